@@ -1,0 +1,84 @@
+// The destination's machine: mailbox -> open -> write -> ledger -> commit. One object a session.
+// Guarantees: a final name appears only with verified, synced bytes; the old file stays whole until the rename; nothing is touched
+// outside the root and its staging; a FileResult ok is sent only when a power cut right after loses nothing.
+// Memory: the buffers lent from `pool` plus a constant per outstanding entry.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "app/session/link.h"
+#include "core/cci/endpoint.h"
+#include "core/memory/pool.h"
+#include "core/ports/entropy.h"
+#include "core/ports/work_pool.h"
+
+namespace ccixfer::recv {
+
+class Ledger;   // app/recv/ledger.h
+
+// A root that transfers are written below: opened once, shared by the sessions of a daemon.
+class Root {
+ public:
+  // Opens (not creates) the directory, makes its staging directory, opens the ledger. file_io (read-only, not a directory), no_space.
+  static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr);
+  ~Root();   // removes an empty staging directory again, and leaves the root's mtime as it was
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+struct DestinationTotals {
+  uint64_t files = 0, files_unchanged = 0, files_failed = 0;
+  uint64_t bytes = 0;             // durable
+  uint64_t bytes_total = 0;       // of the entries known so far
+  uint64_t bytes_received = 0;    // payload that crossed the wire
+  uint64_t segments_resent = 0;   // asked for again
+};
+
+class DestinationObserver {
+ public:
+  virtual ~DestinationObserver() = default;
+  virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) = 0;
+  virtual void on_warning(std::string_view line) = 0;
+};
+
+struct DestinationOptions {
+  uint32_t options = 0;            // session::Option bits, from Open (push) or from the user (pull)
+  std::string path;                // below the root
+  uint64_t rate_bytes_per_s = 0;
+  uint32_t buffers_max = 0;        // share of the pool that this session may hold; 0: all
+};
+
+class Destination final : public session::LinkUser {
+ public:
+  Destination(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint, ports::WorkPool& work,
+              memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer, Counters& counters);
+  ~Destination() override;
+
+  void start(Instant now);
+  void turn(Instant now);                 // takes completed buffers, posts free ones, grants credit, commits
+  // A completed mailbox buffer of one of our lanes (the owner of the endpoint's MailboxTable hands them out by mailbox number).
+  [[nodiscard]] bool owns_mailbox(uint64_t mailbox) const;
+  void on_completion(const rvma::Completion& completion);
+  [[nodiscard]] Instant next_deadline() const;
+  [[nodiscard]] bool finished() const;    // Summary delivered and Bye came (or the link went after the summary), or error() is set
+  // Lanes may be gone and the machine ended, yet buffers or jobs are outstanding: not to be destroyed until idle().
+  [[nodiscard]] bool idle() const;
+  [[nodiscard]] const Error* error() const;
+  [[nodiscard]] const DestinationTotals& totals() const;
+  [[nodiscard]] Instant last_progress() const;
+  void abort(const Error& error);         // tells the peer; what is durable stays resumable
+
+  void on_lane_up(session::LaneIndex lane) override;
+  void on_lane_down(session::LaneIndex lane) override;
+  void on_lane_message(session::LaneIndex lane, const session::Message& message) override;
+  void on_message(const session::Message& message) override;
+  void on_put(session::LaneIndex lane, uint64_t context, Status status) override;
+  void on_link_lost(const Error& error) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::recv

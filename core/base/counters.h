@@ -1,0 +1,52 @@
+// One registry of counters for a process (or a simulated node): names are fixed at compile time, values are relaxed atomics.
+// Reject paths count here: a peer's bad bytes never abort and are never silent.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ccixfer {
+
+enum class Counter : uint8_t {
+  frames_rejected,          // header check, unknown kind, length over its bound
+  hello_rejected,           // magic, version, mandatory option
+  connections_accepted,
+  connections_refused,
+  connections_lost,
+  messages_received,
+  messages_not_ready,
+  rma_bytes_written,
+  rma_bytes_read,
+  rma_rejected,
+  mailbox_rejected,
+  bytes_in,                 // transport payload and headers
+  bytes_out,
+  records_received,
+  records_rejected,
+  routed_connections,
+  routed_messages,
+  routed_fragments,
+  routed_bytes,             // payload forwarded, counted once a router
+  routed_rejected,
+  segments_bad,             // hash mismatch at the receiver
+  session_rejected,         // malformed session messages, entries, paths that leave the root
+  count_,
+};
+[[nodiscard]] std::string_view to_string(Counter counter);
+
+class Counters {
+ public:
+  void add(Counter counter, uint64_t amount = 1) {
+    values_[static_cast<size_t>(counter)].fetch_add(amount, std::memory_order_relaxed);
+  }
+  [[nodiscard]] uint64_t get(Counter counter) const {
+    return values_[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::array<std::atomic<uint64_t>, static_cast<size_t>(Counter::count_)> values_{};
+};
+
+}  // namespace ccixfer

@@ -1,0 +1,123 @@
+// CCI's endpoint: connections, messages, RMA and events over any one Transport. All argument checks are here, so every
+// transport has the same ones. Events are taken with get_event(); an event that holds a receive buffer returns it when
+// destroyed, in any order, also after the endpoint. Single-threaded; BLOCKING and foreign threads come with a facade (next issue).
+// Source: CCI §III-§IV; reference cci.md. Deviation: a peer's disconnect is an event (beyond CCI); contexts are 64-bit values.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/counters.h"
+#include "core/cci/memory_table.h"
+#include "core/ports/transport.h"
+
+namespace ccixfer::cci {
+
+using ports::Attribute;
+using ports::Handle;
+using Connection = ports::ConnectionId;
+
+enum class EventType : uint8_t {
+  send,               // a send or an RMA of ours ended: status, context
+  receive,            // a message: data()
+  connect,            // our connect ended: status success, refused, timed_out, no_route, unreachable, version; connection none unless success
+  connect_request,    // a peer wants a connection: accept() or reject() it once, then let go of the event
+  accept,             // our accept ended
+  disconnected,       // the peer or the network ended the connection (beyond CCI)
+  keepalive_timed_out,
+  device_failed,
+};
+
+class ReceiveBuffers;  // the endpoint's pool of receive buffers, shared with the events that hold one
+
+class Event {
+ public:
+  Event() = default;
+  Event(Event&&) noexcept;
+  Event& operator=(Event&&) noexcept;
+  ~Event();
+
+  EventType type = EventType::send;
+  Status status = Status::success;
+  Connection connection;
+  uint64_t context = 0;          // of the operation (send, connect), else of the connection
+  ports::Role role = ports::Role::application;               // connect_request
+  Attribute attribute = Attribute::reliable_ordered;          // connect_request
+  std::string reason;            // connect (refused ...), disconnected: the peer's or the transport's words
+  [[nodiscard]] Bytes data() const;   // receive: the message, 8-byte aligned; connect_request: connect data
+
+ private:
+  friend class Endpoint;
+  std::shared_ptr<ReceiveBuffers> buffers_;
+  uint32_t buffer_ = 0;
+  uint32_t size_ = 0;
+  uint64_t request_ = 0;
+};
+
+struct EndpointOptions {
+  uint32_t receive_buffers = 1024;
+  uint32_t send_operations_max = 65536;     // sends, RMAs and connects in flight
+};
+
+struct ConnectOptions {
+  ports::Role role = ports::Role::application;
+  Attribute attribute = Attribute::reliable_ordered;
+  Bytes data;
+  Duration timeout = forever;
+  uint64_t context = 0;             // of the connection, and of the connect event
+};
+
+struct RmaOptions {
+  bool write = true;
+  Handle local;                     // a region of this endpoint's MemoryTable
+  uint64_t local_offset_bytes = 0;
+  ports::RemoteRef remote;          // handle, offset; and for mailboxes which put this is
+  uint64_t length_bytes = 0;
+  bool fence = false;
+  bool silent = false;              // no completion event on success; a failure is never silent
+  std::optional<Bytes> completion_message;
+  uint64_t context = 0;
+};
+
+class Endpoint {
+ public:
+  Endpoint(const EndpointOptions& options, std::unique_ptr<ports::Transport> transport, std::shared_ptr<MemoryTable> memory,
+           Counters& counters);
+  ~Endpoint();  // ends everything of it, also with operations in flight
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  [[nodiscard]] std::string uri() const;
+  [[nodiscard]] MemoryTable& memory();
+  [[nodiscard]] rvma::MailboxTable& mailboxes();
+
+  // Does not block: the end is a `connect` event. A malformed URI or oversize data is an error at once (ErrorKind::usage).
+  [[nodiscard]] Result<Connection> connect(std::string_view uri, const ConnectOptions& options);
+  [[nodiscard]] Status accept(Event& request, uint64_t context);                 // once; the end is an `accept` event
+  [[nodiscard]] Status reject(Event& request, std::string_view reason = {});     // once
+  void disconnect(Connection connection);
+  [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;     // 0: no such connection
+  [[nodiscard]] std::vector<ports::HopInfo> hops(Connection connection) const;
+  void set_send_timeout(Connection connection, Duration timeout);
+  void set_keepalive(Connection connection, Duration timeout);
+  void set_context(Connection connection, uint64_t context);
+
+  // message_size: larger than max_send_bytes; no_buffers: too many in flight; not_found: no such connection.
+  [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent = false);
+  [[nodiscard]] Status send(Connection connection, Bytes message, uint64_t context, bool silent = false);
+  [[nodiscard]] Status rma(Connection connection, const RmaOptions& options);
+
+  [[nodiscard]] std::optional<Event> get_event();   // never blocks
+  void turn(Instant now);
+  [[nodiscard]] Instant next_deadline() const;
+  [[nodiscard]] int os_handle() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::cci

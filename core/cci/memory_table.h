@@ -1,0 +1,42 @@
+// Registered regions and mailboxes of an endpoint: resolves (handle, offset, length) to memory. The one RmaTarget. A routing
+// endpoint shares it with the endpoints below it, so that a router's last hop reaches the application's memory.
+// Source: CCI §IV.D; reference cci.md points 1, 10, 16.
+#pragma once
+#include <memory>
+
+#include "core/base/counters.h"
+#include "core/ports/entropy.h"
+#include "core/ports/handle.h"
+#include "core/ports/rma_target.h"
+#include "core/rvma/mailbox_table.h"
+
+namespace ccixfer::cci {
+
+inline constexpr uint8_t access_read = 1;    // a peer may RMA-read it
+inline constexpr uint8_t access_write = 2;   // a peer may RMA-write it
+
+class MemoryTable final : public ports::RmaTarget {
+ public:
+  MemoryTable(ports::Entropy& entropy, Counters& counters, rvma::MailboxTable::Limits mailbox_limits = {});
+  ~MemoryTable() override;
+
+  // The memory stays the caller's and must stay valid until deregister() returned. Slots are reused with a new generation and key.
+  [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
+  [[nodiscard]] ports::Handle register_region(Bytes memory);     // access_read only
+  // Afterwards no byte of it is touched: transfers in progress find an empty span. rma_handle: unknown or stale.
+  Status deregister_region(const ports::Handle& handle);
+  [[nodiscard]] rvma::MailboxTable& mailboxes();
+
+  ports::Admission begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
+  MutableBytes write_span(ports::Ticket ticket, uint64_t at_bytes) override;
+  Status end_write(ports::Ticket ticket, bool complete) override;
+  ports::Admission begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
+  Bytes read_span(ports::Ticket ticket, uint64_t at_bytes) override;
+  void end_read(ports::Ticket ticket) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::cci

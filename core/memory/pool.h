@@ -1,0 +1,50 @@
+// A pool of equal buffers, sized at start and never grown: the only bulk memory of a process. Loans are move-only and return
+// themselves. Memory is mapped at once but touched only when lent, so RssAnon grows with use up to the pool and no further.
+// In debug builds a returned buffer is poisoned under ASan. Single-threaded (the protocol thread lends and takes back; the
+// memory itself may be read and written by pool threads while lent).
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "core/base/bytes.h"
+
+namespace ccixfer::memory {
+
+class Pool;
+
+class Loan {
+ public:
+  Loan() = default;
+  Loan(Loan&& other) noexcept;
+  Loan& operator=(Loan&& other) noexcept;
+  ~Loan();
+  [[nodiscard]] explicit operator bool() const { return pool_ != nullptr; }
+  [[nodiscard]] MutableBytes bytes() const;
+  [[nodiscard]] uint64_t offset_bytes() const;   // in the pool's memory, for a registered whole-pool region
+  void reset();
+
+ private:
+  friend class Pool;
+  Pool* pool_ = nullptr;
+  uint32_t index_ = 0;
+};
+
+class Pool {
+ public:
+  Pool(uint32_t buffer_bytes, uint32_t count);    // CHECKs count > 0; buffers are page-aligned
+  ~Pool();                                        // CHECKs that every loan is back
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  [[nodiscard]] Loan lend();                      // LIFO, so that warm memory is used first; empty: none free (a normal answer)
+  [[nodiscard]] uint32_t free_count() const;
+  [[nodiscard]] uint32_t count() const;
+  [[nodiscard]] uint32_t buffer_bytes() const;
+  [[nodiscard]] MutableBytes memory() const;      // all of it, for registration
+
+ private:
+  friend class Loan;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::memory

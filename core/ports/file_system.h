@@ -1,0 +1,76 @@
+// The thin layer of single file system calls. Everything that touches files goes through it, so that tests can record and
+// inject into each call, and so that the simulated world can run the same code on a disk that loses what was not synced.
+// core/host implements it with the system calls of the same names; transports/sim in memory.
+//
+// Every call returns a value >= 0, or -errno. Thread-safe (called from the work pool); descriptors are plain ints.
+// Paths given as (directory descriptor, relative name). Nothing here follows a symbolic link unless its name says so.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/base/bytes.h"
+
+namespace ccixfer::ports {
+
+enum class FileType : uint8_t { regular, directory, symlink, other };
+
+struct FileStat {
+  FileType type = FileType::other;
+  uint32_t mode = 0;        // permission bits with setuid, setgid, sticky (07777)
+  uint32_t uid = 0, gid = 0;
+  uint64_t device = 0, inode = 0;
+  uint64_t links = 0;
+  uint64_t size_bytes = 0;
+  int64_t mtime_ns = 0;     // since 1970, may be negative
+  int64_t ctime_ns = 0;
+};
+
+struct SpaceInfo {
+  uint64_t free_bytes = 0;
+  uint64_t free_inodes = 0;
+  bool read_only = false;
+};
+
+enum class OpenMode : uint8_t { read, write, read_write };
+struct OpenFlags {
+  OpenMode mode = OpenMode::read;
+  bool create = false;      // O_CREAT
+  bool exclusive = false;   // O_EXCL
+  bool truncate = false;    // O_TRUNC
+  bool directory = false;   // O_DIRECTORY
+  bool follow = false;      // the last component may be a symlink (sender without -a only)
+};
+
+class FileSystem {
+ public:
+  static constexpr int no_directory = -100;  // AT_FDCWD: `name` is a path as the user typed it, links followed
+  virtual ~FileSystem() = default;
+
+  // openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS) for directory >= 0: `name` may have several components
+  // and can neither leave `directory` nor pass a link. With no_directory: a plain open.
+  virtual int open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) = 0;
+  virtual void close(int fd) = 0;
+  virtual int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) = 0;
+  virtual int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) = 0;
+  virtual int fstat(int fd, FileStat& out) = 0;
+  virtual int stat_at(int directory, std::string_view name, FileStat& out, bool follow) = 0;  // single component below a descriptor
+  virtual int read_directory(int fd, const std::function<void(std::string_view name)>& entry) = 0;  // without . and ..
+  virtual int mkdir_at(int directory, std::string_view name, uint32_t permissions) = 0;
+  virtual int symlink_at(std::string_view target, int directory, std::string_view name) = 0;
+  virtual int64_t readlink_at(int directory, std::string_view name, std::string& out) = 0;
+  virtual int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) = 0;
+  virtual int unlink_at(int directory, std::string_view name, bool is_directory) = 0;
+  virtual int truncate(int fd, uint64_t size_bytes) = 0;
+  virtual int set_mode(int fd, uint32_t permissions) = 0;                                   // fchmod
+  virtual int set_owner(int fd, uint32_t uid, uint32_t gid) = 0;                            // fchown
+  virtual int set_mtime(int fd, int64_t mtime_ns) = 0;                                      // futimens, atime omitted
+  virtual int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) = 0;   // no follow
+  virtual int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) = 0;             // no follow
+  virtual int fsync(int fd) = 0;
+  virtual int syncfs(int fd) = 0;
+  virtual int space(int fd, SpaceInfo& out) = 0;   // fstatvfs
+};
+
+}  // namespace ccixfer::ports

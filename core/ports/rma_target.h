@@ -1,0 +1,62 @@
+// What a transport asks of the memory at the target of an RMA. Implemented by core/cci (regions) with core/rvma
+// (mailboxes); one object serves every transport of an endpoint, the routed ones included.
+//
+// Contract: the transport brackets every fragment with begin/end and asks for the memory again at every call: it holds a
+// Ticket between turns, never an address. A revoked ticket (deregistered region, closed mailbox) gives an empty span: the
+// transport then drains the bytes and reports what end_write answers. Single-threaded: called within turn() only.
+// Source: architecture 'The core'; RVMA §III.B; rvma-and-itb.md part 1.
+#pragma once
+#include <cstdint>
+
+#include "core/base/bytes.h"
+#include "core/base/status.h"
+#include "core/ports/handle.h"
+
+namespace ccixfer::ports {
+
+// Which RVMA operation a write to a mailbox belongs to. `source` is the initiator's random incarnation (one per end-to-end
+// connection, stable through routers); (source, operation) names the put; fragments of one put share both.
+struct PutOperation {
+  static constexpr uint64_t any_epoch = ~uint64_t{0};
+  uint64_t source = 0;
+  uint64_t operation = 0;
+  uint64_t epoch = any_epoch;        // expected epoch; mismatch: mailbox_stale, or mailbox_empty when it is yet to come
+  uint64_t base_offset_bytes = 0;    // where the put starts in the buffer
+  uint64_t total_bytes = 0;          // whole length of the put; 0: this fragment is the whole put
+};
+
+struct RemoteRef {
+  Handle handle;
+  uint64_t offset_bytes = 0;  // of this fragment, absolute in the region or in the mailbox's buffer
+  PutOperation put;           // meaningful for mailboxes only
+};
+
+struct Ticket {
+  uint32_t index = 0;
+  uint32_t generation = 0;
+};
+
+struct Admission {
+  Status status = Status::error;  // success: the ticket holds until end_*
+  Ticket ticket;
+  bool already_placed = false;    // a duplicate of a placed fragment: drain the bytes and ack success, no end_write
+};
+
+class RmaTarget {
+ public:
+  virtual ~RmaTarget() = default;
+
+  // `connection` identifies the connection that places (a dead connection's fragments become absent once it is off the
+  // buffer). Range, access, key and generation are checked here, before a byte is placed.
+  virtual Admission begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
+  // Memory for bytes [at, ...) of the fragment; at most the fragment's remainder. Empty: revoked, drain.
+  virtual MutableBytes write_span(Ticket ticket, uint64_t at_bytes) = 0;
+  // All bytes placed (`complete`) or the connection broke in the middle. The status is what to acknowledge.
+  virtual Status end_write(Ticket ticket, bool complete) = 0;
+
+  virtual Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
+  virtual Bytes read_span(Ticket ticket, uint64_t at_bytes) = 0;  // empty: revoked
+  virtual void end_read(Ticket ticket) = 0;
+};
+
+}  // namespace ccixfer::ports
