@@ -1,0 +1,144 @@
+// Reader and Writer: bounded little-endian cursors, the only way in which bytes of the wire become values and back.
+// In: any bytes, a peer's included. A read past the end gives 0 (or an empty view) and makes ok() false for good, so a decoder
+// reads all its fields and asks once: `if (!in.done()) return reject`. A Writer into a span that overflows writes nothing more and
+// makes ok() false; a Writer into a vector appends and never fails. Views given back by a Reader point into the bytes it was made
+// of. No allocation but the vector's. Never aborts.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "core/base/bytes.h"
+
+namespace ccixfer::wire {
+
+class Reader {
+ public:
+  explicit Reader(Bytes from) : from_(from) {}
+
+  [[nodiscard]] uint8_t u8() { return static_cast<uint8_t>(integer(1)); }
+  [[nodiscard]] uint16_t u16() { return static_cast<uint16_t>(integer(2)); }
+  [[nodiscard]] uint32_t u32() { return static_cast<uint32_t>(integer(4)); }
+  [[nodiscard]] uint64_t u64() { return integer(8); }
+  [[nodiscard]] int64_t i64() { return static_cast<int64_t>(integer(8)); }
+  // Exactly `count` bytes, or an empty view and not ok.
+  [[nodiscard]] Bytes bytes(size_t count) {
+    if (count > remaining()) {
+      fail();
+      return {};
+    }
+    const Bytes taken = from_.subspan(at_, count);
+    at_ += count;
+    return taken;
+  }
+  [[nodiscard]] std::string_view text(size_t count) { return as_text(bytes(count)); }
+  // A length (u16, u32) and that many bytes. Longer than `bytes_max`: not ok.
+  [[nodiscard]] Bytes bytes16(size_t bytes_max = UINT16_MAX) { return counted(u16(), bytes_max); }
+  [[nodiscard]] Bytes bytes32(size_t bytes_max) { return counted(u32(), bytes_max); }
+  [[nodiscard]] std::string_view text16(size_t bytes_max = UINT16_MAX) { return as_text(bytes16(bytes_max)); }
+  [[nodiscard]] Bytes rest() { return bytes(remaining()); }
+  void skip(size_t count) { static_cast<void>(bytes(count)); }
+  // For a decoder's own bounds: a value that must not be makes the whole input bad.
+  void require(bool condition) {
+    if (!condition) fail();
+  }
+  void fail() {
+    ok_ = false;
+    at_ = from_.size();
+  }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool done() const { return ok_ && remaining() == 0; }  // all read well, and nothing left over
+  [[nodiscard]] size_t remaining() const { return from_.size() - at_; }
+  [[nodiscard]] size_t position() const { return at_; }
+
+ private:
+  [[nodiscard]] Bytes counted(size_t count, size_t bytes_max) {
+    if (count > bytes_max) fail();
+    return ok_ ? bytes(count) : Bytes{};
+  }
+  [[nodiscard]] uint64_t integer(size_t width) {
+    const Bytes raw = bytes(width);
+    uint64_t value = 0;
+    for (size_t i = 0; i < raw.size(); ++i) value |= uint64_t{std::to_integer<uint8_t>(raw[i])} << (8 * i);
+    return value;
+  }
+
+  Bytes from_;
+  size_t at_ = 0;
+  bool ok_ = true;
+};
+
+class Writer {
+ public:
+  explicit Writer(MutableBytes into) : into_(into) {}
+  explicit Writer(std::vector<std::byte>& into) : vector_(&into), at_(into.size()) {}
+
+  void u8(uint8_t value) { integer(value, 1); }
+  void u16(uint16_t value) { integer(value, 2); }
+  void u32(uint32_t value) { integer(value, 4); }
+  void u64(uint64_t value) { integer(value, 8); }
+  void i64(int64_t value) { integer(static_cast<uint64_t>(value), 8); }
+  void bytes(Bytes value) {
+    std::byte* to = room(value.size());
+    if (to != nullptr && !value.empty()) std::memcpy(to, value.data(), value.size());
+  }
+  void text(std::string_view value) { bytes(as_bytes(value)); }
+  // A length (u16, u32) and the bytes. Longer than the length can say: not ok.
+  void bytes16(Bytes value) {
+    if (value.size() > UINT16_MAX) return fail();
+    u16(static_cast<uint16_t>(value.size()));
+    bytes(value);
+  }
+  void bytes32(Bytes value) {
+    if (value.size() > UINT32_MAX) return fail();
+    u32(static_cast<uint32_t>(value.size()));
+    bytes(value);
+  }
+  void text16(std::string_view value) { bytes16(as_bytes(value)); }
+  void zeros(size_t count) {
+    std::byte* to = room(count);
+    if (to != nullptr && count != 0) std::memset(to, 0, count);
+  }
+  // Overwrites 2 or 4 bytes written before (a length or count known only later). `position` is one that position() gave.
+  void patch_u16(size_t position, uint16_t value) { patch(position, value, 2); }
+  void patch_u32(size_t position, uint32_t value) { patch(position, value, 4); }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] size_t position() const { return at_; }  // bytes in the span or the vector so far
+  void fail() { ok_ = false; }
+
+ private:
+  [[nodiscard]] std::byte* room(size_t count) {
+    if (!ok_) return nullptr;
+    if (vector_ != nullptr) {
+      vector_->resize(at_ + count);
+    } else if (count > into_.size() - at_) {
+      ok_ = false;
+      return nullptr;
+    }
+    std::byte* to = (vector_ != nullptr ? vector_->data() : into_.data()) + at_;
+    at_ += count;
+    return to;
+  }
+  static void put(std::byte* to, uint64_t value, size_t width) {
+    for (size_t i = 0; i < width; ++i) to[i] = static_cast<std::byte>(value >> (8 * i));
+  }
+  void integer(uint64_t value, size_t width) {
+    std::byte* to = room(width);
+    if (to != nullptr) put(to, value, width);
+  }
+  void patch(size_t position, uint64_t value, size_t width) {
+    if (!ok_ || position > at_ || width > at_ - position) return fail();
+    put((vector_ != nullptr ? vector_->data() : into_.data()) + position, value, width);
+  }
+
+  MutableBytes into_;
+  std::vector<std::byte>* vector_ = nullptr;
+  size_t at_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace ccixfer::wire
