@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# The one script of ccixfer. Each command does all the set-up it needs by itself.
+#   ./do deps     the Debian packages (apt; sudo where this is not root)
+#   ./do build    the release binary, build/release/ccixfer
+#   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds and end-to-end tests on the release build
+#   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
+#   ./do lint     clang-format, clang-tidy, the layer check
+#   ./do bench    ccixfer beside GridFTP and rsync, one run, interleaved; a table and JSON
+#   ./do fuzz [SECONDS]   every fuzz target for that long each (default 20), and the canary that must be found
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")"
+
+# The only list of what the project needs from Debian.
+build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
+  libboost-dev libcli11-dev libtoml11-dev catch2 libfmt-dev libspdlog-dev libexpected-dev nlohmann-json3-dev libxxhash-dev
+  libsqlite3-dev libssl-dev)
+test_packages=(python3 iproute2 rsync util-linux strace procps)
+lint_packages=(clang-format-14 clang-tidy-14 clang-14)
+fuzz_packages=(clang-14 libclang-rt-14-dev)
+bench_packages=(globus-gass-copy-progs globus-gridftp-server-progs rsync iperf3 python3)
+
+need() {  # need PACKAGE...: installs those that are missing
+  local missing=() p
+  for p in "$@"; do
+    dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null | grep -qx installed || missing+=("$p")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  local root=(); [ "$(id -u)" -eq 0 ] || root=(sudo)
+  echo "installing: ${missing[*]}" >&2
+  "${root[@]}" apt-get update -q >/dev/null
+  DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+jobs=$(nproc)
+configure() {  # configure PRESET: once; later changes re-run cmake through ninja
+  export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$PWD
+  [ -f "build/$1/build.ninja" ] || cmake --preset "$1" >/dev/null
+}
+build() {  # build PRESET [TARGET...]
+  configure "$1"
+  local preset=$1; shift
+  # ccache and ninja: a build that is fresh is not repeated
+  cmake --build "build/$preset" -j "$jobs" -- --quiet "$@"
+}
+
+cmd_deps() { need "${build_packages[@]}" "${test_packages[@]}"; }
+cmd_build() { need "${build_packages[@]}"; build release ccixfer; echo "build/release/ccixfer"; }
+
+cmd_demo() {
+  need "${build_packages[@]}" "${test_packages[@]}"
+  build release ccixfer
+  python3 tests/e2e/demo.py
+}
+
+cmd_test() {
+  need "${build_packages[@]}" "${test_packages[@]}"
+  local failed=0
+  python3 tests/check_layers.py || failed=1
+  build dev
+  ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$jobs" || failed=1
+  build release ccixfer sim
+  CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-500} ctest --test-dir build/release -L sim --output-on-failure || failed=1
+  python3 tests/e2e/run.py || failed=1
+  [ $failed -eq 0 ] && echo "all tests passed" || { echo "some tests FAILED"; return 1; }
+}
+
+cmd_lint() {
+  need "${build_packages[@]}" "${lint_packages[@]}" python3
+  local files; mapfile -t files < <(git ls-files '*.cc' '*.h')
+  clang-format-14 --dry-run --Werror "${files[@]}"
+  python3 tests/check_layers.py
+  configure dev
+  git ls-files '*.cc' | grep -v '^tests/fuzz/' | xargs -P "$jobs" -n 4 clang-tidy-14 --quiet -p build/dev 2> >(grep -v 'warnings generated' >&2)
+  echo "lint: clean"
+}
+
+cmd_bench() {
+  need "${build_packages[@]}" "${bench_packages[@]}"
+  build release ccixfer
+  python3 tests/bench/run.py "$@"
+}
+
+cmd_fuzz() {
+  need "${build_packages[@]}" "${fuzz_packages[@]}" python3
+  build fuzz
+  bash tests/fuzz/run.sh build/fuzz "${1:-20}"
+}
+
+case ${1:-} in
+  deps|build|demo|test|lint|bench|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
+  *) sed -n '2,10p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
+esac
