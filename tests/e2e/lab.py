@@ -1,0 +1,318 @@
+"""Hosts in network namespaces, for end-to-end tests and the demo: real processes, real sockets, nothing outside this sandbox.
+
+enter() re-executes the caller in fresh network, mount and process-name spaces, so that names never clash, nothing outlives the
+run, and no root is needed where user namespaces are allowed. A Host is a network namespace; wire() joins two with a veth pair.
+"""
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("CCIXFER", REPO / "build/release/ccixfer"))
+PATIENCE_S = 120.0   # the longest any awaited event may take before the test fails (never a measure of success)
+
+
+def enter():
+    """Re-executes this program in its own namespaces (once)."""
+    if os.environ.get("CCIXFER_LAB") == "1":
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        return
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    env = dict(os.environ, CCIXFER_LAB="1")
+    os.execvpe("unshare", ["unshare", *user, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+                           sys.executable, *sys.argv], env)
+
+
+class Failure(Exception):
+    """What a test found wrong."""
+
+
+def check(condition, words):
+    if not condition:
+        raise Failure(words)
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **options)
+
+
+class Process:
+    """A ccixfer process with --json: its events are read as they come."""
+
+    def __init__(self, host, arguments, name, directory, env=None, prefix=()):
+        self.name = name
+        self.events = []
+        self.stderr_path = directory / f"{name}.stderr"
+        self.stderr_file = open(self.stderr_path, "w")
+        command = [*(host.prefix if host else []), *prefix, str(BINARY), *[str(a) for a in arguments], "--json"]
+        self.command = command
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.stderr_file, env={**os.environ, **(env or {})})
+        self.buffer = b""
+        os.set_blocking(self.process.stdout.fileno(), False)
+
+    def pump(self, timeout_s):
+        """Reads what events there are; False at the end of the stream."""
+        ready, _, _ = select.select([self.process.stdout], [], [], timeout_s)
+        if not ready:
+            return True
+        data = self.process.stdout.read()
+        if data is None:
+            return True
+        if data == b"":
+            return False
+        self.buffer += data
+        *lines, self.buffer = self.buffer.split(b"\n")
+        for line in lines:
+            try:
+                self.events.append(json.loads(line))
+            except ValueError as error:
+                raise Failure(f"{self.name}: not a JSON event: {line!r}") from error
+        return True
+
+    def wait_event(self, name, predicate=lambda event: True, patience_s=PATIENCE_S):
+        seen = 0
+        deadline = time.monotonic() + patience_s
+        while True:
+            for event in self.events[seen:]:
+                if event["event"] == name and predicate(event):
+                    return event
+            seen = len(self.events)
+            if time.monotonic() > deadline:
+                raise Failure(f"{self.name}: no event '{name}' came: {self.tail()}")
+            if not self.pump(1.0):
+                raise Failure(f"{self.name} ended before event '{name}': {self.tail()}")
+
+    def wait(self, patience_s=PATIENCE_S):
+        deadline = time.monotonic() + patience_s
+        while self.pump(1.0):
+            if time.monotonic() > deadline:
+                self.process.kill()
+                raise Failure(f"{self.name} did not end: {self.tail()}")
+        code = self.process.wait(timeout=30)
+        self.stderr_file.close()
+        return code
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+
+    def stop(self):
+        """SIGTERM and the end."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.wait()
+
+    def stderr(self):
+        return self.stderr_path.read_text(errors="replace")
+
+    def done(self):
+        return next((e for e in reversed(self.events) if e["event"] == "done"), {})
+
+    def tail(self):
+        return f"{' '.join(self.command)}\nevents: {self.events[-3:]}\nstderr: {self.stderr()[-1500:]}"
+
+    def peak_anon_kib(self):
+        """RssAnon now (KiB), from /proc."""
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon"):
+                return int(line.split()[1])
+        return 0
+
+
+class Host:
+    def __init__(self, lab, name):
+        self.lab, self.name = lab, name
+        run("ip", "netns", "add", name)
+        self.prefix = ["ip", "netns", "exec", name]
+        self.run("ip", "link", "set", "lo", "up")
+
+    def run(self, *command):
+        return run(*self.prefix, *command)
+
+
+class Lab:
+    """A scratch directory (on /dev/shm), hosts, and processes; everything ends with it."""
+
+    def __init__(self, name):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix=f"ccixfer-{name}-", dir="/dev/shm"))
+        self.hosts, self.processes, self.links = {}, [], 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            if process.process.poll() is None:
+                process.process.kill()
+                process.process.wait()
+        for name in self.hosts:
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def host(self, name):
+        self.hosts[name] = Host(self, name)
+        return self.hosts[name]
+
+    def wire(self, a, a_address, b, b_address):
+        """Joins two hosts; addresses are like 10.0.0.1/24. Gives the two interface names."""
+        self.links += 1
+        a_name, b_name = f"l{self.links}a", f"l{self.links}b"
+        run("ip", "link", "add", a_name, "netns", a.name, "type", "veth", "peer", "name", b_name, "netns", b.name)
+        for host, interface, address in ((a, a_name, a_address), (b, b_name, b_address)):
+            host.run("ip", "addr", "add", address, "dev", interface)
+            host.run("ip", "link", "set", interface, "up")
+        return a_name, b_name
+
+    def file(self, name, text):
+        path = self.directory / name
+        path.write_text(text)
+        return path
+
+    def start(self, host, name, *arguments, env=None, prefix=()):
+        process = Process(host, arguments, f"{name}{len(self.processes)}", self.directory, env, prefix)
+        self.processes.append(process)
+        return process
+
+    def start_ready(self, host, name, *arguments, **options):
+        process = self.start(host, name, *arguments, **options)
+        process.uris = process.wait_event("ready")["uris"]
+        return process
+
+
+def device(name, ip, subnet, routers, port=0, autonomous_system=1, rate="10Gb/s"):
+    listed = ", ".join(f'"{r}"' for r in routers)
+    return (f'[device.{name}]\ntransport = "tcp"\nip = "{ip}"\nport = {port}\nas = {autonomous_system}\nsubnet = {subnet}\n'
+            f'router = [{listed}]\nrate = "{rate}"\n')
+
+
+class TwoSites(contextlib.AbstractContextManager):
+    """Two facilities that use the same private network 10.0.0.0/24, joined by `borders` pairs of routers over a WAN.
+
+    sender 10.0.0.2 (subnet 1) - west router(s) 10.0.0.1 | 192.0.2.x (subnet 9) | east router(s) 10.0.0.1 - receiver 10.0.0.2 (subnet 2)
+    """
+
+    def __init__(self, name, middle=0):
+        self.lab = Lab(name)
+        lab = self.lab
+        self.sender, self.receiver = lab.host("sender"), lab.host("receiver")
+        self.west, self.east = lab.host("west"), lab.host("east")
+        lab.wire(self.sender, "10.0.0.2/24", self.west, "10.0.0.1/24")
+        lab.wire(self.east, "10.0.0.1/24", self.receiver, "10.0.0.2/24")
+        if middle:
+            self.middle = lab.host("middle")
+            lab.wire(self.west, "192.0.2.1/30", self.middle, "192.0.2.2/30")
+            lab.wire(self.middle, "198.51.100.1/30", self.east, "198.51.100.2/30")
+            west_wan, east_wan = ("192.0.2.1", 9, ["tcp://192.0.2.2:7000"]), ("198.51.100.2", 8, ["tcp://198.51.100.1:7000"])
+            self.middle_config = lab.file("middle.toml", device("westward", "192.0.2.2", 9, [], 7000) + device("eastward", "198.51.100.1", 8, [], 7000))
+        else:
+            lab.wire(self.west, "192.0.2.1/30", self.east, "192.0.2.2/30")
+            west_wan, east_wan = ("192.0.2.1", 9, ["tcp://192.0.2.2:7000"]), ("192.0.2.2", 9, ["tcp://192.0.2.1:7000"])
+        self.sender_config = lab.file("sender.toml", device("lan", "10.0.0.2", 1, ["tcp://10.0.0.1:7000"]))
+        self.receiver_config = lab.file("receiver.toml", device("lan", "10.0.0.2", 2, ["tcp://10.0.0.1:7000"], 7100))
+        self.west_config = lab.file("west.toml", device("lan", "10.0.0.1", 1, [], 7000) + device("wan", west_wan[0], west_wan[1], west_wan[2], 7000))
+        self.east_config = lab.file("east.toml", device("lan", "10.0.0.1", 2, [], 7000) + device("wan", east_wan[0], east_wan[1], east_wan[2], 7000))
+        self.routers = []
+
+    def start_routers(self):
+        self.west_router = self.start_router("west")
+        if hasattr(self, "middle"):
+            self.middle_router = self.start_router("middle")
+        self.east_router = self.start_router("east")
+        self.wait_routes()
+
+    def start_router(self, name):
+        router = self.lab.start_ready(getattr(self, name), name, "route", "-c", getattr(self, name + "_config"), "--insecure")
+        self.routers.append(router)
+        return router
+
+    def wait_routes(self):
+        """Until the sender's side knows a way to the receiver's subnet: connects are retried, so nothing is to wait for here."""
+
+    def receive(self, *options):
+        self.root = self.lab.directory / "incoming"
+        self.root.mkdir(exist_ok=True)
+        return self.lab.start_ready(self.receiver, "recv", "recv", "--root", self.root, "-c", self.receiver_config, "--insecure", *options)
+
+    def send(self, *arguments):
+        return self.lab.start(self.sender, "send", "send", "-c", self.sender_config, "--insecure", *arguments)
+
+    def __exit__(self, *arguments):
+        self.lab.__exit__(*arguments)
+
+
+def routed(uris):
+    return next(u for u in uris if u.startswith("cci://"))
+
+
+def native(uris):
+    return next(u for u in uris if u.startswith("tcp://"))
+
+
+def same_tree(source, destination):
+    """rsync's own opinion: an empty list means identical, to the checksum, mode, owner and nanosecond."""
+    listed = run("rsync", "-aHni", "--checksum", f"{source}/", f"{destination}/").stdout
+    check(listed == "", f"trees differ:\n{listed[:2000]}")
+    left = [p for p in pathlib.Path(destination).rglob("*") if not os.path.lexists(pathlib.Path(source) / p.relative_to(destination))
+            and ".ccixfer" not in p.parts]
+    check(not left, f"more than was sent: {left[:5]}")
+
+
+def sha256(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def tree_bytes(path):
+    return sum(p.stat().st_size for p in pathlib.Path(path).rglob("*") if p.is_file() and not p.is_symlink())
+
+
+def big_file(path, size_bytes, seed=7):
+    """Pseudo-random, incompressible, quick."""
+    import random
+    block = random.Random(seed).randbytes(1 << 20)
+    with open(path, "wb") as file:
+        for index in range(0, size_bytes, len(block)):
+            file.write((index.to_bytes(8, "little") + block[8:])[: size_bytes - index])
+    return path
+
+
+def small_tree(path, files=300, seed=3):
+    """Directories, links, odd names, modes, times before 1970 and with nanoseconds, empty and multi-piece files."""
+    import random
+    rng = random.Random(seed)
+    path.mkdir(parents=True)
+    directories = [path]
+    for index in range(files):
+        if rng.random() < 0.1:
+            parent = rng.choice(directories) / f"dir {index}\n'é"
+            parent.mkdir()
+            directories.append(parent)
+        file = rng.choice(directories) / f"f{index}"
+        file.write_bytes(rng.randbytes(rng.choice([0, 1, 17, 4095, 70000, 1 << 20])))
+        file.chmod(rng.choice([0o644, 0o600, 0o755, 0o444, 0o4711]))
+        os.utime(file, ns=(0, rng.randrange(-10**18, 2 * 10**18)))
+    big_file(path / "large", (9 << 20) + 12345)
+    big_file(path / "exactly four MiB", 4 << 20)
+    big_file(path / "two pieces exactly", 8 << 20)
+    os.symlink("f0", path / "link")
+    os.symlink("/nowhere/at all", directories[-1] / "dangling")
+    os.symlink(".", path / "loop")
+    (path / os.fsdecode(b"not utf8 \xff\xfe")).write_bytes(b"x")
+    (path / "empty dir").mkdir()
+    for directory in reversed(directories):
+        directory.chmod(rng.choice([0o755, 0o700, 0o2775, 0o555]))
+        os.utime(directory, ns=(0, rng.randrange(0, 2 * 10**18)))
+    return path

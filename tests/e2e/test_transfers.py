@@ -1,0 +1,130 @@
+"""Whole transfers over routers that share no subnet with both ends (issue: 'Done when' 2)."""
+import os
+import shutil
+
+from lab import Lab, TwoSites, big_file, check, native, routed, run, same_tree, sha256, small_tree, tree_bytes
+
+
+def carried(router):
+    router.stop()
+    return router.done().get("counters", {}).get("routed_bytes", 0)
+
+
+def test_push_usr_share__through_two_routers__identical_and_counted():
+    with TwoSites("share") as sites:
+        source = sites.lab.directory / "share"
+        run("cp", "-a", "/usr/share", source)
+        sites.start_routers()
+        receiver = sites.receive()
+        sender = sites.send("-a", f"{source}/", routed(receiver.uris) + "/share/")
+        check(sender.wait() == 0, sender.tail())
+        same_tree(source, sites.root / "share")
+        payload = tree_bytes(source)
+        for router in sites.routers:
+            check(carried(router) >= payload, f"{router.name} carried less than the payload of {payload}")
+        shutil.rmtree(sites.root / "share")
+
+
+def test_pull_usr_share__through_two_routers__identical_and_counted():
+    with TwoSites("pull") as sites:
+        source = sites.lab.directory / "share"
+        run("cp", "-a", "/usr/share", source)
+        sites.start_routers()
+        server = sites.lab.start_ready(sites.receiver, "serve", "send", "--serve", sites.lab.directory, "-c", sites.receiver_config,
+                                       "--insecure")
+        target = sites.lab.directory / "pulled"
+        target.mkdir()
+        puller = sites.lab.start(sites.sender, "pull", "recv", "-a", "-c", sites.sender_config, "--insecure",
+                                 routed(server.uris) + "/share/", target)
+        check(puller.wait() == 0, puller.tail())
+        same_tree(source, target)
+        payload = tree_bytes(source)
+        for router in sites.routers:
+            check(carried(router) >= payload, f"{router.name} carried less than the payload of {payload}")
+
+
+def test_odd_tree__three_routers__identical():
+    with TwoSites("three", middle=1) as sites:
+        source = small_tree(sites.lab.directory / "tree")
+        sites.start_routers()
+        receiver = sites.receive()
+        sender = sites.send("-a", f"{source}/", routed(receiver.uris) + "/tree/")
+        check(sender.wait() == 0, sender.tail())
+        same_tree(source, sites.root / "tree")
+        session = next(e for e in sender.events if e["event"] == "session")
+        check(len(session["path"]) == 4, f"four hops expected: {session['path']}")
+
+
+def test_odd_tree__direct_push_and_pull__identical_and_second_run_sends_nothing():
+    with Lab("direct") as lab:
+        source = small_tree(lab.directory / "tree")
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        address = native(receiver.uris)
+        first = lab.start(None, "send", "send", "-a", "--insecure", source, address + "/tree/")
+        check(first.wait() == 0, first.tail())
+        same_tree(source, root / "tree")
+        again = lab.start(None, "send", "send", "-a", "--insecure", source, address + "/tree/")
+        check(again.wait() == 0, again.tail())
+        done = again.done()
+        check(done["bytes_sent"] == 0 and done["files_unchanged"] > 300, f"the second run sent something: {done}")
+        changed = next(p for p in sorted(source.rglob("f*")) if p.stat().st_size == 70000)
+        mode, times = changed.stat().st_mode, changed.stat()
+        changed.chmod(0o644)
+        changed.write_bytes(b"\0" * 70000)
+        changed.chmod(mode & 0o7777)
+        os.utime(changed, ns=(0, times.st_mtime_ns))
+        os.utime(root / "tree" / changed.relative_to(source), ns=(0, times.st_mtime_ns))
+        by_content = lab.start(None, "send", "send", "-a", "--checksum", "--insecure", source, address + "/tree/")
+        check(by_content.wait() == 0, by_content.tail())
+        check(by_content.done()["bytes_sent"] == 70000, f"--checksum sent {by_content.done()}")
+        same_tree(source, root / "tree")
+        server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+        target = lab.directory / "pulled"
+        target.mkdir()
+        puller = lab.start(None, "pull", "recv", "-a", "--insecure", native(server.uris) + "/", target)
+        check(puller.wait() == 0, puller.tail())
+        same_tree(source, target)
+
+
+def test_one_file__named_anew_and_into_a_directory__once_and_uri_file():
+    with Lab("file") as lab:
+        source = big_file(lab.directory / "data.bin", 30_000_001)
+        root = lab.directory / "root"
+        (root / "there").mkdir(parents=True)
+        uri_file = lab.directory / "uris"
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure", "--once",
+                                   "--uri-file", uri_file)
+        address = uri_file.read_text().split()[0]
+        check(address in receiver.uris, f"{address} is not one of {receiver.uris}")
+        sender = lab.start(None, "send", "send", "--insecure", source, address + "/new.bin")
+        check(sender.wait() == 0, sender.tail())
+        check(receiver.wait() == 0, receiver.tail())
+        check(not uri_file.exists(), "the uri file outlived the receiver")
+        check(sha256(source) == sha256(root / "new.bin"), "new.bin differs")
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure", "--once")
+        sender = lab.start(None, "send", "send", "--insecure", source, native(receiver.uris) + "/there/")
+        check(sender.wait() == 0, sender.tail())
+        check(receiver.wait() == 0, receiver.tail())
+        check(sha256(source) == sha256(root / "there" / "data.bin"), "there/data.bin differs")
+        names = sorted(p.name for p in root.iterdir())
+        check(names == ["new.bin", "there"], f"the root holds {names}: staging was left behind")
+
+
+def test_without_archive__like_cp_r():
+    with Lab("cpr") as lab:
+        source = small_tree(lab.directory / "tree", files=20)
+        os.unlink(source / "dangling") if os.path.lexists(source / "dangling") else None
+        for path in [p for p in source.rglob("*") if p.is_symlink()]:
+            path.unlink()
+        os.symlink("large", source / "followed")
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        sender = lab.start(None, "send", "send", "--insecure", f"{source}/", native(receiver.uris) + "/tree/")
+        check(sender.wait() == 0, sender.tail())
+        followed = root / "tree" / "followed"
+        check(not followed.is_symlink() and sha256(followed) == sha256(source / "large"), "the link was not followed")
+        for path in (p for p in source.rglob("*") if p.is_file()):
+            check(sha256(path) == sha256(root / "tree" / path.relative_to(source)), f"{path} differs")
