@@ -1,0 +1,122 @@
+#include "core/memory/pool.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CCIXFER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CCIXFER_ASAN 1
+#endif
+#endif
+#ifdef CCIXFER_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace ccixfer::memory {
+namespace {
+
+// Who touches a buffer after its return is told at once, instead of corrupting whoever has it now.
+void poison([[maybe_unused]] MutableBytes memory) {
+#ifdef CCIXFER_ASAN
+  __asan_poison_memory_region(memory.data(), memory.size());
+#endif
+}
+void unpoison([[maybe_unused]] MutableBytes memory) {
+#ifdef CCIXFER_ASAN
+  __asan_unpoison_memory_region(memory.data(), memory.size());
+#endif
+}
+
+size_t page_bytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+struct Pool::Impl {
+  uint32_t buffer_bytes = 0;
+  uint32_t count = 0;
+  size_t stride_bytes = 0;  // buffer_bytes rounded up to pages
+  MutableBytes memory;
+  std::vector<uint32_t> free;  // the last one is lent first
+
+  [[nodiscard]] MutableBytes slot(uint32_t index) const { return memory.subspan(index * stride_bytes, stride_bytes); }
+};
+
+Pool::Pool(uint32_t buffer_bytes, uint32_t count) : impl_(std::make_unique<Impl>()) {
+  CHECK(buffer_bytes > 0 && count > 0);
+  Impl& pool = *impl_;
+  const size_t page = page_bytes();
+  pool.buffer_bytes = buffer_bytes;
+  pool.count = count;
+  pool.stride_bytes = (size_t{buffer_bytes} + page - 1) / page * page;
+  const size_t bytes = pool.stride_bytes * count;
+  CHECK(bytes / count == pool.stride_bytes);
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK(mapped != MAP_FAILED);  // the size was settled at start: nothing sensible runs without it
+  pool.memory = {static_cast<std::byte*>(mapped), bytes};
+  poison(pool.memory);
+  pool.free.reserve(count);
+  for (uint32_t index = count; index > 0; --index) pool.free.push_back(index - 1);
+}
+
+Pool::~Pool() {
+  CHECK(impl_->free.size() == impl_->count);
+  unpoison(impl_->memory);  // the addresses may be mapped again by somebody else
+  ::munmap(impl_->memory.data(), impl_->memory.size());
+}
+
+Loan Pool::lend() {
+  Loan loan;
+  if (impl_->free.empty()) return loan;
+  loan.pool_ = this;
+  loan.index_ = impl_->free.back();
+  impl_->free.pop_back();
+  unpoison(loan.bytes());
+  return loan;
+}
+
+uint32_t Pool::free_count() const { return static_cast<uint32_t>(impl_->free.size()); }
+uint32_t Pool::count() const { return impl_->count; }
+uint32_t Pool::buffer_bytes() const { return impl_->buffer_bytes; }
+MutableBytes Pool::memory() const { return impl_->memory; }
+
+Loan::Loan(Loan&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
+
+Loan& Loan::operator=(Loan&& other) noexcept {
+  if (this != &other) {
+    reset();
+    pool_ = std::exchange(other.pool_, nullptr);
+    index_ = other.index_;
+  }
+  return *this;
+}
+
+Loan::~Loan() { reset(); }
+
+MutableBytes Loan::bytes() const {
+  CHECK(pool_ != nullptr);
+  return pool_->impl_->slot(index_).first(pool_->impl_->buffer_bytes);
+}
+
+uint64_t Loan::offset_bytes() const {
+  CHECK(pool_ != nullptr);
+  return index_ * uint64_t{pool_->impl_->stride_bytes};
+}
+
+void Loan::reset() {
+  if (pool_ == nullptr) return;
+  Pool::Impl& pool = *pool_->impl_;
+  CHECK(pool.free.size() < pool.count);
+  poison(pool.slot(index_));
+  pool.free.push_back(index_);
+  pool_ = nullptr;
+}
+
+}  // namespace ccixfer::memory
