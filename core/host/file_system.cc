@@ -1,0 +1,281 @@
+#include "core/host/file_system.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+namespace ccixfer::host {
+namespace {
+
+using ports::FileStat;
+using ports::FileType;
+using ports::OpenFlags;
+using ports::OpenMode;
+
+static_assert(ports::FileSystem::no_directory == AT_FDCWD);
+
+constexpr int resolve_tries = 64;  // openat2 says EAGAIN when a rename raced with the walk of `..`
+constexpr size_t directory_buffer_bytes = 32u << 10;
+constexpr int64_t ns_per_s = 1'000'000'000;
+
+// A name as the kernel wants it: terminated, without a NUL inside, not longer than PATH_MAX.
+class CName {
+ public:
+  explicit CName(std::string_view name) {
+    if (name.size() >= text_.size()) {
+      error_ = -ENAMETOOLONG;
+    } else if (name.find('\0') != std::string_view::npos) {
+      error_ = -EINVAL;
+    } else {
+      std::memcpy(text_.data(), name.data(), name.size());
+      text_[name.size()] = '\0';
+    }
+  }
+  [[nodiscard]] int error() const { return error_; }
+  [[nodiscard]] const char* c_str() const { return text_.data(); }
+
+ private:
+  std::array<char, PATH_MAX> text_;
+  int error_ = 0;
+};
+
+// The calls other than open resolve their name without RESOLVE_BENEATH: below a descriptor they take one component only.
+int component_error(int directory, std::string_view name) {
+  if (directory == ports::FileSystem::no_directory) return 0;
+  return name.find('/') != std::string_view::npos || name == ".." ? -EXDEV : 0;
+}
+
+int name_error(int directory, std::string_view name, const CName& terminated) {
+  return terminated.error() != 0 ? terminated.error() : component_error(directory, name);
+}
+
+template <typename Call>
+auto call(Call&& function) -> decltype(function()) {
+  while (true) {
+    const auto result = function();
+    if (result >= 0) return result;
+    if (errno != EINTR) return static_cast<decltype(function())>(-errno);
+  }
+}
+
+int open_flags(const OpenFlags& flags) {
+  int bits = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  if (flags.mode == OpenMode::write) bits |= O_WRONLY;
+  if (flags.mode == OpenMode::read_write) bits |= O_RDWR;
+  if (flags.create) bits |= O_CREAT;
+  if (flags.exclusive) bits |= O_EXCL;
+  if (flags.truncate) bits |= O_TRUNC;
+  if (flags.directory) bits |= O_DIRECTORY;
+  return bits;
+}
+
+int open_beneath(int directory, const char* name, int flags, uint32_t permissions) {
+  open_how how{};
+  how.flags = static_cast<unsigned>(flags);
+  how.mode = (flags & O_CREAT) != 0 ? permissions & 07777u : 0;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  int result = -EAGAIN;
+  for (int i = 0; i < resolve_tries && result == -EAGAIN; ++i) {
+    result = call([&] { return static_cast<int>(::syscall(SYS_openat2, directory, name, &how, sizeof how)); });
+  }
+  return result;
+}
+
+void fill(FileStat& out, const struct stat& in) {
+  out.type = S_ISREG(in.st_mode)   ? FileType::regular
+             : S_ISDIR(in.st_mode) ? FileType::directory
+             : S_ISLNK(in.st_mode) ? FileType::symlink
+                                   : FileType::other;
+  out.mode = in.st_mode & 07777u;
+  out.uid = in.st_uid;
+  out.gid = in.st_gid;
+  out.device = in.st_dev;
+  out.inode = in.st_ino;
+  out.links = in.st_nlink;
+  out.size_bytes = static_cast<uint64_t>(in.st_size);
+  out.mtime_ns = in.st_mtim.tv_sec * ns_per_s + in.st_mtim.tv_nsec;
+  out.ctime_ns = in.st_ctim.tv_sec * ns_per_s + in.st_ctim.tv_nsec;
+}
+
+std::array<timespec, 2> only_mtime(int64_t mtime_ns) {
+  int64_t seconds = mtime_ns / ns_per_s;
+  int64_t rest = mtime_ns % ns_per_s;
+  if (rest < 0) {  // before 1970: tv_nsec counts upwards all the same
+    rest += ns_per_s;
+    --seconds;
+  }
+  std::array<timespec, 2> times{};
+  times[0].tv_nsec = UTIME_OMIT;
+  times[1].tv_sec = seconds;
+  times[1].tv_nsec = rest;
+  return times;
+}
+
+bool fits_offset(uint64_t value) { return value <= static_cast<uint64_t>(std::numeric_limits<off_t>::max()); }
+
+}  // namespace
+
+int PosixFileSystem::open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
+  const CName path(name);
+  if (path.error() != 0) return path.error();
+  const int bits = open_flags(flags);
+  if (directory == no_directory) {
+    return call([&] { return ::open(path.c_str(), bits, static_cast<mode_t>(permissions)); });
+  }
+  if (!flags.follow) return open_beneath(directory, path.c_str(), bits, permissions);
+  // Only the last component may be a link: the others are resolved by an open of their own.
+  const size_t slash = name.rfind('/');
+  if (slash == std::string_view::npos) {
+    if (name == "..") return -EXDEV;
+    return call([&] { return ::openat(directory, path.c_str(), bits, static_cast<mode_t>(permissions)); });
+  }
+  OpenFlags parent_flags;
+  parent_flags.directory = true;
+  const int parent = open(directory, name.substr(0, slash), parent_flags, 0);
+  if (parent < 0) return parent;
+  const int result = open(parent, name.substr(slash + 1), flags, permissions);
+  close(parent);
+  return result;
+}
+
+void PosixFileSystem::close(int fd) { ::close(fd); }  // never again after EINTR: Linux has closed it
+
+int64_t PosixFileSystem::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
+  if (!fits_offset(offset_bytes)) return -EINVAL;
+  return call([&] { return int64_t{::pread(fd, into.data(), into.size(), static_cast<off_t>(offset_bytes))}; });
+}
+
+int64_t PosixFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
+  if (!fits_offset(offset_bytes)) return -EFBIG;
+  return call([&] { return int64_t{::pwrite(fd, from.data(), from.size(), static_cast<off_t>(offset_bytes))}; });
+}
+
+int PosixFileSystem::fstat(int fd, FileStat& out) {
+  struct stat raw;
+  const int result = call([&] { return ::fstat(fd, &raw); });
+  if (result >= 0) fill(out, raw);
+  return result;
+}
+
+int PosixFileSystem::stat_at(int directory, std::string_view name, FileStat& out, bool follow) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  struct stat raw;
+  const int result = call([&] { return ::fstatat(directory, path.c_str(), &raw, follow ? 0 : AT_SYMLINK_NOFOLLOW); });
+  if (result >= 0) fill(out, raw);
+  return result;
+}
+
+int PosixFileSystem::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
+  if (::lseek(fd, 0, SEEK_SET) < 0) return -errno;
+  alignas(dirent64) std::array<char, directory_buffer_bytes> buffer;
+  while (true) {
+    const auto bytes = call([&] { return int64_t{::getdents64(fd, buffer.data(), buffer.size())}; });
+    if (bytes <= 0) return static_cast<int>(bytes);
+    for (int64_t at = 0; at < bytes;) {
+      const auto* record = reinterpret_cast<const dirent64*>(buffer.data() + at);
+      const std::string_view name(record->d_name);
+      if (name != "." && name != "..") entry(name);
+      at += record->d_reclen;
+    }
+  }
+}
+
+int PosixFileSystem::mkdir_at(int directory, std::string_view name, uint32_t permissions) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  return call([&] { return ::mkdirat(directory, path.c_str(), static_cast<mode_t>(permissions)); });
+}
+
+int PosixFileSystem::symlink_at(std::string_view target, int directory, std::string_view name) {
+  const CName to(target);
+  if (to.error() != 0) return to.error();
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  return call([&] { return ::symlinkat(to.c_str(), directory, path.c_str()); });
+}
+
+int64_t PosixFileSystem::readlink_at(int directory, std::string_view name, std::string& out) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  out.resize(PATH_MAX);  // no link is longer
+  const auto length = call([&] { return int64_t{::readlinkat(directory, path.c_str(), out.data(), out.size())}; });
+  out.resize(length < 0 ? 0 : static_cast<size_t>(length));
+  return length;
+}
+
+int PosixFileSystem::rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) {
+  const CName old_path(from);
+  if (const int error = name_error(from_directory, from, old_path); error != 0) return error;
+  const CName new_path(to);
+  if (const int error = name_error(to_directory, to, new_path); error != 0) return error;
+  return call([&] { return ::renameat(from_directory, old_path.c_str(), to_directory, new_path.c_str()); });
+}
+
+int PosixFileSystem::unlink_at(int directory, std::string_view name, bool is_directory) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  return call([&] { return ::unlinkat(directory, path.c_str(), is_directory ? AT_REMOVEDIR : 0); });
+}
+
+int PosixFileSystem::truncate(int fd, uint64_t size_bytes) {
+  if (!fits_offset(size_bytes)) return -EFBIG;
+  return call([&] { return ::ftruncate(fd, static_cast<off_t>(size_bytes)); });
+}
+
+int PosixFileSystem::set_mode(int fd, uint32_t permissions) {
+  return call([&] { return ::fchmod(fd, static_cast<mode_t>(permissions & 07777u)); });
+}
+
+int PosixFileSystem::set_owner(int fd, uint32_t uid, uint32_t gid) {
+  return call([&] { return ::fchown(fd, uid, gid); });
+}
+
+int PosixFileSystem::set_mtime(int fd, int64_t mtime_ns) {
+  const auto times = only_mtime(mtime_ns);
+  return call([&] { return ::futimens(fd, times.data()); });
+}
+
+int PosixFileSystem::set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  return call([&] { return ::fchownat(directory, path.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW); });
+}
+
+int PosixFileSystem::set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  const auto times = only_mtime(mtime_ns);
+  return call([&] { return ::utimensat(directory, path.c_str(), times.data(), AT_SYMLINK_NOFOLLOW); });
+}
+
+int PosixFileSystem::fsync(int fd) {
+  return call([&] { return ::fsync(fd); });
+}
+
+int PosixFileSystem::syncfs(int fd) {
+  return call([&] { return ::syncfs(fd); });
+}
+
+int PosixFileSystem::space(int fd, ports::SpaceInfo& out) {
+  struct statvfs raw;
+  const int result = call([&] { return ::fstatvfs(fd, &raw); });
+  if (result < 0) return result;
+  out.free_bytes = uint64_t{raw.f_bavail} * raw.f_frsize;
+  // Some file systems keep no count of inodes (all zero): then there is no bound to report.
+  out.free_inodes = raw.f_files == 0 ? std::numeric_limits<uint64_t>::max() : uint64_t{raw.f_favail};
+  out.read_only = (raw.f_flag & ST_RDONLY) != 0;
+  return 0;
+}
+
+}  // namespace ccixfer::host

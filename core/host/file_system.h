@@ -1,0 +1,38 @@
+// The system calls behind ports::FileSystem, each call one of them: no buffering, no retries but after EINTR, partial reads
+// and writes returned as they are.
+// Guarantees: a name below a directory descriptor reaches nothing outside it and passes no symbolic link (openat2 with
+// RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS; there is no fallback: without openat2 every such open is
+// -ENOSYS). The *_at calls take a single component there: a name with a slash, or `..`, is -EXDEV, as from openat2.
+// A name with a NUL is -EINVAL, one longer than PATH_MAX -ENAMETOOLONG. Opens never block on a FIFO or a terminal.
+// Thread-safe: no state.
+#pragma once
+#include "core/ports/file_system.h"
+
+namespace ccixfer::host {
+
+class PosixFileSystem final : public ports::FileSystem {
+ public:
+  int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
+  void close(int fd) override;
+  int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
+  int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
+  int fstat(int fd, ports::FileStat& out) override;
+  int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
+  int read_directory(int fd, const std::function<void(std::string_view name)>& entry) override;
+  int mkdir_at(int directory, std::string_view name, uint32_t permissions) override;
+  int symlink_at(std::string_view target, int directory, std::string_view name) override;
+  int64_t readlink_at(int directory, std::string_view name, std::string& out) override;
+  int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) override;
+  int unlink_at(int directory, std::string_view name, bool is_directory) override;
+  int truncate(int fd, uint64_t size_bytes) override;
+  int set_mode(int fd, uint32_t permissions) override;
+  int set_owner(int fd, uint32_t uid, uint32_t gid) override;
+  int set_mtime(int fd, int64_t mtime_ns) override;
+  int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override;
+  int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) override;
+  int fsync(int fd) override;
+  int syncfs(int fd) override;
+  int space(int fd, ports::SpaceInfo& out) override;
+};
+
+}  // namespace ccixfer::host

@@ -1,0 +1,309 @@
+#include "core/host/file_system.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <vector>
+
+#include "tests/unit/host/temp_dir.h"
+
+using namespace ccixfer;
+using ports::FileStat;
+using ports::FileType;
+using ports::OpenFlags;
+using ports::OpenMode;
+using testing::TempDir;
+
+namespace {
+
+constexpr int bad_fd = 1'000'000;
+
+OpenFlags to_create() { return {.mode = OpenMode::read_write, .create = true, .exclusive = true}; }
+OpenFlags to_read() { return {}; }
+OpenFlags to_read_directory() { return {.directory = true}; }
+
+void make_file(host::PosixFileSystem& files, int directory, std::string_view name, std::string_view text) {
+  const int fd = files.open(directory, name, to_create(), 0644);
+  REQUIRE(fd >= 0);
+  REQUIRE(files.pwrite(fd, as_bytes(text), 0) == static_cast<int64_t>(text.size()));
+  files.close(fd);
+}
+
+std::vector<std::string> names(host::PosixFileSystem& files, int fd) {
+  std::vector<std::string> out;
+  REQUIRE(files.read_directory(fd, [&](std::string_view name) { out.emplace_back(name); }) == 0);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("file_system__file_written_at_offsets__reads_back_with_partial_results") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  const int fd = files.open(dir.fd(), "file", to_create(), 0640);
+  REQUIRE(fd >= 0);
+  CHECK(files.pwrite(fd, as_bytes("world"), 6) == 5);
+  CHECK(files.pwrite(fd, as_bytes("hello "), 0) == 6);
+  std::array<char, 32> buffer{};
+  CHECK(files.pread(fd, std::as_writable_bytes(std::span(buffer)), 0) == 11);
+  CHECK(std::string_view(buffer.data(), 11) == "hello world");
+  CHECK(files.pread(fd, std::as_writable_bytes(std::span(buffer)), 11) == 0);
+  CHECK(files.fsync(fd) == 0);
+  CHECK(files.syncfs(fd) == 0);
+  CHECK(files.truncate(fd, 5) == 0);
+  FileStat stat;
+  CHECK(files.fstat(fd, stat) == 0);
+  CHECK(stat.type == FileType::regular);
+  CHECK(stat.size_bytes == 5);
+  CHECK(stat.links == 1);
+  files.close(fd);
+  CHECK(files.fstat(fd, stat) == -EBADF);
+}
+
+TEST_CASE("file_system__offsets_past_off_t__are_refused") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  const int fd = files.open(dir.fd(), "file", to_create(), 0640);
+  std::array<std::byte, 1> one{};
+  CHECK(files.pread(fd, one, ~uint64_t{0}) == -EINVAL);
+  CHECK(files.pwrite(fd, one, ~uint64_t{0}) == -EFBIG);
+  CHECK(files.truncate(fd, ~uint64_t{0}) == -EFBIG);
+  files.close(fd);
+}
+
+TEST_CASE("file_system__metadata_set__stat_shows_it") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  const int fd = files.open(dir.fd(), "file", to_create(), 0600);
+  CHECK(files.set_mode(fd, 0751) == 0);
+  CHECK(files.set_owner(fd, ::getuid(), ::getgid()) == 0);
+  const int64_t before_1970 = -1'500'000'000;
+  FileStat stat;
+  for (const int64_t mtime : {int64_t{1'700'000'000'123'456'789}, int64_t{0}, before_1970}) {
+    CHECK(files.set_mtime(fd, mtime) == 0);
+    CHECK(files.stat_at(dir.fd(), "file", stat, false) == 0);
+    CHECK(stat.mtime_ns == mtime);
+  }
+  CHECK(stat.mode == 0751);
+  CHECK(stat.uid == ::getuid());
+  CHECK(stat.inode != 0);
+  files.close(fd);
+}
+
+TEST_CASE("file_system__open_flags__create_exclusive_truncate_directory") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  make_file(files, dir.fd(), "file", "text");
+  CHECK(files.open(dir.fd(), "file", to_create(), 0600) == -EEXIST);
+  CHECK(files.open(dir.fd(), "missing", to_read(), 0) == -ENOENT);
+  CHECK(files.open(dir.fd(), "file", to_read_directory(), 0) == -ENOTDIR);
+  CHECK(files.mkdir_at(dir.fd(), "sub", 0755) == 0);
+  CHECK(files.open(dir.fd(), "sub", {.mode = OpenMode::write}, 0) == -EISDIR);
+  const int fd = files.open(dir.fd(), "file", {.mode = OpenMode::write, .truncate = true}, 0);
+  REQUIRE(fd >= 0);
+  FileStat stat;
+  CHECK(files.fstat(fd, stat) == 0);
+  CHECK(stat.size_bytes == 0);
+  std::array<std::byte, 1> one{};
+  CHECK(files.pread(fd, one, 0) == -EBADF);
+  files.close(fd);
+}
+
+TEST_CASE("file_system__open_of_a_fifo__does_not_block") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  REQUIRE(::mkfifo((dir.path() + "/fifo").c_str(), 0600) == 0);
+  const int fd = files.open(dir.fd(), "fifo", to_read(), 0);
+  REQUIRE(fd >= 0);
+  FileStat stat;
+  CHECK(files.fstat(fd, stat) == 0);
+  CHECK(stat.type == FileType::other);
+  files.close(fd);
+  CHECK(files.open(dir.fd(), "fifo", {.mode = OpenMode::write}, 0) == -ENXIO);
+}
+
+TEST_CASE("file_system__names_that_escape__are_refused") {
+  host::PosixFileSystem files;
+  const TempDir outer;
+  make_file(files, outer.fd(), "secret", "x");
+  REQUIRE(files.mkdir_at(outer.fd(), "root", 0755) == 0);
+  const int root = files.open(outer.fd(), "root", to_read_directory(), 0);
+  REQUIRE(root >= 0);
+  REQUIRE(files.mkdir_at(root, "sub", 0755) == 0);
+  make_file(files, root, "sub/file", "y");
+  REQUIRE(files.symlink_at("..", root, "up") == 0);
+  REQUIRE(files.symlink_at("sub", root, "down") == 0);
+  REQUIRE(files.symlink_at("../secret", root, "leak") == 0);
+
+  for (const char* name : {"../secret", "sub/../../secret", "/etc/passwd", ".."}) {
+    CAPTURE(name);
+    CHECK(files.open(root, name, to_read(), 0) == -EXDEV);
+    CHECK(files.open(root, name, {.follow = true}, 0) == -EXDEV);
+  }
+  for (const char* name : {"up/secret", "leak", "down/file"}) {
+    CAPTURE(name);
+    CHECK(files.open(root, name, to_read(), 0) == -ELOOP);
+    CHECK(files.open(root, name, {.mode = OpenMode::write, .create = true}, 0600) == -ELOOP);
+  }
+  CHECK(files.open(root, "up/secret", {.follow = true}, 0) == -ELOOP);
+  const int inside = files.open(root, "sub/../sub/file", to_read(), 0);
+  CHECK(inside >= 0);
+  files.close(inside);
+  const int followed = files.open(root, "leak", {.follow = true}, 0);
+  CHECK(followed >= 0);
+  files.close(followed);
+
+  FileStat stat;
+  std::string target;
+  for (const char* name : {"../secret", "/etc/passwd", "..", "up/secret", "sub/file"}) {
+    CAPTURE(name);
+    CHECK(files.stat_at(root, name, stat, false) == -EXDEV);
+    CHECK(files.mkdir_at(root, name, 0755) == -EXDEV);
+    CHECK(files.symlink_at("t", root, name) == -EXDEV);
+    CHECK(files.readlink_at(root, name, target) == -EXDEV);
+    CHECK(files.rename_at(root, name, root, "new") == -EXDEV);
+    CHECK(files.rename_at(root, "sub", root, name) == -EXDEV);
+    CHECK(files.unlink_at(root, name, false) == -EXDEV);
+    CHECK(files.set_link_owner_at(root, name, ::getuid(), ::getgid()) == -EXDEV);
+    CHECK(files.set_link_mtime_at(root, name, 0) == -EXDEV);
+  }
+  files.close(root);
+}
+
+TEST_CASE("file_system__names_with_nul_or_too_long__are_refused") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  make_file(files, dir.fd(), "a", "x");
+  const std::string with_nul("a\0b", 3);
+  const std::string too_long(5000, 'a');
+  const std::string long_component(256, 'a');
+  FileStat stat;
+  CHECK(files.open(dir.fd(), with_nul, to_read(), 0) == -EINVAL);
+  CHECK(files.stat_at(dir.fd(), with_nul, stat, false) == -EINVAL);
+  CHECK(files.unlink_at(dir.fd(), with_nul, false) == -EINVAL);
+  CHECK(files.symlink_at(with_nul, dir.fd(), "link") == -EINVAL);
+  CHECK(files.open(dir.fd(), too_long, to_read(), 0) == -ENAMETOOLONG);
+  CHECK(files.mkdir_at(dir.fd(), long_component, 0755) == -ENAMETOOLONG);
+  CHECK(files.open(dir.fd(), "", to_read(), 0) == -ENOENT);
+}
+
+TEST_CASE("file_system__directory__lists_every_name_again_and_again") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 2000; ++i) {  // more than one buffer of entries
+    expected.push_back("a-rather-long-name-of-a-file-" + std::to_string(10000 + i));
+    make_file(files, dir.fd(), expected.back(), "");
+  }
+  const int fd = files.open(dir.fd(), ".", to_read_directory(), 0);
+  REQUIRE(fd >= 0);
+  CHECK(names(files, fd) == expected);
+  CHECK(names(files, fd) == expected);
+  files.close(fd);
+  CHECK(files.read_directory(fd, [](std::string_view) {}) == -EBADF);
+  const int file = files.open(dir.fd(), expected[0], to_read(), 0);
+  CHECK(files.read_directory(file, [](std::string_view) {}) == -ENOTDIR);
+  files.close(file);
+}
+
+TEST_CASE("file_system__rename_and_unlink__move_and_remove") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  REQUIRE(files.mkdir_at(dir.fd(), "to", 0755) == 0);
+  CHECK(files.mkdir_at(dir.fd(), "to", 0755) == -EEXIST);
+  const int to = files.open(dir.fd(), "to", to_read_directory(), 0);
+  make_file(files, dir.fd(), "new", "new");
+  make_file(files, to, "old", "old text");
+  CHECK(files.rename_at(dir.fd(), "new", to, "old") == 0);
+  FileStat stat;
+  CHECK(files.stat_at(dir.fd(), "new", stat, false) == -ENOENT);
+  CHECK(files.stat_at(to, "old", stat, false) == 0);
+  CHECK(stat.size_bytes == 3);
+  CHECK(files.rename_at(dir.fd(), "new", to, "old") == -ENOENT);
+  CHECK(files.unlink_at(dir.fd(), "to", true) == -ENOTEMPTY);
+  CHECK(files.unlink_at(dir.fd(), "to", false) == -EISDIR);
+  CHECK(files.unlink_at(to, "old", true) == -ENOTDIR);
+  CHECK(files.unlink_at(to, "old", false) == 0);
+  CHECK(files.unlink_at(to, "old", false) == -ENOENT);
+  CHECK(files.unlink_at(dir.fd(), "to", true) == 0);
+  files.close(to);
+}
+
+TEST_CASE("file_system__symlink__made_read_and_touched_without_following") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  make_file(files, dir.fd(), "file", "1234");
+  REQUIRE(files.set_mtime(dir.fd(), 5'000'000'000) == 0);
+  const std::string target = "file";
+  CHECK(files.symlink_at(target, dir.fd(), "link") == 0);
+  CHECK(files.symlink_at(target, dir.fd(), "link") == -EEXIST);
+  std::string got;
+  CHECK(files.readlink_at(dir.fd(), "link", got) == 4);
+  CHECK(got == target);
+  CHECK(files.readlink_at(dir.fd(), "file", got) == -EINVAL);
+  CHECK(files.set_link_mtime_at(dir.fd(), "link", 7'000'000'001) == 0);
+  CHECK(files.set_link_owner_at(dir.fd(), "link", ::getuid(), ::getgid()) == 0);
+  FileStat stat;
+  CHECK(files.stat_at(dir.fd(), "link", stat, false) == 0);
+  CHECK(stat.type == FileType::symlink);
+  CHECK(stat.mtime_ns == 7'000'000'001);
+  CHECK(files.stat_at(dir.fd(), "link", stat, true) == 0);
+  CHECK(stat.type == FileType::regular);
+  CHECK(stat.size_bytes == 4);
+}
+
+TEST_CASE("file_system__path_as_typed__follows_links") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  make_file(files, dir.fd(), "file", "1234");
+  REQUIRE(files.symlink_at("file", dir.fd(), "link") == 0);
+  const int fd = files.open(ports::FileSystem::no_directory, dir.path() + "/link", to_read(), 0);
+  REQUIRE(fd >= 0);
+  FileStat stat;
+  CHECK(files.fstat(fd, stat) == 0);
+  CHECK(stat.type == FileType::regular);
+  CHECK(files.stat_at(ports::FileSystem::no_directory, dir.path() + "/link", stat, false) == 0);
+  CHECK(stat.type == FileType::symlink);
+  files.close(fd);
+}
+
+TEST_CASE("file_system__space__tells_what_is_free") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  ports::SpaceInfo info;
+  CHECK(files.space(dir.fd(), info) == 0);
+  CHECK(info.free_bytes > 0);
+  CHECK(info.free_inodes > 0);
+  CHECK_FALSE(info.read_only);
+}
+
+TEST_CASE("file_system__bad_descriptor__every_call_says_so") {
+  host::PosixFileSystem files;
+  std::array<std::byte, 1> one{};
+  FileStat stat;
+  ports::SpaceInfo info;
+  std::string text;
+  CHECK(files.open(bad_fd, "a", to_read(), 0) == -EBADF);
+  CHECK(files.pread(bad_fd, one, 0) == -EBADF);
+  CHECK(files.pwrite(bad_fd, one, 0) == -EBADF);
+  CHECK(files.fstat(bad_fd, stat) == -EBADF);
+  CHECK(files.stat_at(bad_fd, "a", stat, false) == -EBADF);
+  CHECK(files.mkdir_at(bad_fd, "a", 0755) == -EBADF);
+  CHECK(files.symlink_at("t", bad_fd, "a") == -EBADF);
+  CHECK(files.readlink_at(bad_fd, "a", text) == -EBADF);
+  CHECK(files.rename_at(bad_fd, "a", bad_fd, "b") == -EBADF);
+  CHECK(files.unlink_at(bad_fd, "a", false) == -EBADF);
+  CHECK(files.truncate(bad_fd, 0) == -EBADF);
+  CHECK(files.set_mode(bad_fd, 0600) == -EBADF);
+  CHECK(files.set_owner(bad_fd, 0, 0) == -EBADF);
+  CHECK(files.set_mtime(bad_fd, 0) == -EBADF);
+  CHECK(files.set_link_owner_at(bad_fd, "a", 0, 0) == -EBADF);
+  CHECK(files.set_link_mtime_at(bad_fd, "a", 0) == -EBADF);
+  CHECK(files.fsync(bad_fd) == -EBADF);
+  CHECK(files.syncfs(bad_fd) == -EBADF);
+  CHECK(files.space(bad_fd, info) == -EBADF);
+}
