@@ -76,15 +76,25 @@ struct Want {                 // destination -> source: pieces [first, first+cou
   struct Range { uint64_t first = 0; uint64_t count = 0; };
   std::vector<Range> ranges;
 };
-struct Resend {               // destination -> source: a segment arrived damaged, or a sync failed. piece == whole_pack: the file of a pack
+// destination -> source: a segment arrived damaged, or a sync failed. Two forms:
+//  by file:    index, and piece or `whole` (the file of a pack, read and sent again). A piece is sent again with the bytes it had (the
+//              destination compares its hash); an earlier FileEnd stays good, unless the source sends another that says otherwise.
+//  by segment: index == by_segment; lane_session and n name the put that arrived damaged (its trailer or its list of files
+//              cannot be trusted): the source sends the same entries segment again, or every file, or the piece, of that put
+//              that has not ended. Not known any more: nothing to do.
+struct Resend {
   static constexpr uint64_t whole = ~uint64_t{0};
+  static constexpr uint64_t by_segment = ~uint64_t{0};
   uint64_t index = 0;
   uint64_t piece = whole;
+  uint64_t lane_session = 0;
+  uint64_t n = 0;
 };
 enum class SourceOutcome : uint8_t { ok = 0, changed = 1, vanished = 2, unreadable = 3 };
 struct FileEnd {              // source -> destination: no (more) data of this file comes. ok only after the second stat agreed
   uint64_t index = 0;
   SourceOutcome outcome = SourceOutcome::ok;
+  uint64_t size_bytes = ~uint64_t{0};   // its length, when the entry said unknown (~0: standard input); else ~0
   bool has_digest = false;    // the source read every piece: its digest, to be compared
   Hash128 digest;
 };
