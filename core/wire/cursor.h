@@ -108,6 +108,10 @@ class Writer {
 
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] size_t position() const { return at_; }  // bytes in the span or the vector so far
+  // What was written from `position` on; valid until the next write.
+  [[nodiscard]] Bytes since(size_t position) const {
+    return {(vector_ != nullptr ? vector_->data() : into_.data()) + position, at_ - position};
+  }
   void fail() { ok_ = false; }
 
  private:

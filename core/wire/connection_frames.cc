@@ -1,0 +1,115 @@
+#include "core/wire/connection_frames.h"
+
+namespace ccixfer::wire {
+namespace {
+
+std::string_view cut(std::string_view reason) { return reason.substr(0, reason_bytes_max); }
+
+void encode(Writer& out, const Offer& offer) {
+  out.u32(offer.max_send_bytes);
+  out.u32(offer.sends_in_flight_max);
+  out.u32(offer.rmas_in_flight_max);
+}
+
+Offer decode_offer(Reader& in) {
+  Offer offer;
+  offer.max_send_bytes = in.u32();
+  offer.sends_in_flight_max = in.u32();
+  offer.rmas_in_flight_max = in.u32();
+  return offer;
+}
+
+Status decode_status(Reader& in) {
+  const uint8_t value = in.u8();
+  in.require(is_known_status(value));
+  return static_cast<Status>(value);
+}
+
+void encode_farewell(Writer& out, Kind kind, const Farewell& frame) {
+  const HeaderWriter header(out, kind);
+  out.u8(static_cast<uint8_t>(frame.status));
+  out.u8(0);
+  out.text16(cut(frame.reason));
+}
+
+}  // namespace
+
+OptionScan scan_options(Bytes options) {
+  Reader in(options);
+  while (in.ok() && in.remaining() > 0) {
+    const uint16_t type = in.u16();
+    static_cast<void>(in.bytes16(hello_options_bytes_max));
+    if (in.ok() && (type & option_mandatory) != 0) return OptionScan::unknown_mandatory;
+  }
+  return in.ok() ? OptionScan::fine : OptionScan::malformed;
+}
+
+void encode(Writer& out, const Hello& frame) {
+  const HeaderWriter header(out, Kind::hello);
+  out.u64(frame.magic);
+  out.u16(frame.version);
+  out.u8(static_cast<uint8_t>(frame.role));
+  out.u8(static_cast<uint8_t>(frame.attribute));
+  encode(out, frame.offer);
+  out.bytes16(frame.data);
+  out.bytes16(frame.options);
+}
+
+std::optional<Hello> decode_hello(Bytes header) {
+  Reader in = fields_of(header);
+  Hello frame;
+  frame.magic = in.u64();
+  frame.version = in.u16();
+  const bool ours = frame.magic == magic && frame.version == version;
+  if (in.ok() && !ours) return frame;
+  const uint8_t role = in.u8();
+  const uint8_t attribute = in.u8();
+  in.require(role <= static_cast<uint8_t>(ports::Role::admin));
+  in.require(attribute <= static_cast<uint8_t>(ports::Attribute::multicast_receive));
+  frame.role = static_cast<ports::Role>(role);
+  frame.attribute = static_cast<ports::Attribute>(attribute);
+  frame.offer = decode_offer(in);
+  frame.data = in.bytes16(ports::connect_data_bytes_max);
+  frame.options = in.bytes16(hello_options_bytes_max);
+  if (!in.done()) return std::nullopt;
+  return frame;
+}
+
+void encode(Writer& out, const HelloReply& frame) {
+  const HeaderWriter header(out, Kind::hello_reply);
+  out.u64(frame.magic);
+  out.u16(frame.version);
+  out.u8(static_cast<uint8_t>(frame.status));
+  out.u8(0);
+  encode(out, frame.offer);
+  out.text16(cut(frame.reason));
+}
+
+std::optional<HelloReply> decode_hello_reply(Bytes header) {
+  Reader in = fields_of(header);
+  HelloReply frame;
+  frame.magic = in.u64();
+  frame.version = in.u16();
+  frame.status = decode_status(in);
+  in.require(in.u8() == 0);
+  frame.offer = decode_offer(in);
+  frame.reason = in.text16(reason_bytes_max);
+  if (!in.done()) return std::nullopt;
+  return frame;
+}
+
+void encode_reject(Writer& out, const Farewell& frame) { encode_farewell(out, Kind::connect_reject, frame); }
+void encode_bye(Writer& out, const Farewell& frame) { encode_farewell(out, Kind::bye, frame); }
+void encode_empty(Writer& out, Kind kind) { const HeaderWriter header(out, kind); }
+
+std::optional<Farewell> decode_farewell(Bytes header) {
+  Reader in = fields_of(header);
+  Farewell frame;
+  frame.status = decode_status(in);
+  in.require(in.u8() == 0);
+  frame.reason = in.text16(reason_bytes_max);
+  if (!in.done()) return std::nullopt;
+  return frame;
+}
+
+}  // namespace ccixfer::wire

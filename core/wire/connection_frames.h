@@ -1,0 +1,73 @@
+// Frames that open, keep and end a connection: hello, hello_reply, connect_accept, connect_reject, connect_ack, keepalive,
+// keepalive_ack, bye. The five without fields are encode_empty's.
+// Source: architecture 'The stream wire'; CCI §III.A (connection establishment).
+#pragma once
+#include <string_view>
+
+#include "core/base/status.h"
+#include "core/ports/transport.h"
+#include "core/wire/frame.h"
+
+namespace ccixfer::wire {
+
+inline constexpr uint64_t magic = 0x315246584943432e;  // ".CCIXFR1" as bytes
+inline constexpr uint16_t version = 1;
+inline constexpr size_t hello_options_bytes_max = 512;
+inline constexpr uint16_t option_mandatory = 0x8000;  // bit of an option's type: who does not know it must refuse the hello
+
+inline constexpr size_t hello_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 2 + 2;
+static_assert(hello_header_bytes_min == 40);
+inline constexpr size_t hello_reply_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 2;
+static_assert(hello_reply_header_bytes_min == 38);
+inline constexpr size_t farewell_header_bytes_min = frame_overhead_bytes + 1 + 1 + 2;
+static_assert(farewell_header_bytes_min == 16);
+
+// What one end offers; the connection has the minimum of both.
+struct Offer {
+  uint32_t max_send_bytes = 0;
+  uint32_t sends_in_flight_max = 0;
+  uint32_t rmas_in_flight_max = 0;  // at most 65,536: operation ids have 16 bits for the slot
+};
+
+// The dialler's first frame. `options` are type u16, length u16, value; see scan_options.
+struct Hello {
+  uint64_t magic = wire::magic;
+  uint16_t version = wire::version;
+  ports::Role role = ports::Role::application;
+  ports::Attribute attribute = ports::Attribute::reliable_ordered;
+  Offer offer;
+  Bytes data;
+  Bytes options;
+};
+
+// The acceptor's transport answers a hello at once; the application's decision follows.
+struct HelloReply {
+  uint64_t magic = wire::magic;
+  uint16_t version = wire::version;
+  Status status = Status::success;  // else: refused for this reason, and the stream ends
+  Offer offer;
+  std::string_view reason;
+};
+
+// connect_reject and bye.
+struct Farewell {
+  Status status = Status::disconnected;
+  std::string_view reason;
+};
+
+enum class OptionScan : uint8_t { fine, malformed, unknown_mandatory };
+// Walks the options: unknown optional ones are skipped. This version knows none.
+[[nodiscard]] OptionScan scan_options(Bytes options);
+
+void encode(Writer& out, const Hello& frame);
+void encode(Writer& out, const HelloReply& frame);
+void encode_reject(Writer& out, const Farewell& frame);
+void encode_bye(Writer& out, const Farewell& frame);
+void encode_empty(Writer& out, Kind kind);
+
+// A hello of another magic or version decodes (its later fields may then mean anything): the caller looks at them first.
+[[nodiscard]] std::optional<Hello> decode_hello(Bytes header);
+[[nodiscard]] std::optional<HelloReply> decode_hello_reply(Bytes header);
+[[nodiscard]] std::optional<Farewell> decode_farewell(Bytes header);
+
+}  // namespace ccixfer::wire
