@@ -13,14 +13,16 @@
 namespace ccixfer::session {
 
 enum class EntryType : uint8_t {
-  file = 0, directory = 1, symlink = 2,
-  leave = 3,      // all that is in this directory has been listed: its own mode and times may be set once they have ended
+  file = 0,
+  directory = 1,
+  symlink = 2,
+  leave = 3,  // all that is in this directory has been listed: its own mode and times may be set once they have ended
 };
 
 struct Entry {
   EntryType type = EntryType::file;
   std::string path;
-  uint32_t mode = 0;        // 07777
+  uint32_t mode = 0;  // 07777
   uint32_t uid = 0, gid = 0;
   uint64_t size_bytes = 0;  // file
   int64_t mtime_ns = 0;
@@ -32,7 +34,9 @@ struct Entry {
 
 class EntryEncoder {
  public:
-  // Appends; false: does not fit in `into` any more (nothing written). Reset by constructing anew for each segment.
+  // Appends; false: does not fit in `into` any more, or entries_per_segment_max are in (nothing counted). Reset by constructing
+  // anew for each segment. CHECKs is_safe_relative_path(path) (so at most path_bytes_max: a walk that finds a longer one reports it
+  // and does not list it), mode <= 07777, a digest for files only, a symlink's target of 1 to path_bytes_max bytes.
   explicit EntryEncoder(MutableBytes into) : into_(into) {}
   [[nodiscard]] bool add(const Entry& entry);
   [[nodiscard]] uint32_t size_bytes() const { return used_; }
@@ -45,8 +49,9 @@ class EntryEncoder {
   std::string previous_;
 };
 
-[[nodiscard]] Result<std::vector<Entry>> decode_entries(Bytes data, uint32_t count);   // protocol: malformed; not_authorised: a path that leaves the root
-[[nodiscard]] bool is_safe_relative_path(std::string_view path);   // the rule above
+[[nodiscard]] Result<std::vector<Entry>> decode_entries(
+    Bytes data, uint32_t count);  // protocol: malformed; not_authorised: a path that leaves the root
+[[nodiscard]] bool is_safe_relative_path(std::string_view path);  // the rule above, and at most path_bytes_max
 // Digest of a whole file from the hashes of its pieces (a file of 0 bytes has no piece; one of up to 4 MiB has one).
 [[nodiscard]] Hash128 file_digest(const std::vector<Hash128>& pieces);
 

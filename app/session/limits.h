@@ -4,18 +4,18 @@
 
 namespace ccixfer::session {
 
-inline constexpr uint32_t piece_bytes = 4u << 20;                 // a file is cut at these offsets, whatever the lanes
-inline constexpr uint32_t segment_slack_bytes = 4096;             // trailer (and later the seal's tag) behind the data
+inline constexpr uint32_t piece_bytes = 4u << 20;      // a file is cut at these offsets, whatever the lanes
+inline constexpr uint32_t segment_slack_bytes = 4096;  // trailer (and later the seal's tag) behind the data
 inline constexpr uint32_t segment_bytes_max = piece_bytes + segment_slack_bytes;
-inline constexpr uint32_t small_file_bytes_max = piece_bytes;     // such a file travels whole in a pack
-inline constexpr uint32_t entries_segment_bytes = 64u << 10;      // an entries segment is closed beyond this ...
-inline constexpr uint32_t entries_per_segment_max = 1024;         // ... or at this many entries
+inline constexpr uint32_t small_file_bytes_max = piece_bytes;  // such a file travels whole in a pack
+inline constexpr uint32_t entries_segment_bytes = 64u << 10;   // an entries segment is closed beyond this ...
+inline constexpr uint32_t entries_per_segment_max = 1024;      // ... or at this many entries
 inline constexpr uint32_t pack_files_max = 1024;
-inline constexpr uint32_t entries_outstanding_max = 32768;        // sent and not yet finished: bounds both ends' memory
-inline constexpr uint32_t session_message_bytes_max = 1024;       // fits the smallest max_send_bytes, routed too
+inline constexpr uint32_t entries_outstanding_max = 32768;   // sent and not yet finished: bounds both ends' memory
+inline constexpr uint32_t session_message_bytes_max = 1024;  // fits the smallest max_send_bytes, routed too
 inline constexpr uint32_t path_bytes_max = 4096;
 inline constexpr uint32_t lanes_max = 1024;
-inline constexpr uint32_t stripes = 1024;                         // W: mailboxes of a lane session
+inline constexpr uint32_t stripes = 1024;  // W: mailboxes of a lane session
 inline constexpr uint32_t control_messages_queued_max = 4096;
 inline constexpr uint16_t session_version = 1;
 

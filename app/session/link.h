@@ -1,9 +1,9 @@
 // A Link is one session's lanes over one endpoint: it knows connections, puts and the control channel, not files. Source and
 // destination machines use it alike, whoever dialled.
 //
-// Control channel: session messages are delivered to the peer's machine once and in order as long as the session lives, over any change
-// of lanes. Lanes: come up and go down; a put that was not acknowledged when its lane died is reported not placed.
-// A Link without a live lane lives on for `grace` (the dialler dials again meanwhile) and then ends with Status::timed_out.
+// Control channel: session messages are delivered to the peer's machine once and in order as long as the session lives, over any
+// change of lanes. Lanes: come up and go down; a put that was not acknowledged when its lane died is reported not placed. A Link
+// without a live lane lives on for `grace` (the dialler dials again meanwhile) and then ends with Status::timed_out.
 // Single-threaded; the user's callbacks are made from turn() only.
 #pragma once
 #include <cstdint>
@@ -21,10 +21,10 @@ using LaneIndex = uint16_t;
 class LinkUser {
  public:
   virtual ~LinkUser() = default;
-  virtual void on_lane_up(LaneIndex lane) = 0;        // destination: opens mailboxes now and sends LaneOpen
-  virtual void on_lane_down(LaneIndex lane) = 0;      // after every put of it was reported
-  virtual void on_lane_message(LaneIndex lane, const Message& message) = 0;   // LaneOpen, Credit
-  virtual void on_message(const Message& message) = 0;                        // in order, once
+  virtual void on_lane_up(LaneIndex lane) = 0;                               // destination: opens mailboxes now and sends LaneOpen
+  virtual void on_lane_down(LaneIndex lane) = 0;                             // after every put of it was reported
+  virtual void on_lane_message(LaneIndex lane, const Message& message) = 0;  // LaneOpen, Credit
+  virtual void on_message(const Message& message) = 0;                       // in order, once
   // A put of ours ended: placed (success), or not. `context` as given.
   virtual void on_put(LaneIndex lane, uint64_t context, Status status) = 0;
   virtual void on_link_lost(const Error& error) = 0;  // the session is over at this end (grace ran out, protocol error): last call
@@ -33,11 +33,11 @@ class LinkUser {
 class Link {
  public:
   Link(cci::Endpoint& endpoint, const Hello& hello, LinkUser& user);
-  ~Link();   // disconnects all lanes
+  ~Link();  // disconnects all lanes
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  void set_session(uint64_t session);      // dialler: from Opened; acceptor: its own choice
+  void set_session(uint64_t session);  // dialler: from Opened; acceptor: its own choice
   [[nodiscard]] uint64_t session() const;
   [[nodiscard]] const Hello& hello() const;
 
@@ -45,13 +45,13 @@ class Link {
   void add_lane(LaneIndex lane, cci::Connection connection);
   void handle(cci::Event&& event);
 
-  void post(const Message& message);                             // session message
-  void post_on_lane(LaneIndex lane, const Message& message);     // lane message; dropped when the lane is down
-  // Puts buffer [0, length) of a registered region into mailbox/epoch; no_buffers: too many in flight, try after on_put. [hop 5]
+  void post(const Message& message);                          // session message
+  void post_on_lane(LaneIndex lane, const Message& message);  // lane message; dropped when the lane is down
+  // Puts buffer [0, length) of a registered region into mailbox/epoch; no_buffers: too many in flight, try after on_put.
   [[nodiscard]] Status put(LaneIndex lane, const ports::Handle& local, uint64_t local_offset_bytes, uint64_t length_bytes,
                            uint64_t mailbox, uint64_t key, uint64_t epoch, uint64_t context);
   [[nodiscard]] std::vector<LaneIndex> live_lanes() const;
-  [[nodiscard]] bool control_drained() const;                    // every session message was delivered
+  [[nodiscard]] bool control_drained() const;  // every session message was delivered
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;
   void close_lane(LaneIndex lane);
   void turn(Instant now);
@@ -65,18 +65,19 @@ class Link {
 
 // The dialler's side: keeps `lanes` lanes of a Link dialled, again after failures with growing pauses, spread as the endpoint
 // chooses. Reports the first success and, when `patience` passes without any live lane, the error of the last attempt
-// (unreachable -> no_answer, no_route -> no_route, refused -> network, version -> protocol, not_found for a session that the acceptor forgot -> session_lost()).
+// (unreachable -> no_answer, no_route -> no_route, refused -> network, version -> protocol, not_found for a session that the
+// acceptor forgot -> session_lost()).
 class Dialler {
  public:
   Dialler(cci::Endpoint& endpoint, Link& link, std::string uri, uint64_t seed);
   ~Dialler();
-  void set_lanes(uint16_t lanes);          // lane 0 first; the others after `opened`
+  void set_lanes(uint16_t lanes);  // lane 0 first; the others after `opened`
   void set_patience(Duration patience);
   void turn(Instant now);
-  [[nodiscard]] bool handle_connect(cci::Event& event);   // true: it was ours (the Hub asks before others)
+  [[nodiscard]] bool handle_connect(cci::Event& event);  // true: it was ours (the Hub asks before others)
   [[nodiscard]] Instant next_deadline() const;
-  [[nodiscard]] const Error* failure() const;             // given up
-  [[nodiscard]] bool session_lost() const;                // the acceptor no longer knows the session: start a new one
+  [[nodiscard]] const Error* failure() const;  // given up
+  [[nodiscard]] bool session_lost() const;     // the acceptor no longer knows the session: start a new one
 
  private:
   struct Impl;
@@ -89,7 +90,7 @@ class AcceptUser {
   virtual ~AcceptUser() = default;
   // A new session: the Link to add the lane to (owned by the user), or a reason to refuse (kind usage/busy ...).
   virtual Result<Link*> on_new_session(const Hello& hello) = 0;
-  virtual Link* find_session(const Hello& hello) = 0;      // nullptr: unknown
+  virtual Link* find_session(const Hello& hello) = 0;  // nullptr: unknown
 };
 
 // Routes endpoint events to Links by connection. One per endpoint.
@@ -102,7 +103,7 @@ class Hub {
   void remove_dialler(Dialler* dialler);
   void add_link(Link* link);
   void remove_link(Link* link);
-  void turn(Instant now);                    // endpoint.turn, events, links, diallers
+  void turn(Instant now);  // endpoint.turn, events, links, diallers
   [[nodiscard]] Instant next_deadline() const;
 
  private:

@@ -5,12 +5,13 @@
 // through the Link's control channel: numbered, sent on the lowest live lane, sent again on another lane when theirs dies,
 // delivered once and in order.
 //
-// "Source" is the side that has the files, "destination" the side that gets them; "dialler" opened the lanes. Push: the source dials.
-// Pull: the destination dials. Deviation from the first design (pull by RMA read): a routed connection puts both ways, so
+// "Source" is the side that has the files, "destination" the side that gets them; "dialler" opened the lanes. Push: the source
+// dials. Pull: the destination dials. Deviation from the first design (pull by RMA read): a routed connection puts both ways, so
 // pull is a push over lanes that the destination dialled, and stages 1-11 are the same code both ways.
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,7 +23,7 @@
 
 namespace ccixfer::session {
 
-using TransferId = std::array<uint8_t, 16>;   // random, chosen by the dialler, stable over retries of one command
+using TransferId = std::array<uint8_t, 16>;  // random, chosen by the dialler, stable over retries of one command
 
 enum class Direction : uint8_t { push = 0, pull = 1 };
 
@@ -30,24 +31,35 @@ enum class Direction : uint8_t { push = 0, pull = 1 };
 struct Hello {
   Direction direction = Direction::push;
   TransferId transfer{};
-  uint64_t session = 0;       // 0: a new session (then lane == 0); else the number the acceptor gave in `opened`
+  uint64_t session = 0;  // 0: a new session (then lane == 0); else the number the acceptor gave in `opened`
   uint16_t lane = 0;
-  bool sealed = false;        // false: --insecure. Both ends must agree
+  bool sealed = false;  // false: --insecure. Both ends must agree
 };
 
 // Options of a transfer that both ends must know. Bits of Open::options.
 enum Option : uint32_t {
-  option_recursive = 1, option_links = 2, option_permissions = 4, option_times = 8, option_owner = 16,  // -a: all five
-  option_checksum = 32, option_dry_run = 64, option_directory = 128 /* the destination names a directory */,
+  option_recursive = 1,
+  option_links = 2,
+  option_permissions = 4,
+  option_times = 8,
+  option_owner = 16,  // -a: all five
+  option_checksum = 32,
+  option_dry_run = 64,
+  option_directory = 128 /* the destination names a directory */,
 };
 
-struct Open {                 // dialler -> acceptor, the first session message. Paths may be long: sent in parts (OpenPart), joined by the Link's user
+struct Open {  // dialler -> acceptor, the first session message. Paths may be long: sent in parts, joined by OpenJoiner
   uint32_t options = 0;
-  std::string path;           // push: below the receiver's root. pull: below the served directory
+  std::string path;  // push: below the receiver's root. pull: below the served directory
 };
-struct OpenPart { uint32_t options = 0; uint32_t total_bytes = 0; uint32_t offset_bytes = 0; std::string bytes; };
-struct Opened {               // acceptor -> dialler
-  uint64_t session = 0;       // != 0
+struct OpenPart {
+  uint32_t options = 0;
+  uint32_t total_bytes = 0;
+  uint32_t offset_bytes = 0;
+  std::string bytes;
+};
+struct Opened {          // acceptor -> dialler
+  uint64_t session = 0;  // != 0
   uint32_t lanes_max = 0;
 };
 struct LaneOpen {             // destination -> source, on each new lane: where to put
@@ -56,29 +68,36 @@ struct LaneOpen {             // destination -> source, on each new lane: where 
   uint64_t key = 0;
   uint32_t stripe_count = stripes;
 };
-struct Credit {               // destination -> source, on its lane: puts with n < `limit` may go out. Never decreases
+struct Credit {  // destination -> source, on its lane: puts with n < `limit` may go out. Never decreases
   uint64_t limit = 0;
 };
 enum class Verdict : uint8_t {
-  done = 0,        // nothing to send: directory or link made, or the file is unchanged (see `unchanged`)
+  done = 0,  // nothing to send: directory or link made, or the file is unchanged (see `unchanged`)
   unchanged = 1,
-  send = 2,        // whole
-  pieces = 3,      // some pieces are here already: a Want with the missing ones precedes this Answer
-  failed = 4,      // cannot be made; a FileResult with the reason precedes
+  send = 2,    // whole
+  pieces = 3,  // some pieces are here already: a Want with the missing ones precedes this Answer
+  failed = 4,  // cannot be made; a FileResult with the reason precedes
 };
-struct Answer {               // destination -> source: runs of verdicts for entries first_index ..., in index order over the session
-  struct Run { uint32_t count = 0; Verdict verdict = Verdict::done; };
+struct Answer {  // destination -> source: runs of verdicts for entries first_index ..., in index order over the session
+  struct Run {
+    uint32_t count = 0;
+    Verdict verdict = Verdict::done;
+  };
   uint64_t first_index = 0;
   std::vector<Run> runs;
 };
-struct Want {                 // destination -> source: pieces [first, first+count) of a file lack; several messages add up
+struct Want {  // destination -> source: pieces [first, first+count) of a file lack; several messages add up
   uint64_t index = 0;
-  struct Range { uint64_t first = 0; uint64_t count = 0; };
+  struct Range {
+    uint64_t first = 0;
+    uint64_t count = 0;
+  };
   std::vector<Range> ranges;
 };
 // destination -> source: a segment arrived damaged, or a sync failed. Two forms:
-//  by file:    index, and piece or `whole` (the file of a pack, read and sent again). A piece is sent again with the bytes it had (the
-//              destination compares its hash); an earlier FileEnd stays good, unless the source sends another that says otherwise.
+//  by file:    index, and piece or `whole` (the file of a pack, read and sent again). A piece is sent again with the bytes it
+//              had (the destination compares its hash); an earlier FileEnd stays good, unless the source sends another that says
+//              otherwise.
 //  by segment: index == by_segment; lane_session and n name the put that arrived damaged (its trailer or its list of files
 //              cannot be trusted): the source sends the same entries segment again, or every file, or the piece, of that put
 //              that has not ended. Not known any more: nothing to do.
@@ -91,40 +110,48 @@ struct Resend {
   uint64_t n = 0;
 };
 enum class SourceOutcome : uint8_t { ok = 0, changed = 1, vanished = 2, unreadable = 3 };
-struct FileEnd {              // source -> destination: no (more) data of this file comes. ok only after the second stat agreed
+struct FileEnd {  // source -> destination: no (more) data of this file comes. ok only after the second stat agreed
   uint64_t index = 0;
   SourceOutcome outcome = SourceOutcome::ok;
-  uint64_t size_bytes = ~uint64_t{0};   // its length, when the entry said unknown (~0: standard input); else ~0
-  bool has_digest = false;    // the source read every piece: its digest, to be compared
+  uint64_t size_bytes = ~uint64_t{0};  // its length, when the entry said unknown (~0: standard input); else ~0
+  bool has_digest = false;             // the source read every piece: its digest, to be compared
   Hash128 digest;
 };
-struct FileResult {           // destination -> source: the end of entry `index`, durable if ok. Idempotent
+struct FileResult {  // destination -> source: the end of entry `index`, durable if ok. Idempotent
   uint64_t index = 0;
   ErrorKind kind = ErrorKind::ok;
-  int32_t error_number = 0;   // errno, 0: none
+  int32_t error_number = 0;  // errno, 0: none
 };
-struct FileResults { std::vector<FileResult> results; };
-struct Durable {              // destination -> source: payload bytes of this session known durable, never decreases (progress)
+struct FileResults {
+  std::vector<FileResult> results;
+};
+struct Durable {  // destination -> source: payload bytes of this session known durable, never decreases (progress)
   uint64_t bytes = 0;
   uint64_t files = 0;
 };
-struct End {                  // source -> destination: that many entries there were; no more come
+struct End {  // source -> destination: that many entries there were; no more come
   uint64_t entries = 0;
 };
-struct Summary {              // destination -> source: every entry ended, directories have their times, all synced
+struct Summary {  // destination -> source: every entry ended, directories have their times, all synced
   uint64_t files_ok = 0, files_unchanged = 0, files_failed = 0, bytes = 0;
 };
-struct Bye {};                // source -> destination: the summary arrived; lanes may go
-struct Abort {                // either way: the session ends now, for everybody; resumable
+struct Bye {};  // source -> destination: the summary arrived; lanes may go
+struct Abort {  // either way: the session ends now, for everybody; resumable
   ErrorKind kind = ErrorKind::bug;
-  std::string message;        // at most 512 bytes
+  std::string message;  // at most 512 bytes
 };
 
-using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary, Bye, Abort>;
+using Message =
+    std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary, Bye, Abort>;
 
-[[nodiscard]] std::vector<std::byte> encode(const Message& message, uint64_t sequence);   // CHECKs that it fits
-struct Decoded { Message message; uint64_t sequence = 0; };
-[[nodiscard]] Result<Decoded> decode(Bytes bytes);          // ErrorKind::protocol
+// The place of an alternative in Message, from 1, is its kind on the wire: append only.
+// The sequence of LaneOpen and Credit is 0, of all others it is not.
+[[nodiscard]] std::vector<std::byte> encode(const Message& message, uint64_t sequence);  // CHECKs that it fits; Abort's text is cut
+struct Decoded {
+  Message message;
+  uint64_t sequence = 0;
+};
+[[nodiscard]] Result<Decoded> decode(Bytes bytes);  // ErrorKind::protocol
 [[nodiscard]] std::vector<std::byte> encode(const Hello& hello);
 [[nodiscard]] Result<Hello> decode_hello(Bytes bytes);
 
@@ -133,5 +160,20 @@ struct Decoded { Message message; uint64_t sequence = 0; };
 [[nodiscard]] std::vector<Message> cut(const Answer& answer);
 [[nodiscard]] std::vector<Message> cut(const Want& want);
 [[nodiscard]] std::vector<Message> cut(const FileResults& results);
+
+// Puts the parts of an Open together again, at most path_bytes_max of path. Parts come in order (the control channel's promise).
+class OpenJoiner {
+ public:
+  // The whole, with its last part; once. nullopt: more to come, or failed().
+  [[nodiscard]] std::optional<Open> add(const OpenPart& part);
+  [[nodiscard]] bool failed() const { return failed_; }  // the peer's parts contradict one another: protocol
+
+ private:
+  Open open_;
+  uint32_t total_bytes_ = 0;
+  bool started_ = false;
+  bool complete_ = false;
+  bool failed_ = false;
+};
 
 }  // namespace ccixfer::session

@@ -1,0 +1,156 @@
+#include "app/session/entry.h"
+
+#include <algorithm>
+
+#include "app/session/limits.h"
+#include "core/base/check.h"
+#include "core/wire/cursor.h"
+
+namespace ccixfer::session {
+namespace {
+
+// One entry: type u8, flags u8, shared u16 (bytes of the previous entry's path that this one starts with), suffix u16 + bytes;
+// all but `leave`: mode u16, uid u32, gid u32, mtime_ns i64; file: size u64, version u64; flag_digest: 16 bytes; symlink: target
+// u16 + bytes; flag_extensions: u16 + TLVs {type u8, length u16, value}; a TLV with the high bit in its type must be understood.
+constexpr uint8_t flag_digest = 1;
+constexpr uint8_t flag_extensions = 2;
+constexpr uint8_t flags_known = flag_digest | flag_extensions;
+constexpr uint8_t mandatory_bit = 0x80;
+constexpr uint32_t mode_mask = 07777;
+
+size_t shared_prefix_bytes(std::string_view a, std::string_view b) {
+  const size_t limit = std::min(a.size(), b.size());
+  const auto [in_a, in_b] = std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(limit), b.begin());
+  static_cast<void>(in_b);
+  return static_cast<size_t>(in_a - a.begin());
+}
+
+void skip_extensions(wire::Reader& in) {
+  wire::Reader extensions(in.bytes16());
+  while (extensions.ok() && extensions.remaining() > 0) {
+    in.require((extensions.u8() & mandatory_bit) == 0);  // none is known yet
+    static_cast<void>(extensions.bytes16());
+  }
+  in.require(extensions.ok());
+}
+
+// Reads one entry; `previous` is the path before. The path is not yet judged.
+Entry read_entry(wire::Reader& in, const std::string& previous) {
+  Entry entry;
+  const uint8_t type = in.u8();
+  in.require(type <= static_cast<uint8_t>(EntryType::leave));
+  entry.type = static_cast<EntryType>(type);
+  const uint8_t flags = in.u8();
+  in.require((flags & ~flags_known) == 0);
+  const uint16_t shared = in.u16();
+  in.require(shared <= previous.size());
+  const std::string_view suffix = in.text16(path_bytes_max);
+  in.require(suffix.size() + shared <= path_bytes_max);
+  if (!in.ok()) return entry;
+  entry.path.assign(previous, 0, shared);
+  entry.path.append(suffix);
+  if (entry.type != EntryType::leave) {
+    entry.mode = in.u16();
+    in.require((entry.mode & ~mode_mask) == 0);
+    entry.uid = in.u32();
+    entry.gid = in.u32();
+    entry.mtime_ns = in.i64();
+  }
+  if (entry.type == EntryType::file) {
+    entry.size_bytes = in.u64();
+    entry.version = in.u64();
+  }
+  if ((flags & flag_digest) != 0) {
+    in.require(entry.type == EntryType::file);
+    entry.has_digest = true;
+    entry.digest.low = in.u64();
+    entry.digest.high = in.u64();
+  }
+  if (entry.type == EntryType::symlink) {
+    entry.target = in.text16(path_bytes_max);
+    in.require(!entry.target.empty() && entry.target.find('\0') == std::string::npos);
+  }
+  if ((flags & flag_extensions) != 0) skip_extensions(in);
+  return entry;
+}
+
+}  // namespace
+
+bool is_safe_relative_path(std::string_view path) {
+  if (path.empty()) return true;
+  if (path.size() > path_bytes_max || path.find('\0') != std::string_view::npos) return false;
+  size_t begin = 0;
+  while (true) {
+    const size_t slash = path.find('/', begin);
+    const std::string_view component = path.substr(begin, slash == std::string_view::npos ? slash : slash - begin);
+    if (component.empty() || component == "." || component == "..") return false;
+    if (slash == std::string_view::npos) return true;
+    begin = slash + 1;
+  }
+}
+
+bool EntryEncoder::add(const Entry& entry) {
+  CHECK(is_safe_relative_path(entry.path));
+  CHECK((entry.mode & ~mode_mask) == 0);
+  CHECK(!entry.has_digest || entry.type == EntryType::file);
+  CHECK(entry.type != EntryType::symlink || (!entry.target.empty() && entry.target.size() <= path_bytes_max));
+  if (count_ == entries_per_segment_max) return false;
+  const size_t shared = shared_prefix_bytes(previous_, entry.path);
+  wire::Writer out(into_.subspan(used_));
+  out.u8(static_cast<uint8_t>(entry.type));
+  out.u8(entry.has_digest ? flag_digest : uint8_t{0});
+  out.u16(static_cast<uint16_t>(shared));
+  out.text16(std::string_view(entry.path).substr(shared));
+  if (entry.type != EntryType::leave) {
+    out.u16(static_cast<uint16_t>(entry.mode));
+    out.u32(entry.uid);
+    out.u32(entry.gid);
+    out.i64(entry.mtime_ns);
+  }
+  if (entry.type == EntryType::file) {
+    out.u64(entry.size_bytes);
+    out.u64(entry.version);
+  }
+  if (entry.has_digest) {
+    out.u64(entry.digest.low);
+    out.u64(entry.digest.high);
+  }
+  if (entry.type == EntryType::symlink) out.text16(entry.target);
+  if (!out.ok()) return false;
+  used_ += static_cast<uint32_t>(out.position());
+  ++count_;
+  previous_ = entry.path;
+  return true;
+}
+
+Result<std::vector<Entry>> decode_entries(Bytes data, uint32_t count) {
+  if (count > entries_per_segment_max || data.size() > segment_bytes_max) {
+    return fail(ErrorKind::protocol, "entries: too many in a segment");
+  }
+  wire::Reader in(data);
+  std::vector<Entry> entries;
+  const std::string nothing;
+  for (uint32_t i = 0; i < count; ++i) {
+    Entry entry = read_entry(in, entries.empty() ? nothing : entries.back().path);
+    if (!in.ok()) break;
+    if (!is_safe_relative_path(entry.path)) {
+      return fail(ErrorKind::not_authorised, "entries: a path that leaves the root or is malformed");
+    }
+    entries.push_back(std::move(entry));
+  }
+  if (!in.done()) return fail(ErrorKind::protocol, "entries: malformed");
+  return entries;
+}
+
+Hash128 file_digest(const std::vector<Hash128>& pieces) {
+  std::vector<std::byte> words;
+  words.reserve(pieces.size() * 16);
+  wire::Writer out(words);
+  for (const Hash128& piece : pieces) {
+    out.u64(piece.low);
+    out.u64(piece.high);
+  }
+  return xxh3_128(words);
+}
+
+}  // namespace ccixfer::session

@@ -1,0 +1,205 @@
+#include "app/session/messages.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "app/session/message_wire.h"
+#include "core/base/check.h"
+#include "core/wire/cursor.h"
+
+namespace ccixfer::session {
+namespace {
+
+void write(wire::Writer& out, const OpenPart& m) {
+  CHECK(m.total_bytes <= path_bytes_max && m.offset_bytes <= m.total_bytes && m.bytes.size() <= m.total_bytes - m.offset_bytes);
+  out.u32(m.options);
+  out.u32(m.total_bytes);
+  out.u32(m.offset_bytes);
+  out.text16(m.bytes);
+}
+void write(wire::Writer& out, const Opened& m) {
+  CHECK(m.session != 0);
+  out.u64(m.session);
+  out.u32(m.lanes_max);
+}
+void write(wire::Writer& out, const LaneOpen& m) {
+  CHECK(m.stripe_count >= 1 && m.stripe_count <= stripes);
+  out.u64(m.lane_session);
+  out.u64(m.mailbox_base);
+  out.u64(m.key);
+  out.u32(m.stripe_count);
+}
+void write(wire::Writer& out, const Credit& m) { out.u64(m.limit); }
+void write(wire::Writer& out, const Answer& m) {
+  CHECK(m.runs.size() <= answer_runs_max);
+  out.u64(m.first_index);
+  out.u16(static_cast<uint16_t>(m.runs.size()));
+  for (const Answer::Run& run : m.runs) {
+    CHECK(run.count > 0 && run.count <= entries_outstanding_max);
+    out.u32(run.count);
+    out.u8(static_cast<uint8_t>(run.verdict));
+  }
+}
+void write(wire::Writer& out, const Want& m) {
+  CHECK(m.ranges.size() <= want_ranges_max);
+  out.u64(m.index);
+  out.u16(static_cast<uint16_t>(m.ranges.size()));
+  for (const Want::Range& range : m.ranges) {
+    CHECK(is_piece_range(range.first, range.count));
+    out.u64(range.first);
+    out.u64(range.count);
+  }
+}
+void write(wire::Writer& out, const Resend& m) {
+  CHECK(m.piece == Resend::whole || m.piece < pieces_per_file_max);
+  out.u64(m.index);
+  out.u64(m.piece);
+  out.u64(m.lane_session);
+  out.u64(m.n);
+}
+void write(wire::Writer& out, const FileEnd& m) {
+  out.u64(m.index);
+  out.u8(static_cast<uint8_t>(m.outcome));
+  out.u64(m.size_bytes);
+  out.u8(m.has_digest ? 1 : 0);
+  if (!m.has_digest) return;
+  out.u64(m.digest.low);
+  out.u64(m.digest.high);
+}
+void write(wire::Writer& out, const FileResults& m) {
+  CHECK(m.results.size() <= file_results_max);
+  out.u16(static_cast<uint16_t>(m.results.size()));
+  for (const FileResult& result : m.results) {
+    out.u64(result.index);
+    out.u8(static_cast<uint8_t>(result.kind));
+    out.u32(static_cast<uint32_t>(result.error_number));
+  }
+}
+void write(wire::Writer& out, const Durable& m) {
+  out.u64(m.bytes);
+  out.u64(m.files);
+}
+void write(wire::Writer& out, const End& m) { out.u64(m.entries); }
+void write(wire::Writer& out, const Summary& m) {
+  out.u64(m.files_ok);
+  out.u64(m.files_unchanged);
+  out.u64(m.files_failed);
+  out.u64(m.bytes);
+}
+void write(wire::Writer&, const Bye&) {}
+void write(wire::Writer& out, const Abort& m) {
+  out.u8(static_cast<uint8_t>(m.kind));
+  out.text16(std::string_view(m.message).substr(0, abort_message_bytes_max));
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Message& message, uint64_t sequence) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(128);
+  wire::Writer out(bytes);
+  out.u8(static_cast<uint8_t>(message.index() + 1));  // the order of Message's alternatives is the wire's numbering of kinds
+  out.u8(0);
+  out.u16(0);
+  out.u64(sequence);
+  std::visit([&out](const auto& m) { write(out, m); }, message);
+  CHECK(out.ok() && bytes.size() + message_check_bytes <= session_message_bytes_max);
+  out.patch_u16(message_length_at, static_cast<uint16_t>(bytes.size() - message_header_bytes));
+  out.u32(static_cast<uint32_t>(xxh3_64(bytes)));
+  return bytes;
+}
+
+std::vector<std::byte> encode(const Hello& hello) {
+  CHECK(hello.lane < lanes_max && (hello.session != 0 || hello.lane == 0));
+  std::vector<std::byte> bytes;
+  wire::Writer out(bytes);
+  out.u32(hello_magic);
+  out.u16(session_version);
+  out.u8(static_cast<uint8_t>(hello.direction));
+  out.u8(hello.sealed ? hello_flag_sealed : uint8_t{0});
+  out.bytes(std::as_bytes(std::span(hello.transfer)));
+  out.u64(hello.session);
+  out.u16(hello.lane);
+  out.u16(0);  // bytes of TLVs: none yet
+  out.u32(static_cast<uint32_t>(xxh3_64(bytes)));
+  return bytes;
+}
+
+std::vector<Message> cut(const Open& open) {
+  CHECK(open.path.size() <= path_bytes_max);
+  std::vector<Message> parts;
+  size_t at = 0;
+  do {
+    const size_t length = std::min(open.path.size() - at, open_part_bytes_max);
+    parts.emplace_back(
+        OpenPart{open.options, static_cast<uint32_t>(open.path.size()), static_cast<uint32_t>(at), open.path.substr(at, length)});
+    at += length;
+  } while (at < open.path.size());
+  return parts;
+}
+
+std::vector<Message> cut(const Answer& answer) {
+  std::vector<Message> parts;
+  Answer part;
+  part.first_index = answer.first_index;
+  uint64_t next_index = answer.first_index;
+  uint64_t covered = 0;  // by `part`: at most entries_outstanding_max, so that the decoder's bound holds for each message
+  const auto flush = [&] {
+    if (!part.runs.empty()) parts.emplace_back(part);
+    part.first_index = next_index;
+    part.runs.clear();
+    covered = 0;
+  };
+  for (const Answer::Run& run : answer.runs) {
+    uint32_t left = run.count;
+    while (left > 0) {
+      if (part.runs.size() == answer_runs_max || covered == entries_outstanding_max) flush();
+      const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, entries_outstanding_max - covered));
+      part.runs.push_back({count, run.verdict});
+      covered += count;
+      next_index += count;
+      left -= count;
+    }
+  }
+  flush();
+  return parts;
+}
+
+std::vector<Message> cut(const Want& want) {
+  std::vector<Message> parts;
+  for (size_t at = 0; at < want.ranges.size(); at += want_ranges_max) {
+    const auto begin = want.ranges.begin() + static_cast<std::ptrdiff_t>(at);
+    const size_t count = std::min(want.ranges.size() - at, want_ranges_max);
+    parts.emplace_back(Want{want.index, {begin, begin + static_cast<std::ptrdiff_t>(count)}});
+  }
+  return parts;
+}
+
+std::vector<Message> cut(const FileResults& results) {
+  std::vector<Message> parts;
+  for (size_t at = 0; at < results.results.size(); at += file_results_max) {
+    const auto begin = results.results.begin() + static_cast<std::ptrdiff_t>(at);
+    const size_t count = std::min(results.results.size() - at, file_results_max);
+    parts.emplace_back(FileResults{{begin, begin + static_cast<std::ptrdiff_t>(count)}});
+  }
+  return parts;
+}
+
+std::optional<Open> OpenJoiner::add(const OpenPart& part) {
+  if (complete_ || failed_) failed_ = true;
+  if (!started_) {
+    started_ = true;
+    open_.options = part.options;
+    total_bytes_ = part.total_bytes;
+  }
+  const bool fits = part.total_bytes <= path_bytes_max && part.offset_bytes == open_.path.size() &&
+                    part.bytes.size() <= part.total_bytes - part.offset_bytes && (!part.bytes.empty() || part.total_bytes == 0);
+  if (!fits || part.options != open_.options || part.total_bytes != total_bytes_) failed_ = true;
+  if (failed_) return std::nullopt;
+  open_.path += part.bytes;
+  if (open_.path.size() < total_bytes_) return std::nullopt;
+  complete_ = true;
+  return open_;
+}
+
+}  // namespace ccixfer::session

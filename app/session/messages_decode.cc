@@ -1,0 +1,181 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/session/message_wire.h"
+#include "app/session/messages.h"
+#include "core/wire/cursor.h"
+
+namespace ccixfer::session {
+namespace {
+
+bool read_bool(wire::Reader& in) {
+  const uint8_t value = in.u8();
+  in.require(value <= 1);
+  return value == 1;
+}
+
+// An enum on the wire is one byte, at most `last`.
+template <typename Enum>
+Enum read_enum(wire::Reader& in, Enum last) {
+  const uint8_t value = in.u8();
+  in.require(value <= static_cast<uint8_t>(last));
+  return in.ok() ? static_cast<Enum>(value) : Enum{};
+}
+
+void read(wire::Reader& in, OpenPart& m) {
+  m.options = in.u32();
+  m.total_bytes = in.u32();
+  m.offset_bytes = in.u32();
+  m.bytes = in.text16();
+  in.require(m.total_bytes <= path_bytes_max && m.offset_bytes <= m.total_bytes &&
+             m.bytes.size() <= m.total_bytes - m.offset_bytes);
+}
+void read(wire::Reader& in, Opened& m) {
+  m.session = in.u64();
+  m.lanes_max = in.u32();
+  in.require(m.session != 0);
+}
+void read(wire::Reader& in, LaneOpen& m) {
+  m.lane_session = in.u64();
+  m.mailbox_base = in.u64();
+  m.key = in.u64();
+  m.stripe_count = in.u32();
+  in.require(m.stripe_count >= 1 && m.stripe_count <= stripes && m.mailbox_base <= ~uint64_t{0} - m.stripe_count);
+}
+void read(wire::Reader& in, Credit& m) { m.limit = in.u64(); }
+void read(wire::Reader& in, Answer& m) {
+  m.first_index = in.u64();
+  const uint16_t count = in.u16();
+  in.require(count <= answer_runs_max);
+  uint64_t covered = 0;
+  for (uint16_t i = 0; in.ok() && i < count; ++i) {
+    Answer::Run run;
+    run.count = in.u32();
+    run.verdict = read_enum(in, Verdict::failed);
+    covered += run.count;
+    in.require(run.count > 0 && covered <= entries_outstanding_max);
+    m.runs.push_back(run);
+  }
+  in.require(m.first_index <= ~uint64_t{0} - covered);
+}
+void read(wire::Reader& in, Want& m) {
+  m.index = in.u64();
+  const uint16_t count = in.u16();
+  in.require(count <= want_ranges_max);
+  for (uint16_t i = 0; in.ok() && i < count; ++i) {
+    Want::Range range;
+    range.first = in.u64();
+    range.count = in.u64();
+    in.require(is_piece_range(range.first, range.count));
+    m.ranges.push_back(range);
+  }
+}
+void read(wire::Reader& in, Resend& m) {
+  m.index = in.u64();
+  m.piece = in.u64();
+  m.lane_session = in.u64();
+  m.n = in.u64();
+  in.require(m.piece == Resend::whole || m.piece < pieces_per_file_max);
+}
+void read(wire::Reader& in, FileEnd& m) {
+  m.index = in.u64();
+  m.outcome = read_enum(in, SourceOutcome::unreadable);
+  m.size_bytes = in.u64();
+  m.has_digest = read_bool(in);
+  if (!m.has_digest) return;
+  m.digest.low = in.u64();
+  m.digest.high = in.u64();
+}
+void read(wire::Reader& in, FileResults& m) {
+  const uint16_t count = in.u16();
+  in.require(count <= file_results_max);
+  for (uint16_t i = 0; in.ok() && i < count; ++i) {
+    FileResult result;
+    result.index = in.u64();
+    result.kind = read_enum(in, ErrorKind::bug);
+    result.error_number = static_cast<int32_t>(in.u32());
+    m.results.push_back(result);
+  }
+}
+void read(wire::Reader& in, Durable& m) {
+  m.bytes = in.u64();
+  m.files = in.u64();
+}
+void read(wire::Reader& in, End& m) { m.entries = in.u64(); }
+void read(wire::Reader& in, Summary& m) {
+  m.files_ok = in.u64();
+  m.files_unchanged = in.u64();
+  m.files_failed = in.u64();
+  m.bytes = in.u64();
+}
+void read(wire::Reader&, Bye&) {}
+void read(wire::Reader& in, Abort& m) {
+  m.kind = read_enum(in, ErrorKind::bug);
+  m.message = in.text16(abort_message_bytes_max);
+}
+
+// Makes `message` the alternative with that index and reads it; false: no such alternative.
+template <size_t... Is>
+bool read_alternative(wire::Reader& in, size_t index, Message& message, std::index_sequence<Is...> /*all*/) {
+  return ((Is == index && (read(in, message.emplace<Is>()), true)) || ...);
+}
+
+}  // namespace
+
+Result<Decoded> decode(Bytes bytes) {
+  if (bytes.size() < message_header_bytes + message_check_bytes || bytes.size() > session_message_bytes_max) {
+    return fail(ErrorKind::protocol, "session message: impossible length");
+  }
+  const Bytes checked = bytes.first(bytes.size() - message_check_bytes);
+  wire::Reader tail(bytes.last(message_check_bytes));
+  if (tail.u32() != static_cast<uint32_t>(xxh3_64(checked))) return fail(ErrorKind::protocol, "session message: bad check");
+  wire::Reader in(checked);
+  const uint8_t kind = in.u8();
+  in.require(in.u8() == 0);
+  in.require(in.u16() == checked.size() - message_header_bytes);
+  Decoded decoded;
+  decoded.sequence = in.u64();
+  constexpr auto all = std::make_index_sequence<std::variant_size_v<Message>>();
+  if (kind == 0 || !read_alternative(in, kind - size_t{1}, decoded.message, all)) {
+    return fail(ErrorKind::protocol, "session message: unknown kind");
+  }
+  // Lane messages have no number, session messages have one.
+  const bool of_lane = std::holds_alternative<LaneOpen>(decoded.message) || std::holds_alternative<Credit>(decoded.message);
+  in.require(of_lane == (decoded.sequence == 0));
+  if (!in.done()) return fail(ErrorKind::protocol, "session message: malformed");
+  return decoded;
+}
+
+Result<Hello> decode_hello(Bytes bytes) {
+  wire::Reader in(bytes);
+  in.require(in.u32() == hello_magic);
+  const uint16_t version = in.u16();
+  if (!in.ok()) return fail(ErrorKind::protocol, "not a ccixfer session");
+  if (version != session_version) {
+    return fail(ErrorKind::protocol, fmt::format("session version {} is not ours ({})", version, session_version));
+  }
+  Hello hello;
+  hello.direction = read_enum(in, Direction::pull);
+  const uint8_t flags = in.u8();
+  in.require((flags & ~hello_flag_sealed) == 0);
+  hello.sealed = (flags & hello_flag_sealed) != 0;
+  const Bytes transfer = in.bytes(hello.transfer.size());
+  std::transform(transfer.begin(), transfer.end(), hello.transfer.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
+  hello.session = in.u64();
+  hello.lane = in.u16();
+  in.require(hello.lane < lanes_max && (hello.session != 0 || hello.lane == 0));
+  wire::Reader options(in.bytes16());
+  while (options.ok() && options.remaining() > 0) {
+    options.require((options.u8() & tlv_mandatory_bit) == 0);  // none is known yet
+    static_cast<void>(options.bytes16());
+  }
+  in.require(options.ok());
+  const size_t checked = in.position();
+  in.require(in.ok() && in.u32() == static_cast<uint32_t>(xxh3_64(bytes.first(checked))));
+  if (!in.done()) return fail(ErrorKind::protocol, "malformed session hello");
+  return hello;
+}
+
+}  // namespace ccixfer::session

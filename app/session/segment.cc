@@ -1,0 +1,134 @@
+#include "app/session/segment.h"
+
+#include "app/session/limits.h"
+#include "core/base/check.h"
+#include "core/wire/cursor.h"
+
+namespace ccixfer::session {
+namespace {
+
+// Trailer: magic u32, version u8, kind u8, seal u8, reserved u8, session, lane_session, n, index, sequence, file_version u64,
+// data_bytes u32, count u32, hash 16 bytes, reserved to check_at, check u64 (XXH3-64 of all of the trailer before it).
+constexpr uint32_t trailer_magic = 0x47535843;  // "CXSG"
+constexpr uint8_t trailer_version = 1;
+constexpr uint8_t null_seal = 0;
+constexpr size_t reserved_at = 80;
+constexpr size_t check_at = segment_trailer_bytes - 8;
+
+bool bounds_hold(const SegmentHeader& header) {
+  if (header.data_bytes > segment_bytes_max - segment_trailer_bytes) return false;
+  switch (header.kind) {
+    case SegmentKind::void_:
+      return header.data_bytes == 0;
+    case SegmentKind::entries:
+      return header.count <= entries_per_segment_max;
+    case SegmentKind::pack:
+      return header.count <= pack_files_max;
+    case SegmentKind::piece:
+      return header.data_bytes <= piece_bytes;
+  }
+  return false;
+}
+
+}  // namespace
+
+uint32_t seal(MutableBytes buffer, SegmentHeader& header) {
+  CHECK(header.data_bytes <= buffer.size());
+  header.hash = xxh3_128(buffer.first(header.data_bytes));
+  return seal_hashed(buffer, header);
+}
+
+// [hop 4] seal: the trailer that makes bytes in a buffer a segment. The null seal; a cipher writes its tag in this place.
+uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header) {
+  CHECK(bounds_hold(header));
+  CHECK(buffer.size() >= size_t{header.data_bytes} + segment_trailer_bytes);
+  const MutableBytes trailer = buffer.subspan(header.data_bytes, segment_trailer_bytes);
+  wire::Writer out(trailer);
+  out.u32(trailer_magic);
+  out.u8(trailer_version);
+  out.u8(static_cast<uint8_t>(header.kind));
+  out.u8(null_seal);
+  out.u8(0);
+  for (const uint64_t field : {header.session, header.lane_session, header.n, header.index, header.sequence, header.file_version}) {
+    out.u64(field);
+  }
+  out.u32(header.data_bytes);
+  out.u32(header.count);
+  out.u64(header.hash.low);
+  out.u64(header.hash.high);
+  CHECK(out.position() == reserved_at);
+  out.zeros(check_at - reserved_at);
+  out.u64(xxh3_64(trailer.first(check_at)));
+  CHECK(out.ok());
+  return header.data_bytes + segment_trailer_bytes;
+}
+
+Result<SegmentHeader> peek(Bytes buffer) {
+  if (buffer.size() < segment_trailer_bytes || buffer.size() > segment_bytes_max) {
+    return fail(ErrorKind::protocol, "segment: impossible length");
+  }
+  const Bytes trailer = buffer.last(segment_trailer_bytes);
+  wire::Reader in(trailer);
+  in.require(in.u32() == trailer_magic);
+  in.require(in.u8() == trailer_version);
+  const uint8_t kind = in.u8();
+  in.require(kind <= static_cast<uint8_t>(SegmentKind::piece));
+  in.require(in.u8() == null_seal);
+  in.require(in.u8() == 0);
+  SegmentHeader header;
+  header.kind = static_cast<SegmentKind>(kind);
+  header.session = in.u64();
+  header.lane_session = in.u64();
+  header.n = in.u64();
+  header.index = in.u64();
+  header.sequence = in.u64();
+  header.file_version = in.u64();
+  header.data_bytes = in.u32();
+  header.count = in.u32();
+  header.hash.low = in.u64();
+  header.hash.high = in.u64();
+  in.skip(check_at - reserved_at);  // room for what comes later; the check covers it
+  in.require(in.u64() == xxh3_64(trailer.first(check_at)));
+  if (!in.done()) return fail(ErrorKind::protocol, "segment: malformed trailer");
+  if (!bounds_hold(header) || header.data_bytes != buffer.size() - segment_trailer_bytes) {
+    return fail(ErrorKind::protocol, "segment: a length or count in the trailer is out of bounds");
+  }
+  return header;
+}
+
+// [hop 8] open: nothing of a completed buffer is believed before its trailer's check and its data's hash agree.
+Result<SegmentHeader> open(Bytes buffer) {
+  Result<SegmentHeader> header = peek(buffer);
+  if (!header) return header;
+  if (xxh3_128(buffer.first(header->data_bytes)) != header->hash) {
+    return fail(ErrorKind::integrity, "segment: the data's hash does not match");
+  }
+  return header;
+}
+
+void put_pack_record(MutableBytes at, const PackRecord& record) {
+  CHECK(at.size() >= pack_record_bytes);
+  wire::Writer out(at.first(pack_record_bytes));
+  out.u64(record.index);
+  out.u32(record.size_bytes);
+  out.u32(0);  // flags
+  out.u64(record.hash.low);
+  out.u64(record.hash.high);
+  CHECK(out.ok());
+}
+
+bool next_pack_record(Bytes& rest, PackRecord& record) {
+  wire::Reader in(rest);
+  record.index = in.u64();
+  record.size_bytes = in.u32();
+  in.require(in.u32() == 0);
+  record.hash.low = in.u64();
+  record.hash.high = in.u64();
+  in.require(record.size_bytes <= small_file_bytes_max);
+  record.content = in.bytes(record.size_bytes);
+  if (!in.ok()) return false;
+  rest = rest.subspan(in.position());
+  return true;
+}
+
+}  // namespace ccixfer::session
