@@ -18,14 +18,14 @@ struct SubnetId {
 
 struct Address {
   SubnetId subnet;
-  std::string node;       // without brackets
-  std::string endpoint;   // port
+  std::string node;      // without brackets
+  std::string endpoint;  // port
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-[[nodiscard]] Result<Address> parse_address(std::string_view uri);                    // usage
+[[nodiscard]] Result<Address> parse_address(std::string_view uri);  // usage
 [[nodiscard]] std::string format_address(const Address& address);
-[[nodiscard]] std::string native_uri(const Address& address, std::string_view scheme);          // tcp://NODE:ENDPOINT
-[[nodiscard]] Result<Address> address_of(SubnetId subnet, std::string_view native_uri);         // the reverse
+[[nodiscard]] std::string native_uri(const Address& address, std::string_view scheme);   // tcp://NODE:ENDPOINT
+[[nodiscard]] Result<Address> address_of(SubnetId subnet, std::string_view native_uri);  // the reverse
 
 }  // namespace ccixfer::routing

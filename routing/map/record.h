@@ -1,0 +1,50 @@
+// What one router says about itself, and the bytes of it that are flooded. A record with no devices and `withdrawn` set takes the
+// router out of every map. Decoding distrusts every byte; unknown optional options are kept in the raw bytes that are flooded on,
+// unknown mandatory ones make the record unusable.
+// Bounds: record_bytes_max, devices_max, wan_to_max, uri_bytes_max.
+// Source: routing §VI, Table III; reference cci.md. Deviation: rate in bit/s as 64 bits; a router id and an instance for the whole
+// record instead of one per subnet.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "routing/map/address.h"
+
+namespace ccixfer::routing {
+
+inline constexpr size_t record_bytes_max = 1344;  // with the header of its message within the smallest max_send_bytes
+inline constexpr size_t devices_max = 16;
+inline constexpr size_t wan_to_max = 32;
+inline constexpr size_t uri_bytes_max = 255;
+
+inline constexpr uint8_t capability_zero_copy = 1;
+inline constexpr uint8_t capability_os_bypass = 2;
+
+struct DeviceRecord {
+  SubnetId subnet;
+  uint64_t rate_bits_per_s = 0;
+  uint8_t capabilities = 0;
+  bool transit = true;           // false: only the first or the last subnet of a route
+  bool wan = false;              // leads out of its AS
+  std::vector<uint32_t> wan_to;  // the only AS it serves; empty: all
+  std::string uri;               // native, on that subnet
+  uint64_t latency_ns = 0;       // 0: unknown
+  friend bool operator==(const DeviceRecord&, const DeviceRecord&) = default;
+};
+
+struct RouterRecord {
+  uint64_t router = 0;
+  uint64_t instance = 0;  // a higher one replaces a lower one
+  bool withdrawn = false;
+  std::vector<DeviceRecord> devices;
+  friend bool operator==(const RouterRecord&, const RouterRecord&) = default;
+};
+
+// Appends. False: larger than the bounds above (a configuration error; nothing usable was appended).
+[[nodiscard]] bool encode_record(const RouterRecord& record, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<RouterRecord> decode_record(Bytes bytes);  // nullopt: malformed
+
+}  // namespace ccixfer::routing

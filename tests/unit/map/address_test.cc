@@ -1,0 +1,42 @@
+#include "routing/map/address.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+
+TEST_CASE("address__well_formed__round_trips") {
+  for (const char* uri : {"cci://32:126:10.101.50.37:6744", "cci://0:4294967295:host.example:1", "cci://1:2:[fe80::1]:7000",
+                          "cci://1:2:[02:00:00:aa:bb:cc]:5", "cci://7:1:NAME:0"}) {
+    const auto address = parse_address(uri);
+    REQUIRE(address);
+    CHECK(format_address(*address) == uri);
+  }
+}
+
+TEST_CASE("address__native__and_back") {
+  const auto address = parse_address("cci://1:2:[fe80::1]:7000");
+  REQUIRE(address);
+  CHECK(native_uri(*address, "tcp") == "tcp://[fe80::1]:7000");
+  CHECK(address_of({1, 2}, "tcp://[fe80::1]:7000").value() == *address);
+  CHECK(address_of({3, 4}, "tcp://10.0.0.1:7000").value() == Address{{3, 4}, "10.0.0.1", "7000"});
+  CHECK(address_of({3, 4}, "shm://NAME").value() == Address{{3, 4}, "NAME", "0"});
+  CHECK(native_uri(Address{{3, 4}, "NAME", "0"}, "shm") == "shm://NAME");
+  const auto mac = address_of({3, 4}, "eth://02:00:00:aa:bb:cc:5");
+  REQUIRE(mac);
+  CHECK(format_address(*mac) == "cci://3:4:[02:00:00:aa:bb:cc]:5");
+  CHECK(native_uri(*mac, "eth") == "eth://02:00:00:aa:bb:cc:5");
+}
+
+TEST_CASE("address__malformed__is_a_usage_error") {
+  for (const char* uri : {"", "tcp://a:1", "cci://", "cci://1", "cci://1:2", "cci://1:2:", "cci://1:2:a",
+                          "cci://1:2:a:", "cci://1:2::7", "cci://-1:2:a:7", "cci://4294967296:2:a:7", "cci://1:x:a:7",
+                          "cci://1:2:a b:7", "cci://1:2:a:7/path", "cci://1:2:fe80::1:7", "cci://1:2:[a:7", "cci://1:2:a\n:7"}) {
+    INFO(uri);
+    const auto address = parse_address(uri);
+    REQUIRE_FALSE(address);
+    CHECK(address.error().kind == ErrorKind::usage);
+  }
+  CHECK_FALSE(address_of({1, 2}, "10.0.0.1:7000"));
+  CHECK_FALSE(address_of({1, 2}, "tcp://"));
+}
