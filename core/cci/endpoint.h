@@ -31,7 +31,7 @@ enum class EventType : uint8_t {
   device_failed,
 };
 
-class ReceiveBuffers;  // the endpoint's pool of receive buffers, shared with the events that hold one
+class EventStore;  // the endpoint's receive buffers and undecided requests, shared with the events that hold one
 
 class Event {
  public:
@@ -51,10 +51,11 @@ class Event {
 
  private:
   friend class Endpoint;
-  std::shared_ptr<ReceiveBuffers> buffers_;
+  std::shared_ptr<EventStore> store_;
+  void release();
   uint32_t buffer_ = 0;
   uint32_t size_ = 0;
-  uint64_t request_ = 0;
+  uint64_t request_ = 0;   // 0: it holds a receive buffer, if it holds anything
 };
 
 struct EndpointOptions {
@@ -74,7 +75,7 @@ struct RmaOptions {
   bool write = true;
   Handle local;                     // a region of this endpoint's MemoryTable
   uint64_t local_offset_bytes = 0;
-  ports::RemoteRef remote;          // handle, offset; and for mailboxes which put this is
+  ports::RemoteRef remote;          // handle, offset; and for mailboxes which put this is (put.source 0: named by the endpoint)
   uint64_t length_bytes = 0;
   bool fence = false;
   bool silent = false;              // no completion event on success; a failure is never silent
@@ -94,23 +95,31 @@ class Endpoint {
   [[nodiscard]] MemoryTable& memory();
   [[nodiscard]] rvma::MailboxTable& mailboxes();
 
-  // Does not block: the end is a `connect` event. A malformed URI or oversize data is an error at once (ErrorKind::usage).
+  // Does not block: the end is a `connect` event, unless disconnect() was called before: then there is none. A malformed URI or
+  // oversize data is an error at once (ErrorKind::usage). The connection takes no operation before that event.
   [[nodiscard]] Result<Connection> connect(std::string_view uri, const ConnectOptions& options);
-  [[nodiscard]] Status accept(Event& request, uint64_t context);                 // once; the end is an `accept` event
-  [[nodiscard]] Status reject(Event& request, std::string_view reason = {});     // once
-  void disconnect(Connection connection);
+  // Once: the end is an `accept` event. invalid: not a request of this endpoint, or decided already; not_found: the peer has gone. A
+  // request event that is destroyed undecided is rejected.
+  [[nodiscard]] Status accept(Event& request, uint64_t context);
+  [[nodiscard]] Status reject(Event& request, std::string_view reason = {});
+  void disconnect(Connection connection);   // operations in flight still end with their events; no `disconnected` event
   [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;     // 0: no such connection
   [[nodiscard]] std::vector<ports::HopInfo> hops(Connection connection) const;
   void set_send_timeout(Connection connection, Duration timeout);
   void set_keepalive(Connection connection, Duration timeout);
   void set_context(Connection connection, uint64_t context);
 
-  // message_size: larger than max_send_bytes; no_buffers: too many in flight; not_found: no such connection.
+  // message_size: larger than max_send_bytes; no_buffers: send_operations_max in flight (an operation counts until its event was
+  // taken), or the transport's bound; not_found: no such connection; again: it is not established yet; invalid: null memory.
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, Bytes message, uint64_t context, bool silent = false);
+  // Besides, at once: invalid: length 0, or an unreliable connection; rma_handle, range, rma_op: the local region, or a remote handle
+  // that cannot be one; not_implemented: a read from a mailbox. What the target finds comes as the event's status.
   [[nodiscard]] Status rma(Connection connection, const RmaOptions& options);
 
-  [[nodiscard]] std::optional<Event> get_event();   // never blocks
+  // Never blocks, O(1). The queue is bounded by operations, receive buffers and connections; whoever drives the endpoint empties it
+  // after each turn, so queued events are neither in next_deadline() nor in os_handle().
+  [[nodiscard]] std::optional<Event> get_event();
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] int os_handle() const;

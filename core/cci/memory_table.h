@@ -14,6 +14,7 @@ namespace ccixfer::cci {
 
 inline constexpr uint8_t access_read = 1;    // a peer may RMA-read it
 inline constexpr uint8_t access_write = 2;   // a peer may RMA-write it
+inline constexpr uint32_t regions_max = 1u << 20;
 
 class MemoryTable final : public ports::RmaTarget {
  public:
@@ -21,11 +22,20 @@ class MemoryTable final : public ports::RmaTarget {
   ~MemoryTable() override;
 
   // The memory stays the caller's and must stay valid until deregister() returned. Slots are reused with a new generation and key.
+  // A handle of kind none: the memory is empty, or regions_max are registered.
   [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
   [[nodiscard]] ports::Handle register_region(Bytes memory);     // access_read only
-  // Afterwards no byte of it is touched: transfers in progress find an empty span. rma_handle: unknown or stale.
+  // Afterwards no byte of it is touched by peers: transfers in progress find an empty span. rma_handle: unknown or stale. The local
+  // end of operations of our own is deregistered after their completion, not before.
   Status deregister_region(const ports::Handle& handle);
   [[nodiscard]] rvma::MailboxTable& mailboxes();
+
+  // The local end of an operation of ours, access flags aside. rma_handle: unknown or stale; range: not inside the region or
+  // empty; rma_op: to be written, but registered read-only.
+  [[nodiscard]] Status resolve_local(const ports::Handle& handle, uint64_t offset_bytes, uint64_t length_bytes, bool for_writing,
+                                     MutableBytes& out);
+  // Names a put that has no name yet (source 0): this table's random incarnation, and the next operation number.
+  void name_put(ports::PutOperation& put);
 
   ports::Admission begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
   MutableBytes write_span(ports::Ticket ticket, uint64_t at_bytes) override;

@@ -107,7 +107,9 @@ class Transport {
   [[nodiscard]] virtual Result<ConnectionId> dial(const DialRequest& request) = 0;
   [[nodiscard]] virtual Status accept(ConnectionId request) = 0;
   [[nodiscard]] virtual Status reject(ConnectionId request, std::string_view reason) = 0;
-  // Orderly: what was sent before is delivered, then the peer learns of it. No on_disconnected comes for our own call.
+  // Orderly: what was sent before is delivered, then the peer learns of it. No on_disconnected comes for our own call, but every
+  // operation in flight still gets its on_completion (in later turns: how it ended, or disconnected) and an open message its
+  // on_message_end. A request that was not decided, or a dial that has not ended, is just dropped.
   virtual void disconnect(ConnectionId connection) = 0;
 
   // Copies the parts before it returns. no_buffers: too many in flight (try again after a completion). Completion means: delivered

@@ -1,0 +1,261 @@
+#include "core/cci/memory_table.h"
+
+#include <utility>
+#include <vector>
+
+namespace ccixfer::cci {
+namespace {
+
+using ports::Admission;
+using ports::Handle;
+using ports::HandleKind;
+using ports::RemoteRef;
+using ports::Ticket;
+
+constexpr uint32_t tickets_max = 1u << 20;
+// Tickets of mailboxes and of regions share one number space: the highest bit tells them apart.
+constexpr uint32_t mailbox_ticket_bit = 1u << 31;
+
+struct Region {
+  uint32_t generation = 1;
+  bool live = false;
+  bool writable = false;  // registered as memory that may be written, by us or by peers
+  uint8_t access = 0;
+  uint64_t key = 0;
+  MutableBytes memory;
+};
+
+struct Transfer {
+  uint32_t generation = 1;
+  bool live = false;
+  bool write = false;
+  uint32_t region = 0;
+  uint32_t region_generation = 0;  // another one now: deregistered, the transfer is revoked
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+uint32_t next_generation(uint32_t generation) { return generation + 1 == 0 ? 1 : generation + 1; }
+
+bool inside(uint64_t offset, uint64_t length, uint64_t size) { return offset <= size && length <= size - offset; }
+
+bool of_mailbox(Ticket ticket) { return (ticket.index & mailbox_ticket_bit) != 0; }
+Ticket inner(Ticket ticket) { return {ticket.index & ~mailbox_ticket_bit, ticket.generation}; }
+
+}  // namespace
+
+struct MemoryTable::Impl {
+  ports::Entropy& entropy;
+  Counters& counters;
+  rvma::MailboxTable mailboxes;
+  std::vector<Region> regions;
+  std::vector<uint32_t> free_regions;
+  std::vector<Transfer> transfers;
+  std::vector<uint32_t> free_transfers;
+  uint64_t incarnation = 0;
+  uint64_t operations = 0;
+
+  Impl(ports::Entropy& e, Counters& c, rvma::MailboxTable::Limits limits) : entropy(e), counters(c), mailboxes(limits, c) {
+    while (incarnation == 0) incarnation = entropy.next_u64();
+  }
+
+  Handle add(MutableBytes memory, uint8_t access, bool writable);
+  Region* find(const Handle& handle);
+  Transfer* transfer_of(Ticket ticket);
+  Region* region_of(const Transfer& transfer);
+  Admission begin(const RemoteRef& target, uint64_t length_bytes, bool write);
+  Status check(const RemoteRef& target, uint64_t length_bytes, bool write);
+  Ticket issue(const RemoteRef& target, uint64_t length_bytes, bool write);
+  void retire(Ticket ticket);
+};
+
+MemoryTable::MemoryTable(ports::Entropy& entropy, Counters& counters, rvma::MailboxTable::Limits mailbox_limits)
+    : impl_(std::make_unique<Impl>(entropy, counters, mailbox_limits)) {}
+MemoryTable::~MemoryTable() = default;
+
+rvma::MailboxTable& MemoryTable::mailboxes() { return impl_->mailboxes; }
+
+// --- Regions ---
+
+Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable) {
+  if (memory.empty() || (free_regions.empty() && regions.size() >= regions_max)) return {};
+  uint32_t index = 0;
+  if (free_regions.empty()) {
+    index = static_cast<uint32_t>(regions.size());
+    regions.emplace_back();
+  } else {
+    index = free_regions.back();
+    free_regions.pop_back();
+  }
+  Region& region = regions[index];
+  region.live = true;
+  region.writable = writable;
+  region.access = access;
+  region.key = entropy.next_u64();
+  region.memory = memory;
+  Handle handle;
+  handle.kind = HandleKind::region;
+  handle.access = access;
+  handle.generation = region.generation;
+  handle.number = index;
+  handle.key = region.key;
+  handle.length = memory.size();
+  return handle;
+}
+
+Handle MemoryTable::register_region(MutableBytes memory, uint8_t access) {
+  return impl_->add(memory, access & (access_read | access_write), true);
+}
+
+Handle MemoryTable::register_region(Bytes memory) {
+  // Never written: neither peers (access) nor our own reads (writable) may.
+  return impl_->add({const_cast<std::byte*>(memory.data()), memory.size()}, access_read, false);
+}
+
+Status MemoryTable::deregister_region(const Handle& handle) {
+  Region* region = impl_->find(handle);
+  if (region == nullptr) return Status::rma_handle;
+  *region = Region{next_generation(region->generation), false, false, 0, 0, {}};
+  impl_->free_regions.push_back(static_cast<uint32_t>(handle.number));
+  return Status::success;
+}
+
+Region* MemoryTable::Impl::find(const Handle& handle) {
+  if (handle.kind != HandleKind::region || handle.number >= regions.size()) return nullptr;
+  Region& region = regions[handle.number];
+  return region.live && region.generation == handle.generation && region.key == handle.key ? &region : nullptr;
+}
+
+Status MemoryTable::resolve_local(const Handle& handle, uint64_t offset_bytes, uint64_t length_bytes, bool for_writing,
+                                  MutableBytes& out) {
+  Region* region = impl_->find(handle);
+  if (region == nullptr) return Status::rma_handle;
+  if (length_bytes == 0 || !inside(offset_bytes, length_bytes, region->memory.size())) return Status::range;
+  if (for_writing && !region->writable) return Status::rma_op;
+  out = region->memory.subspan(offset_bytes, length_bytes);
+  return Status::success;
+}
+
+void MemoryTable::name_put(ports::PutOperation& put) {
+  if (put.source != 0) return;
+  put.source = impl_->incarnation;
+  put.operation = ++impl_->operations;
+}
+
+// --- Transfers of peers ---
+
+Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, bool write) {
+  const Region* region = find(target.handle);
+  if (region == nullptr) return Status::rma_handle;
+  if ((region->access & (write ? access_write : access_read)) == 0) return Status::rma_op;
+  if (!inside(target.offset_bytes, length_bytes, region->memory.size())) return Status::rma_handle;
+  if (length_bytes == 0) return Status::invalid;
+  if (free_transfers.empty() && transfers.size() >= tickets_max) return Status::no_buffers;
+  return Status::success;
+}
+
+Ticket MemoryTable::Impl::issue(const RemoteRef& target, uint64_t length_bytes, bool write) {
+  uint32_t index = 0;
+  if (free_transfers.empty()) {
+    index = static_cast<uint32_t>(transfers.size());
+    transfers.emplace_back();
+  } else {
+    index = free_transfers.back();
+    free_transfers.pop_back();
+  }
+  Transfer& transfer = transfers[index];
+  transfer.live = true;
+  transfer.write = write;
+  transfer.region = static_cast<uint32_t>(target.handle.number);
+  transfer.region_generation = target.handle.generation;
+  transfer.offset = target.offset_bytes;
+  transfer.length = length_bytes;
+  return {index, transfer.generation};
+}
+
+Admission MemoryTable::Impl::begin(const RemoteRef& target, uint64_t length_bytes, bool write) {
+  Admission admission;
+  admission.status = check(target, length_bytes, write);
+  if (admission.status == Status::success) {
+    admission.ticket = issue(target, length_bytes, write);
+  } else {
+    counters.add(Counter::rma_rejected);
+  }
+  return admission;
+}
+
+Transfer* MemoryTable::Impl::transfer_of(Ticket ticket) {
+  if (ticket.index >= transfers.size()) return nullptr;
+  Transfer& transfer = transfers[ticket.index];
+  return transfer.live && transfer.generation == ticket.generation ? &transfer : nullptr;
+}
+
+Region* MemoryTable::Impl::region_of(const Transfer& transfer) {
+  Region& region = regions[transfer.region];
+  return region.live && region.generation == transfer.region_generation ? &region : nullptr;
+}
+
+void MemoryTable::Impl::retire(Ticket ticket) {
+  Transfer& transfer = transfers[ticket.index];
+  transfer.live = false;
+  transfer.generation = next_generation(transfer.generation);
+  free_transfers.push_back(ticket.index);
+}
+
+Admission MemoryTable::begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
+  if (target.handle.kind != HandleKind::mailbox) return impl_->begin(target, length_bytes, true);
+  Admission admission = impl_->mailboxes.begin_write(connection, target, length_bytes);
+  admission.ticket.index |= mailbox_ticket_bit;
+  return admission;
+}
+
+MutableBytes MemoryTable::write_span(Ticket ticket, uint64_t at_bytes) {
+  if (of_mailbox(ticket)) return impl_->mailboxes.write_span(inner(ticket), at_bytes);
+  const Transfer* transfer = impl_->transfer_of(ticket);
+  if (transfer == nullptr || !transfer->write || at_bytes >= transfer->length) return {};
+  Region* region = impl_->region_of(*transfer);
+  if (region == nullptr) return {};
+  return region->memory.subspan(transfer->offset + at_bytes, transfer->length - at_bytes);
+}
+
+Status MemoryTable::end_write(Ticket ticket, bool complete) {
+  if (of_mailbox(ticket)) {
+    const uint64_t length = impl_->mailboxes.write_span(inner(ticket), 0).size();
+    const Status status = impl_->mailboxes.end_write(inner(ticket), complete);
+    if (status == Status::success) impl_->counters.add(Counter::rma_bytes_written, length);
+    return status;
+  }
+  const Transfer* transfer = impl_->transfer_of(ticket);
+  if (transfer == nullptr || !transfer->write) return Status::error;
+  const bool revoked = impl_->region_of(*transfer) == nullptr;
+  const uint64_t length = transfer->length;
+  impl_->retire(ticket);
+  if (!complete) return Status::disconnected;
+  if (revoked) return Status::rma_handle;
+  impl_->counters.add(Counter::rma_bytes_written, length);
+  return Status::success;
+}
+
+Admission MemoryTable::begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
+  static_cast<void>(connection);
+  if (target.handle.kind != HandleKind::mailbox) return impl_->begin(target, length_bytes, false);
+  impl_->counters.add(Counter::mailbox_rejected);
+  return {Status::not_implemented, {}, false};  // get: the last completed epoch; its buffer is the owner's by now
+}
+
+Bytes MemoryTable::read_span(Ticket ticket, uint64_t at_bytes) {
+  const Transfer* transfer = impl_->transfer_of(ticket);
+  if (transfer == nullptr || transfer->write || at_bytes >= transfer->length) return {};
+  Region* region = impl_->region_of(*transfer);
+  if (region == nullptr) return {};
+  return region->memory.subspan(transfer->offset + at_bytes, transfer->length - at_bytes);
+}
+
+void MemoryTable::end_read(Ticket ticket) {
+  const Transfer* transfer = impl_->transfer_of(ticket);
+  if (transfer == nullptr || transfer->write) return;
+  if (impl_->region_of(*transfer) != nullptr) impl_->counters.add(Counter::rma_bytes_read, transfer->length);
+  impl_->retire(ticket);
+}
+
+}  // namespace ccixfer::cci
