@@ -292,6 +292,7 @@ Endpoint::Endpoint(const EndpointOptions& options, std::unique_ptr<ports::Transp
 Endpoint::~Endpoint() = default;
 
 std::string Endpoint::uri() const { return impl_->transport->uri(); }
+uint32_t Endpoint::max_send_bytes() const { return impl_->transport->max_send_bytes(); }
 MemoryTable& Endpoint::memory() { return *impl_->memory; }
 rvma::MailboxTable& Endpoint::mailboxes() { return impl_->memory->mailboxes(); }
 

@@ -92,6 +92,7 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   [[nodiscard]] std::string uri() const;
+  [[nodiscard]] uint32_t max_send_bytes() const;   // what its transport offers; a connection's may be less
   [[nodiscard]] MemoryTable& memory();
   [[nodiscard]] rvma::MailboxTable& mailboxes();
 
