@@ -1,0 +1,228 @@
+#include "transports/sim/sim_disk.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace ccixfer::sim {
+namespace {
+
+constexpr size_t name_bytes_max = 255;
+constexpr size_t path_bytes_max = 4095;
+
+Place failed(int error) {
+  Place place;
+  place.error = error;
+  return place;
+}
+
+int name_error(std::string_view name) {
+  if (name.size() > path_bytes_max) return -ENAMETOOLONG;
+  if (name.find('\0') != std::string_view::npos) return -EINVAL;
+  return name.empty() ? -ENOENT : 0;
+}
+
+}  // namespace
+
+std::string path_of(const InodePtr& directory, std::string_view name) {
+  std::string path(name);
+  InodePtr at = directory;
+  while (at != nullptr) {
+    const InodePtr parent = at->parent.lock();
+    if (parent == nullptr || parent == at) break;
+    path = at->name + "/" + path;
+    at = parent;
+  }
+  return "/" + path;
+}
+
+SimFileSystem::Impl::Impl(World& owner, NodeId node_id, const FileSystemOptions& fs_options)
+    : world(owner), node(node_id), options(fs_options), random(owner.random().next()), root(std::make_shared<Inode>()) {
+  root->number = 1;
+  root->type = ports::FileType::directory;
+  root->parent = root;
+  root->now.mode = 0755;
+  root->now.mtime_ns = root->now.ctime_ns = world.wall_ns();
+  root->durable = root->now;
+  world.add_part(node, this);
+}
+
+int SimFileSystem::Impl::enter(std::string_view call, std::string_view name) {
+  if (is_down) return -EIO;
+  if (calls >= freeze_at_call) {
+    is_down = true;
+    freeze_at_call = ~uint64_t{0};
+    world.trace("freeze", node, calls);
+    if (on_freeze) std::exchange(on_freeze, nullptr)();
+    return -EIO;
+  }
+  ++calls;
+  if (!hook) return 0;
+  return hook(call, name);
+}
+
+OpenFile* SimFileSystem::Impl::find(int fd) {
+  const auto found = open_files.find(fd);
+  return found == open_files.end() ? nullptr : &found->second;
+}
+
+int SimFileSystem::Impl::enter_fd(std::string_view call, int fd, OpenFile*& file) {
+  file = find(fd);
+  if (const int error = enter(call, file != nullptr ? std::string_view(file->name) : std::string_view()); error != 0) return error;
+  return file == nullptr ? -EBADF : 0;
+}
+
+void SimFileSystem::Impl::changed(std::string_view call, const InodePtr& directory, std::string_view name) {
+  world.trace(call, node, calls);
+  if (watch) watch(call, path_of(directory, name));
+}
+
+Place SimFileSystem::Impl::walk(InodePtr start, std::string_view path, bool beneath, bool follow_last, int links_left) {
+  if (const int error = name_error(path); error != 0) return failed(error);
+  if (path.front() == '/') {
+    if (beneath) return failed(-EXDEV);
+    start = root;
+  }
+  Place place;
+  place.parent = place.node = std::move(start);
+  place.last = ".";
+  int depth = 0;
+  size_t at = 0;
+  while (true) {
+    at = path.find_first_not_of('/', at);
+    if (at == std::string_view::npos) return place;
+    const size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view component = path.substr(at, end - at);
+    const bool last = path.find_first_not_of('/', end) == std::string_view::npos;
+    if (place.node == nullptr) return failed(-ENOENT);
+    if (place.node->type != ports::FileType::directory) return failed(-ENOTDIR);
+    if (component.size() > name_bytes_max) return failed(-ENAMETOOLONG);
+    at = end;
+    if (component == ".") continue;
+    if (component == "..") {
+      if (beneath && depth-- == 0) return failed(-EXDEV);
+      place.node = place.node->parent.lock();
+      place.last = "..";
+      continue;
+    }
+    ++depth;
+    place.parent = place.node;
+    place.last = std::string(component);
+    const auto found = place.parent->entries.find(component);
+    place.node = found == place.parent->entries.end() ? nullptr : found->second;
+    if (place.node == nullptr || place.node->type != ports::FileType::symlink || (last && !follow_last)) continue;
+    if ((beneath && !last) || links_left == 0) return failed(-ELOOP);
+    const std::string rest = place.node->target + std::string(path.substr(end));
+    return walk(place.parent, rest, false, follow_last, links_left - 1);
+  }
+}
+
+Place SimFileSystem::Impl::locate(int directory, std::string_view name, bool follow) {
+  if (directory == no_directory) return walk(root, name, false, true);
+  const OpenFile* file = find(directory);
+  if (file == nullptr) return failed(-EBADF);
+  return walk(file->inode, name, true, follow);
+}
+
+Place SimFileSystem::Impl::locate_at(int directory, std::string_view name, bool follow) {
+  if (directory == no_directory) return walk(root, name, false, follow);
+  const OpenFile* file = find(directory);
+  if (file == nullptr) return failed(-EBADF);
+  if (const int error = name_error(name); error != 0 && error != -ENOENT) return failed(error);
+  if (name.find('/') != std::string_view::npos || name == "..") return failed(-EXDEV);
+  return walk(file->inode, name, true, follow);
+}
+
+InodePtr SimFileSystem::Impl::create(ports::FileType type, uint32_t permissions) {
+  if (used_inodes >= options.capacity_inodes) return nullptr;
+  ++used_inodes;
+  auto inode = std::make_shared<Inode>();
+  inode->number = next_inode++;
+  inode->type = type;
+  inode->now.mode = permissions & 07777u;
+  inode->now.mtime_ns = inode->now.ctime_ns = world.wall_ns();
+  inode->durable = inode->now;
+  return inode;
+}
+
+void SimFileSystem::Impl::link(const InodePtr& directory, const std::string& name, const InodePtr& child) {
+  directory->entries[name] = child;
+  if (child->type == ports::FileType::directory) {
+    child->parent = directory;
+    child->name = name;
+  }
+  touch(*directory, true);
+}
+
+void SimFileSystem::Impl::touch(Inode& inode, bool data) {
+  inode.now.ctime_ns = world.wall_ns();
+  if (data) inode.now.mtime_ns = inode.now.ctime_ns;
+}
+
+void SimFileSystem::Impl::charge(Inode& inode) {
+  const size_t pages = inode.allocated_pages();
+  used_pages += pages - inode.charged_pages;  // wraps as it must when it shrinks
+  inode.charged_pages = pages;
+}
+
+void SimFileSystem::Impl::release(Inode& inode) {
+  if (inode.links > 0 || inode.opens > 0) return;
+  used_pages -= inode.charged_pages;
+  inode.charged_pages = 0;
+  --used_inodes;
+}
+
+void SimFileSystem::Impl::recover(const InodePtr& directory) {
+  directory->entries = directory->durable_entries;
+  for (const auto& [name, child] : directory->entries) {
+    ++used_inodes;
+    child->links = 1;
+    child->opens = 0;
+    child->charged_pages = 0;
+    child->crash(random);
+    charge(*child);
+    if (child->type != ports::FileType::directory) continue;
+    child->parent = directory;
+    child->name = name;
+    recover(child);
+  }
+}
+
+void SimFileSystem::Impl::sync_below(const InodePtr& directory) {
+  directory->sync();
+  for (const auto& [name, child] : directory->entries) {
+    if (child->type == ports::FileType::directory) {
+      sync_below(child);
+    } else {
+      child->sync();
+    }
+  }
+}
+
+void SimFileSystem::Impl::on_crash() {
+  is_down = true;
+  freeze_at_call = ~uint64_t{0};
+  on_freeze = nullptr;
+  journal.crash(random);
+  for (auto& [fd, file] : open_files) file.inode->opens = 0;
+  open_files.clear();
+  used_inodes = 1;
+  used_pages = 0;
+  root->crash(random);
+  recover(root);
+}
+
+void SimFileSystem::Impl::stat(const Inode& inode, ports::FileStat& out) const {
+  out.type = inode.type;
+  out.mode = inode.now.mode;
+  out.uid = inode.now.uid;
+  out.gid = inode.now.gid;
+  out.device = uint64_t{node} + 1;
+  out.inode = inode.number;
+  out.links = inode.links;
+  out.size_bytes = inode.type == ports::FileType::symlink ? inode.target.size() : inode.now.size_bytes;
+  out.mtime_ns = inode.now.mtime_ns;
+  out.ctime_ns = inode.now.ctime_ns;
+}
+
+}  // namespace ccixfer::sim

@@ -1,0 +1,72 @@
+// Inside of sim_file_system: the tree of a simulated disk, the walk of names through it, and its open files. Not for other rooms.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "transports/sim/sim_file_system.h"
+#include "transports/sim/sim_inode.h"
+
+namespace ccixfer::sim {
+
+struct OpenFile {
+  InodePtr inode;
+  ports::OpenMode mode = ports::OpenMode::read;
+  std::string name;  // as opened
+};
+
+// Where a name leads: `error` (-errno), or the directory that holds the last component and what is there (null: nothing).
+struct Place {
+  int error = 0;
+  InodePtr parent;
+  std::string last;
+  InodePtr node;
+};
+
+struct SimFileSystem::Impl final : public NodePart {
+  Impl(World& owner, NodeId node_id, const FileSystemOptions& fs_options);
+  ~Impl() override { world.remove_part(node, this); }
+
+  World& world;
+  const NodeId node;
+  FileSystemOptions options;
+  Random random;
+  InodePtr root;
+  Journal journal;
+  std::map<int, OpenFile> open_files;
+  int next_fd = 10'000;  // far from real descriptors, so that a mix-up shows
+  uint64_t next_inode = 2;
+  uint64_t used_pages = 0;
+  uint64_t used_inodes = 1;
+  uint64_t calls = 0;
+  bool is_down = false;
+  uint64_t freeze_at_call = ~uint64_t{0};
+  std::function<void()> on_freeze;
+  std::function<int(std::string_view, std::string_view)> hook;
+  std::function<void(std::string_view, const std::string&)> watch;
+
+  // Every call begins here: counts, lets the hook speak. Not 0: the call fails with it.
+  int enter(std::string_view call, std::string_view name);
+  int enter_fd(std::string_view call, int fd, OpenFile*& file);  // and looks the descriptor up
+  void changed(std::string_view call, const InodePtr& directory, std::string_view name);
+  [[nodiscard]] OpenFile* find(int fd);
+
+  // `beneath`: as openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, but `follow_last` lets the last one be a link.
+  Place walk(InodePtr start, std::string_view path, bool beneath, bool follow_last, int links_left = 40);
+  Place locate(int directory, std::string_view name, bool follow);     // for open
+  Place locate_at(int directory, std::string_view name, bool follow);  // for *_at: one component below a descriptor
+  InodePtr create(ports::FileType type, uint32_t permissions);         // null: no inodes
+  void link(const InodePtr& directory, const std::string& name, const InodePtr& child);
+  void touch(Inode& inode, bool data);
+  void charge(Inode& inode);                // after its pages changed
+  void release(Inode& inode);               // when its last name and descriptor are gone
+  void recover(const InodePtr& directory);  // after a crash: memory is what the disk has
+  void sync_below(const InodePtr& directory);
+  void on_crash() override;
+  void stat(const Inode& inode, ports::FileStat& out) const;
+  [[nodiscard]] uint64_t capacity_pages() const { return options.capacity_bytes / page_bytes; }
+};
+
+[[nodiscard]] std::string path_of(const InodePtr& directory, std::string_view name);
+
+}  // namespace ccixfer::sim

@@ -1,0 +1,316 @@
+#include "transports/sim/sim_file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/check.h"
+#include "transports/sim/sim_disk.h"
+
+namespace ccixfer::sim {
+namespace {
+
+using ports::FileStat;
+using ports::FileType;
+using ports::OpenFlags;
+using ports::OpenMode;
+
+constexpr uint64_t file_bytes_max = uint64_t{1} << 44;
+
+}  // namespace
+
+SimFileSystem::SimFileSystem(World& world, NodeId node, const FileSystemOptions& options)
+    : impl_(std::make_unique<Impl>(world, node, options)) {}
+SimFileSystem::~SimFileSystem() = default;
+
+int SimFileSystem::open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
+  if (const int error = impl_->enter("open", name); error != 0) return error;
+  const bool writes = flags.mode != OpenMode::read;
+  const bool follow = (flags.follow || directory == no_directory) && !(flags.create && flags.exclusive);
+  Place place = impl_->locate(directory, name, follow);
+  if (place.error != 0) return place.error;
+  if (place.node == nullptr) {
+    if (!flags.create) return -ENOENT;
+    if (name.back() == '/') return -EISDIR;
+    if (place.parent->links == 0) return -ENOENT;
+    place.node = impl_->create(FileType::regular, permissions);
+    if (place.node == nullptr) return -ENOSPC;
+    impl_->link(place.parent, place.last, place.node);
+    impl_->journal.add({{place.parent, place.last, place.node}});
+    impl_->changed("create", place.parent, place.last);
+  } else {
+    if (flags.create && flags.exclusive) return -EEXIST;
+    if (place.node->type == FileType::symlink) return -ELOOP;
+    if (flags.directory && place.node->type != FileType::directory) return -ENOTDIR;
+    if (place.node->type == FileType::directory && (writes || flags.create)) return -EISDIR;
+    if (flags.truncate && writes) {
+      place.node->truncate(0);
+      impl_->charge(*place.node);
+      impl_->touch(*place.node, true);
+      impl_->changed("truncate", place.parent, place.last);
+    }
+  }
+  ++place.node->opens;
+  const int fd = impl_->next_fd++;
+  impl_->open_files[fd] = {place.node, flags.mode, std::string(name)};
+  return fd;
+}
+
+void SimFileSystem::close(int fd) {
+  const auto found = impl_->open_files.find(fd);
+  if (found == impl_->open_files.end()) return;
+  Inode& inode = *found->second.inode;
+  --inode.opens;
+  impl_->release(inode);
+  impl_->open_files.erase(found);
+}
+
+int64_t SimFileSystem::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("pread", fd, file); error != 0) return error;
+  if (file->mode == OpenMode::write) return -EBADF;
+  if (file->inode->type == FileType::directory) return -EISDIR;
+  if (offset_bytes > file_bytes_max) return -EINVAL;
+  if (into.size() > 1 && impl_->random.chance(impl_->options.short_io_chance)) {
+    into = into.first(static_cast<size_t>(impl_->random.between(1, into.size())));
+  }
+  return static_cast<int64_t>(file->inode->read(into, offset_bytes));
+}
+
+int64_t SimFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("pwrite", fd, file); error != 0) return error;
+  if (file->mode == OpenMode::read) return -EBADF;
+  if (offset_bytes > file_bytes_max || from.size() > file_bytes_max) return -EFBIG;
+  if (from.size() > 1 && impl_->random.chance(impl_->options.short_io_chance)) {
+    from = from.first(static_cast<size_t>(impl_->random.between(1, from.size())));
+  }
+  Inode& inode = *file->inode;
+  if (from.empty()) return 0;
+  // As much as there is room for, to the end of a page.
+  uint64_t room = impl_->capacity_pages() - std::min(impl_->used_pages, impl_->capacity_pages());
+  const uint64_t end = offset_bytes + from.size();
+  for (uint64_t page = offset_bytes / page_bytes; page * page_bytes < end; ++page) {
+    if (page < inode.pages.size() && inode.pages[static_cast<size_t>(page)] != nullptr) continue;
+    if (room == 0) {
+      const uint64_t fits = page * page_bytes > offset_bytes ? page * page_bytes - offset_bytes : 0;
+      if (fits == 0) return -ENOSPC;
+      from = from.first(static_cast<size_t>(fits));
+      break;
+    }
+    --room;
+  }
+  inode.write(from, offset_bytes);
+  impl_->charge(inode);
+  impl_->touch(inode, true);
+  impl_->world.trace("pwrite", inode.number, offset_bytes + from.size());
+  return static_cast<int64_t>(from.size());
+}
+
+int SimFileSystem::fstat(int fd, FileStat& out) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("fstat", fd, file); error != 0) return error;
+  impl_->stat(*file->inode, out);
+  return 0;
+}
+
+int SimFileSystem::stat_at(int directory, std::string_view name, FileStat& out, bool follow) {
+  if (const int error = impl_->enter("stat_at", name); error != 0) return error;
+  const Place place = impl_->locate_at(directory, name, follow);
+  if (place.error != 0) return place.error;
+  if (place.node == nullptr) return -ENOENT;
+  impl_->stat(*place.node, out);
+  return 0;
+}
+
+int SimFileSystem::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("read_directory", fd, file); error != 0) return error;
+  if (file->inode->type != FileType::directory) return -ENOTDIR;
+  std::vector<std::string> names;
+  for (const auto& [name, child] : file->inode->entries) names.push_back(name);
+  if (!names.empty()) {  // in no order that anyone may rely on
+    std::rotate(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(impl_->random.below(names.size())), names.end());
+  }
+  for (const std::string& name : names) entry(name);
+  return 0;
+}
+
+int SimFileSystem::mkdir_at(int directory, std::string_view name, uint32_t permissions) {
+  if (const int error = impl_->enter("mkdir_at", name); error != 0) return error;
+  const Place place = impl_->locate_at(directory, name, false);
+  if (place.error != 0) return place.error;
+  if (place.node != nullptr) return -EEXIST;
+  if (place.parent->links == 0) return -ENOENT;
+  const InodePtr made = impl_->create(FileType::directory, permissions);
+  if (made == nullptr) return -ENOSPC;
+  impl_->link(place.parent, place.last, made);
+  impl_->journal.add({{place.parent, place.last, made}});
+  impl_->changed("mkdir_at", place.parent, place.last);
+  return 0;
+}
+
+int SimFileSystem::symlink_at(std::string_view target, int directory, std::string_view name) {
+  if (const int error = impl_->enter("symlink_at", name); error != 0) return error;
+  if (target.empty()) return -ENOENT;
+  if (target.find('\0') != std::string_view::npos) return -EINVAL;
+  const Place place = impl_->locate_at(directory, name, false);
+  if (place.error != 0) return place.error;
+  if (place.node != nullptr) return -EEXIST;
+  if (place.parent->links == 0) return -ENOENT;
+  const InodePtr made = impl_->create(FileType::symlink, 0777);
+  if (made == nullptr) return -ENOSPC;
+  made->target = std::string(target);
+  impl_->link(place.parent, place.last, made);
+  impl_->journal.add({{place.parent, place.last, made}});
+  impl_->changed("symlink_at", place.parent, place.last);
+  return 0;
+}
+
+int64_t SimFileSystem::readlink_at(int directory, std::string_view name, std::string& out) {
+  out.clear();
+  if (const int error = impl_->enter("readlink_at", name); error != 0) return error;
+  const Place place = impl_->locate_at(directory, name, false);
+  if (place.error != 0) return place.error;
+  if (place.node == nullptr) return -ENOENT;
+  if (place.node->type != FileType::symlink) return -EINVAL;
+  out = place.node->target;
+  return static_cast<int64_t>(out.size());
+}
+
+int SimFileSystem::rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) {
+  if (const int error = impl_->enter("rename_at", to); error != 0) return error;
+  const Place source = impl_->locate_at(from_directory, from, false);
+  if (source.error != 0) return source.error;
+  const Place target = impl_->locate_at(to_directory, to, false);
+  if (target.error != 0) return target.error;
+  if (source.node == nullptr || target.parent->links == 0) return -ENOENT;
+  if (source.last == "." || source.last == ".." || target.last == "." || target.last == "..") return -EBUSY;
+  if (source.node == target.node) return 0;
+  const bool moves_directory = source.node->type == FileType::directory;
+  if (moves_directory) {
+    for (InodePtr at = target.parent; at != impl_->root; at = at->parent.lock()) {
+      if (at == source.node) return -EINVAL;
+    }
+  }
+  if (target.node != nullptr) {
+    const bool onto_directory = target.node->type == FileType::directory;
+    if (moves_directory && !onto_directory) return -ENOTDIR;
+    if (!moves_directory && onto_directory) return -EISDIR;
+    if (onto_directory && !target.node->entries.empty()) return -ENOTEMPTY;
+    target.node->links = 0;
+    impl_->release(*target.node);
+  }
+  source.parent->entries.erase(source.last);
+  impl_->touch(*source.parent, true);
+  impl_->link(target.parent, target.last, source.node);
+  impl_->touch(*source.node, false);
+  impl_->journal.add({{source.parent, source.last, nullptr}, {target.parent, target.last, source.node}});
+  impl_->changed("rename_at", target.parent, target.last);
+  return 0;
+}
+
+int SimFileSystem::unlink_at(int directory, std::string_view name, bool is_directory) {
+  if (const int error = impl_->enter("unlink_at", name); error != 0) return error;
+  const Place place = impl_->locate_at(directory, name, false);
+  if (place.error != 0) return place.error;
+  if (place.node == nullptr) return -ENOENT;
+  if (place.last == "." || place.last == "..") return -EINVAL;
+  const bool found_directory = place.node->type == FileType::directory;
+  if (is_directory && !found_directory) return -ENOTDIR;
+  if (!is_directory && found_directory) return -EISDIR;
+  if (found_directory && !place.node->entries.empty()) return -ENOTEMPTY;
+  place.parent->entries.erase(place.last);
+  impl_->touch(*place.parent, true);
+  place.node->links = 0;
+  impl_->release(*place.node);
+  impl_->journal.add({{place.parent, place.last, nullptr}});
+  impl_->changed("unlink_at", place.parent, place.last);
+  return 0;
+}
+
+int SimFileSystem::truncate(int fd, uint64_t size_bytes) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("truncate", fd, file); error != 0) return error;
+  if (file->mode == OpenMode::read) return -EINVAL;
+  if (size_bytes > file_bytes_max) return -EFBIG;
+  file->inode->truncate(size_bytes);
+  impl_->charge(*file->inode);
+  impl_->touch(*file->inode, true);
+  return 0;
+}
+
+int SimFileSystem::set_mode(int fd, uint32_t permissions) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("set_mode", fd, file); error != 0) return error;
+  file->inode->now.mode = permissions & 07777u;
+  impl_->touch(*file->inode, false);
+  return 0;
+}
+
+int SimFileSystem::set_owner(int fd, uint32_t uid, uint32_t gid) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("set_owner", fd, file); error != 0) return error;
+  if (uid != ~0u) file->inode->now.uid = uid;
+  if (gid != ~0u) file->inode->now.gid = gid;
+  impl_->touch(*file->inode, false);
+  return 0;
+}
+
+int SimFileSystem::set_mtime(int fd, int64_t mtime_ns) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("set_mtime", fd, file); error != 0) return error;
+  impl_->touch(*file->inode, false);
+  file->inode->now.mtime_ns = mtime_ns;
+  return 0;
+}
+
+int SimFileSystem::set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) {
+  if (const int error = impl_->enter("set_link_owner_at", name); error != 0) return error;
+  const Place place = impl_->locate_at(directory, name, false);
+  if (place.error != 0) return place.error;
+  if (place.node == nullptr) return -ENOENT;
+  if (uid != ~0u) place.node->now.uid = uid;
+  if (gid != ~0u) place.node->now.gid = gid;
+  return 0;
+}
+
+int SimFileSystem::set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) {
+  if (const int error = impl_->enter("set_link_mtime_at", name); error != 0) return error;
+  const Place place = impl_->locate_at(directory, name, false);
+  if (place.error != 0) return place.error;
+  if (place.node == nullptr) return -ENOENT;
+  place.node->now.mtime_ns = mtime_ns;
+  return 0;
+}
+
+int SimFileSystem::fsync(int fd) {
+  OpenFile* file = nullptr;
+  const int error = impl_->enter_fd("fsync", fd, file);
+  if (file == nullptr) return error != 0 ? error : -EBADF;
+  if (error != 0) {
+    if (!impl_->is_down) file->inode->lose_dirty();
+    return error;
+  }
+  file->inode->sync();
+  if (file->inode->type == FileType::directory) impl_->journal.sync_directory(*file->inode, impl_->options.ordered_names);
+  impl_->world.trace("fsync", file->inode->number);
+  return 0;
+}
+
+int SimFileSystem::syncfs(int fd) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("syncfs", fd, file); error != 0) return error;
+  sync_all();
+  return 0;
+}
+
+int SimFileSystem::space(int fd, ports::SpaceInfo& out) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("space", fd, file); error != 0) return error;
+  out.free_bytes = (impl_->capacity_pages() - std::min(impl_->used_pages, impl_->capacity_pages())) * page_bytes;
+  out.free_inodes = impl_->options.capacity_inodes - std::min(impl_->used_inodes, impl_->options.capacity_inodes);
+  out.read_only = false;
+  return 0;
+}
+
+}  // namespace ccixfer::sim

@@ -1,0 +1,90 @@
+// A disk in memory that loses, at a crash, what was not synced: ports::FileSystem of one node of the world.
+//
+// Durability: fsync of a file makes its data and metadata durable, but not its name; fsync of a directory makes the changes of
+// names in it durable, a rename out of or into it whole (never torn), and nothing else unless options.ordered_names; syncfs
+// makes all durable. At a crash every other change is, by the seed, dropped, kept, or (data) torn at sectors and pages.
+// Failures: a hook may fail any call; -ENOSPC by capacity; short reads and writes by chance. After a failed fsync the pages
+// count as clean and are lost at a crash, however often fsync is called again.
+// Crash: the node's crash (World) or freeze() takes the disk away: every call is -EIO until mount().
+// Names obey the same rules as core/host's: no escape below a descriptor, no links passed. Permissions are kept, not enforced.
+// Descriptors are never reused.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ports/file_system.h"
+#include "transports/sim/world.h"
+
+namespace ccixfer::sim {
+
+struct FileSystemOptions {
+  uint64_t capacity_bytes = uint64_t{1} << 40;
+  uint64_t capacity_inodes = uint64_t{1} << 30;
+  double short_io_chance = 0;
+  bool ordered_names = false;  // fsync of a directory also makes every older change of names durable (ext4), not its own only
+};
+
+struct TreeEntry {
+  ports::FileStat stat;
+  std::string content;  // of a file: its bytes; of a symlink: its target
+};
+using Tree = std::map<std::string, TreeEntry>;  // by path relative to the directory asked for
+
+class SimFileSystem final : public ports::FileSystem {
+ public:
+  SimFileSystem(World& world, NodeId node, const FileSystemOptions& options = {});
+  ~SimFileSystem() override;
+  SimFileSystem(const SimFileSystem&) = delete;
+  SimFileSystem& operator=(const SimFileSystem&) = delete;
+
+  int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
+  void close(int fd) override;
+  int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
+  int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
+  int fstat(int fd, ports::FileStat& out) override;
+  int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
+  int read_directory(int fd, const std::function<void(std::string_view name)>& entry) override;
+  int mkdir_at(int directory, std::string_view name, uint32_t permissions) override;
+  int symlink_at(std::string_view target, int directory, std::string_view name) override;
+  int64_t readlink_at(int directory, std::string_view name, std::string& out) override;
+  int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) override;
+  int unlink_at(int directory, std::string_view name, bool is_directory) override;
+  int truncate(int fd, uint64_t size_bytes) override;
+  int set_mode(int fd, uint32_t permissions) override;
+  int set_owner(int fd, uint32_t uid, uint32_t gid) override;
+  int set_mtime(int fd, int64_t mtime_ns) override;
+  int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override;
+  int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) override;
+  int fsync(int fd) override;
+  int syncfs(int fd) override;
+  int space(int fd, ports::SpaceInfo& out) override;
+
+  // For tests. `path` is absolute on this disk.
+  // Called before every call with its name and the name of the file (as given, or as opened): 0, or -errno to fail it with.
+  void set_hook(std::function<int(std::string_view call, std::string_view name)> hook);
+  // Called after every call that changed a name or a file's bytes, with the absolute path.
+  void set_watch(std::function<void(std::string_view call, const std::string& path)> watch);
+  void set_capacity(uint64_t bytes, uint64_t inodes);
+  void freeze_after(uint64_t calls, std::function<void()> then);  // freezes the disk before that call, then calls `then`
+  void freeze();                                                  // every call is -EIO from now on; nothing is lost yet
+  void crash();  // loses what was not synced; down until mount(). The node's crash calls it
+  void mount();  // after a crash or a freeze
+  void sync_all();
+  [[nodiscard]] bool down() const;
+  [[nodiscard]] uint64_t calls() const;
+  [[nodiscard]] size_t open_descriptors() const;
+  void make_directory(const std::string& path);  // with its parents; durable
+  void put(const std::string& path, std::string_view content, uint32_t mode = 0644, int64_t mtime_ns = 0);  // durable
+  [[nodiscard]] std::optional<std::string> get(const std::string& path) const;
+  [[nodiscard]] Tree tree(const std::string& path) const;  // without `path` itself; empty: no such directory
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::sim

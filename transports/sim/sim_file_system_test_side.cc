@@ -1,0 +1,110 @@
+// The part of SimFileSystem that tests use: setting up, looking, breaking.
+#include <cerrno>
+
+#include "core/base/check.h"
+#include "transports/sim/sim_disk.h"
+#include "transports/sim/sim_file_system.h"
+
+namespace ccixfer::sim {
+namespace {
+
+std::string content_of(const Inode& inode) {
+  if (inode.type == ports::FileType::symlink) return inode.target;
+  std::string content(static_cast<size_t>(inode.now.size_bytes), '\0');
+  (void)inode.read(std::as_writable_bytes(std::span(content)), 0);
+  return content;
+}
+
+}  // namespace
+
+void SimFileSystem::set_hook(std::function<int(std::string_view, std::string_view)> hook) { impl_->hook = std::move(hook); }
+void SimFileSystem::set_watch(std::function<void(std::string_view, const std::string&)> watch) { impl_->watch = std::move(watch); }
+
+void SimFileSystem::set_capacity(uint64_t bytes, uint64_t inodes) {
+  impl_->options.capacity_bytes = bytes;
+  impl_->options.capacity_inodes = inodes;
+}
+
+void SimFileSystem::freeze_after(uint64_t calls, std::function<void()> then) {
+  impl_->freeze_at_call = impl_->calls + calls;
+  impl_->on_freeze = std::move(then);
+}
+
+void SimFileSystem::freeze() { impl_->is_down = true; }
+void SimFileSystem::crash() { impl_->on_crash(); }
+void SimFileSystem::mount() { impl_->is_down = false; }
+
+void SimFileSystem::sync_all() {
+  impl_->journal.sync_all();
+  impl_->sync_below(impl_->root);
+  for (auto& [fd, file] : impl_->open_files) file.inode->sync();
+  impl_->world.trace("syncfs", impl_->node, impl_->calls);
+}
+
+bool SimFileSystem::down() const { return impl_->is_down; }
+uint64_t SimFileSystem::calls() const { return impl_->calls; }
+size_t SimFileSystem::open_descriptors() const { return impl_->open_files.size(); }
+
+void SimFileSystem::make_directory(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const Place place = impl_->walk(impl_->root, std::string_view(path).substr(0, end), false, true);
+    CHECK(place.error == 0);
+    if (place.node == nullptr) {
+      const InodePtr made = impl_->create(ports::FileType::directory, 0755);
+      CHECK(made != nullptr);
+      impl_->link(place.parent, place.last, made);
+      impl_->journal.add({{place.parent, place.last, made}});
+      place.parent->sync();
+      impl_->journal.sync_directory(*place.parent, false);
+    }
+    if (end == std::string::npos) return;
+  }
+}
+
+void SimFileSystem::put(const std::string& path, std::string_view content, uint32_t mode, int64_t mtime_ns) {
+  if (const size_t slash = path.rfind('/'); slash != 0 && slash != std::string::npos) make_directory(path.substr(0, slash));
+  Place place = impl_->walk(impl_->root, path, false, true);
+  CHECK(place.error == 0);
+  if (place.node == nullptr) {
+    place.node = impl_->create(ports::FileType::regular, mode);
+    CHECK(place.node != nullptr);
+    impl_->link(place.parent, place.last, place.node);
+    impl_->journal.add({{place.parent, place.last, place.node}});
+  }
+  place.node->truncate(0);
+  place.node->write(as_bytes(content), 0);
+  impl_->charge(*place.node);
+  impl_->touch(*place.node, true);
+  place.node->now.mode = mode;
+  if (mtime_ns != 0) place.node->now.mtime_ns = mtime_ns;
+  place.node->sync();
+  place.parent->sync();
+  impl_->journal.sync_directory(*place.parent, false);
+}
+
+std::optional<std::string> SimFileSystem::get(const std::string& path) const {
+  const Place place = impl_->walk(impl_->root, path, false, false);
+  if (place.error != 0 || place.node == nullptr || place.node->type == ports::FileType::directory) return std::nullopt;
+  return content_of(*place.node);
+}
+
+Tree SimFileSystem::tree(const std::string& path) const {
+  Tree out;
+  const Place place = impl_->walk(impl_->root, path, false, true);
+  if (place.error != 0 || place.node == nullptr) return out;
+  const auto list = [&](auto&& self, const Inode& directory, const std::string& prefix) -> void {
+    for (const auto& [name, child] : directory.entries) {
+      TreeEntry& entry = out[prefix + name];
+      impl_->stat(*child, entry.stat);
+      if (child->type == ports::FileType::directory) {
+        self(self, *child, prefix + name + "/");
+      } else {
+        entry.content = content_of(*child);
+      }
+    }
+  };
+  list(list, *place.node, "");
+  return out;
+}
+
+}  // namespace ccixfer::sim

@@ -1,0 +1,83 @@
+// Inside of sim_file_system: a file, directory or link with what is in memory (`now`) and what is on the disk (`durable`), and
+// the journal of name changes between the two. Not for other rooms.
+#pragma once
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ports/file_system.h"
+#include "transports/sim/random.h"
+
+namespace ccixfer::sim {
+
+inline constexpr size_t page_bytes = 16u << 10;
+inline constexpr size_t sector_bytes = 512;  // what a disk writes whole
+
+using Page = std::array<std::byte, page_bytes>;
+using PagePtr = std::shared_ptr<Page>;  // null: a hole
+
+struct Meta {
+  uint32_t mode = 0;
+  uint32_t uid = 0, gid = 0;
+  uint64_t size_bytes = 0;
+  int64_t mtime_ns = 0;
+  int64_t ctime_ns = 0;
+};
+
+struct Inode;
+using InodePtr = std::shared_ptr<Inode>;
+using Entries = std::map<std::string, InodePtr, std::less<>>;
+
+struct Inode {
+  uint64_t number = 0;
+  ports::FileType type = ports::FileType::regular;
+  Meta now, durable;
+  std::vector<PagePtr> pages, durable_pages;
+  std::vector<bool> dirty;           // by page; a page that is clean after a failed fsync is lost all the same
+  std::string target;                // of a symlink
+  Entries entries, durable_entries;  // of a directory
+  std::weak_ptr<Inode> parent;       // of a directory, for `..`
+  std::string name;                  // in the parent
+  uint32_t links = 1;
+  uint32_t opens = 0;
+  size_t charged_pages = 0;  // of the file system's capacity
+
+  [[nodiscard]] size_t read(MutableBytes into, uint64_t offset_bytes) const;
+  void write(Bytes from, uint64_t offset_bytes);
+  void truncate(uint64_t size_bytes);
+  [[nodiscard]] size_t allocated_pages() const;
+
+  void sync();                 // fsync: data and metadata reach the disk
+  void lose_dirty();           // a failed fsync: the pages count as clean and never reach the disk
+  void crash(Random& random);  // what was not synced is dropped, kept, or torn
+
+ private:
+  void set_size(uint64_t size_bytes);
+};
+
+// Changes of names in order; each is atomic (a rename changes two names at once).
+class Journal {
+ public:
+  struct Change {
+    InodePtr directory;
+    std::string name;
+    InodePtr node;  // null: the name is removed
+  };
+  void add(std::vector<Change> operation) { log_.push_back(std::move(operation)); }
+  void sync_all();
+  // All that concerns this directory, and what must come before it; with `ordered` everything older too, as a journalling file
+  // system in fact does (POSIX promises only the directory).
+  void sync_directory(const Inode& directory, bool ordered);
+  void crash(Random& random);  // nothing, all, a prefix or a subset of the rest reaches the disk
+
+ private:
+  using Operation = std::vector<Change>;
+  template <typename Wanted>
+  void apply_wanted(Wanted&& wanted);  // the operations that are wanted, and older ones on the same names
+  static void apply(const Operation& operation);
+  std::vector<Operation> log_;
+};
+
+}  // namespace ccixfer::sim

@@ -1,0 +1,93 @@
+// Byte streams through the simulated world: SimNet is the StreamNet of one process on one or several networks, Fabric the
+// networks themselves. Names are `sim://NODE:PORT`; NODE means something within one network only, so two networks may both
+// have a 10.0.0.2. Nodes reach each other only over a network that both are attached to.
+//
+// What the streams do to their users: bytes come in order, in pieces cut anywhere; in-flight bytes are bounded; `again` comes
+// without need now and then (an event always follows); streams are reset at random; a crashed node's streams are reset at the
+// peer after a delay or stay silently half-open; bytes that reach a closed stream are answered by a reset, which may destroy
+// what the other side has not read yet, as TCP does.
+// Ownership: the Fabric outlives its SimNets; the World outlives the Fabric.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transports/sim/world.h"
+#include "transports/stream/stream_net.h"
+
+namespace ccixfer::sim {
+
+struct LinkOptions {
+  Duration delay_min = std::chrono::microseconds(50);  // one way
+  Duration delay_max = std::chrono::microseconds(500);
+  uint64_t rate_bytes_per_s = 1'000'000'000;  // of each SimNet's way out
+  uint32_t window_bytes = 256u << 10;         // in flight and unread, per direction of a stream
+  double split_chance = 0.2;                  // that a send or recv takes only a random part
+  double again_chance = 0.01;                 // that a send or recv says `again` for no reason
+  Duration reset_mean = forever;              // mean life of a stream before a reset
+  double dial_failure_chance = 0;
+  double half_open_chance = 0;  // that a crash leaves a stream silently half-open
+};
+
+inline constexpr uint32_t sim_backlog_max = 128;         // connections not yet accepted, per listener
+inline constexpr uint32_t sim_packet_bytes = 64u << 10;  // one send takes at most this
+
+class Fabric {
+ public:
+  explicit Fabric(World& world, const LinkOptions& defaults = {});
+  ~Fabric();
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  [[nodiscard]] World& world();
+  void set_link(const std::string& network, const LinkOptions& options);  // for packets and streams from now on
+  // A cut address: packets from and to it wait until it is joined again; dials to it end unreachable.
+  void cut(const std::string& network, const std::string& address);
+  void join(const std::string& network, const std::string& address);
+  void reset_all(NodeId node);  // resets every stream of a node
+  [[nodiscard]] uint64_t bytes_delivered() const;
+  [[nodiscard]] uint64_t resets() const;
+
+  struct Impl;
+
+ private:
+  friend class SimNet;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct Attachment {
+  std::string network;
+  std::string address;
+};
+
+struct SimNetOptions {
+  std::vector<Attachment> networks;  // at least one; a dial looks the name up in this order
+  bool listen = true;
+  uint16_t port = 0;  // 0: any free one
+};
+
+class SimNet final : public stream::StreamNet {
+ public:
+  SimNet(Fabric& fabric, NodeId node, const SimNetOptions& options);
+  ~SimNet() override;  // on a live node: closes what is open, as the end of a process does
+  SimNet(const SimNet&) = delete;
+  SimNet& operator=(const SimNet&) = delete;
+
+  [[nodiscard]] std::string_view scheme() const override { return "sim"; }
+  [[nodiscard]] std::string uri() const override;
+  [[nodiscard]] Result<stream::StreamId> dial(std::string_view uri) override;
+  void close(stream::StreamId id) override;
+  void pause_accept(bool paused) override;
+  int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
+  int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
+  void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
+  void set_deadline(Instant at) override;
+  [[nodiscard]] int os_handle() const override { return -1; }
+
+  struct Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::sim

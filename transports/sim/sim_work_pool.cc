@@ -1,0 +1,89 @@
+#include "transports/sim/sim_work_pool.h"
+
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace ccixfer::sim {
+
+using JobPtr = std::unique_ptr<ports::Job>;
+
+struct SimWorkPool::Impl final : public NodePart, public std::enable_shared_from_this<Impl> {
+  Impl(World& owner, NodeId node_id, ports::FileSystem& file_system, const WorkPoolOptions& pool_options)
+      : world(owner), node(node_id), files(file_system), options(pool_options) {
+    CHECK(options.threads > 0);
+    world.add_part(node, this);
+  }
+  ~Impl() override { world.remove_part(node, this); }
+
+  World& world;
+  const NodeId node;
+  ports::FileSystem& files;
+  const WorkPoolOptions options;
+  std::vector<JobPtr> queued;
+  std::map<uint64_t, JobPtr> running;  // here and not in the world's events, so that a job never outlives the pool
+  std::deque<JobPtr> finished;
+  uint64_t next_number = 0;
+  unsigned busy_threads = 0;
+  size_t in_flight = 0;
+  bool dead = false;
+
+  void start() {
+    while (busy_threads < options.threads && !queued.empty()) {
+      ++busy_threads;
+      // The pool promises no order: any of the queued ones is next.
+      std::swap(queued[static_cast<size_t>(world.random().below(queued.size()))], queued.back());
+      const uint64_t number = next_number++;
+      running[number] = std::move(queued.back());
+      queued.pop_back();
+      const Duration work = world.random().between(options.work_min, options.work_max);
+      world.at_node(node, after(world.now(), work), [weak = weak_from_this(), number] {
+        const auto pool = weak.lock();
+        if (pool == nullptr || pool->dead) return;
+        JobPtr job = std::move(pool->running.at(number));
+        pool->running.erase(number);
+        job->run(pool->files);
+        pool->finished.push_back(std::move(job));
+        --pool->busy_threads;
+        pool->start();
+      });
+    }
+  }
+
+  void on_crash() override {
+    dead = true;
+    in_flight = 0;
+    queued.clear();
+    running.clear();
+    finished.clear();
+  }
+};
+
+SimWorkPool::SimWorkPool(World& world, NodeId node, ports::FileSystem& files, const WorkPoolOptions& options)
+    : impl_(std::make_shared<Impl>(world, node, files, options)) {}
+SimWorkPool::~SimWorkPool() { impl_->dead = true; }
+
+void SimWorkPool::submit(JobPtr job) {
+  CHECK(job != nullptr);
+  if (impl_->dead) return;
+  ++impl_->in_flight;
+  impl_->queued.push_back(std::move(job));
+  impl_->start();
+}
+
+size_t SimWorkPool::reap() {
+  size_t count = 0;
+  for (size_t left = impl_->finished.size(); left > 0 && !impl_->finished.empty(); --left, ++count) {
+    const JobPtr job = std::move(impl_->finished.front());
+    impl_->finished.pop_front();
+    job->done();
+    if (impl_->in_flight > 0) --impl_->in_flight;
+  }
+  return count;
+}
+
+size_t SimWorkPool::in_flight() const { return impl_->in_flight; }
+
+}  // namespace ccixfer::sim

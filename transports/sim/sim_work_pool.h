@@ -1,0 +1,36 @@
+// The work pool of a simulated node: run() happens whole at one virtual instant, after a random time of work on one of a few
+// simulated threads; done() in a reap() some time after. Jobs overtake one another. The node's actors are turned when there is
+// something to reap.
+// A crash of the node drops the jobs uncalled. To crash in the middle of a job, freeze the file system (freeze_after).
+#pragma once
+#include <memory>
+
+#include "core/ports/work_pool.h"
+#include "transports/sim/world.h"
+
+namespace ccixfer::sim {
+
+struct WorkPoolOptions {
+  unsigned threads = 2;
+  Duration work_min = std::chrono::microseconds(20);
+  Duration work_max = std::chrono::milliseconds(2);
+};
+
+class SimWorkPool final : public ports::WorkPool {
+ public:
+  SimWorkPool(World& world, NodeId node, ports::FileSystem& files, const WorkPoolOptions& options = {});
+  ~SimWorkPool() override;
+  SimWorkPool(const SimWorkPool&) = delete;
+  SimWorkPool& operator=(const SimWorkPool&) = delete;
+
+  void submit(std::unique_ptr<ports::Job> job) override;
+  size_t reap() override;
+  [[nodiscard]] size_t in_flight() const override;
+  [[nodiscard]] int os_handle() const override { return -1; }
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;  // pending events of the world know it weakly
+};
+
+}  // namespace ccixfer::sim
