@@ -30,6 +30,17 @@ class LinkUser {
   virtual void on_link_lost(const Error& error) = 0;  // the session is over at this end (grace ran out, protocol error): last call
 };
 
+class Link;
+
+// Told which connections are whose, so that their events find their Link. The Hub implements it.
+class LaneRegistry {
+ public:
+  virtual ~LaneRegistry() = default;
+  virtual void connection_added(Link& link, cci::Connection connection) = 0;
+  virtual void connection_removed(cci::Connection connection) = 0;
+  virtual void link_destroyed(Link& link) = 0;
+};
+
 class Link {
  public:
   Link(cci::Endpoint& endpoint, const Hello& hello, LinkUser& user);
@@ -45,7 +56,10 @@ class Link {
   void add_lane(LaneIndex lane, cci::Connection connection);
   void handle(cci::Event&& event);
 
-  void post(const Message& message);                          // session message
+  // Session message. At most control_messages_queued_max wait: ask control_queue_room() before a long list; a post beyond it (and a
+  // small reserve for Abort and End) ends the session with ErrorKind::bug.
+  void post(const Message& message);
+  [[nodiscard]] size_t control_queue_room() const;
   void post_on_lane(LaneIndex lane, const Message& message);  // lane message; dropped when the lane is down
   // Puts buffer [0, length) of a registered region into mailbox/epoch; no_buffers: too many in flight, try after on_put.
   [[nodiscard]] Status put(LaneIndex lane, const ports::Handle& local, uint64_t local_offset_bytes, uint64_t length_bytes,
@@ -53,7 +67,13 @@ class Link {
   [[nodiscard]] std::vector<LaneIndex> live_lanes() const;
   [[nodiscard]] bool control_drained() const;  // every session message was delivered
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;
+  [[nodiscard]] bool has_lane(LaneIndex lane) const;  // live, or about to be
+  // Disconnects; on_lane_down follows when its puts have been reported.
   void close_lane(LaneIndex lane);
+  // Ends the session at this end: lanes are closed, then on_link_lost(error).
+  void fail(const Error& error);
+  // From the Hub: who is told of connections, and who counts. nullptr, nullptr: nobody.
+  void attach(LaneRegistry* registry, Counters* counters);
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   void set_grace(Duration grace);
@@ -64,9 +84,12 @@ class Link {
 };
 
 // The dialler's side: keeps `lanes` lanes of a Link dialled, again after failures with growing pauses, spread as the endpoint
-// chooses. Reports the first success and, when `patience` passes without any live lane, the error of the last attempt
-// (unreachable -> no_answer, no_route -> no_route, refused -> network, version -> protocol, not_found for a session that the
-// acceptor forgot -> session_lost()).
+// chooses. Patience runs from the first turn, and again from each moment at which the last live lane goes; when it has run out,
+// failure() is the error of the last attempt: no_route for no_route; no_answer for unreachable, timed_out and a refusal by nobody
+// in particular; the acceptor's own kind and words where it gave some (`kind: words`, as the Hub does). Of the latter network,
+// timeout, no_answer and no_route are worth another attempt; every other kind, Status::version and a malformed URI are final at
+// once while no lane lives. session_lost(): the acceptor refused with `unknown session`, or the only lane went before Opened came:
+// start a new session. The Link's grace is switched off by the constructor: patience takes its place.
 class Dialler {
  public:
   Dialler(cci::Endpoint& endpoint, Link& link, std::string uri, uint64_t seed);
@@ -75,6 +98,7 @@ class Dialler {
   void set_patience(Duration patience);
   void turn(Instant now);
   [[nodiscard]] bool handle_connect(cci::Event& event);  // true: it was ours (the Hub asks before others)
+  void set_id(uint32_t id);  // from the Hub, before the first turn: tells the connect events of diallers apart
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] const Error* failure() const;  // given up
   [[nodiscard]] bool session_lost() const;     // the acceptor no longer knows the session: start a new one
@@ -89,11 +113,16 @@ class AcceptUser {
  public:
   virtual ~AcceptUser() = default;
   // A new session: the Link to add the lane to (owned by the user), or a reason to refuse (kind usage/busy ...).
+  // Called for every hello with session 0. One with the transfer of a session that lives: its dialler has lost that one; end the
+  // old one.
   virtual Result<Link*> on_new_session(const Hello& hello) = 0;
-  virtual Link* find_session(const Hello& hello) = 0;  // nullptr: unknown
+  virtual Link* find_session(const Hello& hello) = 0;  // session != 0. nullptr: unknown
 };
 
-// Routes endpoint events to Links by connection. One per endpoint.
+// Routes endpoint events to Links by connection. One per endpoint. Hellos are validated here: a bad one is counted and refused with
+// a reason; at most accepts_pending_max connections wait for the peer's confirmation. A lane that is dialled again while it lives
+// replaces the old one. From any callback Links and diallers may be added, removed and destroyed, but for the Link that makes the
+// callback: that one only from on_link_lost. A Link removes itself when it is destroyed; a dialler is removed by its owner.
 class Hub {
  public:
   Hub(cci::Endpoint& endpoint, Counters& counters);

@@ -1,0 +1,60 @@
+#include "app/session/control.h"
+
+#include <algorithm>
+
+#include "app/session/limits.h"
+#include "core/base/check.h"
+
+namespace ccixfer::session {
+
+bool ControlSender::post(const Message& message) {
+  if (queue_.size() >= control_messages_queued_max + control_messages_reserve) return false;
+  queue_.push_back({encode(message, first_ + queue_.size()), State::waiting});
+  return true;
+}
+
+std::optional<ControlSender::Outgoing> ControlSender::next() const {
+  const size_t window = std::min<size_t>(queue_.size(), control_messages_in_flight_max);
+  for (size_t i = 0; i < window; ++i) {
+    if (queue_[i].state == State::waiting) return Outgoing{first_ + i, queue_[i].bytes};
+  }
+  return std::nullopt;
+}
+
+ControlSender::Item* ControlSender::find(uint64_t sequence) {
+  if (sequence < first_ || sequence - first_ >= queue_.size()) return nullptr;
+  return &queue_[sequence - first_];
+}
+
+void ControlSender::sent(uint64_t sequence) {
+  Item* item = find(sequence);
+  CHECK(item != nullptr && item->state == State::waiting);
+  item->state = State::under_way;
+}
+
+void ControlSender::ended(uint64_t sequence, bool delivered) {
+  Item* item = find(sequence);
+  if (item == nullptr || item->state != State::under_way) return;
+  item->state = delivered ? State::delivered : State::waiting;
+  while (!queue_.empty() && queue_.front().state == State::delivered) {
+    queue_.pop_front();
+    ++first_;
+  }
+}
+
+size_t ControlSender::room() const {
+  return queue_.size() >= control_messages_queued_max ? 0 : control_messages_queued_max - queue_.size();
+}
+
+bool ControlReceiver::accept(uint64_t sequence, Message&& message, std::vector<Message>& in_order) {
+  if (sequence <= last_) return true;  // had it
+  if (sequence - last_ > control_messages_ahead_max) return false;
+  ahead_.try_emplace(sequence, std::move(message));
+  for (auto it = ahead_.begin(); it != ahead_.end() && it->first == last_ + 1; it = ahead_.erase(it)) {
+    in_order.push_back(std::move(it->second));
+    ++last_;
+  }
+  return true;
+}
+
+}  // namespace ccixfer::session

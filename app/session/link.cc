@@ -1,0 +1,491 @@
+// Lanes of a Link. A lane is one connection; it is `waiting` while an older connection of its index still reports its puts, then
+// `up`, and `draining` once it was disconnected from here: its connection's events that are queued already, receives among them,
+// still count.
+#include "app/session/link.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "app/session/control.h"
+#include "core/base/check.h"
+#include "core/base/log.h"
+
+namespace ccixfer::session {
+namespace {
+
+constexpr Duration grace_default = std::chrono::seconds(60);
+// A draining lane whose operations do not end is given up: the endpoint owes an end for each, this is the belt to its braces.
+constexpr Duration drain_limit = std::chrono::seconds(10);
+// Turns that a draining lane stays known at least, so that what the endpoint had queued for it has been seen.
+constexpr int drain_turns = 2;
+
+enum class LaneState : uint8_t { waiting, up, draining };
+
+struct Lane {
+  LaneIndex index = 0;
+  cci::Connection connection;
+  LaneState state = LaneState::waiting;
+  bool announced = false;   // on_lane_up was or will be called
+  uint32_t operations = 0;  // of ours that have not ended
+  Instant draining_since{};
+  int drain_turns_left = drain_turns;
+  std::deque<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
+  bool newest_out_is_credit = false;
+  std::vector<Message> in;  // lane messages that came before the lane was announced
+};
+
+enum class OperationKind : uint8_t { put, control, lane_message };
+struct Operation {
+  OperationKind kind = OperationKind::put;
+  uint64_t lane = 0;     // its connection, packed
+  uint64_t context = 0;  // put: the user's; control: the sequence
+};
+
+// What the user is to be told, in order.
+struct LaneUp {
+  LaneIndex lane;
+};
+struct LaneDown {
+  LaneIndex lane;
+};
+struct LaneMessage {
+  LaneIndex lane;
+  Message message;
+};
+struct PutEnded {
+  LaneIndex lane;
+  uint64_t context;
+  Status status;
+};
+using Notice = std::variant<LaneUp, LaneDown, LaneMessage, Message, PutEnded>;
+
+bool is_lane_message(const Message& message) {
+  return std::holds_alternative<LaneOpen>(message) || std::holds_alternative<Credit>(message);
+}
+
+}  // namespace
+
+struct Link::Impl {
+  struct Slot {  // of a lane index: connections, packed; 0: none
+    uint64_t current = 0;
+    uint64_t waiting = 0;
+  };
+
+  Impl(Link& owner_link, cci::Endpoint& an_endpoint, const Hello& a_hello, LinkUser& a_user)
+      : self(owner_link), endpoint(an_endpoint), hello(a_hello), user(a_user), session(a_hello.session) {}
+
+  Link& self;
+  cci::Endpoint& endpoint;
+  Hello hello;
+  LinkUser& user;
+  uint64_t session;
+  Duration grace = grace_default;
+  LaneRegistry* registry = nullptr;
+  Counters* counters = nullptr;
+
+  std::map<uint64_t, Lane> lanes;  // by connection, packed
+  std::map<LaneIndex, Slot> slots;
+  std::unordered_map<uint64_t, Operation> operations;
+  uint64_t next_operation = 1;
+  ControlSender sender;
+  ControlReceiver receiver;
+  std::deque<Notice> notices;
+
+  Instant now{};
+  Instant laneless_since = never;  // never: a lane is up, or no turn yet
+  std::optional<Error> failure;
+  bool ended = false;  // on_link_lost was called
+
+  [[nodiscard]] Lane* find(cci::Connection connection) {
+    const auto it = lanes.find(connection.packed());
+    return it == lanes.end() ? nullptr : &it->second;
+  }
+  [[nodiscard]] Lane* up_lane(LaneIndex index) {
+    const auto slot = slots.find(index);
+    if (slot == slots.end() || slot->second.current == 0) return nullptr;
+    Lane& lane = lanes.at(slot->second.current);
+    return lane.state == LaneState::up ? &lane : nullptr;
+  }
+  [[nodiscard]] Lane* lowest_up_lane() {
+    for (const auto& [index, slot] : slots) {
+      static_cast<void>(slot);
+      if (Lane* lane = up_lane(index)) return lane;
+    }
+    return nullptr;
+  }
+
+  void announce(Lane& lane) {
+    lane.state = LaneState::up;
+    lane.announced = true;
+    notices.emplace_back(LaneUp{lane.index});
+    for (Message& message : lane.in) notices.emplace_back(LaneMessage{lane.index, std::move(message)});
+    lane.in.clear();
+    laneless_since = never;
+    pump();
+  }
+
+  void start_draining(Lane& lane) {
+    if (lane.state == LaneState::draining) return;
+    endpoint.disconnect(lane.connection);
+    lane.state = LaneState::draining;
+    lane.draining_since = now;
+    lane.out.clear();
+    lane.in.clear();
+  }
+
+  // The connection is gone: what of ours has not ended never will.
+  void finish(uint64_t packed) {
+    lanes.at(packed).state = LaneState::draining;
+    fail_operations(packed);
+    const Lane lane = std::move(lanes.at(packed));
+    lanes.erase(packed);
+    Slot& slot = slots[lane.index];
+    if (slot.waiting == packed) slot.waiting = 0;
+    if (slot.current == packed) slot.current = 0;
+    if (lane.announced) notices.emplace_back(LaneDown{lane.index});
+    if (registry != nullptr) registry->connection_removed(lane.connection);
+    if (slot.current != 0) return;
+    if (slot.waiting != 0) {
+      slot.current = std::exchange(slot.waiting, 0);
+      announce(lanes.at(slot.current));
+    } else {
+      slots.erase(lane.index);
+    }
+  }
+
+  void fail_operations(uint64_t packed) {
+    if (lanes.at(packed).operations == 0) return;
+    std::vector<uint64_t> left;
+    for (const auto& [id, operation] : operations) {
+      if (operation.lane == packed) left.push_back(id);
+    }
+    std::sort(left.begin(), left.end());
+    for (const uint64_t id : left) end_operation(id, Status::disconnected);
+  }
+
+  void end_operation(uint64_t id, Status status) {
+    const auto it = operations.find(id);
+    if (it == operations.end()) return;
+    const Operation operation = it->second;
+    operations.erase(it);
+    Lane& lane = lanes.at(operation.lane);
+    CHECK(lane.operations > 0);
+    --lane.operations;
+    switch (operation.kind) {
+      case OperationKind::put:
+        notices.emplace_back(PutEnded{lane.index, operation.context, status});
+        return;
+      case OperationKind::control:
+        sender.ended(operation.context, status == Status::success);
+        // A lane that does not deliver control messages is no lane.
+        if (status != Status::success) start_draining(lane);
+        return;
+      case OperationKind::lane_message:
+        if (status != Status::success) start_draining(lane);
+        return;
+    }
+  }
+
+  // Hands the endpoint bytes as one message. false: not now.
+  bool send(Lane& lane, Bytes bytes, OperationKind kind, uint64_t context) {
+    const uint64_t id = next_operation;
+    const Status status = endpoint.send(lane.connection, bytes, id);
+    if (status != Status::success) {
+      if (status == Status::message_size)
+        start_draining(lane);  // below every transport's floor: a peer that cannot carry a session
+      return false;
+    }
+    ++next_operation;
+    operations.emplace(id, Operation{kind, lane.connection.packed(), context});
+    ++lane.operations;
+    return true;
+  }
+
+  // Sends what may go: session messages on the lowest live lane, lane messages on theirs.
+  void pump() {
+    if (Lane* lane = lowest_up_lane()) {
+      while (lane->state == LaneState::up) {
+        const std::optional<ControlSender::Outgoing> next = sender.next();
+        if (!next || !send(*lane, next->bytes, OperationKind::control, next->sequence)) break;
+        sender.sent(next->sequence);
+      }
+    }
+  }
+  void pump_lane(Lane& lane) {
+    while (lane.state == LaneState::up && !lane.out.empty() && send(lane, lane.out.front(), OperationKind::lane_message, 0)) {
+      lane.out.pop_front();
+    }
+  }
+
+  void fail(const Error& error) {
+    if (failure) return;
+    failure = error;
+    for (auto& [packed, lane] : lanes) {
+      static_cast<void>(packed);
+      start_draining(lane);
+    }
+  }
+
+  // The peer's bytes are not what a session's are: count, say so, end.
+  void reject(const std::string& words) {
+    if (counters != nullptr) counters->add(Counter::session_rejected);
+    log(LogLevel::warning, "session {:016x}: {}", session, words);
+    if (failure) return;
+    if (sender.post(Abort{ErrorKind::protocol, words})) pump();
+    fail(Error{ErrorKind::protocol, words});
+  }
+
+  void receive(Lane& lane, Bytes bytes) {
+    if (failure) return;
+    Result<Decoded> decoded = decode(bytes);
+    if (!decoded) return reject(decoded.error().message);
+    if (is_lane_message(decoded->message)) return receive_on_lane(lane, std::move(decoded->message));
+    std::vector<Message> in_order;
+    if (!receiver.accept(decoded->sequence, std::move(decoded->message), in_order)) {
+      return reject("session message: its number is beyond the window");
+    }
+    for (Message& message : in_order) notices.emplace_back(std::move(message));
+  }
+
+  void receive_on_lane(Lane& lane, Message&& message) {
+    switch (lane.state) {
+      case LaneState::up:
+        notices.emplace_back(LaneMessage{lane.index, std::move(message)});
+        return;
+      case LaneState::waiting:
+        if (lane.in.size() == lane_messages_queued_max) return start_draining(lane);
+        lane.in.push_back(std::move(message));
+        return;
+      case LaneState::draining:
+        return;
+    }
+  }
+
+  void drain_turn() {
+    std::vector<uint64_t> finished;
+    for (auto& [packed, lane] : lanes) {
+      if (lane.state != LaneState::draining) continue;
+      if (lane.drain_turns_left > 0) --lane.drain_turns_left;
+      const bool quiet = lane.operations == 0 && lane.drain_turns_left == 0;
+      if (quiet || now >= after(lane.draining_since, drain_limit)) finished.push_back(packed);
+    }
+    for (const uint64_t packed : finished) finish(packed);
+  }
+
+  void watch_grace() {
+    if (lowest_up_lane() != nullptr) {
+      laneless_since = never;
+      return;
+    }
+    if (laneless_since == never) laneless_since = now;
+    if (!failure && now >= after(laneless_since, grace)) {
+      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(grace).count();
+      fail(Error{ErrorKind::timeout, fmt::format("no connection to the peer for {} s", seconds)});
+    }
+  }
+
+  void tell(Notice& notice) {
+    if (const auto* up = std::get_if<LaneUp>(&notice)) return user.on_lane_up(up->lane);
+    if (const auto* down = std::get_if<LaneDown>(&notice)) return user.on_lane_down(down->lane);
+    if (const auto* message = std::get_if<LaneMessage>(&notice)) return user.on_lane_message(message->lane, message->message);
+    if (const auto* message = std::get_if<Message>(&notice)) return user.on_message(*message);
+    if (const auto* put = std::get_if<PutEnded>(&notice)) return user.on_put(put->lane, put->context, put->status);
+  }
+};
+
+Link::Link(cci::Endpoint& endpoint, const Hello& hello, LinkUser& user)
+    : impl_(std::make_unique<Impl>(*this, endpoint, hello, user)) {}
+
+Link::~Link() {
+  for (const auto& [packed, lane] : impl_->lanes) {
+    static_cast<void>(packed);
+    if (lane.state != LaneState::draining) impl_->endpoint.disconnect(lane.connection);
+  }
+  if (impl_->registry != nullptr) impl_->registry->link_destroyed(*this);
+}
+
+void Link::set_session(uint64_t session) { impl_->session = session; }
+uint64_t Link::session() const { return impl_->session; }
+const Hello& Link::hello() const { return impl_->hello; }
+void Link::set_grace(Duration grace) { impl_->grace = grace; }
+
+void Link::attach(LaneRegistry* registry, Counters* counters) {
+  impl_->registry = registry;
+  impl_->counters = counters;
+  if (registry == nullptr) return;
+  for (const auto& [packed, lane] : impl_->lanes) {
+    static_cast<void>(packed);
+    registry->connection_added(*this, lane.connection);
+  }
+}
+
+void Link::add_lane(LaneIndex index, cci::Connection connection) {
+  Impl& impl = *impl_;
+  CHECK(impl.find(connection) == nullptr);
+  if (impl.failure) return impl.endpoint.disconnect(connection);
+  const uint64_t packed = connection.packed();
+  Lane& lane = impl.lanes[packed];
+  lane.index = index;
+  lane.connection = connection;
+  if (impl.registry != nullptr) impl.registry->connection_added(*this, connection);
+  Impl::Slot& slot = impl.slots[index];
+  if (slot.current == 0) {
+    slot.current = packed;
+    return impl.announce(lane);
+  }
+  if (slot.waiting != 0) impl.start_draining(impl.lanes.at(slot.waiting));
+  slot.waiting = packed;
+  impl.start_draining(impl.lanes.at(slot.current));
+}
+
+void Link::handle(cci::Event&& event) {
+  Impl& impl = *impl_;
+  Lane* lane = impl.find(event.connection);
+  if (lane == nullptr) return;
+  switch (event.type) {
+    case cci::EventType::receive:
+      impl.receive(*lane, event.data());
+      return;
+    case cci::EventType::send:
+      impl.end_operation(event.context, event.status);
+      impl.pump();
+      if (Lane* still = impl.find(event.connection)) impl.pump_lane(*still);
+      return;
+    case cci::EventType::disconnected:
+      impl.finish(event.connection.packed());
+      impl.pump();
+      return;
+    case cci::EventType::keepalive_timed_out:
+      impl.start_draining(*lane);
+      return;
+    case cci::EventType::connect:
+    case cci::EventType::connect_request:
+    case cci::EventType::accept:
+    case cci::EventType::device_failed:
+      return;
+  }
+}
+
+void Link::post(const Message& message) {
+  CHECK(!is_lane_message(message));
+  if (impl_->failure) return;
+  if (!impl_->sender.post(message)) return impl_->fail(Error{ErrorKind::bug, "session: the control queue overflowed"});
+  impl_->pump();
+}
+
+size_t Link::control_queue_room() const { return impl_->sender.room(); }
+bool Link::control_drained() const { return impl_->sender.drained(); }
+
+void Link::post_on_lane(LaneIndex index, const Message& message) {
+  CHECK(is_lane_message(message));
+  Lane* lane = impl_->up_lane(index);
+  if (lane == nullptr) return;
+  const bool is_credit = std::holds_alternative<Credit>(message);
+  // A credit that has not left yet is replaced: only the newest counts, and the queue stays short.
+  if (is_credit && lane->newest_out_is_credit && !lane->out.empty()) lane->out.pop_back();
+  if (lane->out.size() == lane_messages_queued_max) return impl_->start_draining(*lane);
+  lane->out.push_back(encode(message, 0));
+  lane->newest_out_is_credit = is_credit;
+  impl_->pump_lane(*lane);
+}
+
+Status Link::put(LaneIndex index, const ports::Handle& local, uint64_t local_offset_bytes, uint64_t length_bytes, uint64_t mailbox,
+                 uint64_t key, uint64_t epoch, uint64_t context) {
+  Impl& impl = *impl_;
+  Lane* lane = impl.up_lane(index);
+  if (lane == nullptr) return Status::disconnected;
+  const uint64_t id = impl.next_operation;
+  // (source, operation) names the put at the mailbox: the key is random per lane session, operations are never numbered twice.
+  const std::array<uint64_t, 3> incarnation{impl.session, index, key};
+  cci::RmaOptions options;
+  options.write = true;
+  options.local = local;
+  options.local_offset_bytes = local_offset_bytes;
+  options.remote.handle.kind = ports::HandleKind::mailbox;
+  options.remote.handle.number = mailbox;
+  options.remote.handle.key = key;
+  options.remote.put.source =
+      xxh3_64(std::as_bytes(std::span(incarnation)), xxh3_64(std::as_bytes(std::span(impl.hello.transfer))));
+  options.remote.put.operation = id;
+  options.remote.put.epoch = epoch;
+  options.remote.put.total_bytes = length_bytes;
+  options.length_bytes = length_bytes;
+  options.context = id;
+  const Status status = impl.endpoint.rma(lane->connection, options);
+  if (status != Status::success) return status;
+  ++impl.next_operation;
+  impl.operations.emplace(id, Operation{OperationKind::put, lane->connection.packed(), context});
+  ++lane->operations;
+  return Status::success;
+}
+
+std::vector<LaneIndex> Link::live_lanes() const {
+  std::vector<LaneIndex> live;
+  for (const auto& [index, slot] : impl_->slots) {
+    static_cast<void>(slot);
+    if (impl_->up_lane(index) != nullptr) live.push_back(index);
+  }
+  return live;
+}
+
+bool Link::has_lane(LaneIndex index) const {
+  const auto slot = impl_->slots.find(index);
+  return impl_->up_lane(index) != nullptr || (slot != impl_->slots.end() && slot->second.waiting != 0);
+}
+
+std::vector<ports::HopInfo> Link::hops(LaneIndex index) const {
+  const Lane* lane = impl_->up_lane(index);
+  return lane == nullptr ? std::vector<ports::HopInfo>{} : impl_->endpoint.hops(lane->connection);
+}
+
+void Link::close_lane(LaneIndex index) {
+  if (Lane* lane = impl_->up_lane(index)) impl_->start_draining(*lane);
+  impl_->pump();
+}
+
+void Link::fail(const Error& error) { impl_->fail(error); }
+
+void Link::turn(Instant now) {
+  Impl& impl = *impl_;
+  impl.now = now;
+  if (impl.ended) return;
+  impl.drain_turn();
+  impl.watch_grace();
+  impl.pump();
+  for (auto& [packed, lane] : impl.lanes) {
+    static_cast<void>(packed);
+    impl.pump_lane(lane);
+  }
+  while (!impl.notices.empty()) {
+    Notice notice = std::move(impl.notices.front());
+    impl.notices.pop_front();
+    impl.tell(notice);
+  }
+  if (impl.failure && impl.lanes.empty()) {
+    impl.ended = true;
+    const Error error = *impl.failure;
+    impl.user.on_link_lost(error);  // the last thing that is done: the user may destroy this Link in it
+  }
+}
+
+Instant Link::next_deadline() const {
+  const Impl& impl = *impl_;
+  if (impl.ended) return never;
+  if (!impl.notices.empty() || (impl.failure && impl.lanes.empty())) return impl.now;
+  Instant deadline = never;
+  for (const auto& [packed, lane] : impl.lanes) {
+    static_cast<void>(packed);
+    if (lane.state != LaneState::draining) continue;
+    deadline = std::min(deadline, lane.drain_turns_left > 0 ? impl.now : after(lane.draining_since, drain_limit));
+  }
+  if (impl.laneless_since != never && !impl.failure) deadline = std::min(deadline, after(impl.laneless_since, impl.grace));
+  return deadline;
+}
+
+}  // namespace ccixfer::session
