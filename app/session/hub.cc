@@ -99,6 +99,11 @@ struct Hub::Impl final : LaneRegistry {
   }
 
   void on_connect_request(cci::Event& request) {
+    // `ccixfer ping`: the connection itself is the answer. It is kept until its dialler ends it; what it sends is dropped.
+    if (request.role == ports::Role::admin && request.attribute == ports::Attribute::reliable_ordered) {
+      static_cast<void>(endpoint.accept(request, 0));  // not_found: the peer went already
+      return;
+    }
     if (request.role != ports::Role::application || request.attribute != ports::Attribute::reliable_ordered) {
       counters.add(Counter::session_rejected);
       return refuse(request, format_refusal({ErrorKind::protocol, "not a session's kind of connection"}));
