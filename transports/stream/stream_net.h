@@ -19,35 +19,41 @@ namespace ccixfer::stream {
 using StreamId = uint64_t;  // never reused within a net; 0: none
 
 enum class StreamEventType : uint8_t {
-  accepted,    // a new inbound stream `id`
-  connected,   // our dial succeeded
-  failed,      // our dial failed, or the stream broke (reset, unreachable): `reason`
+  accepted,   // a new inbound stream `id`
+  connected,  // our dial succeeded
+  failed,     // our dial failed, or the stream broke (reset, unreachable): `reason`
   readable,
   writable,
 };
 struct StreamEvent {
   StreamEventType type;
   StreamId id;
-  Status status = Status::success;   // failed: refused, unreachable, timed_out, not_found (name), disconnected
+  Status status = Status::success;  // failed: refused, unreachable, timed_out, not_found (name), disconnected
   std::string reason;
 };
 
-inline constexpr int64_t io_again = -1;    // nothing now
-inline constexpr int64_t io_closed = -2;   // orderly end of the peer's direction (recv) or broken (send)
-inline constexpr int64_t io_error = -3;    // broken; a `failed` event need not follow
+inline constexpr int64_t io_again = -1;   // nothing now
+inline constexpr int64_t io_closed = -2;  // orderly end of the peer's direction (recv) or broken (send)
+inline constexpr int64_t io_error = -3;   // broken; a `failed` event need not follow
 
-struct IoSpan { std::byte* data; size_t size; };
-struct ConstIoSpan { const std::byte* data; size_t size; };
+struct IoSpan {
+  std::byte* data;
+  size_t size;
+};
+struct ConstIoSpan {
+  const std::byte* data;
+  size_t size;
+};
 
 class StreamNet {
  public:
   virtual ~StreamNet() = default;
-  [[nodiscard]] virtual std::string_view scheme() const = 0;      // "tcp", "sim"
-  [[nodiscard]] virtual std::string uri() const = 0;              // of the listener; "" when there is none
-  [[nodiscard]] virtual Result<StreamId> dial(std::string_view uri) = 0;   // usage: malformed
-  virtual void close(StreamId id) = 0;        // abortive if bytes are unread; else orderly. The id is dead
-  virtual void pause_accept(bool paused) = 0; // back-pressure: the backlog holds what comes
-  virtual int64_t recv(StreamId id, std::span<const IoSpan> into) = 0;      // bytes > 0, or io_*
+  [[nodiscard]] virtual std::string_view scheme() const = 0;              // "tcp", "sim"
+  [[nodiscard]] virtual std::string uri() const = 0;                      // of the listener; "" when there is none
+  [[nodiscard]] virtual Result<StreamId> dial(std::string_view uri) = 0;  // usage: malformed
+  virtual void close(StreamId id) = 0;         // abortive if bytes are unread; else orderly. The id is dead
+  virtual void pause_accept(bool paused) = 0;  // back-pressure: the backlog holds what comes
+  virtual int64_t recv(StreamId id, std::span<const IoSpan> into) = 0;  // bytes > 0, or io_*
   virtual int64_t send(StreamId id, std::span<const ConstIoSpan> from) = 0;
   virtual void poll(Instant now, const std::function<void(const StreamEvent&)>& event) = 0;
   // Turn again at `at` at the latest (timerfd for tcp).

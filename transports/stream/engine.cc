@@ -1,0 +1,321 @@
+#include "transports/stream/engine.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "transports/stream/limits.h"
+
+namespace ccixfer::stream {
+
+Engine::Engine(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters)
+    : options_(options),
+      net_(std::move(net)),
+      counters_(counters),
+      staging_(wire::header_bytes_max + staging_bytes),
+      drain_(drain_bytes),
+      zeros_(staging_bytes) {
+  options_.rmas_in_flight_max = std::min(options_.rmas_in_flight_max, wire::operation_slots_max);
+  CHECK(options_.connections_max > 0 && options_.pending_requests_max > 0);
+  CHECK(options_.sends_in_flight_max > 0 && options_.rmas_in_flight_max > 0);
+}
+
+Engine::~Engine() {
+  for (const auto& c : connections_) {
+    if (c == nullptr || c->state == State::gone) continue;
+    if (target_ != nullptr) c->served.abandon(*target_);
+    // The peer learns at once, if the stream stands between frames and takes the goodbye.
+    const bool between_frames = c->batch == nullptr || c->batch->empty() || c->batch->front().done_bytes == 0;
+    if (between_frames && (c->state == State::open || c->state == State::accepting || c->state == State::closing) &&
+        !c->bye_queued) {
+      std::vector<std::byte> out;
+      wire::Writer writer(out);
+      wire::encode_bye(writer, {Status::disconnected, "the endpoint was destroyed"});
+      const ConstIoSpan span{out.data(), out.size()};
+      static_cast<void>(net_->send(c->stream, {&span, 1}));
+    }
+    if (c->stream != 0) net_->close(c->stream);
+  }
+}
+
+void Engine::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
+  sink_ = &sink;
+  target_ = &target;
+}
+
+Connection* Engine::find(ports::ConnectionId id) const {
+  if (id.index >= connections_.size() || id.generation == 0 || generations_[id.index] != id.generation) return nullptr;
+  Connection* c = connections_[id.index].get();
+  return c == nullptr || c->dead || c->state == State::gone ? nullptr : c;
+}
+
+Connection* Engine::create(StreamId stream, State state) {
+  if (connections_count_ >= options_.connections_max) return nullptr;
+  uint32_t index = 0;
+  if (!free_.empty()) {
+    index = free_.back();
+    free_.pop_back();
+  } else {
+    index = static_cast<uint32_t>(connections_.size());
+    connections_.emplace_back();
+    generations_.push_back(0);
+  }
+  if (++generations_[index] == 0) generations_[index] = 1;
+  connections_[index] = std::make_unique<Connection>();
+  Connection& c = *connections_[index];
+  c.id = {index, generations_[index]};
+  c.stream = stream;
+  c.state = state;
+  c.last_received = now_;
+  by_stream_.emplace(stream, index);
+  ++connections_count_;
+  if (state == State::awaiting_hello) ++pending_count_;
+  update_accepting();
+  return &c;
+}
+
+void Engine::set_state(Connection& c, State next) {
+  CHECK(may_follow(c.state, next));
+  const auto pending = [](State state) { return state == State::awaiting_hello || state == State::requested; };
+  if (pending(next)) ++pending_count_;
+  if (pending(c.state)) --pending_count_;
+  c.state = next;
+  update_accepting();
+}
+
+void Engine::update_accepting() {
+  const bool pause = pending_count_ >= options_.pending_requests_max || connections_count_ >= options_.connections_max;
+  if (pause == accepting_paused_) return;
+  accepting_paused_ = pause;
+  net_->pause_accept(pause);
+}
+
+void Engine::limit_step(Connection& c, Duration timeout) {
+  c.step_timeout = timeout;
+  c.step_unstamped = true;
+  c.step_deadline = never;
+}
+
+void Engine::touch(Connection& c) {
+  if (c.queued) return;
+  c.queued = true;
+  ready_.push_back(c.id.index);
+}
+
+void Engine::touch_from_above(Connection& c) {
+  touch(c);
+  if (in_turn_ || poked_) return;
+  poked_ = true;
+  net_->set_deadline(now_);
+}
+
+Result<ports::ConnectionId> Engine::dial(const ports::DialRequest& request) {
+  if (request.attribute == ports::Attribute::multicast_send || request.attribute == ports::Attribute::multicast_receive) {
+    return fail(ErrorKind::usage, "multicast is not implemented on this transport");
+  }
+  if (request.data.size() > ports::connect_data_bytes_max) return fail(ErrorKind::usage, "connect data longer than 1024 bytes");
+  if (connections_count_ >= options_.connections_max) return fail(ErrorKind::network, "too many connections");
+  const Result<StreamId> stream = net_->dial(request.uri);
+  if (!stream) return tl::unexpected<Error>(stream.error());
+  Connection& c = *create(*stream, State::dialling);
+  c.uri = std::string(request.uri);
+  c.role = request.role;
+  c.attribute = request.attribute;
+  c.connect_data.assign(request.data.begin(), request.data.end());
+  limit_step(c, request.timeout);
+  touch_from_above(c);
+  return c.id;
+}
+
+Status Engine::accept(ports::ConnectionId id) {
+  Connection* c = find(id);
+  if (c == nullptr) return Status::not_found;
+  if (c->state != State::requested) return Status::invalid;
+  wire::Writer out(c->handshake_out);
+  wire::encode_empty(out, wire::Kind::connect_accept);
+  set_state(*c, State::accepting);
+  limit_step(*c, options_.handshake_timeout);
+  counters_.add(Counter::connections_accepted);
+  touch_from_above(*c);
+  return Status::success;
+}
+
+Status Engine::reject(ports::ConnectionId id, std::string_view reason) {
+  Connection* c = find(id);
+  if (c == nullptr) return Status::not_found;
+  if (c->state != State::requested) return Status::invalid;
+  wire::Writer out(c->handshake_out);
+  wire::encode_reject(out, {Status::refused, reason});
+  c->dead = true;
+  counters_.add(Counter::connections_refused);
+  drain(*c);
+  touch_from_above(*c);
+  return Status::success;
+}
+
+void Engine::disconnect(ports::ConnectionId id) {
+  Connection* c = find(id);
+  if (c == nullptr || c->cancelled || c->left) return;
+  switch (c->state) {
+    case State::dialling:
+    case State::hello_sent:
+    case State::awaiting_accept:
+      c->cancelled = true;
+      break;
+    case State::requested:
+      static_cast<void>(reject(id, "disconnected"));
+      return;
+    case State::accepting:
+    case State::open:
+      c->left = true;
+      break;
+    default:
+      return;
+  }
+  touch_from_above(*c);
+}
+
+Status Engine::send(ports::ConnectionId id, std::span<const Bytes> parts, uint64_t token) {
+  Connection* c = find(id);
+  if (c == nullptr) return Status::not_found;
+  if (c->left || c->state == State::closing || c->messages.peer_leaving()) return Status::disconnected;
+  if (c->state != State::open && c->state != State::accepting) return Status::not_found;
+  size_t size = 0;
+  for (const Bytes part : parts) size += part.size();
+  if (size > c->max_send_bytes) return Status::message_size;
+  if (c->messages.full()) return Status::no_buffers;
+  c->messages.push({false, token}, copy_message(parts), c->send_timeout);
+  touch_from_above(*c);
+  return Status::success;
+}
+
+Status Engine::rma(ports::ConnectionId id, const ports::RmaRequest& request, uint64_t token) {
+  Connection* c = find(id);
+  if (c == nullptr) return Status::not_found;
+  if (c->left || c->state == State::closing || c->messages.peer_leaving()) return Status::disconnected;
+  if (c->state != State::open && c->state != State::accepting) return Status::not_found;
+  if ((request.write ? request.source.size() : request.destination.size()) == 0 || c->unreliable) return Status::invalid;
+  if (request.has_completion_message && request.completion_message.size() > c->max_send_bytes) return Status::message_size;
+  if (c->rma.full()) return Status::no_buffers;
+  c->rma.push(request, token, c->messages.issued());
+  touch_from_above(*c);
+  return Status::success;
+}
+
+void Engine::set_send_timeout(ports::ConnectionId id, Duration timeout) {
+  if (Connection* c = find(id)) c->send_timeout = timeout;
+}
+
+void Engine::set_keepalive(ports::ConnectionId id, Duration timeout) {
+  Connection* c = find(id);
+  if (c == nullptr) return;
+  c->keepalive = timeout;
+  c->keepalive_mode = timeout > Duration{0} && timeout != forever ? Keepalive::notify : Keepalive::off;
+  c->probes = 0;
+  c->last_probe = now_;
+  touch_from_above(*c);
+}
+
+std::vector<ports::HopInfo> Engine::hops(ports::ConnectionId id) const {
+  const Connection* c = find(id);
+  if (c == nullptr) return {};
+  ports::HopInfo hop;
+  hop.transport = std::string(net_->scheme());
+  hop.node = c->uri;
+  hop.round_trip = c->round_trip;
+  return {hop};
+}
+
+void Engine::net_event(const StreamEvent& event) {
+  if (event.type == StreamEventType::accepted) {
+    Connection* accepted = create(event.id, State::awaiting_hello);
+    if (accepted == nullptr) return net_->close(event.id);  // it came before the pause took hold
+    accepted->readable = true;
+    limit_step(*accepted, options_.handshake_timeout);
+    return touch(*accepted);
+  }
+  const auto found = by_stream_.find(event.id);
+  if (found == by_stream_.end()) return;
+  Connection& c = *connections_[found->second];
+  switch (event.type) {
+    case StreamEventType::connected:
+      if (c.state == State::dialling) greet(c);
+      break;
+    case StreamEventType::failed:
+      if (c.state == State::draining) return release(c);
+      return lose(c, event.status == Status::success ? Status::disconnected : event.status, event.reason);
+    case StreamEventType::readable:
+      c.readable = true;
+      break;
+    case StreamEventType::writable:
+      c.blocked = false;
+      break;
+    case StreamEventType::accepted:
+      return;
+  }
+  touch(c);
+}
+
+// [Turn] What the network tells, what each connection has to do (bounded), the timers that are due.
+void Engine::turn(Instant now) {
+  CHECK(sink_ != nullptr && target_ != nullptr);
+  now_ = now;
+  in_turn_ = true;
+  poked_ = false;
+  net_->poll(now, [this](const StreamEvent& event) { net_event(event); });
+  serving_.swap(ready_);
+  for (const uint32_t index : serving_) {
+    Connection& c = *connections_[index];
+    c.queued = false;
+    service(c);
+  }
+  serving_.clear();
+  run_timers();
+  for (const uint32_t index : released_) {
+    connections_[index].reset();
+    free_.push_back(index);
+  }
+  if (!released_.empty()) {
+    std::erase_if(ready_, [this](uint32_t index) { return connections_[index] == nullptr; });
+    released_.clear();
+  }
+  in_turn_ = false;
+  net_->set_deadline(next_deadline());
+}
+
+Instant Engine::next_deadline() const { return ready_.empty() ? deadlines_.earliest() : now_; }
+
+void Engine::service(Connection& c) {
+  if (c.state == State::gone) return;
+  if (c.cancelled) return lose(c, Status::cancelled, "cancelled");
+  if (c.left) leave(c);
+  if (c.step_unstamped) {
+    c.step_unstamped = false;
+    c.step_deadline = after(now_, c.step_timeout);
+  }
+  c.messages.stamp(now_);
+  if (c.readable && c.state != State::dialling) receive(c);
+  if (c.state == State::gone || c.state == State::dialling) return schedule(c);
+  start_operations(c);
+  c.messages.stamp(now_);
+  if (!c.blocked) transmit(c);
+  if (c.state == State::gone) return;
+  if (c.step_unstamped || c.readable || (!c.blocked && wants_to_send(c))) touch(c);
+  schedule(c);
+}
+
+void Engine::leave(Connection& c) {
+  c.left = false;
+  if (c.state == State::accepting) sink_->on_accepted(c.id, Status::cancelled, {});
+  if (c.state != State::open && c.state != State::accepting) return;
+  set_state(c, State::closing);
+  c.incoming.leave();
+  c.served.leave();
+  c.served.abandon(*target_);
+  if (c.rx.payload == Payload::message) {
+    sink_->on_message_end(c.id, false);
+    c.rx.payload = Payload::dropped;
+  }
+  limit_step(c, disconnect_flush_max);
+}
+
+}  // namespace ccixfer::stream

@@ -1,0 +1,140 @@
+// The stream transport's inside, in five files: engine.cc (calls from above, the turn), engine_handshake.cc (how connections begin
+// and end), engine_rx.cc, engine_tx.cc, engine_timers.cc. Private to this room.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/counters.h"
+#include "core/wire/connection_frames.h"
+#include "transports/stream/connection.h"
+#include "transports/stream/deadline_heap.h"
+#include "transports/stream/stream_net.h"
+
+namespace ccixfer::stream {
+
+class Engine {
+ public:
+  Engine(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void bind(ports::TransportSink& sink, ports::RmaTarget& target);
+  [[nodiscard]] StreamNet& net() { return *net_; }
+  [[nodiscard]] const StreamNet& net() const { return *net_; }
+  [[nodiscard]] Result<ports::ConnectionId> dial(const ports::DialRequest& request);
+  [[nodiscard]] Status accept(ports::ConnectionId id);
+  [[nodiscard]] Status reject(ports::ConnectionId id, std::string_view reason);
+  void disconnect(ports::ConnectionId id);
+  [[nodiscard]] Status send(ports::ConnectionId id, std::span<const Bytes> parts, uint64_t token);
+  [[nodiscard]] Status rma(ports::ConnectionId id, const ports::RmaRequest& request, uint64_t token);
+  void set_send_timeout(ports::ConnectionId id, Duration timeout);
+  void set_keepalive(ports::ConnectionId id, Duration timeout);
+  [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;
+  void turn(Instant now);
+  [[nodiscard]] Instant next_deadline() const;
+
+ private:
+  // engine.cc
+  [[nodiscard]] Connection* find(ports::ConnectionId id) const;  // nullptr: stale or never was
+  Connection* create(StreamId stream, State state);              // nullptr: connections_max
+  void set_state(Connection& c, State next);
+  void limit_step(Connection& c, Duration timeout);  // of the state, from the next service on
+  void touch(Connection& c);                         // it has something to do in the next pass
+  void touch_from_above(Connection& c);              // and the OS handle must tell so
+  void net_event(const StreamEvent& event);
+  void service(Connection& c);
+  void leave(Connection& c);
+  void update_accepting();
+
+  // engine_handshake.cc
+  void greet(Connection& c);
+  void on_hello(Connection& c, Bytes header);
+  void on_hello_reply(Connection& c, Bytes header);
+  void on_connect_accept(Connection& c);
+  void on_connect_reject(Connection& c, Bytes header);
+  void on_connect_ack(Connection& c);
+  void on_bye(Connection& c, Bytes header);
+  void refuse_hello(Connection& c, Status status, std::string_view reason);
+  void agree(Connection& c, const wire::Offer& theirs);
+  [[nodiscard]] static bool offer_is_sane(const wire::Offer& offer);
+  [[nodiscard]] wire::Offer our_offer() const;
+  void report_end(Connection& c, Status status, std::string_view reason);
+  void fail_operations(Connection& c, Status status);
+  void lose(Connection& c, Status status, std::string_view reason);  // at once
+  void part(Connection& c, Status status, std::string_view reason);  // telling the peer, if the stream is between frames
+  void violation(Connection& c, std::string_view reason);            // the peer broke the protocol
+  void drain(Connection& c);                                         // flush what is queued, then wait for the peer's end
+  void release(Connection& c);
+  void complete(Connection& c, uint64_t token, Status status);
+  void message_ended(Connection& c, const MessageOwner& owner, Status status);
+
+  // engine_rx.cc
+  void receive(Connection& c);
+  void consume(Connection& c, MutableBytes bytes);
+  void on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header);
+  void on_message(Connection& c, uint32_t payload_bytes, Bytes header);
+  void on_message_ack(Connection& c, Bytes header);
+  void on_rma_write(Connection& c, const wire::FramePrefix& prefix, Bytes header);
+  void on_rma_write_ack(Connection& c, Bytes header);
+  void on_rma_read(Connection& c, Bytes header);
+  void on_rma_read_data(Connection& c, const wire::FramePrefix& prefix, Bytes header);
+  void on_rma_read_end(Connection& c, Bytes header);
+  [[nodiscard]] MutableBytes payload_memory(Connection& c);
+  void payload_arrived(Connection& c, size_t bytes);
+  void stream_ended(Connection& c);
+  [[nodiscard]] static bool parsing(const Connection& c) { return c.state != State::draining && c.state != State::gone; }
+
+  // engine_tx.cc
+  void transmit(Connection& c);
+  [[nodiscard]] bool wants_to_send(const Connection& c) const;
+  void refill(Connection& c);
+  void add_control(Connection& c);
+  [[nodiscard]] bool add_message(Connection& c);
+  [[nodiscard]] bool add_chunk(Connection& c);
+  [[nodiscard]] bool add_write_chunk(Connection& c);
+  [[nodiscard]] bool add_read_chunk(Connection& c);
+  [[nodiscard]] size_t gather(Connection& c, std::span<ConstIoSpan> into);
+  void sent(Connection& c, size_t bytes);
+  void item_sent(Connection& c, const OutItem& item);
+  void start_operations(Connection& c);
+  void keep_batch(std::unique_ptr<OutBatch> batch);
+
+  // engine_timers.cc
+  void run_timers();
+  void on_timer(Connection& c);
+  void on_step_timeout(Connection& c);
+  void on_keepalive_timer(Connection& c);
+  [[nodiscard]] Instant deadline_of(const Connection& c) const;
+  [[nodiscard]] static Instant keepalive_deadline(const Connection& c);
+  void schedule(Connection& c);
+
+  ports::TransportOptions options_;
+  std::unique_ptr<StreamNet> net_;
+  Counters& counters_;
+  ports::TransportSink* sink_ = nullptr;
+  ports::RmaTarget* target_ = nullptr;
+
+  std::vector<std::unique_ptr<Connection>> connections_;  // by index; nullptr: free
+  std::vector<uint32_t> generations_;
+  std::vector<uint32_t> free_;
+  std::vector<uint32_t> released_;  // freed at the end of the turn
+  uint32_t connections_count_ = 0;
+  uint32_t pending_count_ = 0;  // awaiting_hello and requested
+  bool accepting_paused_ = false;
+  std::unordered_map<StreamId, uint32_t> by_stream_;
+  std::vector<uint32_t> ready_;
+  std::vector<uint32_t> serving_;
+  DeadlineHeap deadlines_;
+  Instant now_{};
+  bool in_turn_ = false;
+  bool poked_ = false;
+
+  std::vector<std::byte> staging_;
+  std::vector<std::byte> drain_;
+  std::vector<std::byte> zeros_;
+  std::vector<std::unique_ptr<OutBatch>> spare_batches_;
+};
+
+}  // namespace ccixfer::stream

@@ -1,0 +1,267 @@
+// What comes in: straight into the memory that it is for; only headers, and what happened to be behind them, pass through the
+// staging buffer that all connections share.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/base/check.h"
+#include "core/wire/message_frames.h"
+#include "core/wire/rma_frames.h"
+#include "transports/stream/engine.h"
+#include "transports/stream/limits.h"
+
+namespace ccixfer::stream {
+
+using wire::Kind;
+
+void Engine::receive(Connection& c) {
+  size_t budget = receive_budget_bytes;
+  while (c.readable && budget > 0 && c.state != State::gone) {
+    const bool draining = !parsing(c);
+    MutableBytes direct;
+    size_t kept = 0;
+    size_t staging_size = 0;
+    if (draining) {
+      direct = drain_;
+    } else if (c.rx.rest_bytes > 0) {
+      direct = payload_memory(c);
+      if (direct.size() == c.rx.rest_bytes)
+        staging_size = c.rx.payload == Payload::message ? staging_bytes : staging_behind_bulk_bytes;
+    } else {
+      kept = c.rx.pending.size();
+      if (kept > 0) std::memcpy(staging_.data(), c.rx.pending.data(), kept);
+      staging_size = staging_bytes;
+    }
+    const std::array<IoSpan, 2> into = {{{direct.data(), direct.size()}, {staging_.data() + kept, staging_size}}};
+    const std::span<const IoSpan> spans(into);
+    const int64_t n = net_->recv(c.stream, direct.empty() ? spans.last(1) : staging_size == 0 ? spans.first(1) : spans);
+    if (n == io_again) {
+      c.readable = false;
+      return c.broken ? stream_ended(c) : void();
+    }
+    if (n <= 0) return stream_ended(c);
+    const auto bytes = static_cast<size_t>(n);
+    counters_.add(Counter::bytes_in, bytes);
+    c.last_received = now_;
+    c.probes = 0;
+    budget -= std::min(budget, bytes);
+    if (draining) continue;
+    const size_t placed = std::min(bytes, direct.size());
+    if (placed > 0) payload_arrived(c, placed);
+    if (bytes > placed) {
+      c.rx.pending.clear();
+      consume(c, {staging_.data(), kept + bytes - placed});
+    }
+  }
+}
+
+void Engine::consume(Connection& c, MutableBytes bytes) {
+  while (!bytes.empty() && parsing(c)) {
+    if (c.rx.rest_bytes > 0) {
+      const MutableBytes memory = payload_memory(c);
+      const size_t size = std::min(memory.size(), bytes.size());
+      if (c.rx.payload != Payload::dropped) std::memcpy(memory.data(), bytes.data(), size);
+      bytes = bytes.subspan(size);
+      payload_arrived(c, size);
+      continue;
+    }
+    if (bytes.size() < wire::prefix_bytes) break;
+    const std::optional<wire::FramePrefix> prefix = wire::decode_prefix(bytes);
+    if (!prefix) return violation(c, "malformed frame");
+    if (!frame_allowed(c.state, prefix->kind)) return violation(c, "a frame that does not belong here");
+    if (bytes.size() < prefix->header_bytes) break;
+    const Bytes header = bytes.first(prefix->header_bytes);
+    if (!wire::check_holds(header)) return violation(c, "damaged frame header");
+    bytes = bytes.subspan(prefix->header_bytes);
+    on_frame(c, *prefix, header);
+  }
+  if (parsing(c)) c.rx.pending.assign(bytes.begin(), bytes.end());
+}
+
+void Engine::on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
+  switch (prefix.kind) {
+    case Kind::hello:
+      return on_hello(c, header);
+    case Kind::hello_reply:
+      return on_hello_reply(c, header);
+    case Kind::connect_accept:
+      return on_connect_accept(c);
+    case Kind::connect_reject:
+      return on_connect_reject(c, header);
+    case Kind::connect_ack:
+      return on_connect_ack(c);
+    case Kind::message:
+      return on_message(c, prefix.payload_bytes, header);
+    case Kind::message_ack:
+      return on_message_ack(c, header);
+    case Kind::rma_write:
+      return on_rma_write(c, prefix, header);
+    case Kind::rma_write_ack:
+      return on_rma_write_ack(c, header);
+    case Kind::rma_read:
+      return on_rma_read(c, header);
+    case Kind::rma_read_data:
+      return on_rma_read_data(c, prefix, header);
+    case Kind::rma_read_end:
+      return on_rma_read_end(c, header);
+    case Kind::keepalive:
+      c.probe_answer_due = true;
+      return;
+    case Kind::keepalive_ack:
+      return;
+    case Kind::bye:
+      return on_bye(c, header);
+  }
+}
+
+void Engine::on_message(Connection& c, uint32_t payload_bytes, Bytes header) {
+  const std::optional<wire::Message> frame = wire::decode_message(header);
+  if (!frame || payload_bytes > c.max_send_bytes) return violation(c, "malformed message");
+  c.rx.rest_bytes = payload_bytes;
+  c.rx.message_at = 0;
+  c.rx.message_check = frame->payload_check;
+  switch (c.incoming.arriving(frame->sequence)) {
+    case MessageReceiver::Verdict::violation:
+      c.rx.rest_bytes = 0;
+      return violation(c, "a message out of order or beyond the window");
+    case MessageReceiver::Verdict::drop:
+      c.rx.payload = Payload::dropped;
+      c.rx.refused = false;
+      break;
+    case MessageReceiver::Verdict::deliver:
+      c.rx.message = sink_->on_message_begin(c.id, payload_bytes);
+      c.rx.refused = c.rx.message.data() == nullptr;
+      c.rx.payload = c.rx.refused ? Payload::dropped : Payload::message;
+      CHECK(c.rx.refused || c.rx.message.size() >= payload_bytes);
+      if (c.rx.refused) counters_.add(Counter::messages_not_ready);
+      break;
+  }
+  if (payload_bytes == 0) payload_arrived(c, 0);
+}
+
+void Engine::on_message_ack(Connection& c, Bytes header) {
+  const std::optional<wire::MessageAck> frame = wire::decode_message_ack(header);
+  const bool fine =
+      frame && c.messages.acknowledge(frame->next, frame->status, now_,
+                                      [&](const MessageOwner& owner, Status status) { message_ended(c, owner, status); });
+  if (!fine) violation(c, "an acknowledgement of what was not sent");
+}
+
+void Engine::on_rma_write(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
+  const std::optional<wire::RmaWrite> frame = wire::decode_rma_write(header, prefix);
+  if (!frame || c.unreliable) return violation(c, "malformed write");
+  if (!c.served.chunk(*frame, prefix.payload_bytes, *target_)) return violation(c, "a write of an unknown or doubled operation");
+  c.rx.payload = Payload::write;
+  c.rx.slot = RmaInitiator::slot_of(frame->operation);
+  c.rx.rest_bytes = prefix.payload_bytes;
+}
+
+void Engine::on_rma_write_ack(Connection& c, Bytes header) {
+  const std::optional<wire::RmaEnd> frame = wire::decode_rma_end(header);
+  RmaInitiator::Operation* operation = frame ? c.rma.find(frame->operation, true) : nullptr;
+  const bool early = frame && frame->early;
+  if (operation == nullptr || (!early && operation->phase != RmaInitiator::Phase::awaiting_end)) {
+    return violation(c, "an answer to a write that was not sent");
+  }
+  if (early) {
+    operation->refused = true;
+    return;
+  }
+  c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->status, c.messages, c.send_timeout,
+               [&](uint64_t token, Status status) { complete(c, token, status); });
+}
+
+void Engine::on_rma_read(Connection& c, Bytes header) {
+  const std::optional<wire::RmaRead> frame = wire::decode_rma_read(header);
+  if (!frame || c.unreliable) return violation(c, "malformed read");
+  if (!c.served.request(*frame, *target_)) return violation(c, "a read of a doubled operation");
+}
+
+void Engine::on_rma_read_data(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
+  const std::optional<wire::RmaReadData> frame = wire::decode_rma_read_data(header, prefix);
+  const RmaInitiator::Operation* operation = frame ? c.rma.find(frame->operation, false) : nullptr;
+  if (operation == nullptr || frame->offset_bytes != operation->done_bytes || frame->total_bytes != operation->total_bytes) {
+    return violation(c, "data of a read that was not asked for");
+  }
+  c.rx.payload = Payload::read;
+  c.rx.slot = RmaInitiator::slot_of(frame->operation);
+  c.rx.rest_bytes = prefix.payload_bytes;
+}
+
+void Engine::on_rma_read_end(Connection& c, Bytes header) {
+  const std::optional<wire::RmaEnd> frame = wire::decode_rma_end(header);
+  const RmaInitiator::Operation* operation = frame ? c.rma.find(frame->operation, false) : nullptr;
+  if (operation == nullptr || (frame->status == Status::success && operation->done_bytes != operation->total_bytes)) {
+    return violation(c, "an answer to a read that was not asked for");
+  }
+  c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->status, c.messages, c.send_timeout,
+               [&](uint64_t token, Status status) { complete(c, token, status); });
+}
+
+// Where the next bytes of the payload go: at least one byte, at most its rest.
+MutableBytes Engine::payload_memory(Connection& c) {
+  const auto rest = static_cast<size_t>(c.rx.rest_bytes);
+  switch (c.rx.payload) {
+    case Payload::message:
+      return c.rx.message.subspan(c.rx.message_at, rest);
+    case Payload::write: {
+      const MutableBytes memory = c.served.write_span(c.rx.slot, rest, *target_);
+      if (!memory.empty()) return memory;
+      break;
+    }
+    case Payload::read: {
+      const RmaInitiator::Operation& operation = c.rma.at(c.rx.slot);
+      return operation.destination.subspan(static_cast<size_t>(operation.done_bytes), rest);
+    }
+    case Payload::none:
+    case Payload::dropped:
+      break;
+  }
+  return MutableBytes(drain_).first(std::min(rest, drain_.size()));
+}
+
+// [hop 7] A fragment's bytes have reached the mailbox's buffer, or whatever memory they are for.
+void Engine::payload_arrived(Connection& c, size_t bytes) {
+  c.rx.rest_bytes -= bytes;
+  switch (c.rx.payload) {
+    case Payload::write:
+      c.served.written(c.rx.slot, bytes, *target_);
+      counters_.add(Counter::rma_bytes_written, bytes);
+      break;
+    case Payload::read:
+      c.rma.at(c.rx.slot).done_bytes += bytes;
+      counters_.add(Counter::rma_bytes_read, bytes);
+      break;
+    case Payload::message: {
+      c.rx.message_at += bytes;
+      if (c.rx.rest_bytes > 0) return;
+      c.rx.payload = Payload::none;
+      const bool intact = wire::payload_check_of(c.rx.message.first(c.rx.message_at)) == c.rx.message_check;
+      sink_->on_message_end(c.id, intact);
+      if (!intact) return violation(c, "damaged message");
+      c.incoming.delivered();
+      counters_.add(Counter::messages_received);
+      return;
+    }
+    case Payload::dropped:
+      if (c.rx.rest_bytes > 0) return;
+      if (c.rx.refused) {
+        c.incoming.refused();
+      } else {
+        c.incoming.dropped();
+      }
+      break;
+    case Payload::none:
+      break;
+  }
+  if (c.rx.rest_bytes == 0) c.rx.payload = Payload::none;
+}
+
+void Engine::stream_ended(Connection& c) {
+  c.readable = false;
+  if (c.state == State::draining) return release(c);
+  if (c.state == State::awaiting_hello) counters_.add(Counter::hello_rejected);
+  lose(c, Status::disconnected, "the peer closed the connection without a goodbye");
+}
+
+}  // namespace ccixfer::stream

@@ -1,0 +1,252 @@
+// What goes out: answers first, then messages, then chunks, the connection's operations in turn. Payloads go from where they are.
+#include <algorithm>
+#include <array>
+
+#include "core/base/check.h"
+#include "core/wire/message_frames.h"
+#include "core/wire/rma_frames.h"
+#include "transports/stream/engine.h"
+#include "transports/stream/limits.h"
+
+namespace ccixfer::stream {
+
+using wire::Kind;
+
+void Engine::start_operations(Connection& c) {
+  while (const std::optional<uint32_t> slot = c.rma.start(c.messages.ended())) {
+    (c.rma.at(*slot).write ? c.writes : c.read_requests).push_back(*slot);
+  }
+}
+
+bool Engine::wants_to_send(const Connection& c) const {
+  if ((c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty()) return true;
+  if (c.state == State::closing && !c.bye_queued && c.messages.empty() && c.rma.empty()) return true;
+  if (c.state == State::draining) return false;
+  return c.probe_due || c.probe_answer_due || c.incoming.acknowledgement_due() || c.served.reply_due() ||
+         !c.read_requests.empty() || c.messages.sendable() || !c.writes.empty() || c.served.read_due();
+}
+
+void Engine::transmit(Connection& c) {
+  size_t budget = send_budget_bytes;
+  while (budget > 0 && c.state != State::dialling) {
+    refill(c);
+    if (c.batch == nullptr) return;
+    if (c.batch->empty()) {
+      keep_batch(std::move(c.batch));
+      if (c.bye_queued && c.state == State::closing) {
+        c.dead = true;
+        drain(c);
+      }
+      return;
+    }
+    std::array<ConstIoSpan, 2 * batch_items_max> spans;
+    const size_t count = gather(c, spans);
+    const int64_t n = net_->send(c.stream, {spans.data(), count});
+    if (n == io_again || n == 0) {
+      c.blocked = true;
+      return;
+    }
+    if (n < 0) {
+      if (c.state == State::draining) return release(c);
+      // What the peer said last may still be unread, its goodbye for one: the end is reported when all was read.
+      c.blocked = c.broken = c.readable = true;
+      return;
+    }
+    counters_.add(Counter::bytes_out, static_cast<uint64_t>(n));
+    budget -= std::min(budget, static_cast<size_t>(n));
+    sent(c, static_cast<size_t>(n));
+  }
+}
+
+void Engine::refill(Connection& c) {
+  if (c.batch == nullptr) {
+    if (!wants_to_send(c)) return;
+    if (spare_batches_.empty()) {
+      c.batch = std::make_unique<OutBatch>();
+    } else {
+      c.batch = std::move(spare_batches_.back());
+      spare_batches_.pop_back();
+    }
+  }
+  if (c.batch->queued_bytes() >= batch_refill_below_bytes || c.batch->full()) return;
+  add_control(c);
+  if (c.state == State::draining) return;
+  size_t messages = 0;
+  while (!c.batch->full() && messages < batch_messages_bytes_max && c.messages.sendable()) {
+    messages += c.messages.next_size() + wire::message_header_bytes;
+    if (!add_message(c)) break;
+  }
+  while (!c.batch->full() && c.batch->queued_bytes() < batch_refill_below_bytes && add_chunk(c)) {
+  }
+}
+
+// Answers: each has its place kept by a flag or a slot, so a peer that sends and does not read makes nothing grow.
+void Engine::add_control(Connection& c) {
+  if (c.batch->full()) return;
+  std::vector<std::byte>& control = c.batch->control();
+  if (c.batch->control_items() == 0) control.clear();
+  if (control.size() > batch_control_kept_bytes_max) return;  // until what is before it has gone out
+  const size_t start = control.size();
+  control.insert(control.end(), c.handshake_out.begin(), c.handshake_out.end());
+  c.handshake_out.clear();
+  wire::Writer out(control);
+  if (c.state != State::draining) {
+    if (c.probe_due) wire::encode_empty(out, Kind::keepalive);
+    if (c.probe_answer_due) wire::encode_empty(out, Kind::keepalive_ack);
+    c.probe_due = c.probe_answer_due = false;
+    if (c.incoming.acknowledgement_due()) {
+      const MessageReceiver::Acknowledgement acknowledgement = c.incoming.acknowledgement();
+      wire::encode(out, wire::MessageAck{acknowledgement.next, acknowledgement.status});
+    }
+    while (c.served.reply_due() && control.size() - start < batch_control_bytes_max) {
+      const RmaResponder::Reply reply = c.served.next_reply();
+      reply.write ? wire::encode_write_ack(out, reply.end) : wire::encode_read_end(out, reply.end);
+    }
+    while (!c.read_requests.empty() && control.size() - start < batch_control_bytes_max) {
+      const uint32_t slot = c.read_requests.pop_front();
+      const RmaInitiator::Operation& operation = c.rma.at(slot);
+      wire::encode(out, wire::RmaRead{c.rma.id(slot), operation.total_bytes, operation.remote});
+    }
+    if (c.state == State::closing && !c.bye_queued && c.messages.empty() && c.rma.empty()) {
+      wire::encode_bye(out, {Status::disconnected, "the peer disconnected"});
+      c.bye_queued = true;
+    }
+  }
+  if (control.size() == start) return;
+  OutItem& item = c.batch->add();
+  item.type = OutItem::Type::control;
+  item.slot = 0;
+  item.offset_bytes = start;
+  item.payload_bytes = control.size() - start;
+  c.batch->commit(item);
+}
+
+bool Engine::add_message(Connection& c) {
+  MessageSender::Outgoing outgoing =
+      c.messages.take([&](const MessageOwner& owner, Status status) { message_ended(c, owner, status); });
+  OutItem& item = c.batch->add();
+  item.type = OutItem::Type::message;
+  wire::Writer out(MutableBytes(item.header));
+  wire::encode(out, wire::Message{outgoing.sequence, outgoing.bytes.check}, outgoing.bytes.size);
+  item.header_bytes = out.position();
+  item.payload_bytes = outgoing.bytes.size;
+  item.flight = outgoing.flight;
+  item.message = std::move(outgoing.bytes);
+  c.batch->commit(item);
+  return true;
+}
+
+bool Engine::add_chunk(Connection& c) {
+  c.served_next = !c.served_next;
+  if (c.served_next) return add_read_chunk(c) || add_write_chunk(c);
+  return add_write_chunk(c) || add_read_chunk(c);
+}
+
+// [hop 5] The fragmenter: an operation goes out in chunks, in turn with the connection's other operations.
+bool Engine::add_write_chunk(Connection& c) {
+  if (c.writes.empty()) return false;
+  const uint32_t slot = c.writes.pop_front();
+  RmaInitiator::Operation& operation = c.rma.at(slot);
+  const uint64_t rest = operation.total_bytes - operation.done_bytes;
+  const uint32_t size = operation.refused ? 0 : static_cast<uint32_t>(std::min<uint64_t>(rest, wire::chunk_bytes_max));
+  OutItem& item = c.batch->add();
+  item.type = OutItem::Type::write;
+  item.slot = slot;
+  item.offset_bytes = operation.done_bytes;
+  item.payload_bytes = size;
+  wire::Writer out(MutableBytes(item.header));
+  wire::encode(
+      out, wire::RmaWrite{c.rma.id(slot), operation.total_bytes, operation.done_bytes, operation.remote, operation.refused}, size);
+  item.header_bytes = out.position();
+  operation.done_bytes += size;
+  c.batch->commit(item);
+  return true;
+}
+
+bool Engine::add_read_chunk(Connection& c) {
+  while (const std::optional<uint32_t> slot = c.served.next_to_read()) {
+    const RmaResponder::Chunk chunk = c.served.next_chunk(*slot, *target_);
+    if (chunk.bytes == 0) continue;
+    OutItem& item = c.batch->add();
+    item.type = OutItem::Type::read_reply;
+    item.slot = *slot;
+    item.offset_bytes = chunk.frame.offset_bytes;
+    item.payload_bytes = chunk.bytes;
+    wire::Writer out(MutableBytes(item.header));
+    wire::encode(out, chunk.frame, chunk.bytes);
+    item.header_bytes = out.position();
+    c.batch->commit(item);
+    return true;
+  }
+  return false;
+}
+
+// Where the bytes of the batch are now: memory of others is asked for again at every call.
+size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
+  size_t count = 0;
+  const auto add = [&](Bytes bytes) {
+    if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size()};
+  };
+  for (size_t i = 0; i < c.batch->count(); ++i) {
+    const OutItem& item = (*c.batch)[i];
+    if (item.done_bytes < item.header_bytes) add(Bytes(item.header).subspan(item.done_bytes, item.header_bytes - item.done_bytes));
+    const size_t at = item.done_bytes > item.header_bytes ? item.done_bytes - item.header_bytes : 0;
+    const size_t size = item.payload_bytes - at;
+    switch (item.type) {
+      case OutItem::Type::control:
+        add(Bytes(c.batch->control()).subspan(static_cast<size_t>(item.offset_bytes) + at, size));
+        break;
+      case OutItem::Type::message:
+        add(item.message.bytes().subspan(at, size));
+        break;
+      case OutItem::Type::write:
+        add(c.rma.at(item.slot).source.subspan(static_cast<size_t>(item.offset_bytes) + at, size));
+        break;
+      case OutItem::Type::read_reply: {
+        const Bytes memory = c.served.read_span(item.slot, item.offset_bytes + at, size, *target_);
+        // Revoked: the length is promised, so zeros go out, and the end will say that the data are bad.
+        const Bytes bytes = memory.empty() ? Bytes(zeros_).first(std::min(size, zeros_.size())) : memory;
+        add(bytes);
+        if (bytes.size() < size) return count;
+        break;
+      }
+    }
+  }
+  return count;
+}
+
+void Engine::sent(Connection& c, size_t bytes) {
+  while (bytes > 0) {
+    OutItem& item = c.batch->front();
+    const size_t step = std::min(bytes, item.left_bytes());
+    c.batch->advance(item, step);
+    bytes -= step;
+    if (item.left_bytes() > 0) return;
+    item_sent(c, item);
+    c.batch->pop_front();
+  }
+}
+
+void Engine::item_sent(Connection& c, const OutItem& item) {
+  switch (item.type) {
+    case OutItem::Type::control:
+      return;
+    case OutItem::Type::message:
+      return c.messages.sent(item.flight);
+    case OutItem::Type::write: {
+      const RmaInitiator::Operation& operation = c.rma.at(item.slot);
+      const bool aborted = item.payload_bytes == 0;
+      if (aborted || operation.done_bytes == operation.total_bytes) return c.rma.all_sent(item.slot);
+      return c.writes.push_back(item.slot);
+    }
+    case OutItem::Type::read_reply:
+      return c.served.chunk_sent(item.slot, static_cast<uint32_t>(item.payload_bytes), *target_);
+  }
+}
+
+void Engine::keep_batch(std::unique_ptr<OutBatch> batch) {
+  batch->clear();
+  if (spare_batches_.size() < batches_kept_max) spare_batches_.push_back(std::move(batch));
+}
+
+}  // namespace ccixfer::stream

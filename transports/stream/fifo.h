@@ -1,0 +1,55 @@
+// A queue that costs nothing while it is empty (std::deque allocates at once, and 10,000 idle connections have several). Elements
+// are moved when the storage grows. pop_front on an empty one is our bug.
+#pragma once
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace ccixfer::stream {
+
+template <typename T>
+class Fifo {
+ public:
+  [[nodiscard]] bool empty() const { return head_ == items_.size(); }
+  [[nodiscard]] size_t size() const { return items_.size() - head_; }
+  [[nodiscard]] T& front() { return (*this)[0]; }
+  [[nodiscard]] T& operator[](size_t index) {
+    CHECK(index < size());
+    return items_[head_ + index];
+  }
+  [[nodiscard]] const T& operator[](size_t index) const {
+    CHECK(index < size());
+    return items_[head_ + index];
+  }
+  void push_back(T item) {
+    // Half of it is spent: move the rest to the front rather than grow.
+    if (items_.size() == items_.capacity() && head_ > items_.size() / 2) compact();
+    items_.push_back(std::move(item));
+  }
+  T pop_front() {
+    CHECK(!empty());
+    T item = std::move(items_[head_++]);
+    if (head_ == items_.size()) {
+      items_.clear();
+      head_ = 0;
+    }
+    return item;
+  }
+  void erase(size_t index) { items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(head_ + index)); }
+  void clear() {
+    items_.clear();
+    head_ = 0;
+  }
+
+ private:
+  void compact() {
+    items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(head_));
+    head_ = 0;
+  }
+  std::vector<T> items_;
+  size_t head_ = 0;
+};
+
+}  // namespace ccixfer::stream

@@ -1,0 +1,40 @@
+// Every bound of the stream transport, by name. Those that an application may set are in ports::TransportOptions.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/time.h"
+#include "core/wire/frame.h"
+
+namespace ccixfer::stream {
+
+inline constexpr uint32_t max_send_offered_bytes = 8192;
+
+// Work of one connection in one turn: after that the others have theirs.
+inline constexpr size_t receive_budget_bytes = 1u << 20;
+inline constexpr size_t send_budget_bytes = 1u << 20;
+
+// What is put together for one system call. A message waits for the chunk before it and no other.
+inline constexpr size_t batch_items_max = 32;
+inline constexpr size_t batch_refill_below_bytes = 64u << 10;
+inline constexpr size_t batch_messages_bytes_max = 64u << 10;
+inline constexpr size_t batch_control_bytes_max = 4u << 10;
+inline constexpr size_t batch_control_kept_bytes_max = 16u << 10;
+inline constexpr size_t batches_kept_max = 16;
+
+// Bytes behind a payload that one receive may take along: small, as what is behind bulk data is copied once more.
+inline constexpr size_t staging_behind_bulk_bytes = 4u << 10;
+inline constexpr size_t staging_bytes = 32u << 10;
+inline constexpr size_t drain_bytes = 64u << 10;
+
+// receiver_not_ready: sent again after a pause that doubles.
+inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
+inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
+
+inline constexpr uint32_t keepalive_probes_max = 3;
+
+// After our disconnect: how long what was sent before may take to be delivered; and how long the peer may take to close.
+inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);
+inline constexpr Duration close_wait_max = std::chrono::seconds(2);
+
+}  // namespace ccixfer::stream

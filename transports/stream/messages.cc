@@ -1,0 +1,208 @@
+#include "transports/stream/messages.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/wire/message_frames.h"
+
+namespace ccixfer::stream {
+
+MessageBytes copy_message(std::span<const Bytes> parts) {
+  size_t size = 0;
+  for (const Bytes part : parts) size += part.size();
+  CHECK(size <= UINT32_MAX);
+  std::shared_ptr<std::byte[]> data(new std::byte[std::max<size_t>(size, 1)]);
+  size_t at = 0;
+  for (const Bytes part : parts) {
+    if (!part.empty()) std::memcpy(data.get() + at, part.data(), part.size());
+    at += part.size();
+  }
+  MessageBytes message;
+  message.size = static_cast<uint32_t>(size);
+  message.check = wire::payload_check_of({data.get(), size});
+  message.data = std::move(data);
+  return message;
+}
+
+void MessageSender::open(uint32_t window, bool unreliable) {
+  window_ = window;
+  unreliable_ = unreliable;
+}
+
+void MessageSender::push(MessageOwner owner, MessageBytes bytes, Duration timeout) {
+  Entry entry;
+  entry.owner = owner;
+  entry.bytes = std::move(bytes);
+  entry.timeout = unreliable_ ? forever : timeout;
+  queue_.push_back(std::move(entry));
+  if (!owner.rma) {
+    ++application_count_;
+    ++issued_;
+  }
+}
+
+void MessageSender::stamp(Instant now) {
+  for (; stamped_ < queue_.size(); ++stamped_) queue_[stamped_].deadline = after(now, queue_[stamped_].timeout);
+}
+
+void MessageSender::end(const Entry& entry, Status status, const Ended& ended) {
+  if (!entry.owner.rma) {
+    --application_count_;
+    ++ended_;
+  }
+  ended(entry.owner, status);
+}
+
+MessageSender::Outgoing MessageSender::take(const Ended& ended) {
+  CHECK(sendable());
+  Outgoing outgoing{queue_[next_].bytes, base_ + next_, flight_};
+  if (!unreliable_) {
+    ++next_;
+    return outgoing;
+  }
+  const Entry entry = queue_.pop_front();
+  ++base_;
+  if (stamped_ > 0) --stamped_;
+  if (reported_ > 0) {
+    --reported_;
+  } else {
+    end(entry, Status::success, ended);
+  }
+  return outgoing;
+}
+
+void MessageSender::sent(uint64_t flight) {
+  if (!unreliable_ && flight == flight_) ++sent_;
+}
+
+void MessageSender::pop_delivered(uint64_t count, const Ended& ended) {
+  for (; count > 0; --count) {
+    const Entry entry = queue_.pop_front();
+    ++base_;
+    --next_;
+    --sent_;
+    if (stamped_ > 0) --stamped_;
+    if (reported_ > 0) {
+      --reported_;
+    } else {
+      end(entry, Status::success, ended);
+    }
+    pause_ = Duration{0};
+  }
+}
+
+void MessageSender::go_back(Instant now) {
+  ++flight_;
+  next_ = 0;
+  sent_ = 0;
+  paused_ = true;
+  pause_ = pause_ == Duration{0} ? retry_pause_first : std::min(pause_ * 2, retry_pause_max);
+  retry_at_ = after(now, pause_);
+}
+
+bool MessageSender::acknowledge(uint64_t next, Status status, Instant now, const Ended& ended) {
+  if (unreliable_ || next < base_ || next - base_ > sent_) return false;
+  pop_delivered(next - base_, ended);
+  if (status == Status::success) return true;
+  if (sent_ == 0) return false;  // it refuses a message that it did not get
+  if (status == Status::disconnected) {
+    peer_leaving_ = true;
+    fail_all(Status::disconnected, ended);
+    return true;
+  }
+  go_back(now);
+  timer(now, ended);  // it may have been the last chance
+  return true;
+}
+
+void MessageSender::timer(Instant now, const Ended& ended) {
+  if (paused_) {
+    // Nothing of the queue can be delivered while we pause (the receiver waits for the refused one), so its numbers may be used
+    // again.
+    if (reported_ < queue_.size() && queue_[reported_].deadline <= now) {
+      fail_all(Status::receiver_not_ready, ended);
+      return;
+    }
+    if (retry_at_ <= now) {
+      paused_ = false;
+      retry_at_ = never;
+    }
+    return;
+  }
+  while (reported_ < queue_.size() && queue_[reported_].deadline <= now) {
+    const Entry entry = queue_[reported_];
+    if (reported_ < next_) {
+      ++reported_;  // it may yet arrive: its number is taken
+    } else {
+      queue_.erase(reported_);
+      if (stamped_ > reported_) --stamped_;
+    }
+    end(entry, Status::timed_out, ended);
+  }
+}
+
+void MessageSender::fail_all(Status status, const Ended& ended) {
+  ++flight_;
+  Fifo<Entry> failed = std::move(queue_);
+  queue_.clear();
+  const size_t reported = reported_;
+  next_ = sent_ = reported_ = stamped_ = 0;
+  paused_ = false;
+  pause_ = Duration{0};
+  retry_at_ = never;
+  for (size_t i = 0; i < failed.size(); ++i) {
+    if (i >= reported) end(failed[i], status, ended);
+  }
+}
+
+Instant MessageSender::deadline() const {
+  const Instant oldest = reported_ < stamped_ ? queue_[reported_].deadline : never;
+  return paused_ ? std::min(oldest, retry_at_) : oldest;
+}
+
+void MessageReceiver::open(uint32_t window, bool unreliable) {
+  window_ = window;
+  unreliable_ = unreliable;
+}
+
+MessageReceiver::Verdict MessageReceiver::arriving(uint64_t sequence) const {
+  if (sequence < expected_ || (!unreliable_ && sequence - told_ >= window_)) return Verdict::violation;
+  if (leaving_) return Verdict::drop;
+  if (sequence == expected_) return Verdict::deliver;
+  return refusing_ ? Verdict::drop : Verdict::violation;
+}
+
+void MessageReceiver::delivered() {
+  ++expected_;
+  refusing_ = false;
+  refusal_due_ = false;
+  due_ = !unreliable_;
+  if (unreliable_) told_ = expected_;
+}
+
+void MessageReceiver::refused() {
+  if (leaving_) return dropped();
+  if (unreliable_) return delivered();
+  refusing_ = true;
+  refusal_due_ = true;
+  due_ = true;
+}
+
+void MessageReceiver::dropped() {
+  // One refusal: the sender then gives up all that follows.
+  if (leaving_ && !unreliable_ && !farewell_told_) refusal_due_ = due_ = true;
+}
+
+MessageReceiver::Acknowledgement MessageReceiver::acknowledgement() {
+  Acknowledgement acknowledgement{expected_, Status::success};
+  if (refusal_due_) {
+    acknowledgement.status = leaving_ ? Status::disconnected : Status::receiver_not_ready;
+    farewell_told_ = leaving_;
+  }
+  told_ = expected_;
+  due_ = false;
+  refusal_due_ = false;
+  return acknowledgement;
+}
+
+}  // namespace ccixfer::stream

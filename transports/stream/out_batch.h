@@ -1,0 +1,87 @@
+// What a connection has put together to go out and the network has not yet taken: a few frames, whose payloads stay where they are.
+// Only connections with something to send have a batch.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "transports/stream/limits.h"
+#include "transports/stream/messages.h"
+
+namespace ccixfer::stream {
+
+struct OutItem {
+  enum class Type : uint8_t { control, message, write, read_reply };
+  static constexpr size_t header_bytes_max = 120;
+
+  Type type = Type::control;
+  std::array<std::byte, header_bytes_max> header;  // not control: those have all their bytes in OutBatch::control
+  size_t header_bytes = 0;
+  uint32_t slot = 0;          // write, read_reply
+  uint64_t offset_bytes = 0;  // write, read_reply: of the chunk in the operation; control: in OutBatch::control
+  size_t payload_bytes = 0;
+  size_t done_bytes = 0;  // of header and payload together
+  MessageBytes message;
+  uint64_t flight = 0;  // message
+
+  [[nodiscard]] size_t left_bytes() const { return header_bytes + payload_bytes - done_bytes; }
+};
+
+class OutBatch {
+ public:
+  [[nodiscard]] bool empty() const { return first_ == end_; }
+  [[nodiscard]] bool full() const { return end_ == batch_items_max && first_ == 0; }
+  [[nodiscard]] size_t count() const { return end_ - first_; }
+  [[nodiscard]] size_t queued_bytes() const { return queued_bytes_; }
+  [[nodiscard]] OutItem& operator[](size_t index) { return items_[first_ + index]; }
+  [[nodiscard]] OutItem& front() { return items_[first_]; }
+
+  // A new item at the back; `commit` counts it once its sizes are set.
+  OutItem& add() {
+    if (end_ == batch_items_max) {
+      for (size_t i = first_; i < end_; ++i) items_[i - first_] = std::move(items_[i]);
+      end_ -= first_;
+      first_ = 0;
+    }
+    CHECK(end_ < batch_items_max);
+    OutItem& item = items_[end_++];
+    item.header_bytes = item.payload_bytes = item.done_bytes = 0;
+    return item;
+  }
+  void commit(const OutItem& item) { queued_bytes_ += item.left_bytes(); }
+  void advance(OutItem& item, size_t bytes) {
+    item.done_bytes += bytes;
+    queued_bytes_ -= bytes;
+  }
+  void pop_front() {
+    items_[first_++].message = {};
+    if (first_ == end_) clear();
+  }
+  // Forgets everything but an item of which the peer has seen a part.
+  void keep_begun() {
+    while (end_ > first_ && items_[end_ - 1].done_bytes == 0) {
+      queued_bytes_ -= items_[end_ - 1].left_bytes();
+      items_[--end_].message = {};
+    }
+    if (first_ == end_) clear();
+  }
+  void clear() {
+    for (size_t i = first_; i < end_; ++i) items_[i].message = {};
+    first_ = end_ = queued_bytes_ = 0;
+    control_.clear();
+  }
+  [[nodiscard]] std::vector<std::byte>& control() { return control_; }
+  [[nodiscard]] size_t control_items() const {
+    size_t count = 0;
+    for (size_t i = first_; i < end_; ++i) count += items_[i].type == OutItem::Type::control ? 1 : 0;
+    return count;
+  }
+
+ private:
+  std::array<OutItem, batch_items_max> items_;
+  size_t first_ = 0;
+  size_t end_ = 0;
+  size_t queued_bytes_ = 0;
+  std::vector<std::byte> control_;
+};
+
+}  // namespace ccixfer::stream

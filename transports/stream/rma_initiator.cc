@@ -1,0 +1,93 @@
+#include "transports/stream/rma_initiator.h"
+
+#include <algorithm>
+
+namespace ccixfer::stream {
+
+void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
+  CHECK(!full());
+  uint32_t slot = 0;
+  if (!free_.empty()) {
+    slot = free_.back();
+    free_.pop_back();
+  } else {
+    slot = static_cast<uint32_t>(operations_.size());
+    operations_.emplace_back();
+    issue_.push_back(0);
+  }
+  Operation& operation = operations_[slot];
+  const uint16_t generation = static_cast<uint16_t>(operation.generation + 1);
+  operation = Operation{};
+  operation.phase = Phase::waiting;
+  operation.generation = generation;
+  operation.write = request.write;
+  operation.fence = request.fence;
+  operation.token = token;
+  operation.remote = request.remote;
+  operation.source = request.source;
+  operation.destination = request.destination;
+  operation.total_bytes = request.write ? request.source.size() : request.destination.size();
+  operation.messages_before = messages_issued;
+  operation.announces = request.has_completion_message;
+  if (request.has_completion_message) operation.announcement = copy_message({&request.completion_message, 1});
+  issue_[slot] = issued_++;
+  waiting_.push_back(slot);
+}
+
+std::optional<uint32_t> RmaInitiator::start(uint64_t messages_ended) {
+  if (waiting_.empty()) return std::nullopt;
+  Operation& operation = operations_[waiting_.front()];
+  if (operation.fence && (active_ > 0 || messages_ended < operation.messages_before)) return std::nullopt;
+  ++active_;
+  operation.phase = operation.write ? Phase::sending : Phase::asked;
+  return waiting_.pop_front();
+}
+
+RmaInitiator::Operation* RmaInitiator::find(uint32_t id, bool write) {
+  const uint32_t slot = slot_of(id);
+  if (slot >= operations_.size()) return nullptr;
+  Operation& operation = operations_[slot];
+  if (operation.generation != id >> 16 || operation.write != write) return nullptr;
+  const bool in_flight =
+      operation.phase == Phase::sending || operation.phase == Phase::asked || operation.phase == Phase::awaiting_end;
+  return in_flight ? &operation : nullptr;
+}
+
+void RmaInitiator::all_sent(uint32_t slot) {
+  CHECK(operations_[slot].phase == Phase::sending);
+  operations_[slot].phase = Phase::awaiting_end;
+}
+
+void RmaInitiator::finish(uint32_t slot, Status status, MessageSender& messages, Duration send_timeout, const Ended& ended) {
+  Operation& operation = operations_[slot];
+  if (status != Status::success || !operation.announces) return end(slot, status, ended);
+  operation.phase = Phase::announcing;
+  messages.push({true, slot}, std::move(operation.announcement), send_timeout);
+}
+
+void RmaInitiator::announced(uint32_t slot, Status status, const Ended& ended) {
+  CHECK(operations_[slot].phase == Phase::announcing);
+  end(slot, status, ended);
+}
+
+void RmaInitiator::end(uint32_t slot, Status status, const Ended& ended) {
+  const uint64_t token = operations_[slot].token;
+  operations_[slot].phase = Phase::free;
+  operations_[slot].announcement = {};
+  free_.push_back(slot);
+  --active_;
+  ended(token, status);
+}
+
+void RmaInitiator::fail_all(Status status, const Ended& ended) {
+  std::vector<uint32_t> slots;
+  for (uint32_t slot = 0; slot < operations_.size(); ++slot) {
+    if (operations_[slot].phase != Phase::free) slots.push_back(slot);
+  }
+  std::sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) { return issue_[a] < issue_[b]; });
+  active_ += static_cast<uint32_t>(waiting_.size());
+  waiting_.clear();
+  for (const uint32_t slot : slots) end(slot, status, ended);
+}
+
+}  // namespace ccixfer::stream

@@ -1,0 +1,77 @@
+// The RMA operations that this end of a connection initiated. A pure machine: which may start (fences), which operation an answer
+// of the peer means, how each ends. Slots are bounded by the negotiated rmas_in_flight_max. Guarantees: one end for each operation;
+// local memory is not touched after it. A completion message is pushed only after success, and the operation ends when it was
+// delivered. Source: CCI §III.C; reference cci.md points 10, 11.
+#pragma once
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/ports/transport.h"
+#include "core/wire/rma_frames.h"
+#include "transports/stream/fifo.h"
+#include "transports/stream/messages.h"
+
+namespace ccixfer::stream {
+
+class RmaInitiator {
+ public:
+  enum class Phase : uint8_t {
+    free,
+    waiting,       // for a fence, its own or an earlier one's
+    sending,       // write: chunks are going out
+    asked,         // read: the request is out or about to go
+    awaiting_end,  // write: all is with the network
+    announcing,    // the completion message is on its way
+  };
+  struct Operation {
+    Phase phase = Phase::free;
+    uint16_t generation = 0;
+    bool write = false;
+    bool fence = false;
+    bool refused = false;  // the target refused early: end it with an empty chunk
+    bool announces = false;
+    uint64_t token = 0;
+    ports::RemoteRef remote;
+    Bytes source;
+    MutableBytes destination;
+    uint64_t total_bytes = 0;
+    uint64_t done_bytes = 0;  // write: put into chunks; read: arrived
+    uint64_t messages_before = 0;
+    MessageBytes announcement;
+  };
+  using Ended = std::function<void(uint64_t token, Status)>;
+
+  void open(uint32_t slots_max) { slots_max_ = slots_max; }
+  [[nodiscard]] bool full() const { return free_.empty() && operations_.size() >= slots_max_; }
+  void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
+  // The next operation that may start now, once each: the caller then sends its chunks or its request.
+  [[nodiscard]] std::optional<uint32_t> start(uint64_t messages_ended);
+
+  [[nodiscard]] Operation& at(uint32_t slot) { return operations_[slot]; }
+  [[nodiscard]] uint32_t id(uint32_t slot) const { return (uint32_t{operations_[slot].generation} << 16) | slot; }
+  // nullptr: no such operation in flight, or not a write (read).
+  [[nodiscard]] Operation* find(uint32_t id, bool write);
+  [[nodiscard]] static uint32_t slot_of(uint32_t id) { return id & 0xffff; }
+
+  void all_sent(uint32_t slot);  // write: the last chunk is with the network
+  // The target said how it ended. Pushes the completion message, or ends it.
+  void finish(uint32_t slot, Status status, MessageSender& messages, Duration send_timeout, const Ended& ended);
+  void announced(uint32_t slot, Status status, const Ended& ended);  // the completion message ended
+  void fail_all(Status status, const Ended& ended);                  // in order of issue
+
+  [[nodiscard]] bool empty() const { return active_ == 0 && waiting_.empty(); }
+
+ private:
+  void end(uint32_t slot, Status status, const Ended& ended);
+
+  std::vector<Operation> operations_;
+  std::vector<uint64_t> issue_;  // by slot: order of issue
+  std::vector<uint32_t> free_;
+  Fifo<uint32_t> waiting_;
+  uint32_t slots_max_ = 0;
+  uint32_t active_ = 0;  // started and not ended
+  uint64_t issued_ = 0;
+};
+
+}  // namespace ccixfer::stream

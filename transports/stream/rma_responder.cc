@@ -1,0 +1,163 @@
+#include "transports/stream/rma_responder.h"
+
+#include <algorithm>
+
+#include "transports/stream/limits.h"
+
+namespace ccixfer::stream {
+
+RmaResponder::Operation* RmaResponder::free_slot(uint32_t id) {
+  const uint32_t slot = id & 0xffff;
+  if (slot >= slots_max_) return nullptr;
+  if (slot >= slots_.size()) slots_.resize(size_t{slot} + 1);
+  return slots_[slot].kind == Kind::none ? &slots_[slot] : nullptr;
+}
+
+void RmaResponder::reply(Operation& operation, bool early) {
+  operation.ended = !early;
+  replies_.push_back({operation.kind == Kind::write, {operation.id, operation.status, early}});
+}
+
+bool RmaResponder::chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, ports::RmaTarget& target) {
+  const uint32_t slot = frame.operation & 0xffff;
+  const bool first = frame.offset_bytes == 0 && (slot >= slots_.size() || slots_[slot].kind == Kind::none);
+  if (first) {
+    Operation* operation = free_slot(frame.operation);
+    if (operation == nullptr || frame.abort) return false;
+    *operation = Operation{};
+    operation->kind = Kind::write;
+    operation->id = frame.operation;
+    operation->handle = frame.remote.handle;
+    operation->target_offset_bytes = frame.remote.offset_bytes;
+    operation->total_bytes = frame.total_bytes;
+    if (leaving_) {
+      operation->status = Status::disconnected;
+    } else {
+      const ports::Admission admission = target.begin_write(connection_, frame.remote, frame.total_bytes);
+      operation->status = admission.status;
+      operation->admitted = admission.status == Status::success && !admission.already_placed;
+      operation->ticket = admission.ticket;
+    }
+    if (operation->status != Status::success && payload_bytes < frame.total_bytes) reply(*operation, true);
+    return true;
+  }
+  if (slot >= slots_.size()) return false;
+  Operation& operation = slots_[slot];
+  if (operation.kind != Kind::write || operation.ended || operation.id != frame.operation ||
+      operation.done_bytes != frame.offset_bytes || operation.total_bytes != frame.total_bytes ||
+      operation.handle != frame.remote.handle || operation.target_offset_bytes != frame.remote.offset_bytes) {
+    return false;
+  }
+  if (frame.abort) {
+    if (operation.admitted) static_cast<void>(target.end_write(operation.ticket, false));
+    operation.admitted = false;
+    if (operation.status == Status::success) operation.status = Status::cancelled;
+    reply(operation, false);
+  }
+  return true;
+}
+
+void RmaResponder::revoke_write(Operation& operation, ports::RmaTarget& target) {
+  operation.admitted = false;
+  operation.status = target.end_write(operation.ticket, false);
+  if (operation.status == Status::success) operation.status = Status::rma_handle;
+  reply(operation, true);
+}
+
+MutableBytes RmaResponder::write_span(uint32_t slot, size_t size, ports::RmaTarget& target) {
+  Operation& operation = slots_[slot];
+  if (!operation.admitted) return {};
+  const MutableBytes span = target.write_span(operation.ticket, operation.done_bytes);
+  if (span.empty()) revoke_write(operation, target);
+  return span.first(std::min(size, span.size()));
+}
+
+void RmaResponder::written(uint32_t slot, size_t bytes, ports::RmaTarget& target) {
+  Operation& operation = slots_[slot];
+  operation.done_bytes += bytes;
+  if (operation.done_bytes < operation.total_bytes) return;
+  if (operation.admitted) operation.status = target.end_write(operation.ticket, true);
+  operation.admitted = false;
+  reply(operation, false);
+}
+
+bool RmaResponder::request(const wire::RmaRead& frame, ports::RmaTarget& target) {
+  Operation* operation = free_slot(frame.operation);
+  if (operation == nullptr) return false;
+  *operation = Operation{};
+  operation->kind = Kind::read;
+  operation->id = frame.operation;
+  operation->total_bytes = frame.total_bytes;
+  if (leaving_) {
+    operation->status = Status::disconnected;
+  } else {
+    const ports::Admission admission = target.begin_read(connection_, frame.remote, frame.total_bytes);
+    operation->status = admission.status;
+    operation->admitted = admission.status == Status::success;
+    operation->ticket = admission.ticket;
+  }
+  if (operation->admitted) {
+    to_read_.push_back(frame.operation & 0xffff);
+  } else {
+    reply(*operation, false);
+  }
+  return true;
+}
+
+std::optional<uint32_t> RmaResponder::next_to_read() {
+  if (to_read_.empty()) return std::nullopt;
+  return to_read_.pop_front();
+}
+
+RmaResponder::Chunk RmaResponder::next_chunk(uint32_t slot, ports::RmaTarget& target) {
+  Operation& operation = slots_[slot];
+  const uint64_t rest = operation.total_bytes - operation.done_bytes;
+  const Bytes span =
+      read_span(slot, operation.done_bytes, static_cast<size_t>(std::min<uint64_t>(rest, wire::chunk_bytes_max)), target);
+  if (span.empty()) {
+    chunk_sent(slot, 0, target);
+    return {};
+  }
+  return {{operation.id, operation.total_bytes, operation.done_bytes}, static_cast<uint32_t>(span.size())};
+}
+
+Bytes RmaResponder::read_span(uint32_t slot, uint64_t offset, size_t size, ports::RmaTarget& target) {
+  Operation& operation = slots_[slot];
+  if (!operation.admitted) return {};
+  const Bytes span = target.read_span(operation.ticket, offset);
+  if (span.empty()) {
+    operation.admitted = false;
+    operation.status = Status::rma_handle;
+    target.end_read(operation.ticket);
+  }
+  return span.first(std::min(size, span.size()));
+}
+
+void RmaResponder::chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& target) {
+  Operation& operation = slots_[slot];
+  operation.done_bytes += bytes;
+  if (operation.admitted && operation.done_bytes < operation.total_bytes) {
+    to_read_.push_back(slot);
+    return;
+  }
+  if (operation.admitted) target.end_read(operation.ticket);
+  operation.admitted = false;
+  reply(operation, false);
+}
+
+RmaResponder::Reply RmaResponder::next_reply() {
+  Reply reply = replies_.pop_front();
+  if (!reply.end.early) slots_[reply.end.operation & 0xffff] = Operation{};
+  return reply;
+}
+
+void RmaResponder::abandon(ports::RmaTarget& target) {
+  for (Operation& operation : slots_) {
+    if (operation.admitted && operation.kind == Kind::write) static_cast<void>(target.end_write(operation.ticket, false));
+    if (operation.admitted && operation.kind == Kind::read) target.end_read(operation.ticket);
+    operation.admitted = false;
+    if (operation.kind != Kind::none && operation.status == Status::success) operation.status = Status::disconnected;
+  }
+}
+
+}  // namespace ccixfer::stream

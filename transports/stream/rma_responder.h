@@ -1,0 +1,81 @@
+// The RMA operations that the peer initiated, at the target: every write is bracketed with the RmaTarget's begin and end, memory is
+// asked for again at each call, refused and revoked ones are drained. Slots are the peer's, bounded by the negotiated
+// rmas_in_flight_max. In: decoded frames of the peer; false means a violation of the protocol (unknown or doubled operation, gap,
+// contradiction). Out: replies in order, at most two for each slot, so they never block one another. Source: CCI §III.C; RVMA
+// §III.B; reference cci.md point 10.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/ports/rma_target.h"
+#include "core/wire/rma_frames.h"
+#include "transports/stream/fifo.h"
+
+namespace ccixfer::stream {
+
+class RmaResponder {
+ public:
+  struct Reply {
+    bool write = false;
+    wire::RmaEnd end;
+  };
+
+  void open(uint32_t slots_max, uint64_t connection) {
+    slots_max_ = slots_max;
+    connection_ = connection;
+  }
+  void leave() { leaving_ = true; }  // our application disconnected: every operation is answered `disconnected`
+
+  // A chunk begins; its payload follows through write_span and written().
+  [[nodiscard]] bool chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, ports::RmaTarget& target);
+  // Memory for the next bytes of the chunk of this slot, at most `size`. Empty: drain.
+  [[nodiscard]] MutableBytes write_span(uint32_t slot, size_t size, ports::RmaTarget& target);
+  void written(uint32_t slot, size_t bytes, ports::RmaTarget& target);
+
+  // On true the operation is either refused (a reply is due) or its slot is in `to_read`, to be sent from.
+  [[nodiscard]] bool request(const wire::RmaRead& frame, ports::RmaTarget& target);
+  [[nodiscard]] std::optional<uint32_t> next_to_read();
+  struct Chunk {
+    wire::RmaReadData frame;
+    uint32_t bytes = 0;
+  };
+  // The header of the next chunk of a read; 0 bytes: revoked, its end is due instead.
+  [[nodiscard]] Chunk next_chunk(uint32_t slot, ports::RmaTarget& target);
+  // Memory from `offset` on, at most `size`. Empty: revoked; the promised bytes go out as zeros and the end says so.
+  [[nodiscard]] Bytes read_span(uint32_t slot, uint64_t offset, size_t size, ports::RmaTarget& target);
+  void chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& target);  // the slot returns to `to_read`, or its end is due
+
+  [[nodiscard]] bool reply_due() const { return !replies_.empty(); }
+  [[nodiscard]] bool read_due() const { return !to_read_.empty(); }
+  [[nodiscard]] Reply next_reply();        // frees the slot
+  void abandon(ports::RmaTarget& target);  // the connection is over: every ticket goes back, incomplete
+
+  [[nodiscard]] bool last_chunk(uint32_t slot) const { return slots_[slot].done_bytes == slots_[slot].total_bytes; }
+
+ private:
+  enum class Kind : uint8_t { none, write, read };
+  struct Operation {
+    Kind kind = Kind::none;
+    bool admitted = false;  // the ticket is held
+    bool ended = false;     // its last reply is queued
+    uint32_t id = 0;
+    Status status = Status::success;
+    ports::Ticket ticket;
+    ports::Handle handle;
+    uint64_t target_offset_bytes = 0;
+    uint64_t total_bytes = 0;
+    uint64_t done_bytes = 0;
+  };
+  [[nodiscard]] Operation* free_slot(uint32_t id);
+  void revoke_write(Operation& operation, ports::RmaTarget& target);
+  void reply(Operation& operation, bool early);
+
+  std::vector<Operation> slots_;
+  Fifo<Reply> replies_;
+  Fifo<uint32_t> to_read_;
+  uint32_t slots_max_ = 0;
+  uint64_t connection_ = 0;
+  bool leaving_ = false;
+};
+
+}  // namespace ccixfer::stream

@@ -1,0 +1,36 @@
+#include "transports/stream/stream_transport.h"
+
+#include "transports/stream/engine.h"
+#include "transports/stream/limits.h"
+
+namespace ccixfer::stream {
+
+StreamTransport::StreamTransport(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters)
+    : engine_(std::make_unique<Engine>(options, std::move(net), counters)) {}
+StreamTransport::~StreamTransport() = default;
+
+void StreamTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) { engine_->bind(sink, target); }
+std::string StreamTransport::uri() const { return engine_->net().uri(); }
+uint32_t StreamTransport::max_send_bytes() const { return max_send_offered_bytes; }
+Result<ports::ConnectionId> StreamTransport::dial(const ports::DialRequest& request) { return engine_->dial(request); }
+Status StreamTransport::accept(ports::ConnectionId request) { return engine_->accept(request); }
+Status StreamTransport::reject(ports::ConnectionId request, std::string_view reason) { return engine_->reject(request, reason); }
+void StreamTransport::disconnect(ports::ConnectionId connection) { engine_->disconnect(connection); }
+Status StreamTransport::send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) {
+  return engine_->send(connection, parts, token);
+}
+Status StreamTransport::rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) {
+  return engine_->rma(connection, request, token);
+}
+void StreamTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
+  engine_->set_send_timeout(connection, timeout);
+}
+void StreamTransport::set_keepalive(ports::ConnectionId connection, Duration timeout) {
+  engine_->set_keepalive(connection, timeout);
+}
+std::vector<ports::HopInfo> StreamTransport::hops(ports::ConnectionId connection) const { return engine_->hops(connection); }
+void StreamTransport::turn(Instant now) { engine_->turn(now); }
+Instant StreamTransport::next_deadline() const { return engine_->next_deadline(); }
+int StreamTransport::os_handle() const { return engine_->net().os_handle(); }
+
+}  // namespace ccixfer::stream
