@@ -15,24 +15,25 @@
 
 namespace ccixfer::recv {
 
-class Ledger;   // app/recv/ledger.h
+class Ledger;  // app/recv/ledger.h
 
 // A root that transfers are written below: opened once, shared by the sessions of a daemon.
 class Root {
  public:
-  // Opens (not creates) the directory, makes its staging directory, opens the ledger. file_io (read-only, not a directory), no_space.
+  // Opens (not creates) the directory, makes its staging directory, opens the ledger. file_io (read-only, not a directory),
+  // no_space.
   static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr);
-  ~Root();   // removes an empty staging directory again, and leaves the root's mtime as it was
+  ~Root();  // removes an empty staging directory again, and leaves the root's mtime as it was
   struct Impl;
   std::unique_ptr<Impl> impl;
 };
 
 struct DestinationTotals {
   uint64_t files = 0, files_unchanged = 0, files_failed = 0;
-  uint64_t bytes = 0;             // durable
-  uint64_t bytes_total = 0;       // of the entries known so far
-  uint64_t bytes_received = 0;    // payload that crossed the wire
-  uint64_t segments_resent = 0;   // asked for again
+  uint64_t bytes = 0;            // durable
+  uint64_t bytes_total = 0;      // of the entries known so far
+  uint64_t bytes_received = 0;   // payload that crossed the wire
+  uint64_t segments_resent = 0;  // asked for again
 };
 
 class DestinationObserver {
@@ -43,10 +44,10 @@ class DestinationObserver {
 };
 
 struct DestinationOptions {
-  uint32_t options = 0;            // session::Option bits, from Open (push) or from the user (pull)
-  std::string path;                // below the root
+  uint32_t options = 0;  // session::Option bits, from Open (push) or from the user (pull)
+  std::string path;      // below the root
   uint64_t rate_bytes_per_s = 0;
-  uint32_t buffers_max = 0;        // share of the pool that this session may hold; 0: all
+  uint32_t buffers_max = 0;  // share of the pool that this session may hold; 0: all
 };
 
 class Destination final : public session::LinkUser {
@@ -56,18 +57,18 @@ class Destination final : public session::LinkUser {
   ~Destination() override;
 
   void start(Instant now);
-  void turn(Instant now);                 // takes completed buffers, posts free ones, grants credit, commits
+  void turn(Instant now);  // takes completed buffers, posts free ones, grants credit, commits
   // A completed mailbox buffer of one of our lanes (the owner of the endpoint's MailboxTable hands them out by mailbox number).
   [[nodiscard]] bool owns_mailbox(uint64_t mailbox) const;
   void on_completion(const rvma::Completion& completion);
   [[nodiscard]] Instant next_deadline() const;
-  [[nodiscard]] bool finished() const;    // Summary delivered and Bye came (or the link went after the summary), or error() is set
+  [[nodiscard]] bool finished() const;  // Summary delivered and Bye came (or the link went after the summary), or error() is set
   // Lanes may be gone and the machine ended, yet buffers or jobs are outstanding: not to be destroyed until idle().
   [[nodiscard]] bool idle() const;
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] const DestinationTotals& totals() const;
   [[nodiscard]] Instant last_progress() const;
-  void abort(const Error& error);         // tells the peer; what is durable stays resumable
+  void abort(const Error& error);  // tells the peer; what is durable stays resumable
 
   void on_lane_up(session::LaneIndex lane) override;
   void on_lane_down(session::LaneIndex lane) override;

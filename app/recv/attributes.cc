@@ -1,0 +1,49 @@
+#include "app/recv/attributes.h"
+
+#include <cerrno>
+
+namespace ccixfer::recv {
+namespace {
+
+constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000;
+constexpr uint32_t keep_uid = ~uint32_t{0};
+
+bool is_refused(int error) { return error == -EPERM || error == -EINVAL || error == -EACCES; }
+
+}  // namespace
+
+bool Policy::has(session::Option option) const { return (options & option) != 0; }
+
+uint32_t wanted_mode(const Policy& policy, const Current& current, const Attributes& wanted) {
+  // An inherited setgid bit of a directory stays.
+  if (!policy.has(session::option_permissions)) return (current.mode & ~0777u) | policy.created_mode(wanted);
+  uint32_t mode = wanted.mode & 07777u;
+  if (current.uid != wanted.uid) mode &= ~mode_setuid;
+  if (current.gid != wanted.gid) mode &= ~mode_setgid;
+  return mode;
+}
+
+int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, const Current& current, const Attributes& wanted) {
+  Current now = current;
+  if (policy.has(session::option_owner) && (now.uid != wanted.uid || now.gid != wanted.gid)) {
+    const bool may_give = policy.uid == 0;
+    if (may_give || now.gid != wanted.gid) {
+      const int error = files.set_owner(fd, may_give ? wanted.uid : keep_uid, wanted.gid);
+      if (error < 0 && !is_refused(error)) return error;
+      if (error >= 0) {
+        if (may_give) now.uid = wanted.uid;
+        now.gid = wanted.gid;
+        now.mode &= ~(mode_setuid | mode_setgid);
+      }
+    }
+  }
+  if (const uint32_t mode = wanted_mode(policy, now, wanted); mode != now.mode) {
+    if (const int error = files.set_mode(fd, mode); error < 0) return error;
+  }
+  if (policy.has(session::option_times)) {
+    if (const int error = files.set_mtime(fd, wanted.mtime_ns); error < 0) return error;
+  }
+  return 0;
+}
+
+}  // namespace ccixfer::recv

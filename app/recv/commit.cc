@@ -1,0 +1,187 @@
+#include "app/recv/commit.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "core/base/log.h"
+
+namespace ccixfer::recv {
+namespace {
+
+constexpr size_t copy_bytes = 1u << 20;
+constexpr size_t parents_held_max = 128;
+
+class Committer {
+ public:
+  Committer(Root::Impl& root, const Policy& policy, const Owner& owner)
+      : root_(root), files_(root.files), policy_(policy), owner_(owner) {}
+  void run(std::vector<CommitItem>& batch);
+
+ private:
+  static void set(CommitItem& item, CommitOutcome outcome, int negative_errno);
+  void finish_pieces(CommitItem& item);
+  void place(CommitItem& item);
+  int rename_into(const CommitItem& item, int parent);
+  int place_across(const CommitItem& item, int parent);
+  int copy(int from, int to);
+  int sync_parents();
+  void sync_all(std::vector<CommitItem>& batch);
+
+  Root::Impl& root_;
+  ports::FileSystem& files_;
+  const Policy& policy_;
+  const Owner& owner_;
+  bool has_packs_ = false;                                   // then one syncfs serves all directories
+  std::map<std::string, HeldFileRef, std::less<>> parents_;  // of renames not yet synced
+  std::string last_parent_path_;
+  HeldFileRef last_parent_;
+};
+
+void Committer::set(CommitItem& item, CommitOutcome outcome, int negative_errno) {
+  item.outcome = outcome;
+  item.error_number = -negative_errno;
+}
+
+// Length, attributes and sync of a file that came in pieces.
+void Committer::finish_pieces(CommitItem& item) {
+  HeldFileRef file;
+  ports::FileStat stat;
+  int error = item.file->open(file);
+  if (error >= 0) error = files_.truncate(file->fd(), item.size_bytes);
+  if (error >= 0) error = files_.fstat(file->fd(), stat);
+  // Staged files are private until now: without option_permissions the mode is what open(2) would have made of it.
+  if (error >= 0) error = apply_attributes(files_, file->fd(), policy_, {stat.mode, stat.uid, stat.gid}, item.task->attributes);
+  if (error < 0) {
+    set(item, CommitOutcome::failed, error);
+    return;
+  }
+  error = files_.fsync(file->fd());
+  if (error < 0) set(item, CommitOutcome::sync_failed, error);
+  item.file->let_go();
+}
+
+int Committer::copy(int from, int to) {
+  std::vector<std::byte> buffer(copy_bytes);
+  for (uint64_t offset_bytes = 0;;) {
+    const int64_t got = files_.pread(from, buffer, offset_bytes);
+    if (got <= 0) return static_cast<int>(got);
+    const Bytes data = Bytes(buffer).first(static_cast<size_t>(got));
+    if (const int error = write_all(files_, to, data, offset_bytes); error < 0) return error;
+    offset_bytes += data.size();
+  }
+}
+
+// The target directory is on another file system (or project): a synced copy beside the target, then the rename.
+int Committer::place_across(const CommitItem& item, int parent) {
+  const std::string beside = staged_beside_name(item.task->key);
+  const int from = files_.open(root_.staging, item.staged, {}, 0);
+  if (from < 0) return from;
+  const HeldFile from_file(files_, from);
+  files_.unlink_at(parent, beside, false);
+  const int to = files_.open(parent, beside, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0600);
+  if (to < 0) return to;
+  const HeldFile to_file(files_, to);
+  ports::FileStat stat;
+  int error = copy(from, to);
+  if (error >= 0) error = files_.fstat(to, stat);
+  if (error >= 0) error = apply_attributes(files_, to, policy_, {stat.mode, stat.uid, stat.gid}, item.task->attributes);
+  if (error >= 0) error = files_.fsync(to);
+  if (error >= 0) error = files_.rename_at(parent, beside, parent, split_path(item.task->path).name);
+  if (error >= 0) error = files_.fsync(parent);
+  files_.unlink_at(error < 0 ? parent : root_.staging, error < 0 ? beside : item.staged, false);
+  return error;
+}
+
+int Committer::rename_into(const CommitItem& item, int parent) {
+  const std::string_view name = split_path(item.task->path).name;
+  int error = files_.rename_at(root_.staging, item.staged, parent, name);
+  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
+    // An empty directory stands there: the verdict looked. Filled since: ENOTEMPTY, and it stays.
+    error = files_.unlink_at(parent, name, true);
+    if (error < 0) return error;
+    root_.directories.forget(item.task->path);
+    error = files_.rename_at(root_.staging, item.staged, parent, name);
+  }
+  return error == -EXDEV ? place_across(item, parent) : error;
+}
+
+// [hop 11] commit: the final name appears, whole.
+void Committer::place(CommitItem& item) {
+  if (owner_.lost.load()) {
+    set(item, CommitOutcome::failed, -EBUSY);
+    return;
+  }
+  const std::string_view parent_path = split_path(item.task->path).parent;
+  int error = 0;
+  for (const bool again : {false, true}) {
+    if (!last_parent_ || last_parent_path_ != parent_path) {
+      last_parent_.reset();
+      if (error = root_.directories.open(parent_path, last_parent_); error < 0) break;
+      last_parent_path_ = parent_path;
+    }
+    error = rename_into(item, last_parent_->fd());
+    if (error != -ENOENT || again) break;
+    // The held directory may have been removed and made again since.
+    root_.directories.forget(parent_path);
+    last_parent_.reset();
+  }
+  if (error < 0) {
+    set(item, CommitOutcome::failed, error);
+    return;
+  }
+  if (has_packs_) return;
+  parents_.try_emplace(last_parent_path_, last_parent_);
+  if (parents_.size() < parents_held_max) return;
+  if (error = sync_parents(); error < 0) set(item, CommitOutcome::failed, error);
+}
+
+int Committer::sync_parents() {
+  int error = 0;
+  for (const auto& [path, directory] : parents_) error = std::min(error, files_.fsync(directory->fd()));
+  parents_.clear();
+  return error;
+}
+
+void Committer::sync_all(std::vector<CommitItem>& batch) {
+  const int error = has_packs_ ? files_.syncfs(root_.fd) : sync_parents();
+  if (error >= 0) return;
+  for (CommitItem& item : batch) {
+    if (item.outcome == CommitOutcome::ok) set(item, CommitOutcome::failed, error);
+  }
+}
+
+void Committer::run(std::vector<CommitItem>& batch) {
+  for (CommitItem& item : batch) {
+    if (item.file) {
+      finish_pieces(item);
+    } else {
+      has_packs_ = true;
+    }
+  }
+  if (has_packs_) {
+    const int error = files_.syncfs(root_.fd);
+    for (CommitItem& item : batch) {
+      if (error < 0 && !item.file) set(item, CommitOutcome::sync_failed, error);
+    }
+  }
+  for (CommitItem& item : batch) {
+    if (item.outcome == CommitOutcome::ok) place(item);
+    if (item.outcome != CommitOutcome::ok && !item.file) files_.unlink_at(root_.staging, item.staged, false);
+  }
+  sync_all(batch);
+  std::vector<Ledger::File> finished;
+  for (const CommitItem& item : batch) {
+    if (item.file && item.outcome == CommitOutcome::ok) finished.push_back(item.task->ledger_file());
+  }
+  // Rows that stay are found useless at the next run: the file is judged by what it is.
+  if (const auto removed = root_.ledger->remove(finished); !removed) log(LogLevel::warning, "{}", removed.error().message);
+}
+
+}  // namespace
+
+void commit_batch(Root::Impl& root, const Policy& policy, const Owner& owner, std::vector<CommitItem>& batch) {
+  Committer(root, policy, owner).run(batch);
+}
+
+}  // namespace ccixfer::recv

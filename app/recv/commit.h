@@ -1,0 +1,32 @@
+// Staged files to final names. Order, so that a power cut at any instant leaves the old file or the whole new one:
+// attributes and length, sync of the data, rename, sync of the directory, the ledger's rows go, and only then the result.
+// Files of packs are synced together: one syncfs before the renames and one after. Runs in a job, one at a time in a session.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/recv/pieces.h"
+#include "app/recv/root.h"
+#include "app/recv/task.h"
+
+namespace ccixfer::recv {
+
+enum class CommitOutcome : uint8_t {
+  ok,
+  sync_failed,  // its data may be lost: to be fetched again, not synced again
+  failed,       // cannot be placed: error_number
+};
+
+struct CommitItem {
+  FileTaskRef task;
+  std::string staged;                // name in staging
+  std::shared_ptr<StagedFile> file;  // of pieces; nullptr: of a pack, attributes set already
+  uint64_t size_bytes = 0;           // final length
+  CommitOutcome outcome = CommitOutcome::ok;
+  int error_number = 0;
+};
+void commit_batch(Root::Impl& root, const Policy& policy, const Owner& owner, std::vector<CommitItem>& batch);
+
+}  // namespace ccixfer::recv

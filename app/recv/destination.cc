@@ -1,0 +1,263 @@
+#include "app/recv/destination.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/recv/machine.h"
+#include "core/base/check.h"
+#include "core/base/log.h"
+
+namespace ccixfer::recv {
+
+using session::Message;
+
+namespace {
+
+constexpr size_t abort_message_bytes_max = 512;
+
+Policy policy_of(const DestinationOptions& options, const Root::Impl& root) {
+  return {options.options, root.umask, root.uid, root.gid};
+}
+
+}  // namespace
+
+Destination::Impl::Impl(const DestinationOptions& destination_options, Root& shared_root, session::Link& session_link,
+                        cci::Endpoint& endpoint, ports::WorkPool& work_pool, memory::Pool& buffer_pool, ports::Entropy& entropy,
+                        DestinationObserver& file_observer, Counters& process_counters)
+    : options(destination_options),
+      root(*shared_root.impl),
+      link(session_link),
+      work(work_pool),
+      pool(buffer_pool),
+      observer(file_observer),
+      counters(process_counters),
+      policy(policy_of(destination_options, root)),
+      lanes(session_link, endpoint.mailboxes(), buffer_pool, entropy, destination_options.rate_bytes_per_s) {
+  root.sessions.fetch_add(1);
+}
+
+Destination::Impl::~Impl() {
+  root.sessions.fetch_sub(1);
+  root.release_all(owner);
+}
+
+void Destination::Impl::start() {
+  if (started) return;
+  started = true;
+  last_progress = now;
+  auto base = normalise_path(options.path);
+  if (!base) {
+    counters.add(Counter::session_rejected);
+    end_with(base.error(), true);
+    return;
+  }
+  entries_context = std::make_unique<EntriesContext>(root, policy, std::move(*base), owner);
+}
+
+void Destination::Impl::post(const Message& message) {
+  if (link_gone) return;
+  link.post(message);
+  ++messages_unsent;
+}
+
+uint32_t Destination::Impl::share_buffers() const {
+  const uint32_t count = pool.count();
+  if (options.buffers_max > 0) return std::min(count, options.buffers_max);
+  // An eighth stays for sessions to come: what is posted cannot be taken back while its lane lives.
+  return std::max(1u, (count - count / 8) / std::max(1u, root.sessions.load()));
+}
+
+void Destination::Impl::end_with(Error reason, bool tell_peer) {
+  if (error || bye) return;
+  log(LogLevel::info, "destination: session {:x} ends: {}", link.session(), reason.message);
+  if (tell_peer) post(session::Abort{reason.kind, reason.message.substr(0, abort_message_bytes_max)});
+  error = std::move(reason);
+  wake = true;
+}
+
+void Destination::Impl::turn(Instant at) {
+  now = at;
+  wake = false;
+  if (owner->lost.load()) {
+    end_with({ErrorKind::network, "another transfer took this destination over while our connection was gone"}, true);
+  }
+  if (link_gone || link.control_drained()) messages_unsent = 0;
+  while (!arrivals.empty()) {
+    Arrival arrival = std::move(arrivals.front());
+    arrivals.pop_front();
+    receive(std::move(arrival));
+  }
+  const bool over = error.has_value() || bye || (link_gone && summary_posted);
+  if (started && !over) {
+    pump_entries();
+    pump_leaves();
+  }
+  pump_sync();
+  pump_commit();
+  pump_cleanup();
+  if (over) {
+    lanes.close_all();
+  } else if (started) {
+    pump_end();
+    flush_results();
+    lanes.turn(now, share_buffers(), buffers_out);
+  }
+  if (entries_context && entries_context->pieces_read.load(std::memory_order_relaxed) != pieces_read_seen) {
+    pieces_read_seen = entries_context->pieces_read.load(std::memory_order_relaxed);
+    progress = true;
+  }
+  if (progress) last_progress = now;
+  const session::Durable durable{totals.bytes, totals.files};
+  const bool moved = durable.bytes != durable_posted.bytes || durable.files != durable_posted.files;
+  // While long files are read back nothing else would tell the source that we live.
+  const bool heartbeat = entries_running && progress && heartbeat_at <= now;
+  if (!over && (moved || heartbeat)) {
+    post(durable);
+    durable_posted = durable;
+  }
+  if (moved || heartbeat || !entries_running || heartbeat_at == never) {
+    heartbeat_at = entries_running ? now + heartbeat_interval : never;
+  }
+  progress = false;
+}
+
+Instant Destination::Impl::next_deadline() const {
+  if (wake || !arrivals.empty()) return now;
+  Instant next = lanes.next_deadline();
+  if (dirty_since != never && !sync_running) next = std::min(next, dirty_since + sync_interval);
+  if (entries_running) next = std::min(next, std::max(heartbeat_at, now + std::chrono::milliseconds(100)));
+  return next;
+}
+
+bool Destination::Impl::idle() const {
+  if (!lanes.idle() || buffers_out > 0 || jobs > 0) return false;
+  const bool over = error.has_value() || bye || (link_gone && summary_posted);
+  // What was written is saved to the ledger before we go.
+  return !over || (dirty.empty() && cleanup.empty() && !lanes.has_live());
+}
+
+void Destination::Impl::on_message(const Message& message) {
+  wake = true;
+  if (error) return;
+  if (const auto* file_end = std::get_if<session::FileEnd>(&message)) {
+    on_file_end(*file_end);
+  } else if (const auto* last = std::get_if<session::End>(&message)) {
+    if (end && end->entries != last->entries) {
+      end_with({ErrorKind::protocol, "the source changed its count of entries"}, true);
+      return;
+    }
+    end = *last;
+  } else if (std::get_if<session::Bye>(&message) != nullptr) {
+    if (summary_posted) {
+      bye = true;
+    } else {
+      reject("bye before the summary");
+    }
+  } else if (const auto* abort = std::get_if<session::Abort>(&message)) {
+    end_with({abort->kind, fmt::format("the source ended the transfer: {}", abort->message)}, false);
+  } else if (std::get_if<session::OpenPart>(&message) == nullptr && std::get_if<session::Opened>(&message) == nullptr) {
+    reject("a message that only a destination sends");
+  }
+}
+
+void Destination::Impl::on_file_end(const session::FileEnd& file_end) {
+  FileState* file = find(file_end.index);
+  if (file == nullptr) {
+    if (file_end.index >= next_index) reject("the end of a file that has no verdict");
+    return;
+  }
+  if (file->doom || file->committing || file->by_pack) return;  // its content was complete: too late to matter
+  switch (file_end.outcome) {
+    case session::SourceOutcome::ok:
+      file->end = file_end;
+      if (file->size_bytes() > file_bytes_max) {
+        end_with({ErrorKind::protocol, "the end of a file of unknown length without its length"}, true);
+        return;
+      }
+      try_complete(*file);
+      return;
+    case session::SourceOutcome::changed:
+      doom(*file, {ErrorKind::vanished, 0, true, "it changed while it was read"});
+      return;
+    case session::SourceOutcome::vanished:
+      doom(*file, {ErrorKind::vanished, 0, true, "it vanished at the source"});
+      return;
+    case session::SourceOutcome::unreadable:
+      doom(*file, {ErrorKind::partial, 0, false, "it cannot be read at the source"});
+      return;
+  }
+}
+
+Destination::Destination(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint,
+                         ports::WorkPool& work, memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer,
+                         Counters& counters)
+    : impl_(std::make_unique<Impl>(options, root, link, endpoint, work, pool, entropy, observer, counters)) {}
+
+Destination::~Destination() { CHECK(idle()); }
+
+void Destination::start(Instant now) {
+  impl_->now = now;
+  impl_->start();
+  // Lanes that were up before this object: their on_lane_up went to whoever decided to make it.
+  for (const session::LaneIndex lane : impl_->link.live_lanes()) {
+    if (!impl_->lanes.is_live(lane)) on_lane_up(lane);
+  }
+}
+
+void Destination::turn(Instant now) { impl_->turn(now); }
+
+bool Destination::owns_mailbox(uint64_t mailbox) const { return impl_->lanes.owns(mailbox); }
+
+void Destination::on_completion(const rvma::Completion& completion) {
+  impl_->wake = true;
+  std::optional<Arrival> arrival = impl_->lanes.take(completion);
+  if (!arrival) return;
+  ++impl_->buffers_out;
+  impl_->arrivals.push_back(std::move(*arrival));
+}
+
+Instant Destination::next_deadline() const { return impl_->next_deadline(); }
+
+bool Destination::finished() const { return impl_->error.has_value() || impl_->bye || (impl_->link_gone && impl_->summary_posted); }
+
+bool Destination::idle() const { return impl_->idle(); }
+
+const Error* Destination::error() const { return impl_->error ? &*impl_->error : nullptr; }
+
+const DestinationTotals& Destination::totals() const { return impl_->totals; }
+
+Instant Destination::last_progress() const { return impl_->last_progress; }
+
+void Destination::abort(const Error& error) { impl_->end_with(error, true); }
+
+void Destination::on_lane_up(session::LaneIndex lane) {
+  impl_->wake = true;
+  if (finished()) return;
+  impl_->lanes.up(lane);
+  if (impl_->lanes.has_live()) impl_->owner->link_dead.store(false);
+}
+
+void Destination::on_lane_down(session::LaneIndex lane) {
+  impl_->wake = true;
+  impl_->lanes.down(lane);
+  if (!impl_->lanes.has_live()) impl_->owner->link_dead.store(true);
+}
+
+void Destination::on_lane_message(session::LaneIndex, const Message&) {
+  impl_->reject("a lane message that only a destination sends");
+}
+
+void Destination::on_message(const Message& message) { impl_->on_message(message); }
+
+void Destination::on_put(session::LaneIndex, uint64_t, Status) {}  // a destination puts nothing
+
+void Destination::on_link_lost(const Error& error) {
+  impl_->wake = true;
+  impl_->link_gone = true;
+  impl_->owner->link_dead.store(true);
+  // After the summary everything is durable: the transfer succeeded, whether or not the source knows it.
+  if (!impl_->summary_posted) impl_->end_with(error, false);
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,426 @@
+#include "app/recv/entries.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "app/recv/pieces.h"
+#include "app/session/limits.h"
+#include "core/base/units.h"
+
+namespace ccixfer::recv {
+
+using session::Entry;
+using session::EntryType;
+using session::Verdict;
+
+Error fatal_error(int error_number, const std::string& path) {
+  const ErrorKind kind = is_no_space(error_number) ? ErrorKind::no_space : ErrorKind::file_io;
+  return {kind, fmt::format("cannot write {}: {}", printable(path), std::generic_category().message(error_number))};
+}
+
+namespace {
+
+constexpr uint32_t owner_all = 0700;  // u+rwx: what we need in a directory while we write in it
+
+// One entry being decided. The parent's descriptor is kept from entry to entry: a walk stays in one directory for long.
+class Decider {
+ public:
+  explicit Decider(EntriesContext& context) : context_(context), root_(context.root), files_(context.root.files) {}
+
+  std::optional<Error> prepare_base();
+  Decision decide(const Entry& entry, uint64_t index);
+  std::optional<Error> fatal;
+
+ private:
+  [[nodiscard]] bool dry() const { return context_.policy.has(session::option_dry_run); }
+  int make_directories(const std::string& path);
+  int open_parent(std::string_view parent);
+  static Decision& failed(Decision& decision, int negative_errno);
+  Decision& failed_or_fatal(Decision& decision, int negative_errno);
+
+  void decide_directory(const Entry& entry, uint64_t index, Decision& decision);
+  void decide_symlink(const Entry& entry, Decision& decision);
+  void decide_leave(const Entry& entry, uint64_t index, Decision& decision);
+  void decide_file(const Entry& entry, uint64_t index, Decision& decision);
+  int place_symlink(const Entry& entry, const std::string& path);
+  void finish_symlink(const Entry& entry, std::string_view name);
+  [[nodiscard]] bool is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat);
+  [[nodiscard]] bool set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat);
+  [[nodiscard]] bool has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat);
+  [[nodiscard]] int is_empty_directory(std::string_view name);
+  void resume(const FileTask& task, Decision& decision);
+  void enter(const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before);
+
+  EntriesContext& context_;
+  Root::Impl& root_;
+  ports::FileSystem& files_;
+  std::string parent_path_;
+  HeldFileRef parent_;
+};
+
+Decision& Decider::failed(Decision& decision, int negative_errno) {
+  decision.verdict = Verdict::failed;
+  decision.error_number = -negative_errno;
+  return decision;
+}
+
+Decision& Decider::failed_or_fatal(Decision& decision, int negative_errno) {
+  if (is_fatal(-negative_errno)) fatal = fatal_error(-negative_errno, decision.path);
+  return failed(decision, negative_errno);
+}
+
+int Decider::open_parent(std::string_view parent) {
+  if (parent_ && parent_path_ == parent) return 0;
+  HeldFileRef opened;
+  if (const int error = root_.directories.open(parent, opened); error < 0) return error;
+  parent_ = std::move(opened);
+  parent_path_ = parent;
+  return 0;
+}
+
+int Decider::make_directories(const std::string& path) {
+  for (size_t end = 0; end != std::string::npos && !path.empty();) {
+    end = path.find('/', end == 0 ? 0 : end + 1);
+    const std::string so_far = path.substr(0, end);
+    HeldFileRef directory;
+    if (root_.directories.open(so_far, directory) == 0) continue;
+    const SplitPath split = split_path(so_far);
+    if (const int error = open_parent(split.parent); error < 0) return error;
+    if (const int error = files_.mkdir_at(parent_->fd(), split.name, 0777); error < 0 && error != -EEXIST) return error;
+    if (const int error = root_.directories.open(so_far, directory); error < 0) return error;
+  }
+  return 0;
+}
+
+// Once a session: the parents of the session's path, or with option_directory the path itself.
+std::optional<Error> Decider::prepare_base() {
+  if (context_.base_ready) return std::nullopt;
+  ports::SpaceInfo space;
+  if (files_.space(root_.fd, space) >= 0 && space.read_only) return fatal_error(EROFS, context_.base);
+  if (dry()) {
+    HeldFileRef directory;
+    const int error = root_.directories.open(context_.base, directory);
+    if (error == -ELOOP) {
+      return Error{ErrorKind::not_authorised, fmt::format("{} passes a symbolic link", printable(context_.base))};
+    }
+    context_.base_ready = true;
+    return std::nullopt;
+  }
+  const bool is_directory = context_.policy.has(session::option_directory);
+  const std::string directory = is_directory ? context_.base : std::string(split_path(context_.base).parent);
+  if (const int error = make_directories(directory); error < 0) {
+    if (error == -ELOOP || error == -EXDEV) {
+      return Error{ErrorKind::not_authorised,
+                   fmt::format("{} leaves the receiver's root: it passes a symbolic link", printable(directory))};
+    }
+    if (error == -ENOTDIR)
+      return Error{ErrorKind::file_io, fmt::format("{} is not a directory at the receiver", printable(directory))};
+    if (is_fatal(-error)) return fatal_error(-error, directory);
+    return Error{ErrorKind::file_io,
+                 fmt::format("cannot make the directory {}: {}", printable(directory), std::generic_category().message(-error))};
+  }
+  context_.base_ready = true;
+  return std::nullopt;
+}
+
+Decision Decider::decide(const Entry& entry, uint64_t index) {
+  Decision decision;
+  decision.type = entry.type;
+  decision.path = join_path(context_.base, entry.path);
+  decision.size_bytes = entry.type == EntryType::file ? entry.size_bytes : 0;
+  if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
+  if (decision.path.size() >= session::path_bytes_max) return failed(decision, -ENAMETOOLONG);
+  if (entry.type == EntryType::leave) {
+    decide_leave(entry, index, decision);
+    return decision;
+  }
+  if (decision.path.empty()) {  // the root itself
+    if (entry.type == EntryType::directory) {
+      enter(decision.path, index, false, false, 0);
+    } else {
+      fatal = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name, or end the path with '/'"};
+    }
+    return decision;
+  }
+  if (const int error = open_parent(split_path(decision.path).parent); error < 0) {
+    const bool would_be_made = dry() && error == -ENOENT;
+    if (!would_be_made) return failed_or_fatal(decision, error);
+    decision.verdict = entry.type == EntryType::file ? Verdict::send : Verdict::done;
+    return decision;
+  }
+  switch (entry.type) {
+    case EntryType::directory:
+      decide_directory(entry, index, decision);
+      break;
+    case EntryType::symlink:
+      decide_symlink(entry, decision);
+      break;
+    case EntryType::file:
+    case EntryType::leave:
+      decide_file(entry, index, decision);
+      break;
+  }
+  return decision;
+}
+
+void Decider::enter(const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before) {
+  auto& chain = context_.open_directories;
+  const auto holds = [&](const std::string& outer) {
+    return outer.empty() || (path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/');
+  };
+  while (!chain.empty() && !holds(chain.back().path)) chain.pop_back();
+  chain.push_back({path, index, made, unlocked, mode_before});
+}
+
+void Decider::decide_leave(const Entry& entry, uint64_t index, Decision& decision) {
+  if (dry()) return;
+  Leave leave;
+  leave.path = decision.path;
+  leave.leave_index = index;
+  leave.attributes = attributes_of(entry);
+  auto& chain = context_.open_directories;
+  const auto found = std::find_if(chain.rbegin(), chain.rend(), [&](const auto& open) { return open.path == decision.path; });
+  if (found == chain.rend()) return;  // its own entry failed, or there was none: nothing of ours
+  leave.first_index = found->index;
+  leave.made = found->made;
+  leave.unlocked = found->unlocked;
+  leave.mode_before = found->mode_before;
+  chain.erase(std::prev(found.base()), chain.end());
+  decision.leave = std::move(leave);
+}
+
+void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& decision) {
+  const std::string_view name = split_path(decision.path).name;
+  ports::FileStat stat;
+  const int found = files_.stat_at(parent_->fd(), name, stat, false);
+  if (found < 0 && found != -ENOENT) {
+    failed(decision, found);
+    return;
+  }
+  if (found == 0 && stat.type == ports::FileType::symlink && entry.path.empty()) {
+    fatal = Error{ErrorKind::not_authorised, fmt::format("{} is a symbolic link at the receiver", printable(decision.path))};
+    return;
+  }
+  if (dry()) return;
+  if (found == 0 && stat.type == ports::FileType::directory) {
+    bool unlocked = false;
+    if ((stat.mode & owner_all) != owner_all) {
+      HeldFileRef directory;
+      unlocked =
+          root_.directories.open(decision.path, directory) == 0 && files_.set_mode(directory->fd(), stat.mode | owner_all) >= 0;
+    }
+    enter(decision.path, index, false, unlocked, stat.mode);
+    return;
+  }
+  if (found == 0) {
+    if (const int error = files_.unlink_at(parent_->fd(), name, false); error < 0) {
+      failed_or_fatal(decision, error);
+      return;
+    }
+  }
+  if (const int error = files_.mkdir_at(parent_->fd(), name, (entry.mode & 0777u) | owner_all); error < 0 && error != -EEXIST) {
+    failed_or_fatal(decision, error);
+    return;
+  }
+  root_.directories.forget(decision.path);
+  enter(decision.path, index, true, false, 0);
+}
+
+int Decider::is_empty_directory(std::string_view name) {
+  const int fd = files_.open(parent_->fd(), name, {.directory = true}, 0);
+  if (fd < 0) return fd;
+  bool empty = true;
+  const int error = files_.read_directory(fd, [&](std::string_view) { empty = false; });
+  files_.close(fd);
+  if (error < 0) return error;
+  return empty ? 0 : -ENOTEMPTY;
+}
+
+void Decider::finish_symlink(const Entry& entry, std::string_view name) {
+  const Policy& policy = context_.policy;
+  if (policy.has(session::option_owner) && policy.uid == 0 && (entry.uid != policy.uid || entry.gid != policy.gid)) {
+    files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid);
+  }
+  if (policy.has(session::option_times)) files_.set_link_mtime_at(parent_->fd(), name, entry.mtime_ns);
+}
+
+// Under another name first, then renamed: a link that was there is replaced at once or not at all.
+int Decider::place_symlink(const Entry& entry, const std::string& path) {
+  const std::string_view name = split_path(path).name;
+  const std::string temporary = staged_beside_name(path_key(path));
+  files_.unlink_at(parent_->fd(), temporary, false);
+  if (const int error = files_.symlink_at(entry.target, parent_->fd(), temporary); error < 0) return error;
+  finish_symlink(entry, temporary);
+  int error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
+    error = files_.unlink_at(parent_->fd(), name, true);
+    if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  }
+  if (error < 0) files_.unlink_at(parent_->fd(), temporary, false);
+  return error;
+}
+
+void Decider::decide_symlink(const Entry& entry, Decision& decision) {
+  const std::string_view name = split_path(decision.path).name;
+  ports::FileStat stat;
+  const int found = files_.stat_at(parent_->fd(), name, stat, false);
+  if (found < 0 && found != -ENOENT) {
+    failed(decision, found);
+    return;
+  }
+  if (found == 0 && stat.type == ports::FileType::symlink) {
+    std::string target;
+    if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target) {
+      if (!dry()) finish_symlink(entry, name);
+      return;
+    }
+  }
+  if (found == 0 && stat.type == ports::FileType::directory) {
+    if (const int error = is_empty_directory(name); error < 0) {
+      failed(decision, error);
+      return;
+    }
+  }
+  if (dry()) return;
+  if (const int error = place_symlink(entry, decision.path); error < 0) {
+    failed_or_fatal(decision, error);
+    return;
+  }
+  root_.directories.forget(decision.path);
+}
+
+bool Decider::has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+  if (!entry.has_digest || stat.size_bytes != entry.size_bytes) return false;
+  const int fd = files_.open(parent_->fd(), name, {}, 0);
+  if (fd < 0) return false;
+  const HeldFile file(files_, fd);
+  const auto digest = digest_of(files_, fd, stat.size_bytes, context_.pieces_read);
+  return digest.has_value() && *digest == entry.digest;
+}
+
+bool Decider::is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+  if (stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
+  if (context_.policy.has(session::option_checksum)) return has_content(entry, name, stat);
+  return context_.policy.has(session::option_times) && stat.size_bytes == entry.size_bytes && stat.mtime_ns == entry.mtime_ns;
+}
+
+// The content stays; mode, owner and (under --checksum) mtime are brought up to date. False: it cannot be; write it anew.
+bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+  Policy policy = context_.policy;
+  if (stat.mtime_ns == entry.mtime_ns) policy.options &= ~uint32_t{session::option_times};
+  const Current current{stat.mode, stat.uid, stat.gid};
+  const Attributes wanted = attributes_of(entry);
+  const bool mode_differs = policy.has(session::option_permissions) && wanted_mode(policy, current, wanted) != stat.mode;
+  const bool owner_differs = policy.has(session::option_owner) && (stat.uid != entry.uid || stat.gid != entry.gid);
+  if (!mode_differs && !owner_differs && !policy.has(session::option_times)) return true;
+  if (!policy.has(session::option_permissions) && !owner_differs && !policy.has(session::option_times)) return true;
+  if (dry()) return true;
+  const int fd = files_.open(parent_->fd(), name, {}, 0);
+  if (fd < 0) return !mode_differs && !policy.has(session::option_times);
+  const HeldFile file(files_, fd);
+  if (!policy.has(session::option_permissions)) {
+    // Without it a file keeps the mode that it has.
+    Attributes same_mode = wanted;
+    same_mode.mode = stat.mode;
+    policy.options |= session::option_permissions;
+    return apply_attributes(files_, fd, policy, current, same_mode) >= 0;
+  }
+  return apply_attributes(files_, fd, policy, current, wanted) >= 0;
+}
+
+void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision) {
+  const std::string_view name = split_path(decision.path).name;
+  ports::FileStat stat;
+  const int found = files_.stat_at(parent_->fd(), name, stat, false);
+  if (found < 0 && found != -ENOENT) {
+    failed(decision, found);
+    return;
+  }
+  if (found == 0 && stat.type == ports::FileType::directory) {
+    if (entry.path.empty()) {
+      fatal = Error{ErrorKind::file_io,
+                    fmt::format("{} is a directory at the receiver: end the destination with '/' to put the file in it",
+                                printable(decision.path))};
+      return;
+    }
+    if (const int error = is_empty_directory(name); error < 0) {
+      failed(decision, error == -ENOTEMPTY ? -EISDIR : error);
+      return;
+    }
+  }
+  if (entry.size_bytes > file_bytes_max && entry.size_bytes != size_unknown) {
+    failed(decision, -EOVERFLOW);
+    return;
+  }
+  if (found == 0 && is_unchanged(entry, name, stat) && set_attributes_of_unchanged(entry, name, stat)) {
+    decision.verdict = Verdict::unchanged;
+    return;
+  }
+  decision.verdict = Verdict::send;
+  if (dry()) return;
+  const Hash128 key = path_key(decision.path);
+  if (!root_.claim(key, context_.owner)) {
+    failed(decision, -EBUSY);
+    return;
+  }
+  auto task = std::make_shared<FileTask>();
+  task->index = index;
+  task->path = decision.path;
+  task->key = key;
+  task->size_bytes = entry.size_bytes;
+  task->version = entry.version;
+  task->attributes = attributes_of(entry);
+  task->has_digest = entry.has_digest;
+  task->digest = entry.digest;
+  resume(*task, decision);
+  decision.task = std::move(task);
+}
+
+// What an earlier run left: pieces of this version, read back; other versions of the path go.
+void Decider::resume(const FileTask& task, Decision& decision) {
+  const std::vector<uint64_t> versions = root_.ledger->versions(task.key);
+  if (versions.empty()) return;
+  std::vector<Ledger::File> stale;
+  bool known = false;
+  for (const uint64_t version : versions) {
+    known = known || version == task.version;
+    if (version != task.version) stale.push_back({task.key, version});
+  }
+  for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);
+  if (known) {
+    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, context_.pieces_read);
+    if (decision.present.empty()) stale.push_back(task.ledger_file());
+  }
+  if (const auto removed = root_.ledger->remove(stale); !removed) {
+    fatal = removed.error();
+    return;
+  }
+  if (decision.present.empty()) return;
+  decision.verdict = Verdict::pieces;
+  decision.wants = missing_ranges(decision.present, piece_count(task.size_bytes));
+}
+
+}  // namespace
+
+DecidedEntries decide_entries(EntriesContext& context, const std::vector<Entry>& entries, uint64_t first_index) {
+  DecidedEntries decided;
+  Decider decider(context);
+  if (auto error = decider.prepare_base()) {
+    decided.fatal = std::move(error);
+    return decided;
+  }
+  decided.decisions.reserve(entries.size());
+  for (const Entry& entry : entries) {
+    decided.decisions.push_back(decider.decide(entry, first_index + decided.decisions.size()));
+    if (decider.fatal) {
+      decided.fatal = std::move(decider.fatal);
+      return decided;
+    }
+  }
+  return decided;
+}
+
+}  // namespace ccixfer::recv

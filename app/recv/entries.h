@@ -1,0 +1,61 @@
+// Entries to verdicts: one job walks the entries of one segment in order, looks at what is there, makes directories and links,
+// finds what an earlier run left in staging, and claims the files that are to be written.
+// One such job at a time in a session, in order of the segments: the context is the job's while it runs.
+// Nothing is made in a dry run. Errors of one entry fail that entry; only a full or read-only file system, or a session
+// path that leaves the root, ends the session (`fatal`).
+#pragma once
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/recv/directories.h"
+#include "app/recv/root.h"
+#include "app/recv/task.h"
+#include "app/session/entry.h"
+#include "app/session/messages.h"
+
+namespace ccixfer::recv {
+
+struct Decision {
+  session::EntryType type = session::EntryType::file;
+  session::Verdict verdict = session::Verdict::done;
+  int error_number = 0;  // failed
+  std::string path;      // final
+  uint64_t size_bytes = 0;
+  FileTaskRef task;                         // send, pieces
+  std::vector<session::Want::Range> wants;  // pieces: what lacks
+  std::vector<Ledger::Piece> present;       // pieces: what is durable here, read back and found good
+  std::optional<Leave> leave;
+};
+
+struct EntriesContext {
+  EntriesContext(Root::Impl& shared_root, Policy session_policy, std::string session_base, std::shared_ptr<Owner> session_owner)
+      : root(shared_root), policy(session_policy), base(std::move(session_base)), owner(std::move(session_owner)) {}
+
+  struct OpenDirectory {
+    std::string path;
+    uint64_t index = 0;
+    bool made = false;
+    bool unlocked = false;
+    uint32_t mode_before = 0;
+  };
+  Root::Impl& root;
+  const Policy policy;
+  const std::string base;  // the session's path, normalised
+  const std::shared_ptr<Owner> owner;
+  bool base_ready = false;
+  std::vector<OpenDirectory> open_directories;  // the chain from the base to where the walk is
+  std::atomic<uint64_t> pieces_read{0};         // moves while long files are read back: progress
+};
+
+struct DecidedEntries {
+  std::vector<Decision> decisions;  // one an entry, unless fatal
+  std::optional<Error> fatal;
+};
+
+[[nodiscard]] DecidedEntries decide_entries(EntriesContext& context, const std::vector<session::Entry>& entries,
+                                            uint64_t first_index);
+
+}  // namespace ccixfer::recv

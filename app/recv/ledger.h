@@ -1,0 +1,59 @@
+// The ledger: which pieces of unfinished files are durable in staging, and their hashes, so that a transfer resumes after any
+// crash. Rows exist only for files of several pieces; a finished file has none. Losing it costs time, never truth.
+//
+// In: (final path, version of the source file) and its pieces. Out: the same after a reopen; a row is there only if the
+// transaction that added it returned ok (locking_mode=EXCLUSIVE, WAL or else a rollback journal, synchronous=FULL).
+// A torn, foreign or newer database is moved aside (`ledger.db.damaged-N`) and an empty one begun.
+// Errors: no_space (database or disk full), file_io (I/O, or another process has it open). Thread-safe: one lock.
+// Source: architecture, 'Files'.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/base/result.h"
+#include "core/ports/file_system.h"
+
+namespace ccixfer::recv {
+
+class Ledger {
+ public:
+  struct File {
+    Hash128 key;  // path_key of the final path
+    uint64_t version = 0;
+    friend bool operator==(const File&, const File&) = default;
+  };
+  struct Piece {
+    uint64_t number = 0;
+    Hash128 hash;
+  };
+  struct Addition {
+    File file;
+    std::string path;  // for people who look into the database
+    std::vector<Piece> pieces;
+  };
+
+  // `staging` is the descriptor of the directory that `path` (its path, for SQLite) names. `vfs`: nullptr for the default.
+  static Result<std::unique_ptr<Ledger>> open(ports::FileSystem& files, int staging, const std::string& path, const char* vfs);
+  ~Ledger();
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
+
+  [[nodiscard]] std::vector<uint64_t> versions(const Hash128& key) const;  // from memory: cheap
+  [[nodiscard]] std::vector<File> all() const;
+  [[nodiscard]] bool empty() const;
+  [[nodiscard]] bool moved_aside() const;                             // at open
+  [[nodiscard]] Result<std::vector<Piece>> pieces(const File& file);  // ascending
+  [[nodiscard]] Result<void> add(
+      const std::vector<Addition>& additions);                        // one transaction; a piece known already gets the new hash
+  [[nodiscard]] Result<void> remove(const std::vector<File>& files);  // one transaction; unknown ones are ignored
+
+ private:
+  struct Impl;
+  explicit Ledger(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,61 @@
+#include "app/recv/packs.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "app/recv/pieces.h"
+#include "app/session/entry.h"
+
+namespace ccixfer::recv {
+namespace {
+
+bool is_promised_content(const PackItem& item) {
+  if (!item.task->has_digest) return true;
+  std::vector<Hash128> hashes;
+  for (Bytes rest = item.content; !rest.empty();) {
+    const size_t length = std::min<size_t>(rest.size(), session::piece_bytes);
+    hashes.push_back(xxh3_128(rest.first(length)));
+    rest = rest.subspan(length);
+  }
+  return session::file_digest(hashes) == item.task->digest;
+}
+
+int open_new(Root::Impl& root, const std::string& name, uint32_t mode) {
+  const ports::OpenFlags flags{.mode = ports::OpenMode::write, .create = true, .exclusive = true};
+  int fd = root.files.open(root.staging, name, flags, mode);
+  if (fd == -EMFILE || fd == -ENFILE) {
+    root.directories.clear();
+    fd = root.files.open(root.staging, name, flags, mode);
+  }
+  return fd;
+}
+
+int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
+  const Attributes& attributes = item.task->attributes;
+  std::string name = root.temporary_name();
+  const int fd = open_new(root, name, attributes.mode & 0777u);
+  if (fd < 0) return fd;
+  int error = write_all(root.files, fd, item.content, 0);
+  const Current current{policy.created_mode(attributes), policy.uid, policy.gid};
+  if (error >= 0) error = apply_attributes(root.files, fd, policy, current, attributes);
+  root.files.close(fd);
+  if (error < 0) {
+    root.files.unlink_at(root.staging, name, false);
+    return error;
+  }
+  item.staged = std::move(name);
+  return 0;
+}
+
+}  // namespace
+
+void stage_pack(Root::Impl& root, const Policy& policy, std::vector<PackItem>& items) {
+  for (PackItem& item : items) {
+    item.digest_differs = !is_promised_content(item);
+    if (item.digest_differs) continue;
+    if (const int error = stage(root, policy, item); error < 0) item.error_number = -error;
+    if (is_fatal(item.error_number)) return;  // the session ends: no use in trying the others
+  }
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,22 @@
+// Small files: each file of a pack is written whole to staging with its attributes set; commit.h syncs and renames them, many at
+// once. Runs in a job that holds the buffer; errors are per file.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/recv/root.h"
+#include "app/recv/task.h"
+#include "core/base/bytes.h"
+
+namespace ccixfer::recv {
+
+struct PackItem {
+  FileTaskRef task;
+  Bytes content;                // in the buffer
+  std::string staged;           // out: its name in staging; "" after an error
+  int error_number = 0;         // out
+  bool digest_differs = false;  // out: not the content that the entry promised
+};
+void stage_pack(Root::Impl& root, const Policy& policy, std::vector<PackItem>& items);
+
+}  // namespace ccixfer::recv

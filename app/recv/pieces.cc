@@ -1,0 +1,184 @@
+#include "app/recv/pieces.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "app/session/entry.h"
+#include "core/base/check.h"
+
+namespace ccixfer::recv {
+namespace {
+
+bool is_written(PieceState state) { return state == PieceState::written || state == PieceState::durable; }
+
+// All of a piece, or nothing: a short file is a damaged one.
+bool read_piece(ports::FileSystem& files, int fd, MutableBytes into, uint64_t offset_bytes) {
+  while (!into.empty()) {
+    const int64_t got = files.pread(fd, into, offset_bytes);
+    if (got <= 0) return false;
+    into = into.subspan(static_cast<size_t>(got));
+    offset_bytes += static_cast<uint64_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+PieceTable::Chunk& PieceTable::chunk_of(uint64_t piece) {
+  const auto index = static_cast<size_t>(piece / chunk_pieces);
+  if (index >= chunks_.size()) chunks_.resize(index + 1);
+  if (!chunks_[index]) chunks_[index] = std::make_unique<Chunk>();
+  return *chunks_[index];
+}
+
+const PieceTable::Chunk* PieceTable::find(uint64_t piece) const {
+  const auto index = static_cast<size_t>(piece / chunk_pieces);
+  return index < chunks_.size() ? chunks_[index].get() : nullptr;
+}
+
+PieceState PieceTable::state(uint64_t piece) const {
+  const Chunk* chunk = find(piece);
+  return chunk != nullptr ? chunk->states[piece % chunk_pieces] : PieceState::absent;
+}
+
+void PieceTable::set_state(uint64_t piece, PieceState state) {
+  PieceState& now = chunk_of(piece).states[piece % chunk_pieces];
+  if (is_written(now)) --written_;
+  now = state;
+  if (is_written(now)) ++written_;
+  end_ = std::max(end_, piece + 1);
+}
+
+bool PieceTable::expect(uint64_t piece, const Hash128& hash) {
+  Chunk& chunk = chunk_of(piece);
+  const auto at = static_cast<size_t>(piece % chunk_pieces);
+  if (chunk.has_hash[at]) return chunk.hashes[at] == hash;
+  chunk.has_hash[at] = true;
+  chunk.hashes[at] = hash;
+  return true;
+}
+
+const Hash128& PieceTable::hash(uint64_t piece) const {
+  const Chunk* chunk = find(piece);
+  CHECK(chunk != nullptr && chunk->has_hash[piece % chunk_pieces]);
+  return chunk->hashes[piece % chunk_pieces];
+}
+
+Hash128 PieceTable::digest(uint64_t count) const {
+  std::vector<Hash128> hashes;
+  hashes.reserve(count);
+  for (uint64_t piece = 0; piece < count; ++piece) hashes.push_back(hash(piece));
+  return session::file_digest(hashes);
+}
+
+StagedFile::StagedFile(Root::Impl& root, const FileTask& task, bool resumed)
+    : root_(root), name_(staged_name(task.key, task.version)), exists_(resumed) {}
+
+int StagedFile::open(HeldFileRef& out) {
+  const std::lock_guard lock(mutex_);
+  if (!file_) {
+    const ports::OpenFlags flags{.mode = ports::OpenMode::read_write, .create = !exists_, .truncate = !exists_};
+    int fd = root_.files.open(root_.staging, name_, flags, 0600);
+    if (fd == -EMFILE || fd == -ENFILE) {
+      root_.directories.clear();
+      fd = root_.files.open(root_.staging, name_, flags, 0600);
+    }
+    if (fd < 0) return fd;
+    exists_ = true;
+    file_ = std::make_shared<HeldFile>(root_.files, fd);
+  }
+  out = file_;
+  return 0;
+}
+
+void StagedFile::let_go() {
+  const std::lock_guard lock(mutex_);
+  file_.reset();
+}
+
+void StagedFile::remove() {
+  const std::lock_guard lock(mutex_);
+  file_.reset();
+  if (exists_) root_.files.unlink_at(root_.staging, name_, false);
+  exists_ = false;
+}
+
+// [hop 9] the writer: bytes of a piece or of a file of a pack into staging.
+int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes) {
+  while (!data.empty()) {
+    const int64_t wrote = files.pwrite(fd, data, offset_bytes);
+    if (wrote < 0) return static_cast<int>(wrote);
+    if (wrote == 0) return -ENOSPC;
+    data = data.subspan(static_cast<size_t>(wrote));
+    offset_bytes += static_cast<uint64_t>(wrote);
+  }
+  return 0;
+}
+
+std::optional<Error> sync_pieces(Root::Impl& root, std::vector<SyncFile>& batch) {
+  std::vector<Ledger::Addition> additions;
+  for (SyncFile& file : batch) {
+    HeldFileRef open;
+    int error = file.staged->open(open);
+    if (error >= 0) error = root.files.fsync(open->fd());
+    if (error < 0) {
+      file.error_number = -error;
+    } else {
+      additions.push_back({file.task->ledger_file(), file.task->path, file.pieces});
+    }
+    // After a failed sync the kernel may call the pages clean: a new descriptor, new bytes.
+    if (file.let_go || error < 0) file.staged->let_go();
+  }
+  // The names of new staged files, before rows point to them.
+  if (const int error = root.files.fsync(root.staging); error < 0) {
+    for (SyncFile& file : batch) file.error_number = file.error_number != 0 ? file.error_number : -error;
+    return std::nullopt;
+  }
+  if (const auto added = root.ledger->add(additions); !added) return added.error();
+  return std::nullopt;
+}
+
+std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, std::atomic<uint64_t>& pieces_read) {
+  std::vector<Ledger::Piece> good;
+  const auto rows = root.ledger->pieces(task.ledger_file());
+  if (!rows || rows->empty()) return good;
+  const int fd = root.files.open(root.staging, staged_name(task.key, task.version), {}, 0);
+  if (fd < 0) return good;
+  const HeldFile file(root.files, fd);
+  const uint64_t count = piece_count(task.size_bytes);
+  std::vector<std::byte> buffer(session::piece_bytes);
+  for (const Ledger::Piece& piece : *rows) {
+    if (piece.number >= count) continue;
+    const MutableBytes data = MutableBytes(buffer).first(static_cast<size_t>(piece_length(task.size_bytes, piece.number)));
+    if (read_piece(root.files, fd, data, piece.number * session::piece_bytes) && xxh3_128(data) == piece.hash)
+      good.push_back(piece);
+    pieces_read.fetch_add(1, std::memory_order_relaxed);
+  }
+  return good;
+}
+
+std::vector<session::Want::Range> missing_ranges(const std::vector<Ledger::Piece>& present, uint64_t count) {
+  std::vector<session::Want::Range> ranges;
+  uint64_t next = 0;
+  for (const Ledger::Piece& piece : present) {
+    if (piece.number > next) ranges.push_back({next, piece.number - next});
+    next = piece.number + 1;
+  }
+  if (next < count) ranges.push_back({next, count - next});
+  return ranges;
+}
+
+std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes, std::atomic<uint64_t>& pieces_read) {
+  std::vector<Hash128> hashes;
+  const uint64_t count = piece_count(size_bytes);
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min<uint64_t>(size_bytes, session::piece_bytes)));
+  for (uint64_t piece = 0; piece < count; ++piece) {
+    const MutableBytes data = MutableBytes(buffer).first(static_cast<size_t>(piece_length(size_bytes, piece)));
+    if (!read_piece(files, fd, data, piece * session::piece_bytes)) return std::nullopt;
+    hashes.push_back(xxh3_128(data));
+    pieces_read.fetch_add(1, std::memory_order_relaxed);
+  }
+  return session::file_digest(hashes);
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,90 @@
+// Pieces of large files: the staged file that they are written to, which are here, and how they become durable.
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "app/recv/root.h"
+#include "app/recv/task.h"
+#include "app/session/limits.h"
+#include "app/session/messages.h"
+
+namespace ccixfer::recv {
+
+[[nodiscard]] constexpr uint64_t piece_count(uint64_t size_bytes) {
+  return size_bytes / session::piece_bytes + (size_bytes % session::piece_bytes != 0 ? 1 : 0);
+}
+[[nodiscard]] constexpr uint64_t piece_length(uint64_t size_bytes, uint64_t piece) {
+  const uint64_t rest = size_bytes - piece * session::piece_bytes;
+  return rest < session::piece_bytes ? rest : session::piece_bytes;
+}
+
+// absent -> writing -> written -> durable; back to absent when it came damaged or a sync failed.
+enum class PieceState : uint8_t { absent, writing, written, durable };
+
+// The state and hash of every piece of a file; memory grows with what arrived, in chunks. Protocol thread.
+class PieceTable {
+ public:
+  [[nodiscard]] PieceState state(uint64_t piece) const;
+  void set_state(uint64_t piece, PieceState state);
+  // The hash that the piece must have: from the trailer of the first segment that brought it. False: it came with another before.
+  [[nodiscard]] bool expect(uint64_t piece, const Hash128& hash);
+  [[nodiscard]] const Hash128& hash(uint64_t piece) const;
+  [[nodiscard]] uint64_t written() const { return written_; }  // written or durable
+  [[nodiscard]] uint64_t end() const { return end_; }          // after the highest one that arrived
+  [[nodiscard]] Hash128 digest(uint64_t count) const;          // all written
+
+ private:
+  static constexpr uint64_t chunk_pieces = 256;
+  struct Chunk {
+    std::array<PieceState, chunk_pieces> states{};
+    std::array<bool, chunk_pieces> has_hash{};
+    std::array<Hash128, chunk_pieces> hashes{};
+  };
+  Chunk& chunk_of(uint64_t piece);
+  [[nodiscard]] const Chunk* find(uint64_t piece) const;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  uint64_t written_ = 0;
+  uint64_t end_ = 0;
+};
+
+// One staged file, opened when it is first written, by whichever job that is. Thread-safe.
+class StagedFile {
+ public:
+  StagedFile(Root::Impl& root, const FileTask& task, bool resumed);
+  [[nodiscard]] int open(HeldFileRef& out);  // 0 or -errno; makes it at first, empty
+  void let_go();                             // closes it after its last user; opened again when needed
+  void remove();                             // closes and unlinks
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  Root::Impl& root_;
+  const std::string name_;
+  std::mutex mutex_;
+  bool exists_;
+  HeldFileRef file_;
+};
+
+// Writes all of it, however short the single writes are. 0, or -errno (-ENOSPC when a write of some bytes wrote none).
+[[nodiscard]] int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
+
+// A batch of the committer: fsync of each file, then one transaction with the pieces of those that went well.
+struct SyncFile {
+  FileTaskRef task;
+  std::shared_ptr<StagedFile> staged;
+  std::vector<Ledger::Piece> pieces;
+  bool let_go = false;   // nobody writes to it at present
+  int error_number = 0;  // out: these pieces are not durable
+};
+[[nodiscard]] std::optional<Error> sync_pieces(Root::Impl& root, std::vector<SyncFile>& batch);
+
+// The pieces that the ledger names and staging holds undamaged.
+[[nodiscard]] std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, std::atomic<uint64_t>& pieces_read);
+[[nodiscard]] std::vector<session::Want::Range> missing_ranges(const std::vector<Ledger::Piece>& present, uint64_t count);
+[[nodiscard]] std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes,
+                                               std::atomic<uint64_t>& pieces_read);
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,399 @@
+// What arrives in the mailboxes: a look at the trailer on the protocol thread, the rest in jobs that hold the buffer.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/recv/machine.h"
+#include "core/base/check.h"
+#include "core/base/log.h"
+
+namespace ccixfer::recv {
+
+using session::SegmentHeader;
+using session::SegmentKind;
+
+void Destination::Impl::reject(std::string_view why) {
+  counters.add(Counter::session_rejected);
+  log(LogLevel::warning, "destination: session {:x}: rejected: {}", link.session(), why);
+}
+
+void Destination::Impl::resend_segment(uint64_t lane_session, uint64_t n) {
+  counters.add(Counter::segments_bad);
+  ++totals.segments_resent;
+  session::Resend message;
+  message.index = session::Resend::by_segment;
+  message.lane_session = lane_session;
+  message.n = n;
+  post(message);
+}
+
+void Destination::Impl::resend(const FileState& file, uint64_t piece) {
+  ++totals.segments_resent;
+  session::Resend message;
+  message.index = file.task->index;
+  message.piece = piece;
+  post(message);
+}
+
+void Destination::Impl::receive(Arrival arrival) {
+  if (error || !started) {
+    release(arrival.buffer);
+    return;
+  }
+  const Bytes segment = Bytes(arrival.buffer.bytes()).first(static_cast<size_t>(arrival.length_bytes));
+  const Result<SegmentHeader> header = session::peek(segment);
+  if (!header) {
+    resend_segment(arrival.lane_session, arrival.n);
+    release(arrival.buffer);
+    return;
+  }
+  if (header->session != link.session() || header->lane_session != arrival.lane_session || header->n != arrival.n) {
+    reject("a segment of another session, lane or number");
+    release(arrival.buffer);
+    return;
+  }
+  progress = true;
+  totals.bytes_received += header->data_bytes;
+  switch (header->kind) {
+    case SegmentKind::void_:
+      release(arrival.buffer);
+      return;
+    case SegmentKind::entries:
+      receive_entries(arrival, *header);
+      return;
+    case SegmentKind::pack:
+      receive_pack(arrival, *header);
+      return;
+    case SegmentKind::piece:
+      receive_piece(arrival, *header);
+      return;
+  }
+}
+
+// Entries wait for their turn in memory of their own: a buffer held here could be the one that the missing segment needs.
+void Destination::Impl::receive_entries(Arrival& arrival, const SegmentHeader& header) {
+  const bool is_old = header.sequence < next_sequence || entries_held.contains(header.sequence) ||
+                      (entries_running && header.sequence == next_sequence);
+  const bool is_bounded = arrival.length_bytes <= entries_segment_bytes_max &&
+                          header.sequence - next_sequence <= session::entries_outstanding_max &&
+                          entries_held_bytes + arrival.length_bytes <= entries_held_bytes_max;
+  if (!is_old && !is_bounded) {
+    counters.add(Counter::session_rejected);
+    end_with({ErrorKind::protocol, "entries beyond what may be outstanding"}, true);
+  } else if (!is_old) {
+    const Bytes segment = Bytes(arrival.buffer.bytes()).first(static_cast<size_t>(arrival.length_bytes));
+    entries_held_bytes += segment.size();
+    entries_held.emplace(header.sequence, std::vector<std::byte>(segment.begin(), segment.end()));
+    entries_puts[header.sequence] = {arrival.lane_session, arrival.n};
+  }
+  release(arrival.buffer);
+}
+
+namespace {
+
+struct EntriesWork {
+  std::vector<std::byte> segment;
+  uint64_t first_index = 0;
+  Result<std::vector<Decision>> result{std::vector<Decision>{}};
+  bool damaged = false;
+};
+
+void run_entries(EntriesContext& context, EntriesWork& state) {
+  const Result<SegmentHeader> header = session::open(state.segment);
+  if (!header) {
+    state.damaged = true;
+    return;
+  }
+  if (header->index != state.first_index) {
+    state.result = fail(ErrorKind::protocol, "entries out of order");
+    return;
+  }
+  const auto entries = session::decode_entries(Bytes(state.segment).first(header->data_bytes), header->count);
+  if (!entries) {
+    state.result = tl::unexpected<Error>(entries.error());
+    return;
+  }
+  DecidedEntries decided = decide_entries(context, *entries, state.first_index);
+  if (decided.fatal) {
+    state.result = tl::unexpected<Error>(std::move(*decided.fatal));
+  } else {
+    state.result = std::move(decided.decisions);
+  }
+}
+
+}  // namespace
+
+void Destination::Impl::pump_entries() {
+  if (entries_running || messages_unsent > messages_unsent_max) return;
+  const auto due = entries_held.find(next_sequence);
+  if (due == entries_held.end()) return;
+  auto state = std::make_shared<EntriesWork>();
+  state->segment = std::move(due->second);
+  state->first_index = next_index;
+  entries_held_bytes -= state->segment.size();
+  entries_held.erase(due);
+  entries_running = true;
+  submit([state, context = entries_context.get()] { run_entries(*context, *state); },
+         [this, state, sequence = next_sequence] { decided(sequence, std::move(state->result), state->damaged); });
+}
+
+void Destination::Impl::decided(uint64_t sequence, Result<std::vector<Decision>> decisions, bool is_damage) {
+  entries_running = false;
+  progress = true;
+  const Put put = entries_puts[sequence];
+  entries_puts.erase(sequence);
+  if (error) return;
+  if (is_damage) {
+    resend_segment(put.lane_session, put.n);
+    return;
+  }
+  if (!decisions) {
+    if (decisions.error().kind == ErrorKind::protocol || decisions.error().kind == ErrorKind::not_authorised) {
+      counters.add(Counter::session_rejected);
+    }
+    end_with(decisions.error(), true);
+    return;
+  }
+  ++next_sequence;
+  const uint64_t first = next_index;
+  next_index += decisions->size();
+  if (files.size() + decisions->size() > 2 * size_t{session::entries_outstanding_max}) {
+    end_with({ErrorKind::protocol, "more entries than may be outstanding"}, true);
+    return;
+  }
+  for (Decision& decision : *decisions) adopt(decision);
+  post_answer(first, *decisions);
+}
+
+// A decision becomes state here, and the messages that precede its answer go out.
+void Destination::Impl::adopt(Decision& decision) {
+  const bool is_file = decision.type == session::EntryType::file;
+  if (decision.leave) {
+    leaves.push_back(std::move(*decision.leave));
+    leaves_changed = true;
+  }
+  if (decision.verdict == session::Verdict::failed) {
+    ++totals.files_failed;
+    observer.on_file(decision.path, decision.size_bytes, "failed", describe_errno(decision.error_number));
+    return;
+  }
+  if (decision.verdict == session::Verdict::unchanged) {
+    ++totals.files_unchanged;
+    observer.on_file(decision.path, decision.size_bytes, "unchanged", "");
+    return;
+  }
+  if (!is_file || decision.verdict == session::Verdict::done) return;
+  if (decision.size_bytes != size_unknown) totals.bytes_total += decision.size_bytes;
+  if (!decision.task) {  // a dry run: what would be sent
+    ++totals.files;
+    observer.on_file(decision.path, decision.size_bytes, "ok", "");
+    return;
+  }
+  FileState& file = files[decision.task->index];
+  file.task = decision.task;
+  if (decision.verdict != session::Verdict::pieces) return;
+  file.pieces = std::make_unique<Pieces>();
+  file.pieces->staged = std::make_shared<StagedFile>(root, *file.task, true);
+  for (const Ledger::Piece& piece : decision.present) {
+    CHECK(file.pieces->table.expect(piece.number, piece.hash));
+    file.pieces->table.set_state(piece.number, PieceState::durable);
+    totals.bytes_total -= piece_length(file.task->size_bytes, piece.number);
+  }
+}
+
+void Destination::Impl::post_answer(uint64_t first, const std::vector<Decision>& decisions) {
+  session::Answer answer;
+  answer.first_index = first;
+  session::FileResults failures;
+  uint64_t index = first;
+  for (const Decision& decision : decisions) {
+    if (answer.runs.empty() || answer.runs.back().verdict != decision.verdict) answer.runs.push_back({0, decision.verdict});
+    ++answer.runs.back().count;
+    if (decision.verdict == session::Verdict::failed) {
+      failures.results.push_back({index, ErrorKind::file_io, decision.error_number});
+    }
+    if (decision.verdict == session::Verdict::pieces && !decision.wants.empty()) {
+      for (const session::Message& message : session::cut(session::Want{index, decision.wants})) post(message);
+    }
+    ++index;
+  }
+  if (!failures.results.empty()) {
+    for (const session::Message& message : session::cut(failures)) post(message);
+  }
+  if (!answer.runs.empty()) {
+    for (const session::Message& message : session::cut(answer)) post(message);
+  }
+}
+
+// The list of files is read before its hash was checked: it only finds our own records, and the job checks before it writes.
+void Destination::Impl::receive_pack(Arrival& arrival, const SegmentHeader& header) {
+  std::vector<PackItem> items;
+  items.reserve(header.count);
+  Bytes rest = Bytes(arrival.buffer.bytes()).first(header.data_bytes);
+  session::PackRecord record;
+  for (uint32_t i = 0; i < header.count; ++i) {
+    if (!session::next_pack_record(rest, record)) {
+      for (const PackItem& item : items) {
+        FileState& taken = *find(item.task->index);
+        taken.by_pack = false;
+        --taken.jobs;
+      }
+      resend_segment(arrival.lane_session, arrival.n);
+      release(arrival.buffer);
+      return;
+    }
+    FileState* file = find(record.index);
+    if (file == nullptr || file->by_pack || file->pieces || file->doom) continue;  // ended, or here already
+    file->by_pack = true;
+    ++file->jobs;
+    PackItem item;
+    item.task = file->task;
+    item.content = record.content;
+    items.push_back(std::move(item));
+  }
+  if (items.empty()) {
+    release(arrival.buffer);
+    return;
+  }
+  struct PackWork {
+    Arrival arrival;
+    std::vector<PackItem> items;
+    bool damaged = false;
+  };
+  auto state = std::make_shared<PackWork>();
+  state->arrival = std::move(arrival);
+  state->items = std::move(items);
+  submit(
+      [state, shared_root = &root, rules = policy] {
+        const Bytes segment = Bytes(state->arrival.buffer.bytes()).first(static_cast<size_t>(state->arrival.length_bytes));
+        state->damaged = !session::open(segment);
+        if (!state->damaged) stage_pack(*shared_root, rules, state->items);
+      },
+      [this, state] {
+        release(state->arrival.buffer);
+        pack_staged(state->items, state->damaged, state->arrival.lane_session, state->arrival.n);
+      });
+}
+
+void Destination::Impl::pack_staged(std::vector<PackItem>& items, bool damaged, uint64_t lane_session, uint64_t n) {
+  if (damaged) resend_segment(lane_session, n);
+  for (PackItem& item : items) {
+    FileState& file = *find(item.task->index);
+    --file.jobs;
+    if (error) {
+      if (!item.staged.empty()) cleanup.push_back(std::move(item.staged));
+      continue;
+    }
+    if (damaged) {
+      file.by_pack = false;
+    } else if (is_fatal(item.error_number)) {
+      end_with(fatal_error(item.error_number, item.task->path), true);
+    } else if (item.digest_differs) {
+      doom(file, {ErrorKind::integrity, 0, true, "its content is not what its digest says"});
+    } else if (item.error_number != 0) {
+      file.by_pack = false;
+      io_failed(file, item.error_number, {});
+    } else if (item.staged.empty()) {
+      file.by_pack = false;  // not tried: the session ended in the middle of the pack
+    } else {
+      file.committing = true;
+      CommitItem commit;
+      commit.task = file.task;
+      commit.staged = std::move(item.staged);
+      commit.size_bytes = item.content.size();
+      commit_queue.push_back(std::move(commit));
+    }
+  }
+}
+
+void Destination::Impl::receive_piece(Arrival& arrival, const SegmentHeader& header) {
+  FileState* file = find(header.index);
+  const uint64_t piece = header.sequence;
+  const bool is_known = file != nullptr && file->task->size_bytes != size_unknown;
+  if (file == nullptr) {
+    if (header.index >= next_index) reject("a piece of a file that has no verdict");
+  } else if (header.data_bytes == 0 || piece >= piece_count(file_bytes_max)) {
+    reject("an impossible piece");
+  } else if (is_known &&
+             (piece >= piece_count(file->task->size_bytes) || header.data_bytes != piece_length(file->task->size_bytes, piece))) {
+    reject("a piece that is not of its file");
+  } else if (!is_known && file->pieces && piece > file->pieces->table.end() + pieces_ahead_max) {
+    reject("a piece too far ahead");
+  } else if (header.file_version == file->task->version && !file->doom && !file->committing && !file->by_pack) {
+    if (!file->pieces) {
+      file->pieces = std::make_unique<Pieces>();
+      file->pieces->staged = std::make_shared<StagedFile>(root, *file->task, false);
+    }
+    PieceTable& table = file->pieces->table;
+    if (table.state(piece) != PieceState::absent) {
+      // here already
+    } else if (!table.expect(piece, header.hash)) {
+      doom(*file, {ErrorKind::vanished, 0, true, "it changed while it was read"});
+    } else {
+      table.set_state(piece, PieceState::writing);
+      ++file->jobs;
+      struct PieceWork {
+        Arrival arrival;
+        uint32_t data_bytes = 0;
+        bool damaged = false;
+        int error_number = 0;
+      };
+      auto state = std::make_shared<PieceWork>();
+      state->arrival = std::move(arrival);
+      state->data_bytes = header.data_bytes;
+      submit(
+          [state, piece, shared_root = &root, staged = file->pieces->staged] {
+            const Bytes segment = Bytes(state->arrival.buffer.bytes()).first(static_cast<size_t>(state->arrival.length_bytes));
+            state->damaged = !session::open(segment);
+            if (state->damaged) return;
+            HeldFileRef open;
+            int failure = staged->open(open);
+            if (failure >= 0) {
+              failure = write_all(shared_root->files, open->fd(), segment.first(state->data_bytes), piece * session::piece_bytes);
+            }
+            state->error_number = failure < 0 ? -failure : 0;
+          },
+          [this, state, piece, index = header.index] {
+            release(state->arrival.buffer);
+            piece_written(index, piece, state->data_bytes, state->damaged, state->error_number);
+          });
+      return;
+    }
+  }
+  release(arrival.buffer);
+}
+
+void Destination::Impl::piece_written(uint64_t index, uint64_t piece, uint64_t data_bytes, bool damaged, int error_number) {
+  FileState& file = *find(index);
+  --file.jobs;
+  Pieces& pieces = *file.pieces;
+  if (damaged || error_number != 0) {
+    pieces.table.set_state(piece, PieceState::absent);
+    if (error) {
+      // nobody is there to ask
+    } else if (damaged) {
+      counters.add(Counter::segments_bad);
+      if (!file.doom) resend(file, piece);
+    } else if (is_fatal(error_number)) {
+      end_with(fatal_error(error_number, file.task->path), true);
+    } else if (!file.doom) {
+      io_failed(file, error_number, {piece});
+    }
+  } else {
+    pieces.table.set_state(piece, PieceState::written);
+    pieces.unsynced.push_back(piece);
+    dirty_bytes += data_bytes;
+    if (dirty_since == never) dirty_since = now;
+    if (!pieces.listed) {
+      pieces.listed = true;
+      dirty.push_back(index);
+    }
+  }
+  if (file.doom) {
+    settle(file);
+  } else {
+    try_complete(file);
+  }
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,130 @@
+#include "app/recv/root.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <system_error>
+#include <unordered_set>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/units.h"
+
+namespace ccixfer::recv {
+namespace {
+
+constexpr uint32_t staging_mode = 0700;
+
+tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int negative_errno) {
+  const int error = -negative_errno;
+  const ErrorKind kind = kind_of_file_errno(error) == ErrorKind::no_space ? ErrorKind::no_space : ErrorKind::file_io;
+  return fail(kind, fmt::format("cannot {} {}: {}", what, printable(path), std::generic_category().message(error)));
+}
+
+// What open(2) and mkdir(2) take off a mode here, and whose the new file is: one probe saves a chmod and a chown a file.
+int measure(Root::Impl& root) {
+  const std::string name = root.temporary_name();
+  const int fd = root.files.open(root.staging, name, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0777);
+  if (fd < 0) return fd;
+  ports::FileStat stat;
+  const int error = root.files.fstat(fd, stat);
+  root.files.close(fd);
+  root.files.unlink_at(root.staging, name, false);
+  if (error < 0) return error;
+  root.umask = 0777u & ~stat.mode;
+  root.uid = stat.uid;
+  root.gid = stat.gid;
+  return 0;
+}
+
+// Staged files that no row of the ledger names are worth nothing.
+void remove_orphans(Root::Impl& root) {
+  std::unordered_set<std::string> known;
+  for (const Ledger::File& file : root.ledger->all()) known.insert(staged_name(file.key, file.version));
+  std::vector<std::string> orphans;
+  const auto look = [&](std::string_view name) {
+    const bool part = name.ends_with(part_suffix) && !known.contains(std::string(name));
+    if (part || name.ends_with(temporary_suffix)) orphans.emplace_back(name);
+  };
+  const int directory = root.files.open(root.staging, ".", {.directory = true}, 0);
+  if (directory < 0) return;
+  root.files.read_directory(directory, look);
+  root.files.close(directory);
+  for (const std::string& name : orphans) root.files.unlink_at(root.staging, name, false);
+}
+
+int open_staging(Root::Impl& root) {
+  const int made = root.files.mkdir_at(root.fd, staging_name, staging_mode);
+  if (made < 0 && made != -EEXIST) return made;
+  root.staging = root.files.open(root.fd, staging_name, {.directory = true}, 0);
+  return root.staging < 0 ? root.staging : 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
+  const int fd = files.open(ports::FileSystem::no_directory, path, {.directory = true}, 0);
+  if (fd < 0) return cannot("open the directory", path, fd);
+  auto root = std::make_unique<Root>();
+  root->impl = std::make_unique<Impl>(files, fd, path);
+  Impl& impl = *root->impl;
+  ports::FileStat before;
+  if (const int error = files.fstat(fd, before); error < 0) return cannot("stat", path, error);
+  impl.device = before.device;
+  if (const int error = open_staging(impl); error < 0) return cannot("make the staging directory of", path, error);
+  ports::SpaceInfo space;
+  if (files.space(impl.staging, space) >= 0 && space.read_only) return cannot("write below", path, -EROFS);
+  auto ledger = Ledger::open(files, impl.staging, path + "/" + std::string(staging_name), sqlite_vfs);
+  if (!ledger) return tl::unexpected<Error>(ledger.error());
+  impl.ledger = std::move(*ledger);  // from here on no other process is below this root
+  remove_orphans(impl);
+  if (const int error = measure(impl); error < 0) return cannot("write below", path, error);
+  files.set_mtime(fd, before.mtime_ns);
+  files.fsync(impl.staging);
+  return root;
+}
+
+Root::~Root() {
+  if (!impl) return;
+  ports::FileSystem& files = impl->files;
+  impl->directories.clear();
+  ports::FileStat before;
+  const bool has_stat = files.fstat(impl->fd, before) >= 0;
+  if (impl->staging >= 0) {
+    const bool empty = impl->ledger && impl->ledger->empty();
+    impl->ledger.reset();
+    if (empty) {
+      // Another process cannot have it open: opening takes the lock that we hold until here, and begins anew when it is gone.
+      for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+        files.unlink_at(impl->staging, std::string(ledger_name) + suffix, false);
+      }
+    }
+    files.close(impl->staging);
+    if (empty && files.unlink_at(impl->fd, staging_name, true) >= 0 && has_stat) files.set_mtime(impl->fd, before.mtime_ns);
+  }
+  files.close(impl->fd);
+}
+
+bool Root::Impl::claim(const Hash128& key, const std::shared_ptr<Owner>& owner) {
+  const std::lock_guard lock(claims_mutex_);
+  const auto [at, added] = claims_.try_emplace(key, owner);
+  if (added) return true;
+  if (at->second == owner || !at->second->link_dead.load()) return false;
+  at->second->lost.store(true);
+  at->second = owner;
+  return true;
+}
+
+void Root::Impl::release(const Hash128& key, const std::shared_ptr<Owner>& owner) {
+  const std::lock_guard lock(claims_mutex_);
+  if (const auto at = claims_.find(key); at != claims_.end() && at->second == owner) claims_.erase(at);
+}
+
+void Root::Impl::release_all(const std::shared_ptr<Owner>& owner) {
+  const std::lock_guard lock(claims_mutex_);
+  std::erase_if(claims_, [&](const auto& claim) { return claim.second == owner; });
+}
+
+std::string Root::Impl::temporary_name() { return fmt::format("{:x}{}", temporaries.fetch_add(1), temporary_suffix); }
+
+}  // namespace ccixfer::recv

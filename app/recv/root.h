@@ -1,0 +1,51 @@
+// The inside of a Root: what the sessions below one root share. Used by pool threads: each part says how it is guarded.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "app/recv/destination.h"
+#include "app/recv/directories.h"
+#include "app/recv/ledger.h"
+#include "app/recv/names.h"
+
+namespace ccixfer::recv {
+
+// A session as the holder of final paths. A path held by a session whose link is dead goes to whoever asks next; the old
+// session is then `lost`: it touches nothing any more and ends.
+struct Owner {
+  std::atomic<bool> link_dead{false};
+  std::atomic<bool> lost{false};
+};
+
+struct Root::Impl {
+  Impl(ports::FileSystem& file_system, int root_fd, std::string root_path)
+      : files(file_system), fd(root_fd), path(std::move(root_path)), directories(file_system, root_fd) {}
+
+  ports::FileSystem& files;
+  const int fd;
+  int staging = -1;  // descriptor of .ccixfer
+  const std::string path;
+  uint64_t device = 0;
+  uint32_t umask = 022;                  // measured at open: what open(2) takes off below this root
+  uint32_t uid = 0, gid = 0;             // that a new file gets
+  std::unique_ptr<Ledger> ledger;        // locks itself
+  DirectoryCache directories;            // locks itself
+  std::atomic<uint64_t> temporaries{0};  // numbers of staged files of packs
+  std::atomic<uint32_t> sessions{0};
+
+  // False: another live session, or another entry of this one, writes that path.
+  [[nodiscard]] bool claim(const Hash128& key, const std::shared_ptr<Owner>& owner);
+  void release(const Hash128& key, const std::shared_ptr<Owner>& owner);
+  void release_all(const std::shared_ptr<Owner>& owner);
+
+  [[nodiscard]] std::string temporary_name();
+
+ private:
+  std::mutex claims_mutex_;
+  std::unordered_map<Hash128, std::shared_ptr<Owner>, KeyHash> claims_;  // bounded by entries_outstanding_max a session
+};
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,319 @@
+// From written to durable to done: syncs, commits, directories' own modes and times, the results and the end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "app/recv/machine.h"
+#include "core/base/check.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+
+namespace ccixfer::recv {
+
+std::string describe_errno(int error_number) { return std::generic_category().message(error_number); }
+
+void Destination::Impl::pump_sync() {
+  if (sync_running || dirty.empty()) return;
+  const bool is_due = error || bye || dirty_bytes >= sync_bytes_max || now >= dirty_since + sync_interval;
+  if (!is_due) return;
+  auto batch = std::make_shared<std::vector<SyncFile>>();
+  for (const uint64_t index : dirty) {
+    FileState* file = find(index);
+    if (file == nullptr) continue;
+    file->pieces->listed = false;
+    if (file->committing || file->doom || file->pieces->unsynced.empty()) continue;
+    SyncFile sync;
+    sync.task = file->task;
+    sync.staged = file->pieces->staged;
+    for (const uint64_t piece : file->pieces->unsynced) sync.pieces.push_back({piece, file->pieces->table.hash(piece)});
+    sync.let_go = file->jobs == 0;
+    file->pieces->unsynced.clear();
+    ++file->jobs;
+    batch->push_back(std::move(sync));
+  }
+  dirty.clear();
+  dirty_bytes = 0;
+  dirty_since = never;
+  if (batch->empty()) return;
+  sync_running = true;
+  auto failure = std::make_shared<std::optional<Error>>();
+  submit([batch, failure, shared_root = &root] { *failure = sync_pieces(*shared_root, *batch); },
+         [this, batch, failure] { synced(*batch, *failure); });
+}
+
+void Destination::Impl::synced(const std::vector<SyncFile>& batch, const std::optional<Error>& failure) {
+  sync_running = false;
+  progress = progress || !failure;
+  if (failure) end_with(*failure, true);
+  for (const SyncFile& sync : batch) {
+    FileState& file = *find(sync.task->index);
+    --file.jobs;
+    Pieces& pieces = *file.pieces;
+    if (sync.error_number != 0) {
+      std::vector<uint64_t> lost;
+      for (const Ledger::Piece& piece : sync.pieces) lost.push_back(piece.number);
+      for (const uint64_t piece : lost) pieces.table.set_state(piece, PieceState::absent);
+      if (is_fatal(sync.error_number)) {
+        end_with(fatal_error(sync.error_number, file.task->path), true);
+      } else if (!file.doom) {
+        io_failed(file, sync.error_number, lost);
+      }
+    } else if (!failure) {
+      for (const Ledger::Piece& piece : sync.pieces) {
+        pieces.table.set_state(piece.number, PieceState::durable);
+        // A file of unknown length counts when it is committed.
+        if (file.task->size_bytes == size_unknown) continue;
+        totals.bytes += piece_length(file.task->size_bytes, piece.number);
+      }
+    }
+    if (file.doom) {
+      settle(file);
+    } else {
+      try_complete(file);
+    }
+  }
+}
+
+// All pieces are here and the source vouches for the file: it goes to the committer, which makes durable what is not yet.
+void Destination::Impl::try_complete(FileState& file) {
+  if (error || !file.end || file.doom || file.jobs > 0 || file.committing || file.by_pack) return;
+  const uint64_t size_bytes = file.size_bytes();
+  const uint64_t count = piece_count(size_bytes);
+  if (!file.pieces) {
+    if (count > 0) return;
+    file.pieces = std::make_unique<Pieces>();
+    file.pieces->staged = std::make_shared<StagedFile>(root, *file.task, false);
+  }
+  const PieceTable& table = file.pieces->table;
+  if (table.end() > count) {
+    doom(file, {ErrorKind::vanished, 0, true, "it is shorter than what was sent of it"});
+    return;
+  }
+  if (table.written() < count) return;
+  if (file.end->has_digest || file.task->has_digest) {
+    const Hash128 digest = table.digest(count);
+    const bool differs =
+        (file.end->has_digest && digest != file.end->digest) || (file.task->has_digest && digest != file.task->digest);
+    if (differs) {
+      doom(file, {ErrorKind::integrity, 0, true, "its content is not what its digest says"});
+      return;
+    }
+  }
+  file.committing = true;
+  ++file.jobs;
+  CommitItem item;
+  item.task = file.task;
+  item.file = file.pieces->staged;
+  item.staged = item.file->name();
+  item.size_bytes = size_bytes;
+  commit_queue.push_back(std::move(item));
+  wake = true;
+}
+
+void Destination::Impl::pump_commit() {
+  if (commit_running || commit_queue.empty()) return;
+  if (error) {
+    for (CommitItem& item : commit_queue) {
+      if (!item.file) {
+        cleanup.push_back(std::move(item.staged));
+        continue;
+      }
+      // Stays staged for the next run: its pieces go to the ledger with the last sync.
+      FileState& file = *find(item.task->index);
+      --file.jobs;
+      file.committing = false;
+      if (!file.pieces->unsynced.empty() && !file.pieces->listed) {
+        file.pieces->listed = true;
+        dirty.push_back(item.task->index);
+      }
+    }
+    commit_queue.clear();
+    wake = true;
+    return;
+  }
+  auto batch = std::make_shared<std::vector<CommitItem>>(std::move(commit_queue));
+  commit_queue.clear();
+  commit_running = true;
+  submit([batch, shared_root = &root, rules = policy, holder = owner] { commit_batch(*shared_root, rules, *holder, *batch); },
+         [this, batch] { committed(*batch); });
+}
+
+void Destination::Impl::committed(std::vector<CommitItem>& batch) {
+  commit_running = false;
+  progress = true;
+  for (CommitItem& item : batch) {
+    FileState& file = *find(item.task->index);
+    if (item.file) --file.jobs;
+    file.committing = false;
+    file.by_pack = false;
+    if (item.outcome == CommitOutcome::ok) {
+      uint64_t newly_durable = item.size_bytes;
+      if (file.pieces && file.task->size_bytes != size_unknown) {
+        newly_durable = 0;
+        for (const uint64_t piece : file.pieces->unsynced) newly_durable += piece_length(item.size_bytes, piece);
+      }
+      totals.bytes += newly_durable;
+      end_file(item.task->index, std::nullopt, item.size_bytes);
+    } else if (is_fatal(item.error_number)) {
+      end_with(fatal_error(item.error_number, item.task->path), true);
+    } else if (item.outcome == CommitOutcome::failed) {
+      doom(file, {ErrorKind::file_io, item.error_number, true, describe_errno(item.error_number)});
+    } else {
+      std::vector<uint64_t> lost;
+      if (file.pieces) lost = std::move(file.pieces->unsynced);
+      if (file.pieces) file.pieces->unsynced.clear();
+      for (const uint64_t piece : lost) file.pieces->table.set_state(piece, PieceState::absent);
+      if (file.pieces && lost.empty()) {
+        doom(file, {ErrorKind::file_io, item.error_number, false, describe_errno(item.error_number)});
+      } else {
+        io_failed(file, item.error_number, lost);
+      }
+    }
+  }
+}
+
+// A write or a sync of this file failed: once it is asked for again, never simply synced again.
+void Destination::Impl::io_failed(FileState& file, int error_number, const std::vector<uint64_t>& lost_pieces) {
+  if (error) return;
+  if (++file.io_failures > io_failures_max) {
+    doom(file, {ErrorKind::file_io, error_number, true, describe_errno(error_number)});
+    return;
+  }
+  observer.on_warning(fmt::format("{}: {}: asked for again", printable(file.task->path), describe_errno(error_number)));
+  if (!file.pieces) {
+    resend(file, session::Resend::whole);
+    return;
+  }
+  for (const uint64_t piece : lost_pieces) resend(file, piece);
+}
+
+void Destination::Impl::doom(FileState& file, Doom why) {
+  if (file.doom) return;
+  file.doom = std::move(why);
+  settle(file);
+}
+
+// A doomed file ends when no job holds it any more, and after what is staged of it is gone.
+void Destination::Impl::settle(FileState& file) {
+  if (!file.doom || file.jobs > 0 || error) return;
+  if (!file.pieces || !file.doom->discard) {
+    end_file(file.task->index, Doom(*file.doom), 0);
+    return;
+  }
+  ++file.jobs;
+  submit(
+      [task = file.task, staged = file.pieces->staged, shared_root = &root] {
+        staged->remove();
+        const auto removed = shared_root->ledger->remove({task->ledger_file()});
+        if (!removed) log(LogLevel::warning, "{}", removed.error().message);
+      },
+      [this, index = file.task->index] {
+        FileState& doomed = *find(index);
+        --doomed.jobs;
+        end_file(index, Doom(*doomed.doom), 0);
+      });
+}
+
+void Destination::Impl::end_file(uint64_t index, const std::optional<Doom>& why, uint64_t bytes) {
+  const auto at = files.find(index);
+  CHECK(at != files.end() && at->second.jobs == 0);
+  const FileTask& task = *at->second.task;
+  root.release(task.key, owner);
+  if (why) {
+    ++totals.files_failed;
+    observer.on_file(task.path, task.size_bytes != size_unknown ? task.size_bytes : 0, "failed", why->reason);
+    results.push_back({index, why->kind, why->error_number});
+  } else {
+    ++totals.files;
+    observer.on_file(task.path, bytes, "ok", "");
+    results.push_back({index, ErrorKind::ok, 0});
+  }
+  files.erase(at);
+  leaves_changed = true;
+  progress = true;
+  wake = true;
+}
+
+void Destination::Impl::flush_results() {
+  if (results.empty() || messages_unsent > messages_unsent_max) return;
+  for (const session::Message& message : session::cut(session::FileResults{std::move(results)})) post(message);
+  results.clear();
+}
+
+// Directories whose content has ended, in the order in which they were left: those below come first.
+void Destination::Impl::pump_leaves() {
+  if (leaves_running || !leaves_changed || leaves.empty()) return;
+  leaves_changed = false;
+  auto due = std::make_shared<std::vector<Leave>>();
+  std::deque<Leave> waiting;
+  for (Leave& leave : leaves) {
+    const auto first = files.lower_bound(leave.first_index);
+    const bool is_due = first == files.end() || first->first >= leave.leave_index;
+    if (is_due) {
+      due->push_back(std::move(leave));
+    } else {
+      waiting.push_back(std::move(leave));
+    }
+  }
+  leaves = std::move(waiting);
+  if (due->empty()) return;
+  leaves_running = true;
+  auto outcomes = std::make_shared<std::vector<LeaveOutcome>>();
+  submit(
+      [due, outcomes, shared_root = &root, rules = policy] {
+        *outcomes = apply_leaves(shared_root->files, shared_root->directories, rules, shared_root->device, *due);
+      },
+      [this, outcomes] {
+        leaves_running = false;
+        leaves_changed = true;
+        progress = true;
+        for (const LeaveOutcome& outcome : *outcomes) {
+          if (outcome.error_number == 0) continue;
+          ++totals.files_failed;
+          observer.on_warning(
+              fmt::format("{}: cannot set mode or times: {}", printable(outcome.path), describe_errno(outcome.error_number)));
+        }
+      });
+}
+
+void Destination::Impl::pump_cleanup() {
+  if (cleanup.empty()) return;
+  submit(
+      [names = std::move(cleanup), shared_root = &root] {
+        for (const std::string& name : names) shared_root->files.unlink_at(shared_root->staging, name, false);
+      },
+      [] {});
+  cleanup.clear();
+}
+
+// Everything has ended: one last sync, for directories and links, and then the summary.
+void Destination::Impl::pump_end() {
+  if (!end || summary_posted || final_running || error) return;
+  if (next_index > end->entries) {
+    end_with({ErrorKind::protocol, "the source sent more entries than it says"}, true);
+    return;
+  }
+  const bool is_over = next_index == end->entries && files.empty() && !entries_running && leaves.empty() && !leaves_running;
+  if (!is_over) return;
+  flush_results();
+  if (!results.empty()) return;
+  final_running = true;
+  auto failure = std::make_shared<int>(0);
+  const bool dry = policy.has(session::option_dry_run);
+  submit(
+      [failure, dry, shared_root = &root] { *failure = dry ? 0 : shared_root->files.syncfs(shared_root->fd); },
+      [this, failure] {
+        final_running = false;
+        if (error) return;
+        if (*failure < 0) {
+          end_with({ErrorKind::file_io, fmt::format("cannot sync {}: {}", printable(root.path), describe_errno(-*failure))}, true);
+          return;
+        }
+        post(session::Summary{totals.files, totals.files_unchanged, totals.files_failed, totals.bytes});
+        summary_posted = true;
+        progress = true;
+      });
+}
+
+}  // namespace ccixfer::recv

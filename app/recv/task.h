@@ -1,0 +1,39 @@
+// What jobs know of a file in work. Constant from the verdict to the end of the entry; shared by the jobs that touch the file.
+#pragma once
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "app/recv/attributes.h"
+#include "app/recv/ledger.h"
+#include "core/base/hash.h"
+#include "core/base/result.h"
+
+namespace ccixfer::recv {
+
+inline constexpr uint64_t size_unknown = ~uint64_t{0};         // standard input: its length comes with FileEnd
+inline constexpr uint64_t file_bytes_max = uint64_t{1} << 46;  // 64 TiB: bounds the table of pieces
+
+struct FileTask {
+  uint64_t index = 0;
+  std::string path;         // final path below the root
+  Hash128 key;              // path_key(path)
+  uint64_t size_bytes = 0;  // or size_unknown
+  uint64_t version = 0;
+  Attributes attributes;
+  bool has_digest = false;
+  Hash128 digest;
+  [[nodiscard]] Ledger::File ledger_file() const { return {key, version}; }
+};
+using FileTaskRef = std::shared_ptr<const FileTask>;
+
+// Failures that end the session and not the file alone: there is no space, or nothing can be written at all.
+[[nodiscard]] inline bool is_no_space(int error_number) {
+  return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+}
+[[nodiscard]] inline bool is_fatal(int error_number) { return is_no_space(error_number) || error_number == EROFS; }
+[[nodiscard]] Error fatal_error(int error_number, const std::string& path);
+[[nodiscard]] std::string describe_errno(int error_number);
+
+}  // namespace ccixfer::recv
