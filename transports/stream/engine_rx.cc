@@ -220,7 +220,7 @@ MutableBytes Engine::payload_memory(Connection& c) {
   return MutableBytes(drain_).first(std::min(rest, drain_.size()));
 }
 
-// [hop 7] A fragment's bytes have reached the mailbox's buffer, or whatever memory they are for.
+// A fragment's bytes have reached the mailbox's buffer, or whatever memory they are for.
 void Engine::payload_arrived(Connection& c, size_t bytes) {
   c.rx.rest_bytes -= bytes;
   switch (c.rx.payload) {

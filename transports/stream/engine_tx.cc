@@ -142,7 +142,7 @@ bool Engine::add_chunk(Connection& c) {
   return add_write_chunk(c) || add_read_chunk(c);
 }
 
-// [hop 5] The fragmenter: an operation goes out in chunks, in turn with the connection's other operations.
+// An operation goes out in chunks, in turn with the connection's other operations.
 bool Engine::add_write_chunk(Connection& c) {
   if (c.writes.empty()) return false;
   const uint32_t slot = c.writes.pop_front();

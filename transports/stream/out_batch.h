@@ -72,7 +72,7 @@ class OutBatch {
   [[nodiscard]] std::vector<std::byte>& control() { return control_; }
   [[nodiscard]] size_t control_items() const {
     size_t count = 0;
-    for (size_t i = first_; i < end_; ++i) count += items_[i].type == OutItem::Type::control ? 1 : 0;
+    for (size_t i = first_; i < end_; ++i) count += items_[i].type == OutItem::Type::control ? 1u : 0u;
     return count;
   }
 
