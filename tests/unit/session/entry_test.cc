@@ -1,0 +1,201 @@
+// Entries: bytes by hand, round trips with prefix compression, bounds, and the paths that must never be believed.
+#include "app/session/entry.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <limits>
+
+#include "app/session/limits.h"
+
+using namespace ccixfer;
+using namespace ccixfer::session;
+
+namespace {
+
+Entry file(std::string path, uint64_t size_bytes = 5) {
+  Entry entry;
+  entry.path = std::move(path);
+  entry.mode = 0644;
+  entry.uid = 1000;
+  entry.gid = 1001;
+  entry.size_bytes = size_bytes;
+  entry.mtime_ns = -1;
+  entry.version = 0x1122334455667788;
+  return entry;
+}
+
+void check_same(const Entry& a, const Entry& b) {
+  CHECK(a.type == b.type);
+  CHECK(a.path == b.path);
+  CHECK(a.mode == b.mode);
+  CHECK(a.uid == b.uid);
+  CHECK(a.gid == b.gid);
+  CHECK(a.size_bytes == b.size_bytes);
+  CHECK(a.mtime_ns == b.mtime_ns);
+  CHECK(a.version == b.version);
+  CHECK(a.target == b.target);
+  CHECK(a.has_digest == b.has_digest);
+  CHECK(a.digest == b.digest);
+}
+
+// One file entry whose path is `path`, as a peer that means harm would write it.
+std::vector<std::byte> hostile(std::string_view path) {
+  std::vector<std::byte> bytes;
+  const auto u8 = [&](unsigned value) { bytes.push_back(static_cast<std::byte>(value)); };
+  u8(0), u8(0);
+  u8(0), u8(0);
+  u8(static_cast<unsigned>(path.size() & 0xff)), u8(static_cast<unsigned>(path.size() >> 8));
+  for (const char c : path) u8(static_cast<unsigned char>(c));
+  for (int i = 0; i < 2 + 4 + 4 + 8 + 8 + 8; ++i) u8(0);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("entry__file__is_the_bytes_written_by_hand") {
+  std::vector<std::byte> buffer(256);
+  EntryEncoder encoder(buffer);
+  REQUIRE(encoder.add(file("ab")));
+  const unsigned char expected[] = {0,    0, 0, 0, 2,    0,    'a',  'b',  0xa4, 0x01, 0xe8, 3,    0,    0,
+                                    0xe9, 3, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 5,    0,
+                                    0,    0, 0, 0, 0,    0,    0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
+  REQUIRE(encoder.size_bytes() == sizeof expected);
+  CHECK(std::memcmp(buffer.data(), expected, sizeof expected) == 0);
+}
+
+TEST_CASE("entry__every_type__comes_back_as_it_went") {
+  std::vector<Entry> entries;
+  entries.push_back(file(""));
+  Entry directory = file("d", 0);
+  directory.type = EntryType::directory;
+  directory.version = 0;
+  directory.mode = 07777;
+  entries.push_back(directory);
+  entries.push_back(file("d/a\x1b\xff\n", std::numeric_limits<uint64_t>::max()));
+  entries.back().has_digest = true;
+  entries.back().digest = {1, 2};
+  entries.back().mtime_ns = std::numeric_limits<int64_t>::min();
+  Entry link = file("d/ab", 0);
+  link.type = EntryType::symlink;
+  link.version = 0;
+  link.target = "../../anywhere";
+  entries.push_back(link);
+  Entry leave;
+  leave.type = EntryType::leave;
+  leave.path = "d";
+  entries.push_back(leave);
+  entries.push_back(file(std::string(path_bytes_max, 'x')));
+
+  std::vector<std::byte> buffer(entries_segment_bytes);
+  EntryEncoder encoder(buffer);
+  for (const Entry& entry : entries) REQUIRE(encoder.add(entry));
+  const Bytes data = Bytes(buffer).first(encoder.size_bytes());
+  const Result<std::vector<Entry>> decoded = decode_entries(data, encoder.count());
+  REQUIRE(decoded);
+  REQUIRE(decoded->size() == entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) check_same((*decoded)[i], entries[i]);
+
+  for (size_t cut_at = 0; cut_at < data.size(); ++cut_at) REQUIRE(!decode_entries(data.first(cut_at), encoder.count()));
+  CHECK(!decode_entries(data, encoder.count() - 1));
+  CHECK(!decode_entries(data, encoder.count() + 1));
+  CHECK(!decode_entries(data, entries_per_segment_max + 1));
+  CHECK(!decode_entries(data, std::numeric_limits<uint32_t>::max()));
+}
+
+TEST_CASE("entry_encoder__no_room__adds_nothing_and_says_so") {
+  std::vector<std::byte> buffer(100);
+  EntryEncoder encoder(buffer);
+  uint32_t added = 0;
+  while (encoder.add(file("name" + std::to_string(added)))) ++added;
+  CHECK(added == encoder.count());
+  CHECK(encoder.size_bytes() <= buffer.size());
+  const Result<std::vector<Entry>> decoded = decode_entries(Bytes(buffer).first(encoder.size_bytes()), encoder.count());
+  REQUIRE(decoded);
+  CHECK(decoded->back().path == "name" + std::to_string(added - 1));
+}
+
+TEST_CASE("entry_encoder__entries_per_segment_max__is_kept") {
+  std::vector<std::byte> buffer(1u << 20);
+  EntryEncoder encoder(buffer);
+  uint32_t added = 0;
+  while (encoder.add(file(std::to_string(added)))) ++added;
+  CHECK(added == entries_per_segment_max);
+  CHECK(decode_entries(Bytes(buffer).first(encoder.size_bytes()), added));
+}
+
+TEST_CASE("path__of_the_bad_input_list__is_refused") {
+  using namespace std::string_view_literals;
+  for (const std::string_view path : {"../x"sv, "/x"sv, "a/../../x"sv, "a/../x"sv, ".."sv, "."sv, "./x"sv, "a/."sv, "a/.."sv,
+                                      "a/./b"sv, "a//b"sv, "a/"sv, "/"sv, "//"sv, "a\0b"sv, "\0"sv, "a/\0"sv, "..\0"sv}) {
+    INFO(std::string(path));
+    CHECK(!is_safe_relative_path(path));
+    const std::vector<std::byte> bytes = hostile(path);
+    const Result<std::vector<Entry>> decoded = decode_entries(bytes, 1);
+    REQUIRE(!decoded);
+    CHECK(decoded.error().kind == ErrorKind::not_authorised);
+  }
+  CHECK(!is_safe_relative_path(std::string(path_bytes_max + 1, 'x')));
+  CHECK(!decode_entries(hostile(std::string(path_bytes_max + 1, 'x')), 1));
+}
+
+TEST_CASE("path__odd_but_inside_the_root__is_accepted") {
+  for (const std::string& path :
+       {std::string(), std::string("..."), std::string("..a"), std::string("a../b"), std::string(".hidden"), std::string("a\nb"),
+        std::string("\x1b[31m"), std::string("\x9b"), std::string(256, 'c'), std::string("\\..\\x"), std::string("a\\..\\b")}) {
+    INFO(path);
+    CHECK(is_safe_relative_path(path));
+    CHECK(decode_entries(hostile(path), 1));
+  }
+  std::string deep = "d";
+  while (deep.size() + 2 <= path_bytes_max) deep += "/d";
+  CHECK(is_safe_relative_path(deep));
+}
+
+TEST_CASE("entry__prefix_that_the_path_before_does_not_have__is_refused") {
+  std::vector<std::byte> bytes = hostile("x");
+  bytes[2] = std::byte{1};  // shares one byte with a path that was not there
+  const Result<std::vector<Entry>> decoded = decode_entries(bytes, 1);
+  REQUIRE(!decoded);
+  CHECK(decoded.error().kind == ErrorKind::protocol);
+}
+
+TEST_CASE("entry__prefix_makes_a_path_that_leaves_the_root__is_refused") {
+  std::vector<std::byte> bytes = hostile("a/b");
+  std::vector<std::byte> second = hostile("../x");
+  second[2] = std::byte{2};  // "a/" + "../x"
+  bytes.insert(bytes.end(), second.begin(), second.end());
+  const Result<std::vector<Entry>> decoded = decode_entries(bytes, 2);
+  REQUIRE(!decoded);
+  CHECK(decoded.error().kind == ErrorKind::not_authorised);
+}
+
+TEST_CASE("entry__unknown_type_flag_mode_or_mandatory_extension__is_refused_an_optional_one_skipped") {
+  std::vector<std::byte> type = hostile("x");
+  type[0] = std::byte{4};
+  CHECK(!decode_entries(type, 1));
+  std::vector<std::byte> flag = hostile("x");
+  flag[1] = std::byte{4};
+  CHECK(!decode_entries(flag, 1));
+  std::vector<std::byte> mode = hostile("x");
+  mode[8] = std::byte{0x10};  // 010000: not a permission bit
+  CHECK(!decode_entries(mode, 1));
+  for (const unsigned tlv_type : {0x01u, 0x81u}) {
+    std::vector<std::byte> extended = hostile("x");
+    extended[1] = std::byte{2};
+    for (const unsigned byte : {5u, 0u, tlv_type, 2u, 0u, 0xaau, 0xbbu}) extended.push_back(static_cast<std::byte>(byte));
+    CHECK(static_cast<bool>(decode_entries(extended, 1)) == (tlv_type == 0x01u));
+    extended[extended.size() - 4] = std::byte{3};  // the value is longer than what is there
+    CHECK(!decode_entries(extended, 1));
+  }
+}
+
+TEST_CASE("file_digest__pieces__is_the_hash_of_their_hashes_in_order") {
+  CHECK(file_digest({}) == xxh3_128({}));
+  unsigned char concatenated[32] = {};
+  concatenated[0] = 1;
+  concatenated[8] = 2;
+  concatenated[16] = 3;
+  concatenated[24] = 4;
+  CHECK(file_digest({{1, 2}, {3, 4}}) == xxh3_128(std::as_bytes(std::span(concatenated))));
+  CHECK(file_digest({{1, 2}, {3, 4}}) != file_digest({{3, 4}, {1, 2}}));
+}

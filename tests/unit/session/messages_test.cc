@@ -1,0 +1,300 @@
+// Session messages and the hello: bytes by hand, round trips, every flipped bit refused, truncations, bounds, cutting and joining.
+#include "app/session/messages.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "app/session/message_wire.h"
+
+using namespace ccixfer;
+using namespace ccixfer::session;
+
+namespace {
+
+constexpr uint64_t top = std::numeric_limits<uint64_t>::max();
+
+std::vector<std::byte> hex(std::initializer_list<unsigned> values) {
+  std::vector<std::byte> bytes;
+  for (const unsigned value : values) bytes.push_back(static_cast<std::byte>(value));
+  return bytes;
+}
+
+std::vector<Message> one_of_each() {
+  Answer answer;
+  answer.first_index = 77;
+  answer.runs = {
+      {1, session::Verdict::done}, {2, session::Verdict::pieces}, {entries_outstanding_max - 3, session::Verdict::failed}};
+  Want want;
+  want.index = 5;
+  want.ranges = {{0, 1}, {3, pieces_per_file_max - 3}};
+  FileResults results;
+  results.results = {{1, ErrorKind::ok, 0}, {top, ErrorKind::no_space, 28}, {3, ErrorKind::bug, -1}};
+  FileEnd with_digest{9, SourceOutcome::ok, 12, true, {1, 2}};
+  return {OpenPart{3, 10, 4, "abcdef"},
+          Opened{1, 16},
+          LaneOpen{1, 2, 3, stripes},
+          Credit{top},
+          answer,
+          want,
+          Resend{4, 2, 0, 0},
+          Resend{Resend::by_segment, Resend::whole, 8, 9},
+          FileEnd{1, SourceOutcome::vanished, top, false, {}},
+          with_digest,
+          results,
+          Durable{1, 2},
+          End{3},
+          Summary{1, 2, 3, 4},
+          Bye{},
+          Abort{ErrorKind::interrupted, "stopped"}};
+}
+
+uint64_t sequence_of(const Message& message) {
+  return std::holds_alternative<LaneOpen>(message) || std::holds_alternative<Credit>(message) ? 0 : 42;
+}
+
+// With its check made good again: what a peer that knows the format would send.
+std::vector<std::byte> forged(std::vector<std::byte> bytes) {
+  const uint64_t check = xxh3_64(Bytes(bytes).first(bytes.size() - 4));
+  for (size_t i = 0; i < 4; ++i) bytes[bytes.size() - 4 + i] = static_cast<std::byte>(check >> (8 * i));
+  return bytes;
+}
+
+Hello some_hello() {
+  Hello hello;
+  hello.direction = Direction::pull;
+  for (uint8_t i = 0; i < 16; ++i) hello.transfer[i] = static_cast<uint8_t>(0xa0 + i);
+  hello.session = 0x1122334455667788;
+  hello.lane = 3;
+  hello.sealed = true;
+  return hello;
+}
+
+}  // namespace
+
+TEST_CASE("message__credit_and_answer__are_the_bytes_written_by_hand") {
+  std::vector<std::byte> expected =
+      hex({4, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0, 0, 0});
+  CHECK(encode(Credit{0x1122334455667788}, 0) == forged(expected));
+  Answer answer;
+  answer.first_index = 0x0102;
+  answer.runs = {{5, session::Verdict::send}, {0x10, session::Verdict::failed}};
+  expected = hex({5, 0, 20, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 2, 0, 5, 0, 0, 0, 2, 0x10, 0, 0, 0, 4, 0, 0, 0, 0});
+  CHECK(encode(answer, 9) == forged(expected));
+}
+
+TEST_CASE("message__one_of_each__comes_back_as_it_went") {
+  std::vector<bool> seen(std::variant_size_v<Message>);
+  for (const Message& message : one_of_each()) {
+    seen[message.index()] = true;
+    const std::vector<std::byte> bytes = encode(message, sequence_of(message));
+    const Result<Decoded> decoded = decode(bytes);
+    REQUIRE(decoded);
+    CHECK(decoded->sequence == sequence_of(message));
+    CHECK(decoded->message.index() == message.index());
+    CHECK(encode(decoded->message, decoded->sequence) == bytes);
+  }
+  CHECK(seen == std::vector<bool>(seen.size(), true));
+  const Result<Decoded> end = decode(encode(FileEnd{9, SourceOutcome::changed, 12, true, {1, 2}}, 1));
+  REQUIRE(end);
+  const auto& file_end = std::get<FileEnd>(end->message);
+  CHECK(file_end.index == 9);
+  CHECK(file_end.outcome == SourceOutcome::changed);
+  CHECK(file_end.size_bytes == 12);
+  CHECK(file_end.digest == Hash128{1, 2});
+}
+
+TEST_CASE("message__any_flipped_bit_or_truncation__is_refused") {
+  for (const Message& message : one_of_each()) {
+    std::vector<std::byte> bytes = encode(message, sequence_of(message));
+    INFO("kind " << message.index() + 1);
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      const std::byte mask{static_cast<unsigned char>(1u << (bit % 8))};
+      bytes[bit / 8] ^= mask;
+      REQUIRE(!decode(bytes));
+      bytes[bit / 8] ^= mask;
+    }
+    for (size_t length = 0; length < bytes.size(); ++length) REQUIRE(!decode(Bytes(bytes).first(length)));
+    bytes.push_back(std::byte{0});
+    REQUIRE(!decode(bytes));
+  }
+}
+
+TEST_CASE("message__flipped_bit_with_a_good_check__never_decodes_to_out_of_bounds_values") {
+  for (const Message& message : one_of_each()) {
+    const std::vector<std::byte> good = encode(message, sequence_of(message));
+    for (size_t bit = 0; bit < (good.size() - 4) * 8; ++bit) {
+      std::vector<std::byte> bytes = good;
+      bytes[bit / 8] ^= std::byte{static_cast<unsigned char>(1u << (bit % 8))};
+      const std::vector<std::byte> bad = forged(bytes);
+      const Result<Decoded> decoded = decode(bad);
+      // What is accepted must be encodable: encode CHECKs every bound.
+      if (decoded) REQUIRE(encode(decoded->message, decoded->sequence) == bad);
+    }
+  }
+}
+
+TEST_CASE("message__lists_with_impossible_counts__are_refused") {
+  const auto patched = [](const Message& message, size_t at, std::initializer_list<unsigned> values) {
+    std::vector<std::byte> bytes = encode(message, 1);
+    for (const unsigned value : values) bytes[at++] = static_cast<std::byte>(value);
+    return decode(forged(bytes));
+  };
+  Answer answer;
+  answer.runs = {{1, session::Verdict::done}};
+  CHECK(patched(answer, 22, {1}));
+  CHECK(!patched(answer, 22, {0}));        // a run of nothing
+  CHECK(!patched(answer, 22, {1, 0x80}));  // more than may be outstanding
+  CHECK(!patched(answer, 22, {0xff, 0xff, 0xff, 0xff}));
+  CHECK(!patched(answer, 26, {5}));                                               // unknown verdict
+  CHECK(!patched(answer, 20, {2}));                                               // one run more than there is
+  CHECK(!patched(answer, 12, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));  // index + count wraps
+  Want want;
+  want.ranges = {{0, 1}};
+  CHECK(patched(want, 22, {1}));
+  CHECK(!patched(want, 30, {0}));
+  CHECK(!patched(want, 22, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));
+  CHECK(!patched(want, 30, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));
+  CHECK(!patched(Opened{1, 1}, 12, {0}));  // session 0
+  CHECK(!patched(FileResults{{{1, ErrorKind::ok, 0}}}, 22, {static_cast<unsigned>(ErrorKind::bug) + 1}));
+  CHECK(!patched(OpenPart{0, 3, 0, "abc"}, 16, {2}));  // longer than its total
+  CHECK(!patched(OpenPart{0, 3, 0, "abc"}, 20, {1}));  // beyond its total
+  CHECK(!patched(Bye{}, 0, {0}));
+  CHECK(!patched(Bye{}, 0, {std::variant_size_v<Message> + 1}));
+  CHECK(!patched(Bye{}, 1, {1}));
+  CHECK(!patched(Bye{}, 2, {1}));
+  CHECK(!patched(Bye{}, 4, {0}));  // a session message without a number
+}
+
+TEST_CASE("message__abort_with_a_long_text__is_cut_to_512_bytes") {
+  const Result<Decoded> decoded = decode(encode(Abort{ErrorKind::network, std::string(5000, 'x')}, 1));
+  REQUIRE(decoded);
+  CHECK(std::get<Abort>(decoded->message).message == std::string(512, 'x'));
+}
+
+TEST_CASE("hello__is_the_bytes_written_by_hand_and_comes_back") {
+  const std::vector<std::byte> bytes = encode(some_hello());
+  const std::vector<std::byte> expected = forged(
+      hex({'C',  'X',  'F',  'H',  1,    0,    1,    1,    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab,
+           0xac, 0xad, 0xae, 0xaf, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 3,    0,    0,    0,    0,    0,    0,    0}));
+  CHECK(bytes == expected);
+  const Result<Hello> hello = decode_hello(bytes);
+  REQUIRE(hello);
+  CHECK(hello->direction == Direction::pull);
+  CHECK(hello->transfer == some_hello().transfer);
+  CHECK(hello->session == some_hello().session);
+  CHECK(hello->lane == 3);
+  CHECK(hello->sealed);
+}
+
+TEST_CASE("hello__any_flipped_bit_or_truncation__is_refused") {
+  std::vector<std::byte> bytes = encode(some_hello());
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    const std::byte mask{static_cast<unsigned char>(1u << (bit % 8))};
+    bytes[bit / 8] ^= mask;
+    REQUIRE(!decode_hello(bytes));
+    bytes[bit / 8] ^= mask;
+  }
+  for (size_t length = 0; length < bytes.size(); ++length) REQUIRE(!decode_hello(Bytes(bytes).first(length)));
+  bytes.push_back(std::byte{0});
+  CHECK(!decode_hello(bytes));
+}
+
+TEST_CASE("hello__optional_tlv_is_skipped__mandatory_one_and_impossible_lane_refused") {
+  for (const unsigned type : {0x05u, 0x85u}) {
+    std::vector<std::byte> bytes = encode(some_hello());
+    bytes.erase(bytes.end() - 6, bytes.end());
+    for (const unsigned byte : {4u, 0u, type, 1u, 0u, 0xeeu, 0u, 0u, 0u, 0u}) bytes.push_back(static_cast<std::byte>(byte));
+    CHECK(static_cast<bool>(decode_hello(forged(bytes))) == (type == 0x05u));
+    bytes[bytes.size() - 7] = std::byte{2};  // the TLV is longer than the room for TLVs
+    CHECK(!decode_hello(forged(bytes)));
+  }
+  std::vector<std::byte> lane = encode(some_hello());
+  lane[33] = std::byte{4};  // lane 1027
+  CHECK(!decode_hello(forged(lane)));
+  std::vector<std::byte> new_session = encode(some_hello());
+  for (size_t i = 24; i < 32; ++i) new_session[i] = std::byte{0};  // a new session on lane 3
+  CHECK(!decode_hello(forged(new_session)));
+}
+
+TEST_CASE("cut__long_lists__fit_and_add_up") {
+  Want want;
+  want.index = 3;
+  for (uint64_t i = 0; i < 1000; ++i) want.ranges.push_back({2 * i, 1});
+  uint64_t next = 0;
+  for (const Message& part : cut(want)) {
+    const Result<Decoded> decoded = decode(encode(part, 1));
+    REQUIRE(decoded);
+    CHECK(std::get<Want>(decoded->message).index == 3);
+    for (const Want::Range& range : std::get<Want>(decoded->message).ranges) CHECK(range.first == 2 * next++);
+  }
+  CHECK(next == 1000);
+
+  FileResults results;
+  for (uint64_t i = 0; i < 500; ++i) results.results.push_back({i, ErrorKind::ok, 0});
+  next = 0;
+  for (const Message& part : cut(results)) {
+    const Result<Decoded> decoded = decode(encode(part, 1));
+    REQUIRE(decoded);
+    for (const FileResult& result : std::get<FileResults>(decoded->message).results) CHECK(result.index == next++);
+  }
+  CHECK(next == 500);
+  CHECK(cut(FileResults{}).empty());
+  CHECK(cut(Want{}).empty());
+  CHECK(cut(Answer{}).empty());
+}
+
+TEST_CASE("cut__answer_of_many_and_huge_runs__covers_each_index_once") {
+  Answer answer;
+  answer.first_index = 10;
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < 1000; ++i) {
+    answer.runs.push_back({i % 7 == 0 ? entries_outstanding_max + 5 : 1, session::Verdict(i % 5)});
+    total += answer.runs.back().count;
+  }
+  uint64_t next = 10;
+  for (const Message& part : cut(answer)) {
+    const Result<Decoded> decoded = decode(encode(part, 1));
+    REQUIRE(decoded);
+    const auto& run_list = std::get<Answer>(decoded->message);
+    CHECK(run_list.first_index == next);
+    for (const Answer::Run& run : run_list.runs) next += run.count;
+  }
+  CHECK(next == 10 + total);
+}
+
+TEST_CASE("open_joiner__parts_of_a_long_path__make_it_whole") {
+  for (const size_t length : {size_t{0}, size_t{1}, open_part_bytes_max, open_part_bytes_max + 1, size_t{path_bytes_max}}) {
+    OpenJoiner joiner;
+    std::optional<Open> whole;
+    const Open open{option_times, std::string(length, 'p')};
+    for (const Message& part : cut(open)) {
+      REQUIRE(!whole);
+      const Result<Decoded> decoded = decode(encode(part, 1));
+      REQUIRE(decoded);
+      whole = joiner.add(std::get<OpenPart>(decoded->message));
+      REQUIRE(!joiner.failed());
+    }
+    REQUIRE(whole);
+    CHECK(whole->path == open.path);
+    CHECK(whole->options == option_times);
+    CHECK(!joiner.add(OpenPart{option_times, 0, 0, ""}));  // once only
+    CHECK(joiner.failed());
+  }
+}
+
+TEST_CASE("open_joiner__parts_that_contradict__fail") {
+  const auto fails = [](const std::vector<OpenPart>& parts) {
+    OpenJoiner joiner;
+    for (const OpenPart& part : parts) {
+      if (joiner.add(part)) return false;
+    }
+    return joiner.failed();
+  };
+  CHECK(fails({{0, 4, 1, "a"}}));                    // a gap
+  CHECK(fails({{0, 4, 0, "ab"}, {0, 4, 1, "b"}}));   // an overlap
+  CHECK(fails({{0, 4, 0, "ab"}, {0, 5, 2, "cd"}}));  // another length
+  CHECK(fails({{0, 4, 0, "ab"}, {1, 4, 2, "cd"}}));  // other options
+  CHECK(fails({{0, 4, 0, "ab"}, {0, 4, 2, ""}}));    // nothing, for ever
+  CHECK(fails({{0, path_bytes_max + 1, 0, "ab"}}));
+  CHECK(fails({{0, 4, 0, "abcde"}}));
+}
