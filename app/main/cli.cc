@@ -1,0 +1,340 @@
+#include "app/main/cli.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "app/session/limits.h"
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+namespace {
+
+struct Later {
+  const char* names;
+  bool takes_value;
+};
+// Of the contract, and not in this version: parsed so that they can be refused by name.
+constexpr std::array later_transfer_options{
+    Later{"-H,--hard-links", false}, Later{"-A,--acls", false},   Later{"-X,--xattrs", false}, Later{"-S,--sparse", false},
+    Later{"--exclude", true},        Later{"--include", true},    Later{"--files-from", true}, Later{"-0,--from0", false},
+    Later{"--delete", false},        Later{"--max-delete", true}, Later{"--stop-at", true},
+};
+constexpr std::array later_commands{"verify", "bench", "sim", "keygen", "id"};
+
+constexpr int64_t timeout_s_max = 4'000'000'000;  // beyond it: no timeout
+
+tl::unexpected<Error> usage(std::string_view what, std::string_view where, std::string_view what_to_do) {
+  return fail(ErrorKind::usage, fmt::format("{}: {}: {}", what, where, what_to_do));
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+// What the parser fills as text; checked once afterwards so that every complaint has the same shape.
+struct Raw {
+  std::string bwlimit, timeout, retries, lanes, memory, count;
+};
+
+class Parser {
+ public:
+  Parser() : app_("Moves files and trees between hosts, directly or through routers.", "ccixfer") {
+    app_.require_subcommand(1);
+    app_.set_version_flag("-V,--version", "ccixfer 0.1.0");
+    app_.footer(
+        "Exit codes: 0 done and durable, 1 usage, 2 protocol, 3 source, 10 network, 11 file, 20 interrupted, 23/24 partial, 30 "
+        "timeout,\n"
+        "35 no answer, 40 integrity, 41 authentication, 42 not authorised, 43 no route, 44 no space. See man ccixfer.");
+    add_send();
+    add_recv();
+    add_route();
+    add_routes();
+    add_ping();
+    add_devices();
+    for (const char* name : later_commands) {
+      CLI::App* command = app_.add_subcommand(name, "not in this version")->group("");
+      command->prefix_command();
+      command->set_help_flag();
+      later_.push_back(command);
+    }
+  }
+
+  Result<Command> parse(int argc, const char* const* argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      return HelpCommand{app_.help()};
+    } catch (const CLI::CallForAllHelp&) {
+      return HelpCommand{app_.help("", CLI::AppFormatMode::All)};
+    } catch (const CLI::CallForVersion& version) {
+      return HelpCommand{std::string(version.what()) + "\n"};
+    } catch (const CLI::ParseError& problem) {
+      return usage("bad command line", one_line(problem.what()), fmt::format("see {} --help", chosen_name()));
+    }
+    for (const CLI::App* command : later_) {
+      if (command->parsed())
+        return usage("not in this version", command->get_name(), "see ccixfer --help for the commands that are");
+    }
+    for (const CLI::Option* option : later_options_) {
+      if (option->count() > 0) return usage("not in this version", option->get_name(), "leave it out");
+    }
+    if (send_app_->parsed()) return finish_send();
+    if (recv_app_->parsed()) return finish_recv();
+    if (route_app_->parsed()) return finish_route();
+    if (routes_app_->parsed()) return finish_routes();
+    if (ping_app_->parsed()) return finish_ping();
+    devices_.common.verbose = counted_[devices_app_];
+    return devices_;
+  }
+
+ private:
+  std::string chosen_name() const {
+    const auto parsed = app_.get_subcommands();
+    return parsed.empty() ? "ccixfer" : "ccixfer " + parsed.front()->get_name();
+  }
+
+  void add_common(CLI::App* app, CommonOptions& common) {
+    app->add_option("-c,--config", common.config_file,
+                    "configuration (TOML); else $CCI_CONFIG, $XDG_CONFIG_HOME/ccixfer/ccixfer.toml, /etc/ccixfer/ccixfer.toml")
+        ->type_name("FILE");
+    app->add_option("--device", common.device, "which configured device")->type_name("NAME");
+    app->add_flag("--insecure", common.insecure, "no encryption and no authentication (required in this version)");
+    app->add_flag("--json", common.json, "NDJSON events on standard output, nothing else there");
+    app->add_flag("-P,--progress", common.progress, "show progress also without a terminal");
+    app->add_flag("-v,--verbose", counted_[app], "say more; twice: everything");
+    app->add_flag("-q,--quiet", common.quiet, "errors only");
+    app->add_flag("--stats", common.stats, "print all counters at the end");
+    app->add_option("--log-file", common.log_file, "append a log")->type_name("FILE");
+  }
+  void add_listen(CLI::App* app, ListenOptions& listen) {
+    app->add_option("--listen", listen.listen, "native address to listen on (port 0: any)")->type_name("HOST:PORT");
+    app->add_option("--uri-file", listen.uri_file, "write the addresses for peers here once ready, one a line; removed at exit")
+        ->type_name("FILE");
+    app->add_flag("--once", listen.once, "exit after the first transfer, with its exit code");
+  }
+  void add_transfer(CLI::App* app, TransferOptions& transfer) {
+    app->add_flag("-a,--archive", transfer.archive, "keep links, modes, times, and owners when permitted (-rlptgoD)");
+    app->add_flag("-n,--dry-run", transfer.dry_run, "say what would be done, and do nothing");
+    app->add_flag("--checksum", transfer.checksum, "decide 'unchanged' by content instead of size and mtime");
+    app->add_option("-j,--lanes", raw_.lanes, "connections in parallel, 1 to 1024")->type_name("N");
+    app->add_option("--bwlimit", raw_.bwlimit, "cap, for instance 800MB/s or 10Gb/s; off: none")->type_name("RATE");
+    app->add_option("--timeout", raw_.timeout, "give up after so long without progress, resumable (60)")->type_name("SEC");
+    app->add_option("--retries", raw_.retries, "give up after so many new attempts (as often as the timeout allows)")
+        ->type_name("N");
+    app->add_option("--memory", raw_.memory, "the buffer pool (256MiB)")->type_name("SIZE");
+    add_later(app, "--receipt", true);
+    for (const Later& later : later_transfer_options) add_later(app, later.names, later.takes_value);
+  }
+  void add_later(CLI::App* app, const char* names, bool takes_value) {
+    later_options_.push_back(takes_value ? app->add_option(names, ignored_, "")->group("") : app->add_flag(names)->group(""));
+  }
+
+  void add_send() {
+    send_app_ = app_.add_subcommand("send",
+                                    "push files and trees to a receiver: ccixfer send [options] SRC... DEST\n"
+                                    "or publish a directory: ccixfer send --serve DIR [options]");
+    add_common(send_app_, send_.common);
+    add_listen(send_app_, send_.listen);
+    add_transfer(send_app_, send_.transfer);
+    send_app_->add_option("--serve", send_.serve, "publish DIR so that receivers can pull from it")->type_name("DIR");
+    send_app_
+        ->add_option("paths", send_.sources,
+                     "SRC... and DEST: tcp://HOST:PORT/PATH or cci://AS:SUBNET:NODE:ENDPOINT/PATH; '-' reads standard input")
+        ->type_name("");
+  }
+  void add_recv() {
+    recv_app_ = app_.add_subcommand("recv",
+                                    "accept transfers: ccixfer recv --root DIR [options]\n"
+                                    "or pull from a `send --serve`: ccixfer recv [options] SRC_URI... DIR");
+    add_common(recv_app_, receive_.common);
+    add_listen(recv_app_, receive_.listen);
+    add_transfer(recv_app_, receive_.transfer);
+    recv_app_->add_option("--root", receive_.root, "accept transfers into DIR")->type_name("DIR");
+    recv_app_->add_option("places", receive_.uris, "SRC_URI... and DIR")->type_name("");
+  }
+  void add_route() {
+    route_app_ = app_.add_subcommand("route", "the router daemon of a border host");
+    add_common(route_app_, route_.common);
+    route_app_->add_option("--uri-file", route_.uri_file, "write the router's addresses here once ready; removed at exit")
+        ->type_name("FILE");
+    route_app_->add_option("--bwlimit", raw_.bwlimit, "cap of what is forwarded")->type_name("RATE");
+    route_app_->add_option("--memory", raw_.memory, "the buffer pool (the configuration's, or 256MiB)")->type_name("SIZE");
+  }
+  void add_routes() {
+    routes_app_ =
+        app_.add_subcommand("routes", "show the topology and the route table: of a running router, or from configuration alone");
+    add_common(routes_app_, routes_.common);
+    routes_app_->add_option("places", routes_.places, "configuration files of routers, or the URI of a running one")
+        ->type_name("FILE...|URI");
+  }
+  void add_ping() {
+    ping_app_ = app_.add_subcommand("ping", "every hop to URI: router, transport, round trip, max send size");
+    add_common(ping_app_, ping_.common);
+    ping_app_->add_option("-n,--count", raw_.count, "how many messages (5)")->type_name("N");
+    ping_app_->add_option("--timeout", raw_.timeout, "give up after so long (5)")->type_name("SEC");
+    ping_app_->add_option("uri", ping_.uri, "the peer")->type_name("URI")->required();
+  }
+  void add_devices() {
+    devices_app_ = app_.add_subcommand("devices", "the devices that the configuration and this host offer");
+    add_common(devices_app_, devices_.common);
+  }
+
+  static Result<uint64_t> whole_number(std::string_view option, std::string_view text, uint64_t low, uint64_t high) {
+    uint64_t value = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+      return usage("bad value", fmt::format("{} {}", option, text), fmt::format("give a whole number from {} to {}", low, high));
+    }
+    return value;
+  }
+  Result<uint64_t> rate() const {
+    if (raw_.bwlimit.empty() || raw_.bwlimit == "off") return uint64_t{0};
+    if (raw_.bwlimit.find_first_of(", ") != std::string::npos) {
+      return usage("not in this version", "--bwlimit with a timetable", "give one rate, such as 800MB/s");
+    }
+    const auto bits = parse_rate_bits_per_s(raw_.bwlimit);
+    if (!bits || *bits < 8) {
+      return usage("bad value", fmt::format("--bwlimit {}", raw_.bwlimit),
+                   "give a rate above zero with its unit, such as 800MB/s or 10Gb/s, or off");
+    }
+    return *bits / 8;
+  }
+  Result<uint64_t> memory() const {
+    const auto bytes = parse_size_bytes(raw_.memory);
+    if (!bytes || *bytes == 0) return usage("bad value", fmt::format("--memory {}", raw_.memory), "give a size such as 256MiB");
+    return *bytes;
+  }
+  Result<Duration> timeout() const {
+    double seconds = 0;
+    const char* end_of_text = raw_.timeout.data() + raw_.timeout.size();
+    const auto [end, problem] = std::from_chars(raw_.timeout.data(), end_of_text, seconds);
+    if (problem != std::errc() || end != end_of_text || !std::isfinite(seconds) || seconds <= 0) {
+      return usage("bad value", fmt::format("--timeout {}", raw_.timeout), "give seconds above zero");
+    }
+    if (seconds >= static_cast<double>(timeout_s_max)) return forever;
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+  }
+  Result<void> finish_transfer(TransferOptions& transfer) const {
+    const auto bytes_per_s = rate();
+    if (!bytes_per_s) return tl::unexpected(bytes_per_s.error());
+    transfer.rate_bytes_per_s = *bytes_per_s;
+    if (!raw_.lanes.empty()) {
+      const auto lanes = whole_number("--lanes", raw_.lanes, 1, session::lanes_max);
+      if (!lanes) return tl::unexpected(lanes.error());
+      transfer.lanes = static_cast<uint16_t>(*lanes);
+    }
+    if (!raw_.retries.empty()) {
+      const auto retries = whole_number("--retries", raw_.retries, 0, UINT32_MAX);
+      if (!retries) return tl::unexpected(retries.error());
+      transfer.retries = static_cast<uint32_t>(*retries);
+    }
+    if (!raw_.timeout.empty()) {
+      const auto patience = timeout();
+      if (!patience) return tl::unexpected(patience.error());
+      transfer.timeout = *patience;
+    }
+    if (!raw_.memory.empty()) {
+      const auto bytes = memory();
+      if (!bytes) return tl::unexpected(bytes.error());
+      transfer.memory_bytes = *bytes;
+    }
+    return {};
+  }
+
+  static Result<void> no_listening(const ListenOptions& listen, std::string_view with) {
+    const char* given = listen.once ? "--once" : !listen.uri_file.empty() ? "--uri-file" : listen.listen ? "--listen" : nullptr;
+    if (given != nullptr) return usage("bad command line", given, fmt::format("only with {}", with));
+    return {};
+  }
+  Result<Command> finish_send() {
+    send_.common.verbose = counted_[send_app_];
+    if (const auto ended = finish_transfer(send_.transfer); !ended) return tl::unexpected(ended.error());
+    if (send_.serve) {
+      if (!send_.sources.empty()) return usage("bad command line", send_.sources.front(), "--serve takes no SRC and no DEST");
+      return send_;
+    }
+    if (send_.sources.size() < 2)
+      return usage("bad command line", "SRC and DEST are missing", "ccixfer send [options] SRC... DEST, or --serve DIR");
+    if (const auto fits = no_listening(send_.listen, "--serve"); !fits) return tl::unexpected(fits.error());
+    send_.destination = send_.sources.back();
+    send_.sources.pop_back();
+    if (send_.sources.size() > 1 && std::count(send_.sources.begin(), send_.sources.end(), "-") > 0) {
+      return usage("bad command line", "-", "standard input is sent alone");
+    }
+    return send_;
+  }
+  Result<Command> finish_recv() {
+    receive_.common.verbose = counted_[recv_app_];
+    if (const auto ended = finish_transfer(receive_.transfer); !ended) return tl::unexpected(ended.error());
+    if (receive_.root) {
+      if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
+      return receive_;
+    }
+    if (receive_.uris.size() < 2) {
+      return usage("bad command line", "SRC_URI and DIR are missing",
+                   "ccixfer recv --root DIR, or ccixfer recv [options] SRC_URI... DIR");
+    }
+    if (const auto fits = no_listening(receive_.listen, "--root"); !fits) return tl::unexpected(fits.error());
+    receive_.directory = receive_.uris.back();
+    receive_.uris.pop_back();
+    return receive_;
+  }
+  Result<Command> finish_route() {
+    route_.common.verbose = counted_[route_app_];
+    const auto bytes_per_s = rate();
+    if (!bytes_per_s) return tl::unexpected(bytes_per_s.error());
+    route_.rate_bytes_per_s = *bytes_per_s;
+    if (!raw_.memory.empty()) {
+      const auto bytes = memory();
+      if (!bytes) return tl::unexpected(bytes.error());
+      route_.memory_bytes = *bytes;
+    }
+    return route_;
+  }
+  Result<Command> finish_routes() {
+    routes_.common.verbose = counted_[routes_app_];
+    return routes_;
+  }
+  Result<Command> finish_ping() {
+    ping_.common.verbose = counted_[ping_app_];
+    if (!raw_.count.empty()) {
+      const auto count = whole_number("--count", raw_.count, 1, ping_count_max);
+      if (!count) return tl::unexpected(count.error());
+      ping_.count = static_cast<uint32_t>(*count);
+    }
+    if (!raw_.timeout.empty()) {
+      const auto patience = timeout();
+      if (!patience) return tl::unexpected(patience.error());
+      ping_.timeout = *patience;
+    }
+    return ping_;
+  }
+
+  CLI::App app_;
+  CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
+           *devices_app_ = nullptr;
+  std::vector<CLI::App*> later_;
+  std::vector<CLI::Option*> later_options_;
+  std::map<const CLI::App*, unsigned> counted_;
+  std::string ignored_;
+  Raw raw_;
+  SendCommand send_;
+  ReceiveCommand receive_;
+  RouteCommand route_;
+  RoutesCommand routes_;
+  PingCommand ping_;
+  DevicesCommand devices_;
+};
+
+}  // namespace
+
+Result<Command> parse_command_line(int argc, const char* const* argv) { return Parser().parse(argc, argv); }
+
+}  // namespace ccixfer::program

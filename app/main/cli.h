@@ -1,0 +1,98 @@
+// The command line into plain structs. In: argv. Out: one command with its options, or help text, or one line that says what is
+// wrong. Errors: ErrorKind::usage, also for the options and commands of the contract that this version does not have yet: those are
+// never ignored silently. Nothing here looks at files, environment or network.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/time.h"
+
+namespace ccixfer::program {
+
+inline constexpr uint16_t lanes_default = 2;
+inline constexpr uint64_t memory_bytes_default = 256u << 20;
+inline constexpr uint32_t ping_count_max = 100000;
+
+struct CommonOptions {
+  std::optional<std::string> config_file;
+  std::optional<std::string> device;
+  bool insecure = false;
+  bool json = false;
+  bool progress = false;
+  unsigned verbose = 0;
+  bool quiet = false;
+  bool stats = false;
+  std::string log_file;
+};
+
+struct ListenOptions {
+  std::optional<std::string> listen;  // HOST:PORT
+  std::string uri_file;
+  bool once = false;
+};
+
+struct TransferOptions {
+  bool archive = false;
+  bool dry_run = false;
+  bool checksum = false;
+  uint16_t lanes = 0;             // 0: chosen
+  uint64_t rate_bytes_per_s = 0;  // 0: no cap
+  Duration timeout = std::chrono::seconds(60);
+  std::optional<uint32_t> retries;
+  uint64_t memory_bytes = memory_bytes_default;
+};
+
+struct SendCommand {  // `serve` or sources with a destination
+  CommonOptions common;
+  ListenOptions listen;
+  TransferOptions transfer;
+  std::optional<std::string> serve;
+  std::vector<std::string> sources;
+  std::string destination;
+};
+
+struct ReceiveCommand {  // `root` or uris with a directory
+  CommonOptions common;
+  ListenOptions listen;
+  TransferOptions transfer;
+  std::optional<std::string> root;
+  std::vector<std::string> uris;
+  std::string directory;
+};
+
+struct RouteCommand {
+  CommonOptions common;
+  std::string uri_file;
+  uint64_t rate_bytes_per_s = 0;
+  std::optional<uint64_t> memory_bytes;  // else the configuration's
+};
+
+struct RoutesCommand {
+  CommonOptions common;
+  std::vector<std::string> places;  // configuration files, or one URI of a running router
+};
+
+struct PingCommand {
+  CommonOptions common;
+  std::string uri;
+  uint32_t count = 5;
+  Duration timeout = std::chrono::seconds(5);
+};
+
+struct DevicesCommand {
+  CommonOptions common;
+};
+
+struct HelpCommand {
+  std::string text;  // for standard output
+};
+
+using Command = std::variant<HelpCommand, SendCommand, ReceiveCommand, RouteCommand, RoutesCommand, PingCommand, DevicesCommand>;
+
+[[nodiscard]] Result<Command> parse_command_line(int argc, const char* const* argv);
+
+}  // namespace ccixfer::program

@@ -1,0 +1,35 @@
+// What each subcommand does. In: its options and what the process offers. Out: how it ended, for the one line, the done event and
+// the exit code.
+#pragma once
+#include "app/main/cli.h"
+#include "app/main/config.h"
+#include "app/main/driver.h"
+#include "app/main/machine.h"
+#include "app/report/reporter.h"
+
+namespace ccixfer::program {
+
+struct Process {
+  Driver& driver;
+  report::Reporter& reporter;
+  Counters& counters;
+  const Config& config;
+};
+
+struct CommandEnd {
+  Error error{ErrorKind::ok, ""};
+  Tally tally;
+};
+
+[[nodiscard]] CommandEnd run_send(const Process& process, const SendCommand& command);
+[[nodiscard]] CommandEnd run_receive(const Process& process, const ReceiveCommand& command);
+[[nodiscard]] CommandEnd run_route(const Process& process, const RouteCommand& command);
+[[nodiscard]] CommandEnd run_routes(const Process& process, const RoutesCommand& command);
+[[nodiscard]] CommandEnd run_routes_of_router(const Process& process, const RoutesCommand& command);
+[[nodiscard]] CommandEnd run_ping(const Process& process, const PingCommand& command);
+[[nodiscard]] CommandEnd run_devices(const Process& process, const DevicesCommand& command);
+
+// 41 unless --insecure was given, which is then said loudly.
+[[nodiscard]] Result<void> require_insecure(const Process& process, const CommonOptions& common);
+
+}  // namespace ccixfer::program

@@ -1,0 +1,369 @@
+#include "app/main/config.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <toml.hpp>
+
+#include "app/main/uri.h"
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+namespace {
+
+using Value =
+    toml::basic_value<toml::discard_comments, std::map, std::vector>;  // ordered: what is reported first never depends on a hash
+constexpr std::array transports{"tcp", "udp", "verbs", "eth", "shm"};
+constexpr std::array metrics{"bandwidth", "capabilities", "latency", "hops"};
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// Thrown within this file only; parse_config turns it into an Error.
+struct Bad {
+  std::string line;
+};
+
+class Reader {
+ public:
+  Reader(std::string file, Config& config) : file_(std::move(file)), config_(config) {}
+
+  void read(const Value& top) {
+    for (const auto& [key, value] : top.as_table()) {
+      if (key == "device") {
+        for (const auto& [name, device] : table(key, value).as_table()) read_device(name, table("device." + name, device));
+      } else if (key == "router") {
+        read_router(table(key, value));
+      } else {
+        bad(value, key, "unknown table or key", "device and router are known");
+      }
+    }
+    check_together();
+  }
+
+ private:
+  [[noreturn]] void bad(const Value& at, std::string_view key, std::string_view what, std::string_view what_to_do) const {
+    throw Bad{fmt::format("{}:{}: {}: {}: {}", file_, at.location().line(), key, what, what_to_do)};
+  }
+  void warn(const Value& at, std::string_view key, std::string_view what) const {
+    config_.warnings.push_back(fmt::format("{}:{}: {}: {}", file_, at.location().line(), key, what));
+  }
+
+  const Value& table(std::string_view key, const Value& value) const {
+    if (!value.is_table()) bad(value, key, "is not a table", fmt::format("write [{}]", key));
+    return value;
+  }
+  std::string text(std::string_view key, const Value& value, std::string_view example) const {
+    if (!value.is_string()) bad(value, key, "is not a string", fmt::format("write {} = {}", key, example));
+    return value.as_string().str;
+  }
+  bool boolean(std::string_view key, const Value& value) const {
+    if (!value.is_boolean()) bad(value, key, "is not true or false", fmt::format("write {} = true", key));
+    return value.as_boolean();
+  }
+  uint64_t number(std::string_view key, const Value& value, uint64_t low, uint64_t high) const {
+    if (!value.is_integer() || value.as_integer() < 0 || static_cast<uint64_t>(value.as_integer()) < low ||
+        static_cast<uint64_t>(value.as_integer()) > high) {
+      bad(value, key, "bad value", fmt::format("give a whole number from {} to {}", low, high));
+    }
+    return static_cast<uint64_t>(value.as_integer());
+  }
+  uint32_t id(std::string_view key, const Value& value) const { return static_cast<uint32_t>(number(key, value, 0, UINT32_MAX)); }
+  const std::vector<Value>& list(std::string_view key, const Value& value) const {
+    if (!value.is_array()) bad(value, key, "is not a list", fmt::format("write {} = [...]", key));
+    return value.as_array();
+  }
+  template <size_t N>
+  std::string one_of(std::string_view key, const Value& value, const std::array<const char*, N>& known) const {
+    const std::string word = text(key, value, fmt::format("\"{}\"", known[0]));
+    if (std::find(known.begin(), known.end(), word) == known.end()) {
+      bad(value, key, fmt::format("unknown value '{}'", printable(word)), fmt::format("give one of {}", fmt::join(known, ", ")));
+    }
+    return word;
+  }
+  uint64_t size(std::string_view key, const Value& value) const {
+    const auto bytes = parse_size_bytes(text(key, value, "\"1GiB\""));
+    if (!bytes || *bytes == 0) bad(value, key, "bad value", "give a size such as \"1MiB\"");
+    return *bytes;
+  }
+
+  void read_device(const std::string& name, const Value& values) {
+    DeviceConfig device;
+    device.name = name;
+    const std::string prefix = "device." + name + ".";
+    std::optional<uint32_t> as, subnet;
+    std::optional<std::vector<std::string>> routers;
+    const Value* routing_at = nullptr;
+    for (const auto& [key, value] : values.as_table()) {
+      const std::string full = prefix + key;
+      if (key == "transport") {
+        device.transport = one_of(full, value, transports);
+      } else if (key == "interface") {
+        device.interface = text(full, value, "\"eth0\"");
+        if (device.interface.empty()) bad(value, full, "is empty", "name an interface");
+      } else if (key == "ip") {
+        device.ip = ip(full, value);
+      } else if (key == "port") {
+        device.port = static_cast<uint16_t>(number(full, value, 0, UINT16_MAX));
+      } else if (key == "as") {
+        as = id(full, value);
+        routing_at = &value;
+      } else if (key == "subnet") {
+        subnet = id(full, value);
+        routing_at = &value;
+      } else if (key == "router") {
+        routers = router_list(full, value);
+        routing_at = &value;
+      } else if (key == "rate") {
+        device.rate_bits_per_s = rate(full, value);
+      } else if (key == "capabilities") {
+        device.capabilities = capabilities(full, value);
+      } else if (key == "priority") {
+        device.priority = static_cast<uint32_t>(number(full, value, 0, 100));
+      } else if (key == "default") {
+        device.is_default = boolean(full, value);
+      } else if (key == "transit") {
+        device.transit = boolean(full, value);
+      } else if (key == "wan") {
+        device.wan = boolean(full, value);
+      } else if (key == "wan_to") {
+        for (const Value& item : list(full, value)) device.wan_to.push_back(id(full, item));
+      } else {
+        warn(value, full, "unknown key, not used");
+      }
+    }
+    if (!device.interface.empty() && !device.ip.empty())
+      bad(values.at("ip"), prefix + "ip", "interface is given too", "leave one of them out");
+    if (!device.wan_to.empty() && !device.wan)
+      bad(values.at("wan_to"), prefix + "wan_to", "the device is no wan", "set wan = true or leave wan_to out");
+    if (routers && !routers->empty()) check_schemes(values.at("router"), prefix + "router", device.transport, *routers);
+    if (as && subnet && routers) {
+      device.subnet = routing::SubnetId{*as, *subnet};
+      device.routers = *routers;
+    } else if (routing_at != nullptr) {
+      warn(*routing_at, prefix.substr(0, prefix.size() - 1),
+           "as, subnet and router are given only in part: no routing for this device");
+    }
+    where_.push_back(&values);
+    config_.devices.push_back(std::move(device));
+  }
+
+  std::string ip(std::string_view key, const Value& value) const {
+    const std::string address = text(key, value, "\"192.0.2.10\"");
+    in6_addr parsed{};
+    if (inet_pton(AF_INET, address.c_str(), &parsed) != 1 && inet_pton(AF_INET6, address.c_str(), &parsed) != 1) {
+      bad(value, key, fmt::format("'{}' is no IP address", printable(address)), "give one of this host's");
+    }
+    return address;
+  }
+  uint64_t rate(std::string_view key, const Value& value) const {
+    const auto bits = parse_rate_bits_per_s(text(key, value, "\"10Gb/s\""));
+    if (!bits || *bits == 0) bad(value, key, "bad value", "give a rate with its unit, such as \"10Gb/s\"");
+    return *bits;
+  }
+  uint8_t capabilities(std::string_view key, const Value& value) const {
+    constexpr std::array known{"zero-copy", "os-bypass"};
+    uint8_t bits = 0;
+    for (const Value& item : list(key, value))
+      bits |= one_of(key, item, known) == "zero-copy" ? capability_zero_copy : capability_os_bypass;
+    return bits;
+  }
+  std::vector<std::string> router_list(std::string_view key, const Value& value) const {
+    std::vector<std::string> uris;
+    for (const Value& item : list(key, value)) {
+      const std::string uri = text(key, item, "[\"tcp://192.0.2.1:7000\"]");
+      const auto target = split_target(uri);
+      if (!target || target->routed || !target->path.empty()) {
+        bad(item, key, fmt::format("'{}' is no native address", printable(uri)), "give addresses such as \"tcp://192.0.2.1:7000\"");
+      }
+      uris.push_back(target->address);
+    }
+    return uris;
+  }
+  void check_schemes(const Value& at, std::string_view key, const std::string& transport,
+                     const std::vector<std::string>& uris) const {
+    for (const std::string& uri : uris) {
+      if (uri.rfind(transport + "://", 0) != 0) {
+        bad(at, key, fmt::format("'{}' is not of the transport {}", printable(uri), transport),
+            "a subnet has exactly one transport");
+      }
+    }
+  }
+
+  void read_router(const Value& values) {
+    for (const auto& [key, value] : values.as_table()) {
+      const std::string full = "router." + key;
+      if (key == "metric") {
+        config_.router.metric.clear();
+        for (const Value& item : list(full, value)) {
+          const std::string metric = one_of(full, item, metrics);
+          if (std::count(config_.router.metric.begin(), config_.router.metric.end(), metric) > 0)
+            bad(item, full, "named twice", "name each once");
+          config_.router.metric.push_back(metric);
+        }
+        if (config_.router.metric.empty()) bad(value, full, "is empty", fmt::format("name some of {}", fmt::join(metrics, ", ")));
+      } else if (key == "fragment") {
+        config_.router.fragment_bytes = size(full, value);
+      } else if (key == "memory") {
+        config_.router.memory_bytes = size(full, value);
+      } else if (key == "static") {
+        for (const Value& item : list(full, value)) read_static(table("[router.static]", item));
+      } else {
+        bad(value, full, "unknown key", "metric, fragment, memory and static are known");
+      }
+    }
+  }
+  void read_static(const Value& values) {
+    StaticRoute route;
+    std::set<std::string> seen;
+    for (const auto& [key, value] : values.as_table()) {
+      const std::string full = "router.static." + key;
+      seen.insert(key);
+      if (key == "from") {
+        route.from = id(full, value);
+      } else if (key == "to") {
+        read_static_to(full, value, route);
+      } else if (key == "via") {
+        for (const Value& item : list(full, value)) route.via.push_back(id(full, item));
+        if (route.via.empty()) bad(value, full, "is empty", "name the subnets or AS on the way");
+      } else {
+        bad(value, full, "unknown key", "from, to and via are known");
+      }
+    }
+    for (const char* key : {"from", "to", "via"}) {
+      if (!seen.contains(key))
+        bad(values, fmt::format("router.static.{}", key), "is missing", "a static route has from, to and via");
+    }
+    config_.router.static_routes.push_back(std::move(route));
+  }
+  void read_static_to(std::string_view key, const Value& value, StaticRoute& route) const {
+    if (value.is_integer()) {
+      route.to_subnet = id(key, value);
+      return;
+    }
+    const std::string to = text(key, value, "\"4:7\"");
+    const size_t colon = to.find(':');
+    const auto as_number = [&](std::string_view part) {
+      uint32_t number = 0;
+      const auto [end, problem] = std::from_chars(part.data(), part.data() + part.size(), number);
+      if (problem != std::errc() || end != part.data() + part.size())
+        bad(value, key, "bad value", "give \"AS:SUBNET\" or a subnet of this AS");
+      return number;
+    };
+    if (colon == std::string::npos) {
+      route.to_subnet = as_number(to);
+    } else {
+      route.to_as = as_number(std::string_view(to).substr(0, colon));
+      route.to_subnet = as_number(std::string_view(to).substr(colon + 1));
+    }
+  }
+
+  // What only all devices together can tell.
+  void check_together() const {
+    const DeviceConfig* chosen = nullptr;
+    for (size_t i = 0; i < config_.devices.size(); ++i) {
+      const DeviceConfig& device = config_.devices[i];
+      if (device.is_default && chosen != nullptr) {
+        bad(where_[i]->at("default"), "device." + device.name + ".default",
+            fmt::format("device {} is the default too", chosen->name), "leave one");
+      }
+      if (device.is_default) chosen = &device;
+      for (size_t k = 0; k < i; ++k) {
+        const DeviceConfig& other = config_.devices[k];
+        if (device.subnet && other.subnet && *device.subnet == *other.subnet && device.transport != other.transport) {
+          bad(where_[i]->at("subnet"), "device." + device.name + ".subnet",
+              fmt::format("device {} says that it is {}", other.name, other.transport),
+              "a subnet has exactly one transport: number the other one anew");
+        }
+        const bool same_place = device.interface == other.interface && device.ip == other.ip && device.transport == other.transport;
+        if (same_place && device.port == other.port && device.port != 0) {
+          bad(where_[i]->at("port"), "device." + device.name + ".port", fmt::format("device {} listens there", other.name),
+              "give another port");
+        }
+      }
+    }
+  }
+
+  std::string file_;
+  Config& config_;
+  std::vector<const Value*> where_;  // by device
+};
+
+}  // namespace
+
+Result<Config> parse_config(const std::string& file, const std::string& text) {
+  Config config;
+  config.file = file;
+  try {
+    std::istringstream stream(text);
+    const Value top = toml::parse<toml::discard_comments, std::map, std::vector>(stream, file);
+    Reader(file, config).read(top);
+  } catch (const Bad& problem) {
+    return fail(ErrorKind::usage, problem.line);
+  } catch (const toml::exception& problem) {
+    // The parser's own words draw a picture over several lines; the first of it says what is wrong.
+    std::string words = problem.what();
+    words = words.substr(0, words.find('\n'));
+    if (const size_t prefix = words.find("[error] "); prefix != std::string::npos) words = words.substr(prefix + 8);
+    if (words.rfind("toml::", 0) == 0) words = words.substr(std::min(words.size(), words.find(": ") + 2));
+    std::string where = problem.location().line_str();
+    where = where.substr(0, where.find('='));
+    while (!where.empty() && where.back() == ' ') where.pop_back();
+    return fail(ErrorKind::usage, fmt::format("{}:{}: {}: {}: correct the TOML", file, problem.location().line(), printable(where),
+                                              printable(one_line(words))));
+  } catch (const std::exception& problem) {
+    return fail(ErrorKind::usage, fmt::format("{}:1: {}: correct the TOML", file, printable(one_line(problem.what()))));
+  }
+  return config;
+}
+
+Result<Config> load_config(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream)
+    return fail(ErrorKind::usage,
+                fmt::format("cannot read the configuration: {}: {}", file, "give a file that exists and is readable"));
+  std::string text;
+  text.resize(config_bytes_max + 1);
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) return fail(ErrorKind::usage, fmt::format("cannot read the configuration: {}: give a regular file", file));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  if (text.size() > config_bytes_max)
+    return fail(ErrorKind::usage, fmt::format("the configuration is too long: {}: at most {} bytes", file, config_bytes_max));
+  return parse_config(file, text);
+}
+
+std::string find_config(const std::optional<std::string>& option, const char* (*environment)(const char*),
+                        bool (*exists)(const std::string&)) {
+  if (option) return *option;
+  if (const char* file = environment("CCI_CONFIG"); file != nullptr && *file != '\0') return file;
+  std::string home;
+  if (const char* xdg = environment("XDG_CONFIG_HOME"); xdg != nullptr && *xdg == '/') {
+    home = xdg;
+  } else if (const char* user = environment("HOME"); user != nullptr && *user == '/') {
+    home = std::string(user) + "/.config";
+  }
+  if (!home.empty() && exists(home + "/ccixfer/ccixfer.toml")) return home + "/ccixfer/ccixfer.toml";
+  const std::string system = "/etc/ccixfer/ccixfer.toml";
+  return exists(system) ? system : std::string();
+}
+
+Result<Config> config_of_process(const std::optional<std::string>& option) {
+  const std::string file = find_config(
+      option, [](const char* name) -> const char* { return std::getenv(name); },
+      [](const std::string& path) { return access(path.c_str(), F_OK) == 0; });
+  return file.empty() ? Result<Config>(Config{}) : load_config(file);
+}
+
+}  // namespace ccixfer::program

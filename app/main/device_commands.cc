@@ -1,0 +1,24 @@
+// `ccixfer devices`, and what every command says about encryption.
+#include "app/main/commands.h"
+#include "app/main/devices.h"
+
+namespace ccixfer::program {
+
+CommandEnd run_devices(const Process& process, const DevicesCommand&) {
+  const auto lines = describe_devices(process.config, interfaces_of_host());
+  for (const report::DeviceLine& line : lines) process.reporter.event(report::device_event(process.reporter.seconds(), line));
+  for (const std::string& line : device_table(lines)) process.reporter.output(line);
+  return {};
+}
+
+Result<void> require_insecure(const Process& process, const CommonOptions& common) {
+  if (!common.insecure) {
+    return fail(ErrorKind::authentication,
+                "encryption is not available in this version: no identity: give --insecure to go without it");
+  }
+  process.reporter.alarm(
+      "WARNING: --insecure: no encryption and no authentication: anybody on the way can read and change the data");
+  return {};
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,180 @@
+#include "app/main/devices.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+namespace {
+
+uint64_t rate_of_interface(const std::string& name) {
+  std::ifstream file("/sys/class/net/" + name + "/speed");
+  int64_t megabits = 0;
+  if (!(file >> megabits) || megabits <= 0 || megabits > 100'000'000) return 0;  // -1: the driver does not know
+  return static_cast<uint64_t>(megabits) * 1'000'000;
+}
+
+const Interface* find_interface(const DeviceConfig& device, const std::vector<Interface>& interfaces) {
+  for (const Interface& interface : interfaces) {
+    if (!device.interface.empty() && interface.name == device.interface) return &interface;
+    const bool has = std::find(interface.addresses.begin(), interface.addresses.end(), device.ip) != interface.addresses.end();
+    if (!device.ip.empty() && has) return &interface;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<Interface> interfaces_of_host() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, freeifaddrs);
+  std::map<std::string, Interface> by_name;
+  std::vector<std::pair<std::string, std::string>> v6;
+  for (const ifaddrs* item = first; item != nullptr; item = item->ifa_next) {
+    Interface& interface = by_name[item->ifa_name];
+    interface.name = item->ifa_name;
+    interface.up = (item->ifa_flags & IFF_UP) != 0 && (item->ifa_flags & IFF_RUNNING) != 0;
+    interface.loopback = (item->ifa_flags & IFF_LOOPBACK) != 0;
+    if (item->ifa_addr == nullptr) continue;
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (item->ifa_addr->sa_family == AF_INET) {
+      const auto* address = reinterpret_cast<const sockaddr_in*>(item->ifa_addr);
+      if (inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size()) != nullptr)
+        interface.addresses.emplace_back(text.data());
+    } else if (item->ifa_addr->sa_family == AF_INET6) {
+      const auto* address = reinterpret_cast<const sockaddr_in6*>(item->ifa_addr);
+      if (IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr)) continue;  // needs a scope: no address for a peer
+      if (inet_ntop(AF_INET6, &address->sin6_addr, text.data(), text.size()) != nullptr)
+        v6.emplace_back(item->ifa_name, text.data());
+    }
+  }
+  for (const auto& [name, address] : v6) by_name[name].addresses.push_back(address);
+  std::vector<Interface> interfaces;
+  for (auto& [name, interface] : by_name) {
+    interface.rate_bits_per_s = rate_of_interface(name);
+    interfaces.push_back(std::move(interface));
+  }
+  return interfaces;
+}
+
+std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces) {
+  if (!config.devices.empty()) return config.devices;
+  std::vector<DeviceConfig> devices;
+  for (const Interface& interface : interfaces) {
+    if (!interface.up || interface.addresses.empty()) continue;
+    DeviceConfig device;
+    device.name = device.interface = interface.name;
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+Result<const DeviceConfig*> choose_device(const std::vector<DeviceConfig>& devices, const std::optional<std::string>& name,
+                                          const std::vector<Interface>& interfaces) {
+  if (devices.empty())
+    return fail(ErrorKind::usage, "no device: this host has no interface with an address: configure a [device.NAME]");
+  if (name) {
+    for (const DeviceConfig& device : devices) {
+      if (device.name == *name) return &device;
+    }
+    return fail(ErrorKind::usage, fmt::format("no such device: {}: see ccixfer devices", printable(*name)));
+  }
+  const auto rank = [&](const DeviceConfig& device) {
+    const Interface* interface = find_interface(device, interfaces);
+    const bool real = interface == nullptr || !interface->loopback;
+    return std::tuple(device.is_default, device.priority, real, rate_of_device(device, interfaces));
+  };
+  const DeviceConfig* best = &devices.front();
+  for (const DeviceConfig& device : devices) {
+    if (rank(device) > rank(*best)) best = &device;
+  }
+  return best;
+}
+
+Result<std::string> address_of_device(const DeviceConfig& device, const std::vector<Interface>& interfaces) {
+  if (!device.ip.empty()) return device.ip;
+  if (device.interface.empty()) return std::string();
+  const Interface* interface = find_interface(device, interfaces);
+  if (interface == nullptr) {
+    return fail(ErrorKind::usage,
+                fmt::format("no such interface: {} of device {}: see ccixfer devices", printable(device.interface), device.name));
+  }
+  if (interface->addresses.empty()) {
+    return fail(ErrorKind::usage,
+                fmt::format("interface without an address: {} of device {}: give it one, or ip = in the configuration",
+                            printable(device.interface), device.name));
+  }
+  return interface->addresses.front();
+}
+
+uint64_t rate_of_device(const DeviceConfig& device, const std::vector<Interface>& interfaces) {
+  if (device.rate_bits_per_s) return *device.rate_bits_per_s;
+  const Interface* interface = find_interface(device, interfaces);
+  return interface == nullptr ? 0 : interface->rate_bits_per_s;
+}
+
+std::vector<report::DeviceLine> describe_devices(const Config& config, const std::vector<Interface>& interfaces) {
+  const std::vector<DeviceConfig> devices = devices_of(config, interfaces);
+  const auto chosen = choose_device(devices, std::nullopt, interfaces);
+  std::vector<report::DeviceLine> lines;
+  for (const DeviceConfig& device : devices) {
+    const Interface* interface = find_interface(device, interfaces);
+    report::DeviceLine line;
+    line.name = device.name;
+    line.transport = device.transport;
+    line.interface = interface == nullptr ? device.interface : interface->name;
+    line.address = address_of_device(device, interfaces).value_or("");
+    if (device.port != 0) line.address += fmt::format(":{}", device.port);
+    if (device.transport != "tcp") {
+      line.state = "not in this version";
+    } else if (interface == nullptr) {
+      line.state = device.ip.empty() && device.interface.empty() ? "up" : "absent";
+    } else {
+      line.state = interface->up ? "up" : "down";
+    }
+    line.rate_bits_per_s = rate_of_device(device, interfaces);
+    if (device.subnet) line.subnet = fmt::format("{}:{}", device.subnet->as, device.subnet->subnet);
+    line.is_default = chosen && (*chosen)->name == device.name;
+    line.priority = device.priority;
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<std::string> device_table(const std::vector<report::DeviceLine>& devices) {
+  std::vector<std::array<std::string, 8>> rows{
+      {"DEVICE", "TRANSPORT", "INTERFACE", "ADDRESS", "RATE", "SUBNET", "PRIORITY", "STATE"}};
+  for (const report::DeviceLine& device : devices) {
+    const std::string rate = device.rate_bits_per_s == 0 ? "?"
+                             : device.rate_bits_per_s % 1'000'000'000
+                                 ? fmt::format("{}Mb/s", device.rate_bits_per_s / 1'000'000)
+                                 : fmt::format("{}Gb/s", device.rate_bits_per_s / 1'000'000'000);
+    rows.push_back({printable(device.name) + (device.is_default ? "*" : ""), device.transport, printable(device.interface),
+                    device.address, rate, device.subnet.empty() ? "-" : device.subnet, fmt::format("{}", device.priority),
+                    device.state});
+  }
+  std::array<size_t, 8> widths{};
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::vector<std::string> lines;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace ccixfer::program

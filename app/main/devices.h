@@ -1,0 +1,37 @@
+// What this host offers: its interfaces, and the devices that the configuration makes of them.
+// Without a configured device there is one of tcp for every interface that has an address (cli.md '--config').
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/main/config.h"
+#include "app/report/events.h"
+#include "core/base/result.h"
+
+namespace ccixfer::program {
+
+struct Interface {
+  std::string name;
+  std::vector<std::string> addresses;  // IPv4 first; IPv6 without link-local ones
+  bool up = false;
+  bool loopback = false;
+  uint64_t rate_bits_per_s = 0;  // of /sys/class/net/NAME/speed; 0: unknown
+};
+
+[[nodiscard]] std::vector<Interface> interfaces_of_host();
+// The configured devices, or those of the interfaces (their names are the interfaces').
+[[nodiscard]] std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces);
+// By name; else the default one; else the highest priority, then the one that is not the loopback, then the fastest, then the
+// first. usage: no such name, no device at all. nullptr never.
+[[nodiscard]] Result<const DeviceConfig*> choose_device(const std::vector<DeviceConfig>& devices,
+                                                        const std::optional<std::string>& name,
+                                                        const std::vector<Interface>& interfaces);
+// The IP address to listen on: of `ip`, or the first of `interface`; "" when it names neither. usage: no such interface, or it has
+// no address.
+[[nodiscard]] Result<std::string> address_of_device(const DeviceConfig& device, const std::vector<Interface>& interfaces);
+[[nodiscard]] std::vector<report::DeviceLine> describe_devices(const Config& config, const std::vector<Interface>& interfaces);
+[[nodiscard]] uint64_t rate_of_device(const DeviceConfig& device, const std::vector<Interface>& interfaces);  // bits/s; 0: unknown
+[[nodiscard]] std::vector<std::string> device_table(const std::vector<report::DeviceLine>& devices);  // for people, a line each
+
+}  // namespace ccixfer::program

@@ -1,0 +1,235 @@
+#include "app/main/dialled.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/main/acceptor.h"
+#include "core/base/check.h"
+
+namespace ccixfer::program {
+namespace {
+
+constexpr Duration pause_first = std::chrono::milliseconds(200);
+constexpr Duration pause_longest = std::chrono::seconds(5);
+constexpr Duration dialler_slack = std::chrono::seconds(2);  // the dialler knows best why nobody answered: let it speak first
+
+// What a new session may mend.
+bool is_passing(ErrorKind kind) {
+  return kind == ErrorKind::network || kind == ErrorKind::timeout || kind == ErrorKind::no_answer || kind == ErrorKind::no_route ||
+         kind == ErrorKind::interrupted;
+}
+
+std::string at(const std::string& what, const std::string& uri, const char* what_to_do) {
+  return fmt::format("{}: {}: {}", what, uri, what_to_do);
+}
+
+// The dialler says what and where; people want to know what to do.
+Error advised(Error error) {
+  if (error.kind == ErrorKind::no_answer) error.message += ": check that the peer runs and can be reached";
+  if (error.kind == ErrorKind::no_route) error.message += ": check the routers and their configuration (ccixfer routes)";
+  if (error.kind == ErrorKind::network) error.message += ": try again";
+  return error;
+}
+
+}  // namespace
+
+struct DialledTransfer::Attempt {
+  Attempt(DialledTransfer& transfer, Instant now)
+      : hub(transfer.hub_),
+        link(transfer.bench_.endpoint, transfer.plan_.hello, forwarder),
+        dialler(transfer.bench_.endpoint, link, transfer.plan_.uri, transfer.bench_.entropy.next_u64()),
+        began(now) {
+    hub.add_link(&link);
+    hub.add_dialler(&dialler);
+  }
+  ~Attempt() {
+    forwarder.detach();
+    machine.reset();
+    hub.remove_dialler(&dialler);
+    hub.remove_link(&link);
+  }
+
+  session::Hub& hub;
+  Forwarder forwarder;
+  session::Link link;
+  session::Dialler dialler;
+  std::unique_ptr<Machine> machine;
+  Instant began;
+  bool asked = false;  // Open is posted
+  bool lanes_were_up = false;
+  bool leaving = false;  // the result stands; the peer is being told and jobs come back
+  Instant leave_by = never;
+  Error why{ErrorKind::ok, ""};
+  bool again = false;
+};
+
+DialledTransfer::DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now)
+    : bench_(bench), hub_(hub), plan_(std::move(plan)), now_(now), last_progress_(now), begin_at_(now) {}
+DialledTransfer::~DialledTransfer() = default;
+
+bool DialledTransfer::ended() const { return ended_; }
+const Error& DialledTransfer::result() const { return result_; }
+
+Tally DialledTransfer::tally() const {
+  if (attempt_ && attempt_->machine) return continued(earlier_, attempt_->machine->tally());
+  return earlier_;
+}
+
+bool DialledTransfer::take_completion(const rvma::Completion& completion) {
+  return attempt_ && attempt_->machine && attempt_->machine->take_completion(completion);
+}
+
+void DialledTransfer::turn(Instant now) {
+  now_ = now;
+  if (ended_) return;
+  if (!attempt_ && now >= begin_at_) begin_attempt(now);
+  if (attempt_ && !attempt_->leaving) turn_attempt(now);
+  if (attempt_ && attempt_->leaving) turn_farewell(now);
+  if (!attempt_ && !ended_ && stop_why_) {
+    result_ = *stop_why_;
+    ended_ = true;
+  }
+}
+
+void DialledTransfer::begin_attempt(Instant now) {
+  ++attempts_;
+  attempt_ = std::make_unique<Attempt>(*this, now);
+  const Duration left = plan_.timeout == forever ? forever : plan_.timeout - (now - last_progress_);
+  attempt_->dialler.set_lanes(1);
+  attempt_->dialler.set_patience(plan_.retries ? Duration(0) : std::max(left, Duration(0)));
+}
+
+void DialledTransfer::turn_attempt(Instant now) {
+  Attempt& attempt = *attempt_;
+  const bool up = !attempt.link.live_lanes().empty();
+  if (up) {
+    reached_ = true;
+    if (!attempt.asked) {
+      attempt.asked = true;
+      for (const session::Message& part : session::cut(plan_.open)) attempt.link.post(part);
+    }
+  } else if (attempt.lanes_were_up) {
+    bench_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
+  }
+  attempt.lanes_were_up = up;
+  if (!attempt.machine && attempt.forwarder.opened() && !attempt.forwarder.lost()) open_session(now);
+  if (attempt.machine) {
+    attempt.machine->turn(now);
+    const Instant progress = attempt.machine->last_progress();
+    if (progress > last_progress_) {
+      last_progress_ = std::min(progress, now);
+      fruitless_ = 0;
+    }
+  }
+  judge(now);
+}
+
+void DialledTransfer::open_session(Instant now) {
+  Attempt& attempt = *attempt_;
+  attempt.link.set_session(attempt.forwarder.opened()->session);
+  attempt.machine = plan_.make_machine(attempt.link);
+  attempt.machine->start(now);
+  attempt.forwarder.attach(attempt.machine->user());
+  const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
+  attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(plan_.lanes, allowed)));
+  bench_.reporter.session({transfer_name(plan_.hello.transfer), plan_.uri, report_hops(attempt.link.hops(0))});
+}
+
+// Whether this session goes on, ends the transfer, or is followed by another one.
+void DialledTransfer::judge(Instant now) {
+  Attempt& attempt = *attempt_;
+  if (stop_why_) {
+    if (attempt.machine) {
+      attempt.machine->abort(*stop_why_);
+    } else {
+      attempt.link.post(session::Abort{stop_why_->kind, stop_why_->message});
+    }
+    return end_attempt(now, *stop_why_, false);
+  }
+  if (attempt.machine && attempt.machine->finished()) {
+    const Error* error = attempt.machine->error();
+    const Error end = error != nullptr ? *error : end_of_tally(attempt.machine->tally());
+    return end_attempt(now, end, error != nullptr && is_passing(end.kind));
+  }
+  if (attempt.dialler.session_lost()) {
+    return end_attempt(now, {ErrorKind::network, at("the peer no longer knows the session", plan_.uri, "beginning a new one")},
+                       true);
+  }
+  if (const Error* failure = attempt.dialler.failure(); failure != nullptr && attempt.link.live_lanes().empty()) {
+    if (plan_.retries && is_passing(failure->kind)) return end_attempt(now, *failure, true);
+    if (reached_ && is_passing(failure->kind)) {
+      return end_attempt(
+          now, {ErrorKind::timeout, at("no progress within the timeout", plan_.uri, "run the same command again to resume")},
+          false);
+    }
+    return end_attempt(now, advised(*failure), false);
+  }
+  if (!attempt.machine && attempt.forwarder.lost()) {
+    return end_attempt(now, *attempt.forwarder.lost(), is_passing(attempt.forwarder.lost()->kind));
+  }
+  if (now < give_up_at()) return;
+  const Error late =
+      reached_ ? Error{ErrorKind::timeout, at("no progress within the timeout", plan_.uri, "run the same command again to resume")}
+               : Error{ErrorKind::no_answer, at("no answer", plan_.uri, "check that the peer runs and can be reached")};
+  if (attempt.machine) {
+    attempt.machine->abort(late);
+  } else {
+    attempt.link.post(session::Abort{late.kind, late.message});
+  }
+  end_attempt(now, late, false);
+}
+
+void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
+  Attempt& attempt = *attempt_;
+  attempt.leaving = true;
+  attempt.leave_by = after(now, farewell_timeout);
+  attempt.why = std::move(why);
+  attempt.again = again;
+}
+
+void DialledTransfer::turn_farewell(Instant now) {
+  Attempt& attempt = *attempt_;
+  if (attempt.machine) attempt.machine->turn(now);
+  if (attempt.why.kind != ErrorKind::ok && !attempt.again) {
+    const bool said = attempt.link.control_drained() || attempt.link.live_lanes().empty() || now >= attempt.leave_by;
+    if (!said) return;
+  }
+  if (attempt.machine && !attempt.machine->idle()) {
+    attempt.leave_by = now >= attempt.leave_by ? never : attempt.leave_by;
+    return;
+  }
+  if (attempt.machine) earlier_ = continued(earlier_, attempt.machine->tally());
+  const Error why = attempt.why;
+  bool again = attempt.again && !stop_why_;
+  attempt_.reset();
+  if (again && plan_.retries && attempts_ > *plan_.retries) again = false;
+  if (again && plan_.timeout != forever && now - last_progress_ >= plan_.timeout) again = false;
+  if (!again) {
+    result_ = stop_why_ ? *stop_why_ : why;
+    ended_ = true;
+    return;
+  }
+  ++fruitless_;
+  const Duration pause = std::min(pause_longest, pause_first * (1 << std::min<uint32_t>(fruitless_ - 1, 8)));
+  begin_at_ = after(now, pause);
+  bench_.reporter.retry(why.message.empty() ? error_row(why.kind).words : why.message);
+}
+
+Instant DialledTransfer::next_deadline() const {
+  if (ended_) return never;
+  if (!attempt_) return begin_at_;
+  const Instant machine = attempt_->machine ? attempt_->machine->next_deadline() : never;
+  return std::min({machine, attempt_->leaving ? attempt_->leave_by : give_up_at(), attempt_->dialler.next_deadline()});
+}
+
+Instant DialledTransfer::give_up_at() const {
+  const Duration patience = reached_ || plan_.timeout == forever ? plan_.timeout : plan_.timeout + dialler_slack;
+  return after(last_progress_, patience);
+}
+
+void DialledTransfer::stop(const Error& why) {
+  if (!stop_why_) stop_why_ = why;
+}
+
+}  // namespace ccixfer::program

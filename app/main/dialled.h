@@ -1,0 +1,66 @@
+// The dialling side: one transfer from its first dial to its end, over as many sessions as that takes. A push has a Source, a pull
+// a Destination; the rest is the same. A lost link, or a peer that no longer knows the session, begins a new session of the same
+// transfer id with a new machine; what is at the receiver already is found there. It ends when the machine ends, when the peer
+// refuses, or after `timeout` without progress: then with timeout (30) when the peer was ever reached, else with what the dialler
+// found (no answer 35, no route 43, network 10).
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "app/main/forwarder.h"
+#include "app/main/machine.h"
+#include "app/session/link.h"
+
+namespace ccixfer::program {
+
+struct DialPlan {
+  std::string uri;  // without a path
+  session::Hello hello;
+  session::Open open;
+  uint16_t lanes = 1;
+  Duration timeout = std::chrono::seconds(60);
+  std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
+  std::function<std::unique_ptr<Machine>(session::Link&)> make_machine;
+};
+
+class DialledTransfer {
+ public:
+  DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now);
+  ~DialledTransfer();
+  DialledTransfer(const DialledTransfer&) = delete;
+  DialledTransfer& operator=(const DialledTransfer&) = delete;
+
+  void turn(Instant now);
+  [[nodiscard]] Instant next_deadline() const;
+  bool take_completion(const rvma::Completion& completion);
+  void stop(const Error& why);  // tells the peer; the transfer stays resumable
+  [[nodiscard]] bool ended() const;
+  [[nodiscard]] const Error& result() const;  // when ended; kind ok: done and durable
+  [[nodiscard]] Tally tally() const;
+
+ private:
+  struct Attempt;
+  void begin_attempt(Instant now);
+  void turn_attempt(Instant now);
+  void open_session(Instant now);
+  void judge(Instant now);
+  void end_attempt(Instant now, Error why, bool again);
+  void turn_farewell(Instant now);
+  [[nodiscard]] Instant give_up_at() const;
+
+  const Bench bench_;
+  session::Hub& hub_;
+  const DialPlan plan_;
+  std::unique_ptr<Attempt> attempt_;
+  Tally earlier_;
+  Instant now_{}, last_progress_{}, begin_at_{};
+  uint32_t attempts_ = 0;
+  uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses
+  bool reached_ = false;    // a lane was up once
+  bool ended_ = false;
+  std::optional<Error> stop_why_;
+  Error result_{ErrorKind::ok, ""};
+};
+
+}  // namespace ccixfer::program

@@ -1,0 +1,36 @@
+// The one loop of a process: waits until a descriptor is readable, a signal came or a deadline passed, reads the clock once, and
+// turns its user. Signals SIGINT, SIGTERM and SIGUSR1 arrive as turns (signalfd); SIGPIPE is ignored. A second SIGINT or SIGTERM
+// ends the process at once with the exit code of an interruption. One object a process, made before any thread is (threads inherit
+// the signal mask).
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "core/base/time.h"
+
+namespace ccixfer::program {
+
+class LoopUser {
+ public:
+  virtual ~LoopUser() = default;
+  virtual bool turn(Instant now) = 0;  // false: the loop ends
+  [[nodiscard]] virtual Instant next_deadline() const = 0;
+  virtual void on_signal(int signal_number) = 0;  // before the turn of the same instant
+};
+
+class Driver {
+ public:
+  Driver();
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+  [[nodiscard]] Instant now() const;
+  void watch(int fd);  // level-triggered, readable; it stays open as long as the driver
+  void run(LoopUser& user);
+
+ private:
+  int epoll_ = -1;
+  int signals_ = -1;
+};
+
+}  // namespace ccixfer::program

@@ -1,0 +1,89 @@
+#include "app/main/forwarder.h"
+
+#include "core/base/check.h"
+
+namespace ccixfer::program {
+
+void Forwarder::attach(session::LinkUser& machine) {
+  CHECK(machine_ == nullptr && !detached_);
+  machine_ = &machine;
+  for (const session::LaneIndex lane : lanes_) machine.on_lane_up(lane);
+  for (const Early& early : early_) {
+    if (early.lane) {
+      machine.on_lane_message(*early.lane, early.message);
+    } else {
+      machine.on_message(early.message);
+    }
+  }
+  early_.clear();
+  if (lost_) machine.on_link_lost(*lost_);
+}
+
+void Forwarder::detach() {
+  machine_ = nullptr;
+  detached_ = true;
+}
+
+void Forwarder::on_lane_up(session::LaneIndex lane) {
+  any_lane_ = true;
+  lanes_.insert(lane);
+  if (machine_ != nullptr) machine_->on_lane_up(lane);
+}
+
+void Forwarder::on_lane_down(session::LaneIndex lane) {
+  lanes_.erase(lane);
+  std::erase_if(early_, [lane](const Early& early) { return early.lane == lane; });
+  if (machine_ != nullptr) machine_->on_lane_down(lane);
+}
+
+void Forwarder::on_lane_message(session::LaneIndex lane, const session::Message& message) {
+  if (machine_ != nullptr) return machine_->on_lane_message(lane, message);
+  keep({lane, message});
+}
+
+void Forwarder::on_message(const session::Message& message) {
+  if (const auto* part = std::get_if<session::OpenPart>(&message)) return take_part(*part);
+  if (const auto* opened = std::get_if<session::Opened>(&message)) {
+    if (opened_ || opened->session == 0)
+      return fail_with(ErrorKind::protocol, "the peer opened the session twice, or without a number");
+    opened_ = *opened;
+    return;
+  }
+  if (machine_ != nullptr) return machine_->on_message(message);
+  if (const auto* abort = std::get_if<session::Abort>(&message)) return fail_with(abort->kind, abort->message);
+  keep({std::nullopt, message});
+}
+
+void Forwarder::on_put(session::LaneIndex lane, uint64_t context, Status status) {
+  if (machine_ != nullptr) machine_->on_put(lane, context, status);
+}
+
+void Forwarder::on_link_lost(const Error& error) {
+  if (!lost_) lost_ = error;
+  if (machine_ != nullptr) machine_->on_link_lost(error);
+}
+
+// The parts come in order (the control channel's promise); a path longer than path_bytes_max, a gap or a part too many ends the
+// session.
+void Forwarder::take_part(const session::OpenPart& part) {
+  if (open_ || part.total_bytes > session::path_bytes_max || part.offset_bytes != path_.size() ||
+      part.bytes.size() > part.total_bytes - part.offset_bytes) {
+    return fail_with(ErrorKind::protocol, "the peer's request to open a session is malformed");
+  }
+  path_ += part.bytes;
+  if (path_.size() == part.total_bytes) open_ = session::Open{part.options, path_};
+}
+
+void Forwarder::keep(Early early) {
+  if (detached_) return;
+  if (early_.size() >= early_messages_max) return fail_with(ErrorKind::protocol, "the peer sends before the session is open");
+  early_.push_back(std::move(early));
+}
+
+void Forwarder::fail_with(ErrorKind kind, std::string words) {
+  if (lost_) return;
+  lost_ = Error{kind, std::move(words)};
+  if (machine_ != nullptr) machine_->on_link_lost(*lost_);
+}
+
+}  // namespace ccixfer::program

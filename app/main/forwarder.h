@@ -1,0 +1,55 @@
+// A LinkUser that stands in front of a machine that does not exist yet: the session's first messages (OpenPart, Opened, Abort) are
+// its owner's; what else comes before the machine is kept and replayed, afterwards all goes through. Bounds: early_messages_max,
+// open path path_bytes_max.
+#pragma once
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/session/link.h"
+
+namespace ccixfer::program {
+
+inline constexpr size_t early_messages_max = 256;
+
+class Forwarder final : public session::LinkUser {
+ public:
+  void attach(session::LinkUser& machine);  // replays what was kept
+  void detach();                            // the machine goes; what still comes is dropped
+
+  [[nodiscard]] const std::optional<session::Open>& open() const { return open_; }        // acceptor: complete
+  [[nodiscard]] const std::optional<session::Opened>& opened() const { return opened_; }  // dialler
+  [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }  // link lost, aborted by the peer, protocol error
+  [[nodiscard]] bool any_lane() const { return any_lane_; }                 // a lane was up once
+  [[nodiscard]] size_t lanes_up() const { return lanes_.size(); }
+
+  void on_lane_up(session::LaneIndex lane) override;
+  void on_lane_down(session::LaneIndex lane) override;
+  void on_lane_message(session::LaneIndex lane, const session::Message& message) override;
+  void on_message(const session::Message& message) override;
+  void on_put(session::LaneIndex lane, uint64_t context, Status status) override;
+  void on_link_lost(const Error& error) override;
+
+ private:
+  struct Early {
+    std::optional<session::LaneIndex> lane;  // none: a session message
+    session::Message message;
+  };
+  void take_part(const session::OpenPart& part);
+  void keep(Early early);
+  void fail_with(ErrorKind kind, std::string words);
+
+  session::LinkUser* machine_ = nullptr;
+  bool detached_ = false;
+  bool any_lane_ = false;
+  std::set<session::LaneIndex> lanes_;
+  std::vector<Early> early_;
+  std::string path_;
+  std::optional<session::Open> open_;
+  std::optional<session::Opened> opened_;
+  std::optional<Error> lost_;
+};
+
+}  // namespace ccixfer::program

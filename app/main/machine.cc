@@ -1,0 +1,174 @@
+#include "app/main/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/report/outcome.h"
+
+namespace ccixfer::program {
+namespace {
+
+class Observer final : public send::SourceObserver, public recv::DestinationObserver {
+ public:
+  explicit Observer(report::Reporter& reporter) : reporter_(reporter) {}
+  void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
+    reporter_.file({std::string(path), bytes, std::string(status), std::string(reason)});
+  }
+  void on_warning(std::string_view line) override { reporter_.warn(line); }
+
+ private:
+  report::Reporter& reporter_;
+};
+
+class SourceMachine final : public Machine {
+ public:
+  SourceMachine(const Bench& bench, session::Link& link, const SourcePart& part)
+      : observer_(bench.reporter),
+        source_(options(part), link, bench.work, bench.pool, bench.pool_region, observer_, bench.counters) {}
+
+  session::LinkUser& user() override { return source_; }
+  void start(Instant now) override { source_.start(now); }
+  void turn(Instant now) override { source_.turn(now); }
+  Instant next_deadline() const override { return source_.next_deadline(); }
+  bool finished() const override { return source_.finished(); }
+  bool idle() const override { return true; }
+  const Error* error() const override { return source_.error(); }
+  Tally tally() const override {
+    const send::Totals& totals = source_.totals();
+    Tally tally;
+    tally.files = totals.files;
+    tally.files_unchanged = totals.files_unchanged;
+    tally.files_failed = totals.files_failed;
+    tally.files_vanished = totals.files_vanished;
+    tally.bytes = totals.bytes;
+    tally.bytes_total = totals.bytes_total;
+    tally.total_known = totals.walk_done;
+    tally.bytes_sent = totals.bytes_sent;
+    tally.segments_resent = totals.segments_resent;
+    return tally;
+  }
+  Instant last_progress() const override { return source_.last_progress(); }
+  void abort(const Error& error) override { source_.abort(error); }
+  bool take_completion(const rvma::Completion&) override { return false; }
+
+ private:
+  static send::SourceOptions options(const SourcePart& part) {
+    send::SourceOptions options;
+    options.sources = part.sources;
+    options.served_root = part.served_root;
+    options.options = part.options;
+    options.rate_bytes_per_s = part.rate_bytes_per_s;
+    options.lanes = part.lanes;
+    return options;
+  }
+  Observer observer_;
+  send::Source source_;
+};
+
+class DestinationMachine final : public Machine {
+ public:
+  DestinationMachine(const Bench& bench, session::Link& link, const DestinationPart& part)
+      : observer_(bench.reporter),
+        destination_(options(part), *part.root, link, bench.endpoint, bench.work, bench.pool, bench.entropy, observer_,
+                     bench.counters) {}
+
+  session::LinkUser& user() override { return destination_; }
+  void start(Instant now) override { destination_.start(now); }
+  void turn(Instant now) override { destination_.turn(now); }
+  Instant next_deadline() const override { return destination_.next_deadline(); }
+  bool finished() const override { return destination_.finished(); }
+  bool idle() const override { return destination_.idle(); }
+  const Error* error() const override { return destination_.error(); }
+  Tally tally() const override {
+    const recv::DestinationTotals& totals = destination_.totals();
+    Tally tally;
+    tally.files = totals.files;
+    tally.files_unchanged = totals.files_unchanged;
+    tally.files_failed = totals.files_failed;
+    tally.bytes = totals.bytes;
+    tally.bytes_total = totals.bytes_total;
+    tally.bytes_sent = totals.bytes_received;
+    tally.segments_resent = totals.segments_resent;
+    return tally;
+  }
+  Instant last_progress() const override { return destination_.last_progress(); }
+  void abort(const Error& error) override { destination_.abort(error); }
+  bool take_completion(const rvma::Completion& completion) override {
+    if (!destination_.owns_mailbox(completion.mailbox)) return false;
+    destination_.on_completion(completion);
+    return true;
+  }
+
+ private:
+  static recv::DestinationOptions options(const DestinationPart& part) {
+    recv::DestinationOptions options;
+    options.options = part.options;
+    options.path = part.path;
+    options.rate_bytes_per_s = part.rate_bytes_per_s;
+    options.buffers_max = part.buffers_max;
+    return options;
+  }
+  Observer observer_;
+  recv::Destination destination_;
+};
+
+}  // namespace
+
+void add(Tally& sum, const Tally& more) {
+  sum.files += more.files;
+  sum.files_unchanged += more.files_unchanged;
+  sum.files_failed += more.files_failed;
+  sum.files_vanished += more.files_vanished;
+  sum.bytes += more.bytes;
+  sum.bytes_total += more.bytes_total;
+  sum.total_known = more.total_known;
+  sum.bytes_sent += more.bytes_sent;
+  sum.segments_resent += more.segments_resent;
+}
+
+Tally continued(const Tally& earlier, const Tally& later) {
+  Tally tally = later;
+  tally.bytes += earlier.bytes;
+  tally.bytes_total = std::max(tally.bytes, std::max(earlier.bytes_total, later.bytes_total));
+  tally.bytes_sent += earlier.bytes_sent;
+  tally.segments_resent += earlier.segments_resent;
+  const uint64_t delivered_before = earlier.files - std::min(earlier.files, earlier.files_unchanged);
+  tally.files_unchanged -= std::min(tally.files_unchanged, delivered_before);
+  tally.files = std::max(later.files, earlier.files);
+  return tally;
+}
+
+Error end_of_tally(const Tally& tally) {
+  const ErrorKind kind = report::kind_of_counts(tally.files_failed, tally.files_vanished);
+  if (kind == ErrorKind::ok) return {ErrorKind::ok, ""};
+  const uint64_t count = std::max(tally.files_failed, tally.files_vanished);
+  const char* what = kind == ErrorKind::partial ? "failed" : "vanished or changed";
+  return {kind, fmt::format("{} file{} {}: the rest is delivered: see the lines above and run again", count, count == 1 ? "" : "s",
+                            what)};
+}
+
+std::string transfer_name(const session::TransferId& transfer) {
+  std::string name;
+  for (const uint8_t byte : transfer) name += fmt::format("{:02x}", byte);
+  return name;
+}
+
+std::vector<report::Hop> report_hops(const std::vector<ports::HopInfo>& hops) {
+  std::vector<report::Hop> list;
+  for (const ports::HopInfo& hop : hops) {
+    const bool routed = hop.as != 0 || hop.subnet != 0;
+    list.push_back({hop.transport, hop.node, routed ? fmt::format("{}:{}", hop.as, hop.subnet) : std::string(),
+                    std::chrono::duration<double>(hop.round_trip).count()});
+  }
+  return list;
+}
+
+std::unique_ptr<Machine> make_source(const Bench& bench, session::Link& link, const SourcePart& part) {
+  return std::make_unique<SourceMachine>(bench, link, part);
+}
+std::unique_ptr<Machine> make_destination(const Bench& bench, session::Link& link, const DestinationPart& part) {
+  return std::make_unique<DestinationMachine>(bench, link, part);
+}
+
+}  // namespace ccixfer::program

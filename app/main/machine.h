@@ -1,0 +1,83 @@
+// One face for the two machines of a session: the program turns, ends and counts a Source and a Destination alike.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "app/recv/destination.h"
+#include "app/report/reporter.h"
+#include "app/send/source.h"
+#include "core/cci/endpoint.h"
+#include "core/memory/pool.h"
+#include "core/ports/entropy.h"
+#include "core/ports/work_pool.h"
+
+namespace ccixfer::program {
+
+// What all sessions of a process share. Owned by the command, outlives its sessions.
+struct Bench {
+  cci::Endpoint& endpoint;
+  ports::FileSystem& files;
+  ports::WorkPool& work;
+  memory::Pool& pool;
+  ports::Handle pool_region;
+  ports::Entropy& entropy;
+  Counters& counters;
+  report::Reporter& reporter;
+};
+
+// What a session, or all of them, moved; seen from either end.
+struct Tally {
+  uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
+  uint64_t bytes = 0;        // durable at the receiver
+  uint64_t bytes_total = 0;  // known so far
+  bool total_known = false;
+  uint64_t bytes_sent = 0;  // payload that crossed the wire
+  uint64_t segments_resent = 0;
+};
+// Several transfers beside or after one another.
+void add(Tally& sum, const Tally& more);
+// One transfer over several sessions: what an earlier session delivered shows as unchanged in a later one, and is no unchanged file
+// of the transfer.
+[[nodiscard]] Tally continued(const Tally& earlier, const Tally& later);
+
+// The end of a transfer that ran to its summary: ok, or how many files failed.
+[[nodiscard]] Error end_of_tally(const Tally& tally);
+[[nodiscard]] std::string transfer_name(const session::TransferId& transfer);  // 32 hexadecimal digits
+[[nodiscard]] std::vector<report::Hop> report_hops(const std::vector<ports::HopInfo>& hops);
+
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  virtual session::LinkUser& user() = 0;
+  virtual void start(Instant now) = 0;
+  virtual void turn(Instant now) = 0;
+  [[nodiscard]] virtual Instant next_deadline() const = 0;
+  [[nodiscard]] virtual bool finished() const = 0;
+  [[nodiscard]] virtual bool idle() const = 0;  // may be destroyed
+  [[nodiscard]] virtual const Error* error() const = 0;
+  [[nodiscard]] virtual Tally tally() const = 0;
+  [[nodiscard]] virtual Instant last_progress() const = 0;
+  virtual void abort(const Error& error) = 0;
+  virtual bool take_completion(const rvma::Completion& completion) = 0;  // false: not a mailbox of ours
+};
+
+struct SourcePart {
+  std::vector<std::string> sources;
+  int served_root = -1;
+  uint32_t options = 0;
+  uint64_t rate_bytes_per_s = 0;
+  uint16_t lanes = 1;
+};
+[[nodiscard]] std::unique_ptr<Machine> make_source(const Bench& bench, session::Link& link, const SourcePart& part);
+
+struct DestinationPart {
+  recv::Root* root = nullptr;
+  uint32_t options = 0;
+  std::string path;
+  uint64_t rate_bytes_per_s = 0;
+  uint32_t buffers_max = 0;
+};
+[[nodiscard]] std::unique_ptr<Machine> make_destination(const Bench& bench, session::Link& link, const DestinationPart& part);
+
+}  // namespace ccixfer::program

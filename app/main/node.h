@@ -1,0 +1,51 @@
+// One endpoint of this host: the transport of a device, and the routing transport over it when the device has as, subnet and
+// router. Addresses: cci:// first (when it routes), then the native ones; a listener on any address is named by every interface's
+// address.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/main/config.h"
+#include "app/main/devices.h"
+#include "core/base/counters.h"
+#include "core/cci/endpoint.h"
+#include "core/ports/entropy.h"
+
+namespace ccixfer::program {
+
+struct NodeOptions {
+  bool listening = false;
+  std::optional<std::string> listen;         // --listen HOST:PORT, before the device's
+  bool bare = false;                         // for a router's device: no routing transport above it
+  std::shared_ptr<cci::MemoryTable> memory;  // shared; made when there is none
+};
+
+struct Node {
+  std::unique_ptr<cci::Endpoint> endpoint;
+  std::shared_ptr<cci::MemoryTable> memory;
+  std::vector<std::string> uris;
+};
+
+// usage: a transport that this version does not have, a bad --listen, an interface without an address. network: the address cannot
+// be listened on.
+[[nodiscard]] Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy,
+                                     Counters& counters);
+// The device of a command: --device, or the default one of configuration and host. Without configuration and name: any address.
+[[nodiscard]] Result<DeviceConfig> device_of_command(const Config& config, const std::optional<std::string>& name);
+
+// The file of --uri-file: written whole at once (a reader finds all of it or nothing), removed with the object.
+class UriFile {
+ public:
+  UriFile() = default;
+  ~UriFile();
+  UriFile(const UriFile&) = delete;
+  UriFile& operator=(const UriFile&) = delete;
+  [[nodiscard]] Result<void> write(const std::string& path, const std::vector<std::string>& uris);  // usage: it cannot be written
+
+ private:
+  std::string path_;
+};
+
+}  // namespace ccixfer::program

@@ -1,0 +1,138 @@
+// `ccixfer ping`: the hops to a peer, and how long messages to its endpoint take. A message's completion means that it reached the
+// peer's endpoint (reference cci.md), so one message is one round trip; nobody has to answer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "app/main/commands.h"
+#include "app/main/node.h"
+#include "app/main/uri.h"
+#include "core/base/units.h"
+#include "core/host/entropy.h"
+
+namespace ccixfer::program {
+namespace {
+
+constexpr size_t ping_message_bytes = 64;
+
+ErrorKind kind_of_connect(Status status) {
+  if (status == Status::no_route) return ErrorKind::no_route;
+  if (status == Status::version) return ErrorKind::protocol;
+  return ErrorKind::no_answer;
+}
+
+class PingUser final : public LoopUser {
+ public:
+  PingUser(const Process& process, const PingCommand& command, Node& node, std::string address)
+      : process_(process),
+        command_(command),
+        endpoint_(*node.endpoint),
+        address_(std::move(address)),
+        give_up_(after(process.driver.now(), command.timeout)) {}
+
+  Result<void> begin() {
+    cci::ConnectOptions options;
+    options.role = ports::Role::admin;
+    options.timeout = command_.timeout;
+    auto connection = endpoint_.connect(address_, options);
+    if (!connection) return tl::unexpected(connection.error());
+    return {};
+  }
+
+  bool turn(Instant now) override {
+    process_.reporter.set_now(now);
+    endpoint_.turn(now);
+    while (auto event = endpoint_.get_event()) handle(*event, now);
+    if (error_.kind == ErrorKind::ok && !finished_ && now >= give_up_) {
+      error_ = {ErrorKind::no_answer,
+                fmt::format("no answer within the timeout: {}: check that the peer runs and can be reached", address_)};
+    }
+    return error_.kind == ErrorKind::ok && !finished_;
+  }
+  Instant next_deadline() const override { return std::min(endpoint_.next_deadline(), give_up_); }
+  void on_signal(int number) override {
+    if (number != SIGUSR1) error_ = {ErrorKind::interrupted, fmt::format("interrupted: by a signal: {}", address_)};
+  }
+  const Error& error() const { return error_; }
+
+ private:
+  void handle(const cci::Event& event, Instant now) {
+    if (event.type == cci::EventType::connect) {
+      if (event.status != Status::success) return refused(event);
+      connection_ = event.connection;
+      ping_.uri = address_;
+      ping_.max_send_bytes = endpoint_.max_send_bytes(connection_);
+      for (const ports::HopInfo& hop : endpoint_.hops(connection_)) ping_.path.push_back(report_hops({hop}).front());
+      return send(now);
+    }
+    if (event.type == cci::EventType::send && connection_) {
+      if (event.status != Status::success) return lost(to_string(event.status));
+      give_up_ = after(now, command_.timeout);
+      ping_.round_trips_s.push_back(std::chrono::duration<double>(now - sent_at_).count());
+      return ping_.round_trips_s.size() < command_.count ? send(now) : finish();
+    }
+    if (event.type == cci::EventType::disconnected)
+      lost(event.reason.empty() ? to_string(event.status) : std::string_view(event.reason));
+  }
+  void refused(const cci::Event& event) {
+    error_ = {kind_of_connect(event.status),
+              fmt::format("{}{}{}: {}: check that the peer runs and can be reached", to_string(event.status),
+                          event.reason.empty() ? "" : ": ", event.reason, address_)};
+  }
+  void lost(std::string_view why) {
+    error_ = {ErrorKind::network, fmt::format("the connection is lost ({}): {}: try again", why, address_)};
+  }
+  void send(Instant now) {
+    const std::vector<std::byte> message(ping_message_bytes);
+    sent_at_ = now;
+    const Status status = endpoint_.send(connection_, message, 1);
+    if (status != Status::success) lost(to_string(status));
+  }
+  void finish() {
+    finished_ = true;
+    endpoint_.disconnect(connection_);
+    report::Reporter& out = process_.reporter;
+    out.event(report::ping_event(out.seconds(), ping_));
+    out.output(fmt::format("{}: at most {} bytes a message", ping_.uri, ping_.max_send_bytes));
+    for (size_t i = 0; i < ping_.path.size(); ++i) {
+      const report::Hop& hop = ping_.path[i];
+      out.output(fmt::format("hop {}: {} {}{}{}, round trip from here to the end {:.3f} ms", i + 1, hop.transport, hop.node,
+                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, hop.round_trip_s * 1e3));
+    }
+    std::vector<double> times = ping_.round_trips_s;
+    std::sort(times.begin(), times.end());
+    out.output(fmt::format("{} messages of {} bytes: round trip min {:.3f} ms, median {:.3f} ms, max {:.3f} ms", times.size(),
+                           ping_message_bytes, times.front() * 1e3, times[times.size() / 2] * 1e3, times.back() * 1e3));
+  }
+
+  const Process& process_;
+  const PingCommand& command_;
+  cci::Endpoint& endpoint_;
+  const std::string address_;
+  Instant give_up_, sent_at_{};
+  cci::Connection connection_;
+  report::Ping ping_;
+  bool finished_ = false;
+  Error error_{ErrorKind::ok, ""};
+};
+
+}  // namespace
+
+CommandEnd run_ping(const Process& process, const PingCommand& command) {
+  auto target = split_target(command.uri);
+  if (!target) return {target.error(), {}};
+  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
+  const auto device = device_of_command(process.config, command.common.device);
+  if (!device) return {device.error(), {}};
+  host::SystemEntropy entropy;
+  auto node = make_node(*device, {}, entropy, process.counters);
+  if (!node) return {node.error(), {}};
+  process.driver.watch(node->endpoint->os_handle());
+  PingUser user(process, command, *node, target->address);
+  if (auto begun = user.begin(); !begun) return {begun.error(), {}};
+  process.driver.run(user);
+  return {user.error(), {}};
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,95 @@
+// [main] argv -> command -> exit code. Everything else is in app/main.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "app/main/commands.h"
+
+namespace ccixfer::program {
+namespace {
+
+int say_and_leave(const Error& error, bool json) {
+  std::fputs((report::error_line(error) + "\n").c_str(), stderr);
+  if (json) {
+    report::Done done;
+    done.kind = error.kind;
+    std::fputs((report::done_event(0, done) + "\n").c_str(), stdout);
+    std::fflush(stdout);
+  }
+  return exit_code(error.kind);
+}
+
+bool asks_for_json(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--json") == 0) return true;
+  }
+  return false;
+}
+
+const CommonOptions& common_of(const Command& command) {
+  static const CommonOptions none;
+  return std::visit(
+      [](const auto& chosen) -> const CommonOptions& {
+        if constexpr (requires { chosen.common; }) {
+          return chosen.common;
+        } else {
+          return none;
+        }
+      },
+      command);
+}
+
+CommandEnd run(const Process& process, const Command& command) {
+  if (const auto* send = std::get_if<SendCommand>(&command)) return run_send(process, *send);
+  if (const auto* receive = std::get_if<ReceiveCommand>(&command)) return run_receive(process, *receive);
+  if (const auto* route = std::get_if<RouteCommand>(&command)) return run_route(process, *route);
+  if (const auto* routes = std::get_if<RoutesCommand>(&command)) return run_routes(process, *routes);
+  if (const auto* ping = std::get_if<PingCommand>(&command)) return run_ping(process, *ping);
+  return run_devices(process, std::get<DevicesCommand>(command));
+}
+
+int run_program(int argc, char** argv) {
+  const Result<Command> command = parse_command_line(argc, argv);
+  if (!command) return say_and_leave(command.error(), asks_for_json(argc, argv));
+  if (const auto* help = std::get_if<HelpCommand>(&*command)) {
+    std::fputs(help->text.c_str(), stdout);
+    return 0;
+  }
+  const CommonOptions& common = common_of(*command);
+  Driver driver;
+  report::ReporterOptions options;
+  options.json = common.json;
+  options.quiet = common.quiet;
+  options.verbose = common.verbose;
+  options.progress = common.progress;
+  options.stats = common.stats;
+  options.log_file = common.log_file;
+  auto reporter = report::Reporter::create(options, driver.now());
+  if (!reporter) return say_and_leave(reporter.error(), common.json);
+  const auto config = config_of_process(common.config_file);
+  if (!config) return say_and_leave(config.error(), common.json);
+  for (const std::string& warning : config->warnings) (*reporter)->warn(warning);
+
+  Counters counters;
+  const CommandEnd end = run(Process{driver, **reporter, counters, *config}, *command);
+  (*reporter)->set_now(driver.now());
+  if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);
+  report::Done done;
+  done.kind = end.error.kind;
+  done.files = end.tally.files;
+  done.files_unchanged = end.tally.files_unchanged;
+  done.files_failed = end.tally.files_failed;
+  done.bytes = end.tally.bytes;
+  done.bytes_sent = end.tally.bytes_sent;
+  done.segments_resent = end.tally.segments_resent;
+  const bool transfer = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command);
+  (*reporter)->done(done, counters, transfer);
+  return exit_code(end.error.kind);
+}
+
+}  // namespace
+}  // namespace ccixfer::program
+
+int main(int argc, char** argv) { return ccixfer::program::run_program(argc, argv); }

@@ -1,0 +1,77 @@
+// `ccixfer send`: push sources to a receiver, or publish a directory.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "app/main/commands.h"
+#include "app/main/transfer_loop.h"
+#include "app/main/uri.h"
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+namespace {
+
+// What is not there is said before anything is dialled. The Source finds out the rest.
+Result<void> check_sources(host::PosixFileSystem& files, const std::vector<std::string>& sources) {
+  for (const std::string& source : sources) {
+    if (source == "-") continue;
+    ports::FileStat stat;
+    const int status = files.stat_at(ports::FileSystem::no_directory, source, stat, false);
+    if (status < 0) {
+      return fail(ErrorKind::source_selection,
+                  fmt::format("cannot select the source: {}: {}: name a file or directory that can be read", printable(source),
+                              std::strerror(-status)));
+    }
+  }
+  return {};
+}
+
+CommandEnd serve(const Process& process, const SendCommand& command) {
+  NodeOptions node;
+  node.listening = true;
+  node.listen = command.listen.listen;
+  auto loop = TransferLoop::create(process, command.common, command.transfer, node);
+  if (!loop) return {loop.error(), {}};
+  ports::OpenFlags flags;
+  flags.directory = true;
+  const int root = (*loop)->files().open(ports::FileSystem::no_directory, *command.serve, flags, 0);
+  if (root < 0) {
+    return {{ErrorKind::source_selection, fmt::format("cannot serve the directory: {}: {}: name a directory that can be read",
+                                                      printable(*command.serve), std::strerror(-root))},
+            {}};
+  }
+  AcceptorOptions options;
+  options.served_root = root;
+  options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
+  options.once = command.listen.once;
+  if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
+  CommandEnd end = (*loop)->serve(options, command.listen);
+  (*loop)->files().close(root);
+  return end;
+}
+
+}  // namespace
+
+CommandEnd run_send(const Process& process, const SendCommand& command) {
+  if (!command.serve) {
+    if (auto target = split_target(command.destination); !target) return {target.error(), {}};
+  }
+  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
+  if (command.serve) return serve(process, command);
+
+  const Target target = *split_target(command.destination);
+  auto loop = TransferLoop::create(process, command.common, command.transfer, {});
+  if (!loop) return {loop.error(), {}};
+  if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
+  const Bench& bench = (*loop)->bench();
+  const PeerPath path = peer_path(target.path);
+  DialPlan plan = make_plan(bench, target.address, command.transfer);
+  plan.hello.direction = session::Direction::push;
+  plan.open = {session_options(command.transfer), path.path};
+  if (path.directory || command.sources.size() > 1) plan.open.options |= session::option_directory;
+  SourcePart part{command.sources, -1, plan.open.options, command.transfer.rate_bytes_per_s, plan.lanes};
+  plan.make_machine = [&bench, part](session::Link& link) { return make_source(bench, link, part); };
+  return (*loop)->dial(std::move(plan), {});
+}
+
+}  // namespace ccixfer::program

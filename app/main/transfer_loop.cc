@@ -1,0 +1,208 @@
+#include "app/main/transfer_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "app/session/limits.h"
+#include "core/base/check.h"
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+namespace {
+
+constexpr unsigned work_threads_max = 8;
+constexpr unsigned work_threads_min = 2;
+
+unsigned work_threads() { return std::clamp(std::thread::hardware_concurrency(), work_threads_min, work_threads_max); }
+
+Error interruption(const char* what_to_do) {
+  return {ErrorKind::interrupted, fmt::format("interrupted: by a signal: {}", what_to_do)};
+}
+
+}  // namespace
+
+// Members in the order of construction: what a machine uses outlives it.
+struct TransferLoop::Impl {
+  Impl(const Process& process_, Node node_, uint32_t buffers)
+      : process(process_),
+        node(std::move(node_)),
+        pool(session::segment_bytes_max, buffers),
+        work(files, work_threads()),
+        hub(*node.endpoint, process.counters),
+        pool_region(node.memory->register_region(pool.memory(), 0)),
+        bench{*node.endpoint, files, work, pool, pool_region, entropy, process.counters, process.reporter} {}
+  ~Impl() { static_cast<void>(node.memory->deregister_region(pool_region)); }
+
+  // One turn of everything below the machines.
+  template <typename User>
+  void turn(Instant now, User& user) {
+    process.reporter.set_now(now);
+    work.reap();
+    hub.turn(now);
+    while (const auto completion = node.endpoint->mailboxes().next_completion()) user.take_completion(*completion);
+    user.turn(now);
+  }
+  [[nodiscard]] Instant next_deadline() const { return std::min(hub.next_deadline(), node.endpoint->next_deadline()); }
+  void watch() {
+    if (watched) return;
+    watched = true;
+    process.driver.watch(node.endpoint->os_handle());
+    process.driver.watch(work.os_handle());
+  }
+
+  const Process process;
+  host::PosixFileSystem files;
+  host::SystemEntropy entropy;
+  Node node;
+  memory::Pool pool;
+  host::ThreadWorkPool work;
+  session::Hub hub;
+  ports::Handle pool_region;
+  Bench bench;
+  bool watched = false;
+  bool interrupted = false;
+};
+
+Result<uint32_t> pool_buffers(uint64_t memory_bytes) {
+  const uint64_t count = memory_bytes / session::segment_bytes_max;
+  if (count < pool_buffers_min) {
+    return fail(ErrorKind::usage, fmt::format("too little memory: --memory {}: give at least {}MiB", memory_bytes,
+                                              (uint64_t{pool_buffers_min} * session::segment_bytes_max >> 20) + 1));
+  }
+  return static_cast<uint32_t>(std::min<uint64_t>(count, 1u << 20));
+}
+
+Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& process, const CommonOptions& common,
+                                                           const TransferOptions& transfer, const NodeOptions& options) {
+  const auto buffers = pool_buffers(transfer.memory_bytes);
+  if (!buffers) return tl::unexpected(buffers.error());
+  const auto device = device_of_command(process.config, common.device);
+  if (!device) return tl::unexpected(device.error());
+  std::unique_ptr<TransferLoop> loop(new TransferLoop(process));
+  static host::SystemEntropy entropy;  // stateless; outlives every transport
+  auto node = make_node(*device, options, entropy, process.counters);
+  if (!node) return tl::unexpected(node.error());
+  loop->impl_ = std::make_unique<Impl>(process, std::move(*node), *buffers);
+  return loop;
+}
+
+TransferLoop::TransferLoop(const Process&) {}
+TransferLoop::~TransferLoop() = default;
+const Bench& TransferLoop::bench() const { return impl_->bench; }
+host::PosixFileSystem& TransferLoop::files() { return impl_->files; }
+bool TransferLoop::interrupted() const { return impl_->interrupted; }
+
+class TransferLoop::ServeUser final : public LoopUser {
+ public:
+  ServeUser(Impl& impl, const AcceptorOptions& options)
+      : impl_(impl), options_(options), acceptor_(impl.bench, impl.hub, options) {}
+
+  bool turn(Instant now) override {
+    impl_.turn(now, acceptor_);
+    const Tally tally = acceptor_.tally();
+    if (acceptor_.sessions() > 0) impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
+    if (stopping_) return !acceptor_.idle();
+    if (options_.once && acceptor_.first_end()) {
+      stopping_ = true;
+      return !acceptor_.idle();
+    }
+    return true;
+  }
+  Instant next_deadline() const override {
+    const Instant speak = acceptor_.sessions() > 0 ? impl_.process.reporter.progress_due() : never;
+    return std::min({impl_.next_deadline(), acceptor_.next_deadline(), speak});
+  }
+  void on_signal(int number) override {
+    if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
+    cut_short_ = acceptor_.sessions() > 0 || (options_.once && !acceptor_.first_end());
+    stopping_ = true;
+    acceptor_.stop({ErrorKind::interrupted, "the peer was told to stop; the transfer can be resumed"});
+  }
+  CommandEnd end() const {
+    if (cut_short_) return {interruption("the sender may resume when this runs again"), acceptor_.tally()};
+    return {options_.once && acceptor_.first_end() ? *acceptor_.first_end() : Error{ErrorKind::ok, ""}, acceptor_.tally()};
+  }
+
+ private:
+  Impl& impl_;
+  const AcceptorOptions options_;
+  Acceptor acceptor_;
+  bool stopping_ = false;
+  bool cut_short_ = false;
+};
+
+CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptions& listen) {
+  Impl& impl = *impl_;
+  UriFile uri_file;
+  if (!listen.uri_file.empty()) {
+    if (auto written = uri_file.write(listen.uri_file, impl.node.uris); !written) return {written.error(), {}};
+  }
+  impl.watch();
+  ServeUser user(impl, options);
+  impl.process.reporter.ready(impl.node.uris);
+  impl.process.driver.run(user);
+  return user.end();
+}
+
+class TransferLoop::DialUser final : public LoopUser {
+ public:
+  DialUser(Impl& impl, DialPlan plan, const Tally& all)
+      : impl_(impl), all_(all), transfer_(impl.bench, impl.hub, std::move(plan), impl.process.driver.now()) {}
+
+  bool turn(Instant now) override {
+    impl_.turn(now, transfer_);
+    Tally tally = all_;
+    add(tally, transfer_.tally());
+    impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
+    return !transfer_.ended();
+  }
+  Instant next_deadline() const override {
+    return std::min({impl_.next_deadline(), transfer_.next_deadline(), impl_.process.reporter.progress_due()});
+  }
+  void on_signal(int number) override {
+    if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
+    impl_.interrupted = true;
+    transfer_.stop(interruption("run the same command again to resume"));
+  }
+  CommandEnd end() const { return {transfer_.result(), transfer_.tally()}; }
+
+ private:
+  Impl& impl_;
+  const Tally all_;
+  DialledTransfer transfer_;
+};
+
+CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
+  impl_->watch();
+  DialUser user(*impl_, std::move(plan), all);
+  impl_->process.driver.run(user);
+  return user.end();
+}
+
+DialPlan make_plan(const Bench& bench, const std::string& uri, const TransferOptions& transfer) {
+  DialPlan plan;
+  plan.uri = uri;
+  for (size_t i = 0; i < plan.hello.transfer.size(); i += sizeof(uint64_t)) {
+    const uint64_t word = bench.entropy.next_u64();
+    std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
+  }
+  plan.lanes = transfer.lanes == 0 ? lanes_default : transfer.lanes;
+  plan.timeout = transfer.timeout;
+  plan.retries = transfer.retries;
+  return plan;
+}
+
+uint32_t session_options(const TransferOptions& transfer) {
+  uint32_t options = session::option_recursive;
+  if (transfer.archive)
+    options |= session::option_links | session::option_permissions | session::option_times | session::option_owner;
+  if (transfer.checksum) options |= session::option_checksum;
+  if (transfer.dry_run) options |= session::option_dry_run;
+  return options;
+}
+
+}  // namespace ccixfer::program

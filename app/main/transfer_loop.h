@@ -1,0 +1,51 @@
+// The process of a transfer: one endpoint, one hub, one buffer pool, the work pool, and either an acceptor or transfers that we
+// dial. Everything that the loop of `send` and `recv` shares; what differs is in the callers.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "app/main/acceptor.h"
+#include "app/main/commands.h"
+#include "app/main/dialled.h"
+#include "app/main/node.h"
+#include "core/host/entropy.h"
+#include "core/host/file_system.h"
+#include "core/host/work_pool.h"
+
+namespace ccixfer::program {
+
+inline constexpr uint32_t pool_buffers_min = 4;
+
+// usage: memory that holds fewer than pool_buffers_min buffers.
+[[nodiscard]] Result<uint32_t> pool_buffers(uint64_t memory_bytes);
+
+class TransferLoop {
+ public:
+  // usage, network: as make_node.
+  static Result<std::unique_ptr<TransferLoop>> create(const Process& process, const CommonOptions& common,
+                                                      const TransferOptions& transfer, const NodeOptions& node);
+  ~TransferLoop();
+  [[nodiscard]] const Bench& bench() const;
+  [[nodiscard]] host::PosixFileSystem& files();
+
+  // Listens until --once is done or a signal came. Writes the uri file and says ready first.
+  [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen);
+  // Runs one transfer to its end. `all` is what earlier transfers of this command moved, for the progress.
+  [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all);
+  [[nodiscard]] bool interrupted() const;
+
+ private:
+  TransferLoop(const Process& process);
+  struct Impl;
+  class ServeUser;
+  class DialUser;
+  std::unique_ptr<Impl> impl_;
+};
+
+// What every plan has: uri, a new transfer id, lanes, timeout, retries.
+[[nodiscard]] DialPlan make_plan(const Bench& bench, const std::string& uri, const TransferOptions& transfer);
+// Bits of Open::options for the user's options. Directories are always entered, as with cp -r.
+[[nodiscard]] uint32_t session_options(const TransferOptions& transfer);
+
+}  // namespace ccixfer::program

@@ -1,0 +1,82 @@
+#include "app/main/uri.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "core/base/units.h"
+#include "routing/map/address.h"
+
+namespace ccixfer::program {
+namespace {
+
+constexpr std::array later_schemes{"udp", "verbs", "eth", "shm"};
+
+tl::unexpected<Error> malformed(std::string_view uri) {
+  return fail(ErrorKind::usage,
+              fmt::format("not an address: {}: write tcp://HOST:PORT/PATH or cci://AS:SUBNET:NODE:ENDPOINT/PATH", printable(uri)));
+}
+
+}  // namespace
+
+Result<HostPort> split_host_port(std::string_view text) {
+  const auto wrong = [&] {
+    return fail(ErrorKind::usage, fmt::format("not an address: {}: write HOST:PORT or [IPv6]:PORT", printable(text)));
+  };
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == text.size()) return wrong();
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port_text = text.substr(colon + 1);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find_first_of(":[]") != std::string_view::npos) {
+    return wrong();
+  }
+  const auto odd = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7F || c == '/'; };
+  if (host.empty() || host.size() > 255 || std::any_of(host.begin(), host.end(), odd)) return wrong();
+  HostPort place{std::string(host), 0};
+  const auto [end, problem] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), place.port);
+  if (problem != std::errc() || end != port_text.data() + port_text.size()) return wrong();
+  return place;
+}
+
+Result<Target> split_target(std::string_view uri) {
+  const size_t marker = uri.find("://");
+  if (marker == std::string_view::npos || uri.find('\0') != std::string_view::npos) return malformed(uri);
+  Target target;
+  target.scheme = uri.substr(0, marker);
+  std::string_view rest = uri.substr(marker + 3);
+  const size_t slash = rest.find('/');
+  if (slash != std::string_view::npos) {
+    target.path = rest.substr(slash + 1);
+    rest = rest.substr(0, slash);
+  }
+  if (std::find(later_schemes.begin(), later_schemes.end(), target.scheme) != later_schemes.end()) {
+    return fail(ErrorKind::usage, fmt::format("not in this version: {}: use tcp:// or cci://", printable(uri)));
+  }
+  if (target.scheme == "cci") {
+    target.routed = true;
+    target.address = fmt::format("cci://{}", rest);
+    if (const auto address = routing::parse_address(target.address); !address) return malformed(uri);
+    return target;
+  }
+  if (target.scheme == "sock") target.scheme = "tcp";
+  if (target.scheme != "tcp") return malformed(uri);
+  const auto place = split_host_port(rest);
+  if (!place || place->port == 0) return malformed(uri);
+  target.address = fmt::format("tcp://{}", rest);
+  return target;
+}
+
+PeerPath peer_path(std::string_view path) {
+  PeerPath result;
+  result.directory = path.empty() || path.back() == '/';
+  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  while (!path.empty() && path.front() == '/') path.remove_prefix(1);
+  result.path = path;
+  return result;
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,34 @@
+// Places as people type them, cut into the address that an endpoint dials and the path below the peer's directory.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+
+namespace ccixfer::program {
+
+struct Target {
+  bool routed = false;  // cci://
+  std::string scheme;   // "tcp", "cci"
+  std::string address;  // tcp://HOST:PORT or cci://AS:SUBNET:NODE:ENDPOINT, without a path
+  std::string path;     // after the first '/', without it: "" means the peer's directory itself; a trailing '/' is kept
+};
+
+// usage: no address, or of a transport that this version does not have ("not in this version"). sock:// becomes tcp://.
+[[nodiscard]] Result<Target> split_target(std::string_view uri);
+
+struct HostPort {
+  std::string host;  // without brackets
+  uint16_t port = 0;
+};
+[[nodiscard]] Result<HostPort> split_host_port(std::string_view text);  // HOST:PORT, [V6]:PORT; usage
+
+// A path as a Destination takes it: without slashes at the ends. `directory`: it ended in '/', or is empty.
+struct PeerPath {
+  std::string path;
+  bool directory = false;
+};
+[[nodiscard]] PeerPath peer_path(std::string_view path);
+
+}  // namespace ccixfer::program

@@ -1,0 +1,174 @@
+#include "app/report/events.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/units.h"
+
+namespace ccixfer::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json begin(std::string_view event, double t) {
+  Json json;
+  json["event"] = event;
+  json["t"] = std::round(t * 1e6) / 1e6;
+  return json;
+}
+
+std::string line(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
+
+// Words of ours or of a peer: never a name that somebody looks up again, so no flag.
+std::string words(std::string_view text) { return is_utf8(text) ? std::string(text) : printable(text); }
+
+Json hops(const std::vector<Hop>& path) {
+  Json list = Json::array();
+  for (const Hop& hop : path) {
+    Json item;
+    item["transport"] = words(hop.transport);
+    item["node"] = words(hop.node);
+    if (!hop.subnet.empty()) item["subnet"] = hop.subnet;
+    item["round_trip_s"] = hop.round_trip_s;
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const size_t more = first < 0x80 ? 0 : first < 0xC2 ? 9 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : first < 0xF5 ? 3 : 9;
+    if (more == 9 || text.size() - i <= more) return false;
+    for (size_t k = 1; k <= more; ++k) {
+      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
+    }
+    if (more >= 2) {
+      const auto second = static_cast<unsigned char>(text[i + 1]);
+      const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+      const bool surrogate = first == 0xED && second >= 0xA0;
+      const bool beyond = first == 0xF4 && second >= 0x90;
+      if (overlong || surrogate || beyond) return false;
+    }
+    i += more + 1;
+  }
+  return true;
+}
+
+std::string ready_event(double t, const std::vector<std::string>& uris) {
+  Json json = begin("ready", t);
+  json["uris"] = Json::array();
+  for (const std::string& uri : uris) json["uris"].push_back(words(uri));
+  return line(json);
+}
+
+std::string session_event(double t, const Session& session) {
+  Json json = begin("session", t);
+  json["transfer"] = session.transfer;
+  json["peer"] = words(session.peer);
+  json["path"] = hops(session.path);
+  return line(json);
+}
+
+std::string progress_event(double t, const Progress& progress) {
+  Json json = begin("progress", t);
+  json["files"] = progress.files;
+  json["bytes"] = progress.bytes;
+  json["bytes_total"] = progress.bytes_total;
+  json["bytes_per_s"] = std::round(progress.bytes_per_s);
+  json["eta_s"] = progress.eta_s < 0 ? Json(nullptr) : Json(std::round(progress.eta_s * 10) / 10);
+  return line(json);
+}
+
+std::string file_event(double t, const File& file) {
+  Json json = begin("file", t);
+  if (is_utf8(file.path)) {
+    json["path"] = file.path;
+  } else {
+    json["path"] = printable(file.path);
+    json["escaped"] = true;
+  }
+  json["bytes"] = file.bytes;
+  json["status"] = file.status;
+  if (!file.reason.empty()) json["reason"] = words(file.reason);
+  return line(json);
+}
+
+std::string retry_event(double t, std::string_view reason) {
+  Json json = begin("retry", t);
+  json["reason"] = words(reason);
+  return line(json);
+}
+
+std::string done_event(double t, const Done& done) {
+  const ErrorRow& row = error_row(done.kind);
+  Json json = begin("done", t);
+  json["status"] = row.name;
+  json["exit"] = row.exit_code;
+  json["files"] = done.files;
+  json["files_unchanged"] = done.files_unchanged;
+  json["files_failed"] = done.files_failed;
+  json["bytes"] = done.bytes;
+  json["bytes_sent"] = done.bytes_sent;
+  json["segments_resent"] = done.segments_resent;
+  json["seconds"] = std::round(done.seconds * 1e6) / 1e6;
+  json["bytes_per_s"] = done.seconds > 0 ? std::round(static_cast<double>(done.bytes) / done.seconds) : 0.0;
+  if (!done.counters.empty()) {
+    Json counters = Json::object();
+    for (const auto& [name, value] : done.counters) counters[name] = value;
+    json["counters"] = std::move(counters);
+  }
+  return line(json);
+}
+
+std::string ping_event(double t, const Ping& ping) {
+  Json json = begin("ping", t);
+  json["uri"] = words(ping.uri);
+  json["max_send_bytes"] = ping.max_send_bytes;
+  json["path"] = hops(ping.path);
+  json["round_trips_s"] = ping.round_trips_s;
+  return line(json);
+}
+
+std::string router_event(double t, std::string_view name, const std::vector<std::string>& devices) {
+  Json json = begin("router", t);
+  json["name"] = words(name);
+  json["devices"] = Json::array();
+  for (const std::string& device : devices) json["devices"].push_back(words(device));
+  return line(json);
+}
+
+std::string route_event(double t, const RouteLine& route) {
+  Json json = begin("route", t);
+  json["from"] = route.from;
+  json["to"] = route.to;
+  json["subnets"] = route.subnets;
+  Json cost = Json::object();
+  for (size_t i = 0; i < route.metrics.size() && i < route.cost.size(); ++i) cost[route.metrics[i]] = route.cost[i];
+  json["cost"] = std::move(cost);
+  return line(json);
+}
+
+std::string device_event(double t, const DeviceLine& device) {
+  Json json = begin("device", t);
+  json["name"] = words(device.name);
+  json["transport"] = words(device.transport);
+  json["interface"] = words(device.interface);
+  json["address"] = words(device.address);
+  json["state"] = device.state;
+  json["rate_bits_per_s"] = device.rate_bits_per_s == 0 ? Json(nullptr) : Json(device.rate_bits_per_s);
+  json["subnet"] = device.subnet.empty() ? Json(nullptr) : Json(device.subnet);
+  json["default"] = device.is_default;
+  json["priority"] = device.priority;
+  return line(json);
+}
+
+std::string text_event(double t, std::string_view event, std::string_view key, std::string_view text) {
+  Json json = begin(event, t);
+  json[std::string(key)] = words(text);
+  return line(json);
+}
+
+}  // namespace ccixfer::report

@@ -1,0 +1,88 @@
+// The NDJSON events of --json: one line each, without the newline. Pure: values in, text out. The shape is a contract (the
+// program's manual page lists every member); it changes only by addition. Text: names are bytes. A name that is UTF-8 stands as it
+// is (control characters as JSON escapes, all beyond ASCII as \u); any other is percent-escaped and flagged with `escaped`: true.
+// `t` is seconds since the start of the process.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace ccixfer::report {
+
+struct Hop {
+  std::string transport;
+  std::string node;
+  std::string subnet;  // "AS:SUBNET", empty when not routed
+  double round_trip_s = 0;
+};
+
+struct Session {
+  std::string transfer;  // 32 hexadecimal digits
+  std::string peer;
+  std::vector<Hop> path;
+};
+
+struct Progress {
+  uint64_t files = 0;
+  uint64_t bytes = 0;  // durable at the receiver
+  uint64_t bytes_total = 0;
+  double bytes_per_s = 0;
+  double eta_s = -1;  // < 0: unknown, null in the event
+};
+
+struct File {
+  std::string path;
+  uint64_t bytes = 0;
+  std::string status;  // ok unchanged failed
+  std::string reason;
+};
+
+struct Done {
+  ErrorKind kind = ErrorKind::ok;
+  uint64_t files = 0, files_unchanged = 0, files_failed = 0;
+  uint64_t bytes = 0, bytes_sent = 0, segments_resent = 0;
+  double seconds = 0;
+  std::vector<std::pair<std::string, uint64_t>> counters;  // all of them, by name
+};
+
+struct Ping {
+  std::string uri;
+  uint32_t max_send_bytes = 0;
+  std::vector<Hop> path;
+  std::vector<double> round_trips_s;
+};
+
+struct DeviceLine {
+  std::string name, transport, interface, address, state;
+  uint64_t rate_bits_per_s = 0;  // 0: unknown, null in the event
+  std::string subnet;            // "AS:SUBNET" when it routes
+  bool is_default = false;
+  uint32_t priority = 0;
+};
+
+[[nodiscard]] std::string ready_event(double t, const std::vector<std::string>& uris);
+[[nodiscard]] std::string session_event(double t, const Session& session);
+[[nodiscard]] std::string progress_event(double t, const Progress& progress);
+[[nodiscard]] std::string file_event(double t, const File& file);
+[[nodiscard]] std::string retry_event(double t, std::string_view reason);
+[[nodiscard]] std::string done_event(double t, const Done& done);
+[[nodiscard]] std::string ping_event(double t, const Ping& ping);
+// One line of `routes`.
+struct RouteLine {
+  std::string from, to;  // "AS:SUBNET"
+  std::vector<std::string> subnets;
+  std::vector<std::string> metrics;
+  std::vector<uint64_t> cost;  // by metric
+};
+[[nodiscard]] std::string router_event(double t, std::string_view name, const std::vector<std::string>& devices);
+[[nodiscard]] std::string route_event(double t, const RouteLine& route);
+[[nodiscard]] std::string device_event(double t, const DeviceLine& device);
+// Any text as one event with the text as member `key`: for reports whose lines are made elsewhere.
+[[nodiscard]] std::string text_event(double t, std::string_view event, std::string_view key, std::string_view text);
+[[nodiscard]] bool is_utf8(std::string_view text);
+
+}  // namespace ccixfer::report

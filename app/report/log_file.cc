@@ -1,0 +1,38 @@
+#include "app/report/log_file.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+
+namespace ccixfer::report {
+
+struct LogFile::Impl {
+  std::shared_ptr<spdlog::logger> logger;
+};
+
+LogFile::LogFile() : impl_(std::make_unique<Impl>()) {}
+LogFile::~LogFile() = default;
+
+Result<std::unique_ptr<LogFile>> LogFile::open(const std::string& path) {
+  std::unique_ptr<LogFile> file(new LogFile);
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    file->impl_->logger = std::make_shared<spdlog::logger>("ccixfer", std::move(sink));
+    file->impl_->logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %P %l %v");
+    file->impl_->logger->set_level(spdlog::level::debug);
+    file->impl_->logger->flush_on(spdlog::level::info);
+    file->impl_->logger->set_error_handler([](const std::string&) {});  // a full disk must not fill the terminal
+  } catch (const std::exception& problem) {
+    return fail(ErrorKind::usage, "cannot open the log file: " + path + ": give --log-file a writable place");
+  }
+  return file;
+}
+
+void LogFile::write(LogLevel level, std::string_view line) {
+  spdlog::level::level_enum to = spdlog::level::err;
+  if (level == LogLevel::debug) to = spdlog::level::debug;
+  if (level == LogLevel::info) to = spdlog::level::info;
+  if (level == LogLevel::warning) to = spdlog::level::warn;
+  impl_->logger->log(to, spdlog::string_view_t(line.data(), line.size()));
+}
+
+}  // namespace ccixfer::report

@@ -1,0 +1,23 @@
+// --log-file: one line an entry with wall-clock time, through spdlog. Thread-safe.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/base/log.h"
+#include "core/base/result.h"
+
+namespace ccixfer::report {
+
+class LogFile {
+ public:
+  static Result<std::unique_ptr<LogFile>> open(const std::string& path);  // usage: it cannot be opened. Appends
+  ~LogFile();
+  void write(LogLevel level, std::string_view line);
+
+ private:
+  LogFile();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::report

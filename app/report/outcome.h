@@ -1,0 +1,19 @@
+// Which error a command ends with when several things went wrong. In: kinds. Out: the one whose exit code scripts see.
+// Precedence: what endangers data or needs a person comes before what a rerun mends: bug, integrity, authentication, authorisation,
+// space, file I/O, protocol, usage, selection, interruption, route, answer, network, timeout, and last the partial ones (23 before
+// 25 before 24).
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace ccixfer::report {
+
+[[nodiscard]] ErrorKind worse(ErrorKind a, ErrorKind b);
+// The end of a session that ran to its summary: 23 when some files failed, 24 when all that failed had vanished or changed.
+// `vanished` counts within `failed` or beside it: both ends count it either way.
+[[nodiscard]] ErrorKind kind_of_counts(uint64_t files_failed, uint64_t files_vanished);
+[[nodiscard]] const std::vector<ErrorKind>& precedence();  // worst first; every kind once
+
+}  // namespace ccixfer::report

@@ -1,0 +1,65 @@
+#include "app/report/progress_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/units.h"
+
+namespace ccixfer::report {
+
+std::string format_seconds(double seconds) {
+  const auto whole = static_cast<uint64_t>(std::clamp(seconds, 0.0, 3.6e9));
+  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+std::string progress_line(const Progress& progress, bool total_known, unsigned width) {
+  std::vector<std::string> fields;
+  const uint64_t total = std::max(progress.bytes_total, progress.bytes);
+  fields.push_back(fmt::format("{} of {}{}", format_bytes(progress.bytes), format_bytes(total), total_known ? "" : "+"));
+  if (total_known && total > 0) {
+    fields.push_back(
+        fmt::format("{}%", static_cast<unsigned>(static_cast<double>(progress.bytes) * 100 / static_cast<double>(total))));
+  }
+  fields.push_back(format_rate(progress.bytes_per_s));
+  if (progress.eta_s >= 0) fields.push_back(format_seconds(progress.eta_s));
+  fields.push_back(fmt::format("{} file{}", progress.files, progress.files == 1 ? "" : "s"));
+  std::string line;
+  for (const std::string& field : fields) {
+    const size_t gap = line.empty() ? 0 : 2;
+    if (line.size() + gap + field.size() > width) break;
+    line.append(gap, ' ').append(field);
+  }
+  return line;
+}
+
+std::string summary_line(const Done& done) {
+  const double rate = done.seconds > 0 ? static_cast<double>(done.bytes) / done.seconds : 0;
+  std::string line = fmt::format("{} file{}, {} in {:.1f} s ({})", done.files, done.files == 1 ? "" : "s", format_bytes(done.bytes),
+                                 done.seconds, format_rate(rate));
+  if (done.files_unchanged > 0) line += fmt::format(", {} unchanged", done.files_unchanged);
+  if (done.files_failed > 0) line += fmt::format(", {} failed", done.files_failed);
+  if (done.segments_resent > 0) line += fmt::format(", {} segments sent again", done.segments_resent);
+  return line;
+}
+
+void RateMeter::sample(Instant now, uint64_t bytes) {
+  constexpr double settle_s = 2.0;  // older samples fade with this time constant
+  if (first_ || bytes < bytes_) {
+    first_ = false;
+    at_ = now;
+    bytes_ = bytes;
+    return;
+  }
+  const double elapsed_s = std::chrono::duration<double>(now - at_).count();
+  if (elapsed_s < 0.05) return;
+  const double current = static_cast<double>(bytes - bytes_) / elapsed_s;
+  const double weight = 1 - std::exp(-elapsed_s / settle_s);
+  rate_ = rate_ == 0 ? current : rate_ + weight * (current - rate_);
+  at_ = now;
+  bytes_ = bytes;
+}
+
+}  // namespace ccixfer::report

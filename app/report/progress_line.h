@@ -1,0 +1,29 @@
+// The line that people watch, and the summary at the end. Pure: values in, text out, no longer than the terminal is wide.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "app/report/events.h"
+#include "core/base/time.h"
+
+namespace ccixfer::report {
+
+// "12 files  4.2 GB of 10 GB  42%  812 MB/s  0:07", cut from the right, whole fields at a time, to at most `width` columns.
+[[nodiscard]] std::string progress_line(const Progress& progress, bool total_known, unsigned width);
+[[nodiscard]] std::string summary_line(const Done& done);  // one line, no newline
+[[nodiscard]] std::string format_seconds(double seconds);  // "0:07", "1:02:03"
+
+// Rate over the last few seconds, from samples of a growing count.
+class RateMeter {
+ public:
+  void sample(Instant now, uint64_t bytes);
+  [[nodiscard]] double bytes_per_s() const { return rate_; }
+
+ private:
+  bool first_ = true;
+  Instant at_{};
+  uint64_t bytes_ = 0;
+  double rate_ = 0;
+};
+
+}  // namespace ccixfer::report

@@ -1,0 +1,213 @@
+#include "app/report/reporter.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+
+#include "app/report/log_file.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+
+namespace ccixfer::report {
+namespace {
+
+constexpr Duration progress_every = std::chrono::milliseconds(200);  // the contract is at least four a second
+
+// False: nobody reads it any more.
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(fd, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(wrote));
+  }
+  return true;
+}
+
+unsigned terminal_width(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 10 ? size.ws_col - 1u : 79u;
+}
+
+}  // namespace
+
+struct Reporter::Impl {
+  ReporterOptions options;
+  Instant start{}, now{}, next_progress{};
+  bool terminal = false, json_open = true, line_shown = false;
+  bool progress_text = false;
+  RateMeter meter;
+  std::unique_ptr<LogFile> log;
+  std::mutex text_mutex;  // log lines come from pool threads too
+
+  void put_event(const std::string& line) {
+    if (options.json && json_open) json_open = write_all(options.json_fd, line + "\n");
+  }
+  void put_text(std::string_view line) {
+    const std::lock_guard lock(text_mutex);
+    std::string text;
+    if (line_shown) text = "\r\x1b[K";
+    line_shown = false;
+    text += line;
+    text += '\n';
+    static_cast<void>(write_all(options.text_fd, text));
+  }
+  void show_progress(const std::string& line) {
+    const std::lock_guard lock(text_mutex);
+    if (terminal) {
+      static_cast<void>(write_all(options.text_fd, "\r\x1b[K" + line));
+      line_shown = true;
+    } else {
+      static_cast<void>(write_all(options.text_fd, line + "\n"));
+    }
+  }
+  void to_log(LogLevel level, std::string_view line) {
+    if (log) log->write(level, line);
+  }
+};
+
+Reporter::Reporter() : impl_(std::make_unique<Impl>()) {}
+
+Result<std::unique_ptr<Reporter>> Reporter::create(const ReporterOptions& options, Instant start) {
+  std::unique_ptr<Reporter> reporter(new Reporter);
+  Impl& impl = *reporter->impl_;
+  impl.options = options;
+  impl.start = impl.now = impl.next_progress = start;
+  impl.terminal = isatty(options.text_fd) == 1;
+  impl.progress_text = !options.quiet && (options.progress || (impl.terminal && !options.json));
+  if (!options.log_file.empty()) {
+    auto log = LogFile::open(options.log_file);
+    if (!log) return tl::unexpected(log.error());
+    impl.log = std::move(*log);
+  }
+  const LogLevel shown = options.quiet          ? LogLevel::error
+                         : options.verbose >= 2 ? LogLevel::debug
+                         : options.verbose == 1 ? LogLevel::info
+                                                : LogLevel::warning;
+  const LogLevel minimum = impl.log ? std::min(shown, LogLevel::info) : shown;
+  set_log_sink(
+      [&impl, shown](LogLevel level, std::string_view line) {
+        impl.to_log(level, line);
+        if (level >= shown) impl.put_text("ccixfer: " + printable(line));
+      },
+      minimum);
+  return reporter;
+}
+
+Reporter::~Reporter() { set_log_sink({}, LogLevel::error); }
+
+void Reporter::set_now(Instant now) { impl_->now = now; }
+double Reporter::seconds() const { return std::chrono::duration<double>(impl_->now - impl_->start).count(); }
+
+void Reporter::ready(const std::vector<std::string>& uris) {
+  impl_->put_event(ready_event(seconds(), uris));
+  for (const std::string& uri : uris) {
+    impl_->to_log(LogLevel::info, "ready at " + uri);
+    if (!impl_->options.quiet && !impl_->options.json) impl_->put_text("ready at " + uri);
+  }
+}
+
+void Reporter::session(const Session& session) {
+  impl_->put_event(session_event(seconds(), session));
+  std::string path;
+  for (const Hop& hop : session.path) path += fmt::format(" > {}", hop.node);
+  const std::string line = fmt::format("session {} with {}{}", session.transfer, printable(session.peer), printable(path));
+  impl_->to_log(LogLevel::info, line);
+  if (impl_->options.verbose > 0) impl_->put_text(line);
+}
+
+bool Reporter::wants_progress() const { return impl_->options.json || impl_->progress_text; }
+Instant Reporter::progress_due() const { return wants_progress() ? impl_->next_progress : never; }
+
+void Reporter::progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bool total_known) {
+  Impl& impl = *impl_;
+  if (!wants_progress() || impl.now < impl.next_progress) return;
+  impl.next_progress = after(impl.now, impl.terminal || impl.options.json ? progress_every : Duration(std::chrono::seconds(1)));
+  impl.meter.sample(impl.now, bytes);
+  Progress sample{files, bytes, bytes_total, impl.meter.bytes_per_s(), -1};
+  if (total_known && sample.bytes_per_s > 0 && bytes_total >= bytes) {
+    sample.eta_s = static_cast<double>(bytes_total - bytes) / sample.bytes_per_s;
+  }
+  impl.put_event(progress_event(seconds(), sample));
+  if (impl.progress_text) impl.show_progress(progress_line(sample, total_known, terminal_width(impl.options.text_fd)));
+}
+
+void Reporter::file(const File& file) {
+  impl_->put_event(file_event(seconds(), file));
+  if (impl_->options.verbose == 0 && !impl_->log) return;
+  std::string line = fmt::format("{} {} ({} bytes)", file.status, printable(file.path), file.bytes);
+  if (!file.reason.empty()) line += ": " + printable(file.reason);
+  impl_->to_log(LogLevel::info, line);
+  if (impl_->options.verbose > 0) impl_->put_text(line);
+}
+
+void Reporter::retry(std::string_view reason) {
+  impl_->put_event(retry_event(seconds(), reason));
+  const std::string line = fmt::format("ccixfer: trying again: {}", printable(reason));
+  impl_->to_log(LogLevel::warning, line);
+  if (!impl_->options.quiet && !impl_->options.json) impl_->put_text(line);
+}
+
+void Reporter::warn(std::string_view line) {
+  impl_->to_log(LogLevel::warning, printable(line));
+  if (!impl_->options.quiet) impl_->put_text("ccixfer: " + printable(line));
+}
+
+void Reporter::alarm(std::string_view line) {
+  impl_->to_log(LogLevel::warning, printable(line));
+  impl_->put_text("ccixfer: " + printable(line));
+}
+
+void Reporter::info(std::string_view line) {
+  impl_->to_log(LogLevel::info, printable(line));
+  if (!impl_->options.quiet) impl_->put_text(printable(line));
+}
+
+void Reporter::output(std::string_view line) {
+  if (!impl_->options.json) static_cast<void>(write_all(1, printable(line) + "\n"));
+}
+
+void Reporter::event(const std::string& line) { impl_->put_event(line); }
+
+void Reporter::error(const Error& error) {
+  const std::string line = error_line(error);
+  impl_->to_log(LogLevel::error, line);
+  impl_->put_text(line);
+}
+
+void Reporter::stats(const Counters& counters) {
+  for (const auto& [name, value] : counter_list(counters)) impl_->put_text(fmt::format("{:>16} {}", value, name));
+}
+
+void Reporter::done(Done done, const Counters& counters, bool summary) {
+  Impl& impl = *impl_;
+  done.counters = counter_list(counters);
+  if (done.seconds == 0) done.seconds = seconds();
+  const std::string line = summary_line(done);
+  if (summary) impl.to_log(LogLevel::info, fmt::format("{}: {}", error_row(done.kind).name, line));
+  const bool spoken = summary && (impl.terminal || impl.options.verbose > 0 || impl.options.progress);
+  if (spoken && !impl.options.quiet && !impl.options.json) impl.put_text(line);
+  if (impl.options.stats) stats(counters);
+  impl.put_event(done_event(seconds(), done));
+}
+
+std::string error_line(const Error& error) {
+  const ErrorRow& row = error_row(error.kind);
+  std::string text = printable(error.message.empty() ? row.words : error.message);
+  return "ccixfer: " + text;
+}
+
+std::vector<std::pair<std::string, uint64_t>> counter_list(const Counters& counters) {
+  std::vector<std::pair<std::string, uint64_t>> list;
+  for (size_t i = 0; i < static_cast<size_t>(Counter::count_); ++i) {
+    const auto counter = static_cast<Counter>(i);
+    list.emplace_back(to_string(counter), counters.get(counter));
+  }
+  return list;
+}
+
+}  // namespace ccixfer::report

@@ -1,0 +1,66 @@
+// Everything that the program says: NDJSON on one descriptor, lines for people on another, the log. One object a process, given by
+// reference to whoever has something to say. The only place that knows whether there is a terminal.
+// Lines for people never hold raw bytes of a peer or of a file name: all text goes through printable().
+// Errors: a closed or full output is not an error of the transfer; the rest of that output is dropped. Not thread-safe but
+// log_sink's target.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/report/events.h"
+#include "app/report/progress_line.h"
+#include "core/base/counters.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
+
+namespace ccixfer::report {
+
+struct ReporterOptions {
+  bool json = false;
+  int json_fd = 1;  // 2 when standard output carries data
+  int text_fd = 2;
+  bool quiet = false;     // errors only
+  unsigned verbose = 0;   // 1: files and connections; 2: everything
+  bool progress = false;  // -P; on by itself when text_fd is a terminal
+  bool stats = false;     // counters at the end
+  std::string log_file;   // "": none
+};
+
+class Reporter {
+ public:
+  // usage: the log file cannot be opened. `start` is t = 0.
+  static Result<std::unique_ptr<Reporter>> create(const ReporterOptions& options, Instant start);
+  ~Reporter();
+
+  void set_now(Instant now);  // once a turn
+  void ready(const std::vector<std::string>& uris);
+  void session(const Session& session);
+  // Called as often as one likes: speaks when progress_due().
+  void progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bool total_known);
+  [[nodiscard]] Instant progress_due() const;
+  [[nodiscard]] bool wants_progress() const;
+  void file(const File& file);
+  void retry(std::string_view reason);
+  void warn(std::string_view line);                              // people and log; not under -q
+  void info(std::string_view line);                              // people, not under -q
+  void output(std::string_view line);                            // the answer of a command to standard output; dropped under --json
+  void event(const std::string& line);                           // one ready-made NDJSON line
+  void error(const Error& error);                                // the one line on standard error
+  void alarm(std::string_view line);                             // to people whatever -q says
+  void done(Done done, const Counters& counters, bool summary);  // the summary line (of a transfer), stats, the done event
+  void stats(const Counters& counters);                          // now
+  [[nodiscard]] double seconds() const;                          // since the start
+
+ private:
+  Reporter();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The line for an error: `ccixfer: WHAT: WHERE: what to do`. A message that already names all three stays as it is.
+[[nodiscard]] std::string error_line(const Error& error);
+[[nodiscard]] std::vector<std::pair<std::string, uint64_t>> counter_list(const Counters& counters);
+
+}  // namespace ccixfer::report
