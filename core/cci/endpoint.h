@@ -66,20 +66,20 @@ struct EndpointOptions {
 struct ConnectOptions {
   ports::Role role = ports::Role::application;
   Attribute attribute = Attribute::reliable_ordered;
-  Bytes data;
+  Bytes data{};
   Duration timeout = forever;
   uint64_t context = 0;             // of the connection, and of the connect event
 };
 
 struct RmaOptions {
   bool write = true;
-  Handle local;                     // a region of this endpoint's MemoryTable
+  Handle local{};                   // a region of this endpoint's MemoryTable
   uint64_t local_offset_bytes = 0;
-  ports::RemoteRef remote;          // handle, offset; and for mailboxes which put this is (put.source 0: named by the endpoint)
+  ports::RemoteRef remote{};        // handle, offset; and for mailboxes which put this is (put.source 0: named by the endpoint)
   uint64_t length_bytes = 0;
   bool fence = false;
   bool silent = false;              // no completion event on success; a failure is never silent
-  std::optional<Bytes> completion_message;
+  std::optional<Bytes> completion_message{};
   uint64_t context = 0;
 };
 
