@@ -18,25 +18,26 @@ namespace ccixfer::send {
 // What one session moved; the same shape at both ends feeds progress, JSON and the last line.
 struct Totals {
   uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
-  uint64_t bytes = 0;             // durable at the receiver
-  uint64_t bytes_total = 0;       // known so far (walk); `walk_done` tells whether it is final
+  uint64_t bytes = 0;        // durable at the receiver
+  uint64_t bytes_total = 0;  // known so far (walk); `walk_done` tells whether it is final
   bool walk_done = false;
-  uint64_t bytes_sent = 0;        // payload put, resends counted
+  uint64_t bytes_sent = 0;  // payload put, resends counted
   uint64_t segments_resent = 0;
 };
 
 class SourceObserver {
  public:
   virtual ~SourceObserver() = default;
-  virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status /* ok unchanged failed */, std::string_view reason) = 0;
-  virtual void on_warning(std::string_view line) = 0;   // one line a failed source file
+  virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status /* ok unchanged failed */,
+                       std::string_view reason) = 0;
+  virtual void on_warning(std::string_view line) = 0;  // one line a failed source file
 };
 
 struct SourceOptions {
-  std::vector<std::string> sources;    // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
-  int served_root = -1;                // pull: descriptor of the served directory; sources are opened beneath it
-  uint32_t options = 0;                // session::Option bits
-  uint64_t rate_bytes_per_s = 0;       // 0: no cap
+  std::vector<std::string> sources;  // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
+  int served_root = -1;              // pull: descriptor of the served directory; sources are opened beneath it
+  uint32_t options = 0;              // session::Option bits
+  uint64_t rate_bytes_per_s = 0;     // 0: no cap
   uint16_t lanes = 1;
 };
 
@@ -45,16 +46,16 @@ class Source final : public session::LinkUser {
   // `pool` has segment_bytes_max buffers and is registered with the endpoint's memory as `pool_region`.
   Source(const SourceOptions& options, session::Link& link, ports::WorkPool& work, memory::Pool& pool, ports::Handle pool_region,
          SourceObserver& observer, Counters& counters);
-  ~Source() override;      // waits for no job: jobs hold shared state and find it closed
+  ~Source() override;  // waits for no job: jobs hold shared state and find it closed
 
-  void start(Instant now);               // the session is open (Opened came, or was sent)
+  void start(Instant now);  // the session is open (Opened came, or was sent)
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
-  [[nodiscard]] bool finished() const;   // Summary came and Bye is delivered, or error() is set
+  [[nodiscard]] bool finished() const;  // Summary came and Bye is delivered, or error() is set
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] const Totals& totals() const;
-  [[nodiscard]] Instant last_progress() const;   // when the receiver last confirmed anything (for --timeout)
-  void abort(const Error& error);        // tells the peer; resumable
+  [[nodiscard]] Instant last_progress() const;  // when the receiver last confirmed anything (for --timeout)
+  void abort(const Error& error);               // tells the peer; resumable
 
   void on_lane_up(session::LaneIndex lane) override;
   void on_lane_down(session::LaneIndex lane) override;

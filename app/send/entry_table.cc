@@ -1,0 +1,115 @@
+#include "app/send/entry_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/check.h"
+
+namespace ccixfer::send {
+namespace {
+
+using P = EntryPhase;
+constexpr size_t phases = 7;
+
+constexpr uint8_t bit(P phase) { return static_cast<uint8_t>(1u << static_cast<unsigned>(phase)); }
+
+// Row: from. A verdict may be a refusal or an end at once; a Resend brings `sent` back to `queued`; a result may come at any time.
+constexpr std::array<uint8_t, phases> transitions = {
+    bit(P::announced),                                                                                     // free
+    static_cast<uint8_t>(bit(P::queued) | bit(P::free)),                                                   // announced
+    static_cast<uint8_t>(bit(P::reading) | bit(P::free)),                                                  // queued
+    static_cast<uint8_t>(bit(P::sent) | bit(P::refused) | bit(P::queued) | bit(P::ended) | bit(P::free)),  // reading
+    static_cast<uint8_t>(bit(P::queued) | bit(P::ended) | bit(P::free)),                                   // sent
+    static_cast<uint8_t>(bit(P::ended) | bit(P::free)),                                                    // refused
+    bit(P::free),                                                                                          // ended
+};
+
+}  // namespace
+
+bool may_move(EntryPhase from, EntryPhase to) { return (transitions[static_cast<size_t>(from)] & bit(to)) != 0; }
+
+bool PieceSet::add(uint64_t first, uint64_t count) {
+  if (count == 0) return true;
+  Range added{first, first + count};
+  auto at = std::lower_bound(ranges_.begin(), ranges_.end(), added.first,
+                             [](const Range& range, uint64_t value) { return range.end < value; });
+  while (at != ranges_.end() && at->first <= added.end) {
+    added.first = std::min(added.first, at->first);
+    added.end = std::max(added.end, at->end);
+    count_ -= at->end - at->first;
+    at = ranges_.erase(at);
+  }
+  count_ += added.end - added.first;
+  ranges_.insert(at, added);
+  return ranges_.size() <= ranges_max;
+}
+
+uint64_t PieceSet::take() {
+  CHECK(!ranges_.empty());
+  Range& range = ranges_.front();
+  const uint64_t piece = range.first++;
+  --count_;
+  if (range.first == range.end) ranges_.pop_front();
+  return piece;
+}
+
+bool PieceSet::remove(uint64_t piece) {
+  const auto at = std::lower_bound(ranges_.begin(), ranges_.end(), piece,
+                                   [](const Range& range, uint64_t value) { return range.end <= value; });
+  if (at == ranges_.end() || at->first > piece) return false;
+  const Range found = *at;
+  const auto behind = ranges_.erase(at);
+  auto next = behind;
+  if (piece + 1 < found.end) next = ranges_.insert(next, Range{piece + 1, found.end});
+  if (found.first < piece) ranges_.insert(next, Range{found.first, piece});
+  --count_;
+  return true;
+}
+
+EntryTable::EntryTable() {
+  by_index_.reserve(session::entries_outstanding_max);
+  slots_.reserve(session::entries_outstanding_max);  // addresses stay
+}
+
+uint32_t EntryTable::add(uint64_t index) {
+  CHECK(used_ < session::entries_outstanding_max);
+  uint32_t slot = 0;
+  if (free_.empty()) {
+    slot = static_cast<uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  Entry& entry = slots_[slot];
+  move(entry, EntryPhase::announced);
+  entry.index = index;
+  entry.resend = false;
+  entry.jobs = 0;
+  entry.outcome = {};
+  CHECK(by_index_.emplace(index, slot).second);
+  ++used_;
+  return slot;
+}
+
+Entry* EntryTable::find(uint64_t index) {
+  const auto found = by_index_.find(index);
+  return found == by_index_.end() ? nullptr : &slots_[found->second];
+}
+
+void EntryTable::move(Entry& entry, EntryPhase to) {
+  CHECK(may_move(entry.phase, to));
+  entry.phase = to;
+}
+
+void EntryTable::forget(Entry& entry) { CHECK(by_index_.erase(entry.index) == 1); }
+
+void EntryTable::release(Entry& entry) {
+  move(entry, EntryPhase::free);
+  entry.large.reset();
+  entry.path.clear();
+  free_.push_back(slot_of(entry));
+  --used_;
+}
+
+}  // namespace ccixfer::send

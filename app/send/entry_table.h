@@ -1,0 +1,103 @@
+// The entries that were sent and have not ended: at most entries_outstanding_max, found by index. Slots are reused, and their
+// strings with them, so that a stream of small files allocates nothing.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "app/send/reader.h"
+#include "app/session/entry.h"
+#include "app/session/limits.h"
+
+namespace ccixfer::send {
+
+// Pieces [first, end) of a file that still have to be read, as sorted disjoint ranges.
+class PieceSet {
+ public:
+  static constexpr size_t ranges_max = 1u << 20;
+  [[nodiscard]] bool add(uint64_t first, uint64_t count);  // false: too many ranges
+  [[nodiscard]] uint64_t take();                           // the first one; not empty
+  bool remove(uint64_t piece);                             // whether it was there
+  [[nodiscard]] bool empty() const { return ranges_.empty(); }
+  [[nodiscard]] uint64_t count() const { return count_; }
+
+ private:
+  struct Range {
+    uint64_t first = 0;
+    uint64_t end = 0;
+  };
+  std::deque<Range> ranges_;
+  uint64_t count_ = 0;
+};
+
+class OpenFile;  // app/send/task.h
+
+// A file that travels in pieces.
+struct LargeFile {
+  enum class Phase : uint8_t { idle, waiting, opening, open, checking };
+  Phase phase = Phase::idle;
+  std::shared_ptr<OpenFile> file;  // open and checking
+  PieceSet wanted;
+  PieceSet again;               // of the wanted ones, those that were sent before
+  uint32_t reading = 0;         // jobs
+  uint32_t unplaced = 0;        // segments in buffers
+  uint64_t hashed = 0;          // pieces whose hash is known
+  std::vector<Hash128> hashes;  // while open, when every piece was wanted at first
+  bool has_digest = false;
+  Hash128 digest;
+};
+
+enum class EntryPhase : uint8_t {
+  free,       // the slot is not in use
+  announced,  // in an entries segment; the verdict is to come
+  queued,     // wanted
+  reading,    // small: in a pack job. Large: opening, open or checking
+  sent,       // all is placed or in a segment; the result is to come
+  refused,    // FileEnd said that it cannot be sent; the result is to come
+  ended,      // the result came while a job still reads it
+};
+[[nodiscard]] bool may_move(EntryPhase from, EntryPhase to);
+
+struct Entry {
+  uint64_t index = 0;
+  session::EntryType type = session::EntryType::file;
+  EntryPhase phase = EntryPhase::free;
+  bool resend = false;  // asked for again
+  uint16_t jobs = 0;    // in the work pool that use it
+  uint32_t source = 0;
+  Listed listed;
+  ReadOutcome outcome;
+  std::string path;
+  std::unique_ptr<LargeFile> large;
+};
+
+class EntryTable {
+ public:
+  EntryTable();
+  [[nodiscard]] uint32_t add(uint64_t index);  // CHECKs that there is room; the slot, announced
+  [[nodiscard]] Entry* find(uint64_t index);   // nullptr: never sent, or ended
+  [[nodiscard]] Entry& at(uint32_t slot) { return slots_[slot]; }
+  [[nodiscard]] uint32_t slot_of(const Entry& entry) const { return static_cast<uint32_t>(&entry - slots_.data()); }
+  void move(Entry& entry, EntryPhase to);  // CHECKs the transition
+  void forget(Entry& entry);               // find() no longer gives it
+  void release(Entry& entry);              // the slot is free; forgotten before
+  [[nodiscard]] uint32_t count() const { return static_cast<uint32_t>(by_index_.size()); }
+  [[nodiscard]] uint32_t used() const { return used_; }  // ended ones with jobs included
+  template <typename Each>
+  void for_each(Each&& each) {
+    for (Entry& entry : slots_) {
+      if (entry.phase != EntryPhase::free) each(entry);
+    }
+  }
+
+ private:
+  std::vector<Entry> slots_;
+  std::vector<uint32_t> free_;
+  std::unordered_map<uint64_t, uint32_t> by_index_;
+  uint32_t used_ = 0;
+};
+
+}  // namespace ccixfer::send

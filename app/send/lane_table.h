@@ -1,0 +1,46 @@
+// What the source knows of each lane: where to put, the credit, the next n. Chooses the lane for a segment: of those with credit
+// the one with the fewest puts in the air. n is dense over a lane session: it is taken only once the put was accepted by the link.
+// A lane that dies takes its numbering with it; when it is up again, its LaneOpen starts a new lane session at n = 0.
+// Bounds: lanes_max lanes. A peer's nonsense (no stripes, credit that falls) is refused: false.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "app/session/link.h"
+
+namespace ccixfer::send {
+
+class LaneTable {
+ public:
+  struct Lane {
+    bool up = false;
+    bool open = false;     // LaneOpen came
+    bool stalled = false;  // the link takes no more just now
+    session::LaneOpen where;
+    uint64_t limit = 0;  // puts with n below it may go
+    uint64_t next_n = 0;
+    uint32_t in_air = 0;
+    [[nodiscard]] bool usable() const { return up && open && !stalled && next_n < limit; }
+  };
+
+  void up(session::LaneIndex lane);
+  void down(session::LaneIndex lane);  // also: do not use it any more, although its last puts are still to be reported
+  [[nodiscard]] bool opened(session::LaneIndex lane, const session::LaneOpen& where);
+  [[nodiscard]] bool credit(session::LaneIndex lane, uint64_t limit);
+  void put_accepted(session::LaneIndex lane);        // takes the next n
+  void put_accepted_again(session::LaneIndex lane);  // the same n once more
+  void put_ended(session::LaneIndex lane);
+  void stall(session::LaneIndex lane);
+  void unstall();  // once a turn
+  [[nodiscard]] std::optional<session::LaneIndex> choose() const;
+  [[nodiscard]] bool has_idle_credit() const;  // some lane with credit has nothing in the air
+  [[nodiscard]] size_t live() const;
+  [[nodiscard]] const Lane& at(session::LaneIndex lane) const { return lanes_[lane]; }
+  [[nodiscard]] bool is_up(session::LaneIndex lane) const { return lane < lanes_.size() && lanes_[lane].up; }
+
+ private:
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace ccixfer::send

@@ -1,0 +1,161 @@
+#include "app/send/reader.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "app/session/entry.h"
+#include "app/session/limits.h"
+#include "core/base/check.h"
+
+namespace ccixfer::send {
+namespace {
+
+using ports::FileStat;
+using ports::FileType;
+using session::SourceOutcome;
+
+ReadOutcome of_errno(int64_t result) {
+  const int error = static_cast<int>(-result);
+  if (error == ENOENT || error == ENOTDIR || error == ESTALE) return {SourceOutcome::vanished, 0};
+  if (error == ELOOP || error == EXDEV) return {SourceOutcome::changed, 0};  // a link stands where a file or directory was listed
+  return {SourceOutcome::unreadable, error};
+}
+
+int open_place(ports::FileSystem& files, const SourcePlace& place) {
+  ports::OpenFlags flags;
+  flags.follow = place.follow;
+  int fd = files.open(place.directory, place.name, flags, 0);
+  if (fd != -ELOOP || !place.follow || place.directory < 0) return fd;
+  // A directory on the way is a link, and links are followed: one component after the other.
+  ports::OpenFlags directory = flags;
+  directory.directory = true;
+  std::string_view rest = place.name;
+  int at = place.directory;
+  while (true) {
+    const size_t slash = rest.find('/');
+    const bool last = slash == std::string_view::npos;
+    fd = files.open(at, rest.substr(0, slash), last ? flags : directory, 0);
+    if (at != place.directory) files.close(at);
+    if (fd < 0 || last) return fd;
+    at = fd;
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+// Reads until `into` is full or the file ends; bytes, or -errno.
+int64_t read_all(ports::FileSystem& files, int fd, MutableBytes into, uint64_t offset_bytes) {
+  size_t got = 0;
+  while (got < into.size()) {
+    const int64_t bytes = files.pread(fd, into.subspan(got), offset_bytes + got);
+    if (bytes < 0) return bytes;
+    if (bytes == 0) break;
+    got += static_cast<size_t>(bytes);
+  }
+  return static_cast<int64_t>(got);
+}
+
+bool promised(const FileStat& stat, const Listed& listed) {
+  return stat.type == FileType::regular && stat.size_bytes == listed.size_bytes && stat.mtime_ns == listed.mtime_ns;
+}
+
+// A small file is read in one go, so what counts is that it was the same before and after, and of the size and time that the
+// other end will give it: a new link count or mode since the walk changes neither.
+ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes into) {
+  const int fd = open_place(files, place);
+  if (fd < 0) return of_errno(fd);
+  ReadOutcome outcome{SourceOutcome::changed, 0};
+  for (int tries = 0; tries < read_tries_max; ++tries) {
+    FileStat before;
+    FileStat behind;
+    int result = files.fstat(fd, before);
+    if (result >= 0 && !promised(before, listed)) break;
+    int64_t bytes = result;
+    if (result >= 0) bytes = read_all(files, fd, into, 0);
+    if (bytes >= 0) result = files.fstat(fd, behind);
+    if (bytes < 0 || result < 0) {
+      outcome = of_errno(bytes < 0 ? bytes : result);
+      break;
+    }
+    if (static_cast<uint64_t>(bytes) != listed.size_bytes || version_of(before) != version_of(behind)) continue;
+    outcome = {};
+    break;
+  }
+  files.close(fd);
+  return outcome;
+}
+
+}  // namespace
+
+// [hop 2] reader
+void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer) {
+  CHECK(pack.planned_bytes <= buffer.size());
+  size_t at = 0;
+  for (PackItem& item : pack.items) {
+    const MutableBytes content = buffer.subspan(at + session::pack_record_bytes, item.listed.size_bytes);
+    const std::string_view name = std::string_view(pack.names).substr(item.name_at, item.name_bytes);
+    item.result = read_small(files, {item.directory, name, item.follow}, item.listed, content);
+    if (item.result.outcome != SourceOutcome::ok) continue;
+    const session::PackRecord record{item.index, static_cast<uint32_t>(content.size()), xxh3_128(content), content};
+    session::put_pack_record(buffer.subspan(at, session::pack_record_bytes), record);
+    at += session::pack_record_bytes + content.size();
+    pack.content_bytes += content.size();
+    ++pack.count;
+  }
+  pack.data_bytes = static_cast<uint32_t>(at);
+  pack.hash = xxh3_128(buffer.first(at));
+}
+
+int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result) {
+  const int fd = open_place(files, place);
+  result = fd < 0 ? of_errno(fd) : check_listed(files, fd, listed);
+  if (result.outcome == SourceOutcome::ok) return fd;
+  if (fd >= 0) files.close(fd);
+  return -1;
+}
+
+ReadOutcome check_listed(ports::FileSystem& files, int fd, const Listed& listed) {
+  FileStat stat;
+  const int result = files.fstat(fd, stat);
+  if (result < 0) return of_errno(result);
+  if (!promised(stat, listed) || version_of(stat) != listed.version) return {SourceOutcome::changed, 0};
+  return {};
+}
+
+PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer) {
+  const uint64_t offset = piece * session::piece_bytes;
+  CHECK(offset < file_bytes);
+  PieceRead read;
+  const auto length = static_cast<uint32_t>(std::min<uint64_t>(session::piece_bytes, file_bytes - offset));
+  const int64_t bytes = read_all(files, fd, buffer.first(length), offset);
+  if (bytes < 0) {
+    read.result = of_errno(bytes);
+  } else if (static_cast<uint64_t>(bytes) < length) {
+    read.result = {SourceOutcome::changed, 0};
+  } else {
+    read.data_bytes = length;
+    read.hash = xxh3_128(buffer.first(length));
+  }
+  return read;
+}
+
+bool digest_file(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes buffer, Hash128& digest,
+                 std::atomic<uint64_t>& steps) {
+  ReadOutcome result;
+  const int fd = open_listed(files, place, listed, result);
+  if (fd < 0) return false;
+  std::vector<Hash128> hashes;
+  hashes.reserve(pieces_of(listed.size_bytes));
+  for (uint64_t piece = 0; piece < pieces_of(listed.size_bytes) && result.outcome == SourceOutcome::ok; ++piece) {
+    const PieceRead read = read_piece(files, fd, piece, listed.size_bytes, buffer);
+    result = read.result;
+    hashes.push_back(read.hash);
+    steps.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (result.outcome == SourceOutcome::ok) result = check_listed(files, fd, listed);
+  files.close(fd);
+  if (result.outcome != SourceOutcome::ok) return false;
+  digest = session::file_digest(hashes);
+  return true;
+}
+
+}  // namespace ccixfer::send

@@ -1,0 +1,81 @@
+// Reads files into segments' buffers, in the work pool: whole small files into a pack, 4 MiB slices of large ones as pieces, whole
+// files for their digests. Nothing here knows lanes or messages. A file is sent only as it was at one moment: stat, read, stat
+// again. Outcomes are the file's: ok, changed, vanished, unreadable (with the errno).
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/send/walk.h"
+#include "app/session/messages.h"
+#include "app/session/segment.h"
+#include "core/base/hash.h"
+#include "core/ports/file_system.h"
+
+namespace ccixfer::send {
+
+inline constexpr int read_tries_max = 4;  // the first and three more, while the file looks as it was listed
+
+// What the walk saw of a file: what the other end was promised.
+struct Listed {
+  uint64_t size_bytes = 0;
+  int64_t mtime_ns = 0;
+  uint64_t version = 0;
+};
+
+struct ReadOutcome {
+  session::SourceOutcome outcome = session::SourceOutcome::ok;
+  int error = 0;  // errno, unreadable only
+};
+
+struct PackItem {
+  uint64_t index = 0;
+  uint32_t slot = 0;   // the reader's user's
+  int directory = -1;  // SourcePlace
+  bool follow = false;
+  uint32_t name_at = 0, name_bytes = 0;  // in Pack::names
+  Listed listed;
+  ReadOutcome result;
+};
+
+struct Pack {
+  std::string names;
+  std::vector<PackItem> items;
+  uint64_t planned_bytes = 0;  // records and contents, if all can be read
+  // After read_pack:
+  uint32_t data_bytes = 0;
+  uint32_t count = 0;
+  uint64_t content_bytes = 0;
+  Hash128 hash;  // of the data
+};
+
+// Fills `buffer` with records and contents of the items that could be read, and each item's result.
+void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer);
+
+// Opens a large file and compares it with what was listed; the descriptor, or -1 and `result`.
+[[nodiscard]] int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result);
+// Whether the open file is still the version that was listed.
+[[nodiscard]] ReadOutcome check_listed(ports::FileSystem& files, int fd, const Listed& listed);
+
+struct PieceRead {
+  ReadOutcome result;
+  uint32_t data_bytes = 0;
+  Hash128 hash;
+};
+[[nodiscard]] PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer);
+
+// The digest of a whole file, through `buffer` (at least piece_bytes); false: it could not be read in one version.
+// `steps` counts the pieces read, for whoever waits for a sign of life.
+[[nodiscard]] bool digest_file(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes buffer,
+                               Hash128& digest, std::atomic<uint64_t>& steps);
+
+[[nodiscard]] inline uint64_t pieces_of(uint64_t size_bytes) {
+  return size_bytes / session::piece_bytes + (size_bytes % session::piece_bytes != 0 ? 1 : 0);
+}
+// Files that travel in packs: with its record such a file must fit a segment.
+[[nodiscard]] inline bool is_small(uint64_t size_bytes) {
+  return size_bytes <= session::small_file_bytes_max - session::pack_record_bytes;
+}
+
+}  // namespace ccixfer::send

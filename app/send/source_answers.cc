@@ -1,0 +1,205 @@
+// What the destination says: verdicts, wishes, results. Everything a peer may send is judged here; what makes no sense ends the
+// session.
+#include <algorithm>
+#include <system_error>
+
+#include "app/send/source_machine.h"
+#include "app/session/limits.h"
+#include "core/base/check.h"
+#include "core/base/units.h"
+
+namespace ccixfer::send {
+
+using session::EntryType;
+using session::SourceOutcome;
+using session::Verdict;
+
+namespace {
+
+std::string words_of(const ReadOutcome& outcome) {
+  switch (outcome.outcome) {
+    case SourceOutcome::ok:
+      return "ok";
+    case SourceOutcome::changed:
+      return "changed while it was read";
+    case SourceOutcome::vanished:
+      return "vanished";
+    case SourceOutcome::unreadable:
+      return "cannot be read: " + std::generic_category().message(outcome.error);
+  }
+  return "";
+}
+
+std::string words_of(const session::FileResult& result) {
+  std::string words = error_row(result.kind).words;
+  if (result.error_number > 0) words += ": " + std::generic_category().message(result.error_number);
+  return words;
+}
+
+}  // namespace
+
+void Source::Impl::on_answer(const session::Answer& answer) {
+  if (answer.first_index > answered_) return reject("an answer out of order");
+  uint64_t index = answer.first_index;
+  for (const session::Answer::Run& run : answer.runs) {
+    if (run.count > next_index_ - index) return reject("an answer for entries that were not sent");
+    const uint64_t end = index + run.count;
+    for (index = std::max(index, std::min(answered_, end)); index < end && !error_; ++index) {
+      answered_ = index + 1;
+      if (Entry* entry = entries_.find(index); entry != nullptr) on_verdict(*entry, run.verdict);
+    }
+    index = end;
+  }
+}
+
+void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
+  if (entry.phase != EntryPhase::announced) return reject("a second verdict");
+  const bool file = entry.type == EntryType::file;
+  switch (verdict) {
+    case Verdict::done:
+    case Verdict::unchanged:
+      if (file) {
+        ++totals_.files_unchanged;
+        totals_.bytes_total -= entry.listed.size_bytes;
+        observer_.on_file(shown_path(entry), entry.listed.size_bytes, "unchanged", {});
+      }
+      return end_entry(entry);
+    case Verdict::failed:  // its result came before, as a rule, and has ended it
+      return on_result({entry.index, ErrorKind::partial, 0});
+    case Verdict::send:
+    case Verdict::pieces:
+      break;
+  }
+  if (!file) return reject("data of an entry that has none wanted");
+  if (option(session::option_dry_run)) {
+    observer_.on_file(shown_path(entry), entry.listed.size_bytes, "would-send", {});
+    return end_entry(entry);
+  }
+  if (verdict == Verdict::send) {
+    entry.large.reset();
+    if (is_small(entry.listed.size_bytes)) return want_small(entry);
+    if (!large_of(entry).wanted.add(0, pieces_of(entry.listed.size_bytes))) return reject("too many pieces");
+    return want_large(entry);
+  }
+  LargeFile& large = large_of(entry);
+  const uint64_t here = (pieces_of(entry.listed.size_bytes) - large.wanted.count()) * session::piece_bytes;
+  totals_.bytes_total -= std::min(here, entry.listed.size_bytes);
+  want_large(entry);
+}
+
+void Source::Impl::on_want(const session::Want& want) {
+  if (want.index >= next_index_) return reject("pieces of an entry that was not sent wanted");
+  Entry* entry = entries_.find(want.index);
+  if (entry == nullptr) return;
+  if (entry->type != EntryType::file) return reject("pieces of something that is no file wanted");
+  const uint64_t pieces = pieces_of(entry->listed.size_bytes);
+  for (const session::Want::Range& range : want.ranges) {
+    if (range.first > pieces || range.count > pieces - range.first) return reject("pieces behind the end wanted");
+    if (entry->phase != EntryPhase::announced) {
+      send_again(*entry, range.first, range.count);
+    } else if (!large_of(*entry).wanted.add(range.first, range.count)) {
+      return reject("too many pieces");
+    }
+  }
+}
+
+void Source::Impl::on_resend(const session::Resend& resend) {
+  if (resend.index >= next_index_) return reject("an entry that was not sent wanted again");
+  Entry* entry = entries_.find(resend.index);
+  if (entry == nullptr) return;
+  if (entry->type != EntryType::file) return reject("something that is no file wanted again");
+  const uint64_t pieces = pieces_of(entry->listed.size_bytes);
+  const bool whole = resend.piece == session::Resend::whole;
+  if (!whole && resend.piece >= pieces) return reject("a piece behind the end wanted again");
+  send_again(*entry, whole ? 0 : resend.piece, whole ? pieces : 1);
+}
+
+void Source::Impl::send_again(Entry& entry, uint64_t first_piece, uint64_t count) {
+  if (entry.phase == EntryPhase::announced || entry.phase == EntryPhase::refused) return;
+  if (!entry.large) {
+    if (entry.phase != EntryPhase::sent) return;  // it is on its way
+    entry.resend = true;
+    return want_small(entry);
+  }
+  if (!entry.large->wanted.add(first_piece, count) || !entry.large->again.add(first_piece, count)) return reject("too many pieces");
+  if (entry.phase == EntryPhase::sent) want_large(entry);
+}
+
+void Source::Impl::on_result(const session::FileResult& result) {
+  if (result.index >= next_index_) return reject("the result of an entry that was not sent");
+  Entry* entry = entries_.find(result.index);
+  if (entry == nullptr) return;
+  const std::string path = shown_path(*entry);
+  const uint64_t bytes = entry->listed.size_bytes;
+  const bool file = entry->type == EntryType::file;
+  if (result.kind == ErrorKind::ok) {
+    if (entry->phase == EntryPhase::refused) return reject("a file that was not sent is said to be there");
+    if (file) {
+      ++totals_.files;
+      observer_.on_file(path, bytes, "ok", {});
+    }
+    return end_entry(*entry);
+  }
+  if (file && entry->phase == EntryPhase::announced) totals_.bytes_total -= bytes;
+  const SourceOutcome ours = entry->phase == EntryPhase::refused ? entry->outcome.outcome : SourceOutcome::ok;
+  if (ours == SourceOutcome::changed || ours == SourceOutcome::vanished) {
+    ++totals_.files_vanished;
+  } else {
+    ++totals_.files_failed;
+  }
+  const std::string reason = ours == SourceOutcome::ok ? words_of(result) : words_of(entry->outcome);
+  if (ours == SourceOutcome::ok) observer_.on_warning(printable(path) + ": " + reason);
+  observer_.on_file(path, bytes, "failed", reason);
+  end_entry(*entry);
+}
+
+void Source::Impl::on_summary(const session::Summary& summary) {
+  if (!end_posted_ || summary_) return reject("a summary before the end");
+  std::vector<uint64_t> left;
+  entries_.for_each([&left](const Entry& entry) {
+    if (entry.phase != EntryPhase::ended) left.push_back(entry.index);
+  });
+  for (const uint64_t index : left) {
+    Entry& entry = *entries_.find(index);
+    if (entry.phase == EntryPhase::refused) {
+      on_result({index, ErrorKind::vanished, 0});
+    } else if (entry.type == EntryType::file) {
+      return reject("a summary without every result");
+    } else {
+      end_entry(entry);
+    }
+  }
+  totals_.bytes = std::max(totals_.bytes, summary.bytes);
+  summary_ = true;
+  link_.post(session::Bye{});
+}
+
+void Source::Impl::refuse(Entry& entry) {
+  entries_.move(entry, EntryPhase::refused);
+  totals_.bytes_total -= std::min(totals_.bytes_total, entry.listed.size_bytes);
+  observer_.on_warning(printable(shown_path(entry)) + ": " + words_of(entry.outcome));
+  session::FileEnd end;
+  end.index = entry.index;
+  end.outcome = entry.outcome.outcome;
+  file_ends_.push_back(end);
+}
+
+// The entry is over at both ends. Its slot is kept as long as a job reads the file.
+void Source::Impl::end_entry(Entry& entry) {
+  if (entry.phase == EntryPhase::queued && !entry.large) {
+    small_bytes_ -= entry.listed.size_bytes + session::pack_record_bytes;
+    --small_count_;
+  }
+  entries_.forget(entry);
+  if (entry.large && entry.phase == EntryPhase::reading && entry.jobs == 0) close_large(entry);
+  if (entry.jobs > 0) return entries_.move(entry, EntryPhase::ended);
+  const uint32_t source = entry.source;
+  entries_.release(entry);
+  if (--entries_of_source_[source] == 0) let_go_root(source);
+}
+
+std::string Source::Impl::shown_path(const Entry& entry) const {
+  return entry.path.empty() ? (*walk_)->given(entry.source) : entry.path;
+}
+
+}  // namespace ccixfer::send

@@ -1,0 +1,187 @@
+// Walk, digests for --checksum, and the entries segments made of them.
+#include <algorithm>
+
+#include "app/send/source_machine.h"
+#include "app/session/limits.h"
+#include "core/base/check.h"
+#include "core/base/units.h"
+
+namespace ccixfer::send {
+
+using session::EntryType;
+
+void Source::Impl::selected(SelectData& data) {
+  dirty_ = true;
+  if (data.error) return fail_session(data.error->kind, data.error->message);
+  selected_ = true;
+}
+
+void Source::Impl::walk_on() {
+  const bool checksum = option(session::option_checksum);
+  const size_t ahead = checksum ? batches_ahead_max + digest_jobs_max : batches_ahead_max;
+  if (!selected_ || walk_over_ || walking_ || listings_.size() >= ahead) return;
+  const bool may_open_root = roots_open_ + 1 < roots_open_max;
+  if (wants_root_ && !may_open_root) return;
+  walking_ = true;
+  auto data = std::make_unique<WalkData>();
+  data->walk = walk_;
+  data->batch = std::make_shared<WalkBatch>();
+  data->may_open_root = may_open_root;
+  submit(
+      std::move(data),
+      [](ports::FileSystem& files, WalkData& walk, Shared&) { (*walk.walk)->step(files, *walk.batch, walk.may_open_root); },
+      &Impl::walked);
+}
+
+void Source::Impl::walked(WalkData& data) {
+  walking_ = false;
+  dirty_ = true;
+  walk_over_ = data.batch->done;
+  wants_root_ = data.batch->wants_root;
+  const auto needs_digest = [](const WalkRecord& record) {
+    return record.kind == WalkRecord::Kind::entry && record.type == EntryType::file;
+  };
+  Listing listing;
+  listing.batch = std::move(data.batch);
+  const std::vector<WalkRecord>& records = listing.batch->records;
+  listing.ready = !option(session::option_checksum) || std::none_of(records.begin(), records.end(), needs_digest);
+  for (const WalkRecord& record : records) {
+    if (needs_digest(record)) totals_.bytes_total += record.stat.size_bytes;
+  }
+  listings_.push_back(std::move(listing));
+}
+
+void Source::Impl::digest_on() {
+  for (size_t i = 0; i < listings_.size() && digest_jobs_ < digest_jobs_max; ++i) {
+    Listing& listing = listings_[i];
+    if (listing.ready || listing.started) continue;
+    if (!may_lend_for_data()) return;
+    auto data = std::make_unique<DigestData>();
+    data->walk = walk_;
+    data->batch = listing.batch;
+    data->number = first_listing_ + i;
+    data->loan = pool_.lend();
+    listing.started = true;
+    ++digest_jobs_;
+    submit(
+        std::move(data),
+        [](ports::FileSystem& files, DigestData& digest, Shared& shared) {
+          WalkBatch& batch = *digest.batch;
+          for (WalkRecord& record : batch.records) {
+            if (record.kind != WalkRecord::Kind::entry || record.type != EntryType::file) continue;
+            const Listed listed{record.stat.size_bytes, record.stat.mtime_ns, version_of(record.stat)};
+            const SourcePlace place = (*digest.walk)->place(record.source, batch.path(record));
+            record.has_digest = digest_file(files, place, listed, digest.loan.bytes(), record.digest, shared.steps);
+          }
+        },
+        &Impl::digested);
+  }
+}
+
+void Source::Impl::digested(DigestData& data) {
+  --digest_jobs_;
+  dirty_ = true;
+  CHECK(data.number >= first_listing_ && data.number - first_listing_ < listings_.size());
+  listings_[data.number - first_listing_].ready = true;
+}
+
+void Source::Impl::tell_record(const WalkBatch& batch, const WalkRecord& record) {
+  const std::string_view path = record.path_bytes > 0 ? batch.path(record) : std::string_view((*walk_)->given(record.source));
+  observer_.on_warning(printable(path) + ": " + std::string(batch.more(record)));
+  if (record.kind == WalkRecord::Kind::warning) return;
+  const bool vanished = record.kind == WalkRecord::Kind::vanished;
+  ++(vanished ? totals_.files_vanished : totals_.files_failed);
+  observer_.on_file(path, 0, "failed", vanished ? std::string_view("vanished") : batch.more(record));
+}
+
+void Source::Impl::announce() {
+  if (paused_ && entries_.used() <= entries_resume_at) paused_ = false;
+  const uint32_t buffers = std::max<uint32_t>(1, std::min<uint32_t>(entries_segments_max, pool_.count() / 2));
+  while (!paused_ && !listings_.empty() && listings_.front().ready && entries_segments_ < buffers) {
+    memory::Loan loan = pool_.lend();
+    if (!loan) {
+      starved_ = true;
+      return;
+    }
+    session::SegmentHeader header;
+    if (!fill_entries(loan.bytes().first(session::entries_segment_bytes), header)) continue;
+    ++entries_segments_;
+    header.hash = xxh3_128(loan.bytes().first(header.data_bytes));
+    add_segment(std::move(loan), header, 0, false);
+  }
+}
+
+// [hop 3] segment builder: here for entries; a pack and a piece are built by their reader, and put_on() gives each its lane.
+bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& header) {
+  session::EntryEncoder encoder(into);
+  const uint64_t first_index = next_index_;
+  bool full = false;
+  while (!full && !listings_.empty() && listings_.front().ready) {
+    Listing& listing = listings_.front();
+    const WalkBatch& batch = *listing.batch;
+    for (; listing.next < batch.records.size(); ++listing.next) {
+      const WalkRecord& record = batch.records[listing.next];
+      if (record.kind != WalkRecord::Kind::entry) {
+        tell_record(batch, record);
+        continue;
+      }
+      paused_ = entries_.used() >= session::entries_outstanding_max;
+      entry_.type = record.type;
+      entry_.path.assign(batch.path(record));
+      entry_.mode = record.stat.mode;
+      entry_.uid = record.stat.uid;
+      entry_.gid = record.stat.gid;
+      entry_.size_bytes = record.type == EntryType::file ? record.stat.size_bytes : 0;
+      entry_.mtime_ns = record.stat.mtime_ns;
+      entry_.version = record.type == EntryType::file ? version_of(record.stat) : 0;
+      entry_.target.assign(batch.more(record));
+      entry_.has_digest = record.has_digest;
+      entry_.digest = record.digest;
+      full = paused_ || !encoder.add(entry_);
+      if (full) break;
+      Entry& entry = entries_.at(entries_.add(next_index_++));
+      entry.type = entry_.type;
+      entry.source = record.source;
+      entry.listed = {entry_.size_bytes, entry_.mtime_ns, entry_.version};
+      entry.path.assign(entry_.path);
+      ++entries_of_source_[record.source];
+    }
+    if (!full) listing_done();
+  }
+  header.kind = session::SegmentKind::entries;
+  header.index = first_index;
+  header.data_bytes = encoder.size_bytes();
+  header.count = encoder.count();
+  if (encoder.count() > 0) header.sequence = next_sequence_++;
+  return encoder.count() > 0;
+}
+
+void Source::Impl::listing_done() {
+  const uint32_t walked = listings_.front().batch->sources_walked;
+  listings_.pop_front();
+  ++first_listing_;
+  while (sources_walked_ < walked) {
+    const uint32_t source = sources_walked_++;
+    if (!(*walk_)->is_directory(source)) continue;
+    ++roots_open_;
+    root_held_[source] = true;
+    if (entries_of_source_[source] == 0) let_go_root(source);
+  }
+}
+
+void Source::Impl::let_go_root(uint32_t source) {
+  if (!root_held_[source]) return;
+  root_held_[source] = false;
+  const int fd = (*walk_)->take_root(source);
+  --roots_open_;
+  if (fd >= 0) shared_->descriptors.push_back(fd);
+}
+
+void Source::Impl::end_of_listing() {
+  if (!walk_over_ || !listings_.empty() || end_posted_) return;
+  totals_.walk_done = true;
+  end_posted_ = true;
+  link_.post(session::End{next_index_});
+}
+
+}  // namespace ccixfer::send

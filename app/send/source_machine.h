@@ -1,0 +1,235 @@
+// The inside of Source, in one place; its functions stand in four files by what they are about:
+// source_listing.cc (walk, digests, entries segments), source_answers.cc (what the other end says), source_reading.cc (packs and
+// pieces), source_puts.cc (segments to lanes), source.cc (the turn and the rest). Everything here is on the protocol thread.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/send/entry_table.h"
+#include "app/send/lane_table.h"
+#include "app/send/rate_cap.h"
+#include "app/send/source.h"
+#include "app/send/task.h"
+#include "app/session/segment.h"
+
+namespace ccixfer::send {
+
+inline constexpr uint32_t reading_jobs_max = 8;
+inline constexpr uint32_t segments_ahead_max = 8;  // read and waiting for credit, besides two a lane
+inline constexpr uint32_t large_files_open_max = 16;
+inline constexpr uint64_t digest_pieces_max = 1u << 20;  // of larger files (4 TiB) no digest is kept
+inline constexpr uint32_t entries_segments_max = 4;      // in buffers at once
+inline constexpr uint32_t batches_ahead_max = 3;
+inline constexpr uint32_t roots_open_max = 64;
+inline constexpr uint32_t digest_jobs_max = 4;
+inline constexpr uint32_t digest_batch_entries = 64;
+inline constexpr uint32_t entries_resume_at = session::entries_outstanding_max / 4 * 3;  // so that entries segments stay large
+inline constexpr size_t control_room_min = 64;                                           // of the control queue, left for others
+inline constexpr Duration put_retry_pause = std::chrono::milliseconds(5);
+inline constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
+
+struct Source::Impl {
+  Impl(const SourceOptions& options, session::Link& link, ports::WorkPool& work, memory::Pool& pool, ports::Handle pool_region,
+       SourceObserver& observer, Counters& counters);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // --- source.cc
+  void start(Instant now);
+  void turn(Instant now);
+  [[nodiscard]] Instant next_deadline() const;
+  void fail_session(ErrorKind kind, std::string message);  // tells the peer
+  void reject(const char* what);                           // a message that makes no sense: counted, the session ends
+  void confirmed() { progressed_ = dirty_ = true; }
+  [[nodiscard]] bool option(session::Option bit) const { return (options_.options & bit) != 0; }
+  template <typename Data>
+  void submit(std::unique_ptr<Data> data, typename Task<Impl, Data>::Run run, void (Impl::*done)(Data&)) {
+    shared_->work.submit(std::make_unique<Task<Impl, Data>>(shared_, std::move(data), run, done));
+  }
+
+  // --- source_listing.cc
+  struct SelectData {
+    std::shared_ptr<WalkHold> walk;
+    std::optional<Error> error;
+  };
+  struct WalkData {
+    std::shared_ptr<WalkHold> walk;
+    std::shared_ptr<WalkBatch> batch;
+    bool may_open_root = false;
+  };
+  struct DigestData {
+    std::shared_ptr<WalkHold> walk;
+    std::shared_ptr<WalkBatch> batch;
+    uint64_t number = 0;
+    memory::Loan loan;
+  };
+  struct Listing {
+    std::shared_ptr<WalkBatch> batch;
+    size_t next = 0;    // record
+    bool ready = true;  // digests are in
+    bool started = false;
+  };
+  void selected(SelectData& data);
+  void walk_on();
+  void walked(WalkData& data);
+  void digest_on();
+  void digested(DigestData& data);
+  void announce();  // builds entries segments
+  [[nodiscard]] bool fill_entries(MutableBytes into, session::SegmentHeader& header);
+  void tell_record(const WalkBatch& batch, const WalkRecord& record);
+  void listing_done();  // the front one
+  void let_go_root(uint32_t source);
+  void end_of_listing();
+
+  // --- source_answers.cc
+  void on_answer(const session::Answer& answer);
+  void on_verdict(Entry& entry, session::Verdict verdict);
+  void on_want(const session::Want& want);
+  void on_resend(const session::Resend& resend);
+  void send_again(Entry& entry, uint64_t first_piece, uint64_t count);
+  void on_result(const session::FileResult& result);
+  void on_summary(const session::Summary& summary);
+  void end_entry(Entry& entry);
+  [[nodiscard]] std::string shown_path(const Entry& entry) const;
+  void refuse(Entry& entry);  // FileEnd with entry.outcome
+
+  // --- source_reading.cc
+  struct PackData {
+    std::shared_ptr<WalkHold> walk;
+    Pack pack;
+    memory::Loan loan;
+    bool resend = false;
+  };
+  struct OpenData {
+    std::shared_ptr<WalkHold> walk;
+    uint32_t slot = 0;
+    std::string name;
+    SourcePlace place;
+    Listed listed;
+    ReadOutcome result;
+    int fd = -1;
+    std::shared_ptr<OpenFile> file;  // check
+  };
+  struct PieceData {
+    uint32_t slot = 0;
+    uint64_t piece = 0;
+    uint64_t size_bytes = 0;
+    std::shared_ptr<OpenFile> file;
+    memory::Loan loan;
+    bool resend = false;
+    PieceRead read;
+  };
+  struct Queued {
+    uint32_t slot = 0;
+    uint64_t index = 0;
+  };
+  void want_small(Entry& entry);
+  void want_large(Entry& entry);  // its LargeFile says which pieces
+  [[nodiscard]] LargeFile& large_of(Entry& entry);
+  [[nodiscard]] bool may_lend_for_data();
+  [[nodiscard]] bool pack_is_due() const;
+  void read_on();
+  [[nodiscard]] bool start_pack();
+  [[nodiscard]] bool start_piece();
+  void start_opens();
+  void pack_read(PackData& data);
+  void opened(OpenData& data);
+  void piece_read(PieceData& data);
+  void checked(OpenData& data);
+  void settle(Entry& entry);
+  void close_large(Entry& entry);
+  [[nodiscard]] bool job_ended(Entry& entry);  // false: the entry had ended meanwhile
+  void drop_stale(std::deque<Queued>& queue);
+
+  // --- source_puts.cc
+  struct Segment {
+    memory::Loan loan;
+    session::SegmentHeader header;
+    uint64_t payload_bytes = 0;  // content of files
+    uint32_t generation = 0;
+    bool resend = false;
+  };
+  struct Retry {
+    uint32_t slot = 0;
+    session::LaneIndex lane = 0;
+    Instant at;
+  };
+  void add_segment(memory::Loan loan, const session::SegmentHeader& header, uint64_t payload_bytes, bool resend);
+  void put_on();
+  [[nodiscard]] bool put(uint32_t slot, session::LaneIndex lane, bool again);
+  void retry_puts();
+  void requeue(uint32_t slot);
+  void release_segment(uint32_t slot);
+  void lane_lost(session::LaneIndex lane);  // by our judgement
+  void lane_gone(session::LaneIndex lane);  // the link says so
+  void on_put(session::LaneIndex lane, uint64_t context, Status status);
+
+  const SourceOptions options_;
+  session::Link& link_;
+  memory::Pool& pool_;
+  const ports::Handle pool_region_;
+  SourceObserver& observer_;
+  Counters& counters_;
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<WalkHold> walk_;
+
+  Instant now_{};
+  Instant last_progress_{};
+  bool dirty_ = false;  // something happened since the last turn
+  bool progressed_ = false;
+  uint64_t steps_seen_ = 0;
+  bool starved_ = false;  // wanted a buffer and got none
+  std::optional<Error> error_;
+  Totals totals_;
+
+  // listing
+  bool started_ = false;
+  bool selected_ = false;
+  bool walking_ = false;     // a step is in the work pool
+  bool walk_over_ = false;   // all batches are here
+  bool wants_root_ = false;  // the walk stands before a source directory that it may not open yet
+  bool paused_ = false;      // entries_outstanding_max reached
+  std::deque<Listing> listings_;
+  uint64_t first_listing_ = 0;  // number of listings_.front()
+  uint32_t digest_jobs_ = 0;
+  uint32_t sources_walked_ = 0;
+  uint32_t roots_open_ = 0;  // of walked sources
+  std::vector<uint32_t> entries_of_source_;
+  std::vector<bool> root_held_;  // a walked source whose root is open, or was to be
+  session::Entry entry_;         // reused
+  uint64_t next_index_ = 0;
+  uint64_t answered_ = 0;  // entries before it have their verdict
+  uint64_t next_sequence_ = 0;
+  bool end_posted_ = false;
+  bool summary_ = false;
+  bool link_lost_ = false;
+
+  // files
+  EntryTable entries_;
+  std::deque<Queued> small_;
+  uint64_t small_bytes_ = 0;  // of those in small_ that are still wanted, with their records
+  uint32_t small_count_ = 0;
+  std::deque<Queued> large_;
+  std::vector<uint32_t> open_large_;  // slots: opening, open, checking
+  uint32_t reading_jobs_ = 0;
+  uint32_t packs_reading_ = 0;
+  bool piece_next_ = true;
+  std::deque<session::FileEnd> file_ends_;  // to be posted; at most one for each entry that has not ended
+
+  // segments and lanes
+  LaneTable lanes_;
+  RateCap rate_;
+  std::vector<Segment> segments_;
+  std::vector<uint32_t> free_segments_;
+  std::deque<uint32_t> entries_ready_;
+  std::deque<uint32_t> data_ready_;
+  uint32_t entries_segments_ = 0;
+  std::vector<Retry> retries_;
+  std::vector<session::LaneIndex> lanes_to_close_;
+};
+
+}  // namespace ccixfer::send

@@ -1,0 +1,436 @@
+#include "app/send/walk.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "app/session/limits.h"
+#include "core/base/check.h"
+#include "core/base/units.h"
+
+namespace ccixfer::send {
+namespace {
+
+using ports::FileStat;
+using ports::FileType;
+using ports::OpenFlags;
+using session::EntryType;
+using Kind = WalkRecord::Kind;
+
+OpenFlags directory_flags(bool follow) {
+  OpenFlags flags;
+  flags.directory = true;
+  flags.follow = follow;
+  return flags;
+}
+
+std::string_view without_slashes(std::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  return path;
+}
+
+std::string_view base_name(std::string_view path) {
+  path = without_slashes(path);
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string words(int error) { return std::generic_category().message(-error); }
+
+// A name below the served directory as one that openat2 can judge: no slash in front or behind.
+std::string served_name(std::string_view given) {
+  while (!given.empty() && given.front() == '/') given.remove_prefix(1);
+  while (!given.empty() && given.back() == '/') given.remove_suffix(1);
+  return std::string(given);
+}
+
+}  // namespace
+
+uint64_t version_of(const FileStat& stat) {
+  const std::array<uint64_t, 5> fields = {stat.device, stat.inode, stat.size_bytes, static_cast<uint64_t>(stat.mtime_ns),
+                                          static_cast<uint64_t>(stat.ctime_ns)};
+  return xxh3_64(std::as_bytes(std::span(fields)));
+}
+
+std::string_view WalkBatch::path(const WalkRecord& record) const {
+  return std::string_view(text).substr(record.path_at, record.path_bytes);
+}
+std::string_view WalkBatch::more(const WalkRecord& record) const {
+  return std::string_view(text).substr(record.more_at, record.more_bytes);
+}
+
+void Walk::Names::keep_smallest(size_t count) {
+  if (count >= spans.size()) return;
+  std::nth_element(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(count), spans.end(),
+                   [this](const Span& a, const Span& b) { return at(a) < at(b); });
+  spans.resize(count);
+  std::string kept;
+  kept.reserve(text.size());
+  for (Span& span : spans) {
+    const auto start = static_cast<uint32_t>(kept.size());
+    kept.append(at(span));
+    span.at = start;
+  }
+  text = std::move(kept);
+}
+
+Walk::Walk(WalkOptions options) : options_(std::move(options)), follow_(!options_.links && options_.served_root < 0) {
+  for (const std::string& given : options_.sources) {
+    Source source;
+    source.given = options_.served_root < 0 ? given : served_name(given);
+    sources_.push_back(std::move(source));
+  }
+}
+
+int Walk::stat_source(ports::FileSystem& files, const std::string& given, bool follow, FileStat& out) const {
+  if (options_.served_root < 0) return files.stat_at(ports::FileSystem::no_directory, given, out, follow);
+  const size_t slash = given.rfind('/');
+  const std::string parent = given.empty() || slash == std::string::npos ? "." : given.substr(0, slash);
+  const int fd = files.open(options_.served_root, parent, directory_flags(false), 0);
+  if (fd < 0) return fd;
+  const int result = given.empty() ? files.fstat(fd, out)
+                                   : files.stat_at(fd, slash == std::string::npos ? given : given.substr(slash + 1), out, false);
+  files.close(fd);
+  return result;
+}
+
+Result<void> Walk::select(ports::FileSystem& files) {
+  const bool named = sources_.size() == 1 && !options_.directory;
+  for (uint32_t i = 0; i < sources_.size(); ++i) {
+    Source& source = sources_[i];
+    const std::string shown = printable(source.given);
+    if (options_.served_root >= 0 && !session::is_safe_relative_path(source.given)) {
+      return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
+    }
+    // A link to a directory names the directory: what is in it is sent. Another link is sent as one with -a only.
+    int result = stat_source(files, source.given, true, source.stat);
+    if (options_.links && (result < 0 || source.stat.type != FileType::directory)) {
+      result = stat_source(files, source.given, false, source.stat);
+    }
+    if (result == -EXDEV || result == -ELOOP) return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
+    if (result < 0) return fail(ErrorKind::source_selection, shown + ": " + words(result));
+    source.type = source.stat.type;
+    if (source.type == FileType::other || (source.type == FileType::symlink && !options_.links)) {
+      return fail(ErrorKind::source_selection, shown + ": neither a file nor a directory");
+    }
+    if (source.type == FileType::directory) continue;
+    if (!named) source.name = std::string(base_name(source.given));
+    if (!named) file_names_.emplace(source.name, i);  // the first one stays
+  }
+  return {};
+}
+
+int Walk::open_source(ports::FileSystem& files, const Source& source) const {
+  if (options_.served_root < 0) return files.open(ports::FileSystem::no_directory, source.given, directory_flags(true), 0);
+  return files.open(options_.served_root, source.given.empty() ? "." : source.given, directory_flags(false), 0);
+}
+
+// Component by component where links are followed, for a link may stand anywhere in the path; else in one call.
+int Walk::open_below(ports::FileSystem& files, int root, std::string_view path) const {
+  if (path.empty()) return files.open(root, ".", directory_flags(false), 0);
+  if (!follow_) return files.open(root, path, directory_flags(false), 0);
+  int at = root;
+  while (true) {
+    const size_t slash = path.find('/');
+    const int next = files.open(at, path.substr(0, slash), directory_flags(true), 0);
+    if (at != root) files.close(at);
+    if (next < 0 || slash == std::string_view::npos) return next;
+    at = next;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+SourcePlace Walk::place(uint32_t source, std::string_view path) const {
+  const Source& from = sources_[source];
+  SourcePlace place;
+  if (from.type == FileType::directory) {
+    place = {from.root, path, follow_};
+  } else if (options_.served_root >= 0) {
+    place = {options_.served_root, from.given, false};
+  } else {
+    place = {ports::FileSystem::no_directory, from.given, true};
+  }
+  return place;
+}
+
+int Walk::take_root(uint32_t source) { return std::exchange(sources_[source].root, -1); }
+
+void Walk::close(ports::FileSystem& files) {
+  for (Frame& frame : stack_) {
+    if (frame.fd >= 0) files.close(frame.fd);
+  }
+  stack_.clear();
+  for (Source& source : sources_) {
+    if (source.root >= 0) files.close(std::exchange(source.root, -1));
+  }
+  over_ = true;
+}
+
+void Walk::emit(WalkBatch& out, EntryType type, const FileStat& stat, std::string_view target) {
+  WalkRecord record;
+  record.kind = Kind::entry;
+  record.type = type;
+  record.source = std::min<uint32_t>(current_, static_cast<uint32_t>(sources_.size()) - 1);
+  record.path_at = static_cast<uint32_t>(out.text.size());
+  record.path_bytes = static_cast<uint32_t>(path_.size());
+  out.text.append(path_);
+  record.more_at = static_cast<uint32_t>(out.text.size());
+  record.more_bytes = static_cast<uint32_t>(target.size());
+  out.text.append(target);
+  record.stat = stat;
+  out.records.push_back(record);
+}
+
+void Walk::tell(WalkBatch& out, Kind kind, std::string_view reason) {
+  emit(out, EntryType::file, FileStat{}, reason);
+  out.records.back().kind = kind;
+}
+
+void Walk::tell_errno(WalkBatch& out, int error) {
+  tell(out, error == -ENOENT || error == -ENOTDIR || error == -ESTALE ? Kind::vanished : Kind::failed, words(error));
+}
+
+// [hop 1] walk
+void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
+  const uint32_t entries_max = options_.batch_entries_max;
+  while (!over_ && out.records.size() < entries_max && out.text.size() < walk_batch_text_bytes) {
+    if (!stack_.empty()) {
+      advance(files, out);
+    } else if (current_ < sources_.size()) {
+      if (sources_[current_].type == FileType::directory && !may_open_root) {
+        out.wants_root = true;
+        break;
+      }
+      begin_source(files, out);
+      may_open_root = may_open_root && sources_.size() == 1;  // one more a step: the owner counts them between steps
+    } else {
+      path_.clear();
+      if (root_sent_) emit(out, EntryType::leave, root_stat_);
+      over_ = true;
+    }
+  }
+  out.sources_walked = current_;
+  out.done = over_;
+}
+
+void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
+  Source& source = sources_[current_];
+  path_ = source.name;
+  if (source.type != FileType::directory) {
+    std::vector<uint32_t> merged;
+    FileStat stat = source.stat;
+    const auto same = file_names_.find(source.name);
+    if (same != file_names_.end() && same->second != current_) {
+      tell(out, Kind::warning, "named by several sources: the first is sent");
+    } else if (current_ == 0 || !taken_earlier(files, out, stat, merged)) {
+      if (source.type == FileType::symlink) {
+        const int fd = ports::FileSystem::no_directory;
+        const int64_t length = options_.served_root < 0 ? files.readlink_at(fd, source.given, target_) : -ELOOP;
+        if (length < 0) {
+          tell_errno(out, static_cast<int>(length));
+        } else {
+          emit(out, EntryType::symlink, stat, target_);
+        }
+      } else {
+        emit(out, EntryType::file, stat);
+      }
+    }
+    ++current_;
+    return;
+  }
+  source.root = open_source(files, source);
+  FileStat stat;
+  int result = source.root < 0 ? source.root : files.fstat(source.root, stat);
+  Frame frame;
+  if (result >= 0) result = frame.fd = files.open(source.root, ".", directory_flags(false), 0);
+  if (!root_sent_ && source.root >= 0) {
+    root_sent_ = true;
+    root_stat_ = stat;
+    emit(out, EntryType::directory, stat);
+  }
+  if (result < 0) {
+    path_ = source.given;
+    tell_errno(out, result);
+    ++current_;
+    return;
+  }
+  frame.stat = stat;
+  for (uint32_t i = 0; i < current_; ++i) {
+    if (sources_[i].type == FileType::directory) frame.earlier.push_back(i);
+  }
+  hold(std::move(frame), files);
+}
+
+void Walk::hold(Frame&& frame, ports::FileSystem& files) {
+  frame.path_bytes = path_.size();
+  stack_.push_back(std::move(frame));
+  if (stack_.size() <= walk_descriptors_max) return;
+  Frame& far = stack_[stack_.size() - 1 - walk_descriptors_max];
+  if (far.fd >= 0) files.close(std::exchange(far.fd, -1));
+}
+
+// The names after `last`, sorted; of too many the smallest, and `more` says that there are others.
+bool Walk::load(ports::FileSystem& files, WalkBatch& out, Frame& frame) {
+  Names& names = frame.names;
+  names.text.clear();
+  names.spans.clear();
+  names.next = 0;
+  frame.more = false;
+  const bool first = frame.last.empty();
+  const int result = files.read_directory(frame.fd, [&](std::string_view name) {
+    if (!first && name <= frame.last) return;
+    names.spans.push_back({static_cast<uint32_t>(names.text.size()), static_cast<uint32_t>(name.size())});
+    names.text.append(name);
+    if (names.text.size() + names.spans.size() * sizeof(Names::Span) < options_.names_bytes_max) return;
+    names.keep_smallest(std::max<size_t>(names.spans.size() / 2, 1));
+    frame.more = true;
+  });
+  std::sort(names.spans.begin(), names.spans.end(),
+            [&names](const Names::Span& a, const Names::Span& b) { return names.at(a) < names.at(b); });
+  if (result < 0) tell_errno(out, result);
+  bound_names();
+  return result >= 0;
+}
+
+void Walk::bound_names() {
+  size_t total = 0;
+  for (const Frame& frame : stack_) total += frame.names.bytes();
+  for (size_t i = 0; i + 1 < stack_.size() && total > walk_names_total_bytes_max; ++i) {
+    Frame& frame = stack_[i];
+    if (frame.names.bytes() == 0) continue;
+    total -= frame.names.bytes();
+    if (frame.names.next < frame.names.spans.size()) frame.more = true;
+    frame.names = Names{};
+  }
+}
+
+void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
+  Frame& frame = stack_.back();
+  path_.resize(frame.path_bytes);
+  Names& names = frame.names;
+  if (names.next >= names.spans.size()) {
+    if (!frame.more) return leave(files, out);
+    if (frame.fd < 0) frame.fd = open_below(files, sources_[current_].root, path_);
+    if (frame.fd < 0) {
+      tell_errno(out, frame.fd);
+      return leave(files, out);
+    }
+    if (!load(files, out, frame) || names.spans.empty()) return leave(files, out);
+  }
+  if (frame.fd < 0) frame.fd = open_below(files, sources_[current_].root, path_);
+  if (frame.fd < 0) {
+    tell_errno(out, frame.fd);
+    return leave(files, out);
+  }
+  frame.last.assign(names.at(names.spans[names.next++]));
+  take(files, out, frame.last);
+}
+
+void Walk::leave(ports::FileSystem& files, WalkBatch& out) {
+  Frame& frame = stack_.back();
+  if (frame.fd >= 0) files.close(frame.fd);
+  const FileStat stat = frame.stat;
+  stack_.pop_back();
+  if (stack_.empty()) {
+    ++current_;  // the leave of "" comes last of all: several sources share it
+  } else {
+    emit(out, EntryType::leave, stat);
+  }
+}
+
+void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name) {
+  const int directory = stack_.back().fd;
+  if (path_.empty() && name == reserved_name) return;
+  if (!path_.empty()) path_.push_back('/');
+  path_.append(name);
+  if (path_.size() > session::path_bytes_max) return tell(out, Kind::failed, "the path is too long");
+  FileStat stat;
+  int result = files.stat_at(directory, name, stat, follow_);
+  if (result < 0) {
+    if (follow_ && files.stat_at(directory, name, stat, false) >= 0 && stat.type == FileType::symlink) {
+      return tell(out, Kind::failed, "a symbolic link that leads nowhere");
+    }
+    return tell_errno(out, result);
+  }
+  if (stat.type == FileType::other) return tell(out, Kind::warning, "skipping non-regular file");
+  if (stat.type == FileType::symlink && !options_.links)
+    return tell(out, Kind::warning, "symbolic links of a served directory are not followed");
+  std::vector<uint32_t> merged;
+  if (sources_.size() > 1 && taken_earlier(files, out, stat, merged)) return;
+  if (stat.type == FileType::directory) return take_directory(files, out, name, stat, std::move(merged));
+  if (stat.type == FileType::symlink) return take_link(files, out, name, stat);
+  emit(out, EntryType::file, stat);
+}
+
+void Walk::take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const FileStat& stat) {
+  const int64_t length = files.readlink_at(stack_.back().fd, name, target_);
+  if (length < 0) return tell_errno(out, static_cast<int>(length));
+  if (target_.empty() || target_.size() > session::path_bytes_max) return tell(out, Kind::failed, "the link's target is too long");
+  emit(out, EntryType::symlink, stat, target_);
+}
+
+bool Walk::is_loop(const FileStat& stat) const {
+  return std::any_of(stack_.begin(), stack_.end(),
+                     [&stat](const Frame& frame) { return frame.stat.inode == stat.inode && frame.stat.device == stat.device; });
+}
+
+void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, FileStat stat,
+                          std::vector<uint32_t> earlier) {
+  if (follow_ && is_loop(stat)) return tell(out, Kind::failed, "a symbolic link to a directory that it is in");
+  const int fd = files.open(stack_.back().fd, name, directory_flags(follow_), 0);
+  if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return tell_errno(out, -ENOENT);
+  emit(out, EntryType::directory, stat);
+  if (fd < 0) {  // it is made at the other end, but what is in it is not known
+    tell_errno(out, fd);
+    emit(out, EntryType::leave, stat);
+    return;
+  }
+  Frame frame;
+  frame.fd = fd;
+  frame.stat = stat;
+  frame.earlier = std::move(earlier);
+  hold(std::move(frame), files);
+}
+
+bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, FileStat& stat, std::vector<uint32_t>& merged) {
+  const size_t slash = path_.rfind('/');
+  const std::string_view parent = slash == std::string::npos ? std::string_view{} : std::string_view(path_).substr(0, slash);
+  const std::string_view name = slash == std::string::npos ? std::string_view(path_) : std::string_view(path_).substr(slash + 1);
+  bool theirs = false;
+  if (parent.empty()) {
+    const auto file = file_names_.find(path_);
+    theirs = file != file_names_.end() && file->second < current_;
+  }
+  std::vector<uint32_t> sources;
+  if (!stack_.empty()) {
+    sources = stack_.back().earlier;
+  } else {
+    for (uint32_t i = 0; i < current_; ++i) {
+      if (sources_[i].type == FileType::directory) sources.push_back(i);
+    }
+  }
+  for (const uint32_t source : sources) {
+    if (theirs) break;
+    const int root = open_source(files, sources_[source]);
+    if (root < 0) continue;
+    const int directory = open_below(files, root, parent);
+    files.close(root);
+    if (directory < 0) continue;
+    FileStat other;
+    const bool there = files.stat_at(directory, name, other, follow_) >= 0 && other.type != FileType::other;
+    files.close(directory);
+    if (!there || (parent.empty() && name == reserved_name)) continue;
+    if (other.type == FileType::directory && stat.type == FileType::directory) {
+      if (merged.empty()) stat = other;
+      merged.push_back(source);
+    } else {
+      theirs = merged.empty();  // merged already: the first that has it decides, and that is a directory
+    }
+  }
+  if (theirs) tell(out, Kind::warning, "in several sources: the first is sent");
+  return theirs;
+}
+
+}  // namespace ccixfer::send

@@ -1,0 +1,155 @@
+// Lists what is to be sent: depth first, names of a directory in byte order, a directory's entry before and its `leave` after
+// what is in it. Incremental: each step() gives at most a batch, so that the walk pauses wherever its reader wants it to.
+//
+// Memory: one list of names a level, at most walk_names_bytes_max each and walk_names_total_bytes_max together: a directory with
+// more names is read again for each further list (the smallest names after the last one), and a level whose list was let go
+// reads it again on the way back. Descriptors: at most walk_descriptors_max levels are held open, the others are opened again by
+// their path below the source. Never the tree.
+//
+// Not thread-safe, but not tied to a thread: one step() at a time, in the work pool.
+// Errors: select() refuses a source that is not there (source_selection) or leaves the served directory (not_authorised); what
+// goes wrong later is a record of the batch: `failed` (counts as a failed file), `vanished`, or `warning` (counts as nothing).
+//
+// Several sources go into one directory: directories of one name are merged, with the attributes of the first; of other things
+// of one name the first is sent and the others are warned of. Decided by asking the earlier sources, not by remembering names.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/session/entry.h"
+#include "core/base/result.h"
+#include "core/ports/file_system.h"
+
+namespace ccixfer::send {
+
+inline constexpr uint32_t walk_batch_entries_max = 1024;
+inline constexpr uint32_t walk_batch_text_bytes = 256u << 10;
+inline constexpr size_t walk_names_bytes_max = 8u << 20;
+inline constexpr size_t walk_names_total_bytes_max = 24u << 20;
+inline constexpr size_t walk_descriptors_max = 64;
+inline constexpr std::string_view reserved_name = ".ccixfer";  // staging of a receiver: never sent from the top of a source
+
+struct WalkOptions {
+  std::vector<std::string> sources;
+  int served_root = -1;    // >= 0: sources are below it, and links are never followed out of it (not followed at all)
+  bool links = false;      // keep symbolic links; else follow them
+  bool directory = false;  // the destination names a directory: a single file keeps its name
+  size_t names_bytes_max = walk_names_bytes_max;
+  uint32_t batch_entries_max = walk_batch_entries_max;
+};
+
+struct WalkRecord {
+  enum class Kind : uint8_t { entry, warning, failed, vanished };
+  Kind kind = Kind::entry;
+  session::EntryType type = session::EntryType::file;
+  bool has_digest = false;
+  uint32_t source = 0;
+  uint32_t path_at = 0, path_bytes = 0;  // in WalkBatch::text
+  uint32_t more_at = 0, more_bytes = 0;  // entry: target of a link; else: the reason in words
+  ports::FileStat stat;
+  Hash128 digest;
+};
+
+struct WalkBatch {
+  std::string text;
+  std::vector<WalkRecord> records;
+  uint32_t sources_walked = 0;  // sources before this one are listed completely
+  bool wants_root = false;      // stopped because no further source directory may be opened now
+  bool done = false;
+  [[nodiscard]] std::string_view path(const WalkRecord& record) const;
+  [[nodiscard]] std::string_view more(const WalkRecord& record) const;
+};
+
+// How a file of a source is opened: `name` below `directory`.
+struct SourcePlace {
+  int directory = ports::FileSystem::no_directory;
+  std::string_view name;
+  bool follow = false;
+};
+
+class Walk {
+ public:
+  explicit Walk(WalkOptions options);
+  // Once, before the first step: looks at every source as the user named it.
+  [[nodiscard]] Result<void> select(ports::FileSystem& files);
+  // Fills `out`; the walk is over when out.done. `may_open_root`: whether the next source directory may be opened.
+  void step(ports::FileSystem& files, WalkBatch& out, bool may_open_root);
+  // Where the file with that entry path stands. The views live as long as the walk and `path`.
+  [[nodiscard]] SourcePlace place(uint32_t source, std::string_view path) const;
+  [[nodiscard]] bool is_directory(uint32_t source) const { return sources_[source].type == ports::FileType::directory; }
+  [[nodiscard]] const std::string& given(uint32_t source) const { return sources_[source].given; }
+  // Gives up the root descriptor of a source whose entries have all ended; -1: there is none.
+  [[nodiscard]] int take_root(uint32_t source);
+  void close(ports::FileSystem& files);  // everything that is still open
+
+ private:
+  struct Source {
+    std::string given;
+    std::string name;  // of a file in a directory; "" when the session's path names it
+    ports::FileType type = ports::FileType::regular;
+    ports::FileStat stat;
+    int root = -1;
+  };
+  struct Names {
+    struct Span {
+      uint32_t at = 0;
+      uint32_t bytes = 0;
+    };
+    std::string text;
+    std::vector<Span> spans;
+    size_t next = 0;
+    [[nodiscard]] std::string_view at(const Span& span) const { return {text.data() + span.at, span.bytes}; }
+    [[nodiscard]] size_t bytes() const { return text.capacity() + spans.capacity() * sizeof(Span); }
+    void keep_smallest(size_t count);
+  };
+  struct Frame {
+    int fd = -1;
+    size_t path_bytes = 0;  // this directory's path is path_[0, path_bytes)
+    ports::FileStat stat;   // as sent
+    Names names;
+    std::string last;               // the last name that was taken
+    bool more = true;               // names after those in the list may exist
+    std::vector<uint32_t> earlier;  // earlier sources that have this directory too
+  };
+
+  [[nodiscard]] int open_source(ports::FileSystem& files, const Source& source) const;
+  [[nodiscard]] int open_below(ports::FileSystem& files, int root, std::string_view path) const;
+  [[nodiscard]] int stat_source(ports::FileSystem& files, const std::string& given, bool follow, ports::FileStat& out) const;
+  void begin_source(ports::FileSystem& files, WalkBatch& out);
+  void advance(ports::FileSystem& files, WalkBatch& out);
+  void take(ports::FileSystem& files, WalkBatch& out, std::string_view name);
+  void take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, ports::FileStat stat,
+                      std::vector<uint32_t> earlier);
+  void take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat);
+  void leave(ports::FileSystem& files, WalkBatch& out);
+  [[nodiscard]] bool load(ports::FileSystem& files, WalkBatch& out, Frame& frame);
+  void bound_names();
+  void hold(Frame&& frame, ports::FileSystem& files);
+  [[nodiscard]] bool is_loop(const ports::FileStat& stat) const;
+  // The earlier sources that have path_ too: true when it is theirs (a warning was given); else `merged` are those with a
+  // directory.
+  [[nodiscard]] bool taken_earlier(ports::FileSystem& files, WalkBatch& out, ports::FileStat& stat, std::vector<uint32_t>& merged);
+  void emit(WalkBatch& out, session::EntryType type, const ports::FileStat& stat, std::string_view target = {});
+  void tell(WalkBatch& out, WalkRecord::Kind kind, std::string_view reason);
+  void tell_errno(WalkBatch& out, int error);
+
+  WalkOptions options_;
+  bool follow_ = false;
+  std::vector<Source> sources_;
+  std::map<std::string, uint32_t, std::less<>> file_names_;  // of sources that are files, when there are several
+  uint32_t current_ = 0;                                     // source
+  bool root_sent_ = false;                                   // the entry "" went out; its leave comes last
+  ports::FileStat root_stat_;
+  bool over_ = false;
+  std::string path_;  // of the entry in hand
+  std::vector<Frame> stack_;
+  std::string target_;
+};
+
+[[nodiscard]] uint64_t version_of(const ports::FileStat& stat);
+
+}  // namespace ccixfer::send
