@@ -1,0 +1,126 @@
+#include "app/main/cli.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+namespace ccixfer::program {
+namespace {
+
+Result<Command> parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "ccixfer");
+  return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+}
+
+std::string complaint(std::vector<const char*> arguments) {
+  const auto command = parse(std::move(arguments));
+  if (command) return "";
+  CHECK(command.error().kind == ErrorKind::usage);
+  CHECK(command.error().message.find('\n') == std::string::npos);
+  return command.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("cli__send_with_sources_and_destination__last_is_destination") {
+  const auto command = parse({"send", "-a", "--insecure", "-j", "7", "a", "b", "tcp://h:1/x/"});
+  REQUIRE(command);
+  const auto& send = std::get<SendCommand>(*command);
+  CHECK(send.sources == std::vector<std::string>{"a", "b"});
+  CHECK(send.destination == "tcp://h:1/x/");
+  CHECK(send.transfer.archive);
+  CHECK(send.transfer.lanes == 7);
+  CHECK(send.common.insecure);
+  CHECK_FALSE(send.serve);
+}
+
+TEST_CASE("cli__values_with_units__become_bytes_and_durations") {
+  const auto command =
+      parse({"send", "--bwlimit", "10Gb/s", "--memory", "64MiB", "--timeout", "2.5", "--retries", "0", "a", "tcp://h:1"});
+  REQUIRE(command);
+  const auto& transfer = std::get<SendCommand>(*command).transfer;
+  CHECK(transfer.rate_bytes_per_s == 1'250'000'000);
+  CHECK(transfer.memory_bytes == 64u << 20);
+  CHECK(transfer.timeout == std::chrono::milliseconds(2500));
+  CHECK(transfer.retries == 0u);
+}
+
+TEST_CASE("cli__standard_input__is_a_source_of_its_own") {
+  REQUIRE(parse({"send", "-", "tcp://h:1/x"}));
+  CHECK(std::get<SendCommand>(*parse({"send", "-", "tcp://h:1/x"})).sources == std::vector<std::string>{"-"});
+  CHECK_FALSE(complaint({"send", "-", "b", "tcp://h:1/x"}).empty());
+}
+
+TEST_CASE("cli__bad_values__one_line_that_names_the_option") {
+  CHECK(complaint({"send", "--lanes", "0", "a", "b"}).find("--lanes 0") != std::string::npos);
+  CHECK(complaint({"send", "--lanes", "1025", "a", "b"}).find("1 to 1024") != std::string::npos);
+  CHECK(complaint({"send", "--bwlimit", "100", "a", "b"}).find("--bwlimit 100") != std::string::npos);
+  CHECK(complaint({"send", "--bwlimit", "0MB/s", "a", "b"}).find("--bwlimit") != std::string::npos);
+  CHECK(complaint({"send", "--timeout", "0", "a", "b"}).find("--timeout 0") != std::string::npos);
+  CHECK(complaint({"send", "--timeout", "-1", "a", "b"}).find("--timeout") != std::string::npos);
+  CHECK(complaint({"send", "--timeout", "nan", "a", "b"}).find("--timeout") != std::string::npos);
+  CHECK(complaint({"send", "--memory", "0", "a", "b"}).find("--memory") != std::string::npos);
+  CHECK(complaint({"send", "--retries", "-1", "a", "b"}).find("--retries") != std::string::npos);
+  CHECK(complaint({"ping", "--count", "0", "tcp://h:1"}).find("--count 0") != std::string::npos);
+}
+
+TEST_CASE("cli__timeout_at_the_end_of_int64__means_none") {
+  CHECK(std::get<SendCommand>(*parse({"send", "--timeout", "9223372036854775807", "a", "b"})).transfer.timeout == forever);
+}
+
+TEST_CASE("cli__missing_or_surplus_places__usage") {
+  CHECK_FALSE(complaint({}).empty());
+  CHECK_FALSE(complaint({"send"}).empty());
+  CHECK_FALSE(complaint({"send", "a"}).empty());
+  CHECK_FALSE(complaint({"send", "--serve", "d", "a", "b"}).empty());
+  CHECK_FALSE(complaint({"send", "--once", "a", "b"}).empty());
+  CHECK_FALSE(complaint({"recv"}).empty());
+  CHECK_FALSE(complaint({"recv", "--root"}).empty());
+  CHECK_FALSE(complaint({"recv", "--root", "d", "tcp://h:1/x"}).empty());
+  CHECK_FALSE(complaint({"recv", "--uri-file", "f", "tcp://h:1/x", "d"}).empty());
+  CHECK_FALSE(complaint({"frobnicate"}).empty());
+  CHECK_FALSE(complaint({"send", "--nonsense", "a", "b"}).empty());
+}
+
+TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ignored") {
+  const std::vector<std::vector<const char*>> all = {
+      {"send", "-H", "a", "b"},
+      {"send", "-A", "a", "b"},
+      {"send", "-X", "a", "b"},
+      {"send", "-S", "a", "b"},
+      {"send", "--exclude", "p", "a", "b"},
+      {"send", "--include", "p", "a", "b"},
+      {"send", "--files-from", "f", "a", "b"},
+      {"send", "-0", "a", "b"},
+      {"send", "--delete", "a", "b"},
+      {"recv", "--max-delete", "3", "tcp://h:1/x", "d"},
+      {"recv", "--receipt", "f", "--root", "d"},
+      {"send", "--stop-at", "12:00", "a", "b"},
+      {"send", "--bwlimit", "08:00,1Gb/s 18:00,off", "a", "b"},
+      {"verify", "receipt"},
+      {"bench", "--anything", "x"},
+      {"sim", "s.toml"},
+      {"keygen"},
+      {"id"},
+  };
+  for (const auto& arguments : all) {
+    INFO(arguments[0] << " " << (arguments.size() > 1 ? arguments[1] : ""));
+    CHECK(complaint(arguments).find("not in this version") != std::string::npos);
+  }
+}
+
+TEST_CASE("cli__help_of_each_subcommand__is_no_error") {
+  for (const char* name : {"send", "recv", "route", "routes", "ping", "devices"}) {
+    const auto command = parse({name, "--help"});
+    REQUIRE(command);
+    CHECK(std::get<HelpCommand>(*command).text.find(name) != std::string::npos);
+  }
+  CHECK(std::holds_alternative<HelpCommand>(*parse({"--help"})));
+  CHECK(std::holds_alternative<HelpCommand>(*parse({"--version"})));
+}
+
+TEST_CASE("cli__verbosity__counts") {
+  CHECK(std::get<DevicesCommand>(*parse({"devices", "-vv", "--json"})).common.verbose == 2);
+  CHECK(std::get<DevicesCommand>(*parse({"devices", "-q"})).common.quiet);
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,99 @@
+#include <catch2/catch.hpp>
+
+#include "app/main/forwarder.h"
+#include "app/main/machine.h"
+#include "app/main/transfer_loop.h"
+
+namespace ccixfer::program {
+
+TEST_CASE("tally__transfer_over_two_sessions__what_the_first_delivered_is_not_unchanged") {
+  Tally first;
+  first.files = 100;
+  first.bytes = 1000;
+  first.bytes_sent = 1500;
+  Tally second;
+  second.files = 300;
+  second.files_unchanged = 110;
+  second.bytes = 2000;
+  second.bytes_sent = 2000;
+  const Tally all = continued(first, second);
+  CHECK(all.files == 300);
+  CHECK(all.files_unchanged == 10);
+  CHECK(all.bytes == 3000);
+  CHECK(all.bytes_sent == 3500);
+}
+
+TEST_CASE("end_of_tally__failed_and_vanished__23_before_24") {
+  Tally tally;
+  CHECK(end_of_tally(tally).kind == ErrorKind::ok);
+  tally.files_failed = 2;
+  tally.files_vanished = 2;
+  CHECK(end_of_tally(tally).kind == ErrorKind::vanished);
+  tally.files_failed = 3;
+  CHECK(end_of_tally(tally).kind == ErrorKind::partial);
+}
+
+TEST_CASE("pool_buffers__too_little_memory__usage_that_says_how_much") {
+  CHECK(pool_buffers(256u << 20) == 63u);
+  const auto little = pool_buffers(16u << 20);
+  REQUIRE_FALSE(little);
+  CHECK(little.error().message.find("17MiB") != std::string::npos);
+  CHECK(pool_buffers(17u << 20) == 4u);
+}
+
+namespace {
+
+struct Recorder final : session::LinkUser {
+  std::vector<std::string> seen;
+  void on_lane_up(session::LaneIndex lane) override { seen.push_back("up " + std::to_string(lane)); }
+  void on_lane_down(session::LaneIndex lane) override { seen.push_back("down " + std::to_string(lane)); }
+  void on_lane_message(session::LaneIndex lane, const session::Message&) override {
+    seen.push_back("lane message " + std::to_string(lane));
+  }
+  void on_message(const session::Message&) override { seen.emplace_back("message"); }
+  void on_put(session::LaneIndex, uint64_t, Status) override { seen.emplace_back("put"); }
+  void on_link_lost(const Error& error) override { seen.push_back("lost " + error.message); }
+};
+
+}  // namespace
+
+TEST_CASE("forwarder__what_comes_before_the_machine__is_replayed_without_dead_lanes") {
+  Forwarder forwarder;
+  forwarder.on_lane_up(0);
+  forwarder.on_lane_up(1);
+  forwarder.on_lane_message(0, session::LaneOpen{});
+  forwarder.on_lane_message(1, session::LaneOpen{});
+  forwarder.on_lane_down(1);
+  Recorder machine;
+  forwarder.attach(machine);
+  CHECK(machine.seen == std::vector<std::string>{"up 0", "lane message 0"});
+  forwarder.on_message(session::Bye{});
+  CHECK(machine.seen.back() == "message");
+}
+
+TEST_CASE("forwarder__open_in_parts__joined_and_bad_parts_end_the_session") {
+  Forwarder good;
+  good.on_message(session::OpenPart{5, 4, 0, "ab"});
+  CHECK_FALSE(good.open());
+  good.on_message(session::OpenPart{5, 4, 2, "cd"});
+  REQUIRE(good.open());
+  CHECK(good.open()->path == "abcd");
+  CHECK(good.open()->options == 5);
+  good.on_message(session::OpenPart{5, 4, 0, "ab"});
+  CHECK(good.lost());
+  Forwarder gap;
+  gap.on_message(session::OpenPart{0, 4, 2, "cd"});
+  CHECK(gap.lost()->kind == ErrorKind::protocol);
+  Forwarder huge;
+  huge.on_message(session::OpenPart{0, 0xFFFFFFFF, 0, "x"});
+  CHECK(huge.lost());
+}
+
+TEST_CASE("forwarder__flood_before_the_session_is_open__protocol_error") {
+  Forwarder forwarder;
+  for (size_t i = 0; i <= early_messages_max; ++i) forwarder.on_message(session::Durable{});
+  REQUIRE(forwarder.lost());
+  CHECK(forwarder.lost()->kind == ErrorKind::protocol);
+}
+
+}  // namespace ccixfer::program

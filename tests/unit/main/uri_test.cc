@@ -1,0 +1,83 @@
+#include "app/main/uri.h"
+
+#include <catch2/catch.hpp>
+
+#include "app/main/topology.h"
+
+namespace ccixfer::program {
+
+TEST_CASE("uri__native_and_routed__split_into_address_and_path") {
+  const auto native = split_target("tcp://host:7000/a/b/");
+  REQUIRE(native);
+  CHECK(native->address == "tcp://host:7000");
+  CHECK(native->path == "a/b/");
+  CHECK_FALSE(native->routed);
+  CHECK(split_target("sock://[::1]:7000")->address == "tcp://[::1]:7000");
+  CHECK(split_target("tcp://h:1")->path.empty());
+  CHECK(split_target("tcp://h:1//x")->path == "/x");
+  const auto routed = split_target("cci://32:126:10.101.50.37:6744/incoming/run42/");
+  REQUIRE(routed);
+  CHECK(routed->routed);
+  CHECK(routed->address == "cci://32:126:10.101.50.37:6744");
+  CHECK(routed->path == "incoming/run42/");
+}
+
+TEST_CASE("uri__malformed__usage") {
+  for (const char* uri : {"", "x", "tcp:/h:1", "tcp://nohost", "tcp://h:", "tcp://h:0/x", "tcp://h:70000", "tcp://:1", "tcp://h:1x",
+                          "tcp://a:b:1", "tcp://[::1:1", "gopher://x:1/y", "cci://1:2/x", "cci://a:b:c:d", "tcp://h h:1"}) {
+    INFO(uri);
+    const auto target = split_target(uri);
+    REQUIRE_FALSE(target);
+    CHECK(target.error().kind == ErrorKind::usage);
+  }
+}
+
+TEST_CASE("uri__transports_of_later_versions__said_so") {
+  for (const char* uri : {"udp://h:1", "verbs://h:1", "eth://[aa:bb:cc:dd:ee:ff]:1", "shm://x"}) {
+    const auto target = split_target(uri);
+    REQUIRE_FALSE(target);
+    CHECK(target.error().message.find("not in this version") != std::string::npos);
+  }
+}
+
+TEST_CASE("peer_path__trailing_slash_or_nothing__is_a_directory") {
+  CHECK(peer_path("").directory);
+  CHECK(peer_path("a/").directory);
+  CHECK(peer_path("a/").path == "a");
+  CHECK_FALSE(peer_path("a/b").directory);
+  CHECK(peer_path("//a//").path == "a");
+}
+
+TEST_CASE("topology__two_borders__routes_both_ways_over_the_wan") {
+  const auto west = parse_config(
+      "west.toml",
+      "[device.lan]\nip=\"10.0.0.1\"\nport=7000\nas=1\nsubnet=1\nrouter=[]\nrate=\"10Gb/s\"\n"
+      "[device.wan]\nip=\"192.0.2.1\"\nport=7000\nas=1\nsubnet=9\nrouter=[\"tcp://192.0.2.2:7000\"]\nrate=\"1Gb/s\"\n");
+  const auto east = parse_config(
+      "east.toml",
+      "[device.lan]\nip=\"10.0.0.1\"\nport=7000\nas=1\nsubnet=2\nrouter=[]\nrate=\"10Gb/s\"\n"
+      "[device.wan]\nip=\"192.0.2.2\"\nport=7000\nas=1\nsubnet=9\nrouter=[\"tcp://192.0.2.1:7000\"]\nrate=\"1Gb/s\"\n");
+  REQUIRE(west);
+  REQUIRE(east);
+  const auto topology = topology_of({*west, *east});
+  REQUIRE(topology);
+  CHECK(topology->routers.size() == 2);
+  bool there = false, back = false;
+  for (const TopologyRoute& route : topology->routes) {
+    there = there || (route.from == "1:1" && route.to == "1:2" && route.subnets == std::vector<std::string>{"1:1", "1:9", "1:2"});
+    back = back || (route.from == "1:2" && route.to == "1:1");
+  }
+  CHECK(there);
+  CHECK(back);
+  CHECK_FALSE(topology_text(*topology).empty());
+}
+
+TEST_CASE("topology__two_files_that_disagree_on_a_subnet__usage") {
+  const auto a = parse_config("a.toml", "[device.x]\nas=1\nsubnet=1\nrouter=[]\n");
+  const auto b = parse_config("b.toml", "[device.x]\ntransport=\"udp\"\nas=1\nsubnet=1\nrouter=[]\n");
+  REQUIRE(a);
+  REQUIRE(b);
+  CHECK_FALSE(topology_of({*a, *b}));
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,117 @@
+#include "app/report/events.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/report/outcome.h"
+#include "app/report/progress_line.h"
+#include "app/report/reporter.h"
+
+namespace ccixfer::report {
+namespace {
+
+nlohmann::json parsed(const std::string& line) {
+  CHECK(line.find('\n') == std::string::npos);
+  return nlohmann::json::parse(line);
+}
+
+}  // namespace
+
+TEST_CASE("events__done__has_every_member_of_the_contract") {
+  Done done;
+  done.kind = ErrorKind::no_space;
+  done.files = 7;
+  done.bytes = 1000;
+  done.bytes_sent = 1200;
+  done.seconds = 2;
+  done.counters = {{"routed_bytes", 9}};
+  const auto json = parsed(done_event(1.5, done));
+  CHECK(json["event"] == "done");
+  CHECK(json["t"] == 1.5);
+  CHECK(json["status"] == "no_space");
+  CHECK(json["exit"] == 44);
+  for (const char* member :
+       {"files", "files_unchanged", "files_failed", "bytes", "bytes_sent", "segments_resent", "seconds", "bytes_per_s"}) {
+    INFO(member);
+    CHECK(json.contains(member));
+  }
+  CHECK(json["bytes_per_s"] == 500);
+  CHECK(json["counters"]["routed_bytes"] == 9);
+}
+
+TEST_CASE("events__names__never_raw_and_flagged_when_not_utf8") {
+  const auto plain = parsed(file_event(0, {"dir/\xC3\xA9\n\x1b[0m", 3, "ok", ""}));
+  CHECK(plain["path"] == "dir/\xC3\xA9\n\x1b[0m");
+  CHECK_FALSE(plain.contains("escaped"));
+  CHECK_FALSE(plain.contains("reason"));
+  const std::string line = file_event(0, {"x\xC2\x9By", 3, "ok", ""});
+  CHECK(line.find('\x9B') == std::string::npos);  // no C1 control reaches a terminal
+  const auto odd = parsed(file_event(0, {"not utf8 \xFF\xFE", 3, "failed", "why \xFF"}));
+  CHECK(odd["path"] == "not utf8 %FF%FE");
+  CHECK(odd["escaped"] == true);
+  CHECK(odd["reason"] == "why %FF");
+}
+
+TEST_CASE("events__session_progress_ready_retry__shapes") {
+  const auto session = parsed(session_event(0, {"ab", "tcp://h:1", {{"tcp", "tcp://h:1", "1:2", 0.5}}}));
+  CHECK(session["path"][0]["transport"] == "tcp");
+  CHECK(session["path"][0]["node"] == "tcp://h:1");
+  const auto progress = parsed(progress_event(0, {1, 2, 3, 4, -1}));
+  CHECK(progress["eta_s"].is_null());
+  CHECK(progress["bytes_total"] == 3);
+  CHECK(parsed(ready_event(0, {"cci://1:2:h:1", "tcp://h:1"}))["uris"].size() == 2);
+  CHECK(parsed(retry_event(0, "lost"))["reason"] == "lost");
+}
+
+TEST_CASE("events__utf8__as_the_standard_has_it") {
+  CHECK(is_utf8("plain \xF0\x9F\x98\x80"));
+  for (const char* bad : {"\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE0\x80\x80", "\x80", "\xC3", "\xF0\x9F\x98"})
+    CHECK_FALSE(is_utf8(bad));
+}
+
+TEST_CASE("outcome__precedence__every_kind_once_and_the_worse_wins") {
+  CHECK(precedence().size() == static_cast<size_t>(ErrorKind::bug) + 1);
+  for (size_t i = 0; i < precedence().size(); ++i) {
+    for (size_t k = i; k < precedence().size(); ++k) CHECK(worse(precedence()[k], precedence()[i]) == precedence()[i]);
+  }
+  CHECK(worse(ErrorKind::integrity, ErrorKind::no_space) == ErrorKind::integrity);
+  CHECK(worse(ErrorKind::file_io, ErrorKind::no_space) == ErrorKind::no_space);
+  CHECK(worse(ErrorKind::vanished, ErrorKind::partial) == ErrorKind::partial);
+  CHECK(worse(ErrorKind::ok, ErrorKind::vanished) == ErrorKind::vanished);
+}
+
+TEST_CASE("outcome__counts__24_only_when_all_that_failed_had_vanished") {
+  CHECK(kind_of_counts(0, 0) == ErrorKind::ok);
+  CHECK(kind_of_counts(0, 1) == ErrorKind::vanished);
+  CHECK(kind_of_counts(1, 1) == ErrorKind::vanished);
+  CHECK(kind_of_counts(2, 1) == ErrorKind::partial);
+}
+
+TEST_CASE("progress_line__narrow_terminal__whole_fields_within_the_width") {
+  const Progress progress{12, 4'200'000'000, 10'000'000'000, 812e6, 7};
+  const std::string whole = progress_line(progress, true, 200);
+  CHECK(whole.find("42%") != std::string::npos);
+  CHECK(whole.find("0:07") != std::string::npos);
+  for (unsigned width = 0; width < 80; ++width) {
+    const std::string line = progress_line(progress, true, width);
+    CHECK(line.size() <= width);
+    CHECK(whole.rfind(line, 0) == 0);
+  }
+  CHECK(progress_line({0, 10, 0, 0, -1}, false, 200).find("+") != std::string::npos);
+}
+
+TEST_CASE("format_seconds__hours_and_extremes") {
+  CHECK(format_seconds(7) == "0:07");
+  CHECK(format_seconds(3723) == "1:02:03");
+  CHECK(format_seconds(-1) == "0:00");
+  CHECK_FALSE(format_seconds(1e300).empty());
+}
+
+TEST_CASE("error_line__peer_words__are_printable") {
+  const std::string line = error_line({ErrorKind::network, "lost: \x1b[31mred\n"});
+  CHECK(line.rfind("ccixfer: ", 0) == 0);
+  CHECK(line.find('\x1b') == std::string::npos);
+  CHECK(line.find('\n') == std::string::npos);
+}
+
+}  // namespace ccixfer::report
