@@ -219,21 +219,13 @@ MutableBytes MemoryTable::write_span(Ticket ticket, uint64_t at_bytes) {
 }
 
 Status MemoryTable::end_write(Ticket ticket, bool complete) {
-  if (of_mailbox(ticket)) {
-    const uint64_t length = impl_->mailboxes.write_span(inner(ticket), 0).size();
-    const Status status = impl_->mailboxes.end_write(inner(ticket), complete);
-    if (status == Status::success) impl_->counters.add(Counter::rma_bytes_written, length);
-    return status;
-  }
+  if (of_mailbox(ticket)) return impl_->mailboxes.end_write(inner(ticket), complete);
   const Transfer* transfer = impl_->transfer_of(ticket);
   if (transfer == nullptr || !transfer->write) return Status::error;
   const bool revoked = impl_->region_of(*transfer) == nullptr;
-  const uint64_t length = transfer->length;
   impl_->retire(ticket);
-  if (!complete) return Status::disconnected;
-  if (revoked) return Status::rma_handle;
-  impl_->counters.add(Counter::rma_bytes_written, length);
-  return Status::success;
+  if (revoked) return Status::rma_handle;  // the reason why it is not complete, if it is not
+  return complete ? Status::success : Status::disconnected;
 }
 
 Admission MemoryTable::begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
@@ -254,7 +246,6 @@ Bytes MemoryTable::read_span(Ticket ticket, uint64_t at_bytes) {
 void MemoryTable::end_read(Ticket ticket) {
   const Transfer* transfer = impl_->transfer_of(ticket);
   if (transfer == nullptr || transfer->write) return;
-  if (impl_->region_of(*transfer) != nullptr) impl_->counters.add(Counter::rma_bytes_read, transfer->length);
   impl_->retire(ticket);
 }
 

@@ -178,7 +178,7 @@ Status MailboxTable::end_write(ports::Ticket ticket, bool complete) {
   if (buffer.state == BufferState::revoked) {
     const Status status = mailbox.closed ? Status::mailbox_closed : Status::mailbox_stale;
     impl_->settle(mailbox);
-    return complete ? status : Status::disconnected;
+    return status;  // the reason why it is not complete, if it is not
   }
   if (complete) {
     impl_->placed(mailbox, buffer, ended);

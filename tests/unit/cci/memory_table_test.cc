@@ -62,8 +62,6 @@ TEST_CASE("memory_table__write_and_read_inside__the_bytes") {
   CHECK(f.table.write_span(read.ticket, 0).empty());
   f.table.end_read(read.ticket);
   CHECK(f.table.read_span(read.ticket, 0).empty());
-  CHECK(f.counters.get(Counter::rma_bytes_written) == 20);
-  CHECK(f.counters.get(Counter::rma_bytes_read) == 1);
   const ports::Admission broken = f.table.begin_write(1, f.at(handle, 0), 5);
   CHECK(f.table.end_write(broken.ticket, false) == Status::disconnected);
 }
@@ -145,6 +143,7 @@ TEST_CASE("memory_table__deregister_while_transferring__revoked_also_if_the_slot
   const Handle handle = f.table.register_region(f.memory, access_read | access_write);
   const ports::Admission write = f.table.begin_write(1, f.at(handle, 0), 10);
   const ports::Admission read = f.table.begin_read(1, f.at(handle, 0), 10);
+  const ports::Admission given_up = f.table.begin_write(1, f.at(handle, 20), 10);
   REQUIRE(write.status == Status::success);
   REQUIRE(read.status == Status::success);
   CHECK(f.table.deregister_region(handle) == Status::success);
@@ -155,9 +154,8 @@ TEST_CASE("memory_table__deregister_while_transferring__revoked_also_if_the_slot
   CHECK(f.table.write_span(write.ticket, 0).empty());
   CHECK(f.table.read_span(read.ticket, 0).empty());
   CHECK(f.table.end_write(write.ticket, true) == Status::rma_handle);
+  CHECK(f.table.end_write(given_up.ticket, false) == Status::rma_handle);  // the transport gives up at the empty span
   f.table.end_read(read.ticket);
-  CHECK(f.counters.get(Counter::rma_bytes_written) == 0);
-  CHECK(f.counters.get(Counter::rma_bytes_read) == 0);
 }
 
 TEST_CASE("memory_table__mailboxes__through_the_same_target") {
@@ -179,7 +177,6 @@ TEST_CASE("memory_table__mailboxes__through_the_same_target") {
   CHECK(f.table.end_write(b.ticket, true) == Status::success);
   CHECK(f.table.end_write(a.ticket, true) == Status::success);
   CHECK(f.table.mailboxes().next_completion()->length_bytes == 30);
-  CHECK(f.counters.get(Counter::rma_bytes_written) == 20);
   CHECK(f.table.begin_read(1, f.at(mailbox, 0), 1).status == Status::not_implemented);
   mailbox.number = 6;
   CHECK(f.table.begin_write(1, f.at(mailbox, 0), 1).status == Status::mailbox_unknown);
