@@ -1,0 +1,73 @@
+// The endpoint's bookkeeping, between the application's calls (endpoint.cc) and the transport's reports (endpoint_sink.cc).
+// Internal to core/cci.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/cci/endpoint.h"
+#include "core/cci/event_store.h"
+
+namespace ccixfer::cci {
+
+enum class State : uint8_t { connecting, accepting, established };
+
+struct ConnectionRecord {
+  State state = State::connecting;
+  Attribute attribute = Attribute::reliable_ordered;
+  bool keepalive_queued = false;
+  uint32_t max_send_bytes = 0;
+  uint64_t context = 0;
+  std::optional<uint32_t> open_message;  // receive buffer of the message that is arriving
+  uint32_t open_message_bytes = 0;
+};
+
+// A send or an RMA from its issue until the transport says how it ended.
+struct OperationRecord {
+  uint32_t generation = 1;
+  bool live = false;
+  bool silent = false;
+  uint64_t context = 0;
+};
+
+struct Endpoint::Impl final : ports::TransportSink {
+  EndpointOptions options;
+  std::shared_ptr<MemoryTable> memory;
+  Counters& counters;
+  std::shared_ptr<EventStore> store;
+  std::unordered_map<uint64_t, ConnectionRecord> connections;
+  std::unordered_map<uint64_t, uint32_t> orphans;  // receive buffers that a transport still fills for a connection we left
+  std::vector<OperationRecord> operations;
+  std::vector<uint32_t> free_operations;
+  uint32_t in_use = 0;  // operations and connects whose event was not taken yet
+  std::deque<Event> events;
+  std::vector<ports::ConnectionId> refused_in_turn;  // requests past requests_max: rejected when the turn is over
+  std::unique_ptr<ports::Transport> transport;
+
+  Impl(const EndpointOptions& o, std::unique_ptr<ports::Transport> t, std::shared_ptr<MemoryTable> m, Counters& c);
+  ~Impl() override;
+
+  ConnectionRecord* find(ports::ConnectionId connection);
+  Status established(ports::ConnectionId connection, ConnectionRecord*& record);
+  Event& queue(EventType type, Status status, ports::ConnectionId connection, uint64_t context);
+  uint64_t begin_operation(uint64_t context, bool silent);
+  std::optional<OperationRecord> end_operation(uint64_t token);
+  void leave(ports::ConnectionId connection, ConnectionRecord& record);
+  Status rma(ports::ConnectionId connection, const RmaOptions& options);
+  Status check_rma(const ConnectionRecord& record, const RmaOptions& rma, MutableBytes& local);
+
+  void on_connect_request(ports::ConnectionId request, ports::Role role, Attribute attribute, Bytes data) override;
+  void on_connected(ports::ConnectionId connection, Status status, ports::ConnectionLimits limits,
+                    std::string_view reason) override;
+  void on_accepted(ports::ConnectionId connection, Status status, ports::ConnectionLimits limits) override;
+  MutableBytes on_message_begin(ports::ConnectionId connection, uint32_t length_bytes) override;
+  void on_message_end(ports::ConnectionId connection, bool complete) override;
+  void on_completion(ports::ConnectionId connection, uint64_t token, Status status) override;
+  void on_disconnected(ports::ConnectionId connection, Status status, std::string_view reason) override;
+  void on_keepalive_timeout(ports::ConnectionId connection) override;
+};
+
+}  // namespace ccixfer::cci

@@ -1,0 +1,212 @@
+// The transport's side of the endpoint: what is reported from inside a turn is only enqueued.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/cci/endpoint_impl.h"
+
+namespace ccixfer::cci {
+
+using ports::ConnectionId;
+using ports::ConnectionLimits;
+using ports::Role;
+
+Endpoint::Impl::Impl(const EndpointOptions& o, std::unique_ptr<ports::Transport> t, std::shared_ptr<MemoryTable> m, Counters& c)
+    : options(o),
+      memory(std::move(m)),
+      counters(c),
+      store(std::make_shared<EventStore>(t->max_send_bytes(), o.receive_buffers)),
+      transport(std::move(t)) {
+  CHECK(memory != nullptr);
+  store->reject = [this](ConnectionId request) {
+    counters.add(Counter::connections_refused);
+    static_cast<void>(transport->reject(request, "not accepted"));
+  };
+  transport->bind(*this, *memory);
+}
+
+Endpoint::Impl::~Impl() {
+  store->reject = nullptr;  // events that are still held find no endpoint any more
+  transport.reset();        // before what it writes into
+}
+
+// --- Bookkeeping ---
+
+ConnectionRecord* Endpoint::Impl::find(ConnectionId connection) {
+  const auto it = connections.find(connection.packed());
+  return it == connections.end() ? nullptr : &it->second;
+}
+
+Status Endpoint::Impl::established(ConnectionId connection, ConnectionRecord*& record) {
+  record = find(connection);
+  if (record == nullptr) return Status::not_found;
+  return record->state == State::established ? Status::success : Status::again;
+}
+
+Event& Endpoint::Impl::queue(EventType type, Status status, ConnectionId connection, uint64_t context) {
+  Event& event = events.emplace_back();
+  event.type = type;
+  event.status = status;
+  event.connection = connection;
+  event.context = context;
+  return event;
+}
+
+uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent) {
+  uint32_t index = 0;
+  if (free_operations.empty()) {
+    index = static_cast<uint32_t>(operations.size());
+    operations.emplace_back();
+  } else {
+    index = free_operations.back();
+    free_operations.pop_back();
+  }
+  OperationRecord& operation = operations[index];
+  operation.live = true;
+  operation.silent = silent;
+  operation.context = context;
+  ++in_use;
+  return (uint64_t{operation.generation} << 32) | index;
+}
+
+std::optional<OperationRecord> Endpoint::Impl::end_operation(uint64_t token) {
+  const size_t index = token & 0xffffffffu;
+  if (index >= operations.size()) return std::nullopt;
+  OperationRecord& operation = operations[index];
+  if (!operation.live || operation.generation != token >> 32) return std::nullopt;
+  const OperationRecord ended = operation;
+  operation.live = false;
+  if (++operation.generation == 0) operation.generation = 1;
+  free_operations.push_back(static_cast<uint32_t>(index));
+  return ended;
+}
+
+// The application has left a connection, or it is gone. The buffer of a message in the middle stays the transport's until its end.
+void Endpoint::Impl::leave(ConnectionId connection, ConnectionRecord& record) {
+  if (record.open_message) orphans.insert_or_assign(connection.packed(), *record.open_message);
+  if (record.state == State::connecting) --in_use;
+  connections.erase(connection.packed());
+}
+
+// --- What the transport reports ---
+
+void Endpoint::Impl::on_connect_request(ConnectionId request, Role role, Attribute attribute, Bytes data) {
+  const std::optional<uint64_t> id =
+      store->add_request(request, data.first(std::min<size_t>(data.size(), ports::connect_data_bytes_max)));
+  if (!id) {
+    refused_in_turn.push_back(request);
+    return;
+  }
+  Event& event = queue(EventType::connect_request, Status::success, request, 0);
+  event.role = role;
+  event.attribute = attribute;
+  event.store_ = store;
+  event.request_ = *id;
+}
+
+void Endpoint::Impl::on_connected(ConnectionId connection, Status status, ConnectionLimits limits, std::string_view reason) {
+  ConnectionRecord* record = find(connection);
+  if (record == nullptr || record->state != State::connecting) return;
+  Event& event = queue(EventType::connect, status, status == Status::success ? connection : ConnectionId{}, record->context);
+  event.reason = reason;
+  if (status == Status::success) {
+    record->state = State::established;
+    record->max_send_bytes = limits.max_send_bytes;
+  } else {
+    connections.erase(connection.packed());
+  }
+}
+
+void Endpoint::Impl::on_accepted(ConnectionId connection, Status status, ConnectionLimits limits) {
+  ConnectionRecord* record = find(connection);
+  if (record == nullptr || record->state != State::accepting) return;
+  queue(EventType::accept, status, status == Status::success ? connection : ConnectionId{}, record->context);
+  if (status == Status::success) {
+    counters.add(Counter::connections_accepted);
+    record->state = State::established;
+    record->max_send_bytes = limits.max_send_bytes;
+  } else {
+    connections.erase(connection.packed());
+  }
+}
+
+MutableBytes Endpoint::Impl::on_message_begin(ConnectionId connection, uint32_t length_bytes) {
+  ConnectionRecord* record = find(connection);
+  if (record == nullptr || record->state != State::established || record->open_message) return {};
+  const std::optional<uint32_t> buffer = store->take_buffer();
+  if (!buffer || length_bytes > store->buffer(*buffer).size()) {
+    if (buffer) store->return_buffer(*buffer);
+    counters.add(Counter::messages_not_ready);
+    return {};
+  }
+  record->open_message = buffer;
+  record->open_message_bytes = length_bytes;
+  return store->buffer(*buffer).first(length_bytes);
+}
+
+void Endpoint::Impl::on_message_end(ConnectionId connection, bool complete) {
+  ConnectionRecord* record = find(connection);
+  if (record == nullptr || !record->open_message) {
+    if (const auto orphan = orphans.find(connection.packed()); orphan != orphans.end()) {
+      store->return_buffer(orphan->second);
+      orphans.erase(orphan);
+    }
+    return;
+  }
+  const uint32_t buffer = *std::exchange(record->open_message, std::nullopt);
+  if (!complete) {
+    store->return_buffer(buffer);
+    return;
+  }
+  counters.add(Counter::messages_received);
+  Event& event = queue(EventType::receive, Status::success, connection, record->context);
+  event.store_ = store;
+  event.buffer_ = buffer;
+  event.size_ = record->open_message_bytes;
+}
+
+void Endpoint::Impl::on_completion(ConnectionId connection, uint64_t token, Status status) {
+  const std::optional<OperationRecord> ended = end_operation(token);
+  if (!ended) return;
+  if (ended->silent && status == Status::success) {
+    --in_use;
+    return;
+  }
+  queue(EventType::send, status, connection, ended->context);
+}
+
+void Endpoint::Impl::on_disconnected(ConnectionId connection, Status status, std::string_view reason) {
+  if (const auto orphan = orphans.find(connection.packed()); orphan != orphans.end()) {
+    store->return_buffer(orphan->second);
+    orphans.erase(orphan);
+  }
+  ConnectionRecord* record = find(connection);
+  if (record == nullptr) {
+    store->withdraw(connection);
+    return;
+  }
+  if (record->open_message) store->return_buffer(*std::exchange(record->open_message, std::nullopt));
+  const Status why = status == Status::success ? Status::disconnected : status;
+  switch (record->state) {
+    case State::connecting:
+      queue(EventType::connect, why, {}, record->context).reason = reason;
+      break;
+    case State::accepting:
+      queue(EventType::accept, why, {}, record->context).reason = reason;
+      break;
+    case State::established:
+      counters.add(Counter::connections_lost);
+      queue(EventType::disconnected, why, connection, record->context).reason = reason;
+      break;
+  }
+  connections.erase(connection.packed());
+}
+
+void Endpoint::Impl::on_keepalive_timeout(ConnectionId connection) {
+  ConnectionRecord* record = find(connection);
+  if (record == nullptr || record->keepalive_queued) return;
+  record->keepalive_queued = true;
+  queue(EventType::keepalive_timed_out, Status::timed_out, connection, record->context);
+}
+
+}  // namespace ccixfer::cci
