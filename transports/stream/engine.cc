@@ -134,7 +134,6 @@ Status Engine::accept(ports::ConnectionId id) {
   wire::encode_empty(out, wire::Kind::connect_accept);
   set_state(*c, State::accepting);
   limit_step(*c, options_.handshake_timeout);
-  counters_.add(Counter::connections_accepted);
   touch_from_above(*c);
   return Status::success;
 }
@@ -146,7 +145,6 @@ Status Engine::reject(ports::ConnectionId id, std::string_view reason) {
   wire::Writer out(c->handshake_out);
   wire::encode_reject(out, {Status::refused, reason});
   c->dead = true;
-  counters_.add(Counter::connections_refused);
   drain(*c);
   touch_from_above(*c);
   return Status::success;

@@ -164,15 +164,16 @@ void Engine::report_end(Connection& c, Status status, std::string_view reason) {
       sink_->on_accepted(c.id, c.left ? Status::cancelled : status, {});
       break;
     case State::open:
-      if (status != Status::disconnected) counters_.add(Counter::connections_lost);
       fail_operations(c, operations);
       if (!c.left) sink_->on_disconnected(c.id, status, reason);
       break;
     case State::closing:
       fail_operations(c, operations);
       break;
+    case State::requested:  // accept() and reject() answer not_found from now on
+      sink_->on_disconnected(c.id, status, reason);
+      break;
     case State::awaiting_hello:
-    case State::requested:  // accept() and reject() will answer not_found
     case State::draining:
     case State::gone:
       break;

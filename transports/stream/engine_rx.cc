@@ -133,7 +133,6 @@ void Engine::on_message(Connection& c, uint32_t payload_bytes, Bytes header) {
       c.rx.refused = c.rx.message.data() == nullptr;
       c.rx.payload = c.rx.refused ? Payload::dropped : Payload::message;
       CHECK(c.rx.refused || c.rx.message.size() >= payload_bytes);
-      if (c.rx.refused) counters_.add(Counter::messages_not_ready);
       break;
   }
   if (payload_bytes == 0) payload_arrived(c, 0);
@@ -226,11 +225,9 @@ void Engine::payload_arrived(Connection& c, size_t bytes) {
   switch (c.rx.payload) {
     case Payload::write:
       c.served.written(c.rx.slot, bytes, *target_);
-      counters_.add(Counter::rma_bytes_written, bytes);
       break;
     case Payload::read:
       c.rma.at(c.rx.slot).done_bytes += bytes;
-      counters_.add(Counter::rma_bytes_read, bytes);
       break;
     case Payload::message: {
       c.rx.message_at += bytes;
@@ -240,7 +237,6 @@ void Engine::payload_arrived(Connection& c, size_t bytes) {
       sink_->on_message_end(c.id, intact);
       if (!intact) return violation(c, "damaged message");
       c.incoming.delivered();
-      counters_.add(Counter::messages_received);
       return;
     }
     case Payload::dropped:

@@ -1,0 +1,42 @@
+// A descriptor that closes itself, and the few socket calls that TcpNet needs. Private to this room.
+#pragma once
+#include <string>
+#include <utility>
+
+#include "core/base/result.h"
+#include "core/base/status.h"
+#include "transports/tcp/resolver.h"
+
+namespace ccixfer::tcp {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  ~Descriptor() { reset(); }
+  void reset(int fd = -1);
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+[[nodiscard]] std::string error_words(int error_number);
+[[nodiscard]] Status status_of_connect_errno(int error_number);  // refused, timed_out, unreachable, disconnected
+void set_stream_options(int fd);
+// Nonblocking. `interface_name` may be empty. On failure -1 and errno.
+[[nodiscard]] Descriptor open_socket(int family, const std::string& interface_name);
+[[nodiscard]] Result<Descriptor> open_listener(const std::string& host, uint16_t port, const std::string& interface_name,
+                                               int backlog);
+[[nodiscard]] Address local_address(int fd);
+[[nodiscard]] bool is_wildcard(const Address& address);
+// Addresses of the interfaces that are up: those that are not loopback, of the given family (AF_INET6: both), IPv4 first.
+[[nodiscard]] std::vector<std::string> interface_hosts(int family, const std::string& interface_name);
+
+}  // namespace ccixfer::tcp

@@ -1,0 +1,191 @@
+#include "transports/tcp/tcp_net.h"
+
+#include <fmt/core.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "core/base/check.h"
+#include "transports/tcp/tcp_net_impl.h"
+#include "transports/tcp/tcp_uri.h"
+
+namespace ccixfer::tcp {
+
+TcpNet::Impl::~Impl() = default;
+
+Result<std::unique_ptr<TcpNet>> TcpNet::create(const TcpNetOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->epoll.reset(epoll_create1(EPOLL_CLOEXEC));
+  impl->timer.reset(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  impl->wake.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  // Edge-triggered: neither needs to be read, each write or expiry is an event of its own.
+  if (!impl->epoll || !impl->timer || !impl->wake || !impl->watch(impl->timer.get(), Impl::timer_tag, EPOLLIN | EPOLLET) ||
+      !impl->watch(impl->wake.get(), Impl::wake_tag, EPOLLIN | EPOLLET)) {
+    return fail(ErrorKind::network, fmt::format("no descriptors for a network: {}", error_words(errno)));
+  }
+  if (options.listen) {
+    Result<Descriptor> listener = open_listener(options.listen_host, options.port, options.interface_name, options.backlog);
+    if (!listener) return tl::unexpected<Error>(listener.error());
+    impl->listener = std::move(*listener);
+    impl->listening = local_address(impl->listener.get());
+    impl->update_accepting();
+  }
+  return std::unique_ptr<TcpNet>(new TcpNet(std::move(impl)));
+}
+
+TcpNet::TcpNet(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TcpNet::~TcpNet() = default;
+
+std::vector<std::string> TcpNet::uris() const {
+  if (!impl_->listener) return {};
+  const uint16_t port = port_of(impl_->listening);
+  std::vector<std::string> hosts;
+  if (is_wildcard(impl_->listening)) {
+    hosts = interface_hosts(impl_->listening.storage.ss_family, impl_->options.interface_name);
+    if (hosts.empty()) hosts.push_back("127.0.0.1");
+  } else {
+    hosts.push_back(host_of(impl_->listening));
+  }
+  for (std::string& host : hosts) host = format_tcp_uri(host, port);
+  return hosts;
+}
+
+std::string TcpNet::uri() const {
+  const std::vector<std::string> all = uris();
+  return all.empty() ? std::string() : all.front();
+}
+
+int TcpNet::os_handle() const { return impl_->epoll.get(); }
+
+TcpNet::Impl::Stream* TcpNet::Impl::find(StreamId id) {
+  const uint32_t index = index_of(id);
+  if (index >= streams.size() || streams[index].state == State::free || streams[index].generation != id >> 32) return nullptr;
+  return &streams[index];
+}
+
+StreamId TcpNet::Impl::add_stream(State state) {
+  uint32_t index = 0;
+  if (!free_streams.empty()) {
+    index = free_streams.back();
+    free_streams.pop_back();
+  } else {
+    index = static_cast<uint32_t>(streams.size());
+    streams.emplace_back();
+  }
+  const uint32_t generation = streams[index].generation + 1;
+  streams[index] = Stream{};
+  streams[index].generation = generation == 0 ? 1 : generation;
+  streams[index].state = state;
+  return (StreamId{streams[index].generation} << 32) | index;
+}
+
+bool TcpNet::Impl::watch(int fd, uint64_t tag, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = tag;
+  return epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void TcpNet::Impl::release(StreamId id) {
+  Stream* stream = find(id);
+  if (stream == nullptr) return;
+  stream->fd.reset();
+  stream->addresses = {};
+  stream->state = State::free;
+  free_streams.push_back(index_of(id));
+  if (accept_again != never) {
+    accept_again = never;
+    update_accepting();
+  }
+}
+
+void TcpNet::close(StreamId id) { impl_->release(id); }
+
+void TcpNet::pause_accept(bool paused) {
+  impl_->accept_paused = paused;
+  impl_->update_accepting();
+}
+
+int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
+  Impl::Stream* stream = impl_->find(id);
+  if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
+  if (stream->drained) return stream::io_again;
+  std::array<iovec, 4> spans{};
+  CHECK(!into.empty() && into.size() <= spans.size());
+  size_t offered = 0;
+  for (size_t i = 0; i < into.size(); ++i) {
+    spans[i] = {into[i].data, into[i].size};
+    offered += into[i].size;
+  }
+  for (;;) {
+    const ssize_t n = readv(stream->fd.get(), spans.data(), static_cast<int>(into.size()));
+    if (n > 0) {
+      stream->drained = static_cast<size_t>(n) < offered && !stream->hung_up;
+      return n;
+    }
+    if (n == 0) return stream::io_closed;
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) return stream::io_again;
+    return stream::io_error;
+  }
+}
+
+int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
+  Impl::Stream* stream = impl_->find(id);
+  if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
+  if (stream->full) return stream::io_again;
+  std::array<iovec, 128> spans{};
+  CHECK(!from.empty());
+  const size_t count = std::min(from.size(), spans.size());
+  size_t offered = 0;
+  for (size_t i = 0; i < count; ++i) {
+    spans[i] = {const_cast<std::byte*>(from[i].data), from[i].size};
+    offered += from[i].size;
+  }
+  msghdr message{};
+  message.msg_iov = spans.data();
+  message.msg_iovlen = count;
+  for (;;) {
+    const ssize_t n = sendmsg(stream->fd.get(), &message, MSG_NOSIGNAL);
+    if (n >= 0) {
+      stream->full = static_cast<size_t>(n) < offered;
+      return n;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) return stream::io_again;
+    return errno == EPIPE || errno == ECONNRESET ? stream::io_closed : stream::io_error;
+  }
+}
+
+void TcpNet::Impl::poke() {
+  if (poked) return;
+  poked = true;
+  const uint64_t one = 1;
+  static_cast<void>(!write(wake.get(), &one, sizeof one));  // full means readable already
+}
+
+void TcpNet::set_deadline(Instant at) {
+  impl_->deadline = at;
+  impl_->arm();
+}
+
+// A deadline that moved away leaves the timer as it is: one wakeup for nothing is cheaper than a call each turn.
+void TcpNet::Impl::arm() {
+  const Instant at = std::min(deadline, accept_again);
+  if (at <= now) return poke();
+  if (at == never || (armed > now && armed <= at)) return;
+  const Duration from_now = at - now;
+  itimerspec spec{};
+  spec.it_value.tv_sec = static_cast<time_t>(from_now.count() / 1'000'000'000);
+  spec.it_value.tv_nsec = static_cast<long>(from_now.count() % 1'000'000'000);
+  if (timerfd_settime(timer.get(), 0, &spec, nullptr) == 0) armed = at;
+}
+
+}  // namespace ccixfer::tcp

@@ -1,0 +1,57 @@
+// Byte streams over TCP sockets: nonblocking, gathered by an epoll descriptor of its own, which is the OS handle; a timerfd and an
+// eventfd in it stand for deadlines and for work that waits. Sockets: TCP_NODELAY, TCP_NOTSENT_LOWAT of one chunk (so that a
+// message never waits behind megabytes of the kernel's), buffers left to the kernel's tuning. Events are edge-triggered; nothing is
+// polled for that has not changed. Names: tcp://HOST:PORT. Numeric addresses are dialled at once; names are resolved by a thread
+// that the first of them starts, and their addresses tried in order. Out of descriptors: accepting pauses until a stream closes or
+// accept_retry passed; the others go on. Errors: create: ErrorKind::network (address in use, no such interface ...), usage (a host
+// or port that cannot be). Single-threaded but for the resolver inside. Source: architecture 'Layers of one process'.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transports/stream/stream_net.h"
+
+namespace ccixfer::tcp {
+
+inline constexpr Duration accept_retry = std::chrono::milliseconds(100);
+inline constexpr int notsent_lowat_bytes = 256 << 10;
+inline constexpr int events_per_poll_max = 256;
+inline constexpr int accepts_per_poll_max = 64;
+
+struct TcpNetOptions {
+  std::string listen_host = "0.0.0.0";  // an address; "::" listens for IPv4 too; a name is resolved once, blocking
+  uint16_t port = 0;                    // 0: any free one
+  std::string interface_name;           // listen and dial over this interface only; "": any
+  int backlog = 1024;
+  bool listen = true;
+};
+
+class TcpNet final : public stream::StreamNet {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<TcpNet>> create(const TcpNetOptions& options);
+  ~TcpNet() override;
+  TcpNet(const TcpNet&) = delete;
+  TcpNet& operator=(const TcpNet&) = delete;
+
+  // Every address under which the listener can be dialled; loopback only if there is no other.
+  [[nodiscard]] std::vector<std::string> uris() const;
+
+  [[nodiscard]] std::string_view scheme() const override { return "tcp"; }
+  [[nodiscard]] std::string uri() const override;
+  [[nodiscard]] Result<stream::StreamId> dial(std::string_view uri) override;
+  void close(stream::StreamId id) override;
+  void pause_accept(bool paused) override;
+  int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
+  int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
+  void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
+  void set_deadline(Instant at) override;
+  [[nodiscard]] int os_handle() const override;
+
+ private:
+  struct Impl;
+  explicit TcpNet(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ccixfer::tcp

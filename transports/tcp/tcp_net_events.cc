@@ -1,0 +1,193 @@
+// How TcpNet dials, accepts and gathers events.
+#include <fmt/core.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "core/base/check.h"
+#include "core/base/log.h"
+#include "transports/tcp/tcp_net_impl.h"
+#include "transports/tcp/tcp_uri.h"
+
+namespace ccixfer::tcp {
+namespace {
+
+constexpr uint32_t stream_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+}  // namespace
+
+Result<StreamId> TcpNet::dial(std::string_view uri) {
+  const Result<TcpName> name = parse_tcp_uri(uri);
+  if (!name) return tl::unexpected<Error>(name.error());
+  const StreamId id = impl_->add_stream(Impl::State::resolving);
+  Impl::Stream& stream = *impl_->find(id);
+  Address address;
+  if (numeric_address(name->host, name->port, address)) {
+    stream.addresses.push_back(address);
+    impl_->try_next_address(id);
+    return id;
+  }
+  if (!impl_->resolver) impl_->resolver.emplace(impl_->wake.get());
+  if (!impl_->resolver->resolve(id, name->host, name->port)) impl_->fail_dial(id, Status::not_found, "too many names to resolve");
+  return id;
+}
+
+void TcpNet::Impl::fail_dial(StreamId id, Status status, std::string reason) {
+  Stream& stream = *find(id);
+  stream.state = State::failed;
+  stream.status = status;
+  stream.reason = std::move(reason);
+  stream.fd.reset();
+  failed.push_back(id);
+  poke();
+}
+
+void TcpNet::Impl::try_next_address(StreamId id) {
+  Stream& stream = *find(id);
+  while (!stream.addresses.empty()) {
+    const Address address = stream.addresses.back();
+    stream.addresses.pop_back();
+    stream.state = State::connecting;
+    stream.fd = open_socket(address.storage.ss_family, options.interface_name);
+    int error = stream.fd ? 0 : errno;
+    if (error == 0) {
+      set_stream_options(stream.fd.get());
+      const int answer = connect(stream.fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size);
+      if (answer != 0 && errno != EINPROGRESS) error = errno;
+    }
+    if (error == 0 && !watch(stream.fd.get(), id, stream_events)) error = errno;
+    if (error == 0) return;  // an event will tell
+    stream.status = status_of_connect_errno(error);
+    stream.reason = fmt::format("{}: {}", format_tcp_uri(host_of(address), port_of(address)), error_words(error));
+    stream.fd.reset();
+  }
+  fail_dial(id, stream.status, std::move(stream.reason));
+}
+
+void TcpNet::Impl::dial_progress(StreamId id, const Report& report) {
+  Stream& stream = *find(id);
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(stream.fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error == 0) {
+    stream.state = State::open;
+    stream.addresses = {};
+    return report({StreamEventType::connected, id, Status::success, {}});
+  }
+  stream.status = status_of_connect_errno(error);
+  stream.reason = error_words(error);
+  stream.fd.reset();
+  try_next_address(id);
+}
+
+void TcpNet::Impl::take_answers() {
+  for (Resolver::Answer& answer : resolver->take()) {
+    Stream* stream = find(answer.id);
+    if (stream == nullptr || stream->state != State::resolving) continue;  // closed meanwhile
+    if (answer.addresses.empty()) {
+      fail_dial(answer.id, Status::not_found, answer.reason);
+      continue;
+    }
+    std::reverse(answer.addresses.begin(), answer.addresses.end());
+    stream->addresses = std::move(answer.addresses);
+    try_next_address(answer.id);
+  }
+}
+
+void TcpNet::Impl::report_failed(const Report& report) {
+  for (const StreamId id : std::exchange(failed, {})) {
+    const Stream* stream = find(id);
+    if (stream == nullptr) continue;
+    report({StreamEventType::failed, id, stream->status, stream->reason});
+  }
+}
+
+void TcpNet::Impl::update_accepting() {
+  const bool want = listener && !accept_paused && accept_again == never;
+  if (want == accepting) return;
+  if (want) {
+    // Level-triggered: what one poll leaves in the backlog the next one finds.
+    accepting = watch(listener.get(), listener_tag, EPOLLIN);
+  } else {
+    accepting = epoll_ctl(epoll.get(), EPOLL_CTL_DEL, listener.get(), nullptr) != 0;
+  }
+}
+
+void TcpNet::Impl::accept_some(const Report& report) {
+  for (int i = 0; i < accepts_per_poll_max && accepting; ++i) {
+    Descriptor fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        log(LogLevel::warning, "accepting pauses: {}", error_words(errno));
+        accept_again = after(now, accept_retry);
+        update_accepting();
+      }
+      return;  // EAGAIN; or a connection that ended in the backlog, and the next poll finds the rest
+    }
+    set_stream_options(fd.get());
+    const StreamId id = add_stream(State::open);
+    find(id)->fd = std::move(fd);
+    if (!watch(find(id)->fd.get(), id, stream_events)) {
+      release(id);
+      return;
+    }
+    report({StreamEventType::accepted, id, Status::success, {}});
+  }
+}
+
+void TcpNet::Impl::stream_event(StreamId id, uint32_t events, const Report& report) {
+  Stream* stream = find(id);
+  if (stream == nullptr) return;  // closed by what was reported before it
+  if (stream->state == State::connecting) {
+    if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
+    dial_progress(id, report);
+    stream = find(id);
+    if (stream == nullptr || stream->state != State::open) return;
+  }
+  if (stream->state != State::open) return;
+  const bool ended = (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0;
+  stream->hung_up = stream->hung_up || ended;
+  if ((events & EPOLLIN) != 0 || ended) {
+    stream->drained = false;
+    report({StreamEventType::readable, id, Status::success, {}});
+    stream = find(id);
+  }
+  if (stream != nullptr && ((events & EPOLLOUT) != 0 || (events & (EPOLLERR | EPOLLHUP)) != 0)) {
+    stream->full = false;
+    report({StreamEventType::writable, id, Status::success, {}});
+  }
+}
+
+void TcpNet::poll(Instant now, const std::function<void(const StreamEvent&)>& event) {
+  Impl& net = *impl_;
+  net.now = now;
+  net.poked = false;
+  std::array<epoll_event, events_per_poll_max> events;
+  const int count = epoll_wait(net.epoll.get(), events.data(), events_per_poll_max, 0);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& one = events[static_cast<size_t>(i)];
+    switch (one.data.u64) {
+      case Impl::listener_tag:
+        net.accept_some(event);
+        break;
+      case Impl::timer_tag:
+        net.armed = never;
+        break;
+      case Impl::wake_tag:
+        if (net.resolver) net.take_answers();
+        break;
+      default:
+        net.stream_event(one.data.u64, one.events, event);
+        break;
+    }
+  }
+  if (net.accept_again <= now) {
+    net.accept_again = never;
+    net.update_accepting();
+  }
+  net.report_failed(event);
+}
+
+}  // namespace ccixfer::tcp
