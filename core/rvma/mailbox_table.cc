@@ -140,7 +140,7 @@ std::optional<Completion> MailboxTable::next_completion() {
 
 // --- The transport's side ---
 
-// [hop 7] A put finds its mailbox and the head's memory, fragment by fragment, whatever the order.
+// A put finds its mailbox and the head's memory, fragment by fragment, whatever the order.
 ports::Admission MailboxTable::begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) {
   static_cast<void>(connection);  // every fragment holds its own ticket, and the transport ends those of a dead connection
   ports::Admission admission;
