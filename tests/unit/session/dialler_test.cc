@@ -1,0 +1,253 @@
+// Dialler and Hub: who is dialled when, what a refusal means, which hellos are taken, and lanes that replace one another.
+#include <catch2/catch.hpp>
+
+#include "app/session/refusal.h"
+#include "tests/unit/session/link_fixture.h"
+
+using namespace ccixfer;
+using namespace ccixfer::session;
+using namespace ccixfer::session::fake;
+
+namespace {
+
+// Dials by hand with any connect data; the reason of the refusal, or "accepted".
+std::string knock(World& world, Bytes data, ports::Role role = ports::Role::application) {
+  Side guest(world.net, "", 5);
+  cci::ConnectOptions options;
+  options.data = data;
+  options.role = role;
+  REQUIRE(guest.endpoint->connect("fake://far", options));
+  std::string answer;
+  REQUIRE(world.run(
+      [&] {
+        guest.endpoint->turn(world.now);
+        while (auto event = guest.endpoint->get_event()) {
+          if (event->type == cci::EventType::connect) answer = event->status == Status::success ? "accepted" : event->reason;
+        }
+        return !answer.empty();
+      },
+      1000));
+  return answer;
+}
+
+}  // namespace
+
+TEST_CASE("dialler__lanes__lane_0_first_and_the_others_once_the_session_has_its_number") {
+  World world(4);
+  std::vector<size_t> dials_at_first_lane;
+  world.user.lane_up = [&](LaneIndex lane) {
+    if (lane == 0) dials_at_first_lane.push_back(world.net.dials);
+  };
+  REQUIRE(world.run_until_up(4));
+  CHECK(dials_at_first_lane == std::vector<size_t>{1});
+  CHECK(world.net.dials == 4);
+  CHECK(world.link->live_lanes() == std::vector<LaneIndex>{0, 1, 2, 3});
+}
+
+TEST_CASE("dialler__nobody_there__gives_up_after_its_patience_with_the_kind_of_the_last_attempt") {
+  struct Row {
+    Status status;
+    ErrorKind kind;
+  };
+  for (const Row row : {Row{Status::refused, ErrorKind::no_answer}, Row{Status::unreachable, ErrorKind::no_answer},
+                        Row{Status::timed_out, ErrorKind::no_answer}, Row{Status::no_route, ErrorKind::no_route},
+                        Row{Status::net_down, ErrorKind::network}}) {
+    INFO(to_string(row.status));
+    World world;
+    world.net.dial_status = [&](std::string_view) { return row.status; };
+    world.dialler->set_patience(std::chrono::seconds(30));
+    REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }));
+    CHECK(world.dialler->failure()->kind == row.kind);
+    CHECK(world.now >= Instant{} + std::chrono::seconds(30));
+    CHECK(world.now < Instant{} + std::chrono::seconds(31));
+    CHECK(world.net.dials >= 8);   // grows from 50 ms ...
+    CHECK(world.net.dials <= 25);  // ... to 5 s
+    CHECK(world.dialler->next_deadline() == never);
+  }
+}
+
+TEST_CASE("dialler__version_differs__is_final_at_once") {
+  World world;
+  world.net.dial_status = [](std::string_view) { return Status::version; };
+  REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 100));
+  CHECK(world.dialler->failure()->kind == ErrorKind::protocol);
+  CHECK(world.net.dials == 1);
+}
+
+TEST_CASE("dialler__no_patience__makes_one_attempt") {
+  World world;
+  world.net.dial_status = [](std::string_view) { return Status::refused; };
+  world.dialler->set_patience(Duration::zero());
+  REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 100));
+  CHECK(world.net.dials == 1);
+}
+
+TEST_CASE("dialler__acceptor_that_answers_nothing__is_no_answer_when_patience_ends") {
+  World world;
+  world.far->hub->set_accept_user(nullptr);
+  world.dialler->set_patience(std::chrono::seconds(3));
+  REQUIRE(world.run([&] {
+    world.near.hub->turn(world.now);
+    world.now += std::chrono::milliseconds(100);
+    return true;
+  }));
+  for (int i = 0; i < 100 && world.dialler->failure() == nullptr; ++i) {  // the far side takes no turn: its process is stopped
+    world.near.hub->turn(world.now);
+    world.now += std::chrono::milliseconds(100);
+  }
+  REQUIRE(world.dialler->failure() != nullptr);
+  CHECK(world.dialler->failure()->kind == ErrorKind::no_answer);
+}
+
+TEST_CASE("dialler__refused_with_a_kind__final_or_tried_again_by_that_kind") {
+  {
+    World world;
+    world.acceptor->refusal = std::make_unique<Error>(Error{ErrorKind::protocol, "this daemon wants encryption"});
+    REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 1000));
+    CHECK(world.dialler->failure()->kind == ErrorKind::protocol);
+    CHECK(world.dialler->failure()->message.find("this daemon wants encryption") != std::string::npos);
+    CHECK(world.net.dials == 1);
+  }
+  {
+    World world;
+    world.acceptor->refusal = std::make_unique<Error>(Error{ErrorKind::network, "busy"});
+    REQUIRE(world.run([&] { return world.net.dials == 4; }));
+    CHECK(world.dialler->failure() == nullptr);
+    world.acceptor->refusal = nullptr;
+    REQUIRE(world.run_until_up(1));
+  }
+}
+
+TEST_CASE("dialler__acceptor_restarted__session_is_lost") {
+  World world(2);
+  REQUIRE(world.run_until_up(2));
+  world.acceptor.reset();
+  world.far.reset();
+  world.far = std::make_unique<Side>(world.net, "fake://far", 4);
+  world.acceptor = std::make_unique<Acceptor>(*world.far);
+  REQUIRE(world.run([&] { return world.dialler->session_lost(); }));
+  CHECK(world.dialler->failure() == nullptr);
+  CHECK(world.acceptor->sessions == 0);
+}
+
+TEST_CASE("dialler__first_lane_dies_before_the_session_has_a_number__session_is_lost") {
+  World world;
+  world.learns_session = false;
+  REQUIRE(world.run([&] { return !world.link->live_lanes().empty(); }, 100));
+  world.near.transport->cut_all();
+  REQUIRE(world.run([&] { return world.dialler->session_lost(); }, 100));
+  CHECK(world.net.dials == 1);
+}
+
+TEST_CASE("dialler__destroyed_while_dialling__its_connection_goes_too") {
+  World world;
+  world.near.hub->turn(world.now);
+  CHECK(world.net.dials == 1);
+  world.near.hub->remove_dialler(world.dialler.get());
+  world.dialler.reset();
+  for (int i = 0; i < 10; ++i) world.turn();
+  CHECK(world.link->live_lanes().empty());
+  CHECK(world.near.transport->connections() == 0);
+  CHECK(world.far->transport->connections() == 0);
+}
+
+TEST_CASE("hub__bad_hello__is_refused_with_a_reason_and_counted") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  const std::vector<std::byte> good = encode(world.link->hello());
+  std::vector<std::byte> bad = good;
+  bad[10] ^= std::byte{1};
+  CHECK(knock(world, bad) == "protocol: malformed session hello");
+  CHECK(knock(world, {}) == "protocol: not a ccixfer session");
+  CHECK(knock(world, as_bytes("GET / HTTP/1.1")) == "protocol: not a ccixfer session");
+  std::vector<std::byte> version = good;
+  version[4] = std::byte{9};
+  CHECK(knock(world, version) == "protocol: session version 9 is not ours (1)");
+  CHECK(world.far->counters.get(Counter::session_rejected) == 4);
+  CHECK(knock(world, good, ports::Role::hop) == "protocol: not a session's kind of connection");
+  CHECK(world.far->counters.get(Counter::session_rejected) == 5);
+  CHECK(world.far->counters.get(Counter::connections_refused) == 5);
+  CHECK(world.acceptor->sessions == 1);
+}
+
+TEST_CASE("hub__lane_of_an_unknown_session_or_of_another_transfer__is_refused") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  Hello hello = world.link->hello();
+  hello.session = 99;
+  CHECK(knock(world, encode(hello)) == "unknown session");
+  hello.session = world.link->session();
+  hello.transfer[3] = 1;
+  CHECK(knock(world, encode(hello)) == "unknown session");
+  hello = world.link->hello();
+  hello.session = world.link->session();
+  hello.sealed = true;
+  CHECK(knock(world, encode(hello)).substr(0, 9) == "protocol:");
+  world.far->hub->set_accept_user(nullptr);
+  CHECK(knock(world, encode(world.link->hello())).substr(0, 6) == "usage:");
+}
+
+TEST_CASE("hub__lane_dialled_again_while_it_lives__replaces_the_old_one") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  world.acceptor->user.lanes.clear();
+  // The dialler lost the connection and the acceptor has not noticed: a half-open connection.
+  bool done = false;
+  world.net.fault = [&](size_t, FrameKind kind) {
+    if (done || kind != FrameKind::message_ack) return Fault::none;
+    done = true;
+    return Fault::half_before;
+  };
+  world.link->post(End{1});
+  REQUIRE(world.run([&] { return world.acceptor->user.lanes.size() == 2 && world.link->control_drained(); }, 5000));
+  CHECK(world.acceptor->user.lanes == std::vector<std::string>{"down 0", "up 0"});
+  CHECK(world.acceptor->user.messages == std::vector<uint64_t>{1});
+  CHECK(world.acceptor->link->live_lanes() == std::vector<LaneIndex>{0});
+  world.acceptor->link->post(End{5});
+  REQUIRE(world.run([&] { return world.user.messages.size() == 1; }, 1000));
+}
+
+TEST_CASE("hub__peer_goes_before_its_first_lane_is_confirmed__session_ends") {
+  World world;
+  world.net.fault = [](size_t, FrameKind kind) { return kind == FrameKind::accept ? Fault::cut_before : Fault::none; };
+  REQUIRE(world.run([&] { return world.acceptor->user.lost != nullptr; }, 1000));
+  CHECK(world.acceptor->user.lost->kind == ErrorKind::network);
+  world.net.fault = nullptr;
+  REQUIRE(world.run_until_up(1));  // the dialler tries again, with a new session
+  CHECK(world.acceptor->sessions >= 2);
+}
+
+TEST_CASE("hub__more_undecided_connections_than_its_bound__are_told_busy") {
+  World world;
+  Side crowd(world.net, "", 5);
+  const std::vector<std::byte> hello = encode(world.link->hello());
+  cci::ConnectOptions options;
+  options.data = hello;
+  for (uint32_t i = 0; i < accepts_pending_max + 10; ++i) REQUIRE(crowd.endpoint->connect("fake://far", options));
+  world.far->hub->turn(world.now);  // all at once; the crowd confirms nothing
+  crowd.endpoint->turn(world.now);
+  size_t accepted = 0;
+  size_t busy = 0;
+  while (auto event = crowd.endpoint->get_event()) {
+    if (event->type != cci::EventType::connect) continue;
+    if (event->status == Status::success) ++accepted;
+    if (event->reason.find("network: busy") == 0) ++busy;
+  }
+  CHECK(accepted == accepts_pending_max);
+  CHECK(busy == 10);
+}
+
+TEST_CASE("refusal__every_kind__comes_back_and_foreign_words_do_not") {
+  for (auto kind = static_cast<int>(ErrorKind::usage); kind <= static_cast<int>(ErrorKind::bug); ++kind) {
+    const auto refusal = parse_refusal(format_refusal({static_cast<ErrorKind>(kind), "some: words"}));
+    REQUIRE(refusal);
+    CHECK(static_cast<int>(refusal->kind) == kind);
+    CHECK(refusal->message == "some: words");
+  }
+  CHECK(!parse_refusal("connection refused"));
+  CHECK(!parse_refusal("ECONNREFUSED: nobody"));
+  CHECK(!parse_refusal(""));
+  CHECK(!parse_refusal("ok: fine"));
+  CHECK(parse_refusal("usage: \x1b[31mred")->message.find('\x1b') == std::string::npos);
+  CHECK(format_refusal({ErrorKind::usage, std::string(5000, 'x')}).size() == reject_reason_bytes_max);
+}
