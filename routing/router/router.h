@@ -9,18 +9,18 @@
 
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
-#include "routing/map/address.h"
+#include "routing/map/router_map.h"
 
 namespace ccixfer::routing {
 
 struct RouterDevice {
-  std::string name;                              // of the configuration
+  std::string name;  // of the configuration
   SubnetId subnet;
-  std::string scheme;                            // "tcp"
-  std::unique_ptr<cci::Endpoint> endpoint;       // shares the router's MemoryTable
-  std::vector<std::string> peers;                // native URIs of routers to dial on this subnet
+  std::string scheme;                       // "tcp"
+  std::unique_ptr<cci::Endpoint> endpoint;  // shares the router's MemoryTable
+  std::vector<std::string> peers;           // native URIs of routers to dial on this subnet
   uint64_t rate_bits_per_s = 0;
-  uint8_t capabilities = 0;                      // bit 0 zero-copy, bit 1 os-bypass
+  uint8_t capabilities = 0;  // bit 0 zero-copy, bit 1 os-bypass
   bool transit = true;
   bool wan = false;
   std::vector<uint32_t> wan_to;
@@ -29,24 +29,26 @@ struct RouterDevice {
 struct RouterOptions {
   uint32_t fragment_bytes = (1u << 20) + (4u << 10);
   uint64_t memory_bytes = 256u << 20;
-  uint64_t rate_bytes_per_s = 0;                 // --bwlimit
+  uint64_t rate_bytes_per_s = 0;  // --bwlimit
   std::vector<std::string> metric = {"bandwidth", "hops"};
   Duration record_refresh = std::chrono::seconds(30);
   Duration record_lifetime = std::chrono::seconds(120);
+  std::vector<StaticRoute> static_routes;  // [[router.static]]
 };
 
 class Router {
  public:
   // usage: fewer than two devices, memory below one fragment a class, two devices that clash.
   static Result<std::unique_ptr<Router>> create(const RouterOptions& options, std::vector<RouterDevice> devices,
-                                                std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy, Counters& counters);
+                                                std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy,
+                                                Counters& counters);
   ~Router();
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] std::vector<int> os_handles() const;
-  [[nodiscard]] bool ready() const;              // its forwarding table stands, and configured peers were tried once
-  [[nodiscard]] std::vector<std::string> uris() const;   // cci:// addresses, one a device
-  void drain();                                  // SIGTERM: no new connections, withdraw records
+  [[nodiscard]] bool ready() const;                     // its forwarding table stands, and configured peers were tried once
+  [[nodiscard]] std::vector<std::string> uris() const;  // cci:// addresses, one a device
+  void drain();                                         // SIGTERM: no new connections, withdraw records
   [[nodiscard]] bool drained() const;
 
  private:

@@ -1,0 +1,83 @@
+#include "routing/router/admin.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "routing/session/messages.h"
+
+namespace ccixfer::routing {
+
+MapQuery::MapQuery(cci::Endpoint& endpoint, std::string_view uri, Duration timeout, uint64_t context)
+    : endpoint_(endpoint), uri_(uri), timeout_(timeout), context_(context) {
+  cci::ConnectOptions how;
+  how.role = ports::Role::admin;
+  how.timeout = timeout;
+  how.context = context;
+  const auto connection = endpoint.connect(uri, how);
+  if (connection) {
+    connection_ = *connection;
+  } else {
+    end(tl::unexpected<Error>(connection.error()));
+  }
+}
+
+MapQuery::~MapQuery() {
+  if (connection_) endpoint_.disconnect(connection_);
+}
+
+void MapQuery::turn(Instant now) {
+  if (!std::exchange(started_, true)) deadline_ = after(now, timeout_);
+  if (!done_ && now >= deadline_) end(fail(ErrorKind::no_answer, fmt::format("{}: no answer in time", uri_)));
+}
+
+void MapQuery::end(Result<std::vector<RouterRecord>> result) {
+  if (done_) return;
+  done_ = true;
+  result_ = std::move(result);
+  if (connection_) endpoint_.disconnect(std::exchange(connection_, {}));
+}
+
+bool MapQuery::on_event(const cci::Event& event) {
+  if (event.context != context_) return false;
+  if (done_) return true;
+  switch (event.type) {
+    case cci::EventType::connect: {
+      if (event.status != Status::success) {
+        connection_ = {};
+        const bool differs = event.status == Status::version;
+        end(fail(differs ? ErrorKind::protocol : ErrorKind::no_answer,
+                 fmt::format("{}: {} {}", uri_, to_string(event.status), event.reason)));
+        return true;
+      }
+      std::vector<std::byte> message;
+      encode_plain(MessageKind::map_request, message);
+      if (endpoint_.send(connection_, Bytes(message), context_, true) != Status::success) {
+        end(fail(ErrorKind::network, fmt::format("{}: cannot ask", uri_)));
+      }
+      return true;
+    }
+    case cci::EventType::disconnected:
+      connection_ = {};
+      end(fail(ErrorKind::network, fmt::format("{}: {}", uri_, event.reason.empty() ? "the router left" : event.reason)));
+      return true;
+    case cci::EventType::receive: {
+      const auto kind = kind_of(event.data());
+      if (kind == MessageKind::map_end) {
+        end(std::move(records_));
+        return true;
+      }
+      auto record = kind == MessageKind::map_record ? decode_record(record_of(event.data())) : std::nullopt;
+      if (!record || records_.size() >= records_asked_max + 1) {
+        end(fail(ErrorKind::protocol, fmt::format("{}: not the answer of a router", uri_)));
+        return true;
+      }
+      records_.push_back(std::move(*record));
+      return true;
+    }
+    default:
+      return true;
+  }
+}
+
+}  // namespace ccixfer::routing

@@ -1,0 +1,61 @@
+// Administrators: a connection of Role::admin may ask for the map.
+#include <utility>
+
+#include "routing/router/router_impl.h"
+
+namespace ccixfer::routing {
+
+void Router::Impl::on_admin_request(uint32_t device, cci::Event& event) {
+  if (admins.size() >= admins_max) {
+    counters.add(Counter::connections_refused);
+    static_cast<void>(endpoint(device).reject(event, "too many administrators"));
+    return;
+  }
+  Admin& admin = admins.add();
+  admin.device = device;
+  admin.connection = event.connection;
+  if (endpoint(device).accept(event, Ref{Tag::admin, 0, admin.generation, admin.index}.packed()) != Status::success)
+    admins.remove(admin);
+}
+
+void Router::Impl::on_admin_event(Admin& admin, cci::Event& event) {
+  switch (event.type) {
+    case cci::EventType::accept:
+      if (event.status != Status::success) admins.remove(admin);
+      return;
+    case cci::EventType::disconnected:
+      return admins.remove(admin);
+    case cci::EventType::receive:
+      break;
+    default:
+      return;
+  }
+  // One answer at a time: a second question before the first is answered is not honest.
+  if (kind_of(event.data()) != MessageKind::map_request || !admin.out.empty()) {
+    counters.add(Counter::routed_rejected);
+    endpoint(admin.device).disconnect(admin.connection);
+    return admins.remove(admin);
+  }
+  const auto answer = [&](MessageKind kind, Bytes raw) {
+    std::vector<std::byte> message;
+    encode_record_message(kind, raw, message);
+    admin.out.push_back(std::move(message));
+  };
+  answer(MessageKind::map_record, own_raw);
+  for (const auto& [router, known] : records) {
+    if (!known.record.withdrawn) answer(MessageKind::map_record, known.raw);
+  }
+  answer(MessageKind::map_end, {});
+  flush(admin);
+}
+
+void Router::Impl::flush(Admin& admin) {
+  while (!admin.out.empty()) {
+    const Status status = endpoint(admin.device).send(admin.connection, Bytes(admin.out.front()), 0, true);
+    if (status == Status::no_buffers || status == Status::again) return;
+    work = true;
+    admin.out.pop_front();
+  }
+}
+
+}  // namespace ccixfer::routing

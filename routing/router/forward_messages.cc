@@ -1,0 +1,154 @@
+// Messages of routed connections: what comes on one side goes out on the other, in order. A message that cannot go on holds its
+// receive buffer (back-pressure); beyond held_events_max it is copied, so that acks of others always find a buffer.
+#include <utility>
+
+#include "routing/router/router_impl.h"
+
+namespace ccixfer::routing {
+
+void Router::Impl::on_routing_message(Pair& pair, uint8_t which, cci::Event event) {
+  const Bytes message = event.data();
+  const auto kind = kind_of(message);
+  if (!kind) return reject_peer(pair, "unknown routing message");
+  if (pair.phase == PairPhase::closing) return;
+  if (pair.phase != PairPhase::open) {
+    if (kind == MessageKind::connect_request && which == 0 && pair.phase == PairPhase::awaiting_request)
+      return on_connect_request(pair, message);
+    if (kind == MessageKind::connect_reply && which == 1 && pair.phase == PairPhase::requesting)
+      return on_connect_reply(pair, message);
+    if (kind == MessageKind::bye && which == 1 && pair.phase == PairPhase::requesting) {
+      const auto bye = decode_bye(message);
+      return refuse(pair, Status::refused, bye ? bye->reason : "malformed bye");
+    }
+    if (kind == MessageKind::bye && which == 0) return close_pair(pair, Status::disconnected, "the initiator gave up", 0);
+    return reject_peer(pair, "a routing message out of order");
+  }
+  const auto to = static_cast<uint8_t>(1 - which);
+  switch (*kind) {
+    case MessageKind::message:
+      return forward_message(pair, which, std::move(event));
+    case MessageKind::message_ack:
+      if (!decode_ack(message)) return reject_peer(pair, "malformed message ack");
+      return pass_on(pair, which, message);
+    case MessageKind::connect_ack:
+      if (which != 0) return reject_peer(pair, "a connect ack from the acceptor");
+      return pass_on(pair, which, message);
+    case MessageKind::keepalive:
+    case MessageKind::keepalive_ack:
+      return pass_on(pair, which, message);
+    case MessageKind::send_timeout: {
+      const auto timeout = decode_send_timeout(message);
+      if (!timeout) return reject_peer(pair, "malformed send timeout");
+      if (pair.side[to].is_end) return endpoint(pair.side[to].device).set_send_timeout(pair.side[to].connection, *timeout);
+      return pass_on(pair, which, message);
+    }
+    case MessageKind::write_request:
+    case MessageKind::read_request:
+    case MessageKind::read_reply:
+      return on_fragment_message(pair, which, message);
+    case MessageKind::taken:
+      return on_taken(pair, which, message);
+    case MessageKind::fragment_ack:
+      return on_fragment_ack(pair, which, message);
+    case MessageKind::bye: {
+      const auto bye = decode_bye(message);
+      if (!bye) return reject_peer(pair, "malformed bye");
+      return close_pair(pair, bye->status == Status::success ? Status::disconnected : bye->status, bye->reason, which);
+    }
+    default:
+      return reject_peer(pair, "a routing message that does not belong here");
+  }
+}
+
+void Router::Impl::forward_message(Pair& pair, uint8_t from, cci::Event event) {
+  const auto to = static_cast<uint8_t>(1 - from);
+  const auto routed = decode_message(event.data());
+  if (!routed) return reject_peer(pair, "malformed message");
+  counters.add(Counter::routed_messages);
+  counters.add(Counter::routed_bytes, routed->payload.size());
+  Outgoing outgoing;
+  outgoing.is_event = true;
+  outgoing.event = std::move(event);
+  outgoing.acknowledged_here = pair.side[to].is_end;
+  outgoing.id = routed->id;
+  post(pair, to, std::move(outgoing));
+}
+
+void Router::Impl::pass_on(Pair& pair, uint8_t from, Bytes message) {
+  post(pair, static_cast<uint8_t>(1 - from), std::vector<std::byte>(message.begin(), message.end()));
+}
+
+void Router::Impl::post(Pair& pair, uint8_t to, std::vector<std::byte> message) {
+  Outgoing outgoing;
+  outgoing.copy = std::move(message);
+  post(pair, to, std::move(outgoing));
+}
+
+void Router::Impl::post(Pair& pair, uint8_t to, Outgoing outgoing) {
+  Side& side = pair.side[to];
+  if (!side.live) return;
+  side.out.push_back(std::move(outgoing));
+  flush(pair, to);
+  if (side.out.empty()) return;
+  activate(pair);
+  Outgoing& last = side.out.back();
+  if (last.is_event && held_events < held_events_max) {
+    ++held_events;
+  } else if (last.is_event) {
+    const Bytes bytes = last.event.data();
+    last.copy.assign(bytes.begin(), bytes.end());
+    last.is_event = false;
+    last.event = cci::Event();
+  }
+  if (!last.is_event) copied_bytes += last.copy.size();
+  last.counted = true;
+  if (pair.phase == PairPhase::closing) return;
+  if (side.out.size() > out_messages_max || copied_bytes > copied_bytes_max) reject_peer(pair, "more messages than can be held");
+}
+
+// Of what leaves a queue: no longer counted.
+void Router::Impl::forget(Outgoing& outgoing) {
+  if (!std::exchange(outgoing.counted, false)) return;
+  if (outgoing.is_event) {
+    --held_events;
+  } else {
+    copied_bytes -= outgoing.copy.size();
+  }
+}
+
+void Router::Impl::flush(Pair& pair, uint8_t which) {
+  Side& side = pair.side[which];
+  while (!side.out.empty() && side.live) {
+    Outgoing& next = side.out.front();
+    const uint64_t context = next.acknowledged_here ? Ref{Tag::forwarded, which, pair.generation, pair.index}.packed() : 0;
+    const Status status = endpoint(side.device).send(side.connection, next.bytes(), context, !next.acknowledged_here);
+    if (status == Status::no_buffers || status == Status::again) return;
+    work = true;
+    forget(next);
+    if (next.acknowledged_here) {
+      if (status == Status::success) {
+        side.acks_due.push_back(next.id);
+      } else {
+        std::vector<std::byte> ack;
+        encode_ack(MessageKind::message_ack, {next.id, status}, ack);
+        side.out.pop_front();
+        post(pair, static_cast<uint8_t>(1 - which), std::move(ack));
+        continue;
+      }
+    }
+    side.out.pop_front();
+  }
+}
+
+// A message reached the end's endpoint, or did not: the initiator learns it from here, the last router.
+void Router::Impl::on_forwarded(Pair& pair, uint8_t which, Status status) {
+  Side& side = pair.side[which];
+  if (side.acks_due.empty() || pair.phase != PairPhase::open) return;
+  const uint64_t message = side.acks_due.front();
+  side.acks_due.pop_front();
+  std::vector<std::byte> ack;
+  encode_ack(MessageKind::message_ack, {message, status}, ack);
+  post(pair, static_cast<uint8_t>(1 - which), std::move(ack));
+}
+
+}  // namespace ccixfer::routing

@@ -1,0 +1,31 @@
+// The router's fragment buffers in eight classes, class = routers that the data has crossed. One buffer of each class is reserved,
+// so that a ring of full routers still moves; the rest is shared, and one connection may hold at most as many as are left free. A
+// whole buffer of its class is held before a fragment is pulled. Bounds: memory_bytes at start, never grown. Source: ITB p.2;
+// rvma-and-itb.md part 5.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "core/memory/pool.h"
+#include "routing/session/messages.h"
+
+namespace ccixfer::routing {
+
+class FragmentPool {
+ public:
+  FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes);  // CHECKs that one fragment a class fits
+  // `held` is how many the asking connection has. An empty loan: not now.
+  [[nodiscard]] memory::Loan take(uint8_t data_class, uint32_t held);
+  void give(uint8_t data_class, memory::Loan loan);
+  [[nodiscard]] MutableBytes memory() const { return pool_.memory(); }
+  [[nodiscard]] uint32_t fragment_bytes() const { return pool_.buffer_bytes(); }
+  [[nodiscard]] uint32_t used() const { return pool_.count() - pool_.free_count(); }
+  [[nodiscard]] uint32_t count() const { return pool_.count(); }
+
+ private:
+  memory::Pool pool_;
+  std::array<uint32_t, classes_max> used_{};
+  uint32_t shared_used_ = 0;
+};
+
+}  // namespace ccixfer::routing

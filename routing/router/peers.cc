@@ -1,0 +1,187 @@
+// Links to other routers: dialled as configured, greeted, one kept of two, dialled again when lost.
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.h"
+#include "routing/router/router_impl.h"
+
+namespace ccixfer::routing {
+
+void Router::Impl::dial_targets() {
+  if (draining) return;
+  for (Target& target : targets) {
+    if (target.link != 0 || target.self || now < target.next_dial) continue;
+    // The other side may have dialled us meanwhile.
+    links.each([&](Link& link) {
+      if (link.phase == LinkPhase::open && link.device == target.device && link.router == target.router && target.router != 0) {
+        target.link = link.ref().packed();
+        target.tried = true;
+      }
+    });
+    if (target.link != 0) continue;
+    Link& link = links.add();
+    link.device = target.device;
+    link.dialled = true;
+    link.peer_uri = target.uri;
+    cci::ConnectOptions how;
+    how.role = ports::Role::router;
+    how.timeout = hop_dial_timeout;
+    how.context = link.ref().packed();
+    const auto connection = endpoint(target.device).connect(target.uri, how);
+    target.next_dial = after(now, target.backoff);
+    target.backoff = std::min<Duration>(target.backoff * 2, redial_max);
+    if (!connection) {
+      log(LogLevel::warning, "routing: peer {}: {}", target.uri, connection.error().message);
+      target.tried = true;
+      links.remove(link);
+      continue;
+    }
+    link.connection = *connection;
+    link.live = true;
+    target.link = link.ref().packed();
+  }
+}
+
+void Router::Impl::on_link_request(uint32_t device, cci::Event& event) {
+  if (draining || links.size() >= links_max) {
+    counters.add(Counter::connections_refused);
+    static_cast<void>(endpoint(device).reject(event, draining ? "draining" : "too many peers"));
+    return;
+  }
+  Link& link = links.add();
+  link.device = device;
+  link.phase = LinkPhase::accepting;
+  link.connection = event.connection;
+  if (endpoint(device).accept(event, link.ref().packed()) != Status::success) return links.remove(link);
+  link.live = true;
+}
+
+void Router::Impl::on_link_event(Link& link, cci::Event& event) {
+  switch (event.type) {
+    case cci::EventType::connect:
+    case cci::EventType::accept:
+      if (event.status != Status::success) {
+        link.live = false;
+        return end_link(link, false, event.reason);
+      }
+      return greet(link);
+    case cci::EventType::disconnected:
+      link.live = false;
+      return end_link(link, false, event.reason);
+    case cci::EventType::receive:
+      break;
+    default:
+      return;
+  }
+  const auto kind = kind_of(event.data());
+  if (kind == MessageKind::router_hello && link.phase == LinkPhase::greeting) return on_hello(link, event.data());
+  if (kind == MessageKind::record && link.phase == LinkPhase::open) {
+    for (Target& target : targets) {
+      if (target.link == link.ref().packed()) target.tried = true;
+    }
+    return on_record(link, record_of(event.data()));
+  }
+  counters.add(Counter::routed_rejected);
+  end_link(link, true, "a message out of order");
+}
+
+void Router::Impl::greet(Link& link) {
+  link.phase = LinkPhase::greeting;
+  link.deadline = after(now, hop_request_timeout);
+  std::vector<std::byte> message;
+  encode(RouterHello{id, devices[link.device].subnet, endpoint(link.device).uri()}, message);
+  post(link, std::move(message));
+}
+
+// Of two links between the same two devices the one that the lower URI dialled is kept; of two by the same dialler, the newer.
+void Router::Impl::on_hello(Link& link, Bytes message) {
+  const auto hello = decode_router_hello(message);
+  if (!hello) {
+    counters.add(Counter::routed_rejected);
+    return end_link(link, true, "malformed hello");
+  }
+  const uint64_t me = link.ref().packed();
+  if (hello->router == id) {
+    for (Target& target : targets) {
+      if (target.link == me) target.self = target.tried = true;
+    }
+    log(LogLevel::warning, "routing: peer {} is this router itself", link.peer_uri);
+    return end_link(link, true, "that is myself");
+  }
+  link.router = hello->router;
+  link.peer_uri = hello->uri;
+  link.deadline = never;
+  link.phase = LinkPhase::open;
+  for (Target& target : targets) {
+    if (target.link == me) {
+      target.router = hello->router;
+      target.backoff = redial_first;
+    }
+  }
+  Link* other = nullptr;
+  links.each([&](Link& known) {
+    if (&known != &link && known.phase == LinkPhase::open && known.device == link.device && known.router == link.router)
+      other = &known;
+  });
+  Link* loser = nullptr;
+  if (other != nullptr) {
+    const bool ours_wins = endpoint(link.device).uri() < hello->uri;
+    loser = other->dialled == link.dialled || link.dialled == ours_wins ? other : &link;
+    Link* winner = loser == other ? &link : other;
+    for (Target& target : targets) {
+      if (target.link == loser->ref().packed()) {
+        target.link = winner->ref().packed();
+        target.tried = true;
+      }
+    }
+  }
+  // Everything that is known goes out even on a link that will lose: the peer may still count on it.
+  send_records(link);
+  if (loser != nullptr) end_link(*loser, true, "a second link between the same devices");
+}
+
+void Router::Impl::end_link(Link& link, bool tell, std::string_view why) {
+  if (tell || link.live) {
+    flush(link);
+    endpoint(link.device).disconnect(link.connection);
+  }
+  const uint64_t me = link.ref().packed();
+  for (Target& target : targets) {
+    if (target.link != me) continue;
+    target.link = 0;
+    target.tried = true;
+    target.next_dial = std::max(target.next_dial, after(now, redial_first));
+    log(LogLevel::info, "routing: link to {} ended: {}", target.uri, why);
+  }
+  links.remove(link);
+}
+
+void Router::Impl::post(Link& link, std::vector<std::byte> message) {
+  link.out.push_back(std::move(message));
+  flush(link);
+}
+
+bool Router::Impl::flush(Link& link) {
+  while (!link.out.empty()) {
+    const Status status = endpoint(link.device).send(link.connection, Bytes(link.out.front()), 0, true);
+    if (status == Status::no_buffers || status == Status::again) {
+      // A peer that takes nothing: what it misses comes again with the next refresh.
+      if (link.out.size() > link_out_max) link.out.pop_front();
+      return false;
+    }
+    work = true;
+    link.out.pop_front();
+  }
+  return true;
+}
+
+void Router::Impl::on_link_timers() {
+  links.each([&](Link& link) {
+    if (link.deadline <= now) {
+      counters.add(Counter::routed_rejected);
+      end_link(link, true, "no hello in time");
+    }
+  });
+}
+
+}  // namespace ccixfer::routing

@@ -1,0 +1,256 @@
+#include "routing/router/router.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/hash.h"
+#include "core/base/log.h"
+#include "routing/router/router_impl.h"
+
+namespace ccixfer::routing {
+namespace {
+
+constexpr int rounds_per_turn_max = 16;
+
+Result<std::vector<Metric>> check(const RouterOptions& options, const std::vector<RouterDevice>& devices) {
+  if (devices.size() < 2) return fail(ErrorKind::usage, "a router needs devices on two subnets or more");
+  if (devices.size() > devices_max) return fail(ErrorKind::usage, fmt::format("a router has at most {} devices", devices_max));
+  if (options.fragment_bytes < fragment_bytes_floor) {
+    return fail(ErrorKind::usage, fmt::format("fragment of {} bytes: at least {}", options.fragment_bytes, fragment_bytes_floor));
+  }
+  if (options.memory_bytes / options.fragment_bytes < classes_max) {
+    return fail(ErrorKind::usage,
+                fmt::format("memory of {} bytes is too little: {} fragments of {} bytes are reserved, one a class",
+                            options.memory_bytes, classes_max, options.fragment_bytes));
+  }
+  std::set<SubnetId> subnets;
+  for (const RouterDevice& device : devices) {
+    if (!subnets.insert(device.subnet).second) {
+      return fail(ErrorKind::usage, fmt::format("device {}: another device is on subnet {}:{} already", device.name,
+                                                device.subnet.as, device.subnet.subnet));
+    }
+    if (device.endpoint == nullptr || !address_of(device.subnet, device.endpoint->uri())) {
+      return fail(ErrorKind::usage, fmt::format("device {}: a router's device must listen", device.name));
+    }
+  }
+  return parse_metrics(options.metric);
+}
+
+}  // namespace
+
+Router::Router() = default;
+Router::~Router() = default;
+
+Result<std::unique_ptr<Router>> Router::create(const RouterOptions& options, std::vector<RouterDevice> devices,
+                                               std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy,
+                                               Counters& counters) {
+  auto metric = check(options, devices);
+  if (!metric) return tl::unexpected<Error>(metric.error());
+  std::unique_ptr<Router> router(new Router);
+  router->impl_ = std::make_unique<Impl>(options, std::move(devices), std::move(memory), entropy, counters, std::move(*metric));
+  if (router->impl_->own_raw.empty())
+    return fail(ErrorKind::usage, "the router's record is too long: fewer devices or shorter addresses");
+  return router;
+}
+
+void Router::turn(Instant now) { impl_->turn(now); }
+Instant Router::next_deadline() const { return impl_->next_deadline(); }
+
+std::vector<int> Router::os_handles() const {
+  std::vector<int> handles;
+  for (const RouterDevice& device : impl_->devices) handles.push_back(device.endpoint->os_handle());
+  return handles;
+}
+
+bool Router::ready() const {
+  return impl_->started &&
+         std::all_of(impl_->targets.begin(), impl_->targets.end(), [](const Target& target) { return target.tried; });
+}
+
+std::vector<std::string> Router::uris() const {
+  std::vector<std::string> all;
+  for (const RouterDevice& device : impl_->devices) {
+    if (const auto address = address_of(device.subnet, device.endpoint->uri())) all.push_back(format_address(*address));
+  }
+  return all;
+}
+
+void Router::drain() {
+  if (impl_->draining) return;
+  impl_->draining = true;
+  impl_->work = true;
+  ++impl_->instance;
+  impl_->make_own_record(true);
+  impl_->flood(impl_->own_raw, nullptr);
+}
+
+bool Router::drained() const {
+  if (!impl_->draining || impl_->pairs.size() > 0) return false;
+  bool told = true;
+  impl_->links.each([&](const Link& link) { told = told && link.out.empty(); });
+  return told;
+}
+
+// --- Impl ---
+
+Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::shared_ptr<cci::MemoryTable> m, ports::Entropy& e,
+                   Counters& c, std::vector<Metric> order)
+    : options(o),
+      devices(std::move(d)),
+      memory(std::move(m)),
+      entropy(e),
+      counters(c),
+      metric(std::move(order)),
+      pool(o.fragment_bytes, o.memory_bytes) {
+  pool_handle = memory->register_region(pool.memory(), 0);
+  // The id comes from the addresses: a router that restarts is the same router.
+  std::string all;
+  for (uint32_t i = 0; i < devices.size(); ++i) {
+    all += format_address(*address_of(devices[i].subnet, devices[i].endpoint->uri())) + "\n";
+    for (const std::string& uri : devices[i].peers) {
+      Target target;
+      target.device = i;
+      target.uri = uri;
+      targets.push_back(std::move(target));
+    }
+  }
+  id = xxh3_64(as_bytes(all));
+  make_own_record(false);
+}
+
+Router::Impl::~Impl() {
+  devices.clear();  // first: nothing may read or write the pool after this
+  fragments.each([&](Fragment& fragment) { end_fragment(fragment); });
+  static_cast<void>(memory->deregister_region(pool_handle));
+}
+
+void Router::Impl::turn(Instant at) {
+  now = at;
+  if (!started) {
+    started = true;
+    next_refresh = after(now, options.record_refresh);
+    next_aging = after(now, options.record_lifetime / 8);
+  }
+  dial_targets();
+  on_link_timers();
+  run_timers();
+  refresh_and_age();
+  bool any = true;
+  for (int round = 0; round < rounds_per_turn_max && any; ++round) {
+    work = false;
+    any = false;
+    push_active();
+    grant_buffers();
+    for (uint32_t device = 0; device < devices.size(); ++device) {
+      devices[device].endpoint->turn(now);
+      any = take_events(device) || any;
+    }
+  }
+  work = any;
+}
+
+Instant Router::Impl::next_deadline() const {
+  if (work || !started) return now;
+  Instant when = std::min(next_refresh, next_aging);
+  for (const RouterDevice& device : devices) when = std::min(when, device.endpoint->next_deadline());
+  if (!timers.empty()) when = std::min(when, timers.begin()->first);
+  for (const Target& target : targets) {
+    if (target.link == 0 && !target.self && !draining) when = std::min(when, target.next_dial);
+  }
+  const_cast<Table<Link>&>(links).each([&](const Link& link) { when = std::min(when, link.deadline); });
+  const bool waiting = std::any_of(turns.begin(), turns.end(), [](const auto& turn) { return !turn.empty(); });
+  if (waiting && options.rate_bytes_per_s > 0 && rate_next > now) when = std::min(when, std::max(now, rate_next - rate_burst));
+  return when;
+}
+
+bool Router::Impl::take_events(uint32_t device) {
+  bool any = false;
+  while (auto event = endpoint(device).get_event()) {
+    any = true;
+    on_event(device, std::move(*event));
+  }
+  return any;
+}
+
+void Router::Impl::on_event(uint32_t device, cci::Event event) {
+  if (event.type == cci::EventType::connect_request) {
+    switch (event.role) {
+      case ports::Role::hop:
+        return on_hop_request(device, event);
+      case ports::Role::router:
+        return on_link_request(device, event);
+      case ports::Role::admin:
+        return on_admin_request(device, event);
+      default:
+        counters.add(Counter::connections_refused);
+        static_cast<void>(endpoint(device).reject(event, "this is a router: use it as one, or connect to the destination"));
+        return;
+    }
+  }
+  const Ref ref = Ref::of(event.context);
+  switch (ref.tag) {
+    case Tag::pair:
+      if (Pair* pair = find_pair(ref)) on_pair_event(*pair, ref.side, std::move(event));
+      return;
+    case Tag::forwarded:
+      if (Pair* pair = find_pair(ref)) on_forwarded(*pair, ref.side, event.status);
+      return;
+    case Tag::fragment:
+      if (Fragment* fragment = fragments.find(ref.index, ref.generation)) on_fragment_event(*fragment, event.status);
+      return;
+    case Tag::link:
+      if (Link* link = links.find(ref.index, ref.generation)) on_link_event(*link, event);
+      return;
+    case Tag::admin:
+      if (Admin* admin = admins.find(ref.index, ref.generation)) on_admin_event(*admin, event);
+      return;
+    default:
+      return;
+  }
+}
+
+void Router::Impl::activate(Pair& pair) {
+  work = true;
+  if (pair.active) return;
+  pair.active = true;
+  active.push_back(pair.ref(0).packed());
+}
+
+void Router::Impl::push_active() {
+  for (const uint64_t packed : std::exchange(active, {})) {
+    Pair* pair = find_pair(Ref::of(packed));
+    if (pair == nullptr) continue;
+    pair->active = false;
+    flush(*pair, 0);
+    flush(*pair, 1);
+    retry_stalled(*pair);
+    if (pair->phase == PairPhase::closing) {
+      try_finish(*pair);
+    } else if (!pair->side[0].out.empty() || !pair->side[1].out.empty() || !pair->stalled.empty()) {
+      activate(*pair);  // no room below: again when events came
+    }
+  }
+  links.each([&](Link& link) {
+    if (!link.out.empty()) flush(link);
+  });
+  admins.each([&](Admin& admin) {
+    if (!admin.out.empty()) flush(admin);
+  });
+}
+
+void Router::Impl::run_timers() {
+  while (!timers.empty() && timers.begin()->first <= now) {
+    Pair* pair = find_pair(Ref::of(timers.begin()->second));
+    if (pair == nullptr) {
+      timers.erase(timers.begin());
+      continue;
+    }
+    set_timer(*pair, never);
+    on_timer(*pair);
+  }
+}
+
+}  // namespace ccixfer::routing

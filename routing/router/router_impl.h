@@ -1,0 +1,331 @@
+// The router's inside. Split in files: router.cc (creation, turn, events), peers.cc (links to other routers), records.cc (the
+// flooded records and the map), connections.cc (a routed connection's setup and end), forward_messages.cc, forward_fragments.cc,
+// admin_requests.cc.
+#pragma once
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "routing/map/router_map.h"
+#include "routing/router/fragment_pool.h"
+#include "routing/router/router.h"
+#include "routing/session/messages.h"
+
+namespace ccixfer::routing {
+
+inline constexpr uint32_t pairs_max = 16384;  // routed connections
+inline constexpr uint32_t pairs_setting_up_max = 1024;
+inline constexpr size_t records_max = 4096;
+inline constexpr size_t links_max = 1024;
+inline constexpr size_t admins_max = 64;
+inline constexpr size_t candidates_tried_max = 4;
+inline constexpr size_t held_events_max = 256;         // receive buffers held for messages that cannot go on yet, over all pairs
+inline constexpr size_t copied_bytes_max = 64u << 20;  // and what is copied besides
+inline constexpr size_t out_messages_max = 2048;       // waiting on one side of a pair; an honest peer's windows stay below
+inline constexpr size_t link_out_max = 2 * records_max;
+inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
+inline constexpr Duration hop_request_timeout = std::chrono::seconds(10);
+inline constexpr Duration close_flush_timeout = std::chrono::seconds(10);
+inline constexpr Duration redial_first = std::chrono::milliseconds(250);
+inline constexpr Duration redial_max = std::chrono::seconds(5);
+inline constexpr Duration rate_burst = std::chrono::milliseconds(20);
+
+// What an event's context names: a kind, a side, and an entry of a table.
+enum class Tag : uint8_t { none = 0, pair = 1, fragment = 2, forwarded = 3, link = 4, admin = 5 };
+struct Ref {
+  Tag tag = Tag::none;
+  uint8_t side = 0;
+  uint32_t generation = 0;  // 27 bits
+  uint32_t index = 0;
+  static constexpr uint32_t generation_max = (1u << 27) - 1;
+  [[nodiscard]] uint64_t packed() const {
+    return uint64_t{static_cast<uint8_t>(tag)} << 60 | uint64_t{side} << 59 | uint64_t{generation} << 32 | index;
+  }
+  static Ref of(uint64_t packed) {
+    return {static_cast<Tag>(packed >> 60), static_cast<uint8_t>((packed >> 59) & 1),
+            static_cast<uint32_t>(packed >> 32) & generation_max, static_cast<uint32_t>(packed)};
+  }
+};
+
+// Entries named by index and generation; freed ones are used again with the next generation.
+template <typename T>
+class Table {
+ public:
+  T& add() {
+    if (free_.empty()) {
+      free_.push_back(static_cast<uint32_t>(entries_.size()));
+      entries_.emplace_back();
+      generations_.push_back(0);
+    }
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    generations_[index] = generations_[index] >= Ref::generation_max ? 1 : generations_[index] + 1;
+    entries_[index] = std::make_unique<T>();
+    entries_[index]->index = index;
+    entries_[index]->generation = generations_[index];
+    ++size_;
+    return *entries_[index];
+  }
+  [[nodiscard]] T* find(uint32_t index, uint32_t generation) const {
+    if (index >= entries_.size() || entries_[index] == nullptr || generations_[index] != generation) return nullptr;
+    return entries_[index].get();
+  }
+  void remove(T& entry) {
+    const uint32_t index = entry.index;
+    entries_[index].reset();
+    free_.push_back(index);
+    --size_;
+  }
+  [[nodiscard]] size_t size() const { return size_; }
+  template <typename F>
+  void each(const F& f) {  // f may remove the entry it is given
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i] != nullptr) f(*entries_[i]);
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<T>> entries_;
+  std::vector<uint32_t> generations_;
+  std::vector<uint32_t> free_;
+  size_t size_ = 0;
+};
+
+// One message on its way out: its bytes, or the event that still holds them in its receive buffer.
+struct Outgoing {
+  std::vector<std::byte> copy;
+  cci::Event event;
+  bool is_event = false;
+  bool acknowledged_here = false;  // the last hop of a `message`: its completion becomes a message_ack
+  bool counted = false;            // in held_events or copied_bytes
+  uint64_t id = 0;
+  [[nodiscard]] Bytes bytes() const { return is_event ? event.data() : Bytes(copy); }
+};
+
+struct Side {
+  uint32_t device = 0;
+  cci::Connection connection;
+  bool live = false;
+  bool is_end = false;  // the routed connection ends there: no router beyond
+  std::deque<Outgoing> out;
+  std::deque<uint64_t> acks_due;  // ids of messages forwarded to an end, in order
+};
+
+enum class PairPhase : uint8_t { accepting, awaiting_request, dialling, requesting, open, closing };
+
+struct Pair {
+  uint32_t index = 0, generation = 0;
+  PairPhase phase = PairPhase::accepting;
+  std::array<Side, 2> side;  // 0: towards the initiator, 1: towards the destination
+  ConnectRequest request;
+  Address to;
+  std::vector<NextHop> candidates;  // not tried yet, the best one last
+  NextHop hop;                      // being tried, or in use
+  std::string hop_uri;
+  Status answer = Status::no_route;
+  std::string answer_reason;
+  Instant requested_at{};
+  Instant deadline = never;  // of the whole connect, or of closing
+  Instant timer = never;
+  bool active = false;
+
+  uint32_t fragments = 0;                                 // known here
+  uint32_t buffers = 0;                                   // held
+  std::array<std::deque<uint64_t>, classes_max> waiting;  // fragments without a buffer
+  std::array<bool, classes_max> queued{};                 // in the router's turn order of that class
+  std::deque<uint64_t> stalled;                           // fragments whose lower RMA found no room
+  std::map<std::array<uint64_t, 2>, uint64_t> exposed;    // (side and kind, cookie) -> fragment
+  [[nodiscard]] Ref ref(uint8_t which) const { return {Tag::pair, which, generation, index}; }
+};
+
+enum class FragmentState : uint8_t { waiting, pulling, pushing, exposed };
+
+struct Fragment {
+  uint32_t index = 0, generation = 0;
+  uint64_t pair = 0;  // Ref, side 0
+  FragmentState state = FragmentState::waiting;
+  bool of_read = false;
+  bool from_end = false;  // the first pull of a read: from the application's own memory, nothing to answer `taken`
+  uint8_t from = 0;       // the side where the data is; it goes to the other one
+  uint8_t data_class = 0;
+  uint32_t length_bytes = 0;
+  uint64_t cookie = 0;
+  ports::RemoteRef source;  // what to pull
+  ports::RemoteRef remote;  // write: where the last router puts it
+  memory::Loan buffer;
+  ports::Handle handle;  // exposed to the next router
+  [[nodiscard]] Ref ref() const { return {Tag::fragment, 0, generation, index}; }
+};
+
+enum class LinkPhase : uint8_t { dialling, accepting, greeting, open };
+
+struct Link {  // a connection with another router
+  uint32_t index = 0, generation = 0;
+  LinkPhase phase = LinkPhase::dialling;
+  uint32_t device = 0;
+  cci::Connection connection;
+  bool live = false;
+  bool dialled = false;  // by us
+  uint64_t router = 0;
+  std::string peer_uri;
+  Instant deadline = never;  // of its hello
+  std::deque<std::vector<std::byte>> out;
+  [[nodiscard]] Ref ref() const { return {Tag::link, 0, generation, index}; }
+};
+
+struct Target {  // a configured peer
+  uint32_t device = 0;
+  std::string uri;
+  uint64_t link = 0;    // Ref of the link that serves it; 0: none
+  uint64_t router = 0;  // as it last said
+  bool tried = false;
+  bool self = false;  // it is this very router
+  Instant next_dial{};
+  Duration backoff = redial_first;
+};
+
+struct KnownRecord {
+  RouterRecord record;
+  std::vector<std::byte> raw;
+  Instant heard{};
+};
+
+struct Admin {
+  uint32_t index = 0, generation = 0;
+  uint32_t device = 0;
+  cci::Connection connection;
+  std::deque<std::vector<std::byte>> out;
+};
+
+struct Router::Impl {
+  Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::shared_ptr<cci::MemoryTable> m, ports::Entropy& e, Counters& c,
+       std::vector<Metric> metric);
+  ~Impl();
+
+  // router.cc
+  void turn(Instant at);
+  bool take_events(uint32_t device);
+  void on_event(uint32_t device, cci::Event event);
+  void push_active();
+  void run_timers();
+  [[nodiscard]] Instant next_deadline() const;
+  [[nodiscard]] cci::Endpoint& endpoint(uint32_t device) { return *devices[device].endpoint; }
+  [[nodiscard]] const std::string& scheme(uint32_t device) const { return devices[device].scheme; }
+
+  // peers.cc
+  void dial_targets();
+  void on_link_request(uint32_t device, cci::Event& event);
+  void on_link_event(Link& link, cci::Event& event);
+  void greet(Link& link);
+  void on_hello(Link& link, Bytes message);
+  void end_link(Link& link, bool tell, std::string_view why);
+  void post(Link& link, std::vector<std::byte> message);
+  bool flush(Link& link);
+  void on_link_timers();
+
+  // records.cc
+  void make_own_record(bool withdrawn);
+  void flood(const std::vector<std::byte>& raw, const Link* except);
+  void send_records(Link& link);
+  void on_record(Link& link, Bytes raw);
+  void refresh_and_age();
+  const RouterMap& current_map();
+
+  // connections.cc
+  Pair* find_pair(const Ref& ref) { return pairs.find(ref.index, ref.generation); }
+  void on_hop_request(uint32_t device, cci::Event& event);
+  void on_pair_event(Pair& pair, uint8_t which, cci::Event event);
+  void on_connect_request(Pair& pair, Bytes message);
+  void dial_next(Pair& pair);
+  void note_answer(Pair& pair, Status status, std::string reason);
+  void on_downstream_connected(Pair& pair, const cci::Event& event);
+  void on_connect_reply(Pair& pair, Bytes message);
+  void refuse(Pair& pair, Status status, std::string_view reason);
+  void close_pair(Pair& pair, Status status, std::string_view reason, int told_by);
+  void reject_peer(Pair& pair, std::string_view why);
+  void try_finish(Pair& pair);
+  void drop_downstream(Pair& pair);
+  [[nodiscard]] std::string side_name(const Pair& pair, uint8_t which) const;
+  void set_timer(Pair& pair, Instant when);
+  void on_timer(Pair& pair);
+  void activate(Pair& pair);
+
+  // forward_messages.cc
+  void on_routing_message(Pair& pair, uint8_t which, cci::Event event);
+  void forward_message(Pair& pair, uint8_t from, cci::Event event);
+  void pass_on(Pair& pair, uint8_t from, Bytes message);
+  void post(Pair& pair, uint8_t to, Outgoing outgoing);
+  void post(Pair& pair, uint8_t to, std::vector<std::byte> message);
+  void flush(Pair& pair, uint8_t which);
+  void on_forwarded(Pair& pair, uint8_t which, Status status);
+  void forget(Outgoing& outgoing);
+
+  // forward_fragments.cc
+  void on_fragment_message(Pair& pair, uint8_t which, Bytes message);
+  void on_taken(Pair& pair, uint8_t which, Bytes message);
+  void on_fragment_ack(Pair& pair, uint8_t which, Bytes message);
+  void admit(Pair& pair, uint8_t from, const FragmentMessage& request, bool from_end);
+  void grant_buffers();
+  bool grant_one(uint8_t data_class);
+  void pull(Fragment& fragment);
+  void on_fragment_event(Fragment& fragment, Status status);
+  void on_pulled(Pair& pair, Fragment& fragment);
+  void push(Fragment& fragment);
+  void expose(Pair& pair, Fragment& fragment);
+  void answer_failure(Pair& pair, const Fragment& fragment, Status status);
+  void acknowledge(Pair& pair, uint8_t to, uint64_t cookie, Status status);
+  void stall(Fragment& fragment);
+  void retry_stalled(Pair& pair);
+  void end_fragment(Fragment& fragment);
+  void drop_fragments(Pair& pair);
+  Pair* pair_of(const Fragment& fragment) { return find_pair(Ref::of(fragment.pair)); }
+
+  // admin_requests.cc
+  void on_admin_request(uint32_t device, cci::Event& event);
+  void on_admin_event(Admin& admin, cci::Event& event);
+  void flush(Admin& admin);
+
+  RouterOptions options;
+  std::vector<RouterDevice> devices;
+  std::shared_ptr<cci::MemoryTable> memory;
+  ports::Entropy& entropy;
+  Counters& counters;
+  std::vector<Metric> metric;
+  FragmentPool pool;
+  ports::Handle pool_handle;  // the whole pool, for our own lower RMAs: no peer may touch it
+
+  Instant now{};
+  bool work = false;
+  bool draining = false;
+  uint64_t id = 0;
+  uint64_t instance = 1;
+  std::vector<std::byte> own_raw;
+  RouterRecord own;
+  std::map<uint64_t, KnownRecord> records;
+  std::unique_ptr<RouterMap> map;
+  bool map_is_old = true;
+  Instant next_refresh = never;
+  Instant next_aging = never;
+  bool started = false;
+
+  Table<Pair> pairs;
+  Table<Fragment> fragments;
+  Table<Link> links;
+  Table<Admin> admins;
+  std::vector<Target> targets;
+  std::set<std::pair<Instant, uint64_t>> timers;  // pairs
+  std::vector<uint64_t> active;                   // pairs with something to push
+  uint32_t setting_up = 0;
+  size_t held_events = 0;
+  size_t copied_bytes = 0;
+  std::array<std::deque<uint64_t>, classes_max> turns;  // pairs with fragments waiting, by class
+  Instant rate_next{};                                  // when the rate's budget is used up
+};
+
+}  // namespace ccixfer::routing

@@ -1,0 +1,145 @@
+// The routing messages: what travels, as ordinary messages, on connections of Role::hop, Role::router and Role::admin. Pure codecs.
+// Every message begins with kind u8, flags u8, reserved u16 (sent 0, ignored). A decoder takes the whole message, distrusts every
+// byte and answers nullopt for anything malformed, too long or left over. Encoders append to a vector.
+// Bounds: every message but `message` fits into max_send_bytes_floor; of connect_request all but the connect data into 256 bytes
+// when the names are of common length.
+// Source: routing §VII.C; architecture 'Routing'.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/status.h"
+#include "core/base/time.h"
+#include "core/ports/transport.h"
+#include "routing/map/address.h"
+
+namespace ccixfer::routing {
+
+inline constexpr uint8_t hops_max = 8;            // routers a request may cross
+inline constexpr uint8_t classes_max = hops_max;  // buffer classes: routers that the data has crossed
+inline constexpr size_t destination_bytes_max = 280;
+inline constexpr size_t reason_bytes_max = 200;
+inline constexpr size_t hop_node_bytes_max = 96;  // longer node names are cut: for people
+inline constexpr size_t hop_transport_bytes_max = 8;
+inline constexpr size_t message_header_bytes = 16;       // before the payload of a routed message
+inline constexpr uint32_t messages_in_flight_max = 64;   // per routed connection and direction, end to end
+inline constexpr uint32_t fragments_per_side_max = 256;  // of one routed connection, both directions and kinds, at a router
+inline constexpr uint32_t fragment_bytes_floor = 4096;
+
+enum class MessageKind : uint8_t {
+  connect_request = 1,
+  connect_reply = 2,
+  connect_ack = 3,
+  message = 4,
+  message_ack = 5,
+  write_request = 6,
+  fragment_ack = 7,
+  taken = 8,
+  read_request = 9,
+  read_reply = 10,
+  bye = 11,
+  keepalive = 12,
+  keepalive_ack = 13,
+  send_timeout = 14,  // the initiator's send timeout, for the last router's sends
+  router_hello = 32,
+  record = 33,
+  map_request = 48,
+  map_record = 49,
+  map_end = 50,
+};
+// nullopt: empty, or of no known kind.
+[[nodiscard]] std::optional<MessageKind> kind_of(Bytes message);
+
+struct ConnectRequest {
+  std::string destination;                      // cci://
+  SubnetId source;                              // where the connection begins
+  ports::Role role = ports::Role::application;  // end to end
+  ports::Attribute attribute = ports::Attribute::reliable_ordered;
+  uint8_t crossed = 0;          // routers so far; 0: it comes from the initiator
+  uint32_t max_send_bytes = 0;  // minima so far
+  uint32_t fragment_bytes = 0;
+  Duration timeout = forever;  // what is left of it
+  std::vector<std::byte> data;
+};
+void encode(const ConnectRequest& request, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<ConnectRequest> decode_connect_request(Bytes message);
+
+struct ConnectReply {
+  Status status = Status::error;
+  std::string reason;
+  uint32_t max_send_bytes = 0;
+  uint32_t fragment_bytes = 0;
+  std::vector<ports::HopInfo> hops;  // nearest first
+};
+void encode(const ConnectReply& reply, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<ConnectReply> decode_connect_reply(Bytes message);
+
+// `message`: the header goes out before the payload, which is not copied here.
+void encode_message_header(uint64_t id, std::vector<std::byte>& out);
+struct RoutedMessage {
+  uint64_t id = 0;
+  Bytes payload;  // a view
+};
+[[nodiscard]] std::optional<RoutedMessage> decode_message(Bytes message);
+
+// message_ack and fragment_ack: the end-to-end answer to one id or cookie; passed on unchanged.
+struct Ack {
+  uint64_t id = 0;
+  Status status = Status::error;
+};
+void encode_ack(MessageKind kind, const Ack& ack, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<Ack> decode_ack(Bytes message);
+
+// write_request: one fragment waits behind `exposed` at the asker; where it shall go is `remote`.
+// read_request: `remote` and `length_bytes` of one fragment; `exposed` and `data_class` unused.
+// read_reply: the fragment that was asked for waits behind `exposed`, or it failed with `status`.
+struct FragmentMessage {
+  MessageKind kind = MessageKind::write_request;
+  uint64_t cookie = 0;
+  uint32_t length_bytes = 0;
+  uint8_t data_class = 0;           // routers that the data has crossed
+  Status status = Status::success;  // read_reply
+  ports::Handle exposed;
+  ports::RemoteRef remote;
+};
+void encode(const FragmentMessage& fragment, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<FragmentMessage> decode_fragment(Bytes message);
+
+// The memory behind a handle is free: the reader has what it wanted. On this hop only.
+struct Taken {
+  uint64_t cookie = 0;
+  bool of_read = false;  // it was exposed by a read_reply, not by a write_request
+};
+void encode(const Taken& taken, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<Taken> decode_taken(Bytes message);
+
+struct Bye {
+  Status status = Status::disconnected;
+  std::string reason;
+};
+void encode(const Bye& bye, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<Bye> decode_bye(Bytes message);
+
+void encode_send_timeout(Duration timeout, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<Duration> decode_send_timeout(Bytes message);
+
+// connect_ack, keepalive, keepalive_ack, map_request, map_end: the kind says it all.
+void encode_plain(MessageKind kind, std::vector<std::byte>& out);
+
+// First on a connection of Role::router, both ways. `uri` is the sender's device on this subnet.
+struct RouterHello {
+  uint64_t router = 0;
+  SubnetId subnet;
+  std::string uri;
+};
+void encode(const RouterHello& hello, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<RouterHello> decode_router_hello(Bytes message);
+
+// record, map_record: the record's own bytes (routing/map/record.h) after the four of the header.
+void encode_record_message(MessageKind kind, Bytes record, std::vector<std::byte>& out);
+[[nodiscard]] Bytes record_of(Bytes message);
+
+}  // namespace ccixfer::routing

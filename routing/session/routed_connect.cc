@@ -1,0 +1,329 @@
+// Connections: whom to dial, through which router, and the end-to-end handshake.
+#include <algorithm>
+#include <utility>
+
+#include "routing/session/routed_impl.h"
+
+namespace ccixfer::routing {
+namespace {
+
+constexpr std::string_view routed_prefix = "cci://";
+
+uint32_t payload_bytes_max(uint32_t lower_bytes) {
+  return lower_bytes > message_header_bytes ? lower_bytes - static_cast<uint32_t>(message_header_bytes) : 0;
+}
+
+}  // namespace
+
+std::string RoutedTransport::scheme() const {
+  const auto scheme_of = [](const std::string& uri) { return uri.substr(0, uri.find("://")); };
+  if (!options_.scheme.empty()) return options_.scheme;
+  if (const std::string own = lower_->uri(); !own.empty()) return scheme_of(own);
+  return options_.routers.empty() ? "tcp" : scheme_of(options_.routers.front());
+}
+
+Result<ports::ConnectionId> RoutedTransport::dial(const ports::DialRequest& request) {
+  if (request.uri.substr(0, routed_prefix.size()) != routed_prefix) return dial_direct(request, std::string(request.uri));
+  auto address = parse_address(request.uri);
+  if (!address) return tl::unexpected<Error>(address.error());
+  if (request.uri.size() > destination_bytes_max) return fail(ErrorKind::usage, "the address is too long");
+  // A peer on our own subnet is reached with every router down (routing §V.A).
+  if (address->subnet == options_.subnet) return dial_direct(request, native_uri(*address, scheme()));
+  Slot* slot = make_slot(Mode::routed, Phase::starting);
+  if (slot == nullptr) return fail(ErrorKind::network, "too many connections");
+  slot->to = *address;
+  slot->uri = request.uri;
+  slot->role = request.role;
+  slot->attribute = request.attribute;
+  slot->data.assign(request.data.begin(), request.data.end());
+  slot->timeout = request.timeout;
+  activate(*slot);
+  return slot->id;
+}
+
+Result<ports::ConnectionId> RoutedTransport::dial_direct(const ports::DialRequest& request, const std::string& native) {
+  Slot* slot = make_slot(Mode::direct, Phase::dialling);
+  if (slot == nullptr) return fail(ErrorKind::network, "too many connections");
+  slot->uri = native;
+  const auto lower = lower_->connect(native, {request.role, request.attribute, request.data, request.timeout, slot->id.packed()});
+  if (!lower) {
+    free_slot(*slot);
+    return tl::unexpected<Error>(lower.error());
+  }
+  attach(*slot, *lower);
+  work_ = true;
+  return slot->id;
+}
+
+void RoutedTransport::start(Slot& slot) {
+  slot.deadline = after(now_, slot.timeout);
+  slot.routers = options_.routers;
+  if (slot.routers.empty()) return fail_dial(slot, Status::no_route, "no router is configured on this subnet");
+  // Any of them, by chance: that spreads clients over routers (routing §VI).
+  for (size_t i = slot.routers.size(); i > 1; --i) std::swap(slot.routers[i - 1], slot.routers[entropy_.next_u64() % i]);
+  set_timer(slot, slot.deadline);
+  dial_next(slot);
+}
+
+void RoutedTransport::dial_next(Slot& slot) {
+  while (!slot.routers.empty()) {
+    slot.router = std::move(slot.routers.back());
+    slot.routers.pop_back();
+    Duration patience = router_dial_timeout;
+    if (slot.deadline != never) {  // what is left is shared among those that are left
+      patience = std::min<Duration>(patience, (slot.deadline - now_) / static_cast<int64_t>(slot.routers.size() + 1));
+      patience = std::max<Duration>(patience, std::chrono::milliseconds(1));
+    }
+    const auto lower =
+        lower_->connect(slot.router, {ports::Role::hop, ports::Attribute::reliable_ordered, {}, patience, slot.id.packed()});
+    if (lower) {
+      attach(slot, *lower);
+      slot.phase = Phase::dialling;
+      work_ = true;
+      return;
+    }
+    note_answer(slot, Status::unreachable, "router " + slot.router + ": " + lower.error().message);
+  }
+  fail_dial(slot, slot.answer, slot.answer_reason);
+}
+
+// Several routers may fail in several ways: one that knows a way and gets no answer says more than one that knows none, and that
+// more than one that is dead.
+void RoutedTransport::note_answer(Slot& slot, Status status, std::string_view reason) {
+  const bool answered = !slot.answer_reason.empty();
+  if (answered && slot.answer == Status::no_route && status == Status::unreachable) return;
+  slot.answer = status;
+  slot.answer_reason = reason.empty() ? to_string(status) : reason;
+}
+
+void RoutedTransport::fail_dial(Slot& slot, Status status, std::string_view reason) {
+  if (slot.lower_live) lower_->disconnect(slot.lower);
+  sink_->on_connected(slot.id, status, {}, reason);
+  free_slot(slot);
+}
+
+void RoutedTransport::on_lower_connected(Slot& slot, const cci::Event& event) {
+  if (slot.phase != Phase::dialling) return;
+  if (slot.mode == Mode::direct) {
+    if (event.status != Status::success) {
+      slot.lower_live = false;
+      return fail_dial(slot, event.status, event.reason);
+    }
+    slot.phase = Phase::open;
+    slot.limits = {lower_->max_send_bytes(slot.lower)};
+    sink_->on_connected(slot.id, Status::success, slot.limits, {});
+    return;
+  }
+  if (event.status != Status::success) {
+    detach(slot);
+    const bool differs = event.status == Status::version;
+    note_answer(slot, differs ? Status::version : Status::unreachable, "router " + slot.router + ": " + event.reason);
+    return dial_next(slot);
+  }
+  ConnectRequest request;
+  request.destination = slot.uri;
+  request.source = options_.subnet;
+  request.role = slot.role;
+  request.attribute = slot.attribute;
+  request.max_send_bytes = payload_bytes_max(lower_->max_send_bytes(slot.lower));
+  request.fragment_bytes = options_.fragment_bytes_max;
+  request.timeout = slot.deadline == never ? forever : std::max<Duration>(slot.deadline - now_, std::chrono::milliseconds(1));
+  request.data = slot.data;
+  std::vector<std::byte> message;
+  encode(request, message);
+  slot.phase = Phase::requesting;
+  slot.requested_at = now_;
+  post(slot, std::move(message));
+}
+
+void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
+  const auto reply = decode_connect_reply(message);
+  if (!reply) {
+    counters_.add(Counter::routed_rejected);
+    note_answer(slot, Status::error, "router " + slot.router + ": malformed reply");
+    return fail_dial(slot, slot.answer, slot.answer_reason);
+  }
+  if (reply->status != Status::success) {
+    note_answer(slot, reply->status, reply->reason);
+    if ((reply->status != Status::no_route && reply->status != Status::unreachable) || slot.routers.empty()) {
+      return fail_dial(slot, slot.answer, slot.answer_reason);
+    }
+    lower_->disconnect(slot.lower);
+    detach(slot);
+    return dial_next(slot);
+  }
+  slot.limits.max_send_bytes = std::min(reply->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.lower)));
+  slot.fragment_bytes = std::min(reply->fragment_bytes, options_.fragment_bytes_max);
+  slot.hops = {{scheme(), slot.router, options_.subnet.as, options_.subnet.subnet, now_ - slot.requested_at}};
+  slot.hops.insert(slot.hops.end(), reply->hops.begin(), reply->hops.end());
+  post_plain(slot, MessageKind::connect_ack);
+  slot.phase = Phase::open;
+  slot.heard_at = now_;
+  keep_alive(slot);
+  sink_->on_connected(slot.id, Status::success, slot.limits, {});
+}
+
+// --- The accepting side ---
+
+void RoutedTransport::on_lower_request(cci::Event event) {
+  const bool is_hop = event.role == ports::Role::hop;
+  Slot* slot = is_hop && pending_ >= routed_pending_max ? nullptr : make_slot(is_hop ? Mode::routed : Mode::direct, Phase::offered);
+  if (slot == nullptr) {
+    counters_.add(Counter::connections_refused);
+    static_cast<void>(lower_->reject(event, "too many connections"));
+    return;
+  }
+  if (!is_hop) {
+    slot->role = event.role;
+    slot->attribute = event.attribute;
+    slot->request = std::move(event);
+    sink_->on_connect_request(slot->id, slot->role, slot->attribute, slot->request.data());
+    return;
+  }
+  slot->phase = Phase::hop_accepting;
+  if (lower_->accept(event, slot->id.packed()) != Status::success) return free_slot(*slot);
+  attach(*slot, event.connection);
+  ++pending_;
+}
+
+void RoutedTransport::on_lower_accepted(Slot& slot, const cci::Event& event) {
+  if (slot.mode == Mode::direct) {
+    if (slot.phase != Phase::accepting) return;
+    if (event.status == Status::success) slot.phase = Phase::open;
+    if (event.status == Status::success) slot.limits = {lower_->max_send_bytes(slot.lower)};
+    sink_->on_accepted(slot.id, event.status, slot.limits);
+    if (event.status != Status::success) free_slot(slot);
+    return;
+  }
+  if (slot.phase != Phase::hop_accepting) return;
+  if (event.status != Status::success) {
+    --pending_;
+    return free_slot(slot);
+  }
+  slot.phase = Phase::awaiting_request;
+  slot.deadline = after(now_, request_timeout);
+  set_timer(slot, slot.deadline);
+}
+
+void RoutedTransport::on_connect_request(Slot& slot, Bytes message) {
+  auto request = decode_connect_request(message);
+  if (!request) return reject_peer(slot, "malformed connect request");
+  const auto to = parse_address(request->destination);
+  if (!to || to->subnet != options_.subnet || request->crossed > hops_max) return reject_peer(slot, "not for this endpoint");
+  slot.role = request->role;
+  slot.attribute = request->attribute;
+  slot.limits.max_send_bytes = std::min(request->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.lower)));
+  slot.fragment_bytes = std::min(request->fragment_bytes, options_.fragment_bytes_max);
+  slot.phase = Phase::offered;
+  slot.deadline = never;
+  set_timer(slot, never);
+  sink_->on_connect_request(slot.id, slot.role, slot.attribute, request->data);
+}
+
+Status RoutedTransport::accept(ports::ConnectionId request) {
+  Slot* slot = find(request);
+  if (slot == nullptr) return Status::not_found;
+  if (slot->phase != Phase::offered) return slot->phase == Phase::leaving ? Status::not_found : Status::invalid;
+  slot->phase = Phase::accepting;
+  work_ = true;
+  if (slot->mode == Mode::direct) {
+    cci::Event event = std::move(slot->request);
+    const Status status = lower_->accept(event, slot->id.packed());
+    if (status == Status::success) {
+      attach(*slot, event.connection);
+    } else {
+      free_slot(*slot);
+    }
+    return status;
+  }
+  --pending_;
+  ConnectReply reply;
+  reply.status = Status::success;
+  reply.max_send_bytes = slot->limits.max_send_bytes;
+  reply.fragment_bytes = slot->fragment_bytes;
+  std::vector<std::byte> message;
+  encode(reply, message);
+  post(*slot, std::move(message));
+  slot->deadline = after(now_, accept_timeout);
+  set_timer(*slot, slot->deadline);
+  return Status::success;
+}
+
+Status RoutedTransport::reject(ports::ConnectionId request, std::string_view reason) {
+  Slot* slot = find(request);
+  if (slot == nullptr) return Status::not_found;
+  if (slot->phase != Phase::offered) return slot->phase == Phase::leaving ? Status::not_found : Status::invalid;
+  work_ = true;
+  if (slot->mode == Mode::direct) {
+    cci::Event event = std::move(slot->request);
+    const Status status = lower_->reject(event, reason);
+    free_slot(*slot);
+    return status;
+  }
+  ConnectReply reply;
+  reply.status = Status::refused;
+  reply.reason = reason;
+  std::vector<std::byte> message;
+  encode(reply, message);
+  post(*slot, std::move(message));
+  close_slot(*slot, Status::refused, reason, false);
+  slot->tell_sink = false;
+  return Status::success;
+}
+
+void RoutedTransport::on_connect_ack(Slot& slot) {
+  slot.phase = Phase::open;
+  slot.deadline = never;
+  slot.heard_at = now_;
+  keep_alive(slot);
+  sink_->on_accepted(slot.id, Status::success, slot.limits);
+}
+
+// --- Time ---
+
+void RoutedTransport::on_timer(Slot& slot) {
+  switch (slot.phase) {
+    case Phase::starting:
+    case Phase::dialling:
+    case Phase::requesting:
+      return fail_dial(slot, Status::timed_out, slot.answer_reason.empty() ? "no answer in time" : slot.answer_reason);
+    case Phase::awaiting_request:
+      return reject_peer(slot, "no connect request in time");
+    case Phase::accepting:
+      return close_slot(slot, Status::timed_out, "no acknowledgement in time", true);
+    case Phase::open:
+      return keep_alive(slot);
+    default:
+      return;
+  }
+}
+
+void RoutedTransport::keep_alive(Slot& slot) {
+  Instant next = never;
+  if (options_.keepalive > Duration::zero()) {
+    Instant due = slot.heard_at + options_.keepalive * (slot.probes + 1);
+    if (due <= now_) {
+      if (slot.probes >= keepalive_probes_max) return close_slot(slot, Status::timed_out, "the far end does not answer", true);
+      ++slot.probes;
+      post_plain(slot, MessageKind::keepalive);
+      due = now_ + options_.keepalive;
+    }
+    next = due;
+  }
+  if (slot.watch > Duration::zero()) {
+    const Instant since = std::max(slot.heard_at, slot.watch_since);
+    Instant due = since + slot.watch / 2;
+    if (since + slot.watch <= now_) {
+      slot.watch = Duration::zero();
+      sink_->on_keepalive_timeout(slot.id);
+      due = never;
+    } else if (due <= now_) {
+      post_plain(slot, MessageKind::keepalive);
+      due = since + slot.watch;
+    }
+    next = std::min(next, due);
+  }
+  set_timer(slot, next);
+}
+
+}  // namespace ccixfer::routing

@@ -1,0 +1,109 @@
+// The end of a connection: what is in flight ends with an error first, memory is withdrawn, then the application is told.
+#include <utility>
+
+#include "core/base/log.h"
+#include "routing/session/routed_impl.h"
+
+namespace ccixfer::routing {
+
+void RoutedTransport::disconnect(ports::ConnectionId connection) {
+  Slot* slot = find(connection);
+  if (slot == nullptr) return;
+  work_ = true;
+  if (slot->phase == Phase::leaving) {   // it ended, but messages for the application were still held
+    slot->tell_sink = false;
+    if (!slot->closing_queued) closing_.push_back(slot->id.packed());
+    slot->closing_queued = true;
+    return;
+  }
+  if (slot->phase == Phase::offered) {
+    static_cast<void>(reject(connection, "not accepted"));
+    return;
+  }
+  const bool dialling = slot->phase == Phase::starting || slot->phase == Phase::dialling || slot->phase == Phase::requesting;
+  if (dialling && slot->mode == Mode::routed) {
+    if (slot->lower_live) lower_->disconnect(slot->lower);
+    return free_slot(*slot);
+  }
+  close_slot(*slot, Status::disconnected, "the peer disconnected", true);
+  slot->tell_sink = false;
+}
+
+// The peer sent what it must not: count it, tell it, go.
+void RoutedTransport::reject_peer(Slot& slot, std::string_view why) {
+  counters_.add(Counter::routed_rejected);
+  log(LogLevel::warning, "routing: connection closed: {}", why);
+  if (slot.phase == Phase::requesting || slot.phase == Phase::dialling) {
+    note_answer(slot, Status::error, why);
+    return fail_dial(slot, Status::error, why);
+  }
+  close_slot(slot, Status::error, why, true);
+}
+
+void RoutedTransport::close_slot(Slot& slot, Status status, std::string_view reason, bool tell_peer) {
+  if (slot.phase == Phase::leaving) return;
+  const bool unknown_above = slot.phase == Phase::hop_accepting || slot.phase == Phase::awaiting_request;
+  if (slot.mode == Mode::routed && (unknown_above || slot.phase == Phase::offered)) --pending_;
+  slot.tell_sink = !unknown_above;
+  slot.phase = Phase::leaving;
+  slot.end_status = status;
+  slot.end_reason = reason;
+  set_timer(slot, never);
+  if (slot.mode == Mode::routed && tell_peer && slot.lower_live) {
+    std::vector<std::byte> message;
+    encode(Bye{status, slot.end_reason}, message);
+    post(slot, std::move(message));
+  }
+  if (slot.mode == Mode::direct && slot.lower_live) {
+    slot.lower_live = false;
+    lower_->disconnect(slot.lower);
+  }
+  // Withdrawn at once: no byte of the application's memory leaves after this.
+  for (auto at = slot.fragments.begin(); at != slot.fragments.end();) {
+    static_cast<void>(memory_->deregister_region(at->second.exposed));
+    at->second.exposed = {};
+    at = at->second.reading ? std::next(at) : slot.fragments.erase(at);
+  }
+  for (const FragmentMessage& reply : slot.ready_reads) {  // never begun below
+    const auto found = slot.fragments.find(reply.cookie);
+    --slot.operations.at(found->second.operation).reads_below;
+    slot.fragments.erase(found);
+  }
+  slot.ready_reads.clear();
+  if (!slot.closing_queued) {
+    slot.closing_queued = true;
+    closing_.push_back(slot.id.packed());
+  }
+  work_ = true;
+}
+
+// Within a turn only. Frees the slot when nothing is left of it.
+void RoutedTransport::try_finish(Slot& slot) {
+  if (slot.lower_live && slot.mode == Mode::routed) {
+    flush(slot);
+    if (slot.out.empty()) {
+      lower_->disconnect(slot.lower);  // orderly: what went out before is delivered
+      slot.lower_live = false;
+    }
+  }
+  for (const auto& [id, token] : std::exchange(slot.messages, {})) sink_->on_completion(slot.id, token, Status::disconnected);
+  for (const Waiting& waiting : std::exchange(slot.waiting, {})) {
+    if (!waiting.is_rma) sink_->on_completion(slot.id, waiting.token, Status::disconnected);
+  }
+  for (auto at = slot.operations.begin(); at != slot.operations.end();) {
+    if (at->second.reads_below > 0) {  // a lower read may still write into the destination: its event comes
+      ++at;
+      continue;
+    }
+    static_cast<void>(memory_->deregister_region(at->second.local));
+    sink_->on_completion(slot.id, at->second.token, Status::disconnected);
+    at = slot.operations.erase(at);
+  }
+  if (!slot.tell_sink) slot.held.clear();
+  if (slot.direct_in_flight > 0 || !slot.operations.empty() || !slot.held.empty()) return;
+  if (slot.lower_live) return activate(slot);  // bye waits for room below
+  if (slot.tell_sink) sink_->on_disconnected(slot.id, slot.end_status, slot.end_reason);
+  free_slot(slot);
+}
+
+}  // namespace ccixfer::routing

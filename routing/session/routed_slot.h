@@ -1,0 +1,132 @@
+// The state of one connection of the routing transport. Internal to routing/session.
+#pragma once
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/cci/endpoint.h"
+#include "core/ports/transport.h"
+#include "routing/session/messages.h"
+
+namespace ccixfer::routing {
+
+inline constexpr uint32_t routed_operations_max = 256;                     // RMAs of one connection that have not ended
+inline constexpr uint32_t held_messages_max = 2 * messages_in_flight_max;  // received, no buffer above: an honest peer has fewer
+inline constexpr uint32_t routed_connections_max = 16384;
+inline constexpr uint32_t routed_pending_max = 1024;                      // hops whose end-to-end request is not decided yet
+inline constexpr Duration router_dial_timeout = std::chrono::seconds(5);  // then the next router is tried
+inline constexpr Duration request_timeout = std::chrono::seconds(10);     // an accepted hop must say what it wants
+inline constexpr Duration accept_timeout = std::chrono::seconds(30);      // from connect_reply to connect_ack
+inline constexpr uint32_t keepalive_probes_max = 3;
+
+enum class Mode : uint8_t { direct, routed };
+enum class Phase : uint8_t {
+  starting,          // dialled from above; the first router is dialled in the next turn
+  dialling,          // a lower connection is being made
+  requesting,        // connect_request is out
+  hop_accepting,     // a hop was accepted below
+  awaiting_request,  // its connect_request has not come
+  offered,           // our application decides
+  accepting,         // connect_reply is out; connect_ack awaited
+  open,
+  leaving,  // over: what is still in flight below ends first
+};
+
+// One RMA of ours.
+struct RoutedOperation {
+  uint64_t token = 0;
+  ports::RmaRequest request;
+  std::vector<std::byte> completion_message;
+  ports::Handle local;  // read: the destination, for the lower endpoint's reads
+  uint64_t length_bytes = 0;
+  uint32_t fragment_bytes = 0;
+  uint64_t next_offset_bytes = 0;  // of the first fragment that is not under way
+  uint32_t in_flight = 0;
+  uint32_t reads_below = 0;         // lower reads that may still write into the destination
+  Status status = Status::success;  // the first failure; then nothing more is begun
+};
+
+struct RoutedFragment {
+  uint64_t operation = 0;
+  uint64_t offset_bytes = 0;
+  uint32_t length_bytes = 0;
+  ports::Handle exposed;  // write: until `taken`
+  bool reading = false;   // read: the lower read is under way
+};
+
+struct Waiting {  // behind a fence
+  bool is_rma = false;
+  bool fence = false;
+  uint64_t token = 0;      // of a message
+  uint64_t operation = 0;  // of an RMA
+  std::vector<std::byte> message;
+};
+
+struct Slot {
+  ports::ConnectionId id;
+  Mode mode = Mode::routed;
+  Phase phase = Phase::starting;
+  cci::Connection lower;
+  bool lower_live = false;
+  bool active = false;  // in the list of those with something to push
+  bool closing_queued = false;
+
+  // Dialling.
+  Address to;
+  std::string uri;
+  ports::Role role = ports::Role::application;
+  ports::Attribute attribute = ports::Attribute::reliable_ordered;
+  std::vector<std::byte> data;
+  Duration timeout = forever;
+  Instant deadline = never;
+  std::vector<std::string> routers;  // not tried yet, the next one last
+  std::string router;                // being tried
+  Status answer = Status::unreachable;
+  std::string answer_reason;
+  Instant requested_at{};
+  cci::Event request;  // direct, offered
+
+  ports::ConnectionLimits limits;
+  uint32_t fragment_bytes = 0;
+  std::vector<ports::HopInfo> hops;
+
+  // Timers.
+  Instant timer = never;  // as it stands in the set of timers
+  Instant heard_at{};     // the far end
+  uint32_t probes = 0;
+  Duration watch{0};  // set_keepalive: tell the application once
+  Instant watch_since{};
+
+  // Out.
+  std::deque<std::vector<std::byte>> out;  // what the lower endpoint had no room for, in order
+  uint64_t next_message = 1;
+  std::deque<std::pair<uint64_t, uint64_t>> messages;  // id, token: sent and not acknowledged
+  std::deque<Waiting> waiting;
+  uint32_t waiting_messages = 0, waiting_rmas = 0;
+  Duration send_timeout = forever;  // told to the last router
+
+  // RMA.
+  std::unordered_map<uint64_t, RoutedOperation> operations;  // by our own number
+  uint64_t next_operation = 1;
+  std::deque<uint64_t> issuing;  // operations with fragments left to begin, taken in turns
+  std::deque<uint64_t> ending;   // all fragments placed; the completion message waits for room in the window of messages
+  std::unordered_map<uint64_t, RoutedFragment> fragments;  // by cookie
+  uint64_t next_cookie = 1;
+  std::deque<FragmentMessage> ready_reads;                     // read_reply came; the lower read found no room
+  std::unordered_map<uint64_t, ports::Handle> direct_sources;  // direct RMA: token -> its registration
+  uint32_t direct_in_flight = 0;
+
+  // In.
+  std::deque<cci::Event> held;  // messages without a buffer above, and what came after them that ends the connection
+
+  // The end.
+  bool tell_sink = false;  // of the end: not for our own disconnect
+  Status end_status = Status::disconnected;
+  std::string end_reason;
+
+  // Begun and not ended: what a fence waits for.
+  [[nodiscard]] size_t begun() const { return messages.size() + operations.size() - waiting_rmas; }
+};
+
+}  // namespace ccixfer::routing

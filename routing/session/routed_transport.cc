@@ -1,0 +1,276 @@
+#include "routing/session/routed_transport.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/log.h"
+#include "routing/session/routed_impl.h"
+
+namespace ccixfer::routing {
+namespace {
+
+constexpr int rounds_per_turn_max = 16;
+constexpr Duration held_retry = std::chrono::milliseconds(1);  // no event says that the application returned a buffer
+
+uint64_t packed_of(cci::Connection connection) { return connection.packed(); }
+
+}  // namespace
+
+std::unique_ptr<ports::Transport> make_routed_transport(const RoutedOptions& options, std::unique_ptr<cci::Endpoint> lower,
+                                                        std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy,
+                                                        Counters& counters) {
+  return std::make_unique<RoutedTransport>(options, std::move(lower), std::move(memory), entropy, counters);
+}
+
+RoutedTransport::RoutedTransport(const RoutedOptions& options, std::unique_ptr<cci::Endpoint> lower,
+                                 std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy, Counters& counters)
+    : options_(options), lower_(std::move(lower)), memory_(std::move(memory)), entropy_(entropy), counters_(counters) {
+  CHECK(lower_ != nullptr && memory_ != nullptr);
+  options_.fragment_bytes_max = std::max(options_.fragment_bytes_max, fragment_bytes_floor);
+  options_.fragments_in_flight_max = std::clamp<uint32_t>(options_.fragments_in_flight_max, 1, fragments_per_side_max / 4);
+}
+
+RoutedTransport::~RoutedTransport() {
+  lower_.reset();  // first: nothing may read or write what is deregistered next
+  for (const auto& slot : slots_) {
+    if (slot == nullptr) continue;
+    for (const auto& [cookie, fragment] : slot->fragments) static_cast<void>(memory_->deregister_region(fragment.exposed));
+    for (const auto& [number, operation] : slot->operations) static_cast<void>(memory_->deregister_region(operation.local));
+    for (const auto& [token, handle] : slot->direct_sources) static_cast<void>(memory_->deregister_region(handle));
+  }
+}
+
+void RoutedTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
+  CHECK(&target == memory_.get());  // the last router's write must reach what the application registered
+  sink_ = &sink;
+}
+
+std::string RoutedTransport::uri() const {
+  const auto address = address_of(options_.subnet, lower_->uri());
+  return address ? format_address(*address) : std::string{};
+}
+uint32_t RoutedTransport::max_send_bytes() const { return lower_->max_send_bytes(); }
+int RoutedTransport::os_handle() const { return lower_->os_handle(); }
+
+std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection) const {
+  const Slot* slot = find(connection);
+  if (slot == nullptr) return {};
+  if (slot->mode == Mode::routed) return slot->hops;
+  auto hops = lower_->hops(slot->lower);
+  for (ports::HopInfo& hop : hops) {
+    hop.as = options_.subnet.as;
+    hop.subnet = options_.subnet.subnet;
+  }
+  return hops;
+}
+
+void RoutedTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
+  Slot* slot = find(connection);
+  if (slot == nullptr) return;
+  if (slot->mode == Mode::direct) return lower_->set_send_timeout(slot->lower, timeout);
+  slot->send_timeout = timeout;
+  if (slot->phase != Phase::open) return;
+  std::vector<std::byte> message;
+  encode_send_timeout(timeout, message);
+  post(*slot, std::move(message));
+}
+
+void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration timeout) {
+  Slot* slot = find(connection);
+  if (slot == nullptr) return;
+  if (slot->mode == Mode::direct) return lower_->set_keepalive(slot->lower, timeout);
+  slot->watch = timeout;
+  slot->watch_since = now_;
+  if (slot->phase == Phase::open) keep_alive(*slot);
+}
+
+// --- Slots ---
+
+Slot* RoutedTransport::find(uint64_t packed) const {
+  const auto index = static_cast<uint32_t>(packed);
+  if (index >= slots_.size() || slots_[index] == nullptr) return nullptr;
+  return slots_[index]->id.packed() == packed ? slots_[index].get() : nullptr;
+}
+
+Slot* RoutedTransport::make_slot(Mode mode, Phase phase) {
+  uint32_t index = 0;
+  if (!free_.empty()) {
+    index = free_.back();
+    free_.pop_back();
+  } else {
+    if (slots_.size() >= routed_connections_max) return nullptr;
+    index = static_cast<uint32_t>(slots_.size());
+    slots_.emplace_back();
+    generations_.push_back(0);
+  }
+  if (++generations_[index] == 0) generations_[index] = 1;
+  slots_[index] = std::make_unique<Slot>();
+  Slot& slot = *slots_[index];
+  slot.id = {index, generations_[index]};
+  slot.mode = mode;
+  slot.phase = phase;
+  return &slot;
+}
+
+void RoutedTransport::free_slot(Slot& slot) {
+  set_timer(slot, never);
+  detach(slot);
+  for (const auto& [cookie, fragment] : slot.fragments) static_cast<void>(memory_->deregister_region(fragment.exposed));
+  for (const auto& [token, handle] : slot.direct_sources) static_cast<void>(memory_->deregister_region(handle));
+  const uint32_t index = slot.id.index;
+  slots_[index].reset();
+  free_.push_back(index);
+}
+
+void RoutedTransport::attach(Slot& slot, cci::Connection lower) {
+  detach(slot);
+  slot.lower = lower;
+  slot.lower_live = true;
+  by_lower_[packed_of(lower)] = slot.id.packed();
+}
+
+void RoutedTransport::detach(Slot& slot) {
+  if (slot.lower) by_lower_.erase(packed_of(slot.lower));
+  slot.lower = {};
+  slot.lower_live = false;
+}
+
+void RoutedTransport::set_timer(Slot& slot, Instant when) {
+  if (slot.timer == when) return;
+  if (slot.timer != never) timers_.erase({slot.timer, slot.id.index});
+  slot.timer = when;
+  if (when != never) timers_.insert({when, slot.id.index});
+}
+
+void RoutedTransport::run_timers() {
+  while (!timers_.empty() && timers_.begin()->first <= now_) {
+    Slot& slot = *slots_[timers_.begin()->second];
+    set_timer(slot, never);
+    on_timer(slot);
+  }
+}
+
+void RoutedTransport::activate(Slot& slot) {
+  work_ = true;
+  if (slot.active) return;
+  slot.active = true;
+  active_.push_back(slot.id.packed());
+}
+
+// --- The turn ---
+
+void RoutedTransport::push_active() {
+  for (const uint64_t packed : std::exchange(active_, {})) {
+    Slot* slot = find(packed);
+    if (slot == nullptr) continue;
+    slot->active = false;
+    if (slot->phase == Phase::starting) {
+      start(*slot);
+      continue;
+    }
+    flush(*slot);
+    if (slot->phase == Phase::leaving) {
+      try_finish(*slot);
+      continue;
+    }
+    begin_reads(*slot);
+    issue_fragments(*slot);
+    if (!slot->out.empty() || !slot->ready_reads.empty()) activate(*slot);  // no room below: again when events came
+  }
+}
+
+bool RoutedTransport::take_events() {
+  bool any = false;
+  while (auto event = lower_->get_event()) {
+    any = true;
+    on_event(std::move(*event));
+  }
+  return any;
+}
+
+void RoutedTransport::turn(Instant now) {
+  CHECK(sink_ != nullptr);
+  now_ = now;
+  run_timers();
+  for (const uint64_t packed : std::exchange(holding_, {})) {
+    if (Slot* slot = find(packed)) deliver_held(*slot);
+  }
+  bool blocked = false;
+  for (int round = 0; round < rounds_per_turn_max; ++round) {
+    work_ = false;
+    push_active();
+    lower_->turn(now);
+    const bool any = take_events();
+    for (const uint64_t packed : std::exchange(closing_, {})) {
+      if (Slot* slot = find(packed)) {
+        slot->closing_queued = false;
+        try_finish(*slot);
+      }
+    }
+    blocked = !any;
+    if (!any && closing_.empty()) break;
+  }
+  // What found no room below waits for events from below, not for time.
+  work_ = !blocked || !closing_.empty();
+}
+
+Instant RoutedTransport::next_deadline() const {
+  if (work_) return now_;
+  Instant when = lower_->next_deadline();
+  if (!timers_.empty()) when = std::min(when, timers_.begin()->first);
+  if (!holding_.empty()) when = std::min(when, after(now_, held_retry));
+  return when;
+}
+
+void RoutedTransport::on_event(cci::Event event) {
+  switch (event.type) {
+    case cci::EventType::connect_request:
+      on_lower_request(std::move(event));
+      return;
+    case cci::EventType::send: {
+      const auto found = by_lower_.find(packed_of(event.connection));
+      Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
+      if (slot == nullptr) return;
+      if (slot->mode == Mode::direct) {
+        complete(*slot, event.context, event.status);
+      } else if (event.context != 0) {
+        on_lower_read_end(*slot, event.context, event.status);
+      }
+      return;
+    }
+    default:
+      break;
+  }
+  Slot* slot = find(event.context);
+  if (slot == nullptr) return;
+  switch (event.type) {
+    case cci::EventType::connect:
+      on_lower_connected(*slot, event);
+      break;
+    case cci::EventType::accept:
+      on_lower_accepted(*slot, event);
+      break;
+    case cci::EventType::receive:
+      if (slot->lower == event.connection && slot->phase != Phase::leaving) on_receive(*slot, std::move(event));
+      break;
+    case cci::EventType::disconnected:
+      if (slot->lower != event.connection) break;
+      slot->lower_live = false;
+      if (slot->phase == Phase::requesting) {
+        note_answer(*slot, Status::unreachable, "router " + slot->router + ": " + event.reason);
+        detach(*slot);
+        dial_next(*slot);
+      } else if (slot->phase != Phase::leaving) {
+        close_slot(*slot, event.status, event.reason, false);
+      }
+      break;
+    case cci::EventType::keepalive_timed_out:
+      if (slot->mode == Mode::direct) sink_->on_keepalive_timeout(slot->id);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace ccixfer::routing
