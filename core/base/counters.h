@@ -10,8 +10,8 @@
 namespace ccixfer {
 
 enum class Counter : uint8_t {
-  frames_rejected,          // header check, unknown kind, length over its bound
-  hello_rejected,           // magic, version, mandatory option
+  frames_rejected,  // header check, unknown kind, length over its bound
+  hello_rejected,   // magic, version, mandatory option
   connections_accepted,
   connections_refused,
   connections_lost,
@@ -21,17 +21,17 @@ enum class Counter : uint8_t {
   rma_bytes_read,
   rma_rejected,
   mailbox_rejected,
-  bytes_in,                 // transport payload and headers
+  bytes_in,  // transport payload and headers
   bytes_out,
   records_received,
   records_rejected,
   routed_connections,
   routed_messages,
   routed_fragments,
-  routed_bytes,             // payload forwarded, counted once a router
+  routed_bytes,  // payload forwarded, counted once a router
   routed_rejected,
-  segments_bad,             // hash mismatch at the receiver
-  session_rejected,         // malformed session messages, entries, paths that leave the root
+  segments_bad,      // hash mismatch at the receiver
+  session_rejected,  // malformed session messages, entries, paths that leave the root
   count_,
 };
 [[nodiscard]] std::string_view to_string(Counter counter);

@@ -7,24 +7,24 @@
 namespace ccixfer {
 
 enum class ErrorKind : unsigned char {
-  ok,                 // 0
-  usage,              // 1  also configuration
-  protocol,           // 2  version or protocol mismatch
-  source_selection,   // 3  a source that cannot be selected (does not exist, not a directory ...)
-  network,            // 10 connection lost, socket error
-  file_io,            // 11
-  interrupted,        // 20
-  partial,            // 23 some files failed, the rest delivered
-  vanished,           // 24 some source files vanished or changed
-  max_delete,         // 25
-  timeout,            // 30 no progress within --timeout, or --stop-at
-  no_answer,          // 35 no answer from the peer or the only router
-  integrity,          // 40
-  authentication,     // 41
-  not_authorised,     // 42
-  no_route,           // 43
-  no_space,           // 44
-  bug,                // 70
+  ok,                // 0
+  usage,             // 1  also configuration
+  protocol,          // 2  version or protocol mismatch
+  source_selection,  // 3  a source that cannot be selected (does not exist, not a directory ...)
+  network,           // 10 connection lost, socket error
+  file_io,           // 11
+  interrupted,       // 20
+  partial,           // 23 some files failed, the rest delivered
+  vanished,          // 24 some source files vanished or changed
+  max_delete,        // 25
+  timeout,           // 30 no progress within --timeout, or --stop-at
+  no_answer,         // 35 no answer from the peer or the only router
+  integrity,         // 40
+  authentication,    // 41
+  not_authorised,    // 42
+  no_route,          // 43
+  no_space,          // 44
+  bug,               // 70
 };
 
 struct ErrorRow {

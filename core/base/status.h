@@ -10,38 +10,38 @@ namespace ccixfer {
 enum class Status : uint8_t {
   success = 0,
   error = 1,
-  disconnected = 2,      // ERR_DISCONNECTED
+  disconnected = 2,        // ERR_DISCONNECTED
   receiver_not_ready = 3,  // ERR_RNR
   device_dead = 4,
-  rma_handle = 5,        // ERR_RMA_HANDLE: unknown, stale or forged handle, or out of its bounds
-  rma_op = 6,            // ERR_RMA_OP: the access that the operation needs was not granted
+  rma_handle = 5,  // ERR_RMA_HANDLE: unknown, stale or forged handle, or out of its bounds
+  rma_op = 6,      // ERR_RMA_OP: the access that the operation needs was not granted
   not_implemented = 7,
   not_found = 8,
-  invalid = 9,           // EINVAL
-  timed_out = 10,        // ETIMEDOUT
-  no_memory = 11,        // ENOMEM
-  no_device = 12,        // ENODEV
-  net_down = 13,         // ENETDOWN
-  busy = 14,             // EBUSY
-  range = 15,            // ERANGE
-  again = 16,            // EAGAIN
-  no_buffers = 17,       // ENOBUFS
-  message_size = 18,     // EMSGSIZE
-  no_message = 19,       // ENOMSG
+  invalid = 9,                 // EINVAL
+  timed_out = 10,              // ETIMEDOUT
+  no_memory = 11,              // ENOMEM
+  no_device = 12,              // ENODEV
+  net_down = 13,               // ENETDOWN
+  busy = 14,                   // EBUSY
+  range = 15,                  // ERANGE
+  again = 16,                  // EAGAIN
+  no_buffers = 17,             // ENOBUFS
+  message_size = 18,           // EMSGSIZE
+  no_message = 19,             // ENOMSG
   address_not_available = 20,  // EADDRNOTAVAIL
-  refused = 21,          // ECONNREFUSED
+  refused = 21,                // ECONNREFUSED
   // beyond CCI: routing
-  no_route = 32,         // routers answer and none knows a way
-  unreachable = 33,      // nobody answers
-  version = 34,          // HELLO: magic, version or a mandatory option does not match
+  no_route = 32,     // routers answer and none knows a way
+  unreachable = 33,  // nobody answers
+  version = 34,      // HELLO: magic, version or a mandatory option does not match
   // RVMA's negative acknowledgements
   mailbox_unknown = 64,
   mailbox_closed = 65,
   mailbox_key = 66,
-  mailbox_empty = 67,    // receiver not ready: no buffer posted for that epoch
+  mailbox_empty = 67,  // receiver not ready: no buffer posted for that epoch
   mailbox_too_long = 68,
-  mailbox_stale = 69,    // the expected epoch has passed
-  mailbox_busy = 70,     // a duplicate of a fragment that is being placed
+  mailbox_stale = 69,  // the expected epoch has passed
+  mailbox_busy = 70,   // a duplicate of a fragment that is being placed
   cancelled = 71,
 };
 

@@ -8,10 +8,10 @@
 
 namespace ccixfer {
 
-[[nodiscard]] Result<uint64_t> parse_size_bytes(std::string_view text);          // a bare number is bytes
-[[nodiscard]] Result<uint64_t> parse_rate_bits_per_s(std::string_view text);     // a bare number is an error
-[[nodiscard]] std::string format_bytes(uint64_t bytes);                          // "4.2 GB"
-[[nodiscard]] std::string format_rate(double bytes_per_s);                       // "812 MB/s"
+[[nodiscard]] Result<uint64_t> parse_size_bytes(std::string_view text);       // a bare number is bytes
+[[nodiscard]] Result<uint64_t> parse_rate_bits_per_s(std::string_view text);  // a bare number is an error
+[[nodiscard]] std::string format_bytes(uint64_t bytes);                       // "4.2 GB"
+[[nodiscard]] std::string format_rate(double bytes_per_s);                    // "812 MB/s"
 // Bytes of a file name for one line of text: no control characters, no invalid UTF-8 reach a terminal or a log.
 // Anything else becomes %XX (and '%' itself %25 if anything was escaped). `escaped` tells whether anything was.
 [[nodiscard]] std::string printable(std::string_view name, bool* escaped = nullptr);

@@ -21,12 +21,12 @@ using ports::Handle;
 using Connection = ports::ConnectionId;
 
 enum class EventType : uint8_t {
-  send,               // a send or an RMA of ours ended: status, context
-  receive,            // a message: data()
-  connect,            // our connect ended: status success, refused, timed_out, no_route, unreachable, version; connection none unless success
-  connect_request,    // a peer wants a connection: accept() or reject() it once, then let go of the event
-  accept,             // our accept ended
-  disconnected,       // the peer or the network ended the connection (beyond CCI)
+  send,     // a send or an RMA of ours ended: status, context
+  receive,  // a message: data()
+  connect,  // our connect ended: status success, refused, timed_out, no_route, unreachable, version; connection none unless success
+  connect_request,  // a peer wants a connection: accept() or reject() it once, then let go of the event
+  accept,           // our accept ended
+  disconnected,     // the peer or the network ended the connection (beyond CCI)
   keepalive_timed_out,
   device_failed,
 };
@@ -43,11 +43,11 @@ class Event {
   EventType type = EventType::send;
   Status status = Status::success;
   Connection connection;
-  uint64_t context = 0;          // of the operation (send, connect), else of the connection
-  ports::Role role = ports::Role::application;               // connect_request
-  Attribute attribute = Attribute::reliable_ordered;          // connect_request
-  std::string reason;            // connect (refused ...), disconnected: the peer's or the transport's words
-  [[nodiscard]] Bytes data() const;   // receive: the message, 8-byte aligned; connect_request: connect data
+  uint64_t context = 0;                               // of the operation (send, connect), else of the connection
+  ports::Role role = ports::Role::application;        // connect_request
+  Attribute attribute = Attribute::reliable_ordered;  // connect_request
+  std::string reason;                                 // connect (refused ...), disconnected: the peer's or the transport's words
+  [[nodiscard]] Bytes data() const;                   // receive: the message, 8-byte aligned; connect_request: connect data
 
  private:
   friend class Endpoint;
@@ -55,12 +55,12 @@ class Event {
   void release();
   uint32_t buffer_ = 0;
   uint32_t size_ = 0;
-  uint64_t request_ = 0;   // 0: it holds a receive buffer, if it holds anything
+  uint64_t request_ = 0;  // 0: it holds a receive buffer, if it holds anything
 };
 
 struct EndpointOptions {
   uint32_t receive_buffers = 1024;
-  uint32_t send_operations_max = 65536;     // sends, RMAs and connects in flight
+  uint32_t send_operations_max = 65536;  // sends, RMAs and connects in flight
 };
 
 struct ConnectOptions {
@@ -68,17 +68,17 @@ struct ConnectOptions {
   Attribute attribute = Attribute::reliable_ordered;
   Bytes data{};
   Duration timeout = forever;
-  uint64_t context = 0;             // of the connection, and of the connect event
+  uint64_t context = 0;  // of the connection, and of the connect event
 };
 
 struct RmaOptions {
   bool write = true;
-  Handle local{};                   // a region of this endpoint's MemoryTable
+  Handle local{};  // a region of this endpoint's MemoryTable
   uint64_t local_offset_bytes = 0;
-  ports::RemoteRef remote{};        // handle, offset; and for mailboxes which put this is (put.source 0: named by the endpoint)
+  ports::RemoteRef remote{};  // handle, offset; and for mailboxes which put this is (put.source 0: named by the endpoint)
   uint64_t length_bytes = 0;
   bool fence = false;
-  bool silent = false;              // no completion event on success; a failure is never silent
+  bool silent = false;  // no completion event on success; a failure is never silent
   std::optional<Bytes> completion_message{};
   uint64_t context = 0;
 };
@@ -92,19 +92,19 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   [[nodiscard]] std::string uri() const;
-  [[nodiscard]] uint32_t max_send_bytes() const;   // what its transport offers; a connection's may be less
+  [[nodiscard]] uint32_t max_send_bytes() const;  // what its transport offers; a connection's may be less
   [[nodiscard]] MemoryTable& memory();
   [[nodiscard]] rvma::MailboxTable& mailboxes();
 
   // Does not block: the end is a `connect` event, unless disconnect() was called before: then there is none. A malformed URI or
   // oversize data is an error at once (ErrorKind::usage). The connection takes no operation before that event.
   [[nodiscard]] Result<Connection> connect(std::string_view uri, const ConnectOptions& options);
-  // Once: the end is an `accept` event. invalid: not a request of this endpoint, or decided already; not_found: the peer has gone. A
-  // request event that is destroyed undecided is rejected.
+  // Once: the end is an `accept` event. invalid: not a request of this endpoint, or decided already; not_found: the peer has gone.
+  // A request event that is destroyed undecided is rejected.
   [[nodiscard]] Status accept(Event& request, uint64_t context);
   [[nodiscard]] Status reject(Event& request, std::string_view reason = {});
-  void disconnect(Connection connection);   // operations in flight still end with their events; no `disconnected` event
-  [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;     // 0: no such connection
+  void disconnect(Connection connection);  // operations in flight still end with their events; no `disconnected` event
+  [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;  // 0: no such connection
   [[nodiscard]] std::vector<ports::HopInfo> hops(Connection connection) const;
   void set_send_timeout(Connection connection, Duration timeout);
   void set_keepalive(Connection connection, Duration timeout);
@@ -114,8 +114,8 @@ class Endpoint {
   // taken), or the transport's bound; not_found: no such connection; again: it is not established yet; invalid: null memory.
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, Bytes message, uint64_t context, bool silent = false);
-  // Besides, at once: invalid: length 0, or an unreliable connection; rma_handle, range, rma_op: the local region, or a remote handle
-  // that cannot be one; not_implemented: a read from a mailbox. What the target finds comes as the event's status.
+  // Besides, at once: invalid: length 0, or an unreliable connection; rma_handle, range, rma_op: the local region, or a remote
+  // handle that cannot be one; not_implemented: a read from a mailbox. What the target finds comes as the event's status.
   [[nodiscard]] Status rma(Connection connection, const RmaOptions& options);
 
   // Never blocks, O(1). The queue is bounded by operations, receive buffers and connections; whoever drives the endpoint empties it

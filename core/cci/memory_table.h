@@ -12,8 +12,8 @@
 
 namespace ccixfer::cci {
 
-inline constexpr uint8_t access_read = 1;    // a peer may RMA-read it
-inline constexpr uint8_t access_write = 2;   // a peer may RMA-write it
+inline constexpr uint8_t access_read = 1;   // a peer may RMA-read it
+inline constexpr uint8_t access_write = 2;  // a peer may RMA-write it
 inline constexpr uint32_t regions_max = 1u << 20;
 
 class MemoryTable final : public ports::RmaTarget {
@@ -24,7 +24,7 @@ class MemoryTable final : public ports::RmaTarget {
   // The memory stays the caller's and must stay valid until deregister() returned. Slots are reused with a new generation and key.
   // A handle of kind none: the memory is empty, or regions_max are registered.
   [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
-  [[nodiscard]] ports::Handle register_region(Bytes memory);     // access_read only
+  [[nodiscard]] ports::Handle register_region(Bytes memory);  // access_read only
   // Afterwards no byte of it is touched by peers: transfers in progress find an empty span. rma_handle: unknown or stale. The local
   // end of operations of our own is deregistered after their completion, not before.
   Status deregister_region(const ports::Handle& handle);

@@ -20,7 +20,7 @@ class Loan {
   ~Loan();
   [[nodiscard]] explicit operator bool() const { return pool_ != nullptr; }
   [[nodiscard]] MutableBytes bytes() const;
-  [[nodiscard]] uint64_t offset_bytes() const;   // in the pool's memory, for a registered whole-pool region
+  [[nodiscard]] uint64_t offset_bytes() const;  // in the pool's memory, for a registered whole-pool region
   void reset();
 
  private:
@@ -31,15 +31,15 @@ class Loan {
 
 class Pool {
  public:
-  Pool(uint32_t buffer_bytes, uint32_t count);    // CHECKs count > 0; buffers are page-aligned
-  ~Pool();                                        // CHECKs that every loan is back
+  Pool(uint32_t buffer_bytes, uint32_t count);  // CHECKs count > 0; buffers are page-aligned
+  ~Pool();                                      // CHECKs that every loan is back
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  [[nodiscard]] Loan lend();                      // LIFO, so that warm memory is used first; empty: none free (a normal answer)
+  [[nodiscard]] Loan lend();  // LIFO, so that warm memory is used first; empty: none free (a normal answer)
   [[nodiscard]] uint32_t free_count() const;
   [[nodiscard]] uint32_t count() const;
   [[nodiscard]] uint32_t buffer_bytes() const;
-  [[nodiscard]] MutableBytes memory() const;      // all of it, for registration
+  [[nodiscard]] MutableBytes memory() const;  // all of it, for registration
 
  private:
   friend class Loan;

@@ -22,17 +22,17 @@ namespace ccixfer::rvma {
 enum class ThresholdType : uint8_t { operations, bytes };
 
 struct MailboxOptions {
-  uint64_t key = 0;                 // every put must carry it; a generation: a reopened mailbox gets another
+  uint64_t key = 0;  // every put must carry it; a generation: a reopened mailbox gets another
   ThresholdType type = ThresholdType::operations;
-  uint64_t threshold = 1;           // default for its buffers; 0: completed by inc_epoch only
+  uint64_t threshold = 1;  // default for its buffers; 0: completed by inc_epoch only
   bool negative_acks = true;
 };
 
 // One cache line, as the paper's completion pointer and length. `buffer` is stored last.
 struct alignas(64) Completion {
-  std::byte* buffer = nullptr;      // head of the completed buffer; nullptr: cancelled
-  uint64_t length_bytes = 0;        // extent: the high-water mark
-  uint64_t count = 0;               // bytes or operations counted
+  std::byte* buffer = nullptr;  // head of the completed buffer; nullptr: cancelled
+  uint64_t length_bytes = 0;    // extent: the high-water mark
+  uint64_t count = 0;           // bytes or operations counted
   uint64_t epoch = 0;
   uint64_t mailbox = 0;
   uint64_t context = 0;             // the poster's
@@ -53,14 +53,14 @@ class MailboxTable {
   MailboxTable(const MailboxTable&) = delete;
   MailboxTable& operator=(const MailboxTable&) = delete;
 
-  [[nodiscard]] Status open(uint64_t mailbox, const MailboxOptions& options);     // busy: it is open already
+  [[nodiscard]] Status open(uint64_t mailbox, const MailboxOptions& options);  // busy: it is open already
   // The buffer stays the caller's memory and must outlive its completion. It gets the epoch after the last posted one.
   [[nodiscard]] Status post(uint64_t mailbox, MutableBytes buffer, uint64_t context);
   // All posted buffers come back cancelled through next_completion(), once nobody is placing into them.
   [[nodiscard]] Status close(uint64_t mailbox);
-  [[nodiscard]] Status increment_epoch(uint64_t mailbox);          // hands the head over as it is; again: no buffer posted
-  [[nodiscard]] std::optional<uint64_t> epoch(uint64_t mailbox) const;   // of the head
-  [[nodiscard]] bool closing(uint64_t mailbox) const;              // closed, some connection still in a buffer
+  [[nodiscard]] Status increment_epoch(uint64_t mailbox);               // hands the head over as it is; again: no buffer posted
+  [[nodiscard]] std::optional<uint64_t> epoch(uint64_t mailbox) const;  // of the head
+  [[nodiscard]] bool closing(uint64_t mailbox) const;                   // closed, some connection still in a buffer
   // The completed buffers of all mailboxes, each once, in the order of completion.
   [[nodiscard]] std::optional<Completion> next_completion();
 
