@@ -1,0 +1,111 @@
+#include "app/recv/ledger.h"
+
+#include <catch2/catch.hpp>
+
+#include "app/recv/names.h"
+#include "tests/unit/recv/faulty_files.h"
+
+namespace ccixfer::recv {
+
+using test::FaultyFiles;
+using test::TemporaryDirectory;
+
+namespace {
+
+struct Place {
+  Place() : directory(files.open(ports::FileSystem::no_directory, temporary.path(), {.directory = true}, 0)) {}
+  ~Place() { files.close(directory); }
+  Result<std::unique_ptr<Ledger>> open() { return Ledger::open(files, directory, temporary.path(), nullptr); }
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  int directory;
+};
+
+const Ledger::File file_a{path_key("a"), 7};
+const Ledger::File file_b{path_key("b"), 1};
+
+}  // namespace
+
+TEST_CASE("ledger__reopened__has_what_was_added") {
+  Place place;
+  {
+    auto ledger = place.open().value();
+    REQUIRE(ledger->empty());
+    REQUIRE(ledger->add({{file_a, "a", {{3, {1, 2}}, {1, {3, 4}}}}, {file_b, "b", {{0, {5, 6}}}}}));
+    REQUIRE(ledger->add({{file_a, "a", {{3, {8, 9}}}}}));
+  }
+  auto ledger = place.open().value();
+  CHECK_FALSE(ledger->moved_aside());
+  const auto pieces = ledger->pieces(file_a).value();
+  REQUIRE(pieces.size() == 2);
+  CHECK(pieces[0].number == 1);
+  CHECK((pieces[1].hash == Hash128{8, 9}));
+  CHECK(ledger->versions(file_a.key) == std::vector<uint64_t>{7});
+  CHECK(ledger->pieces({file_a.key, 8}).value().empty());
+}
+
+TEST_CASE("ledger__removed__is_gone_after_reopen") {
+  Place place;
+  {
+    auto ledger = place.open().value();
+    REQUIRE(ledger->add({{file_a, "a", {{3, {1, 2}}}}, {file_b, "b", {{0, {5, 6}}}}}));
+    REQUIRE(ledger->remove({file_a, {path_key("unknown"), 1}}));
+    CHECK(ledger->pieces(file_a).value().empty());
+  }
+  auto ledger = place.open().value();
+  CHECK(ledger->all() == std::vector<Ledger::File>{file_b});
+  REQUIRE(ledger->remove({file_b}));
+  CHECK(ledger->empty());
+}
+
+TEST_CASE("ledger__second_opener__is_told") {
+  Place place;
+  auto ledger = place.open().value();
+  const auto second = place.open();
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::file_io);
+  CHECK(second.error().message.find("another ccixfer") != std::string::npos);
+}
+
+TEST_CASE("ledger__foreign_or_torn__moved_aside_and_begun_anew") {
+  Place place;
+  SECTION("not a database") { place.temporary.write("ledger.db", std::string(8192, 'x')); }
+  SECTION("short") { place.temporary.write("ledger.db", "SQLite format 3"); }
+  SECTION("torn") {
+    {
+      auto ledger = place.open().value();
+      std::vector<Ledger::Piece> pieces;
+      for (uint64_t i = 0; i < 2000; ++i) pieces.push_back({i, {i, i}});
+      REQUIRE(ledger->add({{file_a, "a", pieces}}));
+    }
+    std::string content = place.temporary.read("ledger.db");
+    REQUIRE(content.size() > 16384);
+    for (size_t i = 4096; i < content.size(); ++i) content[i] = static_cast<char>(content[i] ^ 0x5a);
+    place.temporary.write("ledger.db", content);
+  }
+  auto ledger = place.open().value();
+  CHECK(ledger->moved_aside());
+  CHECK(ledger->empty());
+  CHECK(place.temporary.has("ledger.db.damaged-1"));
+  REQUIRE(ledger->add({{file_a, "a", {{0, {1, 2}}}}}));
+}
+
+TEST_CASE("ledger__copied_while_open__the_copy_is_consistent") {
+  // What a crash leaves: the files as they are at that moment, WAL included.
+  Place place;
+  auto ledger = place.open().value();
+  TemporaryDirectory copy;
+  for (uint64_t i = 0; i < 20; ++i) REQUIRE(ledger->add({{file_a, "a", {{i, {i, i}}}}}));
+  for (const char* name : {"ledger.db", "ledger.db-wal"}) {
+    if (place.temporary.has(name)) copy.write(name, place.temporary.read(name));
+  }
+  FaultyFiles files;
+  const int directory = files.open(ports::FileSystem::no_directory, copy.path(), {.directory = true}, 0);
+  {
+    auto survivor = Ledger::open(files, directory, copy.path(), nullptr).value();
+    CHECK(survivor->pieces(file_a).value().size() == 20);
+  }
+  files.close(directory);
+}
+
+}  // namespace ccixfer::recv
