@@ -25,7 +25,6 @@ struct CommandEnd {
 [[nodiscard]] CommandEnd run_receive(const Process& process, const ReceiveCommand& command);
 [[nodiscard]] CommandEnd run_route(const Process& process, const RouteCommand& command);
 [[nodiscard]] CommandEnd run_routes(const Process& process, const RoutesCommand& command);
-[[nodiscard]] CommandEnd run_routes_of_router(const Process& process, const RoutesCommand& command);
 [[nodiscard]] CommandEnd run_ping(const Process& process, const PingCommand& command);
 [[nodiscard]] CommandEnd run_devices(const Process& process, const DevicesCommand& command);
 

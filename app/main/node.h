@@ -9,6 +9,7 @@
 
 #include "app/main/config.h"
 #include "app/main/devices.h"
+#include "app/main/uri.h"
 #include "core/base/counters.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
@@ -34,6 +35,9 @@ struct Node {
                                      Counters& counters);
 // The device of a command: --device, or the default one of configuration and host. Without configuration and name: any address.
 [[nodiscard]] Result<DeviceConfig> device_of_command(const Config& config, const std::optional<std::string>& name);
+
+// usage: a cci:// address over a device that does not route.
+[[nodiscard]] Result<void> check_target(const DeviceConfig& device, const Target& target);
 
 // The file of --uri-file: written whole at once (a reader finds all of it or nothing), removed with the object.
 class UriFile {

@@ -125,6 +125,7 @@ CommandEnd run_ping(const Process& process, const PingCommand& command) {
   if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
   const auto device = device_of_command(process.config, command.common.device);
   if (!device) return {device.error(), {}};
+  if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;
   auto node = make_node(*device, {}, entropy, process.counters);
   if (!node) return {node.error(), {}};

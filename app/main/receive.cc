@@ -31,6 +31,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
 }
 
 CommandEnd pull(const Process& process, const ReceiveCommand& command, const std::vector<Target>& targets) {
+  if (auto there = check_targets(process, command.common, targets); !there) return {there.error(), {}};
   auto loop = TransferLoop::create(process, command.common, command.transfer, {});
   if (!loop) return {loop.error(), {}};
   if (!command.transfer.dry_run && ::mkdir(command.directory.c_str(), 0777) != 0 && errno != EEXIST) {

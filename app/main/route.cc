@@ -7,6 +7,7 @@
 #include "app/main/commands.h"
 #include "app/main/devices.h"
 #include "app/main/node.h"
+#include "app/main/topology.h"
 #include "core/base/log.h"
 #include "core/host/entropy.h"
 #include "routing/router/router.h"
@@ -107,6 +108,7 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   if (config.fragment_bytes) options.fragment_bytes = static_cast<uint32_t>(std::min<uint64_t>(*config.fragment_bytes, UINT32_MAX));
   if (config.memory_bytes) options.memory_bytes = *config.memory_bytes;
   if (command.memory_bytes) options.memory_bytes = *command.memory_bytes;
+  options.static_routes = static_routes_of(process.config);
   options.rate_bytes_per_s = command.rate_bytes_per_s;
   auto router = routing::Router::create(options, std::move(*devices), memory, entropy, process.counters);
   if (!router) return {router.error(), {}};

@@ -1,12 +1,27 @@
 // `ccixfer routes`: the topology and the route table, of configuration files or of a running router.
-#include <fmt/format.h>
+#include <algorithm>
+#include <csignal>
 
 #include "app/main/commands.h"
+#include "app/main/node.h"
 #include "app/main/topology.h"
 #include "app/main/uri.h"
+#include "core/host/entropy.h"
+#include "routing/router/admin.h"
 
 namespace ccixfer::program {
 namespace {
+
+constexpr Duration query_timeout = std::chrono::seconds(5);
+
+void print(const Process& process, const Topology& topology) {
+  report::Reporter& out = process.reporter;
+  for (const TopologyRouter& router : topology.routers) out.event(report::router_event(out.seconds(), router.name, router.devices));
+  for (const TopologyRoute& route : topology.routes) {
+    out.event(report::route_event(out.seconds(), {route.from, route.to, route.subnets, topology.metrics, route.cost}));
+  }
+  for (const std::string& line : topology_text(topology)) out.output(line);
+}
 
 CommandEnd of_configuration(const Process& process, const RoutesCommand& command) {
   std::vector<Config> configs;
@@ -33,11 +48,58 @@ CommandEnd of_configuration(const Process& process, const RoutesCommand& command
   return {};
 }
 
+class QueryUser final : public LoopUser {
+ public:
+  QueryUser(const Process& process, cci::Endpoint& endpoint, const std::string& uri)
+      : process_(process), endpoint_(endpoint), query_(endpoint, uri, query_timeout, 1) {}
+
+  bool turn(Instant now) override {
+    process_.reporter.set_now(now);
+    endpoint_.turn(now);
+    while (auto event = endpoint_.get_event()) static_cast<void>(query_.on_event(*event));
+    query_.turn(now);
+    return !query_.done() && !interrupted_;
+  }
+  Instant next_deadline() const override { return std::min(endpoint_.next_deadline(), query_.next_deadline()); }
+  void on_signal(int number) override { interrupted_ = interrupted_ || number != SIGUSR1; }
+  Result<std::vector<routing::RouterRecord>> result() const {
+    if (!query_.done()) return fail(ErrorKind::interrupted, "interrupted: by a signal: ask again");
+    return query_.result();
+  }
+
+ private:
+  const Process& process_;
+  cci::Endpoint& endpoint_;
+  routing::MapQuery query_;
+  bool interrupted_ = false;
+};
+
+CommandEnd of_router(const Process& process, const RoutesCommand& command) {
+  const auto target = split_target(command.places.front());
+  if (!target) return {target.error(), {}};
+  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
+  const auto device = device_of_command(process.config, command.common.device);
+  if (!device) return {device.error(), {}};
+  if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
+  host::SystemEntropy entropy;
+  auto node = make_node(*device, {}, entropy, process.counters);
+  if (!node) return {node.error(), {}};
+  process.driver.watch(node->endpoint->os_handle());
+  QueryUser user(process, *node->endpoint, target->address);
+  process.driver.run(user);
+  auto records = user.result();
+  if (!records) return {records.error(), {}};
+  const auto topology = topology_of_records(std::move(*records), process.config.router.metric);
+  if (!topology) return {topology.error(), {}};
+  print(process, *topology);
+  return {};
+}
+
 }  // namespace
 
 CommandEnd run_routes(const Process& process, const RoutesCommand& command) {
   if (command.places.size() == 1 && command.places.front().find("://") != std::string::npos) {
-    return run_routes_of_router(process, command);
+    return of_router(process, command);
   }
   return of_configuration(process, command);
 }

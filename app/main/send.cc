@@ -60,6 +60,7 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   if (command.serve) return serve(process, command);
 
   const Target target = *split_target(command.destination);
+  if (auto there = check_targets(process, command.common, {target}); !there) return {there.error(), {}};
   auto loop = TransferLoop::create(process, command.common, command.transfer, {});
   if (!loop) return {loop.error(), {}};
   if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};

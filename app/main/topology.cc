@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/main/devices.h"
+#include "core/base/units.h"
 #include "routing/map/router_map.h"
 
 namespace ccixfer::program {
@@ -26,6 +27,25 @@ routing::DeviceRecord record_of(const DeviceConfig& device) {
   record.uri = host.find(':') == std::string::npos ? fmt::format("{}://{}:{}", device.transport, host, device.port)
                                                    : fmt::format("{}://[{}]:{}", device.transport, host, device.port);
   return record;
+}
+
+Result<void> add_routes(Topology& topology, std::vector<routing::RouterRecord> records, std::vector<routing::StaticRoute> statics) {
+  const auto metrics = routing::parse_metrics(topology.metrics);
+  if (!metrics) return tl::unexpected(metrics.error());
+  const routing::RouterMap map(std::move(records), *metrics, std::move(statics));
+  const std::vector<routing::SubnetId> subnets = map.subnets();
+  for (const routing::SubnetId from : subnets) {
+    for (const routing::SubnetId to : subnets) {
+      if (from == to) continue;
+      for (const routing::Route& route : map.routes(from, to)) {
+        TopologyRoute line{name_of(from), name_of(to), {}, {}};
+        for (const routing::SubnetId subnet : route.subnets) line.subnets.push_back(name_of(subnet));
+        line.cost.assign(route.cost.value.begin(), route.cost.value.begin() + static_cast<std::ptrdiff_t>(metrics->size()));
+        topology.routes.push_back(std::move(line));
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -82,21 +102,25 @@ Result<Topology> topology_of(const std::vector<Config>& configs) {
     records.push_back(std::move(record));
     topology.routers.push_back(std::move(router));
   }
-  const auto metrics = routing::parse_metrics(topology.metrics);
-  if (!metrics) return tl::unexpected(metrics.error());
-  const routing::RouterMap map(std::move(records), *metrics, std::move(statics));
-  const std::vector<routing::SubnetId> subnets = map.subnets();
-  for (const routing::SubnetId from : subnets) {
-    for (const routing::SubnetId to : subnets) {
-      if (from == to) continue;
-      for (const routing::Route& route : map.routes(from, to)) {
-        TopologyRoute line{name_of(from), name_of(to), {}, {}};
-        for (const routing::SubnetId subnet : route.subnets) line.subnets.push_back(name_of(subnet));
-        line.cost.assign(route.cost.value.begin(), route.cost.value.begin() + static_cast<std::ptrdiff_t>(metrics->size()));
-        topology.routes.push_back(std::move(line));
-      }
+  if (auto added = add_routes(topology, std::move(records), std::move(statics)); !added) return tl::unexpected(added.error());
+  return topology;
+}
+
+Result<Topology> topology_of_records(std::vector<routing::RouterRecord> records, const std::vector<std::string>& metric) {
+  Topology topology;
+  topology.metrics = metric;
+  std::erase_if(records, [](const routing::RouterRecord& record) { return record.withdrawn; });
+  for (const routing::RouterRecord& record : records) {
+    TopologyRouter router;
+    router.name = fmt::format("{:016x}", record.router);
+    for (const routing::DeviceRecord& device : record.devices) {
+      router.devices.push_back(fmt::format("subnet {}, {}, {}Mb/s{}{}", name_of(device.subnet), printable(device.uri),
+                                           device.rate_bits_per_s / 1'000'000, device.wan ? ", wan" : "",
+                                           device.transit ? "" : ", no transit"));
     }
+    topology.routers.push_back(std::move(router));
   }
+  if (auto added = add_routes(topology, std::move(records), {}); !added) return tl::unexpected(added.error());
   return topology;
 }
 

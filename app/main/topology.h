@@ -29,6 +29,9 @@ struct Topology {
 // One configuration a router. usage: no routing device, a clash between the files (a subnet of two transports), metrics that
 // differ.
 [[nodiscard]] Result<Topology> topology_of(const std::vector<Config>& configs);
+// The same of a running router's records.
+[[nodiscard]] Result<Topology> topology_of_records(std::vector<routing::RouterRecord> records,
+                                                   const std::vector<std::string>& metric);
 [[nodiscard]] std::vector<std::string> topology_text(const Topology& topology);  // for people, a line each
 
 }  // namespace ccixfer::program

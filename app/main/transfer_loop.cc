@@ -183,6 +183,15 @@ CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
   return user.end();
 }
 
+Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets) {
+  const auto device = device_of_command(process.config, common.device);
+  if (!device) return tl::unexpected(device.error());
+  for (const Target& target : targets) {
+    if (auto fits = check_target(*device, target); !fits) return fits;
+  }
+  return {};
+}
+
 DialPlan make_plan(const Bench& bench, const std::string& uri, const TransferOptions& transfer) {
   DialPlan plan;
   plan.uri = uri;

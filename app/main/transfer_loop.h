@@ -43,6 +43,8 @@ class TransferLoop {
   std::unique_ptr<Impl> impl_;
 };
 
+// usage: one of them cannot be dialled over the command's device.
+[[nodiscard]] Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets);
 // What every plan has: uri, a new transfer id, lanes, timeout, retries.
 [[nodiscard]] DialPlan make_plan(const Bench& bench, const std::string& uri, const TransferOptions& transfer);
 // Bits of Open::options for the user's options. Directories are always entered, as with cp -r.

@@ -1,0 +1,108 @@
+#include "app/main/node.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "app/main/uri.h"
+#include "core/base/units.h"
+#include "routing/session/routed_transport.h"
+#include "transports/stream/stream_transport.h"
+#include "transports/tcp/tcp_net.h"
+
+namespace ccixfer::program {
+namespace {
+
+// Where to listen: --listen, else the device's address and port.
+Result<HostPort> listen_place(const DeviceConfig& device, const NodeOptions& options) {
+  if (options.listen) return split_host_port(*options.listen);
+  auto host = address_of_device(device, interfaces_of_host());
+  if (!host) return tl::unexpected(host.error());
+  return HostPort{host->empty() ? "0.0.0.0" : *host, device.port};
+}
+
+}  // namespace
+
+Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
+  if (device.transport != "tcp") {
+    return fail(ErrorKind::usage,
+                fmt::format("not in this version: transport {} of device {}: use tcp", device.transport, device.name));
+  }
+  tcp::TcpNetOptions net_options;
+  net_options.listen = options.listening;
+  if (options.listening) {
+    auto place = listen_place(device, options);
+    if (!place) return tl::unexpected(place.error());
+    net_options.listen_host = place->host;
+    net_options.port = place->port;
+  }
+  auto net = tcp::TcpNet::create(net_options);
+  if (!net) return tl::unexpected(net.error());
+  Node node;
+  node.uris = (*net)->uris();
+  node.memory = options.memory ? options.memory : std::make_shared<cci::MemoryTable>(entropy, counters);
+  auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters);
+  node.endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), node.memory, counters);
+  if (!device.subnet || options.bare) return node;
+
+  routing::RoutedOptions routed;
+  routed.subnet = *device.subnet;
+  routed.routers = device.routers;
+  routed.scheme = device.transport;
+  auto above = routing::make_routed_transport(routed, std::move(node.endpoint), node.memory, entropy, counters);
+  node.endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(above), node.memory, counters);
+  if (const std::string uri = node.endpoint->uri(); !uri.empty()) node.uris.insert(node.uris.begin(), uri);
+  return node;
+}
+
+Result<DeviceConfig> device_of_command(const Config& config, const std::optional<std::string>& name) {
+  if (config.devices.empty() && !name) {
+    DeviceConfig any;
+    any.name = "any";
+    return any;
+  }
+  const std::vector<Interface> interfaces = interfaces_of_host();
+  const std::vector<DeviceConfig> devices = devices_of(config, interfaces);
+  const auto chosen = choose_device(devices, name, interfaces);
+  if (!chosen) return tl::unexpected(chosen.error());
+  return **chosen;
+}
+
+Result<void> check_target(const DeviceConfig& device, const Target& target) {
+  if (!target.routed || device.subnet) return {};
+  return fail(ErrorKind::usage,
+              fmt::format("routed address without routing: {}: give device {} its as, subnet and router in the configuration (-c)",
+                          printable(target.address), device.name));
+}
+
+UriFile::~UriFile() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+Result<void> UriFile::write(const std::string& path, const std::vector<std::string>& uris) {
+  const auto wrong = [&](int problem) {
+    return fail(ErrorKind::usage, fmt::format("cannot write the uri file: {}: {}: give --uri-file a writable place",
+                                              printable(path), std::strerror(problem)));
+  };
+  std::string text;
+  for (const std::string& uri : uris) text += uri + "\n";
+  const std::string staged = fmt::format("{}.{}.tmp", path, ::getpid());
+  const int fd = ::open(staged.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return wrong(errno);
+  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int problem = written ? 0 : errno;
+  ::close(fd);
+  if (!written || ::rename(staged.c_str(), path.c_str()) != 0) {
+    const int reason = written ? errno : problem;
+    ::unlink(staged.c_str());
+    return wrong(reason);
+  }
+  path_ = path;
+  return {};
+}
+
+}  // namespace ccixfer::program
