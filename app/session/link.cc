@@ -20,10 +20,9 @@ namespace ccixfer::session {
 namespace {
 
 constexpr Duration grace_default = std::chrono::seconds(60);
-// A draining lane whose operations do not end is given up: the endpoint owes an end for each, this is the belt to its braces.
-constexpr Duration drain_limit = std::chrono::seconds(10);
-// Turns that a draining lane stays known at least, so that what the endpoint had queued for it has been seen.
-constexpr int drain_turns = 2;
+// A draining lane whose puts do not end is given up: the endpoint owes an end for each (a transport may take ten seconds to deliver
+// what was sent before a disconnect), this is the belt to its braces.
+constexpr Duration drain_limit = std::chrono::seconds(15);
 
 enum class LaneState : uint8_t { waiting, up, draining };
 
@@ -34,7 +33,6 @@ struct Lane {
   bool announced = false;   // on_lane_up was or will be called
   uint32_t operations = 0;  // of ours that have not ended
   Instant draining_since{};
-  int drain_turns_left = drain_turns;
   std::deque<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
   bool newest_out_is_credit = false;
   std::vector<Message> in;  // lane messages that came before the lane was announced
@@ -137,6 +135,22 @@ struct Link::Impl {
     lane.draining_since = now;
     lane.out.clear();
     lane.in.clear();
+    release_sends(lane);
+  }
+
+  // Messages do not wait for a lane that is going: they go out again on the next one, and the receiver drops what it had. Only puts
+  // are waited for, because their memory may still be read.
+  void release_sends(Lane& lane) {
+    std::vector<uint64_t> released;
+    for (const auto& [id, operation] : operations) {
+      if (operation.lane == lane.connection.packed() && operation.kind != OperationKind::put) released.push_back(id);
+    }
+    for (const uint64_t id : released) {
+      const Operation operation = operations.at(id);
+      operations.erase(id);
+      --lane.operations;
+      if (operation.kind == OperationKind::control) sender.ended(operation.context, false);
+    }
   }
 
   // The connection is gone: what of ours has not ended never will.
@@ -271,9 +285,8 @@ struct Link::Impl {
     std::vector<uint64_t> finished;
     for (auto& [packed, lane] : lanes) {
       if (lane.state != LaneState::draining) continue;
-      if (lane.drain_turns_left > 0) --lane.drain_turns_left;
-      const bool quiet = lane.operations == 0 && lane.drain_turns_left == 0;
-      if (quiet || now >= after(lane.draining_since, drain_limit)) finished.push_back(packed);
+      // The Hub drains the endpoint's events before a Link's turn: what was queued for this lane has been seen.
+      if (lane.operations == 0 || now >= after(lane.draining_since, drain_limit)) finished.push_back(packed);
     }
     for (const uint64_t packed : finished) finish(packed);
   }
@@ -482,7 +495,7 @@ Instant Link::next_deadline() const {
   for (const auto& [packed, lane] : impl.lanes) {
     static_cast<void>(packed);
     if (lane.state != LaneState::draining) continue;
-    deadline = std::min(deadline, lane.drain_turns_left > 0 ? impl.now : after(lane.draining_since, drain_limit));
+    deadline = std::min(deadline, lane.operations == 0 ? impl.now : after(lane.draining_since, drain_limit));
   }
   if (impl.laneless_since != never && !impl.failure) deadline = std::min(deadline, after(impl.laneless_since, impl.grace));
   return deadline;

@@ -189,6 +189,18 @@ TEST_CASE("link__lane_dies_or_is_closed_with_puts_on_it__each_is_reported_before
   }
 }
 
+TEST_CASE("link__lane_closed_with_receives_queued__their_messages_still_count") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  for (uint64_t i = 1; i <= 5; ++i) world.acceptor->link->post(End{i});
+  world.near.endpoint->turn(world.now);  // they are in the endpoint's queue, and acknowledged
+  world.far->hub->turn(world.now);
+  REQUIRE(world.acceptor->link->control_drained());
+  world.link->close_lane(0);
+  REQUIRE(world.run([&] { return world.user.messages.size() == 5; }, 1000));
+  CHECK(world.user.messages == numbers(5));
+}
+
 TEST_CASE("link__puts_beyond_what_may_be_in_flight__are_told_no_buffers_and_go_after_a_completion") {
   World world;
   REQUIRE(world.run_until_up(1));
