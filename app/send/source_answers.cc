@@ -50,6 +50,8 @@ void Source::Impl::on_answer(const session::Answer& answer) {
     }
     index = end;
   }
+  const auto answered = [this](const EntriesCopy& copy) { return copy.header.index + copy.header.count <= answered_; };
+  while (!entries_copies_.empty() && answered(entries_copies_.front())) entries_copies_.pop_front();
 }
 
 void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
@@ -104,6 +106,7 @@ void Source::Impl::on_want(const session::Want& want) {
 }
 
 void Source::Impl::on_resend(const session::Resend& resend) {
+  if (resend.index == session::Resend::by_segment) return on_resend_segment(resend);
   if (resend.index >= next_index_) return reject("an entry that was not sent wanted again");
   Entry* entry = entries_.find(resend.index);
   if (entry == nullptr) return;
@@ -112,6 +115,25 @@ void Source::Impl::on_resend(const session::Resend& resend) {
   const bool whole = resend.piece == session::Resend::whole;
   if (!whole && resend.piece >= pieces) return reject("a piece behind the end wanted again");
   send_again(*entry, whole ? 0 : resend.piece, whole ? pieces : 1);
+}
+
+void Source::Impl::on_resend_segment(const session::Resend& resend) {
+  const auto sent = std::find_if(sent_.rbegin(), sent_.rend(), [&resend](const Sent& put) {
+    return put.lane_session == resend.lane_session && put.header.n == resend.n;
+  });
+  if (sent == sent_.rend()) return;
+  const session::SegmentHeader& header = sent->header;
+  if (header.kind == session::SegmentKind::entries) {
+    for (EntriesCopy& copy : entries_copies_) {
+      if (copy.header.sequence == header.sequence) copy.wanted_again = entries_wanted_again_ = true;
+    }
+  } else if (header.kind == session::SegmentKind::piece) {
+    if (Entry* entry = entries_.find(header.index); entry != nullptr) send_again(*entry, header.sequence, 1);
+  } else {
+    for (const uint64_t index : sent->files) {
+      if (Entry* entry = entries_.find(index); entry != nullptr) send_again(*entry, 0, pieces_of(entry->listed.size_bytes));
+    }
+  }
 }
 
 void Source::Impl::send_again(Entry& entry, uint64_t first_piece, uint64_t count) {

@@ -94,7 +94,25 @@ void Source::Impl::tell_record(const WalkBatch& batch, const WalkRecord& record)
   observer_.on_file(path, 0, "failed", vanished ? std::string_view("vanished") : batch.more(record));
 }
 
+bool Source::Impl::announce_again() {
+  for (EntriesCopy& copy : entries_copies_) {
+    if (!copy.wanted_again) continue;
+    memory::Loan loan = pool_.lend();
+    if (!loan) {
+      starved_ = true;
+      return false;
+    }
+    std::copy(copy.data.begin(), copy.data.end(), loan.bytes().begin());
+    copy.wanted_again = false;
+    ++entries_segments_;
+    add_segment(std::move(loan), copy.header, {}, 0, true);
+  }
+  entries_wanted_again_ = false;
+  return true;
+}
+
 void Source::Impl::announce() {
+  if (entries_wanted_again_ && !announce_again()) return;
   if (paused_ && entries_.used() <= entries_resume_at) paused_ = false;
   const uint32_t buffers = std::max<uint32_t>(1, std::min<uint32_t>(entries_segments_max, pool_.count() / 2));
   while (!paused_ && !listings_.empty() && listings_.front().ready && entries_segments_ < buffers) {
@@ -107,7 +125,9 @@ void Source::Impl::announce() {
     if (!fill_entries(loan.bytes().first(session::entries_segment_bytes), header)) continue;
     ++entries_segments_;
     header.hash = xxh3_128(loan.bytes().first(header.data_bytes));
-    add_segment(std::move(loan), header, 0, false);
+    const Bytes data = loan.bytes().first(header.data_bytes);
+    entries_copies_.push_back({header, {data.begin(), data.end()}, false});
+    add_segment(std::move(loan), header, {}, 0, false);
   }
 }
 

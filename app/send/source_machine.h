@@ -27,7 +27,8 @@ inline constexpr uint32_t roots_open_max = 64;
 inline constexpr uint32_t digest_jobs_max = 4;
 inline constexpr uint32_t digest_batch_entries = 64;
 inline constexpr uint32_t entries_resume_at = session::entries_outstanding_max / 4 * 3;  // so that entries segments stay large
-inline constexpr size_t control_room_min = 64;                                           // of the control queue, left for others
+inline constexpr size_t sent_puts_max = 1024;   // remembered; more are never between a put and its buffer's release
+inline constexpr size_t control_room_min = 64;  // of the control queue, left for others
 inline constexpr Duration put_retry_pause = std::chrono::milliseconds(5);
 inline constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
 
@@ -78,7 +79,8 @@ struct Source::Impl {
   void walked(WalkData& data);
   void digest_on();
   void digested(DigestData& data);
-  void announce();  // builds entries segments
+  [[nodiscard]] bool announce_again();  // false: no buffer
+  void announce();                      // builds entries segments
   [[nodiscard]] bool fill_entries(MutableBytes into, session::SegmentHeader& header);
   void tell_record(const WalkBatch& batch, const WalkRecord& record);
   void listing_done();  // the front one
@@ -90,6 +92,7 @@ struct Source::Impl {
   void on_verdict(Entry& entry, session::Verdict verdict);
   void on_want(const session::Want& want);
   void on_resend(const session::Resend& resend);
+  void on_resend_segment(const session::Resend& resend);
   void send_again(Entry& entry, uint64_t first_piece, uint64_t count);
   void on_result(const session::FileResult& result);
   void on_summary(const session::Summary& summary);
@@ -149,7 +152,8 @@ struct Source::Impl {
   struct Segment {
     memory::Loan loan;
     session::SegmentHeader header;
-    uint64_t payload_bytes = 0;  // content of files
+    std::vector<uint64_t> files;  // of a pack: their indices
+    uint64_t payload_bytes = 0;   // content of files
     uint32_t generation = 0;
     bool resend = false;
   };
@@ -158,7 +162,20 @@ struct Source::Impl {
     session::LaneIndex lane = 0;
     Instant at;
   };
-  void add_segment(memory::Loan loan, const session::SegmentHeader& header, uint64_t payload_bytes, bool resend);
+  // What went in a put, for a destination that can only say which put came damaged.
+  struct Sent {
+    uint64_t lane_session = 0;
+    session::SegmentHeader header;
+    std::vector<uint64_t> files;
+  };
+  // An entries segment until all of it is answered: what it was made of is gone by then.
+  struct EntriesCopy {
+    session::SegmentHeader header;
+    std::vector<std::byte> data;
+    bool wanted_again = false;
+  };
+  void add_segment(memory::Loan loan, const session::SegmentHeader& header, std::vector<uint64_t> files, uint64_t payload_bytes,
+                   bool resend);
   void put_on();
   [[nodiscard]] bool put(uint32_t slot, session::LaneIndex lane, bool again);
   void retry_puts();
@@ -228,6 +245,9 @@ struct Source::Impl {
   std::deque<uint32_t> entries_ready_;
   std::deque<uint32_t> data_ready_;
   uint32_t entries_segments_ = 0;
+  std::deque<EntriesCopy> entries_copies_;
+  bool entries_wanted_again_ = false;
+  std::deque<Sent> sent_;  // the last sent_puts_max puts
   std::vector<Retry> retries_;
   std::vector<session::LaneIndex> lanes_to_close_;
 };

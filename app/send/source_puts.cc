@@ -19,7 +19,8 @@ bool is_passing(Status status) {
 
 }  // namespace
 
-void Source::Impl::add_segment(memory::Loan loan, const session::SegmentHeader& header, uint64_t payload_bytes, bool resend) {
+void Source::Impl::add_segment(memory::Loan loan, const session::SegmentHeader& header, std::vector<uint64_t> files,
+                               uint64_t payload_bytes, bool resend) {
   uint32_t slot = 0;
   if (free_segments_.empty()) {
     slot = static_cast<uint32_t>(segments_.size());
@@ -31,6 +32,7 @@ void Source::Impl::add_segment(memory::Loan loan, const session::SegmentHeader& 
   Segment& segment = segments_[slot];
   segment.loan = std::move(loan);
   segment.header = header;
+  segment.files = std::move(files);
   segment.payload_bytes = payload_bytes;
   segment.resend = resend;
   (header.kind == SegmentKind::entries ? entries_ready_ : data_ready_).push_back(slot);
@@ -73,6 +75,8 @@ bool Source::Impl::put(uint32_t slot, LaneIndex lane, bool again) {
   } else {
     lanes_.put_accepted(lane);
   }
+  sent_.push_back({header.lane_session, header, segment.files});
+  if (sent_.size() > sent_puts_max) sent_.pop_front();
   rate_.sent(now_, length);
   totals_.bytes_sent += segment.payload_bytes;
   if (segment.resend) ++totals_.segments_resent;

@@ -132,7 +132,10 @@ void Source::Impl::pack_read(PackData& data) {
   --reading_jobs_;
   --packs_reading_;
   dirty_ = true;
+  std::vector<uint64_t> read;
+  read.reserve(data.pack.items.size());
   for (const PackItem& item : data.pack.items) {
+    if (item.result.outcome == SourceOutcome::ok) read.push_back(item.index);
     Entry& entry = entries_.at(item.slot);
     if (!job_ended(entry)) continue;
     entry.outcome = item.result;
@@ -148,7 +151,7 @@ void Source::Impl::pack_read(PackData& data) {
   header.data_bytes = data.pack.data_bytes;
   header.count = data.pack.count;
   header.hash = data.pack.hash;
-  add_segment(std::move(data.loan), header, data.pack.content_bytes, data.resend);
+  add_segment(std::move(data.loan), header, std::move(read), data.pack.content_bytes, data.resend);
 }
 
 void Source::Impl::start_opens() {
@@ -244,7 +247,7 @@ void Source::Impl::piece_read(PieceData& data) {
     header.data_bytes = data.read.data_bytes;
     header.hash = data.read.hash;
     ++large.unplaced;
-    add_segment(std::move(data.loan), header, data.read.data_bytes, data.resend);
+    add_segment(std::move(data.loan), header, {}, data.read.data_bytes, data.resend);
   }
   settle(entry);
 }

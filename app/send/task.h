@@ -23,17 +23,21 @@ struct Shared {
   std::vector<std::unique_ptr<Walk>> walks;
 };
 
+// A place for a descriptor that a job opens: made before, so that it is let go of properly whatever becomes of the job.
 class OpenFile {
  public:
-  OpenFile(std::shared_ptr<Shared> shared, int fd) : shared_(std::move(shared)), fd_(fd) {}
-  ~OpenFile() { shared_->descriptors.push_back(fd_); }
+  explicit OpenFile(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  ~OpenFile() {
+    if (fd_ >= 0) shared_->descriptors.push_back(fd_);
+  }
+  void set(int fd) { fd_ = fd; }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   [[nodiscard]] int fd() const { return fd_; }
 
  private:
   std::shared_ptr<Shared> shared_;
-  int fd_;
+  int fd_ = -1;
 };
 
 // Keeps the descriptors of the sources open as long as some job reads below them.

@@ -1,0 +1,358 @@
+#include "tests/unit/send/fake_receiver.h"
+
+#include <stdlib.h>
+
+#include <fstream>
+
+namespace ccixfer::send_test {
+namespace {
+FakeReceiver* newest = nullptr;
+constexpr uint64_t session_number = 77;
+}  // namespace
+}  // namespace ccixfer::send_test
+
+// The Link of this test program.
+namespace ccixfer::session {
+
+struct Link::Impl {
+  send_test::FakeReceiver* receiver;
+};
+Link::Link(cci::Endpoint&, const Hello&, LinkUser&) : impl_(new Impl{send_test::newest}) {}
+Link::~Link() = default;
+uint64_t Link::session() const { return send_test::session_number; }
+void Link::post(const Message& message) { impl_->receiver->on_post(message); }
+size_t Link::control_queue_room() const { return impl_->receiver->queue_room; }
+Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_bytes, uint64_t length_bytes, uint64_t mailbox,
+                 uint64_t key, uint64_t epoch, uint64_t context) {
+  return impl_->receiver->on_put(lane, local_offset_bytes, length_bytes, mailbox, key, epoch, context);
+}
+bool Link::control_drained() const { return true; }
+void Link::close_lane(LaneIndex lane) { impl_->receiver->on_close(lane); }
+
+}  // namespace ccixfer::session
+
+namespace ccixfer::send_test {
+
+using session::EntryType;
+using session::SegmentKind;
+using session::SourceOutcome;
+
+size_t QueuePool::reap() {
+  std::deque<std::unique_ptr<ports::Job>> jobs;
+  jobs.swap(jobs_);
+  if (newest_first) std::reverse(jobs.begin(), jobs.end());
+  for (const auto& job : jobs) job->run(files_);
+  for (auto& job : jobs) {
+    job->done();
+    job.reset();
+  }
+  return jobs.size();
+}
+
+int WatchedFiles::open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) {
+  if (const int error = hook("open", name); error != 0) return error;
+  const int fd = real_.open(directory, name, flags, permissions);
+  if (fd >= 0) open_most = std::max(open_most, ++open_now);
+  return fd;
+}
+void WatchedFiles::close(int fd) {
+  --open_now;
+  real_.close(fd);
+}
+int64_t WatchedFiles::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
+  if (const int error = hook("pread", ""); error != 0) return error;
+  const int64_t bytes = real_.pread(fd, into, offset_bytes);
+  after_pread(fd);
+  return bytes;
+}
+int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) {
+  if (const int error = hook("stat_at", name); error != 0) return error;
+  return real_.stat_at(directory, name, out, follow);
+}
+int WatchedFiles::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
+  ++directory_reads;
+  if (const int error = hook("read_directory", ""); error != 0) return error;
+  return real_.read_directory(fd, entry);
+}
+
+TempDir::TempDir() {
+  std::string name = (std::filesystem::temp_directory_path() / "ccixfer-send-XXXXXX").string();
+  REQUIRE(::mkdtemp(name.data()) != nullptr);
+  root_ = name;
+}
+TempDir::~TempDir() {
+  std::error_code ignored;
+  std::filesystem::remove_all(root_, ignored);
+}
+void TempDir::directory(const std::string& name) const { std::filesystem::create_directories(path(name)); }
+void TempDir::file(const std::string& name, std::string_view content) const {
+  std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+  std::ofstream(path(name), std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+void TempDir::file_of(const std::string& name, uint64_t size_bytes) const { file(name, pattern(size_bytes)); }
+
+std::string pattern(uint64_t size_bytes) {
+  std::string text(size_bytes, '\0');
+  uint32_t state = 12345;
+  for (char& c : text) {
+    state = state * 1664525u + 1013904223u;
+    c = static_cast<char>(state >> 24u);
+  }
+  return text;
+}
+
+FakeReceiver::FakeReceiver() {
+  decide = [](const session::Entry& entry, uint64_t) { return entry.type == EntryType::file ? Verdict::send : Verdict::done; };
+  newest = this;
+  alignas(16) static std::byte nothing[16];  // the fake never looks at either
+  link_ = std::make_unique<session::Link>(*reinterpret_cast<cci::Endpoint*>(nothing), session::Hello{},
+                                          *reinterpret_cast<session::LinkUser*>(nothing));
+}
+FakeReceiver::~FakeReceiver() = default;
+
+const ReceivedFile* FakeReceiver::by_path(const std::string& path, EntryType type) const {
+  for (const auto& [index, file] : entries) {
+    if (file.entry.path == path && file.entry.type == type) return &file;
+  }
+  return nullptr;
+}
+
+std::string FakeReceiver::content(const std::string& path) const {
+  const ReceivedFile* file = by_path(path);
+  REQUIRE(file != nullptr);
+  if (file->packed) return *file->packed;
+  std::string whole;
+  for (const auto& [piece, bytes] : file->pieces) whole += bytes;
+  return whole;
+}
+
+size_t FakeReceiver::count(SegmentKind kind) const {
+  return static_cast<size_t>(std::count_if(puts.begin(), puts.end(), [kind](const Put& put) { return put.header.kind == kind; }));
+}
+
+void FakeReceiver::lane_up(LaneIndex lane) {
+  static uint64_t number = 1000;
+  lanes_[lane] = Lane{};
+  lanes_[lane].up = true;
+  lanes_[lane].where = {++number, number << 20u, number * 31, session::stripes};
+  lanes_[lane].limit = credit_window;
+  source->on_lane_up(lane);
+  source->on_lane_message(lane, lanes_[lane].where);
+  source->on_lane_message(lane, session::Credit{credit_window});
+}
+
+void FakeReceiver::lane_down(LaneIndex lane, Status status) {
+  lanes_[lane].up = false;
+  std::deque<Put> others;
+  std::vector<uint64_t> lost;
+  for (Put& put : in_air_) {
+    if (put.lane == lane) {
+      lost.push_back(put.context);
+    } else {
+      others.push_back(std::move(put));
+    }
+  }
+  in_air_ = std::move(others);
+  for (const uint64_t context : lost) source->on_put(lane, context, status);
+  source->on_lane_down(lane);
+}
+
+void FakeReceiver::on_close(LaneIndex lane) { closed.push_back(lane); }
+
+Status FakeReceiver::on_put(LaneIndex lane, uint64_t offset, uint64_t length, uint64_t mailbox, uint64_t key, uint64_t epoch,
+                            uint64_t context) {
+  if (const Status status = accept(lane); status != Status::success) return status;
+  Lane& to = lanes_[lane];
+  CHECK(to.up);
+  Put put;
+  put.lane = lane;
+  put.context = context;
+  put.mailbox = mailbox;
+  put.key = key;
+  put.epoch = epoch;
+  const MutableBytes bytes = memory.subspan(offset, length);
+  put.bytes.assign(bytes.begin(), bytes.end());
+  const Result<session::SegmentHeader> header = session::open(put.bytes);
+  REQUIRE(header.has_value());
+  put.header = *header;
+  // n is dense on its lane, within the credit, and says where the put goes.
+  CHECK(put.header.session == session_number);
+  CHECK(put.header.lane_session == to.where.lane_session);
+  CHECK(key == to.where.key);
+  CHECK(mailbox == to.where.mailbox_base + put.header.n % session::stripes);
+  CHECK(epoch == put.header.n / session::stripes);
+  CHECK(put.header.n < to.limit);
+  CHECK(put.header.n <= to.numbers.size());
+  to.numbers.insert(put.header.n);
+  Put log = put;
+  log.bytes.clear();
+  puts.push_back(std::move(log));
+  in_air_.push_back(std::move(put));
+  return Status::success;
+}
+
+void FakeReceiver::on_post(const session::Message& message) {
+  posted.push_back(message);
+  if (const auto* end = std::get_if<session::FileEnd>(&message)) {
+    ReceivedFile& file = entries.at(end->index);
+    CHECK(!file.ended);
+    file.end = *end;
+  }
+  if (const auto* end = std::get_if<session::End>(&message)) end_ = end->entries;
+  if (std::holds_alternative<session::Bye>(message)) bye = true;
+  if (const auto* why = std::get_if<session::Abort>(&message)) abort = *why;
+}
+
+void FakeReceiver::ask_again(const Put& put) {
+  session::Resend resend;
+  resend.index = session::Resend::by_segment;
+  resend.lane_session = put.header.lane_session;
+  resend.n = put.header.n;
+  say(resend);
+}
+
+void FakeReceiver::place_entries(Put& put) {
+  auto decoded = session::decode_entries(Bytes(put.bytes).first(put.header.data_bytes), put.header.count);
+  REQUIRE(decoded.has_value());
+  waiting_[put.header.index] = std::move(*decoded);
+  outstanding += put.header.count;
+  outstanding_most = std::max(outstanding_most, outstanding);
+}
+
+void FakeReceiver::place(Put& put) {
+  if (damaged(put)) return ask_again(put);
+  Bytes data = Bytes(put.bytes).first(put.header.data_bytes);
+  if (put.header.kind == SegmentKind::entries) return place_entries(put);
+  if (put.header.kind == SegmentKind::piece) {
+    ReceivedFile& file = entries.at(put.header.index);
+    CHECK(file.entry.version == put.header.file_version);
+    file.pieces[put.header.sequence] = std::string(as_text(data));
+    return;
+  }
+  session::PackRecord record;
+  for (uint32_t i = 0; i < put.header.count; ++i) {
+    REQUIRE(session::next_pack_record(data, record));
+    CHECK(record.hash == xxh3_128(record.content));
+    ReceivedFile& file = entries.at(record.index);
+    CHECK(record.size_bytes == file.entry.size_bytes);
+    file.packed = std::string(as_text(record.content));
+  }
+  CHECK(data.empty());
+}
+
+void FakeReceiver::finish(ReceivedFile& file, uint64_t index, ErrorKind kind) {
+  file.ended = true;
+  file.bad = kind != ErrorKind::ok;
+  --outstanding;
+  if (kind == ErrorKind::ok && file.entry.type == EntryType::file) bytes_ += content(file.entry.path).size();
+  session::FileResults results;
+  results.results.push_back({index, kind, 0});
+  say(results);
+}
+
+void FakeReceiver::turn() {
+  for (size_t i = 0; i < puts_per_turn && !in_air_.empty(); ++i) {
+    Put put = std::move(in_air_.front());
+    in_air_.pop_front();
+    const Status status = put_status(put);
+    if (status == Status::success) place(put);
+    source->on_put(put.lane, put.context, status);
+    Lane& lane = lanes_[put.lane];
+    if (status == Status::success && lane.up) {
+      ++lane.placed;
+      lane.limit = lane.placed + credit_window;
+      source->on_lane_message(put.lane, session::Credit{lane.limit});
+    }
+  }
+  while (answering && !waiting_.empty() && waiting_.begin()->first == next_index_) {
+    std::vector<session::Entry> batch = std::move(waiting_.begin()->second);
+    waiting_.erase(waiting_.begin());
+    session::Answer answer;
+    answer.first_index = next_index_;
+    for (session::Entry& entry : batch) {
+      const Verdict verdict = decide(entry, next_index_);
+      if (answer.runs.empty() || answer.runs.back().verdict != verdict) answer.runs.push_back({0, verdict});
+      ++answer.runs.back().count;
+      ReceivedFile& file = entries[next_index_];
+      file.entry = std::move(entry);
+      file.verdict = verdict;
+      if (verdict == Verdict::pieces) say(session::Want{next_index_, want(next_index_)});
+      if (verdict == Verdict::send || verdict == Verdict::pieces) {
+        open_.insert(next_index_);
+      } else {
+        file.ended = true;
+        --outstanding;
+      }
+      ++next_index_;
+    }
+    say(answer);
+  }
+  for (auto at = open_.begin(); giving_results && at != open_.end();) {
+    ReceivedFile& file = entries.at(*at);
+    if (file.end && file.end->outcome != SourceOutcome::ok) {
+      finish(file, *at, file.end->outcome == SourceOutcome::unreadable ? ErrorKind::partial : ErrorKind::vanished);
+    } else if (file.packed || file.end) {
+      finish(file, *at, ErrorKind::ok);
+    } else {
+      ++at;
+      continue;
+    }
+    at = open_.erase(at);
+  }
+  if (end_ && *end_ == next_index_ && open_.empty() && !summary_) {
+    summary_ = true;
+    say(session::Summary{0, 0, 0, bytes_});
+  }
+  flush();
+}
+
+void FakeReceiver::flush() {
+  while (!to_source_.empty()) {
+    const session::Message message = std::move(to_source_.front());
+    to_source_.pop_front();
+    source->on_message(message);
+  }
+}
+
+const FileSeen* SeenByUser::find(const std::string& path) const {
+  const auto found = std::find_if(files.begin(), files.end(), [&path](const FileSeen& file) { return file.path == path; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+Bench::Bench(const send::SourceOptions& options, uint32_t buffers) : pool(session::segment_bytes_max, buffers) {
+  receiver.memory = pool.memory();
+  source = std::make_unique<send::Source>(options, receiver.link(), work, pool, ports::Handle{}, seen, counters);
+  receiver.source = source.get();
+}
+Bench::~Bench() {
+  source.reset();
+  while (work.in_flight() > 0) work.reap();
+  CHECK(files.open_now == 0);
+}
+void Bench::start() {
+  source->start(now);
+  receiver.lane_up(0);
+}
+void Bench::step() {
+  work.reap();
+  receiver.turn();
+  source->turn(now);
+  now += std::chrono::milliseconds(1);
+}
+void Bench::run_until(const std::function<bool()>& condition, size_t steps_max) {
+  for (size_t i = 0; i < steps_max && !condition(); ++i) step();
+  REQUIRE(condition());
+}
+void Bench::run(size_t steps_max) {
+  start();
+  run_until([this] { return source->finished(); }, steps_max);
+}
+
+send::SourceOptions options_of(std::vector<std::string> sources, uint32_t bits) {
+  send::SourceOptions options;
+  options.sources = std::move(sources);
+  options.options = bits;
+  return options;
+}
+
+}  // namespace ccixfer::send_test
