@@ -19,6 +19,7 @@ Instant Engine::deadline_of(const Connection& c) const {
 
 // A deadline that moves away leaves its entry where it is: it is looked at again when the entry is due.
 void Engine::schedule(Connection& c) {
+  if (c.state == State::gone) return;  // released: its slot has no deadline any more
   const Instant wanted = deadline_of(c);
   if (wanted < deadlines_.get(c.id.index)) deadlines_.set(c.id.index, wanted);
 }
