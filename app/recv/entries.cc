@@ -43,7 +43,7 @@ class Decider {
 
   void decide_directory(const Entry& entry, uint64_t index, Decision& decision);
   void decide_symlink(const Entry& entry, Decision& decision);
-  void decide_leave(const Entry& entry, uint64_t index, Decision& decision);
+  void decide_leave(uint64_t index, Decision& decision);
   void decide_file(const Entry& entry, uint64_t index, Decision& decision);
   int place_symlink(const Entry& entry, const std::string& path);
   void finish_symlink(const Entry& entry, std::string_view name);
@@ -52,7 +52,7 @@ class Decider {
   [[nodiscard]] bool has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat);
   [[nodiscard]] int is_empty_directory(std::string_view name);
   void resume(const FileTask& task, Decision& decision);
-  void enter(const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before);
+  void enter(const Entry& entry, const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before);
 
   EntriesContext& context_;
   Root::Impl& root_;
@@ -134,12 +134,12 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   if (decision.path.size() >= session::path_bytes_max) return failed(decision, -ENAMETOOLONG);
   if (entry.type == EntryType::leave) {
-    decide_leave(entry, index, decision);
+    decide_leave(index, decision);
     return decision;
   }
   if (decision.path.empty()) {  // the root itself
     if (entry.type == EntryType::directory) {
-      enter(decision.path, index, false, false, 0);
+      enter(entry, decision.path, index, false, false, 0);
     } else {
       fatal = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name, or end the path with '/'"};
     }
@@ -166,25 +166,25 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
   return decision;
 }
 
-void Decider::enter(const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before) {
+void Decider::enter(const Entry& entry, const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before) {
   auto& chain = context_.open_directories;
   const auto holds = [&](const std::string& outer) {
     return outer.empty() || (path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/');
   };
   while (!chain.empty() && !holds(chain.back().path)) chain.pop_back();
-  chain.push_back({path, index, made, unlocked, mode_before});
+  chain.push_back({path, index, attributes_of(entry), made, unlocked, mode_before});
 }
 
-void Decider::decide_leave(const Entry& entry, uint64_t index, Decision& decision) {
+void Decider::decide_leave(uint64_t index, Decision& decision) {
   if (dry()) return;
   Leave leave;
   leave.path = decision.path;
   leave.leave_index = index;
-  leave.attributes = attributes_of(entry);
   auto& chain = context_.open_directories;
   const auto found = std::find_if(chain.rbegin(), chain.rend(), [&](const auto& open) { return open.path == decision.path; });
   if (found == chain.rend()) return;  // its own entry failed, or there was none: nothing of ours
   leave.first_index = found->index;
+  leave.attributes = found->attributes;
   leave.made = found->made;
   leave.unlocked = found->unlocked;
   leave.mode_before = found->mode_before;
@@ -212,7 +212,7 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
       unlocked =
           root_.directories.open(decision.path, directory) == 0 && files_.set_mode(directory->fd(), stat.mode | owner_all) >= 0;
     }
-    enter(decision.path, index, false, unlocked, stat.mode);
+    enter(entry, decision.path, index, false, unlocked, stat.mode);
     return;
   }
   if (found == 0) {
@@ -226,7 +226,7 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
     return;
   }
   root_.directories.forget(decision.path);
-  enter(decision.path, index, true, false, 0);
+  enter(entry, decision.path, index, true, false, 0);
 }
 
 int Decider::is_empty_directory(std::string_view name) {

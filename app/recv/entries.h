@@ -37,6 +37,7 @@ struct EntriesContext {
   struct OpenDirectory {
     std::string path;
     uint64_t index = 0;
+    Attributes attributes;  // as listed: a `leave` has none
     bool made = false;
     bool unlocked = false;
     uint32_t mode_before = 0;
