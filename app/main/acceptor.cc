@@ -104,8 +104,8 @@ class Acceptor::Session {
       machine_ = make_source(bench, link_, {{below}, options.served_root, open.options, options.rate_bytes_per_s, link_lanes()});
     }
     state_ = State::running;
+    forwarder_.attach(machine_->user());  // before start(): it takes up live lanes that it has not been told of
     machine_->start(now);
-    forwarder_.attach(machine_->user());
     return {};
   }
   uint16_t link_lanes() const { return std::min<uint16_t>(session::lanes_max, acceptor_.options_.lanes_max); }

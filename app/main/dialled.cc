@@ -129,8 +129,8 @@ void DialledTransfer::open_session(Instant now) {
   Attempt& attempt = *attempt_;
   attempt.link.set_session(attempt.forwarder.opened()->session);
   attempt.machine = plan_.make_machine(attempt.link);
+  attempt.forwarder.attach(attempt.machine->user());  // before start(): it takes up live lanes that it has not been told of
   attempt.machine->start(now);
-  attempt.forwarder.attach(attempt.machine->user());
   const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
   attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(plan_.lanes, allowed)));
   bench_.reporter.session({transfer_name(plan_.hello.transfer), plan_.uri, report_hops(attempt.link.hops(0))});
