@@ -1,0 +1,93 @@
+#include "tests/contract/lab.h"
+
+#include "tests/contract/sim_lab.h"
+#include "tests/contract/tcp_lab.h"
+
+namespace ccixfer::contract {
+
+uint64_t SeededEntropy::next_u64() {
+  state_ += 0x9e3779b97f4a7c15;
+  uint64_t z = state_;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+void Node::collect() {
+  if (endpoint == nullptr) return;
+  while (std::optional<Event> event = endpoint->get_event()) events.push_back(std::move(*event));
+}
+
+std::optional<Event> Node::take(EventType type) {
+  for (auto it = events.begin(); it != events.end(); ++it) {
+    if (it->type != type) continue;
+    std::optional<Event> event{std::move(*it)};
+    events.erase(it);
+    return event;
+  }
+  return std::nullopt;
+}
+
+size_t Node::count(EventType type) const {
+  size_t count = 0;
+  for (const Event& event : events) count += event.type == type ? 1u : 0u;
+  return count;
+}
+
+std::vector<std::string> lab_names() { return {"tcp", "sim"}; }
+
+std::unique_ptr<Lab> make_lab(const std::string& name) {
+  if (name == "tcp") return make_tcp_lab();
+  REQUIRE(name == "sim");
+  return make_sim_lab(1);
+}
+
+Pair connect(Lab& lab, Node& dialler, Node& acceptor, const cci::ConnectOptions& options) {
+  const Result<Connection> dialled = dialler.endpoint->connect(acceptor.endpoint->uri(), options);
+  REQUIRE(dialled);
+  std::optional<Event> request = wait_event(lab, acceptor, EventType::connect_request);
+  REQUIRE(request);
+  REQUIRE(acceptor.endpoint->accept(*request, 7) == Status::success);
+  request.reset();
+  std::optional<Event> connected = wait_event(lab, dialler, EventType::connect);
+  REQUIRE(connected);
+  REQUIRE(connected->status == Status::success);
+  std::optional<Event> accepted = wait_event(lab, acceptor, EventType::accept);
+  REQUIRE(accepted);
+  REQUIRE(accepted->status == Status::success);
+  REQUIRE(accepted->context == 7);
+  return {dialler, acceptor, connected->connection, accepted->connection};
+}
+
+Status wait_send(Lab& lab, Node& node, uint64_t context) {
+  Status status = Status::no_message;
+  const bool ended = lab.run([&] {
+    for (auto it = node.events.begin(); it != node.events.end(); ++it) {
+      if (it->type != EventType::send || it->context != context) continue;
+      status = it->status;
+      node.events.erase(it);
+      return true;
+    }
+    return false;
+  });
+  REQUIRE(ended);
+  return status;
+}
+
+std::optional<Event> wait_event(Lab& lab, Node& node, EventType type) {
+  static_cast<void>(lab.run([&] { return node.has(type); }));
+  return node.take(type);
+}
+
+std::vector<std::byte> pattern(size_t size, uint32_t seed) {
+  std::vector<std::byte> bytes(size);
+  SeededEntropy entropy(seed);
+  uint64_t word = 0;
+  for (size_t i = 0; i < size; ++i) {
+    if (i % 8 == 0) word = entropy.next_u64();
+    bytes[i] = static_cast<std::byte>(word >> (8 * (i % 8)));
+  }
+  return bytes;
+}
+
+}  // namespace ccixfer::contract

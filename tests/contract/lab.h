@@ -1,0 +1,96 @@
+// The contract suite runs every case against every transport: a Lab makes endpoints that can reach one another, lets time pass and
+// turns them. To add a transport: another Lab and its name in lab_names().
+#pragma once
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/counters.h"
+#include "core/cci/endpoint.h"
+#include "core/ports/entropy.h"
+
+// Catch has a CHECK of its own; these tests use REQUIRE alone.
+#undef CHECK
+#include <catch2/catch.hpp>
+
+namespace ccixfer::contract {
+
+using cci::Connection;
+using cci::Endpoint;
+using cci::Event;
+using cci::EventType;
+using ports::Attribute;
+using ports::Handle;
+
+class SeededEntropy final : public ports::Entropy {
+ public:
+  explicit SeededEntropy(uint64_t seed) : state_(seed) {}
+  uint64_t next_u64() override;
+
+ private:
+  uint64_t state_;
+};
+
+struct NodeOptions {
+  ports::TransportOptions transport;
+  cci::EndpointOptions endpoint;
+};
+
+struct Node {
+  std::unique_ptr<Counters> counters = std::make_unique<Counters>();
+  std::unique_ptr<SeededEntropy> entropy;
+  std::shared_ptr<cci::MemoryTable> memory;
+  std::unique_ptr<Endpoint> endpoint;
+  bool frozen = false;   // not turned: a process that was stopped
+  bool collects = true;  // takes its events after each turn; an application that does not makes buffers run out
+  std::deque<Event> events;
+
+  void collect();
+  // The oldest event of that type, taken out.
+  std::optional<Event> take(EventType type);
+  [[nodiscard]] size_t count(EventType type) const;
+  [[nodiscard]] bool has(EventType type) const { return count(type) > 0; }
+};
+
+class Lab {
+ public:
+  virtual ~Lab() = default;
+  virtual Node& add(const NodeOptions& options = {}) = 0;
+  // Turns the nodes until `done` holds; false: it did not within `limit` of the lab's time.
+  virtual bool run(const std::function<bool()>& done, Duration limit = std::chrono::seconds(20)) = 0;
+  // Time passes, the nodes are turned.
+  virtual void pass(Duration duration) = 0;
+  // A URI at which nobody listens.
+  [[nodiscard]] virtual std::string dead_uri() = 0;
+};
+
+[[nodiscard]] std::vector<std::string> lab_names();
+[[nodiscard]] std::unique_ptr<Lab> make_lab(const std::string& name);
+
+// A connection with both its ends.
+struct Pair {
+  Node& dialler;
+  Node& acceptor;
+  Connection at_dialler;
+  Connection at_acceptor;
+};
+[[nodiscard]] Pair connect(Lab& lab, Node& dialler, Node& acceptor, const cci::ConnectOptions& options = {});
+
+// The status of the send event with this context, at `node`.
+[[nodiscard]] Status wait_send(Lab& lab, Node& node, uint64_t context);
+[[nodiscard]] std::optional<Event> wait_event(Lab& lab, Node& node, EventType type);
+
+[[nodiscard]] std::vector<std::byte> pattern(size_t size, uint32_t seed);
+
+}  // namespace ccixfer::contract
+
+// Every case starts with it: `lab` is a lab of each kind in turn.
+#define EVERY_LAB(lab)                                                                                   \
+  const std::string lab_name = GENERATE(from_range(::ccixfer::contract::lab_names()));                   \
+  CAPTURE(lab_name);                                                                                     \
+  const std::unique_ptr<::ccixfer::contract::Lab> lab##_owner = ::ccixfer::contract::make_lab(lab_name); \
+  ::ccixfer::contract::Lab& lab = *lab##_owner

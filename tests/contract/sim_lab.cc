@@ -1,0 +1,85 @@
+#include "tests/contract/sim_lab.h"
+
+#include <fmt/format.h>
+
+#include "transports/sim/sim_net.h"
+#include "transports/stream/stream_transport.h"
+
+namespace ccixfer::contract {
+namespace {
+
+constexpr const char* network = "n";
+
+// Turns a node's endpoint as its driver would.
+class Driver final : public sim::Actor {
+ public:
+  explicit Driver(Node& node) : node_(node) {}
+  void turn(Instant now) override {
+    if (node_.frozen || node_.endpoint == nullptr) return;
+    node_.endpoint->turn(now);
+    if (node_.collects) node_.collect();
+  }
+  [[nodiscard]] Instant next_deadline() const override {
+    return node_.frozen || node_.endpoint == nullptr ? never : node_.endpoint->next_deadline();
+  }
+
+ private:
+  Node& node_;
+};
+
+class SimLab final : public Lab {
+ public:
+  explicit SimLab(uint64_t seed) : world_(seed), fabric_(world_) {}
+  ~SimLab() override {
+    for (auto& machine : machines_) machine.node->endpoint.reset();
+  }
+
+  Node& add(const NodeOptions& options) override {
+    Machine& machine = machines_.emplace_back();
+    machine.node = std::make_unique<Node>();
+    Node& node = *machine.node;
+    const std::string name = fmt::format("m{}", machines_.size());
+    machine.id = world_.add_node(name);
+    sim::SimNetOptions net_options;
+    net_options.networks = {{network, name}};
+    net_options.port = 1;
+    auto net = std::make_unique<sim::SimNet>(fabric_, machine.id, net_options);
+    node.entropy = std::make_unique<SeededEntropy>(machines_.size());
+    node.memory = std::make_shared<cci::MemoryTable>(*node.entropy, *node.counters);
+    node.endpoint = std::make_unique<Endpoint>(
+        options.endpoint, std::make_unique<stream::StreamTransport>(options.transport, std::move(net), *node.counters), node.memory,
+        *node.counters);
+    machine.driver = std::make_unique<Driver>(node);
+    world_.add_actor(machine.id, machine.driver.get());
+    return node;
+  }
+
+  bool run(const std::function<bool()>& done, Duration limit) override {
+    // The application has just acted on any of them, without a system call that the world would see.
+    for (const Machine& machine : machines_) world_.wake(machine.id);
+    return world_.run_until(done, after(world_.now(), limit)) == sim::RunEnd::reached;
+  }
+
+  void pass(Duration duration) override {
+    for (const Machine& machine : machines_) world_.wake(machine.id);
+    static_cast<void>(world_.run_for(duration));
+  }
+
+  std::string dead_uri() override { return "sim://m1:999"; }
+
+ private:
+  struct Machine {
+    sim::NodeId id = 0;
+    std::unique_ptr<Node> node;
+    std::unique_ptr<Driver> driver;
+  };
+  sim::World world_;
+  sim::Fabric fabric_;
+  std::deque<Machine> machines_;
+};
+
+}  // namespace
+
+std::unique_ptr<Lab> make_sim_lab(uint64_t seed) { return std::make_unique<SimLab>(seed); }
+
+}  // namespace ccixfer::contract
