@@ -82,7 +82,7 @@ cmd_bench() {
 
 cmd_fuzz() {
   need "${build_packages[@]}" "${fuzz_packages[@]}" python3
-  build fuzz
+  build fuzz fuzz_targets
   bash tests/fuzz/run.sh build/fuzz "${1:-20}"
 }
 

@@ -1,0 +1,28 @@
+// What the fuzz targets share: the entry point, an assertion that is always on, and checks made good again (a fuzzer cannot find a
+// hash by mutation: each target tries its input as it is, and once more with the checks that it would need).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/hash.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+namespace ccixfer::fuzz {
+
+inline void must(bool condition) {
+  if (!condition) std::abort();
+}
+
+inline Bytes bytes_of(const uint8_t* data, size_t size) { return std::as_bytes(std::span(data, size)); }
+
+// Writes the low `width` bytes of XXH3-64 over all bytes before `at` to `at`.
+inline void make_check_good(std::vector<std::byte>& bytes, size_t at, size_t width) {
+  const uint64_t check = xxh3_64(Bytes(bytes).first(at));
+  for (size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<std::byte>(check >> (8 * i));
+}
+
+}  // namespace ccixfer::fuzz

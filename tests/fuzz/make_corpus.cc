@@ -1,0 +1,205 @@
+// Writes first inputs for the fuzz targets, made by the encoders: DIRECTORY/TARGET/NUMBER.
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "app/session/entry.h"
+#include "app/session/limits.h"
+#include "app/session/messages.h"
+#include "app/session/segment.h"
+#include "core/wire/connection_frames.h"
+#include "core/wire/message_frames.h"
+#include "core/wire/rma_frames.h"
+#include "routing/map/record.h"
+#include "routing/session/messages.h"
+
+using namespace ccixfer;
+
+namespace {
+
+std::filesystem::path root;
+
+void put(const std::string& target, Bytes bytes) {
+  static int number = 0;
+  const std::filesystem::path folder = root / target;
+  std::filesystem::create_directories(folder);
+  std::ofstream out(folder / std::to_string(number++), std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+void session_messages() {
+  const session::Answer answer{7, {{3, session::Verdict::send}, {1, session::Verdict::pieces}}};
+  const std::vector<session::Message> all = {session::OpenPart{3, 6, 0, "abcdef"},
+                                             session::Opened{1, 16},
+                                             session::LaneOpen{1, 2, 3, session::stripes},
+                                             session::Credit{9},
+                                             answer,
+                                             session::Want{5, {{0, 1}, {4, 2}}},
+                                             session::Resend{4, 2, 0, 0},
+                                             session::FileEnd{9, session::SourceOutcome::ok, 12, true, {1, 2}},
+                                             session::FileResults{{{1, ErrorKind::ok, 0}, {2, ErrorKind::no_space, 28}}},
+                                             session::Durable{1, 2},
+                                             session::End{3},
+                                             session::Summary{1, 2, 3, 4},
+                                             session::Bye{},
+                                             session::Abort{ErrorKind::interrupted, "stopped"}};
+  for (const session::Message& message : all) {
+    const bool of_lane = std::holds_alternative<session::LaneOpen>(message) || std::holds_alternative<session::Credit>(message);
+    put("session_message", session::encode(message, of_lane ? 0 : 1));
+  }
+  session::Hello hello;
+  put("session_hello", session::encode(hello));
+  hello.session = 5;
+  hello.lane = 3;
+  hello.sealed = true;
+  put("session_hello", session::encode(hello));
+  put("session_hello", as_bytes("unknown session"));
+  put("session_hello", as_bytes("no_space: the disk is full"));
+}
+
+void entries_and_segments() {
+  std::vector<std::byte> buffer(session::segment_bytes_max);
+  session::EntryEncoder encoder(buffer);
+  session::Entry entry;
+  entry.path = "directory";
+  entry.type = session::EntryType::directory;
+  entry.mode = 0755;
+  static_cast<void>(encoder.add(entry));
+  entry.path = "directory/file";
+  entry.type = session::EntryType::file;
+  entry.has_digest = true;
+  static_cast<void>(encoder.add(entry));
+  entry.path = "directory/link";
+  entry.type = session::EntryType::symlink;
+  entry.has_digest = false;
+  entry.target = "file";
+  static_cast<void>(encoder.add(entry));
+  entry.path = "directory";
+  entry.type = session::EntryType::leave;
+  static_cast<void>(encoder.add(entry));
+  std::vector<std::byte> counted = {static_cast<std::byte>(encoder.count()), std::byte{0}};
+  counted.insert(counted.end(), buffer.begin(), buffer.begin() + encoder.size_bytes());
+  put("session_entries", counted);
+
+  session::SegmentHeader header;
+  header.kind = session::SegmentKind::entries;
+  header.count = encoder.count();
+  header.data_bytes = encoder.size_bytes();
+  put("session_segment", Bytes(buffer).first(session::seal(buffer, header)));
+  session::put_pack_record(buffer, {3, 4, {1, 2}, {}});
+  std::memcpy(buffer.data() + session::pack_record_bytes, "data", 4);
+  header.kind = session::SegmentKind::pack;
+  header.count = 1;
+  header.data_bytes = session::pack_record_bytes + 4;
+  put("session_segment", Bytes(buffer).first(session::seal(buffer, header)));
+  header.kind = session::SegmentKind::piece;
+  header.count = 0;
+  header.data_bytes = 16;
+  put("session_segment", Bytes(buffer).first(session::seal(buffer, header)));
+}
+
+template <typename Encode>
+void frame(Encode&& encode) {
+  std::vector<std::byte> bytes;
+  wire::Writer out(bytes);
+  encode(out);
+  put("stream_frames", bytes);
+}
+
+void stream_frames() {
+  const std::vector<std::byte> data(8, std::byte{1});
+  wire::Hello hello;
+  hello.offer = {1408, 256, 256};
+  hello.data = data;
+  frame([&](wire::Writer& out) { wire::encode(out, hello); });
+  wire::HelloReply reply;
+  reply.reason = "because";
+  frame([&](wire::Writer& out) { wire::encode(out, reply); });
+  frame([](wire::Writer& out) { wire::encode_reject(out, {Status::refused, "busy"}); });
+  frame([](wire::Writer& out) { wire::encode_bye(out, {Status::disconnected, "bye"}); });
+  frame([](wire::Writer& out) { wire::encode_empty(out, wire::Kind::keepalive); });
+  frame([](wire::Writer& out) { wire::encode(out, wire::Message{3, 4}, 100); });
+  frame([](wire::Writer& out) { wire::encode(out, wire::MessageAck{3, Status::receiver_not_ready}); });
+  ports::RemoteRef remote;
+  remote.handle.kind = ports::HandleKind::mailbox;
+  frame([&](wire::Writer& out) { wire::encode(out, wire::RmaWrite{1, 100, 10, remote, false}, 50); });
+  frame([&](wire::Writer& out) { wire::encode(out, wire::RmaRead{1, 100, remote}); });
+  frame([](wire::Writer& out) { wire::encode(out, wire::RmaReadData{1, 100, 10}, 50); });
+  frame([](wire::Writer& out) { wire::encode_write_ack(out, {1, Status::success, false}); });
+  frame([](wire::Writer& out) { wire::encode_read_end(out, {1, Status::rma_handle, false}); });
+}
+
+template <typename Encode>
+void routing_message(Encode&& encode) {
+  std::vector<std::byte> bytes;
+  encode(bytes);
+  put("routing_messages", bytes);
+}
+
+void routing_things() {
+  using Out = std::vector<std::byte>;
+  routing::ConnectRequest request;
+  request.destination = "cci://1:2:10.0.0.1:4000";
+  request.source = {1, 1};
+  request.max_send_bytes = 1408;
+  request.fragment_bytes = 1u << 20;
+  request.data.resize(20);
+  routing_message([&](Out& out) { routing::encode(request, out); });
+  routing::ConnectReply reply;
+  reply.status = Status::success;
+  reply.reason = "why";
+  reply.hops.push_back({"tcp", "tcp://10.0.0.1:4000", 1, 2, std::chrono::milliseconds(1)});
+  routing_message([&](Out& out) { routing::encode(reply, out); });
+  routing_message([](Out& out) { routing::encode_message_header(5, out); });
+  for (const auto kind : {routing::MessageKind::message_ack, routing::MessageKind::fragment_ack}) {
+    routing_message([&](Out& out) { routing::encode_ack(kind, {4, Status::success}, out); });
+  }
+  for (const auto kind :
+       {routing::MessageKind::write_request, routing::MessageKind::read_request, routing::MessageKind::read_reply}) {
+    routing::FragmentMessage fragment;
+    fragment.kind = kind;
+    fragment.cookie = 9;
+    fragment.length_bytes = 4096;
+    fragment.exposed.kind = ports::HandleKind::region;
+    fragment.remote.handle.kind = ports::HandleKind::mailbox;
+    routing_message([&](Out& out) { routing::encode(fragment, out); });
+  }
+  routing_message([](Out& out) { routing::encode(routing::Taken{3, true}, out); });
+  routing_message([](Out& out) { routing::encode(routing::Bye{Status::timed_out, "gone"}, out); });
+  routing_message([](Out& out) { routing::encode_send_timeout(std::chrono::seconds(3), out); });
+  routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::connect_ack, out); });
+  routing_message([](Out& out) { routing::encode(routing::RouterHello{7, {1, 2}, "tcp://10.0.0.1:4000"}, out); });
+
+  routing::RouterRecord record;
+  record.router = 7;
+  record.instance = 8;
+  routing::DeviceRecord device;
+  device.subnet = {1, 2};
+  device.rate_bits_per_s = 10'000'000'000;
+  device.wan_to = {3, 4};
+  device.uri = "tcp://10.0.0.1:4000";
+  record.devices = {device, device};
+  std::vector<std::byte> bytes;
+  if (routing::encode_record(record, bytes)) {
+    put("router_record", bytes);
+    routing_message([&](Out& out) { routing::encode_record_message(routing::MessageKind::record, bytes, out); });
+  }
+  for (const char* text :
+       {"cci://1:2:10.0.0.1:4000", "cci://1:2:[fe80::1]:4000", "tcp://host:99", "64KiB", "10Gb/s", "800MB/s", "1.5GB"}) {
+    put("texts", as_bytes(text));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 1;
+  root = argv[1];
+  session_messages();
+  entries_and_segments();
+  stream_frames();
+  routing_things();
+  return 0;
+}

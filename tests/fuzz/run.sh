@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# run.sh BUILD_DIRECTORY [SECONDS]: every fuzz target for SECONDS each, from the encoders' corpus and what earlier runs found; then the
+# canary, which must crash. Exit 1 and the crashing input's path when a target fails.
+set -euo pipefail
+build=$(readlink -f "$1")
+seconds=${2:-20}
+programs=$build/tests/fuzz
+corpus=$build/corpus
+findings=$build/findings
+mkdir -p "$corpus" "$findings"
+"$programs/fuzz_make_corpus" "$corpus"
+
+failed=0
+for program in "$programs"/fuzz_*; do
+  name=$(basename "$program")
+  name=${name#fuzz_}
+  [ -x "$program" ] && [ -f "$program" ] || continue
+  case $name in canary | make_corpus) continue ;; esac
+  mkdir -p "$corpus/$name"
+  log=$findings/$name.log
+  if "$program" -max_total_time="$seconds" -max_len=8192 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+    -artifact_prefix="$findings/$name-" "$corpus/$name" >"$log" 2>&1; then
+    echo "fuzz $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs, nothing found"
+  else
+    failed=1
+    echo "fuzz $name: FAILED"
+    tail -n 40 "$log"
+  fi
+done
+
+mkdir -p "$corpus/canary"
+if "$programs/fuzz_canary" -max_total_time=60 -max_len=64 -artifact_prefix="$findings/canary-" "$corpus/canary" >"$findings/canary.log" 2>&1; then
+  failed=1
+  echo "fuzz canary: NOT FOUND: this fuzzing proves nothing"
+else
+  echo "fuzz canary: found, as it must be"
+fi
+exit $failed
