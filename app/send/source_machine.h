@@ -114,8 +114,7 @@ struct Source::Impl {
     SourcePlace place;
     Listed listed;
     ReadOutcome result;
-    int fd = -1;
-    std::shared_ptr<OpenFile> file;  // check
+    std::shared_ptr<OpenFile> file;
   };
   struct PieceData {
     uint32_t slot = 0;

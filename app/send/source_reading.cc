@@ -170,11 +170,12 @@ void Source::Impl::start_opens() {
     data->listed = entry.listed;
     data->place = (*walk_)->place(entry.source, entry.path);
     data->name = std::string(data->place.name);
+    data->file = std::make_shared<OpenFile>(shared_);
     submit(
         std::move(data),
         [](ports::FileSystem& files, OpenData& job, Shared&) {
           job.place.name = job.name;
-          job.fd = open_listed(files, job.place, job.listed, job.result);
+          job.file->set(open_listed(files, job.place, job.listed, job.result));
         },
         &Impl::opened);
   }
@@ -183,11 +184,10 @@ void Source::Impl::start_opens() {
 void Source::Impl::opened(OpenData& data) {
   dirty_ = true;
   Entry& entry = entries_.at(data.slot);
-  std::shared_ptr<OpenFile> file = data.fd >= 0 ? std::make_shared<OpenFile>(shared_, data.fd) : nullptr;
   if (!job_ended(entry)) return;
   LargeFile& large = *entry.large;
   large.phase = LargeFile::Phase::open;
-  large.file = std::move(file);
+  large.file = std::move(data.file);
   entry.outcome = data.result;
   const uint64_t pieces = pieces_of(entry.listed.size_bytes);
   if (!large.has_digest && large.wanted.count() == pieces && pieces <= digest_pieces_max) {

@@ -244,7 +244,7 @@ void FakeReceiver::finish(ReceivedFile& file, uint64_t index, ErrorKind kind) {
   file.ended = true;
   file.bad = kind != ErrorKind::ok;
   --outstanding;
-  if (kind == ErrorKind::ok && file.entry.type == EntryType::file) bytes_ += content(file.entry.path).size();
+  if (kind == ErrorKind::ok && file.entry.type == EntryType::file) bytes_ += file.entry.size_bytes;
   session::FileResults results;
   results.results.push_back({index, kind, 0});
   say(results);
