@@ -100,7 +100,7 @@ class Acceptor::Session {
       buffers_ = acceptor_.share();
       machine_ = make_destination(bench, link_, {options.root, open.options, path.path, options.rate_bytes_per_s, buffers_});
     } else {
-      const std::string below = path.path.empty() ? "./" : path.path + (path.directory ? "/" : "");
+      const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
       machine_ = make_source(bench, link_, {{below}, options.served_root, open.options, options.rate_bytes_per_s, link_lanes()});
     }
     state_ = State::running;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/main/acceptor.h"
+#include "app/report/outcome.h"
 #include "core/base/check.h"
 
 namespace ccixfer::program {
@@ -22,14 +23,6 @@ bool is_passing(ErrorKind kind) {
 
 std::string at(const std::string& what, const std::string& uri, const char* what_to_do) {
   return fmt::format("{}: {}: {}", what, uri, what_to_do);
-}
-
-// The dialler says what and where; people want to know what to do.
-Error advised(Error error) {
-  if (error.kind == ErrorKind::no_answer) error.message += ": check that the peer runs and can be reached";
-  if (error.kind == ErrorKind::no_route) error.message += ": check the routers and their configuration (ccixfer routes)";
-  if (error.kind == ErrorKind::network) error.message += ": try again";
-  return error;
 }
 
 }  // namespace
@@ -163,7 +156,7 @@ void DialledTransfer::judge(Instant now) {
           now, {ErrorKind::timeout, at("no progress within the timeout", plan_.uri, "run the same command again to resume")},
           false);
     }
-    return end_attempt(now, advised(*failure), false);
+    return end_attempt(now, *failure, false);
   }
   if (!attempt.machine && attempt.forwarder.lost()) {
     return end_attempt(now, *attempt.forwarder.lost(), is_passing(attempt.forwarder.lost()->kind));
@@ -206,7 +199,7 @@ void DialledTransfer::turn_farewell(Instant now) {
   if (again && plan_.retries && attempts_ > *plan_.retries) again = false;
   if (again && plan_.timeout != forever && now - last_progress_ >= plan_.timeout) again = false;
   if (!again) {
-    result_ = stop_why_ ? *stop_why_ : why;
+    result_ = stop_why_ ? *stop_why_ : report::advised(why, plan_.uri);
     ended_ = true;
     return;
   }

@@ -41,7 +41,10 @@ Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, p
     net_options.port = place->port;
   }
   auto net = tcp::TcpNet::create(net_options);
-  if (!net) return tl::unexpected(net.error());
+  if (!net) {
+    return fail(net.error().kind,
+                net.error().message + ": listen on a free port of an address of this host (--listen, or the device's ip and port)");
+  }
   Node node;
   node.uris = (*net)->uris();
   node.memory = options.memory ? options.memory : std::make_shared<cci::MemoryTable>(entropy, counters);

@@ -21,7 +21,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
   auto root = recv::Root::open((*loop)->files(), *command.root);
-  if (!root) return {root.error(), {}};
+  if (!root) return {report::advised(root.error(), *command.root), {}};
   AcceptorOptions options;
   options.root = root->get();
   options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
@@ -42,7 +42,7 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
             {}};
   }
   auto root = recv::Root::open((*loop)->files(), command.directory);
-  if (!root) return {root.error(), {}};
+  if (!root) return {report::advised(root.error(), command.directory), {}};
   const Bench& bench = (*loop)->bench();
   CommandEnd end;
   for (const Target& target : targets) {

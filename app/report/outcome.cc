@@ -5,6 +5,43 @@
 #include "core/base/check.h"
 
 namespace ccixfer::report {
+namespace {
+
+const char* advice(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::no_answer:
+      return "check that the peer runs and can be reached";
+    case ErrorKind::no_route:
+      return "check the routers and their configuration (ccixfer routes)";
+    case ErrorKind::source_selection:
+      return "name a file or directory that exists";
+    case ErrorKind::not_authorised:
+      return "name a place below the peer's directory";
+    case ErrorKind::no_space:
+      return "free some space there and run the same command again to resume";
+    case ErrorKind::file_io:
+      return "check the directory and its disk";
+    case ErrorKind::protocol:
+      return "use the same version at both ends";
+    case ErrorKind::integrity:
+      return "check memory and disks at both ends and run again";
+    case ErrorKind::interrupted:
+    case ErrorKind::timeout:
+      return "run the same command again to resume";
+    case ErrorKind::bug:
+      return "report it with the log (-vv --log-file FILE)";
+    default:
+      return "correct it and try again";
+  }
+}
+
+size_t parts(std::string_view text) {
+  size_t count = 1;
+  for (size_t at = text.find(": "); at != std::string_view::npos; at = text.find(": ", at + 2)) ++count;
+  return count;
+}
+
+}  // namespace
 
 const std::vector<ErrorKind>& precedence() {
   static const std::vector<ErrorKind> order = {
@@ -36,6 +73,17 @@ ErrorKind worse(ErrorKind a, ErrorKind b) {
   }
   CHECK(false && "precedence() names every kind");
   return a;
+}
+
+Error advised(Error error, std::string_view where) {
+  if (error.kind == ErrorKind::ok) return error;
+  const std::string in_front = std::string(where) + ": ";
+  if (!where.empty() && error.message.rfind(in_front, 0) == 0) error.message.erase(0, in_front.size());
+  const bool named = where.empty() || error.message.find(where) != std::string::npos;
+  if (parts(error.message) >= 3) return error;
+  if (!named) error.message += ": " + std::string(where);
+  error.message += std::string(": ") + advice(error.kind);
+  return error;
 }
 
 ErrorKind kind_of_counts(uint64_t files_failed, uint64_t files_vanished) {

@@ -4,6 +4,7 @@
 // 25 before 24).
 #pragma once
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -14,6 +15,9 @@ namespace ccixfer::report {
 // The end of a session that ran to its summary: 23 when some files failed, 24 when all that failed had vanished or changed.
 // `vanished` counts within `failed` or beside it: both ends count it either way.
 [[nodiscard]] ErrorKind kind_of_counts(uint64_t files_failed, uint64_t files_vanished);
+// The error as a person wants it, `WHAT: WHERE: what to do`: a place named in front goes behind what happened, and what to do is
+// added by kind. A message that has three parts already, or no place, stays as it is.
+[[nodiscard]] Error advised(Error error, std::string_view where);
 [[nodiscard]] const std::vector<ErrorKind>& precedence();  // worst first; every kind once
 
 }  // namespace ccixfer::report
