@@ -61,10 +61,12 @@ std::string_view WalkBatch::more(const WalkRecord& record) const {
   return std::string_view(text).substr(record.more_at, record.more_bytes);
 }
 
-void Walk::Names::keep_smallest(size_t count) {
-  if (count >= spans.size()) return;
-  std::nth_element(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(count), spans.end(),
-                   [this](const Span& a, const Span& b) { return at(a) < at(b); });
+// Keeps `count` > 0 names; the greatest of them.
+std::string Walk::Names::keep_smallest(size_t count) {
+  count = std::min(count, spans.size());
+  const auto last = spans.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::nth_element(spans.begin(), last, spans.end(), [this](const Span& a, const Span& b) { return at(a) < at(b); });
+  std::string greatest(at(*last));
   spans.resize(count);
   std::string kept;
   kept.reserve(text.size());
@@ -74,6 +76,7 @@ void Walk::Names::keep_smallest(size_t count) {
     span.at = start;
   }
   text = std::move(kept);
+  return greatest;
 }
 
 Walk::Walk(WalkOptions options) : options_(std::move(options)), follow_(!options_.links && options_.served_root < 0) {
@@ -279,12 +282,14 @@ bool Walk::load(ports::FileSystem& files, WalkBatch& out, Frame& frame) {
   names.next = 0;
   frame.more = false;
   const bool first = frame.last.empty();
+  std::string greatest;  // of those kept, when some were not
   const int result = files.read_directory(frame.fd, [&](std::string_view name) {
     if (!first && name <= frame.last) return;
+    if (frame.more && name > greatest) return;  // behind names that were given up: for the next list
     names.spans.push_back({static_cast<uint32_t>(names.text.size()), static_cast<uint32_t>(name.size())});
     names.text.append(name);
     if (names.text.size() + names.spans.size() * sizeof(Names::Span) < options_.names_bytes_max) return;
-    names.keep_smallest(std::max<size_t>(names.spans.size() / 2, 1));
+    greatest = names.keep_smallest(std::max<size_t>(names.spans.size() / 2, 1));
     frame.more = true;
   });
   std::sort(names.spans.begin(), names.spans.end(),

@@ -104,7 +104,7 @@ class Walk {
     size_t next = 0;
     [[nodiscard]] std::string_view at(const Span& span) const { return {text.data() + span.at, span.bytes}; }
     [[nodiscard]] size_t bytes() const { return text.capacity() + spans.capacity() * sizeof(Span); }
-    void keep_smallest(size_t count);
+    std::string keep_smallest(size_t count);
   };
   struct Frame {
     int fd = -1;

@@ -1,0 +1,133 @@
+// The source's small tables: pieces, entries' phases, lanes, the rate.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <random>
+#include <set>
+
+#include "app/send/entry_table.h"
+#include "app/send/lane_table.h"
+#include "app/send/rate_cap.h"
+#include "app/send/task.h"
+
+namespace ccixfer::send {
+namespace {
+
+TEST_CASE("pieces__random_adds_and_takes__as_a_plain_set") {
+  const unsigned seed = 20240611;
+  std::mt19937 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    PieceSet set;
+    std::set<uint64_t> plain;
+    for (int i = 0; i < 40; ++i) {
+      const uint64_t first = random() % 60;
+      const uint64_t count = random() % 9;
+      switch (random() % 3) {
+        case 0:
+          REQUIRE(set.add(first, count));
+          for (uint64_t piece = first; piece < first + count; ++piece) plain.insert(piece);
+          break;
+        case 1:
+          REQUIRE(set.remove(first) == (plain.erase(first) == 1));
+          break;
+        default:
+          if (plain.empty()) break;
+          REQUIRE(set.take() == *plain.begin());
+          plain.erase(plain.begin());
+      }
+      REQUIRE(set.count() == plain.size());
+      REQUIRE(set.empty() == plain.empty());
+    }
+  }
+}
+
+TEST_CASE("entry_phase__every_pair__only_these_moves") {
+  using P = EntryPhase;
+  const std::vector<std::pair<P, P>> allowed = {
+      {P::free, P::announced}, {P::announced, P::queued}, {P::announced, P::free},  {P::queued, P::reading},
+      {P::queued, P::free},    {P::reading, P::sent},     {P::reading, P::refused}, {P::reading, P::queued},
+      {P::reading, P::ended},  {P::reading, P::free},     {P::sent, P::queued},     {P::sent, P::ended},
+      {P::sent, P::free},      {P::refused, P::ended},    {P::refused, P::free},    {P::ended, P::free},
+  };
+  for (int from = 0; from < 7; ++from) {
+    for (int to = 0; to < 7; ++to) {
+      const std::pair<P, P> move{static_cast<P>(from), static_cast<P>(to)};
+      CHECK(may_move(move.first, move.second) == (std::find(allowed.begin(), allowed.end(), move) != allowed.end()));
+    }
+  }
+}
+
+TEST_CASE("entries__slots_are_reused__and_found_by_index") {
+  EntryTable table;
+  for (uint64_t index = 0; index < 100000; ++index) {
+    Entry& entry = table.at(table.add(index));
+    entry.path = "some/path/that/is/longer/than/a/small/string";
+    if (index < 5) continue;
+    Entry* found = table.find(index - 5);
+    REQUIRE(found != nullptr);
+    table.forget(*found);
+    table.release(*found);
+    REQUIRE(table.find(index - 5) == nullptr);
+  }
+  CHECK(table.used() == 5);
+}
+
+TEST_CASE("lanes__choice__fewest_in_the_air_among_those_with_credit") {
+  LaneTable lanes;
+  CHECK(!lanes.choose());
+  for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1, 2}) {
+    lanes.up(lane);
+    REQUIRE(lanes.opened(lane, session::LaneOpen{1, 100, 5, 16}));
+  }
+  CHECK(!lanes.choose());
+  REQUIRE(lanes.credit(1, 2));
+  REQUIRE(lanes.credit(2, 2));
+  CHECK(lanes.choose() == 1);
+  lanes.put_accepted(1);
+  CHECK(lanes.choose() == 2);
+  lanes.put_accepted(2);
+  lanes.put_accepted(2);
+  CHECK(lanes.choose() == 1);
+  lanes.put_accepted(1);
+  CHECK(!lanes.choose());
+  CHECK(!lanes.has_idle_credit());
+  REQUIRE(lanes.credit(2, 3));
+  lanes.put_ended(2);
+  lanes.put_ended(2);
+  CHECK(lanes.has_idle_credit());
+  lanes.stall(2);
+  CHECK(!lanes.choose());
+  lanes.unstall();
+  CHECK(lanes.choose() == 2);
+  lanes.down(2);
+  CHECK(!lanes.choose());
+}
+
+TEST_CASE("lanes__nonsense__refused") {
+  LaneTable lanes;
+  lanes.up(0);
+  CHECK(!lanes.credit(0, 4));
+  CHECK(!lanes.opened(0, session::LaneOpen{1, 100, 5, 0}));
+  CHECK(!lanes.opened(0, session::LaneOpen{1, ~uint64_t{0} - 3, 5, 16}));
+  CHECK(lanes.opened(0, session::LaneOpen{1, 100, 5, 16}));
+  CHECK(!lanes.opened(0, session::LaneOpen{1, 100, 5, 16}));
+  CHECK(lanes.credit(0, 4));
+  CHECK(!lanes.credit(0, 3));
+  CHECK(lanes.credit(7, 3));  // of a lane that is gone: late, not wrong
+}
+
+TEST_CASE("rate__debt__is_paid_before_the_next") {
+  RateCap rate(1'000'000);
+  Instant now{};
+  now += std::chrono::seconds(100);
+  CHECK(rate.may_send(now));
+  rate.sent(now, 500'000);
+  CHECK(!rate.may_send(now));
+  CHECK(rate.free_at() - now == std::chrono::milliseconds(480));
+  CHECK(rate.may_send(rate.free_at()));
+  RateCap none(0);
+  none.sent(now, 1u << 30);
+  CHECK(none.may_send(now));
+}
+
+}  // namespace
+}  // namespace ccixfer::send

@@ -1,0 +1,237 @@
+// Listing trees: order, bounds, and what is not an ordinary file.
+#include "app/send/walk.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "tests/unit/send/fake_receiver.h"
+
+namespace ccixfer::send_test {
+namespace {
+
+using send::Walk;
+using send::WalkBatch;
+using send::WalkOptions;
+using send::WalkRecord;
+using session::EntryType;
+
+struct Listing {
+  std::vector<std::string> lines;  // ">dir", "<dir", "file", "link -> target", "! path: reason", "? vanished", "# warning"
+  size_t steps = 0;
+  WatchedFiles files;
+};
+
+std::string line_of(const WalkBatch& batch, const WalkRecord& record) {
+  const std::string path(batch.path(record));
+  const std::string more(batch.more(record));
+  if (record.kind == WalkRecord::Kind::failed) return "! " + path + ": " + more;
+  if (record.kind == WalkRecord::Kind::vanished) return "? " + path;
+  if (record.kind == WalkRecord::Kind::warning) return "# " + path + ": " + more;
+  if (record.type == EntryType::directory) return ">" + path;
+  if (record.type == EntryType::leave) return "<" + path;
+  if (record.type == EntryType::symlink) return path + " -> " + more;
+  return path;
+}
+
+void list(
+    Listing& listing, const WalkOptions& options, const std::function<void(size_t step)>& between = [](size_t) {}) {
+  Walk walk(options);
+  REQUIRE(walk.select(listing.files));
+  while (true) {
+    WalkBatch batch;
+    walk.step(listing.files, batch, true);
+    REQUIRE(batch.records.size() <= options.batch_entries_max);
+    for (const WalkRecord& record : batch.records) listing.lines.push_back(line_of(batch, record));
+    between(++listing.steps);
+    if (batch.done) break;
+  }
+  walk.close(listing.files);
+  CHECK(listing.files.open_now == 0);
+}
+
+std::vector<std::string> lines_of(const WalkOptions& options) {
+  Listing listing;
+  list(listing, options);
+  return listing.lines;
+}
+
+WalkOptions of(std::vector<std::string> sources, bool links = true) {
+  WalkOptions options;
+  options.sources = std::move(sources);
+  options.links = links;
+  options.directory = options.sources.size() > 1;
+  return options;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST_CASE("walk__tree__depth_first_names_in_byte_order") {
+  const TempDir dir;
+  for (const char* name : {"t/b", "t/a/x", "t/a-", "t/B", "t/c/d/e"}) dir.file(name, "");
+  dir.directory("t/empty");
+  const Lines expected = {">", "B", ">a", "a/x", "<a", "a-", "b", ">c", ">c/d", "c/d/e", "<c/d", "<c", ">empty", "<empty", "<"};
+  CHECK(lines_of(of({dir.path("t")})) == expected);
+  CHECK(lines_of(of({dir.path("t/")})) == expected);
+  WalkOptions small_steps = of({dir.path("t")});
+  small_steps.batch_entries_max = 1;
+  CHECK(lines_of(small_steps) == expected);
+}
+
+TEST_CASE("walk__more_names_than_a_list_holds__all_are_listed_once_in_order") {
+  const TempDir dir;
+  Lines expected = {">"};
+  std::set<std::string> names;
+  for (int i = 0; i < 2000; ++i) names.insert("name-" + std::to_string(i * 7919 % 100003));
+  for (const std::string& name : names) {
+    dir.file("t/" + name, "");
+    expected.push_back(name);
+  }
+  expected.emplace_back("<");
+  WalkOptions options = of({dir.path("t")});
+  options.names_bytes_max = 4000;
+  Listing listing;
+  list(listing, options);
+  CHECK((listing.lines == expected));
+  CHECK(listing.files.directory_reads > 5);
+}
+
+TEST_CASE("walk__deep_tree__descriptors_are_bounded_and_paths_too_long_are_said") {
+  const TempDir dir;
+  constexpr int depth = 3000;
+  dir.directory("t");
+  int at = ::open(dir.path("t").c_str(), O_RDONLY | O_DIRECTORY);
+  for (int i = 0; i < depth; ++i) {
+    REQUIRE(::mkdirat(at, "d", 0755) == 0);
+    const int file = ::openat(at, "f", O_CREAT | O_WRONLY, 0644);
+    ::close(file);
+    const int next = ::openat(at, "d", O_RDONLY | O_DIRECTORY);
+    ::close(at);
+    at = next;
+  }
+  ::close(at);
+  Listing listing;
+  list(listing, of({dir.path("t")}));
+  CHECK(listing.files.open_most <= static_cast<int>(send::walk_descriptors_max) + 4);
+  const auto failed =
+      std::count_if(listing.lines.begin(), listing.lines.end(), [](const std::string& line) { return line[0] == '!'; });
+  CHECK(failed >= 1);
+  const auto files =
+      std::count_if(listing.lines.begin(), listing.lines.end(), [](const std::string& line) { return line.back() == 'f'; });
+  CHECK(files > 2000);
+}
+
+TEST_CASE("walk__links__kept_or_followed") {
+  const TempDir dir;
+  dir.file("t/real/f", "");
+  std::filesystem::create_symlink("real", dir.path("t/dir-link"));
+  std::filesystem::create_symlink("real/f", dir.path("t/file-link"));
+  std::filesystem::create_symlink("nowhere", dir.path("t/dangling"));
+  std::filesystem::create_symlink("..", dir.path("t/real/up"));
+  CHECK(lines_of(of({dir.path("t")})) == Lines{">", "dangling -> nowhere", "dir-link -> real", "file-link -> real/f", ">real",
+                                               "real/f", "real/up -> ..", "<real", "<"});
+  CHECK(lines_of(of({dir.path("t")}, false)) == Lines{">", "! dangling: a symbolic link that leads nowhere", ">dir-link",
+                                                      "dir-link/f", "! dir-link/up: a symbolic link to a directory that it is in",
+                                                      "<dir-link", "file-link", ">real", "real/f",
+                                                      "! real/up: a symbolic link to a directory that it is in", "<real", "<"});
+}
+
+TEST_CASE("walk__served_directory__links_are_not_followed_and_nothing_above_is_reached") {
+  const TempDir dir;
+  dir.file("outside/secret", "");
+  dir.file("served/t/f", "");
+  std::filesystem::create_symlink(dir.path("outside"), dir.path("served/t/out"));
+  std::filesystem::create_symlink(dir.path("outside"), dir.path("served/out"));
+  const int served = ::open(dir.path("served").c_str(), O_RDONLY | O_DIRECTORY);
+  WalkOptions options = of({"t/"}, false);
+  options.served_root = served;
+  CHECK(lines_of(options) == Lines{">", "f", "# out: symbolic links of a served directory are not followed", "<"});
+  WatchedFiles files;
+  for (const std::string path : {"../outside", "t/../../outside", "out", "out/secret"}) {
+    options.sources = {path};
+    Walk walk(options);
+    const auto selected = walk.select(files);
+    REQUIRE(!selected);
+    CHECK((selected.error().kind == ErrorKind::not_authorised || selected.error().kind == ErrorKind::source_selection));
+  }
+  options.sources = {""};
+  options.links = true;
+  CHECK(lines_of(options) ==
+        Lines{">", "out -> " + dir.path("outside"), ">t", "t/f", "t/out -> " + dir.path("outside"), "<t", "<"});
+  ::close(served);
+}
+
+TEST_CASE("walk__special_files_and_the_reserved_name__skipped") {
+  const TempDir dir;
+  dir.file("t/.ccixfer/ledger.db", "");
+  dir.file("t/sub/.ccixfer", "");
+  REQUIRE(::mkfifo(dir.path("t/fifo").c_str(), 0600) == 0);
+  CHECK(lines_of(of({dir.path("t")})) == Lines{">", "# fifo: skipping non-regular file", ">sub", "sub/.ccixfer", "<sub", "<"});
+}
+
+TEST_CASE("walk__several_sources__directories_merge_and_the_first_file_wins") {
+  const TempDir dir;
+  dir.file("a/both", "1");
+  dir.file("a/sub/x", "1");
+  dir.file("a/clash/in-a", "1");
+  dir.file("b/both", "2");
+  dir.file("b/sub/x", "2");
+  dir.file("b/sub/y", "2");
+  dir.file("b/clash", "2");
+  dir.file("c/only", "3");
+  dir.file("both", "4");
+  dir.file("single", "5");
+  CHECK(lines_of(of({dir.path("a"), dir.path("b/"), dir.path("both"), dir.path("single"), dir.path("c/only")})) ==
+        Lines{">", "both", ">clash", "clash/in-a", "<clash", ">sub", "sub/x", "<sub",
+              "# both: in several sources: the first is sent", "# clash: in several sources: the first is sent", ">sub",
+              "# sub/x: in several sources: the first is sent", "sub/y", "<sub", "# both: in several sources: the first is sent",
+              "single", "only", "<"});
+  CHECK(lines_of(of({dir.path("a/both"), dir.path("b/both")})) ==
+        Lines{"both", "# both: named by several sources: the first is sent"});
+}
+
+TEST_CASE("walk__things_vanish_or_cannot_be_read__said_and_the_rest_is_listed") {
+  const TempDir dir;
+  for (const char* name : {"t/a", "t/b/x", "t/c"}) dir.file(name, "");
+  Listing listing;
+  listing.files.hook = [](std::string_view call, std::string_view name) {
+    if (call == "stat_at" && name == "a") return -ENOENT;
+    return call == "open" && name == "b" ? -EACCES : 0;
+  };
+  list(listing, of({dir.path("t")}));
+  CHECK(listing.lines == Lines{">", "? a", ">b", "! b: Permission denied", "<b", "c", "<"});
+}
+
+TEST_CASE("walk__directory_removed_while_listed__goes_on") {
+  const TempDir dir;
+  for (int i = 0; i < 100; ++i) dir.file("t/a/" + std::to_string(i), "");
+  dir.file("t/z", "");
+  WalkOptions options = of({dir.path("t")});
+  options.batch_entries_max = 10;
+  Listing listing;
+  list(listing, options, [&dir](size_t step) {
+    if (step == 2) std::filesystem::remove_all(dir.path("t/a"));
+  });
+  CHECK(listing.lines.back() == "<");
+  CHECK(std::count(listing.lines.begin(), listing.lines.end(), "z") == 1);
+  CHECK(std::count(listing.lines.begin(), listing.lines.end(), "<a") == 1);
+}
+
+TEST_CASE("version__any_field__changes_it") {
+  ports::FileStat stat;
+  std::set<uint64_t> versions = {send::version_of(stat)};
+  for (int field = 0; field < 5; ++field) {
+    ports::FileStat other = stat;
+    (field == 0 ? other.device : field == 1 ? other.inode : other.size_bytes) += field <= 2 ? 1 : 0;
+    if (field == 3) other.mtime_ns = -1;
+    if (field == 4) other.ctime_ns = -1;
+    versions.insert(send::version_of(other));
+  }
+  CHECK(versions.size() == 6);
+}
+
+}  // namespace
+}  // namespace ccixfer::send_test
