@@ -1,5 +1,6 @@
 #include "transports/sim/sim_work_pool.h"
 
+#include <cerrno>
 #include <deque>
 #include <map>
 #include <vector>
@@ -7,6 +8,35 @@
 #include "core/base/check.h"
 
 namespace ccixfer::sim {
+namespace {
+
+// The disk of a node that is down: every call is -EIO, whatever the real one has become meanwhile.
+class DeadDisk final : public ports::FileSystem {
+ public:
+  int open(int, std::string_view, ports::OpenFlags, uint32_t) override { return -EIO; }
+  void close(int) override {}
+  int64_t pread(int, MutableBytes, uint64_t) override { return -EIO; }
+  int64_t pwrite(int, Bytes, uint64_t) override { return -EIO; }
+  int fstat(int, ports::FileStat&) override { return -EIO; }
+  int stat_at(int, std::string_view, ports::FileStat&, bool) override { return -EIO; }
+  int read_directory(int, const std::function<void(std::string_view)>&) override { return -EIO; }
+  int mkdir_at(int, std::string_view, uint32_t) override { return -EIO; }
+  int symlink_at(std::string_view, int, std::string_view) override { return -EIO; }
+  int64_t readlink_at(int, std::string_view, std::string&) override { return -EIO; }
+  int rename_at(int, std::string_view, int, std::string_view) override { return -EIO; }
+  int unlink_at(int, std::string_view, bool) override { return -EIO; }
+  int truncate(int, uint64_t) override { return -EIO; }
+  int set_mode(int, uint32_t) override { return -EIO; }
+  int set_owner(int, uint32_t, uint32_t) override { return -EIO; }
+  int set_mtime(int, int64_t) override { return -EIO; }
+  int set_link_owner_at(int, std::string_view, uint32_t, uint32_t) override { return -EIO; }
+  int set_link_mtime_at(int, std::string_view, int64_t) override { return -EIO; }
+  int fsync(int) override { return -EIO; }
+  int syncfs(int) override { return -EIO; }
+  int space(int, ports::SpaceInfo&) override { return -EIO; }
+};
+
+}  // namespace
 
 using JobPtr = std::unique_ptr<ports::Job>;
 
@@ -54,9 +84,9 @@ struct SimWorkPool::Impl final : public NodePart, public std::enable_shared_from
 
   void on_crash() override {
     dead = true;
-    in_flight = 0;
-    queued.clear();
+    for (auto& [number, job] : running) queued.push_back(std::move(job));
     running.clear();
+    for (JobPtr& job : finished) queued.push_back(std::move(job));  // nobody reaps a dead node
     finished.clear();
   }
 };
@@ -67,10 +97,23 @@ SimWorkPool::~SimWorkPool() { impl_->dead = true; }
 
 void SimWorkPool::submit(JobPtr job) {
   CHECK(job != nullptr);
-  if (impl_->dead) return;
   ++impl_->in_flight;
   impl_->queued.push_back(std::move(job));
-  impl_->start();
+  if (!impl_->dead) impl_->start();
+}
+
+size_t SimWorkPool::drain_dead() {
+  CHECK(impl_->dead);
+  DeadDisk disk;
+  std::vector<JobPtr> jobs;
+  jobs.swap(impl_->queued);
+  for (JobPtr& job : jobs) {
+    job->run(disk);
+    job->done();
+    job.reset();
+    --impl_->in_flight;
+  }
+  return jobs.size();
 }
 
 size_t SimWorkPool::reap() {
@@ -79,7 +122,7 @@ size_t SimWorkPool::reap() {
     const JobPtr job = std::move(impl_->finished.front());
     impl_->finished.pop_front();
     job->done();
-    if (impl_->in_flight > 0) --impl_->in_flight;
+    --impl_->in_flight;
   }
   return count;
 }

@@ -1,7 +1,8 @@
 // The work pool of a simulated node: run() happens whole at one virtual instant, after a random time of work on one of a few
 // simulated threads; done() in a reap() some time after. Jobs overtake one another. The node's actors are turned when there is
 // something to reap.
-// A crash of the node drops the jobs uncalled. To crash in the middle of a job, freeze the file system (freeze_after).
+// A crash of the node stops the jobs; they go uncalled with the pool. Machines that must be idle before they are destroyed can be
+// led there by drain_dead(). To crash in the middle of a job, freeze the file system (freeze_after).
 #pragma once
 #include <memory>
 
@@ -27,6 +28,9 @@ class SimWorkPool final : public ports::WorkPool {
   size_t reap() override;
   [[nodiscard]] size_t in_flight() const override;
   [[nodiscard]] int os_handle() const override { return -1; }
+
+  // On a dead node: calls run() of what is left, on a disk whose every call is -EIO, and done(). Returns how many.
+  size_t drain_dead();
 
  private:
   struct Impl;

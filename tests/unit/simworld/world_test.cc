@@ -133,7 +133,8 @@ TEST_CASE("sim_work_pool__jobs__run_at_virtual_instants_and_are_reaped") {
   CHECK(pool.in_flight() == 0);
 }
 
-TEST_CASE("sim_work_pool__node_crashes__jobs_vanish_uncalled") {
+TEST_CASE("sim_work_pool__node_crashes__jobs_go_uncalled_unless_drained") {
+  const bool drain = GENERATE(false, true);
   World world(7);
   const NodeId node = world.add_node("n");
   sim::SimFileSystem files(world, node);
@@ -145,9 +146,15 @@ TEST_CASE("sim_work_pool__node_crashes__jobs_vanish_uncalled") {
   CHECK(ran > 0);
   CHECK(ran < 20);
   CHECK(done == 0);
-  CHECK(alive == 0);
   CHECK(pool->reap() == 0);
+  if (drain) {
+    CHECK(pool->drain_dead() == 20);
+    CHECK(pool->in_flight() == 0);
+    CHECK(done == 20);
+  }
   pool.reset();
+  CHECK(alive == 0);
+  CHECK(done == (drain ? 20 : 0));
   world.run_for(1s);
 }
 

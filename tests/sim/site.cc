@@ -1,0 +1,160 @@
+#include "tests/sim/site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/check.h"
+#include "core/base/log.h"
+#include "tests/sim/seeds.h"
+#include "transports/stream/stream_transport.h"
+
+namespace ccixfer::testing {
+namespace {
+
+constexpr uint16_t receiver_port = 7000;
+constexpr int burial_turns_max = 1000;
+constexpr Duration burial_step = std::chrono::milliseconds(100);
+
+std::unique_ptr<report::Reporter> make_reporter(const sim::World& world) {
+  report::ReporterOptions options;
+  options.quiet = !verbose();
+  options.verbose = verbose() ? 2 : 0;
+  options.text_fd = verbose() ? 2 : -1;
+  auto reporter = report::Reporter::create(options, world.now());
+  CHECK(reporter.has_value());
+  set_log_sink({}, LogLevel::error);  // the log of all nodes is one: the swarm's
+  return std::move(*reporter);
+}
+
+std::unique_ptr<cci::Endpoint> make_native(Site& site, const std::vector<sim::Attachment>& networks, std::optional<uint16_t> port,
+                                           const std::shared_ptr<cci::MemoryTable>& memory) {
+  sim::SimNetOptions net;
+  net.networks = networks;
+  net.listen = port.has_value();
+  net.port = port.value_or(0);
+  auto transport = std::make_unique<stream::StreamTransport>(
+      ports::TransportOptions{}, std::make_unique<sim::SimNet>(site.fabric, site.node, net), site.counters);
+  cci::EndpointOptions options;
+  options.receive_buffers = 128;
+  return std::make_unique<cci::Endpoint>(options, std::move(transport), memory, site.counters);
+}
+
+std::unique_ptr<cci::Endpoint> make_endpoint(Site& site, bool listen, const std::shared_ptr<cci::MemoryTable>& memory,
+                                             ports::Entropy& entropy) {
+  auto native = make_native(site, site.networks, listen ? std::optional(receiver_port) : std::nullopt, memory);
+  if (!site.routing) return native;
+  routing::RoutedOptions options;
+  options.subnet = site.routing->subnet;
+  options.routers = site.routing->routers;
+  options.scheme = "sim";
+  auto routed = routing::make_routed_transport(options, std::move(native), memory, entropy, site.counters);
+  cci::EndpointOptions above;
+  above.receive_buffers = 128;
+  return std::make_unique<cci::Endpoint>(above, std::move(routed), memory, site.counters);
+}
+
+}  // namespace
+
+Process::Process(Site& site, bool listen)
+    : site_(site),
+      entropy_(site.world.random().next()),
+      reporter_(make_reporter(site.world)),
+      memory_(std::make_shared<cci::MemoryTable>(entropy_, site.counters)),
+      endpoint_(make_endpoint(site, listen, memory_, entropy_)),
+      pool_(session::segment_bytes_max, site.buffers),
+      work_(site.world, site.node, site.files),
+      hub_(*endpoint_, site.counters),
+      pool_region_(memory_->register_region(pool_.memory(), 0)),
+      bench_{*endpoint_, site.files, work_, pool_, pool_region_, entropy_, site.counters, *reporter_} {
+  site_.world.add_actor(site_.node, this);
+}
+
+Process::~Process() {
+  if (site_.world.alive(site_.node)) site_.world.remove_actor(site_.node, this);
+  static_cast<void>(memory_->deregister_region(pool_region_));
+}
+
+std::string Process::uri() const { return endpoint_->uri(); }
+
+void Process::turn(Instant now) {
+  reporter_->set_now(now);
+  work_.reap();
+  hub_.turn(now);
+  while (const auto completion = endpoint_->mailboxes().next_completion()) take(*completion);
+  turn_user(now);
+}
+
+Instant Process::next_deadline() const { return std::min({hub_.next_deadline(), endpoint_->next_deadline(), user_deadline()}); }
+
+void Process::bury() {
+  CHECK(!site_.world.alive(site_.node));
+  stop_user();
+  Instant now = site_.world.now();
+  for (int i = 0; i < burial_turns_max && !user_idle(); ++i) {
+    work_.drain_dead();
+    turn(now);
+    now += burial_step;
+  }
+  work_.drain_dead();
+  CHECK(user_idle());
+}
+
+Receiver::Receiver(Site& site, const std::string& root) : Process(site, true), vfs_(site.world, site.files) {
+  auto opened = recv::Root::open(site.files, root, vfs_.name());
+  if (!opened) std::fprintf(stderr, "root: %s\n", opened.error().message.c_str());
+  CHECK(opened.has_value());
+  root_ = std::move(*opened);
+  program::AcceptorOptions options;
+  options.root = root_.get();
+  acceptor_ = std::make_unique<program::Acceptor>(bench_, hub_, options);
+}
+
+Receiver::~Receiver() = default;
+void Receiver::stop_user() { acceptor_->stop({ErrorKind::interrupted, "the node crashed"}); }
+
+Sender::Sender(Site& site, const SendPlan& send) : Process(site, false) {
+  program::DialPlan plan;
+  plan.uri = send.uri;
+  for (size_t i = 0; i < plan.hello.transfer.size(); i += sizeof(uint64_t)) {
+    const uint64_t word = entropy_.next_u64();
+    std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
+  }
+  plan.hello.direction = session::Direction::push;
+  plan.open = {send.options, send.path};
+  plan.lanes = send.lanes;
+  plan.timeout = send.timeout;
+  const program::SourcePart part{send.sources, -1, send.options, 0, send.lanes};
+  plan.make_machine = [this, part](session::Link& link) { return program::make_source(bench_, link, part); };
+  transfer_ = std::make_unique<program::DialledTransfer>(bench_, hub_, std::move(plan), site.world.now());
+}
+
+Sender::~Sender() = default;
+void Sender::stop_user() { transfer_->stop({ErrorKind::interrupted, "the node crashed"}); }
+
+RouterProcess::RouterProcess(Site& site, const RouterPlan& plan)
+    : site_(site), entropy_(site.world.random().next()), memory_(std::make_shared<cci::MemoryTable>(entropy_, site.counters)) {
+  std::vector<routing::RouterDevice> devices;
+  for (const RouterPlan::Device& at : plan.devices) {
+    routing::RouterDevice& device = devices.emplace_back();
+    device.name = at.at.network;
+    device.subnet = at.subnet;
+    device.scheme = "sim";
+    device.endpoint = make_native(site, {at.at}, router_port, memory_);
+    device.peers = at.peers;
+    device.rate_bits_per_s = 1'000'000'000;
+  }
+  auto router = routing::Router::create(plan.options, std::move(devices), memory_, entropy_, site.counters);
+  if (!router) std::fprintf(stderr, "router: %s\n", router.error().message.c_str());
+  CHECK(router.has_value());
+  router_ = std::move(*router);
+  site_.world.add_actor(site_.node, this);
+}
+
+RouterProcess::~RouterProcess() {
+  if (site_.world.alive(site_.node)) site_.world.remove_actor(site_.node, this);
+}
+
+}  // namespace ccixfer::testing

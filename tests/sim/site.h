@@ -1,0 +1,146 @@
+// The machines of a simulated swarm: a Site is a node with its disk and its place in the networks, and outlives crashes; a Process
+// is one run of the program on it, made of the very objects that `ccixfer send` and `ccixfer recv` are made of.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/main/acceptor.h"
+#include "app/main/dialled.h"
+#include "core/base/counters.h"
+#include "routing/router/router.h"
+#include "routing/session/routed_transport.h"
+#include "transports/sim/sim_file_system.h"
+#include "transports/sim/sim_net.h"
+#include "transports/sim/sim_sqlite_vfs.h"
+#include "transports/sim/sim_work_pool.h"
+
+namespace ccixfer::testing {
+
+struct Routing {
+  routing::SubnetId subnet;
+  std::vector<std::string> routers;  // native URIs
+};
+
+struct Site {
+  Site(sim::Fabric& fabric_, std::string name, std::vector<sim::Attachment> networks_)
+      : world(fabric_.world()),
+        fabric(fabric_),
+        node(world.add_node(std::move(name))),
+        networks(std::move(networks_)),
+        files(world, node) {}
+  sim::World& world;
+  sim::Fabric& fabric;
+  const sim::NodeId node;
+  const std::vector<sim::Attachment> networks;
+  sim::SimFileSystem files;
+  std::optional<Routing> routing;
+  Counters counters;
+  uint32_t buffers = 8;
+};
+
+// What all processes have. A crash of the node: destroy the process; it then does nothing to the disk or the world.
+class Process : public sim::Actor {
+ public:
+  Process(Site& site, bool listen);
+  ~Process() override;
+  void turn(Instant now) final;
+  [[nodiscard]] Instant next_deadline() const final;
+  [[nodiscard]] std::string uri() const;
+  // After a crash of the node, before the process is destroyed: leads it to where it may be destroyed, without network and disk.
+  void bury();
+
+ protected:
+  virtual void stop_user() = 0;
+  [[nodiscard]] virtual bool user_idle() const = 0;
+  virtual void turn_user(Instant now) = 0;
+  [[nodiscard]] virtual Instant user_deadline() const = 0;
+  virtual void take(const rvma::Completion& completion) = 0;
+
+  Site& site_;
+  sim::SimEntropy entropy_;
+  std::unique_ptr<report::Reporter> reporter_;
+  std::shared_ptr<cci::MemoryTable> memory_;
+  std::unique_ptr<cci::Endpoint> endpoint_;
+  memory::Pool pool_;
+  sim::SimWorkPool work_;
+  session::Hub hub_;
+  ports::Handle pool_region_;
+  program::Bench bench_;
+};
+
+class Receiver final : public Process {
+ public:
+  // Aborts the test's process when the root cannot be opened: the simulated disk gives no reason to.
+  Receiver(Site& site, const std::string& root);
+  ~Receiver() override;
+
+ private:
+  void stop_user() override;
+  [[nodiscard]] bool user_idle() const override { return acceptor_->idle(); }
+  void turn_user(Instant now) override { acceptor_->turn(now); }
+  [[nodiscard]] Instant user_deadline() const override { return acceptor_->next_deadline(); }
+  void take(const rvma::Completion& completion) override { acceptor_->take_completion(completion); }
+
+  sim::SimSqliteVfs vfs_;
+  std::unique_ptr<recv::Root> root_;
+  std::unique_ptr<program::Acceptor> acceptor_;
+};
+
+struct SendPlan {
+  std::string uri;  // of the receiver
+  std::vector<std::string> sources;
+  std::string path;  // below the receiver's root
+  uint32_t options = 0;
+  uint16_t lanes = 2;
+  Duration timeout = std::chrono::seconds(120);
+};
+
+class Sender final : public Process {
+ public:
+  Sender(Site& site, const SendPlan& plan);
+  ~Sender() override;
+  [[nodiscard]] bool ended() const { return transfer_->ended(); }
+  [[nodiscard]] const Error& result() const { return transfer_->result(); }
+  [[nodiscard]] program::Tally tally() const { return transfer_->tally(); }
+
+ private:
+  void stop_user() override;
+  [[nodiscard]] bool user_idle() const override { return transfer_->ended(); }
+  void turn_user(Instant now) override { transfer_->turn(now); }
+  [[nodiscard]] Instant user_deadline() const override { return transfer_->next_deadline(); }
+  void take(const rvma::Completion& completion) override { transfer_->take_completion(completion); }
+
+  std::unique_ptr<program::DialledTransfer> transfer_;
+};
+
+struct RouterPlan {
+  struct Device {
+    sim::Attachment at;
+    routing::SubnetId subnet;
+    std::vector<std::string> peers;  // native URIs
+  };
+  std::vector<Device> devices;
+  routing::RouterOptions options;
+};
+
+inline constexpr uint16_t router_port = 7100;
+
+// One run of `ccixfer route`.
+class RouterProcess final : public sim::Actor {
+ public:
+  RouterProcess(Site& site, const RouterPlan& plan);
+  ~RouterProcess() override;
+  void turn(Instant now) override { router_->turn(now); }
+  [[nodiscard]] Instant next_deadline() const override { return router_->next_deadline(); }
+  [[nodiscard]] bool ready() const { return router_->ready(); }
+
+ private:
+  Site& site_;
+  sim::SimEntropy entropy_;
+  std::shared_ptr<cci::MemoryTable> memory_;
+  std::unique_ptr<routing::Router> router_;
+};
+
+}  // namespace ccixfer::testing

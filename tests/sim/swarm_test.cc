@@ -1,0 +1,105 @@
+#include "tests/sim/swarm.h"
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "tests/sim/seeds.h"
+
+using namespace ccixfer;
+using namespace std::chrono_literals;
+using testing::Swarm;
+using testing::SwarmOptions;
+using testing::SwarmResult;
+
+namespace {
+
+void run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::Random&)) {
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(count); ++seed) {
+    sim::Random random(seed * 0x9e37 + 17);
+    const SwarmOptions options = draw(random);
+    const SwarmResult result = Swarm(seed, options).run();
+    INFO(scenario << ": seed " << seed << ", ended: " << error_row(result.result.kind).name << " " << result.result.message
+                  << ", after " << result.took.count() / 1'000'000 << " ms and " << result.events << " events");
+    CHECK(result.violation == "");
+    CHECK(result.result.kind == ErrorKind::ok);  // every fault here passes
+    if (!result.violation.empty() || result.result.kind != ErrorKind::ok) {
+      std::fprintf(stderr, "failed: %s seed %llu\n", scenario, static_cast<unsigned long long>(seed));
+    }
+  }
+}
+
+SwarmOptions calm(sim::Random& random) {
+  SwarmOptions options;
+  options.lanes = static_cast<uint16_t>(random.between(1, 4));
+  options.older_files = random.chance(0.3);
+  options.attributes = random.chance(0.7);
+  options.tree.links = options.attributes;
+  options.tree.large_chance = 0.05;
+  options.disk.short_io_chance = random.chance(0.3) ? 0.2 : 0;
+  options.link.delay_max = random.between(Duration(100us), Duration(50ms));
+  options.link.window_bytes = static_cast<uint32_t>(random.between(2'000, 1'000'000));
+  return options;
+}
+
+SwarmOptions resets(sim::Random& random) {
+  SwarmOptions options = calm(random);
+  options.link.reset_mean = random.between(Duration(20ms), Duration(5s));
+  options.link.dial_failure_chance = 0.2;
+  options.resets = static_cast<unsigned>(random.below(3));
+  options.cuts = static_cast<unsigned>(random.below(2));
+  return options;
+}
+
+SwarmOptions crashes(sim::Random& random) {
+  SwarmOptions options = calm(random);
+  options.receiver_crashes = static_cast<unsigned>(random.between(1, 3));
+  options.sender_crashes = static_cast<unsigned>(random.below(2));
+  options.link.half_open_chance = random.chance(0.5) ? 0.5 : 0;
+  options.faults_within = random.chance(0.5) ? Duration(500ms) : Duration(3s);
+  return options;
+}
+
+SwarmOptions routed(sim::Random& random) {
+  SwarmOptions options = calm(random);
+  options.routers = static_cast<unsigned>(random.between(1, 3));
+  options.parallel = random.chance(0.3);
+  options.fragment_bytes = static_cast<uint32_t>(random.between(16u << 10, 1u << 20));
+  return options;
+}
+
+SwarmOptions routed_resets(sim::Random& random) {
+  SwarmOptions options = routed(random);
+  options.link.reset_mean = random.between(Duration(200ms), Duration(5s));
+  options.link.dial_failure_chance = 0.1;
+  options.resets = static_cast<unsigned>(random.below(3));
+  options.cuts = static_cast<unsigned>(random.below(2));
+  return options;
+}
+
+SwarmOptions routed_crashes(sim::Random& random) {
+  SwarmOptions options = routed(random);
+  options.router_crashes = static_cast<unsigned>(random.between(1, 3));
+  options.receiver_crashes = static_cast<unsigned>(random.below(2));
+  options.sender_crashes = static_cast<unsigned>(random.below(2));
+  options.link.half_open_chance = random.chance(0.5) ? 0.5 : 0;
+  options.faults_within = random.chance(0.5) ? Duration(500ms) : Duration(3s);
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("swarm__direct_and_calm__arrives_whole_and_durable") { run_seeds("calm", 10, calm); }
+TEST_CASE("swarm__direct_with_resets_and_cuts__arrives_whole_and_durable") { run_seeds("resets", 10, resets); }
+TEST_CASE("swarm__direct_with_crashes__arrives_whole_and_durable") { run_seeds("crashes", 10, crashes); }
+
+TEST_CASE("swarm__through_routers_and_calm__arrives_whole_and_durable") { run_seeds("routed", 10, routed); }
+TEST_CASE("swarm__through_routers_with_resets__arrives_whole_and_durable") { run_seeds("routed resets", 10, routed_resets); }
+TEST_CASE("swarm__through_routers_with_crashes__arrives_whole_and_durable") { run_seeds("routed crashes", 10, routed_crashes); }
+
+TEST_CASE("swarm__same_seed__same_trace") {
+  sim::Random random(5);
+  const SwarmOptions options = crashes(random);
+  const SwarmResult first = Swarm(5, options).run();
+  CHECK(first.trace_hash == Swarm(5, options).run().trace_hash);
+  CHECK(first.trace_hash != Swarm(6, options).run().trace_hash);
+}
