@@ -8,12 +8,12 @@ import hashlib
 import json
 import os
 import pathlib
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -48,59 +48,55 @@ def run(*command, **options):
 
 
 class Process:
-    """A ccixfer process with --json: its events are read as they come."""
+    """A ccixfer process with --json. A thread takes its events as they come, so that no pipe ever fills and holds the process up."""
 
     def __init__(self, host, arguments, name, directory, env=None, prefix=()):
         self.name = name
         self.events = []
+        self.news = threading.Condition()
+        self.ended = False
         self.stderr_path = directory / f"{name}.stderr"
         self.stderr_file = open(self.stderr_path, "w")
-        command = [*(host.prefix if host else []), *prefix, str(BINARY), *[str(a) for a in arguments], "--json"]
-        self.command = command
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.stderr_file, env={**os.environ, **(env or {})})
-        self.buffer = b""
-        os.set_blocking(self.process.stdout.fileno(), False)
+        self.command = [*(host.prefix if host else []), *prefix, str(BINARY), *[str(a) for a in arguments], "--json"]
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=self.stderr_file, env={**os.environ, **(env or {})})
+        threading.Thread(target=self.read, daemon=True).start()
 
-    def pump(self, timeout_s):
-        """Reads what events there are; False at the end of the stream."""
-        ready, _, _ = select.select([self.process.stdout], [], [], timeout_s)
-        if not ready:
-            return True
-        data = self.process.stdout.read()
-        if data is None:
-            return True
-        if data == b"":
-            return False
-        self.buffer += data
-        *lines, self.buffer = self.buffer.split(b"\n")
-        for line in lines:
+    def read(self):
+        for line in self.process.stdout:
             try:
-                self.events.append(json.loads(line))
-            except ValueError as error:
-                raise Failure(f"{self.name}: not a JSON event: {line!r}") from error
-        return True
+                event = json.loads(line)
+            except ValueError:
+                event = {"event": "not JSON", "line": repr(line)}
+            with self.news:
+                self.events.append(event)
+                self.news.notify_all()
+        with self.news:
+            self.ended = True
+            self.news.notify_all()
 
     def wait_event(self, name, predicate=lambda event: True, patience_s=PATIENCE_S):
-        seen = 0
         deadline = time.monotonic() + patience_s
-        while True:
-            for event in self.events[seen:]:
-                if event["event"] == name and predicate(event):
-                    return event
-            seen = len(self.events)
-            if time.monotonic() > deadline:
-                raise Failure(f"{self.name}: no event '{name}' came: {self.tail()}")
-            if not self.pump(1.0):
-                raise Failure(f"{self.name} ended before event '{name}': {self.tail()}")
+        seen = 0
+        with self.news:
+            while True:
+                while seen < len(self.events):
+                    event = self.events[seen]
+                    seen += 1
+                    if event["event"] == name and predicate(event):
+                        return event
+                if self.ended:
+                    raise Failure(f"{self.name} ended before event '{name}': {self.tail()}")
+                if not self.news.wait(deadline - time.monotonic()):
+                    raise Failure(f"{self.name}: no event '{name}' came: {self.tail()}")
 
     def wait(self, patience_s=PATIENCE_S):
-        deadline = time.monotonic() + patience_s
-        while self.pump(1.0):
-            if time.monotonic() > deadline:
+        with self.news:
+            if not self.news.wait_for(lambda: self.ended, patience_s):
                 self.process.kill()
                 raise Failure(f"{self.name} did not end: {self.tail()}")
         code = self.process.wait(timeout=30)
         self.stderr_file.close()
+        check(all(e["event"] != "not JSON" for e in self.events), f"{self.name}: something else than events: {self.events}")
         return code
 
     def kill(self, number=signal.SIGKILL):
