@@ -88,10 +88,18 @@ void Router::drain() {
 }
 
 bool Router::drained() const {
-  if (!impl_->draining || impl_->pairs.size() > 0) return false;
+  if (!impl_->draining || impl_->pairs.size() > 0 || impl_->fragments.size() > 0) return false;
   bool told = true;
   impl_->links.each([&](const Link& link) { told = told && link.out.empty(); });
   return told;
+}
+
+uint32_t Router::fragments_in_use() const { return impl_->pool.used(); }
+
+size_t Router::links_open() const {
+  size_t open = 0;
+  impl_->links.each([&](const Link& link) { open += link.phase == LinkPhase::open ? 1 : 0; });
+  return open;
 }
 
 // --- Impl ---

@@ -50,6 +50,8 @@ class Router {
   [[nodiscard]] std::vector<std::string> uris() const;  // cci:// addresses, one a device
   void drain();                                         // SIGTERM: no new connections, withdraw records
   [[nodiscard]] bool drained() const;
+  [[nodiscard]] uint32_t fragments_in_use() const;  // buffers of the pool that are not free
+  [[nodiscard]] size_t links_open() const;          // to other routers
 
  private:
   Router();

@@ -21,14 +21,14 @@ std::unique_ptr<cci::Endpoint> lower_endpoint(sim::Fabric& fabric, sim::NodeId n
 }  // namespace
 
 App::App(sim::World& w, sim::Fabric& fabric, const std::string& network, const std::string& address, SubnetId subnet,
-         std::vector<std::string> routers, uint32_t receive_buffers)
+         std::vector<std::string> routers, uint32_t receive_buffers, uint32_t lower_receive_buffers)
     : world(w), node(w.add_node(network + "/" + address)), entropy(w.random().next()) {
   memory = std::make_shared<cci::MemoryTable>(entropy, counters);
   RoutedOptions options;
   options.subnet = subnet;
   options.routers = std::move(routers);
-  auto transport =
-      make_routed_transport(options, lower_endpoint(fabric, node, network, address, memory, counters), memory, entropy, counters);
+  auto transport = make_routed_transport(
+      options, lower_endpoint(fabric, node, network, address, memory, counters, lower_receive_buffers), memory, entropy, counters);
   cci::EndpointOptions upper;
   upper.receive_buffers = receive_buffers;
   endpoint = std::make_unique<cci::Endpoint>(upper, std::move(transport), memory, counters);
@@ -70,8 +70,8 @@ size_t App::count(cci::EventType type) const {
 }
 
 RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& name, std::vector<DeviceSpec> specs,
-                       RouterOptions options)
-    : world(w), node(w.add_node(name)), entropy(w.random().next()) {
+                       RouterOptions options, std::optional<sim::NodeId> restarted)
+    : world(w), node(restarted ? *restarted : w.add_node(name)), entropy(w.random().next()) {
   memory = std::make_shared<cci::MemoryTable>(entropy, counters);
   std::vector<RouterDevice> devices;
   for (DeviceSpec& spec : specs) {
@@ -142,6 +142,11 @@ void Site::parallel(size_t count) {
 void Site::kill(size_t index) {
   world.crash(routers[index]->node);
   routers[index].reset();
+}
+
+void Site::restart(size_t index, sim::NodeId node, std::vector<DeviceSpec> devices) {
+  world.restart(node);
+  routers[index] = std::make_unique<RouterNode>(world, fabric, "", std::move(devices), options, node);
 }
 
 bool Site::run(const std::function<bool()>& done, Duration at_most) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <catch2/catch.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ class App final : public sim::Actor {
  public:
   enum class Answer { accept, reject, none };
   App(sim::World& world, sim::Fabric& fabric, const std::string& network, const std::string& address, SubnetId subnet,
-      std::vector<std::string> routers, uint32_t receive_buffers = 1024);
+      std::vector<std::string> routers, uint32_t receive_buffers = 1024, uint32_t lower_receive_buffers = 1024);
   ~App() override;
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override { return endpoint ? endpoint->next_deadline() : never; }
@@ -49,7 +50,7 @@ struct DeviceSpec {
 class RouterNode final : public sim::Actor {
  public:
   RouterNode(sim::World& world, sim::Fabric& fabric, const std::string& name, std::vector<DeviceSpec> devices,
-             RouterOptions options);
+             RouterOptions options, std::optional<sim::NodeId> restarted = {});
   ~RouterNode() override;
   void turn(Instant now) override { router->turn(now); }
   [[nodiscard]] Instant next_deadline() const override { return router->next_deadline(); }
@@ -77,6 +78,7 @@ struct Site {
   void parallel(size_t count);
   void add_router(const std::string& name, std::vector<DeviceSpec> devices);
   void kill(size_t router);  // as by SIGKILL
+  void restart(size_t router, sim::NodeId node, std::vector<DeviceSpec> devices);
   bool run(const std::function<bool()>& done, Duration at_most = std::chrono::seconds(60));
   void settle();  // until every router is ready
   // Connects left to right and checks it.

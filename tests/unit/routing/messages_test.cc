@@ -1,0 +1,144 @@
+// The routing messages as bytes: symmetric, bounded, safe against anything.
+#include "routing/session/messages.h"
+
+#include <catch2/catch.hpp>
+
+#include "transports/sim/random.h"
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+
+namespace {
+
+void decode_all(Bytes bytes) {
+  static_cast<void>(kind_of(bytes));
+  static_cast<void>(decode_connect_request(bytes));
+  static_cast<void>(decode_connect_reply(bytes));
+  static_cast<void>(decode_message(bytes));
+  static_cast<void>(decode_ack(bytes));
+  static_cast<void>(decode_fragment(bytes));
+  static_cast<void>(decode_taken(bytes));
+  static_cast<void>(decode_bye(bytes));
+  static_cast<void>(decode_send_timeout(bytes));
+  static_cast<void>(decode_router_hello(bytes));
+}
+
+ConnectRequest request() {
+  ConnectRequest r;
+  r.destination = "cci://1:2:10.0.0.2:7000";
+  r.source = {3, 4};
+  r.role = ports::Role::admin;
+  r.attribute = ports::Attribute::reliable_unordered;
+  r.crossed = 5;
+  r.max_send_bytes = 1392;
+  r.fragment_bytes = 65536;
+  r.timeout = std::chrono::seconds(7);
+  r.data.assign(ports::connect_data_bytes_max, std::byte{1});
+  return r;
+}
+
+std::vector<std::vector<std::byte>> one_of_each() {
+  std::vector<std::vector<std::byte>> all(10);
+  encode(request(), all[0]);
+  encode(ConnectReply{Status::success, "why", 1392, 65536, {{"tcp", "tcp://a:1", 1, 2, std::chrono::milliseconds(3)}}}, all[1]);
+  encode_message_header(9, all[2]);
+  encode_ack(MessageKind::fragment_ack, {7, Status::mailbox_empty}, all[3]);
+  FragmentMessage fragment;
+  fragment.cookie = 5;
+  fragment.length_bytes = 6;
+  fragment.exposed.kind = ports::HandleKind::region;
+  encode(fragment, all[4]);
+  fragment.kind = MessageKind::read_reply;
+  encode(fragment, all[5]);
+  encode(Taken{8, true}, all[6]);
+  encode(Bye{Status::timed_out, "gone"}, all[7]);
+  encode_send_timeout(std::chrono::seconds(2), all[8]);
+  encode(RouterHello{1, {2, 3}, "tcp://r:1"}, all[9]);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("routing_messages__encode_decode__symmetric") {
+  std::vector<std::byte> bytes;
+  encode(request(), bytes);
+  CHECK(bytes.size() <= ports::max_send_bytes_floor);
+  CHECK(bytes.size() - ports::connect_data_bytes_max <= 256);
+  const auto r = decode_connect_request(bytes);
+  REQUIRE(r);
+  CHECK(r->destination == request().destination);
+  CHECK(r->source == SubnetId{3, 4});
+  CHECK(r->role == ports::Role::admin);
+  CHECK(r->attribute == ports::Attribute::reliable_unordered);
+  CHECK(r->crossed == 5);
+  CHECK(r->timeout == std::chrono::seconds(7));
+  CHECK(r->data == request().data);
+
+  bytes.clear();
+  ConnectReply reply{Status::success, std::string(900, 'r'), 1392, 65536, {}};
+  for (uint32_t i = 0; i < 9; ++i)
+    reply.hops.push_back({"transport", std::string(300, 'n'), i, i + 1, std::chrono::milliseconds(i)});
+  encode(reply, bytes);
+  CHECK(bytes.size() <= ports::max_send_bytes_floor);
+  const auto decoded = decode_connect_reply(bytes);
+  REQUIRE(decoded);
+  CHECK(decoded->hops.size() == 9);
+  CHECK(decoded->hops[8].subnet == 9);
+  CHECK(decoded->hops[8].round_trip == std::chrono::milliseconds(8));
+  CHECK(decoded->reason.size() == reason_bytes_max);
+
+  bytes.clear();
+  FragmentMessage fragment;
+  fragment.kind = MessageKind::write_request;
+  fragment.cookie = 77;
+  fragment.length_bytes = 65536;
+  fragment.data_class = 3;
+  fragment.exposed = {ports::HandleKind::region, 1, 0, 2, 3, 4, 5};
+  fragment.remote.handle = {ports::HandleKind::mailbox, 0, 0, 0, 11, 12, 0};
+  fragment.remote.offset_bytes = 13;
+  fragment.remote.put = {14, 15, 16, 17, 18};
+  encode(fragment, bytes);
+  const auto f = decode_fragment(bytes);
+  REQUIRE(f);
+  CHECK(f->cookie == 77);
+  CHECK(f->data_class == 3);
+  CHECK(f->exposed == fragment.exposed);
+  CHECK(f->remote.handle == fragment.remote.handle);
+  CHECK(f->remote.put.total_bytes == 18);
+}
+
+TEST_CASE("routing_messages__header_bytes__payload_is_aligned") {
+  std::vector<std::byte> bytes;
+  encode_message_header(0x0102030405060708, bytes);
+  REQUIRE(bytes.size() == message_header_bytes);
+  const uint8_t expected[] = {4, 0, 0, 0, 0, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1};
+  for (size_t i = 0; i < bytes.size(); ++i) CHECK(std::to_integer<uint8_t>(bytes[i]) == expected[i]);
+}
+
+TEST_CASE("routing_messages__every_prefix__is_refused") {
+  for (const auto& bytes : one_of_each()) {
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      const Bytes prefix = Bytes(bytes).first(size);
+      CHECK_FALSE(decode_connect_request(prefix));
+      CHECK_FALSE(decode_connect_reply(prefix));
+      CHECK_FALSE(decode_message(prefix));
+      CHECK_FALSE(decode_ack(prefix));
+      CHECK_FALSE(decode_fragment(prefix));
+      CHECK_FALSE(decode_taken(prefix));
+      CHECK_FALSE(decode_bye(prefix));
+      CHECK_FALSE(decode_send_timeout(prefix));
+      CHECK_FALSE(decode_router_hello(prefix));
+    }
+  }
+}
+
+TEST_CASE("routing_messages__changed_bytes__never_crash") {
+  sim::Random random(1);
+  for (int round = 0; round < 20000; ++round) {
+    auto all = one_of_each();
+    auto& bytes = all[random.below(all.size())];
+    for (uint64_t changes = 1 + random.below(6); changes > 0; --changes)
+      bytes[random.below(bytes.size())] = static_cast<std::byte>(random.next());
+    decode_all(bytes);
+  }
+}

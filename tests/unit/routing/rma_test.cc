@@ -1,0 +1,364 @@
+// RMA over routed connections: writes and reads of regions and puts into mailboxes, from either end.
+#include "routed_world.h"
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+using namespace ccixfer::routing::test;
+using cci::EventType;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+struct Ends {
+  App* from;
+  App* to;
+  cci::Connection connection;
+};
+
+// Dialler to acceptor, and acceptor to dialler.
+Ends ends_of(Site& site, bool backwards) {
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  return backwards ? Ends{site.right.get(), site.left.get(), site.right->accepted}
+                   : Ends{site.left.get(), site.right.get(), connection};
+}
+
+cci::RmaOptions whole(const cci::Handle& local, const cci::Handle& remote, uint64_t length, bool write) {
+  cci::RmaOptions rma;
+  rma.write = write;
+  rma.local = local;
+  rma.remote.handle = remote;
+  rma.length_bytes = length;
+  return rma;
+}
+
+// Every pool is whole again once all traffic has ended: connections that end give back all they had.
+void check_nothing_left(Site& site) {
+  for (const auto& router : site.routers) {
+    if (router == nullptr) continue;
+    router->router->drain();
+    CHECK(site.run([&] { return router->router->drained(); }, seconds(60)));
+    CHECK(router->router->fragments_in_use() == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("routed_rma__write_into_a_region__arrives_whole") {
+  const size_t routers = GENERATE(1u, 2u, 3u);
+  const bool backwards = GENERATE(false, true);
+  Site site(routers);
+  site.chain(routers);
+  const Ends ends = ends_of(site, backwards);
+  for (const size_t bytes : {size_t{1}, size_t{4096}, size_t{65536}, size_t{65537}, size_t{3} << 20}) {
+    auto data = pattern(bytes, bytes);
+    std::vector<std::byte> target(bytes + 64, std::byte{0xee});
+    const auto local = ends.from->memory->register_region(Bytes(data));
+    const auto remote = ends.to->memory->register_region(MutableBytes(target), cci::access_write);
+    auto rma = whole(local, remote, bytes, true);
+    rma.remote.offset_bytes = 32;
+    CHECK(site.rma(*ends.from, ends.connection, rma) == Status::success);
+    CHECK(std::equal(data.begin(), data.end(), target.begin() + 32));
+    CHECK(target[31] == std::byte{0xee});
+    CHECK(target[bytes + 32] == std::byte{0xee});
+    CHECK(ends.from->memory->deregister_region(local) == Status::success);
+    CHECK(ends.to->memory->deregister_region(remote) == Status::success);
+  }
+  for (const auto& router : site.routers) CHECK(router->counters.get(Counter::routed_bytes) >= (3u << 20));
+  ends.from->endpoint->disconnect(ends.connection);
+  ends.from->wake();
+  check_nothing_left(site);
+}
+
+TEST_CASE("routed_rma__read_from_a_region__arrives_whole") {
+  const size_t routers = GENERATE(1u, 2u, 3u);
+  const bool backwards = GENERATE(false, true);
+  Site site(routers);
+  site.chain(routers);
+  const Ends ends = ends_of(site, backwards);
+  for (const size_t bytes : {size_t{1}, size_t{65536}, size_t{65537}, size_t{3} << 20}) {
+    auto data = pattern(bytes, bytes);
+    std::vector<std::byte> into(bytes, std::byte{0});
+    const auto remote = ends.to->memory->register_region(Bytes(data));
+    const auto local = ends.from->memory->register_region(MutableBytes(into), 0);
+    CHECK(site.rma(*ends.from, ends.connection, whole(local, remote, bytes, false)) == Status::success);
+    CHECK(into == data);
+    CHECK(ends.from->memory->deregister_region(local) == Status::success);
+    CHECK(ends.to->memory->deregister_region(remote) == Status::success);
+  }
+  ends.from->endpoint->disconnect(ends.connection);
+  ends.from->wake();
+  check_nothing_left(site);
+}
+
+TEST_CASE("routed_rma__put_into_a_mailbox__is_one_operation") {
+  const size_t routers = GENERATE(1u, 2u, 3u);
+  const bool backwards = GENERATE(false, true);
+  Site site(routers);
+  site.chain(routers);
+  const Ends ends = ends_of(site, backwards);
+  auto& mailboxes = ends.to->endpoint->mailboxes();
+  constexpr size_t bytes = (2u << 20) + 12345;
+  REQUIRE(mailboxes.open(4711, {.key = 99}) == Status::success);
+  std::vector<std::vector<std::byte>> buffers(3, std::vector<std::byte>(bytes + 100));
+  for (size_t i = 0; i < buffers.size(); ++i) REQUIRE(mailboxes.post(4711, MutableBytes(buffers[i]), i) == Status::success);
+  cci::Handle mailbox;
+  mailbox.kind = ports::HandleKind::mailbox;
+  mailbox.number = 4711;
+  mailbox.key = 99;
+  for (uint64_t n = 0; n < buffers.size(); ++n) {
+    const auto data = pattern(bytes, n);
+    const auto local = ends.from->memory->register_region(Bytes(data));
+    auto put = whole(local, mailbox, bytes, true);
+    put.remote.put.epoch = n;
+    CHECK(site.rma(*ends.from, ends.connection, put) == Status::success);
+    const auto completion = mailboxes.next_completion();
+    REQUIRE(completion);
+    CHECK(completion->epoch == n);
+    CHECK(completion->count == 1);
+    CHECK(completion->length_bytes == bytes);
+    CHECK_FALSE(completion->has_holes);
+    CHECK(std::equal(data.begin(), data.end(), buffers[n].begin()));
+    CHECK_FALSE(mailboxes.next_completion());
+    CHECK(ends.from->memory->deregister_region(local) == Status::success);
+  }
+  // No buffer is posted any more: told, not waited for; the router is free for others.
+  const auto data = pattern(1000, 1);
+  const auto local = ends.from->memory->register_region(Bytes(data));
+  CHECK(site.rma(*ends.from, ends.connection, whole(local, mailbox, 1000, true)) == Status::mailbox_empty);
+  mailbox.key = 98;
+  CHECK(site.rma(*ends.from, ends.connection, whole(local, mailbox, 1000, true)) == Status::mailbox_key);
+  mailbox.number = 1;
+  CHECK(site.rma(*ends.from, ends.connection, whole(local, mailbox, 1000, true)) == Status::mailbox_unknown);
+}
+
+TEST_CASE("routed_rma__target_refuses__its_status_comes_and_no_byte_is_written") {
+  Site site;
+  site.chain(2);
+  const Ends ends = ends_of(site, false);
+  auto data = pattern(200'000, 1);
+  std::vector<std::byte> target(200'000, std::byte{7});
+  const auto local = ends.from->memory->register_region(MutableBytes(data), 0);
+  const auto read_only = ends.to->memory->register_region(Bytes(target));
+  CHECK(site.rma(*ends.from, ends.connection, whole(local, read_only, target.size(), true)) == Status::rma_op);
+  auto forged = read_only;
+  forged.key ^= 1;
+  CHECK(site.rma(*ends.from, ends.connection, whole(local, forged, target.size(), true)) == Status::rma_handle);
+  CHECK(site.rma(*ends.from, ends.connection, whole(local, forged, target.size(), false)) == Status::rma_handle);
+  const auto write_only = ends.to->memory->register_region(MutableBytes(target), cci::access_write);
+  CHECK(site.rma(*ends.from, ends.connection, whole(local, write_only, target.size(), false)) == Status::rma_op);
+  auto beyond = whole(local, write_only, target.size(), true);
+  beyond.remote.offset_bytes = 1u << 30;
+  CHECK(site.rma(*ends.from, ends.connection, beyond) == Status::rma_handle);
+  CHECK(target == std::vector<std::byte>(200'000, std::byte{7}));
+  ends.from->endpoint->disconnect(ends.connection);
+  ends.from->wake();
+  check_nothing_left(site);
+}
+
+TEST_CASE("routed_rma__completion_message__after_all_data_and_never_after_a_failure") {
+  Site site;
+  site.chain(2);
+  const Ends ends = ends_of(site, false);
+  const auto data = pattern(1u << 20, 3);
+  std::vector<std::byte> target(data.size());
+  const auto local = ends.from->memory->register_region(Bytes(data));
+  const auto remote = ends.to->memory->register_region(MutableBytes(target), cci::access_write);
+  auto rma = whole(local, remote, data.size(), true);
+  rma.completion_message = as_bytes("done");
+  REQUIRE(ends.from->endpoint->rma(ends.connection, rma) == Status::success);
+  ends.from->wake();
+  REQUIRE(site.run([&] { return ends.to->count(EventType::receive) > 0; }));
+  CHECK(target == data);
+  CHECK(as_text(ends.to->take(EventType::receive)->data()) == "done");
+  REQUIRE(site.run([&] { return ends.from->count(EventType::send) > 0; }));
+  CHECK(ends.from->take(EventType::send)->status == Status::success);
+  rma.remote.handle.key ^= 1;
+  CHECK(site.rma(*ends.from, ends.connection, rma) == Status::rma_handle);
+  site.world.run_for(seconds(1));
+  CHECK(ends.to->count(EventType::receive) == 0);
+}
+
+TEST_CASE("routed_rma__many_at_once_both_ways_reads_and_writes__all_arrive") {
+  const size_t routers = GENERATE(1u, 3u);
+  Site site(7);
+  site.chain(routers);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const Ends both[2] = {{site.left.get(), site.right.get(), connection}, {site.right.get(), site.left.get(), site.right->accepted}};
+  constexpr size_t each = 700'000;
+  constexpr size_t count = 8;
+  struct Transfer {
+    std::vector<std::byte> from, to;
+  };
+  std::vector<std::unique_ptr<Transfer>> transfers;
+  for (const Ends& ends : both) {
+    for (uint64_t i = 0; i < count; ++i) {
+      transfers.push_back(std::make_unique<Transfer>(Transfer{pattern(each, i), std::vector<std::byte>(each)}));
+      Transfer& transfer = *transfers.back();
+      const bool write = i % 2 == 0;
+      const auto local = write ? ends.from->memory->register_region(Bytes(transfer.from))
+                               : ends.from->memory->register_region(MutableBytes(transfer.to), 0);
+      const auto remote = write ? ends.to->memory->register_region(MutableBytes(transfer.to), cci::access_write)
+                                : ends.to->memory->register_region(Bytes(transfer.from));
+      REQUIRE(ends.from->endpoint->rma(ends.connection, whole(local, remote, each, write)) == Status::success);
+    }
+    ends.from->wake();
+  }
+  REQUIRE(site.run([&] { return both[0].from->count(EventType::send) == count && both[1].from->count(EventType::send) == count; }));
+  for (const Ends& ends : both) {
+    while (auto event = ends.from->take(EventType::send)) CHECK(event->status == Status::success);
+  }
+  for (const auto& transfer : transfers) CHECK(transfer->from == transfer->to);
+  site.left->endpoint->disconnect(connection);
+  site.left->wake();
+  check_nothing_left(site);
+}
+
+TEST_CASE("routed_rma__pool_of_one_per_class__ring_of_traffic_does_not_deadlock") {
+  // Many connections both ways through three routers that hold the least possible: eight fragments.
+  Site site(3);
+  site.options.memory_bytes = 8u * site.options.fragment_bytes;
+  site.chain(3);
+  constexpr size_t each = 300'000;
+  std::vector<std::unique_ptr<std::vector<std::byte>>> memory;
+  size_t left_count = 0, right_count = 0;
+  const auto data = pattern(each, 5);
+  for (int i = 0; i < 6; ++i) {
+    const bool from_left = i % 2 == 0;
+    const cci::Connection connection = from_left ? site.connect(*site.left, *site.right) : site.connect(*site.right, *site.left);
+    App& from = from_left ? *site.left : *site.right;
+    App& to = from_left ? *site.right : *site.left;
+    memory.push_back(std::make_unique<std::vector<std::byte>>(each));
+    const auto local = from.memory->register_region(Bytes(data));
+    const auto remote = to.memory->register_region(MutableBytes(*memory.back()), cci::access_write);
+    REQUIRE(from.endpoint->rma(connection, whole(local, remote, each, true)) == Status::success);
+    memory.push_back(std::make_unique<std::vector<std::byte>>(each));
+    const auto into = from.memory->register_region(MutableBytes(*memory.back()), 0);
+    const auto source = to.memory->register_region(Bytes(data));
+    REQUIRE(from.endpoint->rma(connection, whole(into, source, each, false)) == Status::success);
+    (from_left ? left_count : right_count) += 2;
+    from.wake();
+  }
+  REQUIRE(
+      site.run([&] { return site.left->count(EventType::send) == left_count && site.right->count(EventType::send) == right_count; },
+               seconds(120)));
+  for (const auto& buffer : memory) CHECK(*buffer == data);
+}
+
+TEST_CASE("routed_rma__fence__earlier_operations_complete_first") {
+  Site site;
+  site.chain(2);
+  const Ends ends = ends_of(site, false);
+  const auto data = pattern(1u << 20, 3);
+  std::vector<std::byte> target(data.size()), flag(8, std::byte{0});
+  const auto local = ends.from->memory->register_region(Bytes(data));
+  const auto remote = ends.to->memory->register_region(MutableBytes(target), cci::access_write);
+  const auto remote_flag = ends.to->memory->register_region(MutableBytes(flag), cci::access_write);
+  auto first = whole(local, remote, data.size(), true);
+  first.context = 1;
+  auto second = whole(local, remote_flag, 8, true);
+  second.fence = true;
+  second.context = 2;
+  REQUIRE(ends.from->endpoint->rma(ends.connection, first) == Status::success);
+  REQUIRE(ends.from->endpoint->rma(ends.connection, second) == Status::success);
+  REQUIRE(ends.from->endpoint->send(ends.connection, as_bytes("after"), 3) == Status::success);
+  ends.from->wake();
+  REQUIRE(site.run([&] { return flag != std::vector<std::byte>(8, std::byte{0}); }));
+  CHECK(target == data);
+  REQUIRE(site.run([&] { return ends.from->count(EventType::send) == 3; }));
+  CHECK(ends.from->take(EventType::send)->context == 1);
+}
+
+TEST_CASE("routed_rma__a_router_dies_in_the_middle__operations_fail_and_every_buffer_comes_back") {
+  const size_t victim = GENERATE(0u, 1u, 2u);
+  const bool write = GENERATE(true, false);
+  Site site(victim + 10);
+  site.chain(3);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const auto data = pattern(8u << 20, 3);
+  std::vector<std::byte> target(data.size());
+  const auto local =
+      write ? site.left->memory->register_region(Bytes(data)) : site.left->memory->register_region(MutableBytes(target), 0);
+  const auto remote = write ? site.right->memory->register_region(MutableBytes(target), cci::access_write)
+                            : site.right->memory->register_region(Bytes(data));
+  REQUIRE(site.left->endpoint->rma(connection, whole(local, remote, data.size(), write)) == Status::success);
+  site.left->wake();
+  REQUIRE(site.run([&] { return site.routers[1]->counters.get(Counter::routed_bytes) > (1u << 20); }));
+  site.kill(victim);
+  REQUIRE(site.run(
+      [&] {
+        return site.left->count(EventType::send) > 0 && site.left->count(EventType::disconnected) > 0 &&
+               site.right->count(EventType::disconnected) > 0;
+      },
+      seconds(90)));
+  CHECK(site.left->take(EventType::send)->status == Status::disconnected);
+  check_nothing_left(site);
+}
+
+TEST_CASE("routed_rma__own_disconnect_in_the_middle__operations_end_and_every_buffer_comes_back") {
+  const bool write = GENERATE(true, false);
+  Site site(4);
+  site.chain(2);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const auto data = pattern(8u << 20, 3);
+  std::vector<std::byte> target(data.size());
+  const auto local =
+      write ? site.left->memory->register_region(Bytes(data)) : site.left->memory->register_region(MutableBytes(target), 0);
+  const auto remote = write ? site.right->memory->register_region(MutableBytes(target), cci::access_write)
+                            : site.right->memory->register_region(Bytes(data));
+  REQUIRE(site.left->endpoint->rma(connection, whole(local, remote, data.size(), write)) == Status::success);
+  site.left->wake();
+  REQUIRE(site.run([&] { return site.routers[1]->counters.get(Counter::routed_bytes) > (1u << 20); }));
+  site.left->endpoint->disconnect(connection);
+  site.left->wake();
+  REQUIRE(site.run([&] { return site.left->count(EventType::send) > 0 && site.right->count(EventType::disconnected) > 0; },
+                   seconds(30)));
+  CHECK(site.left->take(EventType::send)->status == Status::disconnected);
+  check_nothing_left(site);
+}
+
+TEST_CASE("routed_rma__rate_limit__is_kept") {
+  Site site;
+  site.options.rate_bytes_per_s = 1u << 20;
+  site.chain(1);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const auto data = pattern(4u << 20, 3);
+  std::vector<std::byte> target(data.size());
+  const auto local = site.left->memory->register_region(Bytes(data));
+  const auto remote = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+  const Instant start = site.world.now();
+  CHECK(site.rma(*site.left, connection, whole(local, remote, data.size(), true)) == Status::success);
+  const Duration took = site.world.now() - start;  // virtual time
+  CHECK(took > milliseconds(3500));
+  CHECK(took < milliseconds(4500));
+  CHECK(target == data);
+}
+
+TEST_CASE("routed_rma__a_slow_destination__leaves_buffers_to_others") {
+  Site site(5);
+  sim::LinkOptions slow;
+  slow.rate_bytes_per_s = 1'000'000;
+  site.fabric.set_link("lan3", slow);
+  site.add_router("r", {{"lan1", "10.0.0.1", {1, 1}, {}}, {"lan2", "10.0.0.1", {1, 2}, {}}, {"lan3", "10.0.0.1", {1, 3}, {}}});
+  site.left = std::make_unique<App>(site.world, site.fabric, "lan1", "10.0.0.2", SubnetId{1, 1},
+                                    std::vector<std::string>{"sim://10.0.0.1:7000"});
+  site.right = std::make_unique<App>(site.world, site.fabric, "lan2", "10.0.0.2", SubnetId{1, 2},
+                                     std::vector<std::string>{"sim://10.0.0.1:7000"});
+  App crawl(site.world, site.fabric, "lan3", "10.0.0.2", {1, 3}, {"sim://10.0.0.1:7000"});
+  site.settle();
+  const cci::Event to_slow = site.connect_event(*site.left, crawl.uri());
+  REQUIRE(to_slow.status == Status::success);
+  const auto data = pattern(8u << 20, 3);
+  std::vector<std::byte> target(data.size()), slow_target(data.size());
+  const auto local = site.left->memory->register_region(Bytes(data));
+  const auto remote = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+  const auto slow_remote = crawl.memory->register_region(MutableBytes(slow_target), cci::access_write);
+  REQUIRE(site.left->endpoint->rma(to_slow.connection, whole(local, slow_remote, data.size(), true)) == Status::success);
+  site.left->wake();
+  site.world.run_for(seconds(1));
+  const cci::Connection fast = site.connect(*site.left, *site.right);
+  const Instant start = site.world.now();
+  CHECK(site.rma(*site.left, fast, whole(local, remote, data.size(), true)) == Status::success);
+  CHECK(site.world.now() - start < seconds(2));  // virtual time
+  CHECK(target == data);
+}
