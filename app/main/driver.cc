@@ -40,6 +40,13 @@ Driver::Driver() {
   watch(signals_);
 }
 
+void Driver::release_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM}) sigaddset(&set, number);
+  CHECK(sigprocmask(SIG_UNBLOCK, &set, nullptr) == 0);
+}
+
 Driver::~Driver() {
   close(signals_);
   close(epoll_);

@@ -27,6 +27,7 @@ class Driver {
   [[nodiscard]] Instant now() const;
   void watch(int fd);  // level-triggered, readable; it stays open as long as the driver
   void run(LoopUser& user);
+  void release_signals();  // at the end: whoever waits for our last output may be interrupted again
 
  private:
   int epoll_ = -1;

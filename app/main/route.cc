@@ -30,7 +30,9 @@ class RouteUser final : public LoopUser {
     if (error_.kind != ErrorKind::ok) return false;
     return !draining_ || (!router_.drained() && now < drain_until_);
   }
-  Instant next_deadline() const override { return std::min(router_.next_deadline(), draining_ ? drain_until_ : never); }
+  Instant next_deadline() const override {
+    return std::min({router_.next_deadline(), draining_ ? drain_until_ : never, process_.reporter.next_deadline()});
+  }
   void on_signal(int number) override {
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
     draining_ = true;

@@ -46,7 +46,7 @@ struct TransferLoop::Impl {
     while (const auto completion = node.endpoint->mailboxes().next_completion()) user.take_completion(*completion);
     user.turn(now);
   }
-  [[nodiscard]] Instant next_deadline() const { return std::min(hub.next_deadline(), node.endpoint->next_deadline()); }
+  [[nodiscard]] Instant next_deadline() const { return std::min(hub.next_deadline(), process.reporter.next_deadline()); }
   void watch() {
     if (watched) return;
     watched = true;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "app/report/event_output.h"
 #include "app/report/log_file.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -16,6 +17,8 @@ namespace ccixfer::report {
 namespace {
 
 constexpr Duration progress_every = std::chrono::milliseconds(200);  // the contract is at least four a second
+
+constexpr Duration flush_every = std::chrono::milliseconds(20);  // while somebody reads our events slowly
 
 // False: nobody reads it any more.
 bool write_all(int fd, std::string_view text) {
@@ -38,14 +41,15 @@ unsigned terminal_width(int fd) {
 struct Reporter::Impl {
   ReporterOptions options;
   Instant start{}, now{}, next_progress{};
-  bool terminal = false, json_open = true, line_shown = false;
+  bool terminal = false, line_shown = false;
+  EventOutput events{1};
   bool progress_text = false;
   RateMeter meter;
   std::unique_ptr<LogFile> log;
   std::mutex text_mutex;  // log lines come from pool threads too
 
   void put_event(const std::string& line) {
-    if (options.json && json_open) json_open = write_all(options.json_fd, line + "\n");
+    if (options.json) events.line(line);
   }
   void put_text(std::string_view line) {
     const std::lock_guard lock(text_mutex);
@@ -76,6 +80,7 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const ReporterOptions& option
   std::unique_ptr<Reporter> reporter(new Reporter);
   Impl& impl = *reporter->impl_;
   impl.options = options;
+  impl.events = EventOutput(options.json_fd);
   impl.start = impl.now = impl.next_progress = start;
   impl.terminal = isatty(options.text_fd) == 1;
   impl.progress_text = !options.quiet && (options.progress || (impl.terminal && !options.json));
@@ -100,7 +105,11 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const ReporterOptions& option
 
 Reporter::~Reporter() { set_log_sink({}, LogLevel::error); }
 
-void Reporter::set_now(Instant now) { impl_->now = now; }
+void Reporter::set_now(Instant now) {
+  impl_->now = now;
+  impl_->events.flush();
+}
+Instant Reporter::next_deadline() const { return impl_->events.waiting() ? after(impl_->now, flush_every) : never; }
 double Reporter::seconds() const { return std::chrono::duration<double>(impl_->now - impl_->start).count(); }
 
 void Reporter::ready(const std::vector<std::string>& uris) {
@@ -193,6 +202,7 @@ void Reporter::done(Done done, const Counters& counters, bool summary) {
   if (spoken && !impl.options.quiet && !impl.options.json) impl.put_text(line);
   if (impl.options.stats) stats(counters);
   impl.put_event(done_event(seconds(), done));
+  impl.events.drain();
 }
 
 std::string error_line(const Error& error) {

@@ -34,7 +34,8 @@ class Reporter {
   static Result<std::unique_ptr<Reporter>> create(const ReporterOptions& options, Instant start);
   ~Reporter();
 
-  void set_now(Instant now);  // once a turn
+  void set_now(Instant now);                    // once a turn
+  [[nodiscard]] Instant next_deadline() const;  // events wait for a slow reader; never: none do
   void ready(const std::vector<std::string>& uris);
   void session(const Session& session);
   // Called as often as one likes: speaks when progress_due().

@@ -75,6 +75,7 @@ int run_program(int argc, char** argv) {
   Counters counters;
   const CommandEnd end = run(Process{driver, **reporter, counters, *config}, *command);
   (*reporter)->set_now(driver.now());
+  driver.release_signals();
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);
   report::Done done;
   done.kind = end.error.kind;

@@ -1,8 +1,11 @@
 #include "app/report/events.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/report/event_output.h"
 #include "app/report/outcome.h"
 #include "app/report/progress_line.h"
 #include "app/report/reporter.h"
@@ -112,6 +115,26 @@ TEST_CASE("error_line__peer_words__are_printable") {
   CHECK(line.rfind("ccixfer: ", 0) == 0);
   CHECK(line.find('\x1b') == std::string::npos);
   CHECK(line.find('\n') == std::string::npos);
+}
+
+TEST_CASE("event_output__reader_that_sleeps__nothing_blocks_and_nothing_is_lost") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  EventOutput output(ends[1]);
+  const std::string line(1000, 'x');
+  for (int i = 0; i < 1000; ++i) output.line(line);  // fifteen pipes full: would never return if it blocked
+  CHECK(output.waiting());
+  size_t total = 0;
+  std::vector<char> buffer(1 << 16);
+  while (total < 1001u * 1000u) {
+    const ssize_t got = read(ends[0], buffer.data(), buffer.size());
+    REQUIRE(got > 0);
+    total += static_cast<size_t>(got);
+    output.flush();
+  }
+  CHECK_FALSE(output.waiting());
+  close(ends[0]);
+  close(ends[1]);
 }
 
 }  // namespace ccixfer::report
