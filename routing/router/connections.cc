@@ -76,6 +76,13 @@ void Router::Impl::on_pair_event(Pair& pair, uint8_t which, cci::Event event) {
       return;
     case cci::EventType::connect:
       return on_downstream_connected(pair, event);
+    case cci::EventType::send:
+      // One of our own messages, a silent one, failed though the connection lives: an end that takes none within the send timeout
+      // would wait for ever for what it says.
+      if (event.status == Status::receiver_not_ready || event.status == Status::timed_out) {
+        close_pair(pair, event.status, "an end takes no messages", -1);
+      }
+      return;
     case cci::EventType::receive:
       if (side.connection == event.connection && side.live) on_routing_message(pair, which, std::move(event));
       return;

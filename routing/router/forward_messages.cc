@@ -120,8 +120,8 @@ void Router::Impl::flush(Pair& pair, uint8_t which) {
   Side& side = pair.side[which];
   while (!side.out.empty() && side.live) {
     Outgoing& next = side.out.front();
-    const uint64_t context = next.acknowledged_here ? Ref{Tag::forwarded, which, pair.generation, pair.index}.packed() : 0;
-    const Status status = endpoint(side.device).send(side.connection, next.bytes(), context, !next.acknowledged_here);
+    const Ref mark = next.acknowledged_here ? Ref{Tag::forwarded, which, pair.generation, pair.index} : pair.ref(which);
+    const Status status = endpoint(side.device).send(side.connection, next.bytes(), mark.packed(), !next.acknowledged_here);
     if (status == Status::no_buffers || status == Status::again) return;
     work = true;
     forget(next);

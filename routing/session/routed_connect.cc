@@ -160,6 +160,7 @@ void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
   slot.phase = Phase::open;
   slot.heard_at = now_;
   keep_alive(slot);
+  if (slot.send_timeout != forever) set_send_timeout(slot.id, slot.send_timeout);
   sink_->on_connected(slot.id, Status::success, slot.limits, {});
 }
 
@@ -276,6 +277,7 @@ void RoutedTransport::on_connect_ack(Slot& slot) {
   slot.deadline = never;
   slot.heard_at = now_;
   keep_alive(slot);
+  if (slot.send_timeout != forever) set_send_timeout(slot.id, slot.send_timeout);
   sink_->on_accepted(slot.id, Status::success, slot.limits);
 }
 

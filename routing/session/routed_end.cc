@@ -10,7 +10,7 @@ void RoutedTransport::disconnect(ports::ConnectionId connection) {
   Slot* slot = find(connection);
   if (slot == nullptr) return;
   work_ = true;
-  if (slot->phase == Phase::leaving) {   // it ended, but messages for the application were still held
+  if (slot->phase == Phase::leaving) {  // it ended, but messages for the application were still held
     slot->tell_sink = false;
     if (!slot->closing_queued) closing_.push_back(slot->id.packed());
     slot->closing_queued = true;

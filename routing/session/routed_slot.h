@@ -11,7 +11,7 @@
 
 namespace ccixfer::routing {
 
-inline constexpr uint32_t routed_operations_max = 256;                     // RMAs of one connection that have not ended
+inline constexpr uint32_t routed_operations_max = 256;  // RMAs of one connection that have not ended
 inline constexpr uint32_t routed_connections_max = 16384;
 inline constexpr uint32_t routed_pending_max = 1024;                      // hops whose end-to-end request is not decided yet
 inline constexpr Duration router_dial_timeout = std::chrono::seconds(5);  // then the next router is tried

@@ -1,0 +1,263 @@
+// Bytes that no honest peer sends, to a router and to a routing endpoint: rejected and counted; never an abort, never a lost
+// buffer; others go on.
+#include "routed_world.h"
+#include "routing/session/messages.h"
+#include "transports/stream/stream_transport.h"
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+using namespace ccixfer::routing::test;
+using cci::EventType;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+// A plain endpoint that speaks the routing messages as it likes.
+class Rogue final : public sim::Actor {
+ public:
+  Rogue(Site& site, const std::string& network, const std::string& address)
+      : site_(site), node_(site.world.add_node("rogue " + address)), entropy_(site.world.random().next()) {
+    memory = std::make_shared<cci::MemoryTable>(entropy_, counters_);
+    sim::SimNetOptions net;
+    net.networks = {{network, address}};
+    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
+                                                               std::make_unique<sim::SimNet>(site.fabric, node_, net), counters_);
+    endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters_);
+    site.world.add_actor(node_, this);
+  }
+  ~Rogue() override { site_.world.remove_actor(node_, this); }
+  void turn(Instant now) override {
+    endpoint->turn(now);
+    while (auto event = endpoint->get_event()) {
+      if (event->type == EventType::connect) connection = event->connection, connected = true;
+      if (event->type == EventType::disconnected) gone = true;
+      if (event->type == EventType::receive) received.emplace_back(event->data().begin(), event->data().end());
+    }
+  }
+  [[nodiscard]] Instant next_deadline() const override { return endpoint->next_deadline(); }
+  bool connect(const std::string& uri, ports::Role role) {
+    connected = gone = false;
+    cci::ConnectOptions how;
+    how.role = role;
+    how.timeout = seconds(5);
+    REQUIRE(endpoint->connect(uri, how));
+    site_.world.wake(node_);
+    site_.run([&] { return connected; }, seconds(10));
+    return static_cast<bool>(connection);
+  }
+  void send(const std::vector<std::byte>& message) {
+    static_cast<void>(endpoint->send(connection, Bytes(message), 0, true));
+    site_.world.wake(node_);
+  }
+  // As far as an open routed connection.
+  void open(const std::string& router, const std::string& destination) {
+    REQUIRE(connect(router, ports::Role::hop));
+    ConnectRequest request;
+    request.destination = destination;
+    request.source = {1, 1};
+    request.max_send_bytes = 1392;
+    request.fragment_bytes = 1u << 20;
+    std::vector<std::byte> message;
+    encode(request, message);
+    received.clear();
+    send(message);
+    REQUIRE(site_.run([&] { return !received.empty(); }, seconds(10)));
+    REQUIRE(decode_connect_reply(received.back())->status == Status::success);
+    message.clear();
+    encode_plain(MessageKind::connect_ack, message);
+    send(message);
+    site_.world.run_for(milliseconds(20));
+  }
+
+  std::shared_ptr<cci::MemoryTable> memory;
+  std::unique_ptr<cci::Endpoint> endpoint;
+  cci::Connection connection;
+  bool connected = false, gone = false;
+  std::vector<std::vector<std::byte>> received;
+
+ private:
+  Site& site_;
+  sim::NodeId node_;
+  Counters counters_;
+  sim::SimEntropy entropy_;
+};
+
+std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& exposed) {
+  std::vector<std::byte> message;
+  FragmentMessage fragment;
+  fragment.cookie = random.below(8);
+  fragment.length_bytes = static_cast<uint32_t>(random.chance(0.5) ? random.next() : random.below(100'000));
+  fragment.data_class = static_cast<uint8_t>(random.below(9));
+  fragment.exposed = exposed;
+  if (random.chance(0.3)) fragment.exposed.key ^= 1;
+  fragment.remote.handle = exposed;
+  fragment.status = random.chance(0.5) ? Status::success : Status::error;
+  switch (random.below(12)) {
+    case 0:
+      fragment.kind = MessageKind::write_request;
+      encode(fragment, message);
+      break;
+    case 1:
+      fragment.kind = MessageKind::read_request;
+      encode(fragment, message);
+      break;
+    case 2:
+      fragment.kind = MessageKind::read_reply;
+      encode(fragment, message);
+      break;
+    case 3:
+      encode(Taken{random.below(8), random.chance(0.5)}, message);
+      break;
+    case 4:
+      encode_ack(MessageKind::fragment_ack, {random.below(8), Status::error}, message);
+      break;
+    case 5:
+      encode_ack(MessageKind::message_ack, {random.below(8), Status::success}, message);
+      break;
+    case 6:
+      encode_message_header(random.next(), message);
+      message.resize(message.size() + random.below(1000));
+      break;
+    case 7:
+      encode_plain(random.chance(0.5) ? MessageKind::keepalive : MessageKind::connect_ack, message);
+      break;
+    case 8:
+      encode_send_timeout(Duration(static_cast<int64_t>(random.next() >> 1)), message);
+      break;
+    case 9:
+      encode(ConnectReply{Status::success, "", 1000, 65536, {}}, message);
+      break;
+    case 10:
+      encode(RouterHello{random.next(), {1, 1}, "sim://x:1"}, message);
+      break;
+    default:
+      message.resize(1 + random.below(200));
+      for (std::byte& byte : message) byte = static_cast<std::byte>(random.next());
+  }
+  if (random.chance(0.2) && !message.empty()) message[random.below(message.size())] = static_cast<std::byte>(random.next());
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("routing_hostile__random_messages_into_open_connections__others_go_on_and_buffers_come_back") {
+  const uint64_t seed = GENERATE(range(1u, 13u));
+  INFO("seed " << seed);
+  Site site(seed);
+  site.chain(2);
+  const cci::Connection good = site.connect(*site.left, *site.right);
+  sim::Random random(seed);
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  const auto bytes = pattern(200'000, seed);
+  const auto exposed = rogue.memory->register_region(Bytes(bytes));
+  for (int round = 0; round < 8; ++round) {
+    if (random.chance(0.3)) {
+      // As a last router, straight to an application.
+      rogue.open("sim://10.0.0.2:7000", site.left->uri());
+    } else {
+      rogue.open("sim://10.0.0.1:7000", site.right->uri());
+    }
+    for (int i = 0; i < 40 && !rogue.gone; ++i) {
+      rogue.send(random_message(random, exposed));
+      if (random.chance(0.2)) site.world.run_for(milliseconds(2));
+    }
+    site.world.run_for(milliseconds(50));
+    rogue.endpoint->disconnect(rogue.connection);
+  }
+  site.world.run_for(seconds(1));
+  CHECK(site.send(*site.left, good, "still fine") == Status::success);
+  std::vector<std::byte> target(bytes.size());
+  cci::RmaOptions rma;
+  rma.local = site.left->memory->register_region(Bytes(bytes));
+  rma.remote.handle = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+  rma.length_bytes = bytes.size();
+  CHECK(site.rma(*site.left, good, rma) == Status::success);
+  CHECK(target == bytes);
+  site.left->endpoint->disconnect(good);
+  site.left->wake();
+  for (const auto& router : site.routers) {
+    router->router->drain();
+    CHECK(site.run([&] { return router->router->drained(); }, seconds(60)));
+    CHECK(router->router->fragments_in_use() == 0);
+  }
+}
+
+TEST_CASE("routing_hostile__any_first_message__the_hop_ends_or_is_answered") {
+  Site site;
+  site.chain(1);
+  sim::Random random(9);
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  for (const char* uri : {"sim://10.0.0.1:7000", "sim://10.0.0.2:7000"}) {
+    for (int i = 0; i < 60; ++i) {
+      REQUIRE(rogue.connect(uri, ports::Role::hop));
+      rogue.received.clear();
+      rogue.send(random_message(random, {}));
+      CHECK(site.run([&] { return rogue.gone || !rogue.received.empty(); }, seconds(20)));
+      rogue.endpoint->disconnect(rogue.connection);
+    }
+  }
+  CHECK(site.routers[0]->counters.get(Counter::routed_rejected) > 0);
+  CHECK(site.left->counters.get(Counter::routed_rejected) > 0);
+  CHECK(site.left->count(EventType::connect_request) == 0);
+}
+
+TEST_CASE("routing_hostile__silent_hop__ends_in_time") {
+  Site site;
+  site.chain(1);
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  for (const char* uri : {"sim://10.0.0.1:7000", "sim://10.0.0.2:7000"}) {
+    REQUIRE(rogue.connect(uri, ports::Role::hop));
+    CHECK(site.run([&] { return rogue.gone; }, seconds(15)));
+  }
+}
+
+TEST_CASE("routing_hostile__garbage_as_a_router__the_map_stays") {
+  Site site;
+  site.chain(2);
+  sim::Random random(3);
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  for (int i = 0; i < 40; ++i) {
+    REQUIRE(rogue.connect("sim://10.0.0.1:7000", random.chance(0.5) ? ports::Role::router : ports::Role::admin));
+    if (random.chance(0.7)) {
+      std::vector<std::byte> hello;
+      encode(RouterHello{random.next(), {1, 1}, "sim://10.0.0.66:1"}, hello);
+      rogue.send(hello);
+    }
+    for (int j = 0; j < 5; ++j) {
+      std::vector<std::byte> record(random.below(200));
+      for (std::byte& byte : record) byte = static_cast<std::byte>(random.next());
+      std::vector<std::byte> message;
+      encode_record_message(MessageKind::record, record, message);
+      rogue.send(message);
+    }
+    rogue.send(random_message(random, {}));
+    site.world.run_for(milliseconds(20));
+    rogue.endpoint->disconnect(rogue.connection);
+  }
+  site.world.run_for(seconds(1));
+  site.connect(*site.left, *site.right);
+}
+
+TEST_CASE("routing_hostile__a_flood_of_fragments__ends_that_connection_only") {
+  Site site;
+  site.chain(1);
+  const cci::Connection good = site.connect(*site.left, *site.right);
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  const auto bytes = pattern(60'000, 1);
+  const auto exposed = rogue.memory->register_region(Bytes(bytes));
+  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  FragmentMessage fragment;
+  fragment.length_bytes = 60'000;
+  fragment.exposed = exposed;
+  fragment.remote.handle = exposed;
+  for (uint32_t i = 0; i < 3 * fragments_per_side_max && !rogue.gone; ++i) {
+    fragment.cookie = i;
+    std::vector<std::byte> message;
+    encode(fragment, message);
+    while (rogue.endpoint->send(rogue.connection, Bytes(message), 0, true) == Status::no_buffers)
+      site.world.run_for(milliseconds(1));
+  }
+  site.world.run_for(seconds(1));
+  CHECK(site.send(*site.left, good, "still fine") == Status::success);
+}
