@@ -112,7 +112,8 @@ def test_router_stopped_for_a_while__the_transfer_waits_and_ends():
         sender = sites.send("--bwlimit", "300MB/s", source, routed(receiver.uris) + "/big")
         sender.wait_event("progress", lambda e: e.get("bytes", 0) >= SIZE // 8)
         sites.east_router.kill(signal.SIGSTOP)
-        stuck = sender.wait_event("progress", lambda e: e["t"] > sender.events[-1]["t"])["bytes"]
+        stopped_at = sender.events[-1]["t"]
+        stuck = sender.wait_event("progress", lambda e: e["t"] > stopped_at)["bytes"]
         sites.east_router.kill(signal.SIGCONT)
         check(stuck < SIZE // 2, "the router was stopped too late")
         check(sender.wait() == 0, sender.tail())
