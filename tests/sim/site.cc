@@ -104,8 +104,10 @@ void Process::bury() {
 
 Receiver::Receiver(Site& site, const std::string& root) : Process(site, true), vfs_(site.world, site.files) {
   auto opened = recv::Root::open(site.files, root, vfs_.name());
-  if (!opened) std::fprintf(stderr, "root: %s\n", opened.error().message.c_str());
-  CHECK(opened.has_value());
+  if (!opened) {
+    error_ = opened.error();
+    return;
+  }
   root_ = std::move(*opened);
   program::AcceptorOptions options;
   options.root = root_.get();
@@ -113,7 +115,9 @@ Receiver::Receiver(Site& site, const std::string& root) : Process(site, true), v
 }
 
 Receiver::~Receiver() = default;
-void Receiver::stop_user() { acceptor_->stop({ErrorKind::interrupted, "the node crashed"}); }
+void Receiver::stop_user() {
+  if (acceptor_) acceptor_->stop({ErrorKind::interrupted, "the node crashed"});
+}
 
 Sender::Sender(Site& site, const SendPlan& send) : Process(site, false) {
   program::DialPlan plan;

@@ -24,12 +24,12 @@ struct Routing {
 };
 
 struct Site {
-  Site(sim::Fabric& fabric_, std::string name, std::vector<sim::Attachment> networks_)
+  Site(sim::Fabric& fabric_, std::string name, std::vector<sim::Attachment> networks_, const sim::FileSystemOptions& disk = {})
       : world(fabric_.world()),
         fabric(fabric_),
         node(world.add_node(std::move(name))),
         networks(std::move(networks_)),
-        files(world, node) {}
+        files(world, node, disk) {}
   sim::World& world;
   sim::Fabric& fabric;
   const sim::NodeId node;
@@ -72,17 +72,22 @@ class Process : public sim::Actor {
 
 class Receiver final : public Process {
  public:
-  // Aborts the test's process when the root cannot be opened: the simulated disk gives no reason to.
   Receiver(Site& site, const std::string& root);
   ~Receiver() override;
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }  // the root cannot be opened: it does nothing
 
  private:
   void stop_user() override;
-  [[nodiscard]] bool user_idle() const override { return acceptor_->idle(); }
-  void turn_user(Instant now) override { acceptor_->turn(now); }
-  [[nodiscard]] Instant user_deadline() const override { return acceptor_->next_deadline(); }
-  void take(const rvma::Completion& completion) override { acceptor_->take_completion(completion); }
+  [[nodiscard]] bool user_idle() const override { return !acceptor_ || acceptor_->idle(); }
+  void turn_user(Instant now) override {
+    if (acceptor_) acceptor_->turn(now);
+  }
+  [[nodiscard]] Instant user_deadline() const override { return acceptor_ ? acceptor_->next_deadline() : never; }
+  void take(const rvma::Completion& completion) override {
+    if (acceptor_) acceptor_->take_completion(completion);
+  }
 
+  std::optional<Error> error_;
   sim::SimSqliteVfs vfs_;
   std::unique_ptr<recv::Root> root_;
   std::unique_ptr<program::Acceptor> acceptor_;

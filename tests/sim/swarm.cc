@@ -47,7 +47,8 @@ void Swarm::build() {
   // The same name in two networks is two nodes: S and D share theirs when there is a router between them.
   source_ = std::make_unique<Site>(fabric_, "S", std::vector<sim::Attachment>{{network(0), end_address}});
   destination_ = std::make_unique<Site>(
-      fabric_, "D", std::vector<sim::Attachment>{{network(options_.routers), options_.routers == 0 ? "10.0.0.3" : end_address}});
+      fabric_, "D", std::vector<sim::Attachment>{{network(options_.routers), options_.routers == 0 ? "10.0.0.3" : end_address}},
+      options_.disk);
   build_routers();
   make_tree(random_, source_->files, source_root, options_.tree);
   wanted_ = source_->files.tree(source_root);
@@ -95,6 +96,7 @@ void Swarm::build_routers() {
 void Swarm::crash_router(size_t index) {
   RouterSite& router = routers_[index];
   if (!world_.alive(router.site->node)) return;
+  ++faults_;
   world_.crash(router.site->node);
   router.process.reset();
   world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this, &router] {
@@ -114,14 +116,11 @@ void Swarm::watch(std::string_view call, const std::string& path) {
   if (call != "rename_at" && call != "create" && call != "truncate") return;
   const auto content = destination_->files.get(path);
   if (!content) return;
-  const auto allowed = allowed_.find(path.substr(destination_root.size() + 1));
-  if (allowed == allowed_.end() ||
-      (!allowed->second.contains(*content) && wanted_.at(allowed->first).stat.type == ports::FileType::regular)) {
-    ports::FileStat stat;
-    if (allowed == allowed_.end() && destination_->files.stat_at(ports::FileSystem::no_directory, path, stat, false) == 0 &&
-        stat.type == ports::FileType::symlink) {
-      return;
-    }
+  const std::string name = path.substr(destination_root.size() + 1);
+  const auto wanted = wanted_.find(name);
+  if (wanted != wanted_.end() && wanted->second.stat.type == ports::FileType::symlink && *content == wanted->second.content) return;
+  const auto allowed = allowed_.find(name);
+  if (allowed == allowed_.end() || !allowed->second.contains(*content)) {
     violated(
         fmt::format("{} made {} with {} bytes that are neither the old nor the new file", call, printable(path), content->size()));
   }
@@ -144,10 +143,12 @@ void Swarm::check_names(const char* when) {
 void Swarm::start_receiver() {
   receiver_ = std::make_unique<Receiver>(*destination_, destination_root);
   receiver_uri_ = receiver_->uri();
+  if (receiver_->error() && !destination_->files.down()) violated("the root cannot be opened: " + receiver_->error()->message);
 }
 
 void Swarm::crash_receiver() {
   if (!world_.alive(destination_->node)) return;
+  ++faults_;
   world_.crash(destination_->node);
   receiver_->bury();
   receiver_.reset();
@@ -172,12 +173,14 @@ void Swarm::start_sender() {
 
 void Swarm::crash_sender() {
   if (!world_.alive(source_->node) || !sender_ || sender_->ended()) return;
+  ++faults_;
   bytes_sent_ += sender_->tally().bytes_sent;
   world_.crash(source_->node);
   sender_->bury();
   sender_.reset();
   source_->files.mount();
   world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this] {
+    if (world_.alive(source_->node)) return;
     world_.restart(source_->node);
     start_sender();
   });
@@ -232,6 +235,12 @@ SwarmResult Swarm::run() {
   start_sender();
   plan_faults();
   const Instant began = world_.now();
+  world_.at(after(began, options_.link_calms_after), [this] {  // then everything must come to a good end
+    sim::LinkOptions link = options_.link;
+    link.reset_mean = forever;
+    link.dial_failure_chance = 0;
+    for (unsigned i = 0; i <= options_.routers; ++i) fabric_.set_link(network(i), link);
+  });
   const sim::RunEnd end = world_.run_until([this] { return !violation_.empty() || (sender_ && sender_->ended()); },
                                            after(began, virtual_time_max), events_max);
 
@@ -261,6 +270,7 @@ SwarmResult Swarm::run() {
   result.bytes_sent = bytes_sent_;
   result.trace_hash = world_.trace_hash();
   result.events = world_.events();
+  result.faults = faults_ + static_cast<unsigned>(fabric_.resets());
   return result;
 }
 

@@ -25,6 +25,7 @@ struct SwarmOptions {
   unsigned resets = 0;                  // of all streams of a node
   unsigned cuts = 0;                    // of the receiver's address, for a while
   Duration faults_within = std::chrono::seconds(3);
+  Duration link_calms_after = std::chrono::seconds(20);  // resets by chance end
   uint16_t lanes = 2;
   bool attributes = true;
 };
@@ -36,6 +37,7 @@ struct SwarmResult {
   uint64_t events = 0;
   Duration took{0};  // virtual
   uint64_t bytes_sent = 0;
+  unsigned faults = 0;  // that happened before the end
 };
 
 class Swarm {
@@ -74,6 +76,7 @@ class Swarm {
   std::map<std::string, std::set<std::string>> allowed_;  // content of each final name: the old, the new
   std::string violation_;
   uint64_t bytes_sent_ = 0;
+  unsigned faults_ = 0;
   std::string receiver_uri_;
   bool receiver_done_ = false;
 };

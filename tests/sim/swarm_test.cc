@@ -14,10 +14,15 @@ using testing::SwarmResult;
 namespace {
 
 void run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::Random&)) {
+  uint64_t faults = 0, events = 0, runs = 0, sent = 0;
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(count); ++seed) {
     sim::Random random(seed * 0x9e37 + 17);
     const SwarmOptions options = draw(random);
     const SwarmResult result = Swarm(seed, options).run();
+    faults += result.faults;
+    events += result.events;
+    sent += result.bytes_sent;
+    ++runs;
     INFO(scenario << ": seed " << seed << ", ended: " << error_row(result.result.kind).name << " " << result.result.message
                   << ", after " << result.took.count() / 1'000'000 << " ms and " << result.events << " events");
     CHECK(result.violation == "");
@@ -26,6 +31,9 @@ void run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::R
       std::fprintf(stderr, "failed: %s seed %llu\n", scenario, static_cast<unsigned long long>(seed));
     }
   }
+  std::printf("%s: %llu runs, %llu events, %llu faults and resets, %llu bytes sent\n", scenario,
+              static_cast<unsigned long long>(runs), static_cast<unsigned long long>(events),
+              static_cast<unsigned long long>(faults), static_cast<unsigned long long>(sent));
 }
 
 SwarmOptions calm(sim::Random& random) {
@@ -37,6 +45,8 @@ SwarmOptions calm(sim::Random& random) {
   options.tree.large_chance = 0.05;
   options.disk.short_io_chance = random.chance(0.3) ? 0.2 : 0;
   options.link.delay_max = random.between(Duration(100us), Duration(50ms));
+  options.tree.entries_max = random.chance(0.1) ? 300 : 30;
+  options.link.rate_bytes_per_s = random.chance(0.5) ? random.between(100'000, 2'000'000) : 1'000'000'000;
   options.link.window_bytes = static_cast<uint32_t>(random.between(2'000, 1'000'000));
   return options;
 }
@@ -95,6 +105,19 @@ TEST_CASE("swarm__direct_with_crashes__arrives_whole_and_durable") { run_seeds("
 TEST_CASE("swarm__through_routers_and_calm__arrives_whole_and_durable") { run_seeds("routed", 10, routed); }
 TEST_CASE("swarm__through_routers_with_resets__arrives_whole_and_durable") { run_seeds("routed resets", 10, routed_resets); }
 TEST_CASE("swarm__through_routers_with_crashes__arrives_whole_and_durable") { run_seeds("routed crashes", 10, routed_crashes); }
+
+// The checks are checked: on a disk that does not sync what it says it has synced, they must see files missing or torn.
+TEST_CASE("swarm__canary_disk_that_lies__is_caught") {
+  unsigned caught = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    sim::Random random(seed);
+    SwarmOptions options = crashes(random);
+    options.disk.lies = true;
+    const SwarmResult result = Swarm(seed, options).run();
+    caught += result.violation.empty() ? 0u : 1u;
+  }
+  CHECK(caught > 10);
+}
 
 TEST_CASE("swarm__same_seed__same_trace") {
   sim::Random random(5);

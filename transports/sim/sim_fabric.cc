@@ -83,7 +83,8 @@ void Fabric::Impl::live_and_die(const StreamPtr& stream) {
   if (mean == forever) return;
   const std::weak_ptr<Stream> weak = stream;
   world.at(after(world.now(), world.random().exponential(mean)), [this, weak] {
-    if (const StreamPtr alive = weak.lock()) reset_both(alive, "reset by chance");
+    const StreamPtr alive = weak.lock();
+    if (alive != nullptr && link(alive->network).reset_mean != forever) reset_both(alive, "reset by chance");
   });
 }
 

@@ -25,6 +25,7 @@ struct FileSystemOptions {
   uint64_t capacity_bytes = uint64_t{1} << 40;
   uint64_t capacity_inodes = uint64_t{1} << 30;
   double short_io_chance = 0;
+  bool lies = false;           // a disk that says synced and did not: a canary for the checks of a test
   bool ordered_names = false;  // fsync of a directory also makes every older change of names durable (ext4), not its own only
 };
 

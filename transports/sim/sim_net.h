@@ -24,7 +24,7 @@ struct LinkOptions {
   uint32_t window_bytes = 256u << 10;         // in flight and unread, per direction of a stream
   double split_chance = 0.2;                  // that a send or recv takes only a random part
   double again_chance = 0.01;                 // that a send or recv says `again` for no reason
-  Duration reset_mean = forever;              // mean life of a stream before a reset
+  Duration reset_mean = forever;              // mean life of a stream before a reset; set to forever: none any more
   double dial_failure_chance = 0;
   double half_open_chance = 0;  // that a crash leaves a stream silently half-open
 };
