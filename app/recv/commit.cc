@@ -159,10 +159,13 @@ void Committer::run(std::vector<CommitItem>& batch) {
       has_packs_ = true;
     }
   }
-  if (has_packs_) {
+  // Before the renames: the data of packs, and the names of the directories that are renamed into.
+  const uint64_t made = root_.directories_made.load();
+  if (has_packs_ || made != root_.directories_synced.load()) {
     const int error = files_.syncfs(root_.fd);
+    if (error >= 0) root_.directories_synced.store(made);
     for (CommitItem& item : batch) {
-      if (error < 0 && !item.file) set(item, CommitOutcome::sync_failed, error);
+      if (error < 0 && item.outcome == CommitOutcome::ok) set(item, CommitOutcome::sync_failed, error);
     }
   }
   for (CommitItem& item : batch) {

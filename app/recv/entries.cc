@@ -90,6 +90,7 @@ int Decider::make_directories(const std::string& path) {
     const SplitPath split = split_path(so_far);
     if (const int error = open_parent(split.parent); error < 0) return error;
     if (const int error = files_.mkdir_at(parent_->fd(), split.name, 0777); error < 0 && error != -EEXIST) return error;
+    root_.directories_made.fetch_add(1);
     if (const int error = root_.directories.open(so_far, directory); error < 0) return error;
   }
   return 0;
@@ -225,6 +226,7 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
     failed_or_fatal(decision, error);
     return;
   }
+  root_.directories_made.fetch_add(1);
   root_.directories.forget(decision.path);
   enter(entry, decision.path, index, true, false, 0);
 }

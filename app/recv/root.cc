@@ -80,7 +80,10 @@ Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::st
   remove_orphans(impl);
   if (const int error = measure(impl); error < 0) return cannot("write below", path, error);
   files.set_mtime(fd, before.mtime_ns);
-  files.fsync(impl.staging);
+  // The names of the staging directory and of the ledger outlive a power cut, else what it says would be of no use.
+  for (const int directory : {impl.staging, fd}) {
+    if (const int error = files.fsync(directory); error < 0) return cannot("sync", path, error);
+  }
   return root;
 }
 

@@ -35,6 +35,9 @@ struct Root::Impl {
   DirectoryCache directories;            // locks itself
   std::atomic<uint64_t> temporaries{0};  // numbers of staged files of packs
   std::atomic<uint32_t> sessions{0};
+  // Directories made, and how many of them are known to be durable by name: a file in a new directory needs that too.
+  std::atomic<uint64_t> directories_made{0};
+  std::atomic<uint64_t> directories_synced{0};
 
   // False: another live session, or another entry of this one, writes that path.
   [[nodiscard]] bool claim(const Hash128& key, const std::shared_ptr<Owner>& owner);
