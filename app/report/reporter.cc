@@ -138,7 +138,8 @@ void Reporter::progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bo
   impl.next_progress = after(impl.now, impl.terminal || impl.options.json ? progress_every : Duration(std::chrono::seconds(1)));
   impl.meter.sample(impl.now, bytes);
   Progress sample{files, bytes, bytes_total, impl.meter.bytes_per_s(), -1};
-  if (total_known && sample.bytes_per_s > 0 && bytes_total >= bytes) {
+  // Below a byte a second the smoothed rate is only the memory of one: no time of arrival can be told.
+  if (total_known && sample.bytes_per_s >= 1 && bytes_total >= bytes) {
     sample.eta_s = static_cast<double>(bytes_total - bytes) / sample.bytes_per_s;
   }
   impl.put_event(progress_event(seconds(), sample));
