@@ -54,9 +54,10 @@ class Bench:
     def __init__(self, directory):
         self.directory = directory
         self.destination = directory / "dst"
-        self.destination.mkdir()
-        os.chmod(directory, 0o777)
-        os.chmod(self.destination, 0o777)
+        self.far_destination = directory / "far"   # a root belongs to one receiver
+        for path in (directory, self.destination, self.far_destination):
+            path.mkdir(exist_ok=True)
+            os.chmod(path, 0o777)
         self.processes, self.watches = [], {}
 
     def spawn(self, *command, **options):
@@ -108,11 +109,11 @@ class Bench:
         (self.directory / "sender.toml").write_text(device("a", "127.0.0.1", 0, 1, f"127.0.0.2:{ports[0]}"))
         (self.directory / "receiver.toml").write_text(device("b", "127.0.0.1", ports[2], 2, f"127.0.0.3:{ports[1]}"))
         self.daemon("router", "route", "-c", self.directory / "router.toml", "--insecure")
-        uris = self.daemon("routed receiver", "recv", "--root", self.destination, "-c", self.directory / "receiver.toml", "--insecure")
+        uris = self.daemon("routed receiver", "recv", "--root", self.far_destination, "-c", self.directory / "receiver.toml", "--insecure")
         self.routed = next(u for u in uris if u.startswith("cci"))
 
     def clean(self):
-        for path in self.destination.iterdir():
+        for path in [*self.destination.iterdir(), *self.far_destination.iterdir()]:
             if path.name != ".ccixfer":
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
