@@ -173,4 +173,38 @@ TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_and_noth
   CHECK(cuts > 20);
 }
 
+TEST_CASE("destination__power_cut_right_after_a_rename_of_a_pack__the_new_file_whole_or_the_old_one") {
+  const std::string old_content = text(4000, 'o');
+  const std::string new_content = text(90'000, 'n');
+  uint64_t renamed = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO("seed " << seed);
+    sim::World world(seed);
+    sim::SimFileSystem files(world, world.add_node("receiver"));
+    files.put("/root/f", old_content);
+    sim::SimSqliteVfs vfs(world, files);
+    bool frozen = false;
+    {
+      auto root = Root::open(files, "/root", vfs.name()).value();
+      InlinePool work(files);
+      Session session(*root, work, {.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0});
+      session.source.put_entries({file_entry("f", new_content.size())}, 0, 0);
+      REQUIRE(session.run([&] { return session.source.verdicts.size() == 1; }));
+      files.set_watch([&](std::string_view call, const std::string& path) {
+        if (call.starts_with("rename") && path == "/root/f") files.freeze_after(0, [&] { frozen = true; });
+      });
+      session.source.put_pack({{0, new_content}});
+      REQUIRE(session.run([&] { return frozen; }));
+    }
+    files.set_watch(nullptr);
+    files.crash();
+    files.mount();
+    const std::string found = files.get("/root/f").value();
+    REQUIRE((found == old_content || found == new_content));
+    if (found == new_content) ++renamed;
+  }
+  CHECK(renamed > 0);
+  CHECK(renamed < 40);
+}
+
 }  // namespace ccixfer::recv
