@@ -13,15 +13,16 @@ constexpr size_t phases = 7;
 
 constexpr uint8_t bit(P phase) { return static_cast<uint8_t>(1u << static_cast<unsigned>(phase)); }
 
-// Row: from. A verdict may be a refusal or an end at once; a Resend brings `sent` back to `queued`; a result may come at any time.
+// Row: from. A verdict may be a refusal or an end at once; a Resend brings `sent` back to `queued`
+// (or, of a stream, to `refused`); a result may come at any time.
 constexpr std::array<uint8_t, phases> transitions = {
-    bit(P::announced),                                                                                     // free
-    static_cast<uint8_t>(bit(P::queued) | bit(P::free)),                                                   // announced
-    static_cast<uint8_t>(bit(P::reading) | bit(P::free)),                                                  // queued
-    static_cast<uint8_t>(bit(P::sent) | bit(P::refused) | bit(P::queued) | bit(P::ended) | bit(P::free)),  // reading
-    static_cast<uint8_t>(bit(P::queued) | bit(P::ended) | bit(P::free)),                                   // sent
-    static_cast<uint8_t>(bit(P::ended) | bit(P::free)),                                                    // refused
-    bit(P::free),                                                                                          // ended
+    bit(P::announced),                                                                      // free
+    static_cast<uint8_t>(bit(P::queued) | bit(P::free)),                                    // announced
+    static_cast<uint8_t>(bit(P::reading) | bit(P::free)),                                   // queued
+    static_cast<uint8_t>(bit(P::sent) | bit(P::refused) | bit(P::ended) | bit(P::free)),    // reading
+    static_cast<uint8_t>(bit(P::queued) | bit(P::refused) | bit(P::ended) | bit(P::free)),  // sent
+    static_cast<uint8_t>(bit(P::ended) | bit(P::free)),                                     // refused
+    bit(P::free),                                                                           // ended
 };
 
 }  // namespace
@@ -85,6 +86,7 @@ uint32_t EntryTable::add(uint64_t index) {
   move(entry, EntryPhase::announced);
   entry.index = index;
   entry.resend = false;
+  entry.stream = false;
   entry.jobs = 0;
   entry.outcome = {};
   CHECK(by_index_.emplace(index, slot).second);

@@ -66,6 +66,7 @@ struct Entry {
   session::EntryType type = session::EntryType::file;
   EntryPhase phase = EntryPhase::free;
   bool resend = false;  // asked for again
+  bool stream = false;  // of unknown length: listed.size_bytes is 0 until all was read
   uint16_t jobs = 0;    // in the work pool that use it
   uint32_t source = 0;
   Listed listed;

@@ -1,6 +1,7 @@
 // What the destination says: verdicts, wishes, results. Everything a peer may send is judged here; what makes no sense ends the
 // session.
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 #include "app/send/source_machine.h"
@@ -77,6 +78,7 @@ void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
     observer_.on_file(shown_path(entry), entry.listed.size_bytes, "would-send", {});
     return end_entry(entry);
   }
+  if (entry.stream) return want_stream(entry);
   if (verdict == Verdict::send) {
     entry.large.reset();
     if (is_small(entry.listed.size_bytes)) return want_small(entry);
@@ -111,6 +113,7 @@ void Source::Impl::on_resend(const session::Resend& resend) {
   Entry* entry = entries_.find(resend.index);
   if (entry == nullptr) return;
   if (entry->type != EntryType::file) return reject("something that is no file wanted again");
+  if (entry->stream) return send_again(*entry, 0, 0);
   const uint64_t pieces = pieces_of(entry->listed.size_bytes);
   const bool whole = resend.piece == session::Resend::whole;
   if (!whole && resend.piece >= pieces) return reject("a piece behind the end wanted again");
@@ -138,6 +141,7 @@ void Source::Impl::on_resend_segment(const session::Resend& resend) {
 
 void Source::Impl::send_again(Entry& entry, uint64_t first_piece, uint64_t count) {
   if (entry.phase == EntryPhase::announced || entry.phase == EntryPhase::refused) return;
+  if (entry.stream) return refuse_stream(entry, ESPIPE);
   if (!entry.large) {
     if (entry.phase != EntryPhase::sent) return;  // it is on its way
     entry.resend = true;
@@ -212,6 +216,7 @@ void Source::Impl::end_entry(Entry& entry) {
     small_bytes_ -= entry.listed.size_bytes + session::pack_record_bytes;
     --small_count_;
   }
+  if (entry.stream) stream_.reset();
   entries_.forget(entry);
   if (entry.large && entry.phase == EntryPhase::reading && entry.jobs == 0) close_large(entry);
   if (entry.jobs > 0) return entries_.move(entry, EntryPhase::ended);

@@ -38,15 +38,15 @@ void Source::Impl::walked(WalkData& data) {
   dirty_ = true;
   walk_over_ = data.batch->done;
   wants_root_ = data.batch->wants_root;
-  const auto needs_digest = [](const WalkRecord& record) {
+  const auto is_file = [](const WalkRecord& record) {
     return record.kind == WalkRecord::Kind::entry && record.type == EntryType::file;
   };
   Listing listing;
   listing.batch = std::move(data.batch);
   const std::vector<WalkRecord>& records = listing.batch->records;
-  listing.ready = !option(session::option_checksum) || std::none_of(records.begin(), records.end(), needs_digest);
+  listing.ready = !option(session::option_checksum) || std::none_of(records.begin(), records.end(), is_file);
   for (const WalkRecord& record : records) {
-    if (needs_digest(record)) totals_.bytes_total += record.stat.size_bytes;
+    if (is_file(record) && !(*walk_)->is_stream(record.source)) totals_.bytes_total += record.stat.size_bytes;
   }
   listings_.push_back(std::move(listing));
 }
@@ -69,6 +69,7 @@ void Source::Impl::digest_on() {
           WalkBatch& batch = *digest.batch;
           for (WalkRecord& record : batch.records) {
             if (record.kind != WalkRecord::Kind::entry || record.type != EntryType::file) continue;
+            if ((*digest.walk)->is_stream(record.source)) continue;
             const Listed listed{record.stat.size_bytes, record.stat.mtime_ns, version_of(record.stat)};
             const SourcePlace place = (*digest.walk)->place(record.source, batch.path(record));
             record.has_digest = digest_file(files, place, listed, digest.loan.bytes(), record.digest, shared.steps);
@@ -162,7 +163,8 @@ bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& heade
       Entry& entry = entries_.at(entries_.add(next_index_++));
       entry.type = entry_.type;
       entry.source = record.source;
-      entry.listed = {entry_.size_bytes, entry_.mtime_ns, entry_.version};
+      entry.stream = record.type == EntryType::file && (*walk_)->is_stream(record.source);
+      entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime_ns, entry_.version};
       entry.path.assign(entry_.path);
       ++entries_of_source_[record.source];
     }

@@ -147,6 +147,31 @@ struct Source::Impl {
   [[nodiscard]] bool job_ended(Entry& entry);  // false: the entry had ended meanwhile
   void drop_stale(std::deque<Queued>& queue);
 
+  // --- source_stream.cc: standard input, read once from front to end; what was sent of it cannot be sent again
+  struct StreamData {
+    memory::Loan loan;
+    uint32_t slot = 0;
+    uint64_t index = 0;
+    uint32_t data_bytes = 0;
+    bool end = false;
+    int error = 0;
+    Hash128 hash;
+  };
+  struct Stream {
+    uint32_t slot = 0;
+    uint64_t index = 0;
+    bool reading = false;
+    bool over = false;
+    uint64_t bytes = 0;  // in segments
+    memory::Loan part;   // a piece that is not full yet
+    uint32_t part_bytes = 0;
+  };
+  void want_stream(Entry& entry);
+  void stream_on();
+  void stream_read(StreamData& data);
+  void settle_stream(Entry& entry);
+  void refuse_stream(Entry& entry, int error);
+
   // --- source_puts.cc
   struct Segment {
     memory::Loan loan;
@@ -234,6 +259,7 @@ struct Source::Impl {
   uint32_t reading_jobs_ = 0;
   uint32_t packs_reading_ = 0;
   bool piece_next_ = true;
+  std::optional<Stream> stream_;
   std::deque<session::FileEnd> file_ends_;  // to be posted; at most one for each entry that has not ended
 
   // segments and lanes

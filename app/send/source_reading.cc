@@ -68,6 +68,7 @@ bool Source::Impl::pack_is_due() const {
 void Source::Impl::read_on() {
   if (option(session::option_dry_run)) return;
   start_opens();
+  stream_on();
   const size_t ahead = segments_ahead_max + 2 * lanes_.live();
   while (reading_jobs_ < reading_jobs_max && reading_jobs_ + data_ready_.size() < ahead) {
     // By turns, so that neither a large file nor many small ones keep the other waiting.
@@ -256,6 +257,7 @@ void Source::Impl::piece_read(PieceData& data) {
 void Source::Impl::settle(Entry& entry) {
   if (!entry.large || entry.phase != EntryPhase::reading) return;
   LargeFile& large = *entry.large;
+  if (entry.stream) return settle_stream(entry);
   if (large.phase != LargeFile::Phase::open || large.reading > 0) return;
   if (entry.outcome.outcome != SourceOutcome::ok) {
     close_large(entry);

@@ -19,6 +19,9 @@ using ports::OpenFlags;
 using session::EntryType;
 using Kind = WalkRecord::Kind;
 
+constexpr uint32_t stream_mode = 0644;
+constexpr uint64_t size_unknown = ~uint64_t{0};
+
 OpenFlags directory_flags(bool follow) {
   OpenFlags flags;
   flags.directory = true;
@@ -104,6 +107,17 @@ Result<void> Walk::select(ports::FileSystem& files) {
   for (uint32_t i = 0; i < sources_.size(); ++i) {
     Source& source = sources_[i];
     const std::string shown = printable(source.given);
+    if (options_.served_root < 0 && source.given == stream_name) {
+      if (!named)
+        return fail(ErrorKind::source_selection, "standard input has no name of its own: name one file as the destination");
+      if (const int result = files.fstat(stream_fd, source.stat); result < 0) {
+        return fail(ErrorKind::source_selection, "standard input: " + words(result));
+      }
+      source.stream = true;
+      source.stat.mode = stream_mode;
+      source.stat.size_bytes = size_unknown;
+      continue;
+    }
     if (options_.served_root >= 0 && !session::is_safe_relative_path(source.given)) {
       return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
     }

@@ -10,6 +10,8 @@
 // Errors: select() refuses a source that is not there (source_selection) or leaves the served directory (not_authorised); what
 // goes wrong later is a record of the batch: `failed` (counts as a failed file), `vanished`, or `warning` (counts as nothing).
 //
+// Standard input is a file of unknown length (size ~0); it must be the only source and the destination must name the file.
+//
 // Several sources go into one directory: directories of one name are merged, with the attributes of the first; of other things
 // of one name the first is sent and the others are warned of. Decided by asking the earlier sources, not by remembering names.
 #pragma once
@@ -31,6 +33,8 @@ inline constexpr uint32_t walk_batch_text_bytes = 256u << 10;
 inline constexpr size_t walk_names_bytes_max = 8u << 20;
 inline constexpr size_t walk_names_total_bytes_max = 24u << 20;
 inline constexpr size_t walk_descriptors_max = 64;
+inline constexpr std::string_view stream_name = "-";  // standard input, when nothing is served
+inline constexpr int stream_fd = 0;
 inline constexpr std::string_view reserved_name = ".ccixfer";  // staging of a receiver: never sent from the top of a source
 
 struct WalkOptions {
@@ -81,6 +85,7 @@ class Walk {
   // Where the file with that entry path stands. The views live as long as the walk and `path`.
   [[nodiscard]] SourcePlace place(uint32_t source, std::string_view path) const;
   [[nodiscard]] bool is_directory(uint32_t source) const { return sources_[source].type == ports::FileType::directory; }
+  [[nodiscard]] bool is_stream(uint32_t source) const { return sources_[source].stream; }
   [[nodiscard]] const std::string& given(uint32_t source) const { return sources_[source].given; }
   // Gives up the root descriptor of a source whose entries have all ended; -1: there is none.
   [[nodiscard]] int take_root(uint32_t source);
@@ -91,6 +96,7 @@ class Walk {
     std::string given;
     std::string name;  // of a file in a directory; "" when the session's path names it
     ports::FileType type = ports::FileType::regular;
+    bool stream = false;
     ports::FileStat stat;
     int root = -1;
   };

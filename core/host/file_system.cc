@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -26,6 +27,7 @@ static_assert(ports::FileSystem::no_directory == AT_FDCWD);
 
 constexpr int resolve_tries = 64;  // openat2 says EAGAIN when a rename raced with the walk of `..`
 constexpr size_t directory_buffer_bytes = 32u << 10;
+constexpr int stream_wait_ms = 100;
 constexpr int64_t ns_per_s = 1'000'000'000;
 
 // A name as the kernel wants it: terminated, without a NUL inside, not longer than PATH_MAX.
@@ -153,6 +155,14 @@ void PosixFileSystem::close(int fd) { ::close(fd); }  // never again after EINTR
 int64_t PosixFileSystem::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
   if (!fits_offset(offset_bytes)) return -EINVAL;
   return call([&] { return int64_t{::pread(fd, into.data(), into.size(), static_cast<off_t>(offset_bytes))}; });
+}
+
+int64_t PosixFileSystem::read_stream(int fd, MutableBytes into) {
+  pollfd wait{fd, POLLIN, 0};
+  const int ready = ::poll(&wait, 1, stream_wait_ms);
+  if (ready == 0 || (ready < 0 && errno == EINTR)) return -EAGAIN;
+  if (ready < 0) return -errno;
+  return call([&] { return int64_t{::read(fd, into.data(), into.size())}; });
 }
 
 int64_t PosixFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {

@@ -5,6 +5,7 @@
 // Every call returns a value >= 0, or -errno. Thread-safe (called from the work pool); descriptors are plain ints.
 // Paths given as (directory descriptor, relative name). Nothing here follows a symbolic link unless its name says so.
 #pragma once
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -53,6 +54,9 @@ class FileSystem {
   virtual int open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) = 0;
   virtual void close(int fd) = 0;
   virtual int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) = 0;
+  // The next bytes of a pipe, a terminal or a file read from front to end; waits for them a moment (about 100 ms) and no longer.
+  // 0: the end; -EAGAIN: none came yet. A file system that has no such thing: -ENOSYS.
+  virtual int64_t read_stream(int fd, MutableBytes into);
   virtual int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) = 0;
   virtual int fstat(int fd, FileStat& out) = 0;
   virtual int stat_at(int directory, std::string_view name, FileStat& out, bool follow) = 0;  // single component below a descriptor
@@ -72,5 +76,7 @@ class FileSystem {
   virtual int syncfs(int fd) = 0;
   virtual int space(int fd, SpaceInfo& out) = 0;   // fstatvfs
 };
+
+inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
 
 }  // namespace ccixfer::ports

@@ -65,6 +65,14 @@ int64_t WatchedFiles::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
   after_pread(fd);
   return bytes;
 }
+int64_t WatchedFiles::read_stream(int fd, MutableBytes into) {
+  CHECK(fd == 0);
+  if (const int error = hook("read_stream", ""); error != 0) return error;
+  const std::string_view bytes = std::string_view(stream).substr(stream_at, std::min(stream_chunk, into.size()));
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(into.data()));
+  stream_at += bytes.size();
+  return static_cast<int64_t>(bytes.size());
+}
 int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) {
   if (const int error = hook("stat_at", name); error != 0) return error;
   return real_.stat_at(directory, name, out, follow);
@@ -244,7 +252,8 @@ void FakeReceiver::finish(ReceivedFile& file, uint64_t index, ErrorKind kind) {
   file.ended = true;
   file.bad = kind != ErrorKind::ok;
   --outstanding;
-  if (kind == ErrorKind::ok && file.entry.type == EntryType::file) bytes_ += file.entry.size_bytes;
+  if (kind == ErrorKind::ok && file.entry.type == EntryType::file)
+    bytes_ += file.entry.size_bytes == ~uint64_t{0} ? file.end->size_bytes : file.entry.size_bytes;
   session::FileResults results;
   results.results.push_back({index, kind, 0});
   say(results);

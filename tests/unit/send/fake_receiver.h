@@ -43,6 +43,9 @@ class WatchedFiles final : public ports::FileSystem {
  public:
   std::function<int(std::string_view call, std::string_view name)> hook = [](std::string_view, std::string_view) { return 0; };
   std::function<void(int fd)> after_pread = [](int) {};
+  std::string stream;  // what standard input gives, some bytes at a time and nothing every other time
+  size_t stream_at = 0;
+  size_t stream_chunk = 1u << 16;
   int open_now = 0;
   int open_most = 0;
   int directory_reads = 0;
@@ -50,6 +53,7 @@ class WatchedFiles final : public ports::FileSystem {
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   void close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
+  int64_t read_stream(int fd, MutableBytes into) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override { return real_.pwrite(fd, from, offset_bytes); }
   int fstat(int fd, ports::FileStat& out) override { return real_.fstat(fd, out); }
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;

@@ -485,6 +485,36 @@ TEST_CASE("source__destroyed_in_the_middle__no_descriptor_and_no_buffer_is_left"
   SUCCEED("the bench's end checks descriptors, the pool's end checks loans");
 }
 
+// One case, for a process has one standard input.
+TEST_CASE("source__standard_input__pieces_until_its_end_and_never_a_second_time") {
+  {
+    Bench bench(options_of({"-"}));
+    bench.files.stream = pattern(9 * mib + 5);
+    int asked = 0;
+    bench.files.hook = [&asked](std::string_view call, std::string_view) {
+      return call == "read_stream" && ++asked % 2 == 0 ? -EAGAIN : 0;
+    };
+    bench.run();
+    CHECK(bench.receiver.content("") == pattern(9 * mib + 5));
+    const ReceivedFile& file = *bench.receiver.by_path("");
+    CHECK(file.entry.size_bytes == ~uint64_t{0});
+    CHECK(file.entry.mode == 0644);
+    CHECK(file.end->size_bytes == 9 * mib + 5);
+    CHECK(file.end->has_digest);
+    CHECK(bench.totals().bytes == 9 * mib + 5);
+    CHECK(bench.totals().bytes_total == 9 * mib + 5);
+    CHECK(bench.seen.files.at(0).bytes == 9 * mib + 5);
+  }
+  Bench again(options_of({"-"}));
+  again.run();
+  REQUIRE(again.source->error() != nullptr);
+  CHECK(again.source->error()->kind == ErrorKind::interrupted);
+  Bench nameless(options_of({"-"}, session::option_directory));
+  nameless.run();
+  REQUIRE(nameless.source->error() != nullptr);
+  CHECK(nameless.source->error()->kind == ErrorKind::source_selection);
+}
+
 TEST_CASE("source__control_queue_full__file_ends_wait") {
   const TempDir dir;
   for (int i = 0; i < 20; ++i) dir.file("t/" + std::to_string(i), "x");
