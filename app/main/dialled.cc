@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration pause_first = std::chrono::milliseconds(200);
 constexpr Duration pause_longest = std::chrono::seconds(5);
+constexpr Duration silent_farewell_timeout = std::chrono::milliseconds(500);  // nobody listened before either
 constexpr Duration dialler_slack = std::chrono::seconds(2);  // the dialler knows best why nobody answered: let it speak first
 
 // What a new session may mend.
@@ -68,6 +69,8 @@ Tally DialledTransfer::tally() const {
   if (attempt_ && attempt_->machine) return continued(earlier_, attempt_->machine->tally());
   return earlier_;
 }
+
+bool DialledTransfer::moving() const { return attempt_ && attempt_->machine; }
 
 bool DialledTransfer::take_completion(const rvma::Completion& completion) {
   return attempt_ && attempt_->machine && attempt_->machine->take_completion(completion);
@@ -176,7 +179,7 @@ void DialledTransfer::judge(Instant now) {
 void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
   Attempt& attempt = *attempt_;
   attempt.leaving = true;
-  attempt.leave_by = after(now, farewell_timeout);
+  attempt.leave_by = after(now, why.kind == ErrorKind::timeout ? silent_farewell_timeout : farewell_timeout);
   attempt.why = std::move(why);
   attempt.again = again;
 }

@@ -34,7 +34,8 @@ class DialledTransfer {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   bool take_completion(const rvma::Completion& completion);
-  void stop(const Error& why);  // tells the peer; the transfer stays resumable
+  void stop(const Error& why);        // tells the peer; the transfer stays resumable
+  [[nodiscard]] bool moving() const;  // a session is open: there is progress to show
   [[nodiscard]] bool ended() const;
   [[nodiscard]] const Error& result() const;  // when ended; kind ok: done and durable
   [[nodiscard]] Tally tally() const;

@@ -1,9 +1,13 @@
 // `ccixfer recv`: accept transfers below a root, or pull from a `send --serve`.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "app/main/commands.h"
 #include "app/main/transfer_loop.h"
@@ -67,6 +71,82 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   return end;
 }
 
+// The file, verified and whole, from where it was pulled to, to standard output.
+Result<void> write_out(const std::filesystem::path& file) {
+  const auto wrong = [&](const char* what) {
+    const int problem = errno;
+    return fail(ErrorKind::file_io,
+                fmt::format("{}: standard output: {}: give it to something that reads all of it", what, std::strerror(problem)));
+  };
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return wrong("cannot read what was pulled");
+  std::vector<char> buffer(1u << 20);
+  for (;;) {
+    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      ::close(fd);
+      if (got < 0) return wrong("cannot read what was pulled");
+      return {};
+    }
+    for (ssize_t written = 0; written < got;) {
+      const ssize_t wrote = ::write(STDOUT_FILENO, buffer.data() + written, static_cast<size_t>(got - written));
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) {
+        ::close(fd);
+        return wrong("cannot write");
+      }
+      written += wrote;
+    }
+  }
+}
+
+// A directory of ours that goes with the object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    const char* given = std::getenv("TMPDIR");
+    path_ = std::string(given != nullptr && *given == '/' ? given : "/var/tmp") + "/ccixfer-pull-XXXXXX";
+    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// `-`: nobody shall read bytes that were not verified, so the file is pulled whole first.
+CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand command, const std::vector<Target>& targets) {
+  if (targets.size() != 1 || peer_path(targets.front().path).directory) {
+    return {{ErrorKind::usage, "one file goes to standard output: -: give the URI of one file"}, {}};
+  }
+  const TemporaryDirectory directory;
+  if (directory.path().empty()) {
+    return {{ErrorKind::file_io,
+             fmt::format("cannot make a temporary directory: {}: set TMPDIR to a writable one", std::strerror(errno))},
+            {}};
+  }
+  command.directory = directory.path();
+  CommandEnd end = pull(process, command, targets);
+  if (end.error.kind != ErrorKind::ok || command.transfer.dry_run) return end;
+  // A file keeps its name; of a directory its content would have come.
+  const std::filesystem::path file =
+      std::filesystem::path(directory.path()) / std::filesystem::path(peer_path(targets.front().path).path).filename();
+  std::error_code problem;
+  if (std::filesystem::symlink_status(file, problem).type() == std::filesystem::file_type::regular) {
+    if (auto written = write_out(file); !written) end.error = written.error();
+    return end;
+  }
+  end.error = {ErrorKind::source_selection, fmt::format("not a file: {}: give the URI of one file", command.uris.front())};
+  return end;
+}
+
 }  // namespace
 
 CommandEnd run_receive(const Process& process, const ReceiveCommand& command) {
@@ -76,11 +156,9 @@ CommandEnd run_receive(const Process& process, const ReceiveCommand& command) {
     if (!target) return {target.error(), {}};
     targets.push_back(std::move(*target));
   }
-  if (!command.root && command.directory == "-") {
-    return {{ErrorKind::usage, "not in this version: pull to standard output: name a directory"}, {}};
-  }
   if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
-  return command.root ? accept_below(process, command) : pull(process, command, targets);
+  if (command.root) return accept_below(process, command);
+  return command.directory == "-" ? pull_to_standard_output(process, command, targets) : pull(process, command, targets);
 }
 
 }  // namespace ccixfer::program

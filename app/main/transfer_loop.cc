@@ -157,11 +157,12 @@ class TransferLoop::DialUser final : public LoopUser {
     impl_.turn(now, transfer_);
     Tally tally = all_;
     add(tally, transfer_.tally());
-    impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
+    if (transfer_.moving()) impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
     return !transfer_.ended();
   }
   Instant next_deadline() const override {
-    return std::min({impl_.next_deadline(), transfer_.next_deadline(), impl_.process.reporter.progress_due()});
+    const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;
+    return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak});
   }
   void on_signal(int number) override {
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);

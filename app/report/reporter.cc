@@ -148,11 +148,15 @@ void Reporter::progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bo
 
 void Reporter::file(const File& file) {
   impl_->put_event(file_event(seconds(), file));
-  if (impl_->options.verbose == 0 && !impl_->log) return;
+  if (impl_->options.verbose == 0 && !impl_->log && !impl_->options.list) return;
   std::string line = fmt::format("{} {} ({} bytes)", file.status, printable(file.path), file.bytes);
   if (!file.reason.empty()) line += ": " + printable(file.reason);
   impl_->to_log(LogLevel::info, line);
-  if (impl_->options.verbose > 0) impl_->put_text(line);
+  if (impl_->options.list) {
+    output(line);
+  } else if (impl_->options.verbose > 0) {
+    impl_->put_text(line);
+  }
 }
 
 void Reporter::retry(std::string_view reason) {

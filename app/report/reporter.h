@@ -24,6 +24,7 @@ struct ReporterOptions {
   bool quiet = false;     // errors only
   unsigned verbose = 0;   // 1: files and connections; 2: everything
   bool progress = false;  // -P; on by itself when text_fd is a terminal
+  bool list = false;      // each file on standard output (--dry-run)
   bool stats = false;     // counters at the end
   std::string log_file;   // "": none
 };

@@ -44,7 +44,7 @@ struct Connection {
   bool unreliable = false;
 
   // Handshake.
-  std::string uri;  // dialled
+  std::string uri;  // dialled; of an accepted one the peer's, for people
   ports::Role role = ports::Role::application;
   ports::Attribute attribute = ports::Attribute::reliable_ordered;
   std::vector<std::byte> connect_data;

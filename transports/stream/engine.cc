@@ -228,6 +228,7 @@ void Engine::net_event(const StreamEvent& event) {
     Connection* accepted = create(event.id, State::awaiting_hello);
     if (accepted == nullptr) return net_->close(event.id);  // it came before the pause took hold
     accepted->readable = true;
+    accepted->uri = event.reason;
     limit_step(*accepted, options_.handshake_timeout);
     return touch(*accepted);
   }

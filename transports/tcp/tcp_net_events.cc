@@ -117,7 +117,9 @@ void TcpNet::Impl::update_accepting() {
 
 void TcpNet::Impl::accept_some(const Report& report) {
   for (int i = 0; i < accepts_per_poll_max && accepting; ++i) {
-    Descriptor fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Address peer;
+    peer.size = sizeof peer.storage;
+    Descriptor fd(accept4(listener.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         log(LogLevel::warning, "accepting pauses: {}", error_words(errno));
@@ -133,7 +135,7 @@ void TcpNet::Impl::accept_some(const Report& report) {
       release(id);
       return;
     }
-    report({StreamEventType::accepted, id, Status::success, {}});
+    report({StreamEventType::accepted, id, Status::success, format_tcp_uri(host_of(peer), port_of(peer))});
   }
 }
 

@@ -66,6 +66,11 @@ int run_program(int argc, char** argv) {
   options.progress = common.progress;
   options.stats = common.stats;
   options.log_file = common.log_file;
+  if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = send->transfer.dry_run;
+  if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) {
+    options.list = receive->transfer.dry_run;
+    if (receive->directory == "-") options.json_fd = 2;  // standard output carries the data
+  }
   auto reporter = report::Reporter::create(options, driver.now());
   if (!reporter) return say_and_leave(reporter.error(), common.json);
   const auto config = config_of_process(common.config_file);
