@@ -30,6 +30,7 @@ Driver::Driver() {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
+  sigaction(SIGXFSZ, &ignore, nullptr);  // a write beyond RLIMIT_FSIZE is an error of that write
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, number);
