@@ -34,7 +34,7 @@ TEST_CASE("contract__disconnect__what_was_sent_before_arrives_then_the_peer_lear
   REQUIRE(gone->connection == pair.at_acceptor);
   REQUIRE(gone->context == 7);
   REQUIRE(b.count(EventType::receive) == 50);
-  REQUIRE(target == source);
+  REQUIRE((target == source));
   for (uint32_t i = 0; i < 50; ++i) REQUIRE(wait_send(lab, a, i) == Status::success);
   REQUIRE(wait_send(lab, a, 500) == Status::success);
   REQUIRE_FALSE(a.has(EventType::disconnected));

@@ -115,7 +115,7 @@ TEST_CASE("contract__no_receive_buffer__retried_until_there_is_one_in_order") {
   REQUIRE(b.count(EventType::receive) == 3);
   uint32_t next = 0;
   REQUIRE(lab.run([&] {
-    if (const auto event = b.take(EventType::receive)) REQUIRE(number_of(*event) == next++);
+    while (const auto event = b.take(EventType::receive)) REQUIRE(number_of(*event) == next++);
     return next == 20;
   }));
   for (uint32_t i = 0; i < 20; ++i) REQUIRE(wait_send(lab, a, i) == Status::success);

@@ -89,7 +89,7 @@ TEST_CASE("contract__one_sided__completes_while_the_target_takes_no_event") {
   const Handle local = a.memory->register_region(source, both);
   REQUIRE(a.endpoint->rma(pair.at_dialler, rma(true, local, 0, remote, 0, target.size(), 1)) == Status::success);
   REQUIRE(wait_send(lab, a, 1) == Status::success);
-  REQUIRE(target == source);
+  REQUIRE((target == source));
   b.collect();
   REQUIRE(b.events.empty());  // it learns of nothing
 }
@@ -108,7 +108,7 @@ TEST_CASE("contract__completion_message__after_the_data_never_after_a_failure") 
   options.completion_message = Bytes(note);
   REQUIRE(a.endpoint->rma(pair.at_dialler, options) == Status::success);
   REQUIRE(lab.run([&] { return b.has(EventType::receive); }));
-  REQUIRE(target == source);
+  REQUIRE((target == source));
   const auto received = b.take(EventType::receive);
   REQUIRE(std::equal(note.begin(), note.end(), received->data().begin(), received->data().end()));
   REQUIRE(wait_send(lab, a, 1) == Status::success);

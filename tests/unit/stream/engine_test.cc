@@ -1,0 +1,188 @@
+// What the transport promises about work and time.
+#include "tests/unit/stream/rig.h"
+
+namespace ccixfer::stream::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("engine__ten_thousand_idle_connections__a_turn_touches_none_of_them") {
+  ports::TransportOptions options;
+  options.keepalive = Duration{0};
+  options.sends_in_flight_max = 16;
+  Rig rig(options);
+  constexpr size_t count = 10'000;
+  for (size_t i = 0; i < count; ++i) {
+    ports::DialRequest dial;
+    dial.uri = "mem://b";
+    REQUIRE(rig.a.transport->dial(dial));
+    if (i % 500 == 499 || i + 1 == count) {
+      rig.settle();
+      for (const ConnectionId id : std::exchange(rig.b.sink.requests, {})) REQUIRE(rig.b.transport->accept(id) == Status::success);
+      rig.settle();
+    }
+  }
+  REQUIRE(rig.a.sink.connected.size() == count);
+  REQUIRE(rig.b.sink.accepted.size() == count);
+  const uint64_t before = rig.a.net->calls + rig.b.net->calls;
+  for (int i = 0; i < 100; ++i) {
+    rig.now += 1s;
+    rig.a.transport->turn(rig.now);
+    rig.b.transport->turn(rig.now);
+  }
+  REQUIRE(rig.a.net->calls + rig.b.net->calls == before);
+  REQUIRE(rig.a.transport->next_deadline() == never);
+}
+
+TEST_CASE("engine__a_busy_connection__leaves_room_for_others_in_every_turn") {
+  Rig rig;
+  rig.connect();
+  const ConnectionId busy = rig.at_a;
+  rig.connect();
+  const ConnectionId other = rig.at_a;
+  Buffer source(64u << 20);
+  Buffer target(source.size());
+  ports::RmaRequest write;
+  write.remote.handle = rig.b.memory.register_region(target, 2);
+  write.source = source;
+  REQUIRE(rig.a.transport->rma(busy, write, 1) == Status::success);
+  REQUIRE(rig.send(rig.a, other, filled(10, 1), 2) == Status::success);
+  REQUIRE(rig.send(rig.a, busy, filled(10, 1), 3) == Status::success);  // of the same connection: one chunk to wait for
+  const uint64_t before = rig.a.counters.get(Counter::bytes_out);
+  REQUIRE(rig.run([&] { return rig.b.sink.messages.size() == 2; }));
+  REQUIRE(rig.a.counters.get(Counter::bytes_out) - before <= 2 * send_budget_bytes);
+  REQUIRE_FALSE(rig.a.status_of(1));
+}
+
+TEST_CASE("engine__several_operations__take_turns") {
+  Rig rig;
+  rig.connect();
+  Buffer big(32u << 20);
+  Buffer big_target(big.size());
+  Buffer small(100);
+  Buffer small_target(100);
+  ports::RmaRequest write;
+  write.remote.handle = rig.b.memory.register_region(big_target, 2);
+  write.source = big;
+  REQUIRE(rig.a.transport->rma(rig.at_a, write, 1) == Status::success);
+  ports::RmaRequest little;
+  little.remote.handle = rig.b.memory.register_region(small_target, 2);
+  little.source = small;
+  REQUIRE(rig.a.transport->rma(rig.at_a, little, 2) == Status::success);
+  REQUIRE(rig.run([&] { return rig.a.status_of(2).has_value(); }));
+  REQUIRE_FALSE(rig.a.status_of(1));
+}
+
+TEST_CASE("engine__keepalive__probes_only_in_silence_and_three_unanswered_end_it") {
+  ports::TransportOptions options;
+  options.keepalive = 5s;
+  Rig rig(options);
+  rig.connect();
+  rig.pass(100s);
+  REQUIRE(rig.a.sink.disconnected.empty());
+  // From now on nothing that b says arrives.
+  rig.hub.fault = Fault::none;
+  const Instant silence = rig.now;
+  for (int i = 0; i < 100 && rig.a.sink.disconnected.empty(); ++i) {
+    rig.now += 1s;
+    rig.a.transport->turn(rig.now);
+  }
+  REQUIRE(rig.a.sink.disconnected.size() == 1);
+  REQUIRE(rig.a.sink.disconnected[0].status == Status::timed_out);
+  REQUIRE(rig.now - silence <= 4 * 5s + 1s);
+  REQUIRE(rig.now - silence >= 15s);
+}
+
+TEST_CASE("engine__stopped_process_that_wakes_late__reads_before_it_judges") {
+  ports::TransportOptions options;
+  options.keepalive = 1s;
+  Rig rig(options);
+  rig.connect();
+  rig.b.transport->turn(rig.now + 1s);  // b probes, and a is stopped
+  rig.now += 100s;
+  rig.settle();
+  rig.pass(10s);
+  REQUIRE(rig.a.sink.disconnected.empty());
+}
+
+TEST_CASE("engine__dial_withdrawn__nothing_is_left_of_it") {
+  Rig rig;
+  ports::DialRequest dial;
+  dial.uri = "mem://b";
+  const auto id = rig.a.transport->dial(dial);
+  REQUIRE(id);
+  rig.settle();
+  REQUIRE(rig.b.sink.requests.size() == 1);
+  rig.a.transport->disconnect(*id);
+  rig.settle();
+  REQUIRE(rig.b.transport->accept(rig.b.sink.requests[0]) == Status::not_found);
+  REQUIRE(rig.hub.links[0].ends[0] == nullptr);
+  REQUIRE(rig.hub.links[0].ends[1] == nullptr);
+}
+
+TEST_CASE("engine__disconnect_before_the_peer_acknowledged__ends_on_both_sides") {
+  Rig rig;
+  ports::DialRequest dial;
+  dial.uri = "mem://b";
+  REQUIRE(rig.a.transport->dial(dial));
+  rig.settle();
+  const ConnectionId id = rig.b.sink.requests.at(0);
+  REQUIRE(rig.b.transport->accept(id) == Status::success);
+  REQUIRE(rig.send(rig.b, id, filled(5, 1), 9) == Status::success);  // before the dialler said a word
+  rig.b.transport->disconnect(id);
+  rig.settle();
+  REQUIRE(rig.a.sink.messages.size() == 1);
+  REQUIRE(rig.b.status_of(9) == Status::success);
+  REQUIRE(rig.a.sink.disconnected.size() == 1);
+  REQUIRE(rig.hub.links[0].ends[0] == nullptr);
+  REQUIRE(rig.hub.links[0].ends[1] == nullptr);
+}
+
+TEST_CASE("engine__disconnect_while_the_peer_never_takes_the_message__bounded_in_time") {
+  Rig rig;
+  rig.connect();
+  rig.b.sink.buffers = 0;
+  REQUIRE(rig.send(rig.a, rig.at_a, filled(5, 1), 9) == Status::success);
+  rig.a.transport->disconnect(rig.at_a);
+  rig.pass(disconnect_flush_max + 1s);
+  REQUIRE(rig.a.status_of(9) == Status::disconnected);
+  REQUIRE(rig.b.sink.disconnected.size() == 1);
+}
+
+TEST_CASE("engine__send_timeout__runs_from_the_send_not_from_the_last_turn") {
+  Rig rig;
+  rig.connect();
+  rig.a.transport->set_send_timeout(rig.at_a, 1s);
+  rig.a.transport->set_keepalive(rig.at_a, Duration{0});
+  rig.b.transport->set_keepalive(rig.at_b, Duration{0});
+  rig.settle();
+  // The process slept for an hour, and sends before its next turn.
+  REQUIRE(rig.send(rig.a, rig.at_a, filled(5, 1), 9) == Status::success);
+  rig.now += std::chrono::hours(1);
+  REQUIRE(rig.run([&] { return rig.a.status_of(9).has_value(); }));
+  REQUIRE(rig.a.status_of(9) == Status::success);
+}
+
+TEST_CASE("engine__random_traffic_with_losses_of_buffers__all_in_order") {
+  Rig rig;
+  rig.hub.recv_max = 700;
+  rig.hub.capacity = 3000;
+  rig.connect();
+  rig.b.sink.buffers = 1;
+  uint64_t sent = 0;
+  uint64_t state = 12345;
+  REQUIRE(rig.run([&] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    while (sent < 500 && rig.send(rig.a, rig.at_a, filled(sent % 900, static_cast<uint8_t>(sent)), sent) == Status::success) ++sent;
+    if ((state >> 60) < 6) rig.b.sink.buffers += (state >> 40) % 7;
+    return rig.a.sink.completions.size() == 500;
+  }));
+  REQUIRE(rig.b.sink.messages.size() == 500);
+  for (uint64_t i = 0; i < 500; ++i) {
+    REQUIRE(rig.b.sink.messages[i] == filled(i % 900, static_cast<uint8_t>(i)));
+    REQUIRE(rig.a.sink.completions[i].token == i);
+  }
+}
+
+}  // namespace
+}  // namespace ccixfer::stream::testing

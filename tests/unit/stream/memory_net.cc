@@ -1,0 +1,121 @@
+#include "tests/unit/stream/memory_net.h"
+
+#include <algorithm>
+
+namespace ccixfer::stream::testing {
+
+MemoryNet::~MemoryNet() {
+  while (!places_.empty()) close(places_.begin()->first);
+  hub_.listeners.erase(name_);
+}
+
+Result<StreamId> MemoryNet::dial(std::string_view uri) {
+  if (!uri.starts_with("mem://")) return fail(ErrorKind::usage, "not a mem URI");
+  const StreamId id = next_++;
+  const auto found = hub_.listeners.find(std::string(uri.substr(6)));
+  if (found == hub_.listeners.end()) {
+    events_.push_back({StreamEventType::failed, id, Status::refused, "nobody listens"});
+    return id;
+  }
+  MemoryNet& peer = *found->second;
+  const size_t index = hub_.links.size();
+  Link& link = hub_.links.emplace_back();
+  const StreamId theirs = peer.next_++;
+  link.ends[0] = this;
+  link.ends[1] = &peer;
+  link.ids[0] = id;
+  link.ids[1] = theirs;
+  places_[id] = {index, 0};
+  peer.places_[theirs] = {index, 1};
+  peer.backlog_.push_back({StreamEventType::accepted, theirs, Status::success, {}});
+  events_.push_back({StreamEventType::connected, id, Status::success, {}});
+  return id;
+}
+
+void MemoryNet::close(StreamId id) {
+  const auto found = places_.find(id);
+  if (found == places_.end()) return;
+  const Place place = found->second;
+  places_.erase(found);
+  Link& link = hub_.links[place.link];
+  link.ends[place.end] = nullptr;
+  const bool unread = !link.pipes[1 - place.end].bytes.empty();
+  link.pipes[place.end].ended = true;
+  if (unread) link.pipes[place.end].reset = true;
+  if (MemoryNet* peer = link.ends[1 - place.end]) {
+    peer->events_.push_back({StreamEventType::readable, link.ids[1 - place.end], Status::success, {}});
+    peer->events_.push_back({StreamEventType::writable, link.ids[1 - place.end], Status::success, {}});
+  }
+}
+
+int64_t MemoryNet::recv(StreamId id, std::span<const IoSpan> into) {
+  ++calls;
+  const auto found = places_.find(id);
+  if (found == places_.end()) return io_error;
+  Link& link = hub_.links[found->second.link];
+  Pipe& pipe = link.pipes[1 - found->second.end];
+  if (pipe.reset) return io_error;
+  if (pipe.bytes.empty()) return pipe.ended ? io_closed : io_again;
+  int64_t n = 0;
+  for (const IoSpan& span : into) {
+    for (size_t i = 0; i < span.size && !pipe.bytes.empty() && static_cast<size_t>(n) < hub_.recv_max; ++i, ++n) {
+      span.data[i] = pipe.bytes.front();
+      pipe.bytes.pop_front();
+    }
+  }
+  if (MemoryNet* peer = link.ends[1 - found->second.end]) {
+    peer->events_.push_back({StreamEventType::writable, link.ids[1 - found->second.end], Status::success, {}});
+  }
+  return n;
+}
+
+int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
+  ++calls;
+  const auto found = places_.find(id);
+  if (found == places_.end()) return io_error;
+  const int end = found->second.end;
+  Link& link = hub_.links[found->second.link];
+  Pipe& pipe = link.pipes[end];
+  if (pipe.ended || pipe.reset || link.ends[1 - end] == nullptr) return io_closed;
+  int64_t n = 0;
+  bool full = false;
+  for (const ConstIoSpan& span : from) {
+    for (size_t i = 0; i < span.size && !full; ++i) {
+      full = pipe.bytes.size() >= hub_.capacity || static_cast<size_t>(n) >= hub_.send_max;
+      if (full) break;
+      std::byte value = span.data[i];
+      if (hub_.fault != Fault::none && !hub_.happened && end == hub_.from && pipe.passed == hub_.at) {
+        hub_.happened = true;
+        if (hub_.fault == Fault::flip) value ^= static_cast<std::byte>(hub_.mask);
+        if (hub_.fault == Fault::close) pipe.ended = true;
+        if (hub_.fault == Fault::reset) {
+          for (int side = 0; side < 2; ++side) {
+            link.pipes[side].reset = true;
+            MemoryNet* net = link.ends[side];
+            net->events_.push_back({StreamEventType::readable, link.ids[side], Status::success, {}});
+          }
+          return io_closed;
+        }
+      }
+      ++pipe.passed;
+      ++n;
+      if (!pipe.ended) pipe.bytes.push_back(value);
+    }
+  }
+  if (n == 0) return io_again;
+  link.ends[1 - end]->events_.push_back({StreamEventType::readable, link.ids[1 - end], Status::success, {}});
+  return n;
+}
+
+void MemoryNet::poll(Instant, const std::function<void(const StreamEvent&)>& event) {
+  std::deque<StreamEvent> events;
+  events.swap(events_);
+  while (!accept_paused && !backlog_.empty()) {
+    const StreamEvent accepted = backlog_.front();
+    backlog_.pop_front();
+    event(accepted);
+  }
+  for (const StreamEvent& one : events) event(one);
+}
+
+}  // namespace ccixfer::stream::testing

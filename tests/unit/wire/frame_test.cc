@@ -1,0 +1,274 @@
+#include "core/wire/frame.h"
+
+#include <functional>
+
+#include "core/base/hash.h"
+#include "core/wire/connection_frames.h"
+#include "core/wire/message_frames.h"
+#include "core/wire/rma_frames.h"
+
+#undef CHECK
+#include <catch2/catch.hpp>
+
+namespace ccixfer::wire {
+namespace {
+
+using Buffer = std::vector<std::byte>;
+
+Buffer raw(std::initializer_list<int> values) {
+  Buffer bytes;
+  for (const int v : values) bytes.push_back(static_cast<std::byte>(v));
+  return bytes;
+}
+Buffer operator+(Buffer a, const Buffer& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+// Header bytes by hand, but for the check, which is computed here as the format's page says.
+Buffer checked(Buffer header) {
+  header = header + raw({0, 0, 0, 0});
+  const uint64_t hash = xxh3_64(header);
+  for (size_t i = 0; i < 4; ++i) header[header.size() - 4 + i] = static_cast<std::byte>(hash >> (8 * i));
+  return header;
+}
+template <typename Encode>
+Buffer written(Encode encode_to) {
+  Buffer out;
+  Writer writer(out);
+  encode_to(writer);
+  REQUIRE(writer.ok());
+  return out;
+}
+
+ports::RemoteRef some_ref() {
+  ports::RemoteRef ref;
+  ref.handle = {ports::HandleKind::mailbox, 2, 0, 0x01020304, 0x11, 0x22, 0x33};
+  ref.offset_bytes = 0x44;
+  ref.put = {0x55, 0x66, 0x77, 0x88, 0x99};
+  return ref;
+}
+Buffer u64(int low) { return raw({low, 0, 0, 0, 0, 0, 0, 0}); }
+Buffer some_ref_bytes() {
+  return raw({2, 2, 0, 0, 4, 3, 2, 1}) + u64(0x11) + u64(0x22) + u64(0x33) + u64(0x44) + u64(0x55) + u64(0x66) + u64(0x77) +
+         u64(0x88) + u64(0x99);
+}
+
+// One of every kind: the bytes, and whether a decoder takes them.
+struct Sample {
+  Kind kind;
+  Buffer bytes;
+  std::function<bool(Bytes, const FramePrefix&)> decodes;
+};
+std::vector<Sample> samples() {
+  const Buffer data = raw({1, 2, 3});
+  const Buffer options = raw({1, 0, 1, 0, 9});
+  Hello hello;
+  hello.role = ports::Role::hop;
+  hello.offer = {8192, 256, 128};
+  hello.data = data;
+  hello.options = options;
+  HelloReply reply;
+  reply.offer = hello.offer;
+  reply.reason = "hi";
+  const auto fine = [](Bytes, const FramePrefix&) { return true; };
+  const auto farewell = [](Bytes h, const FramePrefix&) { return decode_farewell(h).has_value(); };
+  const auto end = [](Bytes h, const FramePrefix&) { return decode_rma_end(h).has_value(); };
+  return {
+      {Kind::hello, written([&](Writer& w) { encode(w, hello); }),
+       [](Bytes h, const FramePrefix&) { return decode_hello(h).has_value(); }},
+      {Kind::hello_reply, written([&](Writer& w) { encode(w, reply); }),
+       [](Bytes h, const FramePrefix&) { return decode_hello_reply(h).has_value(); }},
+      {Kind::connect_accept, written([](Writer& w) { encode_empty(w, Kind::connect_accept); }), fine},
+      {Kind::connect_reject, written([](Writer& w) {
+         encode_reject(w, {Status::refused, "no"});
+       }),
+       farewell},
+      {Kind::connect_ack, written([](Writer& w) { encode_empty(w, Kind::connect_ack); }), fine},
+      {Kind::message, written([](Writer& w) {
+         encode(w, Message{7, 8}, 100);
+       }),
+       [](Bytes h, const FramePrefix&) { return decode_message(h).has_value(); }},
+      {Kind::message_ack, written([](Writer& w) {
+         encode(w, MessageAck{14, Status::receiver_not_ready});
+       }),
+       [](Bytes h, const FramePrefix&) { return decode_message_ack(h).has_value(); }},
+      {Kind::rma_write, written([](Writer& w) {
+         encode(w, RmaWrite{0x00010002, 1000, 500, some_ref(), false}, 500);
+       }),
+       [](Bytes h, const FramePrefix& p) { return decode_rma_write(h, p).has_value(); }},
+      {Kind::rma_write_ack, written([](Writer& w) {
+         encode_write_ack(w, {0x00010002, Status::rma_op, true});
+       }),
+       end},
+      {Kind::rma_read, written([](Writer& w) {
+         encode(w, RmaRead{0x00010002, 1000, some_ref()});
+       }),
+       [](Bytes h, const FramePrefix&) { return decode_rma_read(h).has_value(); }},
+      {Kind::rma_read_data, written([](Writer& w) {
+         encode(w, RmaReadData{0x00010002, 1000, 0}, 1000);
+       }),
+       [](Bytes h, const FramePrefix& p) { return decode_rma_read_data(h, p).has_value(); }},
+      {Kind::rma_read_end, written([](Writer& w) {
+         encode_read_end(w, {0x00010002, Status::success, false});
+       }),
+       end},
+      {Kind::keepalive, written([](Writer& w) { encode_empty(w, Kind::keepalive); }), fine},
+      {Kind::keepalive_ack, written([](Writer& w) { encode_empty(w, Kind::keepalive_ack); }), fine},
+      {Kind::bye, written([](Writer& w) {
+         encode_bye(w, {Status::disconnected, "bye"});
+       }),
+       farewell},
+  };
+}
+
+TEST_CASE("frames__bytes_by_hand") {
+  // Whole, with its check, as once seen on a wire.
+  REQUIRE(written([](Writer& w) {
+            encode(w, MessageAck{14, Status::receiver_not_ready});
+          }) == raw({7, 0, 24, 0, 0, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0x46, 0xa4, 0xbc, 0x0e}));
+
+  Hello hello;
+  hello.role = ports::Role::router;
+  hello.attribute = ports::Attribute::unreliable;
+  hello.offer = {0x2000, 0x100, 0x80};
+  const Buffer data = raw({0xaa, 0xbb});
+  const Buffer options = raw({1, 0, 0, 0});
+  hello.data = data;
+  hello.options = options;
+  REQUIRE(written([&](Writer& w) { encode(w, hello); }) ==
+          checked(raw({1, 0, 46, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) +
+                  raw({1, 0, 2, 2, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0, 2, 0, 0xaa, 0xbb, 4, 0, 1, 0, 0, 0})));
+  HelloReply reply;
+  reply.status = Status::version;
+  reply.offer = {0x2000, 0x100, 0x80};
+  reply.reason = "no";
+  REQUIRE(written([&](Writer& w) { encode(w, reply); }) ==
+          checked(raw({2, 0, 40, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) +
+                  raw({1, 0, 34, 0, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0, 2, 0, 'n', 'o'})));
+  REQUIRE(written([](Writer& w) { encode_empty(w, Kind::connect_accept); }) == checked(raw({3, 0, 12, 0, 0, 0, 0, 0})));
+  REQUIRE(written([](Writer& w) {
+            encode_reject(w, {Status::refused, "x"});
+          }) == checked(raw({4, 0, 17, 0, 0, 0, 0, 0, 21, 0, 1, 0, 'x'})));
+  REQUIRE(written([](Writer& w) {
+            encode(w, Message{5, 0x01020304}, 0x30201);
+          }) == checked(raw({6, 0, 24, 0, 1, 2, 3, 0}) + u64(5) + raw({4, 3, 2, 1})));
+  REQUIRE(written([](Writer& w) {
+            encode(w, RmaWrite{0x00030002, 0x10, 8, some_ref(), false}, 8);
+          }) == checked(raw({8, 0, 116, 0, 8, 0, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0}) + u64(0x10) + u64(8) + some_ref_bytes()));
+  REQUIRE(written([](Writer& w) {
+            encode_write_ack(w, {0x00030002, Status::rma_handle, true});
+          }) == checked(raw({9, 0, 20, 0, 0, 0, 0, 0, 2, 0, 3, 0, 5, 1, 0, 0})));
+  REQUIRE(written([](Writer& w) {
+            encode(w, RmaRead{0x00030002, 0x10, some_ref()});
+          }) == checked(raw({10, 0, 108, 0, 0, 0, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0}) + u64(0x10) + some_ref_bytes()));
+  REQUIRE(written([](Writer& w) {
+            encode(w, RmaReadData{0x00030002, 0x10, 8}, 8);
+          }) == checked(raw({11, 0, 36, 0, 8, 0, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0}) + u64(0x10) + u64(8)));
+  REQUIRE(written([](Writer& w) {
+            encode_bye(w, {Status::disconnected, ""});
+          }) == checked(raw({15, 0, 16, 0, 0, 0, 0, 0, 2, 0, 0, 0})));
+}
+
+TEST_CASE("frames__every_kind__comes_back_as_it_went") {
+  const auto all = samples();
+  REQUIRE(all.size() == kind_last);
+  for (const Sample& sample : all) {
+    CAPTURE(to_string(sample.kind));
+    const auto prefix = decode_prefix(sample.bytes);
+    REQUIRE(prefix);
+    REQUIRE(prefix->kind == sample.kind);
+    REQUIRE(prefix->header_bytes == sample.bytes.size());
+    REQUIRE(check_holds(sample.bytes));
+    REQUIRE(sample.decodes(sample.bytes, *prefix));
+  }
+  const auto hello = decode_hello(all[0].bytes);
+  REQUIRE(hello->role == ports::Role::hop);
+  REQUIRE(hello->offer.rmas_in_flight_max == 128);
+  REQUIRE(Buffer(hello->data.begin(), hello->data.end()) == raw({1, 2, 3}));
+  REQUIRE(scan_options(hello->options) == OptionScan::fine);
+  const auto write = decode_rma_write(all[7].bytes, *decode_prefix(all[7].bytes));
+  REQUIRE(write->operation == 0x00010002);
+  REQUIRE(write->offset_bytes == 500);
+  REQUIRE(write->remote.handle == some_ref().handle);
+  REQUIRE(write->remote.put.total_bytes == 0x99);
+}
+
+TEST_CASE("frames__any_bit_flipped_in_any_header__noticed") {
+  for (const Sample& sample : samples()) {
+    CAPTURE(to_string(sample.kind));
+    for (size_t bit = 0; bit < sample.bytes.size() * 8; ++bit) {
+      Buffer bytes = sample.bytes;
+      bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+      const auto prefix = decode_prefix(bytes);
+      if (!prefix) continue;
+      bytes.resize(prefix->header_bytes);  // longer: what would follow
+      CAPTURE(bit);
+      REQUIRE_FALSE(check_holds(bytes));
+    }
+  }
+}
+
+TEST_CASE("frames__cut_short_with_a_good_check__no_decoder_reads_beyond") {
+  for (const Sample& sample : samples()) {
+    const auto prefix = decode_prefix(sample.bytes);
+    for (size_t size = 0; size < sample.bytes.size(); ++size) {
+      const Buffer bytes(sample.bytes.begin(), sample.bytes.begin() + static_cast<long>(size));
+      if (size < prefix_bytes) REQUIRE_FALSE(decode_prefix(bytes));
+      REQUIRE_FALSE(check_holds(bytes));
+      if (sample.bytes.size() > frame_overhead_bytes) REQUIRE_FALSE(sample.decodes(bytes, *prefix));
+    }
+  }
+}
+
+TEST_CASE("frames__lengths_and_values_out_of_bounds__refused") {
+  const auto prefix = [](std::initializer_list<int> bytes) { return decode_prefix(raw(bytes)).has_value(); };
+  REQUIRE(prefix({13, 0, 12, 0, 0, 0, 0, 0}));
+  REQUIRE_FALSE(prefix({0, 0, 12, 0, 0, 0, 0, 0}));
+  REQUIRE_FALSE(prefix({16, 0, 12, 0, 0, 0, 0, 0}));
+  REQUIRE_FALSE(prefix({13, 1, 12, 0, 0, 0, 0, 0}));
+  REQUIRE_FALSE(prefix({13, 0, 13, 0, 0, 0, 0, 0}));
+  REQUIRE_FALSE(prefix({13, 0, 12, 0, 1, 0, 0, 0}));
+  REQUIRE(prefix({8, 0, 116, 0, 0, 0, 4, 0}));
+  REQUIRE_FALSE(prefix({8, 0, 116, 0, 1, 0, 4, 0}));
+  REQUIRE_FALSE(prefix({1, 0, 0xff, 0xff, 0, 0, 0, 0}));
+
+  const auto write = [](RmaWrite frame, uint32_t payload) {
+    const Buffer bytes = written([&](Writer& w) { encode(w, frame, payload); });
+    const auto p = decode_prefix(bytes);
+    return p && decode_rma_write(bytes, *p).has_value();
+  };
+  REQUIRE(write({1, 10, 4, {}, false}, 6));
+  REQUIRE_FALSE(write({1, 10, 5, {}, false}, 6));
+  REQUIRE_FALSE(write({1, 10, 11, {}, false}, 1));
+  REQUIRE_FALSE(write({1, UINT64_MAX, UINT64_MAX, {}, false}, 1));
+  REQUIRE_FALSE(write({1, 0, 0, {}, true}, 0));
+  REQUIRE_FALSE(write({1, 10, 4, {}, false}, 0));
+  REQUIRE(write({1, 10, 4, {}, true}, 0));
+  REQUIRE_FALSE(write({1, 10, 4, {}, true}, 1));
+}
+
+TEST_CASE("frames__reasons__cut_when_written_and_bounded_when_read") {
+  const std::string longest(reason_bytes_max + 100, 'x');
+  const Buffer bytes = written([&](Writer& w) { encode_bye(w, {Status::error, longest}); });
+  REQUIRE(decode_prefix(bytes));
+  REQUIRE(decode_farewell(bytes)->reason.size() == reason_bytes_max);
+}
+
+TEST_CASE("frames__hello_options__unknown_mandatory_refused_unknown_optional_skipped") {
+  REQUIRE(scan_options({}) == OptionScan::fine);
+  REQUIRE(scan_options(raw({5, 0, 2, 0, 1, 2, 6, 0, 0, 0})) == OptionScan::fine);
+  REQUIRE(scan_options(raw({5, 0x80, 0, 0})) == OptionScan::unknown_mandatory);
+  REQUIRE(scan_options(raw({5, 0, 3, 0, 1, 2})) == OptionScan::malformed);
+  REQUIRE(scan_options(raw({5})) == OptionScan::malformed);
+  REQUIRE(scan_options(raw({5, 0x80, 3, 0, 1, 2})) == OptionScan::malformed);
+}
+
+TEST_CASE("frames__hello_of_another_version__decodes_so_that_it_can_be_answered") {
+  Hello hello;
+  hello.version = 9;
+  const Buffer bytes = written([&](Writer& w) { encode(w, hello); });
+  REQUIRE(decode_hello(bytes)->version == 9);
+}
+
+}  // namespace
+}  // namespace ccixfer::wire
