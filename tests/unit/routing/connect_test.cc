@@ -1,5 +1,5 @@
 // Connections through 1, 2, 3 routers in a row and 2 in parallel.
-#include "routed_world.h"
+#include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

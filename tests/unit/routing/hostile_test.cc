@@ -1,7 +1,7 @@
 // Bytes that no honest peer sends, to a router and to a routing endpoint: rejected and counted; never an abort, never a lost
 // buffer; others go on.
-#include "routed_world.h"
 #include "routing/session/messages.h"
+#include "tests/unit/routing/routed_world.h"
 #include "transports/stream/stream_transport.h"
 
 using namespace ccixfer;

@@ -1,6 +1,6 @@
 // Messages over routed connections, both ways: order, acknowledgement, back-pressure, keepalive, the end.
 #include "core/wire/cursor.h"
-#include "routed_world.h"
+#include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,6 +1,6 @@
 // Links between routers, flooded records, the map, administrators.
-#include "routed_world.h"
 #include "routing/router/admin.h"
+#include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,5 +1,5 @@
 // Four routers in a ring, where a tree's luck does not help: records would circle, and full routers could wait for one another.
-#include "routed_world.h"
+#include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

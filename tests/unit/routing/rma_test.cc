@@ -1,5 +1,5 @@
 // RMA over routed connections: writes and reads of regions and puts into mailboxes, from either end.
-#include "routed_world.h"
+#include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

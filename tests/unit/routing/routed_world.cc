@@ -1,4 +1,4 @@
-#include "routed_world.h"
+#include "tests/unit/routing/routed_world.h"
 
 #include "transports/stream/stream_transport.h"
 
