@@ -126,15 +126,23 @@ PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t 
   CHECK(offset < file_bytes);
   PieceRead read;
   const auto length = static_cast<uint32_t>(std::min<uint64_t>(session::piece_bytes, file_bytes - offset));
-  const int64_t bytes = read_all(files, fd, buffer.first(length), offset);
-  if (bytes < 0) {
-    read.result = of_errno(bytes);
-  } else if (static_cast<uint64_t>(bytes) < length) {
-    read.result = {SourceOutcome::changed, 0};
-  } else {
-    read.data_bytes = length;
-    read.hash = xxh3_128(buffer.first(length));
+  Xxh3Blocks hasher;
+  for (uint32_t at = 0; at < length;) {
+    const MutableBytes block = buffer.subspan(at, std::min<size_t>(hash_block_bytes, length - at));
+    const int64_t bytes = read_all(files, fd, block, offset + at);
+    if (bytes < 0) {
+      read.result = of_errno(bytes);
+      return read;
+    }
+    if (static_cast<size_t>(bytes) < block.size()) {
+      read.result = {SourceOutcome::changed, 0};
+      return read;
+    }
+    hasher.update(block);
+    at += static_cast<uint32_t>(block.size());
   }
+  read.data_bytes = length;
+  read.hash = hasher.digest();
   return read;
 }
 

@@ -1,5 +1,7 @@
 #include "app/session/segment.h"
 
+#include <algorithm>
+
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/wire/cursor.h"
@@ -97,13 +99,22 @@ Result<SegmentHeader> peek(Bytes buffer) {
 }
 
 // [hop 8] open: nothing of a completed buffer is believed before its trailer's check and its data's hash agree.
-Result<SegmentHeader> open(Bytes buffer) {
+Result<SegmentHeader> open_in_blocks(Bytes buffer, const std::function<bool(Bytes block, uint64_t at_bytes)>& write) {
   Result<SegmentHeader> header = peek(buffer);
   if (!header) return header;
-  if (xxh3_128(buffer.first(header->data_bytes)) != header->hash) {
-    return fail(ErrorKind::integrity, "segment: the data's hash does not match");
+  Xxh3Blocks hasher;
+  for (uint32_t at = 0; at < header->data_bytes;) {
+    const Bytes block = buffer.subspan(at, std::min<size_t>(hash_block_bytes, header->data_bytes - at));
+    hasher.update(block);
+    if (!write(block, at)) return header;
+    at += static_cast<uint32_t>(block.size());
   }
+  if (hasher.digest() != header->hash) return fail(ErrorKind::integrity, "segment: the data's hash does not match");
   return header;
+}
+
+Result<SegmentHeader> open(Bytes buffer) {
+  return open_in_blocks(buffer, [](Bytes, uint64_t) { return true; });
 }
 
 void put_pack_record(MutableBytes at, const PackRecord& record) {

@@ -6,6 +6,7 @@
 // --insecure that is the null seal; a sealing cipher takes their place in the same layout.
 #pragma once
 #include <cstdint>
+#include <functional>
 
 #include "core/base/bytes.h"
 #include "core/base/hash.h"
@@ -43,6 +44,9 @@ struct SegmentHeader {
 // Checks trailer, lengths and hash of a completed buffer of `length` bytes; gives the header. ErrorKind::integrity: hash; protocol:
 // malformed.
 [[nodiscard]] Result<SegmentHeader> open(Bytes buffer);
+// As open, and hands each block of the data to `write` right after it was hashed, while it is in the cache. What was written
+// counts only after success. `write` answers false to stop early (its own error): the result is then the header, unverified.
+[[nodiscard]] Result<SegmentHeader> open_in_blocks(Bytes buffer, const std::function<bool(Bytes block, uint64_t at_bytes)>& write);
 // The trailer alone, without looking at the data (cheap; on the protocol thread).
 [[nodiscard]] Result<SegmentHeader> peek(Bytes buffer);
 

@@ -1,11 +1,25 @@
 #include "core/base/hash.h"
 
+// The state's layout is xxHash's own affair, and is only shown to those who ask for it so.
+#define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
 namespace ccixfer {
 
 Hash128 xxh3_128(Bytes bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {hash.low64, hash.high64};
+}
+
+struct Xxh3Blocks::State {
+  XXH3_state_t xxh;
+};
+
+Xxh3Blocks::Xxh3Blocks() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->xxh); }
+Xxh3Blocks::~Xxh3Blocks() = default;
+void Xxh3Blocks::update(Bytes block) { XXH3_128bits_update(&state_->xxh, block.data(), block.size()); }
+Hash128 Xxh3Blocks::digest() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh);
   return {hash.low64, hash.high64};
 }
 
