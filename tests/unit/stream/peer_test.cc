@@ -234,6 +234,31 @@ TEST_CASE("peer__early_refusal__the_rest_is_not_sent") {
   REQUIRE(rig.run([&] { return rig.a.status_of(6) == Status::success; }));
 }
 
+TEST_CASE("peer__violation_while_half_a_chunk_is_out__the_chunk_is_never_finished_and_its_memory_not_read") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  rig.hub.capacity = 5000;
+  auto source = std::make_unique<Buffer>(filled(100'000, 1));
+  ports::RmaRequest request;
+  request.remote.handle.kind = ports::HandleKind::region;
+  request.source = *source;
+  REQUIRE(rig.b.transport->rma(id, request, 5) == Status::success);
+  rig.settle();
+  Buffer wrong;
+  Writer writer(wrong);
+  wire::encode(writer, wire::MessageAck{7, Status::success});
+  peer.write(wrong);
+  REQUIRE(rig.b.status_of(5) == Status::disconnected);
+  source.reset();  // it is the application's again
+  for (int i = 0; i < 50; ++i) {
+    peer.read();
+    rig.settle();
+  }
+  REQUIRE(peer.closed);
+  REQUIRE(peer.got.size() < 20'000);
+}
+
 TEST_CASE("peer__dialled_something_else__version") {
   Rig rig;
   // A server that greets with its own words.
