@@ -102,41 +102,80 @@ void Process::bury() {
   CHECK(user_idle());
 }
 
-Receiver::Receiver(Site& site, const std::string& root) : Process(site, true), vfs_(site.world, site.files) {
-  auto opened = recv::Root::open(site.files, root, vfs_.name());
-  if (!opened) {
-    error_ = opened.error();
-    return;
-  }
-  root_ = std::move(*opened);
+Listener::Listener(Site& site, const ListenPlan& plan) : Process(site, true), vfs_(site.world, site.files) {
   program::AcceptorOptions options;
-  options.root = root_.get();
+  if (plan.serve) {
+    options.served_root = site.files.open(ports::FileSystem::no_directory, plan.directory, {.directory = true}, 0);
+    if (options.served_root < 0) {
+      error_ = Error{ErrorKind::source_selection, "cannot serve the directory"};
+      return;
+    }
+  } else {
+    auto opened = recv::Root::open(site.files, plan.directory, vfs_.name());
+    if (!opened) {
+      error_ = opened.error();
+      return;
+    }
+    root_ = std::move(*opened);
+    options.root = root_.get();
+  }
   acceptor_ = std::make_unique<program::Acceptor>(bench_, hub_, options);
 }
 
-Receiver::~Receiver() = default;
-void Receiver::stop_user() {
+Listener::~Listener() = default;
+
+void Listener::turn_user(Instant now) {
+  if (acceptor_) acceptor_->turn(now);
+}
+Instant Listener::user_deadline() const { return acceptor_ ? acceptor_->next_deadline() : never; }
+void Listener::take(const rvma::Completion& completion) {
+  if (acceptor_) acceptor_->take_completion(completion);
+}
+void Listener::stop_user() {
   if (acceptor_) acceptor_->stop({ErrorKind::interrupted, "the node crashed"});
 }
 
-Sender::Sender(Site& site, const SendPlan& send) : Process(site, false) {
+Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(site.world, site.files) {
   program::DialPlan plan;
-  plan.uri = send.uri;
+  plan.uri = dial.uri;
   for (size_t i = 0; i < plan.hello.transfer.size(); i += sizeof(uint64_t)) {
     const uint64_t word = entropy_.next_u64();
     std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
   }
-  plan.hello.direction = session::Direction::push;
-  plan.open = {send.options, send.path};
-  plan.lanes = send.lanes;
-  plan.timeout = send.timeout;
-  const program::SourcePart part{send.sources, -1, send.options, 0, send.lanes};
-  plan.make_machine = [this, part](session::Link& link) { return program::make_source(bench_, link, part); };
+  plan.hello.direction = dial.pull ? session::Direction::pull : session::Direction::push;
+  plan.open = {dial.options, ""};
+  plan.lanes = dial.lanes;
+  plan.timeout = dial.timeout;
+  if (dial.pull) {
+    auto opened = recv::Root::open(site.files, dial.directory, vfs_.name());
+    if (!opened) {
+      error_ = opened.error();
+      return;
+    }
+    root_ = std::move(*opened);
+    program::DestinationPart part;
+    part.root = root_.get();
+    part.options = dial.options;
+    plan.make_machine = [this, part](session::Link& link) { return program::make_destination(bench_, link, part); };
+  } else {
+    const program::SourcePart part{{dial.directory + "/"}, -1, dial.options, 0, dial.lanes};
+    plan.make_machine = [this, part](session::Link& link) { return program::make_source(bench_, link, part); };
+  }
   transfer_ = std::make_unique<program::DialledTransfer>(bench_, hub_, std::move(plan), site.world.now());
 }
 
-Sender::~Sender() = default;
-void Sender::stop_user() { transfer_->stop({ErrorKind::interrupted, "the node crashed"}); }
+Dialler::~Dialler() = default;
+
+void Dialler::turn_user(Instant now) {
+  if (transfer_) transfer_->turn(now);
+}
+Instant Dialler::user_deadline() const { return transfer_ ? transfer_->next_deadline() : never; }
+void Dialler::take(const rvma::Completion& completion) {
+  if (transfer_) transfer_->take_completion(completion);
+}
+void Dialler::stop_user() {
+  if (transfer_) transfer_->stop({ErrorKind::interrupted, "the node crashed"});
+}
 
 RouterProcess::RouterProcess(Site& site, const RouterPlan& plan)
     : site_(site), entropy_(site.world.random().next()), memory_(std::make_shared<cci::MemoryTable>(entropy_, site.counters)) {

@@ -70,22 +70,24 @@ class Process : public sim::Actor {
   program::Bench bench_;
 };
 
-class Receiver final : public Process {
+struct ListenPlan {
+  bool serve = false;  // send --serve DIRECTORY; else recv --root DIRECTORY
+  std::string directory;
+};
+
+// One run of a listening `ccixfer`.
+class Listener final : public Process {
  public:
-  Receiver(Site& site, const std::string& root);
-  ~Receiver() override;
-  [[nodiscard]] const std::optional<Error>& error() const { return error_; }  // the root cannot be opened: it does nothing
+  Listener(Site& site, const ListenPlan& plan);
+  ~Listener() override;
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }  // the directory cannot be opened: it does nothing
 
  private:
+  void turn_user(Instant now) override;
+  [[nodiscard]] Instant user_deadline() const override;
+  void take(const rvma::Completion& completion) override;
   void stop_user() override;
   [[nodiscard]] bool user_idle() const override { return !acceptor_ || acceptor_->idle(); }
-  void turn_user(Instant now) override {
-    if (acceptor_) acceptor_->turn(now);
-  }
-  [[nodiscard]] Instant user_deadline() const override { return acceptor_ ? acceptor_->next_deadline() : never; }
-  void take(const rvma::Completion& completion) override {
-    if (acceptor_) acceptor_->take_completion(completion);
-  }
 
   std::optional<Error> error_;
   sim::SimSqliteVfs vfs_;
@@ -93,30 +95,34 @@ class Receiver final : public Process {
   std::unique_ptr<program::Acceptor> acceptor_;
 };
 
-struct SendPlan {
-  std::string uri;  // of the receiver
-  std::vector<std::string> sources;
-  std::string path;  // below the receiver's root
-  uint32_t options = 0;
+struct DialPlan {
+  bool pull = false;
+  std::string uri;        // of the listener
+  std::string directory;  // push: what is sent (its content). pull: where to
+  uint32_t options = 0;   // session::Option bits
   uint16_t lanes = 2;
   Duration timeout = std::chrono::seconds(120);
 };
 
-class Sender final : public Process {
+// One run of a dialling `ccixfer`: a transfer from its first dial to its end.
+class Dialler final : public Process {
  public:
-  Sender(Site& site, const SendPlan& plan);
-  ~Sender() override;
-  [[nodiscard]] bool ended() const { return transfer_->ended(); }
-  [[nodiscard]] const Error& result() const { return transfer_->result(); }
-  [[nodiscard]] program::Tally tally() const { return transfer_->tally(); }
+  Dialler(Site& site, const DialPlan& plan);
+  ~Dialler() override;
+  [[nodiscard]] bool ended() const { return !transfer_ || transfer_->ended(); }
+  [[nodiscard]] const Error& result() const { return transfer_ ? transfer_->result() : *error_; }
+  [[nodiscard]] program::Tally tally() const { return transfer_ ? transfer_->tally() : program::Tally{}; }
 
  private:
+  void turn_user(Instant now) override;
+  [[nodiscard]] Instant user_deadline() const override;
+  void take(const rvma::Completion& completion) override;
   void stop_user() override;
-  [[nodiscard]] bool user_idle() const override { return transfer_->ended(); }
-  void turn_user(Instant now) override { transfer_->turn(now); }
-  [[nodiscard]] Instant user_deadline() const override { return transfer_->next_deadline(); }
-  void take(const rvma::Completion& completion) override { transfer_->take_completion(completion); }
+  [[nodiscard]] bool user_idle() const override { return ended(); }
 
+  std::optional<Error> error_;
+  sim::SimSqliteVfs vfs_;
+  std::unique_ptr<recv::Root> root_;  // pull
   std::unique_ptr<program::DialledTransfer> transfer_;
 };
 

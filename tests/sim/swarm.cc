@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "app/session/messages.h"
 #include "core/base/check.h"
-#include "core/base/log.h"
 #include "core/base/units.h"
 #include "tests/sim/seeds.h"
 
@@ -17,13 +17,11 @@ namespace {
 const std::string source_root = "/src";
 const std::string destination_root = "/dst";
 const std::string end_address = "10.0.0.2";
-const std::string staging = "/dst/.ccixfer";
 constexpr Duration virtual_time_max = std::chrono::minutes(30);
 constexpr uint64_t events_max = 3'000'000;
 constexpr Duration down_max = std::chrono::seconds(2);
 
 std::string network(unsigned index) { return fmt::format("net{}", index); }
-bool in_staging(const std::string& path) { return path == staging || path.starts_with(staging + "/"); }
 
 }  // namespace
 
@@ -33,14 +31,12 @@ Swarm::Swarm(uint64_t seed, const SwarmOptions& options)
 }
 
 Swarm::~Swarm() {
-  if (receiver_) {
-    if (world_.alive(destination_->node)) world_.crash(destination_->node);
-    receiver_->bury();
+  over_ = true;
+  for (Site* site : {source_.get(), destination_.get()}) {
+    if (world_.alive(site->node)) world_.crash(site->node);
   }
-  if (sender_) {
-    if (world_.alive(source_->node)) world_.crash(source_->node);
-    sender_->bury();
-  }
+  if (listener_) listener_->bury();
+  if (dialler_) dialler_->bury();
 }
 
 void Swarm::build() {
@@ -51,11 +47,8 @@ void Swarm::build() {
       options_.disk);
   build_routers();
   make_tree(random_, source_->files, source_root, options_.tree);
-  wanted_ = source_->files.tree(source_root);
+  look_at_source();
   destination_->files.make_directory(destination_root);
-  for (const auto& [path, entry] : wanted_) {
-    if (entry.stat.type == ports::FileType::regular) allowed_[path].insert(entry.content);
-  }
   if (options_.older_files) {
     make_older(random_, destination_->files, wanted_, destination_root);
     for (const auto& [path, entry] : destination_->files.tree(destination_root)) {
@@ -63,6 +56,7 @@ void Swarm::build() {
     }
   }
   destination_->files.set_watch([this](std::string_view call, const std::string& path) { watch(call, path); });
+  break_disks();
 }
 
 // Row i stands between network i and i + 1; each router of it knows those of the rows beside it.
@@ -93,30 +87,50 @@ void Swarm::build_routers() {
   destination_->routing = Routing{{1, options_.routers}, uris(right)};
 }
 
-void Swarm::crash_router(size_t index) {
-  RouterSite& router = routers_[index];
-  if (!world_.alive(router.site->node)) return;
-  ++faults_;
-  world_.crash(router.site->node);
-  router.process.reset();
-  world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this, &router] {
-    world_.restart(router.site->node);
-    router.process = std::make_unique<RouterProcess>(*router.site, router.plan);
-  });
+void Swarm::break_disks() {
+  disks_broken_ = options_.disk_error_chance > 0 || options_.capacity_bytes > 0 || options_.read_error_chance > 0;
+  if (options_.capacity_bytes > 0) destination_->files.set_capacity(options_.capacity_bytes, 1u << 20);
+  const auto fail_with = [this](double chance) {
+    return [this, chance](std::string_view call, std::string_view) {
+      // A failed close or stat would be no fault of a disk that is worth the name.
+      if (call == "fstat" || call == "stat_at" || !random_.chance(chance)) return 0;
+      ++faults_;
+      return call == "pread" || call == "fsync" || random_.chance(0.5) ? -EIO : -ENOSPC;
+    };
+  };
+  if (options_.disk_error_chance > 0) destination_->files.set_hook(fail_with(options_.disk_error_chance));
+  if (options_.read_error_chance > 0) source_->files.set_hook(fail_with(options_.read_error_chance));
+}
+
+void Swarm::mend() {
+  disks_broken_ = false;
+  source_->files.set_hook({});
+  destination_->files.set_hook({});
+  destination_->files.set_capacity(uint64_t{1} << 40, uint64_t{1} << 30);
 }
 
 void Swarm::violated(const std::string& what) {
   if (violation_.empty()) violation_ = fmt::format("at {} ms: {}", world_.now().time_since_epoch().count() / 1'000'000, what);
 }
 
+void Swarm::look_at_source() {
+  wanted_ = source_->files.tree(source_root);
+  for (const auto& [path, entry] : wanted_) {
+    if (entry.stat.type == ports::FileType::regular) allowed_[path].insert(entry.content);
+  }
+}
+
 // I1, I3, I6 at the instant of every change of a name: nothing appears outside the root, no final name with incomplete bytes.
+// Makes no call of the disk: it runs inside of one.
 void Swarm::watch(std::string_view call, const std::string& path) {
-  if (in_staging(path)) return;
-  if (!path.starts_with(destination_root + "/")) return violated(fmt::format("{} of {} outside the root", call, printable(path)));
+  const std::string below = destination_root + "/";
+  const std::string staging = below + ".ccixfer";
+  if (path == staging || path.starts_with(staging + "/")) return;
+  if (!path.starts_with(below)) return violated(fmt::format("{} of {} outside the root", call, printable(path)));
   if (call != "rename_at" && call != "create" && call != "truncate") return;
   const auto content = destination_->files.get(path);
   if (!content) return;
-  const std::string name = path.substr(destination_root.size() + 1);
+  const std::string name = path.substr(below.size());
   const auto wanted = wanted_.find(name);
   if (wanted != wanted_.end() && wanted->second.stat.type == ports::FileType::symlink && *content == wanted->second.content) return;
   const auto allowed = allowed_.find(name);
@@ -140,64 +154,93 @@ void Swarm::check_names(const char* when) {
   }
 }
 
-void Swarm::start_receiver() {
-  receiver_ = std::make_unique<Receiver>(*destination_, destination_root);
-  receiver_uri_ = receiver_->uri();
-  if (receiver_->error() && !destination_->files.down()) violated("the root cannot be opened: " + receiver_->error()->message);
-}
-
-void Swarm::crash_receiver() {
-  if (!world_.alive(destination_->node)) return;
-  ++faults_;
-  world_.crash(destination_->node);
-  receiver_->bury();
-  receiver_.reset();
-  destination_->files.mount();  // to look at; the node is still down
-  check_names("after a crash of the receiver");
-  world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this] {
-    if (receiver_done_) return;
-    world_.restart(destination_->node);
-    start_receiver();
+void Swarm::start_listener() {
+  listener_ = std::make_unique<Listener>(listening(), ListenPlan{options_.pull, options_.pull ? source_root : destination_root});
+  listener_uri_ = listener_->uri();
+  if (!listener_->error() || listening().files.down()) return;  // frozen in the middle: the crash follows
+  if (!disks_broken_) return violated("the directory cannot be opened: " + listener_->error()->message);
+  world_.at(world_.now(), [this] {  // such a program ends and its supervisor runs it again; here the node goes with it
+    if (!over_ && listener_ && listener_->error()) crash(listening());
   });
 }
 
-void Swarm::start_sender() {
-  SendPlan plan;
-  plan.uri = receiver_uri_;
-  plan.sources = {source_root + "/"};
+void Swarm::start_dialler() {
+  DialPlan plan;
+  plan.pull = options_.pull;
+  plan.uri = listener_uri_;
+  plan.directory = options_.pull ? destination_root : source_root;
   plan.options = session::option_recursive | session::option_directory;
   if (options_.attributes) plan.options |= session::option_links | session::option_permissions | session::option_times;
   plan.lanes = options_.lanes;
-  sender_ = std::make_unique<Sender>(*source_, plan);
+  dialler_ = std::make_unique<Dialler>(dialling(), plan);
 }
 
-void Swarm::crash_sender() {
-  if (!world_.alive(source_->node) || !sender_ || sender_->ended()) return;
+void Swarm::crash(Site& site) {
+  if (!world_.alive(site.node) || over_) return;
+  const bool is_dialler = &site == &dialling();
+  if (is_dialler && (!dialler_ || (dialler_->ended() && !site.files.down()))) return;  // it is over
   ++faults_;
-  bytes_sent_ += sender_->tally().bytes_sent;
-  world_.crash(source_->node);
-  sender_->bury();
-  sender_.reset();
-  source_->files.mount();
-  world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this] {
-    if (world_.alive(source_->node)) return;
-    world_.restart(source_->node);
-    start_sender();
+  world_.crash(site.node);
+  if (is_dialler) {
+    bytes_sent_ += dialler_->tally().bytes_sent;
+    dialler_->bury();
+    dialler_.reset();
+  } else {
+    listener_->bury();
+    listener_.reset();
+  }
+  site.files.mount();  // to look at; the node is still down
+  if (&site == destination_.get()) check_names("after a crash of the destination");
+  world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this, &site, is_dialler] {
+    if (over_) return;
+    world_.restart(site.node);
+    if (is_dialler) {
+      start_dialler();
+    } else {
+      start_listener();
+    }
   });
+}
+
+void Swarm::crash_router(size_t index) {
+  RouterSite& router = routers_[index];
+  if (!world_.alive(router.site->node)) return;
+  ++faults_;
+  world_.crash(router.site->node);
+  router.process.reset();
+  world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this, &router] {
+    world_.restart(router.site->node);
+    router.process = std::make_unique<RouterProcess>(*router.site, router.plan);
+  });
+}
+
+void Swarm::change_a_file() {
+  std::vector<std::string> paths;
+  for (const auto& [path, entry] : wanted_) {
+    if (entry.stat.type == ports::FileType::regular) paths.push_back(path);
+  }
+  if (paths.empty() || source_->files.down()) return;
+  const std::string& path = paths[static_cast<size_t>(random_.below(paths.size()))];
+  const size_t size = wanted_.at(path).content.size();
+  std::string content(random_.chance(0.5) ? size : static_cast<size_t>(random_.below(2 * size + 100)), '\0');
+  for (char& c : content) c = static_cast<char>(random_.next());
+  source_->files.put(source_root + "/" + path, content, 0644);
+  look_at_source();
 }
 
 void Swarm::plan_faults() {
   const auto sometime = [this] { return after(world_.now(), random_.exponential(options_.faults_within / 8)); };
-  for (unsigned i = 0; i < options_.receiver_crashes; ++i) {
+  for (unsigned i = 0; i < options_.destination_crashes; ++i) {
     if (random_.chance(0.5)) {
-      world_.at(sometime(), [this] { crash_receiver(); });
+      world_.at(sometime(), [this] { crash(*destination_); });
     } else {  // in the middle of a job
       world_.at(sometime(), [this] {
-        destination_->files.freeze_after(random_.below(200), [this] { world_.at(world_.now(), [this] { crash_receiver(); }); });
+        destination_->files.freeze_after(random_.below(200), [this] { world_.at(world_.now(), [this] { crash(*destination_); }); });
       });
     }
   }
-  for (unsigned i = 0; i < options_.sender_crashes; ++i) world_.at(sometime(), [this] { crash_sender(); });
+  for (unsigned i = 0; i < options_.source_crashes; ++i) world_.at(sometime(), [this] { crash(*source_); });
+  for (unsigned i = 0; i < options_.changes; ++i) world_.at(sometime(), [this] { change_a_file(); });
   for (unsigned i = 0; i < options_.router_crashes && !routers_.empty(); ++i) {
     const auto index = static_cast<size_t>(random_.below(routers_.size()));
     world_.at(sometime(), [this, index] { crash_router(index); });
@@ -215,6 +258,35 @@ void Swarm::plan_faults() {
     world_.at(after(begin, random_.between(Duration(0), Duration(std::chrono::seconds(20)))),
               [this, at] { fabric_.join(at.network, at.address); });
   }
+  world_.at(after(world_.now(), options_.link_calms_after), [this] {  // then everything must come to a good end
+    sim::LinkOptions link = options_.link;
+    link.reset_mean = forever;
+    link.dial_failure_chance = 0;
+    for (unsigned i = 0; i <= options_.routers; ++i) fabric_.set_link(network(i), link);
+  });
+}
+
+// I5: the dialler ends in bounded virtual time.
+sim::RunEnd Swarm::run_transfer() {
+  const auto ended = [this] {
+    return !violation_.empty() || (dialler_ && dialler_->ended() && !dialling().files.down() && world_.alive(dialling().node));
+  };
+  const sim::RunEnd end = world_.run_until(ended, after(world_.now(), virtual_time_max), events_max);
+  if (end == sim::RunEnd::idle) violated("nothing happens any more and the transfer has not ended");
+  if (end == sim::RunEnd::deadline) violated("not ended in bounded virtual time");
+  if (end == sim::RunEnd::too_many_events) violated("too many events");
+  return end;
+}
+
+// I2: the power goes right at the end.
+void Swarm::judge_end(const Error& result) {
+  if (result.kind != ErrorKind::ok || !violation_.empty()) return;
+  over_ = true;
+  if (world_.alive(destination_->node)) world_.crash(destination_->node);
+  destination_->files.mount();
+  check_names("after the end and a crash");
+  const std::string differs = difference(wanted_, destination_->files.tree(destination_root), options_.attributes);
+  if (!differs.empty()) violated("ended well, but after a crash " + differs);
 }
 
 SwarmResult Swarm::run() {
@@ -223,49 +295,37 @@ SwarmResult Swarm::run() {
         [](std::string_view line) { std::fprintf(stderr, "world %.*s\n", static_cast<int>(line.size()), line.data()); });
   }
   for (RouterSite& router : routers_) router.process = std::make_unique<RouterProcess>(*router.site, router.plan);
-  start_receiver();
-  // Sometimes the command is early: before the routers know one another.
-  if (random_.chance(0.7)) {
+  start_listener();
+  if (random_.chance(0.7)) {  // else the command is early: before the routers know one another
     const auto ready = [this] {
       return std::all_of(routers_.begin(), routers_.end(), [](const RouterSite& router) { return router.process->ready(); });
     };
     world_.run_until(ready, after(world_.now(), std::chrono::seconds(10)));
   }
   world_.run_for(random_.between(Duration(0), Duration(std::chrono::milliseconds(5))));
-  start_sender();
+  start_dialler();
   plan_faults();
   const Instant began = world_.now();
-  world_.at(after(began, options_.link_calms_after), [this] {  // then everything must come to a good end
-    sim::LinkOptions link = options_.link;
-    link.reset_mean = forever;
-    link.dial_failure_chance = 0;
-    for (unsigned i = 0; i <= options_.routers; ++i) fabric_.set_link(network(i), link);
-  });
-  const sim::RunEnd end = world_.run_until([this] { return !violation_.empty() || (sender_ && sender_->ended()); },
-                                           after(began, virtual_time_max), events_max);
 
   SwarmResult result;
-  result.took = world_.now() - began;
-  if (end != sim::RunEnd::reached) {  // I5
-    violated(end == sim::RunEnd::too_many_events ? "too many events"
-             : end == sim::RunEnd::idle          ? "nothing happens any more and the transfer has not ended"
-                                                 : "not ended in bounded virtual time");
-  } else if (sender_ && sender_->ended()) {
-    result.result = sender_->result();
-    bytes_sent_ += sender_->tally().bytes_sent;
-    if (result.result.kind == ErrorKind::ok) {  // I2: the power goes right now
-      receiver_done_ = true;
-      if (world_.alive(destination_->node)) {
-        world_.crash(destination_->node);
-        receiver_->bury();
-        receiver_.reset();
+  result.second_result = result.result = Error{ErrorKind::ok, ""};
+  if (run_transfer() == sim::RunEnd::reached && violation_.empty()) {
+    result.result = dialler_->result();
+    const bool again = result.result.kind != ErrorKind::ok || options_.changes > 0;
+    if (again) {  // what failed it is mended, and the same command run again
+      mend();
+      world_.run_for(options_.faults_within * 10);
+      bytes_sent_ += dialler_->tally().bytes_sent;
+      if (world_.alive(dialling().node)) {
+        dialler_.reset();
+        start_dialler();
       }
-      destination_->files.mount();
-      check_names("after the end and a crash");
-      const std::string differs = difference(wanted_, destination_->files.tree(destination_root), options_.attributes);
-      if (!differs.empty()) violated("ended well, but after a crash " + differs);
+      if (run_transfer() == sim::RunEnd::reached && violation_.empty()) result.second_result = dialler_->result();
     }
+    if (dialler_) bytes_sent_ += dialler_->tally().bytes_sent;
+    judge_end(again ? result.second_result : result.result);
   }
+  result.took = world_.now() - began;
   result.violation = violation_;
   result.bytes_sent = bytes_sent_;
   result.trace_hash = world_.trace_hash();

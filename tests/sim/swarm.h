@@ -15,11 +15,16 @@ struct SwarmOptions {
   sim::LinkOptions link;
   TreeOptions tree;
   sim::FileSystemOptions disk;
-  bool older_files = false;  // the destination has older versions
-  unsigned receiver_crashes = 0;
-  unsigned sender_crashes = 0;  // the command is run again
-  unsigned routers = 0;         // in a row between S and D
-  bool parallel = false;        // each of them twice
+  bool older_files = false;          // the destination has older versions
+  bool pull = false;                 // the destination dials
+  unsigned destination_crashes = 0;  // a dialling one: the command is run again
+  unsigned source_crashes = 0;
+  double disk_error_chance = 0;  // per call on the destination's disk
+  uint64_t capacity_bytes = 0;   // of the destination's disk; 0: enough
+  double read_error_chance = 0;  // per call on the source's disk
+  unsigned changes = 0;          // of source files, during the transfer
+  unsigned routers = 0;          // in a row between S and D
+  bool parallel = false;         // each of them twice
   unsigned router_crashes = 0;
   uint32_t fragment_bytes = 64u << 10;  // of the routers
   unsigned resets = 0;                  // of all streams of a node
@@ -31,7 +36,8 @@ struct SwarmOptions {
 };
 
 struct SwarmResult {
-  Error result;
+  Error result;           // of the first run that was not cut off by a crash
+  Error second_result;    // of a run after what failed it was mended; ok when none was needed
   std::string violation;  // the first broken invariant; empty: none
   uint64_t trace_hash = 0;
   uint64_t events = 0;
@@ -47,14 +53,28 @@ class Swarm {
   SwarmResult run();
 
  private:
+  struct RouterSite {
+    std::unique_ptr<Site> site;
+    RouterPlan plan;
+    std::unique_ptr<RouterProcess> process;
+  };
+
   void build();
-  void plan_faults();
   void build_routers();
+  void break_disks();
+  void mend();
+  void plan_faults();
+  void start_listener();
+  void start_dialler();
+  void crash(Site& site);
   void crash_router(size_t index);
-  void crash_receiver();
-  void start_receiver();
-  void crash_sender();
-  void start_sender();
+  void change_a_file();
+  sim::RunEnd run_transfer();
+  void judge_end(const Error& result);
+  [[nodiscard]] Site& listening() { return options_.pull ? *source_ : *destination_; }
+  [[nodiscard]] Site& dialling() { return options_.pull ? *destination_ : *source_; }
+
+  void look_at_source();
   void watch(std::string_view call, const std::string& path);
   void check_names(const char* when);
   void violated(const std::string& what);
@@ -64,21 +84,17 @@ class Swarm {
   sim::Random random_;  // the swarm's own draws
   sim::Fabric fabric_;
   std::unique_ptr<Site> source_, destination_;
-  struct RouterSite {
-    std::unique_ptr<Site> site;
-    RouterPlan plan;
-    std::unique_ptr<RouterProcess> process;
-  };
   std::vector<RouterSite> routers_;
-  std::unique_ptr<Receiver> receiver_;
-  std::unique_ptr<Sender> sender_;
-  sim::Tree wanted_;
-  std::map<std::string, std::set<std::string>> allowed_;  // content of each final name: the old, the new
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Dialler> dialler_;
+  std::string listener_uri_;
+  sim::Tree wanted_;                                      // the source as it is
+  std::map<std::string, std::set<std::string>> allowed_;  // content of each final name: the old one, or any that the source had
   std::string violation_;
   uint64_t bytes_sent_ = 0;
   unsigned faults_ = 0;
-  std::string receiver_uri_;
-  bool receiver_done_ = false;
+  bool disks_broken_ = false;
+  bool over_ = false;  // nothing restarts any more
 };
 
 }  // namespace ccixfer::testing
