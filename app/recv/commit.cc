@@ -106,8 +106,9 @@ int Committer::rename_into(const CommitItem& item, int parent) {
   return error == -EXDEV ? place_across(item, parent) : error;
 }
 
-// [hop 11] commit: the final name appears, whole.
+// The final name appears, whole.
 void Committer::place(CommitItem& item) {
+  trace_hop("[hop 11] commit");
   if (owner_.lost.load()) {
     set(item, CommitOutcome::failed, -EBUSY);
     return;

@@ -81,8 +81,8 @@ void Lanes::close_all() {
 
 bool Lanes::owns(uint64_t mailbox) const { return lanes_.contains(mailbox & ~stripe_mask); }
 
-// [hop 7] the mailbox's buffer is taken.
 std::optional<Arrival> Lanes::take(const rvma::Completion& completion) {
+  trace_hop("[hop 7] mailbox buffer");
   CHECK(completion.context < slots_.size());
   Slot slot = std::move(slots_[completion.context]);
   CHECK(slot.buffer);

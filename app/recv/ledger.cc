@@ -299,9 +299,10 @@ Result<std::vector<Ledger::Piece>> Ledger::pieces(const File& file) {
   return pieces;
 }
 
-// [hop 10] what is durable is written down, before anybody is told.
+// What is durable is written down, before anybody is told.
 Result<void> Ledger::add(const std::vector<Addition>& additions) {
   if (additions.empty()) return {};
+  trace_hop("[hop 10] ledger");
   const std::lock_guard lock(impl_->mutex);
   std::vector<std::pair<Hash128, Impl::Row>> added;
   int code = run(impl_->database.get(), "BEGIN IMMEDIATE");

@@ -5,6 +5,7 @@
 
 #include "app/session/entry.h"
 #include "core/base/check.h"
+#include "core/base/log.h"
 
 namespace ccixfer::recv {
 namespace {
@@ -103,8 +104,9 @@ void StagedFile::remove() {
   exists_ = false;
 }
 
-// [hop 9] the writer: bytes of a piece or of a file of a pack into staging.
+// Bytes of a piece, or of a file of a pack, into staging.
 int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes) {
+  trace_hop("[hop 9] writer");
   while (!data.empty()) {
     const int64_t wrote = files.pwrite(fd, data, offset_bytes);
     if (wrote < 0) return static_cast<int>(wrote);

@@ -6,8 +6,11 @@
 #include "app/session/entry.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
+#include "core/base/log.h"
 
 namespace ccixfer::send {
+void at_reader() { trace_hop("[hop 2] reader"); }
+
 namespace {
 
 using ports::FileStat;
@@ -44,6 +47,7 @@ int open_place(ports::FileSystem& files, const SourcePlace& place) {
 
 // Reads until `into` is full or the file ends; bytes, or -errno.
 int64_t read_all(ports::FileSystem& files, int fd, MutableBytes into, uint64_t offset_bytes) {
+  at_reader();
   size_t got = 0;
   while (got < into.size()) {
     const int64_t bytes = files.pread(fd, into.subspan(got), offset_bytes + got);
@@ -86,7 +90,6 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
 
 }  // namespace
 
-// [hop 2] reader
 void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer) {
   CHECK(pack.planned_bytes <= buffer.size());
   size_t at = 0;

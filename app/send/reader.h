@@ -53,6 +53,9 @@ struct Pack {
 // Fills `buffer` with records and contents of the items that could be read, and each item's result.
 void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer);
 
+// Where bytes of a source come in, files and standard input alike: the trace of the data path.
+void at_reader();
+
 // Opens a large file and compares it with what was listed; the descriptor, or -1 and `result`.
 [[nodiscard]] int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result);
 // Whether the open file is still the version that was listed.

@@ -132,7 +132,6 @@ void Source::Impl::announce() {
   }
 }
 
-// [hop 3] segment builder: here for entries; a pack and a piece are built by their reader, and put_on() gives each its lane.
 bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& header) {
   session::EntryEncoder encoder(into);
   const uint64_t first_index = next_index_;

@@ -3,6 +3,7 @@
 
 #include "app/send/source_machine.h"
 #include "core/base/check.h"
+#include "core/base/log.h"
 
 namespace ccixfer::send {
 
@@ -21,6 +22,7 @@ bool is_passing(Status status) {
 
 void Source::Impl::add_segment(memory::Loan loan, const session::SegmentHeader& header, std::vector<uint64_t> files,
                                uint64_t payload_bytes, bool resend) {
+  trace_hop("[hop 3] segment");
   uint32_t slot = 0;
   if (free_segments_.empty()) {
     slot = static_cast<uint32_t>(segments_.size());

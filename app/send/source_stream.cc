@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "app/send/reader.h"
 #include "app/send/source_machine.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
@@ -44,6 +45,7 @@ void Source::Impl::stream_on() {
   submit(
       std::move(data),
       [](ports::FileSystem& files, StreamData& job, Shared&) {
+        at_reader();
         const MutableBytes piece = job.loan.bytes().first(session::piece_bytes);
         while (job.data_bytes < piece.size() && !job.end && job.error == 0) {
           const int64_t bytes = files.read_stream(stream_fd, piece.subspan(job.data_bytes));

@@ -8,6 +8,7 @@
 
 #include "app/session/limits.h"
 #include "core/base/check.h"
+#include "core/base/log.h"
 #include "core/base/units.h"
 
 namespace ccixfer::send {
@@ -209,8 +210,8 @@ void Walk::tell_errno(WalkBatch& out, int error) {
   tell(out, error == -ENOENT || error == -ENOTDIR || error == -ESTALE ? Kind::vanished : Kind::failed, words(error));
 }
 
-// [hop 1] walk
 void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
+  trace_hop("[hop 1] walk");
   const uint32_t entries_max = options_.batch_entries_max;
   while (!over_ && out.records.size() < entries_max && out.text.size() < walk_batch_text_bytes) {
     if (!stack_.empty()) {

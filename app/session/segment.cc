@@ -4,6 +4,7 @@
 
 #include "app/session/limits.h"
 #include "core/base/check.h"
+#include "core/base/log.h"
 #include "core/wire/cursor.h"
 
 namespace ccixfer::session {
@@ -40,8 +41,9 @@ uint32_t seal(MutableBytes buffer, SegmentHeader& header) {
   return seal_hashed(buffer, header);
 }
 
-// [hop 4] seal: the trailer that makes bytes in a buffer a segment. The null seal; a cipher writes its tag in this place.
+// The trailer that makes bytes in a buffer a segment. The null seal; a cipher writes its tag in this place.
 uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header) {
+  trace_hop("[hop 4] seal");
   CHECK(bounds_hold(header));
   CHECK(buffer.size() >= size_t{header.data_bytes} + segment_trailer_bytes);
   const MutableBytes trailer = buffer.subspan(header.data_bytes, segment_trailer_bytes);
@@ -98,8 +100,9 @@ Result<SegmentHeader> peek(Bytes buffer) {
   return header;
 }
 
-// [hop 8] open: nothing of a completed buffer is believed before its trailer's check and its data's hash agree.
+// Nothing of a completed buffer is believed before its trailer's check and its data's hash agree.
 Result<SegmentHeader> open_in_blocks(Bytes buffer, const std::function<bool(Bytes block, uint64_t at_bytes)>& write) {
+  trace_hop("[hop 8] open");
   Result<SegmentHeader> header = peek(buffer);
   if (!header) return header;
   Xxh3Blocks hasher;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/log.h"
 #include "routing/router/router_impl.h"
 
 namespace ccixfer::routing {
@@ -109,8 +110,9 @@ bool Router::Impl::grant_one(uint8_t data_class) {
   return false;
 }
 
-// [hop 6] Each router: the fragment comes into a buffer of its class, whole, before anything is said downstream.
+// Each router: the fragment comes into a buffer of its class, whole, before anything is said downstream.
 void Router::Impl::pull(Fragment& fragment) {
+  trace_hop("[hop 6] router");
   Pair* pair = pair_of(fragment);
   const Side& side = pair->side[fragment.from];
   cci::RmaOptions read;

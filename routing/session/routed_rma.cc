@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/log.h"
 #include "routing/session/routed_impl.h"
 
 namespace ccixfer::routing {
@@ -82,7 +83,7 @@ Status RoutedTransport::rma_direct(Slot& slot, const ports::RmaRequest& request,
   return Status::success;
 }
 
-// [hop 5] The fragmenter: fragments of the operations in turns, as many as may be in flight.
+// The fragmenter: fragments of the operations in turns, as many as may be in flight.
 void RoutedTransport::issue_fragments(Slot& slot) {
   while (!slot.issuing.empty() && slot.fragments.size() < options_.fragments_in_flight_max && slot.phase == Phase::open) {
     const uint64_t number = slot.issuing.front();
@@ -100,6 +101,7 @@ void RoutedTransport::issue_fragments(Slot& slot) {
 }
 
 bool RoutedTransport::begin_fragment(Slot& slot, uint64_t number, RoutedOperation& operation) {
+  trace_hop("[hop 5] fragmenter");
   FragmentMessage request;
   request.kind = operation.request.write ? MessageKind::write_request : MessageKind::read_request;
   request.cookie = slot.next_cookie;
