@@ -29,6 +29,7 @@ class Acceptor::Session {
   }
 
   session::Link& link() { return link_; }
+  bool under_way() const { return state_ == State::running; }
   bool ended() const { return state_ == State::ended; }
   bool same_transfer(const session::Hello& hello) const { return link_.hello().transfer == hello.transfer; }
   bool holds_root() const { return machine_ != nullptr; }
@@ -247,6 +248,10 @@ void Acceptor::stop(const Error& why) {
 
 bool Acceptor::idle() const { return sessions_.empty(); }
 size_t Acceptor::sessions() const { return sessions_.size(); }
+size_t Acceptor::unfinished() const {
+  return static_cast<size_t>(
+      std::count_if(sessions_.begin(), sessions_.end(), [](const auto& session) { return session->under_way(); }));
+}
 const std::optional<Error>& Acceptor::first_end() const { return first_end_; }
 
 Tally Acceptor::tally() const {

@@ -37,6 +37,7 @@ class Acceptor final : public session::AcceptUser {
   void stop(const Error& why);      // ends all sessions, takes no new ones
   [[nodiscard]] bool idle() const;  // no session left
   [[nodiscard]] size_t sessions() const;
+  [[nodiscard]] size_t unfinished() const;  // transfers under way: their result does not stand yet
   [[nodiscard]] Tally tally() const;
   [[nodiscard]] const std::optional<Error>& first_end() const;  // kind ok when it went well
 

@@ -106,6 +106,12 @@ class TransferLoop::ServeUser final : public LoopUser {
     const Tally tally = acceptor_.tally();
     if (acceptor_.sessions() > 0) impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
     if (stopping_) return !acceptor_.idle();
+    if (told_to_stop_) {  // judged after the turn: what the peer had sent before the signal counts
+      stopping_ = true;
+      cut_short_ = acceptor_.unfinished() > 0 || (options_.once && !acceptor_.first_end());
+      acceptor_.stop({ErrorKind::interrupted, "the peer was told to stop; the transfer can be resumed"});
+      return !acceptor_.idle();
+    }
     if (options_.once && acceptor_.first_end()) {
       stopping_ = true;
       return !acceptor_.idle();
@@ -118,9 +124,7 @@ class TransferLoop::ServeUser final : public LoopUser {
   }
   void on_signal(int number) override {
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
-    cut_short_ = acceptor_.sessions() > 0 || (options_.once && !acceptor_.first_end());
-    stopping_ = true;
-    acceptor_.stop({ErrorKind::interrupted, "the peer was told to stop; the transfer can be resumed"});
+    told_to_stop_ = true;
   }
   CommandEnd end() const {
     if (cut_short_) return {interruption("the sender may resume when this runs again"), acceptor_.tally()};
@@ -131,6 +135,7 @@ class TransferLoop::ServeUser final : public LoopUser {
   Impl& impl_;
   const AcceptorOptions options_;
   Acceptor acceptor_;
+  bool told_to_stop_ = false;
   bool stopping_ = false;
   bool cut_short_ = false;
 };
