@@ -83,10 +83,18 @@ std::string Walk::Names::keep_smallest(size_t count) {
   return greatest;
 }
 
+// rsync's rule: `dir/` sends what is in the directory, `dir` the directory itself too, under its name.
+std::string Walk::own_name(std::string_view given) {
+  const std::string_view name = base_name(given);
+  const bool content = given.empty() || given.back() == '/' || name == "." || name == "..";
+  return content ? std::string() : std::string(name);
+}
+
 Walk::Walk(WalkOptions options) : options_(std::move(options)), follow_(!options_.links && options_.served_root < 0) {
   for (const std::string& given : options_.sources) {
     Source source;
     source.given = options_.served_root < 0 ? given : served_name(given);
+    if (options_.directory) source.name = own_name(given);
     sources_.push_back(std::move(source));
   }
 }
@@ -122,9 +130,9 @@ Result<void> Walk::select(ports::FileSystem& files) {
     if (options_.served_root >= 0 && !session::is_safe_relative_path(source.given)) {
       return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
     }
-    // A link to a directory names the directory: what is in it is sent. Another link is sent as one with -a only.
+    // A link to a directory, with a slash behind or none to name, is the directory. Any other link is sent as one with -a only.
     int result = stat_source(files, source.given, true, source.stat);
-    if (options_.links && (result < 0 || source.stat.type != FileType::directory)) {
+    if (options_.links && (result < 0 || source.stat.type != FileType::directory || !source.name.empty())) {
       result = stat_source(files, source.given, false, source.stat);
     }
     if (result == -EXDEV || result == -ELOOP) return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
@@ -140,9 +148,16 @@ Result<void> Walk::select(ports::FileSystem& files) {
   return {};
 }
 
+// What a source's entry paths are relative to: the directory itself, or its parent when it is sent under its name.
 int Walk::open_source(ports::FileSystem& files, const Source& source) const {
-  if (options_.served_root < 0) return files.open(ports::FileSystem::no_directory, source.given, directory_flags(true), 0);
-  return files.open(options_.served_root, source.given.empty() ? "." : source.given, directory_flags(false), 0);
+  std::string_view path = source.given;
+  if (!source.name.empty()) {
+    path = without_slashes(path);
+    const size_t slash = path.rfind('/');
+    path = slash == std::string_view::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  }
+  if (options_.served_root < 0) return files.open(ports::FileSystem::no_directory, path, directory_flags(true), 0);
+  return files.open(options_.served_root, path.empty() ? "." : path, directory_flags(false), 0);
 }
 
 // Component by component where links are followed, for a link may stand anywhere in the path; else in one call.
@@ -258,24 +273,37 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
     ++current_;
     return;
   }
+  const bool is_named = !source.name.empty();
   source.root = open_source(files, source);
   FileStat stat;
-  int result = source.root < 0 ? source.root : files.fstat(source.root, stat);
   Frame frame;
-  if (result >= 0) result = frame.fd = files.open(source.root, ".", directory_flags(false), 0);
-  if (!root_sent_ && source.root >= 0) {
+  int result = source.root;
+  if (result >= 0) {
+    result = frame.fd =
+        files.open(source.root, is_named ? std::string_view(source.name) : ".", directory_flags(is_named && follow_), 0);
+  }
+  if (result >= 0) result = files.fstat(frame.fd, stat);
+  if (result >= 0 && is_named) {
+    if (current_ > 0 && taken_earlier(files, out, stat, frame.earlier)) {
+      files.close(frame.fd);
+      ++current_;
+      return;
+    }
+    emit(out, EntryType::directory, stat);
+  } else if (result >= 0 && !root_sent_) {
     root_sent_ = true;
     root_stat_ = stat;
     emit(out, EntryType::directory, stat);
   }
   if (result < 0) {
+    if (frame.fd >= 0) files.close(frame.fd);
     path_ = source.given;
     tell_errno(out, result);
     ++current_;
     return;
   }
   frame.stat = stat;
-  for (uint32_t i = 0; i < current_; ++i) {
+  for (uint32_t i = 0; i < current_ && !is_named; ++i) {
     if (sources_[i].type == FileType::directory) frame.earlier.push_back(i);
   }
   hold(std::move(frame), files);
@@ -353,11 +381,9 @@ void Walk::leave(ports::FileSystem& files, WalkBatch& out) {
   if (frame.fd >= 0) files.close(frame.fd);
   const FileStat stat = frame.stat;
   stack_.pop_back();
-  if (stack_.empty()) {
-    ++current_;  // the leave of "" comes last of all: several sources share it
-  } else {
-    emit(out, EntryType::leave, stat);
-  }
+  // The leave of "" comes last of all: several sources share it.
+  if (!path_.empty()) emit(out, EntryType::leave, stat);
+  if (stack_.empty()) ++current_;
 }
 
 void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name) {
@@ -433,6 +459,11 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, FileStat& sta
   }
   for (const uint32_t source : sources) {
     if (theirs) break;
+    // One that is sent under its name has nothing beside it.
+    const std::string& own = sources_[source].name;
+    if (!own.empty() && path_ != own &&
+        (path_.size() <= own.size() || path_[own.size()] != '/' || path_.compare(0, own.size(), own) != 0))
+      continue;
     const int root = open_source(files, sources_[source]);
     if (root < 0) continue;
     const int directory = open_below(files, root, parent);

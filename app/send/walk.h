@@ -12,6 +12,8 @@
 //
 // Standard input is a file of unknown length (size ~0); it must be the only source and the destination must name the file.
 //
+// rsync's rule for a directory where the destination names one too: `dir/` is what is in it, `dir` the directory itself, by name.
+//
 // Several sources go into one directory: directories of one name are merged, with the attributes of the first; of other things
 // of one name the first is sent and the others are warned of. Decided by asking the earlier sources, not by remembering names.
 #pragma once
@@ -94,7 +96,7 @@ class Walk {
  private:
   struct Source {
     std::string given;
-    std::string name;  // of a file in a directory; "" when the session's path names it
+    std::string name;  // under which it is sent; "" when the session's path names it, or when it is what is in a directory
     ports::FileType type = ports::FileType::regular;
     bool stream = false;
     ports::FileStat stat;
@@ -122,6 +124,7 @@ class Walk {
     std::vector<uint32_t> earlier;  // earlier sources that have this directory too
   };
 
+  [[nodiscard]] static std::string own_name(std::string_view given);
   [[nodiscard]] int open_source(ports::FileSystem& files, const Source& source) const;
   [[nodiscard]] int open_below(ports::FileSystem& files, int root, std::string_view path) const;
   [[nodiscard]] int stat_source(ports::FileSystem& files, const std::string& given, bool follow, ports::FileStat& out) const;
