@@ -50,7 +50,7 @@ def run(*command, **options):
 class Process:
     """A ccixfer process with --json. A thread takes its events as they come, so that no pipe ever fills and holds the process up."""
 
-    def __init__(self, host, arguments, name, directory, env=None, prefix=()):
+    def __init__(self, host, arguments, name, directory, env=None, prefix=(), stdin=subprocess.DEVNULL):
         self.name = name
         self.events = []
         self.news = threading.Condition()
@@ -58,7 +58,7 @@ class Process:
         self.stderr_path = directory / f"{name}.stderr"
         self.stderr_file = open(self.stderr_path, "w")
         self.command = [*(host.prefix if host else []), *prefix, str(BINARY), *[str(a) for a in arguments], "--json"]
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=self.stderr_file, env={**os.environ, **(env or {})})
+        self.process = subprocess.Popen(self.command, stdin=stdin, stdout=subprocess.PIPE, stderr=self.stderr_file, env={**os.environ, **(env or {})})
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
@@ -174,8 +174,8 @@ class Lab:
         path.write_text(text)
         return path
 
-    def start(self, host, name, *arguments, env=None, prefix=()):
-        process = Process(host, arguments, f"{name}{len(self.processes)}", self.directory, env, prefix)
+    def start(self, host, name, *arguments, **options):
+        process = Process(host, arguments, f"{name}{len(self.processes)}", self.directory, **options)
         self.processes.append(process)
         return process
 
@@ -218,6 +218,7 @@ class TwoSites(contextlib.AbstractContextManager):
         self.west_config = lab.file("west.toml", device("lan", "10.0.0.1", 1, [], 7000) + device("wan", west_wan[0], west_wan[1], west_wan[2], 7000))
         self.east_config = lab.file("east.toml", device("lan", "10.0.0.1", 2, [], 7000) + device("wan", east_wan[0], east_wan[1], east_wan[2], 7000))
         self.routers = []
+        self.verbose = []
 
     def start_routers(self):
         self.west_router = self.start_router("west")
@@ -227,7 +228,8 @@ class TwoSites(contextlib.AbstractContextManager):
         self.wait_routes()
 
     def start_router(self, name):
-        router = self.lab.start_ready(getattr(self, name), name, "route", "-c", getattr(self, name + "_config"), "--insecure")
+        router = self.lab.start_ready(getattr(self, name), name, "route", "-c", getattr(self, name + "_config"), "--insecure",
+                                      *self.verbose)
         self.routers.append(router)
         return router
 

@@ -1,5 +1,6 @@
 """Whole transfers over routers that share no subnet with both ends (issue: 'Done when' 2)."""
 import os
+import re
 import shutil
 
 from lab import Lab, TwoSites, big_file, check, native, routed, run, same_tree, sha256, small_tree, tree_bytes
@@ -62,10 +63,10 @@ def test_odd_tree__direct_push_and_pull__identical_and_second_run_sends_nothing(
         root.mkdir()
         receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
         address = native(receiver.uris)
-        first = lab.start(None, "send", "send", "-a", "--insecure", source, address + "/tree/")
+        first = lab.start(None, "send", "send", "-a", "--insecure", f"{source}/", address + "/tree/")
         check(first.wait() == 0, first.tail())
         same_tree(source, root / "tree")
-        again = lab.start(None, "send", "send", "-a", "--insecure", source, address + "/tree/")
+        again = lab.start(None, "send", "send", "-a", "--insecure", f"{source}/", address + "/tree/")
         check(again.wait() == 0, again.tail())
         done = again.done()
         check(done["bytes_sent"] == 0 and done["files_unchanged"] > 300, f"the second run sent something: {done}")
@@ -76,7 +77,7 @@ def test_odd_tree__direct_push_and_pull__identical_and_second_run_sends_nothing(
         changed.chmod(mode & 0o7777)
         os.utime(changed, ns=(0, times.st_mtime_ns))
         os.utime(root / "tree" / changed.relative_to(source), ns=(0, times.st_mtime_ns))
-        by_content = lab.start(None, "send", "send", "-a", "--checksum", "--insecure", source, address + "/tree/")
+        by_content = lab.start(None, "send", "send", "-a", "--checksum", "--insecure", f"{source}/", address + "/tree/")
         check(by_content.wait() == 0, by_content.tail())
         check(by_content.done()["bytes_sent"] == 70000, f"--checksum sent {by_content.done()}")
         same_tree(source, root / "tree")
@@ -128,3 +129,52 @@ def test_without_archive__like_cp_r():
         check(not followed.is_symlink() and sha256(followed) == sha256(source / "large"), "the link was not followed")
         for path in (p for p in source.rglob("*") if p.is_file()):
             check(sha256(path) == sha256(root / "tree" / path.relative_to(source)), f"{path} differs")
+
+
+def test_a_single_byte__through_two_routers__passes_every_stage_in_order():
+    with TwoSites("byte") as sites:
+        sites.verbose = ["-vv"]
+        sites.start_routers()
+        receiver = sites.receive("-vv")
+        byte = sites.lab.directory / "byte"
+        byte.write_bytes(b"x")
+        with open(byte, "rb") as stdin:   # standard input is sent as a piece, so that the ledger sees it too
+            sender = sites.lab.start(sites.sender, "send", "send", "-vv", "-c", sites.sender_config, "--insecure", "-",
+                                     routed(receiver.uris) + "/byte", stdin=stdin)
+            check(sender.wait() == 0, sender.tail())
+        check((sites.root / "byte").read_bytes() == b"x", "the byte differs")
+        for router in sites.routers:
+            router.stop()
+        receiver.stop()
+
+        def stages(process):
+            return [int(n) for n in re.findall(r"\[hop (\d+)\]", process.stderr())]
+
+        # two segments: the entry, and the piece that the answer to it asks for
+        check(stages(sender) == [1, 3, 4, 5, 2, 3, 4, 5], f"the source passed {stages(sender)}")
+        for router in sites.routers:
+            check(stages(router) == [6, 6], f"{router.name} passed {stages(router)}")
+        check(stages(receiver) == [7, 8, 7, 8, 9, 10, 11], f"the destination passed {stages(receiver)}")
+
+
+def test_trailing_slash__is_rsyncs_rule_for_push_and_pull():
+    with Lab("slash") as lab:
+        source = small_tree(lab.directory / "tree", files=20)
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        for given, path, arrives in ((f"{source}/", "/content/", "content"), (source, "/under/", "under/tree"), (source, "/renamed", "renamed")):
+            sender = lab.start(None, "send", "send", "-a", "--insecure", given, native(receiver.uris) + path)
+            check(sender.wait() == 0, sender.tail())
+            same_tree(source, root / arrives)
+        several = lab.start(None, "send", "send", "-a", "--insecure", source, source / "large", native(receiver.uris) + "/several")
+        check(several.wait() == 0, several.tail())
+        check(sorted(p.name for p in (root / "several").iterdir()) == ["large", "tree"], "several sources make a directory")
+        same_tree(source, root / "several" / "tree")
+        server = lab.start_ready(None, "serve", "send", "--serve", lab.directory, "--listen", "127.0.0.1:0", "--insecure")
+        for path, arrives in (("/tree/", ""), ("/tree", "tree")):
+            target = lab.directory / f"pulled{len(arrives)}"
+            target.mkdir()
+            puller = lab.start(None, "pull", "recv", "-a", "--insecure", native(server.uris) + path, target)
+            check(puller.wait() == 0, puller.tail())
+            same_tree(source, target / arrives)
