@@ -134,6 +134,11 @@ std::string FakeReceiver::content(const std::string& path) const {
   return whole;
 }
 
+bool FakeReceiver::every_number_placed(LaneIndex lane) const {
+  const Lane& at = lanes_.at(lane);
+  return at.placed_numbers == at.numbers && (at.numbers.empty() || *at.numbers.rbegin() + 1 == at.numbers.size());
+}
+
 size_t FakeReceiver::count(SegmentKind kind) const {
   return static_cast<size_t>(std::count_if(puts.begin(), puts.end(), [kind](const Put& put) { return put.header.kind == kind; }));
 }
@@ -269,6 +274,7 @@ void FakeReceiver::turn() {
     Lane& lane = lanes_[put.lane];
     if (status == Status::success && lane.up) {
       ++lane.placed;
+      lane.placed_numbers.insert(put.header.n);
       lane.limit = lane.placed + credit_window;
       source->on_lane_message(put.lane, session::Credit{lane.limit});
     }

@@ -147,6 +147,7 @@ class FakeReceiver {
   std::vector<LaneIndex> closed;
   [[nodiscard]] const ReceivedFile* by_path(const std::string& path, session::EntryType type = session::EntryType::file) const;
   [[nodiscard]] std::string content(const std::string& path) const;
+  [[nodiscard]] bool every_number_placed(LaneIndex lane) const;  // 0 to the greatest that was put: an epoch would wait for a gap
   [[nodiscard]] size_t count(session::SegmentKind kind) const;
 
   // The world.
@@ -169,7 +170,8 @@ class FakeReceiver {
     bool up = false;
     session::LaneOpen where;
     uint64_t placed = 0;
-    std::set<uint64_t> numbers;
+    std::set<uint64_t> numbers;  // put
+    std::set<uint64_t> placed_numbers;
     uint64_t limit = 0;
   };
   void place(Put& put);

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "core/host/work_pool.h"
 #include "tests/unit/send/fake_receiver.h"
 
 namespace ccixfer::send_test {
@@ -204,7 +205,25 @@ TEST_CASE("source__mailbox_not_ready__the_same_number_goes_again") {
   CHECK(failures > 3);
   CHECK(resends(bench) == 3);
   CHECK(bench.receiver.closed.empty());
+  CHECK(bench.receiver.every_number_placed(0));
   CHECK(bench.receiver.content("large") == pattern(20 * mib));
+}
+
+TEST_CASE("source__lane_dies_while_a_put_waits_for_its_next_try__it_goes_elsewhere") {
+  const TempDir dir;
+  dir.file_of("t/large", 20 * mib);
+  Bench bench(options_of({dir.path("t")}));
+  bench.receiver.put_status = [](const Put& put) {
+    return put.header.kind == SegmentKind::piece && put.lane == 0 ? Status::mailbox_empty : Status::success;
+  };
+  bench.start();
+  bench.run_until([&] { return bench.totals().segments_resent >= 1; });
+  bench.receiver.lane_down(0);
+  bench.receiver.lane_up(0);  // before any turn: another lane session under the same index
+  bench.receiver.put_status = [](const Put&) { return Status::success; };
+  bench.run_until([&] { return bench.source->finished(); });
+  CHECK(bench.receiver.content("large") == pattern(20 * mib));
+  CHECK(bench.receiver.every_number_placed(0));
 }
 
 TEST_CASE("source__mailbox_stale__lane_is_closed_and_its_segment_goes_elsewhere") {
@@ -513,6 +532,36 @@ TEST_CASE("source__standard_input__pieces_until_its_end_and_never_a_second_time"
   nameless.run();
   REQUIRE(nameless.source->error() != nullptr);
   CHECK(nameless.source->error()->kind == ErrorKind::source_selection);
+}
+
+TEST_CASE("source__real_threads__a_tree_of_many_files_is_whole") {
+  const TempDir dir;
+  for (int i = 0; i < 4000; ++i) dir.file("t/" + std::to_string(i % 13) + "/" + std::to_string(i), std::to_string(i));
+  dir.file_of("t/5/large", 33 * mib);
+  host::PosixFileSystem posix;
+  host::ThreadWorkPool work(posix, 3);
+  Counters counters;
+  memory::Pool pool(session::segment_bytes_max, 6);
+  FakeReceiver receiver;
+  receiver.memory = pool.memory();
+  SeenByUser seen;
+  {
+    send::Source source(options_of({dir.path("t")}, archive), receiver.link(), work, pool, ports::Handle{}, seen, counters);
+    receiver.source = &source;
+    Instant now{};
+    source.start(now);
+    receiver.lane_up(0);
+    while (!source.finished()) {
+      work.reap();
+      receiver.turn();
+      source.turn(now);
+      now += std::chrono::microseconds(50);
+    }
+    CHECK(source.error() == nullptr);
+    CHECK(source.totals().files == 4001);
+  }
+  CHECK(receiver.content("5/large") == pattern(33 * mib));
+  CHECK(receiver.content("7/7") == "7");
 }
 
 TEST_CASE("source__control_queue_full__file_ends_wait") {
