@@ -82,7 +82,6 @@ void Lanes::close_all() {
 bool Lanes::owns(uint64_t mailbox) const { return lanes_.contains(mailbox & ~stripe_mask); }
 
 std::optional<Arrival> Lanes::take(const rvma::Completion& completion) {
-  trace_hop("[hop 7] mailbox buffer");
   CHECK(completion.context < slots_.size());
   Slot slot = std::move(slots_[completion.context]);
   CHECK(slot.buffer);
@@ -97,6 +96,7 @@ std::optional<Arrival> Lanes::take(const rvma::Completion& completion) {
   const uint64_t lane_session = lane.lane_session;
   forget_if_done(slot.base);
   if (!filled) return std::nullopt;
+  trace_hop("[hop 7] mailbox buffer");
   return Arrival{std::move(slot.buffer), completion.length_bytes, lane_session, slot.n};
 }
 
