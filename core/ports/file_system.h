@@ -19,12 +19,12 @@ enum class FileType : uint8_t { regular, directory, symlink, other };
 
 struct FileStat {
   FileType type = FileType::other;
-  uint32_t mode = 0;        // permission bits with setuid, setgid, sticky (07777)
+  uint32_t mode = 0;  // permission bits with setuid, setgid, sticky (07777)
   uint32_t uid = 0, gid = 0;
   uint64_t device = 0, inode = 0;
   uint64_t links = 0;
   uint64_t size_bytes = 0;
-  int64_t mtime_ns = 0;     // since 1970, may be negative
+  int64_t mtime_ns = 0;  // since 1970, may be negative
   int64_t ctime_ns = 0;
 };
 
@@ -37,11 +37,11 @@ struct SpaceInfo {
 enum class OpenMode : uint8_t { read, write, read_write };
 struct OpenFlags {
   OpenMode mode = OpenMode::read;
-  bool create = false;      // O_CREAT
-  bool exclusive = false;   // O_EXCL
-  bool truncate = false;    // O_TRUNC
-  bool directory = false;   // O_DIRECTORY
-  bool follow = false;      // the last component may be a symlink (sender without -a only)
+  bool create = false;     // O_CREAT
+  bool exclusive = false;  // O_EXCL
+  bool truncate = false;   // O_TRUNC
+  bool directory = false;  // O_DIRECTORY
+  bool follow = false;     // the last component may be a symlink (sender without -a only)
 };
 
 class FileSystem {
@@ -67,14 +67,14 @@ class FileSystem {
   virtual int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) = 0;
   virtual int unlink_at(int directory, std::string_view name, bool is_directory) = 0;
   virtual int truncate(int fd, uint64_t size_bytes) = 0;
-  virtual int set_mode(int fd, uint32_t permissions) = 0;                                   // fchmod
-  virtual int set_owner(int fd, uint32_t uid, uint32_t gid) = 0;                            // fchown
-  virtual int set_mtime(int fd, int64_t mtime_ns) = 0;                                      // futimens, atime omitted
-  virtual int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) = 0;   // no follow
-  virtual int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) = 0;             // no follow
+  virtual int set_mode(int fd, uint32_t permissions) = 0;                                               // fchmod
+  virtual int set_owner(int fd, uint32_t uid, uint32_t gid) = 0;                                        // fchown
+  virtual int set_mtime(int fd, int64_t mtime_ns) = 0;                                                  // futimens, atime omitted
+  virtual int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) = 0;  // no follow
+  virtual int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) = 0;            // no follow
   virtual int fsync(int fd) = 0;
   virtual int syncfs(int fd) = 0;
-  virtual int space(int fd, SpaceInfo& out) = 0;   // fstatvfs
+  virtual int space(int fd, SpaceInfo& out) = 0;  // fstatvfs
 };
 
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }

@@ -20,9 +20,9 @@ struct PutOperation {
   static constexpr uint64_t any_epoch = ~uint64_t{0};
   uint64_t source = 0;
   uint64_t operation = 0;
-  uint64_t epoch = any_epoch;        // expected epoch; mismatch: mailbox_stale, or mailbox_empty when it is yet to come
-  uint64_t base_offset_bytes = 0;    // where the put starts in the buffer
-  uint64_t total_bytes = 0;          // whole length of the put; 0: this fragment is the whole put
+  uint64_t epoch = any_epoch;      // expected epoch; mismatch: mailbox_stale, or mailbox_empty when it is yet to come
+  uint64_t base_offset_bytes = 0;  // where the put starts in the buffer
+  uint64_t total_bytes = 0;        // whole length of the put; 0: this fragment is the whole put
 };
 
 struct RemoteRef {
@@ -39,7 +39,7 @@ struct Ticket {
 struct Admission {
   Status status = Status::error;  // success: the ticket holds until end_*
   Ticket ticket;
-  bool already_placed = false;    // a duplicate of a placed fragment: drain the bytes and ack success, no end_write
+  bool already_placed = false;  // a duplicate of a placed fragment: drain the bytes and ack success, no end_write
 };
 
 class RmaTarget {

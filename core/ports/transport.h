@@ -20,10 +20,16 @@
 
 namespace ccixfer::ports {
 
-inline constexpr uint32_t connect_data_bytes_max = 1024;   // CCI: connect data
-inline constexpr uint32_t max_send_bytes_floor = 1408;     // every transport offers at least this
+inline constexpr uint32_t connect_data_bytes_max = 1024;  // CCI: connect data
+inline constexpr uint32_t max_send_bytes_floor = 1408;    // every transport offers at least this
 
-enum class Attribute : uint8_t { reliable_ordered = 0, reliable_unordered = 1, unreliable = 2, multicast_send = 3, multicast_receive = 4 };
+enum class Attribute : uint8_t {
+  reliable_ordered = 0,
+  reliable_unordered = 1,
+  unreliable = 2,
+  multicast_send = 3,
+  multicast_receive = 4
+};
 
 // Who dials: carried in the transport's HELLO, so that one listening endpoint can serve applications, routed hops and routers.
 enum class Role : uint8_t { application = 0, hop = 1, router = 2, admin = 3 };
@@ -38,23 +44,23 @@ struct ConnectionId {
 };
 
 struct DialRequest {
-  std::string_view uri;      // native (tcp://HOST:PORT) or routed (cci://AS:SUBNET:NODE:EP)
+  std::string_view uri;  // native (tcp://HOST:PORT) or routed (cci://AS:SUBNET:NODE:EP)
   Role role = Role::application;
   Attribute attribute = Attribute::reliable_ordered;
-  Bytes data;                // at most connect_data_bytes_max; copied
+  Bytes data;                  // at most connect_data_bytes_max; copied
   Duration timeout = forever;  // until on_connected
 };
 
 struct ConnectionLimits {
-  uint32_t max_send_bytes = 0;   // the minimum of both ends, and of every hop
+  uint32_t max_send_bytes = 0;  // the minimum of both ends, and of every hop
 };
 
 // One hop of a connection, nearest first, for people and for the `session` event.
 struct HopInfo {
-  std::string transport;   // "tcp"
-  std::string node;        // the native URI dialled
-  uint32_t as = 0, subnet = 0;   // 0:0 when not routed
-  Duration round_trip{0};  // from the dialler of this hop to the end of the path, at connect time
+  std::string transport;        // "tcp"
+  std::string node;             // the native URI dialled
+  uint32_t as = 0, subnet = 0;  // 0:0 when not routed
+  Duration round_trip{0};       // from the dialler of this hop to the end of the path, at connect time
 };
 
 struct RmaRequest {
@@ -64,7 +70,7 @@ struct RmaRequest {
   MutableBytes destination;  // read: local memory, writable until completion
   Bytes completion_message;  // delivered to the peer as a message after the data, never after a failure; copied
   bool has_completion_message = false;
-  bool fence = false;        // earlier operations of this connection complete at the target before this and later ones
+  bool fence = false;  // earlier operations of this connection complete at the target before this and later ones
 };
 
 // The core's side: what happened. `token` is the one given with the operation.
@@ -76,8 +82,8 @@ class TransportSink {
   virtual void on_connected(ConnectionId connection, Status status, ConnectionLimits limits, std::string_view reason) = 0;
   // End of accept: the peer's acknowledgement of our acceptance arrived (or it did not).
   virtual void on_accepted(ConnectionId connection, Status status, ConnectionLimits limits) = 0;
-  // A message of `length_bytes` is arriving: memory to place it in, 8-byte aligned; data()==nullptr: no receive buffer free (then the
-  // message is drained and answered receiver_not_ready). At most one open per connection.
+  // A message of `length_bytes` is arriving: memory to place it in, 8-byte aligned; data()==nullptr: no receive buffer free (then
+  // the message is drained and answered receiver_not_ready). At most one open per connection.
   virtual MutableBytes on_message_begin(ConnectionId connection, uint32_t length_bytes) = 0;
   virtual void on_message_end(ConnectionId connection, bool complete) = 0;
   virtual void on_completion(ConnectionId connection, uint64_t token, Status status) = 0;
@@ -87,12 +93,13 @@ class TransportSink {
 };
 
 struct TransportOptions {
-  Duration keepalive = std::chrono::seconds(5);   // silence after which a probe goes out; three unanswered: the connection is lost. 0: off
+  Duration keepalive =
+      std::chrono::seconds(5);  // silence after which a probe goes out; three unanswered: the connection is lost. 0: off
   uint32_t connections_max = 16384;
-  uint32_t pending_requests_max = 1024;           // connect requests not yet decided, and connections whose HELLO is not complete
+  uint32_t pending_requests_max = 1024;  // connect requests not yet decided, and connections whose HELLO is not complete
   Duration handshake_timeout = std::chrono::seconds(10);
-  uint32_t sends_in_flight_max = 256;             // per connection; negotiated
-  uint32_t rmas_in_flight_max = 256;              // per connection; more: Status::no_buffers
+  uint32_t sends_in_flight_max = 256;  // per connection; negotiated
+  uint32_t rmas_in_flight_max = 256;   // per connection; more: Status::no_buffers
 };
 
 class Transport {
@@ -101,7 +108,7 @@ class Transport {
 
   // Before the first turn. `sink` and `target` outlive the transport.
   virtual void bind(TransportSink& sink, RmaTarget& target) = 0;
-  [[nodiscard]] virtual std::string uri() const = 0;              // what a peer dials; "" when not listening
+  [[nodiscard]] virtual std::string uri() const = 0;  // what a peer dials; "" when not listening
   [[nodiscard]] virtual uint32_t max_send_bytes() const = 0;
 
   [[nodiscard]] virtual Result<ConnectionId> dial(const DialRequest& request) = 0;
@@ -117,8 +124,8 @@ class Transport {
   [[nodiscard]] virtual Status send(ConnectionId connection, std::span<const Bytes> parts, uint64_t token) = 0;
   [[nodiscard]] virtual Status rma(ConnectionId connection, const RmaRequest& request, uint64_t token) = 0;
 
-  virtual void set_send_timeout(ConnectionId connection, Duration timeout) = 0;   // forever: none
-  virtual void set_keepalive(ConnectionId connection, Duration timeout) = 0;      // zero: off
+  virtual void set_send_timeout(ConnectionId connection, Duration timeout) = 0;  // forever: none
+  virtual void set_keepalive(ConnectionId connection, Duration timeout) = 0;     // zero: off
   [[nodiscard]] virtual std::vector<HopInfo> hops(ConnectionId connection) const = 0;
 
   // All progress is made here: reads, writes, timers. `now` never goes backwards.
