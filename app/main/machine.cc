@@ -32,7 +32,7 @@ class SourceMachine final : public Machine {
   void turn(Instant now) override { source_.turn(now); }
   Instant next_deadline() const override { return source_.next_deadline(); }
   bool finished() const override { return source_.finished(); }
-  bool idle() const override { return true; }
+  bool idle() const override { return source_.idle(); }
   const Error* error() const override { return source_.error(); }
   Tally tally() const override {
     const send::Totals& totals = source_.totals();

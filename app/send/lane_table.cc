@@ -66,6 +66,10 @@ bool LaneTable::has_idle_credit() const {
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.usable() && lane.in_air == 0; });
 }
 
+bool LaneTable::anything_in_air() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.in_air > 0; });
+}
+
 size_t LaneTable::live() const {
   return static_cast<size_t>(std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.up; }));
 }

@@ -35,6 +35,7 @@ class LaneTable {
   void unstall();  // once a turn
   [[nodiscard]] std::optional<session::LaneIndex> choose() const;
   [[nodiscard]] bool has_idle_credit() const;  // some lane with credit has nothing in the air
+  [[nodiscard]] bool anything_in_air() const;
   [[nodiscard]] size_t live() const;
   [[nodiscard]] const Lane& at(session::LaneIndex lane) const { return lanes_[lane]; }
   [[nodiscard]] bool is_up(session::LaneIndex lane) const { return lane < lanes_.size() && lanes_[lane].up; }

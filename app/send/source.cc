@@ -130,6 +130,7 @@ Instant Source::next_deadline() const { return impl_->next_deadline(); }
 bool Source::finished() const {
   return impl_->error_.has_value() || (impl_->summary_ && (impl_->link_lost_ || impl_->link_.control_drained()));
 }
+bool Source::idle() const { return !impl_->lanes_.anything_in_air(); }
 const Error* Source::error() const { return impl_->error_ ? &*impl_->error_ : nullptr; }
 const Totals& Source::totals() const { return impl_->totals_; }
 Instant Source::last_progress() const { return impl_->last_progress_; }

@@ -52,6 +52,9 @@ class Source final : public session::LinkUser {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] bool finished() const;  // Summary came and Bye is delivered, or error() is set
+  // The machine may have ended while puts are in the air: the transport still reads their buffers, so that the machine, which
+  // holds these, is not to be destroyed until idle(). Every put ends by its acknowledgement or with its connection.
+  [[nodiscard]] bool idle() const;
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] const Totals& totals() const;
   [[nodiscard]] Instant last_progress() const;  // when the receiver last confirmed anything (for --timeout)
