@@ -184,13 +184,27 @@ TEST_CASE("walk__several_sources__directories_merge_and_the_first_file_wins") {
   dir.file("c/only", "3");
   dir.file("both", "4");
   dir.file("single", "5");
-  CHECK(lines_of(of({dir.path("a"), dir.path("b/"), dir.path("both"), dir.path("single"), dir.path("c/only")})) ==
+  CHECK(lines_of(of({dir.path("a/"), dir.path("b/"), dir.path("both"), dir.path("single"), dir.path("c/only")})) ==
         Lines{">", "both", ">clash", "clash/in-a", "<clash", ">sub", "sub/x", "<sub",
               "# both: in several sources: the first is sent", "# clash: in several sources: the first is sent", ">sub",
               "# sub/x: in several sources: the first is sent", "sub/y", "<sub", "# both: in several sources: the first is sent",
               "single", "only", "<"});
   CHECK(lines_of(of({dir.path("a/both"), dir.path("b/both")})) ==
         Lines{"both", "# both: named by several sources: the first is sent"});
+}
+
+TEST_CASE("walk__into_a_directory__without_a_slash_the_directory_itself_is_sent") {
+  const TempDir dir;
+  dir.file("a/x", "1");
+  dir.file("b/a/x", "2");
+  dir.file("b/a/y", "2");
+  WalkOptions options = of({dir.path("a")});
+  options.directory = true;
+  CHECK(lines_of(options) == Lines{">a", "a/x", "<a"});
+  options.sources = {dir.path("a/")};
+  CHECK(lines_of(options) == Lines{">", "x", "<"});
+  options.sources = {dir.path("a"), dir.path("b/a")};
+  CHECK(lines_of(options) == Lines{">a", "a/x", "<a", ">a", "# a/x: in several sources: the first is sent", "a/y", "<a"});
 }
 
 TEST_CASE("walk__things_vanish_or_cannot_be_read__said_and_the_rest_is_listed") {
