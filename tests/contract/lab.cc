@@ -1,5 +1,6 @@
 #include "tests/contract/lab.h"
 
+#include "tests/contract/routed_lab.h"
 #include "tests/contract/sim_lab.h"
 #include "tests/contract/tcp_lab.h"
 
@@ -34,12 +35,20 @@ size_t Node::count(EventType type) const {
   return count;
 }
 
-std::vector<std::string> lab_names() { return {"tcp", "sim"}; }
+std::vector<std::string> lab_names(bool routed) {
+  std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3"};
+  if (routed) names.insert(names.end(), {"routed", "routed 2"});
+  return names;
+}
 
 std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (name == "tcp") return make_tcp_lab();
-  REQUIRE(name == "sim");
-  return make_sim_lab(1);
+  const size_t space = name.find(' ');
+  const uint64_t seed = space == std::string::npos ? 1 : std::stoull(name.substr(space));
+  const std::string kind = name.substr(0, space);
+  if (kind == "routed") return make_routed_lab(seed);
+  REQUIRE(kind == "sim");
+  return make_sim_lab(seed);
 }
 
 Pair connect(Lab& lab, Node& dialler, Node& acceptor, const cci::ConnectOptions& options) {

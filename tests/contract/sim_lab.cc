@@ -10,7 +10,6 @@ namespace {
 
 constexpr const char* network = "n";
 
-// Turns a node's endpoint as its driver would.
 class Driver final : public sim::Actor {
  public:
   explicit Driver(Node& node) : node_(node) {}
@@ -49,7 +48,7 @@ class SimLab final : public Lab {
     node.endpoint = std::make_unique<Endpoint>(
         options.endpoint, std::make_unique<stream::StreamTransport>(options.transport, std::move(net), *node.counters), node.memory,
         *node.counters);
-    machine.driver = std::make_unique<Driver>(node);
+    machine.driver = make_driver(node);
     world_.add_actor(machine.id, machine.driver.get());
     return node;
   }
@@ -71,7 +70,7 @@ class SimLab final : public Lab {
   struct Machine {
     sim::NodeId id = 0;
     std::unique_ptr<Node> node;
-    std::unique_ptr<Driver> driver;
+    std::unique_ptr<sim::Actor> driver;
   };
   sim::World world_;
   sim::Fabric fabric_;
@@ -79,6 +78,8 @@ class SimLab final : public Lab {
 };
 
 }  // namespace
+
+std::unique_ptr<sim::Actor> make_driver(Node& node) { return std::make_unique<Driver>(node); }
 
 std::unique_ptr<Lab> make_sim_lab(uint64_t seed) { return std::make_unique<SimLab>(seed); }
 

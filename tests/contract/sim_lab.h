@@ -1,7 +1,10 @@
 // Endpoints in the simulated world: the same cases in virtual time, with streams cut anywhere.
 #pragma once
 #include "tests/contract/lab.h"
+#include "transports/sim/world.h"
 
 namespace ccixfer::contract {
 [[nodiscard]] std::unique_ptr<Lab> make_sim_lab(uint64_t seed);
-}
+// Turns a node's endpoint as its driver would.
+[[nodiscard]] std::unique_ptr<sim::Actor> make_driver(Node& node);
+}  // namespace ccixfer::contract

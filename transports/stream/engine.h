@@ -1,5 +1,5 @@
-// The stream transport's inside, in five files: engine.cc (calls from above, the turn), engine_handshake.cc (how connections begin
-// and end), engine_rx.cc, engine_tx.cc, engine_timers.cc. Private to this room.
+// The stream transport's inside, in six files: engine.cc (connections, the turn), engine_calls.cc (calls from above),
+// engine_handshake.cc (how connections begin and end), engine_rx.cc, engine_tx.cc, engine_timers.cc. Private to this room.
 #pragma once
 #include <memory>
 #include <unordered_map>

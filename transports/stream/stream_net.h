@@ -29,7 +29,7 @@ struct StreamEvent {
   StreamEventType type;
   StreamId id;
   Status status = Status::success;  // failed: refused, unreachable, timed_out, not_found (name), disconnected
-  std::string reason;                // accepted: the peer's address, for people; may be empty
+  std::string reason;               // accepted: the peer's address, for people; may be empty
 };
 
 inline constexpr int64_t io_again = -1;   // nothing now

@@ -84,6 +84,7 @@ TEST_CASE("peer__silent_connections_up_to_the_bound__accepting_pauses_and_resume
   options.pending_requests_max = 3;
   Rig rig(options);
   std::vector<std::unique_ptr<RawPeer>> silent;
+  silent.reserve(5);
   for (int i = 0; i < 5; ++i) silent.push_back(std::make_unique<RawPeer>(rig, "p" + std::to_string(i)));
   rig.settle();
   REQUIRE(rig.b.net->accept_paused);

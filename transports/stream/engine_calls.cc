@@ -1,0 +1,122 @@
+// What the core asks of the transport: nothing happens here, it is noted for the next turn.
+#include "transports/stream/engine.h"
+#include "transports/stream/limits.h"
+
+namespace ccixfer::stream {
+
+Result<ports::ConnectionId> Engine::dial(const ports::DialRequest& request) {
+  if (request.attribute == ports::Attribute::multicast_send || request.attribute == ports::Attribute::multicast_receive) {
+    return fail(ErrorKind::usage, "multicast is not implemented on this transport");
+  }
+  if (request.data.size() > ports::connect_data_bytes_max) return fail(ErrorKind::usage, "connect data longer than 1024 bytes");
+  if (connections_count_ >= options_.connections_max) return fail(ErrorKind::network, "too many connections");
+  const Result<StreamId> stream = net_->dial(request.uri);
+  if (!stream) return tl::unexpected<Error>(stream.error());
+  Connection& c = *create(*stream, State::dialling);
+  c.uri = std::string(request.uri);
+  c.role = request.role;
+  c.attribute = request.attribute;
+  c.connect_data.assign(request.data.begin(), request.data.end());
+  limit_step(c, request.timeout);
+  touch_from_above(c);
+  return c.id;
+}
+
+Status Engine::accept(ports::ConnectionId id) {
+  Connection* c = find(id);
+  if (c == nullptr) return Status::not_found;
+  if (c->state != State::requested) return Status::invalid;
+  wire::Writer out(c->handshake_out);
+  wire::encode_empty(out, wire::Kind::connect_accept);
+  set_state(*c, State::accepting);
+  limit_step(*c, options_.handshake_timeout);
+  touch_from_above(*c);
+  return Status::success;
+}
+
+Status Engine::reject(ports::ConnectionId id, std::string_view reason) {
+  Connection* c = find(id);
+  if (c == nullptr) return Status::not_found;
+  if (c->state != State::requested) return Status::invalid;
+  wire::Writer out(c->handshake_out);
+  wire::encode_reject(out, {Status::refused, reason});
+  c->dead = true;
+  drain(*c);
+  touch_from_above(*c);
+  return Status::success;
+}
+
+void Engine::disconnect(ports::ConnectionId id) {
+  Connection* c = find(id);
+  if (c == nullptr || c->cancelled || c->left) return;
+  switch (c->state) {
+    case State::dialling:
+    case State::hello_sent:
+    case State::awaiting_accept:
+      c->cancelled = true;
+      break;
+    case State::requested:
+      static_cast<void>(reject(id, "disconnected"));
+      return;
+    case State::accepting:
+    case State::open:
+      c->left = true;
+      break;
+    default:
+      return;
+  }
+  touch_from_above(*c);
+}
+
+Status Engine::send(ports::ConnectionId id, std::span<const Bytes> parts, uint64_t token) {
+  Connection* c = find(id);
+  if (c == nullptr) return Status::not_found;
+  if (c->left || c->state == State::closing || c->messages.peer_leaving()) return Status::disconnected;
+  if (c->state != State::open && c->state != State::accepting) return Status::not_found;
+  size_t size = 0;
+  for (const Bytes part : parts) size += part.size();
+  if (size > c->max_send_bytes) return Status::message_size;
+  if (c->messages.full()) return Status::no_buffers;
+  c->messages.push({false, token}, copy_message(parts), c->send_timeout);
+  touch_from_above(*c);
+  return Status::success;
+}
+
+Status Engine::rma(ports::ConnectionId id, const ports::RmaRequest& request, uint64_t token) {
+  Connection* c = find(id);
+  if (c == nullptr) return Status::not_found;
+  if (c->left || c->state == State::closing || c->messages.peer_leaving()) return Status::disconnected;
+  if (c->state != State::open && c->state != State::accepting) return Status::not_found;
+  if ((request.write ? request.source.size() : request.destination.size()) == 0 || c->unreliable) return Status::invalid;
+  if (request.has_completion_message && request.completion_message.size() > c->max_send_bytes) return Status::message_size;
+  if (c->rma.full()) return Status::no_buffers;
+  c->rma.push(request, token, c->messages.issued());
+  touch_from_above(*c);
+  return Status::success;
+}
+
+void Engine::set_send_timeout(ports::ConnectionId id, Duration timeout) {
+  if (Connection* c = find(id)) c->send_timeout = timeout;
+}
+
+void Engine::set_keepalive(ports::ConnectionId id, Duration timeout) {
+  Connection* c = find(id);
+  if (c == nullptr) return;
+  c->keepalive = timeout;
+  c->keepalive_mode = timeout > Duration{0} && timeout != forever ? Keepalive::notify : Keepalive::off;
+  c->probes = 0;
+  c->last_probe = now_;
+  touch_from_above(*c);
+}
+
+std::vector<ports::HopInfo> Engine::hops(ports::ConnectionId id) const {
+  const Connection* c = find(id);
+  if (c == nullptr) return {};
+  ports::HopInfo hop;
+  hop.transport = std::string(net_->scheme());
+  hop.node = c->uri;
+  hop.round_trip = c->round_trip;
+  return {hop};
+}
+
+}  // namespace ccixfer::stream
