@@ -32,6 +32,17 @@ inline constexpr size_t control_room_min = 64;  // of the control queue, left fo
 inline constexpr Duration put_retry_pause = std::chrono::milliseconds(5);
 inline constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
 
+// Standard input while it is read. Outside of Impl: clang 14 finds a nested one not default-constructible there.
+struct Stream {
+  uint32_t slot = 0;
+  uint64_t index = 0;
+  bool reading = false;
+  bool over = false;
+  uint64_t bytes = 0;  // in segments
+  memory::Loan part;   // a piece that is not full yet
+  uint32_t part_bytes = 0;
+};
+
 struct Source::Impl {
   Impl(const SourceOptions& options, session::Link& link, ports::WorkPool& work, memory::Pool& pool, ports::Handle pool_region,
        SourceObserver& observer, Counters& counters);
@@ -156,15 +167,6 @@ struct Source::Impl {
     bool end = false;
     int error = 0;
     Hash128 hash;
-  };
-  struct Stream {
-    uint32_t slot = 0;
-    uint64_t index = 0;
-    bool reading = false;
-    bool over = false;
-    uint64_t bytes = 0;  // in segments
-    memory::Loan part;   // a piece that is not full yet
-    uint32_t part_bytes = 0;
   };
   void want_stream(Entry& entry);
   void stream_on();
