@@ -85,7 +85,8 @@ class DestinationMachine final : public Machine {
     Tally tally;
     tally.files = totals.files;
     tally.files_unchanged = totals.files_unchanged;
-    tally.files_failed = totals.files_failed;
+    tally.files_failed = totals.files_failed + totals.unlisted_failed;
+    tally.files_vanished = totals.unlisted_vanished;
     tally.bytes = totals.bytes;
     tally.bytes_total = totals.bytes_total;
     tally.bytes_sent = totals.bytes_received;

@@ -147,6 +147,12 @@ void Destination::Impl::on_message(const Message& message) {
       end_with({ErrorKind::protocol, "the source changed its count of entries"}, true);
       return;
     }
+    if (!end && last->unlisted_failed + last->unlisted_vanished > 0) {
+      totals.unlisted_failed = last->unlisted_failed;
+      totals.unlisted_vanished = last->unlisted_vanished;
+      observer.on_warning(fmt::format("the source could not list everything: {} failed, {} vanished", last->unlisted_failed,
+                                      last->unlisted_vanished));
+    }
     end = *last;
   } else if (std::get_if<session::Bye>(&message) != nullptr) {
     if (summary_posted) {

@@ -92,6 +92,7 @@ void Source::Impl::tell_record(const WalkBatch& batch, const WalkRecord& record)
   if (record.kind == WalkRecord::Kind::warning) return;
   const bool vanished = record.kind == WalkRecord::Kind::vanished;
   ++(vanished ? totals_.files_vanished : totals_.files_failed);
+  ++(vanished ? unlisted_vanished_ : unlisted_failed_);
   observer_.on_file(path, 0, "failed", vanished ? std::string_view("vanished") : batch.more(record));
 }
 
@@ -202,7 +203,7 @@ void Source::Impl::end_of_listing() {
   if (!walk_over_ || !listings_.empty() || end_posted_) return;
   totals_.walk_done = true;
   end_posted_ = true;
-  link_.post(session::End{next_index_});
+  link_.post(session::End{next_index_, unlisted_failed_, unlisted_vanished_});
 }
 
 }  // namespace ccixfer::send

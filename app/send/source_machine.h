@@ -247,6 +247,7 @@ struct Source::Impl {
   uint64_t next_index_ = 0;
   uint64_t answered_ = 0;  // entries before it have their verdict
   uint64_t next_sequence_ = 0;
+  uint64_t unlisted_failed_ = 0, unlisted_vanished_ = 0;  // told by no entry: End tells them
   bool end_posted_ = false;
   bool summary_ = false;
   bool link_lost_ = false;

@@ -79,7 +79,11 @@ void write(wire::Writer& out, const Durable& m) {
   out.u64(m.bytes);
   out.u64(m.files);
 }
-void write(wire::Writer& out, const End& m) { out.u64(m.entries); }
+void write(wire::Writer& out, const End& m) {
+  out.u64(m.entries);
+  out.u64(m.unlisted_failed);
+  out.u64(m.unlisted_vanished);
+}
 void write(wire::Writer& out, const Summary& m) {
   out.u64(m.files_ok);
   out.u64(m.files_unchanged);

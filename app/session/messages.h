@@ -131,6 +131,8 @@ struct Durable {  // destination -> source: payload bytes of this session known 
 };
 struct End {  // source -> destination: that many entries there were; no more come
   uint64_t entries = 0;
+  uint64_t unlisted_failed = 0;    // what it could not even list (an unreadable directory): no entry tells of these
+  uint64_t unlisted_vanished = 0;
 };
 struct Summary {  // destination -> source: every entry ended, directories have their times, all synced
   uint64_t files_ok = 0, files_unchanged = 0, files_failed = 0, bytes = 0;

@@ -103,7 +103,11 @@ void read(wire::Reader& in, Durable& m) {
   m.bytes = in.u64();
   m.files = in.u64();
 }
-void read(wire::Reader& in, End& m) { m.entries = in.u64(); }
+void read(wire::Reader& in, End& m) {
+  m.entries = in.u64();
+  m.unlisted_failed = in.u64();
+  m.unlisted_vanished = in.u64();
+}
 void read(wire::Reader& in, Summary& m) {
   m.files_ok = in.u64();
   m.files_unchanged = in.u64();
