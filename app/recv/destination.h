@@ -30,10 +30,10 @@ class Root {
 
 struct DestinationTotals {
   uint64_t files = 0, files_unchanged = 0, files_failed = 0;
-  uint64_t bytes = 0;            // durable
-  uint64_t bytes_total = 0;      // of the entries known so far
-  uint64_t bytes_received = 0;   // payload that crossed the wire
-  uint64_t segments_resent = 0;  // asked for again
+  uint64_t bytes = 0;                                   // durable
+  uint64_t bytes_total = 0;                             // of the entries known so far
+  uint64_t bytes_received = 0;                          // payload that crossed the wire
+  uint64_t segments_resent = 0;                         // asked for again
   uint64_t unlisted_failed = 0, unlisted_vanished = 0;  // what the source could not even list
 };
 

@@ -131,7 +131,7 @@ struct Durable {  // destination -> source: payload bytes of this session known 
 };
 struct End {  // source -> destination: that many entries there were; no more come
   uint64_t entries = 0;
-  uint64_t unlisted_failed = 0;    // what it could not even list (an unreadable directory): no entry tells of these
+  uint64_t unlisted_failed = 0;  // what it could not even list (an unreadable directory): no entry tells of these
   uint64_t unlisted_vanished = 0;
 };
 struct Summary {  // destination -> source: every entry ended, directories have their times, all synced
