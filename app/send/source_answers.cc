@@ -1,5 +1,7 @@
 // What the destination says: verdicts, wishes, results. Everything a peer may send is judged here; what makes no sense ends the
 // session.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
@@ -196,6 +198,13 @@ void Source::Impl::on_summary(const session::Summary& summary) {
     }
   }
   totals_.bytes = std::max(totals_.bytes, summary.bytes);
+  // A directory has no result of its own: that the receiver could not give it its mode or times shows in its count only.
+  const uint64_t told = totals_.files_failed + totals_.files_vanished - unlisted_failed_ - unlisted_vanished_;
+  if (summary.files_failed > told) {
+    const uint64_t more = summary.files_failed - told;
+    totals_.files_failed += more;
+    observer_.on_warning(fmt::format("the receiver could not give mode or times to {} of the directories", more));
+  }
   summary_ = true;
   link_.post(session::Bye{});
 }
