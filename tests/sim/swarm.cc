@@ -19,6 +19,7 @@ const std::string destination_root = "/dst";
 const std::string end_address = "10.0.0.2";
 constexpr Duration virtual_time_max = std::chrono::minutes(30);
 constexpr uint64_t events_max = 3'000'000;
+constexpr size_t changed_bytes_max = 4u << 20;
 constexpr Duration down_max = std::chrono::seconds(2);
 
 std::string network(unsigned index) { return fmt::format("net{}", index); }
@@ -172,6 +173,7 @@ void Swarm::start_dialler() {
   plan.options = session::option_recursive | session::option_directory;
   if (options_.attributes) plan.options |= session::option_links | session::option_permissions | session::option_times;
   plan.lanes = options_.lanes;
+  plan.timeout = options_.timeout;
   dialler_ = std::make_unique<Dialler>(dialling(), plan);
 }
 
@@ -221,7 +223,7 @@ void Swarm::change_a_file() {
   }
   if (paths.empty() || source_->files.down()) return;
   const std::string& path = paths[static_cast<size_t>(random_.below(paths.size()))];
-  const size_t size = wanted_.at(path).content.size();
+  const size_t size = std::min(wanted_.at(path).content.size(), changed_bytes_max);
   std::string content(random_.chance(0.5) ? size : static_cast<size_t>(random_.below(2 * size + 100)), '\0');
   for (char& c : content) c = static_cast<char>(random_.next());
   source_->files.put(source_root + "/" + path, content, 0644);

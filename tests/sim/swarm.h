@@ -32,6 +32,7 @@ struct SwarmOptions {
   Duration faults_within = std::chrono::seconds(3);
   Duration link_calms_after = std::chrono::seconds(20);  // resets by chance end
   uint16_t lanes = 2;
+  Duration timeout = std::chrono::seconds(300);  // of the command: without progress
   bool attributes = true;
 };
 

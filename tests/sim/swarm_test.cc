@@ -43,6 +43,8 @@ void run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::R
         result.result.kind == ErrorKind::ok || (expect == Expect::then_success && is_honest_failure(result.result.kind));
     const bool then_good = result.second_result.kind == ErrorKind::ok;
     INFO(scenario << ": seed " << seed << ", ended: " << error_row(result.result.kind).name << " " << result.result.message
+                  << " (pull " << options.pull << ", lanes " << options.lanes << ", window " << options.link.window_bytes
+                  << ", delay to " << options.link.delay_max.count() / 1000 << " us, rate " << options.link.rate_bytes_per_s << ")"
                   << ", then: " << error_row(result.second_result.kind).name << " " << result.second_result.message << ", after "
                   << result.took.count() / 1'000'000 << " ms and " << result.events << " events");
     CHECK(result.violation == "");
@@ -163,6 +165,22 @@ TEST_CASE("swarm__full_disk__ends_honestly_and_a_second_run_succeeds") {
 }
 TEST_CASE("swarm__changing_source__no_mixture_and_a_second_run_succeeds") {
   run_seeds("changing source", 10, changing_source, Expect::then_success);
+}
+
+// Hidden, as it fails today: the pieces in the air go round robin, so that none ends before all nearly do; a command whose
+// --timeout is shorter than that ends with 30 although bytes flow all the time (here 30 MB at 300 kB/s in 60 s).
+TEST_CASE("swarm__slow_link_and_many_pieces__is_no_timeout", "[.slow_link]") {
+  SwarmOptions options;
+  options.lanes = 1;
+  options.pull = true;
+  options.timeout = 60s;
+  options.tree.large_chance = 1;
+  options.tree.large_bytes_min = options.tree.large_bytes_max = 30'000'000;
+  options.link.rate_bytes_per_s = 300'000;
+  const SwarmResult result = Swarm(1, options).run();
+  INFO(result.result.message);
+  CHECK(result.result.kind == ErrorKind::ok);
+  CHECK(result.violation == "");
 }
 
 // The checks are checked: on a disk that does not sync what it says it has synced, they must see files missing or torn.

@@ -10,9 +10,6 @@
 namespace ccixfer::testing {
 namespace {
 
-constexpr size_t large_bytes_min = (4u << 20) + 1;
-constexpr size_t large_bytes_max = 9u << 20;
-
 std::string random_content(sim::Random& random, size_t bytes) {
   std::string content(bytes, '\0');
   size_t at = 0;
@@ -69,7 +66,7 @@ void make_tree(sim::Random& random, sim::SimFileSystem& files, const std::string
     }
   }
   if (random.chance(options.large_chance)) {
-    const auto bytes = static_cast<size_t>(random.between(large_bytes_min, large_bytes_max));
+    const auto bytes = static_cast<size_t>(random.between(options.large_bytes_min, options.large_bytes_max));
     files.put(path + "/large", random_content(random, bytes), 0644, random_mtime(random));
   }
   for (const std::string& directory : directories) {

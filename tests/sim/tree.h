@@ -12,7 +12,8 @@ namespace ccixfer::testing {
 struct TreeOptions {
   size_t entries_max = 30;
   size_t file_bytes_max = 20'000;  // of most files
-  double large_chance = 0.0;       // that there is one of several pieces (more than 4 MiB)
+  size_t large_bytes_min = (4u << 20) + 1, large_bytes_max = 9u << 20;
+  double large_chance = 0.0;  // that there is one of several pieces (more than 4 MiB)
   bool odd_names = true;
   bool links = true;  // without -a links are followed, and those to nowhere fail
 };
