@@ -142,7 +142,8 @@ bool Engine::add_chunk(Connection& c) {
   return add_write_chunk(c) || add_read_chunk(c);
 }
 
-// An operation goes out in chunks, in turn with the connection's other operations.
+// An operation goes out in chunks, so that messages and replies wait for one chunk at most. The first keeps its place until it is
+// out: in turns, none of many would end before nearly all do, and on a slow link nobody above would see progress for as long.
 bool Engine::add_write_chunk(Connection& c) {
   if (c.writes.empty()) return false;
   const uint32_t slot = c.writes.pop_front();
@@ -237,7 +238,7 @@ void Engine::item_sent(Connection& c, const OutItem& item) {
       const RmaInitiator::Operation& operation = c.rma.at(item.slot);
       const bool aborted = item.payload_bytes == 0;
       if (aborted || operation.done_bytes == operation.total_bytes) return c.rma.all_sent(item.slot);
-      return c.writes.push_back(item.slot);
+      return c.writes.push_front(item.slot);
     }
     case OutItem::Type::read_reply:
       return c.served.chunk_sent(item.slot, static_cast<uint32_t>(item.payload_bytes), *target_);

@@ -28,6 +28,13 @@ class Fifo {
     if (items_.size() == items_.capacity() && head_ > items_.size() / 2) compact();
     items_.push_back(std::move(item));
   }
+  void push_front(T item) {
+    if (head_ > 0) {
+      items_[--head_] = std::move(item);
+    } else {
+      items_.insert(items_.begin(), std::move(item));
+    }
+  }
   T pop_front() {
     CHECK(!empty());
     T item = std::move(items_[head_++]);
