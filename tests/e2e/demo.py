@@ -28,7 +28,7 @@ def main():
         receiver = sites.receive()
         destination = routed(receiver.uris) + "/run42/"
         say(f"receiver ready at {routed(receiver.uris)}")
-        say(f"$ ccixfer send -a {source} {destination}\n")
+        say(f"$ ccixfer send -a {source}/ {destination}\n")
         start = time.monotonic()
         sender = sites.send("-a", str(source) + "/", destination)
         code = sender.wait()

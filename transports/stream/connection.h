@@ -70,7 +70,7 @@ struct Connection {
   MessageReceiver incoming;
   RmaInitiator rma;
   RmaResponder served;
-  Fifo<uint32_t> writes;         // slots with a chunk to send, in turn
+  Fifo<uint32_t> writes;         // slots with a chunk to send, in order
   Fifo<uint32_t> read_requests;  // slots whose rma_read is to be sent
   bool served_next = false;      // whose chunk is next, a write of ours or a read of the peer's
 
