@@ -13,7 +13,6 @@
 
 namespace ccixfer::program {
 
-inline constexpr uint16_t lanes_default = 2;
 inline constexpr uint64_t memory_bytes_default = 256u << 20;
 inline constexpr uint32_t ping_count_max = 100000;
 

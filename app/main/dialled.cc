@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/main/acceptor.h"
 #include "app/report/outcome.h"
@@ -16,6 +17,10 @@ constexpr Duration pause_longest = std::chrono::seconds(5);
 constexpr Duration silent_farewell_timeout = std::chrono::milliseconds(500);  // nobody listened before either
 constexpr Duration dialler_slack = std::chrono::seconds(2);  // the dialler knows best why nobody answered: let it speak first
 
+constexpr double path_bytes_per_s = 1.25e9;      // 10 Gb/s: what a path is taken for, as nobody knows
+constexpr double connection_window_bytes = 4e6;  // what Linux lets a connection's buffers grow to (net.ipv4.tcp_wmem)
+constexpr double lanes_chosen_max = 16;
+
 // What a new session may mend.
 bool is_passing(ErrorKind kind) {
   return kind == ErrorKind::network || kind == ErrorKind::timeout || kind == ErrorKind::no_answer || kind == ErrorKind::no_route ||
@@ -27,6 +32,11 @@ std::string at(const std::string& what, const std::string& uri, const char* what
 }
 
 }  // namespace
+
+uint16_t lanes_for(Duration round_trip) {
+  const double in_flight_bytes = path_bytes_per_s * std::chrono::duration<double>(round_trip).count();
+  return static_cast<uint16_t>(std::clamp(std::ceil(2 * in_flight_bytes / connection_window_bytes), 1.0, lanes_chosen_max));
+}
 
 struct DialledTransfer::Attempt {
   Attempt(DialledTransfer& transfer, Instant now)
@@ -128,8 +138,10 @@ void DialledTransfer::open_session(Instant now) {
   attempt.forwarder.attach(attempt.machine->user());  // before start(): it takes up live lanes that it has not been told of
   attempt.machine->start(now);
   const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
-  attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(plan_.lanes, allowed)));
-  bench_.reporter.session({transfer_name(plan_.hello.transfer), plan_.uri, report_hops(attempt.link.hops(0))});
+  const std::vector<ports::HopInfo> hops = attempt.link.hops(0);
+  const uint16_t wanted = plan_.lanes != 0 ? plan_.lanes : lanes_for(hops.empty() ? Duration(0) : hops.front().round_trip);
+  attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(wanted, allowed)));
+  bench_.reporter.session({transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops)});
 }
 
 // Whether this session goes on, ends the transfer, or is followed by another one.

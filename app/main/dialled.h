@@ -18,11 +18,15 @@ struct DialPlan {
   std::string uri;  // without a path
   session::Hello hello;
   session::Open open;
-  uint16_t lanes = 1;
+  uint16_t lanes = 0;  // 0: chosen from the path (lanes_for)
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
   std::function<std::unique_ptr<Machine>(session::Link&)> make_machine;
 };
+
+// Connections in parallel for a path of that round trip: one window of a connection is bounded by the hosts' socket buffers, so a
+// long path needs several to be full. Architecture: streams >= 2 x bandwidth x delay / window.
+[[nodiscard]] uint16_t lanes_for(Duration round_trip);
 
 class DialledTransfer {
  public:

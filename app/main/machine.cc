@@ -59,7 +59,6 @@ class SourceMachine final : public Machine {
     options.served_root = part.served_root;
     options.options = part.options;
     options.rate_bytes_per_s = part.rate_bytes_per_s;
-    options.lanes = part.lanes;
     return options;
   }
   Observer observer_;

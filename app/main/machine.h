@@ -67,7 +67,6 @@ struct SourcePart {
   int served_root = -1;
   uint32_t options = 0;
   uint64_t rate_bytes_per_s = 0;
-  uint16_t lanes = 1;
 };
 [[nodiscard]] std::unique_ptr<Machine> make_source(const Bench& bench, session::Link& link, const SourcePart& part);
 

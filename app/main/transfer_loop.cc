@@ -205,7 +205,7 @@ DialPlan make_plan(const Bench& bench, const std::string& uri, const TransferOpt
     const uint64_t word = bench.entropy.next_u64();
     std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
   }
-  plan.lanes = transfer.lanes == 0 ? lanes_default : transfer.lanes;
+  plan.lanes = transfer.lanes;
   plan.timeout = transfer.timeout;
   plan.retries = transfer.retries;
   return plan;

@@ -158,7 +158,7 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.options = dial.options;
     plan.make_machine = [this, part](session::Link& link) { return program::make_destination(bench_, link, part); };
   } else {
-    const program::SourcePart part{{dial.directory + "/"}, -1, dial.options, 0, dial.lanes};
+    const program::SourcePart part{{dial.directory + "/"}, -1, dial.options, 0};
     plan.make_machine = [this, part](session::Link& link) { return program::make_source(bench_, link, part); };
   }
   transfer_ = std::make_unique<program::DialledTransfer>(bench_, hub_, std::move(plan), site.world.now());

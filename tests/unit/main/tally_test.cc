@@ -1,10 +1,19 @@
 #include <catch2/catch.hpp>
 
+#include "app/main/dialled.h"
 #include "app/main/forwarder.h"
 #include "app/main/machine.h"
 #include "app/main/transfer_loop.h"
 
 namespace ccixfer::program {
+
+TEST_CASE("lanes_for__round_trip__one_nearby_more_on_long_paths_and_bounded") {
+  using namespace std::chrono_literals;
+  CHECK(lanes_for(0ns) == 1);
+  CHECK(lanes_for(1ms) == 1);
+  CHECK(lanes_for(10ms) == 7);
+  CHECK(lanes_for(100ms) == 16);
+}
 
 TEST_CASE("tally__transfer_over_two_sessions__what_the_first_delivered_is_not_unchanged") {
   Tally first;
