@@ -185,8 +185,8 @@ bool Engine::add_read_chunk(Connection& c) {
 // Where the bytes of the batch are now: memory of others is asked for again at every call.
 size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
   size_t count = 0;
-  const auto add = [&](Bytes bytes) {
-    if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size()};
+  const auto add = [&](Bytes bytes, bool lent = false) {
+    if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent};
   };
   for (size_t i = 0; i < c.batch->count(); ++i) {
     const OutItem& item = (*c.batch)[i];
@@ -201,13 +201,13 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
         add(item.message.bytes().subspan(at, size));
         break;
       case OutItem::Type::write:
-        add(c.rma.at(item.slot).source.subspan(static_cast<size_t>(item.offset_bytes) + at, size));
+        add(c.rma.at(item.slot).source.subspan(static_cast<size_t>(item.offset_bytes) + at, size), true);
         break;
       case OutItem::Type::read_reply: {
         const Bytes memory = c.served.read_span(item.slot, item.offset_bytes + at, size, *target_);
         // Revoked: the length is promised, so zeros go out, and the end will say that the data are bad.
         const Bytes bytes = memory.empty() ? Bytes(zeros_).first(std::min(size, zeros_.size())) : memory;
-        add(bytes);
+        add(bytes, true);
         if (bytes.size() < size) return count;
         break;
       }

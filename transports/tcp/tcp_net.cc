@@ -1,8 +1,10 @@
 #include "transports/tcp/tcp_net.h"
 
 #include <fmt/core.h>
+#include <linux/sockios.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "core/base/check.h"
 #include "transports/tcp/tcp_net_impl.h"
@@ -20,6 +23,9 @@ namespace ccixfer::tcp {
 TcpNet::Impl::~Impl() = default;
 
 Result<std::unique_ptr<TcpNet>> TcpNet::create(const TcpNetOptions& options) {
+  // Splicing into a socket that the peer closed raises it, and there is no flag against it as sendmsg has.
+  struct sigaction before {};
+  if (sigaction(SIGPIPE, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->epoll.reset(epoll_create1(EPOLL_CLOEXEC));
@@ -96,7 +102,14 @@ bool TcpNet::Impl::watch(int fd, uint64_t tag, uint32_t events) {
 void TcpNet::Impl::release(StreamId id) {
   Stream* stream = find(id);
   if (stream == nullptr) return;
+  // What refers to lent memory must not go out once its owner was told that the connection is over.
+  int unsent_bytes = 0;
+  if (stream->fd && stream->pipe.used() && (ioctl(stream->fd.get(), SIOCOUTQ, &unsent_bytes) != 0 || unsent_bytes > 0)) {
+    const linger abortive{1, 0};
+    static_cast<void>(setsockopt(stream->fd.get(), SOL_SOCKET, SO_LINGER, &abortive, sizeof abortive));
+  }
   stream->fd.reset();
+  stream->pipe = {};
   stream->addresses = {};
   stream->state = State::free;
   free_streams.push_back(index_of(id));
@@ -137,31 +150,75 @@ int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
   }
 }
 
-int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
-  Impl::Stream* stream = impl_->find(id);
-  if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
-  if (stream->full) return stream::io_again;
+namespace {
+
+int64_t io_of_send_errno(int error) {
+  if (error == EAGAIN) return stream::io_again;
+  return error == EPIPE || error == ECONNRESET ? stream::io_closed : stream::io_error;
+}
+
+bool goes_by_reference(const stream::ConstIoSpan& span) { return span.lent && span.size >= zero_copy_bytes_min; }
+
+}  // namespace
+
+int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more) {
   std::array<iovec, 128> spans{};
-  CHECK(!from.empty());
-  const size_t count = std::min(from.size(), spans.size());
+  CHECK(!from.empty() && from.size() <= spans.size());
   size_t offered = 0;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < from.size(); ++i) {
     spans[i] = {const_cast<std::byte*>(from[i].data), from[i].size};
     offered += from[i].size;
   }
   msghdr message{};
   message.msg_iov = spans.data();
-  message.msg_iovlen = count;
+  message.msg_iovlen = from.size();
   for (;;) {
-    const ssize_t n = sendmsg(stream->fd.get(), &message, MSG_NOSIGNAL);
+    const ssize_t n = sendmsg(stream.fd.get(), &message, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
     if (n >= 0) {
-      stream->full = static_cast<size_t>(n) < offered;
+      stream.full = static_cast<size_t>(n) < offered;
       return n;
     }
     if (errno == EINTR) continue;
-    if (errno == EAGAIN) return stream::io_again;
-    return errno == EPIPE || errno == ECONNRESET ? stream::io_closed : stream::io_error;
+    stream.full = errno == EAGAIN;
+    return io_of_send_errno(errno);
   }
+}
+
+int64_t TcpNet::Impl::send_lent(Stream& stream, Bytes memory, bool more) {
+  const size_t taken = stream.pipe.fill(memory);
+  if (taken == 0) return 0;
+  if (!stream.pipe.drain(stream.fd.get(), more || taken < memory.size())) {
+    if (errno != EAGAIN) return io_of_send_errno(errno);
+    stream.full = true;
+  }
+  return static_cast<int64_t>(taken);
+}
+
+int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
+  Impl::Stream* stream = impl_->find(id);
+  if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
+  if (stream->full) return stream::io_again;
+  if (!stream->pipe.empty()) return stream::io_closed;  // the socket broke with bytes on their way into it
+  CHECK(!from.empty());
+  int64_t total = 0;
+  bool copy_next = false;
+  for (size_t i = 0; i < from.size() && !stream->full;) {
+    size_t end = i + 1;
+    int64_t n = 0;
+    if (goes_by_reference(from[i]) && !copy_next) {
+      n = Impl::send_lent(*stream, {from[i].data, from[i].size}, end < from.size());
+      copy_next = n == 0;
+      if (copy_next) continue;
+      if (n > 0 && static_cast<size_t>(n) < from[i].size) end = from.size();
+    } else {
+      while (end < from.size() && end - i < 128 && (copy_next || !goes_by_reference(from[end]))) ++end;
+      n = Impl::send_copied(*stream, from.subspan(i, end - i), end < from.size());
+    }
+    if (n < 0) return total > 0 ? total : n;
+    total += n;
+    i = end;
+  }
+  return total;
 }
 
 void TcpNet::Impl::poke() {

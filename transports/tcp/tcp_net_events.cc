@@ -157,6 +157,8 @@ void TcpNet::Impl::stream_event(StreamId id, uint32_t events, const Report& repo
     stream = find(id);
   }
   if (stream != nullptr && ((events & EPOLLOUT) != 0 || (events & (EPOLLERR | EPOLLHUP)) != 0)) {
+    // The rest of what was taken before goes first. An error shows at the next send.
+    if (!stream->pipe.empty() && !stream->pipe.drain(stream->fd.get(), false) && errno == EAGAIN) return;
     stream->full = false;
     report({StreamEventType::writable, id, Status::success, {}});
   }

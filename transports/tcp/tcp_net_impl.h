@@ -7,6 +7,7 @@
 #include "transports/tcp/resolver.h"
 #include "transports/tcp/socket.h"
 #include "transports/tcp/tcp_net.h"
+#include "transports/tcp/zero_copy_pipe.h"
 
 namespace ccixfer::tcp {
 
@@ -24,6 +25,7 @@ struct TcpNet::Impl {
     // The last call took less than it was offered: nothing is there until the next event, so a system call is saved.
     bool drained = false;
     bool full = false;
+    ZeroCopyPipe pipe;               // bulk memory on its way into the socket
     bool hung_up = false;            // the peer's end is among what is to be read: no event will tell again
     std::vector<Address> addresses;  // dialling: those still to be tried, last first
     std::string reason;              // dialling: why the last one failed
@@ -58,6 +60,10 @@ struct TcpNet::Impl {
   [[nodiscard]] static uint32_t index_of(StreamId id) { return static_cast<uint32_t>(id & 0xffffffff); }
   [[nodiscard]] bool watch(int fd, uint64_t tag, uint32_t events);
   void release(StreamId id);
+  // Bytes that the socket took; less than all of them: it is full. Or io_*.
+  [[nodiscard]] static int64_t send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more);
+  // Bytes taken, into the socket or the pipe; 0: this memory is to be copied. Or io_*.
+  [[nodiscard]] static int64_t send_lent(Stream& stream, Bytes memory, bool more);
   void poke();
   void arm();
   void update_accepting();

@@ -5,12 +5,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <vector>
 
 #include "core/host/clock.h"
 #include "transports/tcp/tcp_uri.h"
+#include "transports/tcp/zero_copy_pipe.h"
 
 namespace ccixfer::tcp {
 namespace {
@@ -240,6 +242,114 @@ TEST_CASE("tcp_net__full_socket__again_then_writable_when_the_peer_reads") {
     got += part;
     return got.size() == static_cast<size_t>(sent) && watch.find(1, StreamEventType::writable);
   }));
+}
+
+struct Pair {
+  std::unique_ptr<TcpNet> server = make();
+  std::unique_ptr<TcpNet> client = make("127.0.0.1", false);
+  Watch watch{{server.get(), client.get()}};
+  StreamId out = 0, in = 0;
+  Pair() {
+    out = *client->dial(server->uri());
+    REQUIRE(watch.run([&] { return watch.find(1, StreamEventType::connected) && watch.find(0, StreamEventType::accepted); }));
+    in = watch.find(0, StreamEventType::accepted)->id;
+  }
+};
+
+// Memory of RMA goes by reference, headers between it are copied; what the socket has no room for waits in the pipe.
+TEST_CASE("tcp_net__lent_memory_between_copies__arrives_in_order_through_a_full_socket") {
+  Pair pair;
+  const size_t lent_bytes =
+      GENERATE(size_t{zero_copy_bytes_min - 1}, size_t{zero_copy_bytes_min}, size_t{256} << 10, size_t{1000001});
+  std::vector<std::byte> memory(40 * lent_bytes + 3);
+  for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>((i * 2654435761u) >> 13);
+  // header, memory, header, memory ...: the headers are overwritten as soon as send() returns.
+  constexpr size_t header_bytes = 24;
+  const size_t unit_bytes = header_bytes + lent_bytes;
+  const size_t total = 40 * unit_bytes;
+  const auto header_byte = [](size_t unit) { return static_cast<std::byte>(unit * 7 + 1); };
+  size_t sent = 0;
+  bool was_full = false;
+  const auto send_on = [&] {
+    while (sent < total) {
+      std::array<std::array<std::byte, header_bytes>, 3> headers;
+      std::vector<stream::ConstIoSpan> spans;
+      for (size_t position = sent, unit = sent / unit_bytes; position < total && unit < sent / unit_bytes + 3; ++unit) {
+        size_t within = position % unit_bytes;
+        std::array<std::byte, header_bytes>& header = headers[unit % 3];
+        header.fill(header_byte(unit));
+        if (within < header_bytes) spans.push_back({header.data() + within, header_bytes - within});
+        within = std::max(within, header_bytes);
+        spans.push_back({memory.data() + 3 + unit * lent_bytes + within - header_bytes, unit_bytes - within, true});
+        position = (unit + 1) * unit_bytes;
+      }
+      const int64_t n = pair.client->send(pair.out, spans);
+      if (n == stream::io_again) {
+        was_full = true;
+        return;
+      }
+      REQUIRE(n > 0);
+      for (auto& header : headers) header.fill(std::byte{0xee});
+      sent += static_cast<size_t>(n);
+    }
+  };
+  std::vector<std::byte> got(total + 1);
+  size_t arrived = 0;
+  while (sent < total && !was_full) send_on();
+  REQUIRE(pair.watch.run([&] {
+    send_on();
+    for (int64_t n = 1; n > 0; arrived += n > 0 ? static_cast<size_t>(n) : 0) {
+      const stream::IoSpan into{got.data() + arrived, std::min(got.size() - arrived, size_t{300000})};
+      n = pair.server->recv(pair.in, {&into, 1});
+    }
+    return arrived >= total;
+  }));
+  REQUIRE(arrived == total);
+  size_t wrong = 0;
+  for (size_t unit = 0; unit < 40; ++unit) {
+    const std::byte* at = got.data() + unit * unit_bytes;
+    wrong += std::count(at, at + header_bytes, header_byte(unit)) == header_bytes ? 0u : 1u;
+    wrong += std::equal(at + header_bytes, at + unit_bytes, memory.data() + 3 + unit * lent_bytes) ? 0u : 1u;
+  }
+  CHECK(wrong == 0);
+  CHECK((was_full || total < (16u << 20)));
+}
+
+TEST_CASE("tcp_net__peer_closes_with_lent_memory_on_the_way__broken_and_no_more") {
+  Pair pair;
+  std::vector<std::byte> memory(64u << 20);
+  const stream::ConstIoSpan span{memory.data(), memory.size(), true};
+  int64_t n = 0;
+  do {
+    n = pair.client->send(pair.out, {&span, 1});
+  } while (n > 0);
+  REQUIRE(n == stream::io_again);
+  pair.server->close(pair.in);  // with bytes unread: a reset
+  REQUIRE(pair.watch.run([&] {
+    return pair.watch.find(1, StreamEventType::writable, pair.out) && pair.client->send(pair.out, {&span, 1}) != stream::io_again;
+  }));
+  CHECK(pair.client->send(pair.out, {&span, 1}) < stream::io_again);
+  pair.client->close(pair.out);
+}
+
+// Its owner is told that the connection is over and may use the memory for something else: what was not sent must not go out.
+TEST_CASE("tcp_net__closed_with_lent_memory_unsent__a_reset_and_no_orderly_end") {
+  Pair pair;
+  std::vector<std::byte> memory(64u << 20, std::byte{1});
+  const stream::ConstIoSpan span{memory.data(), memory.size(), true};
+  while (pair.client->send(pair.out, {&span, 1}) > 0) {
+  }
+  pair.client->close(pair.out);
+  std::vector<std::byte> got(1u << 20);
+  size_t arrived = 0;
+  int64_t n = 0;
+  REQUIRE(pair.watch.run([&] {
+    const stream::IoSpan into{got.data(), got.size()};
+    while ((n = pair.server->recv(pair.in, {&into, 1})) > 0) arrived += static_cast<size_t>(n);
+    return n != stream::io_again;
+  }));
+  CHECK(n == stream::io_error);
+  CHECK(arrived < memory.size());
 }
 
 TEST_CASE("tcp_net__paused__the_backlog_holds_what_comes") {
