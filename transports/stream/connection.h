@@ -6,7 +6,6 @@
 
 #include "core/ports/transport.h"
 #include "core/wire/connection_frames.h"
-#include "transports/stream/messages.h"
 #include "transports/stream/out_batch.h"
 #include "transports/stream/rma_initiator.h"
 #include "transports/stream/rma_responder.h"

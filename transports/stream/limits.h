@@ -27,10 +27,6 @@ inline constexpr size_t staging_behind_bulk_bytes = 4u << 10;
 inline constexpr size_t staging_bytes = 32u << 10;
 inline constexpr size_t drain_bytes = 64u << 10;
 
-// receiver_not_ready: sent again after a pause that doubles.
-inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
-inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
-
 inline constexpr uint32_t keepalive_probes_max = 3;
 
 // After our disconnect: how long what was sent before may take to be delivered; and how long the peer may take to close.

@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "core/reliability/message_window.h"
 #include "transports/stream/limits.h"
-#include "transports/stream/messages.h"
 
 namespace ccixfer::stream {
 
@@ -20,7 +20,7 @@ struct OutItem {
   uint64_t offset_bytes = 0;  // write, read_reply: of the chunk in the operation; control: in OutBatch::control
   size_t payload_bytes = 0;
   size_t done_bytes = 0;  // of header and payload together
-  MessageBytes message;
+  reliability::MessageBytes message;
   uint64_t flight = 0;  // message
 
   [[nodiscard]] size_t left_bytes() const { return header_bytes + payload_bytes - done_bytes; }

@@ -7,12 +7,18 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/fifo.h"
 #include "core/ports/transport.h"
+#include "core/reliability/message_window.h"
 #include "core/wire/rma_frames.h"
-#include "transports/stream/fifo.h"
-#include "transports/stream/messages.h"
 
 namespace ccixfer::stream {
+
+using reliability::copy_message;
+using reliability::MessageBytes;
+using reliability::MessageOwner;
+using reliability::MessageReceiver;
+using reliability::MessageSender;
 
 class RmaInitiator {
  public:

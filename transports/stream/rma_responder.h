@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/fifo.h"
 #include "core/ports/rma_target.h"
 #include "core/wire/rma_frames.h"
-#include "transports/stream/fifo.h"
 
 namespace ccixfer::stream {
 

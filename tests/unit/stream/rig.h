@@ -10,13 +10,14 @@
 
 #include "core/base/counters.h"
 #include "core/cci/memory_table.h"
+#include "core/reliability/message_window.h"
 #include "core/wire/connection_frames.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "tests/unit/stream/memory_net.h"
 #include "transports/stream/deadline_heap.h"
 #include "transports/stream/limits.h"
-#include "transports/stream/messages.h"
+#include "transports/stream/rma_initiator.h"
 #include "transports/stream/state.h"
 #include "transports/stream/stream_transport.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 
-namespace ccixfer::stream {
+namespace ccixfer {
 
 template <typename T>
 class Fifo {
@@ -59,4 +59,4 @@ class Fifo {
   size_t head_ = 0;
 };
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer

@@ -1,19 +1,23 @@
 // Messages of one connection: what is sent and not yet with the peer's endpoint, and what is expected from the peer. Pure machines:
-// they know numbers, windows and deadlines, no network and no clock. Guarantees (sender): completions in order of issue, each once;
-// nothing acknowledged that was never sent; after receiver_not_ready everything from the refused message on goes out again, in
-// order (go back N), until the front's send timeout. Guarantees (receiver): each number is delivered once, in order. Source:
-// reference cci.md points 6-9; architecture 'The stream wire'.
+// they know numbers, windows and deadlines, no network and no clock. The network below keeps the order and loses nothing.
+// Guarantees (sender): completions in order of issue, each once; nothing acknowledged that was never sent; after receiver_not_ready
+// everything from the refused message on goes out again, in order (go back N), until the front's send timeout. Guarantees
+// (receiver): each number is delivered once, in order. Source: reference cci.md points 6-9. Used by the stream transport on a
+// connection, by the routing transport from end to end.
 #pragma once
 #include <functional>
 #include <memory>
 
 #include "core/base/bytes.h"
+#include "core/base/fifo.h"
 #include "core/base/status.h"
 #include "core/base/time.h"
-#include "transports/stream/fifo.h"
-#include "transports/stream/limits.h"
 
-namespace ccixfer::stream {
+namespace ccixfer::reliability {
+
+// receiver_not_ready: sent again after a pause that doubles.
+inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
+inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
 
 // A copy of a message's bytes; shared with the batch that is going out, as a message may be given up while half of it is sent.
 struct MessageBytes {
@@ -58,6 +62,7 @@ class MessageSender {
 
   [[nodiscard]] Instant deadline() const;
   [[nodiscard]] bool empty() const { return queue_.empty(); }
+  [[nodiscard]] uint32_t in_queue() const { return application_count_; }  // of the application, not ended
   [[nodiscard]] bool peer_leaving() const { return peer_leaving_; }
   [[nodiscard]] uint64_t issued() const { return issued_; }  // application's messages, for fences
   [[nodiscard]] uint64_t ended() const { return ended_; }
@@ -122,4 +127,4 @@ class MessageReceiver {
   bool farewell_told_ = false;
 };
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer::reliability

@@ -1,11 +1,11 @@
-#include "transports/stream/messages.h"
+#include "core/reliability/message_window.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/wire/message_frames.h"
 
-namespace ccixfer::stream {
+namespace ccixfer::reliability {
 
 MessageBytes copy_message(std::span<const Bytes> parts) {
   size_t size = 0;
@@ -205,4 +205,4 @@ MessageReceiver::Acknowledgement MessageReceiver::acknowledgement() {
   return acknowledgement;
 }
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer::reliability
