@@ -102,14 +102,13 @@ class Acceptor::Session {
       machine_ = make_destination(bench, link_, {options.root, open.options, path.path, options.rate_bytes_per_s, buffers_});
     } else {
       const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
-      machine_ = make_source(bench, link_, {{below}, options.served_root, open.options, options.rate_bytes_per_s, link_lanes()});
+      machine_ = make_source(bench, link_, {{below}, options.served_root, open.options, options.rate_bytes_per_s});
     }
     state_ = State::running;
     forwarder_.attach(machine_->user());  // before start(): it takes up live lanes that it has not been told of
     machine_->start(now);
     return {};
   }
-  uint16_t link_lanes() const { return std::min<uint16_t>(session::lanes_max, acceptor_.options_.lanes_max); }
 
   void report_session() {
     report::Session line;
