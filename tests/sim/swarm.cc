@@ -46,12 +46,13 @@ void Swarm::build() {
   destination_ = std::make_unique<Site>(
       fabric_, "D", std::vector<sim::Attachment>{{network(options_.routers), options_.routers == 0 ? "10.0.0.3" : end_address}},
       options_.disk);
+  source_->verbose = destination_->verbose = verbose() ? 2 : 0;
   build_routers();
-  make_tree(random_, source_->files, source_root, options_.tree);
+  simulate::make_tree(random_, source_->files, source_root, options_.tree);
   look_at_source();
   destination_->files.make_directory(destination_root);
   if (options_.older_files) {
-    make_older(random_, destination_->files, wanted_, destination_root);
+    simulate::make_older(random_, destination_->files, wanted_, destination_root);
     for (const auto& [path, entry] : destination_->files.tree(destination_root)) {
       if (entry.stat.type == ports::FileType::regular) allowed_[path].insert(entry.content);
     }
@@ -68,7 +69,7 @@ void Swarm::build_routers() {
   const auto right = [](unsigned copy) { return fmt::format("10.0.0.{}", 20 + copy); };
   const auto uris = [&](auto&& address) {
     std::vector<std::string> all;
-    for (unsigned copy = 0; copy < width; ++copy) all.push_back(fmt::format("sim://{}:{}", address(copy), router_port));
+    for (unsigned copy = 0; copy < width; ++copy) all.push_back(fmt::format("sim://{}:{}", address(copy), simulate::router_port));
     return all;
   };
   for (unsigned row = 0; row < options_.routers; ++row) {
@@ -287,7 +288,7 @@ void Swarm::judge_end(const Error& result) {
   if (world_.alive(destination_->node)) world_.crash(destination_->node);
   destination_->files.mount();
   check_names("after the end and a crash");
-  const std::string differs = difference(wanted_, destination_->files.tree(destination_root), options_.attributes);
+  const std::string differs = simulate::difference(wanted_, destination_->files.tree(destination_root), options_.attributes);
   if (!differs.empty()) violated("ended well, but after a crash " + differs);
 }
 

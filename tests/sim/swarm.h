@@ -6,10 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/site.h"
-#include "tests/sim/tree.h"
+#include "app/simulate/site.h"
+#include "app/simulate/tree.h"
 
 namespace ccixfer::testing {
+
+using simulate::Dialler;
+using simulate::DialPlan;
+using simulate::Listener;
+using simulate::ListenPlan;
+using simulate::RouterPlan;
+using simulate::RouterProcess;
+using simulate::Routing;
+using simulate::Site;
+using simulate::TreeOptions;
 
 struct SwarmOptions {
   sim::LinkOptions link;

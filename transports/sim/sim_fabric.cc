@@ -157,11 +157,20 @@ void Fabric::cut(const std::string& network, const std::string& address) { impl_
 void Fabric::join(const std::string& network, const std::string& address) { impl_->cuts.erase({network, address}); }
 uint64_t Fabric::bytes_delivered() const { return impl_->bytes_delivered; }
 uint64_t Fabric::resets() const { return impl_->resets; }
+uint64_t Fabric::corruptions() const { return impl_->corruptions; }
 
 void Fabric::reset_all(NodeId node) {
   for (SimNet::Impl* net : impl_->nets) {
     if (net->node != node) continue;
     for (const auto& [id, entry] : net->streams) impl_->reset_both(entry.first, "reset by the test");
+  }
+}
+
+void Fabric::reset_network(const std::string& network) {
+  for (SimNet::Impl* net : impl_->nets) {
+    for (const auto& [id, entry] : net->streams) {  // each stream once: at its dialler's end
+      if (entry.second == 0 && entry.first->network == network) impl_->reset_both(entry.first, "reset by the test");
+    }
   }
 }
 

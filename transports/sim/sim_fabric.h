@@ -25,6 +25,7 @@ struct Fabric::Impl {
   stream::StreamId next_id = 1;
   uint64_t bytes_delivered = 0;
   uint64_t resets = 0;
+  uint64_t corruptions = 0;
 
   [[nodiscard]] const LinkOptions& link(const std::string& network) const;
   [[nodiscard]] Duration delay(const std::string& network);

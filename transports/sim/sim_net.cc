@@ -260,6 +260,12 @@ int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   for (const ConstIoSpan& span : from) {
     const size_t count = std::min(span.size, total - packet.bytes.size());
     packet.bytes.insert(packet.bytes.end(), span.data, span.data + count);
+    if (link.corrupt_chance > 0 && count > 0 && span.size >= bulk_bytes_min && random.chance(link.corrupt_chance)) {
+      const auto at = static_cast<size_t>(random.below(count));
+      packet.bytes[packet.bytes.size() - count + at] ^= static_cast<std::byte>(1u << random.below(8));
+      ++impl_->fabric.corruptions;
+      impl_->world.trace("corrupt", id, at);
+    }
   }
   outbound.window_used += total;
   const auto wire_ns = static_cast<int64_t>(total * 1'000'000'000 / std::max<uint64_t>(link.rate_bytes_per_s, 1));

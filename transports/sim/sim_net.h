@@ -27,10 +27,15 @@ struct LinkOptions {
   Duration reset_mean = forever;              // mean life of a stream before a reset; set to forever: none any more
   double dial_failure_chance = 0;
   double half_open_chance = 0;  // that a crash leaves a stream silently half-open
+  double corrupt_chance = 0;    // of a packet of bulk data: that one bit of it is flipped (see bulk_bytes_min)
 };
 
 inline constexpr uint32_t sim_backlog_max = 128;         // connections not yet accepted, per listener
 inline constexpr uint32_t sim_packet_bytes = 64u << 10;  // one send takes at most this
+
+// Corruption is only of what no check of the stream protocol covers: payload handed to send() in a piece of at least so much, which
+// no message and no header is.
+inline constexpr size_t bulk_bytes_min = 16u << 10;
 
 class Fabric {
  public:
@@ -44,9 +49,11 @@ class Fabric {
   // A cut address: packets from and to it wait until it is joined again; dials to it end unreachable.
   void cut(const std::string& network, const std::string& address);
   void join(const std::string& network, const std::string& address);
-  void reset_all(NodeId node);  // resets every stream of a node
+  void reset_all(NodeId node);                     // resets every stream of a node
+  void reset_network(const std::string& network);  // and every stream of a network
   [[nodiscard]] uint64_t bytes_delivered() const;
   [[nodiscard]] uint64_t resets() const;
+  [[nodiscard]] uint64_t corruptions() const;
 
   struct Impl;
 

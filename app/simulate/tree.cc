@@ -1,4 +1,4 @@
-#include "tests/sim/tree.h"
+#include "app/simulate/tree.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/units.h"
 
-namespace ccixfer::testing {
+namespace ccixfer::simulate {
 namespace {
 
 std::string random_content(sim::Random& random, size_t bytes) {
@@ -48,7 +48,7 @@ int64_t random_mtime(sim::Random& random) {
 void make_tree(sim::Random& random, sim::SimFileSystem& files, const std::string& path, const TreeOptions& options) {
   files.make_directory(path);
   std::vector<std::string> directories{path};
-  const size_t entries = static_cast<size_t>(random.below(options.entries_max + 1));
+  const size_t entries = static_cast<size_t>(random.between(options.entries_min, options.entries_max));
   for (size_t i = 0; i < entries; ++i) {
     const std::string& parent = directories[static_cast<size_t>(random.below(directories.size()))];
     const std::string name = parent + "/" + random_name(random, options.odd_names);
@@ -107,4 +107,4 @@ std::string difference(const sim::Tree& source, const sim::Tree& target, bool at
   return {};
 }
 
-}  // namespace ccixfer::testing
+}  // namespace ccixfer::simulate

@@ -1,4 +1,4 @@
-#include "tests/sim/site.h"
+#include "app/simulate/site.h"
 
 #include <fmt/format.h>
 
@@ -8,22 +8,21 @@
 
 #include "core/base/check.h"
 #include "core/base/log.h"
-#include "tests/sim/seeds.h"
 #include "transports/stream/stream_transport.h"
 
-namespace ccixfer::testing {
+namespace ccixfer::simulate {
 namespace {
 
 constexpr uint16_t receiver_port = 7000;
 constexpr int burial_turns_max = 1000;
 constexpr Duration burial_step = std::chrono::milliseconds(100);
 
-std::unique_ptr<report::Reporter> make_reporter(const sim::World& world) {
+std::unique_ptr<report::Reporter> make_reporter(const Site& site) {
   report::ReporterOptions options;
-  options.quiet = !verbose();
-  options.verbose = verbose() ? 2 : 0;
-  options.text_fd = verbose() ? 2 : -1;
-  auto reporter = report::Reporter::create(options, world.now());
+  options.quiet = site.verbose == 0;
+  options.verbose = site.verbose;
+  options.text_fd = site.verbose > 0 ? 2 : -1;
+  auto reporter = report::Reporter::create(options, site.world.now());
   CHECK(reporter.has_value());
   set_log_sink({}, LogLevel::error);  // the log of all nodes is one: the swarm's
   return std::move(*reporter);
@@ -61,7 +60,7 @@ std::unique_ptr<cci::Endpoint> make_endpoint(Site& site, bool listen, const std:
 Process::Process(Site& site, bool listen)
     : site_(site),
       entropy_(site.world.random().next()),
-      reporter_(make_reporter(site.world)),
+      reporter_(make_reporter(site)),
       memory_(std::make_shared<cci::MemoryTable>(entropy_, site.counters)),
       endpoint_(make_endpoint(site, listen, memory_, entropy_)),
       pool_(session::segment_bytes_max, site.buffers),
@@ -143,7 +142,7 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
   }
   plan.hello.direction = dial.pull ? session::Direction::pull : session::Direction::push;
-  plan.open = {dial.options, ""};
+  plan.open = {dial.options, dial.path};
   plan.lanes = dial.lanes;
   plan.timeout = dial.timeout;
   if (dial.pull) {
@@ -200,4 +199,4 @@ RouterProcess::~RouterProcess() {
   if (site_.world.alive(site_.node)) site_.world.remove_actor(site_.node, this);
 }
 
-}  // namespace ccixfer::testing
+}  // namespace ccixfer::simulate

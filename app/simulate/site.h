@@ -1,5 +1,6 @@
-// The machines of a simulated swarm: a Site is a node with its disk and its place in the networks, and outlives crashes; a Process
-// is one run of the program on it, made of the very objects that `ccixfer send` and `ccixfer recv` are made of.
+// The machines of a simulated world: a Site is a node with its disk and its place in the networks, and outlives crashes; a Process
+// is one run of the program on it, made of the very objects that `ccixfer send` and `ccixfer recv` are made of. `ccixfer sim` and
+// the swarms of the tests are built of them.
 #pragma once
 #include <memory>
 #include <optional>
@@ -16,7 +17,7 @@
 #include "transports/sim/sim_sqlite_vfs.h"
 #include "transports/sim/sim_work_pool.h"
 
-namespace ccixfer::testing {
+namespace ccixfer::simulate {
 
 struct Routing {
   routing::SubnetId subnet;
@@ -38,6 +39,7 @@ struct Site {
   std::optional<Routing> routing;
   Counters counters;
   uint32_t buffers = 8;
+  unsigned verbose = 0;  // 1, 2: its processes speak on standard error, as under -v and -vv
 };
 
 // What all processes have. A crash of the node: destroy the process; it then does nothing to the disk or the world.
@@ -99,6 +101,7 @@ struct DialPlan {
   bool pull = false;
   std::string uri;        // of the listener
   std::string directory;  // push: what is sent (its content). pull: where to
+  std::string path;       // push: below the listener's root. pull: below the served directory
   uint32_t options = 0;   // session::Option bits
   uint16_t lanes = 2;
   Duration timeout = std::chrono::seconds(120);
@@ -154,4 +157,4 @@ class RouterProcess final : public sim::Actor {
   std::unique_ptr<routing::Router> router_;
 };
 
-}  // namespace ccixfer::testing
+}  // namespace ccixfer::simulate

@@ -1,4 +1,4 @@
-// Random trees of files for the swarm, and what may be where they are sent to.
+// Random trees of files for simulated worlds, and what may be where they are sent to.
 #pragma once
 #include <map>
 #include <set>
@@ -7,10 +7,10 @@
 
 #include "transports/sim/sim_file_system.h"
 
-namespace ccixfer::testing {
+namespace ccixfer::simulate {
 
 struct TreeOptions {
-  size_t entries_max = 30;
+  size_t entries_min = 0, entries_max = 30;
   size_t file_bytes_max = 20'000;  // of most files
   size_t large_bytes_min = (4u << 20) + 1, large_bytes_max = 9u << 20;
   double large_chance = 0.0;  // that there is one of several pieces (more than 4 MiB)
@@ -27,4 +27,4 @@ void make_older(sim::Random& random, sim::SimFileSystem& files, const sim::Tree&
 // have do not matter.
 [[nodiscard]] std::string difference(const sim::Tree& source, const sim::Tree& target, bool attributes);
 
-}  // namespace ccixfer::testing
+}  // namespace ccixfer::simulate
