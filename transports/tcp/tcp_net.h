@@ -4,9 +4,9 @@
 // polled for that has not changed. Names: tcp://HOST:PORT. Numeric addresses are dialled at once; names are resolved by a thread
 // that the first of them starts, and their addresses tried in order. Out of descriptors: accepting pauses until a stream closes or
 // accept_retry passed; the others go on. Lent memory of 64 KiB and more goes into the socket by reference (ZeroCopyPipe); a stream
-// that is closed with such bytes unsent is reset. The process ignores SIGPIPE from the first net on, unless it handles it. Errors:
-// create: ErrorKind::network (address in use, no such interface ...), usage (a host or port that cannot be). Single-threaded but
-// for the resolver inside. Source: architecture 'Layers of one process'.
+// that is closed with such bytes unsent is reset. The process ignores SIGPIPE from the first net on, unless it handles it.
+// Errors: create: ErrorKind::network (address in use, no such interface ...), usage (a host or port that cannot be).
+// Single-threaded but for the resolver inside. Source: architecture 'Layers of one process'.
 #pragma once
 #include <memory>
 #include <string>
