@@ -24,7 +24,7 @@ constexpr std::array later_transfer_options{
     Later{"--exclude", true},        Later{"--include", true},    Later{"--files-from", true}, Later{"-0,--from0", false},
     Later{"--delete", false},        Later{"--max-delete", true}, Later{"--stop-at", true},
 };
-constexpr std::array later_commands{"verify", "bench", "sim", "keygen", "id"};
+constexpr std::array later_commands{"verify", "bench", "keygen", "id"};
 
 constexpr int64_t timeout_s_max = 4'000'000'000;  // beyond it: no timeout
 
@@ -40,7 +40,7 @@ std::string one_line(std::string text) {
 
 // What the parser fills as text; checked once afterwards so that every complaint has the same shape.
 struct Raw {
-  std::string bwlimit, timeout, retries, lanes, memory, count;
+  std::string bwlimit, timeout, retries, lanes, memory, count, seed, seeds;
 };
 
 class Parser {
@@ -58,6 +58,7 @@ class Parser {
     add_routes();
     add_ping();
     add_devices();
+    add_sim();
     for (const char* name : later_commands) {
       CLI::App* command = app_.add_subcommand(name, "not in this version")->group("");
       command->prefix_command();
@@ -90,6 +91,7 @@ class Parser {
     if (route_app_->parsed()) return finish_route();
     if (routes_app_->parsed()) return finish_routes();
     if (ping_app_->parsed()) return finish_ping();
+    if (sim_app_->parsed()) return finish_sim();
     devices_.common.verbose = counted_[devices_app_];
     return devices_;
   }
@@ -184,6 +186,16 @@ class Parser {
   void add_devices() {
     devices_app_ = app_.add_subcommand("devices", "the devices that the configuration and this host offer");
     add_common(devices_app_, devices_.common);
+  }
+
+  void add_sim() {
+    sim_app_ =
+        app_.add_subcommand("sim", "run a world of hosts, links, routers, transfers and faults under the deterministic simulator");
+    add_common(sim_app_, sim_.common);
+    sim_app_->add_option("--seed", raw_.seed, "the world's seed (the scenario's)")->type_name("N");
+    sim_app_->add_option("--seeds", raw_.seeds, "run so many seeds from there on (1)")->type_name("N");
+    sim_app_->add_flag("--trace", sim_.trace, "print every packet, reset and crash: the same seed gives the same lines");
+    sim_app_->add_option("scenario", sim_.scenario, "the world (TOML)")->type_name("SCENARIO.toml")->required();
   }
 
   static Result<uint64_t> whole_number(std::string_view option, std::string_view text, uint64_t low, uint64_t high) {
@@ -317,9 +329,24 @@ class Parser {
     return ping_;
   }
 
+  Result<Command> finish_sim() {
+    sim_.common.verbose = counted_[sim_app_];
+    if (!raw_.seed.empty()) {
+      const auto seed = whole_number("--seed", raw_.seed, 0, UINT64_MAX);
+      if (!seed) return tl::unexpected(seed.error());
+      sim_.seed = *seed;
+    }
+    if (!raw_.seeds.empty()) {
+      const auto seeds = whole_number("--seeds", raw_.seeds, 1, UINT32_MAX);
+      if (!seeds) return tl::unexpected(seeds.error());
+      sim_.seeds = *seeds;
+    }
+    return sim_;
+  }
+
   CLI::App app_;
   CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
-           *devices_app_ = nullptr;
+           *devices_app_ = nullptr, *sim_app_ = nullptr;
   std::vector<CLI::App*> later_;
   std::vector<CLI::Option*> later_options_;
   std::map<const CLI::App*, unsigned> counted_;
@@ -331,6 +358,7 @@ class Parser {
   RoutesCommand routes_;
   PingCommand ping_;
   DevicesCommand devices_;
+  SimCommand sim_;
 };
 
 }  // namespace

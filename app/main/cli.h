@@ -86,11 +86,20 @@ struct DevicesCommand {
   CommonOptions common;
 };
 
+struct SimCommand {
+  CommonOptions common;
+  std::string scenario;          // a file
+  std::optional<uint64_t> seed;  // else the scenario's
+  uint64_t seeds = 1;            // from there on
+  bool trace = false;
+};
+
 struct HelpCommand {
   std::string text;  // for standard output
 };
 
-using Command = std::variant<HelpCommand, SendCommand, ReceiveCommand, RouteCommand, RoutesCommand, PingCommand, DevicesCommand>;
+using Command =
+    std::variant<HelpCommand, SendCommand, ReceiveCommand, RouteCommand, RoutesCommand, PingCommand, DevicesCommand, SimCommand>;
 
 [[nodiscard]] Result<Command> parse_command_line(int argc, const char* const* argv);
 

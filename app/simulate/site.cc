@@ -13,7 +13,6 @@
 namespace ccixfer::simulate {
 namespace {
 
-constexpr uint16_t receiver_port = 7000;
 constexpr int burial_turns_max = 1000;
 constexpr Duration burial_step = std::chrono::milliseconds(100);
 
@@ -186,7 +185,7 @@ RouterProcess::RouterProcess(Site& site, const RouterPlan& plan)
     device.scheme = "sim";
     device.endpoint = make_native(site, {at.at}, router_port, memory_);
     device.peers = at.peers;
-    device.rate_bits_per_s = 1'000'000'000;
+    device.rate_bits_per_s = at.rate_bits_per_s;
   }
   auto router = routing::Router::create(plan.options, std::move(devices), memory_, entropy_, site.counters);
   if (!router) std::fprintf(stderr, "router: %s\n", router.error().message.c_str());

@@ -134,11 +134,13 @@ struct RouterPlan {
     sim::Attachment at;
     routing::SubnetId subnet;
     std::vector<std::string> peers;  // native URIs
+    uint64_t rate_bits_per_s = 1'000'000'000;
   };
   std::vector<Device> devices;
   routing::RouterOptions options;
 };
 
+inline constexpr uint16_t receiver_port = 7000;
 inline constexpr uint16_t router_port = 7100;
 
 // One run of `ccixfer route`.

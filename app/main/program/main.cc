@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "app/main/commands.h"
+#include "app/simulate/command.h"
 
 namespace ccixfer::program {
 namespace {
@@ -47,6 +48,7 @@ CommandEnd run(const Process& process, const Command& command) {
   if (const auto* route = std::get_if<RouteCommand>(&command)) return run_route(process, *route);
   if (const auto* routes = std::get_if<RoutesCommand>(&command)) return run_routes(process, *routes);
   if (const auto* ping = std::get_if<PingCommand>(&command)) return run_ping(process, *ping);
+  if (const auto* sim = std::get_if<SimCommand>(&command)) return simulate::run_sim(process, *sim);
   return run_devices(process, std::get<DevicesCommand>(command));
 }
 

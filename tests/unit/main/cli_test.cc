@@ -98,7 +98,6 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
       {"send", "--bwlimit", "08:00,1Gb/s 18:00,off", "a", "b"},
       {"verify", "receipt"},
       {"bench", "--anything", "x"},
-      {"sim", "s.toml"},
       {"keygen"},
       {"id"},
   };
@@ -109,7 +108,7 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
 }
 
 TEST_CASE("cli__help_of_each_subcommand__is_no_error") {
-  for (const char* name : {"send", "recv", "route", "routes", "ping", "devices"}) {
+  for (const char* name : {"send", "recv", "route", "routes", "ping", "devices", "sim"}) {
     const auto command = parse({name, "--help"});
     REQUIRE(command);
     CHECK(std::get<HelpCommand>(*command).text.find(name) != std::string::npos);
@@ -121,6 +120,22 @@ TEST_CASE("cli__help_of_each_subcommand__is_no_error") {
 TEST_CASE("cli__verbosity__counts") {
   CHECK(std::get<DevicesCommand>(*parse({"devices", "-vv", "--json"})).common.verbose == 2);
   CHECK(std::get<DevicesCommand>(*parse({"devices", "-q"})).common.quiet);
+}
+
+TEST_CASE("cli__sim__seed_and_seeds_are_whole_numbers") {
+  const auto command = parse({"sim", "s.toml", "--seed", "7", "--seeds", "20", "--trace", "--json"});
+  REQUIRE(command);
+  const auto& sim = std::get<SimCommand>(*command);
+  CHECK(sim.scenario == "s.toml");
+  CHECK(sim.seed == 7u);
+  CHECK(sim.seeds == 20);
+  CHECK((sim.trace && sim.common.json));
+  CHECK(complaint({"sim"}).find("scenario") != std::string::npos);
+  for (const char* bad : {"-1", "x", "99999999999999999999"}) {
+    CHECK(complaint({"sim", "s.toml", "--seed", bad}) != "");
+    CHECK(complaint({"sim", "s.toml", "--seeds", bad}) != "");
+  }
+  CHECK(complaint({"sim", "s.toml", "--seeds", "0"}).find("--seeds") != std::string::npos);
 }
 
 }  // namespace ccixfer::program
