@@ -96,11 +96,12 @@ std::optional<Arrival> Lanes::take(const rvma::Completion& completion) {
   const uint64_t lane_session = lane.lane_session;
   forget_if_done(slot.base);
   if (!filled) return std::nullopt;
+  filled_.push_back({slot.base, slot.n, slot.posted_at});
   trace_hop("[hop 7] mailbox buffer");
   return Arrival{std::move(slot.buffer), completion.length_bytes, lane_session, slot.n};
 }
 
-bool Lanes::post(Lane& lane, memory::Loan buffer) {
+bool Lanes::post(Lane& lane, memory::Loan buffer, Instant now) {
   const uint64_t mailbox = lane.base + (lane.next_n & stripe_mask);
   if (lane.next_n > 0 && lane.next_n < session::stripes) {
     if (const Status opened = mailboxes_.open(mailbox, {.key = lane.key}); opened != Status::success) {
@@ -126,6 +127,7 @@ bool Lanes::post(Lane& lane, memory::Loan buffer) {
   slots_[slot].buffer = std::move(buffer);
   slots_[slot].base = lane.base;
   slots_[slot].n = lane.next_n;
+  slots_[slot].posted_at = now;
   ++lane.next_n;
   ++lane.posted;
   ++posted_total_;
@@ -144,8 +146,17 @@ void Lanes::refill_rate(Instant now) {
   refilled_ = now;
 }
 
+void Lanes::judge_windows(Instant now) {
+  for (const Filled& filled : filled_) {
+    const auto lane = lanes_.find(filled.base);
+    if (lane != lanes_.end()) lane->second.window.arrived(filled.n, now - filled.posted_at, lane->second.next_n);
+  }
+  filled_.clear();
+}
+
 void Lanes::turn(Instant now, uint32_t share_buffers, uint32_t buffers_in_jobs) {
   refill_rate(now);
+  judge_windows(now);
   if (live_.empty()) return;
   const auto live_count = static_cast<uint32_t>(live_.size());
   const uint32_t target = std::max(1u, share_buffers / live_count);
@@ -155,11 +166,12 @@ void Lanes::turn(Instant now, uint32_t share_buffers, uint32_t buffers_in_jobs) 
     if (at == live_.end()) at = live_.begin();
     Lane& lane = lanes_.at(at->second);
     first_ = lane.index;  // the next round begins where this one ran out
-    while (lane.posted < target && posted_total_ + buffers_in_jobs < share_buffers) {
+    const uint32_t ahead = std::min(target, lane.window.segments());
+    while (lane.posted < ahead && posted_total_ + buffers_in_jobs < share_buffers) {
       if (rate_bytes_per_s_ > 0 && allowance_bytes_ <= 0) break;
       memory::Loan buffer = pool_.lend();
       if (!buffer) break;
-      if (!post(lane, std::move(buffer))) {
+      if (!post(lane, std::move(buffer), now)) {
         broken.push_back(lane.index);
         break;
       }

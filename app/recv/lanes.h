@@ -1,15 +1,16 @@
 // The destination's lanes: mailboxes, posted buffers and credit.
 // Segment n of a lane goes to stripe n mod stripes, epoch n div stripes: buffers are posted in the order of n, so the credit of a
 // lane is the number of buffers ever posted to it. Mailboxes are opened when their stripe is first needed and closed with the lane.
-// The session's share of the pool is split evenly among the live lanes. A lane that comes up again is a new lane session.
-// Single-threaded. Bounds: the share of the pool; lanes_max lanes.
-// Source: RVMA §III.B (mailboxes), architecture 'RVMA at the receiver of files'.
+// A lane has a window of buffers ahead, within the session's share of the pool, split evenly among the live lanes. A lane that
+// comes up again is a new lane session. Single-threaded. Bounds: the share of the pool; lanes_max lanes. Source: RVMA §III.B
+// (mailboxes), architecture 'RVMA at the receiver of files'.
 #pragma once
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "app/recv/window.h"
 #include "app/session/link.h"
 #include "core/memory/pool.h"
 #include "core/ports/entropy.h"
@@ -55,13 +56,21 @@ class Lanes {
     uint64_t credit = 0;  // granted
     uint32_t posted = 0;  // now
     bool live = false;
+    Window window;
   };
   struct Slot {
     memory::Loan buffer;
     uint64_t base = 0;
     uint64_t n = 0;
+    Instant posted_at{};
   };
-  [[nodiscard]] bool post(Lane& lane, memory::Loan buffer);
+  struct Filled {
+    uint64_t base = 0;
+    uint64_t n = 0;
+    Instant posted_at{};
+  };
+  [[nodiscard]] bool post(Lane& lane, memory::Loan buffer, Instant now);
+  void judge_windows(Instant now);
   void close(Lane& lane);
   void forget_if_done(uint64_t base);
   void refill_rate(Instant now);
@@ -74,6 +83,7 @@ class Lanes {
   std::map<session::LaneIndex, uint64_t> live_;  // base of the present session of a lane
   std::vector<Slot> slots_;                      // by the context of a posted buffer
   std::vector<uint32_t> free_slots_;
+  std::vector<Filled> filled_;  // since the last turn
   uint32_t posted_total_ = 0;
   session::LaneIndex first_ = 0;   // where the next round of posting begins
   const double rate_bytes_per_s_;  // 0: no cap

@@ -114,6 +114,7 @@ struct Destination::Impl {
   void synced(const std::vector<SyncFile>& batch, const std::optional<Error>& failure);
   void committed(std::vector<CommitItem>& batch);
   void try_complete(FileState& file);
+  void disk_fails(const FileState& file);
   void doom(FileState& file, Doom doom);
   void settle(FileState& file);
   void io_failed(FileState& file, int error_number, const std::vector<uint64_t>& lost_pieces);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 #include "app/recv/machine.h"
@@ -11,7 +12,10 @@
 
 namespace ccixfer::recv {
 
-std::string describe_errno(int error_number) { return std::generic_category().message(error_number); }
+std::string describe_errno(int error_number) {
+  if (error_number == EBUSY) return "another transfer is writing it now";
+  return std::generic_category().message(error_number);
+}
 
 void Destination::Impl::pump_sync() {
   if (sync_running || dirty.empty()) return;
@@ -157,6 +161,8 @@ void Destination::Impl::committed(std::vector<CommitItem>& batch) {
       end_file(item.task->index, std::nullopt, item.size_bytes);
     } else if (is_fatal(item.error_number)) {
       end_with(fatal_error(item.error_number, item.task->path), true);
+    } else if (item.error_number == EIO && item.outcome == CommitOutcome::failed) {
+      disk_fails(file);
     } else if (item.outcome == CommitOutcome::failed) {
       doom(file, {ErrorKind::file_io, item.error_number, true, describe_errno(item.error_number)});
     } else {
@@ -177,6 +183,7 @@ void Destination::Impl::committed(std::vector<CommitItem>& batch) {
 void Destination::Impl::io_failed(FileState& file, int error_number, const std::vector<uint64_t>& lost_pieces) {
   if (error) return;
   if (++file.io_failures > io_failures_max) {
+    if (error_number == EIO) return disk_fails(file);
     doom(file, {ErrorKind::file_io, error_number, true, describe_errno(error_number)});
     return;
   }
@@ -186,6 +193,11 @@ void Destination::Impl::io_failed(FileState& file, int error_number, const std::
     return;
   }
   for (const uint64_t piece : lost_pieces) resend(file, piece);
+}
+
+// Not this file's fault, and the next one would fare no better.
+void Destination::Impl::disk_fails(const FileState& file) {
+  end_with({ErrorKind::file_io, fmt::format("the receiver's disk fails: {}", fatal_error(EIO, file.task->path).message)}, true);
 }
 
 void Destination::Impl::doom(FileState& file, Doom why) {

@@ -34,6 +34,7 @@ std::string words_of(const ReadOutcome& outcome) {
 }
 
 std::string words_of(const session::FileResult& result) {
+  if (result.error_number == EBUSY) return "another transfer is writing it now: run again when that one has ended";
   std::string words = error_row(result.kind).words;
   if (result.error_number > 0) words += ": " + std::generic_category().message(result.error_number);
   return words;

@@ -18,7 +18,7 @@
 namespace ccixfer::send {
 
 inline constexpr uint32_t reading_jobs_max = 8;
-inline constexpr uint32_t segments_ahead_max = 8;  // read and waiting for credit, besides two a lane
+inline constexpr uint32_t segments_ahead_max = 4;  // read and waiting for credit, besides two a lane
 inline constexpr uint32_t large_files_open_max = 16;
 inline constexpr uint64_t digest_pieces_max = 1u << 20;  // of larger files (4 TiB) no digest is kept
 inline constexpr uint32_t entries_segments_max = 4;      // in buffers at once
