@@ -1,0 +1,96 @@
+#include "core/reliability/receive_ledger.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "core/reliability/rtt.h"
+#include "transports/sim/random.h"
+
+using namespace ccixfer;
+using namespace std::chrono_literals;
+using reliability::Range;
+using reliability::ReceiveLedger;
+using Verdict = reliability::ReceiveLedger::Verdict;
+
+namespace {
+const Instant start{std::chrono::seconds(100)};
+}
+
+TEST_CASE("receive_ledger__in_order_old_duplicate_future__each_number_fresh_once") {
+  ReceiveLedger ledger;
+  REQUIRE(ledger.look(0) == Verdict::fresh);
+  ledger.received(0, true, start);
+  REQUIRE(ledger.look(0) == Verdict::duplicate);
+  REQUIRE(ledger.look(5) == Verdict::fresh);  // future
+  ledger.received(5, true, start);
+  REQUIRE(ledger.look(5) == Verdict::duplicate);
+  REQUIRE(ledger.look(3) == Verdict::fresh);  // old, but did not come yet
+  ledger.received(3, true, start);
+  REQUIRE(ledger.look(3) == Verdict::duplicate);
+  ledger.received(4, true, start);
+  const auto ack = ledger.take_ack(start);
+  REQUIRE(ack.count == 2);
+  REQUIRE(ack.list[0] == Range{3, 5});
+  REQUIRE(ack.list[1] == Range{0, 0});
+}
+
+TEST_CASE("receive_ledger__ack__after_a_moment_at_the_second_and_when_out_of_order_at_once") {
+  ReceiveLedger ledger;
+  REQUIRE_FALSE(ledger.ack_wanted());
+  ledger.received(0, false, start);  // an ack alone asks for none
+  REQUIRE_FALSE(ledger.ack_wanted());
+  REQUIRE(ledger.ack_deadline() == never);
+  ledger.received(1, true, start);
+  REQUIRE(ledger.ack_deadline() == start + reliability::ack_delay_max);
+  ledger.received(2, true, start + 100us);
+  REQUIRE(ledger.ack_deadline() == start + 100us);
+  REQUIRE(ledger.take_ack(start + 300us).delay == 200us);
+  REQUIRE_FALSE(ledger.ack_wanted());
+  REQUIRE(ledger.ack_deadline() == never);
+  ledger.received(4, true, start + 1s);
+  REQUIRE(ledger.ack_deadline() == start + 1s);
+}
+
+TEST_CASE("receive_ledger__more_gaps_than_it_remembers__the_oldest_count_as_duplicates") {
+  ReceiveLedger ledger;
+  for (uint64_t i = 0; i <= ReceiveLedger::ranges_max; ++i) ledger.received(2 * i, true, start);
+  REQUIRE(ledger.look(0) == Verdict::too_old);
+  REQUIRE(ledger.look(1) == Verdict::fresh);
+  REQUIRE(ledger.take_ack(start).count == ReceiveLedger::ranges_max);
+}
+
+TEST_CASE("receive_ledger__the_ack_arrived__what_is_below_is_forgotten_and_never_fresh_again") {
+  ReceiveLedger ledger;
+  for (uint64_t i = 0; i < 200; i += 2) ledger.received(i, true, start);
+  ledger.ack_arrived(190);
+  REQUIRE(ledger.look(190 - ReceiveLedger::late_numbers - 1) == Verdict::too_old);
+  REQUIRE(ledger.look(191) == Verdict::fresh);
+  REQUIRE(ledger.look(10) == Verdict::too_old);
+}
+
+TEST_CASE("receive_ledger__random_order_and_duplicates__never_fresh_twice_and_acks_only_what_came") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    sim::Random random(seed);
+    ReceiveLedger ledger;
+    std::set<uint64_t> came;
+    for (uint64_t step = 0; step < 500; ++step) {
+      const uint64_t number = step / 2 + random.below(random.chance(0.1) ? 200 : 8);
+      const bool fresh = ledger.look(number) == Verdict::fresh;
+      if (fresh) {
+        REQUIRE(came.insert(number).second);
+        ledger.received(number, random.chance(0.8), start);
+      } else if (!came.contains(number)) {
+        REQUIRE(ledger.look(number) == Verdict::too_old);
+      }
+      if (random.chance(0.2)) {
+        const auto ack = ledger.take_ack(start);
+        for (const Range& range : ack.ranges()) {
+          for (uint64_t n = range.first; n <= range.last; ++n) REQUIRE(came.contains(n));
+        }
+        REQUIRE(ack.largest() == *came.rbegin());
+        if (random.chance(0.3)) ledger.ack_arrived(ack.largest());
+      }
+    }
+  }
+}
