@@ -48,6 +48,14 @@ std::string_view to_string(Counter counter) {
       return "segments_bad";
     case Counter::session_rejected:
       return "session_rejected";
+    case Counter::datagrams_rejected:
+      return "datagrams_rejected";
+    case Counter::datagrams_duplicate:
+      return "datagrams_duplicate";
+    case Counter::datagrams_lost:
+      return "datagrams_lost";
+    case Counter::acks_rejected:
+      return "acks_rejected";
     case Counter::count_:
       break;
   }

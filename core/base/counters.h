@@ -30,8 +30,12 @@ enum class Counter : uint8_t {
   routed_fragments,
   routed_bytes,  // payload forwarded, counted once a router
   routed_rejected,
-  segments_bad,      // hash mismatch at the receiver
-  session_rejected,  // malformed session messages, entries, paths that leave the root
+  segments_bad,         // hash mismatch at the receiver
+  session_rejected,     // malformed session messages, entries, paths that leave the root
+  datagrams_rejected,   // check, magic or version, or not from the connection's peer
+  datagrams_duplicate,  // a packet number that came before
+  datagrams_lost,       // of ours, taken for lost
+  acks_rejected,        // of packets that were never sent
   count_,
 };
 [[nodiscard]] std::string_view to_string(Counter counter);

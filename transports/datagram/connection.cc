@@ -1,0 +1,34 @@
+#include "transports/datagram/connection.h"
+
+namespace ccixfer::datagram {
+namespace {
+
+constexpr uint32_t states(std::initializer_list<State> list) {
+  uint32_t set = 0;
+  for (const State state : list) set |= 1u << static_cast<unsigned>(state);
+  return set;
+}
+
+struct Row {
+  const char* name;
+  uint32_t next;
+};
+
+constexpr std::array<Row, 9> table = {{
+    {"resolving", states({State::hello_sent, State::gone})},
+    {"hello_sent", states({State::awaiting_accept, State::gone})},
+    {"awaiting_accept", states({State::open, State::draining, State::gone})},
+    {"requested", states({State::accepting, State::draining, State::gone})},
+    {"accepting", states({State::open, State::closing, State::draining, State::gone})},
+    {"open", states({State::closing, State::draining, State::gone})},
+    {"closing", states({State::draining, State::gone})},
+    {"draining", states({State::gone})},
+    {"gone", 0},
+}};
+
+}  // namespace
+
+bool may_follow(State from, State to) { return (table[static_cast<size_t>(from)].next & (1u << static_cast<unsigned>(to))) != 0; }
+const char* to_string(State state) { return table[static_cast<size_t>(state)].name; }
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,51 @@
+// A Transport over any network of datagrams that may lose, double, damage, delay and reorder them: handshake with a cookie,
+// messages (reliable ordered and unordered, unreliable), RMA in fragments straight from and into registered memory, keepalive,
+// orderly end. udp and the simulator differ in the DatagramNet only. Guarantees: those of ports/transport.h; a peer's bytes never
+// abort: they are counted (datagrams_rejected, datagrams_duplicate, acks_rejected, hello_rejected, frames_rejected) and a broken
+// protocol ends its connection with a reason. A stranger holds no memory here before its cookie came back, and then one of
+// pending_requests_max. Bounds: transports/datagram/limits.h, core/reliability. A message fits one datagram: max_send_bytes() is
+// the datagram less 52. Attributes and keepalive: as of transports/stream; unreliable messages are what they are called. dial:
+// nobody answers within handshake_timeout: unreachable. Single-threaded. Source: CCI §IV, §IV.E; reference cci.md; ARCHITECTURE.md
+// 'The datagram wire'.
+#pragma once
+#include <memory>
+
+#include "core/base/counters.h"
+#include "core/ports/entropy.h"
+#include "core/ports/transport.h"
+#include "transports/datagram/datagram_net.h"
+
+namespace ccixfer::datagram {
+
+class Engine;
+
+class DatagramTransport final : public ports::Transport {
+ public:
+  // `entropy` and `counters` outlive the transport.
+  DatagramTransport(const ports::TransportOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy,
+                    Counters& counters);
+  ~DatagramTransport() override;
+
+  void bind(ports::TransportSink& sink, ports::RmaTarget& target) override;
+  [[nodiscard]] std::string uri() const override;
+  [[nodiscard]] uint32_t max_send_bytes() const override;
+  [[nodiscard]] Result<ports::ConnectionId> dial(const ports::DialRequest& request) override;
+  [[nodiscard]] Status accept(ports::ConnectionId request) override;
+  [[nodiscard]] Status reject(ports::ConnectionId request, std::string_view reason) override;
+  void disconnect(ports::ConnectionId connection) override;
+  [[nodiscard]] Status send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) override;
+  [[nodiscard]] Status rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) override;
+  void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;
+  void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
+  [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;
+  void turn(Instant now) override;
+  [[nodiscard]] Instant next_deadline() const override;
+  [[nodiscard]] int os_handle() const override;
+
+  [[nodiscard]] size_t held_bytes() const;  // messages that came before their turn, of all connections: at most held_bytes_max
+
+ private:
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace ccixfer::datagram

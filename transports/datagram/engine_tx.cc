@@ -1,0 +1,153 @@
+// What goes out: a packet begins with the ack that is wanted, then control, then messages and fragments by turns.
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "transports/datagram/engine.h"
+
+namespace ccixfer::datagram {
+namespace {
+constexpr uint8_t as(Carries kind) { return static_cast<uint8_t>(kind); }
+}  // namespace
+
+void Engine::put(const Address& to) {
+  counters_.add(Counter::bytes_out, out_.size());
+  if (!net_->send(to, out_)) blocked_ = true;  // as if it were lost on the way
+}
+
+void Engine::put_small(const Address& to, const PacketHeader& header) {
+  out_.clear();
+  wire::Writer out(out_);
+  begin_packet(out, header);
+  end_packet(out);
+  put(to);
+}
+
+void Engine::writable() {
+  if (!blocked_) return;
+  blocked_ = false;
+  for (const auto& c : connections_) {
+    if (c != nullptr && c->state != State::gone) touch(*c);
+  }
+}
+
+bool Engine::wants_to_send(Connection& c) {
+  if (c.farewell_due) return true;
+  if (c.state == State::draining || c.remote_key == 0) return false;
+  return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || c.messages.sendable() ||
+         c.rma.request_due() || c.rma.fragment_due() || c.served.fragment_due();
+}
+
+void Engine::transmit(Connection& c) {
+  c.pace_at = never;
+  for (uint32_t budget = send_budget_datagrams; !blocked_; --budget) {
+    const bool wants = wants_to_send(c);
+    const bool ack = c.received.ack_deadline() <= now_ && c.state != State::draining;
+    if (!wants && !ack) {
+      c.probe_credit = 0;
+      return;
+    }
+    bool may = wants;
+    if (wants && c.state != State::draining && c.probe_credit == 0) {
+      const uint64_t window = c.congestion->window_bytes();
+      may = c.sent.in_flight_bytes() + c.datagram_bytes <= window;
+      if (may) {
+        const Instant ready = c.pacer.ready_at(now_);
+        may = ready <= now_;
+        if (!may) c.pace_at = ready;
+      }
+    }
+    if (!may && !ack) return;
+    if (budget == 0) return touch(c);
+    if (may && c.probe_credit > 0) --c.probe_credit;
+    if (!build(c, may) && !wants_to_send(c)) return;  // withdrawn memory leaves an answer instead
+  }
+}
+
+// One packet. Not eliciting: the ack alone. false: there was nothing to send after all.
+bool Engine::build(Connection& c, bool eliciting) {
+  out_.clear();
+  wire::Writer out(out_);
+  begin_packet(out, {PacketKind::data, packet_version, c.remote_index, c.id.index, c.remote_key, c.sent.next_number()});
+  const size_t empty = out.position();
+  const size_t size_max = c.datagram_bytes - packet_check_bytes;
+  std::vector<reliability::Carried> carried;
+  if (c.received.ack_wanted() && c.state != State::draining) {
+    const reliability::Ack ack = c.received.take_ack(now_);
+    encode_ack(out, ack, size_max - out.position());
+    carried.push_back({as(Carries::ack), 0, ack.largest(), 0});
+  }
+  const size_t after_ack = out.position();
+  if (eliciting) add_control(c, out, size_max, carried);
+  if (eliciting && c.state != State::draining) {
+    if (c.bulk_first) add_bulk(c, out, size_max, carried);
+    add_messages(c, out, size_max, carried);
+    if (!c.bulk_first) add_bulk(c, out, size_max, carried);
+    c.bulk_first = !c.bulk_first;
+  }
+  if (out.position() == empty) return false;
+  const bool elicits = out.position() > after_ack;
+  end_packet(out);
+  const auto bytes = static_cast<uint32_t>(out.position());
+  CHECK(bytes <= c.datagram_bytes);
+  const uint64_t window = c.congestion->window_bytes();
+  const bool limited = 2 * (c.sent.in_flight_bytes() + bytes) >= window;
+  static_cast<void>(c.sent.sent(now_, bytes, elicits, limited, std::move(carried)));
+  const Duration round_trip = c.rtt.known() ? c.rtt.smoothed() : Duration{0};
+  if (elicits) c.pacer.sent(bytes, reliability::Pacer::rate_bytes_per_s(window, round_trip, c.congestion->probing()), now_);
+  put(c.address);
+  return true;
+}
+
+void Engine::add_control(Connection& c, wire::Writer& out, size_t size_max, std::vector<reliability::Carried>& carried) {
+  const auto fits = [&](size_t bytes) { return out.position() + bytes <= size_max; };
+  if (c.farewell_due && fits(farewell_frame_bytes(c.farewell_reason))) {
+    encode(out, FarewellFrame{c.farewell_is_reject, {c.farewell_status, c.farewell_reason}});
+    carried.push_back({as(Carries::farewell), 0, 0, 0});
+    c.farewell_due = false;
+    return;
+  }
+  if (c.state == State::draining) return;
+  if (c.hello_reply_due && fits(hello_reply_frame_bytes)) {
+    encode(out, HelloReplyFrame{c.attempt, c.local_key, our_offer(), datagram_bytes_});
+    carried.push_back({as(Carries::hello_reply), 0, 0, 0});
+    c.hello_reply_due = false;
+  }
+  if (c.accept_due && fits(1)) {
+    encode(out, AcceptFrame{});
+    carried.push_back({as(Carries::accept), 0, 0, 0});
+    c.accept_due = false;
+  }
+  if (c.ping_due && fits(1)) {
+    encode(out, PingFrame{});
+    c.ping_due = false;
+  }
+  if (c.incoming.due() && fits(c.incoming.frame_bytes())) carried.push_back(c.incoming.take(out, as(Carries::message_ack)));
+  while (c.served.reply_due() && fits(rma_end_frame_bytes)) carried.push_back(c.served.take_reply(out, as(Carries::rma_end)));
+  while (c.rma.request_due() && fits(rma_read_frame_bytes)) carried.push_back(c.rma.take_request(out, as(Carries::read_request)));
+}
+
+void Engine::add_messages(Connection& c, wire::Writer& out, size_t size_max, std::vector<reliability::Carried>& carried) {
+  while (c.messages.sendable() && out.position() + c.messages.next_frame_bytes() <= size_max) {
+    carried.push_back(c.messages.take(out, as(Carries::message),
+                                      [&](const MessageOwner& owner, Status status) { message_ended(c, owner, status); }));
+  }
+}
+
+void Engine::add_bulk(Connection& c, wire::Writer& out, size_t size_max, std::vector<reliability::Carried>& carried) {
+  for (unsigned side = 0; side < 2; ++side) {
+    c.served_first = !c.served_first;
+    if (c.served_first) {
+      while (c.served.fragment_due() && out.position() + c.served.next_fragment_frame_bytes() <= size_max) {
+        const auto fragment = c.served.take_fragment(out, as(Carries::read_fragment), *target_);
+        if (fragment) carried.push_back(*fragment);
+      }
+    } else {
+      while (c.rma.fragment_due() && out.position() + c.rma.next_fragment_frame_bytes() <= size_max) {
+        carried.push_back(c.rma.take_fragment(out, as(Carries::write_fragment)));
+      }
+    }
+  }
+  c.served_first = !c.served_first;
+}
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,211 @@
+#include "transports/datagram/frames.h"
+
+namespace ccixfer::datagram {
+namespace {
+
+using wire::Reader;
+using wire::Writer;
+
+void kind(Writer& out, FrameKind value) { out.u8(static_cast<uint8_t>(value)); }
+
+HelloReplyFrame decode_hello_reply(Reader& in) {
+  HelloReplyFrame frame;
+  frame.attempt = in.u32();
+  frame.key = in.u64();
+  frame.offer.max_send_bytes = in.u32();
+  frame.offer.sends_in_flight_max = in.u32();
+  frame.offer.rmas_in_flight_max = in.u32();
+  frame.datagram_bytes = in.u32();
+  return frame;
+}
+
+MessageFrame decode_message(Reader& in) {
+  MessageFrame frame;
+  frame.sequence = in.u64();
+  frame.flight = in.u32();
+  const uint8_t empty = in.u8();
+  in.require(empty <= 1);
+  frame.empty = empty == 1;
+  frame.bytes = in.bytes16();
+  in.require(!frame.empty || frame.bytes.empty());
+  return frame;
+}
+
+MessageAckFrame decode_message_ack(Reader& in) {
+  MessageAckFrame frame;
+  frame.next = in.u64();
+  frame.flight = in.u32();
+  const uint8_t status = in.u8();
+  frame.status = static_cast<Status>(status);
+  in.require(frame.status == Status::success || frame.status == Status::receiver_not_ready || frame.status == Status::disconnected);
+  frame.words = in.u8();
+  in.require(frame.words <= MessageAckFrame::words_max);
+  if (!in.ok()) return frame;
+  for (uint8_t i = 0; i < frame.words; ++i) frame.bits[i] = in.u64();
+  return frame;
+}
+
+RmaWriteFrame decode_rma_write(Reader& in) {
+  RmaWriteFrame frame;
+  frame.operation = in.u64();
+  frame.total_bytes = in.u64();
+  frame.offset_bytes = in.u64();
+  frame.remote = wire::decode_remote_ref(in);
+  frame.bytes = in.bytes16();
+  in.require(!frame.bytes.empty() && frame.offset_bytes <= frame.total_bytes &&
+             frame.bytes.size() <= frame.total_bytes - frame.offset_bytes);
+  return frame;
+}
+
+RmaReadFrame decode_rma_read(Reader& in) {
+  RmaReadFrame frame;
+  frame.operation = in.u64();
+  frame.total_bytes = in.u64();
+  frame.remote = wire::decode_remote_ref(in);
+  in.require(frame.total_bytes > 0);
+  return frame;
+}
+
+RmaReadDataFrame decode_rma_read_data(Reader& in) {
+  RmaReadDataFrame frame;
+  frame.operation = in.u64();
+  frame.offset_bytes = in.u64();
+  frame.bytes = in.bytes16();
+  in.require(!frame.bytes.empty());
+  return frame;
+}
+
+RmaEndFrame decode_rma_end(Reader& in) {
+  RmaEndFrame frame;
+  frame.operation = in.u64();
+  const uint8_t status = in.u8();
+  in.require(is_known_status(status));
+  frame.status = static_cast<Status>(status);
+  const uint8_t write = in.u8();
+  in.require(write <= 1);
+  frame.write = write == 1;
+  in.require(frame.write || frame.status != Status::success);
+  return frame;
+}
+
+}  // namespace
+
+void encode_ack(Writer& out, const reliability::Ack& ack, size_t bytes_max) {
+  kind(out, FrameKind::ack);
+  reliability::encode(out, ack, bytes_max - 1);
+}
+void encode(Writer& out, const PingFrame& /*frame*/) { kind(out, FrameKind::ping); }
+void encode(Writer& out, const AcceptFrame& /*frame*/) { kind(out, FrameKind::accept); }
+
+void encode(Writer& out, const HelloReplyFrame& frame) {
+  kind(out, FrameKind::hello_reply);
+  out.u32(frame.attempt);
+  out.u64(frame.key);
+  out.u32(frame.offer.max_send_bytes);
+  out.u32(frame.offer.sends_in_flight_max);
+  out.u32(frame.offer.rmas_in_flight_max);
+  out.u32(frame.datagram_bytes);
+}
+
+void encode(Writer& out, const FarewellFrame& frame) {
+  kind(out, frame.reject ? FrameKind::reject : FrameKind::bye);
+  encode(out, frame.farewell);
+}
+
+void encode(Writer& out, const MessageFrame& frame) {
+  kind(out, FrameKind::message);
+  out.u64(frame.sequence);
+  out.u32(frame.flight);
+  out.u8(frame.empty ? 1 : 0);
+  out.bytes16(frame.bytes);
+}
+
+void encode(Writer& out, const MessageAckFrame& frame) {
+  kind(out, FrameKind::message_ack);
+  out.u64(frame.next);
+  out.u32(frame.flight);
+  out.u8(static_cast<uint8_t>(frame.status));
+  out.u8(frame.words);
+  for (uint8_t i = 0; i < frame.words; ++i) out.u64(frame.bits[i]);
+}
+
+void encode(Writer& out, const RmaWriteFrame& frame) {
+  kind(out, FrameKind::rma_write);
+  out.u64(frame.operation);
+  out.u64(frame.total_bytes);
+  out.u64(frame.offset_bytes);
+  encode(out, frame.remote);
+  out.bytes16(frame.bytes);
+}
+
+void encode(Writer& out, const RmaReadFrame& frame) {
+  kind(out, FrameKind::rma_read);
+  out.u64(frame.operation);
+  out.u64(frame.total_bytes);
+  encode(out, frame.remote);
+}
+
+void encode(Writer& out, const RmaReadDataFrame& frame) {
+  kind(out, FrameKind::rma_read_data);
+  out.u64(frame.operation);
+  out.u64(frame.offset_bytes);
+  out.bytes16(frame.bytes);
+}
+
+void encode(Writer& out, const RmaEndFrame& frame) {
+  kind(out, FrameKind::rma_end);
+  out.u64(frame.operation);
+  out.u8(static_cast<uint8_t>(frame.status));
+  out.u8(frame.write ? 1 : 0);
+}
+
+std::optional<Frame> decode_frame(Reader& in) {
+  Frame frame;
+  switch (static_cast<FrameKind>(in.u8())) {
+    case FrameKind::ack: {
+      const std::optional<reliability::Ack> ack = reliability::decode_ack(in);
+      if (!ack) return std::nullopt;
+      return Frame{*ack};
+    }
+    case FrameKind::ping:
+      frame = PingFrame{};
+      break;
+    case FrameKind::hello_reply:
+      frame = decode_hello_reply(in);
+      break;
+    case FrameKind::accept:
+      frame = AcceptFrame{};
+      break;
+    case FrameKind::reject:
+      frame = FarewellFrame{true, decode_farewell(in)};
+      break;
+    case FrameKind::bye:
+      frame = FarewellFrame{false, decode_farewell(in)};
+      break;
+    case FrameKind::message:
+      frame = decode_message(in);
+      break;
+    case FrameKind::message_ack:
+      frame = decode_message_ack(in);
+      break;
+    case FrameKind::rma_write:
+      frame = decode_rma_write(in);
+      break;
+    case FrameKind::rma_read:
+      frame = decode_rma_read(in);
+      break;
+    case FrameKind::rma_read_data:
+      frame = decode_rma_read_data(in);
+      break;
+    case FrameKind::rma_end:
+      frame = decode_rma_end(in);
+      break;
+    default:
+      in.fail();
+      return std::nullopt;
+  }
+  if (!in.ok()) return std::nullopt;
+  return frame;
+}
+
+}  // namespace ccixfer::datagram

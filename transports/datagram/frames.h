@@ -1,0 +1,130 @@
+// The frames of a data packet: kind u8, then the kind's own fields; the packet's check covers them all. A frame whose packet is
+// lost goes out again in another packet, if it still matters; so each must be harmless when it comes twice, late or out of order:
+// messages and fragments are numbered, an acknowledgement tells a whole state.
+// Decoders take a peer's bytes: a frame that is malformed fails the Reader. Views point into the packet.
+#pragma once
+#include <array>
+#include <variant>
+
+#include "core/reliability/ack.h"
+#include "core/wire/remote_ref.h"
+#include "transports/datagram/limits.h"
+#include "transports/datagram/packets.h"
+
+namespace ccixfer::datagram {
+
+enum class FrameKind : uint8_t {
+  ack = 1,
+  ping = 2,
+  hello_reply = 3,
+  accept = 4,
+  reject = 5,
+  bye = 6,
+  message = 7,
+  message_ack = 8,
+  rma_write = 9,
+  rma_read = 10,
+  rma_read_data = 11,
+  rma_end = 12,
+};
+
+struct PingFrame {};
+struct AcceptFrame {};
+
+// The acceptor's transport answers a hello that it takes; its application's decision follows.
+struct HelloReplyFrame {
+  uint32_t attempt = 0;  // of the hello that it answers
+  uint64_t key = 0;      // of the acceptor's end
+  wire::Offer offer;
+  uint32_t datagram_bytes = 0;
+};
+
+struct FarewellFrame {
+  bool reject = false;  // else bye
+  wire::Farewell farewell;
+};
+
+// Numbers 0, 1, ... of one direction. `flight` counts the refusals of its receiver: after one, everything not delivered comes
+// again.
+struct MessageFrame {
+  uint64_t sequence = 0;
+  uint32_t flight = 0;
+  bool empty = false;  // given up: takes the number's place, and is delivered to nobody
+  Bytes bytes;
+};
+
+// Every message below `next` was delivered; of those above it the ones whose bit is set (unordered only; bit i is next + 1 + i).
+// receiver_not_ready: of that flight everything that is not delivered was thrown away. disconnected: the peer takes no more.
+struct MessageAckFrame {
+  static constexpr size_t words_max = messages_window_max / 64;
+  uint64_t next = 0;
+  uint32_t flight = 0;
+  Status status = Status::success;
+  uint8_t words = 0;
+  std::array<uint64_t, words_max> bits{};
+};
+
+// operation = generation << 16 | slot, named by the initiator; the slot's generations rise. One fragment of a write, at a multiple
+// of the connection's fragment_bytes; only the last one may be shorter.
+struct RmaWriteFrame {
+  uint64_t operation = 0;
+  uint64_t total_bytes = 0;
+  uint64_t offset_bytes = 0;
+  ports::RemoteRef remote;  // of the whole operation
+  Bytes bytes;
+};
+struct RmaReadFrame {
+  uint64_t operation = 0;
+  uint64_t total_bytes = 0;
+  ports::RemoteRef remote;
+};
+struct RmaReadDataFrame {
+  uint64_t operation = 0;
+  uint64_t offset_bytes = 0;
+  Bytes bytes;
+};
+// The end of a write; of a read only if it failed (a read is over when its bytes are there).
+struct RmaEndFrame {
+  uint64_t operation = 0;
+  Status status = Status::success;
+  bool write = false;
+};
+
+using Frame = std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, FarewellFrame, MessageFrame, MessageAckFrame,
+                           RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame>;
+
+inline constexpr size_t hello_reply_frame_bytes = 1 + 4 + 8 + 12 + 4;
+inline constexpr size_t message_frame_bytes = 1 + 8 + 4 + 1 + 2;  // without its bytes, as all below
+inline constexpr size_t rma_write_frame_bytes = 1 + 8 + 8 + 8 + wire::remote_ref_bytes + 2;
+inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_bytes;
+inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
+inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1;
+[[nodiscard]] constexpr size_t message_ack_frame_bytes(uint8_t words) { return 1 + 8 + 4 + 1 + 1 + size_t{8} * words; }
+[[nodiscard]] inline size_t farewell_frame_bytes(std::string_view reason) { return 1 + 1 + 2 + reason.size(); }
+
+// What a connection of such datagrams offers its user.
+[[nodiscard]] constexpr uint32_t message_bytes_max(uint32_t datagram_bytes) {
+  return datagram_bytes - static_cast<uint32_t>(packet_overhead_bytes + message_frame_bytes);
+}
+static_assert(message_bytes_max(datagram_bytes_min) >= ports::max_send_bytes_floor);
+// Leaves room for an ack of a few ranges.
+[[nodiscard]] constexpr uint32_t fragment_bytes_of(uint32_t datagram_bytes) {
+  return (datagram_bytes - static_cast<uint32_t>(packet_overhead_bytes + rma_write_frame_bytes) - 32) / 8 * 8;
+}
+
+void encode_ack(wire::Writer& out, const reliability::Ack& ack, size_t bytes_max);
+void encode(wire::Writer& out, const PingFrame& frame);
+void encode(wire::Writer& out, const AcceptFrame& frame);
+void encode(wire::Writer& out, const HelloReplyFrame& frame);
+void encode(wire::Writer& out, const FarewellFrame& frame);
+void encode(wire::Writer& out, const MessageFrame& frame);
+void encode(wire::Writer& out, const MessageAckFrame& frame);
+void encode(wire::Writer& out, const RmaWriteFrame& frame);
+void encode(wire::Writer& out, const RmaReadFrame& frame);
+void encode(wire::Writer& out, const RmaReadDataFrame& frame);
+void encode(wire::Writer& out, const RmaEndFrame& frame);
+
+// The next frame of a body that is not read to its end. It also refuses: total 0, a fragment beyond its total, an empty one.
+[[nodiscard]] std::optional<Frame> decode_frame(wire::Reader& in);
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "transports/datagram/messages.h"
+
+namespace ccixfer::datagram {
+
+using ports::Attribute;
+
+void InMessages::open(uint32_t window, Attribute attribute, size_t& held_bytes_total) {
+  window_ = window;
+  attribute_ = attribute;
+  held_bytes_total_ = &held_bytes_total;
+}
+
+bool InMessages::room_for(const MessageFrame& frame) const {
+  if (attribute_ != Attribute::reliable_ordered || leaving_ || frame.sequence <= expected_) return true;
+  return *held_bytes_total_ + frame.bytes.size() <= held_bytes_max;
+}
+
+bool InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
+  if (attribute_ == Attribute::unreliable) {
+    if (!leaving_) static_cast<void>(deliver(frame.bytes));
+    return true;
+  }
+  if (leaving_) {
+    due_ = true;
+    return true;
+  }
+  if (frame.flight > flight_) return false;  // it goes back without having been refused
+  if (frame.sequence >= expected_ && frame.sequence - expected_ >= window_) return false;  // beyond the window
+  if (frame.flight < flight_ || frame.sequence < expected_) return true;                   // late
+  if (attribute_ == Attribute::reliable_unordered) {
+    if (delivered_.contains(frame.sequence)) return true;
+    if (!frame.empty && !deliver(frame.bytes)) {
+      refuse();
+      return true;
+    }
+    refusing_ = false;
+    delivered_.insert(frame.sequence);
+    while (delivered_.erase(expected_) > 0) ++expected_;
+    due_ = true;
+    return true;
+  }
+  if (frame.sequence > expected_) return hold(frame);
+  if (!frame.empty && !deliver(frame.bytes)) {
+    refuse();
+    return true;
+  }
+  refusing_ = false;
+  ++expected_;
+  due_ = true;
+  while (!held_.empty() && held_.begin()->first == expected_) {
+    const Held& held = held_.begin()->second;
+    if (!held.empty && !deliver(held.bytes)) {
+      refuse();
+      break;
+    }
+    *held_bytes_total_ -= held.bytes.size();
+    held_.erase(held_.begin());
+    ++expected_;
+  }
+  return true;
+}
+
+bool InMessages::hold(const MessageFrame& frame) {
+  const auto [place, fresh] = held_.try_emplace(frame.sequence);
+  if (!fresh) return true;
+  place->second = {frame.empty, {frame.bytes.begin(), frame.bytes.end()}};
+  *held_bytes_total_ += frame.bytes.size();
+  return true;
+}
+
+void InMessages::refuse() {
+  ++flight_;
+  refusing_ = true;
+  due_ = true;
+  forget_held();
+}
+
+void InMessages::forget_held() {
+  for (const auto& [sequence, held] : held_) *held_bytes_total_ -= held.bytes.size();
+  held_.clear();
+}
+
+void InMessages::leave() {
+  leaving_ = true;
+  forget_held();
+}
+
+uint8_t InMessages::words() const {
+  if (delivered_.empty()) return 0;
+  const uint64_t bits = *delivered_.rbegin() - expected_;  // bit i is expected_ + 1 + i
+  CHECK(bits <= messages_window_max);
+  return static_cast<uint8_t>((bits + 63) / 64);
+}
+
+size_t InMessages::frame_bytes() const { return message_ack_frame_bytes(words()); }
+
+reliability::Carried InMessages::take(wire::Writer& out, uint8_t carried_kind) {
+  MessageAckFrame frame;
+  frame.next = expected_;
+  frame.flight = flight_;
+  if (leaving_) {
+    frame.status = Status::disconnected;
+    frame.flight = 0;  // of whatever flight
+  } else if (refusing_) {
+    frame.status = Status::receiver_not_ready;
+    frame.flight = flight_ - 1;
+  }
+  frame.words = words();
+  for (const uint64_t sequence : delivered_) {
+    const uint64_t bit = sequence - expected_ - 1;
+    frame.bits[bit / 64] |= uint64_t{1} << (bit % 64);
+  }
+  encode(out, frame);
+  due_ = false;
+  return {carried_kind, 0, ++version_, 0};
+}
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,41 @@
+// Every bound of the datagram transport, by name. Those that an application may set are in ports::TransportOptions.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/time.h"
+
+namespace ccixfer::datagram {
+
+// A datagram as the network carries it. The floor keeps max_send_bytes above ports::max_send_bytes_floor.
+inline constexpr uint32_t datagram_bytes_min = 1472;  // Ethernet's 1,500 less IPv4 and UDP
+inline constexpr uint32_t datagram_bytes_max = 8972;  // jumbo frames
+
+inline constexpr size_t hello_bytes_min = 1200;  // a hello is padded to this: no answer to an unvalidated address is longer
+inline constexpr Duration cookie_life = std::chrono::seconds(15);
+inline constexpr size_t hellos_remembered_max = 4096;  // of connections that ended: a late copy of a hello opens nothing
+inline constexpr Duration hello_pause_first = std::chrono::milliseconds(250);
+inline constexpr Duration hello_pause_max = std::chrono::seconds(2);
+inline constexpr uint32_t hello_attempts_remembered = 16;
+
+// Work of one connection in one turn: after that the others have theirs.
+inline constexpr uint32_t send_budget_datagrams = 256;
+inline constexpr uint32_t burst_datagrams = 16;
+
+inline constexpr uint32_t messages_window_max = 1024;  // numbers of one connection in flight, whatever was negotiated
+inline constexpr uint32_t fragments_window = 4096;     // of one RMA operation in flight, from the first one missing
+inline constexpr size_t held_bytes_max = 16u << 20;    // messages that came before their turn, all connections together
+inline constexpr uint32_t operation_slots_max = 1u << 16;
+
+// receiver_not_ready: sent again after a pause that doubles.
+inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
+inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
+
+inline constexpr uint32_t keepalive_probes_max = 3;
+inline constexpr uint32_t farewells = 3;  // of an endpoint that is destroyed: nobody will repeat them
+
+// After our disconnect: how long what was sent before may take to be delivered; and how long the goodbye may take.
+inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);
+inline constexpr Duration goodbye_wait_max = std::chrono::seconds(2);
+
+}  // namespace ccixfer::datagram

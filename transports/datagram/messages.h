@@ -1,0 +1,133 @@
+// Messages of one connection over packets that get lost: what is sent and not yet with the peer's endpoint, and what came. Pure
+// machines: they know numbers, windows, flights and deadlines, no network and no clock.
+// Guarantees (sender): each message ends once; reliable ordered in order of issue; nothing is accepted as acknowledged that was
+// never sent; after receiver_not_ready all that is not delivered goes out again in a new flight after a pause, until its send
+// timeout: then it ends as receiver_not_ready, and can no longer be delivered. Unreliable: ends when it goes out, and goes out
+// once. Guarantees (receiver): reliable ordered: each once, in order; unordered: each once; unreliable: as they come. What comes
+// before its turn is held within held_bytes_max of all connections; for more, its packet is not taken (and comes again). Source:
+// reference cci.md points 6-9.
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/reliability/send_ledger.h"
+#include "transports/datagram/frames.h"
+
+namespace ccixfer::datagram {
+
+// Whom a message's end concerns: the application (its token) or an RMA whose completion message it is (its slot).
+struct MessageOwner {
+  bool rma = false;
+  uint64_t token = 0;
+};
+
+class OutMessages {
+ public:
+  using Ended = std::function<void(const MessageOwner&, Status)>;
+
+  void open(uint32_t window, ports::Attribute attribute);
+  [[nodiscard]] bool full() const { return application_count_ >= window_; }  // RMAs' messages are bounded by their slots
+  void push(MessageOwner owner, std::vector<std::byte> bytes, Duration timeout);
+  void stamp(Instant now);  // deadlines run from the first turn after push
+
+  [[nodiscard]] bool sendable();
+  [[nodiscard]] size_t next_frame_bytes();  // only if sendable
+  // Writes its frame; an unreliable message ends here. The answer names it for lost().
+  reliability::Carried take(wire::Writer& out, uint8_t carried_kind, const Ended& ended);
+  void lost(uint64_t sequence, uint32_t flight);
+  [[nodiscard]] bool acknowledge(const MessageAckFrame& frame, Instant now, const Ended& ended);  // false: the peer's fault
+  void timer(Instant now, const Ended& ended);
+  [[nodiscard]] Instant deadline() const;
+  void fail_all(Status status, const Ended& ended);
+
+  [[nodiscard]] bool empty() const { return queue_.empty(); }
+  [[nodiscard]] bool peer_leaving() const { return peer_leaving_; }
+  [[nodiscard]] uint64_t issued() const { return issued_; }  // the application's messages, for fences
+  [[nodiscard]] uint64_t ended() const { return ended_; }
+
+ private:
+  struct Entry {
+    MessageOwner owner;
+    std::vector<std::byte> bytes;
+    Duration timeout = forever;
+    Instant deadline = never;
+    bool stamped = false;
+    bool again = false;     // its packet was lost
+    bool done = false;      // delivered
+    bool reported = false;  // its end was told; it is still here because its number may yet arrive
+    bool empty = false;     // given up: only its number goes out
+  };
+  void end(Entry& entry, Status status, const Ended& ended);
+  void delivered(size_t index, const Ended& ended);
+  void pop_done();
+  void go_back(Instant now);
+  void give_up_refused(Instant now, const Ended& ended);
+  void erase_unsent(size_t index);
+
+  std::deque<Entry> queue_;
+  std::deque<uint64_t> again_;
+  uint64_t base_ = 0;     // number of the first in the queue
+  size_t next_ = 0;       // index of the next to go out in this flight
+  size_t numbered_ = 0;   // this many from the front went out at least once
+  size_t unstamped_ = 0;  // at the end of the queue
+  size_t timed_ = 0;      // entries with a send timeout
+  uint32_t flight_ = 0;
+  uint32_t window_ = 0;
+  uint32_t application_count_ = 0;
+  uint64_t issued_ = 0;
+  uint64_t ended_ = 0;
+  ports::Attribute attribute_ = ports::Attribute::reliable_ordered;
+  bool paused_ = false;
+  bool peer_leaving_ = false;
+  Instant retry_at_ = never;
+  Duration pause_{0};  // not 0: refused, and nothing was delivered since
+};
+
+class InMessages {
+ public:
+  // Gives a message to the endpoint; false: no receive buffer.
+  using Deliver = std::function<bool(Bytes)>;
+
+  InMessages() = default;
+  InMessages(const InMessages&) = delete;
+  InMessages& operator=(const InMessages&) = delete;
+  ~InMessages() { forget_held(); }
+
+  void open(uint32_t window, ports::Attribute attribute, size_t& held_bytes_total);
+  // false: it would have to be held, and there is no room: do not take its packet.
+  [[nodiscard]] bool room_for(const MessageFrame& frame) const;
+  [[nodiscard]] bool arrived(const MessageFrame& frame, const Deliver& deliver);  // false: the peer's fault
+  [[nodiscard]] bool due() const { return due_; }
+  [[nodiscard]] size_t frame_bytes() const;
+  reliability::Carried take(wire::Writer& out, uint8_t carried_kind);
+  void lost(uint64_t version) { due_ = due_ || version == version_; }  // of what take() told
+  void leave();  // our application disconnected: what comes from now on is answered `disconnected`
+  [[nodiscard]] size_t held() const { return held_.size(); }
+
+ private:
+  [[nodiscard]] bool hold(const MessageFrame& frame);
+  void refuse();
+  void forget_held();
+  [[nodiscard]] uint8_t words() const;
+
+  struct Held {
+    bool empty = false;
+    std::vector<std::byte> bytes;
+  };
+  std::map<uint64_t, Held> held_;  // ordered: came before their turn
+  std::set<uint64_t> delivered_;   // unordered: above expected_
+  size_t* held_bytes_total_ = nullptr;
+  uint64_t expected_ = 0;  // all below were delivered
+  uint64_t version_ = 0;   // counts what was told
+  uint32_t flight_ = 0;    // the one that we take
+  uint32_t window_ = 0;
+  ports::Attribute attribute_ = ports::Attribute::reliable_ordered;
+  bool refusing_ = false;  // tell that the flight before was refused
+  bool leaving_ = false;
+  bool due_ = false;
+};
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,228 @@
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "transports/datagram/messages.h"
+
+namespace ccixfer::datagram {
+
+using ports::Attribute;
+
+void OutMessages::open(uint32_t window, Attribute attribute) {
+  window_ = window;
+  attribute_ = attribute;
+}
+
+void OutMessages::push(MessageOwner owner, std::vector<std::byte> bytes, Duration timeout) {
+  Entry entry;
+  entry.owner = owner;
+  entry.bytes = std::move(bytes);
+  entry.timeout = attribute_ == Attribute::unreliable ? forever : timeout;
+  if (entry.timeout != forever) ++timed_;
+  queue_.push_back(std::move(entry));
+  ++unstamped_;
+  if (owner.rma) return;
+  ++application_count_;
+  ++issued_;
+}
+
+void OutMessages::stamp(Instant now) {
+  for (; unstamped_ > 0; --unstamped_) {
+    Entry& entry = queue_[queue_.size() - unstamped_];
+    entry.deadline = after(now, entry.timeout);
+    entry.stamped = true;
+  }
+}
+
+void OutMessages::end(Entry& entry, Status status, const Ended& ended) {
+  if (entry.reported) return;
+  entry.reported = true;
+  if (entry.timeout != forever) --timed_;
+  if (!entry.owner.rma) {
+    --application_count_;
+    ++ended_;
+  }
+  ended(entry.owner, status);
+}
+
+bool OutMessages::sendable() {
+  if (paused_) return false;
+  while (!again_.empty()) {
+    const uint64_t sequence = again_.front();
+    if (sequence >= base_ && sequence - base_ < next_ && queue_[sequence - base_].again && !queue_[sequence - base_].done)
+      return true;
+    again_.pop_front();
+  }
+  while (next_ < queue_.size() && queue_[next_].done) ++next_;  // delivered in an earlier flight
+  return next_ < queue_.size() && next_ < window_;
+}
+
+size_t OutMessages::next_frame_bytes() {
+  CHECK(sendable());
+  const Entry& entry = again_.empty() ? queue_[next_] : queue_[again_.front() - base_];
+  return message_frame_bytes + (entry.empty ? 0 : entry.bytes.size());
+}
+
+reliability::Carried OutMessages::take(wire::Writer& out, uint8_t carried_kind, const Ended& ended) {
+  CHECK(sendable());
+  size_t index = next_;
+  if (again_.empty()) {
+    ++next_;
+    numbered_ = std::max(numbered_, next_);
+  } else {
+    index = static_cast<size_t>(again_.front() - base_);
+    again_.pop_front();
+    queue_[index].again = false;
+  }
+  Entry& entry = queue_[index];
+  const uint64_t sequence = base_ + index;
+  encode(out, MessageFrame{sequence, flight_, entry.empty, entry.empty ? Bytes{} : Bytes(entry.bytes)});
+  if (attribute_ == Attribute::unreliable) {
+    entry.done = true;
+    end(entry, Status::success, ended);
+    pop_done();
+  }
+  return {carried_kind, flight_, sequence, 0};
+}
+
+void OutMessages::lost(uint64_t sequence, uint32_t flight) {
+  if (flight != flight_ || sequence < base_ || sequence - base_ >= next_) return;
+  Entry& entry = queue_[sequence - base_];
+  if (entry.done || entry.again) return;
+  entry.again = true;
+  again_.push_back(sequence);
+}
+
+void OutMessages::delivered(size_t index, const Ended& ended) {
+  Entry& entry = queue_[index];
+  if (entry.done) return;
+  entry.done = true;
+  if (!entry.empty) pause_ = Duration{0};
+  end(entry, Status::success, ended);
+}
+
+void OutMessages::pop_done() {
+  while (!queue_.empty() && queue_.front().done) {
+    CHECK(numbered_ > 0);
+    if (!queue_.front().stamped) --unstamped_;
+    queue_.pop_front();
+    ++base_;
+    --numbered_;
+    if (next_ > 0) --next_;
+  }
+}
+
+void OutMessages::go_back(Instant now) {
+  ++flight_;
+  next_ = 0;
+  again_.clear();
+  for (Entry& entry : queue_) entry.again = false;
+  paused_ = true;
+  pause_ = pause_ == Duration{0} ? retry_pause_first : std::min(pause_ * 2, retry_pause_max);
+  retry_at_ = after(now, pause_);
+}
+
+bool OutMessages::acknowledge(const MessageAckFrame& frame, Instant now, const Ended& ended) {
+  if (attribute_ == Attribute::unreliable || frame.flight > flight_) return false;
+  if (frame.next > base_ + numbered_) return false;
+  const bool unordered = attribute_ == Attribute::reliable_unordered;
+  if (!unordered && frame.words > 0) return false;
+  const uint64_t base = base_;
+  for (uint64_t sequence = base; sequence < frame.next; ++sequence) delivered(static_cast<size_t>(sequence - base), ended);
+  for (unsigned bit = 0; bit < 64u * frame.words; ++bit) {
+    if ((frame.bits[bit / 64] >> (bit % 64) & 1) == 0) continue;
+    const uint64_t sequence = frame.next + 1 + bit;
+    if (sequence >= base + numbered_) return false;
+    if (sequence >= base) delivered(static_cast<size_t>(sequence - base), ended);
+  }
+  pop_done();
+  if (frame.status == Status::disconnected) {
+    peer_leaving_ = true;
+    fail_all(Status::disconnected, ended);
+    return true;
+  }
+  if (frame.status != Status::receiver_not_ready || frame.flight != flight_) return true;  // an old refusal was acted upon
+  if (numbered_ == 0) return false;                                                        // it refuses what it did not get
+  go_back(now);
+  timer(now, ended);  // it may have been the last chance
+  return true;
+}
+
+void OutMessages::erase_unsent(size_t index) {
+  CHECK(index >= numbered_);
+  if (!queue_[index].stamped) --unstamped_;
+  queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+// Paused: the receiver threw away all of the flight that is not delivered, so what ends now is certain not to arrive.
+void OutMessages::give_up_refused(Instant now, const Ended& ended) {
+  const auto due = [&](const Entry& entry) { return !entry.reported && entry.deadline <= now; };
+  if (attribute_ == Attribute::reliable_ordered) {
+    const auto first = std::find_if(queue_.begin(), queue_.end(), [](const Entry& entry) { return !entry.reported; });
+    if (first != queue_.end() && due(*first)) fail_all(Status::receiver_not_ready, ended);
+    return;
+  }
+  for (size_t i = 0; i < queue_.size();) {
+    Entry& entry = queue_[i];
+    if (!due(entry)) {
+      ++i;
+      continue;
+    }
+    end(entry, Status::receiver_not_ready, ended);
+    if (i >= numbered_) {
+      erase_unsent(i);
+      continue;
+    }
+    entry.empty = true;
+    entry.bytes = {};
+    ++i;
+  }
+}
+
+void OutMessages::timer(Instant now, const Ended& ended) {
+  if (paused_) {
+    if (timed_ > 0) give_up_refused(now, ended);
+    if (retry_at_ <= now) {
+      paused_ = false;
+      retry_at_ = never;
+    }
+    return;
+  }
+  // Tried again after a refusal: the answer tells how it ended.
+  if (timed_ == 0 || pause_ > Duration{0}) return;
+  for (size_t i = 0; i < queue_.size();) {
+    Entry& entry = queue_[i];
+    if (entry.reported || entry.deadline > now) {
+      ++i;
+      continue;
+    }
+    end(entry, Status::timed_out, ended);
+    if (i >= numbered_) {
+      erase_unsent(i);
+    } else {
+      ++i;  // it may yet arrive: its number is taken
+    }
+  }
+}
+
+Instant OutMessages::deadline() const {
+  Instant at = paused_ ? retry_at_ : never;
+  if (timed_ == 0 || (!paused_ && pause_ > Duration{0})) return at;
+  for (const Entry& entry : queue_) {
+    if (!entry.reported && entry.stamped) at = std::min(at, entry.deadline);
+  }
+  return at;
+}
+
+// Nothing of it can be delivered any more, or the connection is over: numbers that were used may be used again in the next flight.
+void OutMessages::fail_all(Status status, const Ended& ended) {
+  std::deque<Entry> failed = std::move(queue_);
+  queue_.clear();
+  again_.clear();
+  next_ = numbered_ = unstamped_ = 0;
+  paused_ = false;
+  pause_ = Duration{0};
+  retry_at_ = never;
+  for (Entry& entry : failed) end(entry, status, ended);
+}
+
+}  // namespace ccixfer::datagram

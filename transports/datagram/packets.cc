@@ -1,0 +1,112 @@
+#include "transports/datagram/packets.h"
+
+#include "core/base/hash.h"
+
+namespace ccixfer::datagram {
+
+using wire::Reader;
+using wire::Writer;
+
+void begin_packet(Writer& out, const PacketHeader& header) {
+  out.u16(packet_magic);
+  out.u8(static_cast<uint8_t>(header.kind));
+  out.u8(header.version);
+  out.u32(header.destination);
+  out.u32(header.source);
+  out.u64(header.key);
+  out.u64(header.number);
+}
+
+void end_packet(Writer& out) { out.u64(xxh3_64(out.since(0))); }
+
+std::optional<Packet> open_packet(Bytes datagram) {
+  if (datagram.size() < packet_overhead_bytes) return std::nullopt;
+  Reader check(datagram.last(packet_check_bytes));
+  if (check.u64() != xxh3_64(datagram.first(datagram.size() - packet_check_bytes))) return std::nullopt;
+  Reader in(datagram.first(packet_header_bytes));
+  Packet packet;
+  in.require(in.u16() == packet_magic);
+  const uint8_t kind = in.u8();
+  in.require(kind >= static_cast<uint8_t>(PacketKind::hello) && kind <= static_cast<uint8_t>(PacketKind::gone));
+  packet.header.kind = static_cast<PacketKind>(kind);
+  packet.header.version = in.u8();
+  packet.header.destination = in.u32();
+  packet.header.source = in.u32();
+  packet.header.key = in.u64();
+  packet.header.number = in.u64();
+  if (!in.done()) return std::nullopt;
+  packet.body = datagram.subspan(packet_header_bytes, datagram.size() - packet_overhead_bytes);
+  return packet;
+}
+
+void encode(Writer& out, const Cookie& cookie) {
+  out.u64(cookie.issued_at_ns);
+  out.u64(cookie.proof);
+}
+
+std::optional<Cookie> decode_cookie(Bytes body) {
+  Reader in(body);
+  Cookie cookie;
+  cookie.issued_at_ns = in.u64();
+  cookie.proof = in.u64();
+  if (!in.done()) return std::nullopt;
+  return cookie;
+}
+
+void encode(Writer& out, const Hello& hello) {
+  out.u32(hello.attempt);
+  out.u8(static_cast<uint8_t>(hello.role));
+  out.u8(static_cast<uint8_t>(hello.attribute));
+  out.u8(hello.cookie ? 1 : 0);
+  out.u8(0);
+  out.u32(hello.offer.max_send_bytes);
+  out.u32(hello.offer.sends_in_flight_max);
+  out.u32(hello.offer.rmas_in_flight_max);
+  out.u32(hello.datagram_bytes);
+  encode(out, hello.cookie.value_or(Cookie{}));
+  out.bytes16(hello.data);
+  out.bytes16(hello.options);
+}
+
+std::optional<Hello> decode_hello(Bytes body) {
+  Reader in(body);
+  Hello hello;
+  hello.attempt = in.u32();
+  const uint8_t role = in.u8();
+  const uint8_t attribute = in.u8();
+  const uint8_t has_cookie = in.u8();
+  in.require(in.u8() == 0);
+  in.require(role <= static_cast<uint8_t>(ports::Role::admin));
+  in.require(attribute <= static_cast<uint8_t>(ports::Attribute::multicast_receive));
+  in.require(has_cookie <= 1);
+  hello.role = static_cast<ports::Role>(role);
+  hello.attribute = static_cast<ports::Attribute>(attribute);
+  hello.offer.max_send_bytes = in.u32();
+  hello.offer.sends_in_flight_max = in.u32();
+  hello.offer.rmas_in_flight_max = in.u32();
+  hello.datagram_bytes = in.u32();
+  Cookie cookie;
+  cookie.issued_at_ns = in.u64();
+  cookie.proof = in.u64();
+  if (has_cookie == 1) hello.cookie = cookie;
+  hello.data = in.bytes16(ports::connect_data_bytes_max);
+  hello.options = in.bytes16(wire::hello_options_bytes_max);
+  if (!in.ok()) return std::nullopt;  // what is left is padding
+  return hello;
+}
+
+void encode(Writer& out, const wire::Farewell& farewell) {
+  out.u8(static_cast<uint8_t>(farewell.status));
+  out.text16(farewell.reason.substr(0, wire::reason_bytes_max));
+}
+
+wire::Farewell decode_farewell(Reader& in) {
+  wire::Farewell farewell;
+  const uint8_t status = in.u8();
+  in.require(is_known_status(status) && status != static_cast<uint8_t>(Status::success));
+  farewell.status = static_cast<Status>(status);
+  farewell.reason = in.text16(wire::reason_bytes_max);
+  return farewell;
+}
+
+}  // namespace ccixfer::datagram

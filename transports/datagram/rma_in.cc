@@ -1,0 +1,218 @@
+#include "transports/datagram/rma_in.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/check.h"
+
+namespace ccixfer::datagram {
+
+void RmaIn::open(uint32_t slots_max, uint32_t fragment_bytes, uint64_t connection) {
+  slots_max_ = slots_max;
+  fragment_bytes_ = fragment_bytes;
+  connection_ = connection;
+}
+
+RmaIn::Operation* RmaIn::slot_of(uint64_t id) {
+  const uint64_t slot = id & 0xffff;
+  if (slot >= slots_max_ || id >> 16 == 0) return nullptr;
+  if (slot >= operations_.size()) operations_.resize(slot + 1);
+  return &operations_[slot];
+}
+
+RmaIn::Operation* RmaIn::current(uint64_t id) {
+  const uint64_t slot = id & 0xffff;
+  if (slot >= operations_.size()) return nullptr;
+  Operation& operation = operations_[slot];
+  return operation.generation == id >> 16 && operation.active ? &operation : nullptr;
+}
+
+void RmaIn::begin(Operation& operation, uint64_t id, bool write, uint64_t total_bytes, const ports::RemoteRef& remote) {
+  operation = Operation{};
+  operation.generation = id >> 16;
+  operation.active = true;
+  operation.write = write;
+  operation.handle = remote.handle;
+  operation.target_offset_bytes = remote.offset_bytes;
+  operation.total_bytes = total_bytes;
+  operation.through.open(fragments_of(total_bytes, fragment_bytes_));
+}
+
+void RmaIn::decide(Operation& operation, uint64_t id, Status status) {
+  operation.active = false;
+  operation.admitted = false;
+  operation.status = status;
+  operation.through = {};
+  if (operation.write || status != Status::success) replies_.push_back(id);
+}
+
+bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
+  Operation* operation = slot_of(frame.operation);
+  if (operation == nullptr) return false;
+  if (frame.bytes.size() != fragment_length(frame.total_bytes, frame.offset_bytes, fragment_bytes_)) return false;
+  const uint64_t generation = frame.operation >> 16;
+  if (generation < operation->generation) return true;  // late
+  if (generation > operation->generation) {
+    if (operation->active && operation->write) return false;  // another one in the slot of one that has not ended
+    if (operation->admitted) target.end_read(operation->ticket);
+    begin(*operation, frame.operation, true, frame.total_bytes, frame.remote);
+    if (leaving_) {
+      decide(*operation, frame.operation, Status::disconnected);
+      return true;
+    }
+    const ports::Admission admission = target.begin_write(connection_, frame.remote, frame.total_bytes);
+    if (admission.status != Status::success || admission.already_placed) {
+      decide(*operation, frame.operation, admission.status);
+      return true;
+    }
+    operation->ticket = admission.ticket;
+    operation->admitted = true;
+  }
+  if (!operation->write) return false;
+  if (!operation->active) return true;  // late
+  if (operation->total_bytes != frame.total_bytes || operation->handle != frame.remote.handle ||
+      operation->target_offset_bytes != frame.remote.offset_bytes) {
+    return false;
+  }
+  switch (operation->through.mark(frame.offset_bytes / fragment_bytes_)) {
+    case FragmentWindow::Mark::beyond:
+      return false;
+    case FragmentWindow::Mark::duplicate:
+      return true;
+    case FragmentWindow::Mark::fresh:
+      break;
+  }
+  place(*operation, frame, target);
+  return true;
+}
+
+void RmaIn::place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTarget& target) {
+  for (size_t done = 0; done < frame.bytes.size();) {
+    const MutableBytes span = target.write_span(operation.ticket, frame.offset_bytes + done);
+    if (span.empty()) {
+      const Status status = target.end_write(operation.ticket, false);
+      return decide(operation, frame.operation, status == Status::success ? Status::rma_handle : status);
+    }
+    const size_t size = std::min(span.size(), frame.bytes.size() - done);
+    std::memcpy(span.data(), frame.bytes.data() + done, size);
+    done += size;
+  }
+  if (operation.through.complete()) decide(operation, frame.operation, target.end_write(operation.ticket, true));
+}
+
+bool RmaIn::read(const RmaReadFrame& frame, ports::RmaTarget& target) {
+  Operation* operation = slot_of(frame.operation);
+  if (operation == nullptr) return false;
+  const uint64_t generation = frame.operation >> 16;
+  if (generation < operation->generation) return true;  // late
+  if (generation == operation->generation) return !operation->write;
+  if (operation->active && operation->write) return false;
+  if (operation->admitted) target.end_read(operation->ticket);  // all of it has come, and the peer did not wait for us to know
+  begin(*operation, frame.operation, false, frame.total_bytes, frame.remote);
+  if (leaving_) {
+    decide(*operation, frame.operation, Status::disconnected);
+    return true;
+  }
+  const ports::Admission admission = target.begin_read(connection_, frame.remote, frame.total_bytes);
+  if (admission.status != Status::success) {
+    decide(*operation, frame.operation, admission.status);
+    return true;
+  }
+  operation->ticket = admission.ticket;
+  operation->admitted = true;
+  reads_.push_back(frame.operation);
+  return true;
+}
+
+bool RmaIn::reply_due() {
+  while (!replies_.empty()) {
+    if (operations_[replies_.front() & 0xffff].generation == replies_.front() >> 16) return true;
+    replies_.pop_front();  // another operation has its slot: the peer knows
+  }
+  return false;
+}
+
+reliability::Carried RmaIn::take_reply(wire::Writer& out, uint8_t carried_kind) {
+  CHECK(reply_due());
+  const uint64_t id = replies_.front();
+  replies_.pop_front();
+  const Operation& operation = operations_[id & 0xffff];
+  encode(out, RmaEndFrame{id, operation.status, operation.write});
+  return {carried_kind, 0, id, 0};
+}
+
+void RmaIn::reply_lost(uint64_t id) {
+  if (operations_[id & 0xffff].generation == id >> 16) replies_.push_back(id);
+}
+
+std::optional<RmaIn::Piece> RmaIn::next_piece() {
+  while (!lost_.empty()) {
+    const Operation* operation = current(lost_.front().operation);
+    if (operation != nullptr && !operation->through.has(lost_.front().index)) return lost_.front();
+    lost_.pop_front();
+  }
+  while (!reads_.empty()) {
+    const Operation* operation = current(reads_.front());
+    if (operation != nullptr && operation->next < operation->through.count()) {
+      if (operation->next >= operation->through.end()) return std::nullopt;
+      return Piece{reads_.front(), operation->next};
+    }
+    reads_.pop_front();
+  }
+  return std::nullopt;
+}
+
+bool RmaIn::fragment_due() { return next_piece().has_value(); }
+
+size_t RmaIn::next_fragment_frame_bytes() {
+  const Piece piece = next_piece().value();
+  const Operation& operation = operations_[piece.operation & 0xffff];
+  return rma_read_data_frame_bytes + fragment_length(operation.total_bytes, piece.index * fragment_bytes_, fragment_bytes_);
+}
+
+std::optional<reliability::Carried> RmaIn::take_fragment(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target) {
+  const Piece piece = next_piece().value();
+  Operation& operation = operations_[piece.operation & 0xffff];
+  if (lost_.empty()) {
+    ++operation.next;
+  } else {
+    lost_.pop_front();
+  }
+  const uint64_t offset = piece.index * fragment_bytes_;
+  const uint64_t length = fragment_length(operation.total_bytes, offset, fragment_bytes_);
+  const Bytes span = target.read_span(operation.ticket, offset);
+  if (span.empty()) {
+    target.end_read(operation.ticket);
+    decide(operation, piece.operation, Status::rma_handle);
+    return std::nullopt;
+  }
+  CHECK(span.size() >= length);
+  encode(out, RmaReadDataFrame{piece.operation, offset, span.first(length)});
+  return reliability::Carried{carried_kind, 0, piece.operation, piece.index};
+}
+
+void RmaIn::fragment_acked(uint64_t id, uint64_t index, ports::RmaTarget& target) {
+  Operation* operation = current(id);
+  if (operation == nullptr || operation->write) return;
+  static_cast<void>(operation->through.mark(index));
+  if (!operation->through.complete()) return;
+  target.end_read(operation->ticket);
+  decide(*operation, id, Status::success);
+}
+
+void RmaIn::fragment_lost(uint64_t id, uint64_t index) {
+  const Operation* operation = current(id);
+  if (operation != nullptr && !operation->write && !operation->through.has(index)) lost_.push_back({id, index});
+}
+
+void RmaIn::abandon(ports::RmaTarget& target) {
+  for (uint32_t slot = 0; slot < operations_.size(); ++slot) {
+    Operation& operation = operations_[slot];
+    if (!operation.active) continue;
+    if (operation.admitted && operation.write) static_cast<void>(target.end_write(operation.ticket, false));
+    if (operation.admitted && !operation.write) target.end_read(operation.ticket);
+    decide(operation, operation.generation << 16 | slot, Status::disconnected);
+  }
+}
+
+}  // namespace ccixfer::datagram

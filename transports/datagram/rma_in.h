@@ -1,0 +1,72 @@
+// The RMA operations that the peer initiated, at the target: every write is bracketed with the RmaTarget's begin and end, memory is
+// asked for again for each fragment. Slots are the peer's, bounded by the negotiated rmas_in_flight_max.
+// Guarantees: a fragment is placed at most once, and none after its operation's end was decided, whatever comes late, twice or out
+// of order (a slot's generations rise; an older one is late). false of write() and read(): the peer broke the protocol. Source: CCI
+// §III.C; RVMA §III.B; reference cci.md point 10.
+#pragma once
+#include <deque>
+#include <optional>
+
+#include "core/reliability/send_ledger.h"
+#include "transports/datagram/fragments.h"
+#include "transports/datagram/frames.h"
+
+namespace ccixfer::datagram {
+
+class RmaIn {
+ public:
+  void open(uint32_t slots_max, uint32_t fragment_bytes, uint64_t connection);
+  void leave() { leaving_ = true; }  // our application disconnected: every operation is answered `disconnected`
+
+  [[nodiscard]] bool write(const RmaWriteFrame& frame, ports::RmaTarget& target);
+  [[nodiscard]] bool read(const RmaReadFrame& frame, ports::RmaTarget& target);
+
+  [[nodiscard]] bool reply_due();
+  reliability::Carried take_reply(wire::Writer& out, uint8_t carried_kind);
+  void reply_lost(uint64_t operation);
+
+  [[nodiscard]] bool fragment_due();
+  [[nodiscard]] size_t next_fragment_frame_bytes();  // only if fragment_due
+  // nullopt: the memory was withdrawn; nothing was written, its reply is due.
+  std::optional<reliability::Carried> take_fragment(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target);
+  void fragment_acked(uint64_t operation, uint64_t index, ports::RmaTarget& target);
+  void fragment_lost(uint64_t operation, uint64_t index);
+
+  void abandon(ports::RmaTarget& target);  // the connection is over: every ticket goes back, incomplete
+
+ private:
+  struct Operation {
+    uint64_t generation = 0;  // of the newest in this slot; 0: none yet
+    bool active = false;      // its end is not decided
+    bool admitted = false;    // the ticket is held
+    bool write = false;
+    Status status = Status::success;
+    ports::Ticket ticket;
+    ports::Handle handle;
+    uint64_t target_offset_bytes = 0;
+    uint64_t total_bytes = 0;
+    uint64_t next = 0;       // read: the first fragment that never went out
+    FragmentWindow through;  // write: placed; read: acked
+  };
+  struct Piece {
+    uint64_t operation = 0;
+    uint64_t index = 0;
+  };
+  [[nodiscard]] Operation* slot_of(uint64_t operation);  // nullptr: beyond what was negotiated
+  [[nodiscard]] Operation* current(uint64_t operation);  // nullptr: not the newest of its slot, or not active
+  void begin(Operation& operation, uint64_t id, bool write, uint64_t total_bytes, const ports::RemoteRef& remote);
+  void decide(Operation& operation, uint64_t id, Status status);
+  void place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTarget& target);
+  [[nodiscard]] std::optional<Piece> next_piece();
+
+  std::vector<Operation> operations_;
+  std::deque<uint64_t> replies_;
+  std::deque<uint64_t> reads_;  // with fragments that never went out
+  std::deque<Piece> lost_;
+  uint32_t slots_max_ = 0;
+  uint32_t fragment_bytes_ = 0;
+  uint64_t connection_ = 0;
+  bool leaving_ = false;
+};
+
+}  // namespace ccixfer::datagram

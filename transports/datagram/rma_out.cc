@@ -1,0 +1,211 @@
+#include "transports/datagram/rma_out.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/check.h"
+
+namespace ccixfer::datagram {
+
+void RmaOut::open(uint32_t slots_max, uint32_t fragment_bytes) {
+  slots_max_ = slots_max;
+  fragment_bytes_ = fragment_bytes;
+}
+
+void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
+  CHECK(!full());
+  uint32_t slot = 0;
+  if (!free_.empty()) {
+    slot = free_.back();
+    free_.pop_back();
+  } else {
+    slot = static_cast<uint32_t>(operations_.size());
+    operations_.emplace_back();
+  }
+  Operation& operation = operations_[slot];
+  const uint64_t generation = operation.generation + 1;
+  operation = Operation{};
+  operation.phase = Phase::waiting;
+  operation.generation = generation;
+  operation.write = request.write;
+  operation.fence = request.fence;
+  operation.announces = request.has_completion_message;
+  operation.token = token;
+  operation.issue = issued_++;
+  operation.remote = request.remote;
+  operation.source = request.source;
+  operation.destination = request.destination;
+  operation.total_bytes = request.write ? request.source.size() : request.destination.size();
+  operation.messages_before = messages_issued;
+  operation.through.open(fragments_of(operation.total_bytes, fragment_bytes_));
+  if (request.has_completion_message) {
+    operation.announcement.assign(request.completion_message.begin(), request.completion_message.end());
+  }
+  waiting_.push_back(slot);
+}
+
+void RmaOut::start(uint64_t messages_ended) {
+  while (!waiting_.empty()) {
+    const uint32_t slot = waiting_.front();
+    Operation& operation = operations_[slot];
+    if (operation.fence && (active_ > 0 || messages_ended < operation.messages_before)) return;
+    waiting_.pop_front();
+    ++active_;
+    operation.phase = Phase::active;
+    (operation.write ? writes_ : requests_).push_back(name(slot));
+  }
+}
+
+RmaOut::Known RmaOut::look(uint64_t id, bool write, Operation*& found) {
+  const uint64_t slot = id & 0xffff;
+  if (slot >= operations_.size()) return Known::never;
+  Operation& operation = operations_[slot];
+  const uint64_t generation = id >> 16;
+  if (generation == 0 || generation > operation.generation) return Known::never;
+  if (generation < operation.generation) return Known::over;
+  if (operation.phase == Phase::waiting || operation.write != write) return Known::never;
+  if (operation.phase != Phase::active) return Known::over;
+  found = &operation;
+  return Known::active;
+}
+
+std::optional<RmaOut::Piece> RmaOut::next_piece() {
+  Operation* operation = nullptr;
+  while (!lost_.empty()) {
+    if (look(lost_.front().operation, true, operation) == Known::active && !operation->through.has(lost_.front().index)) {
+      return lost_.front();
+    }
+    lost_.pop_front();
+  }
+  while (!writes_.empty()) {
+    if (look(writes_.front(), true, operation) == Known::active && operation->next < operation->through.count()) {
+      if (operation->next >= operation->through.end()) return std::nullopt;  // too far ahead of one that is missing
+      return Piece{writes_.front(), operation->next};
+    }
+    writes_.pop_front();
+  }
+  return std::nullopt;
+}
+
+bool RmaOut::fragment_due() { return next_piece().has_value(); }
+
+size_t RmaOut::next_fragment_frame_bytes() {
+  const Piece piece = next_piece().value();
+  const Operation& operation = operations_[piece.operation & 0xffff];
+  return rma_write_frame_bytes + fragment_length(operation.total_bytes, piece.index * fragment_bytes_, fragment_bytes_);
+}
+
+reliability::Carried RmaOut::take_fragment(wire::Writer& out, uint8_t carried_kind) {
+  const Piece piece = next_piece().value();
+  Operation& operation = operations_[piece.operation & 0xffff];
+  if (lost_.empty()) {
+    ++operation.next;
+  } else {
+    lost_.pop_front();
+  }
+  const uint64_t offset = piece.index * fragment_bytes_;
+  const uint64_t length = fragment_length(operation.total_bytes, offset, fragment_bytes_);
+  encode(out,
+         RmaWriteFrame{piece.operation, operation.total_bytes, offset, operation.remote, operation.source.subspan(offset, length)});
+  return {carried_kind, 0, piece.operation, piece.index};
+}
+
+void RmaOut::fragment_acked(uint64_t id, uint64_t index) {
+  Operation* operation = nullptr;
+  if (look(id, true, operation) == Known::active) static_cast<void>(operation->through.mark(index));
+}
+
+void RmaOut::fragment_lost(uint64_t id, uint64_t index) {
+  Operation* operation = nullptr;
+  if (look(id, true, operation) == Known::active && !operation->through.has(index)) lost_.push_back({id, index});
+}
+
+bool RmaOut::request_due() {
+  Operation* operation = nullptr;
+  while (!requests_.empty()) {
+    if (look(requests_.front(), false, operation) == Known::active) return true;
+    requests_.pop_front();
+  }
+  return false;
+}
+
+reliability::Carried RmaOut::take_request(wire::Writer& out, uint8_t carried_kind) {
+  CHECK(request_due());
+  const uint64_t id = requests_.front();
+  requests_.pop_front();
+  const Operation& operation = operations_[id & 0xffff];
+  encode(out, RmaReadFrame{id, operation.total_bytes, operation.remote});
+  return {carried_kind, 0, id, 0};
+}
+
+void RmaOut::request_lost(uint64_t id) {
+  Operation* operation = nullptr;
+  if (look(id, false, operation) == Known::active) requests_.push_back(id);
+}
+
+bool RmaOut::data(const RmaReadDataFrame& frame, OutMessages& messages, Duration send_timeout, const Ended& ended) {
+  Operation* operation = nullptr;
+  const Known known = look(frame.operation, false, operation);
+  if (known != Known::active) return known == Known::over;
+  if (frame.bytes.size() != fragment_length(operation->total_bytes, frame.offset_bytes, fragment_bytes_)) return false;
+  switch (operation->through.mark(frame.offset_bytes / fragment_bytes_)) {
+    case FragmentWindow::Mark::beyond:
+      return false;
+    case FragmentWindow::Mark::duplicate:
+      return true;
+    case FragmentWindow::Mark::fresh:
+      break;
+  }
+  std::memcpy(operation->destination.data() + frame.offset_bytes, frame.bytes.data(), frame.bytes.size());
+  if (operation->through.complete()) {
+    finish(static_cast<uint32_t>(frame.operation & 0xffff), Status::success, messages, send_timeout, ended);
+  }
+  return true;
+}
+
+bool RmaOut::end(const RmaEndFrame& frame, OutMessages& messages, Duration send_timeout, const Ended& ended) {
+  Operation* operation = nullptr;
+  const Known known = look(frame.operation, frame.write, operation);
+  if (known != Known::active) return known == Known::over;
+  // Whole before all of it went out: only a mailbox may know the put from an earlier connection.
+  const bool all_out = operation->next == operation->through.count();
+  const bool known_before = operation->remote.handle.kind == ports::HandleKind::mailbox && operation->next > 0;
+  if (frame.status == Status::success && !all_out && !known_before) return false;
+  finish(static_cast<uint32_t>(frame.operation & 0xffff), frame.status, messages, send_timeout, ended);
+  return true;
+}
+
+void RmaOut::finish(uint32_t slot, Status status, OutMessages& messages, Duration send_timeout, const Ended& ended) {
+  Operation& operation = operations_[slot];
+  if (status != Status::success || !operation.announces) return finish_slot(slot, status, ended);
+  operation.phase = Phase::announcing;
+  messages.push({true, slot}, std::move(operation.announcement), send_timeout);
+}
+
+void RmaOut::announced(uint32_t slot, Status status, const Ended& ended) {
+  CHECK(operations_[slot].phase == Phase::announcing);
+  finish_slot(slot, status, ended);
+}
+
+void RmaOut::finish_slot(uint32_t slot, Status status, const Ended& ended) {
+  Operation& operation = operations_[slot];
+  operation.phase = Phase::free;
+  operation.announcement = {};
+  operation.through = {};
+  free_.push_back(slot);
+  --active_;
+  ended(operation.token, status);
+}
+
+void RmaOut::fail_all(Status status, const Ended& ended) {
+  std::vector<uint32_t> slots;
+  for (uint32_t slot = 0; slot < operations_.size(); ++slot) {
+    if (operations_[slot].phase != Phase::free) slots.push_back(slot);
+  }
+  std::sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) { return operations_[a].issue < operations_[b].issue; });
+  active_ += static_cast<uint32_t>(waiting_.size());
+  waiting_.clear();
+  for (const uint32_t slot : slots) finish_slot(slot, status, ended);
+}
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,83 @@
+// The RMA operations that this end of a connection initiated. A pure machine: which may start (fences), which fragment goes out
+// next, where what was read goes, how each operation ends. Slots are bounded by the negotiated rmas_in_flight_max. Guarantees: one
+// end for each operation; local memory is not touched after it, whatever comes late or twice; a completion message is pushed only
+// after success, and the operation ends when it was delivered; operations go out one after the other. Source: CCI §III.C; reference
+// cci.md points 10, 11.
+#pragma once
+#include <deque>
+#include <optional>
+
+#include "transports/datagram/fragments.h"
+#include "transports/datagram/messages.h"
+
+namespace ccixfer::datagram {
+
+class RmaOut {
+ public:
+  using Ended = std::function<void(uint64_t token, Status)>;
+
+  void open(uint32_t slots_max, uint32_t fragment_bytes);
+  [[nodiscard]] bool full() const { return free_.empty() && operations_.size() >= slots_max_; }
+  void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
+  void start(uint64_t messages_ended);  // what no fence holds back
+
+  [[nodiscard]] bool fragment_due();
+  [[nodiscard]] size_t next_fragment_frame_bytes();  // only if fragment_due
+  reliability::Carried take_fragment(wire::Writer& out, uint8_t carried_kind);
+  void fragment_acked(uint64_t operation, uint64_t index);
+  void fragment_lost(uint64_t operation, uint64_t index);
+  [[nodiscard]] bool request_due();
+  reliability::Carried take_request(wire::Writer& out, uint8_t carried_kind);
+  void request_lost(uint64_t operation);
+
+  // false: the peer's fault. Success pushes the completion message, if there is one.
+  [[nodiscard]] bool data(const RmaReadDataFrame& frame, OutMessages& messages, Duration send_timeout, const Ended& ended);
+  [[nodiscard]] bool end(const RmaEndFrame& frame, OutMessages& messages, Duration send_timeout, const Ended& ended);
+  void announced(uint32_t slot, Status status, const Ended& ended);  // the completion message ended
+  void fail_all(Status status, const Ended& ended);                  // in order of issue
+  [[nodiscard]] bool empty() const { return active_ == 0 && waiting_.empty(); }
+
+ private:
+  enum class Phase : uint8_t { free, waiting, active, announcing };
+  struct Operation {
+    Phase phase = Phase::free;
+    uint64_t generation = 0;
+    bool write = false;
+    bool fence = false;
+    bool announces = false;
+    uint64_t token = 0;
+    uint64_t issue = 0;
+    ports::RemoteRef remote;
+    Bytes source;
+    MutableBytes destination;
+    uint64_t total_bytes = 0;
+    uint64_t messages_before = 0;
+    FragmentWindow through;  // write: acked; read: placed
+    uint64_t next = 0;       // write: the first fragment that never went out
+    std::vector<std::byte> announcement;
+  };
+  struct Piece {
+    uint64_t operation = 0;
+    uint64_t index = 0;
+  };
+  // What a name of the peer's means: an operation that is active, one that is over (late: ignore), or nothing that we ever named.
+  enum class Known : uint8_t { active, over, never };
+  [[nodiscard]] Known look(uint64_t operation, bool write, Operation*& found);
+  [[nodiscard]] uint64_t name(uint32_t slot) const { return operations_[slot].generation << 16 | slot; }
+  [[nodiscard]] std::optional<Piece> next_piece();
+  void finish(uint32_t slot, Status status, OutMessages& messages, Duration send_timeout, const Ended& ended);
+  void finish_slot(uint32_t slot, Status status, const Ended& ended);
+
+  std::vector<Operation> operations_;
+  std::vector<uint32_t> free_;
+  std::deque<uint32_t> waiting_;
+  std::deque<uint64_t> writes_;    // with fragments that never went out
+  std::deque<Piece> lost_;         // fragments to go out again
+  std::deque<uint64_t> requests_;  // reads to ask for
+  uint32_t slots_max_ = 0;
+  uint32_t fragment_bytes_ = 0;
+  uint32_t active_ = 0;
+  uint64_t issued_ = 0;
+};
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,188 @@
+#include "transports/sim/sim_datagram.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "core/base/check.h"
+
+namespace ccixfer::sim {
+namespace {
+
+using datagram::Address;
+constexpr size_t datagrams_in_poll_max = 512;
+constexpr size_t datagram_bytes_hard_max = 65507;
+
+struct Target {
+  std::string address;
+  uint16_t port = 0;
+};
+
+std::optional<Target> parse(std::string_view uri) {
+  constexpr std::string_view scheme = "sim-datagram://";
+  if (!uri.starts_with(scheme)) return std::nullopt;
+  uri.remove_prefix(scheme.size());
+  const size_t colon = uri.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+  const std::string_view digits = uri.substr(colon + 1);
+  Target target{std::string(uri.substr(0, colon)), 0};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), target.port);
+  if (error != std::errc{} || end != digits.data() + digits.size() || target.port == 0) return std::nullopt;
+  return target;
+}
+
+}  // namespace
+
+// --- The network ---
+
+bool DatagramFabric::is_cut(uint64_t from, uint64_t to) const {
+  if (cuts_.empty() && ways_cut_.empty()) return false;
+  const std::string& a = places_[from - 1].address;
+  const std::string& b = places_[to - 1].address;
+  return cuts_.contains(a) || cuts_.contains(b) || ways_cut_.contains({a, b});
+}
+
+void DatagramFabric::damage(std::vector<std::byte>& bytes) {
+  Random& random = world_.random();
+  if (bytes.empty() || random.chance(0.1)) {
+    bytes.push_back(static_cast<std::byte>(random.next()));
+  } else if (random.chance(0.2)) {
+    bytes.resize(static_cast<size_t>(random.below(bytes.size())));
+  } else {
+    bytes[static_cast<size_t>(random.below(bytes.size()))] ^= static_cast<std::byte>(1u << random.below(8));
+  }
+}
+
+void DatagramFabric::send(SimDatagramNet& from, const Address& to, Bytes bytes) {
+  CHECK(bytes.size() <= datagram_bytes_hard_max);
+  Random& random = world_.random();
+  ++totals_.sent;
+  const Instant now = world_.now();
+  const auto waiting_ns = static_cast<uint64_t>(std::max<int64_t>((from.way_out_free_at_ - now).count(), 0));
+  const uint64_t rate = std::max<uint64_t>(link_.rate_bytes_per_s, 1000);
+  if (waiting_ns / 1000 * rate / 1'000'000 + bytes.size() > link_.queue_bytes || bytes.size() > link_.datagram_bytes) {
+    ++totals_.dropped;
+    return;
+  }
+  from.way_out_free_at_ =
+      std::max(from.way_out_free_at_, now) + Duration(static_cast<int64_t>(bytes.size() * 1'000'000'000 / rate));
+  if (random.chance(link_.loss_chance)) {
+    ++totals_.lost;
+    return;
+  }
+  std::vector<std::byte> copy(bytes.begin(), bytes.end());
+  if (random.chance(link_.duplicate_chance)) {
+    ++totals_.duplicated;
+    fly(from.address_, to, copy, from.way_out_free_at_);
+  }
+  if (random.chance(link_.corrupt_chance)) {
+    ++totals_.corrupted;
+    damage(copy);
+  }
+  fly(from.address_, to, std::move(copy), from.way_out_free_at_);
+}
+
+void DatagramFabric::fly(const Address& from, const Address& to, std::vector<std::byte> bytes, Instant leaves) {
+  Random& random = world_.random();
+  Instant arrives = after(leaves, random.between(link_.delay_min, link_.delay_max));
+  Instant& last = last_arrival_[{from.low, to.low}];
+  last = arrives = std::max(arrives, last);
+  if (random.chance(link_.reorder_chance)) {
+    ++totals_.reordered;
+    arrives = after(arrives, random.between(Duration(0), link_.reorder_delay_max));
+  }
+  world_.at(arrives, [this, from, to, bytes = std::move(bytes)]() mutable {
+    if (is_cut(from.low, to.low)) {
+      ++totals_.cut;
+      return;
+    }
+    const auto found = nets_.find(to);
+    if (found == nets_.end()) return;  // nobody there; nobody says so
+    SimDatagramNet& net = *found->second;
+    if (net.inbox_bytes_ + bytes.size() > link_.receive_bytes) {
+      ++totals_.dropped;
+      return;
+    }
+    ++totals_.delivered;
+    world_.trace("datagram", to.low, bytes.size());
+    net.inbox_bytes_ += bytes.size();
+    net.inbox_.push_back({from, std::move(bytes)});
+    world_.wake(net.node_);
+  });
+}
+
+// --- One process's place in it ---
+
+SimDatagramNet::SimDatagramNet(DatagramFabric& fabric, NodeId node, std::string address, uint16_t port)
+    : fabric_(fabric), node_(node), name_(std::move(address)) {
+  const auto place = std::find_if(fabric.places_.begin(), fabric.places_.end(), [&](const auto& p) { return p.address == name_; });
+  CHECK(place == fabric.places_.end() || place->node == node);  // one address, one node
+  address_.low = static_cast<uint64_t>(place - fabric.places_.begin()) + 1;
+  address_.port = port;
+  if (place == fabric.places_.end()) fabric.places_.push_back({name_, node});
+  CHECK(port != 0 && fabric.nets_.emplace(address_, this).second);
+  fabric.world_.add_part(node, this);
+  fabric.world_.add_actor(node, this);
+}
+
+SimDatagramNet::~SimDatagramNet() {
+  if (!dead_) {
+    fabric_.world_.remove_actor(node_, this);
+    on_crash();
+  }
+  fabric_.world_.remove_part(node_, this);
+}
+
+void SimDatagramNet::on_crash() {
+  dead_ = true;
+  std::erase_if(fabric_.nets_, [this](const auto& entry) { return entry.second == this; });
+  inbox_.clear();
+  inbox_bytes_ = 0;
+}
+
+void SimDatagramNet::turn(Instant now) {
+  if (deadline_ <= now) deadline_ = never;
+}
+
+std::string SimDatagramNet::uri() const { return fmt::format("sim-datagram://{}:{}", name_, address_.port); }
+
+Result<uint64_t> SimDatagramNet::resolve(std::string_view uri) {
+  const std::optional<Target> target = parse(uri);
+  if (!target) return fail(ErrorKind::usage, fmt::format("not a sim-datagram://NODE:PORT address: {}", uri));
+  Answer answer;
+  answer.query = ++queries_;
+  for (size_t i = 0; i < fabric_.places_.size(); ++i) {
+    if (fabric_.places_[i].address != target->address) continue;
+    answer.address.low = i + 1;
+    answer.address.port = target->port;
+    answer.found = true;
+  }
+  answers_.push_back(answer);
+  fabric_.world_.wake(node_);
+  return answer.query;
+}
+
+bool SimDatagramNet::send(const Address& to, Bytes datagram) {
+  if (!dead_) fabric_.send(*this, to, datagram);
+  return true;
+}
+
+void SimDatagramNet::poll(Instant /*now*/, datagram::DatagramEvents& events) {
+  while (!answers_.empty()) {
+    const Answer answer = answers_.front();
+    answers_.pop_front();
+    events.resolved(answer.query, answer.found ? Status::success : Status::not_found, answer.address,
+                    answer.found ? "" : "no such name");
+  }
+  for (size_t i = 0; i < datagrams_in_poll_max && !inbox_.empty(); ++i) {
+    const Arrived arrived = std::move(inbox_.front());
+    inbox_.pop_front();
+    inbox_bytes_ -= arrived.bytes.size();
+    events.received(arrived.from, arrived.bytes);
+  }
+  if (!inbox_.empty()) fabric_.world_.wake(node_);
+}
+
+}  // namespace ccixfer::sim

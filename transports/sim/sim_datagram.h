@@ -1,0 +1,122 @@
+// Datagrams through the simulated world: SimDatagramNet is the DatagramNet of one process on one network, DatagramFabric the
+// network itself. Names are `sim-datagram://NODE:PORT`.
+//
+// What happens to a datagram, each drawn from the world's seed: it is lost, doubled, damaged (a bit flipped, bytes cut off or
+// added), delayed, overtaken by later ones; it waits for its sender's way out, and is dropped when that queue, or the receiver's
+// socket buffer, is full. Cuts: an address, or one direction between two (a half-open link). A crashed node's datagrams go nowhere.
+// Nobody is told of any of it, as with UDP without ICMP.
+// Ownership: the DatagramFabric outlives its nets; the World outlives the fabric.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "transports/datagram/datagram_net.h"
+#include "transports/sim/world.h"
+
+namespace ccixfer::sim {
+
+struct DatagramLinkOptions {
+  Duration delay_min = std::chrono::microseconds(50);  // one way
+  Duration delay_max = std::chrono::microseconds(100);
+  double loss_chance = 0;
+  double duplicate_chance = 0;
+  double corrupt_chance = 0;
+  double reorder_chance = 0;  // that it takes up to reorder_delay_max longer
+  Duration reorder_delay_max = std::chrono::milliseconds(1);
+  uint64_t rate_bytes_per_s = 1'000'000'000;  // of each net's way out
+  uint32_t queue_bytes = 1u << 20;            // that wait for the way out; more are dropped
+  uint32_t receive_bytes = 1u << 20;          // that wait to be taken; more are dropped
+  uint32_t datagram_bytes = 8192;
+};
+
+struct DatagramTotals {
+  uint64_t sent = 0, delivered = 0, lost = 0, dropped = 0, duplicated = 0, corrupted = 0, reordered = 0, cut = 0;
+};
+
+class SimDatagramNet;
+
+class DatagramFabric {
+ public:
+  explicit DatagramFabric(World& world, const DatagramLinkOptions& link = {}) : world_(world), link_(link) {}
+  DatagramFabric(const DatagramFabric&) = delete;
+  DatagramFabric& operator=(const DatagramFabric&) = delete;
+
+  [[nodiscard]] World& world() { return world_; }
+  void set_link(const DatagramLinkOptions& link) { link_ = link; }  // for datagrams from now on
+  void cut(const std::string& address) { cuts_.insert(address); }
+  void join(const std::string& address) { cuts_.erase(address); }
+  void cut_way(const std::string& from, const std::string& to) { ways_cut_.insert({from, to}); }
+  void join_way(const std::string& from, const std::string& to) { ways_cut_.erase({from, to}); }
+  [[nodiscard]] const DatagramTotals& totals() const { return totals_; }
+
+ private:
+  friend class SimDatagramNet;
+  struct Place {
+    std::string address;
+    NodeId node = 0;
+  };
+  void send(SimDatagramNet& from, const datagram::Address& to, Bytes bytes);
+  void fly(const datagram::Address& from, const datagram::Address& to, std::vector<std::byte> bytes, Instant leaves);
+  void damage(std::vector<std::byte>& bytes);
+  [[nodiscard]] bool is_cut(uint64_t from, uint64_t to) const;
+
+  World& world_;
+  DatagramLinkOptions link_;
+  std::vector<Place> places_;                          // Address::low is an index of it, plus one
+  std::map<datagram::Address, SimDatagramNet*> nets_;  // who listens where
+  std::set<std::string> cuts_;
+  std::set<std::pair<std::string, std::string>> ways_cut_;
+  std::map<std::pair<uint64_t, uint64_t>, Instant> last_arrival_;  // of those that keep their order, by way
+  DatagramTotals totals_;
+};
+
+class SimDatagramNet final : public datagram::DatagramNet, public NodePart, public Actor {
+ public:
+  SimDatagramNet(DatagramFabric& fabric, NodeId node, std::string address, uint16_t port);
+  ~SimDatagramNet() override;
+  SimDatagramNet(const SimDatagramNet&) = delete;
+  SimDatagramNet& operator=(const SimDatagramNet&) = delete;
+
+  [[nodiscard]] std::string_view scheme() const override { return "sim-datagram"; }
+  [[nodiscard]] std::string uri() const override;
+  [[nodiscard]] uint32_t datagram_bytes_max() const override { return fabric_.link_.datagram_bytes; }
+  [[nodiscard]] Result<uint64_t> resolve(std::string_view uri) override;
+  [[nodiscard]] bool send(const datagram::Address& to, Bytes datagram) override;
+  void poll(Instant now, datagram::DatagramEvents& events) override;
+  void set_deadline(Instant at) override { deadline_ = at; }
+  [[nodiscard]] int os_handle() const override { return -1; }
+
+  // Of the world: the node crashed; a deadline that the transport set from outside a turn has passed.
+  void on_crash() override;
+  void turn(Instant now) override;
+  [[nodiscard]] Instant next_deadline() const override { return deadline_; }
+
+ private:
+  friend class DatagramFabric;
+  struct Arrived {
+    datagram::Address from;
+    std::vector<std::byte> bytes;
+  };
+  struct Answer {
+    uint64_t query = 0;
+    datagram::Address address;
+    bool found = false;
+  };
+  DatagramFabric& fabric_;
+  const NodeId node_;
+  const std::string name_;
+  datagram::Address address_;
+  std::deque<Arrived> inbox_;
+  size_t inbox_bytes_ = 0;
+  std::deque<Answer> answers_;
+  uint64_t queries_ = 0;
+  bool dead_ = false;
+  Instant deadline_ = never;
+  Instant way_out_free_at_{};
+};
+
+}  // namespace ccixfer::sim
