@@ -59,7 +59,7 @@ cmd_test() {
   build dev
   ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$jobs" || failed=1
   build release ccixfer sim
-  CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-500} ctest --test-dir build/release -L sim --output-on-failure || failed=1
+  CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-250} ctest --test-dir build/release -L sim --output-on-failure || failed=1
   python3 tests/e2e/run.py || failed=1
   [ $failed -eq 0 ] && echo "all tests passed" || { echo "some tests FAILED"; return 1; }
 }

@@ -50,6 +50,8 @@ class Process : public sim::Actor {
   void turn(Instant now) final;
   [[nodiscard]] Instant next_deadline() const final;
   [[nodiscard]] std::string uri() const;
+  [[nodiscard]] size_t jobs() const { return work_.in_flight(); }
+  [[nodiscard]] uint32_t buffers_lent() const { return pool_.count() - pool_.free_count(); }
   // After a crash of the node, before the process is destroyed: leads it to where it may be destroyed, without network and disk.
   void bury();
 
@@ -82,6 +84,8 @@ class Listener final : public Process {
  public:
   Listener(Site& site, const ListenPlan& plan);
   ~Listener() override;
+  [[nodiscard]] bool idle() const { return user_idle(); }  // no session left
+  [[nodiscard]] program::Tally tally() const { return acceptor_ ? acceptor_->tally() : program::Tally{}; }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }  // the directory cannot be opened: it does nothing
 
  private:
@@ -151,6 +155,7 @@ class RouterProcess final : public sim::Actor {
   void turn(Instant now) override { router_->turn(now); }
   [[nodiscard]] Instant next_deadline() const override { return router_->next_deadline(); }
   [[nodiscard]] bool ready() const { return router_->ready(); }
+  [[nodiscard]] uint32_t fragments_in_use() const { return router_->fragments_in_use(); }
 
  private:
   Site& site_;

@@ -20,6 +20,7 @@ const std::string end_address = "10.0.0.2";
 constexpr Duration virtual_time_max = std::chrono::minutes(30);
 constexpr uint64_t events_max = 3'000'000;
 constexpr size_t changed_bytes_max = 4u << 20;
+constexpr Duration leaks_gone_within = std::chrono::minutes(10);
 constexpr Duration down_max = std::chrono::seconds(2);
 
 std::string network(unsigned index) { return fmt::format("net{}", index); }
@@ -36,8 +37,10 @@ Swarm::~Swarm() {
   for (Site* site : {source_.get(), destination_.get()}) {
     if (world_.alive(site->node)) world_.crash(site->node);
   }
+  if (rival_ && world_.alive(rival_->node)) world_.crash(rival_->node);
   if (listener_) listener_->bury();
   if (dialler_) dialler_->bury();
+  if (rival_dialler_) rival_dialler_->bury();
 }
 
 void Swarm::build() {
@@ -50,6 +53,7 @@ void Swarm::build() {
   build_routers();
   simulate::make_tree(random_, source_->files, source_root, options_.tree);
   look_at_source();
+  if (options_.rival) build_rival();
   destination_->files.make_directory(destination_root);
   if (options_.older_files) {
     simulate::make_older(random_, destination_->files, wanted_, destination_root);
@@ -59,6 +63,49 @@ void Swarm::build() {
   }
   destination_->files.set_watch([this](std::string_view call, const std::string& path) { watch(call, path); });
   break_disks();
+  if (options_.denied_chance > 0) deny_files();
+}
+
+// The same names, some with other content and all of them newer.
+void Swarm::build_rival() {
+  rival_ = std::make_unique<Site>(fabric_, "S2", std::vector<sim::Attachment>{{network(0), "10.0.0.4"}});
+  rival_->routing = source_->routing;
+  rival_->files.make_directory(source_root);
+  for (const auto& [path, entry] : wanted_) {
+    const std::string name = source_root + "/" + path;
+    if (entry.stat.type == ports::FileType::directory) rival_->files.make_directory(name);
+    if (entry.stat.type != ports::FileType::regular) continue;
+    std::string content = entry.content;
+    if (!content.empty() && random_.chance(0.7)) {
+      for (size_t i = static_cast<size_t>(random_.below(content.size())); i < content.size(); i += 1000) content[i] ^= 1;
+    }
+    rival_->files.put(name, content, 0600, entry.stat.mtime_ns + 1'000'000'000);
+    allowed_[path].insert(content);
+  }
+  rival_->files.sync_all();
+}
+
+// Names that no directory has, too: else what is below would be denied with it.
+void Swarm::deny_files() {
+  const auto last_part = [](std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); };
+  std::set<std::string> directories, names;
+  for (const auto& [path, entry] : wanted_) {
+    if (entry.stat.type == ports::FileType::directory) directories.insert(last_part(path));
+  }
+  for (const auto& [path, entry] : wanted_) {
+    const std::string name = last_part(path);
+    if (entry.stat.type == ports::FileType::regular && !directories.contains(name) && random_.chance(options_.denied_chance))
+      names.insert(name);
+  }
+  for (const auto& [path, entry] : wanted_) {
+    if (names.contains(last_part(path))) denied_.insert(path);
+  }
+  disks_broken_ = true;
+  source_->files.set_hook([this, names, last_part](std::string_view call, std::string_view name) {
+    if (call != "open" || !names.contains(last_part(name))) return 0;
+    ++faults_;
+    return -EACCES;
+  });
 }
 
 // Row i stands between network i and i + 1; each router of it knows those of the rows beside it.
@@ -90,7 +137,8 @@ void Swarm::build_routers() {
 }
 
 void Swarm::break_disks() {
-  disks_broken_ = options_.disk_error_chance > 0 || options_.capacity_bytes > 0 || options_.read_error_chance > 0;
+  disks_broken_ = options_.disk_error_chance > 0 || options_.capacity_bytes > 0 || options_.read_error_chance > 0 ||
+                  options_.refused_chance > 0;
   if (options_.capacity_bytes > 0) destination_->files.set_capacity(options_.capacity_bytes, 1u << 20);
   const auto fail_with = [this](double chance) {
     return [this, chance](std::string_view call, std::string_view) {
@@ -101,11 +149,21 @@ void Swarm::break_disks() {
     };
   };
   if (options_.disk_error_chance > 0) destination_->files.set_hook(fail_with(options_.disk_error_chance));
+  if (options_.refused_chance > 0) {
+    destination_->files.set_hook([this](std::string_view call, std::string_view) {
+      const bool may = call == "open" || call == "mkdir_at" || call == "rename_at" || call == "symlink_at" || call == "set_mode" ||
+                       call == "set_mtime" || call == "unlink_at";
+      if (!may || !random_.chance(options_.refused_chance)) return 0;
+      ++faults_;
+      return random_.chance(0.5) ? -EACCES : -EPERM;
+    });
+  }
   if (options_.read_error_chance > 0) source_->files.set_hook(fail_with(options_.read_error_chance));
 }
 
 void Swarm::mend() {
   disks_broken_ = false;
+  denied_.clear();
   source_->files.set_hook({});
   destination_->files.set_hook({});
   destination_->files.set_capacity(uint64_t{1} << 40, uint64_t{1} << 30);
@@ -178,11 +236,23 @@ void Swarm::start_dialler() {
   dialler_ = std::make_unique<Dialler>(dialling(), plan);
 }
 
+void Swarm::start_rival() {
+  DialPlan plan;
+  plan.uri = listener_uri_;
+  plan.directory = source_root;
+  plan.options = session::option_recursive | session::option_directory;
+  if (options_.attributes) plan.options |= session::option_links | session::option_permissions | session::option_times;
+  plan.lanes = options_.lanes;
+  plan.timeout = options_.timeout;
+  rival_dialler_ = std::make_unique<Dialler>(*rival_, plan);
+}
+
 void Swarm::crash(Site& site) {
   if (!world_.alive(site.node) || over_) return;
   const bool is_dialler = &site == &dialling();
   if (is_dialler && (!dialler_ || (dialler_->ended() && !site.files.down()))) return;  // it is over
   ++faults_;
+  if (&site == destination_.get()) durable_before_ += received().bytes;
   world_.crash(site.node);
   if (is_dialler) {
     bytes_sent_ += dialler_->tally().bytes_sent;
@@ -265,6 +335,7 @@ void Swarm::plan_faults() {
     sim::LinkOptions link = options_.link;
     link.reset_mean = forever;
     link.dial_failure_chance = 0;
+    link.corrupt_chance = 0;
     for (unsigned i = 0; i <= options_.routers; ++i) fabric_.set_link(network(i), link);
   });
 }
@@ -272,6 +343,7 @@ void Swarm::plan_faults() {
 // I5: the dialler ends in bounded virtual time.
 sim::RunEnd Swarm::run_transfer() {
   const auto ended = [this] {
+    if (rival_ && (!rival_dialler_ || !rival_dialler_->ended())) return !violation_.empty();
     return !violation_.empty() || (dialler_ && dialler_->ended() && !dialling().files.down() && world_.alive(dialling().node));
   };
   const sim::RunEnd end = world_.run_until(ended, after(world_.now(), virtual_time_max), events_max);
@@ -281,12 +353,79 @@ sim::RunEnd Swarm::run_transfer() {
   return end;
 }
 
+program::Tally Swarm::received() const {
+  if (options_.pull) return dialler_ ? dialler_->tally() : program::Tally{};
+  return listener_ ? listener_->tally() : program::Tally{};
+}
+
+void Swarm::power_cut() {
+  over_ = true;
+  if (world_.alive(destination_->node)) world_.crash(destination_->node);
+  if (destination_->files.down()) destination_->files.mount();
+}
+
+// I4: what the last process of the destination received is at most what the ones before it had not made durable. Only where a crash
+// of the destination is all that ends sessions: each other end of one costs what was in flight. Without times a finished file
+// cannot be told from an older one, and goes again.
+void Swarm::judge_resends() {
+  if (options_.source_crashes + options_.router_crashes + options_.resets + options_.cuts + options_.changes > 0) return;
+  if (options_.routers > 0 || options_.rival || !options_.attributes || disks_broken_ || options_.disk.lies) return;
+  if (options_.link.reset_mean != forever || options_.link.corrupt_chance > 0) return;
+  uint64_t total = 64u << 10;  // and names, modes and the like
+  for (const auto& [path, entry] : wanted_) total += entry.content.size() + 2 * path.size() + 200;
+  const uint64_t again = received().bytes_sent;
+  if (again + durable_before_ > total) {
+    violated(fmt::format("I4: after the last crash {} bytes came of {}, of which {} were durable before", again, total,
+                         durable_before_));
+  }
+}
+
+// What may be read arrives, whatever may not.
+void Swarm::judge_denials(const Error& result) {
+  if (denied_.empty() || (result.kind != ErrorKind::ok && result.kind != ErrorKind::partial)) return;
+  sim::Tree readable = wanted_;
+  for (const std::string& path : denied_) readable.erase(path);
+  const std::string differs = simulate::difference(readable, destination_->files.tree(destination_root), options_.attributes);
+  if (!differs.empty()) violated("beside files that may not be read: " + differs);
+}
+
+// Of two senders of one name one wins: it is there when both have ended, and check_names finds it whole.
+void Swarm::judge_rivals(const Error& result) {
+  if (disks_broken_ || faults_ > 0 || options_.changes > 0) return;
+  const ErrorKind rival = rival_dialler_->result().kind;
+  const auto settled = [](ErrorKind kind) { return kind == ErrorKind::ok || kind == ErrorKind::partial; };
+  if (!settled(rival) || !settled(result.kind)) return;
+  const sim::Tree there = destination_->files.tree(destination_root);
+  for (const auto& [path, entry] : wanted_) {
+    if (entry.stat.type == ports::FileType::regular && !there.contains(path)) {
+      return violated(fmt::format("of two senders of {} none won", printable(path)));
+    }
+  }
+}
+
+// Bounds: when all is over, nothing is held any more: no session, no job, no buffer, no fragment of a router.
+void Swarm::judge_leaks() {
+  const auto clean = [this] {
+    if (!world_.alive(listening().node) || !listener_) return false;
+    const bool routers_clean = std::all_of(routers_.begin(), routers_.end(), [](const RouterSite& router) {
+      return router.process != nullptr && router.process->fragments_in_use() == 0;
+    });
+    return routers_clean && listener_->idle() && listener_->jobs() == 0 && listener_->buffers_lent() == 0;
+  };
+  if (clean()) return;
+  static_cast<void>(world_.run_until(clean, after(world_.now(), leaks_gone_within), events_max));
+  if (clean()) return;
+  uint32_t fragments = 0;
+  for (const RouterSite& router : routers_) fragments += router.process ? router.process->fragments_in_use() : 0;
+  if (!world_.alive(listening().node) || !listener_) return violated("the listener did not come back");
+  violated(fmt::format("after the end: idle {}, {} jobs, {} buffers, {} fragments of routers are held", listener_->idle(),
+                       listener_->jobs(), listener_->buffers_lent(), fragments));
+}
+
 // I2: the power goes right at the end.
 void Swarm::judge_end(const Error& result) {
   if (result.kind != ErrorKind::ok || !violation_.empty()) return;
-  over_ = true;
-  if (world_.alive(destination_->node)) world_.crash(destination_->node);
-  destination_->files.mount();
+  power_cut();
   check_names("after the end and a crash");
   const std::string differs = simulate::difference(wanted_, destination_->files.tree(destination_root), options_.attributes);
   if (!differs.empty()) violated("ended well, but after a crash " + differs);
@@ -307,6 +446,10 @@ SwarmResult Swarm::run() {
   }
   world_.run_for(random_.between(Duration(0), Duration(std::chrono::milliseconds(5))));
   start_dialler();
+  if (rival_) {
+    world_.at(after(world_.now(), random_.between(Duration(0), Duration(std::chrono::milliseconds(30)))),
+              [this] { start_rival(); });
+  }
   plan_faults();
   const Instant began = world_.now();
 
@@ -314,7 +457,12 @@ SwarmResult Swarm::run() {
   result.second_result = result.result = Error{ErrorKind::ok, ""};
   if (run_transfer() == sim::RunEnd::reached && violation_.empty()) {
     result.result = dialler_->result();
-    const bool again = result.result.kind != ErrorKind::ok || options_.changes > 0;
+    judge_denials(result.result);
+    if (rival_dialler_) {
+      judge_rivals(result.result);
+      result.rival_result = rival_dialler_->result();
+    }
+    const bool again = result.result.kind != ErrorKind::ok || options_.changes > 0 || options_.rival;
     if (again) {  // what failed it is mended, and the same command run again
       mend();
       world_.run_for(options_.faults_within * 10);
@@ -326,6 +474,9 @@ SwarmResult Swarm::run() {
       if (run_transfer() == sim::RunEnd::reached && violation_.empty()) result.second_result = dialler_->result();
     }
     if (dialler_) bytes_sent_ += dialler_->tally().bytes_sent;
+    if (!again) judge_resends();
+    result.resumed = durable_before_ > 0;
+    if (violation_.empty() && random_.chance(0.3)) judge_leaks();
     judge_end(again ? result.second_result : result.result);
   }
   result.took = world_.now() - began;
@@ -333,6 +484,7 @@ SwarmResult Swarm::run() {
   result.bytes_sent = bytes_sent_;
   result.trace_hash = world_.trace_hash();
   result.events = world_.events();
+  result.corruptions = fabric_.corruptions();
   result.faults = faults_ + static_cast<unsigned>(fabric_.resets());
   return result;
 }

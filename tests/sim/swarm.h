@@ -32,6 +32,9 @@ struct SwarmOptions {
   double disk_error_chance = 0;  // per call on the destination's disk
   uint64_t capacity_bytes = 0;   // of the destination's disk; 0: enough
   double read_error_chance = 0;  // per call on the source's disk
+  double denied_chance = 0;      // of a file of the source: nobody may open it
+  double refused_chance = 0;     // per call on the destination's disk that makes or changes a name or a mode: not permitted
+  bool rival = false;            // a second sender of the same names, with other content; push only
   unsigned changes = 0;          // of source files, during the transfer
   unsigned routers = 0;          // in a row between S and D
   bool parallel = false;         // each of them twice
@@ -47,14 +50,17 @@ struct SwarmOptions {
 };
 
 struct SwarmResult {
-  Error result;           // of the first run that was not cut off by a crash
-  Error second_result;    // of a run after what failed it was mended; ok when none was needed
+  Error result;         // of the first run that was not cut off by a crash
+  Error second_result;  // of a run after what failed it was mended; ok when none was needed
+  Error rival_result{ErrorKind::ok, ""};
   std::string violation;  // the first broken invariant; empty: none
   uint64_t trace_hash = 0;
   uint64_t events = 0;
   Duration took{0};  // virtual
   uint64_t bytes_sent = 0;
   unsigned faults = 0;  // that happened before the end
+  uint64_t corruptions = 0;
+  bool resumed = false;  // I4 was checked, and there was something durable before
 };
 
 class Swarm {
@@ -72,16 +78,25 @@ class Swarm {
 
   void build();
   void build_routers();
+  void build_rival();
   void break_disks();
+  void deny_files();
   void mend();
   void plan_faults();
   void start_listener();
   void start_dialler();
+  void start_rival();
   void crash(Site& site);
   void crash_router(size_t index);
   void change_a_file();
   sim::RunEnd run_transfer();
   void judge_end(const Error& result);
+  void judge_resends();
+  void judge_denials(const Error& result);
+  void judge_rivals(const Error& result);
+  void judge_leaks();
+  [[nodiscard]] program::Tally received() const;
+  void power_cut();
   [[nodiscard]] Site& listening() { return options_.pull ? *source_ : *destination_; }
   [[nodiscard]] Site& dialling() { return options_.pull ? *destination_ : *source_; }
 
@@ -94,15 +109,17 @@ class Swarm {
   sim::World world_;
   sim::Random random_;  // the swarm's own draws
   sim::Fabric fabric_;
-  std::unique_ptr<Site> source_, destination_;
+  std::unique_ptr<Site> source_, destination_, rival_;
   std::vector<RouterSite> routers_;
   std::unique_ptr<Listener> listener_;
-  std::unique_ptr<Dialler> dialler_;
+  std::unique_ptr<Dialler> dialler_, rival_dialler_;
   std::string listener_uri_;
   sim::Tree wanted_;                                      // the source as it is
   std::map<std::string, std::set<std::string>> allowed_;  // content of each final name: the old one, or any that the source had
   std::string violation_;
+  std::set<std::string> denied_;  // paths of the source that nobody may open
   uint64_t bytes_sent_ = 0;
+  uint64_t durable_before_ = 0;  // bytes that the destination's processes before its last crash made durable
   unsigned faults_ = 0;
   bool disks_broken_ = false;
   bool over_ = false;  // nothing restarts any more
