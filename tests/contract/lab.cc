@@ -1,5 +1,6 @@
 #include "tests/contract/lab.h"
 
+#include "tests/contract/datagram_lab.h"
 #include "tests/contract/routed_lab.h"
 #include "tests/contract/sim_lab.h"
 #include "tests/contract/tcp_lab.h"
@@ -36,7 +37,7 @@ size_t Node::count(EventType type) const {
 }
 
 std::vector<std::string> lab_names(bool routed) {
-  std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3"};
+  std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3", "datagram", "datagram 2", "datagram 3"};
   if (routed) names.insert(names.end(), {"routed", "routed 2"});
   return names;
 }
@@ -47,6 +48,7 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   const uint64_t seed = space == std::string::npos ? 1 : std::stoull(name.substr(space));
   const std::string kind = name.substr(0, space);
   if (kind == "routed") return make_routed_lab(seed);
+  if (kind == "datagram") return make_datagram_lab(seed);
   REQUIRE(kind == "sim");
   return make_sim_lab(seed);
 }

@@ -68,6 +68,8 @@ class Lab {
   [[nodiscard]] virtual std::string dead_uri() = 0;
   // Connections cross a router, whose bounds are its own.
   [[nodiscard]] virtual bool routed() const { return false; }
+  // Unreliable messages get lost.
+  [[nodiscard]] virtual bool lossy() const { return false; }
 };
 
 [[nodiscard]] std::vector<std::string> lab_names(bool routed = true);

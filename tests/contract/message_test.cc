@@ -162,13 +162,18 @@ TEST_CASE("contract__unreliable__local_completion_and_no_timeout") {
   for (uint32_t i = 0; i < 10; ++i) REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(i), i) == Status::success);
   for (uint32_t i = 0; i < 10; ++i) REQUIRE(wait_send(lab, a, i) == Status::success);
   lab.pass(100ms);
-  REQUIRE(b.count(EventType::receive) == 2);  // the others found no buffer, and may be gone
+  // The others found no buffer, and may be gone.
+  REQUIRE((lab.lossy() ? b.count(EventType::receive) <= 2 : b.count(EventType::receive) == 2));
   b.events.clear();
-  REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(99), 99) == Status::success);
-  REQUIRE(lab.run([&] {
-    const auto received = b.take(EventType::receive);
-    return received && number_of(*received) == 99;
-  }));
+  bool arrived = false;
+  for (int tries = 0; !arrived && tries < (lab.lossy() ? 10 : 1); ++tries) {
+    REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(99), 99) == Status::success);
+    arrived = lab.run([&] {
+      const auto received = b.take(EventType::receive);
+      return received && number_of(*received) == 99;
+    });
+  }
+  REQUIRE(arrived);
   REQUIRE(a.endpoint->rma(pair.at_dialler, {}) == Status::invalid);
 }
 

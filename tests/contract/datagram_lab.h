@@ -1,0 +1,7 @@
+// Endpoints in the simulated world over datagrams that are now and then lost, doubled, damaged and overtaken.
+#pragma once
+#include "tests/contract/lab.h"
+
+namespace ccixfer::contract {
+[[nodiscard]] std::unique_ptr<Lab> make_datagram_lab(uint64_t seed);
+}  // namespace ccixfer::contract
