@@ -1,5 +1,7 @@
 #include "routing/map/record.h"
 
+#include <algorithm>
+
 #include "core/wire/cursor.h"
 
 namespace ccixfer::routing {
@@ -11,13 +13,13 @@ constexpr uint8_t flag_transit = 1;
 constexpr uint8_t flag_wan = 2;
 constexpr uint16_t option_mandatory = 0x8000;  // a type with this bit that is not known: the record is unusable
 constexpr uint16_t option_latency_ns = 1;
+constexpr uint16_t option_reaches = 2;  // AS numbers
 constexpr size_t options_bytes_max = 256;
 
-bool printable_uri(std::string_view uri) {
-  for (const char c : uri) {
-    if (c <= ' ' || c > '~') return false;
-  }
-  return uri.find("://") != std::string_view::npos;
+bool is_native_uri(const DeviceRecord& device) { return address_of(device.subnet, device.uri).has_value(); }
+
+bool contains(const std::vector<uint32_t>& list, uint32_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
 }
 
 void encode_device(const DeviceRecord& device, wire::Writer& out) {
@@ -31,12 +33,17 @@ void encode_device(const DeviceRecord& device, wire::Writer& out) {
   out.text(device.uri);
   for (const uint32_t as : device.wan_to) out.u32(as);
   const bool latency = device.latency_ns != 0;
-  out.u16(latency ? 12 : 0);
+  const size_t reaches_bytes = device.reaches.empty() ? 0 : 4 + 4 * device.reaches.size();
+  out.u16(static_cast<uint16_t>((latency ? 12 : 0) + reaches_bytes));
   if (latency) {
     out.u16(option_latency_ns);
     out.u16(8);
     out.u64(device.latency_ns);
   }
+  if (reaches_bytes == 0) return;
+  out.u16(option_reaches);
+  out.u16(static_cast<uint16_t>(reaches_bytes - 4));
+  for (const uint32_t as : device.reaches) out.u32(as);
 }
 
 void decode_options(Bytes bytes, DeviceRecord& device, wire::Reader& whole) {
@@ -46,6 +53,9 @@ void decode_options(Bytes bytes, DeviceRecord& device, wire::Reader& whole) {
     const Bytes value = in.bytes16(options_bytes_max);
     if (type == option_latency_ns && value.size() == 8) {
       device.latency_ns = wire::Reader(value).u64();
+    } else if (type == option_reaches && value.size() % 4 == 0 && value.size() <= 4 * reaches_max && device.reaches.empty()) {
+      wire::Reader list(value);
+      while (list.remaining() > 0) device.reaches.push_back(list.u32());
     } else if ((type & option_mandatory) != 0) {
       in.fail();
     }
@@ -58,6 +68,7 @@ DeviceRecord decode_device(wire::Reader& in) {
   device.subnet.as = in.u32();
   device.subnet.subnet = in.u32();
   device.rate_bits_per_s = in.u64();
+  in.require(device.rate_bits_per_s > 0);
   device.capabilities = in.u8();
   const uint8_t flags = in.u8();
   device.transit = (flags & flag_transit) != 0;
@@ -66,7 +77,7 @@ DeviceRecord decode_device(wire::Reader& in) {
   const uint8_t wan_count = in.u8();
   in.require(wan_count <= wan_to_max);
   device.uri = in.text(uri_bytes);
-  in.require(printable_uri(device.uri));
+  in.require(in.ok() && is_native_uri(device));
   for (uint8_t i = 0; i < wan_count && in.ok(); ++i) device.wan_to.push_back(in.u32());
   decode_options(in.bytes16(options_bytes_max), device, in);
   return device;
@@ -74,10 +85,30 @@ DeviceRecord decode_device(wire::Reader& in) {
 
 }  // namespace
 
+bool wans_join(const DeviceRecord& a, const DeviceRecord& b) {
+  const auto scheme = [](const DeviceRecord& device) { return std::string_view(device.uri).substr(0, device.uri.find("://")); };
+  if (!a.wan || !b.wan || a.subnet.as == b.subnet.as || scheme(a) != scheme(b)) return false;
+  if (a.wan_to.empty() && b.wan_to.empty()) return true;
+  return contains(a.wan_to, b.subnet.as) && contains(b.wan_to, a.subnet.as);
+}
+
+RouterRecord as_seen_by(uint32_t as, const RouterRecord& record) {
+  RouterRecord seen{record.router, record.instance, record.withdrawn, {}};
+  for (const DeviceRecord& device : record.devices) {
+    if (!device.wan || (!device.wan_to.empty() && !contains(device.wan_to, as))) continue;
+    seen.devices.push_back(device);
+    seen.devices.back().reaches.clear();
+  }
+  return seen;
+}
+
 bool encode_record(const RouterRecord& record, std::vector<std::byte>& out) {
   if (record.devices.size() > devices_max) return false;
   for (const DeviceRecord& device : record.devices) {
-    if (device.uri.size() > uri_bytes_max || device.wan_to.size() > wan_to_max || !printable_uri(device.uri)) return false;
+    if (device.uri.size() > uri_bytes_max || device.wan_to.size() > wan_to_max || device.reaches.size() > reaches_max ||
+        device.rate_bits_per_s == 0 || !is_native_uri(device)) {
+      return false;
+    }
   }
   const size_t start = out.size();
   wire::Writer writer(out);
@@ -104,6 +135,11 @@ std::optional<RouterRecord> decode_record(Bytes bytes) {
   in.require(count <= devices_max && record.withdrawn == (count == 0));
   for (uint8_t i = 0; i < count && in.ok(); ++i) record.devices.push_back(decode_device(in));
   if (!in.done()) return std::nullopt;
+  for (size_t i = 0; i < record.devices.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (record.devices[i].subnet == record.devices[k].subnet) return std::nullopt;
+    }
+  }
   return record;
 }
 

@@ -118,7 +118,7 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
   // The hop limit ends what a map in change may let circle.
   if (pair.request.crossed >= hops_max) return refuse(pair, Status::no_route, "more than eight routers");
   const SubnetId in = devices[pair.side[0].device].subnet;
-  auto hops = current_map().next_hops(id, pair.request.source, in, pair.to.subnet);
+  auto hops = forwarding().next_hops(pair.request.source, in, pair.to.subnet);
   if (hops.empty()) {
     return refuse(pair, Status::no_route,
                   fmt::format("router {} knows no way to subnet {}:{}", endpoint(pair.side[0].device).uri(), pair.to.subnet.as,

@@ -1,4 +1,6 @@
 // Links to other routers: dialled as configured, greeted, one kept of two, dialled again when lost.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -68,6 +70,8 @@ void Router::Impl::on_link_event(Link& link, cci::Event& event) {
     case cci::EventType::disconnected:
       link.live = false;
       return end_link(link, false, event.reason);
+    case cci::EventType::keepalive_timed_out:
+      return end_link(link, true, "no sign of life");
     case cci::EventType::receive:
       break;
     default:
@@ -81,6 +85,12 @@ void Router::Impl::on_link_event(Link& link, cci::Event& event) {
     }
     return on_record(link, record_of(event.data()));
   }
+  if (kind == MessageKind::keepalive && link.phase == LinkPhase::open) {
+    std::vector<std::byte> answer;
+    encode_plain(MessageKind::keepalive_ack, answer);
+    return post(link, std::move(answer));
+  }
+  if (kind == MessageKind::keepalive_ack && link.phase == LinkPhase::open) return on_latency_answer(link);
   counters.add(Counter::routed_rejected);
   end_link(link, true, "a message out of order");
 }
@@ -91,6 +101,23 @@ void Router::Impl::greet(Link& link) {
   std::vector<std::byte> message;
   encode(RouterHello{id, devices[link.device].subnet, endpoint(link.device).uri()}, message);
   post(link, std::move(message));
+}
+
+// Why this peer may not be one; "": it may. Source: routing §IV.C.3: between AS only over the WAN.
+std::string Router::Impl::refusal_of(const Link& link, SubnetId peer) const {
+  const RouterDevice& device = devices[link.device];
+  const auto banned = cut_off.find(link.peer_uri);
+  if (banned != cut_off.end() && now < banned->second) return "cut off for bad records";
+  if (peer.as == device.subnet.as) {
+    return peer == device.subnet ? std::string()
+                                 : fmt::format("it says that this is subnet {}:{}, we that it is {}:{}", peer.as, peer.subnet,
+                                               device.subnet.as, device.subnet.subnet);
+  }
+  if (!device.wan)
+    return fmt::format("it is of AS {}, and device {} does not lead out of AS {}", peer.as, device.name, device.subnet.as);
+  if (!device.wan_to.empty() && std::find(device.wan_to.begin(), device.wan_to.end(), peer.as) == device.wan_to.end())
+    return fmt::format("it is of AS {}, and wan_to of device {} does not name it", peer.as, device.name);
+  return {};
 }
 
 // Of two links between the same two devices the one that the lower URI dialled is kept; of two by the same dialler, the newer.
@@ -108,9 +135,17 @@ void Router::Impl::on_hello(Link& link, Bytes message) {
     log(LogLevel::warning, "routing: peer {} is this router itself", link.peer_uri);
     return end_link(link, true, "that is myself");
   }
-  link.router = hello->router;
   link.peer_uri = hello->uri;
+  if (const std::string refusal = refusal_of(link, hello->subnet); !refusal.empty()) {
+    counters.add(Counter::records_rejected);
+    log(LogLevel::warning, "routing: peer {}: {}", hello->uri, refusal);
+    return end_link(link, true, refusal);
+  }
+  link.router = hello->router;
+  link.as = hello->subnet.as;
+  link.external = link.as != devices[link.device].subnet.as;
   link.deadline = never;
+  endpoint(link.device).set_keepalive(link.connection, link_keepalive);
   link.phase = LinkPhase::open;
   for (Target& target : targets) {
     if (target.link == me) {
@@ -153,7 +188,10 @@ void Router::Impl::end_link(Link& link, bool tell, std::string_view why) {
     target.next_dial = std::max(target.next_dial, after(now, redial_first));
     log(LogLevel::info, "routing: link to {} ended: {}", target.uri, why);
   }
+  const bool was_open = link.phase == LinkPhase::open;
+  const uint64_t router = link.router;
   links.remove(link);
+  if (was_open) suspect(router);
 }
 
 void Router::Impl::post(Link& link, std::vector<std::byte> message) {

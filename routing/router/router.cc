@@ -28,6 +28,12 @@ Result<std::vector<Metric>> check(const RouterOptions& options, const std::vecto
   }
   std::set<SubnetId> subnets;
   for (const RouterDevice& device : devices) {
+    if (device.subnet.as != devices.front().subnet.as) {
+      return fail(ErrorKind::usage,
+                  fmt::format("device {}: AS {}, but device {} is of AS {}: a router belongs to one AS; between two "
+                              "AS stand two routers with WAN devices",
+                              device.name, device.subnet.as, devices.front().name, devices.front().subnet.as));
+    }
     if (!subnets.insert(device.subnet).second) {
       return fail(ErrorKind::usage, fmt::format("device {}: another device is on subnet {}:{} already", device.name,
                                                 device.subnet.as, device.subnet.subnet));
@@ -78,13 +84,17 @@ std::vector<std::string> Router::uris() const {
   return all;
 }
 
+Result<void> Router::reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices) {
+  return impl_->reconfigure(options, std::move(devices));
+}
+
 void Router::drain() {
   if (impl_->draining) return;
   impl_->draining = true;
   impl_->work = true;
   ++impl_->instance;
   impl_->make_own_record(true);
-  impl_->flood(impl_->own_raw, nullptr);
+  impl_->flood(impl_->own, impl_->own_raw, nullptr);
 }
 
 bool Router::drained() const {
@@ -100,6 +110,12 @@ size_t Router::links_open() const {
   size_t open = 0;
   impl_->links.each([&](const Link& link) { open += link.phase == LinkPhase::open ? 1 : 0; });
   return open;
+}
+
+size_t Router::routers_known() const {
+  size_t known = 1;
+  for (const auto& [router, record] : impl_->records) known += record.record.withdrawn ? 0 : 1;
+  return known;
 }
 
 // --- Impl ---
@@ -141,11 +157,13 @@ void Router::Impl::turn(Instant at) {
     started = true;
     next_refresh = after(now, options.record_refresh);
     next_aging = after(now, options.record_lifetime / 8);
+    if (measures_latency()) next_probe = now;
   }
   dial_targets();
   on_link_timers();
   run_timers();
   refresh_and_age();
+  probe_latency();
   bool any = true;
   for (int round = 0; round < rounds_per_turn_max && any; ++round) {
     work = false;
@@ -162,7 +180,8 @@ void Router::Impl::turn(Instant at) {
 
 Instant Router::Impl::next_deadline() const {
   if (work || !started) return now;
-  Instant when = std::min(next_refresh, next_aging);
+  Instant when = std::min({next_refresh, next_aging, next_probe});
+  if (own_due) when = std::min(when, own_bucket.next);
   for (const RouterDevice& device : devices) when = std::min(when, device.endpoint->next_deadline());
   if (!timers.empty()) when = std::min(when, timers.begin()->first);
   for (const Target& target : targets) {

@@ -24,6 +24,7 @@ struct RouterDevice {
   bool transit = true;
   bool wan = false;
   std::vector<uint32_t> wan_to;
+  uint64_t latency_ns = 0;  // measured by the router; 0: unknown
 };
 
 struct RouterOptions {
@@ -48,10 +49,15 @@ class Router {
   [[nodiscard]] std::vector<int> os_handles() const;
   [[nodiscard]] bool ready() const;                     // its forwarding table stands, and configured peers were tried once
   [[nodiscard]] std::vector<std::string> uris() const;  // cci:// addresses, one a device
-  void drain();                                         // SIGTERM: no new connections, withdraw records
+  // SIGHUP: metric, static routes and rate cap of `options`, and of each device, found by its name, all but its endpoint, name,
+  // subnet and scheme; connections stay. usage, and nothing is changed: a bad metric, a device that is missing, new, or on another
+  // subnet.
+  [[nodiscard]] Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices);
+  void drain();  // SIGTERM: no new connections, withdraw records
   [[nodiscard]] bool drained() const;
   [[nodiscard]] uint32_t fragments_in_use() const;  // buffers of the pool that are not free
   [[nodiscard]] size_t links_open() const;          // to other routers
+  [[nodiscard]] size_t routers_known() const;       // itself, those of its AS, and those of other AS that it hears itself
 
  private:
   Router();

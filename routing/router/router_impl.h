@@ -1,6 +1,6 @@
 // The router's inside. Split in files: router.cc (creation, turn, events), peers.cc (links to other routers), records.cc (the
-// flooded records and the map), connections.cc (a routed connection's setup and end), forward_messages.cc, forward_fragments.cc,
-// admin_requests.cc.
+// flooded records and the map), latency.cc (a metric), connections.cc (a routed connection's setup and end), forward_messages.cc,
+// forward_fragments.cc, admin_requests.cc.
 #pragma once
 #include <array>
 #include <deque>
@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "routing/map/router_map.h"
+#include "routing/map/forwarding.h"
 #include "routing/router/fragment_pool.h"
 #include "routing/router/router.h"
 #include "routing/session/messages.h"
@@ -35,6 +35,25 @@ inline constexpr Duration close_flush_timeout = std::chrono::seconds(10);
 inline constexpr Duration redial_first = std::chrono::milliseconds(250);
 inline constexpr Duration redial_max = std::chrono::seconds(5);
 inline constexpr Duration rate_burst = std::chrono::milliseconds(20);
+
+// Of records. An honest router speaks every 30 s, now and then a few times in a row.
+inline constexpr Duration link_keepalive =
+    std::chrono::seconds(3);                                      // three unanswered probes: a link is lost after 12 s of silence
+inline constexpr uint64_t instance_max = uint64_t{1} << 62;       // beyond is the future, and leaves the router no way past it
+inline constexpr uint64_t instance_jump_max = uint64_t{1} << 32;  // from one heard record to the next: over a century of them
+inline constexpr uint32_t link_offences_max = 32;                 // bad records in a window
+inline constexpr Duration link_offences_window = std::chrono::seconds(30);
+inline constexpr Duration cut_off_time = std::chrono::seconds(60);
+inline constexpr size_t cut_off_max = 1024;
+
+// How often one router may say something new.
+struct RecordBucket {
+  static constexpr uint32_t burst = 16;
+  static constexpr Duration gap = std::chrono::seconds(1);
+  uint32_t left = burst;
+  Instant next{};  // when another one is earned
+  bool take(Instant now);
+};
 
 // What an event's context names: a kind, a side, and an entry of a table.
 enum class Tag : uint8_t { none = 0, pair = 1, fragment = 2, forwarded = 3, link = 4, admin = 5 };
@@ -174,7 +193,14 @@ struct Link {  // a connection with another router
   bool dialled = false;  // by us
   uint64_t router = 0;
   std::string peer_uri;
-  Instant deadline = never;  // of its hello
+  uint32_t as = 0;        // the peer's
+  bool external = false;  // which is not ours
+  uint32_t offences = 0;  // bad records in this window
+  Instant offences_until{};
+  bool offence_logged = false;
+  Instant probed_at = never;  // a latency probe is under way
+  uint64_t latency_ns = 0;    // one way, smoothed; 0: not measured
+  Instant deadline = never;   // of its hello
   std::deque<std::vector<std::byte>> out;
   [[nodiscard]] Ref ref() const { return {Tag::link, 0, generation, index}; }
 };
@@ -194,6 +220,9 @@ struct KnownRecord {
   RouterRecord record;
   std::vector<std::byte> raw;
   Instant heard{};
+  bool foreign = false;  // of another AS: reachability only, never passed on
+  uint32_t as = 0;
+  RecordBucket bucket;
 };
 
 struct Admin {
@@ -228,14 +257,33 @@ struct Router::Impl {
   void post(Link& link, std::vector<std::byte> message);
   bool flush(Link& link);
   void on_link_timers();
+  [[nodiscard]] std::string refusal_of(const Link& link, SubnetId peer) const;
 
   // records.cc
+  [[nodiscard]] std::vector<uint32_t> reaches(const DeviceRecord& device) const;
   void make_own_record(bool withdrawn);
-  void flood(const std::vector<std::byte>& raw, const Link* except);
+  void tell_anew();
+  void send_record(Link& link, const RouterRecord& record, Bytes raw);
+  void flood(const RouterRecord& record, Bytes raw, const Link* except);
   void send_records(Link& link);
-  void on_record(Link& link, Bytes raw);
+  void offend(Link& link, std::string_view what);
+  [[nodiscard]] std::string_view fault_of(const Link& link, const RouterRecord& record, const KnownRecord* known) const;
+  void reduce(RouterRecord& record, std::vector<std::byte>& raw);
+  void on_record(Link& link, Bytes bytes);
+  void on_own_record(const RouterRecord& record);
+  void on_records_changed();
+  void suspect(uint64_t router);
   void refresh_and_age();
-  const RouterMap& current_map();
+  Forwarding& forwarding();
+
+  // reconfigure.cc
+  Result<void> reconfigure(const RouterOptions& anew, std::vector<RouterDevice> settings);
+  void take_peers(uint32_t device, std::vector<std::string> peers);
+
+  // latency.cc
+  [[nodiscard]] bool measures_latency() const;
+  void probe_latency();
+  void on_latency_answer(Link& link);
 
   // connections.cc
   Pair* find_pair(const Ref& ref) { return pairs.find(ref.index, ref.generation); }
@@ -308,8 +356,12 @@ struct Router::Impl {
   std::vector<std::byte> own_raw;
   RouterRecord own;
   std::map<uint64_t, KnownRecord> records;
-  std::unique_ptr<RouterMap> map;
+  std::optional<Forwarding> forwarding_;
   bool map_is_old = true;
+  bool own_due = false;  // our own record is to be told anew as soon as its bucket allows
+  RecordBucket own_bucket;
+  std::map<std::string, Instant> cut_off;  // peers by URI, and until when
+  Instant next_probe = never;
   Instant next_refresh = never;
   Instant next_aging = never;
   bool started = false;

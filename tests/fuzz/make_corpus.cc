@@ -180,7 +180,9 @@ void routing_things() {
   device.rate_bits_per_s = 10'000'000'000;
   device.wan_to = {3, 4};
   device.uri = "tcp://10.0.0.1:4000";
+  device.reaches = {5};
   record.devices = {device, device};
+  record.devices[1].subnet = {1, 3};
   std::vector<std::byte> bytes;
   if (routing::encode_record(record, bytes)) {
     put("router_record", bytes);

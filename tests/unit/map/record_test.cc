@@ -29,9 +29,9 @@ TEST_CASE("record__encode_decode__round_trips") {
 }
 
 TEST_CASE("record__bytes__are_those_written_down_by_hand") {
-  const RouterRecord record{0x0102, 3, false, {{{1, 2}, 5, 3, true, true, {9}, "t://a", 0}}};
-  const uint8_t expected[] = {1, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0,   0,   0,   0,   0,   0, 1, 0, 0, 0, 2, 0,
-                              0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 3, 3, 5, 1, 't', ':', '/', '/', 'a', 9, 0, 0, 0, 0, 0};
+  const RouterRecord record{0x0102, 3, false, {{{1, 2}, 5, 3, true, true, {9}, "t://a:1", 0}}};
+  const uint8_t expected[] = {1, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0,   0,   0,   0,   0,   0,   0,   1, 0, 0, 0, 2, 0, 0,
+                              0, 5, 0, 0, 0, 0, 0, 0, 0, 3, 3, 7, 1, 't', ':', '/', '/', 'a', ':', '1', 9, 0, 0, 0, 0, 0};
   const auto bytes = encoded(record);
   REQUIRE(bytes.size() == sizeof expected);
   for (size_t i = 0; i < bytes.size(); ++i) CHECK(std::to_integer<uint8_t>(bytes[i]) == expected[i]);
@@ -58,7 +58,7 @@ TEST_CASE("record__any_single_byte_changed__never_crashes") {
 }
 
 TEST_CASE("record__unknown_options__optional_skipped_mandatory_refused") {
-  const RouterRecord record{1, 1, false, {{{1, 2}, 5, 3, true, false, {}, "t://a", 0}}};
+  const RouterRecord record{1, 1, false, {{{1, 2}, 5, 3, true, false, {}, "t://a:1", 0}}};
   auto bytes = encoded(record);
   const auto with_option = [&](uint8_t type_high) {
     auto changed = bytes;
@@ -79,7 +79,7 @@ TEST_CASE("record__over_its_bounds__is_not_encoded") {
   record.devices.assign(devices_max + 1, record.devices[0]);
   CHECK_FALSE(encode_record(record, bytes));
   record.devices.assign(devices_max, record.devices[0]);
-  for (auto& device : record.devices) device.uri = "tcp://" + std::string(200, 'a');
+  for (auto& device : record.devices) device.uri = "tcp://" + std::string(200, 'a') + ":1";
   bytes.clear();
   CHECK_FALSE(encode_record(record, bytes));
 }

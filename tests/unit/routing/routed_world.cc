@@ -82,6 +82,8 @@ RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& na
     device.endpoint = lower_endpoint(fabric, node, spec.network, spec.address, memory, counters);
     device.peers = std::move(spec.peers);
     device.rate_bits_per_s = 10'000'000'000;
+    device.wan = spec.wan;
+    device.wan_to = std::move(spec.wan_to);
     devices.push_back(std::move(device));
   }
   auto made = Router::create(options, std::move(devices), memory, entropy, counters);

@@ -45,6 +45,8 @@ struct DeviceSpec {
   std::string network, address;
   SubnetId subnet;
   std::vector<std::string> peers;
+  bool wan = false;
+  std::vector<uint32_t> wan_to = {};
 };
 
 class RouterNode final : public sim::Actor {

@@ -1,0 +1,372 @@
+// Between AS: what border routers take from one another, what they pass on, and what they refuse. Bad records.
+#include <set>
+
+#include "routing/router/admin.h"
+#include "routing/session/messages.h"
+#include "tests/unit/routing/routed_world.h"
+#include "transports/stream/stream_transport.h"
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+using namespace ccixfer::routing::test;
+using cci::EventType;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr uint32_t wan = 100;
+
+// A plain endpoint: an administrator, or a router that says what it likes.
+class Peer final : public sim::Actor {
+ public:
+  Peer(Site& site, const std::string& network, const std::string& address)
+      : site_(site), node_(site.world.add_node("peer " + address)), entropy_(site.world.random().next()) {
+    auto memory = std::make_shared<cci::MemoryTable>(entropy_, counters_);
+    sim::SimNetOptions net;
+    net.networks = {{network, address}};
+    net.port = 7000;
+    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
+                                                               std::make_unique<sim::SimNet>(site.fabric, node_, net), counters_);
+    endpoint_ = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters_);
+    site.world.add_actor(node_, this);
+  }
+  ~Peer() override { site_.world.remove_actor(node_, this); }
+  void turn(Instant now) override {
+    endpoint_->turn(now);
+    while (auto event = endpoint_->get_event()) {
+      if (event->type == EventType::connect) connection_ = event->connection, answered_ = true;
+      if (event->type == EventType::disconnected) gone = true;
+      if (event->type == EventType::receive) received.emplace_back(event->data().begin(), event->data().end());
+    }
+  }
+  [[nodiscard]] Instant next_deadline() const override { return endpoint_->next_deadline(); }
+
+  bool connect(const std::string& uri, ports::Role role) {
+    answered_ = gone = false;
+    received.clear();
+    cci::ConnectOptions how;
+    how.role = role;
+    how.timeout = seconds(5);
+    REQUIRE(endpoint_->connect(uri, how));
+    site_.world.wake(node_);
+    site_.run([&] { return answered_; }, seconds(10));
+    return static_cast<bool>(connection_);
+  }
+  void send(const std::vector<std::byte>& message) {
+    static_cast<void>(endpoint_->send(connection_, Bytes(message), 0, true));
+    site_.world.wake(node_);
+  }
+  // As a router of that subnet.
+  void greet(const std::string& uri, uint64_t id, SubnetId subnet) {
+    REQUIRE(connect(uri, ports::Role::router));
+    std::vector<std::byte> message;
+    encode(RouterHello{id, subnet, endpoint_->uri()}, message);
+    send(message);
+    site_.world.run_for(milliseconds(20));
+  }
+  void tell(const RouterRecord& record) {
+    std::vector<std::byte> raw, message;
+    REQUIRE(encode_record(record, raw));
+    encode_record_message(MessageKind::record, raw, message);
+    send(message);
+    site_.world.run_for(milliseconds(5));
+  }
+  std::vector<RouterRecord> ask(const std::string& uri) {
+    REQUIRE(connect(uri, ports::Role::admin));
+    std::vector<std::byte> message;
+    encode_plain(MessageKind::map_request, message);
+    send(message);
+    REQUIRE(site_.run([&] { return !received.empty() && kind_of(received.back()) == MessageKind::map_end; }, seconds(5)));
+    std::vector<RouterRecord> records;
+    for (const auto& each : received) {
+      if (kind_of(each) == MessageKind::map_record) records.push_back(decode_record(record_of(each)).value());
+    }
+    endpoint_->disconnect(connection_);
+    return records;
+  }
+  std::vector<std::vector<std::byte>> received;
+  bool gone = false;
+
+ private:
+  Site& site_;
+  sim::NodeId node_;
+  Counters counters_;
+  sim::SimEntropy entropy_;
+  std::unique_ptr<cci::Endpoint> endpoint_;
+  cci::Connection connection_;
+  bool answered_ = false;
+};
+
+// AS3: r4 (3:3, 3:1) - r1 (3:1, WAN); AS4: r5 (WAN, 4:7); AS5: r6 (WAN, 5:1). r5 and r6 know r1 only.
+void three_as(Site& site) {
+  site.add_router("r4", {{"hpc", "10.3.0.1", {3, 3}, {}}, {"lan", "10.1.0.4", {3, 1}, {"sim://10.1.0.1:7000"}}});
+  site.add_router("r1", {{"lan", "10.1.0.1", {3, 1}, {}}, {"wan", "192.0.2.3", {3, wan}, {}, true}});
+  site.add_router("r5", {{"wan", "192.0.2.4", {4, wan}, {"sim://192.0.2.3:7000"}, true}, {"far", "10.0.0.1", {4, 7}, {}}});
+  site.add_router("r6", {{"wan", "192.0.2.5", {5, wan}, {"sim://192.0.2.3:7000"}, true}, {"third", "10.0.0.1", {5, 1}, {}}});
+  site.left = std::make_unique<App>(site.world, site.fabric, "hpc", "10.3.0.2", SubnetId{3, 3},
+                                    std::vector<std::string>{"sim://10.3.0.1:7000"});
+  site.right = std::make_unique<App>(site.world, site.fabric, "far", "10.0.0.2", SubnetId{4, 7},
+                                     std::vector<std::string>{"sim://10.0.0.1:7000"});
+  site.settle();
+  site.world.run_for(seconds(3));
+}
+
+std::set<uint32_t> as_of(const std::vector<RouterRecord>& records) {
+  std::set<uint32_t> found;
+  for (const RouterRecord& record : records) {
+    for (const DeviceRecord& device : record.devices) found.insert(device.subnet.as);
+  }
+  return found;
+}
+
+// A router of AS 9 as its own record has it: one WAN device.
+RouterRecord border(uint64_t id, uint64_t instance, uint32_t as = 9) {
+  RouterRecord record{id, instance, false, {}};
+  record.devices.push_back({{as, wan}, 10'000'000'000, 0, true, true, {}, "sim://192.0.2.9:7000", 0});
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("router_policy__two_as_over_the_wan__connect_both_ways_with_reachability_only") {
+  Site site;
+  three_as(site);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  CHECK(site.send(*site.left, connection, "out") == Status::success);
+  const cci::Connection back = site.connect(*site.right, *site.left);
+  CHECK(site.send(*site.right, back, "in") == Status::success);
+
+  Peer inner(site, "hpc", "10.3.0.200");
+  const auto at_r4 = inner.ask("sim://10.3.0.1:7000");
+  CHECK(as_of(at_r4) == std::set<uint32_t>{3});  // no record of another AS goes further than the border
+  std::vector<uint32_t> told;
+  for (const RouterRecord& record : at_r4) {
+    for (const DeviceRecord& device : record.devices) told.insert(told.end(), device.reaches.begin(), device.reaches.end());
+  }
+  CHECK(told == std::vector<uint32_t>{4, 5});
+
+  Peer lan(site, "lan", "10.1.0.200");
+  for (const RouterRecord& record : lan.ask("sim://10.1.0.1:7000")) {
+    for (const DeviceRecord& device : record.devices)
+      CHECK((device.subnet.as == 3 || device.subnet == SubnetId{device.subnet.as, wan}));
+  }
+  Peer far(site, "far", "10.0.0.200");
+  const auto at_r5 = far.ask("sim://10.0.0.1:7000");
+  CHECK(as_of(at_r5) == std::set<uint32_t>{3, 4});  // nothing of the third AS
+  for (const RouterRecord& record : at_r5) {
+    for (const DeviceRecord& device : record.devices) CHECK((device.subnet.as != 3 || device.wan));  // nothing of AS3's inside
+  }
+}
+
+TEST_CASE("router_policy__third_as__is_no_way_between_two_others") {
+  Site site;
+  three_as(site);
+  // r6 of AS5 has no link with r5: it does not know AS4, though r1 of AS3 does.
+  App third(site.world, site.fabric, "third", "10.0.0.2", {5, 1}, {"sim://10.0.0.1:7000"});
+  CHECK(site.connect_event(third, site.right->uri()).status == Status::no_route);
+  CHECK(site.connect_event(third, site.left->uri()).status == Status::success);
+}
+
+TEST_CASE("router_policy__other_as_goes_away__inner_routers_hear_that_it_is_not_reached") {
+  Site site;
+  three_as(site);
+  site.kill(2);
+  site.world.run_for(seconds(20));
+  Peer inner(site, "hpc", "10.3.0.200");
+  for (const RouterRecord& record : inner.ask("sim://10.3.0.1:7000")) {
+    for (const DeviceRecord& device : record.devices) CHECK((!device.wan || device.reaches == std::vector<uint32_t>{5}));
+  }
+  CHECK(site.connect_event(*site.left, "cci://4:7:10.0.0.2:7000").status == Status::no_route);
+}
+
+TEST_CASE("router_policy__other_as_on_an_inner_device_or_outside_wan_to__no_link") {
+  Site site;
+  site.add_router("r1", {{"lan", "10.1.0.1", {3, 1}, {}}, {"wan", "192.0.2.3", {3, wan}, {}, true, {5}}});
+  site.add_router("r5", {{"wan", "192.0.2.4", {4, wan}, {"sim://192.0.2.3:7000"}, true}, {"far", "10.0.0.1", {4, 7}, {}}});
+  site.add_router("r7", {{"lan", "10.1.0.7", {4, 1}, {"sim://10.1.0.1:7000"}}, {"x", "10.0.0.1", {4, 8}, {}}});
+  site.add_router("r8", {{"lan", "10.1.0.8", {3, 2}, {"sim://10.1.0.1:7000"}}, {"y", "10.0.0.1", {3, 8}, {}}});  // misnumbered
+  site.settle();
+  site.world.run_for(seconds(10));
+  for (const auto& router : site.routers) {
+    CHECK(router->router->links_open() == 0);
+    CHECK(router->router->routers_known() == 1);
+  }
+  CHECK(site.routers[0]->counters.get(Counter::records_rejected) > 0);
+}
+
+TEST_CASE("router_create__inner_devices_of_two_as__usage") {
+  Site site;
+  std::vector<RouterDevice> devices;
+  Counters counters;
+  sim::SimEntropy entropy(1);
+  auto memory = std::make_shared<cci::MemoryTable>(entropy, counters);
+  const sim::NodeId node = site.world.add_node("r");
+  for (const uint32_t as : {3u, 4u}) {
+    sim::SimNetOptions net;
+    net.networks = {{"net" + std::to_string(as), "10.0.0.1"}};
+    net.port = static_cast<uint16_t>(7000 + as);
+    RouterDevice device;
+    device.name = "d" + std::to_string(as);
+    device.subnet = {as, 1};
+    device.scheme = "sim";
+    device.endpoint = std::make_unique<cci::Endpoint>(
+        cci::EndpointOptions{},
+        std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::make_unique<sim::SimNet>(site.fabric, node, net),
+                                                  counters),
+        memory, counters);
+    devices.push_back(std::move(device));
+  }
+  const auto made = Router::create(Site::small(), std::move(devices), memory, entropy, counters);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::usage);
+  CHECK(made.error().message.find("one AS") != std::string::npos);
+}
+
+TEST_CASE("router_records__bad_ones__counted_dropped_and_the_peer_cut_off_when_it_goes_on") {
+  Site site;
+  three_as(site);
+  RouterNode& r1 = *site.routers[1];
+  const size_t known = r1.router->routers_known();
+  const auto rejected = [&] { return r1.counters.get(Counter::records_rejected); };
+  Peer rogue(site, "wan", "192.0.2.9");
+  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  uint64_t before = rejected();
+  const auto is_dropped = [&](const char* what) {
+    INFO(what);
+    CHECK(rejected() == before + 1);
+    CHECK(r1.router->routers_known() == known);
+    before = rejected();
+  };
+  std::vector<std::byte> malformed;
+  encode_record_message(MessageKind::record, as_bytes("too short"), malformed);
+  rogue.send(malformed);
+  site.world.run_for(milliseconds(5));
+  is_dropped("a wrong length");
+  rogue.tell(border(98, 1, 8));
+  is_dropped("an AS that it may not bring");
+  rogue.tell(border(98, 1, 3));
+  is_dropped("our own AS from another");
+  rogue.tell(border(98, UINT64_MAX));
+  is_dropped("the future");
+  Peer inner(site, "hpc", "10.3.0.200");
+  for (const RouterRecord& record : inner.ask("sim://10.3.0.1:7000")) {
+    rogue.tell(border(record.router, record.instance + 5));
+    is_dropped("a router of ours");
+  }
+  CHECK_FALSE(rogue.gone);
+  // Its own record is taken all the while, and what it says of the inside of its AS is not.
+  RouterRecord good = border(99, 1);
+  good.devices.push_back({{9, 1}, 10'000'000'000, 0, true, false, {}, "sim://10.0.0.9:7000", 0});
+  rogue.tell(good);
+  CHECK(r1.router->routers_known() == known + 1);
+  Peer lan(site, "lan", "10.1.0.200");
+  for (const RouterRecord& record : lan.ask("sim://10.1.0.1:7000")) {
+    if (record.router == 99) CHECK(record.devices.size() == 1);
+  }
+  rogue.tell(border(99, 2 + (uint64_t{1} << 40)));
+  CHECK(rejected() == before + 1);  // a jump
+  // Going on: a flood of instances. Some pass, the rest is dropped, and then it is out and not let in again.
+  for (uint64_t instance = 2; instance < 200 && !rogue.gone; ++instance) rogue.tell(border(99, instance));
+  CHECK(site.run([&] { return rogue.gone; }, seconds(5)));
+  CHECK(rejected() > 30);
+  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  CHECK(site.run([&] { return rogue.gone; }, seconds(5)));
+  site.world.run_for(seconds(70));
+  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  CHECK_FALSE(rogue.gone);
+  // All the while the others went on.
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  CHECK(site.send(*site.left, connection, "still") == Status::success);
+}
+
+TEST_CASE("router_records__withdrawn_in_its_name__a_living_router_answers_with_a_newer_one") {
+  Site site;
+  site.chain(3);
+  site.world.run_for(seconds(2));
+  Peer peer(site, "lan1", "10.0.0.200");
+  const auto before = peer.ask("sim://10.0.0.1:7000");
+  REQUIRE(before.size() == 3);
+  Peer liar(site, "lan1", "10.0.0.201");
+  liar.greet("sim://10.0.0.1:7000", 77, {1, 1});
+  for (const RouterRecord& record : before) liar.tell({record.router, record.instance, true, {}});
+  site.world.run_for(seconds(5));
+  for (const auto& router : site.routers) CHECK(router->router->routers_known() == 3);
+  const auto later = peer.ask("sim://10.0.0.1:7000");
+  REQUIRE(later.size() == 3);
+  for (const RouterRecord& record : before) {
+    for (const RouterRecord& now : later) CHECK((now.router != record.router || now.instance > record.instance));
+  }
+  // An old record never beats a new one.
+  for (const RouterRecord& record : before) liar.tell(record);
+  site.world.run_for(seconds(5));
+  CHECK(peer.ask("sim://10.0.0.1:7000") == later);
+}
+
+TEST_CASE("router_records__latency_metric__measured_and_told") {
+  Site site;
+  site.options.metric = {"latency", "hops"};
+  sim::LinkOptions slow;
+  slow.delay_min = slow.delay_max = milliseconds(20);
+  site.fabric.set_link("mid1", slow);
+  site.chain(3);
+  site.world.run_for(seconds(20));
+  Peer peer(site, "lan1", "10.0.0.200");
+  size_t slow_devices = 0;
+  for (const RouterRecord& record : peer.ask("sim://10.0.0.1:7000")) {
+    CHECK(record.instance < 12);  // told when it changed, not at every measurement
+    for (const DeviceRecord& device : record.devices) {
+      if (device.subnet == SubnetId{1, 11})
+        slow_devices += device.latency_ns > 19'000'000 && device.latency_ns < 30'000'000 ? 1 : 0;
+      if (device.subnet == SubnetId{1, 12}) CHECK((device.latency_ns > 0 && device.latency_ns < 5'000'000));
+    }
+  }
+  CHECK(slow_devices == 2);
+}
+
+TEST_CASE("router_reconfigure__peers_metric_and_wan_to__change_and_connections_stay") {
+  Site site;
+  three_as(site);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  RouterNode& r1 = *site.routers[1];
+  const auto settings = [](std::vector<uint32_t> to) {
+    std::vector<RouterDevice> devices(2);
+    devices[0].name = "lan", devices[0].subnet = {3, 1}, devices[0].scheme = "sim";
+    devices[1].name = "wan", devices[1].subnet = {3, wan}, devices[1].scheme = "sim";
+    devices[1].wan = true, devices[1].wan_to = std::move(to);
+    for (RouterDevice& device : devices) device.rate_bits_per_s = 40'000'000'000;
+    return devices;
+  };
+  RouterOptions options = site.options;
+  options.metric = {"hops"};
+  REQUIRE(r1.router->reconfigure(options, settings({5})));
+  site.world.wake(r1.node);
+  site.world.run_for(seconds(3));
+  // AS4 is no longer served: no new connection, but the one that there is stays.
+  CHECK(site.send(*site.left, connection, "still") == Status::success);
+  CHECK(site.connect_event(*site.left, site.right->uri()).status == Status::no_route);
+  Peer inner(site, "hpc", "10.3.0.200");
+  bool seen = false;
+  for (const RouterRecord& record : inner.ask("sim://10.3.0.1:7000")) {
+    for (const DeviceRecord& device : record.devices) {
+      if (!device.wan) continue;
+      seen = true;
+      CHECK(device.rate_bits_per_s == 40'000'000'000);
+      CHECK(device.reaches.empty());  // AS5 is served, but AS5's own device does not name us
+    }
+  }
+  CHECK(seen);
+  options.metric = {"speed"};
+  CHECK_FALSE(r1.router->reconfigure(options, settings({})));
+  options.metric = {"hops"};
+  auto fewer = settings({});
+  fewer.pop_back();
+  CHECK_FALSE(r1.router->reconfigure(options, std::move(fewer)));
+  auto other = settings({});
+  other[0].subnet = {3, 2};
+  CHECK_FALSE(r1.router->reconfigure(options, std::move(other)));
+  REQUIRE(r1.router->reconfigure(options, settings({})));
+  site.world.wake(r1.node);
+  site.world.run_for(seconds(10));
+  CHECK(site.connect_event(*site.left, site.right->uri()).status == Status::success);
+}
