@@ -72,6 +72,8 @@ std::string_view name_of(Status status) {
       return "mailbox_busy";
     case Status::cancelled:
       return "cancelled";
+    case Status::withheld:
+      return "withheld";
   }
   return {};
 }

@@ -43,6 +43,7 @@ enum class Status : uint8_t {
   mailbox_stale = 69,  // the expected epoch has passed
   mailbox_busy = 70,   // a duplicate of a fragment that is being placed
   cancelled = 71,
+  withheld = 72,  // refused, and the target says nothing of it: the initiator is to see a timeout
 };
 
 [[nodiscard]] std::string_view to_string(Status status);

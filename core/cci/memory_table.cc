@@ -42,6 +42,27 @@ bool inside(uint64_t offset, uint64_t length, uint64_t size) { return offset <= 
 bool of_mailbox(Ticket ticket) { return (ticket.index & mailbox_ticket_bit) != 0; }
 Ticket inner(Ticket ticket) { return {ticket.index & ~mailbox_ticket_bit, ticket.generation}; }
 
+// Connections of one transport, told from those of the others.
+class OfTransport final : public ports::RmaTarget {
+ public:
+  // A mix of both: two that meet share a quota, nothing worse, and of 2^64 values they hardly do.
+  OfTransport(ports::RmaTarget& table, uint64_t index) : table_(table), tag_(index * 0x9e3779b97f4a7c15ull) {}
+  Admission begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) override {
+    return table_.begin_write(connection ^ tag_, target, length_bytes);
+  }
+  MutableBytes write_span(Ticket ticket, uint64_t at_bytes) override { return table_.write_span(ticket, at_bytes); }
+  Status end_write(Ticket ticket, bool complete) override { return table_.end_write(ticket, complete); }
+  Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) override {
+    return table_.begin_read(connection ^ tag_, target, length_bytes);
+  }
+  Bytes read_span(Ticket ticket, uint64_t at_bytes) override { return table_.read_span(ticket, at_bytes); }
+  void end_read(Ticket ticket) override { table_.end_read(ticket); }
+
+ private:
+  ports::RmaTarget& table_;
+  uint64_t tag_;
+};
+
 }  // namespace
 
 struct MemoryTable::Impl {
@@ -54,6 +75,7 @@ struct MemoryTable::Impl {
   std::vector<uint32_t> free_transfers;
   uint64_t incarnation = 0;
   uint64_t operations = 0;
+  std::vector<std::unique_ptr<OfTransport>> targets;
 
   Impl(ports::Entropy& e, Counters& c, rvma::MailboxTable::Limits limits) : entropy(e), counters(c), mailboxes(limits, c) {
     while (incarnation == 0) incarnation = entropy.next_u64();
@@ -74,6 +96,12 @@ MemoryTable::MemoryTable(ports::Entropy& entropy, Counters& counters, rvma::Mail
 MemoryTable::~MemoryTable() = default;
 
 rvma::MailboxTable& MemoryTable::mailboxes() { return impl_->mailboxes; }
+void MemoryTable::turn(Instant now) { impl_->mailboxes.turn(now); }
+
+ports::RmaTarget& MemoryTable::target_of_another_transport() {
+  impl_->targets.push_back(std::make_unique<OfTransport>(*this, impl_->targets.size()));
+  return *impl_->targets.back();
+}
 
 // --- Regions ---
 
@@ -229,13 +257,14 @@ Status MemoryTable::end_write(Ticket ticket, bool complete) {
 }
 
 Admission MemoryTable::begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
-  static_cast<void>(connection);
   if (target.handle.kind != HandleKind::mailbox) return impl_->begin(target, length_bytes, false);
-  impl_->counters.add(Counter::mailbox_rejected);
-  return {Status::not_implemented, {}, false};  // get: the last completed epoch; its buffer is the owner's by now
+  Admission admission = impl_->mailboxes.begin_read(connection, target, length_bytes);
+  admission.ticket.index |= mailbox_ticket_bit;
+  return admission;
 }
 
 Bytes MemoryTable::read_span(Ticket ticket, uint64_t at_bytes) {
+  if (of_mailbox(ticket)) return impl_->mailboxes.read_span(inner(ticket), at_bytes);
   const Transfer* transfer = impl_->transfer_of(ticket);
   if (transfer == nullptr || transfer->write || at_bytes >= transfer->length) return {};
   Region* region = impl_->region_of(*transfer);
@@ -244,6 +273,7 @@ Bytes MemoryTable::read_span(Ticket ticket, uint64_t at_bytes) {
 }
 
 void MemoryTable::end_read(Ticket ticket) {
+  if (of_mailbox(ticket)) return impl_->mailboxes.end_read(inner(ticket));
   const Transfer* transfer = impl_->transfer_of(ticket);
   if (transfer == nullptr || transfer->write) return;
   impl_->retire(ticket);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/base/counters.h"
+#include "core/base/time.h"
 #include "core/ports/entropy.h"
 #include "core/ports/handle.h"
 #include "core/ports/rma_target.h"
@@ -29,6 +30,11 @@ class MemoryTable final : public ports::RmaTarget {
   // end of operations of our own is deregistered after their completion, not before.
   Status deregister_region(const ports::Handle& handle);
   [[nodiscard]] rvma::MailboxTable& mailboxes();
+  // Before the transports of this turn: the mailboxes' limit of negative acknowledgements goes by it.
+  void turn(Instant now);
+  // The same target for one more transport: connections of different transports have the same ids, and mailboxes have quotas of
+  // each connection. It is the table's, and lives as long.
+  [[nodiscard]] ports::RmaTarget& target_of_another_transport();
 
   // The local end of an operation of ours, access flags aside. rma_handle: unknown or stale; range: not inside the region or
   // empty; rma_op: to be written, but registered read-only.

@@ -13,7 +13,7 @@ struct Handle {
   HandleKind kind = HandleKind::none;
   uint8_t access = 0;  // informative only; the target's own table decides
   uint16_t reserved = 0;
-  uint32_t generation = 0;  // region: generation of the table slot
+  uint32_t generation = 0;  // region: generation of the table slot; mailbox: its incarnation, 0 until it is rewound
   uint64_t number = 0;      // region: index of the slot; mailbox: its 64-bit number
   uint64_t key = 0;         // random, 64 bits
   uint64_t length = 0;      // region: bytes registered (informative); mailbox: 0

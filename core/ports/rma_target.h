@@ -40,6 +40,8 @@ struct Admission {
   Status status = Status::error;  // success: the ticket holds until end_*
   Ticket ticket;
   bool already_placed = false;  // a duplicate of a placed fragment: drain the bytes and ack success, no end_write
+  uint64_t epoch = 0;  // mailboxes: that the put is bound to, any_epoch: not known (yet); never says that the epoch is complete
+  uint64_t length_bytes = 0;  // mailbox_too_long: of the buffer
 };
 
 class RmaTarget {
@@ -51,7 +53,8 @@ class RmaTarget {
   virtual Admission begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
   // Memory for bytes [at, ...) of the fragment; at most the fragment's remainder. Empty: revoked, drain.
   virtual MutableBytes write_span(Ticket ticket, uint64_t at_bytes) = 0;
-  // All bytes placed (`complete`) or the connection broke in the middle. The status is what to acknowledge.
+  // All bytes placed (`complete`) or the connection broke in the middle. The status is what to acknowledge. Status::withheld, here
+  // and in an admission: the target answers nothing. A transport that must free a slot of the peer's says that much and no more.
   virtual Status end_write(Ticket ticket, bool complete) = 0;
 
   virtual Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;

@@ -1,8 +1,10 @@
 #include "core/rvma/history.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/check.h"
+#include "core/ports/rma_target.h"
 
 namespace ccixfer::rvma {
 
@@ -15,41 +17,59 @@ const History::Entry* History::lookup(const OperationKey& key) const {
   return entry == index_.end() ? nullptr : entry->second;
 }
 
-Outcome History::find(const OperationKey& key) const {
+Outcome History::find(const OperationKey& key, uint64_t epoch) const {
   if (const Entry* entry = lookup(key)) return entry->placed ? Outcome::placed : Outcome::aborted;
-  for (const Forgotten& forgotten : forgotten_) {
-    if (forgotten.source == key.source && key.operation <= forgotten.highest) return Outcome::forgotten;
-  }
-  return Outcome::unknown;
+  const auto found = numbers_.find({key.source, key.address});
+  if (found == numbers_.end()) return Outcome::unknown;
+  const Numbers& numbers = found->second;
+  if (key.operation == std::numeric_limits<uint64_t>::max()) return Outcome::forgotten;  // ranges have no room for it
+  if (numbers.placed.contains(key.operation, key.operation + 1)) return Outcome::placed;
+  if (numbers.aborted.contains(key.operation, key.operation + 1)) return Outcome::aborted;
+  const bool later = epoch != ports::PutOperation::any_epoch && epoch > numbers.given_up_epoch;
+  return key.operation < numbers.given_up && !later ? Outcome::forgotten : Outcome::unknown;
 }
 
-void History::add(const OperationKey& key, uint64_t epoch, bool placed) {
+void History::add(const OperationKey& key, uint64_t epoch, bool told_epoch, bool placed) {
   CHECK(lookup(key) == nullptr);
-  order_.push_back({key, epoch, placed});
+  order_.push_back({key, epoch, told_epoch, placed});
   if (!index_.empty()) {
     index_.emplace(key, &order_.back());
   } else if (order_.size() > history_operations_min) {
     for (Entry& entry : order_) index_.emplace(entry.key, &entry);
   }
-  if (order_.size() > history_operations_max) drop_oldest();
+  if (order_.size() > history_operations_max) drop_oldest(epoch);
 }
 
 void History::forget(uint64_t head_epoch) {
-  while (order_.size() > history_operations_min && order_.front().epoch + 1 < head_epoch) drop_oldest();
+  while (order_.size() > history_operations_min && order_.front().epoch + 1 < head_epoch) drop_oldest(head_epoch);
   if (order_.size() <= history_operations_min) index_.clear();
 }
 
-void History::drop_oldest() {
-  const OperationKey key = order_.front().key;
-  index_.erase(key);
+void History::drop_oldest(uint64_t head_epoch) {
+  const Entry entry = order_.front();
+  index_.erase(entry.key);
   order_.pop_front();
-  const auto known = std::find_if(forgotten_.begin(), forgotten_.end(), [&](const Forgotten& f) { return f.source == key.source; });
-  if (known != forgotten_.end()) {
-    known->highest = std::max(known->highest, key.operation);
-    return;
+  if (entry.told_epoch && entry.epoch < head_epoch) return;
+  const Stream stream{entry.key.source, entry.key.address};
+  auto found = numbers_.find(stream);
+  if (found == numbers_.end()) {
+    if (streams_.size() >= history_sources_max) {
+      numbers_.erase(streams_.front());
+      streams_.pop_front();
+    }
+    streams_.push_back(stream);
+    found = numbers_.emplace(stream, Numbers{}).first;
   }
-  if (forgotten_.size() >= history_sources_max) forgotten_.erase(forgotten_.begin());
-  forgotten_.push_back({key.source, key.operation});
+  Numbers& numbers = found->second;
+  const uint64_t number = entry.key.operation;
+  if (number == std::numeric_limits<uint64_t>::max()) return;  // find() answers for it
+  IntervalSet& set = entry.placed ? numbers.placed : numbers.aborted;
+  static_cast<void>(set.add(number, number + 1));
+  numbers.epoch = std::max(numbers.epoch, entry.epoch);
+  while (set.ranges() > history_ranges_max) {
+    numbers.given_up = std::max(numbers.given_up, set.drop_lowest());
+    numbers.given_up_epoch = numbers.epoch;
+  }
 }
 
 }  // namespace ccixfer::rvma

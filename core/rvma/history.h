@@ -1,49 +1,64 @@
 // What became of the operations that are no longer bound in a mailbox, so that a late duplicate is acknowledged again and never
 // placed in a later epoch. Remembers the operations of the head's and of the last published epoch, and at least
-// history_operations_min, never more than history_operations_max. For what it forgot it keeps, by source, the highest operation
-// number: numbers of one source grow, so an older one that comes without an expected epoch is taken for a late duplicate.
-// Bounds: history_operations_max, history_sources_max.
+// history_operations_min, never more than history_operations_max, one by one. Of what it forgot so, a put that told its epoch needs
+// no memory once its epoch is over; of all others the numbers are kept by source, as ranges: numbers that grow without gaps cost
+// one range, whatever the order of arrival. Beyond history_ranges_max ranges the lowest are given up: what is not above them, and
+// might be one of them, is taken for a late duplicate. Bounds: history_operations_max, history_sources_max, history_ranges_max.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
-#include <vector>
 
+#include "core/rvma/interval_set.h"
 #include "core/rvma/operation.h"
 
 namespace ccixfer::rvma {
 
 inline constexpr size_t history_operations_min = 32;
 inline constexpr size_t history_operations_max = 8192;
-inline constexpr size_t history_sources_max = 64;
+inline constexpr size_t history_sources_max = 4096;
+inline constexpr size_t history_ranges_max = 128;
 
 enum class Outcome : uint8_t { unknown, placed, aborted, forgotten };
 
 class History {
  public:
-  void add(const OperationKey& key, uint64_t epoch, bool placed);
+  void add(const OperationKey& key, uint64_t epoch, bool told_epoch, bool placed);
   void forget(uint64_t head_epoch);  // what neither the head's nor the last published epoch needs
-  // forgotten: not remembered, and older than something that was forgotten.
-  [[nodiscard]] Outcome find(const OperationKey& key) const;
+  // `epoch`: that the put tells, or any_epoch. forgotten: it may have been placed, nobody knows any more: to be refused.
+  [[nodiscard]] Outcome find(const OperationKey& key, uint64_t epoch) const;
   [[nodiscard]] size_t size() const { return order_.size(); }
 
  private:
   struct Entry {
     OperationKey key;
     uint64_t epoch = 0;
+    bool told_epoch = false;
     bool placed = false;
   };
-  struct Forgotten {
+  struct Stream {  // one source's operations at one address
     uint64_t source = 0;
-    uint64_t highest = 0;
+    uint64_t address = 0;
+    friend bool operator==(const Stream&, const Stream&) = default;
+  };
+  struct StreamHash {
+    size_t operator()(const Stream& s) const { return OperationKeyHash{}({s.source, 0, s.address}); }
+  };
+  struct Numbers {
+    IntervalSet placed;
+    IntervalSet aborted;
+    uint64_t epoch = 0;           // the latest of them all
+    uint64_t given_up = 0;        // numbers below it may have been in the sets
+    uint64_t given_up_epoch = 0;  // none of them was of a later one
   };
   [[nodiscard]] const Entry* lookup(const OperationKey& key) const;
-  void drop_oldest();
+  void drop_oldest(uint64_t head_epoch);
 
   std::deque<Entry> order_;                                           // oldest first
   std::unordered_map<OperationKey, Entry*, OperationKeyHash> index_;  // only past history_operations_min: a scan is enough before
-  std::vector<Forgotten> forgotten_;                                  // oldest source first
+  std::unordered_map<Stream, Numbers, StreamHash> numbers_;
+  std::deque<Stream> streams_;  // oldest first
 };
 
 }  // namespace ccixfer::rvma

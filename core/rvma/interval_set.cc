@@ -29,6 +29,13 @@ uint64_t IntervalSet::add(uint64_t begin, uint64_t end) {
   return fresh;
 }
 
+uint64_t IntervalSet::drop_lowest() {
+  CHECK(!ranges_.empty());
+  const uint64_t end = ranges_.front().end;
+  ranges_.erase(ranges_.begin());
+  return end;
+}
+
 bool IntervalSet::contains(uint64_t begin, uint64_t end) const {
   auto range = std::lower_bound(ranges_.begin(), ranges_.end(), begin, [](const Range& r, uint64_t at) { return r.end <= at; });
   return range != ranges_.end() && range->begin <= begin && end <= range->end;

@@ -14,6 +14,7 @@ class IntervalSet {
   [[nodiscard]] bool contains(uint64_t begin, uint64_t end) const;  // all of [begin, end)
   [[nodiscard]] size_t ranges() const { return ranges_.size(); }
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
+  uint64_t drop_lowest();  // CHECKs: not empty; returns the end of the range that is gone
 
  private:
   struct Range {

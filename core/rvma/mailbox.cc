@@ -3,21 +3,35 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/check.h"
+
 namespace ccixfer::rvma {
 
-void Buffer::cover(uint64_t begin, uint64_t end) {
+void Buffer::advance(BufferEvent event) {
+  const std::optional<BufferState> next = next_state(state, event);
+  CHECK(next.has_value());
+  state = *next;
+}
+
+uint64_t Buffer::cover(uint64_t begin, uint64_t end) {
   extent_bytes = std::max(extent_bytes, end);
-  if (coverage_lost) return;
-  (void)covered.add(begin, end);
+  if (coverage_lost) return end - begin;
+  const uint64_t fresh = covered.add(begin, end);
   if (covered.ranges() > coverage_ranges_max) {
     coverage_lost = true;
     covered = {};
   }
+  return fresh;
 }
 
-void Mailbox::remember(const OperationKey& key, bool placed) {
+void Mailbox::remember(const OperationKey& key, bool told_epoch, bool placed) {
   if (!history) history = std::make_unique<History>();
-  history->add(key, epoch, placed);
+  history->add(key, epoch, told_epoch, placed);
+}
+
+Held* Mailbox::find_held(const OperationKey& key) const {
+  const auto found = std::find_if(held.begin(), held.end(), [&](const auto& h) { return h->key == key; });
+  return found == held.end() ? nullptr : found->get();
 }
 
 Extent extent_of(const ports::RemoteRef& target, uint64_t length_bytes) {

@@ -22,19 +22,26 @@ enum class FragmentState : uint8_t { absent, placing, placed };
 struct OperationKey {
   uint64_t source = 0;
   uint64_t operation = 0;
+  uint64_t address = 0;  // the mailbox number that the put was sent to: in a catch-all, puts to several meet
   friend bool operator==(const OperationKey&, const OperationKey&) = default;
 };
 
 struct OperationKeyHash {
   size_t operator()(const OperationKey& key) const {
-    uint64_t mixed = (key.source ^ (key.operation * 0x9e3779b97f4a7c15ull)) * 0xbf58476d1ce4e5b9ull;
+    uint64_t mixed = (key.source ^ (key.operation * 0x9e3779b97f4a7c15ull) ^ (key.address << 7)) * 0xbf58476d1ce4e5b9ull;
     return static_cast<size_t>(mixed ^ (mixed >> 31));
   }
 };
 
 class Operation {
  public:
-  Operation(uint64_t base_bytes, uint64_t total_bytes) : base_bytes_(base_bytes), total_bytes_(total_bytes) {}
+  // The extent as its initiator names it. It may lie elsewhere in the buffer (`shift_bytes`, modulo 2^64: receiver-managed).
+  Operation(uint64_t base_bytes, uint64_t total_bytes, uint64_t shift_bytes = 0, uint64_t connection = 0, bool told_epoch = false)
+      : base_bytes_(base_bytes),
+        total_bytes_(total_bytes),
+        shift_bytes_(shift_bytes),
+        connection_(connection),
+        told_epoch_(told_epoch) {}
 
   // placing: any byte of it is being placed. placed: all of it is. absent: else, also when a part was placed before.
   [[nodiscard]] FragmentState state(uint64_t begin, uint64_t end) const;
@@ -45,6 +52,11 @@ class Operation {
   [[nodiscard]] bool same_extent(uint64_t base_bytes, uint64_t total_bytes) const {
     return base_bytes == base_bytes_ && total_bytes == total_bytes_;
   }
+  [[nodiscard]] uint64_t base_bytes() const { return base_bytes_; }
+  [[nodiscard]] uint64_t total_bytes() const { return total_bytes_; }
+  [[nodiscard]] uint64_t shift_bytes() const { return shift_bytes_; }
+  [[nodiscard]] uint64_t connection() const { return connection_; }  // of its first fragment: whose quota it uses
+  [[nodiscard]] bool told_epoch() const { return told_epoch_; }
   [[nodiscard]] bool whole() const { return placed_bytes_ == total_bytes_; }
   [[nodiscard]] bool untouched() const { return placed_bytes_ == 0 && placing_.empty(); }
   [[nodiscard]] bool being_placed() const { return !placing_.empty(); }
@@ -56,6 +68,9 @@ class Operation {
   };
   uint64_t base_bytes_;
   uint64_t total_bytes_;
+  uint64_t shift_bytes_;
+  uint64_t connection_;
+  bool told_epoch_;
   uint64_t placed_bytes_ = 0;
   IntervalSet placed_;          // not kept for a put of one fragment
   std::vector<Range> placing_;  // few: fragments of one put in flight at once

@@ -177,9 +177,49 @@ TEST_CASE("memory_table__mailboxes__through_the_same_target") {
   CHECK(f.table.end_write(b.ticket, true) == Status::success);
   CHECK(f.table.end_write(a.ticket, true) == Status::success);
   CHECK(f.table.mailboxes().next_completion()->length_bytes == 30);
-  CHECK(f.table.begin_read(1, f.at(mailbox, 0), 1).status == Status::not_implemented);
+  CHECK(f.table.begin_read(1, f.at(mailbox, 0), 1).status == Status::mailbox_empty);  // it keeps nothing
   mailbox.number = 6;
   CHECK(f.table.begin_write(1, f.at(mailbox, 0), 1).status == Status::mailbox_unknown);
+}
+
+TEST_CASE("memory_table__get_from_a_mailbox__through_the_same_target") {
+  Fixture f;
+  REQUIRE(f.table.mailboxes().open(5, {.key = 9, .retired_max = 1}) == Status::success);
+  REQUIRE(f.table.mailboxes().post(5, f.memory, 1) == Status::success);
+  const Handle mailbox = f.table.mailboxes().handle(5);
+  REQUIRE(f.write(mailbox, 20, 10) == Status::success);
+  const ports::Admission get = f.table.begin_read(1, f.at(mailbox, 25), 5);
+  REQUIRE(get.status == Status::success);
+  CHECK(f.table.read_span(get.ticket, 1).data() == f.memory.data() + 26);
+  f.table.end_read(get.ticket);
+  CHECK(f.table.read_span(get.ticket, 0).empty());
+}
+
+TEST_CASE("memory_table__two_transports_with_the_same_connection_id__have_a_quota_each") {
+  Fixture f;
+  REQUIRE(f.table.mailboxes().open(5, {.threshold = 0, .operations_per_source_max = 1}) == Status::success);
+  REQUIRE(f.table.mailboxes().post(5, f.memory, 1) == Status::success);
+  ports::RmaTarget& upper = f.table.target_of_another_transport();
+  ports::RmaTarget& lower = f.table.target_of_another_transport();
+  RemoteRef put = f.at(f.table.mailboxes().handle(5), 0);
+  put.put.total_bytes = 10;
+  put.put.source = 1;
+  CHECK(upper.begin_write(7, put, 5).status == Status::success);
+  put.put.source = 2;
+  CHECK(upper.begin_write(7, put, 5).status == Status::no_buffers);
+  CHECK(lower.begin_write(7, put, 5).status == Status::success);
+}
+
+TEST_CASE("memory_table__turn__refills_the_limit_of_negative_acks") {
+  CountingEntropy entropy;
+  Counters counters;
+  MemoryTable table(entropy, counters, {.nacks_per_second = 1});
+  RemoteRef put;
+  put.handle.kind = ports::HandleKind::mailbox;
+  CHECK(table.begin_write(1, put, 1).status == Status::mailbox_unknown);
+  CHECK(table.begin_write(1, put, 1).status == Status::withheld);
+  table.turn(Instant(std::chrono::seconds(1)));
+  CHECK(table.begin_write(1, put, 1).status == Status::mailbox_unknown);
 }
 
 TEST_CASE("memory_table__resolve_local__checks_like_a_stranger_but_for_access") {

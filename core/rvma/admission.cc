@@ -1,0 +1,400 @@
+// Which put goes where, and which not: everything is decided here, before a byte is placed.
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/rvma/table_impl.h"
+
+namespace ccixfer::rvma {
+
+using ports::PutOperation;
+
+// A put finds its mailbox and the head's memory, fragment by fragment, whatever the order.
+ports::Admission MailboxTable::begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) {
+  Arrival arrival{connection, target, length_bytes, {target.put.source, target.put.operation, target.handle.number}};
+  ports::Admission admission;
+  admission.status = impl_->admit(arrival);
+  admission.already_placed = arrival.already_placed;
+  if (admission.status != Status::success) {
+    if (admission.status == Status::mailbox_too_long) admission.length_bytes = arrival.buffer_bytes;
+    admission.status = impl_->answer(admission.status, connection, arrival.silent);
+    return admission;
+  }
+  admission.epoch = arrival.bound_epoch;
+  if (arrival.already_placed) return admission;
+  Slot slot;
+  slot.key = arrival.key;
+  slot.begin = target.offset_bytes;
+  slot.length = length_bytes;
+  slot.number = arrival.mailbox->number;
+  if (arrival.held) {
+    slot.kind = Slot::Kind::held;
+    arrival.held->operation.begin(slot.begin, slot.begin + length_bytes);
+    slot.held = std::move(arrival.held);
+  } else {
+    slot.kind = Slot::Kind::buffer;
+    slot.mailbox = arrival.mailbox;
+    slot.buffer = &arrival.mailbox->buffers.front();
+    slot.buffer->bound.at(slot.key).begin(slot.begin, slot.begin + length_bytes);
+    ++slot.buffer->placing;
+  }
+  admission.ticket = impl_->issue(std::move(slot));
+  return admission;
+}
+
+MutableBytes MailboxTable::write_span(ports::Ticket ticket, uint64_t at_bytes) {
+  const Slot* slot = impl_->slot_of(ticket);
+  if (slot == nullptr || at_bytes >= slot->length) return {};
+  if (slot->kind == Slot::Kind::held) {
+    if (slot->held->dropped) return {};
+    const uint64_t begin = slot->begin - slot->held->operation.base_bytes();
+    return MutableBytes(slot->held->memory).subspan(begin + at_bytes, slot->length - at_bytes);
+  }
+  if (slot->kind != Slot::Kind::buffer || slot->buffer->state == BufferState::revoked) return {};
+  const uint64_t begin = slot->begin + slot->buffer->bound.at(slot->key).shift_bytes();
+  return slot->buffer->memory.subspan(begin + at_bytes, slot->length - at_bytes);
+}
+
+Status MailboxTable::end_write(ports::Ticket ticket, bool complete) {
+  const Slot* slot = impl_->slot_of(ticket);
+  if (slot == nullptr || slot->kind == Slot::Kind::read) return Status::error;
+  const Slot ended = impl_->retire_slot(ticket);
+  return ended.kind == Slot::Kind::held ? impl_->end_holding(ended, complete) : impl_->end_placing(ended, complete);
+}
+
+// --- get ---
+
+ports::Admission MailboxTable::begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) {
+  Arrival arrival{connection, target, length_bytes, {}};
+  Slot slot;
+  ports::Admission admission;
+  Mailbox* mailbox = impl_->find(target.handle.number);
+  arrival.mailbox = mailbox;
+  const auto grave = impl_->tombstones.find(target.handle.number);
+  const bool buried = grave != impl_->tombstones.end();
+  arrival.silent = mailbox != nullptr ? !mailbox->options.negative_acks
+                   : buried           ? !grave->second.negative_acks
+                                      : !impl_->limits.unknown_nacks;
+  admission.status = impl_->admit_read(arrival, slot);
+  if (admission.status != Status::success) {
+    admission.status = impl_->answer(admission.status, connection, arrival.silent);
+    return admission;
+  }
+  admission.epoch = mailbox->epoch - 1;
+  admission.ticket = impl_->issue(std::move(slot));
+  return admission;
+}
+
+Status MailboxTable::Impl::admit_read(const Arrival& arrival, Slot& slot) {
+  if (arrival.mailbox == nullptr)
+    return tombstones.contains(arrival.target.handle.number) ? Status::mailbox_closed : Status::mailbox_unknown;
+  const Mailbox& mailbox = *arrival.mailbox;
+  const ports::RemoteRef& target = arrival.target;
+  if (target.handle.key != mailbox.options.key) return Status::mailbox_key;
+  if (mailbox.closed) return Status::mailbox_closed;
+  if (target.handle.generation != mailbox.incarnation) return Status::mailbox_stale;
+  if (arrival.length_bytes == 0) return Status::invalid;
+  if (free_slots.empty() && slots.size() >= tickets_max) return Status::no_buffers;
+  // The last completed epoch's buffer, unless the owner has taken it back.
+  if (mailbox.retired.empty() || mailbox.retired.back().buffer.epoch + 1 != mailbox.epoch) return Status::mailbox_empty;
+  const Retired& last = mailbox.retired.back();
+  if (target.put.epoch != PutOperation::any_epoch && target.put.epoch != last.buffer.epoch) return Status::mailbox_stale;
+  const uint64_t filled = last.buffer.length_bytes;
+  if (target.offset_bytes > filled || arrival.length_bytes > filled - target.offset_bytes) return Status::mailbox_too_long;
+  slot.kind = Slot::Kind::read;
+  slot.number = mailbox.number;
+  slot.retired_id = last.id;
+  slot.begin = target.offset_bytes;
+  slot.length = arrival.length_bytes;
+  return Status::success;
+}
+
+Retired* MailboxTable::Impl::retired_of(const Slot& slot) {
+  Mailbox* mailbox = find(slot.number);
+  if (mailbox == nullptr) return nullptr;
+  const auto kept = std::find_if(mailbox->retired.begin(), mailbox->retired.end(),
+                                 [&](const Retired& retired) { return retired.id == slot.retired_id; });
+  return kept == mailbox->retired.end() ? nullptr : &*kept;
+}
+
+Bytes MailboxTable::read_span(ports::Ticket ticket, uint64_t at_bytes) {
+  const Slot* slot = impl_->slot_of(ticket);
+  if (slot == nullptr || slot->kind != Slot::Kind::read || at_bytes >= slot->length) return {};
+  const Retired* retired = impl_->retired_of(*slot);
+  if (retired == nullptr) return {};  // posted again, released, rewound or closed
+  return retired->buffer.memory.subspan(slot->begin + at_bytes, slot->length - at_bytes);
+}
+
+void MailboxTable::end_read(ports::Ticket ticket) {
+  const Slot* slot = impl_->slot_of(ticket);
+  if (slot == nullptr || slot->kind != Slot::Kind::read) return;
+  static_cast<void>(impl_->retire_slot(ticket));
+}
+
+// --- Admission ---
+
+// A refusal is counted; whether it is answered is the mailbox's choice, and the limit's.
+Status MailboxTable::Impl::answer(Status status, uint64_t connection, bool silent) {
+  counters.add(Counter::mailbox_rejected);
+  return silent || !nacks.allow(connection, now) ? Status::withheld : status;
+}
+
+Status MailboxTable::Impl::admit(Arrival& arrival) {
+  const ports::RemoteRef& target = arrival.target;
+  const uint64_t number = target.handle.number;
+  Mailbox* catching = catch_all_for(number);
+  // What has begun in the catch-all stays there, though its mailbox may have a buffer by now.
+  if (catching != nullptr) {
+    const bool bound = !catching->buffers.empty() && catching->buffers.front().bound.contains(arrival.key);
+    const Outcome outcome = catching->outcome(arrival.key, PutOperation::any_epoch);
+    arrival.diverted =
+        bound || outcome == Outcome::placed || outcome == Outcome::aborted || catching->find_held(arrival.key) != nullptr;
+  }
+  arrival.mailbox = find(number);
+  if (arrival.mailbox == nullptr && !arrival.diverted) {
+    if (const auto grave = tombstones.find(number); grave != tombstones.end()) {
+      arrival.silent = !grave->second.negative_acks;
+      return Status::mailbox_closed;
+    }
+    arrival.silent = !limits.unknown_nacks;
+    if (catching == nullptr) return Status::mailbox_unknown;
+    arrival.diverted = true;
+  }
+  if (!arrival.diverted) return admit_addressed(arrival);
+  arrival.mailbox = catching;
+  return admit_into(arrival);
+}
+
+Status MailboxTable::Impl::admit_addressed(Arrival& arrival) {
+  const Mailbox& mailbox = *arrival.mailbox;
+  const ports::Handle& handle = arrival.target.handle;
+  arrival.silent = !mailbox.options.negative_acks;
+  if (handle.key != mailbox.options.key) return Status::mailbox_key;
+  if (mailbox.closed) return Status::mailbox_closed;
+  if (handle.generation != mailbox.incarnation) return Status::mailbox_stale;  // from before a rewind
+  arrival.epoch = arrival.target.put.epoch;
+  return admit_into(arrival);
+}
+
+// The mailbox is known, open, and lets this peer in.
+Status MailboxTable::Impl::admit_into(Arrival& arrival) {
+  Mailbox& mailbox = *arrival.mailbox;
+  arrival.silent = !mailbox.options.negative_acks;
+  arrival.extent = extent_of(arrival.target, arrival.length_bytes);
+  if (arrival.extent.status != Status::success) return arrival.extent.status;
+  if (free_slots.empty() && slots.size() >= tickets_max) return Status::no_buffers;
+  if (!mailbox.buffers.empty()) {
+    const Buffer& head = mailbox.buffers.front();
+    const auto bound = head.bound.find(arrival.key);
+    if (bound != head.bound.end()) {
+      if (head.state == BufferState::revoked) return Status::mailbox_stale;
+      // Fragments of one put that contradict one another: not ours to guess which one is right.
+      if (arrival.tells_epoch() && arrival.epoch != mailbox.epoch) return Status::invalid;
+      if (mailbox.options.unique && head.covered.ranges() + head.placing >= coverage_ranges_max) return Status::no_buffers;
+      arrival.bound_epoch = mailbox.epoch;
+      return admit_bound(bound->second, arrival, arrival.already_placed);
+    }
+  }
+  const auto held = std::find_if(mailbox.held.begin(), mailbox.held.end(), [&](const auto& h) { return h->key == arrival.key; });
+  if (held != mailbox.held.end()) {
+    if (arrival.tells_epoch() && arrival.epoch != (*held)->epoch) return Status::invalid;
+    arrival.held = *held;
+    arrival.bound_epoch = arrival.epoch;
+    return admit_bound((*held)->operation, arrival, arrival.already_placed);
+  }
+  const Outcome outcome = mailbox.outcome(arrival.key, arrival.epoch);
+  arrival.already_placed = outcome == Outcome::placed;
+  if (arrival.already_placed) return Status::success;  // in which epoch is not remembered
+  if (outcome != Outcome::unknown) return Status::mailbox_stale;
+  const Status status = admit_new(arrival);
+  return status == Status::mailbox_empty ? admit_to_empty(arrival) : status;
+}
+
+Status MailboxTable::Impl::admit_bound(const Operation& operation, const Arrival& arrival, bool& already_placed) const {
+  if (!operation.same_extent(arrival.extent.base_bytes, arrival.extent.total_bytes)) return Status::invalid;
+  const uint64_t begin = arrival.target.offset_bytes;
+  switch (operation.state(begin, begin + arrival.length_bytes)) {
+    case FragmentState::placing:
+      return Status::mailbox_busy;
+    case FragmentState::placed:
+      already_placed = true;
+      return Status::success;
+    case FragmentState::absent:
+      break;
+  }
+  return operation.full() ? Status::no_buffers : Status::success;
+}
+
+Status MailboxTable::Impl::admit_new(Arrival& arrival) {
+  Mailbox& mailbox = *arrival.mailbox;
+  const uint64_t total = arrival.extent.total_bytes;
+  const bool managed = mailbox.options.placement == Placement::managed;
+  for (;;) {
+    if (arrival.tells_epoch() && arrival.epoch < mailbox.epoch) return Status::mailbox_stale;
+    if (arrival.tells_epoch() && arrival.epoch > mailbox.epoch) return Status::mailbox_empty;
+    if (mailbox.buffers.empty()) return Status::mailbox_empty;
+    Buffer& head = mailbox.buffers.front();
+    // It will never take another operation: whoever wants this very epoch is late, anybody else comes back for the next.
+    if (head.state != BufferState::filling)
+      return arrival.tells_epoch() && !head.cancel ? Status::mailbox_stale : Status::mailbox_empty;
+    arrival.buffer_bytes = head.memory.size();
+    if ((managed ? total : arrival.extent.base_bytes + total) > head.memory.size()) return Status::mailbox_too_long;
+    if (const Status status = check_quota(mailbox, arrival); status != Status::success) return status;
+    if (!managed || total <= head.memory.size() - head.cursor_bytes) break;
+    head.advance(BufferEvent::threshold);  // nothing of this put fits behind the others: the head is as full as it gets
+    settle(mailbox);
+  }
+  Buffer& head = mailbox.buffers.front();
+  if (head.bound.size() >= limits.operations_per_buffer_max) return Status::no_buffers;
+  if (mailbox.options.unique && head.covered.ranges() + head.placing >= coverage_ranges_max) return Status::no_buffers;
+  arrival.bound_epoch = mailbox.epoch;
+  bind(mailbox, arrival.key, Operation(arrival.extent.base_bytes, total, 0, arrival.connection, arrival.tells_epoch()));
+  return Status::success;
+}
+
+// No buffer will take it now. One that is posted already, for later, is worth a second try and nothing else.
+Status MailboxTable::Impl::admit_to_empty(Arrival& arrival) {
+  Mailbox& mailbox = *arrival.mailbox;
+  const uint64_t gone = mailbox.buffers.empty() || mailbox.buffers.front().state == BufferState::filling ? 0 : 1;
+  const uint64_t ahead = arrival.tells_epoch() ? arrival.epoch - mailbox.epoch : gone;
+  const bool posted = ahead < mailbox.buffers.size();
+  switch (mailbox.options.when_empty) {
+    case WhenEmpty::nack:
+      break;
+    case WhenEmpty::hold:
+      return hold(arrival);
+    case WhenEmpty::drop:
+      arrival.silent = arrival.silent || !posted;
+      break;
+    case WhenEmpty::catch_all:
+      if (Mailbox* catching = catch_all_for(mailbox.number); catching != nullptr && !arrival.diverted && !posted) {
+        arrival.mailbox = catching;
+        arrival.diverted = true;
+        arrival.epoch = PutOperation::any_epoch;
+        return admit_into(arrival);
+      }
+      break;
+  }
+  const uint64_t source = arrival.key.source;
+  auto& refused = mailbox.refused_sources;
+  if (mailbox.options.hints && refused.size() < hint_sources_max &&
+      std::find(refused.begin(), refused.end(), source) == refused.end()) {
+    refused.push_back(source);
+  }
+  return Status::mailbox_empty;
+}
+
+Status MailboxTable::Impl::hold(Arrival& arrival) {
+  Mailbox& mailbox = *arrival.mailbox;
+  const uint64_t total = arrival.extent.total_bytes;
+  // Managed: whether it will fit into that very epoch is not known before it is there, and what is held is acknowledged.
+  if (mailbox.options.placement == Placement::managed && arrival.tells_epoch()) return Status::mailbox_empty;
+  if (total > mailbox.options.held_bytes_max - mailbox.held_bytes || mailbox.held.size() >= held_operations_max) {
+    return Status::mailbox_empty;
+  }
+  const auto count = std::count_if(mailbox.held.begin(), mailbox.held.end(), [&](const std::shared_ptr<Held>& held) {
+    return held->key.source == arrival.key.source || held->operation.connection() == arrival.connection;
+  });
+  const uint32_t quota = mailbox.options.operations_per_source_max;
+  if (quota > 0 && count >= quota) return Status::no_buffers;
+  // The buffer that it waits for may be posted already.
+  uint64_t epoch = mailbox.epoch;
+  for (const Buffer& buffer : mailbox.buffers) {
+    if (buffer.cancel) continue;
+    const uint64_t end = mailbox.options.placement == Placement::managed ? total : arrival.extent.base_bytes + total;
+    arrival.buffer_bytes = buffer.memory.size();
+    const bool the_one = arrival.tells_epoch() ? epoch == arrival.epoch : buffer.state == BufferState::queued;
+    if (the_one && end > buffer.memory.size()) return Status::mailbox_too_long;
+    ++epoch;
+  }
+  const Operation operation(arrival.extent.base_bytes, total, 0, arrival.connection, arrival.tells_epoch());
+  arrival.held = std::make_shared<Held>(arrival.key, arrival.epoch, operation);
+  arrival.bound_epoch = arrival.epoch;
+  mailbox.held.push_back(arrival.held);
+  mailbox.held_bytes += total;
+  return Status::success;
+}
+
+Status MailboxTable::Impl::check_quota(const Mailbox& mailbox, const Arrival& arrival) {
+  if (!mailbox.has_quota()) return Status::success;
+  const MailboxOptions& options = mailbox.options;
+  const Buffer& head = mailbox.buffers.front();
+  const auto within = [&](const std::unordered_map<uint64_t, Usage>& usages, uint64_t whose) {
+    const auto found = usages.find(whose);
+    const Usage usage = found == usages.end() ? Usage{} : found->second;
+    const uint64_t total = arrival.extent.total_bytes;
+    return (options.operations_per_source_max == 0 || usage.operations < options.operations_per_source_max) &&
+           (options.bytes_per_source_max == 0 ||
+            (total <= options.bytes_per_source_max && usage.bytes <= options.bytes_per_source_max - total));
+  };
+  return within(head.by_source, arrival.key.source) && within(head.by_connection, arrival.connection) ? Status::success
+                                                                                                      : Status::no_buffers;
+}
+
+// To the head. `like` says everything but where in the buffer it goes.
+void MailboxTable::Impl::bind(Mailbox& mailbox, const OperationKey& key, const Operation& like) {
+  Buffer& head = mailbox.buffers.front();
+  CHECK(head.state == BufferState::filling);
+  uint64_t shift = 0;
+  if (mailbox.options.placement == Placement::managed) {
+    shift = head.cursor_bytes - like.base_bytes();
+    head.cursor_bytes += like.total_bytes();
+  }
+  head.address = key.address;
+  head.bound.emplace(key, Operation(like.base_bytes(), like.total_bytes(), shift, like.connection(), like.told_epoch()));
+  if (!mailbox.has_quota()) return;
+  for (Usage* usage : {&head.by_source[key.source], &head.by_connection[like.connection()]}) {
+    ++usage->operations;
+    usage->bytes += like.total_bytes();
+  }
+}
+
+// It will not be placed, or it has placed nothing: then it is as if it had never come.
+void MailboxTable::Impl::unbind(Mailbox& mailbox, Buffer& buffer, const OperationKey& key) {
+  const auto bound = buffer.bound.find(key);
+  const Operation& operation = bound->second;
+  const bool untouched = operation.untouched();
+  const uint64_t end = operation.base_bytes() + operation.shift_bytes() + operation.total_bytes();
+  if (mailbox.options.placement == Placement::managed && untouched && end == buffer.cursor_bytes) {
+    buffer.cursor_bytes -= operation.total_bytes();
+  }
+  if (mailbox.has_quota()) {
+    for (Usage* usage : {&buffer.by_source[key.source], &buffer.by_connection[operation.connection()]}) {
+      --usage->operations;
+      if (untouched) usage->bytes -= operation.total_bytes();
+    }
+  }
+  buffer.bound.erase(bound);
+}
+
+// --- Tickets ---
+
+ports::Ticket MailboxTable::Impl::issue(Slot slot) {
+  uint32_t index = 0;
+  if (free_slots.empty()) {
+    index = static_cast<uint32_t>(slots.size());
+    slots.emplace_back();
+  } else {
+    index = free_slots.back();
+    free_slots.pop_back();
+  }
+  slot.generation = slots[index].generation;
+  slots[index] = std::move(slot);
+  return {index, slots[index].generation};
+}
+
+Slot* MailboxTable::Impl::slot_of(ports::Ticket ticket) {
+  if (ticket.index >= slots.size()) return nullptr;
+  Slot& slot = slots[ticket.index];
+  return slot.kind != Slot::Kind::free && slot.generation == ticket.generation ? &slot : nullptr;
+}
+
+Slot MailboxTable::Impl::retire_slot(ports::Ticket ticket) {
+  Slot& slot = slots[ticket.index];
+  Slot ended = std::move(slot);
+  slot = Slot{};
+  slot.generation = ended.generation + 1 == 0 ? 1 : ended.generation + 1;
+  free_slots.push_back(ticket.index);
+  return ended;
+}
+
+}  // namespace ccixfer::rvma

@@ -1,0 +1,37 @@
+#include "core/rvma/nack_limit.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ccixfer;
+using namespace ccixfer::rvma;
+using std::chrono::milliseconds;
+
+TEST_CASE("nack_limit__zero__none") {
+  NackLimit limit(0);
+  for (int i = 0; i < 100; ++i) CHECK(limit.allow(1, Instant{}));
+  CHECK(limit.connections() == 0);
+}
+
+TEST_CASE("nack_limit__one_second_s_worth_then_as_time_allows") {
+  NackLimit limit(3);
+  Instant now{};
+  for (int i = 0; i < 3; ++i) CHECK(limit.allow(1, now));
+  CHECK_FALSE(limit.allow(1, now));
+  CHECK_FALSE(limit.allow(1, now + milliseconds(333)));
+  CHECK(limit.allow(1, now + milliseconds(334)));
+  CHECK_FALSE(limit.allow(1, now + milliseconds(334)));
+  now += std::chrono::hours(1);
+  for (int i = 0; i < 3; ++i) CHECK(limit.allow(1, now));  // never more than a second's worth is saved
+  CHECK_FALSE(limit.allow(1, now));
+}
+
+TEST_CASE("nack_limit__very_many_connections__bounded_and_the_one_in_use_keeps_its_bucket") {
+  NackLimit limit(1);
+  const Instant now{};
+  CHECK(limit.allow(7, now));
+  for (uint64_t connection = 1000; connection < 1000 + 10 * NackLimit::connections_max; ++connection) {
+    CHECK(limit.allow(connection, now));
+    CHECK_FALSE(limit.allow(7, now));
+  }
+  CHECK(limit.connections() <= NackLimit::connections_max);
+}
