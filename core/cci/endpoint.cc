@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
@@ -54,6 +55,7 @@ Result<Connection> Endpoint::connect(std::string_view uri, const ConnectOptions&
   ConnectionRecord record;
   record.attribute = options.attribute;
   record.context = options.context;
+  record.hop = options.role == ports::Role::hop;
   const bool fresh = impl_->connections.insert_or_assign(dialled->packed(), record).second;
   CHECK(fresh);
   ++impl_->in_use;
@@ -73,6 +75,7 @@ Status Endpoint::accept(Event& request, uint64_t context) {
   record.state = State::accepting;
   record.attribute = request.attribute;
   record.context = context;
+  record.hop = request.role == ports::Role::hop;
   impl_->connections.insert_or_assign(pending->connection.packed(), record);
   return Status::success;
 }
@@ -105,7 +108,10 @@ std::vector<ports::HopInfo> Endpoint::hops(Connection connection) const {
 }
 
 void Endpoint::set_send_timeout(Connection connection, Duration timeout) {
-  if (impl_->find(connection) != nullptr) impl_->transport->set_send_timeout(connection, timeout);
+  ConnectionRecord* record = impl_->find(connection);
+  if (record == nullptr) return;
+  record->send_timeout = timeout;
+  impl_->transport->set_send_timeout(connection, timeout);
 }
 
 void Endpoint::set_keepalive(Connection connection, Duration timeout) {
@@ -141,9 +147,7 @@ Status Endpoint::Impl::check_rma(const ConnectionRecord& record, const RmaOption
   const ports::RemoteRef& remote = rma_options.remote;
   switch (remote.handle.kind) {
     case HandleKind::region:
-      break;
     case HandleKind::mailbox:
-      if (!rma_options.write) return Status::not_implemented;
       break;
     default:
       return Status::rma_handle;
@@ -204,14 +208,20 @@ std::optional<Event> Endpoint::get_event() {
 }
 
 void Endpoint::turn(Instant now) {
+  impl_->now = std::max(impl_->now, now);
+  impl_->memory->turn(now);
   impl_->transport->turn(now);
+  impl_->time_out_unanswered();
   for (const ConnectionId request : std::exchange(impl_->refused_in_turn, {})) {
     impl_->counters.add(Counter::connections_refused);
     static_cast<void>(impl_->transport->reject(request, "too many requests"));
   }
 }
 
-Instant Endpoint::next_deadline() const { return impl_->transport->next_deadline(); }
+Instant Endpoint::next_deadline() const {
+  const Instant unanswered = impl_->unanswered.empty() ? never : impl_->unanswered.begin()->first;
+  return std::min(unanswered, impl_->transport->next_deadline());
+}
 int Endpoint::os_handle() const { return impl_->transport->os_handle(); }
 
 }  // namespace ccixfer::cci

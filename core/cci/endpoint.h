@@ -115,7 +115,8 @@ class Endpoint {
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, Bytes message, uint64_t context, bool silent = false);
   // Besides, at once: invalid: length 0, or an unreliable connection; rma_handle, range, rma_op: the local region, or a remote
-  // handle that cannot be one; not_implemented: a read from a mailbox. What the target finds comes as the event's status.
+  // handle that cannot be one. What the target finds comes as the event's status. A read from a mailbox is RVMA's get.
+  // What a mailbox refuses without an answer ends as timed_out at the connection's send timeout (forever: with the connection).
   [[nodiscard]] Status rma(Connection connection, const RmaOptions& options);
 
   // Never blocks, O(1). The queue is bounded by operations, receive buffers and connections; whoever drives the endpoint empties it

@@ -2,6 +2,7 @@
 // Internal to core/cci.
 #pragma once
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -21,6 +22,8 @@ struct ConnectionRecord {
   bool keepalive_queued = false;
   uint32_t max_send_bytes = 0;
   uint64_t context = 0;
+  bool hop = false;  // of a routed connection: what a target withholds is passed on to the end, which waits
+  Duration send_timeout = forever;
   std::optional<uint32_t> open_message;  // receive buffer of the message that is arriving
   uint32_t open_message_bytes = 0;
 };
@@ -31,6 +34,13 @@ struct OperationRecord {
   bool live = false;
   bool silent = false;
   uint64_t context = 0;
+};
+
+// An operation that the target does not answer (Status::withheld): for the application it ends with the send timeout of the
+// connection, or with the connection. The transport has ended it, because its slots are bounded and negotiated.
+struct Unanswered {
+  ports::ConnectionId connection;
+  uint64_t token = 0;
 };
 
 struct Endpoint::Impl final : ports::TransportSink {
@@ -44,6 +54,8 @@ struct Endpoint::Impl final : ports::TransportSink {
   std::vector<uint32_t> free_operations;
   uint32_t in_use = 0;  // operations and connects whose event was not taken yet
   std::deque<Event> events;
+  std::multimap<Instant, Unanswered> unanswered;  // by when they time out
+  Instant now{};
   std::vector<ports::ConnectionId> refused_in_turn;  // requests past requests_max: rejected when the turn is over
   std::unique_ptr<ports::Transport> transport;
 
@@ -56,6 +68,9 @@ struct Endpoint::Impl final : ports::TransportSink {
   uint64_t begin_operation(uint64_t context, bool silent);
   std::optional<OperationRecord> end_operation(uint64_t token);
   void leave(ports::ConnectionId connection, ConnectionRecord& record);
+  void complete(ports::ConnectionId connection, uint64_t token, Status status);
+  void time_out_unanswered();
+  void fail_unanswered(ports::ConnectionId connection);
   Status rma(ports::ConnectionId connection, const RmaOptions& options);
   Status check_rma(const ConnectionRecord& record, const RmaOptions& rma, MutableBytes& local);
 

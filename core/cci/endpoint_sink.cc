@@ -22,7 +22,7 @@ Endpoint::Impl::Impl(const EndpointOptions& o, std::unique_ptr<ports::Transport>
     counters.add(Counter::connections_refused);
     static_cast<void>(transport->reject(request, "not accepted"));
   };
-  transport->bind(*this, *memory);
+  transport->bind(*this, memory->target_of_another_transport());
 }
 
 Endpoint::Impl::~Impl() {
@@ -85,6 +85,7 @@ std::optional<OperationRecord> Endpoint::Impl::end_operation(uint64_t token) {
 void Endpoint::Impl::leave(ConnectionId connection, ConnectionRecord& record) {
   if (record.open_message) orphans.insert_or_assign(connection.packed(), *record.open_message);
   if (record.state == State::connecting) --in_use;
+  fail_unanswered(connection);
   connections.erase(connection.packed());
 }
 
@@ -166,6 +167,32 @@ void Endpoint::Impl::on_message_end(ConnectionId connection, bool complete) {
 }
 
 void Endpoint::Impl::on_completion(ConnectionId connection, uint64_t token, Status status) {
+  const ConnectionRecord* record = find(connection);
+  if (status == Status::withheld && record != nullptr && !record->hop) {
+    unanswered.emplace(after(now, record->send_timeout), Unanswered{connection, token});
+    return;
+  }
+  complete(connection, token, status);
+}
+
+void Endpoint::Impl::time_out_unanswered() {
+  while (!unanswered.empty() && unanswered.begin()->first <= now) {
+    const Unanswered over = unanswered.begin()->second;
+    unanswered.erase(unanswered.begin());
+    complete(over.connection, over.token, Status::timed_out);
+  }
+}
+
+void Endpoint::Impl::fail_unanswered(ConnectionId connection) {
+  for (auto it = unanswered.begin(); it != unanswered.end();) {
+    const Unanswered over = it->second;
+    const bool ours = over.connection == connection;
+    it = ours ? unanswered.erase(it) : std::next(it);
+    if (ours) complete(connection, over.token, Status::disconnected);
+  }
+}
+
+void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, Status status) {
   const std::optional<OperationRecord> ended = end_operation(token);
   if (!ended) return;
   if (ended->silent && status == Status::success) {
@@ -186,6 +213,7 @@ void Endpoint::Impl::on_disconnected(ConnectionId connection, Status status, std
     return;
   }
   if (record->open_message) store->return_buffer(*std::exchange(record->open_message, std::nullopt));
+  fail_unanswered(connection);
   const Status why = status == Status::success ? Status::disconnected : status;
   switch (record->state) {
     case State::connecting:

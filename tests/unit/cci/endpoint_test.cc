@@ -456,7 +456,6 @@ TEST_CASE("rma__bad_arguments__statuses_and_nothing_issued") {
   bad.remote.handle.kind = static_cast<ports::HandleKind>(99);
   CHECK(status() == Status::rma_handle);
   bad.remote.handle.kind = ports::HandleKind::mailbox;
-  CHECK(status(false) == Status::not_implemented);
   bad.remote.offset_bytes = ~uint64_t{0} - 50;
   CHECK(status() == Status::rma_handle);
   const std::vector<std::byte> message(51);
@@ -517,6 +516,11 @@ TEST_CASE("rma__to_a_mailbox__nameless_puts_are_named_named_ones_kept") {
   options.remote.handle.kind = ports::HandleKind::mailbox;
   REQUIRE(f.endpoint->rma(connection, options) == Status::success);
   REQUIRE(f.endpoint->rma(connection, options) == Status::success);
+  options.write = false;  // get
+  REQUIRE(f.endpoint->rma(connection, options) == Status::success);
+  CHECK_FALSE(f.log->rmas[2].rma.write);
+  f.log->rmas.pop_back();
+  options.write = true;
   options.remote.put.source = 4;
   options.remote.put.operation = 2;
   options.remote.put.epoch = 6;

@@ -1,0 +1,118 @@
+// Operations that the target does not answer: a mailbox without negative acks, or one whose limit is used up.
+#include <catch2/catch.hpp>
+
+#include "core/cci/endpoint.h"
+#include "tests/unit/cci/fake_transport.h"
+
+using namespace ccixfer;
+using namespace ccixfer::cci;
+using ports::TransportSink;
+
+namespace {
+
+constexpr ports::ConnectionId peer{7, 1};
+
+struct Fixture {
+  CountingEntropy entropy;
+  Counters counters;
+  std::shared_ptr<MemoryTable> memory = std::make_shared<MemoryTable>(entropy, counters);
+  std::shared_ptr<FakeTransport::Log> log = std::make_shared<FakeTransport::Log>();
+  FakeTransport* transport = nullptr;
+  std::unique_ptr<Endpoint> endpoint;
+  std::vector<std::byte> bytes = std::vector<std::byte>(1000);
+
+  Fixture() {
+    auto owned = std::make_unique<FakeTransport>(log);
+    transport = owned.get();
+    endpoint = std::make_unique<Endpoint>(EndpointOptions{}, std::move(owned), memory, counters);
+  }
+  void happen(std::function<void(TransportSink&)> step) {
+    transport->plan(std::move(step));
+    endpoint->turn(Instant{});
+  }
+  Connection connected(ports::Role role = ports::Role::application) {
+    const Result<Connection> connection = endpoint->connect("fake://2", {.role = role});
+    REQUIRE(connection);
+    happen([&](TransportSink& sink) { sink.on_connected(*connection, Status::success, {2000}, ""); });
+    REQUIRE(next().type == EventType::connect);
+    return *connection;
+  }
+  Connection accepted_hop() {
+    happen([&](TransportSink& sink) {
+      sink.on_connect_request(peer, ports::Role::hop, Attribute::reliable_ordered, as_bytes("hello"));
+    });
+    Event asked = next();
+    REQUIRE(endpoint->accept(asked, 8) == Status::success);
+    happen([&](TransportSink& sink) { sink.on_accepted(peer, Status::success, {2000}); });
+    REQUIRE(next().type == EventType::accept);
+    return peer;
+  }
+  RmaOptions put() {
+    RmaOptions options;
+    options.local = memory->register_region(bytes, 0);
+    options.remote.handle.kind = ports::HandleKind::mailbox;
+    options.length_bytes = 100;
+    options.context = 31;
+    return options;
+  }
+  Event next() {
+    std::optional<Event> event = endpoint->get_event();
+    REQUIRE(event);
+    return std::move(*event);
+  }
+  bool quiet() { return !endpoint->get_event().has_value(); }
+};
+
+}  // namespace
+
+TEST_CASE("rma__the_target_withholds_its_answer__times_out_with_the_connections_send_timeout") {
+  Fixture f;
+  const Connection connection = f.connected();
+  const Connection patient = f.connected();  // no send timeout
+  f.endpoint->set_send_timeout(connection, std::chrono::seconds(3));
+  RmaOptions options = f.put();
+  options.silent = true;  // a failure is never silent
+  REQUIRE(f.endpoint->rma(connection, options) == Status::success);
+  REQUIRE(f.endpoint->rma(patient, options) == Status::success);
+  f.happen([&](TransportSink& sink) {
+    sink.on_completion(connection, f.log->rmas[0].token, Status::withheld);
+    sink.on_completion(patient, f.log->rmas[1].token, Status::withheld);
+  });
+  CHECK(f.quiet());
+  f.endpoint->turn(Instant(std::chrono::milliseconds(2999)));
+  CHECK(f.quiet());
+  f.endpoint->turn(Instant(std::chrono::seconds(3)));
+  Event event = f.next();
+  CHECK(event.status == Status::timed_out);
+  CHECK(event.context == 31);
+  CHECK(event.connection == connection);
+  f.endpoint->turn(Instant(std::chrono::hours(9)));
+  CHECK(f.quiet());
+  f.endpoint->disconnect(patient);
+  event = f.next();
+  CHECK(event.status == Status::disconnected);
+  CHECK(event.connection == patient);
+  CHECK(f.quiet());
+}
+
+TEST_CASE("rma__withheld_and_the_connection_is_lost__ends_before_the_disconnected_event") {
+  Fixture f;
+  const Connection connection = f.connected();
+  REQUIRE(f.endpoint->rma(connection, f.put()) == Status::success);
+  f.happen([&](TransportSink& sink) {
+    sink.on_completion(connection, f.log->rmas[0].token, Status::withheld);
+    sink.on_disconnected(connection, Status::disconnected, "gone");
+  });
+  CHECK(f.next().type == EventType::send);
+  CHECK(f.next().type == EventType::disconnected);
+  CHECK(f.quiet());
+}
+
+TEST_CASE("rma__withheld_on_a_hop__is_passed_on_at_once_for_the_end_to_wait") {
+  Fixture f;
+  for (const Connection connection : {f.connected(ports::Role::hop), f.accepted_hop()}) {
+    REQUIRE(f.endpoint->rma(connection, f.put()) == Status::success);
+    f.happen([&](TransportSink& sink) { sink.on_completion(connection, f.log->rmas.back().token, Status::withheld); });
+    CHECK(f.next().status == Status::withheld);
+  }
+}
