@@ -175,6 +175,7 @@ class Parser {
     add_common(routes_app_, routes_.common);
     routes_app_->add_option("places", routes_.places, "configuration files of routers, or the URI of a running one")
         ->type_name("FILE...|URI");
+    routes_app_->add_flag("--dot", routes_.dot, "draw the topology for Graphviz: ccixfer routes --dot FILE... | dot -Tsvg");
   }
   void add_ping() {
     ping_app_ = app_.add_subcommand("ping", "every hop to URI: router, transport, round trip, max send size");
@@ -312,6 +313,7 @@ class Parser {
   }
   Result<Command> finish_routes() {
     routes_.common.verbose = counted_[routes_app_];
+    if (routes_.dot && routes_.common.json) return fail(ErrorKind::usage, "--dot and --json: one of them");
     return routes_;
   }
   Result<Command> finish_ping() {

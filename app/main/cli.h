@@ -73,6 +73,7 @@ struct RouteCommand {
 struct RoutesCommand {
   CommonOptions common;
   std::vector<std::string> places;  // configuration files, or one URI of a running router
+  bool dot = false;                 // the topology for Graphviz, nothing else
 };
 
 struct PingCommand {

@@ -41,6 +41,14 @@ Driver::Driver() {
   watch(signals_);
 }
 
+void Driver::take_hangups() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) sigaddset(&set, number);
+  CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0);
+  CHECK(signalfd(signals_, &set, 0) == signals_);
+}
+
 void Driver::release_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -72,8 +80,9 @@ void Driver::run(LoopUser& user) {
     signalfd_siginfo info{};
     while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const int number = static_cast<int>(info.ssi_signo);
-      if (number != SIGUSR1 && interrupted) _exit(exit_code(ErrorKind::interrupted));
-      if (number != SIGUSR1) interrupted = true;
+      const bool ends = number != SIGUSR1 && number != SIGHUP;
+      if (ends && interrupted) _exit(exit_code(ErrorKind::interrupted));
+      interrupted = interrupted || ends;
       user.on_signal(number);
     }
   }

@@ -25,7 +25,8 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
   [[nodiscard]] Instant now() const;
-  void watch(int fd);  // level-triggered, readable; it stays open as long as the driver
+  void watch(int fd);   // level-triggered, readable; it stays open as long as the driver
+  void take_hangups();  // SIGHUP arrives as a turn too; without this it ends the process
   void run(LoopUser& user);
   void release_signals();  // at the end: whoever waits for our last output may be interrupted again
 

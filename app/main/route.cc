@@ -17,6 +17,41 @@ namespace {
 
 constexpr Duration drain_timeout = std::chrono::seconds(10);  // what is in a router's hands after that is sent again by its owner
 
+routing::RouterOptions options_of(const Config& config, const RouteCommand& command) {
+  const RouterConfig& router = config.router;
+  routing::RouterOptions options;
+  options.metric = router.metric;
+  if (router.fragment_bytes) options.fragment_bytes = static_cast<uint32_t>(std::min<uint64_t>(*router.fragment_bytes, UINT32_MAX));
+  if (router.memory_bytes) options.memory_bytes = *router.memory_bytes;
+  if (command.memory_bytes) options.memory_bytes = *command.memory_bytes;
+  options.static_routes = static_routes_of(config);
+  options.rate_bytes_per_s = command.rate_bytes_per_s;
+  return options;
+}
+
+// The routing devices, without their endpoints.
+std::vector<routing::RouterDevice> settings_of(const Process& process, const Config& config) {
+  const std::vector<Interface> interfaces = interfaces_of_host();
+  std::vector<routing::RouterDevice> devices;
+  for (const DeviceConfig& from : config.devices) {
+    if (!from.subnet) {
+      process.reporter.warn(fmt::format("device {}: it has no as, subnet and router: not routed", from.name));
+      continue;
+    }
+    routing::RouterDevice& device = devices.emplace_back();
+    device.name = from.name;
+    device.subnet = *from.subnet;
+    device.scheme = from.transport;
+    device.peers = from.routers;
+    device.rate_bits_per_s = rate_of_device(from, interfaces);
+    device.capabilities = from.capabilities.value_or(0);
+    device.transit = from.transit;
+    device.wan = from.wan;
+    device.wan_to = from.wan_to;
+  }
+  return devices;
+}
+
 class RouteUser final : public LoopUser {
  public:
   RouteUser(const Process& process, const RouteCommand& command, routing::Router& router, UriFile& uri_file)
@@ -35,6 +70,7 @@ class RouteUser final : public LoopUser {
   }
   void on_signal(int number) override {
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
+    if (number == SIGHUP) return reload();
     draining_ = true;
     drain_until_ = after(now_, drain_timeout);
     router_.drain();
@@ -54,6 +90,17 @@ class RouteUser final : public LoopUser {
     process_.reporter.ready(uris);
   }
 
+  // A configuration that cannot be used changes nothing: the router goes on with the one that it has.
+  void reload() {
+    const std::string& file = process_.config.file;
+    const auto config = load_config(file);
+    if (!config) return process_.reporter.warn(fmt::format("not reloaded: {}", config.error().message));
+    for (const std::string& warning : config->warnings) process_.reporter.warn(warning);
+    auto taken = router_.reconfigure(options_of(*config, command_), settings_of(process_, *config));
+    if (!taken) return process_.reporter.warn(fmt::format("not reloaded: {}: {}", file, taken.error().message));
+    process_.reporter.info(fmt::format("reloaded: {}", file));
+  }
+
   const Process& process_;
   const RouteCommand& command_;
   routing::Router& router_;
@@ -66,31 +113,17 @@ class RouteUser final : public LoopUser {
 
 Result<std::vector<routing::RouterDevice>> make_devices(const Process& process, const std::shared_ptr<cci::MemoryTable>& memory,
                                                         ports::Entropy& entropy) {
-  const std::vector<Interface> interfaces = interfaces_of_host();
-  std::vector<routing::RouterDevice> devices;
-  for (const DeviceConfig& config : process.config.devices) {
-    if (!config.subnet) {
-      process.reporter.warn(fmt::format("device {}: it has no as, subnet and router: not routed", config.name));
-      continue;
-    }
+  std::vector<routing::RouterDevice> devices = settings_of(process, process.config);
+  for (routing::RouterDevice& device : devices) {
+    const auto config = std::find_if(process.config.devices.begin(), process.config.devices.end(),
+                                     [&](const DeviceConfig& each) { return each.name == device.name; });
     NodeOptions options;
     options.listening = true;
     options.bare = true;
     options.memory = memory;
-    auto node = make_node(config, options, entropy, process.counters);
+    auto node = make_node(*config, options, entropy, process.counters);
     if (!node) return tl::unexpected(node.error());
-    routing::RouterDevice device;
-    device.name = config.name;
-    device.subnet = *config.subnet;
-    device.scheme = config.transport;
     device.endpoint = std::move(node->endpoint);
-    device.peers = config.routers;
-    device.rate_bits_per_s = rate_of_device(config, interfaces);
-    device.capabilities = config.capabilities.value_or(0);
-    device.transit = config.transit;
-    device.wan = config.wan;
-    device.wan_to = config.wan_to;
-    devices.push_back(std::move(device));
   }
   return devices;
 }
@@ -104,16 +137,10 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   auto memory = std::make_shared<cci::MemoryTable>(entropy, process.counters);
   auto devices = make_devices(process, memory, entropy);
   if (!devices) return {devices.error(), {}};
-  const RouterConfig& config = process.config.router;
-  routing::RouterOptions options;
-  options.metric = config.metric;
-  if (config.fragment_bytes) options.fragment_bytes = static_cast<uint32_t>(std::min<uint64_t>(*config.fragment_bytes, UINT32_MAX));
-  if (config.memory_bytes) options.memory_bytes = *config.memory_bytes;
-  if (command.memory_bytes) options.memory_bytes = *command.memory_bytes;
-  options.static_routes = static_routes_of(process.config);
-  options.rate_bytes_per_s = command.rate_bytes_per_s;
+  const routing::RouterOptions options = options_of(process.config, command);
   auto router = routing::Router::create(options, std::move(*devices), memory, entropy, process.counters);
   if (!router) return {router.error(), {}};
+  process.driver.take_hangups();
   for (const int handle : (*router)->os_handles()) process.driver.watch(handle);
   UriFile uri_file;
   RouteUser user(process, command, **router, uri_file);

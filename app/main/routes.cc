@@ -14,11 +14,17 @@ namespace {
 
 constexpr Duration query_timeout = std::chrono::seconds(5);
 
-void print(const Process& process, const Topology& topology) {
+void print(const Process& process, const RoutesCommand& command, const Topology& topology) {
   report::Reporter& out = process.reporter;
+  for (const std::string& problem : topology.problems) out.warn(problem);
+  if (command.dot) {
+    for (const std::string& line : topology_dot(topology)) out.output(line);
+    return;
+  }
   for (const TopologyRouter& router : topology.routers) out.event(report::router_event(out.seconds(), router.name, router.devices));
   for (const TopologyRoute& route : topology.routes) {
-    out.event(report::route_event(out.seconds(), {route.from, route.to, route.subnets, topology.metrics, route.cost}));
+    out.event(report::route_event(out.seconds(),
+                                  {route.from, route.to, route.subnets, topology.metrics, route.cost, route.chosen, route.reason}));
   }
   for (const std::string& line : topology_text(topology)) out.output(line);
 }
@@ -38,13 +44,7 @@ CommandEnd of_configuration(const Process& process, const RoutesCommand& command
   }
   const auto topology = topology_of(configs);
   if (!topology) return {topology.error(), {}};
-  report::Reporter& out = process.reporter;
-  for (const TopologyRouter& router : topology->routers)
-    out.event(report::router_event(out.seconds(), router.name, router.devices));
-  for (const TopologyRoute& route : topology->routes) {
-    out.event(report::route_event(out.seconds(), {route.from, route.to, route.subnets, topology->metrics, route.cost}));
-  }
-  for (const std::string& line : topology_text(*topology)) out.output(line);
+  print(process, command, *topology);
   return {};
 }
 
@@ -91,7 +91,7 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   if (!records) return {records.error(), {}};
   const auto topology = topology_of_records(std::move(*records), process.config.router.metric);
   if (!topology) return {topology.error(), {}};
-  print(process, *topology);
+  print(process, command, *topology);
   return {};
 }
 

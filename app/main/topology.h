@@ -1,4 +1,6 @@
-// The topology that configuration files of routers describe, as `ccixfer routes` shows it without any router running.
+// The topology and the table of routes that `ccixfer routes` shows: of configuration files of routers, without any of them running,
+// or of the records of a running one.
+// Bounds: pairs_listed_max (beyond, only the table's first pairs are listed, and it says so); RouterMap::routes_max a pair.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,29 +11,50 @@
 
 namespace ccixfer::program {
 
+inline constexpr size_t pairs_listed_max = 4096;
+
 struct TopologyRoute {
   std::string from, to;              // "AS:SUBNET"
   std::vector<std::string> subnets;  // crossed, from and to included
   std::vector<uint64_t> cost;        // by the order of the metrics
+  bool chosen = false;               // forwarding takes it
+  std::string reason;                // of the choice
 };
 struct TopologyRouter {
-  std::string name;                  // the configuration's file
-  std::vector<std::string> devices;  // "lan tcp 1:1 10Gb/s tcp://10.0.0.1:7000"
+  std::string name;                  // the configuration's file, or the router's id
+  std::vector<std::string> devices;  // "lan: subnet 1:1, tcp://10.0.0.1:7000, 10Gb/s"
+  std::vector<routing::SubnetId> subnets;
+};
+struct TopologySubnet {
+  routing::SubnetId id;
+  std::string label;  // within its AS: the number; "W*" of a public WAN, "W4" of one that leads to AS4 only
+  std::string about;  // "tcp, 10Gb/s, cost 100"
+  bool wan = false;
 };
 struct Topology {
   std::vector<std::string> metrics;
+  std::vector<TopologySubnet> subnets;
   std::vector<TopologyRouter> routers;
   std::vector<TopologyRoute> routes;  // of every pair of subnets, cheapest first
+  std::vector<std::string> problems;  // of a running network; in configuration files they are errors
+  std::vector<std::string> notes;     // what is not shown
 };
 
 [[nodiscard]] std::vector<routing::StaticRoute> static_routes_of(
     const Config& config);  // numbers without an AS are of the first device's
-// One configuration a router. usage: no routing device, a clash between the files (a subnet of two transports), metrics that
-// differ.
+// One configuration a router. usage: what problems_of() finds, a subnet of two transports or two rates, metrics that differ, a
+// router with less than two routing devices.
 [[nodiscard]] Result<Topology> topology_of(const std::vector<Config>& configs);
 // The same of a running router's records.
 [[nodiscard]] Result<Topology> topology_of_records(std::vector<routing::RouterRecord> records,
                                                    const std::vector<std::string>& metric);
-[[nodiscard]] std::vector<std::string> topology_text(const Topology& topology);  // for people, a line each
+
+// Subnets of an AS that cannot reach one another; with the remedy when both lead to the WAN. Source: routing §IV.C.3.
+[[nodiscard]] std::vector<std::string> problems_of(const routing::RouterMap& map);
+
+[[nodiscard]] std::vector<std::string> topology_text(const Topology& topology);   // for people, a line each
+[[nodiscard]] std::vector<std::string> topology_table(const Topology& topology);  // an AS each, as Table I of the paper
+[[nodiscard]] std::vector<std::string> topology_dot(const Topology& topology);    // for Graphviz
+[[nodiscard]] std::string name_of(routing::SubnetId subnet);                      // "AS:SUBNET"
 
 }  // namespace ccixfer::program

@@ -148,6 +148,8 @@ std::string route_event(double t, const RouteLine& route) {
   Json cost = Json::object();
   for (size_t i = 0; i < route.metrics.size() && i < route.cost.size(); ++i) cost[route.metrics[i]] = route.cost[i];
   json["cost"] = std::move(cost);
+  json["chosen"] = route.chosen;
+  if (route.chosen) json["reason"] = words(route.reason);
   return line(json);
 }
 

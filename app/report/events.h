@@ -77,6 +77,8 @@ struct RouteLine {
   std::vector<std::string> subnets;
   std::vector<std::string> metrics;
   std::vector<uint64_t> cost;  // by metric
+  bool chosen = false;         // forwarding takes it
+  std::string reason;          // and why
 };
 [[nodiscard]] std::string router_event(double t, std::string_view name, const std::vector<std::string>& devices);
 [[nodiscard]] std::string route_event(double t, const RouteLine& route);

@@ -1,0 +1,171 @@
+// What `ccixfer routes` makes of configuration files: Table I's form, the reason of a choice, clashes. The files of conf/ are read
+// as they ship.
+#include "app/main/topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+using namespace ccixfer;
+using namespace ccixfer::program;
+
+namespace {
+
+const std::filesystem::path shipped = std::filesystem::path(__FILE__).parent_path() / "../../../conf";
+
+Config parsed(const std::string& file, const std::string& text) {
+  auto config = parse_config(file, text);
+  INFO((config ? "" : config.error().message));
+  REQUIRE(config);
+  return *config;
+}
+// One device a subnet: "1:10Gb/s 2:32Gb/s"; a leading w marks a WAN.
+Config router(const std::string& name, std::vector<std::string> devices, const std::string& more = "", uint32_t as = 3) {
+  std::string text = more;
+  for (std::string& device : devices) {
+    const bool wan = device[0] == 'w';
+    if (wan) device.erase(0, 1);
+    const size_t colon = device.find(':');
+    const std::string subnet = device.substr(0, colon);
+    text += fmt::format("[device.d{}]\nip = \"10.{}.0.{}\"\nport = 7000\nas = {}\nsubnet = {}\nrouter = []\n", subnet,
+                        std::stoul(subnet) % 250, 1 + name.size(), as, subnet);
+    if (colon != std::string::npos) text += "rate = \"" + device.substr(colon + 1) + "\"\n";
+    text += "capabilities = [\"zero-copy\", \"os-bypass\"]\n";
+    if (wan) text += "wan = true\ntransit = false\n";
+  }
+  return parsed(name, text);
+}
+std::string error_of(const std::vector<Config>& configs) {
+  const auto topology = topology_of(configs);
+  REQUIRE_FALSE(topology);
+  CHECK(topology.error().kind == ErrorKind::usage);
+  return topology.error().message;
+}
+std::vector<Config> of_files(const std::string& prefix) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(shipped / "fig1")) {
+    if (entry.path().filename().string().rfind(prefix, 0) == 0) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<Config> configs;
+  for (const std::string& file : files) {
+    auto config = load_config(file);
+    INFO((config ? file : config.error().message));
+    REQUIRE(config);
+    CHECK(config->warnings.empty());
+    configs.push_back(std::move(*config));
+  }
+  return configs;
+}
+bool has(const std::vector<std::string>& lines, const std::string& part) {
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+const TopologyRoute* chosen(const Topology& topology, const std::string& from, const std::string& to) {
+  for (const TopologyRoute& route : topology.routes) {
+    if (route.chosen && route.from == from && route.to == to) return &route;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("topology__as3_of_figure_two__prints_table_one") {
+  const auto topology = topology_of(of_files("as3"));
+  INFO((topology ? "" : topology.error().message));
+  REQUIRE(topology);
+  CHECK(topology_table(*topology) == std::vector<std::string>{
+                                         "routes of AS 3",
+                                         "       SN1   SN2     SN3     W*      W4",
+                                         "  SN1  -     1,2     1,3     1,W*    1,W4",
+                                         "  SN2  2,1   -       2,3     2,1,W*  2,1,W4",
+                                         "  SN3  3,1   3,2     -       3,1,W*  3,1,W4",
+                                         "  W*   W*,1  W*,1,2  W*,1,3  -       -",
+                                         "  W4   W4,1  W4,1,2  W4,1,3  -       -",
+                                     });
+}
+
+TEST_CASE("topology__figure_one__the_dedicated_link_is_taken_and_why") {
+  const auto topology = topology_of(of_files("as"));
+  INFO((topology ? "" : topology.error().message));
+  REQUIRE(topology);
+  const TopologyRoute* route = chosen(*topology, "3:3", "4:1");
+  REQUIRE(route != nullptr);
+  CHECK(route->subnets == std::vector<std::string>{"3:3", "3:1", "3:104", "4:1"});
+  CHECK(route->cost == std::vector<uint64_t>{125 + 100, 4});
+  CHECK(route->reason == "bandwidth 225 against 315");
+  // Anyone else takes the public WAN, and nobody goes through a third AS.
+  REQUIRE(chosen(*topology, "1:1", "4:4") != nullptr);
+  for (const TopologyRoute& each : topology->routes) {
+    for (const std::string& subnet : each.subnets) {
+      const std::string as = subnet.substr(0, subnet.find(':'));
+      CHECK((each.from.rfind(as + ":", 0) == 0 || each.to.rfind(as + ":", 0) == 0));
+    }
+  }
+  const auto dot = topology_dot(*topology);
+  CHECK(dot.front() == "graph ccixfer {");
+  CHECK(dot.back() == "}");
+  CHECK(has(dot, "label = \"AS 4\""));
+  CHECK(has(dot, "-- \"s3:104\""));
+  CHECK(has(topology_text(*topology), "* 3:3 -> 4:1: 3:3 > 3:1 > 3:104 > 4:1 (cost 225, 4): bandwidth 225 against 315"));
+}
+
+TEST_CASE("topology__shipped_borders__are_good") {
+  std::vector<Config> configs;
+  for (const char* file : {"border-east.toml", "border-west.toml"})
+    configs.push_back(load_config((shipped / file).string()).value());
+  CHECK(topology_of(configs));
+}
+
+TEST_CASE("topology__reasons__static_only_and_equal") {
+  const std::vector<Config> configs = {
+      router("a", {"1:10Gb/s", "2:10Gb/s", "5:32Gb/s"}, "[[router.static]]\nfrom = 1\nto = 8\nvia = [1, 2]\n"),
+      router("bb", {"2:10Gb/s", "8:10Gb/s"}), router("ccc", {"5:32Gb/s", "6:32Gb/s"}), router("dddd", {"6:32Gb/s", "8:10Gb/s"})};
+  const auto topology = topology_of(configs);
+  REQUIRE(topology);
+  CHECK(chosen(*topology, "3:1", "3:8")->reason == "static route");
+  CHECK(chosen(*topology, "3:1", "3:8")->cost[0] == 300);
+  CHECK(chosen(*topology, "3:8", "3:1")->reason == "bandwidth 262 against 300");
+  CHECK(chosen(*topology, "3:1", "3:2")->reason == "the only one");
+  const auto equal = topology_of({router("a", {"1:10Gb/s", "2:10Gb/s", "3:10Gb/s"}), router("bb", {"2:10Gb/s", "9:10Gb/s"}),
+                                  router("ccc", {"3:10Gb/s", "9:10Gb/s"})});
+  REQUIRE(equal);
+  CHECK(chosen(*equal, "3:1", "3:9")->reason == "as cheap as 1 other: they share");
+}
+
+TEST_CASE("topology__clashes__are_errors_that_name_file_and_remedy") {
+  const std::string rates = error_of({router("a", {"1:10Gb/s", "2:10Gb/s"}), router("bb", {"2:1Gb/s", "3:10Gb/s"})});
+  CHECK(rates ==
+        "bb: device.d2.rate: subnet 3:2 is 1Gb/s here and 10Gb/s in a: give the same rate in both, or number one of them anew");
+  CHECK(error_of({router("a", {"1:10Gb/s", "2:10Gb/s"}), router("bb", {"2:10Gb/s"})}) ==
+        "bb: device: it is on subnet 3:2 only: a router joins two subnets or more");
+  CHECK(error_of({router("a", {"1:10Gb/s", "2:10Gb/s"}), router("bb", {"5:10Gb/s", "6:10Gb/s"})}) ==
+        "AS 3: subnets 3:1 and 3:5 cannot reach one another: join them by a router");
+  // A rate that one file does not give is no clash.
+  CHECK(topology_of({router("a", {"1:10Gb/s", "2:10Gb/s"}), router("bb", {"2", "3:10Gb/s"})}));
+}
+
+TEST_CASE("topology__wan_connected_subnets_apart_inside__an_error_that_names_the_remedy") {
+  const std::string words = error_of({router("a", {"1:10Gb/s", "w100:10Gb/s"}), router("bb", {"5:10Gb/s", "w101:10Gb/s"})});
+  CHECK(words.find("3:1 and 3:5 both lead to the WAN and cannot reach one another inside") != std::string::npos);
+  CHECK(words.find("different AS numbers") != std::string::npos);
+  // The remedy helps.
+  CHECK(topology_of({router("a", {"1:10Gb/s", "w100:10Gb/s"}), router("bb", {"5:10Gb/s", "w101:10Gb/s"}, "", 4)}));
+  CHECK(topology_of({router("a", {"1:10Gb/s", "w100:10Gb/s"}), router("bb", {"5:10Gb/s", "w101:10Gb/s"}),
+                     router("ccc", {"1:10Gb/s", "5:10Gb/s"})}));
+}
+
+TEST_CASE("topology__records_of_a_running_router__problems_are_told_and_the_rest_is_shown") {
+  const auto device = [](uint32_t subnet, const char* uri) {
+    return routing::DeviceRecord{{3, subnet}, 10'000'000'000, 3, true, false, {}, uri, 0};
+  };
+  std::vector<routing::RouterRecord> records = {{1, 1, false, {device(1, "tcp://a:1"), device(2, "tcp://a:2")}},
+                                                {2, 1, false, {device(5, "tcp://b:1"), device(6, "tcp://b:2")}},
+                                                {3, 9, true, {}}};
+  const auto topology = topology_of_records(records, {"bandwidth", "hops"});
+  REQUIRE(topology);
+  CHECK(topology->routers.size() == 2);
+  CHECK(has(topology->problems, "3:1 and 3:5 cannot reach one another"));
+  REQUIRE(chosen(*topology, "3:1", "3:2") != nullptr);
+}
