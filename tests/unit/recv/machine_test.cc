@@ -297,6 +297,20 @@ TEST_CASE("destination__source_says_changed_vanished_unreadable__the_entry_ends"
   CHECK(rig.source().summary->files_failed == 3);
 }
 
+// No entry tells of what the source could not list: only the end does, and the transfer is not whole.
+TEST_CASE("destination__end_tells_of_what_could_not_be_listed__counted_and_said") {
+  Rig rig;
+  rig.announce({file_entry("a", 1)});
+  rig.source().put_pack({{0, "x"}});
+  REQUIRE(rig.run_until_result(0));
+  rig.session->source_link->post(session::End{1, 2, 3});
+  REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
+  rig.session->source_link->post(session::Bye{});
+  REQUIRE(rig.session->run([&] { return rig.session->destination->finished() && rig.session->destination->idle(); }));
+  CHECK(rig.session->destination->totals().unlisted_failed == 2);
+  CHECK(rig.session->destination->totals().unlisted_vanished == 3);
+}
+
 TEST_CASE("destination__path_that_leaves_the_root__not_authorised") {
   Rig rig({.options = archive, .path = "../x", .rate_bytes_per_s = 0, .buffers_max = 0});
   REQUIRE(rig.session->run([&] { return rig.source().aborted != nullptr; }));

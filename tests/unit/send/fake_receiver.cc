@@ -316,7 +316,7 @@ void FakeReceiver::turn() {
   }
   if (end_ && *end_ == next_index_ && open_.empty() && !summary_) {
     summary_ = true;
-    say(session::Summary{0, 0, 0, bytes_});
+    say(session::Summary{0, 0, failures_in_summary, bytes_});
   }
   flush();
 }

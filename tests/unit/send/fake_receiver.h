@@ -135,6 +135,7 @@ class FakeReceiver {
   bool giving_results = true;
   size_t puts_per_turn = 1000;
   size_t queue_room = 4096;
+  uint64_t failures_in_summary = 0;
 
   // What came.
   std::map<uint64_t, ReceivedFile> entries;  // by index
