@@ -1,0 +1,249 @@
+// RVMA through the endpoint, over every transport. The rows themselves are tested in unit/rvma; here, that what
+// the table decides is what the initiator sees. Over routers they
+// have not been run yet, so they are for the native labs.
+#include "tests/contract/lab.h"
+
+namespace ccixfer::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using rvma::CompletionRecord;
+using rvma::MailboxOptions;
+using rvma::MailboxTable;
+
+constexpr uint64_t number = 0x11FF0011;
+constexpr uint64_t key = 99;
+
+// An initiator with 1 MiB of pattern, a target with mailbox `number`.
+struct Scene {
+  Lab& lab;
+  Node& from;
+  Node& to;
+  Connection connection;
+  std::vector<std::byte> source = pattern(1u << 20, 5);
+  std::vector<std::byte> landing = std::vector<std::byte>(1u << 20);
+  Handle local, landing_local;
+  Handle remote;
+  uint64_t context = 0;
+
+  Scene(Lab& l, MailboxOptions options) : lab(l), from(l.add()), to(l.add()), connection(connect(l, from, to).at_dialler) {
+    local = from.memory->register_region(Bytes(source));
+    landing_local = from.memory->register_region(MutableBytes(landing), 0);
+    options.key = key;
+    REQUIRE(mailboxes().open(number, options) == Status::success);
+    remote = mailboxes().handle(number);
+  }
+  MailboxTable& mailboxes() { return to.endpoint->mailboxes(); }
+  uint64_t start(bool write, uint64_t local_offset, uint64_t offset, uint64_t length,
+                 uint64_t epoch = ports::PutOperation::any_epoch) {
+    cci::RmaOptions options;
+    options.write = write;
+    options.local = write ? local : landing_local;
+    options.local_offset_bytes = local_offset;
+    options.remote.handle = remote;
+    options.remote.offset_bytes = offset;
+    options.remote.put.epoch = epoch;
+    options.length_bytes = length;
+    options.context = ++context;
+    REQUIRE(from.endpoint->rma(connection, options) == Status::success);
+    return context;
+  }
+  Status put(uint64_t local_offset, uint64_t offset, uint64_t length, uint64_t epoch = ports::PutOperation::any_epoch) {
+    return wait_send(lab, from, start(true, local_offset, offset, length, epoch));
+  }
+  Status get(uint64_t offset, uint64_t length) { return wait_send(lab, from, start(false, 0, offset, length)); }
+  bool same(const std::byte* bytes, uint64_t local_offset, size_t length) const {
+    return std::equal(bytes, bytes + length, source.begin() + static_cast<long>(local_offset));
+  }
+};
+
+TEST_CASE("contract__rvma_bytes_threshold__puts_in_reverse_complete_one_record") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {.type = rvma::ThresholdType::bytes, .threshold = 1u << 20});
+  std::vector<std::byte> buffer(1u << 20);
+  CompletionRecord record;
+  REQUIRE(scene.mailboxes().post(number, buffer, {.record = &record}) == Status::success);
+  constexpr uint64_t piece = (1u << 20) / 8;
+  for (uint64_t i = 8; i-- > 0;) {
+    REQUIRE(record.buffer == nullptr);
+    REQUIRE(scene.put(i * piece, i * piece, piece) == Status::success);
+  }
+  REQUIRE(record.buffer == buffer.data());
+  REQUIRE(record.length_bytes == 1u << 20);
+  REQUIRE(record.count == 1u << 20);
+  REQUIRE_FALSE(record.has_holes);
+  REQUIRE(buffer == scene.source);
+  REQUIRE_FALSE(scene.mailboxes().next_completion());
+}
+
+TEST_CASE("contract__rvma_threshold_of_a_post__overrides_the_windows_and_too_long_is_refused_whole") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {.threshold = 1});
+  std::vector<std::byte> buffer(300'000, std::byte{0xee});
+  REQUIRE(scene.mailboxes().post(number, buffer, {.threshold = 2}) == Status::success);
+  REQUIRE(scene.put(0, 0, 300'001) == Status::mailbox_too_long);
+  REQUIRE(scene.put(0, 1, 300'000) == Status::mailbox_too_long);
+  REQUIRE(std::all_of(buffer.begin(), buffer.end(), [](std::byte b) { return b == std::byte{0xee}; }));
+  REQUIRE(scene.put(0, 0, 150'000) == Status::success);
+  REQUIRE_FALSE(scene.mailboxes().next_completion());
+  REQUIRE(scene.put(150'000, 150'000, 150'000) == Status::success);
+  REQUIRE(scene.mailboxes().next_completion()->count == 2);
+  REQUIRE(scene.same(buffer.data(), 0, buffer.size()));
+}
+
+TEST_CASE("contract__rvma_managed_mailbox__puts_follow_one_another") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {.type = rvma::ThresholdType::bytes, .threshold = 600'000, .placement = rvma::Placement::managed});
+  std::vector<std::byte> buffer(600'000);
+  REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
+  uint64_t at = 0;
+  for (const uint64_t length : {1u, 199'999u, 77u, 399'923u}) {  // long ones are several fragments on a routed connection
+    REQUIRE(scene.put(at, 12345, length) == Status::success);
+    at += length;
+  }
+  const auto done = scene.mailboxes().next_completion();
+  REQUIRE(done);
+  REQUIRE(done->length_bytes == 600'000);
+  REQUIRE_FALSE(done->has_holes);
+  REQUIRE(scene.same(buffer.data(), 0, buffer.size()));
+}
+
+TEST_CASE("contract__rvma_catch_all__what_nobody_opened_is_caught") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {});
+  std::vector<std::byte> buffer(200'000);
+  const Handle unknown{ports::HandleKind::mailbox, 0, 0, 0, 4242, 1, 0};
+  scene.remote = unknown;
+  REQUIRE(scene.put(0, 0, 100) == Status::mailbox_unknown);
+  REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
+  scene.mailboxes().set_catch_all(number);
+  REQUIRE(scene.put(7, 0, 200'000) == Status::success);
+  const auto done = scene.mailboxes().next_completion();
+  REQUIRE(done);
+  REQUIRE(done->mailbox == number);
+  REQUIRE(done->address == 4242);
+  REQUIRE(scene.same(buffer.data(), 7, buffer.size()));
+}
+
+TEST_CASE("contract__rvma_close_with_nacks_off__no_answer_and_the_initiator_times_out") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {.negative_acks = false});
+  std::vector<std::byte> buffer(300'000, std::byte{0xee});
+  REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
+  scene.from.endpoint->set_send_timeout(scene.connection, 300ms);
+  REQUIRE(scene.put(0, 0, 1000) == Status::success);
+  REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
+  REQUIRE(scene.mailboxes().close(number) == Status::success);
+  const std::vector<std::byte> before = buffer;
+  const uint64_t longer = scene.start(true, 0, 0, 300'000);
+  const uint64_t shorter = scene.start(true, 0, 0, 10);
+  const uint64_t reading = scene.start(false, 0, 0, 10);
+  REQUIRE(wait_send(lab, scene.from, longer) == Status::timed_out);
+  REQUIRE(wait_send(lab, scene.from, shorter) == Status::timed_out);
+  REQUIRE(wait_send(lab, scene.from, reading) == Status::timed_out);
+  REQUIRE(buffer == before);
+  // Without a timeout it never ends while the connection lives; the connection is as good as before.
+  scene.from.endpoint->set_send_timeout(scene.connection, forever);
+  const uint64_t endless = scene.start(true, 0, 0, 10);
+  lab.pass(100ms);
+  REQUIRE(scene.mailboxes().open(1, {}) == Status::success);
+  REQUIRE(scene.mailboxes().post(1, buffer, 1) == Status::success);
+  scene.remote = scene.mailboxes().handle(1);
+  REQUIRE(scene.put(0, 0, 1000) == Status::success);
+  REQUIRE_FALSE(scene.from.has(EventType::send));
+  scene.from.endpoint->disconnect(scene.connection);
+  REQUIRE(wait_send(lab, scene.from, endless) == Status::disconnected);
+}
+
+TEST_CASE("contract__rvma_close_with_nacks_on__says_closed_and_the_reopened_one_wants_its_own_key") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {});
+  REQUIRE(scene.mailboxes().close(number) == Status::success);
+  REQUIRE(scene.put(0, 0, 1000) == Status::mailbox_closed);
+  REQUIRE(scene.mailboxes().open(number, {.key = key + 1}) == Status::success);
+  std::vector<std::byte> buffer(1000);
+  REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
+  REQUIRE(scene.put(0, 0, 1000) == Status::mailbox_key);
+  scene.remote = scene.mailboxes().handle(number);
+  REQUIRE(scene.put(0, 0, 1000) == Status::success);
+}
+
+TEST_CASE("contract__rvma_get__reads_the_last_completed_epoch_and_counts_nothing") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {.retired_max = 1});
+  std::vector<std::byte> first(300'000), second(300'000);
+  REQUIRE(scene.get(0, 1) == Status::mailbox_empty);
+  REQUIRE(scene.mailboxes().post(number, first, 1) == Status::success);
+  REQUIRE(scene.mailboxes().post(number, second, 1) == Status::success);
+  REQUIRE(scene.put(1000, 0, 250'000) == Status::success);
+  REQUIRE(scene.get(0, 250'000) == Status::success);
+  REQUIRE(scene.same(scene.landing.data(), 1000, 250'000));
+  REQUIRE(scene.get(249'999, 2) == Status::mailbox_too_long);
+  REQUIRE(scene.mailboxes().epoch(number) == 1u);
+  REQUIRE(scene.put(5000, 0, 10) == Status::success);
+  REQUIRE(scene.get(0, 10) == Status::success);
+  REQUIRE(scene.same(scene.landing.data(), 5000, 10));
+  REQUIRE(scene.mailboxes().release(number, second.data()) == Status::success);
+  REQUIRE(scene.get(0, 10) == Status::mailbox_empty);
+}
+
+TEST_CASE("contract__rvma_rewind__older_operations_are_refused_and_the_new_handle_works") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {.retired_max = 4});
+  std::vector<std::vector<std::byte>> buffers(4, std::vector<std::byte>(100'000));
+  for (auto& buffer : buffers) REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
+  for (uint64_t i = 0; i < 3; ++i) REQUIRE(scene.put(i, 0, 100'000, i) == Status::success);
+  std::vector<rvma::CompletedBuffer> undone;
+  REQUIRE(scene.mailboxes().rewind(number, 1, undone) == Status::success);
+  REQUIRE(undone.size() == 2);
+  REQUIRE(scene.same(undone[0].memory.data(), 1, 100'000));
+  REQUIRE(scene.put(3, 0, 100'000, 1) == Status::mailbox_stale);
+  scene.remote = scene.mailboxes().handle(number);
+  REQUIRE(scene.get(0, 100'000) == Status::success);  // epoch 0
+  REQUIRE(scene.same(scene.landing.data(), 0, 100'000));
+  while (scene.mailboxes().next_completion()) {
+  }
+  REQUIRE(scene.put(3, 0, 100'000, 1) == Status::success);
+  const auto done = scene.mailboxes().next_completion();
+  REQUIRE(done);
+  REQUIRE(done->epoch == 1);
+  REQUIRE(scene.same(buffers[3].data(), 3, 100'000));
+}
+
+TEST_CASE("contract__rvma_empty_bucket__held_until_a_buffer_is_posted") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {.when_empty = rvma::WhenEmpty::hold, .held_bytes_max = 1u << 20});
+  REQUIRE(scene.put(9, 0, 300'000) == Status::success);
+  std::vector<std::byte> buffer(300'000);
+  REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
+  REQUIRE(scene.mailboxes().next_completion()->length_bytes == 300'000);
+  REQUIRE(scene.same(buffer.data(), 9, 300'000));
+}
+
+TEST_CASE("contract__rvma_many_initiators__share_a_mailbox_without_a_handshake") {
+  EVERY_NATIVE_LAB(lab);
+  Scene scene(lab, {.threshold = 3});
+  std::vector<std::byte> buffer(300);
+  REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
+  REQUIRE(scene.put(0, 0, 100) == Status::success);
+  for (uint64_t i = 1; i <= 2; ++i) {
+    Node& other = lab.add();
+    Node& aside = lab.add();  // routed labs put nodes on two subnets in turn
+    Node& initiator = lab.routed() ? other : aside;
+    const Connection connection = connect(lab, initiator, scene.to).at_dialler;
+    cci::RmaOptions options;
+    options.local = initiator.memory->register_region(Bytes(scene.source));
+    options.local_offset_bytes = 100 * i;
+    options.remote.handle = scene.remote;
+    options.remote.offset_bytes = 100 * i;
+    options.length_bytes = 100;
+    options.context = 1;
+    REQUIRE(initiator.endpoint->rma(connection, options) == Status::success);
+    REQUIRE(wait_send(lab, initiator, 1) == Status::success);
+  }
+  REQUIRE(scene.mailboxes().next_completion()->count == 3);
+  REQUIRE(scene.same(buffer.data(), 0, 300));
+}
+
+}  // namespace
+}  // namespace ccixfer::contract
