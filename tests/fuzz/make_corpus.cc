@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "core/wire/rma_frames.h"
 #include "routing/map/record.h"
 #include "routing/session/messages.h"
+#include "transports/datagram/frames.h"
 
 using namespace ccixfer;
 
@@ -131,6 +133,73 @@ void stream_frames() {
   frame([](wire::Writer& out) { wire::encode_read_end(out, {1, Status::rma_handle, false}); });
 }
 
+// Each frame by itself; and, for the peer, all of them as a run of packets (of which the first thing wrong ends the connection).
+void datagram_frames() {
+  using Out = wire::Writer;
+  const std::vector<std::byte> data(8, std::byte{1});
+  ports::RemoteRef remote;
+  remote.handle.kind = ports::HandleKind::region;
+  remote.handle.generation = 1;
+  reliability::Ack ack;
+  ack.count = 2;
+  ack.list[0] = {9, 12};
+  ack.list[1] = {1, 3};
+  datagram::MessageAckFrame told;
+  told.next = 1;
+  told.words = 1;
+  told.bits[0] = 6;
+  const std::vector<std::function<void(Out&)>> frames = {
+      [&](Out& out) { datagram::encode(out, datagram::PingFrame{}); },
+      [&](Out& out) {
+        datagram::encode(out, datagram::MessageFrame{1, 0, false, data});
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::MessageFrame{0, 0, false, data});
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::RmaReadFrame{1 << 16 | 1, 100, remote});
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::RmaWriteFrame{1 << 16, 8, 0, remote, data});
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::MessageFrame{2, 0, true, {}});
+      },
+      [&](Out& out) { datagram::encode(out, told); },
+      [&](Out& out) {
+        datagram::encode(out, datagram::RmaReadDataFrame{1 << 16, 0, data});
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::RmaEndFrame{1 << 16, Status::rma_op, true});
+      },
+      [&](Out& out) { datagram::encode_ack(out, ack, 100); },
+      [&](Out& out) { datagram::encode(out, datagram::AcceptFrame{}); },
+      [&](Out& out) {
+        datagram::encode(out, datagram::HelloReplyFrame{1, 2, {1408, 4, 4}, 1472});
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::FarewellFrame{false, {Status::disconnected, "bye"}});
+      }};
+  std::vector<std::byte> run = {std::byte{0}};
+  for (const auto& encode : frames) {
+    std::vector<std::byte> bytes;
+    Out out(bytes);
+    encode(out);
+    put("datagram_frames", bytes);
+    run.push_back(static_cast<std::byte>(bytes.size()));
+    run.insert(run.end(), bytes.begin(), bytes.end());
+    put("datagram_peer", run);
+  }
+  std::vector<std::byte> bytes;
+  Out out(bytes);
+  datagram::begin_packet(out, {datagram::PacketKind::hello, datagram::packet_version, 0, 5, 77, 0});
+  datagram::Hello hello;
+  hello.data = data;
+  datagram::encode(out, hello);
+  datagram::end_packet(out);
+  put("datagram_frames", bytes);
+}
+
 template <typename Encode>
 void routing_message(Encode&& encode) {
   std::vector<std::byte> bytes;
@@ -202,6 +271,7 @@ int main(int argc, char** argv) {
   session_messages();
   entries_and_segments();
   stream_frames();
+  datagram_frames();
   routing_things();
   return 0;
 }
