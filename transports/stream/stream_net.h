@@ -43,7 +43,8 @@ struct IoSpan {
 struct ConstIoSpan {
   const std::byte* data;
   size_t size;
-  // It stays as it is until the peer has it, even beyond the call (memory of an RMA): the network may refer to it instead of copying.
+  // It stays as it is until the peer has it, even beyond the call (memory of an RMA): the network may refer to it instead of
+  // copying.
   bool lent = false;
 };
 

@@ -13,7 +13,7 @@ using namespace ccixfer::program;
 
 namespace {
 
-const std::filesystem::path shipped = std::filesystem::path(__FILE__).parent_path() / "../../../conf";
+const std::filesystem::path shipped = "conf";  // tests run at the top of the checkout
 
 Config parsed(const std::string& file, const std::string& text) {
   auto config = parse_config(file, text);
