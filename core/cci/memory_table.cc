@@ -1,5 +1,6 @@
 #include "core/cci/memory_table.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -101,6 +102,11 @@ void MemoryTable::turn(Instant now) { impl_->mailboxes.turn(now); }
 ports::RmaTarget& MemoryTable::target_of_another_transport() {
   impl_->targets.push_back(std::make_unique<OfTransport>(*this, impl_->targets.size()));
   return *impl_->targets.back();
+}
+
+bool MemoryTable::is_target_of_this(const ports::RmaTarget& target) const {
+  return &target == this ||
+         std::any_of(impl_->targets.begin(), impl_->targets.end(), [&](const auto& one) { return one.get() == &target; });
 }
 
 // --- Regions ---

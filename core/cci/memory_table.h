@@ -35,6 +35,7 @@ class MemoryTable final : public ports::RmaTarget {
   // The same target for one more transport: connections of different transports have the same ids, and mailboxes have quotas of
   // each connection. It is the table's, and lives as long.
   [[nodiscard]] ports::RmaTarget& target_of_another_transport();
+  [[nodiscard]] bool is_target_of_this(const ports::RmaTarget& target) const;
 
   // The local end of an operation of ours, access flags aside. rma_handle: unknown or stale; range: not inside the region or
   // empty; rma_op: to be written, but registered read-only.

@@ -31,7 +31,8 @@ struct alignas(64) CompletionRecord {
   static constexpr uint32_t asleep = 1;
   static constexpr uint32_t completing = 2;  // the pointer follows at once: nobody may fall asleep any more
 };
-static_assert(sizeof(CompletionRecord) == 64 && alignof(CompletionRecord) == 64);
+static_assert(sizeof(CompletionRecord) == 64);
+static_assert(alignof(CompletionRecord) == 64);
 static_assert(std::atomic<std::byte*>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
 
 // Wakes those who sleep on a record's word in the kernel: a system call, so core/host has it (FutexWaker).

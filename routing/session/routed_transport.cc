@@ -42,7 +42,7 @@ RoutedTransport::~RoutedTransport() {
 }
 
 void RoutedTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
-  CHECK(&target == memory_.get());  // the last router's write must reach what the application registered
+  CHECK(memory_->is_target_of_this(target));  // the last router's write must reach what the application registered
   sink_ = &sink;
 }
 
