@@ -5,7 +5,7 @@
 #   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds and end-to-end tests on the release build
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
-#   ./do bench    ccixfer beside GridFTP and rsync, one run, interleaved; a table and JSON
+#   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, iperf3 and socat, one run, interleaved; a table and JSON
 #   ./do fuzz [SECONDS]   every fuzz target for that long each (default 20), and the canary that must be found
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -17,7 +17,7 @@ build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
 test_packages=(python3 iproute2 rsync util-linux strace procps)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
-bench_packages=(globus-gass-copy-progs globus-gridftp-server-progs rsync iperf3 python3)
+bench_packages=(globus-gass-copy-progs globus-gridftp-server-progs rsync iperf3 socat python3)
 
 need() {  # need PACKAGE...: installs those that are missing
   local missing=() p
@@ -76,7 +76,7 @@ cmd_lint() {
 
 cmd_bench() {
   need "${build_packages[@]}" "${bench_packages[@]}"
-  build release ccixfer
+  build release ccixfer sim
   python3 tests/bench/run.py "$@"
 }
 

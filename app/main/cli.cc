@@ -24,7 +24,7 @@ constexpr std::array later_transfer_options{
     Later{"--exclude", true},        Later{"--include", true},    Later{"--files-from", true}, Later{"-0,--from0", false},
     Later{"--delete", false},        Later{"--max-delete", true}, Later{"--stop-at", true},
 };
-constexpr std::array later_commands{"verify", "bench", "keygen", "id"};
+constexpr std::array later_commands{"verify", "keygen", "id"};
 
 constexpr int64_t timeout_s_max = 4'000'000'000;  // beyond it: no timeout
 
@@ -59,6 +59,7 @@ class Parser {
     add_ping();
     add_devices();
     add_sim();
+    add_bench();
     for (const char* name : later_commands) {
       CLI::App* command = app_.add_subcommand(name, "not in this version")->group("");
       command->prefix_command();
@@ -92,6 +93,7 @@ class Parser {
     if (routes_app_->parsed()) return finish_routes();
     if (ping_app_->parsed()) return finish_ping();
     if (sim_app_->parsed()) return finish_sim();
+    if (bench_app_->parsed()) return finish_bench();
     devices_.common.verbose = counted_[devices_app_];
     return devices_;
   }
@@ -197,6 +199,26 @@ class Parser {
     sim_app_->add_option("--seeds", raw_.seeds, "run so many seeds from there on (1)")->type_name("N");
     sim_app_->add_flag("--trace", sim_.trace, "print every packet, reset and crash: the same seed gives the same lines");
     sim_app_->add_option("scenario", sim_.scenario, "the world (TOML)")->type_name("SCENARIO.toml")->required();
+  }
+  void add_bench() {
+    bench_app_ = app_.add_subcommand("bench",
+                                     "measure: ccixfer bench --serve [options] on one side,\n"
+                                     "ccixfer bench [options] URI on the other");
+    add_common(bench_app_, bench_.common);
+    add_listen(bench_app_, bench_.listen);
+    bench_app_->add_flag("--serve", bench_.serve, "answer those who measure");
+    bench_app_->add_option("--wait", bench_wait_, "spin or poll: how this side waits for what comes (poll)")->type_name("HOW");
+    bench_app_->add_option("--tests", bench_text_.tests, "which, of " + bench::test_names() + " (all but empty-turn)")
+        ->type_name("LIST");
+    bench_app_->add_option("--message-size", bench_text_.message_size, "of messages and of completion's puts (64)")
+        ->type_name("SIZE");
+    bench_app_->add_option("--sizes", bench_text_.sizes, "of RMA operations and puts (4KiB,64KiB,1MiB,4MiB)")->type_name("LIST");
+    bench_app_->add_option("--depth", bench_text_.depth, "operations in flight, 1 to 256 (16)")->type_name("N");
+    bench_app_->add_option("--seconds", bench_text_.seconds, "how long each row is measured (1)")->type_name("SEC");
+    bench_app_->add_option("--count", bench_text_.count, "operations a row, instead of seconds")->type_name("N");
+    bench_app_->add_option("--connections", bench_text_.connections, "of empty-turn's second row (1000)")->type_name("N");
+    bench_app_->add_option("--timeout", bench_text_.timeout, "give up when nothing moves for so long (10)")->type_name("SEC");
+    bench_app_->add_option("uri", bench_.uri, "the serving side")->type_name("URI");
   }
 
   static Result<uint64_t> whole_number(std::string_view option, std::string_view text, uint64_t low, uint64_t high) {
@@ -345,10 +367,32 @@ class Parser {
     }
     return sim_;
   }
+  Result<Command> finish_bench() {
+    bench_.common.verbose = counted_[bench_app_];
+    const auto wait = bench::parse_wait(bench_wait_);
+    if (!wait) return tl::unexpected(wait.error());
+    bench_.wait = *wait;
+    if (bench_.serve && !bench_.uri.empty()) return usage("bad command line", bench_.uri, "--serve takes no URI");
+    if (!bench_.serve && bench_.uri.empty()) {
+      return usage("bad command line", "URI is missing", "ccixfer bench [options] URI, or ccixfer bench --serve");
+    }
+    if (bench_.serve) {
+      for (const char* name :
+           {"--tests", "--message-size", "--sizes", "--depth", "--seconds", "--count", "--connections", "--timeout"}) {
+        if (bench_app_->count(name) > 0) return usage("bad command line", name, "only where URI is given: that side chooses");
+      }
+      return bench_;
+    }
+    if (const auto fits = no_listening(bench_.listen, "--serve"); !fits) return tl::unexpected(fits.error());
+    auto plan = bench::make_plan(bench_text_);
+    if (!plan) return tl::unexpected(plan.error());
+    bench_.plan = std::move(*plan);
+    return bench_;
+  }
 
   CLI::App app_;
   CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
-           *devices_app_ = nullptr, *sim_app_ = nullptr;
+           *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr;
   std::vector<CLI::App*> later_;
   std::vector<CLI::Option*> later_options_;
   std::map<const CLI::App*, unsigned> counted_;
@@ -361,6 +405,9 @@ class Parser {
   PingCommand ping_;
   DevicesCommand devices_;
   SimCommand sim_;
+  BenchCommand bench_;
+  bench::PlanText bench_text_;
+  std::string bench_wait_;
 };
 
 }  // namespace

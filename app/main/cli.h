@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/bench/plan.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
 
@@ -95,12 +96,21 @@ struct SimCommand {
   bool trace = false;
 };
 
+struct BenchCommand {  // `serve` or a uri with a plan
+  CommonOptions common;
+  ListenOptions listen;
+  bool serve = false;
+  std::string uri;
+  bench::Plan plan;
+  bench::Wait wait = bench::Wait::poll;
+};
+
 struct HelpCommand {
   std::string text;  // for standard output
 };
 
-using Command =
-    std::variant<HelpCommand, SendCommand, ReceiveCommand, RouteCommand, RoutesCommand, PingCommand, DevicesCommand, SimCommand>;
+using Command = std::variant<HelpCommand, SendCommand, ReceiveCommand, RouteCommand, RoutesCommand, PingCommand, DevicesCommand,
+                             SimCommand, BenchCommand>;
 
 [[nodiscard]] Result<Command> parse_command_line(int argc, const char* const* argv);
 

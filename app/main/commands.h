@@ -26,6 +26,7 @@ struct CommandEnd {
 [[nodiscard]] CommandEnd run_route(const Process& process, const RouteCommand& command);
 [[nodiscard]] CommandEnd run_routes(const Process& process, const RoutesCommand& command);
 [[nodiscard]] CommandEnd run_ping(const Process& process, const PingCommand& command);
+[[nodiscard]] CommandEnd run_bench(const Process& process, const BenchCommand& command);
 [[nodiscard]] CommandEnd run_devices(const Process& process, const DevicesCommand& command);
 
 // 41 unless --insecure was given, which is then said loudly.

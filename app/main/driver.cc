@@ -16,6 +16,8 @@
 namespace ccixfer::program {
 namespace {
 
+constexpr uint32_t spins_per_signal_check = 1024;
+
 // epoll waits whole milliseconds: rounded up, so that a deadline has passed when we wake.
 int wait_ms(Instant now, Instant deadline) {
   if (deadline <= now) return 0;
@@ -72,19 +74,32 @@ void Driver::watch(int fd) {
 }
 
 void Driver::run(LoopUser& user) {
-  bool interrupted = false;
+  interrupted_ = false;
+  uint32_t turns = 0;
   while (user.turn(now())) {
-    std::array<epoll_event, 16> events{};
-    const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_ms(now(), user.next_deadline()));
-    CHECK(count >= 0 || errno == EINTR);
-    signalfd_siginfo info{};
-    while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      const int number = static_cast<int>(info.ssi_signo);
-      const bool ends = number != SIGUSR1 && number != SIGHUP;
-      if (ends && interrupted) _exit(exit_code(ErrorKind::interrupted));
-      interrupted = interrupted || ends;
-      user.on_signal(number);
+    if (user.spins()) {
+      if (++turns % spins_per_signal_check == 0) take_signals(user);
+      continue;
     }
+    std::array<epoll_event, 16> events{};
+    const Instant deadline = user.next_deadline();
+    const int count =
+        epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), deadline == never ? -1 : wait_ms(now(), deadline));
+    CHECK(count >= 0 || errno == EINTR);
+    for (int i = 0; i < count; ++i) {
+      if (events[static_cast<size_t>(i)].data.fd == signals_) take_signals(user);
+    }
+  }
+}
+
+void Driver::take_signals(LoopUser& user) {
+  signalfd_siginfo info{};
+  while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int number = static_cast<int>(info.ssi_signo);
+    const bool ends = number != SIGUSR1 && number != SIGHUP;
+    if (ends && interrupted_) _exit(exit_code(ErrorKind::interrupted));
+    interrupted_ = interrupted_ || ends;
+    user.on_signal(number);
   }
 }
 

@@ -15,7 +15,8 @@ class LoopUser {
   virtual ~LoopUser() = default;
   virtual bool turn(Instant now) = 0;  // false: the loop ends
   [[nodiscard]] virtual Instant next_deadline() const = 0;
-  virtual void on_signal(int signal_number) = 0;  // before the turn of the same instant
+  [[nodiscard]] virtual bool spins() const { return false; }  // do not wait: turn again at once
+  virtual void on_signal(int signal_number) = 0;              // before the turn of the same instant
 };
 
 class Driver {
@@ -31,6 +32,8 @@ class Driver {
   void release_signals();  // at the end: whoever waits for our last output may be interrupted again
 
  private:
+  void take_signals(LoopUser& user);
+  bool interrupted_ = false;
   int epoll_ = -1;
   int signals_ = -1;
 };

@@ -49,6 +49,7 @@ CommandEnd run(const Process& process, const Command& command) {
   if (const auto* routes = std::get_if<RoutesCommand>(&command)) return run_routes(process, *routes);
   if (const auto* ping = std::get_if<PingCommand>(&command)) return run_ping(process, *ping);
   if (const auto* sim = std::get_if<SimCommand>(&command)) return simulate::run_sim(process, *sim);
+  if (const auto* bench = std::get_if<BenchCommand>(&command)) return run_bench(process, *bench);
   return run_devices(process, std::get<DevicesCommand>(command));
 }
 

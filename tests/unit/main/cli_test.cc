@@ -97,7 +97,6 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
       {"send", "--stop-at", "12:00", "a", "b"},
       {"send", "--bwlimit", "08:00,1Gb/s 18:00,off", "a", "b"},
       {"verify", "receipt"},
-      {"bench", "--anything", "x"},
       {"keygen"},
       {"id"},
   };
@@ -108,13 +107,34 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
 }
 
 TEST_CASE("cli__help_of_each_subcommand__is_no_error") {
-  for (const char* name : {"send", "recv", "route", "routes", "ping", "devices", "sim"}) {
+  for (const char* name : {"send", "recv", "route", "routes", "ping", "devices", "sim", "bench"}) {
     const auto command = parse({name, "--help"});
     REQUIRE(command);
     CHECK(std::get<HelpCommand>(*command).text.find(name) != std::string::npos);
   }
   CHECK(std::holds_alternative<HelpCommand>(*parse({"--help"})));
   CHECK(std::holds_alternative<HelpCommand>(*parse({"--version"})));
+}
+
+TEST_CASE("cli__bench__one_side_or_the_other") {
+  const auto asking = parse({"bench", "--insecure", "--wait", "spin", "--tests", "rma-read", "--depth", "4", "tcp://h:1"});
+  REQUIRE(asking);
+  const auto& ask = std::get<BenchCommand>(*asking);
+  CHECK_FALSE(ask.serve);
+  CHECK(ask.uri == "tcp://h:1");
+  CHECK(ask.wait == bench::Wait::spin);
+  CHECK(ask.plan.tests == std::vector<bench::Test>{bench::Test::rma_read});
+  CHECK(ask.plan.depth == 4);
+  const auto serving = parse({"bench", "--serve", "--insecure", "--once", "--listen", "h:1"});
+  REQUIRE(serving);
+  CHECK(std::get<BenchCommand>(*serving).serve);
+  CHECK(std::get<BenchCommand>(*serving).listen.once);
+  CHECK_FALSE(complaint({"bench"}).empty());
+  CHECK_FALSE(complaint({"bench", "--serve", "tcp://h:1"}).empty());
+  CHECK(complaint({"bench", "--serve", "--depth", "4"}).find("--depth") != std::string::npos);
+  CHECK(complaint({"bench", "--once", "tcp://h:1"}).find("--once") != std::string::npos);
+  CHECK(complaint({"bench", "--wait", "sleep", "tcp://h:1"}).find("--wait sleep") != std::string::npos);
+  CHECK(complaint({"bench", "--sizes", "x", "tcp://h:1"}).find("--sizes x") != std::string::npos);
 }
 
 TEST_CASE("cli__verbosity__counts") {

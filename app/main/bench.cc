@@ -1,0 +1,218 @@
+// `ccixfer bench`: the serving and the asking side of app/bench around one endpoint, and what people and scripts see of it.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "app/bench/asker.h"
+#include "app/bench/server.h"
+#include "app/main/commands.h"
+#include "app/main/node.h"
+#include "app/main/uri.h"
+#include "app/report/bench_event.h"
+#include "core/base/units.h"
+#include "core/host/entropy.h"
+
+namespace ccixfer::program {
+namespace {
+
+constexpr const char* table_form = "{:<20} {:>9} {:>6} {:>10}  {:<58} {:>14}";
+
+double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// empty-turn needs a descriptor a connection: as many as the administrator allows.
+void raise_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+std::string microseconds(Duration duration) {
+  return fmt::format("{:.2f}", std::chrono::duration<double, std::micro>(duration).count());
+}
+
+std::string latency_words(const bench::Row& row) {
+  if (row.latency_of.empty()) return "";
+  const bench::Percentiles& p = row.latency;
+  return fmt::format("min {} 50% {} 90% {} 99% {} 99.9% {} us", microseconds(p.min), microseconds(p.p50), microseconds(p.p90),
+                     microseconds(p.p99), microseconds(p.p99_9));
+}
+
+std::string rate_words(const bench::Row& row) {
+  if (!row.latency_of.empty() || row.took.count() <= 0) return "";
+  const double per_s = static_cast<double>(row.count) / seconds_of(row.took);
+  if (row.test == to_string(bench::Test::message_rate)) return fmt::format("{:.0f} /s", per_s);
+  return format_rate(per_s * static_cast<double>(row.size_bytes));
+}
+
+report::BenchRow json_of(const bench::Row& row) {
+  report::BenchRow out;
+  out.test = row.test;
+  if (!row.latency_of.empty()) {
+    out.latency_of = row.latency_of + "_s";
+    std::replace(out.latency_of.begin(), out.latency_of.end(), ' ', '_');
+  }
+  out.size_bytes = row.size_bytes;
+  out.depth = row.depth;
+  out.connections = row.connections;
+  out.count = row.count;
+  out.again = row.again;
+  out.seconds = seconds_of(row.took);
+  out.min_s = seconds_of(row.latency.min);
+  out.p50_s = seconds_of(row.latency.p50);
+  out.p90_s = seconds_of(row.latency.p90);
+  out.p99_s = seconds_of(row.latency.p99);
+  out.p99_9_s = seconds_of(row.latency.p99_9);
+  if (row.reduction_paper > 0 || row.test == "completion-exchange") out.reduction = std::max(row.reduction, 0.0);
+  out.reduction_paper = row.reduction_paper;
+  return out;
+}
+
+class ServeUser final : public LoopUser {
+ public:
+  ServeUser(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy)
+      : process_(process), command_(command), endpoint_(*node.endpoint), server_(endpoint_, entropy, command.wait) {}
+
+  bool turn(Instant now) override {
+    process_.reporter.set_now(now);
+    const uint64_t dropped_before = server_.dropped();
+    server_.turn(now);
+    if (server_.dropped() != dropped_before) process_.reporter.warn("a peer was disconnected: " + printable(server_.last_drop()));
+    if (stop_) return false;
+    return !(command_.listen.once && server_.ended() > 0 && server_.sessions() == 0);
+  }
+  Instant next_deadline() const override { return std::min(server_.next_deadline(), process_.reporter.next_deadline()); }
+  bool spins() const override { return command_.wait == bench::Wait::spin && server_.sessions() > 0; }
+  void on_signal(int number) override {
+    if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
+    stop_ = true;
+    cut_short_ = server_.sessions() > 0 || command_.listen.once;
+  }
+  CommandEnd end() const {
+    if (cut_short_)
+      return {{ErrorKind::interrupted, "interrupted: by a signal: a measurement was under way, or none had come"}, {}};
+    return {};
+  }
+
+ private:
+  const Process& process_;
+  const BenchCommand& command_;
+  cci::Endpoint& endpoint_;
+  bench::Server server_;
+  bool stop_ = false, cut_short_ = false;
+};
+
+class AskUser final : public LoopUser {
+ public:
+  AskUser(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy, std::string address)
+      : process_(process),
+        command_(command),
+        address_(address),
+        asker_(*node.endpoint, entropy, command.plan, std::move(address)) {}
+
+  bool turn(Instant now) override {
+    asker_.turn(now);
+    if (!said_path_ && asker_.open()) say_path(now);
+    while (const auto row = asker_.next_row()) say(*row, now);
+    if (interrupted_) return false;
+    return !asker_.ended();
+  }
+  Instant next_deadline() const override { return std::min(asker_.next_deadline(), process_.reporter.next_deadline()); }
+  bool spins() const override { return command_.wait == bench::Wait::spin || asker_.wants_spin(); }
+  void on_signal(int number) override {
+    if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
+    interrupted_ = true;
+  }
+  CommandEnd end() const {
+    if (interrupted_ && !asker_.ended())
+      return {{ErrorKind::interrupted, fmt::format("interrupted: by a signal: {}", address_)}, {}};
+    return {asker_.error(), {}};
+  }
+
+ private:
+  void say_path(Instant now) {
+    said_path_ = true;
+    process_.reporter.set_now(now);
+    report::Reporter& out = process_.reporter;
+    const std::vector<report::Hop> path = report_hops(asker_.hops());
+    out.event(report::bench_path_event(
+        out.seconds(), {address_, std::string(to_string(command_.wait)), std::string(to_string(asker_.peer_wait())), path}));
+    out.output(fmt::format("{}: {} waits by {}, the peer by {}", address_, "this side", to_string(command_.wait),
+                           to_string(asker_.peer_wait())));
+    for (size_t i = 0; i < path.size(); ++i)
+      out.output(fmt::format("hop {}: {} {}", i + 1, path[i].transport, printable(path[i].node)));
+    out.output(fmt::format(table_form, "test", "bytes", "depth", "count", "half round trip (connect, empty-turn: each)", "rate"));
+  }
+  void say(const bench::Row& row, Instant now) {
+    process_.reporter.set_now(now);
+    report::Reporter& out = process_.reporter;
+    out.event(report::bench_event(out.seconds(), json_of(row)));
+    const bool many = row.test == to_string(bench::Test::empty_turn);
+    out.output(fmt::format(table_form, many ? fmt::format("{} {}", row.test, row.connections) : row.test,
+                           row.size_bytes == 0 ? "" : fmt::format("{}", row.size_bytes), row.depth, row.count, latency_words(row),
+                           rate_words(row)));
+    if (row.reduction_paper > 0) {
+      out.output(fmt::format(
+          "  a put takes {:.1f} % less than a write with its completion message (RVMA paper: 65.8 % over verbs, 45.8 % over UCX)",
+          row.reduction * 100));
+    } else if (row.test == "completion-exchange") {
+      out.output(fmt::format("  a put takes {:.1f} % less than with an address exchange first", row.reduction * 100));
+    }
+    if (row.again > 0) out.output(fmt::format("  {} puts found no buffer and went out again", row.again));
+  }
+
+  const Process& process_;
+  const BenchCommand& command_;
+  const std::string address_;
+  bench::Asker asker_;
+  bool said_path_ = false, interrupted_ = false;
+};
+
+CommandEnd serve(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy) {
+  UriFile uri_file;
+  if (!command.listen.uri_file.empty()) {
+    if (auto written = uri_file.write(command.listen.uri_file, node.uris); !written) return {written.error(), {}};
+  }
+  ServeUser user(process, command, node, entropy);
+  process.reporter.ready(node.uris);
+  process.driver.run(user);
+  return user.end();
+}
+
+}  // namespace
+
+CommandEnd run_bench(const Process& process, const BenchCommand& command) {
+  std::string address;
+  bool routed = false;
+  if (!command.serve) {
+    auto target = split_target(command.uri);
+    if (!target) return {target.error(), {}};
+    if (!target->path.empty()) {
+      return {
+          {ErrorKind::usage, fmt::format("bad address: {}: a measurement has no path: give it without", printable(command.uri))},
+          {}};
+    }
+    address = target->address;
+    routed = target->routed;
+  }
+  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
+  const auto device = device_of_command(process.config, command.common.device);
+  if (!device) return {device.error(), {}};
+  if (auto there = check_target(*device, Target{routed, "", address, ""}); !there) return {there.error(), {}};
+  raise_open_files();
+  host::SystemEntropy entropy;
+  NodeOptions options;
+  options.listening = command.serve;
+  options.listen = command.listen.listen;
+  auto node = make_node(*device, options, entropy, process.counters);
+  if (!node) return {node.error(), {}};
+  process.driver.watch(node->endpoint->os_handle());
+  if (command.serve) return serve(process, command, *node, entropy);
+  AskUser user(process, command, *node, entropy, address);
+  process.driver.run(user);
+  return user.end();
+}
+
+}  // namespace ccixfer::program

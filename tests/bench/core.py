@@ -1,0 +1,113 @@
+"""The core, memory to memory: `ccixfer bench` beside a bare TCP ping-pong and iperf3, mailboxes beside what they replace, and the simulator."""
+import json
+import os
+import re
+import resource
+import subprocess
+
+from harness import BUILD, REPO, Row, free_port
+
+PAPER = "the paper's 65.8 % (verbs), 45.8 % (UCX)"
+SIM_CASES = ["swarm__direct_and_calm*", "swarm__direct_with_resets_and_cuts*", "swarm__direct_with_crashes*", "swarm__through_routers_and_calm*",
+             "swarm__through_routers_with_resets*", "swarm__through_routers_with_crashes*"]
+
+
+def pingpong_program(bench):
+    program = bench.directory / "pingpong"
+    if not program.exists():
+        bench.output("g++", "-std=c++20", "-O2", "-o", program, REPO / "tests/bench/pingpong.cc")
+    return program
+
+
+def asked(bench, server_wait, *arguments):
+    """Rows of one asking side against a serving side of its own."""
+    server, uris = bench.daemon("bench server", "bench", "--serve", "--insecure", "--listen", "127.0.0.1:0", "--wait", server_wait)
+    events = bench.events("bench", "--insecure", "--wait", server_wait, *arguments, next(u for u in uris if u.startswith("tcp")))
+    bench.end(server)
+    return [e for e in events if e["event"] == "bench"]
+
+
+def latency(bench, options):
+    rows = []
+    for wait in ("spin", "poll"):
+        def bare(wait=wait):
+            server = bench.spawn(pingpong_program(bench), "serve", wait, stdout=subprocess.PIPE, text=True)
+            port = server.stdout.readline().strip()
+            nanoseconds = bench.output(pingpong_program(bench), "ask", port, 64, options.count, wait)
+            server.wait(timeout=20)
+            return int(nanoseconds) / 1e3
+
+        def ours(wait=wait):
+            row, = asked(bench, wait, "--tests", "message-latency", "--count", options.count)
+            return row["half_round_trip_s"]["p50"] * 1e6
+
+        figures = bench.interleaved({f"bare TCP, {wait}": bare, f"ccixfer, {wait}": ours})
+        theirs, own = figures[f"bare TCP, {wait}"], figures[f"ccixfer, {wait}"]
+        rows += [Row(f"bare TCP ping-pong, both {wait}", theirs, "us, half round trip of 64 bytes"),
+                 Row(f"ccixfer message, both {wait}", own, "us, half round trip of 64 bytes", "bare TCP", own / theirs, at_most=1.2)]
+    return rows
+
+
+def rma(bench, options):
+    port = free_port()
+    bench.spawn("iperf3", "-s", "-B", "127.0.0.1", "-p", port, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    bench.wait_listening(port)
+
+    def iperf():
+        report = json.loads(bench.output("iperf3", "-c", "127.0.0.1", "-p", port, "-t", options.seconds, "-J"))
+        return report["end"]["sum_received"]["bits_per_second"] / 8e6
+
+    def ours(test):
+        row, = asked(bench, "poll", "--tests", test, "--sizes", "4MiB", "--seconds", options.seconds)
+        return row["bytes_per_s"] / 1e6
+
+    figures = bench.interleaved({"iperf3": iperf, "write": lambda: ours("rma-write"), "read": lambda: ours("rma-read")})
+    unit = "MB/s, 4 MiB, depth 16"
+    return [Row("iperf3, one stream", figures["iperf3"], "MB/s")] + [
+        Row(f"ccixfer RMA {name}", figures[name], unit, "iperf3", figures[name] / figures["iperf3"], at_least=0.85) for name in ("write", "read")]
+
+
+def empty_turn(bench, _):
+    connections = 10_000
+
+    def ours():
+        rows = asked(bench, "poll", "--tests", "empty-turn", "--connections", connections, "--seconds", 1, "--timeout", 60)
+        return {str(row["connections"]): row["turn_s"]["p50"] * 1e9 for row in rows}
+
+    figures = bench.interleaved({"turn": ours})
+    one, many = figures["1"], figures[str(connections)]
+    return [Row("empty get_event and turn, 1 connection", one, "ns"),
+            Row(f"the same, {connections} connections", many, "ns", "1 connection", many / one, at_most=1.1)]
+
+
+def rvma(bench, options):
+    def ours(wait):
+        return {f"{row['test']}, {wait}": row["half_round_trip_s"]["p50"] * 1e6
+                for row in asked(bench, wait, "--tests", "completion", "--count", options.count)}
+
+    figures = bench.interleaved({"spin": lambda: ours("spin")})
+    put, message, exchange = (figures[f"completion-{way}, spin"] for way in ("put", "message", "exchange"))
+    return [Row("RVMA put and its completion", put, "us, 64 bytes, spin"), Row("RMA write and completion message", message, "us, 64 bytes, spin"),
+            Row("address exchange, write, message", exchange, "us, 64 bytes, spin"),
+            Row("put against completion message", 100 * (1 - put / message), "% less", PAPER),
+            Row("put against address exchange", 100 * (1 - put / exchange), "% less", PAPER)]
+
+
+def simulator(bench, options):
+    program = BUILD / "tests/sim"
+
+    def run():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ended = subprocess.run([program, ",".join(SIM_CASES)], capture_output=True, text=True, check=False,
+                               env={**os.environ, "CCIXFER_SIM_SEEDS": str(options.seeds)})
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+        found = re.findall(r"(\d+) runs, .*?(\d+) events", ended.stdout)
+        runs, events = sum(int(r) for r, _ in found), sum(int(e) for _, e in found)
+        if ended.returncode != 0 or runs == 0:
+            raise SystemExit(f"the simulated seeds failed ({ended.returncode}): {(ended.stdout + ended.stderr)[-500:]}")
+        return {"events": events / seconds, "seed": seconds / runs}
+
+    figures = bench.interleaved({"sim": run})
+    return [Row("simulator, one core", figures["events"], "events a CPU second", at_least=100_000),
+            Row("simulator, a seed of the file swarm", figures["seed"], "CPU seconds", at_most=0.1)]

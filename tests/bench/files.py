@@ -1,0 +1,120 @@
+"""Files: GridFTP -fast (no encryption), an rsync daemon, ccixfer direct and through one router. The whole command, start to exit."""
+import os
+import shutil
+import subprocess
+import time
+
+from harness import BINARY, Row, free_port
+
+POOL_MIB = 256   # the configured pool of receiver and router: the default
+
+
+class Peers:
+    def __init__(self, bench):
+        self.bench = bench
+        self.destination = bench.directory / "dst"
+        self.far_destination = bench.directory / "far"   # a root belongs to one receiver
+        for path in (bench.directory, self.destination, self.far_destination):
+            path.mkdir(exist_ok=True)
+            os.chmod(path, 0o777)
+        self.start_others()
+        self.start_ccixfer()
+
+    def start_others(self):
+        bench = self.bench
+        self.gridftp, self.rsyncd = free_port(), free_port()
+        log = bench.directory / "gridftp.log"
+        log.touch()
+        bench.spawn("globus-gridftp-server", "-aa", "-p", self.gridftp, "-data-interface", "127.0.0.1", "-l", log, "-anonymous-user", "nobody",
+                    "-anonymous-group", "nogroup", "-anonymous-names-allowed", "*", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        conf = bench.directory / "rsyncd.conf"
+        conf.write_text(f"use chroot = no\nuid = root\ngid = root\n[dst]\npath = {self.destination}\nread only = no\n")
+        bench.spawn("rsync", "--daemon", "--no-detach", f"--config={conf}", f"--port={self.rsyncd}", "--address=127.0.0.1")
+        for port in (self.gridftp, self.rsyncd):
+            bench.wait_port(port)
+
+    def start_ccixfer(self):
+        bench = self.bench
+        _, uris = bench.daemon("receiver", "recv", "--root", self.destination, "--listen", "127.0.0.1:0", "--insecure")
+        self.direct = next(u for u in uris if u.startswith("tcp"))
+        ports = [free_port() for _ in range(3)]
+
+        def device(name, ip, port, subnet, router):
+            listed = f'"tcp://{router}"' if router else ""
+            return (f'[device.{name}]\ntransport = "tcp"\nip = "{ip}"\nport = {port}\nas = 1\nsubnet = {subnet}\nrouter = [{listed}]\nrate = "40Gb/s"\n')
+
+        directory = bench.directory
+        (directory / "router.toml").write_text(device("a", "127.0.0.2", ports[0], 1, "") + device("b", "127.0.0.3", ports[1], 2, ""))
+        (directory / "sender.toml").write_text(device("a", "127.0.0.1", 0, 1, f"127.0.0.2:{ports[0]}"))
+        (directory / "receiver.toml").write_text(device("b", "127.0.0.1", ports[2], 2, f"127.0.0.3:{ports[1]}"))
+        bench.daemon("router", "route", "-c", directory / "router.toml", "--insecure")
+        _, uris = bench.daemon("routed receiver", "recv", "--root", self.far_destination, "-c", directory / "receiver.toml", "--insecure")
+        self.routed = next(u for u in uris if u.startswith("cci"))
+
+    def clean(self):
+        for path in [*self.destination.iterdir(), *self.far_destination.iterdir()]:
+            if path.name != ".ccixfer":
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+    def rate(self, amount, *command):
+        def measure():
+            self.clean()
+            start = time.monotonic()
+            self.bench.output(*command)
+            return amount / (time.monotonic() - start)
+        return measure
+
+
+def peers_of(bench):
+    if not hasattr(bench, "file_peers"):
+        bench.file_peers = Peers(bench)
+    return bench.file_peers
+
+
+def file(bench, options):
+    peers = peers_of(bench)
+    source = bench.directory / "src.dat"
+    size = int(options.size_gib * (1 << 30))
+    block = os.urandom(1 << 24)
+    with open(source, "wb") as out:
+        for offset in range(0, size, len(block)):
+            out.write(block[: size - offset])
+    os.chmod(source, 0o644)
+    amount = size / 1e6
+    rates = bench.interleaved({
+        "GridFTP -fast": peers.rate(amount, "globus-url-copy", "-fast", f"file://{source}", f"ftp://127.0.0.1:{peers.gridftp}{peers.destination}/f"),
+        "ccixfer direct": peers.rate(amount, BINARY, "send", "--insecure", "-q", source, peers.direct + "/f"),
+        "ccixfer, one router": peers.rate(amount, BINARY, "send", "--insecure", "-q", "-c", bench.directory / "sender.toml", source, peers.routed + "/f"),
+        "rsync daemon": peers.rate(amount, "rsync", "-W", "--inplace", source, f"rsync://127.0.0.1:{peers.rsyncd}/dst/"),
+    })
+    source.unlink()
+    peers.clean()
+    unit = f"MB/s, one {options.size_gib:g} GiB file"
+    direct = rates["ccixfer direct"]
+    rows = [Row("GridFTP -fast", rates["GridFTP -fast"], unit), Row("rsync daemon", rates["rsync daemon"], unit),
+            Row("ccixfer direct tcp", direct, unit, "GridFTP", direct / rates["GridFTP -fast"], at_least=1.0),
+            Row("ccixfer through one router", rates["ccixfer, one router"], unit, "direct", rates["ccixfer, one router"] / direct, at_least=0.6)]
+    for name in ("receiver", "router", "routed receiver"):
+        peak_mib = bench.watches[name].peak_kib / 1024
+        rows.append(Row(f"peak RssAnon, {name}", peak_mib, "MiB", f"pool {POOL_MIB} + 64 MiB", peak_mib / (POOL_MIB + 64), at_most=1.0))
+    return rows
+
+
+def tree(bench, _):
+    peers = peers_of(bench)
+    path = bench.directory / "tree"
+    subprocess.run(["cp", "-a", "/usr/share", path], check=True)
+    count = sum(len(files) for _, _, files in os.walk(path))
+    index = 0
+    while count < 60_000:   # as many files as the figure is stated for, whatever this machine's /usr/share holds
+        subprocess.run(["cp", "-a", "/usr/share/doc", path / f"more-{index}"], check=True)
+        count, index = sum(len(files) for _, _, files in os.walk(path)), index + 1
+    rates = bench.interleaved({
+        "rsync daemon": peers.rate(count, "rsync", "-a", f"{path}/", f"rsync://127.0.0.1:{peers.rsyncd}/dst/t/"),
+        "ccixfer direct": peers.rate(count, BINARY, "send", "-a", "--insecure", "-q", f"{path}/", peers.direct + "/t/"),
+    })
+    shutil.rmtree(path)
+    peers.clean()
+    unit = f"files/s, tree of {count}"
+    return [Row("rsync daemon", rates["rsync daemon"], unit),
+            Row("ccixfer direct tcp", rates["ccixfer direct"], unit, "rsync daemon", rates["ccixfer direct"] / rates["rsync daemon"], at_least=1.0)]

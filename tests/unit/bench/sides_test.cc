@@ -1,0 +1,269 @@
+// Both sides over the real stream transport in the simulated world: virtual time, so that what is measured can be known beforehand.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+
+#include "app/bench/asker.h"
+#include "app/bench/server.h"
+#include "transports/sim/sim_net.h"
+#include "transports/sim/world.h"
+#include "transports/stream/stream_transport.h"
+
+using namespace ccixfer;
+using namespace ccixfer::bench;
+
+namespace {
+
+constexpr Duration one_way = std::chrono::milliseconds(1);  // long beside the world's turn delays of 50 us
+constexpr const char* uri = "sim://10.0.0.1:7000";
+
+struct Side : sim::Actor {
+  Side(sim::Fabric& fabric, sim::NodeId node, const char* address, bool listen, uint64_t seed)
+      : entropy(seed), memory(std::make_shared<cci::MemoryTable>(entropy, counters)) {
+    sim::SimNetOptions options;
+    options.networks = {{"lan", address}};
+    options.listen = listen;
+    options.port = 7000;
+    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
+                                                               std::make_unique<sim::SimNet>(fabric, node, options), counters);
+    endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters);
+  }
+  void turn(Instant now) override { work(now); }
+  [[nodiscard]] Instant next_deadline() const override { return deadline ? deadline() : endpoint->next_deadline(); }
+  Counters counters;
+  sim::SimEntropy entropy;
+  std::shared_ptr<cci::MemoryTable> memory;
+  std::unique_ptr<cci::Endpoint> endpoint;
+  std::function<void(Instant)> work;
+  std::function<Instant()> deadline;
+};
+
+struct Pair {
+  explicit Pair(uint64_t seed, const PlanText& text)
+      : world(seed),
+        fabric(world, link()),
+        west(world.add_node("west")),
+        east(world.add_node("east")),
+        there(fabric, west, "10.0.0.1", true, seed * 2 + 1),
+        here(fabric, east, "10.0.0.2", false, seed * 2 + 2),
+        server(*there.endpoint, there.entropy, Wait::spin),
+        asker(*here.endpoint, here.entropy, *make_plan(text), uri) {
+    there.deadline = [this] { return server.next_deadline(); };
+    there.work = [this](Instant now) { server.turn(now); };
+    here.work = [this](Instant now) {
+      asker.turn(now);
+      while (auto row = asker.next_row()) rows.push_back(*row);
+    };
+    here.deadline = [this] { return asker.wants_spin() ? Instant{} : asker.next_deadline(); };
+    world.add_actor(west, &there);
+    world.add_actor(east, &here);
+    world.wake(east);
+  }
+  ~Pair() {
+    if (world.alive(west)) world.remove_actor(west, &there);
+    world.remove_actor(east, &here);
+  }
+  static sim::LinkOptions link() {
+    sim::LinkOptions options;
+    options.delay_min = options.delay_max = one_way;
+    options.again_chance = 0;
+    options.split_chance = 0;
+    return options;
+  }
+  sim::RunEnd run(Duration longest = std::chrono::seconds(100)) {
+    return world.run_until([this] { return asker.ended(); }, after(world.now(), longest), 5'000'000);
+  }
+  const Row& row(const std::string& test, uint64_t size = 0) {
+    for (const Row& one : rows) {
+      if (one.test == test && (size == 0 || one.size_bytes == size)) return one;
+    }
+    FAIL("no row " << test);
+    return rows.front();
+  }
+  sim::World world;
+  sim::Fabric fabric;
+  sim::NodeId west, east;
+  Side there, here;
+  Server server;
+  Asker asker;
+  std::vector<Row> rows;
+};
+
+bool between(Duration value, Duration low, Duration high) {
+  INFO(value.count() << " ns, from " << low.count() << " to " << high.count());
+  CHECK(value >= low);
+  CHECK(value <= high);
+  return value >= low && value <= high;
+}
+
+}  // namespace
+
+TEST_CASE("bench__known_link__figures_are_the_links") {
+  Pair pair(1, {.sizes = "4KiB,1MiB", .count = "20"});
+  REQUIRE(pair.run() == sim::RunEnd::reached);
+  INFO(pair.asker.error().message);
+  REQUIRE(pair.asker.error().kind == ErrorKind::ok);
+  CHECK(pair.rows.size() == 1 + 1 + 1 + 3 * 2 + 3);
+  const Duration slack = std::chrono::microseconds(200);
+  CHECK(pair.row("message-latency").count == 20);
+  CHECK(pair.row("completion-put").count == 20);
+  CHECK(pair.row("completion-exchange").count == 20);
+  between(pair.row("message-latency").latency.min, one_way, one_way + slack);
+  between(pair.row("message-latency").latency.p50, one_way, one_way + slack);
+  between(pair.row("message-latency").latency.p99_9, one_way, one_way + slack);
+  between(pair.row("completion-put").latency.p50, one_way, one_way + slack);
+  // write, its answer, then the message: three ways; the exchange before it two more
+  between(pair.row("completion-message").latency.p50, 3 * one_way, 3 * one_way + 3 * slack);
+  between(pair.row("completion-exchange").latency.p50, 5 * one_way, 5 * one_way + 5 * slack);
+  CHECK(pair.row("completion-message").reduction == Approx(1.0 - 1.0 / 3).margin(0.05));
+  CHECK(pair.row("completion-exchange").reduction == Approx(1.0 - 1.0 / 5).margin(0.05));
+  CHECK(pair.row("completion-message").reduction_paper == 0.658);
+  for (const char* test : {"rma-write", "rma-read", "rvma-put"}) {
+    for (const uint64_t size : {4096u, 1u << 20}) {
+      const Row& row = pair.row(test, size);
+      CHECK(row.count == 20);
+      CHECK(row.depth == 16);
+      // 16 MiB a round trip of 2 ms at the most, and no faster than the link
+      CHECK(static_cast<double>(row.count * size) / std::chrono::duration<double>(row.took).count() <= 1.3e9);
+      CHECK(row.took >= 2 * one_way);
+    }
+  }
+  // dial, hello, accept, acknowledgement
+  CHECK(pair.row("connect").latency.p50 >= 2 * one_way);
+  CHECK(pair.row("connect").count == 20);
+  CHECK(pair.asker.peer_wait() == Wait::spin);
+  REQUIRE(pair.world.run_until([&] { return pair.server.sessions() == 0; }, after(pair.world.now(), std::chrono::seconds(30))) ==
+          sim::RunEnd::reached);
+  CHECK(pair.server.ended() == 1);
+  CHECK(pair.server.dropped() == 0);
+}
+
+TEST_CASE("bench__empty_turn__rows_for_one_and_for_many_connections") {
+  Pair pair(2, {.tests = "empty-turn", .count = "4", .connections = "100"});
+  REQUIRE(pair.run() == sim::RunEnd::reached);
+  REQUIRE(pair.asker.error().kind == ErrorKind::ok);
+  REQUIRE(pair.rows.size() == 2);
+  CHECK(pair.rows[0].connections == 1);
+  CHECK(pair.rows[1].connections == 100);
+  CHECK(pair.rows[0].count == 4 * 256);
+  CHECK(pair.rows[1].count == 4 * 256);
+}
+
+TEST_CASE("bench__peer_crashes_in_the_middle__network_error_and_no_row_half_done") {
+  Pair pair(3, {.tests = "rma-write", .sizes = "1MiB", .seconds = "1000"});
+  pair.world.at(after(Instant{}, std::chrono::milliseconds(500)), [&] { pair.world.crash(pair.west); });
+  REQUIRE(pair.run() == sim::RunEnd::reached);
+  CHECK(pair.asker.error().kind == ErrorKind::network);
+  CHECK(pair.rows.empty());
+}
+
+TEST_CASE("bench__peer_falls_silent__timeout") {
+  Pair pair(4, {.tests = "message-latency", .seconds = "1000", .timeout = "2"});
+  pair.world.at(after(Instant{}, std::chrono::milliseconds(500)), [&] { pair.fabric.cut("lan", "10.0.0.1"); });
+  REQUIRE(pair.run() == sim::RunEnd::reached);
+  CHECK(pair.asker.error().kind == ErrorKind::timeout);
+}
+
+TEST_CASE("bench__asker_vanishes__server_gives_its_memory_back_and_serves_on") {
+  Pair pair(5, {.tests = "rvma-put", .sizes = "1MiB", .seconds = "1000"});
+  pair.world.run_until([&] { return pair.server.sessions() == 1; }, after(pair.world.now(), std::chrono::seconds(5)));
+  pair.world.run_for(std::chrono::milliseconds(300));
+  CHECK(pair.server.sessions() == 1);
+  pair.fabric.reset_all(pair.east);
+  REQUIRE(pair.world.run_until([&] { return pair.server.sessions() == 0; }, after(pair.world.now(), std::chrono::seconds(30))) ==
+          sim::RunEnd::reached);
+  CHECK(pair.asker.error().kind == ErrorKind::network);
+
+  Asker second(*pair.here.endpoint, pair.here.entropy, *make_plan({.tests = "completion", .count = "3"}), uri);
+  pair.here.work = [&](Instant now) { second.turn(now); };
+  pair.here.deadline = [&] { return second.next_deadline(); };
+  pair.world.wake(pair.east);
+  REQUIRE(pair.world.run_until([&] { return second.ended(); }, after(pair.world.now(), std::chrono::seconds(30))) ==
+          sim::RunEnd::reached);
+  CHECK(second.error().kind == ErrorKind::ok);
+}
+
+TEST_CASE("bench__message_longer_than_the_path_takes__usage") {
+  Pair pair(6, {.tests = "message-latency", .message_size = "1MiB"});
+  REQUIRE(pair.run() == sim::RunEnd::reached);
+  CHECK(pair.asker.error().kind == ErrorKind::usage);
+  CHECK(pair.asker.error().message.find("--message-size") != std::string::npos);
+}
+
+// A peer that speaks the protocol's frames and not the measurement's rules: dropped, and the next one is served.
+TEST_CASE("bench__hostile_messages__dropped_with_a_reason") {
+  Open open;
+  open.slot_bytes = 4096;
+  open.slots = 1;
+  open.buffers = 1;
+  open.reply_bytes = 64;
+  open.landing.kind = ports::HandleKind::region;
+  open.mailbox.kind = ports::HandleKind::mailbox;
+  const std::vector<std::byte> fine = encode(open);
+  open.slots = 1u << 31;
+  const std::vector<std::byte> greedy = encode(open);
+  const std::vector<std::vector<std::vector<std::byte>>> scripts{
+      {encode_padded(Kind::echo, 8)},
+      {{}},
+      {{std::byte{200}}},
+      {greedy},
+      {fine, fine},
+      {fine, encode_want(65)},
+      {fine, encode_want(UINT64_MAX)},
+      {fine, encode_padded(Kind::exchange, 1)},
+      {fine, encode_padded(Kind::address, 3)},
+      {fine, encode_padded(Kind::written, 1)},  // the landing is no region of ours: the write back fails
+      {fine, encode_padded(Kind::opened, 1)},
+  };
+  for (size_t script = 0; script < scripts.size(); ++script) {
+    INFO("script " << script);
+    Pair pair(100 + script, {.tests = "message-latency", .count = "3"});
+    cci::Endpoint& endpoint = *pair.here.endpoint;
+    const std::vector<std::byte> hello = encode_hello(Purpose::session);
+    cci::ConnectOptions options;
+    options.data = hello;
+    bool begun = false, ended = false;
+    pair.here.work = [&](Instant now) {
+      if (!begun) {
+        begun = true;
+        REQUIRE(endpoint.connect(uri, options));
+      }
+      endpoint.turn(now);
+      while (auto event = endpoint.get_event()) {
+        ended = ended || event->type == cci::EventType::disconnected;
+        if (event->type != cci::EventType::connect) continue;
+        for (const auto& message : scripts[script]) CHECK(endpoint.send(event->connection, message, 0) == Status::success);
+      }
+      endpoint.turn(now);
+    };
+    pair.here.deadline = [&] { return endpoint.next_deadline(); };
+    REQUIRE(pair.world.run_until([&] { return ended && pair.server.sessions() == 0; },
+                                 after(pair.world.now(), std::chrono::seconds(30))) == sim::RunEnd::reached);
+    CHECK(pair.server.dropped() == 1);
+    CHECK_FALSE(pair.server.last_drop().empty());
+    pair.here.work = [&](Instant now) { pair.asker.turn(now); };
+    pair.here.deadline = [&] { return pair.asker.next_deadline(); };
+    pair.world.wake(pair.east);
+    REQUIRE(pair.run() == sim::RunEnd::reached);
+    CHECK(pair.asker.error().kind == ErrorKind::ok);
+  }
+}
+
+TEST_CASE("bench__too_many_sessions__the_next_is_refused") {
+  Pair pair(7, {.tests = "message-latency", .count = "1"});
+  cci::Endpoint& endpoint = *pair.here.endpoint;
+  const std::vector<std::byte> hello = encode_hello(Purpose::session);
+  cci::ConnectOptions options;
+  options.data = hello;
+  size_t begun = 0;
+  std::map<Status, size_t> answers;
+  pair.here.work = [&](Instant now) {
+    for (; begun <= sessions_max; ++begun) REQUIRE(endpoint.connect(uri, options));
+    endpoint.turn(now);
+    while (auto event = endpoint.get_event()) ++answers[event->status];
+  };
+  pair.here.deadline = [&] { return endpoint.next_deadline(); };
+  REQUIRE(pair.world.run_until([&] { return answers[Status::success] + answers[Status::refused] == sessions_max + 1; },
+                               after(pair.world.now(), std::chrono::seconds(30))) == sim::RunEnd::reached);
+  CHECK(answers[Status::refused] == 1);
+}
