@@ -53,7 +53,8 @@ std::vector<Route> RouterMap::routes(SubnetId from, SubnetId to, bool* cut) cons
       complete = false;
       return;
     }
-    for (const auto& [next, pass] : next_of(path.back())) {
+    for (const auto& [subnet, pass] : next_of(path.back())) {
+      const SubnetId& next = subnet;  // clang 14 takes no binding into a lambda
       if (!pass && next != to) continue;
       if (std::find(path.begin(), path.end(), next) != path.end()) continue;
       if (std::any_of(path.begin(), path.end() - 1, [&](SubnetId earlier) { return leads(earlier, next); })) continue;
