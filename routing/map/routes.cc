@@ -62,7 +62,7 @@ std::vector<Route> RouterMap::routes(SubnetId from, SubnetId to, bool* cut) cons
       if (next == to) {
         Route route;
         route.subnets = path;
-        for (const SubnetId& subnet : path) route.cost = route.cost + cost(subnet);
+        for (const SubnetId& crossed : path) route.cost = route.cost + cost(crossed);
         found.push_back(std::move(route));
       } else if (path.size() < route_subnets_max) {
         self(self);
