@@ -56,7 +56,7 @@ cmd_test() {
   need "${build_packages[@]}" "${test_packages[@]}"
   local failed=0
   python3 tests/check_layers.py || failed=1
-  build dev
+  build dev unit_and_contract
   ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$jobs" || failed=1
   build release ccixfer sim
   CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-250} ctest --test-dir build/release -L sim --output-on-failure || failed=1
