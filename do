@@ -58,7 +58,7 @@ cmd_test() {
   python3 tests/check_layers.py || failed=1
   build dev unit_and_contract
   ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$jobs" || failed=1
-  build release ccixfer sim
+  build release ccixfer sim sim_deadlock
   CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-250} ctest --test-dir build/release -L sim --output-on-failure || failed=1
   python3 tests/e2e/run.py || failed=1
   [ $failed -eq 0 ] && echo "all tests passed" || { echo "some tests FAILED"; return 1; }

@@ -63,8 +63,9 @@ void Router::Impl::admit(Pair& pair, uint8_t from, const FragmentMessage& reques
 // Higher classes first: what is in transit already goes on before new data enters (ITB). Every class has its reserved buffer, so a
 // lower one waits a bounded time.
 void Router::Impl::grant_buffers() {
-  for (size_t data_class = classes_max; data_class-- > 0;) {
-    while (grant_one(static_cast<uint8_t>(data_class))) {
+  for (uint8_t i = 0; i < classes_max; ++i) {
+    const auto data_class = static_cast<uint8_t>(options.mechanisms.transit_first ? classes_max - 1 - i : i);
+    while (grant_one(data_class)) {
     }
   }
 }
@@ -84,6 +85,10 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       continue;
     }
     memory::Loan buffer = pool.take(data_class, pair->buffers);
+    if (!buffer && !options.mechanisms.turns) {
+      turn.push_front(packed);
+      return false;
+    }
     if (!buffer) {
       turn.push_back(packed);
       continue;
@@ -92,8 +97,10 @@ bool Router::Impl::grant_one(uint8_t data_class) {
     waiting.pop_front();
     if (waiting.empty()) {
       pair->queued[data_class] = false;
-    } else {
+    } else if (options.mechanisms.turns) {
       turn.push_back(packed);
+    } else {
+      turn.push_front(packed);
     }
     Fragment* fragment = fragments.find(ref.index, ref.generation);
     CHECK(fragment != nullptr);
@@ -155,6 +162,7 @@ void Router::Impl::on_fragment_event(Fragment& fragment, Status status) {
   Pair* pair = pair_of(fragment);
   if (pair == nullptr || pair->phase != PairPhase::open) return end_fragment(fragment);
   if (fragment.state == FragmentState::pushing) {
+    if (status == Status::mailbox_empty && !options.mechanisms.empty_is_refused) return stall(fragment);
     acknowledge(*pair, fragment.from, fragment.cookie, status);
     return end_fragment(fragment);
   }

@@ -119,6 +119,7 @@ void Router::Impl::forget(Outgoing& outgoing) {
 void Router::Impl::flush(Pair& pair, uint8_t which) {
   Side& side = pair.side[which];
   while (!side.out.empty() && side.live) {
+    if (!options.mechanisms.messages_apart && !pool.has(0, 0)) return activate(pair);
     Outgoing& next = side.out.front();
     const Ref mark = next.acknowledged_here ? Ref{Tag::forwarded, which, pair.generation, pair.index} : pair.ref(which);
     const Status status = endpoint(side.device).send(side.connection, next.bytes(), mark.packed(), !next.acknowledged_here);

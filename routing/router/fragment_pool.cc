@@ -7,27 +7,36 @@
 
 namespace ccixfer::routing {
 
-FragmentPool::FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes)
-    : pool_(fragment_bytes, static_cast<uint32_t>(std::min<uint64_t>(memory_bytes / fragment_bytes, UINT32_MAX))) {
-  CHECK(pool_.count() >= classes_max);
+FragmentPool::FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes, bool reserved)
+    : pool_(fragment_bytes, static_cast<uint32_t>(std::min<uint64_t>(memory_bytes / fragment_bytes, UINT32_MAX))),
+      classes_(classes),
+      reserved_(reserved) {
+  CHECK(classes > 0 && classes <= classes_max && pool_.count() >= classes);
+}
+
+bool FragmentPool::has(uint8_t data_class, uint32_t held) const {
+  CHECK(data_class < classes_max);
+  if (reserved_ && used_[class_of(data_class)] == 0) return true;
+  // The reserved one is out: from the shared ones, if this connection has not its part already.
+  const uint32_t shared = pool_.count() - (reserved_ ? classes_ : 0u);
+  return shared_used_ < shared && held <= shared - shared_used_;
 }
 
 memory::Loan FragmentPool::take(uint8_t data_class, uint32_t held) {
-  CHECK(data_class < classes_max);
-  const uint32_t shared = pool_.count() - classes_max;
-  if (used_[data_class] > 0) {  // the reserved one is out: from the shared ones, if this connection has not its part already
-    if (shared_used_ >= shared || held > shared - shared_used_) return {};
-    ++shared_used_;
-  }
-  ++used_[data_class];
+  if (!has(data_class, held)) return {};
+  uint32_t& used = used_[class_of(data_class)];
+  if (used > 0 || !reserved_) ++shared_used_;
+  ++used;
   memory::Loan loan = pool_.lend();
   CHECK(loan);
   return loan;
 }
 
 void FragmentPool::give(uint8_t data_class, memory::Loan loan) {
-  CHECK(loan && used_[data_class] > 0);
-  if (--used_[data_class] > 0) --shared_used_;
+  uint32_t& used = used_[class_of(data_class)];
+  CHECK(loan && used > 0);
+  --used;
+  if (used > 0 || !reserved_) --shared_used_;
   loan.reset();
 }
 

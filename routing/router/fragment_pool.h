@@ -13,10 +13,16 @@ namespace ccixfer::routing {
 
 class FragmentPool {
  public:
-  FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes);  // CHECKs that one fragment a class fits
+  // CHECKs that one fragment a class fits. Fewer classes, or none reserved, deadlock or starve: for tests that show it.
+  FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes = classes_max, bool reserved = true);
   // `held` is how many the asking connection has. An empty loan: not now.
   [[nodiscard]] memory::Loan take(uint8_t data_class, uint32_t held);
   void give(uint8_t data_class, memory::Loan loan);
+  [[nodiscard]] bool has(uint8_t data_class, uint32_t held) const;  // take() would lend one
+  // Of data that crossed so many routers.
+  [[nodiscard]] uint8_t class_of(uint8_t crossed) const {
+    return crossed < classes_ ? crossed : static_cast<uint8_t>(classes_ - 1);
+  }
   [[nodiscard]] MutableBytes memory() const { return pool_.memory(); }
   [[nodiscard]] uint32_t fragment_bytes() const { return pool_.buffer_bytes(); }
   [[nodiscard]] uint32_t used() const { return pool_.count() - pool_.free_count(); }
@@ -24,6 +30,8 @@ class FragmentPool {
 
  private:
   memory::Pool pool_;
+  uint8_t classes_;
+  bool reserved_;
   std::array<uint32_t, classes_max> used_{};
   uint32_t shared_used_ = 0;
 };

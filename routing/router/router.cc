@@ -21,10 +21,10 @@ Result<std::vector<Metric>> check(const RouterOptions& options, const std::vecto
   if (options.fragment_bytes < fragment_bytes_floor) {
     return fail(ErrorKind::usage, fmt::format("fragment of {} bytes: at least {}", options.fragment_bytes, fragment_bytes_floor));
   }
-  if (options.memory_bytes / options.fragment_bytes < classes_max) {
+  if (options.memory_bytes / options.fragment_bytes < options.mechanisms.classes) {
     return fail(ErrorKind::usage,
                 fmt::format("memory of {} bytes is too little: {} fragments of {} bytes are reserved, one a class",
-                            options.memory_bytes, classes_max, options.fragment_bytes));
+                            options.memory_bytes, options.mechanisms.classes, options.fragment_bytes));
   }
   std::set<SubnetId> subnets;
   for (const RouterDevice& device : devices) {
@@ -106,6 +106,20 @@ bool Router::drained() const {
 
 uint32_t Router::fragments_in_use() const { return impl_->pool.used(); }
 
+std::vector<FragmentView> Router::fragments() const {
+  std::vector<FragmentView> all;
+  impl_->fragments.each([&](const Fragment& fragment) {
+    const Pair* pair = impl_->pair_of(fragment);
+    FragmentView view;
+    view.crossed = fragment.data_class;
+    view.buffer_class = impl_->pool.class_of(fragment.data_class);
+    view.holds_buffer = static_cast<bool>(fragment.buffer);
+    if (pair != nullptr && fragment.from == 0) view.next = pair->hop_uri;
+    all.push_back(std::move(view));
+  });
+  return all;
+}
+
 size_t Router::links_open() const {
   size_t open = 0;
   impl_->links.each([&](const Link& link) { open += link.phase == LinkPhase::open ? 1 : 0; });
@@ -128,7 +142,7 @@ Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::sha
       entropy(e),
       counters(c),
       metric(std::move(order)),
-      pool(o.fragment_bytes, o.memory_bytes) {
+      pool(o.fragment_bytes, o.memory_bytes, o.mechanisms.classes, o.mechanisms.reserved) {
   pool_handle = memory->register_region(pool.memory(), 0);
   // The id comes from the addresses: a router that restarts is the same router.
   std::string all;

@@ -10,6 +10,7 @@
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
 #include "routing/map/router_map.h"
+#include "routing/session/messages.h"
 
 namespace ccixfer::routing {
 
@@ -27,6 +28,17 @@ struct RouterDevice {
   uint64_t latency_ns = 0;  // measured by the router; 0: unknown
 };
 
+// What keeps a router's buffers from deadlock and its connections from starving one another, one by one. All of it is on in every
+// product, and no configuration sets it: it is here so that tests can show what happens without each.
+struct RouterMechanisms {
+  uint8_t classes = classes_max;  // of buffers, by routers crossed; the last one takes all that are beyond. 1: as good as none
+  bool reserved = true;           // a buffer of each class is kept for it
+  bool transit_first = true;      // what has crossed more routers is given a buffer before what has crossed fewer
+  bool turns = true;              // connections that wait for a buffer of a class are served in turns; off: in order of arrival
+  bool messages_apart = true;     // messages need no buffer of the fragments
+  bool empty_is_refused = true;   // a put that the mailbox has no buffer for ends; off: it waits, in a buffer of the last router
+};
+
 struct RouterOptions {
   uint32_t fragment_bytes = (1u << 20) + (4u << 10);
   uint64_t memory_bytes = 256u << 20;
@@ -35,6 +47,15 @@ struct RouterOptions {
   Duration record_refresh = std::chrono::seconds(30);
   Duration record_lifetime = std::chrono::seconds(120);
   std::vector<StaticRoute> static_routes;  // [[router.static]]
+  RouterMechanisms mechanisms;
+};
+
+// A fragment that a router knows of, as tests and people see it.
+struct FragmentView {
+  uint8_t crossed = 0;  // routers, before this one
+  uint8_t buffer_class = 0;
+  bool holds_buffer = false;  // else it waits for one
+  std::string next;           // native URI of the next hop, where that was dialled from here; "" else
 };
 
 class Router {
@@ -56,8 +77,9 @@ class Router {
   void drain();  // SIGTERM: no new connections, withdraw records
   [[nodiscard]] bool drained() const;
   [[nodiscard]] uint32_t fragments_in_use() const;  // buffers of the pool that are not free
-  [[nodiscard]] size_t links_open() const;          // to other routers
-  [[nodiscard]] size_t routers_known() const;       // itself, those of its AS, and those of other AS that it hears itself
+  [[nodiscard]] std::vector<FragmentView> fragments() const;
+  [[nodiscard]] size_t links_open() const;     // to other routers
+  [[nodiscard]] size_t routers_known() const;  // itself, those of its AS, and those of other AS that it hears itself
 
  private:
   Router();
