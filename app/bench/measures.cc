@@ -57,7 +57,7 @@ class Check final : public Measure {
     const auto size = static_cast<size_t>(channel_.slot_bytes);
     for (size_t i = 0; i < size; ++i) {
       state = state * 6364136223846793005ull + 1442695040888963407ull;
-      channel_.memory[i] = static_cast<std::byte>(state >> 56);
+      channel_.memory.bytes()[i] = static_cast<std::byte>(state >> 56);
     }
     back_.resize(size);
     region_ = channel_.endpoint.memory().register_region(back_, 0);
@@ -71,7 +71,7 @@ class Check final : public Measure {
       return operate(false, region_);
     }
     finished_ = true;
-    if (std::memcmp(back_.data(), channel_.memory.data(), back_.size()) != 0) {
+    if (std::memcmp(back_.data(), channel_.memory.bytes().data(), back_.size()) != 0) {
       fail_with(ErrorKind::integrity,
                 fmt::format("what was written came back changed: {}: check memory and network", channel_.uri));
     }

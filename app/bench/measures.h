@@ -8,6 +8,7 @@
 #include "app/bench/messages.h"
 #include "app/bench/plan.h"
 #include "core/cci/endpoint.h"
+#include "core/memory/bulk_memory.h"
 
 namespace ccixfer::bench {
 
@@ -20,7 +21,7 @@ struct Channel {
   Opened peer;
   uint64_t slot_bytes = 0;
   uint32_t slots = 0;
-  std::vector<std::byte> memory;   // slots * slot_bytes: what goes out and what reads bring in
+  memory::BulkMemory memory;       // slots * slot_bytes: what goes out and what reads bring in
   std::vector<std::byte> landing;  // what the peer writes or puts back
   ports::Handle local, landing_region, address;
   uint64_t mailbox = 0;

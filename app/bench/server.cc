@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/memory/bulk_memory.h"
+
 namespace ccixfer::bench {
 
 struct Server::Session {
   uint64_t id = 0;
   cci::Connection connection;
   Open open;
-  std::vector<std::byte> memory;
+  memory::BulkMemory memory;
   std::vector<std::byte> landing;  // of echo puts and of the asker's writes to an address
   ports::Handle region, local, address;
   uint64_t mailbox = 0, echo_mailbox = 0;
@@ -134,10 +136,10 @@ void Server::on_open(Session& session, Bytes message) {
   const auto open = decode_open(message);
   if (!open) return drop(session, "a malformed `open`, or one that asks for too much");
   session.open = *open;
-  session.memory.resize(static_cast<size_t>(open->slots * open->slot_bytes));
+  session.memory = memory::BulkMemory(static_cast<size_t>(open->slots * open->slot_bytes));
   session.landing.resize(static_cast<size_t>(open->reply_bytes));
-  session.region = endpoint_.memory().register_region(session.memory, cci::access_read | cci::access_write);
-  session.local = endpoint_.memory().register_region(session.memory, 0);
+  session.region = endpoint_.memory().register_region(session.memory.bytes(), cci::access_read | cci::access_write);
+  session.local = endpoint_.memory().register_region(session.memory.bytes(), 0);
   Opened opened;
   opened.region = session.region;
   opened.wait = wait_;
@@ -153,7 +155,7 @@ void Server::on_open(Session& session, Bytes message) {
   opened.echo_mailbox = open_mailbox(session.echo_mailbox);
   for (uint32_t i = 0; i < open->buffers; ++i) {
     const size_t offset = static_cast<size_t>(i % open->slots * open->slot_bytes);
-    const auto buffer = MutableBytes(session.memory).subspan(offset, static_cast<size_t>(open->slot_bytes));
+    const auto buffer = session.memory.bytes().subspan(offset, static_cast<size_t>(open->slot_bytes));
     static_cast<void>(endpoint_.mailboxes().post(session.mailbox, buffer, open->slot_bytes));
   }
   for (int i = 0; i < 2; ++i) {

@@ -1,6 +1,5 @@
 #include "core/memory/pool.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/memory/bulk_memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CCIXFER_ASAN 1
@@ -43,10 +43,10 @@ struct Pool::Impl {
   uint32_t buffer_bytes = 0;
   uint32_t count = 0;
   size_t stride_bytes = 0;  // buffer_bytes rounded up to pages
-  MutableBytes memory;
+  BulkMemory memory;
   std::vector<uint32_t> free;  // the last one is lent first
 
-  [[nodiscard]] MutableBytes slot(uint32_t index) const { return memory.subspan(index * stride_bytes, stride_bytes); }
+  [[nodiscard]] MutableBytes slot(uint32_t index) const { return memory.bytes().subspan(index * stride_bytes, stride_bytes); }
 };
 
 Pool::Pool(uint32_t buffer_bytes, uint32_t count) : impl_(std::make_unique<Impl>()) {
@@ -58,21 +58,15 @@ Pool::Pool(uint32_t buffer_bytes, uint32_t count) : impl_(std::make_unique<Impl>
   pool.stride_bytes = (size_t{buffer_bytes} + page - 1) / page * page;
   const size_t bytes = pool.stride_bytes * count;
   CHECK(bytes / count == pool.stride_bytes);
-  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  CHECK(mapped != MAP_FAILED);  // the size was settled at start: nothing sensible runs without it
-  // Huge pages where the host gives them: the first touch of a segment is 2 faults instead of 1,024. Advice: what it answers is
-  // nothing to us.
-  static_cast<void>(::madvise(mapped, bytes, MADV_HUGEPAGE));
-  pool.memory = {static_cast<std::byte*>(mapped), bytes};
-  poison(pool.memory);
+  pool.memory = BulkMemory(bytes);
+  poison(pool.memory.bytes());
   pool.free.reserve(count);
   for (uint32_t index = count; index > 0; --index) pool.free.push_back(index - 1);
 }
 
 Pool::~Pool() {
   CHECK(impl_->free.size() == impl_->count);
-  unpoison(impl_->memory);  // the addresses may be mapped again by somebody else
-  ::munmap(impl_->memory.data(), impl_->memory.size());
+  unpoison(impl_->memory.bytes());  // the addresses may be mapped again by somebody else
 }
 
 Loan Pool::lend() {
@@ -88,7 +82,7 @@ Loan Pool::lend() {
 uint32_t Pool::free_count() const { return static_cast<uint32_t>(impl_->free.size()); }
 uint32_t Pool::count() const { return impl_->count; }
 uint32_t Pool::buffer_bytes() const { return impl_->buffer_bytes; }
-MutableBytes Pool::memory() const { return impl_->memory; }
+MutableBytes Pool::memory() const { return impl_->memory.bytes(); }
 
 Loan::Loan(Loan&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
 

@@ -14,7 +14,12 @@ namespace {
 class TcpLab final : public Lab {
  public:
   Node& add(const NodeOptions& options) override {
-    auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
+    auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1",
+                                    .port = 0,
+                                    .interface_name = {},
+                                    .backlog = 1024,
+                                    .listen = true,
+                                    .by_reference = tcp::ByReference::always});
     REQUIRE(net);
     auto node = std::make_unique<Node>();
     node->entropy = std::make_unique<SeededEntropy>(nodes_.size() + 1);
@@ -50,7 +55,12 @@ class TcpLab final : public Lab {
 
   std::string dead_uri() override {
     // A port that was ours a moment ago.
-    auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1, .listen = true});
+    auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1",
+                                    .port = 0,
+                                    .interface_name = {},
+                                    .backlog = 1,
+                                    .listen = true,
+                                    .by_reference = tcp::ByReference::never});
     REQUIRE(net);
     return (*net)->uri();
   }

@@ -91,6 +91,14 @@ Address local_address(int fd) {
   return address;
 }
 
+bool peer_is_this_host(int fd) {
+  Address peer;
+  peer.size = sizeof peer.storage;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer.storage), &peer.size) != 0) return false;
+  const std::string host = host_of(peer);
+  return host == host_of(local_address(fd)) || host.starts_with("127.") || host == "::1";
+}
+
 bool is_wildcard(const Address& address) {
   const std::string host = host_of(address);
   return host == "0.0.0.0" || host == "::";

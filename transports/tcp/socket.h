@@ -35,6 +35,7 @@ void set_stream_options(int fd);
 [[nodiscard]] Result<Descriptor> open_listener(const std::string& host, uint16_t port, const std::string& interface_name,
                                                int backlog);
 [[nodiscard]] Address local_address(int fd);
+[[nodiscard]] bool peer_is_this_host(int fd);  // of a connected socket: both ends have one address, or it stays on the loopback
 [[nodiscard]] bool is_wildcard(const Address& address);
 // Addresses of the interfaces that are up: those that are not loopback, of the given family (AF_INET6: both), IPv4 first.
 [[nodiscard]] std::vector<std::string> interface_hosts(int family, const std::string& interface_name);

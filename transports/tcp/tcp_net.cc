@@ -157,9 +157,13 @@ int64_t io_of_send_errno(int error) {
   return error == EPIPE || error == ECONNRESET ? stream::io_closed : stream::io_error;
 }
 
-bool goes_by_reference(const stream::ConstIoSpan& span) { return span.lent && span.size >= zero_copy_bytes_min; }
-
 }  // namespace
+
+void TcpNet::Impl::opened(Stream& stream) const {
+  stream.state = State::open;
+  stream.by_reference = options.by_reference == ByReference::always ||
+                        (options.by_reference == ByReference::to_other_hosts && !peer_is_this_host(stream.fd.get()));
+}
 
 int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more) {
   std::array<iovec, 128> spans{};
@@ -200,6 +204,9 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   if (stream->full) return stream::io_again;
   if (!stream->pipe.empty()) return stream::io_closed;  // the socket broke with bytes on their way into it
   CHECK(!from.empty());
+  const auto goes_by_reference = [&](const stream::ConstIoSpan& span) {
+    return stream->by_reference && span.lent && span.size >= zero_copy_bytes_min;
+  };
   int64_t total = 0;
   bool copy_next = false;
   for (size_t i = 0; i < from.size() && !stream->full;) {

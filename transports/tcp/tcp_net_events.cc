@@ -72,7 +72,7 @@ void TcpNet::Impl::dial_progress(StreamId id, const Report& report) {
   socklen_t size = sizeof error;
   if (getsockopt(stream.fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error == 0) {
-    stream.state = State::open;
+    opened(stream);
     stream.addresses = {};
     return report({StreamEventType::connected, id, Status::success, {}});
   }
@@ -131,6 +131,7 @@ void TcpNet::Impl::accept_some(const Report& report) {
     set_stream_options(fd.get());
     const StreamId id = add_stream(State::open);
     find(id)->fd = std::move(fd);
+    opened(*find(id));
     if (!watch(find(id)->fd.get(), id, stream_events)) {
       release(id);
       return;

@@ -25,6 +25,7 @@ struct TcpNet::Impl {
     // The last call took less than it was offered: nothing is there until the next event, so a system call is saved.
     bool drained = false;
     bool full = false;
+    bool by_reference = false;       // lent memory
     ZeroCopyPipe pipe;               // bulk memory on its way into the socket
     bool hung_up = false;            // the peer's end is among what is to be read: no event will tell again
     std::vector<Address> addresses;  // dialling: those still to be tried, last first
@@ -60,6 +61,7 @@ struct TcpNet::Impl {
   [[nodiscard]] static uint32_t index_of(StreamId id) { return static_cast<uint32_t>(id & 0xffffffff); }
   [[nodiscard]] bool watch(int fd, uint64_t tag, uint32_t events);
   void release(StreamId id);
+  void opened(Stream& stream) const;
   // Bytes that the socket took; less than all of them: it is full. Or io_*.
   [[nodiscard]] static int64_t send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more);
   // Bytes taken, into the socket or the pipe; 0: this memory is to be copied. Or io_*.

@@ -1,0 +1,23 @@
+// Memory for bulk data, of a size that is settled once: mapped whole, zero until first touched, in huge pages where the host gives
+// them (a copy of cold 4 KiB pages spends a third of its time on translation in a virtual machine). Move-only; the address stays.
+#pragma once
+#include <cstddef>
+
+#include "core/base/bytes.h"
+
+namespace ccixfer::memory {
+
+class BulkMemory {
+ public:
+  BulkMemory() = default;
+  explicit BulkMemory(size_t bytes);  // CHECKs that the host maps it; 0: nothing
+  BulkMemory(BulkMemory&& other) noexcept;
+  BulkMemory& operator=(BulkMemory&& other) noexcept;
+  ~BulkMemory();
+  [[nodiscard]] MutableBytes bytes() const { return bytes_; }
+
+ private:
+  MutableBytes bytes_;
+};
+
+}  // namespace ccixfer::memory
