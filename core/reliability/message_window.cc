@@ -115,6 +115,11 @@ bool MessageSender::acknowledge(uint64_t next, Status status, Instant now, const
   return true;
 }
 
+// Tried again after a refusal: the answer tells how it ended, and is waited for at most as long again.
+Instant MessageSender::given_up_at(const Entry& entry) const {
+  return pause_ > Duration{0} ? after(entry.deadline, entry.timeout) : entry.deadline;
+}
+
 void MessageSender::timer(Instant now, const Ended& ended) {
   if (paused_) {
     // Nothing of the queue can be delivered while we pause (the receiver waits for the refused one), so its numbers may be used
@@ -129,7 +134,7 @@ void MessageSender::timer(Instant now, const Ended& ended) {
     }
     return;
   }
-  while (reported_ < queue_.size() && queue_[reported_].deadline <= now) {
+  while (reported_ < queue_.size() && given_up_at(queue_[reported_]) <= now) {
     const Entry entry = queue_[reported_];
     if (reported_ < next_) {
       ++reported_;  // it may yet arrive: its number is taken
@@ -156,8 +161,8 @@ void MessageSender::fail_all(Status status, const Ended& ended) {
 }
 
 Instant MessageSender::deadline() const {
-  const Instant oldest = reported_ < stamped_ ? queue_[reported_].deadline : never;
-  return paused_ ? std::min(oldest, retry_at_) : oldest;
+  if (reported_ >= stamped_) return paused_ ? retry_at_ : never;
+  return paused_ ? std::min(queue_[reported_].deadline, retry_at_) : given_up_at(queue_[reported_]);
 }
 
 void MessageReceiver::open(uint32_t window, bool unreliable) {

@@ -1,9 +1,9 @@
 // Messages of one connection: what is sent and not yet with the peer's endpoint, and what is expected from the peer. Pure machines:
 // they know numbers, windows and deadlines, no network and no clock. The network below keeps the order and loses nothing.
 // Guarantees (sender): completions in order of issue, each once; nothing acknowledged that was never sent; after receiver_not_ready
-// everything from the refused message on goes out again, in order (go back N), until the front's send timeout. Guarantees
-// (receiver): each number is delivered once, in order. Source: reference cci.md points 6-9. Used by the stream transport on a
-// connection, by the routing transport from end to end.
+// everything from the refused message on goes out again, in order (go back N), until the front's send timeout: the answer to the
+// last try decides. Guarantees (receiver): each number is delivered once, in order. Source: reference cci.md points 6-9. Used by
+// the stream transport on a connection, by the routing transport from end to end.
 #pragma once
 #include <functional>
 #include <memory>
@@ -77,6 +77,7 @@ class MessageSender {
   void end(const Entry& entry, Status status, const Ended& ended);
   void pop_delivered(uint64_t count, const Ended& ended);
   void go_back(Instant now);
+  [[nodiscard]] Instant given_up_at(const Entry& entry) const;
 
   Fifo<Entry> queue_;
   uint64_t base_ = 0;    // number of the first in the queue
@@ -93,7 +94,7 @@ class MessageSender {
   bool paused_ = false;
   bool peer_leaving_ = false;
   Instant retry_at_ = never;
-  Duration pause_{0};
+  Duration pause_{0};  // not 0: refused, and nothing was delivered since
 };
 
 class MessageReceiver {

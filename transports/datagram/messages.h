@@ -64,6 +64,7 @@ class OutMessages {
   void delivered(size_t index, const Ended& ended);
   void pop_done();
   void go_back(Instant now);
+  [[nodiscard]] Instant given_up_at(const Entry& entry) const;
   void give_up_refused(Instant now, const Ended& ended);
   void erase_unsent(size_t index);
 

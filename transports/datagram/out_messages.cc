@@ -178,6 +178,11 @@ void OutMessages::give_up_refused(Instant now, const Ended& ended) {
   }
 }
 
+// Tried again after a refusal: the answer tells how it ended, and is waited for at most as long again.
+Instant OutMessages::given_up_at(const Entry& entry) const {
+  return !paused_ && pause_ > Duration{0} ? after(entry.deadline, entry.timeout) : entry.deadline;
+}
+
 void OutMessages::timer(Instant now, const Ended& ended) {
   if (paused_) {
     if (timed_ > 0) give_up_refused(now, ended);
@@ -187,11 +192,10 @@ void OutMessages::timer(Instant now, const Ended& ended) {
     }
     return;
   }
-  // Tried again after a refusal: the answer tells how it ended.
-  if (timed_ == 0 || pause_ > Duration{0}) return;
+  if (timed_ == 0) return;
   for (size_t i = 0; i < queue_.size();) {
     Entry& entry = queue_[i];
-    if (entry.reported || entry.deadline > now) {
+    if (entry.reported || given_up_at(entry) > now) {
       ++i;
       continue;
     }
@@ -206,9 +210,9 @@ void OutMessages::timer(Instant now, const Ended& ended) {
 
 Instant OutMessages::deadline() const {
   Instant at = paused_ ? retry_at_ : never;
-  if (timed_ == 0 || (!paused_ && pause_ > Duration{0})) return at;
+  if (timed_ == 0) return at;
   for (const Entry& entry : queue_) {
-    if (!entry.reported && entry.stamped) at = std::min(at, entry.deadline);
+    if (!entry.reported && entry.stamped) at = std::min(at, given_up_at(entry));
   }
   return at;
 }

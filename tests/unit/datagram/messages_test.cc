@@ -225,9 +225,22 @@ TEST_CASE("out_messages__tried_again_when_the_timeout_comes__the_answer_decides"
   s.now += 10ms;
   s.machine.timer(s.now, s.ended);
   REQUIRE(s.ends.empty());  // it may be delivered at this moment
-  REQUIRE(s.machine.deadline() == never);
+  REQUIRE(s.machine.deadline() == start + 20ms);
   REQUIRE(s.ack(0, Status::receiver_not_ready, 1));
   REQUIRE(s.ends == std::vector<std::pair<uint64_t, Status>>{{0, Status::receiver_not_ready}});
+}
+
+TEST_CASE("out_messages__tried_again_and_no_answer_for_twice_the_timeout__timed_out") {
+  Sender s(Attribute::reliable_ordered);
+  s.push(0, 10ms);
+  REQUIRE(s.take());
+  REQUIRE(s.ack(0, Status::receiver_not_ready, 0));
+  s.now += 5ms;
+  s.machine.timer(s.now, s.ended);
+  REQUIRE(s.take()->flight == 1);
+  s.now = start + 20ms;
+  s.machine.timer(s.now, s.ended);
+  REQUIRE(s.ends == std::vector<std::pair<uint64_t, Status>>{{0, Status::timed_out}});
 }
 
 TEST_CASE("out_messages__unordered_refused_until_the_timeout__only_that_one_and_its_number_goes_out_empty") {

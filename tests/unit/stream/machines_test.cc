@@ -126,6 +126,39 @@ TEST_CASE("message_sender__send_timeout_while_refused__that_and_all_that_follow_
   REQUIRE(s.ended.back().status == Status::success);
 }
 
+TEST_CASE("message_sender__tried_again_when_the_timeout_comes__the_answer_decides") {
+  Sender s(8);
+  const Instant start = s.now;
+  s.push(0, 1s);
+  s.push(1, 1s);
+  REQUIRE(s.go().size() == 2);
+  REQUIRE(s.ack(0, Status::receiver_not_ready));
+  s.pass(900ms);
+  REQUIRE(s.go().size() == 2);  // the last try; the answer is on its way for longer than is left
+  s.pass(200ms);
+  REQUIRE(s.ended.empty());
+  REQUIRE(s.machine.deadline() == start + 2s);
+  SECTION("refused: that, and all that follow") {
+    REQUIRE(s.ack(0, Status::receiver_not_ready));
+    REQUIRE(s.ended.size() == 2);
+    REQUIRE(s.ended[0].status == Status::receiver_not_ready);
+    REQUIRE(s.ended[1].status == Status::receiver_not_ready);
+  }
+  SECTION("taken") {
+    REQUIRE(s.ack(2));
+    REQUIRE(s.ended.size() == 2);
+    REQUIRE(s.ended[0].status == Status::success);
+  }
+  SECTION("no answer for twice the timeout") {
+    s.pass(900ms - 1ns);
+    REQUIRE(s.ended.empty());
+    s.pass(1ns);
+    REQUIRE(s.ended.size() == 2);
+    REQUIRE(s.ended[0].status == Status::timed_out);
+    REQUIRE(s.ack(0, Status::receiver_not_ready));
+  }
+}
+
 TEST_CASE("message_sender__send_timeout_without_an_answer__timed_out_once_and_a_late_ack_is_fine") {
   Sender s(2);
   s.push(0, 1s);
