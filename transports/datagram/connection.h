@@ -1,6 +1,7 @@
 // All that the engine knows of one connection, and the life of one.
 #pragma once
 #include <array>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,13 @@ enum class Carries : uint8_t {
   read_request,    // b: operation
   read_fragment,   // b: operation, c: index
   rma_end,         // b: operation
+};
+
+struct Fenced {  // a message that waits for a fence
+  uint64_t token = 0;
+  std::vector<std::byte> bytes;
+  Duration timeout = forever;
+  uint64_t operations_before = 0;  // RMAs issued before it
 };
 
 enum class Keepalive : uint8_t { off, lose, notify };
@@ -113,6 +121,7 @@ struct Connection {
 
   Duration send_timeout = forever;
   OutMessages messages;
+  std::deque<Fenced> fenced;
   InMessages incoming;
   RmaOut rma;
   RmaIn served;

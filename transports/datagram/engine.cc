@@ -136,6 +136,7 @@ void Engine::service(Connection& c) {
     c.step_deadline = after(now_, c.step_timeout);
   }
   c.rma.start(c.messages.ended());
+  if (!c.fenced.empty()) release_fenced(c);
   c.messages.stamp(now_);
   transmit(c);
   if (c.state == State::closing) finish_closing(c);
@@ -157,7 +158,7 @@ void Engine::leave(Connection& c) {
 
 // All of ours is delivered: say goodbye.
 void Engine::finish_closing(Connection& c) {
-  if (!c.messages.empty() || !c.rma.empty()) return;
+  if (!c.messages.empty() || !c.rma.empty() || !c.fenced.empty()) return;
   say_farewell(c, false, Status::disconnected, "the peer disconnected");
   transmit(c);
 }

@@ -51,6 +51,7 @@ class Engine final : public DatagramEvents {
   void touch_from_above(Connection& c);
   void service(Connection& c);
   void leave(Connection& c);
+  void release_fenced(Connection& c);
   void finish_closing(Connection& c);
   [[nodiscard]] static HelloName hello_name(const Connection& c);
 

@@ -1,5 +1,6 @@
 // How connections end.
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/log.h"
@@ -27,6 +28,7 @@ void Engine::fail_operations(Connection& c, Status status) {
   c.served.abandon(*target_);
   c.messages.fail_all(status, [&](const MessageOwner& owner, Status end) { message_ended(c, owner, end); });
   c.rma.fail_all(status, [&](uint64_t token, Status end) { sink_->on_completion(c.id, token, end); });
+  for (const Fenced& message : std::exchange(c.fenced, {})) sink_->on_completion(c.id, message.token, status);
 }
 
 void Engine::report_end(Connection& c, Status status, std::string_view reason) {

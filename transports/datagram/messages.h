@@ -29,7 +29,8 @@ class OutMessages {
   using Ended = std::function<void(const MessageOwner&, Status)>;
 
   void open(uint32_t window, ports::Attribute attribute);
-  [[nodiscard]] bool full() const { return application_count_ >= window_; }  // RMAs' messages are bounded by their slots
+  [[nodiscard]] uint32_t window() const { return window_; }  // for the application's; RMAs' messages are bounded by their slots
+  [[nodiscard]] uint32_t in_queue() const { return application_count_; }  // of the application, not ended
   void push(MessageOwner owner, std::vector<std::byte> bytes, Duration timeout);
   void stamp(Instant now);  // deadlines run from the first turn after push
 

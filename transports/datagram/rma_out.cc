@@ -56,6 +56,13 @@ void RmaOut::start(uint64_t messages_ended) {
   }
 }
 
+bool RmaOut::fence_before(uint64_t issued) const {
+  for (size_t i = 0; i < waiting_.size() && operations_[waiting_[i]].issue < issued; ++i) {
+    if (operations_[waiting_[i]].fence) return true;
+  }
+  return false;
+}
+
 RmaOut::Known RmaOut::look(uint64_t id, bool write, Operation*& found) {
   const uint64_t slot = id & 0xffff;
   if (slot >= operations_.size()) return Known::never;

@@ -20,6 +20,9 @@ class RmaOut {
   [[nodiscard]] bool full() const { return free_.empty() && operations_.size() >= slots_max_; }
   void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
   void start(uint64_t messages_ended);  // what no fence holds back
+  // Whether a fence that is not passed yet is among the first `issued` operations: later messages wait for it.
+  [[nodiscard]] uint64_t issued() const { return issued_; }
+  [[nodiscard]] bool fence_before(uint64_t issued) const;
 
   [[nodiscard]] bool fragment_due();
   [[nodiscard]] size_t next_fragment_frame_bytes();  // only if fragment_due

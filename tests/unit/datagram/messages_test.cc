@@ -167,7 +167,7 @@ TEST_CASE("out_messages__lost__goes_out_again_once_and_before_new_ones") {
 TEST_CASE("out_messages__window__no_more_in_flight_than_agreed") {
   Sender s(Attribute::reliable_ordered, 4);
   for (uint64_t i = 0; i < 4; ++i) s.push(i);
-  REQUIRE(s.machine.full());
+  REQUIRE(s.machine.in_queue() >= s.machine.window());
   s.machine.push({true, 9}, {}, forever);  // an RMA's message waits its turn
   for (uint64_t i = 0; i < 4; ++i) REQUIRE(s.take()->sequence == i);
   REQUIRE_FALSE(s.take());
