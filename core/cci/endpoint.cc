@@ -56,6 +56,7 @@ Result<Connection> Endpoint::connect(std::string_view uri, const ConnectOptions&
   record.attribute = options.attribute;
   record.context = options.context;
   record.hop = options.role == ports::Role::hop;
+  record.waiter = options.waiter;
   const bool fresh = impl_->connections.insert_or_assign(dialled->packed(), record).second;
   CHECK(fresh);
   ++impl_->in_use;
@@ -107,22 +108,69 @@ std::vector<ports::HopInfo> Endpoint::hops(Connection connection) const {
   return impl_->find(connection) == nullptr ? std::vector<ports::HopInfo>{} : impl_->transport->hops(connection);
 }
 
-void Endpoint::set_send_timeout(Connection connection, Duration timeout) {
+Status Endpoint::set_send_timeout(Connection connection, Duration timeout) {
   ConnectionRecord* record = impl_->find(connection);
-  if (record == nullptr) return;
+  if (record == nullptr) return Status::not_found;
+  if (timeout <= Duration::zero()) return Status::invalid;
   record->send_timeout = timeout;
   impl_->transport->set_send_timeout(connection, timeout);
+  return Status::success;
 }
 
-void Endpoint::set_keepalive(Connection connection, Duration timeout) {
-  if (impl_->find(connection) != nullptr) impl_->transport->set_keepalive(connection, timeout);
+Status Endpoint::set_keepalive(Connection connection, Duration timeout) {
+  ConnectionRecord* record = impl_->find(connection);
+  if (record == nullptr) return Status::not_found;
+  if (timeout < Duration::zero()) return Status::invalid;
+  record->keepalive = timeout;
+  impl_->transport->set_keepalive(connection, timeout);
+  return Status::success;
 }
+
+std::optional<Duration> Endpoint::send_timeout(Connection connection) const {
+  const ConnectionRecord* record = impl_->find(connection);
+  return record == nullptr ? std::nullopt : std::optional<Duration>(record->send_timeout);
+}
+
+std::optional<Duration> Endpoint::keepalive(Connection connection) const {
+  const ConnectionRecord* record = impl_->find(connection);
+  return record == nullptr ? std::nullopt : std::optional<Duration>(record->keepalive);
+}
+
+Status Endpoint::set_send_timeout(Duration timeout) {
+  if (timeout <= Duration::zero()) return Status::invalid;
+  impl_->options.send_timeout = timeout;
+  return Status::success;
+}
+
+Status Endpoint::set_keepalive(Duration timeout) {
+  if (timeout < Duration::zero()) return Status::invalid;
+  impl_->options.keepalive = timeout;
+  return Status::success;
+}
+
+Status Endpoint::set_receive_buffers(uint32_t buffers) {
+  if (buffers == 0) return Status::invalid;
+  impl_->options.receive_buffers = buffers;
+  impl_->store->set_buffers_max(buffers);
+  return Status::success;
+}
+
+Status Endpoint::set_send_buffers(uint32_t operations) {
+  if (operations == 0) return Status::invalid;
+  impl_->options.send_operations_max = operations;
+  return Status::success;
+}
+
+Duration Endpoint::send_timeout() const { return impl_->options.send_timeout; }
+Duration Endpoint::keepalive() const { return impl_->options.keepalive; }
+uint32_t Endpoint::receive_buffers() const { return impl_->options.receive_buffers; }
+uint32_t Endpoint::send_buffers() const { return impl_->options.send_operations_max; }
 
 void Endpoint::set_context(Connection connection, uint64_t context) {
   if (ConnectionRecord* record = impl_->find(connection)) record->context = context;
 }
 
-Status Endpoint::send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent) {
+Status Endpoint::send(Connection connection, std::span<const Bytes> parts, const SendOptions& options) {
   ConnectionRecord* record = nullptr;
   if (const Status status = impl_->established(connection, record); status != Status::success) return status;
   uint64_t total_bytes = 0;
@@ -132,14 +180,18 @@ Status Endpoint::send(Connection connection, std::span<const Bytes> parts, uint6
     total_bytes += part.size();
   }
   if (impl_->in_use >= impl_->options.send_operations_max) return Status::no_buffers;
-  const uint64_t token = impl_->begin_operation(context, silent);
+  const uint64_t token = impl_->begin_operation(options.context, options.silent, options.waiter);
   const Status status = impl_->transport->send(connection, parts, token);
   if (status != Status::success && impl_->end_operation(token)) --impl_->in_use;
   return status;
 }
 
+Status Endpoint::send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent) {
+  return send(connection, parts, SendOptions{context, silent});
+}
+
 Status Endpoint::send(Connection connection, Bytes message, uint64_t context, bool silent) {
-  return send(connection, std::span<const Bytes>(&message, 1), context, silent);
+  return send(connection, std::span<const Bytes>(&message, 1), SendOptions{context, silent});
 }
 
 Status Endpoint::Impl::check_rma(const ConnectionRecord& record, const RmaOptions& rma_options, MutableBytes& local) {
@@ -181,7 +233,7 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
   request.has_completion_message = rma_options.completion_message.has_value();
   if (request.has_completion_message) request.completion_message = *rma_options.completion_message;
   request.fence = rma_options.fence;
-  const uint64_t token = begin_operation(rma_options.context, rma_options.silent);
+  const uint64_t token = begin_operation(rma_options.context, rma_options.silent, rma_options.waiter);
   const Status status = transport->rma(connection, request, token);
   if (status != Status::success && end_operation(token)) --in_use;
   return status;
@@ -207,21 +259,53 @@ std::optional<Event> Endpoint::get_event() {
   return event;
 }
 
+Status Endpoint::get_event(Event& event) {
+  if (std::optional<Event> next = get_event()) {
+    event = std::move(*next);
+    return Status::success;
+  }
+  return impl_->store->buffers_out() ? Status::no_buffers : Status::again;
+}
+
+// The endpoint's own options, for connections on which the application did not set them before they stood.
+void Endpoint::Impl::set_up_fresh() {
+  for (const ConnectionId connection : std::exchange(fresh, {})) {
+    ConnectionRecord* record = find(connection);
+    if (record == nullptr) continue;
+    if (record->send_timeout == forever && options.send_timeout != forever) {
+      record->send_timeout = options.send_timeout;
+      transport->set_send_timeout(connection, options.send_timeout);
+    }
+    if (record->keepalive == Duration::zero() && options.keepalive > Duration::zero()) {
+      record->keepalive = options.keepalive;
+      transport->set_keepalive(connection, options.keepalive);
+    }
+  }
+}
+
 void Endpoint::turn(Instant now) {
   impl_->now = std::max(impl_->now, now);
   impl_->memory->turn(now);
   impl_->transport->turn(now);
   impl_->time_out_unanswered();
+  if (!impl_->fresh.empty()) impl_->set_up_fresh();
   for (const ConnectionId request : std::exchange(impl_->refused_in_turn, {})) {
     impl_->counters.add(Counter::connections_refused);
     static_cast<void>(impl_->transport->reject(request, "too many requests"));
   }
 }
 
+void Endpoint::set_message_taker(MessageTaker* taker) { impl_->taker = taker; }
 Instant Endpoint::next_deadline() const {
   const Instant unanswered = impl_->unanswered.empty() ? never : impl_->unanswered.begin()->first;
   return std::min(unanswered, impl_->transport->next_deadline());
 }
 int Endpoint::os_handle() const { return impl_->transport->os_handle(); }
+
+Status Endpoint::arm_os_handle(Instant wake_at) {
+  if (!impl_->events.empty()) return Status::again;
+  impl_->transport->arm(wake_at);
+  return Status::success;
+}
 
 }  // namespace ccixfer::cci

@@ -44,6 +44,7 @@ class Event {
   Status status = Status::success;
   Connection connection;
   uint64_t context = 0;                               // of the operation (send, connect), else of the connection
+  uint64_t waiter = 0;                                // of the operation: a blocking call of core/facade waits for it; 0: none
   ports::Role role = ports::Role::application;        // connect_request
   Attribute attribute = Attribute::reliable_ordered;  // connect_request
   std::string reason;                                 // connect (refused ...), disconnected: the peer's or the transport's words
@@ -58,9 +59,36 @@ class Event {
   uint64_t request_ = 0;  // 0: it holds a receive buffer, if it holds anything
 };
 
+// Takes the messages of some connections instead of receive buffers and events: a transport made of endpoints places them straight
+// where its own user wants them, so that a message without room up there is refused down here. Called from inside turn().
+class MessageTaker {
+ public:
+  virtual ~MessageTaker() = default;
+  // nullopt: not one of its connections. data()==nullptr: no room (receiver_not_ready).
+  virtual std::optional<MutableBytes> message_begins(Connection connection, uint32_t length_bytes) = 0;
+  virtual void message_ends(Connection connection, bool complete) = 0;  // of one that began; not after our own disconnect()
+};
+
 struct EndpointOptions {
   uint32_t receive_buffers = 1024;
   uint32_t send_operations_max = 65536;  // sends, RMAs and connects in flight
+  Duration send_timeout = forever;       // of new connections
+  Duration keepalive{0};                 // of new connections; zero: the transport's own, which loses a dead one
+};
+
+// CCI's RMA alignment: what addresses, offsets and lengths are multiples of, for best speed. Nothing is refused for it.
+struct RmaAlignment {
+  uint32_t local_address_bytes = 1;
+  uint32_t remote_offset_bytes = 1;
+  uint32_t length_bytes = 1;
+};
+
+struct SendOptions {
+  uint64_t context = 0;
+  bool silent = false;   // no completion event on success; a failure is never silent
+  bool no_copy = false;  // the memory stays readable until the end: leave to keep a reference. Every transport of ours copies: its
+                         // messages are at most some kilobytes, and larger things go by RMA.
+  uint64_t waiter = 0;
 };
 
 struct ConnectOptions {
@@ -69,6 +97,7 @@ struct ConnectOptions {
   Bytes data{};
   Duration timeout = forever;
   uint64_t context = 0;  // of the connection, and of the connect event
+  uint64_t waiter = 0;
 };
 
 struct RmaOptions {
@@ -81,6 +110,7 @@ struct RmaOptions {
   bool silent = false;  // no completion event on success; a failure is never silent
   std::optional<Bytes> completion_message{};
   uint64_t context = 0;
+  uint64_t waiter = 0;
 };
 
 class Endpoint {
@@ -106,14 +136,31 @@ class Endpoint {
   void disconnect(Connection connection);  // operations in flight still end with their events; no `disconnected` event
   [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;  // 0: no such connection
   [[nodiscard]] std::vector<ports::HopInfo> hops(Connection connection) const;
-  void set_send_timeout(Connection connection, Duration timeout);
-  void set_keepalive(Connection connection, Duration timeout);
+
+  // Options of a connection. forever: no send timeout; zero: no keepalive, which it also is after its one event. not_found: no such
+  // connection; invalid: a send timeout that is not positive, a negative keepalive. The getters: nullopt for no such connection.
+  Status set_send_timeout(Connection connection, Duration timeout);  // of sends that are issued from now on
+  Status set_keepalive(Connection connection, Duration timeout);     // instead of losing the connection: one event
   void set_context(Connection connection, uint64_t context);
+  [[nodiscard]] std::optional<Duration> send_timeout(Connection connection) const;
+  [[nodiscard]] std::optional<Duration> keepalive(Connection connection) const;
+  // Options of the endpoint. The two timeouts are for connections that are established from now on. Fewer buffers than are in use:
+  // the next ones wait until enough came back. invalid: as above, or no buffer at all.
+  Status set_send_timeout(Duration timeout);
+  Status set_keepalive(Duration timeout);
+  Status set_receive_buffers(uint32_t buffers);
+  Status set_send_buffers(uint32_t operations);
+  [[nodiscard]] Duration send_timeout() const;
+  [[nodiscard]] Duration keepalive() const;
+  [[nodiscard]] uint32_t receive_buffers() const;
+  [[nodiscard]] uint32_t send_buffers() const;
+  [[nodiscard]] static RmaAlignment rma_alignment() { return {}; }
 
   // message_size: larger than max_send_bytes; no_buffers: send_operations_max in flight (an operation counts until its event was
   // taken), or the transport's bound; not_found: no such connection; again: it is not established yet; invalid: null memory.
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, Bytes message, uint64_t context, bool silent = false);
+  [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, const SendOptions& options);
   // Besides, at once: invalid: length 0, or an unreliable connection; rma_handle, range, rma_op: the local region, or a remote
   // handle that cannot be one. What the target finds comes as the event's status. A read from a mailbox is RVMA's get.
   // What a mailbox refuses without an answer ends as timed_out at the connection's send timeout (forever: with the connection).
@@ -122,9 +169,15 @@ class Endpoint {
   // Never blocks, O(1). The queue is bounded by operations, receive buffers and connections; whoever drives the endpoint empties it
   // after each turn, so queued events are neither in next_deadline() nor in os_handle().
   [[nodiscard]] std::optional<Event> get_event();
+  // The same as a status. again: there is none; no_buffers: besides, the application holds every receive buffer.
+  [[nodiscard]] Status get_event(Event& event);
   void turn(Instant now);
+  void set_message_taker(MessageTaker* taker);  // outlives the endpoint
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] int os_handle() const;
+  // Before waiting for the OS handle: it then becomes readable when a turn has something to do, whatever happened since the last
+  // one, and once `wake_at` has come. again: an event is waiting to be taken, do not wait.
+  [[nodiscard]] Status arm_os_handle(Instant wake_at = never);
 
  private:
   struct Impl;

@@ -20,16 +20,20 @@ struct ConnectionRecord {
   State state = State::connecting;
   Attribute attribute = Attribute::reliable_ordered;
   bool keepalive_queued = false;
+  Duration send_timeout = forever;
+  Duration keepalive{0};
   uint32_t max_send_bytes = 0;
   uint64_t context = 0;
-  bool hop = false;  // of a routed connection: what a target withholds is passed on to the end, which waits
-  Duration send_timeout = forever;
+  bool hop = false;                      // of a routed connection: what a target withholds is passed on to the end, which waits
   std::optional<uint32_t> open_message;  // receive buffer of the message that is arriving
   uint32_t open_message_bytes = 0;
+  uint64_t waiter = 0;         // of its connect
+  bool taken_outside = false;  // the message that is arriving is the taker's
 };
 
 // A send or an RMA from its issue until the transport says how it ended.
 struct OperationRecord {
+  uint64_t waiter = 0;
   uint32_t generation = 1;
   bool live = false;
   bool silent = false;
@@ -56,8 +60,10 @@ struct Endpoint::Impl final : ports::TransportSink {
   std::deque<Event> events;
   std::multimap<Instant, Unanswered> unanswered;  // by when they time out
   Instant now{};
+  std::vector<ports::ConnectionId> fresh;            // established in this turn: the endpoint's options are to be set
   std::vector<ports::ConnectionId> refused_in_turn;  // requests past requests_max: rejected when the turn is over
   std::unique_ptr<ports::Transport> transport;
+  MessageTaker* taker = nullptr;
 
   Impl(const EndpointOptions& o, std::unique_ptr<ports::Transport> t, std::shared_ptr<MemoryTable> m, Counters& c);
   ~Impl() override;
@@ -65,13 +71,14 @@ struct Endpoint::Impl final : ports::TransportSink {
   ConnectionRecord* find(ports::ConnectionId connection);
   Status established(ports::ConnectionId connection, ConnectionRecord*& record);
   Event& queue(EventType type, Status status, ports::ConnectionId connection, uint64_t context);
-  uint64_t begin_operation(uint64_t context, bool silent);
+  uint64_t begin_operation(uint64_t context, bool silent, uint64_t waiter);
   std::optional<OperationRecord> end_operation(uint64_t token);
   void leave(ports::ConnectionId connection, ConnectionRecord& record);
   void complete(ports::ConnectionId connection, uint64_t token, Status status);
   void time_out_unanswered();
   void fail_unanswered(ports::ConnectionId connection);
   Status rma(ports::ConnectionId connection, const RmaOptions& options);
+  void set_up_fresh();
   Status check_rma(const ConnectionRecord& record, const RmaOptions& rma, MutableBytes& local);
 
   void on_connect_request(ports::ConnectionId request, ports::Role role, Attribute attribute, Bytes data) override;

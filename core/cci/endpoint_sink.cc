@@ -52,7 +52,7 @@ Event& Endpoint::Impl::queue(EventType type, Status status, ConnectionId connect
   return event;
 }
 
-uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent) {
+uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t waiter) {
   uint32_t index = 0;
   if (free_operations.empty()) {
     index = static_cast<uint32_t>(operations.size());
@@ -64,6 +64,7 @@ uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent) {
   OperationRecord& operation = operations[index];
   operation.live = true;
   operation.silent = silent;
+  operation.waiter = waiter;
   operation.context = context;
   ++in_use;
   return (uint64_t{operation.generation} << 32) | index;
@@ -110,9 +111,11 @@ void Endpoint::Impl::on_connected(ConnectionId connection, Status status, Connec
   if (record == nullptr || record->state != State::connecting) return;
   Event& event = queue(EventType::connect, status, status == Status::success ? connection : ConnectionId{}, record->context);
   event.reason = reason;
+  event.waiter = record->waiter;
   if (status == Status::success) {
     record->state = State::established;
     record->max_send_bytes = limits.max_send_bytes;
+    fresh.push_back(connection);
   } else {
     connections.erase(connection.packed());
   }
@@ -126,6 +129,7 @@ void Endpoint::Impl::on_accepted(ConnectionId connection, Status status, Connect
     counters.add(Counter::connections_accepted);
     record->state = State::established;
     record->max_send_bytes = limits.max_send_bytes;
+    fresh.push_back(connection);
   } else {
     connections.erase(connection.packed());
   }
@@ -134,6 +138,12 @@ void Endpoint::Impl::on_accepted(ConnectionId connection, Status status, Connect
 MutableBytes Endpoint::Impl::on_message_begin(ConnectionId connection, uint32_t length_bytes) {
   ConnectionRecord* record = find(connection);
   if (record == nullptr || record->state != State::established || record->open_message) return {};
+  if (taker != nullptr) {
+    if (const std::optional<MutableBytes> place = taker->message_begins(connection, length_bytes)) {
+      record->taken_outside = place->data() != nullptr;
+      return *place;
+    }
+  }
   const std::optional<uint32_t> buffer = store->take_buffer();
   if (!buffer || length_bytes > store->buffer(*buffer).size()) {
     if (buffer) store->return_buffer(*buffer);
@@ -147,6 +157,7 @@ MutableBytes Endpoint::Impl::on_message_begin(ConnectionId connection, uint32_t 
 
 void Endpoint::Impl::on_message_end(ConnectionId connection, bool complete) {
   ConnectionRecord* record = find(connection);
+  if (record != nullptr && std::exchange(record->taken_outside, false)) return taker->message_ends(connection, complete);
   if (record == nullptr || !record->open_message) {
     if (const auto orphan = orphans.find(connection.packed()); orphan != orphans.end()) {
       store->return_buffer(orphan->second);
@@ -199,7 +210,7 @@ void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, Status st
     --in_use;
     return;
   }
-  queue(EventType::send, status, connection, ended->context);
+  queue(EventType::send, status, connection, ended->context).waiter = ended->waiter;
 }
 
 void Endpoint::Impl::on_disconnected(ConnectionId connection, Status status, std::string_view reason) {
@@ -216,9 +227,12 @@ void Endpoint::Impl::on_disconnected(ConnectionId connection, Status status, std
   fail_unanswered(connection);
   const Status why = status == Status::success ? Status::disconnected : status;
   switch (record->state) {
-    case State::connecting:
-      queue(EventType::connect, why, {}, record->context).reason = reason;
+    case State::connecting: {
+      Event& event = queue(EventType::connect, why, {}, record->context);
+      event.reason = reason;
+      event.waiter = record->waiter;
       break;
+    }
     case State::accepting:
       queue(EventType::accept, why, {}, record->context).reason = reason;
       break;
@@ -234,6 +248,7 @@ void Endpoint::Impl::on_keepalive_timeout(ConnectionId connection) {
   ConnectionRecord* record = find(connection);
   if (record == nullptr || record->keepalive_queued) return;
   record->keepalive_queued = true;
+  record->keepalive = Duration::zero();
   queue(EventType::keepalive_timed_out, Status::timed_out, connection, record->context);
 }
 

@@ -11,6 +11,7 @@ Event::Event(Event&& other) noexcept
       status(other.status),
       connection(other.connection),
       context(other.context),
+      waiter(other.waiter),
       role(other.role),
       attribute(other.attribute),
       reason(std::move(other.reason)),
@@ -26,6 +27,7 @@ Event& Event::operator=(Event&& other) noexcept {
   status = other.status;
   connection = other.connection;
   context = other.context;
+  waiter = other.waiter;
   role = other.role;
   attribute = other.attribute;
   reason = std::move(other.reason);

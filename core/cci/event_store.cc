@@ -3,12 +3,12 @@
 namespace ccixfer::cci {
 
 std::optional<uint32_t> EventStore::take_buffer() {
+  if (buffers_out()) return std::nullopt;
   if (!free_.empty()) {
     const uint32_t index = free_.back();
     free_.pop_back();
     return index;
   }
-  if (buffers_.size() >= buffers_max_) return std::nullopt;
   buffers_.emplace_back(new uint64_t[(size_t{buffer_bytes_} + 7) / 8]);  // not zeroed: memory is used as messages need it
   return static_cast<uint32_t>(buffers_.size() - 1);
 }

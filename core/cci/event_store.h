@@ -23,6 +23,8 @@ class EventStore {
   // Receive buffers: mapped to memory when first taken, the last returned is taken first.
   [[nodiscard]] std::optional<uint32_t> take_buffer();  // none: the application holds them all
   void return_buffer(uint32_t index) { free_.push_back(index); }
+  void set_buffers_max(uint32_t buffers) { buffers_max_ = buffers; }
+  [[nodiscard]] bool buffers_out() const { return buffers_.size() - free_.size() >= buffers_max_; }
   [[nodiscard]] MutableBytes buffer(uint32_t index) { return {reinterpret_cast<std::byte*>(buffers_[index].get()), buffer_bytes_}; }
 
   struct Request {

@@ -133,6 +133,8 @@ class Transport {
   [[nodiscard]] virtual Instant next_deadline() const = 0;
   // Readable when a turn has something to do; -1 under simulation (the world turns whom it concerns).
   [[nodiscard]] virtual int os_handle() const = 0;
+  // From now until the next turn the handle is readable, besides, once `when` has come. Needs no turn.
+  virtual void arm(Instant when) { static_cast<void>(when); }
 };
 
 }  // namespace ccixfer::ports

@@ -44,9 +44,8 @@ class MessageSender {
   };
 
   void open(uint32_t window, bool unreliable);
-  [[nodiscard]] bool full() const {
-    return application_count_ >= window_;
-  }  // for the application's messages; RMAs' are bounded by slots
+  [[nodiscard]] bool full() const { return application_count_ >= window_; }  // of the application's; RMAs' are bounded by slots
+  [[nodiscard]] uint32_t window() const { return window_; }
   void push(MessageOwner owner, MessageBytes bytes, Duration timeout);
   // Deadlines run from the first turn after push: a caller outside a turn has no `now`.
   void stamp(Instant now);

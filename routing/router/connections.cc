@@ -198,8 +198,7 @@ void Router::Impl::on_downstream_connected(Pair& pair, const cci::Event& event) 
   if (pair.deadline != never) request.timeout = std::max<Duration>(pair.deadline - now, std::chrono::milliseconds(1));
   pair.phase = PairPhase::requesting;
   pair.requested_at = now;
-  endpoint(side.device).set_send_timeout(side.connection, forever);  // until the initiator says otherwise (send_timeout)
-  endpoint(pair.side[0].device).set_send_timeout(pair.side[0].connection, forever);
+  for (const Side& each : pair.side) endpoint(each.device).set_send_timeout(each.connection, forever);  // that is end to end
   std::vector<std::byte> message;
   encode(request, message);
   post(pair, 1, std::move(message));

@@ -36,12 +36,9 @@ void Router::Impl::on_routing_message(Pair& pair, uint8_t which, cci::Event even
     case MessageKind::keepalive:
     case MessageKind::keepalive_ack:
       return pass_on(pair, which, message);
-    case MessageKind::send_timeout: {
-      const auto timeout = decode_send_timeout(message);
-      if (!timeout) return reject_peer(pair, "malformed send timeout");
-      if (pair.side[to].is_end) return endpoint(pair.side[to].device).set_send_timeout(pair.side[to].connection, *timeout);
-      return pass_on(pair, which, message);
-    }
+    case MessageKind::watched:
+      endpoint(pair.side[to].device).set_keepalive(pair.side[to].connection, Duration{0});
+      return pair.side[to].is_end ? void() : pass_on(pair, which, message);
     case MessageKind::write_request:
     case MessageKind::read_request:
     case MessageKind::read_reply:
@@ -69,8 +66,6 @@ void Router::Impl::forward_message(Pair& pair, uint8_t from, cci::Event event) {
   Outgoing outgoing;
   outgoing.is_event = true;
   outgoing.event = std::move(event);
-  outgoing.acknowledged_here = pair.side[to].is_end;
-  outgoing.id = routed->id;
   post(pair, to, std::move(outgoing));
 }
 
@@ -121,35 +116,12 @@ void Router::Impl::flush(Pair& pair, uint8_t which) {
   while (!side.out.empty() && side.live) {
     if (!options.mechanisms.messages_apart && !pool.has(0, 0)) return activate(pair);
     Outgoing& next = side.out.front();
-    const Ref mark = next.acknowledged_here ? Ref{Tag::forwarded, which, pair.generation, pair.index} : pair.ref(which);
-    const Status status = endpoint(side.device).send(side.connection, next.bytes(), mark.packed(), !next.acknowledged_here);
+    const Status status = endpoint(side.device).send(side.connection, next.bytes(), pair.ref(which).packed(), true);
     if (status == Status::no_buffers || status == Status::again) return;
     work = true;
     forget(next);
-    if (next.acknowledged_here) {
-      if (status == Status::success) {
-        side.acks_due.push_back(next.id);
-      } else {
-        std::vector<std::byte> ack;
-        encode_ack(MessageKind::message_ack, {next.id, status}, ack);
-        side.out.pop_front();
-        post(pair, static_cast<uint8_t>(1 - which), std::move(ack));
-        continue;
-      }
-    }
     side.out.pop_front();
   }
-}
-
-// A message reached the end's endpoint, or did not: the initiator learns it from here, the last router.
-void Router::Impl::on_forwarded(Pair& pair, uint8_t which, Status status) {
-  Side& side = pair.side[which];
-  if (side.acks_due.empty() || pair.phase != PairPhase::open) return;
-  const uint64_t message = side.acks_due.front();
-  side.acks_due.pop_front();
-  std::vector<std::byte> ack;
-  encode_ack(MessageKind::message_ack, {message, status}, ack);
-  post(pair, static_cast<uint8_t>(1 - which), std::move(ack));
 }
 
 }  // namespace ccixfer::routing

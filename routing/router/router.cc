@@ -236,9 +236,6 @@ void Router::Impl::on_event(uint32_t device, cci::Event event) {
     case Tag::pair:
       if (Pair* pair = find_pair(ref)) on_pair_event(*pair, ref.side, std::move(event));
       return;
-    case Tag::forwarded:
-      if (Pair* pair = find_pair(ref)) on_forwarded(*pair, ref.side, event.status);
-      return;
     case Tag::fragment:
       if (Fragment* fragment = fragments.find(ref.index, ref.generation)) on_fragment_event(*fragment, event.status);
       return;

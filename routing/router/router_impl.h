@@ -56,7 +56,7 @@ struct RecordBucket {
 };
 
 // What an event's context names: a kind, a side, and an entry of a table.
-enum class Tag : uint8_t { none = 0, pair = 1, fragment = 2, forwarded = 3, link = 4, admin = 5 };
+enum class Tag : uint8_t { none = 0, pair = 1, fragment = 2, link = 4, admin = 5 };
 struct Ref {
   Tag tag = Tag::none;
   uint8_t side = 0;
@@ -121,9 +121,7 @@ struct Outgoing {
   std::vector<std::byte> copy;
   cci::Event event;
   bool is_event = false;
-  bool acknowledged_here = false;  // the last hop of a `message`: its completion becomes a message_ack
-  bool counted = false;            // in held_events or copied_bytes
-  uint64_t id = 0;
+  bool counted = false;  // in held_events or copied_bytes
   [[nodiscard]] Bytes bytes() const { return is_event ? event.data() : Bytes(copy); }
 };
 
@@ -133,7 +131,6 @@ struct Side {
   bool live = false;
   bool is_end = false;  // the routed connection ends there: no router beyond
   std::deque<Outgoing> out;
-  std::deque<uint64_t> acks_due;  // ids of messages forwarded to an end, in order
 };
 
 enum class PairPhase : uint8_t { accepting, awaiting_request, dialling, requesting, open, closing };
@@ -311,7 +308,6 @@ struct Router::Impl {
   void post(Pair& pair, uint8_t to, Outgoing outgoing);
   void post(Pair& pair, uint8_t to, std::vector<std::byte> message);
   void flush(Pair& pair, uint8_t which);
-  void on_forwarded(Pair& pair, uint8_t which, Status status);
   void forget(Outgoing& outgoing);
 
   // forward_fragments.cc

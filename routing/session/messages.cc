@@ -243,21 +243,6 @@ std::optional<Bye> decode_bye(Bytes message) {
   return bye;
 }
 
-void encode_send_timeout(Duration timeout, std::vector<std::byte>& out) {
-  wire::Writer writer = begin(MessageKind::send_timeout, out);
-  writer.u32(0);
-  put_duration(writer, timeout);
-}
-
-std::optional<Duration> decode_send_timeout(Bytes message) {
-  wire::Reader in(message);
-  begin(in, MessageKind::send_timeout);
-  in.skip(4);
-  const Duration timeout = duration_of(in);
-  if (!in.done()) return std::nullopt;
-  return timeout;
-}
-
 void encode_plain(MessageKind kind, std::vector<std::byte>& out) { static_cast<void>(begin(kind, out)); }
 
 void encode(const RouterHello& hello, std::vector<std::byte>& out) {

@@ -43,7 +43,7 @@ enum class MessageKind : uint8_t {
   bye = 11,
   keepalive = 12,
   keepalive_ack = 13,
-  send_timeout = 14,  // the initiator's send timeout, for the last router's sends
+  watched = 14,  // the sender's application watches the far end itself: no hop beyond ends the connection for silence
   router_hello = 32,
   record = 33,
   map_request = 48,
@@ -85,7 +85,8 @@ struct RoutedMessage {
 };
 [[nodiscard]] std::optional<RoutedMessage> decode_message(Bytes message);
 
-// message_ack and fragment_ack: the end-to-end answer to one id or cookie; passed on unchanged.
+// The end-to-end answers; passed on unchanged. fragment_ack: to one cookie. message_ack: `id` is the first message that the far
+// end's endpoint does not have; success, or receiver_not_ready or disconnected: what is refused, and all after it.
 struct Ack {
   uint64_t id = 0;
   Status status = Status::error;
@@ -123,10 +124,7 @@ struct Bye {
 void encode(const Bye& bye, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<Bye> decode_bye(Bytes message);
 
-void encode_send_timeout(Duration timeout, std::vector<std::byte>& out);
-[[nodiscard]] std::optional<Duration> decode_send_timeout(Bytes message);
-
-// connect_ack, keepalive, keepalive_ack, map_request, map_end: the kind says it all.
+// connect_ack, keepalive, keepalive_ack, watched, map_request, map_end: the kind says it all.
 void encode_plain(MessageKind kind, std::vector<std::byte>& out);
 
 // First on a connection of Role::router, both ways. `uri` is the sender's device on this subnet.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/units.h"
 #include "routing/session/routed_impl.h"
 
 namespace ccixfer::routing {
@@ -93,7 +94,7 @@ void RoutedTransport::note_answer(Slot& slot, Status status, std::string_view re
   const bool answered = !slot.answer_reason.empty();
   if (answered && slot.answer == Status::no_route && status == Status::unreachable) return;
   slot.answer = status;
-  slot.answer_reason = reason.empty() ? to_string(status) : reason;
+  slot.answer_reason = reason.empty() ? std::string(to_string(status)) : printable(reason);
 }
 
 void RoutedTransport::fail_dial(Slot& slot, Status status, std::string_view reason) {
@@ -109,10 +110,7 @@ void RoutedTransport::on_lower_connected(Slot& slot, const cci::Event& event) {
       slot.lower_live = false;
       return fail_dial(slot, event.status, event.reason);
     }
-    slot.phase = Phase::open;
-    slot.limits = {lower_->max_send_bytes(slot.lower)};
-    sink_->on_connected(slot.id, Status::success, slot.limits, {});
-    return;
+    return direct_opened(slot);
   }
   if (event.status != Status::success) {
     detach(slot);
@@ -157,18 +155,39 @@ void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
   slot.hops = {{scheme(), slot.router, options_.subnet.as, options_.subnet.subnet, now_ - slot.requested_at}};
   slot.hops.insert(slot.hops.end(), reply->hops.begin(), reply->hops.end());
   post_plain(slot, MessageKind::connect_ack);
-  slot.phase = Phase::open;
-  slot.heard_at = now_;
-  keep_alive(slot);
-  if (slot.send_timeout != forever) set_send_timeout(slot.id, slot.send_timeout);
+  opened(slot);
   sink_->on_connected(slot.id, Status::success, slot.limits, {});
+}
+
+void RoutedTransport::opened(Slot& slot) {
+  const bool unreliable = slot.attribute == ports::Attribute::unreliable;
+  slot.messages.open(messages_in_flight_max, unreliable);
+  slot.incoming.open(messages_in_flight_max, unreliable);
+  slot.phase = Phase::open;
+  slot.deadline = never;
+  slot.heard_at = now_;
+  if (slot.watched) watch_hops(slot);
+  keep_alive(slot);
+}
+
+// A direct connection is open as soon as the lower endpoint says so, or its first message comes.
+void RoutedTransport::direct_opened(Slot& slot) {
+  const bool dialled = slot.phase == Phase::dialling;
+  slot.phase = Phase::open;
+  slot.limits = {lower_->max_send_bytes(slot.lower)};
+  if (dialled) {
+    sink_->on_connected(slot.id, Status::success, slot.limits, {});
+  } else {
+    sink_->on_accepted(slot.id, Status::success, slot.limits);
+  }
 }
 
 // --- The accepting side ---
 
 void RoutedTransport::on_lower_request(cci::Event event) {
   const bool is_hop = event.role == ports::Role::hop;
-  Slot* slot = is_hop && pending_ >= routed_pending_max ? nullptr : make_slot(is_hop ? Mode::routed : Mode::direct, Phase::offered);
+  if (is_hop && pending_ >= options_.pending_requests_max) return backlog_.push_back(std::move(event));
+  Slot* slot = make_slot(is_hop ? Mode::routed : Mode::direct, Phase::offered);
   if (slot == nullptr) {
     counters_.add(Counter::connections_refused);
     static_cast<void>(lower_->reject(event, "too many connections"));
@@ -187,14 +206,21 @@ void RoutedTransport::on_lower_request(cci::Event event) {
   ++pending_;
 }
 
+void RoutedTransport::take_backlog() {
+  while (!backlog_.empty() && pending_ < options_.pending_requests_max) {
+    cci::Event event = std::move(backlog_.front());
+    backlog_.pop_front();
+    on_lower_request(std::move(event));
+    work_ = true;
+  }
+}
+
 void RoutedTransport::on_lower_accepted(Slot& slot, const cci::Event& event) {
   if (slot.mode == Mode::direct) {
     if (slot.phase != Phase::accepting) return;
-    if (event.status == Status::success) slot.phase = Phase::open;
-    if (event.status == Status::success) slot.limits = {lower_->max_send_bytes(slot.lower)};
-    sink_->on_accepted(slot.id, event.status, slot.limits);
-    if (event.status != Status::success) free_slot(slot);
-    return;
+    if (event.status == Status::success) return direct_opened(slot);
+    sink_->on_accepted(slot.id, event.status, {});
+    return free_slot(slot);
   }
   if (slot.phase != Phase::hop_accepting) return;
   if (event.status != Status::success) {
@@ -273,11 +299,7 @@ Status RoutedTransport::reject(ports::ConnectionId request, std::string_view rea
 }
 
 void RoutedTransport::on_connect_ack(Slot& slot) {
-  slot.phase = Phase::open;
-  slot.deadline = never;
-  slot.heard_at = now_;
-  keep_alive(slot);
-  if (slot.send_timeout != forever) set_send_timeout(slot.id, slot.send_timeout);
+  opened(slot);
   sink_->on_accepted(slot.id, Status::success, slot.limits);
 }
 
@@ -294,15 +316,26 @@ void RoutedTransport::on_timer(Slot& slot) {
     case Phase::accepting:
       return close_slot(slot, Status::timed_out, "no acknowledgement in time", true);
     case Phase::open:
+      if (slot.left && slot.deadline <= now_) return close_slot(slot, Status::disconnected, "the peer disconnected", true);
+      slot.messages.timer(now_, [&](const auto& owner, Status status) { message_ended(slot, owner, status); });
+      release_waiting(slot);
+      activate(slot);
       return keep_alive(slot);
     default:
       return;
   }
 }
 
+// Our application watches the far end: no hop of the chain, the first included, ends the connection for its silence.
+void RoutedTransport::watch_hops(Slot& slot) {
+  lower_->set_keepalive(slot.lower, Duration::zero());
+  post_plain(slot, MessageKind::watched);
+  keep_alive(slot);
+}
+
 void RoutedTransport::keep_alive(Slot& slot) {
   Instant next = never;
-  if (options_.keepalive > Duration::zero()) {
+  if (options_.keepalive > Duration::zero() && !slot.watched) {
     Instant due = slot.heard_at + options_.keepalive * (slot.probes + 1);
     if (due <= now_) {
       if (slot.probes >= keepalive_probes_max) return close_slot(slot, Status::timed_out, "the far end does not answer", true);
@@ -317,7 +350,7 @@ void RoutedTransport::keep_alive(Slot& slot) {
     Instant due = since + slot.watch / 2;
     if (since + slot.watch <= now_) {
       slot.watch = Duration::zero();
-      sink_->on_keepalive_timeout(slot.id);
+      if (!slot.left) sink_->on_keepalive_timeout(slot.id);
       due = never;
     } else if (due <= now_) {
       post_plain(slot, MessageKind::keepalive);
@@ -325,7 +358,7 @@ void RoutedTransport::keep_alive(Slot& slot) {
     }
     next = std::min(next, due);
   }
-  set_timer(slot, next);
+  set_timer(slot, std::min({next, slot.messages.deadline(), slot.left ? slot.deadline : never}));
 }
 
 }  // namespace ccixfer::routing

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/base/units.h"
 #include "routing/session/routed_impl.h"
 
 namespace ccixfer::routing {
@@ -10,7 +11,7 @@ void RoutedTransport::disconnect(ports::ConnectionId connection) {
   Slot* slot = find(connection);
   if (slot == nullptr) return;
   work_ = true;
-  if (slot->phase == Phase::leaving) {  // it ended, but messages for the application were still held
+  if (slot->phase == Phase::leaving) {  // it ended, and the application has not been told yet
     slot->tell_sink = false;
     if (!slot->closing_queued) closing_.push_back(slot->id.packed());
     slot->closing_queued = true;
@@ -25,8 +26,23 @@ void RoutedTransport::disconnect(ports::ConnectionId connection) {
     if (slot->lower_live) lower_->disconnect(slot->lower);
     return free_slot(*slot);
   }
+  if (slot->phase == Phase::open && slot->mode == Mode::routed) {
+    // Orderly: what was begun ends first; what still comes is answered `disconnected`.
+    slot->left = true;
+    slot->incoming.leave();
+    slot->deadline = never;
+    return activate(*slot);
+  }
   close_slot(*slot, Status::disconnected, "the peer disconnected", true);
   slot->tell_sink = false;
+}
+
+void RoutedTransport::finish_leaving(Slot& slot) {
+  if (slot.phase != Phase::open) return;
+  if (slot.begun() == 0 && slot.waiting.empty()) return close_slot(slot, Status::disconnected, "the peer disconnected", true);
+  if (slot.deadline != never) return;
+  slot.deadline = after(now_, leave_timeout);
+  keep_alive(slot);
 }
 
 // The peer sent what it must not: count it, tell it, go.
@@ -44,10 +60,10 @@ void RoutedTransport::close_slot(Slot& slot, Status status, std::string_view rea
   if (slot.phase == Phase::leaving) return;
   const bool unknown_above = slot.phase == Phase::hop_accepting || slot.phase == Phase::awaiting_request;
   if (slot.mode == Mode::routed && (unknown_above || slot.phase == Phase::offered)) --pending_;
-  slot.tell_sink = !unknown_above;
+  slot.tell_sink = !unknown_above && !slot.left;
   slot.phase = Phase::leaving;
   slot.end_status = status;
-  slot.end_reason = reason;
+  slot.end_reason = printable(reason);
   set_timer(slot, never);
   if (slot.mode == Mode::routed && tell_peer && slot.lower_live) {
     std::vector<std::byte> message;
@@ -86,7 +102,7 @@ void RoutedTransport::try_finish(Slot& slot) {
       slot.lower_live = false;
     }
   }
-  for (const auto& [id, token] : std::exchange(slot.messages, {})) sink_->on_completion(slot.id, token, Status::disconnected);
+  slot.messages.fail_all(Status::disconnected, [&](const auto& owner, Status status) { message_ended(slot, owner, status); });
   for (const Waiting& waiting : std::exchange(slot.waiting, {})) {
     if (!waiting.is_rma) sink_->on_completion(slot.id, waiting.token, Status::disconnected);
   }
@@ -99,8 +115,7 @@ void RoutedTransport::try_finish(Slot& slot) {
     sink_->on_completion(slot.id, at->second.token, Status::disconnected);
     at = slot.operations.erase(at);
   }
-  if (!slot.tell_sink) slot.held.clear();
-  if (slot.direct_in_flight > 0 || !slot.operations.empty() || !slot.held.empty()) return;
+  if (slot.direct_in_flight > 0 || !slot.operations.empty()) return;
   if (slot.lower_live) return activate(slot);  // bye waits for room below
   if (slot.tell_sink) sink_->on_disconnected(slot.id, slot.end_status, slot.end_reason);
   free_slot(slot);

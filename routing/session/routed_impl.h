@@ -1,6 +1,7 @@
 // The routing transport's inside. Split in files: routed_transport.cc (interface, turn, events from below), routed_connect.cc,
 // routed_messages.cc, routed_rma.cc, routed_end.cc.
 #pragma once
+#include <deque>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -11,7 +12,7 @@
 
 namespace ccixfer::routing {
 
-class RoutedTransport final : public ports::Transport {
+class RoutedTransport final : public ports::Transport, private cci::MessageTaker {
  public:
   RoutedTransport(const RoutedOptions& options, std::unique_ptr<cci::Endpoint> lower, std::shared_ptr<cci::MemoryTable> memory,
                   ports::Entropy& entropy, Counters& counters);
@@ -32,6 +33,7 @@ class RoutedTransport final : public ports::Transport {
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;
+  void arm(Instant when) override;
 
  private:
   // Slots, timers, the list of those with something to push (routed_transport.cc).
@@ -56,24 +58,33 @@ class RoutedTransport final : public ports::Transport {
   void fail_dial(Slot& slot, Status status, std::string_view reason);
   void on_lower_connected(Slot& slot, const cci::Event& event);
   void on_lower_request(cci::Event event);
+  void take_backlog();
   void on_lower_accepted(Slot& slot, const cci::Event& event);
   void on_connect_request(Slot& slot, Bytes message);
   void on_connect_reply(Slot& slot, Bytes message);
   void on_connect_ack(Slot& slot);
   void on_timer(Slot& slot);
+  void opened(Slot& slot);
+  void direct_opened(Slot& slot);
   void keep_alive(Slot& slot);
+  void watch_hops(Slot& slot);
   [[nodiscard]] std::string scheme() const;
 
   // Messages (routed_messages.cc).
-  void on_receive(Slot& slot, cci::Event event);
+  std::optional<MutableBytes> message_begins(cci::Connection lower, uint32_t length_bytes) override;
+  void message_ends(cci::Connection lower, bool complete) override;
+  void on_receive(Slot& slot, const cci::Event& event);
   bool deliver(Slot& slot, Bytes payload);  // false: no buffer above
-  void deliver_held(Slot& slot);
-  void on_routing_message(Slot& slot, MessageKind kind, cci::Event& event);
+  void on_routing_message(Slot& slot, MessageKind kind, Bytes message);
+  void on_message(Slot& slot, Bytes message);
   void on_message_ack(Slot& slot, Bytes message);
+  void acknowledge(Slot& slot);
   void post(Slot& slot, std::vector<std::byte> message);  // in order, kept if there is no room below
   void post_plain(Slot& slot, MessageKind kind);
-  void post_message(Slot& slot, std::span<const Bytes> parts, uint64_t token);
+  void post_message(Slot& slot, std::span<const Bytes> parts, reliability::MessageOwner owner);
+  void message_ended(Slot& slot, const reliability::MessageOwner& owner, Status status);
   void flush(Slot& slot);
+  void push_messages(Slot& slot);
   void release_waiting(Slot& slot);
 
   // RMA (routed_rma.cc).
@@ -92,6 +103,7 @@ class RoutedTransport final : public ports::Transport {
   // The end (routed_end.cc).
   void reject_peer(Slot& slot, std::string_view why);  // the peer's fault: count, tell it, close
   void close_slot(Slot& slot, Status status, std::string_view reason, bool tell_peer);
+  void finish_leaving(Slot& slot);
   void try_finish(Slot& slot);
 
   RoutedOptions options_;
@@ -101,8 +113,9 @@ class RoutedTransport final : public ports::Transport {
   Counters& counters_;
   ports::TransportSink* sink_ = nullptr;
   Instant now_{};
-  bool work_ = false;     // something was asked for since the last turn
-  uint32_t pending_ = 0;  // hops without a decided request
+  bool work_ = false;               // something was asked for since the last turn
+  uint32_t pending_ = 0;            // hops without a decided request
+  std::deque<cci::Event> backlog_;  // hops that wait for one of those to be decided; bounded by the lower endpoint's requests
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<uint32_t> generations_;
   std::vector<uint32_t> free_;
@@ -110,7 +123,6 @@ class RoutedTransport final : public ports::Transport {
   std::set<std::pair<Instant, uint32_t>> timers_;
   std::vector<uint64_t> active_;
   std::vector<uint64_t> closing_;  // to finish in the next turn
-  std::vector<uint64_t> holding_;  // slots with held messages
 };
 
 }  // namespace ccixfer::routing

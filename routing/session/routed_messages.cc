@@ -25,12 +25,13 @@ Status RoutedTransport::send(ports::ConnectionId connection, std::span<const Byt
     if (status == Status::success) ++slot->direct_in_flight;
     return status;
   }
+  if (slot->left || slot->messages.peer_leaving()) return Status::disconnected;
   size_t total = 0;
   for (const Bytes part : parts) total += part.size();
   if (total > slot->limits.max_send_bytes) return Status::message_size;
-  if (slot->messages.size() + slot->waiting_messages >= messages_in_flight_max) return Status::no_buffers;
+  if (slot->messages.in_queue() + slot->waiting_messages >= messages_in_flight_max) return Status::no_buffers;
   if (slot->waiting.empty()) {
-    post_message(*slot, parts, token);
+    post_message(*slot, parts, {false, token});
     return Status::success;
   }
   Waiting behind;
@@ -41,17 +42,47 @@ Status RoutedTransport::send(ports::ConnectionId connection, std::span<const Byt
   return Status::success;
 }
 
-void RoutedTransport::post_message(Slot& slot, std::span<const Bytes> parts, uint64_t token) {
-  const uint64_t id = slot.next_message++;
+void RoutedTransport::post_message(Slot& slot, std::span<const Bytes> parts, reliability::MessageOwner owner) {
+  slot.messages.push(owner, reliability::copy_message(parts), slot.send_timeout);
+  ++slot.messages_begun;
+  activate(slot);
+}
+
+// An unreliable message ends here; a reliable one when the far end's endpoint has it.
+void RoutedTransport::push_messages(Slot& slot) {
+  const auto ended = [&](const auto& owner, Status status) { message_ended(slot, owner, status); };
+  slot.messages.stamp(now_);
+  if (slot.incoming.acknowledgement_due()) acknowledge(slot);
+  while (slot.out.empty() && slot.messages.sendable()) {
+    const reliability::MessageSender::Outgoing next = slot.messages.take(ended);
+    Outbound message;
+    encode_message_header(next.sequence, message.bytes);
+    const Bytes payload = next.bytes.bytes();
+    message.bytes.insert(message.bytes.end(), payload.begin(), payload.end());
+    message.is_message = true;
+    message.flight = next.flight;
+    slot.out.push_back(std::move(message));
+    flush(slot);
+  }
+  if (slot.messages.sendable() || slot.incoming.acknowledgement_due()) activate(slot);
+  if (slot.messages.deadline() < slot.timer) keep_alive(slot);
+}
+
+void RoutedTransport::acknowledge(Slot& slot) {
+  if (!slot.out.empty()) return;  // it waits as a flag: a peer that sends and does not read makes nothing grow
+  const reliability::MessageReceiver::Acknowledgement acknowledgement = slot.incoming.acknowledgement();
   std::vector<std::byte> message;
-  encode_message_header(id, message);
-  for (const Bytes part : parts) message.insert(message.end(), part.begin(), part.end());
-  slot.messages.emplace_back(id, token);
+  encode_ack(MessageKind::message_ack, {acknowledgement.next, acknowledgement.status}, message);
   post(slot, std::move(message));
 }
 
+void RoutedTransport::message_ended(Slot& slot, const reliability::MessageOwner& owner, Status status) {
+  --slot.messages_begun;
+  complete(slot, owner.token, status);
+}
+
 void RoutedTransport::post(Slot& slot, std::vector<std::byte> message) {
-  slot.out.push_back(std::move(message));
+  slot.out.push_back({std::move(message), false, 0});
   flush(slot);
   if (!slot.out.empty()) activate(slot);
 }
@@ -66,9 +97,10 @@ void RoutedTransport::post_plain(Slot& slot, MessageKind kind) {
 void RoutedTransport::flush(Slot& slot) {
   while (!slot.out.empty() && slot.lower_live) {
     // Silent: only a failure would be told, and that is followed by the end of the connection.
-    const Status status = lower_->send(slot.lower, Bytes(slot.out.front()), 0, true);
+    const Status status = lower_->send(slot.lower, Bytes(slot.out.front().bytes), 0, true);
     if (status == Status::no_buffers || status == Status::again) return;
     work_ = true;
+    if (slot.out.front().is_message) slot.messages.sent(slot.out.front().flight);
     slot.out.pop_front();
   }
 }
@@ -86,29 +118,21 @@ void RoutedTransport::release_waiting(Slot& slot) {
     } else {
       --slot.waiting_messages;
       const Bytes part(next.message);
-      post_message(slot, {&part, 1}, next.token);
+      post_message(slot, {&part, 1}, {false, next.token});
     }
   }
 }
 
 void RoutedTransport::on_message_ack(Slot& slot, Bytes message) {
   const auto ack = decode_ack(message);
-  if (!ack) return reject_peer(slot, "malformed message ack");
-  const auto found =
-      std::find_if(slot.messages.begin(), slot.messages.end(), [&](const auto& sent) { return sent.first == ack->id; });
-  if (found == slot.messages.end()) {
-    counters_.add(Counter::routed_rejected);
-    return;
-  }
-  const uint64_t token = found->second;
-  slot.messages.erase(found);
-  complete(slot, token, ack->status);
-  while (!slot.ending.empty() && slot.messages.size() < messages_in_flight_max) {
-    const uint64_t number = slot.ending.front();
-    slot.ending.pop_front();
-    try_end_operation(slot, number);
-  }
+  const bool known =
+      ack && (ack->status == Status::success || ack->status == Status::receiver_not_ready || ack->status == Status::disconnected);
+  const bool fine = known && slot.messages.acknowledge(ack->id, ack->status, now_, [&](const auto& owner, Status status) {
+    message_ended(slot, owner, status);
+  });
+  if (!fine) return reject_peer(slot, "an acknowledgement of what was not sent");
   release_waiting(slot);
+  activate(slot);
 }
 
 void RoutedTransport::complete(Slot& slot, uint64_t token, Status status) {
@@ -125,21 +149,32 @@ void RoutedTransport::complete(Slot& slot, uint64_t token, Status status) {
 
 // --- In ---
 
-void RoutedTransport::on_receive(Slot& slot, cci::Event event) {
-  if (slot.mode == Mode::direct) {
-    if (!slot.held.empty() || !deliver(slot, event.data())) {
-      if (slot.held.empty()) holding_.push_back(slot.id.packed());
-      slot.held.push_back(std::move(event));
-    }
-    return;
-  }
-  const auto kind = kind_of(event.data());
-  if (!kind) return reject_peer(slot, "unknown routing message");
-  on_routing_message(slot, *kind, event);
+// Messages of direct connections go from below straight into memory from above.
+std::optional<MutableBytes> RoutedTransport::message_begins(cci::Connection lower, uint32_t length_bytes) {
+  const auto found = by_lower_.find(lower.packed());
+  Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
+  if (slot == nullptr || slot->mode != Mode::direct) return std::nullopt;
+  if (slot->phase == Phase::dialling || slot->phase == Phase::accepting) direct_opened(*slot);
+  if (slot->phase != Phase::open) return MutableBytes{};
+  const MutableBytes memory = sink_->on_message_begin(slot->id, length_bytes);
+  slot->message_open = memory.data() != nullptr;
+  return memory;
 }
 
-void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, cci::Event& event) {
-  const Bytes message = event.data();
+void RoutedTransport::message_ends(cci::Connection lower, bool complete) {
+  const auto found = by_lower_.find(lower.packed());
+  Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
+  if (slot == nullptr || !std::exchange(slot->message_open, false)) return;
+  sink_->on_message_end(slot->id, complete);
+}
+
+void RoutedTransport::on_receive(Slot& slot, const cci::Event& event) {
+  const auto kind = kind_of(event.data());
+  if (!kind) return reject_peer(slot, "unknown routing message");
+  on_routing_message(slot, *kind, event.data());
+}
+
+void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes message) {
   if (slot.phase != Phase::open) {
     if (slot.phase == Phase::requesting && kind == MessageKind::connect_reply) return on_connect_reply(slot, message);
     if (slot.phase == Phase::awaiting_request && kind == MessageKind::connect_request) return on_connect_request(slot, message);
@@ -151,16 +186,8 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, cci::Even
     slot.probes = 0;
   }
   switch (kind) {
-    case MessageKind::message: {
-      const auto routed = decode_message(message);
-      if (!routed || routed->payload.size() > slot.limits.max_send_bytes) return reject_peer(slot, "malformed message");
-      // Held ones are bounded by the lower endpoint's receive buffers: when those are out, the last router waits.
-      if (!slot.held.empty() || !deliver(slot, routed->payload)) {
-        if (slot.held.empty()) holding_.push_back(slot.id.packed());
-        slot.held.push_back(std::move(event));
-      }
-      return;
-    }
+    case MessageKind::message:
+      return on_message(slot, message);
     case MessageKind::message_ack:
       return on_message_ack(slot, message);
     case MessageKind::fragment_ack:
@@ -198,16 +225,26 @@ bool RoutedTransport::deliver(Slot& slot, Bytes payload) {
   return true;
 }
 
-void RoutedTransport::deliver_held(Slot& slot) {
-  while (!slot.held.empty()) {
-    const Bytes data = slot.held.front().data();
-    if (!deliver(slot, slot.mode == Mode::direct ? data : data.subspan(message_header_bytes))) {
-      holding_.push_back(slot.id.packed());
-      return;
-    }
-    slot.held.pop_front();
+// Without a buffer above it is refused, and all that follow it, until the sender has gone back to it.
+void RoutedTransport::on_message(Slot& slot, Bytes message) {
+  using Verdict = reliability::MessageReceiver::Verdict;
+  const auto routed = decode_message(message);
+  if (!routed || routed->payload.size() > slot.limits.max_send_bytes) return reject_peer(slot, "malformed message");
+  switch (slot.incoming.arriving(routed->id)) {
+    case Verdict::violation:
+      return reject_peer(slot, "a message out of order or beyond the window");
+    case Verdict::drop:
+      slot.incoming.dropped();
+      break;
+    case Verdict::deliver:
+      if (deliver(slot, routed->payload)) {
+        slot.incoming.delivered();
+      } else {
+        slot.incoming.refused();
+      }
+      break;
   }
-  if (slot.phase == Phase::leaving) try_finish(slot);
+  activate(slot);
 }
 
 }  // namespace ccixfer::routing

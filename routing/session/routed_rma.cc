@@ -25,6 +25,7 @@ Status RoutedTransport::rma(ports::ConnectionId connection, const ports::RmaRequ
   if (slot->phase != Phase::open) return Status::again;
   work_ = true;
   if (slot->mode == Mode::direct) return rma_direct(*slot, request, token);
+  if (slot->left || slot->messages.peer_leaving()) return Status::disconnected;
   if (slot->operations.size() >= routed_operations_max) return Status::no_buffers;
   if (request.has_completion_message && request.completion_message.size() > slot->limits.max_send_bytes)
     return Status::message_size;
@@ -216,13 +217,12 @@ void RoutedTransport::try_end_operation(Slot& slot, uint64_t number) {
   const bool all_begun = operation.next_offset_bytes == operation.length_bytes || operation.status != Status::success;
   if (operation.in_flight > 0 || !all_begun) return;
   const bool has_message = operation.request.has_completion_message && operation.status == Status::success;
-  if (has_message && slot.messages.size() >= messages_in_flight_max) return slot.ending.push_back(number);
   const RoutedOperation ended = std::move(operation);
   slot.operations.erase(found);
   static_cast<void>(memory_->deregister_region(ended.local));
   if (has_message) {
     const Bytes part(ended.completion_message);
-    post_message(slot, {&part, 1}, ended.token);
+    post_message(slot, {&part, 1}, {true, ended.token});
   } else {
     complete(slot, ended.token, ended.status);
   }

@@ -7,17 +7,18 @@
 
 #include "core/cci/endpoint.h"
 #include "core/ports/transport.h"
+#include "core/reliability/message_window.h"
 #include "routing/session/messages.h"
 
 namespace ccixfer::routing {
 
 inline constexpr uint32_t routed_operations_max = 256;  // RMAs of one connection that have not ended
 inline constexpr uint32_t routed_connections_max = 16384;
-inline constexpr uint32_t routed_pending_max = 1024;                      // hops whose end-to-end request is not decided yet
 inline constexpr Duration router_dial_timeout = std::chrono::seconds(5);  // then the next router is tried
 inline constexpr Duration request_timeout = std::chrono::seconds(10);     // an accepted hop must say what it wants
 inline constexpr Duration accept_timeout = std::chrono::seconds(30);      // from connect_reply to connect_ack
 inline constexpr uint32_t keepalive_probes_max = 3;
+inline constexpr Duration leave_timeout = std::chrono::seconds(10);  // after our disconnect: for what is in flight
 
 enum class Mode : uint8_t { direct, routed };
 enum class Phase : uint8_t {
@@ -52,6 +53,13 @@ struct RoutedFragment {
   uint32_t length_bytes = 0;
   ports::Handle exposed;  // write: until `taken`
   bool reading = false;   // read: the lower read is under way
+};
+
+// One routing message on its way to the lower endpoint.
+struct Outbound {
+  std::vector<std::byte> bytes;
+  bool is_message = false;  // of the application
+  uint64_t flight = 0;
 };
 
 struct Waiting {  // behind a fence
@@ -97,19 +105,20 @@ struct Slot {
   Duration watch{0};  // set_keepalive: tell the application once
   Instant watch_since{};
 
+  bool watched = false;  // set_keepalive was called: silence is told, and does not end the connection
+
   // Out.
-  std::deque<std::vector<std::byte>> out;  // what the lower endpoint had no room for, in order
-  uint64_t next_message = 1;
-  std::deque<std::pair<uint64_t, uint64_t>> messages;  // id, token: sent and not acknowledged
+  std::deque<Outbound> out;             // what the lower endpoint had no room for, in order
+  reliability::MessageSender messages;  // from end to end
+  size_t messages_begun = 0;            // and not ended
   std::deque<Waiting> waiting;
   uint32_t waiting_messages = 0, waiting_rmas = 0;
-  Duration send_timeout = forever;  // told to the last router
+  Duration send_timeout = forever;
 
   // RMA.
   std::unordered_map<uint64_t, RoutedOperation> operations;  // by our own number
   uint64_t next_operation = 1;
-  std::deque<uint64_t> issuing;  // operations with fragments left to begin, taken in turns
-  std::deque<uint64_t> ending;   // all fragments placed; the completion message waits for room in the window of messages
+  std::deque<uint64_t> issuing;                            // operations with fragments left to begin, taken in turns
   std::unordered_map<uint64_t, RoutedFragment> fragments;  // by cookie
   uint64_t next_cookie = 1;
   std::deque<FragmentMessage> ready_reads;                     // read_reply came; the lower read found no room
@@ -117,15 +126,17 @@ struct Slot {
   uint32_t direct_in_flight = 0;
 
   // In.
-  std::deque<cci::Event> held;  // messages without a buffer above, and what came after them that ends the connection
+  reliability::MessageReceiver incoming;
+  bool message_open = false;  // direct: the lower transport is placing one into memory from above
 
   // The end.
+  bool left = false;       // our application has gone: what is in flight ends first
   bool tell_sink = false;  // of the end: not for our own disconnect
   Status end_status = Status::disconnected;
   std::string end_reason;
 
   // Begun and not ended: what a fence waits for.
-  [[nodiscard]] size_t begun() const { return messages.size() + operations.size() - waiting_rmas; }
+  [[nodiscard]] size_t begun() const { return messages_begun + operations.size() - waiting_rmas; }
 };
 
 }  // namespace ccixfer::routing

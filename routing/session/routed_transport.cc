@@ -11,7 +11,6 @@ namespace ccixfer::routing {
 namespace {
 
 constexpr int rounds_per_turn_max = 16;
-constexpr Duration held_retry = std::chrono::milliseconds(1);  // no event says that the application returned a buffer
 
 uint64_t packed_of(cci::Connection connection) { return connection.packed(); }
 
@@ -27,12 +26,15 @@ RoutedTransport::RoutedTransport(const RoutedOptions& options, std::unique_ptr<c
                                  std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy, Counters& counters)
     : options_(options), lower_(std::move(lower)), memory_(std::move(memory)), entropy_(entropy), counters_(counters) {
   CHECK(lower_ != nullptr && memory_ != nullptr);
+  lower_->set_message_taker(this);
   options_.fragment_bytes_max = std::max(options_.fragment_bytes_max, fragment_bytes_floor);
   options_.fragments_in_flight_max = std::clamp<uint32_t>(options_.fragments_in_flight_max, 1, fragments_per_side_max / 4);
+  options_.pending_requests_max = std::max(options_.pending_requests_max, 1u);
 }
 
 RoutedTransport::~RoutedTransport() {
-  lower_.reset();  // first: nothing may read or write what is deregistered next
+  backlog_.clear();  // rejected
+  lower_.reset();    // first: nothing may read or write what is deregistered next
   for (const auto& slot : slots_) {
     if (slot == nullptr) continue;
     for (const auto& [cookie, fragment] : slot->fragments) static_cast<void>(memory_->deregister_region(fragment.exposed));
@@ -52,6 +54,7 @@ std::string RoutedTransport::uri() const {
 }
 uint32_t RoutedTransport::max_send_bytes() const { return lower_->max_send_bytes(); }
 int RoutedTransport::os_handle() const { return lower_->os_handle(); }
+void RoutedTransport::arm(Instant when) { static_cast<void>(lower_->arm_os_handle(std::min(when, next_deadline()))); }
 
 std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection) const {
   const Slot* slot = find(connection);
@@ -68,21 +71,18 @@ std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection
 void RoutedTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
   Slot* slot = find(connection);
   if (slot == nullptr) return;
-  if (slot->mode == Mode::direct) return lower_->set_send_timeout(slot->lower, timeout);
+  if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_send_timeout(slot->lower, timeout));
   slot->send_timeout = timeout;
-  if (slot->phase != Phase::open) return;
-  std::vector<std::byte> message;
-  encode_send_timeout(timeout, message);
-  post(*slot, std::move(message));
 }
 
 void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration timeout) {
   Slot* slot = find(connection);
   if (slot == nullptr) return;
-  if (slot->mode == Mode::direct) return lower_->set_keepalive(slot->lower, timeout);
-  slot->watch = timeout;
+  if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_keepalive(slot->lower, timeout));
+  slot->watch = timeout == forever ? Duration::zero() : timeout;
   slot->watch_since = now_;
-  if (slot->phase == Phase::open) keep_alive(*slot);
+  slot->watched = true;
+  if (slot->phase == Phase::open) watch_hops(*slot);
 }
 
 // --- Slots ---
@@ -118,6 +118,7 @@ void RoutedTransport::free_slot(Slot& slot) {
   detach(slot);
   for (const auto& [cookie, fragment] : slot.fragments) static_cast<void>(memory_->deregister_region(fragment.exposed));
   for (const auto& [token, handle] : slot.direct_sources) static_cast<void>(memory_->deregister_region(handle));
+  if (slot.message_open) sink_->on_message_end(slot.id, false);
   const uint32_t index = slot.id.index;
   slots_[index].reset();
   free_.push_back(index);
@@ -176,7 +177,9 @@ void RoutedTransport::push_active() {
     }
     begin_reads(*slot);
     issue_fragments(*slot);
+    if (slot->phase == Phase::open && slot->mode == Mode::routed) push_messages(*slot);
     if (!slot->out.empty() || !slot->ready_reads.empty()) activate(*slot);  // no room below: again when events came
+    if (slot->left) finish_leaving(*slot);
   }
 }
 
@@ -193,12 +196,10 @@ void RoutedTransport::turn(Instant now) {
   CHECK(sink_ != nullptr);
   now_ = now;
   run_timers();
-  for (const uint64_t packed : std::exchange(holding_, {})) {
-    if (Slot* slot = find(packed)) deliver_held(*slot);
-  }
   bool blocked = false;
   for (int round = 0; round < rounds_per_turn_max; ++round) {
     work_ = false;
+    take_backlog();
     push_active();
     lower_->turn(now);
     const bool any = take_events();
@@ -211,7 +212,9 @@ void RoutedTransport::turn(Instant now) {
     blocked = !any;
     if (!any && closing_.empty()) break;
   }
-  // What found no room below waits for events from below, not for time.
+  // Room below may have come without an event: our messages there are silent. What finds none now waits for the network, not for
+  // time.
+  if (blocked && !active_.empty()) push_active();
   work_ = !blocked || !closing_.empty();
 }
 
@@ -219,7 +222,6 @@ Instant RoutedTransport::next_deadline() const {
   if (work_) return now_;
   Instant when = lower_->next_deadline();
   if (!timers_.empty()) when = std::min(when, timers_.begin()->first);
-  if (!holding_.empty()) when = std::min(when, after(now_, held_retry));
   return when;
 }
 
@@ -252,7 +254,7 @@ void RoutedTransport::on_event(cci::Event event) {
       on_lower_accepted(*slot, event);
       break;
     case cci::EventType::receive:
-      if (slot->lower == event.connection && slot->phase != Phase::leaving) on_receive(*slot, std::move(event));
+      if (slot->lower == event.connection && slot->phase != Phase::leaving) on_receive(*slot, event);
       break;
     case cci::EventType::disconnected:
       if (slot->lower != event.connection) break;

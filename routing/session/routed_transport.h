@@ -21,6 +21,7 @@ struct RoutedOptions {
   uint32_t fragment_bytes_max = (4u << 20) + (4u << 10);  // what this end accepts; the path's size is the minimum over the chain
   Duration keepalive = std::chrono::seconds(15);          // end to end
   uint32_t fragments_in_flight_max = 64;                  // per connection
+  uint32_t pending_requests_max = 1024;                   // through routers, not decided; more wait at the lower endpoint
   std::string scheme;  // of the subnet's transport; empty: that of the lower endpoint's URI, else of a router's
 };
 

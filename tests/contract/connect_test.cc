@@ -38,7 +38,7 @@ TEST_CASE("contract__connect_and_accept__both_ends_hear_of_it_with_their_context
   REQUIRE(accepted->context == 43);
   REQUIRE(a.endpoint->max_send_bytes(connected->connection) >= ports::max_send_bytes_floor);
   REQUIRE(a.endpoint->max_send_bytes(connected->connection) == b.endpoint->max_send_bytes(accepted->connection));
-  REQUIRE(a.endpoint->hops(connected->connection).size() == (lab.routed() ? 2 : 1));
+  REQUIRE(a.endpoint->hops(connected->connection).size() == lab.hops());
 }
 
 TEST_CASE("contract__connect_data_too_long__refused_at_once") {
@@ -73,7 +73,7 @@ TEST_CASE("contract__reject__refused_with_the_reason_and_the_context") {
 }
 
 TEST_CASE("contract__a_peers_words__reach_nobody_raw") {
-  EVERY_NATIVE_LAB(lab);  // gap: a routed reason comes as the peer wrote it
+  EVERY_LAB(lab);
   Node& a = lab.add();
   Node& b = lab.add();
   REQUIRE(a.endpoint->connect(b.endpoint->uri(), {}));

@@ -38,7 +38,7 @@ size_t Node::count(EventType type) const {
 
 std::vector<std::string> lab_names(bool routed) {
   std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3", "datagram", "datagram 2", "datagram 3"};
-  if (routed) names.insert(names.end(), {"routed", "routed 2"});
+  if (routed) names.insert(names.end(), {"direct", "routed", "routed 2", "routed3", "routed-tcp", "mixed"});
   return names;
 }
 
@@ -47,8 +47,13 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   const size_t space = name.find(' ');
   const uint64_t seed = space == std::string::npos ? 1 : std::stoull(name.substr(space));
   const std::string kind = name.substr(0, space);
-  if (kind == "routed") return make_routed_lab(seed);
   if (kind == "datagram") return make_datagram_lab(seed);
+  if (kind == "direct") return make_routed_lab(seed, {Subnet::sim});
+  if (kind == "routed") return make_routed_lab(seed, {Subnet::sim, Subnet::sim});
+  if (kind == "bulk") return make_routed_lab(seed, {Subnet::sim, Subnet::sim}, {4u << 20, 8});
+  if (kind == "routed3") return make_routed_lab(seed, {Subnet::sim, Subnet::sim, Subnet::sim, Subnet::sim});
+  if (kind == "routed-tcp") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp});
+  if (kind == "mixed") return make_routed_lab(seed, {Subnet::sim, Subnet::tcp, Subnet::sim});
   REQUIRE(kind == "sim");
   return make_sim_lab(seed);
 }

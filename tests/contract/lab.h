@@ -70,6 +70,7 @@ class Lab {
   [[nodiscard]] virtual bool routed() const { return false; }
   // Unreliable messages get lost.
   [[nodiscard]] virtual bool lossy() const { return false; }
+  [[nodiscard]] virtual size_t hops() const { return 1; }  // of every connection
 };
 
 [[nodiscard]] std::vector<std::string> lab_names(bool routed = true);

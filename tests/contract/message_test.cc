@@ -122,7 +122,7 @@ TEST_CASE("contract__no_receive_buffer__retried_until_there_is_one_in_order") {
 }
 
 TEST_CASE("contract__no_receive_buffer_until_the_send_timeout__that_and_all_that_follow_fail_in_order") {
-  EVERY_NATIVE_LAB(lab);  // gap: routed messages complete at the peer's lower endpoint, without a timeout
+  EVERY_LAB(lab);
   NodeOptions few;
   few.endpoint.receive_buffers = 2;
   Node& a = lab.add();

@@ -1,49 +1,70 @@
 #include "tests/contract/routed_lab.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <algorithm>
+
+#include "core/host/clock.h"
 #include "routing/router/router.h"
 #include "routing/session/routed_transport.h"
 #include "tests/contract/sim_lab.h"
 #include "transports/sim/sim_net.h"
 #include "transports/stream/stream_transport.h"
+#include "transports/tcp/tcp_net.h"
 
 namespace ccixfer::contract {
 namespace {
 
-constexpr uint16_t port = 7000;
-constexpr const char* router_address = "10.0.0.1";
-const std::string router_uri = fmt::format("sim://{}:{}", router_address, port);
+using namespace std::chrono_literals;
 
-std::unique_ptr<Endpoint> native_endpoint(sim::Fabric& fabric, sim::NodeId node, const std::string& network,
-                                          const std::string& address, const NodeOptions& options,
-                                          const std::shared_ptr<cci::MemoryTable>& memory, Counters& counters) {
-  sim::SimNetOptions net;
-  net.networks = {{network, address}};
-  net.port = port;
-  return std::make_unique<Endpoint>(
-      cci::EndpointOptions{},
-      std::make_unique<stream::StreamTransport>(options.transport, std::make_unique<sim::SimNet>(fabric, node, net), counters),
-      memory, counters);
+constexpr uint16_t port = 7000;
+
+std::unique_ptr<stream::StreamNet> make_net(Subnet kind, sim::Fabric& fabric, sim::NodeId node, const std::string& network,
+                                            const std::string& address) {
+  if (kind == Subnet::sim) {
+    sim::SimNetOptions net;
+    net.networks = {{network, address}};
+    net.port = port;
+    return std::make_unique<sim::SimNet>(fabric, node, net);
+  }
+  auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
+  REQUIRE(net);
+  return std::move(*net);
 }
 
+std::unique_ptr<Endpoint> native_endpoint(std::unique_ptr<stream::StreamNet> net, const NodeOptions& options,
+                                          const std::shared_ptr<cci::MemoryTable>& memory, Counters& counters) {
+  return std::make_unique<Endpoint>(cci::EndpointOptions{},
+                                    std::make_unique<stream::StreamTransport>(options.transport, std::move(net), counters), memory,
+                                    counters);
+}
+
+std::string network_of(size_t subnet) { return fmt::format("lan{}", subnet); }
+
+// Between subnets `before` and `before + 1`, counted from 1.
 class RouterActor final : public sim::Actor {
  public:
-  RouterActor(sim::World& world, sim::Fabric& fabric) : world_(world), node_(world.add_node("router")), entropy_(99) {
+  RouterActor(sim::World& world, sim::Fabric& fabric, const std::vector<Subnet>& subnets, size_t before, std::string peer,
+              Pool pool)
+      : world_(world), node_(world.add_node(fmt::format("router{}", before))), entropy_(99 + before) {
     memory_ = std::make_shared<cci::MemoryTable>(entropy_, counters_);
     std::vector<routing::RouterDevice> devices;
-    for (uint32_t subnet = 1; subnet <= 2; ++subnet) {
+    for (size_t subnet = before; subnet <= before + 1; ++subnet) {
       routing::RouterDevice device;
-      device.name = fmt::format("lan{}", subnet);
-      device.subnet = {1, subnet};
-      device.scheme = "sim";
-      device.endpoint = native_endpoint(fabric, node_, device.name, router_address, {}, memory_, counters_);
+      device.name = network_of(subnet);
+      device.subnet = {1, static_cast<uint32_t>(subnet)};
+      device.scheme = subnets[subnet - 1] == Subnet::sim ? "sim" : "tcp";
+      const std::string address = fmt::format("10.0.0.{}", 200 + before);
+      device.endpoint = native_endpoint(make_net(subnets[subnet - 1], fabric, node_, device.name, address), {}, memory_, counters_);
+      if (subnet == before && !peer.empty()) device.peers = {peer};
       device.rate_bits_per_s = 10'000'000'000;
+      uris_.push_back(device.endpoint->uri());
       devices.push_back(std::move(device));
     }
     routing::RouterOptions options;
-    options.fragment_bytes = 64u << 10;
-    options.memory_bytes = 16u * (64u << 10);
+    options.fragment_bytes = pool.fragment_bytes;
+    options.memory_bytes = uint64_t{pool.fragments} * pool.fragment_bytes;
     auto made = routing::Router::create(options, std::move(devices), memory_, entropy_, counters_);
     REQUIRE(made);
     router_ = std::move(*made);
@@ -53,7 +74,10 @@ class RouterActor final : public sim::Actor {
   ~RouterActor() override { world_.remove_actor(node_, this); }
   void turn(Instant now) override { router_->turn(now); }
   [[nodiscard]] Instant next_deadline() const override { return router_->next_deadline(); }
-  [[nodiscard]] bool ready() const { return router_->ready(); }
+  [[nodiscard]] bool ready(size_t links) const { return router_->ready() && router_->links_open() == links; }
+  [[nodiscard]] const std::string& uri(size_t side) const { return uris_[side]; }
+  [[nodiscard]] sim::NodeId node() const { return node_; }
+  [[nodiscard]] std::vector<int> os_handles() const { return router_->os_handles(); }
 
  private:
   sim::World& world_;
@@ -62,13 +86,27 @@ class RouterActor final : public sim::Actor {
   SeededEntropy entropy_;
   std::shared_ptr<cci::MemoryTable> memory_;
   std::unique_ptr<routing::Router> router_;
+  std::vector<std::string> uris_;
 };
 
 class RoutedLab final : public Lab {
  public:
-  explicit RoutedLab(uint64_t seed) : world_(seed), fabric_(world_), router_(world_, fabric_) {
-    REQUIRE(world_.run_until([&] { return router_.ready(); }, after(world_.now(), std::chrono::seconds(60))) ==
-            sim::RunEnd::reached);
+  RoutedLab(uint64_t seed, std::vector<Subnet> subnets, Pool pool) : subnets_(std::move(subnets)), world_(seed), fabric_(world_) {
+    real_ = std::find(subnets_.begin(), subnets_.end(), Subnet::tcp) != subnets_.end();
+    for (size_t before = 1; before < subnets_.size(); ++before) {
+      const std::string peer = routers_.empty() ? std::string{} : routers_.back()->uri(1);
+      routers_.push_back(std::make_unique<RouterActor>(world_, fabric_, subnets_, before, peer, pool));
+    }
+    REQUIRE(run(
+        [&] {
+          for (size_t i = 0; i < routers_.size(); ++i) {
+            const size_t links = (i > 0 ? 1u : 0u) + (i + 1 < routers_.size() ? 1u : 0u);
+            if (!routers_[i]->ready(links)) return false;
+          }
+          return true;
+        },
+        60s));
+    pass(50ms);  // the records have reached all
   }
   ~RoutedLab() override {
     for (auto& machine : machines_) {
@@ -81,16 +119,18 @@ class RoutedLab final : public Lab {
     Machine& machine = machines_.emplace_back();
     machine.node = std::make_unique<Node>();
     Node& node = *machine.node;
-    const uint32_t subnet = machines_.size() % 2 == 1 ? 1 : 2;
+    const size_t subnet = machines_.size() % 2 == 1 ? 1 : subnets_.size();
     const std::string address = fmt::format("10.0.0.{}", 1 + machines_.size());
     machine.id = world_.add_node(address);
     node.entropy = std::make_unique<SeededEntropy>(machines_.size());
     node.memory = std::make_shared<cci::MemoryTable>(*node.entropy, *node.counters);
     routing::RoutedOptions routed;
-    routed.subnet = {1, subnet};
-    routed.routers = {router_uri};
+    routed.subnet = {1, static_cast<uint32_t>(subnet)};
+    if (!routers_.empty()) routed.routers = {subnet == 1 ? routers_.front()->uri(0) : routers_.back()->uri(1)};
     routed.keepalive = options.transport.keepalive;
-    auto lower = native_endpoint(fabric_, machine.id, fmt::format("lan{}", subnet), address, options, node.memory, *node.counters);
+    routed.pending_requests_max = options.transport.pending_requests_max;
+    auto lower = native_endpoint(make_net(subnets_[subnet - 1], fabric_, machine.id, network_of(subnet), address), options,
+                                 node.memory, *node.counters);
     node.endpoint = std::make_unique<Endpoint>(
         options.endpoint, routing::make_routed_transport(routed, std::move(lower), node.memory, *node.entropy, *node.counters),
         node.memory, *node.counters);
@@ -100,15 +140,42 @@ class RoutedLab final : public Lab {
   }
 
   bool run(const std::function<bool()>& done, Duration limit) override {
-    for (const Machine& machine : machines_) world_.wake(machine.id);
-    return world_.run_until(done, after(world_.now(), limit)) == sim::RunEnd::reached;
+    if (!real_) {
+      wake();
+      return world_.run_until(done, after(world_.now(), limit)) == sim::RunEnd::reached;
+    }
+    // The lab's time goes with the real one here, which the limit is of.
+    Instant before = clock_.now();
+    const Instant end = after(before, limit);
+    for (;;) {
+      const Instant real = clock_.now();
+      step(std::max<Duration>(real - before, 20us));
+      before = real;
+      if (done()) return true;
+      if (clock_.now() >= end) return false;
+      static_cast<void>(wait(200us));
+    }
   }
   void pass(Duration duration) override {
-    for (const Machine& machine : machines_) world_.wake(machine.id);
-    static_cast<void>(world_.run_for(duration));
+    if (!real_) {
+      wake();
+      static_cast<void>(world_.run_for(duration));
+      return;
+    }
+    // In steps, so that every timer of the way fires in its turn, and the network delivers in between.
+    const Duration most = std::min<Duration>(1s, std::max<Duration>(duration / 100, 10us));
+    for (Duration left = duration; left > Duration::zero(); left -= most) {
+      step(std::min(left, most));
+      for (int settle = 0; settle < 64 && wait(50us); ++settle) step(1us);
+    }
   }
-  std::string dead_uri() override { return "cci://1:2:10.0.0.99:7000"; }
-  bool routed() const override { return true; }
+  std::string dead_uri() override {
+    if (routers_.empty()) return "cci://1:1:10.0.0.2:999";  // a machine that is there, and does not listen at this port
+    const bool sim = subnets_.back() == Subnet::sim;
+    return fmt::format("cci://1:{}:{}", subnets_.size(), sim ? "10.0.0.99:7000" : "127.0.0.1:1");
+  }
+  [[nodiscard]] bool routed() const override { return !routers_.empty(); }
+  [[nodiscard]] size_t hops() const override { return routers_.size() + 1; }
 
  private:
   struct Machine {
@@ -116,14 +183,43 @@ class RoutedLab final : public Lab {
     std::unique_ptr<Node> node;
     std::unique_ptr<sim::Actor> driver;
   };
+  void wake() {
+    for (const Machine& machine : machines_) world_.wake(machine.id);
+    if (!real_) return;
+    for (const auto& router : routers_) world_.wake(router->node());
+  }
+  void step(Duration duration) {
+    wake();
+    static_cast<void>(world_.run_for(duration));
+  }
+  bool wait(Duration most) {
+    std::vector<pollfd> handles;
+    const auto add = [&](int handle) {
+      if (handle >= 0) handles.push_back({handle, POLLIN, 0});
+    };
+    for (const Machine& machine : machines_) {
+      if (machine.node->endpoint != nullptr && !machine.node->frozen) add(machine.node->endpoint->os_handle());
+    }
+    for (const auto& router : routers_) {
+      for (const int handle : router->os_handles()) add(handle);
+    }
+    const timespec timeout{0, static_cast<long>(most.count())};
+    return ppoll(handles.data(), handles.size(), &timeout, nullptr) > 0;
+  }
+
+  std::vector<Subnet> subnets_;
+  bool real_ = false;
+  host::SystemClock clock_;
   sim::World world_;
   sim::Fabric fabric_;
-  RouterActor router_;
+  std::vector<std::unique_ptr<RouterActor>> routers_;
   std::deque<Machine> machines_;
 };
 
 }  // namespace
 
-std::unique_ptr<Lab> make_routed_lab(uint64_t seed) { return std::make_unique<RoutedLab>(seed); }
+std::unique_ptr<Lab> make_routed_lab(uint64_t seed, std::vector<Subnet> subnets, Pool pool) {
+  return std::make_unique<RoutedLab>(seed, std::move(subnets), pool);
+}
 
 }  // namespace ccixfer::contract

@@ -1,8 +1,16 @@
-// Routed endpoints in the simulated world: nodes alternate between two subnets that one router joins, so every connection of the
-// cases crosses it.
+// Routed endpoints: a chain of subnets, each in the simulated world or on loopback tcp, joined by routers; nodes alternate between
+// the first and the last one, so every connection of the cases crosses every router. One subnet: no router, direct connections of
+// routing endpoints. With a tcp subnet the world goes on in small steps, and every handle is looked at in between.
 #pragma once
 #include "tests/contract/lab.h"
 
 namespace ccixfer::contract {
-[[nodiscard]] std::unique_ptr<Lab> make_routed_lab(uint64_t seed);
-}
+
+enum class Subnet : uint8_t { sim, tcp };
+struct Pool {  // of each router
+  uint32_t fragment_bytes = 64u << 10;
+  uint32_t fragments = 16;
+};
+[[nodiscard]] std::unique_ptr<Lab> make_routed_lab(uint64_t seed, std::vector<Subnet> subnets, Pool pool = {});
+
+}  // namespace ccixfer::contract

@@ -237,7 +237,7 @@ void routing_things() {
   }
   routing_message([](Out& out) { routing::encode(routing::Taken{3, true}, out); });
   routing_message([](Out& out) { routing::encode(routing::Bye{Status::timed_out, "gone"}, out); });
-  routing_message([](Out& out) { routing::encode_send_timeout(std::chrono::seconds(3), out); });
+  routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::watched, out); });
   routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::connect_ack, out); });
   routing_message([](Out& out) { routing::encode(routing::RouterHello{7, {1, 2}, "tcp://10.0.0.1:4000"}, out); });
 

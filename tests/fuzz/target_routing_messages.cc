@@ -30,7 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   static_cast<void>(routing::decode_taken(input));
   if (const auto bye = routing::decode_bye(input)) fuzz::must(bye->reason.size() <= routing::reason_bytes_max);
-  static_cast<void>(routing::decode_send_timeout(input));
   static_cast<void>(routing::decode_router_hello(input));
   const auto kind = routing::kind_of(input);
   if (kind == routing::MessageKind::record || kind == routing::MessageKind::map_record) {

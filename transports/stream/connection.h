@@ -27,6 +27,13 @@ struct Receiving {
   uint32_t slot = 0;     // write, read
 };
 
+struct Fenced {  // a message that waits for a fence
+  uint64_t token = 0;
+  MessageBytes bytes;
+  Duration timeout = forever;
+  uint64_t operations_before = 0;  // RMAs issued before it
+};
+
 enum class Keepalive : uint8_t { off, lose, notify };
 
 struct Connection {
@@ -66,6 +73,7 @@ struct Connection {
 
   Duration send_timeout = forever;
   MessageSender messages;
+  Fifo<Fenced> fenced;
   MessageReceiver incoming;
   RmaInitiator rma;
   RmaResponder served;

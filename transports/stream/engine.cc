@@ -180,6 +180,7 @@ void Engine::service(Connection& c) {
   if (c.readable && c.state != State::dialling) receive(c);
   if (c.state == State::gone || c.state == State::dialling) return schedule(c);
   start_operations(c);
+  if (!c.fenced.empty()) release_fenced(c);
   c.messages.stamp(now_);
   if (!c.blocked) transmit(c);
   if (c.state == State::gone) return;

@@ -46,6 +46,7 @@ class Engine {
   void net_event(const StreamEvent& event);
   void service(Connection& c);
   void leave(Connection& c);
+  void release_fenced(Connection& c);
   void update_accepting();
 
   // engine_handshake.cc

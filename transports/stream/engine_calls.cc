@@ -76,8 +76,12 @@ Status Engine::send(ports::ConnectionId id, std::span<const Bytes> parts, uint64
   size_t size = 0;
   for (const Bytes part : parts) size += part.size();
   if (size > c->max_send_bytes) return Status::message_size;
-  if (c->messages.full()) return Status::no_buffers;
-  c->messages.push({false, token}, copy_message(parts), c->send_timeout);
+  if (c->messages.in_queue() + c->fenced.size() >= c->messages.window()) return Status::no_buffers;
+  if (c->fenced.empty() && !c->rma.fence_before(c->rma.issued())) {
+    c->messages.push({false, token}, copy_message(parts), c->send_timeout);
+  } else {
+    c->fenced.push_back({token, copy_message(parts), c->send_timeout, c->rma.issued()});
+  }
   touch_from_above(*c);
   return Status::success;
 }
@@ -90,9 +94,17 @@ Status Engine::rma(ports::ConnectionId id, const ports::RmaRequest& request, uin
   if ((request.write ? request.source.size() : request.destination.size()) == 0 || c->unreliable) return Status::invalid;
   if (request.has_completion_message && request.completion_message.size() > c->max_send_bytes) return Status::message_size;
   if (c->rma.full()) return Status::no_buffers;
-  c->rma.push(request, token, c->messages.issued());
+  c->rma.push(request, token, c->messages.issued() + c->fenced.size());
   touch_from_above(*c);
   return Status::success;
+}
+
+// Messages issued after a fence follow it; those before it are among what it waits for.
+void Engine::release_fenced(Connection& c) {
+  while (!c.fenced.empty() && !c.rma.fence_before(c.fenced.front().operations_before)) {
+    Fenced next = c.fenced.pop_front();
+    c.messages.push({false, next.token}, std::move(next.bytes), next.timeout);
+  }
 }
 
 void Engine::set_send_timeout(ports::ConnectionId id, Duration timeout) {

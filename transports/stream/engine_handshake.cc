@@ -143,6 +143,7 @@ void Engine::fail_operations(Connection& c, Status status) {
   c.served.abandon(*target_);
   c.messages.fail_all(status, [&](const MessageOwner& owner, Status end) { message_ended(c, owner, end); });
   c.rma.fail_all(status, [&](uint64_t token, Status end) { complete(c, token, end); });
+  while (!c.fenced.empty()) complete(c, c.fenced.pop_front().token, status);
   c.writes.clear();
   c.read_requests.clear();
 }

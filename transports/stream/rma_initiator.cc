@@ -43,6 +43,13 @@ std::optional<uint32_t> RmaInitiator::start(uint64_t messages_ended) {
   return waiting_.pop_front();
 }
 
+bool RmaInitiator::fence_before(uint64_t issued) const {
+  for (size_t i = 0; i < waiting_.size() && issue_[waiting_[i]] < issued; ++i) {
+    if (operations_[waiting_[i]].fence) return true;
+  }
+  return false;
+}
+
 RmaInitiator::Operation* RmaInitiator::find(uint32_t id, bool write) {
   const uint32_t slot = slot_of(id);
   if (slot >= operations_.size()) return nullptr;

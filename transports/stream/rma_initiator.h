@@ -51,6 +51,9 @@ class RmaInitiator {
   void open(uint32_t slots_max) { slots_max_ = slots_max; }
   [[nodiscard]] bool full() const { return free_.empty() && operations_.size() >= slots_max_; }
   void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
+  // Whether a fence that is not passed yet is among the first `issued` operations: later messages wait for it.
+  [[nodiscard]] uint64_t issued() const { return issued_; }
+  [[nodiscard]] bool fence_before(uint64_t issued) const;
   // The next operation that may start now, once each: the caller then sends its chunks or its request.
   [[nodiscard]] std::optional<uint32_t> start(uint64_t messages_ended);
 

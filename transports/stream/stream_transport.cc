@@ -1,5 +1,7 @@
 #include "transports/stream/stream_transport.h"
 
+#include <algorithm>
+
 #include "transports/stream/engine.h"
 #include "transports/stream/limits.h"
 
@@ -31,6 +33,7 @@ void StreamTransport::set_keepalive(ports::ConnectionId connection, Duration tim
 std::vector<ports::HopInfo> StreamTransport::hops(ports::ConnectionId connection) const { return engine_->hops(connection); }
 void StreamTransport::turn(Instant now) { engine_->turn(now); }
 Instant StreamTransport::next_deadline() const { return engine_->next_deadline(); }
+void StreamTransport::arm(Instant when) { engine_->net().set_deadline(std::min(when, engine_->next_deadline())); }
 int StreamTransport::os_handle() const { return engine_->net().os_handle(); }
 
 }  // namespace ccixfer::stream

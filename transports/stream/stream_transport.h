@@ -37,6 +37,7 @@ class StreamTransport final : public ports::Transport {
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;
+  void arm(Instant when) override;
 
  private:
   std::unique_ptr<Engine> engine_;

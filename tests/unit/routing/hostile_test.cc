@@ -123,7 +123,7 @@ std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& ex
       encode_plain(random.chance(0.5) ? MessageKind::keepalive : MessageKind::connect_ack, message);
       break;
     case 8:
-      encode_send_timeout(Duration(static_cast<int64_t>(random.next() >> 1)), message);
+      encode_plain(MessageKind::watched, message);
       break;
     case 9:
       encode(ConnectReply{Status::success, "", 1000, 65536, {}}, message);
@@ -260,4 +260,44 @@ TEST_CASE("routing_hostile__a_flood_of_fragments__ends_that_connection_only") {
   }
   site.world.run_for(seconds(1));
   CHECK(site.send(*site.left, good, "still fine") == Status::success);
+}
+
+// Message acknowledgements travel from end to end: what the far end says is judged by the endpoint, not by the routers.
+TEST_CASE("hostile_end__answers_what_was_not_sent_or_numbers_at_random__closed_with_a_reason_and_counted") {
+  Site site;
+  site.chain(1);
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  std::vector<std::byte> message;
+  SECTION("an ack of a message never sent") { encode_ack(MessageKind::message_ack, {1, Status::success}, message); }
+  SECTION("a refusal of a message never sent") { encode_ack(MessageKind::message_ack, {0, Status::receiver_not_ready}, message); }
+  SECTION("an ack with a status of its own") { encode_ack(MessageKind::message_ack, {0, Status::rma_op}, message); }
+  SECTION("a message from the future") { encode_message_header(1, message); }
+  SECTION("a message far from the future") { encode_message_header(uint64_t{1} << 60, message); }
+  rogue.send(message);
+  REQUIRE(site.run([&] { return site.right->count(EventType::disconnected) > 0; }, seconds(10)));
+  const auto end = site.right->take(EventType::disconnected);
+  CHECK(end->status == Status::error);
+  CHECK_FALSE(end->reason.empty());
+  CHECK(site.right->counters.get(Counter::routed_rejected) == 1);
+  REQUIRE(site.run([&] { return rogue.gone; }, seconds(10)));
+  site.right->events.clear();
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  CHECK(site.send(*site.left, connection, "others are served") == Status::success);
+}
+
+TEST_CASE("hostile_end__a_message_twice_or_beyond_the_window__closed") {
+  const bool twice = GENERATE(true, false);
+  Site site;
+  site.chain(1);
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  for (uint64_t i = 0; i < 3; ++i) {
+    std::vector<std::byte> message;
+    encode_message_header(twice ? i / 2 : i, message);
+    rogue.send(message);
+  }
+  site.world.run_for(seconds(1));
+  CHECK(site.right->count(EventType::receive) == (twice ? 1 : 3));
+  CHECK(site.right->count(EventType::disconnected) == (twice ? 1 : 0));
 }

@@ -19,7 +19,6 @@ void decode_all(Bytes bytes) {
   static_cast<void>(decode_fragment(bytes));
   static_cast<void>(decode_taken(bytes));
   static_cast<void>(decode_bye(bytes));
-  static_cast<void>(decode_send_timeout(bytes));
   static_cast<void>(decode_router_hello(bytes));
 }
 
@@ -52,7 +51,7 @@ std::vector<std::vector<std::byte>> one_of_each() {
   encode(fragment, all[5]);
   encode(Taken{8, true}, all[6]);
   encode(Bye{Status::timed_out, "gone"}, all[7]);
-  encode_send_timeout(std::chrono::seconds(2), all[8]);
+  encode_plain(MessageKind::watched, all[8]);
   encode(RouterHello{1, {2, 3}, "tcp://r:1"}, all[9]);
   return all;
 }
@@ -126,7 +125,6 @@ TEST_CASE("routing_messages__every_prefix__is_refused") {
       CHECK_FALSE(decode_fragment(prefix));
       CHECK_FALSE(decode_taken(prefix));
       CHECK_FALSE(decode_bye(prefix));
-      CHECK_FALSE(decode_send_timeout(prefix));
       CHECK_FALSE(decode_router_hello(prefix));
     }
   }

@@ -295,7 +295,7 @@ TEST_CASE("routed_rma__a_router_dies_in_the_middle__operations_fail_and_every_bu
   check_nothing_left(site);
 }
 
-TEST_CASE("routed_rma__own_disconnect_in_the_middle__operations_end_and_every_buffer_comes_back") {
+TEST_CASE("routed_rma__own_disconnect_in_the_middle__what_was_begun_ends_first_and_every_buffer_comes_back") {
   const bool write = GENERATE(true, false);
   Site site(4);
   site.chain(2);
@@ -313,7 +313,28 @@ TEST_CASE("routed_rma__own_disconnect_in_the_middle__operations_end_and_every_bu
   site.left->wake();
   REQUIRE(site.run([&] { return site.left->count(EventType::send) > 0 && site.right->count(EventType::disconnected) > 0; },
                    seconds(30)));
+  CHECK(site.left->take(EventType::send)->status == Status::success);
+  CHECK(target == data);
+  check_nothing_left(site);
+}
+
+TEST_CASE("routed_rma__own_disconnect_and_no_end_in_sight__the_flush_is_bounded") {
+  Site site;
+  site.options.rate_bytes_per_s = 1u << 20;
+  site.chain(1);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const auto data = pattern(64u << 20, 3);  // a minute of it
+  std::vector<std::byte> target(data.size());
+  const auto local = site.left->memory->register_region(Bytes(data));
+  const auto remote = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+  REQUIRE(site.left->endpoint->rma(connection, whole(local, remote, data.size(), true)) == Status::success);
+  site.left->endpoint->disconnect(connection);
+  site.left->wake();
+  const Instant start = site.world.now();
+  REQUIRE(site.run([&] { return site.left->count(EventType::send) > 0 && site.right->count(EventType::disconnected) > 0; },
+                   seconds(30)));
   CHECK(site.left->take(EventType::send)->status == Status::disconnected);
+  CHECK(site.world.now() - start < seconds(12));
   check_nothing_left(site);
 }
 
