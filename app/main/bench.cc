@@ -171,7 +171,7 @@ class AskUser final : public LoopUser {
 };
 
 CommandEnd serve(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy) {
-  UriFile uri_file;
+  UriFile uri_file(process.driver);
   if (!command.listen.uri_file.empty()) {
     if (auto written = uri_file.write(command.listen.uri_file, node.uris); !written) return {written.error(), {}};
   }

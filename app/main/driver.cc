@@ -92,12 +92,17 @@ void Driver::run(LoopUser& user) {
   }
 }
 
+void Driver::at_abrupt_end(std::function<void()> action) { at_abrupt_end_ = std::move(action); }
+
 void Driver::take_signals(LoopUser& user) {
   signalfd_siginfo info{};
   while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
     const bool ends = number != SIGUSR1 && number != SIGHUP;
-    if (ends && interrupted_) _exit(exit_code(ErrorKind::interrupted));
+    if (ends && interrupted_) {
+      if (at_abrupt_end_) at_abrupt_end_();
+      _exit(exit_code(ErrorKind::interrupted));
+    }
     interrupted_ = interrupted_ || ends;
     user.on_signal(number);
   }

@@ -3,6 +3,7 @@
 // ends the process at once with the exit code of an interruption. One object a process, made before any thread is (threads inherit
 // the signal mask).
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,10 +30,12 @@ class Driver {
   void watch(int fd);   // level-triggered, readable; it stays open as long as the driver
   void take_hangups();  // SIGHUP arrives as a turn too; without this it ends the process
   void run(LoopUser& user);
-  void release_signals();  // at the end: whoever waits for our last output may be interrupted again
+  void at_abrupt_end(std::function<void()> action);  // before a second signal ends the process; empty: nothing
+  void release_signals();                            // at the end: whoever waits for our last output may be interrupted again
 
  private:
   void take_signals(LoopUser& user);
+  std::function<void()> at_abrupt_end_;
   bool interrupted_ = false;
   int epoll_ = -1;
   int signals_ = -1;

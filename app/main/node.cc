@@ -83,7 +83,9 @@ Result<void> check_target(const DeviceConfig& device, const Target& target) {
 }
 
 UriFile::~UriFile() {
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (path_.empty()) return;
+  ::unlink(path_.c_str());
+  driver_.at_abrupt_end({});
 }
 
 Result<void> UriFile::write(const std::string& path, const std::vector<std::string>& uris) {
@@ -105,6 +107,7 @@ Result<void> UriFile::write(const std::string& path, const std::vector<std::stri
     return wrong(reason);
   }
   path_ = path;
+  driver_.at_abrupt_end([this] { ::unlink(path_.c_str()); });
   return {};
 }
 

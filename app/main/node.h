@@ -9,6 +9,7 @@
 
 #include "app/main/config.h"
 #include "app/main/devices.h"
+#include "app/main/driver.h"
 #include "app/main/uri.h"
 #include "core/base/counters.h"
 #include "core/cci/endpoint.h"
@@ -39,16 +40,18 @@ struct Node {
 // usage: a cci:// address over a device that does not route.
 [[nodiscard]] Result<void> check_target(const DeviceConfig& device, const Target& target);
 
-// The file of --uri-file: written whole at once (a reader finds all of it or nothing), removed with the object.
+// The file of --uri-file: written whole at once (a reader finds all of it or nothing), removed with the object,
+// and at the second signal.
 class UriFile {
  public:
-  UriFile() = default;
+  explicit UriFile(Driver& driver) : driver_(driver) {}
   ~UriFile();
   UriFile(const UriFile&) = delete;
   UriFile& operator=(const UriFile&) = delete;
   [[nodiscard]] Result<void> write(const std::string& path, const std::vector<std::string>& uris);  // usage: it cannot be written
 
  private:
+  Driver& driver_;
   std::string path_;
 };
 

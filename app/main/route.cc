@@ -15,8 +15,6 @@
 namespace ccixfer::program {
 namespace {
 
-constexpr Duration drain_timeout = std::chrono::seconds(10);  // what is in a router's hands after that is sent again by its owner
-
 routing::RouterOptions options_of(const Config& config, const RouteCommand& command) {
   const RouterConfig& router = config.router;
   routing::RouterOptions options;
@@ -58,21 +56,19 @@ class RouteUser final : public LoopUser {
       : process_(process), command_(command), router_(router), uri_file_(uri_file) {}
 
   bool turn(Instant now) override {
-    now_ = now;
     process_.reporter.set_now(now);
     router_.turn(now);
     if (!ready_ && router_.ready()) say_ready();
     if (error_.kind != ErrorKind::ok) return false;
-    return !draining_ || (!router_.drained() && now < drain_until_);
+    return !router_.drained();
   }
-  Instant next_deadline() const override {
-    return std::min({router_.next_deadline(), draining_ ? drain_until_ : never, process_.reporter.next_deadline()});
-  }
+  Instant next_deadline() const override { return std::min(router_.next_deadline(), process_.reporter.next_deadline()); }
   void on_signal(int number) override {
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
     if (number == SIGHUP) return reload();
-    draining_ = true;
-    drain_until_ = after(now_, drain_timeout);
+    process_.reporter.info(fmt::format("draining: {} connections have {} s to end or move; a second signal stops at once",
+                                       router_.connections_open(),
+                                       std::chrono::duration_cast<std::chrono::seconds>(routing::drain_timeout).count()));
     router_.drain();
   }
   const Error& error() const { return error_; }
@@ -105,9 +101,7 @@ class RouteUser final : public LoopUser {
   const RouteCommand& command_;
   routing::Router& router_;
   UriFile& uri_file_;
-  Instant now_{}, drain_until_ = never;
   bool ready_ = false;
-  bool draining_ = false;
   Error error_{ErrorKind::ok, ""};
 };
 
@@ -142,7 +136,7 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   if (!router) return {router.error(), {}};
   process.driver.take_hangups();
   for (const int handle : (*router)->os_handles()) process.driver.watch(handle);
-  UriFile uri_file;
+  UriFile uri_file(process.driver);
   RouteUser user(process, command, **router, uri_file);
   process.driver.run(user);
   return {user.error(), {}};

@@ -142,7 +142,7 @@ class TransferLoop::ServeUser final : public LoopUser {
 
 CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptions& listen) {
   Impl& impl = *impl_;
-  UriFile uri_file;
+  UriFile uri_file(impl.process.driver);
   if (!listen.uri_file.empty()) {
     if (auto written = uri_file.write(listen.uri_file, impl.node.uris); !written) return {written.error(), {}};
   }

@@ -96,6 +96,11 @@ struct Dialler::Impl {
   [[nodiscard]] size_t wanted() const { return link.session() == 0 ? 1 : lanes.size(); }
   [[nodiscard]] bool idle(size_t index) const { return !lanes[index].dialling && !link.has_lane(static_cast<LaneIndex>(index)); }
 
+  [[nodiscard]] bool must_move(size_t index) const {
+    return !lanes[index].dialling && link.must_move(static_cast<LaneIndex>(index));
+  }
+  [[nodiscard]] bool wants_dial(size_t index) const { return idle(index) || must_move(index); }
+
   // The pause before the next attempt: between half and the whole of it, so that lanes and processes spread.
   void back_off(LaneDial& lane) {
     random += 0x9e3779b97f4a7c15u;
@@ -138,6 +143,7 @@ struct Dialler::Impl {
     Hello hello = link.hello();
     hello.session = link.session();
     hello.lane = static_cast<uint16_t>(index);
+    hello.moves = must_move(index);
     const std::vector<std::byte> data = encode(hello);
     lane.context = (uint64_t{id} << 32) | ++attempts;
     cci::ConnectOptions options;
@@ -157,7 +163,8 @@ struct Dialler::Impl {
   void watch(size_t index) {
     LaneDial& lane = lanes[index];
     if (link.has_lane(static_cast<LaneIndex>(index))) {
-      if (now >= after(lane.up_since, settled_after)) lane.pause = pause_first;
+      const bool settled = now >= after(lane.up_since, settled_after) && !link.must_move(static_cast<LaneIndex>(index));
+      if (settled) lane.pause = pause_first;
     } else if (std::exchange(lane.was_up, false)) {
       back_off(lane);
     }
@@ -184,6 +191,7 @@ struct Dialler::Impl {
 Dialler::Dialler(cci::Endpoint& endpoint, Link& link, std::string uri, uint64_t seed)
     : impl_(std::make_unique<Impl>(endpoint, link, std::move(uri), seed)) {
   link.set_grace(forever);
+  link.set_dialled();
 }
 
 Dialler::~Dialler() { impl_->stop(); }
@@ -207,7 +215,7 @@ void Dialler::turn(Instant now) {
   for (size_t i = 0; i < impl.lanes.size(); ++i) impl.watch(i);
   if (impl.watch_patience()) return;
   for (size_t i = 0; i < impl.wanted() && !impl.over(); ++i) {
-    if (impl.idle(i) && now >= impl.lanes[i].next_attempt) impl.dial(i);
+    if (impl.wants_dial(i) && now >= impl.lanes[i].next_attempt) impl.dial(i);
   }
 }
 
@@ -239,7 +247,8 @@ Instant Dialler::next_deadline() const {
     if (!must_try_first) deadline = after(impl.laneless_since, impl.patience);
   }
   for (size_t i = 0; i < impl.wanted(); ++i) {
-    if (impl.idle(i)) deadline = std::min(deadline, impl.lanes[i].was_up ? impl.now : impl.lanes[i].next_attempt);
+    const bool lost_just_now = impl.lanes[i].was_up && impl.idle(i);
+    if (impl.wants_dial(i)) deadline = std::min(deadline, lost_just_now ? impl.now : impl.lanes[i].next_attempt);
   }
   return deadline;
 }

@@ -25,6 +25,7 @@ struct Hub::Impl final : LaneRegistry {
   struct PendingAccept {
     Link* link = nullptr;  // nullptr: it went meanwhile
     LaneIndex lane = 0;
+    bool moves = false;
     bool first = false;  // of a new session: if it fails the session is over before it began
   };
 
@@ -77,7 +78,8 @@ struct Hub::Impl final : LaneRegistry {
       case cci::EventType::send:
       case cci::EventType::receive:
       case cci::EventType::disconnected:
-      case cci::EventType::keepalive_timed_out: {
+      case cci::EventType::keepalive_timed_out:
+      case cci::EventType::draining: {
         const auto link = by_connection.find(event.connection.packed());
         if (link != by_connection.end()) link->second->handle(std::move(event));
         return;
@@ -148,7 +150,7 @@ struct Hub::Impl final : LaneRegistry {
     const bool first = hello.session == 0;
     const uint64_t context = next_accept++;
     if (endpoint.accept(request, context) == Status::success) {
-      accepting.emplace(context, PendingAccept{&link, hello.lane, first});
+      accepting.emplace(context, PendingAccept{&link, hello.lane, hello.moves, first});
     } else if (first) {
       link.fail({ErrorKind::network, "the peer went before the session began"});
     }
@@ -161,7 +163,7 @@ struct Hub::Impl final : LaneRegistry {
     accepting.erase(it);
     if (event.status == Status::success) {
       if (pending.link == nullptr) return endpoint.disconnect(event.connection);
-      pending.link->add_lane(pending.lane, event.connection);
+      pending.link->add_lane(pending.lane, event.connection, pending.moves);
     } else if (pending.link != nullptr && pending.first && pending.link->live_lanes().empty()) {
       pending.link->fail({ErrorKind::network, "the peer went before the session began"});
     }

@@ -1,6 +1,7 @@
 // Lanes of a Link. A lane is one connection; it is `waiting` while an older connection of its index still reports its puts, then
 // `up`, and `draining` once it was disconnected from here: its connection's events that are queued already, receives among them,
-// still count.
+// still count. A lane whose path is going (a router of it stops) is `up` until its replacement is there, and then settles: nothing
+// new is put on it, and whoever puts closes it once its puts have ended. So a planned stop costs no byte twice.
 #include "app/session/link.h"
 
 #include <fmt/core.h>
@@ -23,6 +24,8 @@ constexpr Duration grace_default = std::chrono::seconds(60);
 // A draining lane whose puts do not end is given up: the endpoint owes an end for each (a transport may take ten seconds to deliver
 // what was sent before a disconnect), this is the belt to its braces.
 constexpr Duration drain_limit = std::chrono::seconds(15);
+constexpr Duration settle_limit =
+    std::chrono::seconds(5);  // then its puts go out again elsewhere: its router waits no longer either
 
 enum class LaneState : uint8_t { waiting, up, draining };
 
@@ -32,6 +35,10 @@ struct Lane {
   LaneState state = LaneState::waiting;
   bool announced = false;   // on_lane_up was or will be called
   uint32_t operations = 0;  // of ours that have not ended
+  uint32_t puts = 0;        // of those
+  bool path_going = false;  // a router of its path stops soon
+  bool settling = false;    // and its replacement waits
+  Instant settling_since{};
   Instant draining_since{};
   std::deque<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
   bool newest_out_is_credit = false;
@@ -83,6 +90,7 @@ struct Link::Impl {
   Hello hello;
   LinkUser& user;
   uint64_t session;
+  bool dialled = false;  // by a Dialler of ours
   Duration grace = grace_default;
   LaneRegistry* registry = nullptr;
   Counters* counters = nullptr;
@@ -128,6 +136,14 @@ struct Link::Impl {
     pump();
   }
 
+  [[nodiscard]] bool puts_here() const { return dialled == (hello.direction == Direction::push); }
+
+  void settle(Lane& lane) {
+    if (std::exchange(lane.settling, true)) return;
+    lane.settling_since = now;
+    if (puts_here() && lane.puts == 0) start_draining(lane);
+  }
+
   void start_draining(Lane& lane) {
     if (lane.state == LaneState::draining) return;
     endpoint.disconnect(lane.connection);
@@ -162,6 +178,7 @@ struct Link::Impl {
     Slot& slot = slots[lane.index];
     if (slot.waiting == packed) slot.waiting = 0;
     if (slot.current == packed) slot.current = 0;
+    if (slot.current != 0 && slot.waiting == 0) lanes.at(slot.current).settling = false;  // its replacement died first
     if (lane.announced) notices.emplace_back(LaneDown{lane.index});
     if (registry != nullptr) registry->connection_removed(lane.connection);
     if (slot.current != 0) return;
@@ -194,6 +211,7 @@ struct Link::Impl {
     switch (operation.kind) {
       case OperationKind::put:
         notices.emplace_back(PutEnded{lane.index, operation.context, status});
+        if (--lane.puts == 0 && lane.settling) start_draining(lane);
         return;
       case OperationKind::control:
         sender.ended(operation.context, status == Status::success);
@@ -284,6 +302,7 @@ struct Link::Impl {
   void drain_turn() {
     std::vector<uint64_t> finished;
     for (auto& [packed, lane] : lanes) {
+      if (lane.state == LaneState::up && lane.settling && now >= after(lane.settling_since, settle_limit)) start_draining(lane);
       if (lane.state != LaneState::draining) continue;
       // The Hub drains the endpoint's events before a Link's turn: what was queued for this lane has been seen.
       if (lane.operations == 0 || now >= after(lane.draining_since, drain_limit)) finished.push_back(packed);
@@ -327,6 +346,7 @@ void Link::set_session(uint64_t session) { impl_->session = session; }
 uint64_t Link::session() const { return impl_->session; }
 const Hello& Link::hello() const { return impl_->hello; }
 void Link::set_grace(Duration grace) { impl_->grace = grace; }
+void Link::set_dialled() { impl_->dialled = true; }
 
 void Link::attach(LaneRegistry* registry, Counters* counters) {
   impl_->registry = registry;
@@ -338,7 +358,7 @@ void Link::attach(LaneRegistry* registry, Counters* counters) {
   }
 }
 
-void Link::add_lane(LaneIndex index, cci::Connection connection) {
+void Link::add_lane(LaneIndex index, cci::Connection connection, bool moves) {
   Impl& impl = *impl_;
   CHECK(impl.find(connection) == nullptr);
   if (impl.failure) return impl.endpoint.disconnect(connection);
@@ -354,7 +374,10 @@ void Link::add_lane(LaneIndex index, cci::Connection connection) {
   }
   if (slot.waiting != 0) impl.start_draining(impl.lanes.at(slot.waiting));
   slot.waiting = packed;
-  impl.start_draining(impl.lanes.at(slot.current));
+  Lane& before = impl.lanes.at(slot.current);
+  before.path_going = before.path_going || moves;  // our own notice may be behind the data that comes here
+  if (before.state == LaneState::up && before.path_going) return impl.settle(before);
+  impl.start_draining(before);
 }
 
 void Link::handle(cci::Event&& event) {
@@ -376,6 +399,9 @@ void Link::handle(cci::Event&& event) {
       return;
     case cci::EventType::keepalive_timed_out:
       impl.start_draining(*lane);
+      return;
+    case cci::EventType::draining:
+      lane->path_going = true;
       return;
     case cci::EventType::connect:
     case cci::EventType::connect_request:
@@ -413,6 +439,7 @@ Status Link::put(LaneIndex index, const ports::Handle& local, uint64_t local_off
   Impl& impl = *impl_;
   Lane* lane = impl.up_lane(index);
   if (lane == nullptr) return Status::disconnected;
+  if (lane->settling) return Status::no_buffers;  // its replacement is up as soon as its puts have ended
   const uint64_t id = impl.next_operation;
   // (source, operation) names the put at the mailbox: the key is random per lane session, operations are never numbered twice.
   const std::array<uint64_t, 3> incarnation{impl.session, index, key};
@@ -435,6 +462,7 @@ Status Link::put(LaneIndex index, const ports::Handle& local, uint64_t local_off
   ++impl.next_operation;
   impl.operations.emplace(id, Operation{OperationKind::put, lane->connection.packed(), context});
   ++lane->operations;
+  ++lane->puts;
   return Status::success;
 }
 
@@ -450,6 +478,11 @@ std::vector<LaneIndex> Link::live_lanes() const {
 bool Link::has_lane(LaneIndex index) const {
   const auto slot = impl_->slots.find(index);
   return impl_->up_lane(index) != nullptr || (slot != impl_->slots.end() && slot->second.waiting != 0);
+}
+
+bool Link::must_move(LaneIndex index) const {
+  const Lane* lane = impl_->up_lane(index);
+  return lane != nullptr && lane->path_going && impl_->slots.at(index).waiting == 0;
 }
 
 std::vector<ports::HopInfo> Link::hops(LaneIndex index) const {
@@ -494,6 +527,7 @@ Instant Link::next_deadline() const {
   Instant deadline = never;
   for (const auto& [packed, lane] : impl.lanes) {
     static_cast<void>(packed);
+    if (lane.state == LaneState::up && lane.settling) deadline = std::min(deadline, after(lane.settling_since, settle_limit));
     if (lane.state != LaneState::draining) continue;
     deadline = std::min(deadline, lane.operations == 0 ? impl.now : after(lane.draining_since, drain_limit));
   }

@@ -53,7 +53,7 @@ class Link {
   [[nodiscard]] const Hello& hello() const;
 
   // From the Hub: a connection of this session is up, or gone, or an event of it.
-  void add_lane(LaneIndex lane, cci::Connection connection);
+  void add_lane(LaneIndex lane, cci::Connection connection, bool moves = false);  // `moves`: see must_move, as the peer says
   void handle(cci::Event&& event);
 
   // Session message. At most control_messages_queued_max wait: ask control_queue_room() before a long list; a post beyond it (and a
@@ -68,6 +68,9 @@ class Link {
   [[nodiscard]] bool control_drained() const;  // every session message was delivered
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;
   [[nodiscard]] bool has_lane(LaneIndex lane) const;  // live, or about to be
+  // Its path is going (EventType::draining) and nothing replaces it yet: dial it again. add_lane then lets its puts end, takes no
+  // new ones (put: no_buffers), and puts the new connection in its place; without loss, if that takes no longer than settle_limit.
+  [[nodiscard]] bool must_move(LaneIndex lane) const;
   // Disconnects; on_lane_down follows when its puts have been reported.
   void close_lane(LaneIndex lane);
   // Ends the session at this end: lanes are closed, then on_link_lost(error).
@@ -77,6 +80,7 @@ class Link {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   void set_grace(Duration grace);
+  void set_dialled();  // from the Dialler: this end dials the lanes
 
  private:
   struct Impl;
@@ -88,8 +92,9 @@ class Link {
 // failure() is the error of the last attempt: no_route for no_route; no_answer for unreachable, timed_out and a refusal by nobody
 // in particular; the acceptor's own kind and words where it gave some (`kind: words`, as the Hub does). Of the latter network,
 // timeout, no_answer and no_route are worth another attempt; every other kind, Status::version and a malformed URI are final at
-// once while no lane lives. session_lost(): the acceptor refused with `unknown session`, or the only lane went before Opened came:
-// start a new session. The Link's grace is switched off by the constructor: patience takes its place.
+// once while no lane lives. A lane whose path is going is dialled again while it lives. session_lost(): the acceptor refused with
+// `unknown session`, or the only lane went before Opened came: start a new session. The Link's grace is switched off by the
+// constructor: patience takes its place.
 class Dialler {
  public:
   Dialler(cci::Endpoint& endpoint, Link& link, std::string uri, uint64_t seed);

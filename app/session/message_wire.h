@@ -22,6 +22,7 @@ inline constexpr size_t abort_message_bytes_max = 512;
 // length u16, value}), check u32. A TLV with the high bit in its type must be understood, others are skipped.
 inline constexpr uint32_t hello_magic = 0x48465843;  // "CXFH"
 inline constexpr uint8_t hello_flag_sealed = 1;
+inline constexpr uint8_t hello_flag_moves = 2;
 inline constexpr uint8_t tlv_mandatory_bit = 0x80;
 
 // A file has fewer pieces than that, whatever its size: no sum of piece numbers wraps.

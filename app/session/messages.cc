@@ -120,7 +120,7 @@ std::vector<std::byte> encode(const Hello& hello) {
   out.u32(hello_magic);
   out.u16(session_version);
   out.u8(static_cast<uint8_t>(hello.direction));
-  out.u8(hello.sealed ? hello_flag_sealed : uint8_t{0});
+  out.u8(static_cast<uint8_t>((hello.sealed ? hello_flag_sealed : 0) | (hello.moves ? hello_flag_moves : 0)));
   out.bytes(std::as_bytes(std::span(hello.transfer)));
   out.u64(hello.session);
   out.u16(hello.lane);

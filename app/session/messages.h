@@ -34,6 +34,7 @@ struct Hello {
   uint64_t session = 0;  // 0: a new session (then lane == 0); else the number the acceptor gave in `opened`
   uint16_t lane = 0;
   bool sealed = false;  // false: --insecure. Both ends must agree
+  bool moves = false;   // the lane is there already, on a path that is going: the old connection's puts may end
 };
 
 // Options of a transfer that both ends must know. Bits of Open::options.

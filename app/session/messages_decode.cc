@@ -163,7 +163,8 @@ Result<Hello> decode_hello(Bytes bytes) {
   Hello hello;
   hello.direction = read_enum(in, Direction::pull);
   const uint8_t flags = in.u8();
-  in.require((flags & ~hello_flag_sealed) == 0);
+  in.require((flags & ~(hello_flag_sealed | hello_flag_moves)) == 0);
+  hello.moves = (flags & hello_flag_moves) != 0;
   hello.sealed = (flags & hello_flag_sealed) != 0;
   const Bytes transfer = in.bytes(hello.transfer.size());
   std::transform(transfer.begin(), transfer.end(), hello.transfer.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });

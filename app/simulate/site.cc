@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/log.h"
@@ -192,6 +193,18 @@ RouterProcess::RouterProcess(Site& site, const RouterPlan& plan)
   CHECK(router.has_value());
   router_ = std::move(*router);
   site_.world.add_actor(site_.node, this);
+}
+
+void RouterProcess::turn(Instant now) {
+  router_->turn(now);
+  if (drained_ && router_->drained()) std::exchange(drained_, {})();
+}
+
+void RouterProcess::drain(std::function<void()> drained) {
+  draining_ = true;
+  drained_ = std::move(drained);
+  router_->drain();
+  site_.world.wake(site_.node);
 }
 
 RouterProcess::~RouterProcess() {

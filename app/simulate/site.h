@@ -2,6 +2,7 @@
 // is one run of the program on it, made of the very objects that `ccixfer send` and `ccixfer recv` are made of. `ccixfer sim` and
 // the swarms of the tests are built of them.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -152,9 +153,12 @@ class RouterProcess final : public sim::Actor {
  public:
   RouterProcess(Site& site, const RouterPlan& plan);
   ~RouterProcess() override;
-  void turn(Instant now) override { router_->turn(now); }
+  void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override { return router_->next_deadline(); }
   [[nodiscard]] bool ready() const { return router_->ready(); }
+  // SIGTERM. `drained` is called once, from a turn: the process may then be destroyed, later.
+  void drain(std::function<void()> drained);
+  [[nodiscard]] bool draining() const { return draining_; }
   [[nodiscard]] uint32_t fragments_in_use() const { return router_->fragments_in_use(); }
 
  private:
@@ -162,6 +166,8 @@ class RouterProcess final : public sim::Actor {
   sim::SimEntropy entropy_;
   std::shared_ptr<cci::MemoryTable> memory_;
   std::unique_ptr<routing::Router> router_;
+  std::function<void()> drained_;
+  bool draining_ = false;
 };
 
 }  // namespace ccixfer::simulate

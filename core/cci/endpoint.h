@@ -29,6 +29,7 @@ enum class EventType : uint8_t {
   disconnected,     // the peer or the network ended the connection (beyond CCI)
   keepalive_timed_out,
   device_failed,
+  draining,  // a router of the path stops soon: whoever needs the connection opens another one meanwhile (beyond CCI)
 };
 
 class EventStore;  // the endpoint's receive buffers and undecided requests, shared with the events that hold one

@@ -90,6 +90,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   void on_completion(ports::ConnectionId connection, uint64_t token, Status status) override;
   void on_disconnected(ports::ConnectionId connection, Status status, std::string_view reason) override;
   void on_keepalive_timeout(ports::ConnectionId connection) override;
+  void on_draining(ports::ConnectionId connection) override;
 };
 
 }  // namespace ccixfer::cci

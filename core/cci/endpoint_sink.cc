@@ -252,4 +252,9 @@ void Endpoint::Impl::on_keepalive_timeout(ConnectionId connection) {
   queue(EventType::keepalive_timed_out, Status::timed_out, connection, record->context);
 }
 
+void Endpoint::Impl::on_draining(ConnectionId connection) {
+  ConnectionRecord* record = nullptr;
+  if (established(connection, record) == Status::success) queue(EventType::draining, Status::success, connection, record->context);
+}
+
 }  // namespace ccixfer::cci

@@ -90,6 +90,8 @@ class TransportSink {
   // The connection is gone: every operation in flight has been completed with an error before this. The id is dead afterwards.
   virtual void on_disconnected(ConnectionId connection, Status status, std::string_view reason) = 0;
   virtual void on_keepalive_timeout(ConnectionId connection) = 0;
+  // A router of the path is about to stop: the connection still works, but not for long. At most once a connection.
+  virtual void on_draining(ConnectionId connection) { static_cast<void>(connection); }
 };
 
 struct TransportOptions {

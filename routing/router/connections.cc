@@ -115,6 +115,7 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
   pair.side[0].is_end = pair.request.crossed == 0;
   pair.deadline = after(now, pair.request.timeout);
   set_timer(pair, pair.deadline);
+  if (draining) return refuse(pair, Status::no_route, draining_reason(pair.side[0].device));
   // The hop limit ends what a map in change may let circle.
   if (pair.request.crossed >= hops_max) return refuse(pair, Status::no_route, "more than eight routers");
   const SubnetId in = devices[pair.side[0].device].subnet;
@@ -257,7 +258,7 @@ void Router::Impl::close_pair(Pair& pair, Status status, std::string_view reason
   if (pair.phase == PairPhase::open)
     counters.add(Counter::connections_lost, told_by >= 0 && pair.side[static_cast<size_t>(told_by)].live ? 0 : 1);
   pair.phase = PairPhase::closing;
-  set_timer(pair, after(now, close_flush_timeout));
+  set_timer(pair, after(now, draining ? drain_flush_timeout : close_flush_timeout));
   for (uint8_t which = 0; which < 2; ++which) {
     if (told_by == which || !pair.side[which].live) continue;
     std::vector<std::byte> message;

@@ -36,6 +36,9 @@ void Router::Impl::on_routing_message(Pair& pair, uint8_t which, cci::Event even
     case MessageKind::keepalive:
     case MessageKind::keepalive_ack:
       return pass_on(pair, which, message);
+    case MessageKind::draining:
+      if (pair.side[which].is_end) return reject_peer(pair, "an end that says that it is a router");
+      return pass_on(pair, which, message);
     case MessageKind::watched:
       endpoint(pair.side[to].device).set_keepalive(pair.side[to].connection, Duration{0});
       return pair.side[to].is_end ? void() : pass_on(pair, which, message);

@@ -89,20 +89,12 @@ Result<void> Router::reconfigure(const RouterOptions& options, std::vector<Route
 }
 
 void Router::drain() {
-  if (impl_->draining) return;
   impl_->draining = true;
   impl_->work = true;
-  ++impl_->instance;
-  impl_->make_own_record(true);
-  impl_->flood(impl_->own, impl_->own_raw, nullptr);
 }
 
-bool Router::drained() const {
-  if (!impl_->draining || impl_->pairs.size() > 0 || impl_->fragments.size() > 0) return false;
-  bool told = true;
-  impl_->links.each([&](const Link& link) { told = told && link.out.empty(); });
-  return told;
-}
+bool Router::drained() const { return impl_->drained(); }
+size_t Router::connections_open() const { return impl_->pairs.size(); }
 
 uint32_t Router::fragments_in_use() const { return impl_->pool.used(); }
 
@@ -173,6 +165,7 @@ void Router::Impl::turn(Instant at) {
     next_aging = after(now, options.record_lifetime / 8);
     if (measures_latency()) next_probe = now;
   }
+  if (draining) drain_turn();
   dial_targets();
   on_link_timers();
   run_timers();
@@ -198,6 +191,7 @@ Instant Router::Impl::next_deadline() const {
   if (own_due) when = std::min(when, own_bucket.next);
   for (const RouterDevice& device : devices) when = std::min(when, device.endpoint->next_deadline());
   if (!timers.empty()) when = std::min(when, timers.begin()->first);
+  if (draining) when = std::min(when, drain_cut ? after(drain_until, drain_flush_timeout) : drain_until);
   for (const Target& target : targets) {
     if (target.link == 0 && !target.self && !draining) when = std::min(when, target.next_dial);
   }

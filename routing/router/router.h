@@ -1,6 +1,6 @@
 // The router daemon's engine: accepts hops, looks the next one up, pulls fragments into its pool, forwards, reclaims; and exchanges
 // records with other routers, from which it builds its map. One worker: everything on one thread, no locks.
-// Bounds: pool, connections_max, records_max, hops_max.
+// Bounds: drain_timeout, pool, connections_max, records_max, hops_max.
 // Source: routing §VI-§VII; architecture 'Routing'; rvma-and-itb.md part 5 (buffer classes).
 #pragma once
 #include <memory>
@@ -13,6 +13,9 @@
 #include "routing/session/messages.h"
 
 namespace ccixfer::routing {
+
+inline constexpr Duration drain_timeout = std::chrono::seconds(10);       // connections have so long to end or move,
+inline constexpr Duration drain_flush_timeout = std::chrono::seconds(2);  // and then their ends to hear why they are closed
 
 struct RouterDevice {
   std::string name;  // of the configuration
@@ -74,8 +77,12 @@ class Router {
   // subnet and scheme; connections stay. usage, and nothing is changed: a bad metric, a device that is missing, new, or on another
   // subnet.
   [[nodiscard]] Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices);
-  void drain();  // SIGTERM: no new connections, withdraw records
-  [[nodiscard]] bool drained() const;
+  // SIGTERM. Our records are withdrawn and nothing new is taken: what is being set up is answered no_route, so that those before us
+  // try another way. Both ends of each open connection are told (cci::EventType::draining), so that they end or move it; what is
+  // left after drain_timeout is closed with the reason.
+  void drain();
+  [[nodiscard]] bool drained() const;  // the process may end; at the latest drain_timeout + drain_flush_timeout after drain()
+  [[nodiscard]] size_t connections_open() const;
   [[nodiscard]] uint32_t fragments_in_use() const;  // buffers of the pool that are not free
   [[nodiscard]] std::vector<FragmentView> fragments() const;
   [[nodiscard]] size_t links_open() const;     // to other routers

@@ -1,6 +1,6 @@
 // The router's inside. Split in files: router.cc (creation, turn, events), peers.cc (links to other routers), records.cc (the
-// flooded records and the map), latency.cc (a metric), connections.cc (a routed connection's setup and end), forward_messages.cc,
-// forward_fragments.cc, admin_requests.cc.
+// flooded records and the map), latency.cc (a metric), drain.cc (a planned stop), connections.cc (a routed connection's setup and
+// end), forward_messages.cc, forward_fragments.cc, admin_requests.cc.
 #pragma once
 #include <array>
 #include <deque>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -273,6 +274,12 @@ struct Router::Impl {
   void refresh_and_age();
   Forwarding& forwarding();
 
+  // drain.cc
+  void drain_turn();
+  void begin_drain();
+  [[nodiscard]] bool drained() const;
+  [[nodiscard]] std::string draining_reason(uint32_t device);
+
   // reconfigure.cc
   Result<void> reconfigure(const RouterOptions& anew, std::vector<RouterDevice> settings);
   void take_peers(uint32_t device, std::vector<std::string> peers);
@@ -347,6 +354,8 @@ struct Router::Impl {
   Instant now{};
   bool work = false;
   bool draining = false;
+  Instant drain_until = never;  // stamped in the first turn of it
+  bool drain_cut = false;       // what neither ended nor moved was closed
   uint64_t id = 0;
   uint64_t instance = 1;
   std::vector<std::byte> own_raw;

@@ -50,7 +50,7 @@ Duration duration_of(wire::Reader& in) {
 std::optional<MessageKind> kind_of(Bytes message) {
   if (message.empty()) return std::nullopt;
   const auto value = std::to_integer<uint8_t>(message[0]);
-  const bool known = (value >= 1 && value <= 14) || value == 32 || value == 33 || (value >= 48 && value <= 50);
+  const bool known = (value >= 1 && value <= 15) || value == 32 || value == 33 || (value >= 48 && value <= 50);
   if (!known) return std::nullopt;
   return static_cast<MessageKind>(value);
 }

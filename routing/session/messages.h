@@ -43,7 +43,8 @@ enum class MessageKind : uint8_t {
   bye = 11,
   keepalive = 12,
   keepalive_ack = 13,
-  watched = 14,  // the sender's application watches the far end itself: no hop beyond ends the connection for silence
+  watched = 14,   // the sender's application watches the far end itself: no hop beyond ends the connection for silence
+  draining = 15,  // from a router, to both ends: it stops soon
   router_hello = 32,
   record = 33,
   map_request = 48,
@@ -124,7 +125,7 @@ struct Bye {
 void encode(const Bye& bye, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<Bye> decode_bye(Bytes message);
 
-// connect_ack, keepalive, keepalive_ack, watched, map_request, map_end: the kind says it all.
+// connect_ack, keepalive, keepalive_ack, draining, watched, map_request, map_end: the kind says it all.
 void encode_plain(MessageKind kind, std::vector<std::byte>& out);
 
 // First on a connection of Role::router, both ways. `uri` is the sender's device on this subnet.

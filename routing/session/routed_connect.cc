@@ -301,6 +301,7 @@ Status RoutedTransport::reject(ports::ConnectionId request, std::string_view rea
 void RoutedTransport::on_connect_ack(Slot& slot) {
   opened(slot);
   sink_->on_accepted(slot.id, Status::success, slot.limits);
+  if (slot.draining) sink_->on_draining(slot.id);
 }
 
 // --- Time ---

@@ -3,6 +3,7 @@
 #pragma once
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>

@@ -179,6 +179,10 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
     if (slot.phase == Phase::requesting && kind == MessageKind::connect_reply) return on_connect_reply(slot, message);
     if (slot.phase == Phase::awaiting_request && kind == MessageKind::connect_request) return on_connect_request(slot, message);
     if (slot.phase == Phase::accepting && kind == MessageKind::connect_ack) return on_connect_ack(slot);
+    if (slot.phase == Phase::accepting && kind == MessageKind::draining) {  // it is told when the acceptance is
+      slot.draining = true;
+      return;
+    }
     if (kind != MessageKind::bye) return reject_peer(slot, "a routing message out of order");
   }
   if (kind != MessageKind::taken) {  // that one comes from the next router
@@ -199,6 +203,9 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
     case MessageKind::keepalive:
       return post_plain(slot, MessageKind::keepalive_ack);
     case MessageKind::keepalive_ack:
+      return;
+    case MessageKind::draining:
+      if (!std::exchange(slot.draining, true) && !slot.left) sink_->on_draining(slot.id);
       return;
     case MessageKind::bye: {
       const auto bye = decode_bye(message);

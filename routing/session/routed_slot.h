@@ -105,7 +105,8 @@ struct Slot {
   Duration watch{0};  // set_keepalive: tell the application once
   Instant watch_since{};
 
-  bool watched = false;  // set_keepalive was called: silence is told, and does not end the connection
+  bool draining = false;  // a router of the path stops soon: told, or to be told once the connection is open
+  bool watched = false;   // set_keepalive was called: silence is told, and does not end the connection
 
   // Out.
   std::deque<Outbound> out;             // what the lower endpoint had no room for, in order

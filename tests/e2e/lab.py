@@ -136,6 +136,25 @@ class Host:
         return run(*self.prefix, *command)
 
 
+class Lan:
+    """One network that several hosts share: a bridge in a namespace of its own."""
+
+    def __init__(self, lab, name):
+        self.lab, self.host = lab, lab.host(name)
+        self.host.run("ip", "link", "add", "br0", "type", "bridge")
+        self.host.run("ip", "link", "set", "br0", "up")
+
+    def join(self, host, address):
+        """Gives the name of the host's interface."""
+        self.lab.links += 1
+        inside, outside = f"l{self.lab.links}a", f"l{self.lab.links}b"
+        run("ip", "link", "add", inside, "netns", host.name, "type", "veth", "peer", "name", outside, "netns", self.host.name)
+        self.host.run("ip", "link", "set", outside, "master", "br0", "up")
+        host.run("ip", "addr", "add", address, "dev", inside)
+        host.run("ip", "link", "set", inside, "up")
+        return inside
+
+
 class Lab:
     """A scratch directory (on /dev/shm), hosts, and processes; everything ends with it."""
 
@@ -243,6 +262,67 @@ class TwoSites(contextlib.AbstractContextManager):
 
     def send(self, *arguments):
         return self.lab.start(self.sender, "send", "send", "-c", self.sender_config, "--insecure", *arguments)
+
+    def __exit__(self, *arguments):
+        self.lab.__exit__(*arguments)
+
+
+class TwoRouters(contextlib.AbstractContextManager):
+    """Two routers in parallel between two networks: sender 10.1.0.2 (subnet 1) - r1, r2 - receiver 10.2.0.2 (subnet 2).
+
+    Router rN has 10.1.0.1N and 10.2.0.1N; r2 dials r1 in both networks.
+    """
+
+    def __init__(self, name):
+        self.lab = Lab(name)
+        lab = self.lab
+        self.left, self.right = Lan(lab, "left"), Lan(lab, "right")
+        self.sender, self.receiver = lab.host("sender"), lab.host("receiver")
+        self.left.join(self.sender, "10.1.0.2/24")
+        self.right.join(self.receiver, "10.2.0.2/24")
+        self.hosts, self.configs, self.routers, self.right_interface = {}, {}, {}, {}
+        for number in (1, 2):
+            router = f"r{number}"
+            self.hosts[router] = lab.host(router)
+            self.left.join(self.hosts[router], f"10.1.0.1{number}/24")
+            self.right_interface[router] = self.right.join(self.hosts[router], f"10.2.0.1{number}/24")
+            self.configs[router] = lab.file(f"{router}.toml", self.config(number))
+        both = [f"tcp://10.{{}}.0.1{number}:7000" for number in (1, 2)]
+        self.sender_config = lab.file("sender.toml", device("lan", "10.1.0.2", 1, [uri.format(1) for uri in both]))
+        self.receiver_config = lab.file("receiver.toml", device("lan", "10.2.0.2", 2, [uri.format(2) for uri in both], 7100))
+
+    @staticmethod
+    def config(number):
+        peers = [[], []] if number == 1 else [["tcp://10.1.0.11:7000"], ["tcp://10.2.0.11:7000"]]
+        return (device("left", f"10.1.0.1{number}", 1, peers[0], 7000) + device("right", f"10.2.0.1{number}", 2, peers[1], 7000))
+
+    def start_routers(self):
+        for name in self.configs:
+            self.start_router(name)
+
+    def start_router(self, name):
+        self.routers[name] = self.lab.start_ready(self.hosts[name], name, "route", "-c", self.configs[name], "--insecure")
+        return self.routers[name]
+
+    def receive(self, *options):
+        self.root = self.lab.directory / "incoming"
+        self.root.mkdir(exist_ok=True)
+        return self.lab.start_ready(self.receiver, "recv", "recv", "--root", self.root, "-c", self.receiver_config, "--insecure", *options)
+
+    def send(self, *arguments):
+        return self.lab.start(self.sender, "send", "send", "-c", self.sender_config, "--insecure", *arguments)
+
+    def router_of_lane_0(self, sender):
+        """Its name, and that of the other one."""
+        node = sender.wait_event("session")["path"][0]["node"]
+        used = next(name for name in self.configs if f"10.1.0.1{name[1]}:" in node)
+        return used, next(name for name in self.configs if name != used)
+
+    def known_to(self, router):
+        """The devices of the routers that this one knows, as `ccixfer routes` prints them: a list for each router."""
+        ended = subprocess.run([*self.hosts[router].prefix, str(BINARY), "routes", f"tcp://10.1.0.1{router[1]}:7000", "--insecure", "--json"],
+                               capture_output=True, text=True, check=True, timeout=60)
+        return [event["devices"] for event in map(json.loads, ended.stdout.splitlines()) if event["event"] == "router"]
 
     def __exit__(self, *arguments):
         self.lab.__exit__(*arguments)

@@ -55,7 +55,7 @@ void session_messages() {
   put("session_hello", session::encode(hello));
   hello.session = 5;
   hello.lane = 3;
-  hello.sealed = true;
+  hello.sealed = hello.moves = true;
   put("session_hello", session::encode(hello));
   put("session_hello", as_bytes("unknown session"));
   put("session_hello", as_bytes("no_space: the disk is full"));

@@ -21,6 +21,7 @@ constexpr Duration virtual_time_max = std::chrono::minutes(30);
 constexpr uint64_t events_max = 3'000'000;
 constexpr size_t changed_bytes_max = 4u << 20;
 constexpr Duration leaks_gone_within = std::chrono::minutes(10);
+constexpr Duration wake_up_max = std::chrono::milliseconds(10);  // from a signal to the turn
 constexpr Duration down_max = std::chrono::seconds(2);
 
 std::string network(unsigned index) { return fmt::format("net{}", index); }
@@ -51,6 +52,7 @@ void Swarm::build() {
       options_.disk);
   source_->verbose = destination_->verbose = verbose() ? 2 : 0;
   build_routers();
+  if (options_.last_link) fabric_.set_link(network(options_.routers), *options_.last_link);
   simulate::make_tree(random_, source_->files, source_root, options_.tree);
   look_at_source();
   if (options_.rival) build_rival();
@@ -255,7 +257,7 @@ void Swarm::crash(Site& site) {
   if (&site == destination_.get()) durable_before_ += received().bytes;
   world_.crash(site.node);
   if (is_dialler) {
-    bytes_sent_ += dialler_->tally().bytes_sent;
+    count_sent();
     dialler_->bury();
     dialler_.reset();
   } else {
@@ -285,6 +287,42 @@ void Swarm::crash_router(size_t index) {
     world_.restart(router.site->node);
     router.process = std::make_unique<RouterProcess>(*router.site, router.plan);
   });
+}
+
+// SIGTERM: it drains, ends, and is started again.
+void Swarm::stop_router(size_t index) {
+  RouterSite& router = routers_[index];
+  if (router.process == nullptr || router.process->draining()) return;
+  ++faults_;
+  const Instant begun = world_.now();
+  router.process->drain([this, &router, begun] {
+    if (world_.now() - begun > routing::drain_timeout + routing::drain_flush_timeout + wake_up_max)
+      violated("a router drains for too long");
+    world_.at(world_.now(), [this, &router] {
+      if (router.process == nullptr || !router.process->draining()) return;
+      router.process.reset();
+      world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this, &router] {
+        if (router.process == nullptr && world_.alive(router.site->node))
+          router.process = std::make_unique<RouterProcess>(*router.site, router.plan);
+      });
+    });
+  });
+}
+
+// Nothing comes from it or gets to it, in one network or in both.
+void Swarm::cut_router(size_t index, bool whole, Duration time) {
+  ++faults_;
+  const size_t which = static_cast<size_t>(random_.below(2));
+  for (size_t i = 0; i < 2; ++i) {
+    if (!whole && i != which) continue;
+    const sim::Attachment at = routers_[index].site->networks[i];
+    fabric_.cut(at.network, at.address);
+    if (time != forever) world_.at(after(world_.now(), time), [this, at] { fabric_.join(at.network, at.address); });
+  }
+}
+
+const sim::LinkOptions& Swarm::link_of(unsigned index) const {
+  return options_.last_link && index == options_.routers ? *options_.last_link : options_.link;
 }
 
 void Swarm::change_a_file() {
@@ -318,6 +356,19 @@ void Swarm::plan_faults() {
     const auto index = static_cast<size_t>(random_.below(routers_.size()));
     world_.at(sometime(), [this, index] { crash_router(index); });
   }
+  const auto some_router = [this](auto&& act) {
+    const auto index = static_cast<size_t>(random_.below(routers_.size()));
+    return [act, index] { act(index); };
+  };
+  for (unsigned i = 0; i < options_.router_stops; ++i)
+    world_.at(sometime(), some_router([this](size_t index) { stop_router(index); }));
+  for (unsigned i = 0; i < options_.router_hangs; ++i) {
+    world_.at(sometime(), some_router([this](size_t index) {
+                cut_router(index, true, random_.between(Duration(0), Duration(std::chrono::minutes(1))));
+              }));
+  }
+  for (unsigned i = 0; i < options_.router_cuts; ++i)
+    world_.at(sometime(), some_router([this](size_t index) { cut_router(index, false, forever); }));
   for (unsigned i = 0; i < options_.resets; ++i) {
     const bool at_router = !routers_.empty() && random_.chance(0.5);
     const sim::NodeId node =
@@ -332,11 +383,13 @@ void Swarm::plan_faults() {
               [this, at] { fabric_.join(at.network, at.address); });
   }
   world_.at(after(world_.now(), options_.link_calms_after), [this] {  // then everything must come to a good end
-    sim::LinkOptions link = options_.link;
-    link.reset_mean = forever;
-    link.dial_failure_chance = 0;
-    link.corrupt_chance = 0;
-    for (unsigned i = 0; i <= options_.routers; ++i) fabric_.set_link(network(i), link);
+    for (unsigned i = 0; i <= options_.routers; ++i) {
+      sim::LinkOptions link = link_of(i);
+      link.reset_mean = forever;
+      link.dial_failure_chance = 0;
+      link.corrupt_chance = 0;
+      fabric_.set_link(network(i), link);
+    }
   });
 }
 
@@ -368,7 +421,10 @@ void Swarm::power_cut() {
 // of the destination is all that ends sessions: each other end of one costs what was in flight. Without times a finished file
 // cannot be told from an older one, and goes again.
 void Swarm::judge_resends() {
-  if (options_.source_crashes + options_.router_crashes + options_.resets + options_.cuts + options_.changes > 0) return;
+  if (options_.source_crashes + options_.router_crashes + options_.router_stops + options_.router_hangs + options_.router_cuts +
+          options_.resets + options_.cuts + options_.changes >
+      0)
+    return;
   if (options_.routers > 0 || options_.rival || !options_.attributes || disks_broken_ || options_.disk.lies) return;
   if (options_.link.reset_mean != forever || options_.link.corrupt_chance > 0) return;
   uint64_t total = 64u << 10;  // and names, modes and the like
@@ -431,6 +487,11 @@ void Swarm::judge_end(const Error& result) {
   if (!differs.empty()) violated("ended well, but after a crash " + differs);
 }
 
+void Swarm::count_sent() {
+  bytes_sent_ += dialler_->tally().bytes_sent;
+  segments_resent_ += dialler_->tally().segments_resent;
+}
+
 SwarmResult Swarm::run() {
   if (verbose()) {
     world_.set_trace_sink(
@@ -466,14 +527,14 @@ SwarmResult Swarm::run() {
     if (again) {  // what failed it is mended, and the same command run again
       mend();
       world_.run_for(options_.faults_within * 10);
-      bytes_sent_ += dialler_->tally().bytes_sent;
+      count_sent();
       if (world_.alive(dialling().node)) {
         dialler_.reset();
         start_dialler();
       }
       if (run_transfer() == sim::RunEnd::reached && violation_.empty()) result.second_result = dialler_->result();
     }
-    if (dialler_) bytes_sent_ += dialler_->tally().bytes_sent;
+    if (dialler_) count_sent();
     if (!again) judge_resends();
     result.resumed = durable_before_ > 0;
     if (violation_.empty() && random_.chance(0.3)) judge_leaks();
@@ -482,6 +543,9 @@ SwarmResult Swarm::run() {
   result.took = world_.now() - began;
   result.violation = violation_;
   result.bytes_sent = bytes_sent_;
+  result.segments_resent = segments_resent_;
+  for (const RouterSite& router : routers_)
+    result.lanes_of_routers.push_back(router.site->counters.get(Counter::routed_connections));
   result.trace_hash = world_.trace_hash();
   result.events = world_.events();
   result.corruptions = fabric_.corruptions();

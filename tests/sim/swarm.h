@@ -39,9 +39,13 @@ struct SwarmOptions {
   unsigned routers = 0;          // in a row between S and D
   bool parallel = false;         // each of them twice
   unsigned router_crashes = 0;
-  uint32_t fragment_bytes = 64u << 10;  // of the routers
-  unsigned resets = 0;                  // of all streams of a node
-  unsigned cuts = 0;                    // of the receiver's address, for a while
+  unsigned router_stops = 0;                  // planned: SIGTERM, and a new process a while later
+  unsigned router_hangs = 0;                  // as by SIGSTOP, for up to a minute
+  unsigned router_cuts = 0;                   // of one of its two networks, for good
+  std::optional<sim::LinkOptions> last_link;  // of the network of the destination
+  uint32_t fragment_bytes = 64u << 10;        // of the routers
+  unsigned resets = 0;                        // of all streams of a node
+  unsigned cuts = 0;                          // of the receiver's address, for a while
   Duration faults_within = std::chrono::seconds(3);
   Duration link_calms_after = std::chrono::seconds(20);  // resets by chance end
   uint16_t lanes = 2;
@@ -60,7 +64,9 @@ struct SwarmResult {
   uint64_t bytes_sent = 0;
   unsigned faults = 0;  // that happened before the end
   uint64_t corruptions = 0;
-  bool resumed = false;  // I4 was checked, and there was something durable before
+  uint64_t segments_resent = 0;
+  std::vector<uint64_t> lanes_of_routers;  // connections that each forwarded
+  bool resumed = false;                    // I4 was checked, and there was something durable before
 };
 
 class Swarm {
@@ -88,6 +94,9 @@ class Swarm {
   void start_rival();
   void crash(Site& site);
   void crash_router(size_t index);
+  void stop_router(size_t index);
+  void cut_router(size_t index, bool whole, Duration time);
+  [[nodiscard]] const sim::LinkOptions& link_of(unsigned network) const;
   void change_a_file();
   sim::RunEnd run_transfer();
   void judge_end(const Error& result);
@@ -97,6 +106,7 @@ class Swarm {
   void judge_leaks();
   [[nodiscard]] program::Tally received() const;
   void power_cut();
+  void count_sent();
   [[nodiscard]] Site& listening() { return options_.pull ? *source_ : *destination_; }
   [[nodiscard]] Site& dialling() { return options_.pull ? *destination_ : *source_; }
 
@@ -119,6 +129,7 @@ class Swarm {
   std::string violation_;
   std::set<std::string> denied_;  // paths of the source that nobody may open
   uint64_t bytes_sent_ = 0;
+  uint64_t segments_resent_ = 0;
   uint64_t durable_before_ = 0;  // bytes that the destination's processes before its last crash made durable
   unsigned faults_ = 0;
   bool disks_broken_ = false;

@@ -301,3 +301,16 @@ TEST_CASE("hostile_end__a_message_twice_or_beyond_the_window__closed") {
   CHECK(site.right->count(EventType::receive) == (twice ? 1 : 3));
   CHECK(site.right->count(EventType::disconnected) == (twice ? 1 : 0));
 }
+
+TEST_CASE("router_hostile__an_end_that_says_that_it_is_a_router_and_stops__is_closed") {
+  Site site;
+  site.chain(2);
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  std::vector<std::byte> message;
+  encode_plain(MessageKind::draining, message);
+  rogue.send(message);
+  REQUIRE(site.run([&] { return rogue.gone; }, seconds(5)));
+  CHECK(site.right->count(EventType::draining) == 0);
+  CHECK(site.routers[0]->counters.get(Counter::routed_rejected) > 0);
+}

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ports/transport.h"
@@ -158,6 +159,14 @@ class Transport final : public ports::Transport {
       cut(end, false);
     }
   }
+  void cut_newest() { cut(ends_.rbegin()->second, false); }
+  // A router of every connection's path is about to stop: told in the next turn.
+  void drain_all() {
+    for (auto& [index, end] : ends_) {
+      static_cast<void>(index);
+      end.draining = end.state == State::established;
+    }
+  }
   [[nodiscard]] size_t connections() const { return ends_.size(); }
 
  private:
@@ -173,9 +182,10 @@ class Transport final : public ports::Transport {
     ports::Role role = ports::Role::application;
     Status dial_status = Status::success;
     Instant deadline = never;
-    bool left = false;  // disconnected by our own side
-    bool cut = false;   // broken, and noticed
-    bool half = false;  // broken, and not yet noticed
+    bool left = false;      // disconnected by our own side
+    bool cut = false;       // broken, and noticed
+    bool half = false;      // broken, and not yet noticed
+    bool draining = false;  // to be told
   };
 
   [[nodiscard]] static ports::ConnectionLimits limits() { return {ports::max_send_bytes_floor}; }
@@ -214,8 +224,8 @@ class Transport final : public ports::Transport {
     (half ? peer->half : peer->cut) = true;
   }
   [[nodiscard]] bool busy(const End& end) const {
-    return !end.in.empty() || end.cut || end.left || end.state == State::requested || (end.half && net_.notice_half_open) ||
-           end.dial_status != Status::success;
+    return !end.in.empty() || end.draining || end.cut || end.left || end.state == State::requested ||
+           (end.half && net_.notice_half_open) || end.dial_status != Status::success;
   }
 
   void end_of(uint32_t index, Status status, std::string_view reason) {
@@ -242,6 +252,7 @@ class Transport final : public ports::Transport {
         sink_->on_connect_request(end.id, end.role, ports::Attribute::reliable_ordered, end.connect_data);
         return;
       }
+      if (std::exchange(end.draining, false)) sink_->on_draining(end.id);
       if (end.in.empty()) return;
       const Fault fault = net_.fault ? net_.fault(net_.steps, end.in.front().kind) : Fault::none;
       ++net_.steps;

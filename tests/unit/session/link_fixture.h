@@ -119,10 +119,11 @@ class Acceptor final : public AcceptUser {
 
 // Everything together. The dialler learns the session's number by hand (Opened is the machines' business).
 struct World {
-  explicit World(uint16_t lanes = 1)
+  explicit World(uint16_t lanes = 1, Direction direction = Direction::push)
       : near(net, "", 1), far(std::make_unique<Side>(net, "fake://far", 2)), acceptor(std::make_unique<Acceptor>(*far)) {
     Hello hello;
     hello.transfer[0] = 9;
+    hello.direction = direction;
     link = std::make_unique<Link>(*near.endpoint, hello, user);
     near.hub->add_link(link.get());
     dialler = std::make_unique<Dialler>(*near.endpoint, *link, "fake://far", 7);

@@ -184,6 +184,13 @@ TEST_CASE("hello__is_the_bytes_written_by_hand_and_comes_back") {
   CHECK(hello->session == some_hello().session);
   CHECK(hello->lane == 3);
   CHECK(hello->sealed);
+  CHECK_FALSE(hello->moves);
+  Hello moving = some_hello();
+  moving.sealed = false;
+  moving.moves = true;
+  REQUIRE(decode_hello(encode(moving)));
+  CHECK(decode_hello(encode(moving))->moves);
+  CHECK_FALSE(decode_hello(encode(moving))->sealed);
 }
 
 TEST_CASE("hello__any_flipped_bit_or_truncation__is_refused") {
