@@ -19,7 +19,7 @@ constexpr Duration dialler_slack = std::chrono::seconds(2);  // the dialler know
 
 constexpr double path_bytes_per_s = 1.25e9;      // 10 Gb/s: what a path is taken for, as nobody knows
 constexpr double connection_window_bytes = 4e6;  // what Linux lets a connection's buffers grow to (net.ipv4.tcp_wmem)
-constexpr double lanes_chosen_max = 16;
+constexpr uint16_t lanes_chosen_most = 16;
 
 // What a new session may mend.
 bool is_passing(ErrorKind kind) {
@@ -35,7 +35,8 @@ std::string at(const std::string& what, const std::string& uri, const char* what
 
 uint16_t lanes_for(Duration round_trip) {
   const double in_flight_bytes = path_bytes_per_s * std::chrono::duration<double>(round_trip).count();
-  return static_cast<uint16_t>(std::clamp(std::ceil(2 * in_flight_bytes / connection_window_bytes), 1.0, lanes_chosen_max));
+  return static_cast<uint16_t>(
+      std::clamp(std::ceil(2 * in_flight_bytes / connection_window_bytes), 1.0, double{lanes_chosen_most}));
 }
 
 struct DialledTransfer::Attempt {
@@ -139,7 +140,9 @@ void DialledTransfer::open_session(Instant now) {
   attempt.machine->start(now);
   const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
   const std::vector<ports::HopInfo> hops = attempt.link.hops(0);
-  const uint16_t wanted = plan_.lanes != 0 ? plan_.lanes : lanes_for(hops.empty() ? Duration(0) : hops.front().round_trip);
+  const auto at_least = static_cast<uint16_t>(hops.size() > 1 ? std::min<size_t>(plan_.routers, lanes_chosen_most) : 1);
+  const Duration round_trip = hops.empty() ? Duration(0) : hops.front().round_trip;
+  const uint16_t wanted = plan_.lanes != 0 ? plan_.lanes : std::max(at_least, lanes_for(round_trip));
   attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(wanted, allowed)));
   bench_.reporter.session({transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops)});
 }

@@ -18,7 +18,8 @@ struct DialPlan {
   std::string uri;  // without a path
   session::Hello hello;
   session::Open open;
-  uint16_t lanes = 0;  // 0: chosen from the path (lanes_for)
+  uint16_t lanes = 0;  // 0: chosen from the path (lanes_for), and no fewer than routers when it is routed
+  size_t routers = 1;  // of our device
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
   std::function<std::unique_ptr<Machine>(session::Link&)> make_machine;

@@ -51,6 +51,7 @@ Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, p
   auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters);
   node.endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), node.memory, counters);
   if (!device.subnet || options.bare) return node;
+  node.routers = device.routers.size();
 
   routing::RoutedOptions routed;
   routed.subnet = *device.subnet;

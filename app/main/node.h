@@ -28,6 +28,7 @@ struct Node {
   std::unique_ptr<cci::Endpoint> endpoint;
   std::shared_ptr<cci::MemoryTable> memory;
   std::vector<std::string> uris;
+  size_t routers = 0;  // of the device
 };
 
 // usage: a transport that this version does not have, a bad --listen, an interface without an address. network: the address cannot

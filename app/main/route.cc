@@ -50,10 +50,28 @@ std::vector<routing::RouterDevice> settings_of(const Process& process, const Con
   return devices;
 }
 
+Result<std::unique_ptr<cci::Endpoint>> endpoint_of(const Process& process, const Config& from, const std::string& name,
+                                                   const std::shared_ptr<cci::MemoryTable>& memory, ports::Entropy& entropy) {
+  const auto config =
+      std::find_if(from.devices.begin(), from.devices.end(), [&](const DeviceConfig& each) { return each.name == name; });
+  NodeOptions options;
+  options.listening = true;
+  options.bare = true;
+  options.memory = memory;
+  auto node = make_node(*config, options, entropy, process.counters);
+  if (!node) return tl::unexpected(node.error());
+  return std::move(node->endpoint);
+}
+
+struct RouterBench {  // what the router's devices are made of
+  std::shared_ptr<cci::MemoryTable> memory;
+  ports::Entropy& entropy;
+};
+
 class RouteUser final : public LoopUser {
  public:
-  RouteUser(const Process& process, const RouteCommand& command, routing::Router& router, UriFile& uri_file)
-      : process_(process), command_(command), router_(router), uri_file_(uri_file) {}
+  RouteUser(const Process& process, const RouteCommand& command, RouterBench bench, routing::Router& router, UriFile& uri_file)
+      : process_(process), command_(command), bench_(std::move(bench)), router_(router), uri_file_(uri_file) {}
 
   bool turn(Instant now) override {
     process_.reporter.set_now(now);
@@ -90,15 +108,34 @@ class RouteUser final : public LoopUser {
   void reload() {
     const std::string& file = process_.config.file;
     const auto config = load_config(file);
-    if (!config) return process_.reporter.warn(fmt::format("not reloaded: {}", config.error().message));
+    if (!config) return not_reloaded(config.error().message);
     for (const std::string& warning : config->warnings) process_.reporter.warn(warning);
-    auto taken = router_.reconfigure(options_of(*config, command_), settings_of(process_, *config));
-    if (!taken) return process_.reporter.warn(fmt::format("not reloaded: {}: {}", file, taken.error().message));
-    process_.reporter.info(fmt::format("reloaded: {}", file));
+    std::vector<routing::RouterDevice> devices = settings_of(process_, *config);
+    std::vector<int> handles;  // of devices that were not there before
+    for (routing::RouterDevice& device : devices) {
+      if (router_.has_device(device.name)) continue;
+      auto endpoint = endpoint_of(process_, *config, device.name, bench_.memory, bench_.entropy);
+      if (!endpoint) return not_reloaded(endpoint.error().message);
+      device.endpoint = std::move(*endpoint);
+      handles.push_back(device.endpoint->os_handle());
+    }
+    const size_t count = devices.size();
+    auto taken = router_.reconfigure(options_of(*config, command_), std::move(devices));
+    if (!taken) return not_reloaded(fmt::format("{}: {}", file, taken.error().message));
+    for (const int handle : handles) process_.driver.watch(handle);
+    if (auto written = command_.uri_file.empty() ? Result<void>() : uri_file_.write(command_.uri_file, router_.uris()); !written)
+      process_.reporter.warn(written.error().message);
+    process_.reporter.info(fmt::format("reloaded: {}: {} devices", file, count));
+    process_.reporter.event(report::reloaded_event(process_.reporter.seconds(), count, {}));
+  }
+  void not_reloaded(const std::string& why) {
+    process_.reporter.warn("not reloaded: " + why);
+    process_.reporter.event(report::reloaded_event(process_.reporter.seconds(), router_.os_handles().size(), why));
   }
 
   const Process& process_;
   const RouteCommand& command_;
+  const RouterBench bench_;
   routing::Router& router_;
   UriFile& uri_file_;
   bool ready_ = false;
@@ -109,15 +146,9 @@ Result<std::vector<routing::RouterDevice>> make_devices(const Process& process, 
                                                         ports::Entropy& entropy) {
   std::vector<routing::RouterDevice> devices = settings_of(process, process.config);
   for (routing::RouterDevice& device : devices) {
-    const auto config = std::find_if(process.config.devices.begin(), process.config.devices.end(),
-                                     [&](const DeviceConfig& each) { return each.name == device.name; });
-    NodeOptions options;
-    options.listening = true;
-    options.bare = true;
-    options.memory = memory;
-    auto node = make_node(*config, options, entropy, process.counters);
-    if (!node) return tl::unexpected(node.error());
-    device.endpoint = std::move(node->endpoint);
+    auto endpoint = endpoint_of(process, process.config, device.name, memory, entropy);
+    if (!endpoint) return tl::unexpected(endpoint.error());
+    device.endpoint = std::move(*endpoint);
   }
   return devices;
 }
@@ -137,7 +168,7 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   process.driver.take_hangups();
   for (const int handle : (*router)->os_handles()) process.driver.watch(handle);
   UriFile uri_file(process.driver);
-  RouteUser user(process, command, **router, uri_file);
+  RouteUser user(process, command, {memory, entropy}, **router, uri_file);
   process.driver.run(user);
   return {user.error(), {}};
 }

@@ -184,6 +184,7 @@ class TransferLoop::DialUser final : public LoopUser {
 
 CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
   impl_->watch();
+  plan.routers = impl_->node.routers;
   DialUser user(*impl_, std::move(plan), all);
   impl_->process.driver.run(user);
   return user.end();

@@ -140,6 +140,14 @@ std::string router_event(double t, std::string_view name, const std::vector<std:
   return line(json);
 }
 
+std::string reloaded_event(double t, size_t devices, std::string_view reason) {
+  Json json = begin("reloaded", t);
+  json["status"] = reason.empty() ? "ok" : "usage";
+  json["devices"] = devices;
+  if (!reason.empty()) json["reason"] = words(reason);
+  return line(json);
+}
+
 std::string route_event(double t, const RouteLine& route) {
   Json json = begin("route", t);
   json["from"] = route.from;

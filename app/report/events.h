@@ -82,6 +82,8 @@ struct RouteLine {
 };
 [[nodiscard]] std::string router_event(double t, std::string_view name, const std::vector<std::string>& devices);
 [[nodiscard]] std::string route_event(double t, const RouteLine& route);
+// SIGHUP: what came of it. `reason` empty: taken, and the router has so many devices now.
+[[nodiscard]] std::string reloaded_event(double t, size_t devices, std::string_view reason);
 [[nodiscard]] std::string device_event(double t, const DeviceLine& device);
 // Any text as one event with the text as member `key`: for reports whose lines are made elsewhere.
 [[nodiscard]] std::string text_event(double t, std::string_view event, std::string_view key, std::string_view text);

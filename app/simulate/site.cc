@@ -144,6 +144,7 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
   plan.hello.direction = dial.pull ? session::Direction::pull : session::Direction::push;
   plan.open = {dial.options, dial.path};
   plan.lanes = dial.lanes;
+  plan.routers = site.routing ? site.routing->routers.size() : 0;
   plan.timeout = dial.timeout;
   if (dial.pull) {
     auto opened = recv::Root::open(site.files, dial.directory, vfs_.name());

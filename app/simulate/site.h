@@ -108,7 +108,7 @@ struct DialPlan {
   std::string directory;  // push: what is sent (its content). pull: where to
   std::string path;       // push: below the listener's root. pull: below the served directory
   uint32_t options = 0;   // session::Option bits
-  uint16_t lanes = 2;
+  uint16_t lanes = 2;     // 0: chosen from the path
   Duration timeout = std::chrono::seconds(120);
 };
 

@@ -125,11 +125,14 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
                   fmt::format("router {} knows no way to subnet {}:{}", endpoint(pair.side[0].device).uri(), pair.to.subnet.as,
                               pair.to.subnet.subnet));
   }
-  // Equals in an order by chance: parallel routers share the load.
-  for (size_t i = 0; i < hops.size(); ++i) {
-    size_t equals = 1;
+  // Equals take turns, from one by chance on: parallel routers share the load, and lanes that come together are spread.
+  if (!next_equal) next_equal = entropy.next_u64();
+  ++*next_equal;
+  for (size_t i = 0, equals = 1; i < hops.size(); i += equals, equals = 1) {
     while (i + equals < hops.size() && hops[i + equals].rank == hops[i].rank) ++equals;
-    std::swap(hops[i], hops[i + entropy.next_u64() % equals]);
+    const auto group = hops.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto first = static_cast<std::ptrdiff_t>(*next_equal % equals);
+    std::rotate(group, group + first, group + static_cast<std::ptrdiff_t>(equals));
   }
   if (hops.size() > candidates_tried_max) hops.resize(candidates_tried_max);
   std::reverse(hops.begin(), hops.end());

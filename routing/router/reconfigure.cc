@@ -7,20 +7,43 @@
 
 namespace ccixfer::routing {
 
+namespace {
+
+// New devices beside one another: those that have an endpoint.
+Result<void> check_new(const std::vector<RouterDevice>& settings) {
+  for (size_t i = 0; i < settings.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      const bool both = settings[i].endpoint != nullptr && settings[k].endpoint != nullptr;
+      if (both && settings[i].subnet == settings[k].subnet)
+        return fail(ErrorKind::usage, fmt::format("devices {} and {} are on one subnet", settings[k].name, settings[i].name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> Router::Impl::reconfigure(const RouterOptions& anew, std::vector<RouterDevice> settings) {
   auto order = parse_metrics(anew.metric);
   if (!order) return tl::unexpected<Error>(order.error());
-  std::vector<size_t> which;  // device of each of the settings
+  std::vector<size_t> which;  // device of each of the settings; the new ones are behind the old ones
+  size_t count = devices.size();
   for (const RouterDevice& setting : settings) {
     const auto at =
         std::find_if(devices.begin(), devices.end(), [&](const RouterDevice& device) { return device.name == setting.name; });
-    if (at == devices.end()) return fail(ErrorKind::usage, fmt::format("device {} is new: restart the router", setting.name));
+    if (at == devices.end()) {
+      if (auto fits = check_device(setting, devices); !fits) return fits;
+      which.push_back(count++);
+      continue;
+    }
     if (at->subnet != setting.subnet || at->scheme != setting.scheme) {
       return fail(ErrorKind::usage, fmt::format("device {} is on subnet {}:{} ({}): restart the router", setting.name,
                                                 at->subnet.as, at->subnet.subnet, at->scheme));
     }
     which.push_back(static_cast<size_t>(at - devices.begin()));
   }
+  if (auto fits = check_new(settings); !fits) return fits;
+  if (count > devices_max) return fail(ErrorKind::usage, fmt::format("a router has at most {} devices", devices_max));
   for (size_t i = 0; i < devices.size(); ++i) {
     if (std::count(which.begin(), which.end(), i) != 1)
       return fail(ErrorKind::usage, fmt::format("device {} is missing: restart the router", devices[i].name));
@@ -30,6 +53,12 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& anew, std::vector<Ro
   options.static_routes = anew.static_routes;
   options.rate_bytes_per_s = anew.rate_bytes_per_s;
   for (size_t i = 0; i < settings.size(); ++i) {
+    if (which[i] >= devices.size()) {
+      std::vector<std::string> peers = std::move(settings[i].peers);
+      devices.push_back(std::move(settings[i]));
+      take_peers(static_cast<uint32_t>(devices.size() - 1), std::move(peers));
+      continue;
+    }
     RouterDevice& device = devices[which[i]];
     device.rate_bits_per_s = settings[i].rate_bits_per_s;
     device.capabilities = settings[i].capabilities;

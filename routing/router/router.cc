@@ -26,26 +26,31 @@ Result<std::vector<Metric>> check(const RouterOptions& options, const std::vecto
                 fmt::format("memory of {} bytes is too little: {} fragments of {} bytes are reserved, one a class",
                             options.memory_bytes, options.mechanisms.classes, options.fragment_bytes));
   }
-  std::set<SubnetId> subnets;
-  for (const RouterDevice& device : devices) {
-    if (device.subnet.as != devices.front().subnet.as) {
-      return fail(ErrorKind::usage,
-                  fmt::format("device {}: AS {}, but device {} is of AS {}: a router belongs to one AS; between two "
-                              "AS stand two routers with WAN devices",
-                              device.name, device.subnet.as, devices.front().name, devices.front().subnet.as));
-    }
-    if (!subnets.insert(device.subnet).second) {
-      return fail(ErrorKind::usage, fmt::format("device {}: another device is on subnet {}:{} already", device.name,
-                                                device.subnet.as, device.subnet.subnet));
-    }
-    if (device.endpoint == nullptr || !address_of(device.subnet, device.endpoint->uri())) {
-      return fail(ErrorKind::usage, fmt::format("device {}: a router's device must listen", device.name));
-    }
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (auto fits = check_device(devices[i], std::span(devices).first(i)); !fits) return tl::unexpected<Error>(fits.error());
   }
   return parse_metrics(options.metric);
 }
 
 }  // namespace
+
+Result<void> check_device(const RouterDevice& device, std::span<const RouterDevice> others) {
+  for (const RouterDevice& other : others) {
+    if (device.subnet.as != other.subnet.as) {
+      return fail(ErrorKind::usage,
+                  fmt::format("device {}: AS {}, but device {} is of AS {}: a router belongs to one AS; between two "
+                              "AS stand two routers with WAN devices",
+                              device.name, device.subnet.as, other.name, other.subnet.as));
+    }
+    if (device.subnet == other.subnet) {
+      return fail(ErrorKind::usage, fmt::format("device {}: another device is on subnet {}:{} already", device.name,
+                                                device.subnet.as, device.subnet.subnet));
+    }
+  }
+  if (device.endpoint == nullptr || !address_of(device.subnet, device.endpoint->uri()))
+    return fail(ErrorKind::usage, fmt::format("device {}: a router's device must listen", device.name));
+  return {};
+}
 
 Router::Router() = default;
 Router::~Router() = default;
@@ -82,6 +87,10 @@ std::vector<std::string> Router::uris() const {
     if (const auto address = address_of(device.subnet, device.endpoint->uri())) all.push_back(format_address(*address));
   }
   return all;
+}
+
+bool Router::has_device(std::string_view name) const {
+  return std::any_of(impl_->devices.begin(), impl_->devices.end(), [&](const RouterDevice& device) { return device.name == name; });
 }
 
 Result<void> Router::reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices) {

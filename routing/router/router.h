@@ -73,9 +73,10 @@ class Router {
   [[nodiscard]] std::vector<int> os_handles() const;
   [[nodiscard]] bool ready() const;                     // its forwarding table stands, and configured peers were tried once
   [[nodiscard]] std::vector<std::string> uris() const;  // cci:// addresses, one a device
+  [[nodiscard]] bool has_device(std::string_view name) const;
   // SIGHUP: metric, static routes and rate cap of `options`, and of each device, found by its name, all but its endpoint, name,
-  // subnet and scheme; connections stay. usage, and nothing is changed: a bad metric, a device that is missing, new, or on another
-  // subnet.
+  // subnet and scheme; a device that is new comes with its endpoint; connections stay. usage, and nothing is changed: a bad metric,
+  // a device that is missing or on another subnet, a new one that clashes.
   [[nodiscard]] Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices);
   // SIGTERM. Our records are withdrawn and nothing new is taken: what is being set up is answered no_route, so that those before us
   // try another way. Both ends of each open connection are told (cci::EventType::draining), so that they end or move it; what is

@@ -117,6 +117,9 @@ class Table {
   size_t size_ = 0;
 };
 
+// Whether a device may stand beside others of the same router. usage.
+[[nodiscard]] Result<void> check_device(const RouterDevice& device, std::span<const RouterDevice> others);
+
 // One message on its way out: its bytes, or the event that still holds them in its receive buffer.
 struct Outgoing {
   std::vector<std::byte> copy;
@@ -379,6 +382,7 @@ struct Router::Impl {
   std::set<std::pair<Instant, uint64_t>> timers;  // pairs
   std::vector<uint64_t> active;                   // pairs with something to push
   uint32_t setting_up = 0;
+  std::optional<uint64_t> next_equal;  // whose turn it is among equally good hops
   size_t held_events = 0;
   size_t copied_bytes = 0;
   std::array<std::deque<uint64_t>, classes_max> turns;  // pairs with fragments waiting, by class

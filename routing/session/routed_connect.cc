@@ -60,8 +60,11 @@ void RoutedTransport::start(Slot& slot) {
   slot.deadline = after(now_, slot.timeout);
   slot.routers = options_.routers;
   if (slot.routers.empty()) return fail_dial(slot, Status::no_route, "no router is configured on this subnet");
-  // Any of them, by chance: that spreads clients over routers (routing §VI).
-  for (size_t i = slot.routers.size(); i > 1; --i) std::swap(slot.routers[i - 1], slot.routers[entropy_.next_u64() % i]);
+  // Clients begin with any of them, by chance (routing §VI); the next connection with the next one, so that the lanes of one
+  // session are spread too. The last of the list is dialled first.
+  if (!next_router_) next_router_ = entropy_.next_u64() % slot.routers.size();
+  std::rotate(slot.routers.begin(), slot.routers.begin() + static_cast<std::ptrdiff_t>(*next_router_), slot.routers.end());
+  next_router_ = (*next_router_ + 1) % slot.routers.size();
   set_timer(slot, slot.deadline);
   dial_next(slot);
 }

@@ -114,9 +114,10 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   Counters& counters_;
   ports::TransportSink* sink_ = nullptr;
   Instant now_{};
-  bool work_ = false;               // something was asked for since the last turn
-  uint32_t pending_ = 0;            // hops without a decided request
-  std::deque<cci::Event> backlog_;  // hops that wait for one of those to be decided; bounded by the lower endpoint's requests
+  bool work_ = false;                  // something was asked for since the last turn
+  std::optional<size_t> next_router_;  // that a connection begins with
+  uint32_t pending_ = 0;               // hops without a decided request
+  std::deque<cci::Event> backlog_;     // hops that wait for one of those to be decided; bounded by the lower endpoint's requests
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<uint32_t> generations_;
   std::vector<uint32_t> free_;
