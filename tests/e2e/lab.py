@@ -50,7 +50,7 @@ def run(*command, **options):
 class Process:
     """A ccixfer process with --json. A thread takes its events as they come, so that no pipe ever fills and holds the process up."""
 
-    def __init__(self, host, arguments, name, directory, env=None, prefix=(), stdin=subprocess.DEVNULL):
+    def __init__(self, host, arguments, name, directory, env=None, prefix=(), stdin=subprocess.DEVNULL, cwd=None):
         self.name = name
         self.events = []
         self.news = threading.Condition()
@@ -58,7 +58,8 @@ class Process:
         self.stderr_path = directory / f"{name}.stderr"
         self.stderr_file = open(self.stderr_path, "w")
         self.command = [*(host.prefix if host else []), *prefix, str(BINARY), *[str(a) for a in arguments], "--json"]
-        self.process = subprocess.Popen(self.command, stdin=stdin, stdout=subprocess.PIPE, stderr=self.stderr_file, env={**os.environ, **(env or {})})
+        self.process = subprocess.Popen(self.command, stdin=stdin, stdout=subprocess.PIPE, stderr=self.stderr_file, cwd=cwd,
+                                        env={**os.environ, **(env or {})})
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
