@@ -156,10 +156,7 @@ std::vector<std::string> device_table(const std::vector<report::DeviceLine>& dev
   std::vector<std::array<std::string, 8>> rows{
       {"DEVICE", "TRANSPORT", "INTERFACE", "ADDRESS", "RATE", "SUBNET", "PRIORITY", "STATE"}};
   for (const report::DeviceLine& device : devices) {
-    const std::string rate = device.rate_bits_per_s == 0 ? "?"
-                             : device.rate_bits_per_s % 1'000'000'000
-                                 ? fmt::format("{}Mb/s", device.rate_bits_per_s / 1'000'000)
-                                 : fmt::format("{}Gb/s", device.rate_bits_per_s / 1'000'000'000);
+    const std::string rate = device.rate_bits_per_s == 0 ? "?" : format_link_rate(device.rate_bits_per_s);
     rows.push_back({printable(device.name) + (device.is_default ? "*" : ""), device.transport, printable(device.interface),
                     device.address, rate, device.subnet.empty() ? "-" : device.subnet, fmt::format("{}", device.priority),
                     device.state});

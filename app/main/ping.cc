@@ -15,11 +15,20 @@ namespace ccixfer::program {
 namespace {
 
 constexpr size_t ping_message_bytes = 64;
+constexpr Duration dialler_slack = std::chrono::seconds(1);  // the endpoint knows which hop does not answer: let it speak first
 
 ErrorKind kind_of_connect(Status status) {
   if (status == Status::no_route) return ErrorKind::no_route;
   if (status == Status::version) return ErrorKind::protocol;
   return ErrorKind::no_answer;
+}
+
+// Of several hops: the slowest subnet.
+std::optional<size_t> bottleneck_of(const std::vector<ports::HopInfo>& path) {
+  const auto slower = [](const ports::HopInfo& a, const ports::HopInfo& b) { return a.rate_bits_per_s < b.rate_bits_per_s; };
+  const auto slowest = std::min_element(path.begin(), path.end(), slower);
+  if (path.size() < 2 || slowest->rate_bits_per_s == 0) return std::nullopt;
+  return static_cast<size_t>(slowest - path.begin());
 }
 
 class PingUser final : public LoopUser {
@@ -29,7 +38,7 @@ class PingUser final : public LoopUser {
         command_(command),
         endpoint_(*node.endpoint),
         address_(std::move(address)),
-        give_up_(after(process.driver.now(), command.timeout)) {}
+        give_up_(after(after(process.driver.now(), command.timeout), dialler_slack)) {}
 
   Result<void> begin() {
     cci::ConnectOptions options;
@@ -63,7 +72,10 @@ class PingUser final : public LoopUser {
       connection_ = event.connection;
       ping_.uri = address_;
       ping_.max_send_bytes = endpoint_.max_send_bytes(connection_);
-      for (const ports::HopInfo& hop : endpoint_.hops(connection_)) ping_.path.push_back(report_hops({hop}).front());
+      const std::vector<ports::HopInfo> path = endpoint_.hops(connection_);
+      ping_.path = report_hops(path);
+      ping_.fragment_bytes = path.empty() ? 0 : path.front().fragment_bytes;
+      ping_.bottleneck = bottleneck_of(path);
       return send(now);
     }
     if (event.type == cci::EventType::send && connection_) {
@@ -94,11 +106,16 @@ class PingUser final : public LoopUser {
     endpoint_.disconnect(connection_);
     report::Reporter& out = process_.reporter;
     out.event(report::ping_event(out.seconds(), ping_));
-    out.output(fmt::format("{}: at most {} bytes a message", ping_.uri, ping_.max_send_bytes));
+    const std::string fragment = ping_.fragment_bytes == 0 ? "" : fmt::format(", fragments of {} bytes", ping_.fragment_bytes);
+    out.output(fmt::format("{}: at most {} bytes a message{}", ping_.uri, ping_.max_send_bytes, fragment));
     for (size_t i = 0; i < ping_.path.size(); ++i) {
       const report::Hop& hop = ping_.path[i];
-      out.output(fmt::format("hop {}: {} {}{}{}, round trip from here to the end {:.3f} ms", i + 1, hop.transport, hop.node,
-                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, hop.round_trip_s * 1e3));
+      const double beyond_s = i + 1 < ping_.path.size() ? ping_.path[i + 1].round_trip_s : 0;
+      const std::string rate = hop.rate_bits_per_s == 0 ? "" : ", " + format_link_rate(hop.rate_bits_per_s);
+      out.output(fmt::format("hop {}: {} {}{}{}{}, round trip {:.3f} ms of {:.3f} ms to the end{}", i + 1, hop.transport, hop.node,
+                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, rate,
+                             std::max(0.0, hop.round_trip_s - beyond_s) * 1e3, hop.round_trip_s * 1e3,
+                             ping_.bottleneck == i ? "  <- the slowest subnet" : ""));
     }
     std::vector<double> times = ping_.round_trips_s;
     std::sort(times.begin(), times.end());

@@ -14,11 +14,6 @@
 namespace ccixfer::program {
 namespace {
 
-std::string rate_text(uint64_t bits_per_s) {
-  return bits_per_s % 1'000'000'000 == 0 ? fmt::format("{}Gb/s", bits_per_s / 1'000'000'000)
-                                         : fmt::format("{}Mb/s", bits_per_s / 1'000'000);
-}
-
 // A device of another host: its interfaces are not ours, so only what the file says counts.
 routing::DeviceRecord record_of(const DeviceConfig& device) {
   routing::DeviceRecord record;
@@ -103,7 +98,7 @@ void add_subnets(Topology& topology, const routing::RouterMap& map) {
   for (const auto& [id, device] : device_of) {
     const routing::Cost cost = map.cost(id);
     std::string about =
-        fmt::format("{}, {}, cost {}", device->uri.substr(0, device->uri.find("://")), rate_text(device->rate_bits_per_s),
+        fmt::format("{}, {}, cost {}", device->uri.substr(0, device->uri.find("://")), format_link_rate(device->rate_bits_per_s),
                     fmt::join(cost.value.begin(), cost.value.begin() + static_cast<std::ptrdiff_t>(topology.metrics.size()), "/"));
     if (!device->transit && !device->wan) about += ", no transit";
     topology.subnets.push_back({id, label_of(map, id), std::move(about), map.is_wan(id)});
@@ -174,14 +169,14 @@ Result<Topology> topology_of(const std::vector<Config>& configs) {
           !same)
         return tl::unexpected(same.error());
       if (device.rate_bits_per_s) {
-        const std::string rate = rate_text(*device.rate_bits_per_s);
+        const std::string rate = format_link_rate(*device.rate_bits_per_s);
         const auto& known = rates.try_emplace(*device.subnet, rate, config.file).first->second;
         if (auto same = check_same("rate", rate, known, config, device, "give the same rate in both, or number one of them anew");
             !same)
           return tl::unexpected(same.error());
       }
       record.devices.push_back(record_of(device));
-      const std::string rate = device.rate_bits_per_s ? rate_text(*device.rate_bits_per_s) : "rate unknown";
+      const std::string rate = device.rate_bits_per_s ? format_link_rate(*device.rate_bits_per_s) : "rate unknown";
       router.subnets.push_back(*device.subnet);
       router.devices.push_back(fmt::format("{}: subnet {}, {}, {}{}{}", device.name, name_of(*device.subnet),
                                            record.devices.back().uri, rate, device.wan ? ", wan" : "",
@@ -217,8 +212,8 @@ Result<Topology> topology_of_records(std::vector<routing::RouterRecord> records,
     router.name = fmt::format("{:016x}", record.router);
     for (const routing::DeviceRecord& device : record.devices) {
       router.devices.push_back(
-          fmt::format("subnet {}, {}, {}{}{}{}{}", name_of(device.subnet), printable(device.uri), rate_text(device.rate_bits_per_s),
-                      device.wan ? ", wan" : "", device.transit ? "" : ", no transit",
+          fmt::format("subnet {}, {}, {}{}{}{}{}", name_of(device.subnet), printable(device.uri),
+                      format_link_rate(device.rate_bits_per_s), device.wan ? ", wan" : "", device.transit ? "" : ", no transit",
                       device.latency_ns == 0 ? "" : fmt::format(", {}us", device.latency_ns / 1000),
                       device.reaches.empty() ? "" : fmt::format(", reaches AS {}", fmt::join(device.reaches, ", "))));
       router.subnets.push_back(device.subnet);

@@ -30,6 +30,7 @@ Json hops(const std::vector<Hop>& path) {
     item["node"] = words(hop.node);
     if (!hop.subnet.empty()) item["subnet"] = hop.subnet;
     item["round_trip_s"] = hop.round_trip_s;
+    if (hop.rate_bits_per_s > 0) item["rate_bits_per_s"] = hop.rate_bits_per_s;
     list.push_back(std::move(item));
   }
   return list;
@@ -127,7 +128,9 @@ std::string ping_event(double t, const Ping& ping) {
   Json json = begin("ping", t);
   json["uri"] = words(ping.uri);
   json["max_send_bytes"] = ping.max_send_bytes;
+  if (ping.fragment_bytes > 0) json["fragment_bytes"] = ping.fragment_bytes;
   json["path"] = hops(ping.path);
+  if (ping.bottleneck) json["bottleneck"] = *ping.bottleneck + 1;
   json["round_trips_s"] = ping.round_trips_s;
   return line(json);
 }

@@ -4,6 +4,7 @@
 // `t` is seconds since the start of the process.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,8 +17,9 @@ namespace ccixfer::report {
 struct Hop {
   std::string transport;
   std::string node;
-  std::string subnet;  // "AS:SUBNET", empty when not routed
-  double round_trip_s = 0;
+  std::string subnet;            // "AS:SUBNET", empty when not routed
+  double round_trip_s = 0;       // from its dialler to the end of the path
+  uint64_t rate_bits_per_s = 0;  // 0: unknown, left out
 };
 
 struct Session {
@@ -54,6 +56,8 @@ struct Ping {
   uint32_t max_send_bytes = 0;
   std::vector<Hop> path;
   std::vector<double> round_trips_s;
+  uint32_t fragment_bytes = 0;       // 0: RMA is not cut, left out
+  std::optional<size_t> bottleneck;  // index of the hop with the lowest rate; none: a rate is unknown
 };
 
 struct DeviceLine {

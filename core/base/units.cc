@@ -152,4 +152,15 @@ std::string format_rate(double bytes_per_s) {
   return format_decimal(std::isfinite(bytes_per_s) && bytes_per_s > 0 ? bytes_per_s : 0.0, "/s");
 }
 
+std::string format_link_rate(uint64_t bits_per_s) {
+  struct Unit {
+    uint64_t bits;
+    const char* name;
+  };
+  for (const Unit unit : {Unit{1'000'000'000, "Gb/s"}, Unit{1'000'000, "Mb/s"}, Unit{1'000, "kb/s"}}) {
+    if (bits_per_s % unit.bits == 0) return fmt::format("{}{}", bits_per_s / unit.bits, unit.name);
+  }
+  return fmt::format("{}b/s", bits_per_s);
+}
+
 }  // namespace ccixfer

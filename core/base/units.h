@@ -12,6 +12,8 @@ namespace ccixfer {
 [[nodiscard]] Result<uint64_t> parse_rate_bits_per_s(std::string_view text);  // a bare number is an error
 [[nodiscard]] std::string format_bytes(uint64_t bytes);                       // "4.2 GB"
 [[nodiscard]] std::string format_rate(double bytes_per_s);                    // "812 MB/s"
+[[nodiscard]] std::string format_link_rate(
+    uint64_t bits_per_s);  // "10Gb/s", "800Mb/s", as it is configured: the unit that divides it
 // Bytes of a file name for one line of text: no control characters, no invalid UTF-8 reach a terminal or a log.
 // Anything else becomes %XX (and '%' itself %25 if anything was escaped). `escaped` tells whether anything was.
 [[nodiscard]] std::string printable(std::string_view name, bool* escaped = nullptr);

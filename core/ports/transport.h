@@ -57,10 +57,12 @@ struct ConnectionLimits {
 
 // One hop of a connection, nearest first, for people and for the `session` event.
 struct HopInfo {
-  std::string transport;        // "tcp"
-  std::string node;             // the native URI dialled
-  uint32_t as = 0, subnet = 0;  // 0:0 when not routed
-  Duration round_trip{0};       // from the dialler of this hop to the end of the path, at connect time
+  std::string transport;         // "tcp"
+  std::string node;              // the native URI dialled
+  uint32_t as = 0, subnet = 0;   // 0:0 when not routed
+  Duration round_trip{0};        // from the dialler of this hop to the end of the path, at connect time
+  uint64_t rate_bits_per_s = 0;  // of its subnet, as a router's configuration says; 0: unknown
+  uint32_t fragment_bytes = 0;   // RMA is cut so over the whole path; 0: it is not cut
 };
 
 struct RmaRequest {

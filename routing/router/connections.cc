@@ -34,7 +34,17 @@ void Router::Impl::on_timer(Pair& pair) {
       return reject_peer(pair, "no connect request in time");
     case PairPhase::dialling:
     case PairPhase::requesting:
-      return refuse(pair, Status::timed_out, pair.answer_reason.empty() ? "no answer in time" : pair.answer_reason);
+      if (now >= pair.deadline) {
+        const std::string late = pair.hop_uri + " does not answer";
+        return refuse(pair, Status::timed_out, pair.answer_reason.empty() ? late : pair.answer_reason);
+      }
+      pair.hop_late_at = never;
+      set_timer(pair, pair.deadline);
+      {
+        std::vector<std::byte> message;
+        encode_hop_waits(pair.hop_uri, message);
+        return post(pair, 0, std::move(message));
+      }
     case PairPhase::closing:  // what could not be sent by now is lost
       for (Side& side : pair.side) {
         for (Outgoing& outgoing : side.out) forget(outgoing);
@@ -44,6 +54,12 @@ void Router::Impl::on_timer(Pair& pair) {
     default:
       return;
   }
+}
+
+// From now on the hop that is tried has hop_patience to answer before the initiator is told its name.
+void Router::Impl::await_hop(Pair& pair) {
+  pair.hop_late_at = after(now, hop_patience);
+  set_timer(pair, std::min(pair.hop_late_at, pair.deadline));
 }
 
 void Router::Impl::on_hop_request(uint32_t device, cci::Event& event) {
@@ -165,6 +181,7 @@ void Router::Impl::dial_next(Pair& pair) {
       side.connection = *connection;
       side.live = true;
       pair.phase = PairPhase::dialling;
+      await_hop(pair);
       work = true;
       return;
     }
@@ -201,6 +218,7 @@ void Router::Impl::on_downstream_connected(Pair& pair, const cci::Event& event) 
   request.fragment_bytes = std::min(request.fragment_bytes, pool.fragment_bytes());
   if (pair.deadline != never) request.timeout = std::max<Duration>(pair.deadline - now, std::chrono::milliseconds(1));
   pair.phase = PairPhase::requesting;
+  await_hop(pair);
   pair.requested_at = now;
   for (const Side& each : pair.side) endpoint(each.device).set_send_timeout(each.connection, forever);  // that is end to end
   std::vector<std::byte> message;
@@ -218,7 +236,9 @@ void Router::Impl::on_connect_reply(Pair& pair, Bytes message) {
     return dial_next(pair);
   }
   const RouterDevice& out = devices[pair.side[1].device];
-  reply->hops.insert(reply->hops.begin(), {out.scheme, pair.hop_uri, out.subnet.as, out.subnet.subnet, now - pair.requested_at});
+  reply->hops.insert(reply->hops.begin(),
+                     {out.scheme, pair.hop_uri, out.subnet.as, out.subnet.subnet, now - pair.requested_at, out.rate_bits_per_s});
+  reply->rate_bits_per_s = devices[pair.side[0].device].rate_bits_per_s;
   reply->max_send_bytes = std::min({reply->max_send_bytes, pair.request.max_send_bytes,
                                     payload_bytes_max(endpoint(pair.side[0].device).max_send_bytes(pair.side[0].connection)),
                                     payload_bytes_max(endpoint(pair.side[1].device).max_send_bytes(pair.side[1].connection))});

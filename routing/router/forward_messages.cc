@@ -16,6 +16,12 @@ void Router::Impl::on_routing_message(Pair& pair, uint8_t which, cci::Event even
       return on_connect_request(pair, message);
     if (kind == MessageKind::connect_reply && which == 1 && pair.phase == PairPhase::requesting)
       return on_connect_reply(pair, message);
+    if (kind == MessageKind::hop_waits && which == 1 && pair.phase == PairPhase::requesting) {
+      if (!decode_hop_waits(message)) return reject_peer(pair, "malformed hop_waits");
+      pair.hop_late_at = never;  // the hop itself is there
+      set_timer(pair, pair.deadline);
+      return pass_on(pair, which, message);
+    }
     if (kind == MessageKind::bye && which == 1 && pair.phase == PairPhase::requesting) {
       const auto bye = decode_bye(message);
       return refuse(pair, Status::refused, bye ? bye->reason : "malformed bye");

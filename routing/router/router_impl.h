@@ -31,6 +31,7 @@ inline constexpr size_t copied_bytes_max = 64u << 20;  // and what is copied bes
 inline constexpr size_t out_messages_max = 2048;       // waiting on one side of a pair; an honest peer's windows stay below
 inline constexpr size_t link_out_max = 2 * records_max;
 inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
+inline constexpr Duration hop_patience = std::chrono::seconds(1);  // then the initiator is told which hop has not answered
 inline constexpr Duration hop_request_timeout = std::chrono::seconds(10);
 inline constexpr Duration close_flush_timeout = std::chrono::seconds(10);
 inline constexpr Duration redial_first = std::chrono::milliseconds(250);
@@ -151,7 +152,8 @@ struct Pair {
   Status answer = Status::no_route;
   std::string answer_reason;
   Instant requested_at{};
-  Instant deadline = never;  // of the whole connect, or of closing
+  Instant hop_late_at = never;  // when the initiator is told that the hop has not answered
+  Instant deadline = never;     // of the whole connect, or of closing
   Instant timer = never;
   bool active = false;
 
@@ -307,6 +309,7 @@ struct Router::Impl {
   void try_finish(Pair& pair);
   void drop_downstream(Pair& pair);
   [[nodiscard]] std::string side_name(const Pair& pair, uint8_t which) const;
+  void await_hop(Pair& pair);
   void set_timer(Pair& pair, Instant when);
   void on_timer(Pair& pair);
   void activate(Pair& pair);

@@ -45,12 +45,20 @@ Duration duration_of(wire::Reader& in) {
   return Duration(static_cast<int64_t>(value));
 }
 
+// Rates: whole Mb/s, rounded up, so that the longest reply fits into a message; 0: unknown.
+constexpr uint64_t bits_of_rate_unit = 1'000'000;
+void put_rate(wire::Writer& out, uint64_t rate_bits_per_s) {
+  const uint64_t units = rate_bits_per_s / bits_of_rate_unit + (rate_bits_per_s % bits_of_rate_unit != 0 ? 1 : 0);
+  out.u32(static_cast<uint32_t>(std::min<uint64_t>(units, UINT32_MAX)));
+}
+uint64_t rate_of(wire::Reader& in) { return uint64_t{in.u32()} * bits_of_rate_unit; }
+
 }  // namespace
 
 std::optional<MessageKind> kind_of(Bytes message) {
   if (message.empty()) return std::nullopt;
   const auto value = std::to_integer<uint8_t>(message[0]);
-  const bool known = (value >= 1 && value <= 15) || value == 32 || value == 33 || (value >= 48 && value <= 50);
+  const bool known = (value >= 1 && value <= 16) || value == 32 || value == 33 || (value >= 48 && value <= 50);
   if (!known) return std::nullopt;
   return static_cast<MessageKind>(value);
 }
@@ -103,11 +111,13 @@ void encode(const ConnectReply& reply, std::vector<std::byte>& out) {
   writer.u16(0);
   writer.u32(reply.max_send_bytes);
   writer.u32(reply.fragment_bytes);
+  put_rate(writer, reply.rate_bits_per_s);
   writer.text16(cut(reply.reason, reason_bytes_max));
   for (size_t i = 0; i < count; ++i) {
     const ports::HopInfo& hop = reply.hops[i];
     writer.u32(hop.as);
     writer.u32(hop.subnet);
+    put_rate(writer, hop.rate_bits_per_s);
     writer.u64(static_cast<uint64_t>(std::max<int64_t>(hop.round_trip.count(), 0)));
     writer.text16(cut(hop.transport, hop_transport_bytes_max));
     writer.text16(cut(hop.node, hop_node_bytes_max));
@@ -124,12 +134,14 @@ std::optional<ConnectReply> decode_connect_reply(Bytes message) {
   in.skip(2);
   reply.max_send_bytes = in.u32();
   reply.fragment_bytes = in.u32();
+  reply.rate_bits_per_s = rate_of(in);
   in.require(reply.status != Status::success || (reply.fragment_bytes >= fragment_bytes_floor && reply.max_send_bytes > 0));
   reply.reason = in.text16(reason_bytes_max);
   for (uint8_t i = 0; i < count && in.ok(); ++i) {
     ports::HopInfo hop;
     hop.as = in.u32();
     hop.subnet = in.u32();
+    hop.rate_bits_per_s = rate_of(in);
     const uint64_t round_trip = in.u64();
     in.require(round_trip <= static_cast<uint64_t>(forever.count()));
     hop.round_trip = Duration(static_cast<int64_t>(round_trip));
@@ -241,6 +253,18 @@ std::optional<Bye> decode_bye(Bytes message) {
   bye.reason = in.text16(reason_bytes_max);
   if (!in.done()) return std::nullopt;
   return bye;
+}
+
+void encode_hop_waits(std::string_view node, std::vector<std::byte>& out) {
+  begin(MessageKind::hop_waits, out).text16(cut(node, hop_node_bytes_max));
+}
+
+std::optional<std::string> decode_hop_waits(Bytes message) {
+  wire::Reader in(message);
+  begin(in, MessageKind::hop_waits);
+  std::string node(in.text16(hop_node_bytes_max));
+  if (!in.done()) return std::nullopt;
+  return node;
 }
 
 void encode_plain(MessageKind kind, std::vector<std::byte>& out) { static_cast<void>(begin(kind, out)); }

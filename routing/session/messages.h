@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -43,8 +44,9 @@ enum class MessageKind : uint8_t {
   bye = 11,
   keepalive = 12,
   keepalive_ack = 13,
-  watched = 14,   // the sender's application watches the far end itself: no hop beyond ends the connection for silence
-  draining = 15,  // from a router, to both ends: it stops soon
+  watched = 14,    // the sender's application watches the far end itself: no hop beyond ends the connection for silence
+  draining = 15,   // from a router, to both ends: it stops soon
+  hop_waits = 16,  // from a router, to the initiator: what it asked for a way has not answered yet
   router_hello = 32,
   record = 33,
   map_request = 48,
@@ -73,7 +75,8 @@ struct ConnectReply {
   std::string reason;
   uint32_t max_send_bytes = 0;
   uint32_t fragment_bytes = 0;
-  std::vector<ports::HopInfo> hops;  // nearest first
+  std::vector<ports::HopInfo> hops;  // nearest first; without their fragment_bytes
+  uint64_t rate_bits_per_s = 0;      // of the hop that the reply travels on; whole Mb/s on the wire, 0: unknown
 };
 void encode(const ConnectReply& reply, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<ConnectReply> decode_connect_reply(Bytes message);
@@ -124,6 +127,10 @@ struct Bye {
 };
 void encode(const Bye& bye, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<Bye> decode_bye(Bytes message);
+
+// The hop that is waited for: the farthest one is told last. Only while a connection is made.
+void encode_hop_waits(std::string_view node, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<std::string> decode_hop_waits(Bytes message);
 
 // connect_ack, keepalive, keepalive_ack, draining, watched, map_request, map_end: the kind says it all.
 void encode_plain(MessageKind kind, std::vector<std::byte>& out);

@@ -73,6 +73,7 @@ void RoutedTransport::dial_next(Slot& slot) {
   while (!slot.routers.empty()) {
     slot.router = std::move(slot.routers.back());
     slot.routers.pop_back();
+    slot.waits_for.clear();
     Duration patience = router_dial_timeout;
     if (slot.deadline != never) {  // what is left is shared among those that are left
       patience = std::min<Duration>(patience, (slot.deadline - now_) / static_cast<int64_t>(slot.routers.size() + 1));
@@ -155,7 +156,8 @@ void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
   }
   slot.limits.max_send_bytes = std::min(reply->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.lower)));
   slot.fragment_bytes = std::min(reply->fragment_bytes, options_.fragment_bytes_max);
-  slot.hops = {{scheme(), slot.router, options_.subnet.as, options_.subnet.subnet, now_ - slot.requested_at}};
+  slot.hops = {
+      {scheme(), slot.router, options_.subnet.as, options_.subnet.subnet, now_ - slot.requested_at, reply->rate_bits_per_s}};
   slot.hops.insert(slot.hops.end(), reply->hops.begin(), reply->hops.end());
   post_plain(slot, MessageKind::connect_ack);
   opened(slot);
@@ -313,8 +315,11 @@ void RoutedTransport::on_timer(Slot& slot) {
   switch (slot.phase) {
     case Phase::starting:
     case Phase::dialling:
-    case Phase::requesting:
-      return fail_dial(slot, Status::timed_out, slot.answer_reason.empty() ? "no answer in time" : slot.answer_reason);
+    case Phase::requesting: {
+      const std::string& hop = slot.waits_for.empty() ? slot.router : slot.waits_for;
+      const std::string late = hop.empty() ? "no answer in time" : hop + " does not answer";
+      return fail_dial(slot, Status::timed_out, slot.answer_reason.empty() ? late : slot.answer_reason);
+    }
     case Phase::awaiting_request:
       return reject_peer(slot, "no connect request in time");
     case Phase::accepting:

@@ -91,6 +91,7 @@ struct Slot {
   std::string router;                // being tried
   Status answer = Status::unreachable;
   std::string answer_reason;
+  std::string waits_for;  // a router said so: that hop has not answered yet
   Instant requested_at{};
   cci::Event request;  // direct, offered
 

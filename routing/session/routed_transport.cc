@@ -59,7 +59,11 @@ void RoutedTransport::arm(Instant when) { static_cast<void>(lower_->arm_os_handl
 std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection) const {
   const Slot* slot = find(connection);
   if (slot == nullptr) return {};
-  if (slot->mode == Mode::routed) return slot->hops;
+  if (slot->mode == Mode::routed) {
+    std::vector<ports::HopInfo> path = slot->hops;
+    for (ports::HopInfo& hop : path) hop.fragment_bytes = slot->fragment_bytes;
+    return path;
+  }
   auto hops = lower_->hops(slot->lower);
   for (ports::HopInfo& hop : hops) {
     hop.as = options_.subnet.as;

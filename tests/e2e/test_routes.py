@@ -95,6 +95,41 @@ def test_device_with_only_some_of_as_subnet_router__a_warning_and_no_routing_for
         check(ended.returncode == 1 and "two subnets or more" in ended.stderr and "device.wan" in ended.stderr, f"{ended}")
 
 
+def ping(sites, uri, *options):
+    return ccixfer("ping", "-c", sites.sender_config, "--insecure", *options, uri, host=sites.sender)
+
+
+def test_ping__each_hop_its_rate_and_the_slowest_and_the_one_that_does_not_answer():
+    with TwoSites("ping", middle=1) as sites:
+        sites.middle_config.write_text(sites.middle_config.read_text().replace('rate = "10Gb/s"', 'rate = "1Gb/s"', 1))
+        sites.west_config.write_text(sites.west_config.read_text().replace('7000"]\nrate = "10Gb/s"', '7000"]\nrate = "1Gb/s"'))
+        sites.start_routers()
+        receiver = sites.receive()
+        wait_for_route(sites, receiver)
+        uri = routed(receiver.uris)
+        ended = ping(sites, uri)
+        check(ended.returncode == 0, f"{ended}")
+        hops = [line for line in ended.stdout.splitlines() if line.startswith("hop ")]
+        words = (("tcp://10.0.0.1:7000 subnet 1:1, 10Gb/s",), ("tcp://192.0.2.2:7000 subnet 1:9, 1Gb/s", "the slowest subnet"),
+                 ("tcp://198.51.100.2:7000 subnet 1:8, 10Gb/s",), ("tcp://10.0.0.2:7100 subnet 1:2, 10Gb/s",))
+        check(len(hops) == 4 and all(part in hop for hop, parts in zip(hops, words) for part in parts), ended.stdout)
+        check(ended.stdout.count("slowest") == 1 and "fragments of 1052672 bytes" in ended.stdout, ended.stdout)
+        event = json.loads(ping(sites, uri, "--json").stdout.splitlines()[0])
+        check(event["event"] == "ping" and event["bottleneck"] == 2 and event["fragment_bytes"] == 1052672, f"{event}")
+        check([hop["rate_bits_per_s"] for hop in event["path"]] == [10**10, 10**9, 10**10, 10**10], f"{event}")
+        check(all(a["round_trip_s"] > b["round_trip_s"] for a, b in zip(event["path"], event["path"][1:])), f"{event}")
+        for process, node in ((receiver, "tcp://10.0.0.2:7100"), (sites.east_router, "tcp://198.51.100.2:7000"),
+                              (sites.middle_router, "tcp://192.0.2.2:7000"), (sites.west_router, "tcp://10.0.0.1:7000")):
+            process.kill(signal.SIGSTOP)
+            ended = ping(sites, uri, "--timeout", "4")
+            process.kill(signal.SIGCONT)
+            check(ended.returncode in (35, 43) and len(said(ended)) == 1 and node in said(ended)[0], f"{node} hangs: {ended}")
+        receiver.kill()
+        receiver.wait()
+        ended = ping(sites, uri)
+        check(ended.returncode == 35 and "tcp://10.0.0.2:7100" in said(ended)[0], f"nobody there: {ended}")
+
+
 def test_readme_two_border_hosts__typed_as_it_stands_there():
     text = (REPO / "README.md").read_text()
     section = text[text.index("## Across networks that do not meet"):]

@@ -108,3 +108,12 @@ TEST_CASE("format_rate__also_nonsense__a_rate") {
   CHECK(format_rate(std::numeric_limits<double>::infinity()) == "0 B/s");
   CHECK(format_rate(1.5e9) == "1.5 GB/s");
 }
+
+TEST_CASE("format_link_rate__as_it_is_configured") {
+  CHECK(format_link_rate(10'000'000'000) == "10Gb/s");
+  CHECK(format_link_rate(2'500'000'000) == "2500Mb/s");
+  CHECK(format_link_rate(64'000) == "64kb/s");
+  CHECK(format_link_rate(9'601) == "9601b/s");
+  for (const uint64_t rate : {uint64_t{1}, uint64_t{9'600}, uint64_t{1'500'000}, uint64_t{400'000'000'000}})
+    CHECK(parse_rate_bits_per_s(format_link_rate(rate)).value() == rate);
+}

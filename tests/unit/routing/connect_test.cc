@@ -23,6 +23,8 @@ TEST_CASE("routed_connect__1_2_3_routers__succeeds_and_names_each_hop") {
     CHECK(hops[i].transport == "sim");
     CHECK(hops[i].as == 1);
     CHECK(hops[i].round_trip > Duration::zero());
+    CHECK(hops[i].rate_bits_per_s == 10'000'000'000);  // as the routers are configured
+    CHECK(hops[i].fragment_bytes == Site::small().fragment_bytes);
     if (i > 0) CHECK(hops[i].round_trip < hops[i - 1].round_trip);
   }
   CHECK(site.left->endpoint->max_send_bytes(connection) >= 1024);
@@ -31,7 +33,7 @@ TEST_CASE("routed_connect__1_2_3_routers__succeeds_and_names_each_hop") {
 
 TEST_CASE("routed_connect__rejected__the_reason_travels") {
   Site site;
-  site.chain(2);
+  site.chain(GENERATE(1u, 2u, 5u));
   site.right->answer = App::Answer::reject;
   const cci::Event event = site.connect_event(*site.left, site.right->uri());
   CHECK(event.status == Status::refused);
@@ -41,17 +43,37 @@ TEST_CASE("routed_connect__rejected__the_reason_travels") {
 
 TEST_CASE("routed_connect__undecided__times_out") {
   Site site;
-  site.chain(2);
+  site.chain(GENERATE(1u, 2u, 5u));
   site.right->answer = App::Answer::none;
   const Instant start = site.world.now();
   const cci::Event event = site.connect_event(*site.left, site.right->uri(), seconds(3));
   CHECK(event.status == Status::timed_out);
+  CHECK(event.reason.find("sim://10.0.0.2:7000 does not answer") != std::string::npos);
   CHECK(site.world.now() - start < seconds(4));
   // The request has gone from under the application.
   site.world.run_for(seconds(1));
   auto request = site.right->take(EventType::connect_request);
   REQUIRE(request);
   CHECK(site.right->endpoint->accept(*request, 1) == Status::not_found);
+}
+
+TEST_CASE("routed_connect__a_hop_hangs__its_name_is_told") {
+  // The client's own router, those behind it, and the destination, as by SIGSTOP: streams to it open, nothing answers.
+  for (size_t hung = 0; hung < 4; ++hung) {
+    INFO("hung: " << hung);
+    Site site;
+    site.chain(3);
+    site.connect(*site.left, *site.right);
+    const sim::NodeId node = hung < 3 ? site.routers[hung]->node : site.right->node;
+    sim::Actor* const actor = hung < 3 ? static_cast<sim::Actor*>(site.routers[hung].get()) : site.right.get();
+    site.world.remove_actor(node, actor);
+    const cci::Event event = site.connect_event(*site.left, site.right->uri(), seconds(4));
+    site.world.add_actor(node, actor);
+    CHECK(event.status != Status::success);
+    INFO(event.reason);
+    const std::string address = hung == 0 ? "10.0.0.1" : hung < 3 ? "10.9.0.2" : "10.0.0.2";
+    CHECK(event.reason.find("sim://" + address + ":7000") != std::string::npos);
+  }
 }
 
 TEST_CASE("routed_connect__upstream_waits_for_downstream__accepted_late") {

@@ -130,7 +130,7 @@ TEST_CASE("routed_message__other_connections__are_not_held_back_by_a_stalled_one
 }
 
 TEST_CASE("routed_message__disconnect__what_was_sent_arrives_then_the_peer_learns_of_it") {
-  const size_t routers = GENERATE(1u, 3u);
+  const size_t routers = GENERATE(1u, 3u, 5u);
   Site site;
   site.chain(routers);
   const cci::Connection connection = site.connect(*site.left, *site.right);

@@ -37,9 +37,15 @@ ConnectRequest request() {
 }
 
 std::vector<std::vector<std::byte>> one_of_each() {
-  std::vector<std::vector<std::byte>> all(10);
+  std::vector<std::vector<std::byte>> all(11);
   encode(request(), all[0]);
-  encode(ConnectReply{Status::success, "why", 1392, 65536, {{"tcp", "tcp://a:1", 1, 2, std::chrono::milliseconds(3)}}}, all[1]);
+  encode(ConnectReply{Status::success,
+                      "why",
+                      1392,
+                      65536,
+                      {{"tcp", "tcp://a:1", 1, 2, std::chrono::milliseconds(3), 10'000'000'000}},
+                      1'000'000'000},
+         all[1]);
   encode_message_header(9, all[2]);
   encode_ack(MessageKind::fragment_ack, {7, Status::mailbox_empty}, all[3]);
   FragmentMessage fragment;
@@ -53,6 +59,7 @@ std::vector<std::vector<std::byte>> one_of_each() {
   encode(Bye{Status::timed_out, "gone"}, all[7]);
   encode_plain(MessageKind::watched, all[8]);
   encode(RouterHello{1, {2, 3}, "tcp://r:1"}, all[9]);
+  encode_hop_waits("tcp://r:1", all[10]);
   return all;
 }
 

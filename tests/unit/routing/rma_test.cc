@@ -45,7 +45,7 @@ void check_nothing_left(Site& site) {
 }  // namespace
 
 TEST_CASE("routed_rma__write_into_a_region__arrives_whole") {
-  const size_t routers = GENERATE(1u, 2u, 3u);
+  const size_t routers = GENERATE(1u, 2u, 3u, 4u, 5u);
   const bool backwards = GENERATE(false, true);
   Site site(routers);
   site.chain(routers);
@@ -71,7 +71,7 @@ TEST_CASE("routed_rma__write_into_a_region__arrives_whole") {
 }
 
 TEST_CASE("routed_rma__read_from_a_region__arrives_whole") {
-  const size_t routers = GENERATE(1u, 2u, 3u);
+  const size_t routers = GENERATE(1u, 2u, 3u, 4u, 5u);
   const bool backwards = GENERATE(false, true);
   Site site(routers);
   site.chain(routers);
@@ -92,7 +92,7 @@ TEST_CASE("routed_rma__read_from_a_region__arrives_whole") {
 }
 
 TEST_CASE("routed_rma__put_into_a_mailbox__is_one_operation") {
-  const size_t routers = GENERATE(1u, 2u, 3u);
+  const size_t routers = GENERATE(1u, 2u, 3u, 4u, 5u);
   const bool backwards = GENERATE(false, true);
   Site site(routers);
   site.chain(routers);
@@ -158,7 +158,7 @@ TEST_CASE("routed_rma__target_refuses__its_status_comes_and_no_byte_is_written")
 
 TEST_CASE("routed_rma__completion_message__after_all_data_and_never_after_a_failure") {
   Site site;
-  site.chain(2);
+  site.chain(GENERATE(1u, 2u, 5u));
   const Ends ends = ends_of(site, false);
   const auto data = pattern(1u << 20, 3);
   std::vector<std::byte> target(data.size());
