@@ -1,4 +1,6 @@
 // Connections through 1, 2, 3 routers in a row and 2 in parallel.
+#include <set>
+
 #include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;
@@ -125,6 +127,29 @@ TEST_CASE("routed_connect__one_of_two_own_routers_dead__the_other_is_used") {
             {"sim://10.0.0.99:7000", "sim://10.0.0.1:7000"});
     site.connect(app, *site.right);
   }
+}
+
+TEST_CASE("routed_connect__two_own_routers__the_first_by_chance_and_then_in_turns") {
+  Site site;
+  for (const char* last : {"11", "12"}) {
+    const std::string address = std::string("10.0.0.") + last;
+    site.add_router(last, {{"lan1", address, {1, 1}, {}}, {"lan2", address, {1, 2}, {}}});
+  }
+  const std::vector<std::string> both = {"sim://10.0.0.11:7000", "sim://10.0.0.12:7000"};
+  site.right = std::make_unique<App>(site.world, site.fabric, "lan2", "10.0.0.2", SubnetId{1, 2}, both);
+  site.settle();
+  const auto carried = [&](size_t router) { return site.routers[router]->counters.get(Counter::routed_connections); };
+  std::set<uint64_t> first_of_a_client;
+  for (uint64_t client = 0; client < 16; ++client) {
+    App app(site.world, site.fabric, "lan1", "10.0.0." + std::to_string(50 + client), {1, 1}, both);
+    const uint64_t before[] = {carried(0), carried(1)};
+    site.connect(app, *site.right);
+    first_of_a_client.insert(carried(0) - before[0]);
+    for (int i = 0; i < 3; ++i) site.connect(app, *site.right);
+    CHECK(carried(0) - before[0] == 2);
+    CHECK(carried(1) - before[1] == 2);
+  }
+  CHECK(first_of_a_client == std::set<uint64_t>{0, 1});
 }
 
 TEST_CASE("routed_connect__far_router_dead__no_route") {
