@@ -24,6 +24,10 @@ constexpr Duration grace_default = std::chrono::seconds(60);
 // A draining lane whose puts do not end is given up: the endpoint owes an end for each (a transport may take ten seconds to deliver
 // what was sent before a disconnect), this is the belt to its braces.
 constexpr Duration drain_limit = std::chrono::seconds(15);
+// A lane that has not delivered a session message for so long, while others live, is passed over for them: its router may hang, and
+// until that is certain all files would wait for words. Doubled each time: a slow path is no dead one.
+constexpr Duration control_patience_first = std::chrono::seconds(2);
+constexpr Duration control_patience_max = std::chrono::seconds(16);
 constexpr Duration settle_limit =
     std::chrono::seconds(5);  // then its puts go out again elsewhere: its router waits no longer either
 
@@ -36,6 +40,9 @@ struct Lane {
   bool announced = false;   // on_lane_up was or will be called
   uint32_t operations = 0;  // of ours that have not ended
   uint32_t puts = 0;        // of those
+  uint32_t controls = 0;    // of those
+  Instant control_since{};  // the last sign that session messages are delivered, or the first one was sent
+  bool silent = false;      // it is passed over for session messages
   bool path_going = false;  // a router of its path stops soon
   bool settling = false;    // and its replacement waits
   Instant settling_since{};
@@ -91,6 +98,7 @@ struct Link::Impl {
   LinkUser& user;
   uint64_t session;
   bool dialled = false;  // by a Dialler of ours
+  Duration control_patience = control_patience_first;
   Duration grace = grace_default;
   LaneRegistry* registry = nullptr;
   Counters* counters = nullptr;
@@ -118,12 +126,16 @@ struct Link::Impl {
     Lane& lane = lanes.at(slot->second.current);
     return lane.state == LaneState::up ? &lane : nullptr;
   }
+  // For session messages: the lowest one that delivers, else the lowest one.
   [[nodiscard]] Lane* lowest_up_lane() {
+    Lane* lowest = nullptr;
     for (const auto& [index, slot] : slots) {
       static_cast<void>(slot);
-      if (Lane* lane = up_lane(index)) return lane;
+      Lane* lane = up_lane(index);
+      if (lane != nullptr && !lane->silent) return lane;
+      if (lowest == nullptr) lowest = lane;
     }
-    return nullptr;
+    return lowest;
   }
 
   void announce(Lane& lane) {
@@ -151,21 +163,40 @@ struct Link::Impl {
     lane.draining_since = now;
     lane.out.clear();
     lane.in.clear();
-    release_sends(lane);
+    release_sends(lane, false);
+  }
+
+  void pass_silent_lanes() {
+    for (auto& [packed, lane] : lanes) {
+      static_cast<void>(packed);
+      if (lane.state != LaneState::up || lane.controls == 0 || now < after(lane.control_since, control_patience)) continue;
+      lane.silent = true;
+      lane.control_since = now;
+      const Lane* next = lowest_up_lane();
+      if (next->silent) {  // nobody delivers
+        lane.silent = false;
+        continue;
+      }
+      control_patience = std::min(control_patience * 2, control_patience_max);
+      release_sends(lane, true);
+    }
   }
 
   // Messages do not wait for a lane that is going: they go out again on the next one, and the receiver drops what it had. Only puts
   // are waited for, because their memory may still be read.
-  void release_sends(Lane& lane) {
+  void release_sends(Lane& lane, bool only_controls) {
     std::vector<uint64_t> released;
     for (const auto& [id, operation] : operations) {
-      if (operation.lane == lane.connection.packed() && operation.kind != OperationKind::put) released.push_back(id);
+      if (operation.lane != lane.connection.packed() || operation.kind == OperationKind::put) continue;
+      if (!only_controls || operation.kind == OperationKind::control) released.push_back(id);
     }
     for (const uint64_t id : released) {
       const Operation operation = operations.at(id);
       operations.erase(id);
       --lane.operations;
-      if (operation.kind == OperationKind::control) sender.ended(operation.context, false);
+      if (operation.kind != OperationKind::control) continue;
+      --lane.controls;
+      sender.ended(operation.context, false);
     }
   }
 
@@ -208,12 +239,15 @@ struct Link::Impl {
     Lane& lane = lanes.at(operation.lane);
     CHECK(lane.operations > 0);
     --lane.operations;
+    if (status == Status::success) lane.silent = false;
     switch (operation.kind) {
       case OperationKind::put:
         notices.emplace_back(PutEnded{lane.index, operation.context, status});
         if (--lane.puts == 0 && lane.settling) start_draining(lane);
         return;
       case OperationKind::control:
+        --lane.controls;
+        lane.control_since = now;
         sender.ended(operation.context, status == Status::success);
         // A lane that does not deliver control messages is no lane.
         if (status != Status::success) start_draining(lane);
@@ -236,6 +270,7 @@ struct Link::Impl {
     ++next_operation;
     operations.emplace(id, Operation{kind, lane.connection.packed(), context});
     ++lane.operations;
+    if (kind == OperationKind::control && lane.controls++ == 0) lane.control_since = now;
     return true;
   }
 
@@ -502,6 +537,7 @@ void Link::turn(Instant now) {
   impl.now = now;
   if (impl.ended) return;
   impl.drain_turn();
+  impl.pass_silent_lanes();
   impl.watch_grace();
   impl.pump();
   for (auto& [packed, lane] : impl.lanes) {
@@ -527,6 +563,8 @@ Instant Link::next_deadline() const {
   Instant deadline = never;
   for (const auto& [packed, lane] : impl.lanes) {
     static_cast<void>(packed);
+    if (lane.state == LaneState::up && lane.controls > 0 && impl.slots.size() > 1)
+      deadline = std::min(deadline, after(lane.control_since, impl.control_patience));
     if (lane.state == LaneState::up && lane.settling) deadline = std::min(deadline, after(lane.settling_since, settle_limit));
     if (lane.state != LaneState::draining) continue;
     deadline = std::min(deadline, lane.operations == 0 ? impl.now : after(lane.draining_since, drain_limit));

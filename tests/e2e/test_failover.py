@@ -84,6 +84,7 @@ def fails_over(name, break_it):
         before = sites.known_to(other)
         check(len(before) == 2, "the routers do not know each other")
         break_it(sites, used)
+        sender.wait_event("progress", lambda event: event.get("bytes", 0) > durable)  # the others go on, and say so, meanwhile
         done = ends_well(sites, source, sender)
         check(done["bytes_sent"] <= 2 * SIZE - durable, f"sent again what was durable: {done}")
         check(done["counters"]["connections_lost"] > 0, f"no lane went through the broken router: {done}")

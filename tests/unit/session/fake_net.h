@@ -159,6 +159,7 @@ class Transport final : public ports::Transport {
       cut(end, false);
     }
   }
+  void hold_oldest(bool held) { ends_.begin()->second.held = held; }  // as if its peer's host hung
   void cut_newest() { cut(ends_.rbegin()->second, false); }
   // A router of every connection's path is about to stop: told in the next turn.
   void drain_all() {
@@ -185,6 +186,7 @@ class Transport final : public ports::Transport {
     bool left = false;      // disconnected by our own side
     bool cut = false;       // broken, and noticed
     bool half = false;      // broken, and not yet noticed
+    bool held = false;      // takes nothing, notices nothing
     bool draining = false;  // to be told
   };
 
@@ -224,6 +226,7 @@ class Transport final : public ports::Transport {
     (half ? peer->half : peer->cut) = true;
   }
   [[nodiscard]] bool busy(const End& end) const {
+    if (end.held) return false;
     return !end.in.empty() || end.draining || end.cut || end.left || end.state == State::requested ||
            (end.half && net_.notice_half_open) || end.dial_status != Status::success;
   }
@@ -243,6 +246,7 @@ class Transport final : public ports::Transport {
       const auto it = ends_.find(index);
       if (it == ends_.end()) return;
       End& end = it->second;
+      if (end.held) return;
       if (end.left) return end_of(index, Status::disconnected, {});
       if (end.cut || (end.half && net_.notice_half_open)) return end_of(index, Status::disconnected, "cut");
       if (end.dial_status != Status::success) return end_of(index, end.dial_status, {});

@@ -305,3 +305,33 @@ TEST_CASE("link__destroyed_with_everything_under_way__nobody_hears_of_it_again")
   CHECK(world.near.transport->connections() == 0);
   world.dialler = nullptr;
 }
+
+TEST_CASE("link__lowest_lane_falls_silent__session_messages_pass_it_over_and_arrive_once") {
+  World world(2);
+  REQUIRE(world.run_until_up(2));
+  world.far->transport->hold_oldest(true);
+  for (uint64_t i = 1; i <= 100; ++i) world.link->post(End{i});
+  const Instant begun = world.now;
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 100 && world.link->control_drained(); }));
+  CHECK(world.now - begun < std::chrono::seconds(5));  // not only when the lane is lost
+  CHECK(world.link->live_lanes().size() == 2);
+  world.far->transport->hold_oldest(false);  // what was sent there comes too, late
+  for (uint64_t i = 101; i <= 200; ++i) world.link->post(End{i});
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 200 && world.link->next_deadline() == never; }));
+  CHECK(world.acceptor->user.messages == numbers(200));
+  CHECK(world.user.lost == nullptr);
+}
+
+TEST_CASE("link__every_lane_falls_silent__messages_wait_and_nothing_spins") {
+  World world(1);
+  REQUIRE(world.run_until_up(1));
+  world.far->transport->hold_oldest(true);
+  for (uint64_t i = 1; i <= 100; ++i) world.link->post(End{i});
+  const Instant end = world.now + std::chrono::seconds(20);
+  size_t turns = 0;
+  REQUIRE(world.run([&] { return ++turns > 2000 || world.now >= end || world.link->next_deadline() == never; }));
+  CHECK(turns < 100);
+  world.far->transport->hold_oldest(false);
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 100; }));
+  CHECK(world.acceptor->user.messages == numbers(100));
+}
