@@ -44,6 +44,13 @@ class Fifo {
     }
     return item;
   }
+  T pop_back() {
+    CHECK(!empty());
+    T item = std::move(items_.back());
+    items_.pop_back();
+    if (head_ == items_.size()) clear();
+    return item;
+  }
   void erase(size_t index) { items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(head_ + index)); }
   void clear() {
     items_.clear();

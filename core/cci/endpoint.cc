@@ -233,6 +233,7 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
   request.has_completion_message = rma_options.completion_message.has_value();
   if (request.has_completion_message) request.completion_message = *rma_options.completion_message;
   request.fence = rma_options.fence;
+  request.arrival = rma_options.arrival;
   const uint64_t token = begin_operation(rma_options.context, rma_options.silent, rma_options.waiter);
   const Status status = transport->rma(connection, request, token);
   if (status != Status::success && end_operation(token)) --in_use;
@@ -240,6 +241,9 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
 }
 
 Status Endpoint::rma(Connection connection, const RmaOptions& options) { return impl_->rma(connection, options); }
+
+bool Endpoint::sends_what_arrives() const { return impl_->transport->sends_what_arrives(); }
+void Endpoint::resume(Connection connection) { impl_->transport->resume(connection); }
 
 std::optional<Event> Endpoint::get_event() {
   if (impl_->events.empty()) return std::nullopt;

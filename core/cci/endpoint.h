@@ -112,6 +112,7 @@ struct RmaOptions {
   std::optional<Bytes> completion_message{};
   uint64_t context = 0;
   uint64_t waiter = 0;
+  ports::Arrival* arrival = nullptr;  // see ports::RmaRequest; where sends_what_arrives()
 };
 
 class Endpoint {
@@ -166,6 +167,8 @@ class Endpoint {
   // handle that cannot be one. What the target finds comes as the event's status. A read from a mailbox is RVMA's get.
   // What a mailbox refuses without an answer ends as timed_out at the connection's send timeout (forever: with the connection).
   [[nodiscard]] Status rma(Connection connection, const RmaOptions& options);
+  [[nodiscard]] bool sends_what_arrives() const;  // of its transport: memory that is still being filled may be sent, or be read
+  void resume(Connection connection);             // more of it has come, or none will
 
   // Never blocks, O(1). The queue is bounded by operations, receive buffers and connections; whoever drives the endpoint empties it
   // after each turn, so queued events are neither in next_deadline() nor in os_handle().

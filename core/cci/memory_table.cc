@@ -24,6 +24,7 @@ struct Region {
   uint8_t access = 0;
   uint64_t key = 0;
   MutableBytes memory;
+  const ports::Arrival* arrival = nullptr;  // it is still being filled
 };
 
 struct Transfer {
@@ -58,6 +59,9 @@ class OfTransport final : public ports::RmaTarget {
   }
   Bytes read_span(Ticket ticket, uint64_t at_bytes) override { return table_.read_span(ticket, at_bytes); }
   void end_read(Ticket ticket) override { table_.end_read(ticket); }
+  [[nodiscard]] bool read_waits(Ticket ticket, uint64_t at_bytes, uint64_t size_bytes) const override {
+    return table_.read_waits(ticket, at_bytes, size_bytes);
+  }
 
  private:
   ports::RmaTarget& table_;
@@ -127,6 +131,7 @@ Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable
   region.access = access;
   region.key = entropy.next_u64();
   region.memory = memory;
+  region.arrival = nullptr;
   Handle handle;
   handle.kind = HandleKind::region;
   handle.access = access;
@@ -146,10 +151,16 @@ Handle MemoryTable::register_region(Bytes memory) {
   return impl_->add({const_cast<std::byte*>(memory.data()), memory.size()}, access_read, false);
 }
 
+Handle MemoryTable::register_arriving(Bytes memory, const ports::Arrival* arrival) {
+  const Handle handle = register_region(memory);
+  if (Region* region = impl_->find(handle)) region->arrival = arrival;
+  return handle;
+}
+
 Status MemoryTable::deregister_region(const Handle& handle) {
   Region* region = impl_->find(handle);
   if (region == nullptr) return Status::rma_handle;
-  *region = Region{next_generation(region->generation), false, false, 0, 0, {}};
+  *region = Region{next_generation(region->generation), false, false, 0, 0, {}, nullptr};
   impl_->free_regions.push_back(static_cast<uint32_t>(handle.number));
   return Status::success;
 }
@@ -275,7 +286,20 @@ Bytes MemoryTable::read_span(Ticket ticket, uint64_t at_bytes) {
   if (transfer == nullptr || transfer->write || at_bytes >= transfer->length) return {};
   Region* region = impl_->region_of(*transfer);
   if (region == nullptr) return {};
-  return region->memory.subspan(transfer->offset + at_bytes, transfer->length - at_bytes);
+  const uint64_t from = transfer->offset + at_bytes;
+  uint64_t size = transfer->length - at_bytes;
+  // What was in the memory before is nobody's to read.
+  if (region->arrival != nullptr && !region->arrival->complete)
+    size = std::min(size, region->arrival->placed_bytes - std::min(from, region->arrival->placed_bytes));
+  return region->memory.subspan(from, size);
+}
+
+bool MemoryTable::read_waits(Ticket ticket, uint64_t at_bytes, uint64_t size_bytes) const {
+  if (of_mailbox(ticket)) return false;
+  const Transfer* transfer = impl_->transfer_of(ticket);
+  const Region* region = transfer == nullptr ? nullptr : impl_->region_of(*transfer);
+  if (region == nullptr || region->arrival == nullptr) return false;
+  return !region->arrival->ready(transfer->offset + at_bytes, size_bytes, region->memory.size());
 }
 
 void MemoryTable::end_read(Ticket ticket) {

@@ -60,6 +60,9 @@ class RmaTarget {
   virtual Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
   virtual Bytes read_span(Ticket ticket, uint64_t at_bytes) = 0;  // empty: revoked
   virtual void end_read(Ticket ticket) = 0;
+  // The region is still being filled (core/ports/arrival.h), and bytes [at, at + size) are not all there: not revoked, not yet. The
+  // transport sends something else, and asks again after its resume().
+  [[nodiscard]] virtual bool read_waits(Ticket /*ticket*/, uint64_t /*at_bytes*/, uint64_t /*size_bytes*/) const { return false; }
 };
 
 }  // namespace ccixfer::ports

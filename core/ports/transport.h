@@ -16,6 +16,7 @@
 #include "core/base/result.h"
 #include "core/base/status.h"
 #include "core/base/time.h"
+#include "core/ports/arrival.h"
 #include "core/ports/rma_target.h"
 
 namespace ccixfer::ports {
@@ -72,6 +73,9 @@ struct RmaRequest {
   MutableBytes destination;  // read: local memory, writable until completion
   Bytes completion_message;  // delivered to the peer as a message after the data, never after a failure; copied
   bool has_completion_message = false;
+  // sends_what_arrives() only, else ignored; until completion. Read: `placed_bytes` is counted as the destination fills. Write: of
+  // the source no more is sent than is ready; when it has failed, the operation ends early, as cancelled.
+  Arrival* arrival = nullptr;
   bool fence = false;  // earlier operations of this connection complete at the target before this and later ones
 };
 
@@ -127,6 +131,11 @@ class Transport {
   // to the peer's endpoint. receiver_not_ready is retried inside until the send timeout of the connection.
   [[nodiscard]] virtual Status send(ConnectionId connection, std::span<const Bytes> parts, uint64_t token) = 0;
   [[nodiscard]] virtual Status rma(ConnectionId connection, const RmaRequest& request, uint64_t token) = 0;
+
+  // Whether it looks at RmaRequest::arrival and RmaTarget::read_waits. If not, only memory that is complete may be sent.
+  [[nodiscard]] virtual bool sends_what_arrives() const { return false; }
+  // More of what this connection waits for has arrived, or failed, or was revoked. It is never found out otherwise.
+  virtual void resume(ConnectionId /*connection*/) {}
 
   virtual void set_send_timeout(ConnectionId connection, Duration timeout) = 0;  // forever: none
   virtual void set_keepalive(ConnectionId connection, Duration timeout) = 0;     // zero: off

@@ -1,10 +1,11 @@
-// Fragments: pulled when a buffer of their class is free, passed on whole, given back when the next router has taken them. A router
-// keeps nothing about an operation, and about a fragment only while it holds it.
+// Fragments: pulled when a buffer of their class is free, passed on while they arrive, given back when the next router has taken
+// them. A router keeps nothing about an operation, and about a fragment only while it holds it.
 #include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
 #include "core/base/log.h"
+#include "core/wire/frame.h"
 #include "routing/router/router_impl.h"
 
 namespace ccixfer::routing {
@@ -110,14 +111,14 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       const auto cost = static_cast<int64_t>(uint64_t{fragment->length_bytes} * 1'000'000'000u / options.rate_bytes_per_s);
       rate_next = std::max(rate_next, now) + Duration(cost);
     }
-    fragment->state = FragmentState::pulling;
+    fragment->here = Here::arriving;
     pull(*fragment);
     return true;
   }
   return false;
 }
 
-// Each router: the fragment comes into a buffer of its class, whole, before anything is said downstream.
+// Each router: the fragment comes into a buffer of its class, which is held for the whole of it, whatever becomes of the way out.
 void Router::Impl::pull(Fragment& fragment) {
   trace_hop("[hop 6] router");
   Pair* pair = pair_of(fragment);
@@ -129,16 +130,69 @@ void Router::Impl::pull(Fragment& fragment) {
   read.remote = fragment.source;
   read.length_bytes = fragment.length_bytes;
   read.context = fragment.ref().packed();
+  read.arrival = &fragment.arrival;
   const Status status = endpoint(side.device).rma(side.connection, read);
-  if (status == Status::no_buffers) return stall(fragment);
+  if (status == Status::no_buffers) return stall(fragment, false);
   work = true;
-  if (status != Status::success) on_fragment_event(fragment, status);
+  fragment.pulling = true;
+  if (status != Status::success) return on_fragment_event(fragment, false, status);
+  if (!options.mechanisms.cut_through || !endpoint(pair->side[other(fragment.from)].device).sends_what_arrives()) return;
+  cutting.push_back(fragment.ref().packed());
+}
+
+// Looks at what arrives: whether it may leave, and whether the way out has another chunk to send. True: something was begun.
+bool Router::Impl::cut_through() {
+  bool any = false;
+  size_t kept = 0;
+  for (size_t i = 0; i < cutting.size(); ++i) {
+    const Ref ref = Ref::of(cutting[i]);
+    Fragment* fragment = fragments.find(ref.index, ref.generation);
+    if (fragment == nullptr) continue;
+    Pair* pair = pair_of(*fragment);
+    if (pair == nullptr || pair->phase != PairPhase::open || fragment->here != Here::arriving) continue;
+    cutting[kept++] = cutting[i];
+    if (fragment->onward == Onward::not_yet) {
+      if (!may_leave(*pair, *fragment)) continue;
+      any = true;
+      go_on(*pair, *fragment);  // may end it
+    } else if (fragment->arrival.placed_bytes / wire::chunk_bytes_max > fragment->told_bytes / wire::chunk_bytes_max) {
+      any = true;
+      fragment->told_bytes = fragment->arrival.placed_bytes;
+      resume(*pair, *fragment);
+    }
+  }
+  cutting.resize(kept);
+  return any;
+}
+
+// A fragment whose way in is the slower one stays until the rest will be here by the time that it is wanted: it would be no earlier
+// at its end, and would hold the buffer of the next router, on the faster link, for all the time.
+bool Router::Impl::may_leave(const Pair& pair, const Fragment& fragment) const {
+  if (fragment.arrival.placed_bytes == 0) return false;
+  const uint64_t in = devices[pair.side[fragment.from].device].rate_bits_per_s;
+  const uint64_t out = devices[pair.side[other(fragment.from)].device].rate_bits_per_s;
+  if (!options.mechanisms.paced || in == 0 || in >= out) return true;
+  const double missing = static_cast<double>(fragment.length_bytes - fragment.arrival.placed_bytes);
+  return missing / static_cast<double>(in) <= static_cast<double>(fragment.length_bytes) / static_cast<double>(out);
+}
+
+void Router::Impl::go_on(Pair& pair, Fragment& fragment) {
+  fragment.told_bytes = fragment.arrival.placed_bytes;
+  if (fragment.of_read || !pair.side[other(fragment.from)].is_end) return expose(pair, fragment);
+  fragment.onward = Onward::pushed;
+  push(fragment);
+}
+
+void Router::Impl::resume(const Pair& pair, const Fragment& fragment) {
+  const Side& side = pair.side[other(fragment.from)];
+  endpoint(side.device).resume(side.connection);
+  work = true;
 }
 
 // The lower connection has as many RMAs in flight as it takes: after the next events.
-void Router::Impl::stall(Fragment& fragment) {
+void Router::Impl::stall(Fragment& fragment, bool of_push) {
   Pair* pair = pair_of(fragment);
-  pair->stalled.push_back(fragment.ref().packed());
+  pair->stalled.push_back(fragment.ref(of_push).packed());
   activate(*pair);
 }
 
@@ -148,45 +202,86 @@ void Router::Impl::retry_stalled(Pair& pair) {
     Fragment* fragment = fragments.find(ref.index, ref.generation);
     if (fragment == nullptr) continue;
     if (pair.phase != PairPhase::open) {
-      end_fragment(*fragment);
-    } else if (fragment->state == FragmentState::pulling) {
+      if (!fragment->pulling && !fragment->pushing) end_fragment(*fragment);
+    } else if (ref.side == 0) {
       pull(*fragment);
-    } else {
+    } else if (fragment->onward == Onward::pushed) {
       push(*fragment);
     }
   }
 }
 
 // A lower RMA of ours ended.
-void Router::Impl::on_fragment_event(Fragment& fragment, Status status) {
+void Router::Impl::on_fragment_event(Fragment& fragment, bool of_push, Status status) {
+  (of_push ? fragment.pushing : fragment.pulling) = false;
   Pair* pair = pair_of(fragment);
-  if (pair == nullptr || pair->phase != PairPhase::open) return end_fragment(fragment);
-  if (fragment.state == FragmentState::pushing) {
-    if (status == Status::mailbox_empty && !options.mechanisms.empty_is_refused) return stall(fragment);
-    acknowledge(*pair, fragment.from, fragment.cookie, status);
-    return end_fragment(fragment);
+  if (pair == nullptr || pair->phase != PairPhase::open) {
+    if (!fragment.pulling && !fragment.pushing) end_fragment(fragment);
+    return;
   }
-  if (status != Status::success) {
-    answer_failure(*pair, fragment, status);
-    return end_fragment(fragment);
-  }
-  on_pulled(*pair, fragment);
+  if (of_push) return on_pushed(*pair, fragment, status);
+  if (status == Status::success) return on_pulled(*pair, fragment);
+  on_pull_failed(*pair, fragment, status);
 }
 
 void Router::Impl::on_pulled(Pair& pair, Fragment& fragment) {
   counters.add(Counter::routed_fragments);
   counters.add(Counter::routed_bytes, fragment.length_bytes);
-  if (!fragment.from_end) {
-    std::vector<std::byte> message;
-    encode(Taken{fragment.cookie, fragment.of_read}, message);
-    post(pair, fragment.from, std::move(message));
-    if (pair.phase != PairPhase::open) return end_fragment(fragment);  // closed by that
+  fragment.here = Here::whole;
+  fragment.arrival.complete = true;
+  if (fragment.onward == Onward::over) {  // answered already, and of a write the answer frees the buffers before us as well
+    if (fragment.of_read) tell_taken(pair, fragment);
+    return end_fragment(fragment);
   }
-  if (!fragment.of_read && pair.side[other(fragment.from)].is_end) {
-    fragment.state = FragmentState::pushing;
-    return push(fragment);
+  const Ref ref = fragment.ref();
+  if (options.mechanisms.absorbs) tell_taken(pair, fragment);
+  if (pair.phase != PairPhase::open) {  // closed by that, which may have ended the fragment
+    Fragment* left = fragments.find(ref.index, ref.generation);
+    if (left != nullptr && !left->pushing) end_fragment(*left);
+  } else if (fragment.onward == Onward::not_yet) {
+    go_on(pair, fragment);
+  } else {
+    resume(pair, fragment);
   }
-  expose(pair, fragment);
+}
+
+void Router::Impl::tell_taken(Pair& pair, const Fragment& fragment) {
+  if (fragment.from_end) return;
+  std::vector<std::byte> message;
+  encode(Taken{fragment.cookie, fragment.of_read}, message);
+  post(pair, fragment.from, std::move(message));
+}
+
+// What is under way further on ends too, and is answered there: by the next router, whose own pull fails, or by the write that we
+// give up.
+void Router::Impl::on_pull_failed(Pair& pair, Fragment& fragment, Status status) {
+  fragment.arrival.failed = true;
+  if (fragment.onward == Onward::pushed && fragment.pushing) {
+    fragment.pulled = status;
+    return resume(pair, fragment);
+  }
+  if (fragment.onward == Onward::exposed) {
+    withdraw(pair, fragment);
+  } else if (fragment.onward != Onward::over) {
+    answer_failure(pair, fragment, status);
+  }
+  end_fragment(fragment);
+}
+
+// No peer reads it any more.
+void Router::Impl::withdraw(Pair& pair, Fragment& fragment) {
+  static_cast<void>(memory->deregister_region(fragment.handle));
+  fragment.handle = {};
+  pair.exposed.erase(exposure_key(other(fragment.from), fragment.of_read, fragment.cookie));
+  fragment.onward = Onward::over;
+  resume(pair, fragment);
+}
+
+// Answered. What still arrives is drained into its buffer, which then comes back.
+void Router::Impl::let_go(Pair& pair, Fragment& fragment) {
+  if (!fragment.pulling) return end_fragment(fragment);
+  if (fragment.onward == Onward::exposed) withdraw(pair, fragment);
+  fragment.onward = Onward::over;
 }
 
 // The last router writes into the application's memory, by the application's own reference. A mailbox without a buffer is reported,
@@ -199,24 +294,33 @@ void Router::Impl::push(Fragment& fragment) {
   write.local_offset_bytes = fragment.buffer.offset_bytes();
   write.remote = fragment.remote;
   write.length_bytes = fragment.length_bytes;
-  write.context = fragment.ref().packed();
+  write.context = fragment.ref(true).packed();
+  if (fragment.here != Here::whole) write.arrival = &fragment.arrival;
   const Status status = endpoint(side.device).rma(side.connection, write);
-  if (status == Status::no_buffers) return stall(fragment);
+  if (status == Status::no_buffers) return stall(fragment, true);
   work = true;
-  if (status != Status::success) on_fragment_event(fragment, status);
+  fragment.pushing = true;
+  if (status != Status::success) on_fragment_event(fragment, true, status);
+}
+
+void Router::Impl::on_pushed(Pair& pair, Fragment& fragment, Status status) {
+  if (status == Status::mailbox_empty && !options.mechanisms.empty_is_refused) return stall(fragment, true);
+  acknowledge(pair, fragment.from, fragment.cookie, fragment.pulled == Status::success ? status : fragment.pulled);
+  if (!options.mechanisms.absorbs) tell_taken(pair, fragment);
+  let_go(pair, fragment);
 }
 
 // To the next router, or to the initiator of a read: one-use, withdrawn at `taken`.
 void Router::Impl::expose(Pair& pair, Fragment& fragment) {
   const uint8_t to = other(fragment.from);
-  fragment.handle = memory->register_region(Bytes(fragment.buffer.bytes().first(fragment.length_bytes)));
+  fragment.handle = memory->register_arriving(Bytes(fragment.buffer.bytes().first(fragment.length_bytes)), &fragment.arrival);
   const auto key = exposure_key(to, fragment.of_read, fragment.cookie);
   if (fragment.handle.kind == ports::HandleKind::none || !pair.exposed.emplace(key, fragment.ref().packed()).second) {
     counters.add(Counter::routed_rejected);  // a cookie used twice at once, or no region left
     answer_failure(pair, fragment, Status::no_memory);
-    return end_fragment(fragment);
+    return let_go(pair, fragment);
   }
-  fragment.state = FragmentState::exposed;
+  fragment.onward = Onward::exposed;
   FragmentMessage message;
   message.kind = fragment.of_read ? MessageKind::read_reply : MessageKind::write_request;
   message.cookie = fragment.cookie;
@@ -237,7 +341,8 @@ void Router::Impl::on_taken(Pair& pair, uint8_t which, Bytes message) {
   const Ref ref = Ref::of(found->second);
   Fragment* fragment = fragments.find(ref.index, ref.generation);
   CHECK(fragment != nullptr);
-  end_fragment(*fragment);
+  if (!options.mechanisms.absorbs) tell_taken(pair, *fragment);
+  if (pair.phase == PairPhase::open) let_go(pair, *fragment);  // else it ended with the pair
 }
 
 void Router::Impl::on_fragment_ack(Pair& pair, uint8_t which, Bytes message) {
@@ -247,7 +352,7 @@ void Router::Impl::on_fragment_ack(Pair& pair, uint8_t which, Bytes message) {
   const auto found = pair.exposed.find(exposure_key(which, false, ack->id));
   if (found != pair.exposed.end()) {
     const Ref ref = Ref::of(found->second);
-    end_fragment(*fragments.find(ref.index, ref.generation));
+    let_go(pair, *fragments.find(ref.index, ref.generation));
   }
   pass_on(pair, which, message);
 }
@@ -277,7 +382,7 @@ void Router::Impl::end_fragment(Fragment& fragment) {
   if (pair != nullptr) {
     --pair->fragments;
     if (fragment.buffer) --pair->buffers;
-    if (fragment.state == FragmentState::exposed) {
+    if (fragment.onward == Onward::exposed) {
       pair->exposed.erase(exposure_key(other(fragment.from), fragment.of_read, fragment.cookie));
     }
   }
@@ -296,9 +401,25 @@ void Router::Impl::drop_fragments(Pair& pair) {
   for (const auto& [key, fragment] : pair.exposed) idle.push_back(fragment);
   idle.insert(idle.end(), pair.stalled.begin(), pair.stalled.end());
   pair.stalled.clear();
+  for (const uint64_t packed : cutting) {  // what is being written on while it arrives
+    const Ref ref = Ref::of(packed);
+    const Fragment* fragment = fragments.find(ref.index, ref.generation);
+    if (fragment == nullptr || pair_of(*fragment) != &pair) continue;
+    if (fragment->pulling || fragment->pushing) idle.push_back(packed);  // else who called us ends it
+  }
   for (const uint64_t packed : idle) {
     const Ref ref = Ref::of(packed);
-    if (Fragment* fragment = fragments.find(ref.index, ref.generation)) end_fragment(*fragment);
+    Fragment* fragment = fragments.find(ref.index, ref.generation);
+    if (fragment == nullptr) continue;
+    if (!fragment->pulling && !fragment->pushing) {
+      end_fragment(*fragment);
+      continue;
+    }
+    if (fragment->onward == Onward::exposed) withdraw(pair, *fragment);
+    if (fragment->here == Here::arriving && !fragment->arrival.failed) {
+      fragment->arrival.failed = true;
+      resume(pair, *fragment);
+    }
   }
 }
 

@@ -39,6 +39,9 @@ struct RouterMechanisms {
   bool transit_first = true;      // what has crossed more routers is given a buffer before what has crossed fewer
   bool turns = true;              // connections that wait for a buffer of a class are served in turns; off: in order of arrival
   bool messages_apart = true;     // messages need no buffer of the fragments
+  bool cut_through = true;        // a fragment may leave while it arrives; off: only when it is here whole
+  bool absorbs = true;            // the buffer before is free when the fragment is here; off: when it has left here
+  bool paced = true;              // it leaves when the slower way in will not hold it up; off: with its first byte
   bool empty_is_refused = true;   // a put that the mailbox has no buffer for ends; off: it waits, in a buffer of the last router
 };
 

@@ -161,17 +161,21 @@ struct Pair {
   uint32_t buffers = 0;                                   // held
   std::array<std::deque<uint64_t>, classes_max> waiting;  // fragments without a buffer
   std::array<bool, classes_max> queued{};                 // in the router's turn order of that class
-  std::deque<uint64_t> stalled;                           // fragments whose lower RMA found no room
+  std::deque<uint64_t> stalled;                           // fragments whose lower RMA found no room; side 1: the push
   std::map<std::array<uint64_t, 2>, uint64_t> exposed;    // (side and kind, cookie) -> fragment
   [[nodiscard]] Ref ref(uint8_t which) const { return {Tag::pair, which, generation, index}; }
 };
 
-enum class FragmentState : uint8_t { waiting, pulling, pushing, exposed };
+// Where a fragment's data are, and what is done with them further on. Cut-through is `arriving` with something begun.
+enum class Here : uint8_t { waiting, arriving, whole };
+enum class Onward : uint8_t { not_yet, exposed, pushed, over };
 
 struct Fragment {
   uint32_t index = 0, generation = 0;
   uint64_t pair = 0;  // Ref, side 0
-  FragmentState state = FragmentState::waiting;
+  Here here = Here::waiting;
+  Onward onward = Onward::not_yet;
+  bool pulling = false, pushing = false;  // a lower RMA of ours is in flight: the buffer stays
   bool of_read = false;
   bool from_end = false;  // the first pull of a read: from the application's own memory, nothing to answer `taken`
   uint8_t from = 0;       // the side where the data is; it goes to the other one
@@ -182,7 +186,12 @@ struct Fragment {
   ports::RemoteRef remote;  // write: where the last router puts it
   memory::Loan buffer;
   ports::Handle handle;  // exposed to the next router
-  [[nodiscard]] Ref ref() const { return {Tag::fragment, 0, generation, index}; }
+  ports::Arrival arrival;
+  uint64_t told_bytes = 0;          // how much of it the way out knows of
+  Status pulled = Status::success;  // why it will not become whole
+  [[nodiscard]] Ref ref(bool of_push = false) const {
+    return {Tag::fragment, of_push ? uint8_t{1} : uint8_t{0}, generation, index};
+  }
 };
 
 enum class LinkPhase : uint8_t { dialling, accepting, greeting, open };
@@ -331,13 +340,22 @@ struct Router::Impl {
   void grant_buffers();
   bool grant_one(uint8_t data_class);
   void pull(Fragment& fragment);
-  void on_fragment_event(Fragment& fragment, Status status);
+  bool cut_through();
+  [[nodiscard]] bool may_leave(const Pair& pair, const Fragment& fragment) const;
+  void go_on(Pair& pair, Fragment& fragment);
+  void resume(const Pair& pair, const Fragment& fragment);
+  void on_fragment_event(Fragment& fragment, bool of_push, Status status);
   void on_pulled(Pair& pair, Fragment& fragment);
+  void on_pull_failed(Pair& pair, Fragment& fragment, Status status);
+  void on_pushed(Pair& pair, Fragment& fragment, Status status);
+  void tell_taken(Pair& pair, const Fragment& fragment);
+  void withdraw(Pair& pair, Fragment& fragment);
+  void let_go(Pair& pair, Fragment& fragment);
   void push(Fragment& fragment);
   void expose(Pair& pair, Fragment& fragment);
   void answer_failure(Pair& pair, const Fragment& fragment, Status status);
   void acknowledge(Pair& pair, uint8_t to, uint64_t cookie, Status status);
-  void stall(Fragment& fragment);
+  void stall(Fragment& fragment, bool of_push);
   void retry_stalled(Pair& pair);
   void end_fragment(Fragment& fragment);
   void drop_fragments(Pair& pair);
@@ -389,6 +407,7 @@ struct Router::Impl {
   size_t held_events = 0;
   size_t copied_bytes = 0;
   std::array<std::deque<uint64_t>, classes_max> turns;  // pairs with fragments waiting, by class
+  std::vector<uint64_t> cutting;                        // fragments that arrive
   Instant rate_next{};                                  // when the rate's budget is used up
 };
 

@@ -77,9 +77,10 @@ struct Connection {
   MessageReceiver incoming;
   RmaInitiator rma;
   RmaResponder served;
-  Fifo<uint32_t> writes;         // slots with a chunk to send, in order
-  Fifo<uint32_t> read_requests;  // slots whose rma_read is to be sent
-  bool served_next = false;      // whose chunk is next, a write of ours or a read of the peer's
+  Fifo<uint32_t> writes;          // slots with a chunk to send, in order
+  Fifo<uint32_t> waiting_writes;  // slots whose next chunk has not arrived yet, until resume()
+  Fifo<uint32_t> read_requests;   // slots whose rma_read is to be sent
+  bool served_next = false;       // whose chunk is next, a write of ours or a read of the peer's
 
   Receiving rx;
   std::vector<std::byte> handshake_out;  // encoded frames of the handshake, and bye

@@ -29,6 +29,7 @@ class Engine {
   void disconnect(ports::ConnectionId id);
   [[nodiscard]] Status send(ports::ConnectionId id, std::span<const Bytes> parts, uint64_t token);
   [[nodiscard]] Status rma(ports::ConnectionId id, const ports::RmaRequest& request, uint64_t token);
+  void resume(ports::ConnectionId id);
   void set_send_timeout(ports::ConnectionId id, Duration timeout);
   void set_keepalive(ports::ConnectionId id, Duration timeout);
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;
@@ -95,6 +96,7 @@ class Engine {
   [[nodiscard]] bool add_message(Connection& c);
   [[nodiscard]] bool add_chunk(Connection& c);
   [[nodiscard]] bool add_write_chunk(Connection& c);
+  void add_write_chunk(Connection& c, uint32_t slot, uint32_t size);  // 0: the end of one that is given up
   [[nodiscard]] bool add_read_chunk(Connection& c);
   [[nodiscard]] size_t gather(Connection& c, std::span<ConstIoSpan> into);
   void sent(Connection& c, size_t bytes);

@@ -107,6 +107,14 @@ void Engine::release_fenced(Connection& c) {
   }
 }
 
+void Engine::resume(ports::ConnectionId id) {
+  Connection* c = find(id);
+  if (c == nullptr) return;
+  c->served.resume();
+  while (!c->waiting_writes.empty()) c->writes.push_front(c->waiting_writes.pop_back());
+  touch_from_above(*c);
+}
+
 void Engine::set_send_timeout(ports::ConnectionId id, Duration timeout) {
   if (Connection* c = find(id)) c->send_timeout = timeout;
 }

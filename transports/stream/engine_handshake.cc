@@ -145,6 +145,7 @@ void Engine::fail_operations(Connection& c, Status status) {
   c.rma.fail_all(status, [&](uint64_t token, Status end) { complete(c, token, end); });
   while (!c.fenced.empty()) complete(c, c.fenced.pop_front().token, status);
   c.writes.clear();
+  c.waiting_writes.clear();
   c.read_requests.clear();
 }
 

@@ -164,6 +164,7 @@ void Engine::on_rma_write_ack(Connection& c, Bytes header) {
   }
   if (early) {
     operation->refused = true;
+    while (!c.waiting_writes.empty()) c.writes.push_front(c.waiting_writes.pop_back());  // it need not wait for what is refused
     return;
   }
   c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->status, c.messages, c.send_timeout,
@@ -226,9 +227,12 @@ void Engine::payload_arrived(Connection& c, size_t bytes) {
     case Payload::write:
       c.served.written(c.rx.slot, bytes, *target_);
       break;
-    case Payload::read:
-      c.rma.at(c.rx.slot).done_bytes += bytes;
+    case Payload::read: {
+      RmaInitiator::Operation& operation = c.rma.at(c.rx.slot);
+      operation.done_bytes += bytes;
+      if (operation.arrival != nullptr) operation.arrival->placed_bytes = operation.done_bytes;
       break;
+    }
     case Payload::message: {
       c.rx.message_at += bytes;
       if (c.rx.rest_bytes > 0) return;

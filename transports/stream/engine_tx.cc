@@ -144,28 +144,47 @@ bool Engine::add_chunk(Connection& c) {
 
 // An operation goes out in chunks, so that messages and replies wait for one chunk at most. The first keeps its place until it is
 // out: in turns, none of many would end before nearly all do, and on a slow link nobody above would see progress for as long.
+// One whose next chunk has not arrived here yet lets the others pass: what is promised must be there.
 bool Engine::add_write_chunk(Connection& c) {
-  if (c.writes.empty()) return false;
-  const uint32_t slot = c.writes.pop_front();
+  while (!c.writes.empty()) {
+    const uint32_t slot = c.writes.pop_front();
+    const RmaInitiator::Operation& operation = c.rma.at(slot);
+    const ports::Arrival* arrival = operation.arrival;
+    const uint64_t rest = operation.total_bytes - operation.done_bytes;
+    const uint64_t size = std::min<uint64_t>(rest, wire::chunk_bytes_max);
+    if (arrival == nullptr || operation.refused || arrival->ready(operation.done_bytes, size, operation.total_bytes)) {
+      add_write_chunk(c, slot, operation.refused ? 0 : static_cast<uint32_t>(size));
+      return true;
+    }
+    if (!arrival->failed) {
+      c.waiting_writes.push_back(slot);
+    } else if (operation.done_bytes > 0) {
+      add_write_chunk(c, slot, 0);
+      return true;
+    } else {  // the target never heard of it
+      c.rma.cancel(slot, [&](uint64_t token, Status status) { complete(c, token, status); });
+      touch(c);  // a fence may be behind it
+    }
+  }
+  return false;
+}
+
+void Engine::add_write_chunk(Connection& c, uint32_t slot, uint32_t size) {
   RmaInitiator::Operation& operation = c.rma.at(slot);
-  const uint64_t rest = operation.total_bytes - operation.done_bytes;
-  const uint32_t size = operation.refused ? 0 : static_cast<uint32_t>(std::min<uint64_t>(rest, wire::chunk_bytes_max));
   OutItem& item = c.batch->add();
   item.type = OutItem::Type::write;
   item.slot = slot;
   item.offset_bytes = operation.done_bytes;
   item.payload_bytes = size;
   wire::Writer out(MutableBytes(item.header));
-  wire::encode(
-      out, wire::RmaWrite{c.rma.id(slot), operation.total_bytes, operation.done_bytes, operation.remote, operation.refused}, size);
+  wire::encode(out, wire::RmaWrite{c.rma.id(slot), operation.total_bytes, operation.done_bytes, operation.remote, size == 0}, size);
   item.header_bytes = out.position();
   operation.done_bytes += size;
   c.batch->commit(item);
-  return true;
 }
 
 bool Engine::add_read_chunk(Connection& c) {
-  while (const std::optional<uint32_t> slot = c.served.next_to_read()) {
+  while (const std::optional<uint32_t> slot = c.served.next_to_read(*target_)) {
     const RmaResponder::Chunk chunk = c.served.next_chunk(*slot, *target_);
     if (chunk.bytes == 0) continue;
     OutItem& item = c.batch->add();

@@ -26,6 +26,7 @@ void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64
   operation.remote = request.remote;
   operation.source = request.source;
   operation.destination = request.destination;
+  operation.arrival = request.arrival;
   operation.total_bytes = request.write ? request.source.size() : request.destination.size();
   operation.messages_before = messages_issued;
   operation.announces = request.has_completion_message;
@@ -70,6 +71,11 @@ void RmaInitiator::finish(uint32_t slot, Status status, MessageSender& messages,
   if (status != Status::success || !operation.announces) return end(slot, status, ended);
   operation.phase = Phase::announcing;
   messages.push({true, slot}, std::move(operation.announcement), send_timeout);
+}
+
+void RmaInitiator::cancel(uint32_t slot, const Ended& ended) {
+  CHECK(operations_[slot].phase == Phase::sending && operations_[slot].done_bytes == 0);
+  end(slot, Status::cancelled, ended);
 }
 
 void RmaInitiator::announced(uint32_t slot, Status status, const Ended& ended) {

@@ -41,6 +41,7 @@ class RmaInitiator {
     ports::RemoteRef remote;
     Bytes source;
     MutableBytes destination;
+    ports::Arrival* arrival = nullptr;
     uint64_t total_bytes = 0;
     uint64_t done_bytes = 0;  // write: put into chunks; read: arrived
     uint64_t messages_before = 0;
@@ -66,6 +67,7 @@ class RmaInitiator {
   void all_sent(uint32_t slot);  // write: the last chunk is with the network
   // The target said how it ended. Pushes the completion message, or ends it.
   void finish(uint32_t slot, Status status, MessageSender& messages, Duration send_timeout, const Ended& ended);
+  void cancel(uint32_t slot, const Ended& ended);                    // a write of which nothing has been sent
   void announced(uint32_t slot, Status status, const Ended& ended);  // the completion message ended
   void fail_all(Status status, const Ended& ended);                  // in order of issue
 

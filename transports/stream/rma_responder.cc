@@ -104,9 +104,19 @@ bool RmaResponder::request(const wire::RmaRead& frame, ports::RmaTarget& target)
   return true;
 }
 
-std::optional<uint32_t> RmaResponder::next_to_read() {
-  if (to_read_.empty()) return std::nullopt;
-  return to_read_.pop_front();
+std::optional<uint32_t> RmaResponder::next_to_read(const ports::RmaTarget& target) {
+  while (!to_read_.empty()) {
+    const uint32_t slot = to_read_.pop_front();
+    const Operation& operation = slots_[slot];
+    const uint64_t size = std::min<uint64_t>(operation.total_bytes - operation.done_bytes, wire::chunk_bytes_max);
+    if (!operation.admitted || !target.read_waits(operation.ticket, operation.done_bytes, size)) return slot;
+    waiting_.push_back(slot);
+  }
+  return std::nullopt;
+}
+
+void RmaResponder::resume() {
+  while (!waiting_.empty()) to_read_.push_front(waiting_.pop_back());
 }
 
 RmaResponder::Chunk RmaResponder::next_chunk(uint32_t slot, ports::RmaTarget& target) {
@@ -158,6 +168,7 @@ void RmaResponder::abandon(ports::RmaTarget& target) {
     operation.admitted = false;
     if (operation.kind != Kind::none && operation.status == Status::success) operation.status = Status::disconnected;
   }
+  resume();
 }
 
 }  // namespace ccixfer::stream

@@ -34,7 +34,9 @@ class RmaResponder {
 
   // On true the operation is either refused (a reply is due) or its slot is in `to_read`, to be sent from.
   [[nodiscard]] bool request(const wire::RmaRead& frame, ports::RmaTarget& target);
-  [[nodiscard]] std::optional<uint32_t> next_to_read();
+  // A read whose next chunk has not arrived here yet lets the others pass, until resume().
+  [[nodiscard]] std::optional<uint32_t> next_to_read(const ports::RmaTarget& target);
+  void resume();
   struct Chunk {
     wire::RmaReadData frame;
     uint32_t bytes = 0;
@@ -73,6 +75,7 @@ class RmaResponder {
   std::vector<Operation> slots_;
   Fifo<Reply> replies_;
   Fifo<uint32_t> to_read_;
+  Fifo<uint32_t> waiting_;  // for what has not arrived
   uint32_t slots_max_ = 0;
   uint64_t connection_ = 0;
   bool leaving_ = false;

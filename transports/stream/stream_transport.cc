@@ -24,6 +24,7 @@ Status StreamTransport::send(ports::ConnectionId connection, std::span<const Byt
 Status StreamTransport::rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) {
   return engine_->rma(connection, request, token);
 }
+void StreamTransport::resume(ports::ConnectionId connection) { engine_->resume(connection); }
 void StreamTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
   engine_->set_send_timeout(connection, timeout);
 }

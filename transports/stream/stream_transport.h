@@ -31,6 +31,8 @@ class StreamTransport final : public ports::Transport {
   void disconnect(ports::ConnectionId connection) override;
   [[nodiscard]] Status send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) override;
   [[nodiscard]] Status rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) override;
+  [[nodiscard]] bool sends_what_arrives() const override { return true; }
+  void resume(ports::ConnectionId connection) override;
   void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;
   void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;

@@ -30,8 +30,10 @@ std::vector<std::string> Net::routers_on(uint32_t subnet, size_t below) const {
 size_t Net::router(const std::vector<uint32_t>& subnets) {
   const size_t index = routers.size();
   std::vector<DeviceSpec> devices;
-  for (const uint32_t subnet : subnets)
+  for (const uint32_t subnet : subnets) {
     devices.push_back({network(subnet), address(subnet, index + 1), {1, subnet}, routers_on(subnet, index)});
+    devices.back().rate_bits_per_s = rate_bits(subnet);
+  }
   subnets_of.push_back(subnets);
   add_router(fmt::format("r{}", index), std::move(devices));
   return index;
@@ -50,7 +52,7 @@ std::vector<RouterDevice> Net::settings(size_t router) const {
     device.name = network(subnet);
     device.subnet = {1, subnet};
     device.scheme = "sim";
-    device.rate_bits_per_s = 10'000'000'000;
+    device.rate_bits_per_s = rate_bits(subnet);
     device.peers = routers_on(subnet, router);
     all.push_back(std::move(device));
   }
@@ -63,6 +65,12 @@ void Net::set_rate(uint32_t subnet, uint64_t bytes_per_s) {
   link.rate_bytes_per_s = bytes_per_s;
   link.split_chance = link.again_chance = 0;
   fabric.set_link(network(subnet), link);
+  rates[subnet] = bytes_per_s;
+}
+
+uint64_t Net::rate_bits(uint32_t subnet) const {
+  const auto found = rates.find(subnet);
+  return found == rates.end() ? 10'000'000'000 : found->second * 8;
 }
 
 void Net::pool_of_one(uint8_t classes) {

@@ -1,6 +1,7 @@
 // For the tests of deadlock freedom (rvma-and-itb.md part 5): routers with hardly any buffers, flows over them, and, when nothing
 // moves any more, who waits for whom.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ class Net : public Site {
   // Which later ones dial: routers that share a subnet link up.
   size_t router(const std::vector<uint32_t>& subnets);
   App& app(uint32_t subnet);
-  // A link of the network `subnet` at that rate, quick and without whims.
+  // Before its routers: a link of the network `subnet` at that rate, which its devices declare; quick and without whims.
   void set_rate(uint32_t subnet, uint64_t bytes_per_s);
   // The smallest pool: one buffer a class.
   void pool_of_one(uint8_t classes = classes_max);
@@ -34,8 +35,10 @@ class Net : public Site {
 
   std::vector<std::unique_ptr<App>> apps;
   std::vector<std::vector<uint32_t>> subnets_of;  // of each router
+  std::map<uint32_t, uint64_t> rates;             // bytes a second, of those that were set
 
  private:
+  [[nodiscard]] uint64_t rate_bits(uint32_t subnet) const;
   [[nodiscard]] int router_at(const std::string& uri) const;
   [[nodiscard]] std::vector<std::string> routers_on(uint32_t subnet, size_t below) const;  // of the first `below` routers
 };

@@ -81,7 +81,7 @@ RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& na
     device.scheme = "sim";
     device.endpoint = lower_endpoint(fabric, node, spec.network, spec.address, memory, counters);
     device.peers = std::move(spec.peers);
-    device.rate_bits_per_s = 10'000'000'000;
+    device.rate_bits_per_s = spec.rate_bits_per_s;
     device.wan = spec.wan;
     device.wan_to = std::move(spec.wan_to);
     devices.push_back(std::move(device));

@@ -47,6 +47,7 @@ struct DeviceSpec {
   std::vector<std::string> peers;
   bool wan = false;
   std::vector<uint32_t> wan_to = {};
+  uint64_t rate_bits_per_s = 10'000'000'000;
 };
 
 class RouterNode final : public sim::Actor {
