@@ -153,7 +153,8 @@ void Router::Impl::on_record(Link& link, Bytes bytes) {
   if (known != nullptr) {
     // A neighbour that lost a router withdraws it in its name, with the instance that it knows; a living one answers with the next.
     const bool says_gone = record->withdrawn && !known->record.withdrawn;
-    if (record->instance < known->record.instance || (record->instance == known->record.instance && !says_gone)) return;
+    const bool is_back = known->suspected && !record->withdrawn;
+    if (record->instance < known->record.instance || (record->instance == known->record.instance && !says_gone && !is_back)) return;
   } else if (!usurped && records.size() >= records_max) {
     return offend(link, "more routers than there may be");
   }
@@ -165,6 +166,7 @@ void Router::Impl::on_record(Link& link, Bytes bytes) {
   entry.raw = std::move(raw);
   entry.heard = now;
   entry.foreign = link.external;
+  entry.suspected = false;
   entry.as = link.as;
   if (!link.external) flood(entry.record, entry.raw, &link);
   if (changed) on_records_changed();
@@ -197,6 +199,7 @@ void Router::Impl::suspect(uint64_t router) {
   known.raw.clear();
   CHECK(encode_record(known.record, known.raw));
   known.heard = now;
+  known.suspected = known.foreign;
   if (!known.foreign) flood(known.record, known.raw, nullptr);
   on_records_changed();
 }

@@ -232,7 +232,8 @@ struct KnownRecord {
   RouterRecord record;
   std::vector<std::byte> raw;
   Instant heard{};
-  bool foreign = false;  // of another AS: reachability only, never passed on
+  bool foreign = false;    // of another AS: reachability only, never passed on
+  bool suspected = false;  // foreign: withdrawn by us, as its last link broke; it does not know, and need not say anything new
   uint32_t as = 0;
   RecordBucket bucket;
 };

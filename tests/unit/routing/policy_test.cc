@@ -370,3 +370,19 @@ TEST_CASE("router_reconfigure__peers_metric_and_wan_to__change_and_connections_s
   site.world.run_for(seconds(10));
   CHECK(site.connect_event(*site.left, site.right->uri()).status == Status::success);
 }
+
+TEST_CASE("routing_policy__wan_links_lost_and_dialled_from_both_sides_at_once__each_knows_the_other_again") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO("seed " << seed);
+    Site site(seed);
+    site.add_router("a", {{"lan1", "10.0.0.1", {1, 1}, {}}, {"wan", "10.9.0.1", {1, wan}, {"sim://10.9.0.2:7000"}, true}});
+    site.add_router("b", {{"lan2", "10.0.0.1", {2, 1}, {}}, {"wan", "10.9.0.2", {2, wan}, {"sim://10.9.0.1:7000"}, true}});
+    site.settle();
+    for (int round = 0; round < 3; ++round) {
+      site.fabric.reset_network("wan");
+      site.world.run_for(seconds(3));  // and not only with the next refresh
+      CHECK(site.routers[0]->router->routers_known() == 2);
+      CHECK(site.routers[1]->router->routers_known() == 2);
+    }
+  }
+}
