@@ -160,6 +160,11 @@ class Reader {
         as = static_cast<uint32_t>(whole(full, value, 0, UINT32_MAX));
       } else if (key == "subnet") {
         subnet = static_cast<uint32_t>(whole(full, value, 0, UINT32_MAX));
+      } else if (key == "wan") {
+        link.wan = boolean(full, value);
+      } else if (key == "between") {
+        for (const Value& item : list(full, value, scenario_places_max))
+          link.between.push_back(static_cast<uint32_t>(whole(full, item, 0, UINT32_MAX)));
       } else if (key == "delay") {
         read_delay(full, value, options);
       } else if (key == "rate") {
@@ -178,13 +183,20 @@ class Reader {
         options.corrupt_chance = chance(full, value);
       } else {
         bad(value, full, "unknown key",
-            "as, subnet, delay, rate, window, reset_mean, dial_failure, half_open and corruption are known");
+            "as, subnet, wan, between, delay, rate, window, reset_mean, dial_failure, half_open and corruption are known");
       }
     }
-    if (as.has_value() != subnet.has_value()) bad(values, prefix, "as and subnet go together", "give both or none");
+    if (link.wan && (as || !subnet))
+      bad(values, prefix + ".wan", "a WAN is of no AS, and each numbers it so", "give subnet and no as");
+    if (!link.wan && as.has_value() != subnet.has_value()) bad(values, prefix, "as and subnet go together", "give both or none");
+    if (!link.wan && !link.between.empty()) bad(values, prefix + ".between", "only a WAN lies between AS", "write wan = true");
+    if (link.wan) link.wan_subnet = *subnet;
     if (as) link.subnet = routing::SubnetId{*as, *subnet};
     for (const ScenarioLink& other : out_.links) {
-      if (link.subnet && other.subnet == link.subnet)
+      const bool numbers = (link.wan && other.subnet && other.subnet->subnet == link.wan_subnet) ||
+                           (other.wan && link.subnet && link.subnet->subnet == other.wan_subnet) ||
+                           (link.wan && other.wan && link.wan_subnet == other.wan_subnet);
+      if (numbers || (link.subnet && other.subnet == link.subnet))
         bad(values, prefix + ".subnet", fmt::format("link {} has it too", other.name), "number one anew");
     }
     out_.links.push_back(std::move(link));
@@ -249,13 +261,32 @@ class Reader {
     if (is_router && node.memory_bytes < uint64_t{16} * node.fragment_bytes)
       bad(values, prefix + ".memory", "holds fewer than 16 fragments", "give more memory or a smaller fragment");
     if (is_router) {
-      for (const std::string& link : node.links) {
-        if (!find_link(link)->subnet)
-          bad(values, prefix + ".links", fmt::format("link {} has no subnet", link), "give it as and subnet");
-      }
+      read_as(prefix, values, node);
     }
     where_.push_back(&values);
     out_.nodes.push_back(std::move(node));
+  }
+
+  // A router's AS is that of its links; on a WAN it is there for its own.
+  void read_as(const std::string& prefix, const Value& values, ScenarioNode& node) const {
+    std::optional<uint32_t> as;
+    for (const std::string& link : node.links) {
+      const ScenarioLink& on = *find_link(link);
+      if (on.wan) continue;
+      if (!on.subnet) bad(values, prefix + ".links", fmt::format("link {} has no subnet", link), "give it as and subnet");
+      if (as && *as != on.subnet->as)
+        bad(values, prefix + ".links", fmt::format("link {} is of AS {}, another is of AS {}", link, on.subnet->as, *as),
+            "between two AS put two routers and a link with wan = true");
+      as = on.subnet->as;
+    }
+    if (!as) bad(values, prefix + ".links", "only WANs: the router is of no AS", "put it on a link of its AS too");
+    node.as = *as;
+    for (const std::string& link : node.links) {
+      const auto& between = find_link(link)->between;
+      if (!between.empty() && std::find(between.begin(), between.end(), node.as) == between.end())
+        bad(values, prefix + ".links", fmt::format("link {} is not for AS {}", link, node.as),
+            "leave it out, or add the AS to between");
+    }
   }
 
   // Addresses that are not given are chosen here.
@@ -386,8 +417,10 @@ class Reader {
           fault.kind = FaultKind::reset;
         } else if (kind == "partition") {
           fault.kind = FaultKind::partition;
+        } else if (kind == "stop") {
+          fault.kind = FaultKind::stop;
         } else {
-          bad(value, full, fmt::format("unknown value '{}'", printable(kind)), "give one of crash, reset, partition");
+          bad(value, full, fmt::format("unknown value '{}'", printable(kind)), "give one of crash, reset, partition, stop");
         }
       } else if (key == "node") {
         fault.node = node_name(full, value, false);
@@ -402,10 +435,12 @@ class Reader {
     for (const char* key : {"at", "kind"}) {
       if (!seen.contains(key)) bad(values, fmt::format("fault.{}", key), "is missing", "a fault has at and kind");
     }
-    if (fault.node.empty() && (fault.link.empty() || fault.kind == FaultKind::crash))
-      bad(values, "fault.node", "is missing", "name what it happens to");
-    if (fault.kind == FaultKind::crash && !fault.link.empty())
-      bad(values.at("link"), "fault.link", "a link does not crash", "leave it out");
+    const bool ends = fault.kind == FaultKind::crash || fault.kind == FaultKind::stop;
+    if (fault.node.empty() && (fault.link.empty() || ends)) bad(values, "fault.node", "is missing", "name what it happens to");
+    if (ends && !fault.link.empty()) bad(values.at("link"), "fault.link", "a link does not crash or stop", "leave it out");
+    if (fault.kind == FaultKind::stop && !find_node(fault.node)->is_router)
+      bad(values.at("node"), "fault.node", "is no router: routers are stopped as planned",
+          "write kind = \"crash\", or name a router");
     if (fault.kind == FaultKind::reset && fault.lasts) bad(values.at("for"), "fault.for", "a reset does not last", "leave it out");
     if (fault.kind == FaultKind::reset && !fault.node.empty() && !fault.link.empty())
       bad(values.at("link"), "fault.link", "a reset is of a node or of a link", "leave one out");
@@ -432,6 +467,8 @@ const char* fault_name(FaultKind kind) {
       return "reset";
     case FaultKind::partition:
       return "partition";
+    case FaultKind::stop:
+      return "stop";
   }
   CHECK(false);
   return "";

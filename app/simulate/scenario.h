@@ -25,7 +25,10 @@ inline constexpr Duration scenario_time_max = std::chrono::hours(24 * 365);
 struct ScenarioLink {
   std::string name;
   sim::LinkOptions options;
-  std::optional<routing::SubnetId> subnet;  // none: only direct transfers
+  std::optional<routing::SubnetId> subnet;  // none: only direct transfers, or a WAN
+  bool wan = false;                         // it joins several AS, and in each of them has the number wan_subnet
+  uint32_t wan_subnet = 0;
+  std::vector<uint32_t> between;  // AS that a dedicated WAN is for; empty: all
 };
 
 struct ScenarioNode {  // a host, or a router
@@ -35,6 +38,7 @@ struct ScenarioNode {  // a host, or a router
   uint32_t buffers = 8;                     // of a process, 4 MiB each
   uint64_t disk_bytes = uint64_t{1} << 40;  // of a host
   bool is_router = false;
+  uint32_t as = 0;                      // of a router
   uint32_t fragment_bytes = 64u << 10;  // of a router
   uint64_t memory_bytes = 8u << 20;     // of a router
   std::vector<std::string> metric = {"bandwidth", "hops"};
@@ -51,7 +55,7 @@ struct ScenarioTransfer {
   Duration timeout = std::chrono::seconds(60);
 };
 
-enum class FaultKind : uint8_t { crash, reset, partition };
+enum class FaultKind : uint8_t { crash, reset, partition, stop };
 [[nodiscard]] const char* fault_name(FaultKind kind);
 
 struct ScenarioFault {
@@ -59,7 +63,7 @@ struct ScenarioFault {
   FaultKind kind = FaultKind::reset;
   std::string node;               // a host or router; or
   std::string link;               // reset, partition: a whole link; with `node` too: the node on that link
-  std::optional<Duration> lasts;  // crash, partition; none: for ever
+  std::optional<Duration> lasts;  // crash, partition, stop; none: for ever
 };
 
 struct Scenario {

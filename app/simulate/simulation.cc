@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -136,8 +137,12 @@ class Simulation {
     place.router_plan.options.memory_bytes = node.memory_bytes;
     place.router_plan.options.metric = node.metric;
     for (const std::string& link : node.links) {
-      place.router_plan.devices.push_back({{link, node.address}, *link_of(link).subnet, routers_on(link, &node)});
-      place.router_plan.devices.back().rate_bits_per_s = link_of(link).options.rate_bytes_per_s * 8;
+      const ScenarioLink& on = link_of(link);
+      const routing::SubnetId subnet_there = on.wan ? routing::SubnetId{node.as, on.wan_subnet} : *on.subnet;
+      RouterPlan::Device& device = place.router_plan.devices.emplace_back();
+      device = {{link, node.address}, subnet_there, routers_on(link, &node), on.options.rate_bytes_per_s * 8, on.wan, {}};
+      std::copy_if(on.between.begin(), on.between.end(), std::back_inserter(device.wan_to),
+                   [&](uint32_t as) { return as != node.as; });
     }
   }
 
@@ -208,17 +213,36 @@ class Simulation {
   void strike(const ScenarioFault& fault) {
     if (over_) return;
     if (fault.kind == FaultKind::crash && !world_.alive(places_.at(fault.node).site->node)) return;  // it is down already
+    if (fault.kind == FaultKind::stop && (!places_.at(fault.node).router || places_.at(fault.node).router->draining())) return;
     ++faults_;
     if (news_.on_fault) news_.on_fault(world_.now() - Instant{}, fault, false);
     if (fault.kind == FaultKind::crash) {
       crash(fault);
     } else if (fault.kind == FaultKind::partition) {
       cut(fault);
+    } else if (fault.kind == FaultKind::stop) {
+      stop(fault);
     } else if (fault.node.empty()) {
       fabric_.reset_network(fault.link);
     } else {
       fabric_.reset_all(places_.at(fault.node).site->node);
     }
+  }
+  // SIGTERM to a router: it drains, ends, and is started again `lasts` after that.
+  void stop(const ScenarioFault& fault) {
+    Place& place = places_.at(fault.node);
+    place.router->drain([this, &place, &fault] {
+      world_.at(world_.now(), [this, &place, &fault] {  // not from its own turn
+        if (over_ || !place.router || !place.router->draining()) return;
+        place.router.reset();
+        if (!fault.lasts) return;
+        world_.at(after(world_.now(), *fault.lasts), [this, &place, &fault] {
+          if (over_ || place.router || !world_.alive(place.site->node)) return;
+          if (news_.on_fault) news_.on_fault(world_.now() - Instant{}, fault, true);
+          start_place(place);
+        });
+      });
+    });
   }
   void crash(const ScenarioFault& fault) {
     Place& place = places_.at(fault.node);

@@ -188,6 +188,9 @@ RouterProcess::RouterProcess(Site& site, const RouterPlan& plan)
     device.endpoint = make_native(site, {at.at}, router_port, memory_);
     device.peers = at.peers;
     device.rate_bits_per_s = at.rate_bits_per_s;
+    device.wan = at.wan;
+    device.transit = !at.wan;
+    device.wan_to = at.wan_to;
   }
   auto router = routing::Router::create(plan.options, std::move(devices), memory_, entropy_, site.counters);
   if (!router) std::fprintf(stderr, "router: %s\n", router.error().message.c_str());

@@ -140,6 +140,8 @@ struct RouterPlan {
     routing::SubnetId subnet;
     std::vector<std::string> peers;  // native URIs
     uint64_t rate_bits_per_s = 1'000'000'000;
+    bool wan = false;  // no transit within the AS then
+    std::vector<uint32_t> wan_to = {};
   };
   std::vector<Device> devices;
   routing::RouterOptions options;

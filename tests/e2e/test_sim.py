@@ -98,6 +98,13 @@ def test_sim_bad_scenarios__one_line_with_file_line_and_key_and_exit_1():
         ('timeout = "10s"', 'timeout = "10s"\n[[fault]]\nat = "1s"\nkind = "crash"\nnode = "x"', "fault.node"),
         ('timeout = "10s"', 'timeout = "10s"\n[[fault]]\nkind = "crash"\nnode = "a"', "fault.at"),
         ('timeout = "10s"', 'timeout = "10s"\nrouted = true', "transfer.routed"),
+        ('rate = "100Mb/s"', 'as = 1\nsubnet = 1\nwan = true', "link.lan.wan"), ('rate = "100Mb/s"', 'wan = true', "link.lan.wan"),
+        ('rate = "100Mb/s"', 'between = [1]', "link.lan.between"),
+        ('[node.b]', '[link.w]\nwan = true\nsubnet = 9\n[link.x]\nwan = true\nsubnet = 9\n[node.b]', "link.x.subnet"),
+        ('[node.b]', '[link.w]\nwan = true\nsubnet = 9\n[link.x]\nwan = true\nsubnet = 8\n[router.r]\nlinks = ["w", "x"]\n[node.b]', "router.r.links"),
+        ('[node.b]', '[link.w]\nas = 1\nsubnet = 9\n[link.x]\nas = 2\nsubnet = 8\n[router.r]\nlinks = ["w", "x"]\n[node.b]', "router.r.links"),
+        ('[node.b]', '[link.w]\nwan = true\nsubnet = 9\nbetween = [1, 2]\n[link.x]\nas = 3\nsubnet = 8\n[router.r]\nlinks = ["w", "x"]\n[node.b]', "router.r.links"),
+        ('timeout = "10s"', 'timeout = "10s"\n[[fault]]\nat = "1s"\nkind = "stop"\nnode = "a"', "fault.node"),
         ('[node.b]', '[router.b]', "router.b.links"), ('[node.b]', '[nodes.b]', "nodes"), ('[node.b]', '[node."../b"]', "node."),
         ('links = ["lan"]', 'links = ["wan"]', "node.a.links"), ('links = ["lan"]', 'address = "here"', "node.a.address"),
     ]
