@@ -108,6 +108,8 @@ class MessageReceiver {
   void dropped();  // the verdict was `drop`
   // What to tell the peer now, if anything.
   [[nodiscard]] bool acknowledgement_due() const { return due_; }
+  // It tells of one message and of nothing else: then an answer may be near, and more than one make a stream that wants to go on.
+  [[nodiscard]] bool acknowledgement_may_wait() const { return due_ && !refusal_due_ && !leaving_ && expected_ - told_ == 1; }
   struct Acknowledgement {
     uint64_t next = 0;
     Status status = Status::success;

@@ -295,7 +295,7 @@ TEST_CASE("contract__armed_os_handle__readable_for_what_came_before_and_after") 
   lab.pass(1ms);
   REQUIRE(a.endpoint->arm_os_handle() == Status::success);
   REQUIRE_FALSE(readable(a, 0));
-  REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(1), 1) == Status::success);  // since the last turn
+  for (int i = 0; i < 2; ++i) REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(1), 1) == Status::success);  // since the last turn
   REQUIRE(a.endpoint->arm_os_handle() == Status::success);
   REQUIRE(readable(a, 1000));
   // The network: the message comes to b before it arms, and while it waits.
@@ -308,7 +308,7 @@ TEST_CASE("contract__armed_os_handle__readable_for_what_came_before_and_after") 
   lab.pass(1ms);
   REQUIRE(b.endpoint->arm_os_handle() == Status::again);  // an event waits
   b.collect();
-  REQUIRE(b.count(EventType::receive) == 1);
+  REQUIRE(b.count(EventType::receive) == 2);
   REQUIRE(b.endpoint->arm_os_handle() == Status::success);
 }
 

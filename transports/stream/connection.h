@@ -46,6 +46,8 @@ struct Connection {
   bool blocked = false;    // the network took no more
   bool queued = false;     // in the ready list
   bool cancelled = false;  // disconnect() before there was a connection
+  uint32_t burst = 0;      // messages issued since there was none on its way
+  bool ack_held = false;   // an acknowledgement waits one turn for an answer to ride with
   bool left = false;       // disconnect() of an established one, not yet acted upon
   bool unreliable = false;
 

@@ -96,6 +96,11 @@ void Engine::limit_step(Connection& c, Duration timeout) {
 }
 
 void Engine::touch(Connection& c) {
+  urgent_ = true;
+  queue(c);
+}
+
+void Engine::queue(Connection& c) {
   if (c.queued) return;
   c.queued = true;
   ready_.push_back(c.id.index);
@@ -147,6 +152,7 @@ void Engine::turn(Instant now) {
   poked_ = false;
   net_->poll(now, [this](const StreamEvent& event) { net_event(event); });
   serving_.swap(ready_);
+  urgent_ = false;
   for (const uint32_t index : serving_) {
     Connection& c = *connections_[index];
     c.queued = false;
@@ -163,7 +169,9 @@ void Engine::turn(Instant now) {
     released_.clear();
   }
   in_turn_ = false;
-  net_->set_deadline(next_deadline());
+  // Who turns us again at next_deadline() sends a held acknowledgement at once; who waits for the OS handle, a little later.
+  net_->set_deadline(ready_.empty() || urgent_ ? next_deadline()
+                                               : std::min(deadlines_.earliest(), after(now_, acknowledgement_delay_max)));
 }
 
 Instant Engine::next_deadline() const { return ready_.empty() ? deadlines_.earliest() : now_; }
@@ -182,9 +190,14 @@ void Engine::service(Connection& c) {
   start_operations(c);
   if (!c.fenced.empty()) release_fenced(c);
   c.messages.stamp(now_);
-  if (!c.blocked) transmit(c);
+  if (!c.blocked && !hold_acknowledgement(c)) transmit(c);
   if (c.state == State::gone) return;
-  if (c.step_unstamped || c.readable || (!c.blocked && wants_to_send(c))) touch(c);
+  const bool waits_only_for_an_answer = c.ack_held && !c.step_unstamped && !c.readable;
+  if (waits_only_for_an_answer) {
+    queue(c);
+  } else if (c.step_unstamped || c.readable || (!c.blocked && wants_to_send(c))) {
+    touch(c);
+  }
   schedule(c);
 }
 

@@ -89,7 +89,11 @@ class Engine {
   [[nodiscard]] static bool parsing(const Connection& c) { return c.state != State::draining && c.state != State::gone; }
 
   // engine_tx.cc
+  void queue(Connection& c);
   void transmit(Connection& c);
+  void send_at_once(Connection& c);
+  [[nodiscard]] static bool hold_acknowledgement(Connection& c);
+  [[nodiscard]] static bool bulk_to_send(const Connection& c);
   [[nodiscard]] bool wants_to_send(const Connection& c) const;
   void refill(Connection& c);
   void add_control(Connection& c);
@@ -133,6 +137,7 @@ class Engine {
   Instant now_{};
   bool in_turn_ = false;
   bool poked_ = false;
+  bool urgent_ = false;  // somebody in ready_ has more to do than send a held acknowledgement
 
   std::vector<std::byte> staging_;
   std::vector<std::byte> drain_;

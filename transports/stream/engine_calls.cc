@@ -1,4 +1,4 @@
-// What the core asks of the transport: nothing happens here, it is noted for the next turn.
+// What the core asks of the transport: noted for the next turn, but for a message that finds nothing before it.
 #include "transports/stream/engine.h"
 #include "transports/stream/limits.h"
 
@@ -79,10 +79,11 @@ Status Engine::send(ports::ConnectionId id, std::span<const Bytes> parts, uint64
   if (c->messages.in_queue() + c->fenced.size() >= c->messages.window()) return Status::no_buffers;
   if (c->fenced.empty() && !c->rma.fence_before(c->rma.issued())) {
     c->messages.push({false, token}, copy_message(parts), c->send_timeout);
+    send_at_once(*c);
   } else {
     c->fenced.push_back({token, copy_message(parts), c->send_timeout, c->rma.issued()});
+    touch_from_above(*c);
   }
-  touch_from_above(*c);
   return Status::success;
 }
 

@@ -22,8 +22,35 @@ bool Engine::wants_to_send(const Connection& c) const {
   if ((c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty()) return true;
   if (c.state == State::closing && !c.bye_queued && c.messages.empty() && c.rma.empty()) return true;
   if (c.state == State::draining) return false;
-  return c.probe_due || c.probe_answer_due || c.incoming.acknowledgement_due() || c.served.reply_due() ||
-         !c.read_requests.empty() || c.messages.sendable() || !c.writes.empty() || c.served.read_due();
+  return c.probe_due || c.probe_answer_due || c.incoming.acknowledgement_due() || bulk_to_send(c) || c.messages.sendable();
+}
+
+// An application answers what it received: the acknowledgement waits one turn for that, and both are one call and one wakeup.
+bool Engine::hold_acknowledgement(Connection& c) {
+  if (c.ack_held || c.state != State::open || !c.incoming.acknowledgement_may_wait()) return c.ack_held = false;
+  const bool has_more = (c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty() || c.probe_due ||
+                        c.probe_answer_due || bulk_to_send(c) || c.messages.sendable();
+  return c.ack_held = !has_more;
+}
+
+bool Engine::bulk_to_send(const Connection& c) {
+  return c.served.reply_due() || !c.read_requests.empty() || !c.writes.empty() || c.served.read_due();
+}
+
+// A message with nothing of this connection on its way before it need not wait for a turn, unless the last such one was the first
+// of many: those share a call. (What is in flight decides, as Nagle has it, RFC 896.) Nothing is reported from here: what fails
+// shows in the turn.
+void Engine::send_at_once(Connection& c) {
+  const bool is_first = c.messages.in_queue() == 1;
+  const bool was_alone = c.burst <= 1;
+  c.burst = is_first ? 1 : c.burst + 1;
+  if (!is_first || !was_alone || in_turn_ || c.state != State::open || c.unreliable || c.left || c.blocked || c.broken ||
+      (c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty() || bulk_to_send(c)) {
+    return touch_from_above(c);
+  }
+  transmit(c);
+  c.ack_held = false;
+  if (c.send_timeout != forever || c.broken || (!c.blocked && wants_to_send(c))) touch_from_above(c);
 }
 
 void Engine::transmit(Connection& c) {

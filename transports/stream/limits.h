@@ -27,6 +27,9 @@ inline constexpr size_t staging_behind_bulk_bytes = 4u << 10;
 inline constexpr size_t staging_bytes = 32u << 10;
 inline constexpr size_t drain_bytes = 64u << 10;
 
+// How long an acknowledgement may wait for an answer to ride with, if nobody turns us before.
+inline constexpr Duration acknowledgement_delay_max = std::chrono::microseconds(200);
+
 inline constexpr uint32_t keepalive_probes_max = 3;
 
 // After our disconnect: how long what was sent before may take to be delivered; and how long the peer may take to close.

@@ -160,6 +160,69 @@ TEST_CASE("engine__send_timeout__runs_from_the_send_not_from_the_last_turn") {
   REQUIRE(rig.a.status_of(9) == Status::success);
 }
 
+// Of a ping-pong each way is one call: the answer goes out from send(), and the acknowledgement of what it answers with it.
+TEST_CASE("engine__an_answer__leaves_at_once_and_takes_the_acknowledgement_along") {
+  Rig rig;
+  rig.connect();
+  rig.settle();
+  const auto sent_by = [&](End& end) { return end.counters.get(Counter::bytes_out); };
+  uint64_t before = sent_by(rig.a);
+  REQUIRE(rig.send(rig.a, rig.at_a, filled(64, 1), 1) == Status::success);
+  const uint64_t message_bytes = sent_by(rig.a) - before;  // no turn between
+  CHECK(message_bytes > 64);
+  before = sent_by(rig.b);
+  rig.b.transport->turn(rig.now);
+  REQUIRE(rig.b.sink.messages.size() == 1);
+  CHECK(sent_by(rig.b) == before);
+  CHECK(rig.b.transport->next_deadline() <= rig.now);
+  REQUIRE(rig.send(rig.b, rig.at_b, filled(64, 2), 2) == Status::success);
+  CHECK(sent_by(rig.b) > before + message_bytes);
+  rig.a.transport->turn(rig.now);
+  REQUIRE(rig.a.sink.messages.size() == 1);
+  REQUIRE(rig.a.status_of(1) == Status::success);
+  // Nothing is owed twice.
+  before = sent_by(rig.b);
+  rig.b.transport->turn(rig.now);
+  CHECK(sent_by(rig.b) == before);
+}
+
+TEST_CASE("engine__a_message_without_an_answer__is_acknowledged_in_the_next_turn_or_soon") {
+  Rig rig;
+  rig.connect();
+  rig.settle();
+  REQUIRE(rig.send(rig.a, rig.at_a, filled(64, 1), 1) == Status::success);
+  rig.b.transport->turn(rig.now);
+  // Who waits for the handle alone is woken for it, if not at once.
+  CHECK(rig.b.net->deadline > rig.now);
+  CHECK(rig.b.net->deadline <= rig.now + acknowledgement_delay_max);
+  CHECK(rig.b.transport->next_deadline() <= rig.now);
+  rig.b.transport->turn(rig.now);
+  rig.a.transport->turn(rig.now);
+  CHECK(rig.a.status_of(1) == Status::success);
+  CHECK(rig.b.transport->next_deadline() > rig.now);
+}
+
+// Two at least make a stream, whose window must not wait; and the first of a burst does not go out alone a second time.
+TEST_CASE("engine__a_burst__goes_out_together_and_is_acknowledged_at_once") {
+  Rig rig;
+  rig.connect();
+  rig.settle();
+  const auto burst = [&](uint64_t token) {
+    const uint64_t calls = rig.a.net->calls;
+    for (uint64_t i = 0; i < 8; ++i) REQUIRE(rig.send(rig.a, rig.at_a, filled(64, 1), token + i) == Status::success);
+    return rig.a.net->calls - calls;
+  };
+  CHECK(burst(10) == 1);
+  rig.a.transport->turn(rig.now);
+  rig.b.transport->turn(rig.now);
+  rig.a.transport->turn(rig.now);
+  CHECK(rig.a.status_of(17) == Status::success);
+  CHECK(burst(20) == 0);
+  rig.settle();
+  CHECK(rig.a.status_of(27) == Status::success);
+  CHECK(rig.b.sink.messages.size() == 16);
+}
+
 TEST_CASE("engine__random_traffic_with_losses_of_buffers__all_in_order") {
   Rig rig;
   rig.hub.recv_max = 700;
