@@ -219,7 +219,7 @@ void routing_things() {
   routing::ConnectReply reply;
   reply.status = Status::success;
   reply.reason = "why";
-  reply.hops.push_back({"tcp", "tcp://10.0.0.1:4000", 1, 2, std::chrono::milliseconds(1)});
+  reply.hops.push_back({"tcp", "tcp://10.0.0.1:4000", 1, 2, std::chrono::milliseconds(1), 10'000'000'000});
   routing_message([&](Out& out) { routing::encode(reply, out); });
   routing_message([](Out& out) { routing::encode_message_header(5, out); });
   for (const auto kind : {routing::MessageKind::message_ack, routing::MessageKind::fragment_ack}) {
@@ -239,6 +239,8 @@ void routing_things() {
   routing_message([](Out& out) { routing::encode(routing::Bye{Status::timed_out, "gone"}, out); });
   routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::watched, out); });
   routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::connect_ack, out); });
+  routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::draining, out); });
+  routing_message([](Out& out) { routing::encode_hop_waits("tcp://10.0.0.1:4000", out); });
   routing_message([](Out& out) { routing::encode(routing::RouterHello{7, {1, 2}, "tcp://10.0.0.1:4000"}, out); });
 
   routing::RouterRecord record;

@@ -31,6 +31,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static_cast<void>(routing::decode_taken(input));
   if (const auto bye = routing::decode_bye(input)) fuzz::must(bye->reason.size() <= routing::reason_bytes_max);
   static_cast<void>(routing::decode_router_hello(input));
+  if (const auto node = routing::decode_hop_waits(input)) {
+    fuzz::must(node->size() <= routing::hop_node_bytes_max);
+    std::vector<std::byte> again;
+    routing::encode_hop_waits(*node, again);
+    fuzz::must(routing::decode_hop_waits(again) == node);
+  }
   const auto kind = routing::kind_of(input);
   if (kind == routing::MessageKind::record || kind == routing::MessageKind::map_record) {
     static_cast<void>(routing::decode_record(routing::record_of(input)));
