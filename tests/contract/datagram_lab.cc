@@ -4,23 +4,13 @@
 
 #include "tests/contract/sim_lab.h"
 #include "transports/datagram/datagram_transport.h"
-#include "transports/sim/sim_datagram.h"
 
 namespace ccixfer::contract {
 namespace {
 
-sim::DatagramLinkOptions mild() {
-  sim::DatagramLinkOptions link;
-  link.loss_chance = 0.01;
-  link.duplicate_chance = 0.01;
-  link.corrupt_chance = 0.005;
-  link.reorder_chance = 0.02;
-  return link;
-}
-
 class DatagramLab final : public Lab {
  public:
-  explicit DatagramLab(uint64_t seed) : world_(seed), fabric_(world_, mild()) {}
+  explicit DatagramLab(uint64_t seed) : world_(seed), fabric_(world_, mild_link()) {}
   ~DatagramLab() override {
     for (auto& machine : machines_) machine.node->endpoint.reset();
   }
@@ -45,7 +35,12 @@ class DatagramLab final : public Lab {
 
   bool run(const std::function<bool()>& done, Duration limit) override {
     for (const Machine& machine : machines_) world_.wake(machine.id);
-    return world_.run_until(done, after(world_.now(), limit)) == sim::RunEnd::reached;
+    const auto step = [&] {
+      if (done()) return true;
+      for (const Machine& machine : machines_) wake_if_due(world_, machine.id, *machine.node);
+      return false;
+    };
+    return world_.run_until(step, after(world_.now(), limit)) == sim::RunEnd::reached;
   }
   void pass(Duration duration) override {
     for (const Machine& machine : machines_) world_.wake(machine.id);
@@ -66,6 +61,15 @@ class DatagramLab final : public Lab {
 };
 
 }  // namespace
+
+sim::DatagramLinkOptions mild_link() {
+  sim::DatagramLinkOptions link;
+  link.loss_chance = 0.01;
+  link.duplicate_chance = 0.01;
+  link.corrupt_chance = 0.005;
+  link.reorder_chance = 0.02;
+  return link;
+}
 
 std::unique_ptr<Lab> make_datagram_lab(uint64_t seed) { return std::make_unique<DatagramLab>(seed); }
 

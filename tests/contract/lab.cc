@@ -38,7 +38,9 @@ size_t Node::count(EventType type) const {
 
 std::vector<std::string> lab_names(bool routed) {
   std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3", "datagram", "datagram 2", "datagram 3"};
-  if (routed) names.insert(names.end(), {"direct", "routed", "routed 2", "routed3", "routed-tcp", "mixed"});
+  if (routed)
+    names.insert(names.end(), {"direct", "routed", "routed 2", "routed3", "routed-tcp", "mixed", "direct-datagram",
+                               "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram"});
   return names;
 }
 
@@ -54,6 +56,11 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "routed3") return make_routed_lab(seed, {Subnet::sim, Subnet::sim, Subnet::sim, Subnet::sim});
   if (kind == "routed-tcp") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp});
   if (kind == "mixed") return make_routed_lab(seed, {Subnet::sim, Subnet::tcp, Subnet::sim});
+  const Subnet lossy = Subnet::datagram;
+  if (kind == "direct-datagram") return make_routed_lab(seed, {lossy});
+  if (kind == "routed-datagram") return make_routed_lab(seed, {lossy, lossy});
+  if (kind == "routed3-datagram") return make_routed_lab(seed, {lossy, lossy, lossy, lossy});
+  if (kind == "mixed-datagram") return make_routed_lab(seed, {lossy, Subnet::sim, lossy, Subnet::sim});
   REQUIRE(kind == "sim");
   return make_sim_lab(seed);
 }

@@ -60,7 +60,7 @@ class Lab {
  public:
   virtual ~Lab() = default;
   virtual Node& add(const NodeOptions& options = {}) = 0;
-  // Turns the nodes until `done` holds; false: it did not within `limit` of the lab's time.
+  // Turns the nodes until `done` holds; false: it did not within `limit` of the lab's time. `done` may issue operations.
   virtual bool run(const std::function<bool()>& done, Duration limit = std::chrono::seconds(20)) = 0;
   // Time passes, the nodes are turned.
   virtual void pass(Duration duration) = 0;

@@ -8,7 +8,9 @@
 #include "core/host/clock.h"
 #include "routing/router/router.h"
 #include "routing/session/routed_transport.h"
+#include "tests/contract/datagram_lab.h"
 #include "tests/contract/sim_lab.h"
+#include "transports/datagram/datagram_transport.h"
 #include "transports/sim/sim_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
@@ -20,43 +22,69 @@ using namespace std::chrono_literals;
 
 constexpr uint16_t port = 7000;
 
-std::unique_ptr<stream::StreamNet> make_net(Subnet kind, sim::Fabric& fabric, sim::NodeId node, const std::string& network,
-                                            const std::string& address) {
-  if (kind == Subnet::sim) {
+std::string network_of(size_t subnet) { return fmt::format("lan{}", subnet); }
+
+// What the subnets are made of.
+struct Networks {
+  explicit Networks(uint64_t seed, std::vector<Subnet> s) : subnets(std::move(s)), world(seed), streams(world) {
+    for (size_t subnet = 1; subnet <= subnets.size(); ++subnet) {
+      datagrams.push_back(std::make_unique<sim::DatagramFabric>(world, mild_link()));
+    }
+  }
+  [[nodiscard]] Subnet kind(size_t subnet) const { return subnets[subnet - 1]; }
+  [[nodiscard]] bool any(Subnet kind) const { return std::find(subnets.begin(), subnets.end(), kind) != subnets.end(); }
+
+  std::vector<Subnet> subnets;
+  sim::World world;
+  sim::Fabric streams;
+  std::vector<std::unique_ptr<sim::DatagramFabric>> datagrams;  // of each subnet
+};
+
+std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subnet, sim::NodeId node, const std::string& address,
+                                                 const ports::TransportOptions& options, ports::Entropy& entropy,
+                                                 Counters& counters) {
+  if (networks.kind(subnet) == Subnet::datagram) {
+    auto net = std::make_unique<sim::SimDatagramNet>(*networks.datagrams[subnet - 1], node, address, port);
+    return std::make_unique<datagram::DatagramTransport>(options, std::move(net), entropy, counters);
+  }
+  if (networks.kind(subnet) == Subnet::sim) {
     sim::SimNetOptions net;
-    net.networks = {{network, address}};
+    net.networks = {{network_of(subnet), address}};
     net.port = port;
-    return std::make_unique<sim::SimNet>(fabric, node, net);
+    return std::make_unique<stream::StreamTransport>(options, std::make_unique<sim::SimNet>(networks.streams, node, net), counters);
   }
   auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
   REQUIRE(net);
-  return std::move(*net);
+  return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters);
 }
 
-std::unique_ptr<Endpoint> native_endpoint(std::unique_ptr<stream::StreamNet> net, const NodeOptions& options,
-                                          const std::shared_ptr<cci::MemoryTable>& memory, Counters& counters) {
-  return std::make_unique<Endpoint>(cci::EndpointOptions{},
-                                    std::make_unique<stream::StreamTransport>(options.transport, std::move(net), counters), memory,
-                                    counters);
+const char* scheme_of(Subnet kind) {
+  switch (kind) {
+    case Subnet::sim:
+      return "sim";
+    case Subnet::tcp:
+      return "tcp";
+    case Subnet::datagram:
+      return "sim-datagram";
+  }
+  return "";
 }
-
-std::string network_of(size_t subnet) { return fmt::format("lan{}", subnet); }
 
 // Between subnets `before` and `before + 1`, counted from 1.
 class RouterActor final : public sim::Actor {
  public:
-  RouterActor(sim::World& world, sim::Fabric& fabric, const std::vector<Subnet>& subnets, size_t before, std::string peer,
-              Pool pool)
-      : world_(world), node_(world.add_node(fmt::format("router{}", before))), entropy_(99 + before) {
+  RouterActor(Networks& networks, size_t before, std::string peer, Pool pool)
+      : world_(networks.world), node_(world_.add_node(fmt::format("router{}", before))), entropy_(99 + before) {
     memory_ = std::make_shared<cci::MemoryTable>(entropy_, counters_);
     std::vector<routing::RouterDevice> devices;
     for (size_t subnet = before; subnet <= before + 1; ++subnet) {
       routing::RouterDevice device;
       device.name = network_of(subnet);
       device.subnet = {1, static_cast<uint32_t>(subnet)};
-      device.scheme = subnets[subnet - 1] == Subnet::sim ? "sim" : "tcp";
+      device.scheme = scheme_of(networks.kind(subnet));
       const std::string address = fmt::format("10.0.0.{}", 200 + before);
-      device.endpoint = native_endpoint(make_net(subnets[subnet - 1], fabric, node_, device.name, address), {}, memory_, counters_);
+      device.endpoint = std::make_unique<Endpoint>(
+          cci::EndpointOptions{}, make_transport(networks, subnet, node_, address, {}, entropy_, counters_), memory_, counters_);
       if (subnet == before && !peer.empty()) device.peers = {peer};
       device.rate_bits_per_s = 10'000'000'000;
       uris_.push_back(device.endpoint->uri());
@@ -91,11 +119,11 @@ class RouterActor final : public sim::Actor {
 
 class RoutedLab final : public Lab {
  public:
-  RoutedLab(uint64_t seed, std::vector<Subnet> subnets, Pool pool) : subnets_(std::move(subnets)), world_(seed), fabric_(world_) {
-    real_ = std::find(subnets_.begin(), subnets_.end(), Subnet::tcp) != subnets_.end();
+  RoutedLab(uint64_t seed, std::vector<Subnet> subnets, Pool pool) : networks_(seed, std::move(subnets)) {
+    real_ = networks_.any(Subnet::tcp);
     for (size_t before = 1; before < subnets_.size(); ++before) {
       const std::string peer = routers_.empty() ? std::string{} : routers_.back()->uri(1);
-      routers_.push_back(std::make_unique<RouterActor>(world_, fabric_, subnets_, before, peer, pool));
+      routers_.push_back(std::make_unique<RouterActor>(networks_, before, peer, pool));
     }
     REQUIRE(run(
         [&] {
@@ -129,8 +157,10 @@ class RoutedLab final : public Lab {
     if (!routers_.empty()) routed.routers = {subnet == 1 ? routers_.front()->uri(0) : routers_.back()->uri(1)};
     routed.keepalive = options.transport.keepalive;
     routed.pending_requests_max = options.transport.pending_requests_max;
-    auto lower = native_endpoint(make_net(subnets_[subnet - 1], fabric_, machine.id, network_of(subnet), address), options,
-                                 node.memory, *node.counters);
+    auto lower = std::make_unique<Endpoint>(
+        cci::EndpointOptions{},
+        make_transport(networks_, subnet, machine.id, address, options.transport, *node.entropy, *node.counters), node.memory,
+        *node.counters);
     node.endpoint = std::make_unique<Endpoint>(
         options.endpoint, routing::make_routed_transport(routed, std::move(lower), node.memory, *node.entropy, *node.counters),
         node.memory, *node.counters);
@@ -142,7 +172,12 @@ class RoutedLab final : public Lab {
   bool run(const std::function<bool()>& done, Duration limit) override {
     if (!real_) {
       wake();
-      return world_.run_until(done, after(world_.now(), limit)) == sim::RunEnd::reached;
+      const auto step = [&] {
+        if (done()) return true;
+        for (const Machine& machine : machines_) wake_if_due(world_, machine.id, *machine.node);
+        return false;
+      };
+      return world_.run_until(step, after(world_.now(), limit)) == sim::RunEnd::reached;
     }
     // The lab's time goes with the real one here, which the limit is of.
     Instant before = clock_.now();
@@ -171,11 +206,12 @@ class RoutedLab final : public Lab {
   }
   std::string dead_uri() override {
     if (routers_.empty()) return "cci://1:1:10.0.0.2:999";  // a machine that is there, and does not listen at this port
-    const bool sim = subnets_.back() == Subnet::sim;
-    return fmt::format("cci://1:{}:{}", subnets_.size(), sim ? "10.0.0.99:7000" : "127.0.0.1:1");
+    return fmt::format("cci://1:{}:{}", subnets_.size(), subnets_.back() == Subnet::tcp ? "127.0.0.1:1" : "10.0.0.99:7000");
   }
   [[nodiscard]] bool routed() const override { return !routers_.empty(); }
   [[nodiscard]] size_t hops() const override { return routers_.size() + 1; }
+  // Hops are reliable: what is lost on a route is lost at its ends.
+  [[nodiscard]] bool lossy() const override { return routers_.empty() && networks_.any(Subnet::datagram); }
 
  private:
   struct Machine {
@@ -207,11 +243,11 @@ class RoutedLab final : public Lab {
     return ppoll(handles.data(), handles.size(), &timeout, nullptr) > 0;
   }
 
-  std::vector<Subnet> subnets_;
+  Networks networks_;
+  const std::vector<Subnet>& subnets_ = networks_.subnets;
+  sim::World& world_ = networks_.world;
   bool real_ = false;
   host::SystemClock clock_;
-  sim::World world_;
-  sim::Fabric fabric_;
   std::vector<std::unique_ptr<RouterActor>> routers_;
   std::deque<Machine> machines_;
 };

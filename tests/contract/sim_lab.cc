@@ -54,9 +54,13 @@ class SimLab final : public Lab {
   }
 
   bool run(const std::function<bool()>& done, Duration limit) override {
-    // The application has just acted on any of them, without a system call that the world would see.
     for (const Machine& machine : machines_) world_.wake(machine.id);
-    return world_.run_until(done, after(world_.now(), limit)) == sim::RunEnd::reached;
+    const auto step = [&] {
+      if (done()) return true;
+      for (const Machine& machine : machines_) wake_if_due(world_, machine.id, *machine.node);
+      return false;
+    };
+    return world_.run_until(step, after(world_.now(), limit)) == sim::RunEnd::reached;
   }
 
   void pass(Duration duration) override {
@@ -78,6 +82,10 @@ class SimLab final : public Lab {
 };
 
 }  // namespace
+
+void wake_if_due(sim::World& world, sim::NodeId id, const Node& node) {
+  if (!node.frozen && node.endpoint != nullptr && node.endpoint->next_deadline() <= world.now()) world.wake(id);
+}
 
 std::unique_ptr<sim::Actor> make_driver(Node& node) { return std::make_unique<Driver>(node); }
 
