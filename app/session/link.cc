@@ -489,6 +489,7 @@ Status Link::put(LaneIndex index, const ports::Handle& local, uint64_t local_off
       xxh3_64(std::as_bytes(std::span(incarnation)), xxh3_64(std::as_bytes(std::span(impl.hello.transfer))));
   options.remote.put.operation = id;
   options.remote.put.epoch = epoch;
+  options.buffer_is_posted = true;  // puts go as credit allows
   options.remote.put.total_bytes = length_bytes;
   options.length_bytes = length_bytes;
   options.context = id;

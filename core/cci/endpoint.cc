@@ -234,6 +234,7 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
   if (request.has_completion_message) request.completion_message = *rma_options.completion_message;
   request.fence = rma_options.fence;
   request.arrival = rma_options.arrival;
+  request.buffer_is_posted = rma_options.buffer_is_posted;
   const uint64_t token = begin_operation(rma_options.context, rma_options.silent, rma_options.waiter);
   const Status status = transport->rma(connection, request, token);
   if (status != Status::success && end_operation(token)) --in_use;

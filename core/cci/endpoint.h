@@ -109,6 +109,9 @@ struct RmaOptions {
   uint64_t length_bytes = 0;
   bool fence = false;
   bool silent = false;  // no completion event on success; a failure is never silent
+  // A put: the target said that the buffer it is for is posted (credit), so that its fragments on a route need not wait for the
+  // first one's admission. When that is wrong, a refused put may leave bytes in the buffer, and hold it until it is aborted.
+  bool buffer_is_posted = false;
   std::optional<Bytes> completion_message{};
   uint64_t context = 0;
   uint64_t waiter = 0;

@@ -76,7 +76,8 @@ struct RmaRequest {
   // sends_what_arrives() only, else ignored; until completion. Read: `placed_bytes` is counted as the destination fills. Write: of
   // the source no more is sent than is ready; when it has failed, the operation ends early, as cancelled.
   Arrival* arrival = nullptr;
-  bool fence = false;  // earlier operations of this connection complete at the target before this and later ones
+  bool fence = false;             // earlier operations of this connection complete at the target before this and later ones
+  bool buffer_is_posted = false;  // a put for which the target gave credit
 };
 
 // The core's side: what happened. `token` is the one given with the operation.

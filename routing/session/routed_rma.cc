@@ -41,12 +41,15 @@ Status RoutedTransport::rma(ports::ConnectionId connection, const ports::RmaRequ
     operation.local = memory_->register_region(request.destination, 0);  // for our own lower reads: no peer may touch it
     if (operation.local.kind == ports::HandleKind::none) return Status::no_buffers;
   }
-  // The fragments of a put count as one operation at the mailbox.
+  // The fragments of a put count as one operation at the mailbox. The first goes alone: fragments that are refused while others of
+  // the same put are not would leave a put that never ends in the buffer, and bytes of a put that was refused.
   ports::RemoteRef& remote = operation.request.remote;
   if (remote.handle.kind == ports::HandleKind::mailbox && remote.put.total_bytes == 0) {
     remote.put.base_offset_bytes = remote.offset_bytes;
     remote.put.total_bytes = operation.length_bytes;
   }
+  const bool may_be_refused = request.write && remote.handle.kind == ports::HandleKind::mailbox && !request.buffer_is_posted;
+  operation.admitted = !may_be_refused || operation.length_bytes <= operation.fragment_bytes;
   const uint64_t number = slot->next_operation++;
   const bool must_wait = !slot->waiting.empty() || (request.fence && slot->begun() > 0);
   slot->operations.emplace(number, std::move(operation));
@@ -97,7 +100,8 @@ void RoutedTransport::issue_fragments(Slot& slot) {
       try_end_operation(slot, number);
       continue;
     }
-    if (operation.status == Status::success && operation.next_offset_bytes < operation.length_bytes) slot.issuing.push_back(number);
+    const bool more = operation.admitted && operation.next_offset_bytes < operation.length_bytes;
+    if (operation.status == Status::success && more) slot.issuing.push_back(number);
   }
 }
 
@@ -205,6 +209,10 @@ void RoutedTransport::end_fragment(Slot& slot, uint64_t cookie, Status status) {
   RoutedOperation& operation = slot.operations.at(number);
   --operation.in_flight;
   if (operation.status == Status::success) operation.status = status;
+  if (!operation.admitted && operation.status == Status::success) {
+    operation.admitted = true;
+    slot.issuing.push_back(number);
+  }
   activate(slot);
   try_end_operation(slot, number);
 }

@@ -43,6 +43,7 @@ struct RoutedOperation {
   uint32_t fragment_bytes = 0;
   uint64_t next_offset_bytes = 0;  // of the first fragment that is not under way
   uint32_t in_flight = 0;
+  bool admitted = true;  // a put of several fragments: once its first one is placed, and bound to an epoch; only then the rest goes
   uint32_t reads_below = 0;         // lower reads that may still write into the destination
   Status status = Status::success;  // the first failure; then nothing more is begun
 };

@@ -132,6 +132,29 @@ TEST_CASE("routed_rma__put_into_a_mailbox__is_one_operation") {
   CHECK(site.rma(*ends.from, ends.connection, whole(local, mailbox, 1000, true)) == Status::mailbox_unknown);
 }
 
+TEST_CASE("routed_rma__put_of_several_fragments__the_first_one_alone_until_it_is_admitted") {
+  const size_t routers = GENERATE(1u, 3u);
+  Site site(routers);
+  site.chain(routers);
+  const Ends ends = ends_of(site, false);
+  const auto data = pattern(3u << 20, 1);
+  const auto local = ends.from->memory->register_region(Bytes(data));
+  auto put = whole(local, {ports::HandleKind::mailbox, 0, 0, 0, 4711, 99, 0}, data.size(), true);
+  const auto refused = [&] { return ends.to->counters.get(Counter::mailbox_rejected); };
+  CHECK(site.rma(*ends.from, ends.connection, put) == Status::mailbox_unknown);
+  CHECK(refused() == 1);
+  put.buffer_is_posted = true;  // a lie: then they all go at once
+  CHECK(site.rma(*ends.from, ends.connection, put) == Status::mailbox_unknown);
+  CHECK(refused() > 2);
+  // What is admitted binds: the rest follows.
+  std::vector<std::byte> buffer(data.size());
+  REQUIRE(ends.to->endpoint->mailboxes().open(4711, {.key = 99}) == Status::success);
+  REQUIRE(ends.to->endpoint->mailboxes().post(4711, MutableBytes(buffer), 1) == Status::success);
+  put.buffer_is_posted = false;
+  CHECK(site.rma(*ends.from, ends.connection, put) == Status::success);
+  CHECK(buffer == data);
+}
+
 TEST_CASE("routed_rma__target_refuses__its_status_comes_and_no_byte_is_written") {
   Site site;
   site.chain(2);
