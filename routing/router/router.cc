@@ -192,6 +192,7 @@ void Router::Impl::turn(Instant at) {
     }
     any = cut_through() || any;
   }
+  if (!any) push_active();  // room below may have come without an event: our sends are silent
   work = any;
 }
 

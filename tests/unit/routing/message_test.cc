@@ -129,6 +129,42 @@ TEST_CASE("routed_message__other_connections__are_not_held_back_by_a_stalled_one
   }
 }
 
+// A router's sends are silent, so the room that an acknowledgement of all of them gives comes without an event.
+TEST_CASE("routed_message__all_room_of_the_next_hop_comes_back_at_once__what_waits_goes_on") {
+  Site site;
+  site.chain(1);
+  REQUIRE(site.left->endpoint->connect(site.right->uri(), {.attribute = cci::Attribute::unreliable}));
+  site.left->wake();
+  REQUIRE(site.run([&] { return site.left->count(EventType::connect) > 0 && site.right->accepted; }));
+  const auto connected = site.left->take(EventType::connect);
+  REQUIRE(connected->status == Status::success);
+  site.run([] { return false; }, milliseconds(100));
+  site.world.remove_actor(site.right->node, site.right.get());  // a process that was stopped
+  constexpr uint64_t count = 700;                               // more than a hop's window, less than the end's buffers
+  uint64_t sent = 0, ended = 0;
+  REQUIRE(site.run([&] {
+    while (site.left->take(EventType::send)) ++ended;
+    while (sent < count) {
+      const auto message = numbered(sent, 8);
+      if (site.left->endpoint->send(connected->connection, Bytes(message), 1) != Status::success) break;
+      ++sent;
+      site.left->wake();
+    }
+    return ended == count;
+  }));
+  site.run([] { return false; }, milliseconds(100));  // all are at the router
+  site.world.add_actor(site.right->node, site.right.get());
+  uint64_t received = 0;
+  const bool all = site.run(
+      [&] {
+        while (const auto event = site.right->take(EventType::receive)) ++received;
+        return received == count;
+      },
+      milliseconds(200));  // before any timer of the router's
+  CAPTURE(received);
+  CHECK(all);
+}
+
 TEST_CASE("routed_message__disconnect__what_was_sent_arrives_then_the_peer_learns_of_it") {
   const size_t routers = GENERATE(1u, 3u, 5u);
   Site site;
