@@ -78,6 +78,47 @@ TEST_CASE("contract__no_copy__arrives_whole_and_completes") {
   REQUIRE(std::equal(data.begin(), data.end(), received->data().begin(), received->data().end()));
 }
 
+// Without NO_COPY the memory is the application's again when send returns, however long the message waits: for a fence, or for a
+// receive buffer of the peer's.
+TEST_CASE("contract__sent_memory_written_over_at_once__what_was_sent_arrives") {
+  EVERY_LAB(lab);
+  NodeOptions few;
+  few.endpoint.receive_buffers = 2;
+  Node& a = lab.add();
+  Node& b = lab.add(few);
+  const Pair pair = connect(lab, a, b);
+  std::vector<std::byte> target(1u << 20);
+  const auto source = pattern(target.size(), 1);
+  cci::RmaOptions write;
+  write.local = a.memory->register_region(Bytes(source));
+  write.remote.handle = b.memory->register_region(target, cci::access_write);
+  write.length_bytes = target.size();
+  write.context = 100;
+  std::vector<std::byte> message(600);
+  constexpr uint32_t count = 20;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (i == count / 2) {
+      write.fence = true;
+      REQUIRE(a.endpoint->rma(pair.at_dialler, write) == Status::success);
+    }
+    message = pattern(message.size(), 50 + i);
+    REQUIRE(a.endpoint->send(pair.at_dialler, Bytes(message), i) == Status::success);
+    std::fill(message.begin(), message.end(), std::byte{0xdd});
+  }
+  uint32_t next = 0;
+  bool same = true;
+  REQUIRE(lab.run([&] {
+    while (const auto event = b.take(EventType::receive)) {
+      const auto expected = pattern(message.size(), 50 + next++);
+      same = same && std::equal(expected.begin(), expected.end(), event->data().begin(), event->data().end());
+    }
+    return next == count;
+  }));
+  REQUIRE(same);
+  for (uint32_t i = 0; i < count; ++i) REQUIRE(wait_send(lab, a, i) == Status::success);
+  REQUIRE(wait_send(lab, a, 100) == Status::success);
+}
+
 // Completion means the peer's endpoint has it: with every buffer of that endpoint held, it does not come.
 TEST_CASE("contract__completion__not_before_the_peers_endpoint_has_the_message") {
   EVERY_LAB(lab);
