@@ -121,6 +121,17 @@ std::vector<FragmentView> Router::fragments() const {
   return all;
 }
 
+uint32_t Router::fragments_leaving_early() const {
+  uint32_t count = 0;
+  for (const uint64_t packed : impl_->cutting) {
+    const Ref ref = Ref::of(packed);
+    const Fragment* fragment = impl_->fragments.find(ref.index, ref.generation);
+    if (fragment == nullptr || fragment->here != Here::arriving) continue;
+    count += fragment->onward == Onward::exposed || fragment->onward == Onward::pushed ? 1 : 0;
+  }
+  return count;
+}
+
 size_t Router::links_open() const {
   size_t open = 0;
   impl_->links.each([&](const Link& link) { open += link.phase == LinkPhase::open ? 1 : 0; });

@@ -89,8 +89,9 @@ class Router {
   [[nodiscard]] size_t connections_open() const;
   [[nodiscard]] uint32_t fragments_in_use() const;  // buffers of the pool that are not free
   [[nodiscard]] std::vector<FragmentView> fragments() const;
-  [[nodiscard]] size_t links_open() const;     // to other routers
-  [[nodiscard]] size_t routers_known() const;  // itself, those of its AS, and those of other AS that it hears itself
+  [[nodiscard]] uint32_t fragments_leaving_early() const;  // that arrive and leave at the same time
+  [[nodiscard]] size_t links_open() const;                 // to other routers
+  [[nodiscard]] size_t routers_known() const;              // itself, those of its AS, and those of other AS that it hears itself
 
  private:
   Router();

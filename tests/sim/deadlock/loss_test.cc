@@ -1,7 +1,9 @@
 // T9: a router dies with fragments half-way.
 #include <algorithm>
+#include <cstdio>
 
 #include "tests/sim/deadlock/world.h"
+#include "tests/sim/seeds.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;
@@ -120,4 +122,83 @@ TEST_CASE("T9 control: what goes out again under a new name is placed twice") {
   size_t twice = 0;
   for (uint64_t seed = 1; seed <= 4; ++seed) twice += lose_the_middle(seed, false).twice;
   CHECK(twice > 0);
+}
+
+namespace {
+
+struct Broken {
+  size_t flows = 0, delivered = 0, cut_through = 0;
+  bool all_ended = false, right = true, buffers_back = false;
+};
+
+// Fragments of several chunks go round a ring of four both ways; networks are reset and a router dies while they cut through.
+Broken break_at_random(uint64_t seed) {
+  sim::Random random(seed);
+  sim::LinkOptions links;
+  links.delay_max = random.between(Duration(std::chrono::microseconds(60)), Duration(milliseconds(1)));
+  links.rate_bytes_per_s = random.between(20'000'000, 200'000'000);
+  links.window_bytes = static_cast<uint32_t>(random.between(10'000, 400'000));
+  Net net(seed, links);
+  net.options.fragment_bytes = static_cast<uint32_t>(random.between(70, 220) * 4096);
+  net.options.memory_bytes = random.between(8, 14) * net.options.fragment_bytes;
+  net.ring();
+  Flows flows(net);
+  for (uint32_t i = 0; i < 8; ++i) {
+    const uint32_t steps = random.chance(0.7) ? 2 : 1;
+    flows.add(*net.apps[i % 4], *net.apps[(i + steps) % 4], random.between(1, 6'000'000), random.chance(0.6));
+  }
+  flows.start_all();
+  Broken result;
+  const auto look = [&] {
+    for (const auto& router : net.routers) {
+      if (router != nullptr && router->router->fragments_leaving_early() > 0) ++result.cut_through;
+    }
+  };
+  for (uint64_t breaks = random.between(1, 4); breaks > 0; --breaks) {
+    for (uint64_t ms = random.between(1, 25); ms > 0; --ms) {
+      net.world.run_for(milliseconds(1));
+      look();
+    }
+    const size_t router = random.below(4);
+    if (random.chance(0.3) && net.routers[router] != nullptr) {
+      net.kill(router);
+    } else {
+      const uint64_t subnet = random.chance(0.5) ? 11 + random.below(4) : 1 + random.below(4);
+      net.fabric.reset_network("n" + std::to_string(subnet));
+    }
+  }
+  result.all_ended = flows.run(seconds(60));
+  net.world.run_for(seconds(30));
+  result.flows = flows.size();
+  for (size_t i = 0; i < flows.size(); ++i) {
+    if (flows[i].status == Status::success) {
+      ++result.delivered;
+      result.right = result.right && flows[i].delivered();
+    }
+  }
+  result.buffers_back = net.buffers_used() == 0;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("T9 swarm: streams break and routers die while fragments cut through: all operations end, every buffer comes back") {
+  Broken sum;
+  uint64_t runs = 0;
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(20); ++seed, ++runs) {
+    const Broken result = break_at_random(seed);
+    INFO("seed " << seed);
+    CHECK(result.all_ended);
+    CHECK(result.right);
+    CHECK(result.buffers_back);
+    sum.flows += result.flows;
+    sum.delivered += result.delivered;
+    sum.cut_through += result.cut_through;
+  }
+  std::printf("broken rings: %llu runs, %zu of %zu operations delivered\n", static_cast<unsigned long long>(runs), sum.delivered,
+              sum.flows);
+  if (runs < 20) return;
+  CHECK(sum.cut_through > 0);
+  CHECK(sum.delivered > 0);
+  CHECK(sum.delivered < sum.flows);
 }

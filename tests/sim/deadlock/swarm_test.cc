@@ -74,9 +74,11 @@ Outcome run(uint64_t seed, Shape shape, uint8_t classes, double write_chance) {
   sim::Random random(seed * 4 + static_cast<uint64_t>(shape));
   sim::LinkOptions links;
   links.delay_max = random.between(Duration(std::chrono::microseconds(60)), Duration(std::chrono::milliseconds(3)));
-  links.window_bytes = static_cast<uint32_t>(random.between(2'000, 200'000));
+  links.window_bytes = static_cast<uint32_t>(random.between(20'000, 200'000));
   Net net(seed, links);
-  net.options.fragment_bytes = static_cast<uint32_t>(random.between(1, 4) * 4096);
+  // Now and then of several chunks, which cut through in parts; else small, for many fragments.
+  const bool large = random.chance(0.1);
+  net.options.fragment_bytes = static_cast<uint32_t>(large ? random.between(66, 200) * 4096 : random.between(1, 4) * 4096);
   net.pool_of_one(classes);
   if (random.chance(0.3)) net.options.memory_bytes += random.between(1, 4) * net.options.fragment_bytes;
   build(net, shape, random);
@@ -85,7 +87,7 @@ Outcome run(uint64_t seed, Shape shape, uint8_t classes, double write_chance) {
   for (size_t i = 0; i < count; ++i) {
     const size_t from = i % net.apps.size();
     const size_t to = (from + 1 + random.below(net.apps.size() - 1)) % net.apps.size();
-    flows.add(*net.apps[from], *net.apps[to], random.between(1, 40 * 4096), random.chance(write_chance));
+    flows.add(*net.apps[from], *net.apps[to], random.between(1, (large ? 400 : 40) * 4096), random.chance(write_chance));
   }
   for (size_t i = 0; i < count; ++i) {
     flows.start(i);

@@ -59,6 +59,20 @@ std::vector<RouterDevice> Net::settings(size_t router) const {
   return all;
 }
 
+RouterOptions Net::options_of(RouterMechanisms mechanisms, uint32_t buffers) {
+  RouterOptions options;
+  options.fragment_bytes = 1u << 20;
+  options.memory_bytes = uint64_t{buffers} << 20;
+  options.mechanisms = mechanisms;
+  return options;
+}
+
+RouterMechanisms Net::without(bool RouterMechanisms::*one) {
+  RouterMechanisms mechanisms;
+  mechanisms.*one = false;
+  return mechanisms;
+}
+
 void Net::set_rate(uint32_t subnet, uint64_t bytes_per_s) {
   sim::LinkOptions link;
   link.delay_min = link.delay_max = std::chrono::microseconds(50);

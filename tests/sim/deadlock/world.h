@@ -15,6 +15,9 @@ namespace ccixfer::routing::test {
 class Net : public Site {
  public:
   explicit Net(uint64_t seed = 1, sim::LinkOptions links = {}) : Site(seed, links) {}
+  // One-MiB fragments, so many buffers, and one mechanism off.
+  [[nodiscard]] static RouterOptions options_of(RouterMechanisms mechanisms, uint32_t buffers);
+  [[nodiscard]] static RouterMechanisms without(bool RouterMechanisms::*one);
   // Which later ones dial: routers that share a subnet link up.
   size_t router(const std::vector<uint32_t>& subnets);
   App& app(uint32_t subnet);
