@@ -116,9 +116,8 @@ void DialledTransfer::turn_attempt(Instant now) {
       attempt.asked = true;
       for (const session::Message& part : session::cut(plan_.open)) attempt.link.post(part);
     }
-  } else if (attempt.lanes_were_up) {
-    bench_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
   }
+  const bool lost = attempt.lanes_were_up && !up;
   attempt.lanes_were_up = up;
   if (!attempt.machine && attempt.forwarder.opened() && !attempt.forwarder.lost()) open_session(now);
   if (attempt.machine) {
@@ -130,6 +129,8 @@ void DialledTransfer::turn_attempt(Instant now) {
     }
   }
   judge(now);
+  // The peer hangs up as soon as it has our farewell: that its lanes are gone then is no loss.
+  if (lost && attempt_ && !attempt_->leaving) bench_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
 }
 
 void DialledTransfer::open_session(Instant now) {

@@ -170,8 +170,8 @@ TEST_CASE("bench__asker_vanishes__server_gives_its_memory_back_and_serves_on") {
   pair.world.run_for(std::chrono::milliseconds(300));
   CHECK(pair.server.sessions() == 1);
   pair.fabric.reset_all(pair.east);
-  REQUIRE(pair.world.run_until([&] { return pair.server.sessions() == 0; }, after(pair.world.now(), std::chrono::seconds(30))) ==
-          sim::RunEnd::reached);
+  const auto both_know = [&] { return pair.server.sessions() == 0 && pair.asker.ended(); };
+  REQUIRE(pair.world.run_until(both_know, after(pair.world.now(), std::chrono::seconds(30))) == sim::RunEnd::reached);
   CHECK(pair.asker.error().kind == ErrorKind::network);
 
   Asker second(*pair.here.endpoint, pair.here.entropy, *make_plan({.tests = "completion", .count = "3"}), uri);
