@@ -48,19 +48,17 @@ void Asker::turn(Instant now) {
     const auto connection = endpoint_.connect(channel_->uri, options);
     if (!connection) return end(connection.error());
   }
-  // What was asked for goes out before anybody sleeps; the turn that sends it may bring new events, which no descriptor tells of.
+  endpoint_.turn(now);
+  busy_ = false;
+  take_events(now);
+  if (measure_ != nullptr && !ended_) measure_->on_turn(now);
+  judge(now);
   again_at_ = never;
-  for (int pass = 0; pass == 0 || busy_; ++pass) {
-    if (pass == passes_a_turn_max) {
-      again_at_ = now;
-      break;
-    }
-    endpoint_.turn(now);
-    busy_ = false;
-    take_events(now);
-    if (pass == 0 && measure_ != nullptr && !ended_) measure_->on_turn(now);
-    judge(now);
-  }
+  if (!busy_) return;
+  // What was asked for goes out before anybody sleeps. Events that this turn brings, of which no descriptor tells, are taken in the
+  // next one, at once: with this one's `now` what they measure would have taken no time.
+  endpoint_.turn(now);
+  again_at_ = now;
 }
 
 void Asker::take_events(Instant now) {

@@ -80,7 +80,10 @@ class ServeUser final : public LoopUser {
     const uint64_t dropped_before = server_.dropped();
     server_.turn(now);
     if (server_.dropped() != dropped_before) process_.reporter.warn("a peer was disconnected: " + printable(server_.last_drop()));
-    if (stop_) return false;
+    if (stop_) {  // judged after the turn: what a peer had sent before the signal counts
+      cut_short_ = server_.sessions() > 0 || command_.listen.once;
+      return false;
+    }
     return !(command_.listen.once && server_.ended() > 0 && server_.sessions() == 0);
   }
   Instant next_deadline() const override { return std::min(server_.next_deadline(), process_.reporter.next_deadline()); }
@@ -88,7 +91,6 @@ class ServeUser final : public LoopUser {
   void on_signal(int number) override {
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
     stop_ = true;
-    cut_short_ = server_.sessions() > 0 || command_.listen.once;
   }
   CommandEnd end() const {
     if (cut_short_)
