@@ -127,7 +127,7 @@ class Parser {
     app->add_flag("-a,--archive", transfer.archive, "keep links, modes, times, and owners when permitted (-rlptgoD)");
     app->add_flag("-n,--dry-run", transfer.dry_run, "say what would be done, and do nothing");
     app->add_flag("--checksum", transfer.checksum, "decide 'unchanged' by content instead of size and mtime");
-    app->add_option("-j,--lanes", raw_.lanes, "connections in parallel, 1 to 1024")->type_name("N");
+    app->add_option("-j,--lanes", raw_.lanes, "connections in parallel, 1 to 1024 (chosen from the path)")->type_name("N");
     app->add_option("--bwlimit", raw_.bwlimit, "cap, for instance 800MB/s or 10Gb/s; off: none")->type_name("RATE");
     app->add_option("--timeout", raw_.timeout, "give up after so long without progress, resumable (60)")->type_name("SEC");
     app->add_option("--retries", raw_.retries, "give up after so many new attempts (as often as the timeout allows)")

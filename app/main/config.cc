@@ -16,6 +16,7 @@
 #include <toml.hpp>
 
 #include "app/main/uri.h"
+#include "app/report/toml_error.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -25,11 +26,6 @@ using Value =
     toml::basic_value<toml::discard_comments, std::map, std::vector>;  // ordered: what is reported first never depends on a hash
 constexpr std::array transports{"tcp", "udp", "verbs", "eth", "shm"};
 constexpr std::array metrics{"bandwidth", "capabilities", "latency", "hops"};
-
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
 
 // Thrown within this file only; parse_config turns it into an Error.
 struct Bad {
@@ -313,18 +309,10 @@ Result<Config> parse_config(const std::string& file, const std::string& text) {
   } catch (const Bad& problem) {
     return fail(ErrorKind::usage, problem.line);
   } catch (const toml::exception& problem) {
-    // The parser's own words draw a picture over several lines; the first of it says what is wrong.
-    std::string words = problem.what();
-    words = words.substr(0, words.find('\n'));
-    if (const size_t prefix = words.find("[error] "); prefix != std::string::npos) words = words.substr(prefix + 8);
-    if (words.rfind("toml::", 0) == 0) words = words.substr(std::min(words.size(), words.find(": ") + 2));
-    std::string where = problem.location().line_str();
-    where = where.substr(0, where.find('='));
-    while (!where.empty() && where.back() == ' ') where.pop_back();
-    return fail(ErrorKind::usage, fmt::format("{}:{}: {}: {}: correct the TOML", file, problem.location().line(), printable(where),
-                                              printable(one_line(words))));
+    return fail(ErrorKind::usage,
+                report::toml_error(file, problem.location().line(), problem.what(), problem.location().line_str()));
   } catch (const std::exception& problem) {
-    return fail(ErrorKind::usage, fmt::format("{}:1: {}: correct the TOML", file, printable(one_line(problem.what()))));
+    return fail(ErrorKind::usage, report::toml_error(file, problem.what()));
   }
   return config;
 }

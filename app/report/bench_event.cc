@@ -1,25 +1,11 @@
 #include "app/report/bench_event.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/report/json_line.h"
 #include "core/base/units.h"
 
 namespace ccixfer::report {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json begin(std::string_view event, double t) {
-  Json json;
-  json["event"] = event;
-  json["t"] = std::round(t * 1e6) / 1e6;
-  return json;
-}
-
-std::string line(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
-
-}  // namespace
 
 std::string bench_path_event(double t, const BenchPath& path) {
   Json json = begin("path", t);

@@ -1,23 +1,12 @@
 #include "app/report/events.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/report/json_line.h"
 #include "core/base/units.h"
 
 namespace ccixfer::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json begin(std::string_view event, double t) {
-  Json json;
-  json["event"] = event;
-  json["t"] = std::round(t * 1e6) / 1e6;
-  return json;
-}
-
-std::string line(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
 // Words of ours or of a peer: never a name that somebody looks up again, so no flag.
 std::string words(std::string_view text) { return is_utf8(text) ? std::string(text) : printable(text); }

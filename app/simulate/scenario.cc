@@ -14,6 +14,7 @@
 #include <sstream>
 #include <toml.hpp>
 
+#include "app/report/toml_error.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
@@ -28,11 +29,6 @@ using Value = toml::basic_value<toml::discard_comments, std::map, std::vector>;
 struct Bad {
   std::string line;
 };
-
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
 
 class Reader {
  public:
@@ -257,9 +253,6 @@ class Reader {
     if (node.links.size() < (is_router ? 2u : 1u))
       bad(values, prefix + ".links", "is missing or too short",
           is_router ? "a router is on two links or more" : "name the link it is on");
-    // Classes by routers crossed have a fragment each, and there must be more to share (routing's own check).
-    if (is_router && node.memory_bytes < uint64_t{16} * node.fragment_bytes)
-      bad(values, prefix + ".memory", "holds fewer than 16 fragments", "give more memory or a smaller fragment");
     if (is_router) {
       read_as(prefix, values, node);
     }
@@ -497,18 +490,10 @@ Result<Scenario> parse_scenario(const std::string& file, const std::string& text
   } catch (const Bad& problem) {
     return fail(ErrorKind::usage, problem.line);
   } catch (const toml::exception& problem) {
-    // The parser's own words draw a picture over several lines; the first of it says what is wrong.
-    std::string words = problem.what();
-    words = words.substr(0, words.find('\n'));
-    if (const size_t prefix = words.find("[error] "); prefix != std::string::npos) words = words.substr(prefix + 8);
-    if (words.rfind("toml::", 0) == 0) words = words.substr(std::min(words.size(), words.find(": ") + 2));
-    std::string where = problem.location().line_str();
-    where = where.substr(0, where.find('='));
-    while (!where.empty() && where.back() == ' ') where.pop_back();
-    return fail(ErrorKind::usage, fmt::format("{}:{}: {}: {}: correct the TOML", printable(file), problem.location().line(),
-                                              printable(where), printable(one_line(words))));
+    return fail(ErrorKind::usage,
+                report::toml_error(file, problem.location().line(), problem.what(), problem.location().line_str()));
   } catch (const std::exception& problem) {
-    return fail(ErrorKind::usage, fmt::format("{}:1: {}: correct the TOML", printable(file), printable(one_line(problem.what()))));
+    return fail(ErrorKind::usage, report::toml_error(file, problem.what()));
   }
   return scenario;
 }
