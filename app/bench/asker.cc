@@ -49,29 +49,22 @@ void Asker::turn(Instant now) {
     if (!connection) return end(connection.error());
   }
   endpoint_.turn(now);
-  busy_ = false;
+  again_at_ = never;
   take_events(now);
   if (measure_ != nullptr && !ended_) measure_->on_turn(now);
   judge(now);
-  again_at_ = never;
-  if (!busy_) return;
-  // What was asked for goes out before anybody sleeps. Events that this turn brings, of which no descriptor tells, are taken in the
-  // next one, at once: with this one's `now` what they measure would have taken no time.
-  endpoint_.turn(now);
-  again_at_ = now;
+  if (ended_) endpoint_.turn(now);  // our goodbye goes out
 }
 
 void Asker::take_events(Instant now) {
   while (!ended_) {
     auto event = endpoint_.get_event();
     if (!event) break;
-    busy_ = true;
     handle(*event, now);
   }
   while (!ended_) {
     const auto completion = endpoint_.mailboxes().next_completion();
     if (!completion) break;
-    busy_ = true;
     on_put(*completion, now);
   }
 }
@@ -153,7 +146,7 @@ void Asker::on_put(const rvma::Completion& completion, Instant now) {
 
 void Asker::next_measure(Instant now) {
   measure_.reset();
-  busy_ = true;
+  again_at_ = now;  // what is wrong with its beginning is judged in the next turn
   if (!checked_) {
     checked_ = true;
     measure_ = make_check(*channel_);

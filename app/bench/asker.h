@@ -54,7 +54,6 @@ class Asker {
   size_t next_test_ = 0, next_size_ = 0;  // of plan_.tests, and of its sizes in the present one
   bool checked_ = false;
   bool begun_ = false, opened_ = false, ended_ = false;
-  bool busy_ = false;  // something happened in this pass
   Instant again_at_ = never;
   uint64_t progress_ = 0;
   Instant give_up_ = never;

@@ -12,8 +12,6 @@
 
 namespace ccixfer::bench {
 
-inline constexpr int passes_a_turn_max = 4;  // of either side, before others of the process have their turn
-
 enum class Purpose : uint8_t { session = 0, extra = 1 };  // extra: a connection that only is there (connect, empty-turn)
 
 [[nodiscard]] std::vector<std::byte> encode_hello(Purpose purpose);

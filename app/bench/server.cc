@@ -25,33 +25,18 @@ struct Server::Session {
 Server::Server(cci::Endpoint& endpoint, ports::Entropy& entropy, Wait wait) : endpoint_(endpoint), entropy_(entropy), wait_(wait) {}
 Server::~Server() = default;
 
-Instant Server::next_deadline() const { return std::min(again_at_, endpoint_.next_deadline()); }
+Instant Server::next_deadline() const { return endpoint_.next_deadline(); }
 
 Server::Session* Server::find(uint64_t id) {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
+// What is asked for here and does not go out at once is work for the next turn: the endpoint's deadline says so.
 void Server::turn(Instant now) {
-  // Answers go out before anybody sleeps; the turn that sends them may bring new events, which no descriptor tells of.
-  again_at_ = never;
-  for (int pass = 0;; ++pass) {
-    if (pass == passes_a_turn_max) {
-      again_at_ = now;
-      break;
-    }
-    endpoint_.turn(now);
-    bool busy = false;
-    while (auto event = endpoint_.get_event()) {
-      busy = true;
-      handle(*event);
-    }
-    while (const auto completion = endpoint_.mailboxes().next_completion()) {
-      busy = true;
-      on_completion(*completion);
-    }
-    if (!busy) break;
-  }
+  endpoint_.turn(now);
+  while (auto event = endpoint_.get_event()) handle(*event);
+  while (const auto completion = endpoint_.mailboxes().next_completion()) on_completion(*completion);
   if (leaving_) sweep();
 }
 

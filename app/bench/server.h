@@ -51,7 +51,6 @@ class Server {
   uint64_t next_id_ = 1;
   uint64_t ended_ = 0, dropped_ = 0;
   std::string last_drop_;
-  Instant again_at_ = never;
   bool leaving_ = false;  // some session waits for its last operations
 };
 

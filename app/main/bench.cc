@@ -210,7 +210,7 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   options.listen = command.listen.listen;
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
-  process.driver.watch(node->endpoint->os_handle());
+  process.driver.watch(*node->endpoint);
   if (command.serve) return serve(process, command, *node, entropy);
   AskUser user(process, command, *node, entropy, address);
   process.driver.run(user);

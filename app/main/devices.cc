@@ -36,6 +36,12 @@ const Interface* find_interface(const DeviceConfig& device, const std::vector<In
 }  // namespace
 
 std::vector<Interface> interfaces_of_host() {
+  std::vector<Interface> interfaces = addresses_of_host();
+  for (Interface& interface : interfaces) interface.rate_bits_per_s = rate_of_interface(interface.name);
+  return interfaces;
+}
+
+std::vector<Interface> addresses_of_host() {
   ifaddrs* first = nullptr;
   if (getifaddrs(&first) != 0) return {};
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, freeifaddrs);
@@ -61,11 +67,24 @@ std::vector<Interface> interfaces_of_host() {
   }
   for (const auto& [name, address] : v6) by_name[name].addresses.push_back(address);
   std::vector<Interface> interfaces;
-  for (auto& [name, interface] : by_name) {
-    interface.rate_bits_per_s = rate_of_interface(name);
-    interfaces.push_back(std::move(interface));
-  }
+  interfaces.reserve(by_name.size());
+  for (auto& [name, interface] : by_name) interfaces.push_back(std::move(interface));
   return interfaces;
+}
+
+std::optional<bool> address_works(const std::string& ip, const std::vector<Interface>& interfaces) {
+  std::optional<bool> found;
+  for (const Interface& interface : interfaces) {
+    if (std::find(interface.addresses.begin(), interface.addresses.end(), ip) == interface.addresses.end()) continue;
+    found = found.value_or(false) || interface.up;
+  }
+  return found;
+}
+
+bool AddressWatch::works(const std::vector<Interface>& interfaces) {
+  const std::optional<bool> found = address_works(ip_, interfaces);
+  seen_ = seen_ || found.has_value();
+  return found.value_or(!seen_);
 }
 
 std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces) {

@@ -2,7 +2,9 @@
 // Without a configured device there is one of tcp for every interface that has an address (cli.md '--config').
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/main/config.h"
@@ -20,6 +22,21 @@ struct Interface {
 };
 
 [[nodiscard]] std::vector<Interface> interfaces_of_host();
+[[nodiscard]] std::vector<Interface> addresses_of_host();  // the same without their rates, which are slower to know
+// Whether an interface that is up has this IP address; nullopt: no interface has it.
+[[nodiscard]] std::optional<bool> address_works(const std::string& ip, const std::vector<Interface>& interfaces);
+
+// Whether this host still has the address that a device listens on. One that no interface ever had is taken to work: 127.0.0.2
+// does, and addresses that a route makes local.
+class AddressWatch {
+ public:
+  explicit AddressWatch(std::string ip) : ip_(std::move(ip)) {}
+  [[nodiscard]] bool works(const std::vector<Interface>& interfaces);
+
+ private:
+  std::string ip_;
+  bool seen_ = false;
+};
 // The configured devices, or those of the interfaces (their names are the interfaces').
 [[nodiscard]] std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces);
 // By name; else the default one; else the highest priority, then the one that is not the loopback, then the fastest, then the

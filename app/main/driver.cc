@@ -73,23 +73,34 @@ void Driver::watch(int fd) {
   CHECK(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0);
 }
 
+void Driver::watch(cci::Endpoint& endpoint) {
+  CHECK(endpoint_ == nullptr);
+  if (endpoint.adopt(epoll_)) {
+    endpoint_ = &endpoint;
+  } else {
+    watch(endpoint.os_handle());
+  }
+}
+
 void Driver::run(LoopUser& user) {
   interrupted_ = false;
-  uint32_t turns = 0;
   while (user.turn(now())) {
-    if (user.spins()) {
-      if (++turns % spins_per_signal_check == 0) take_signals(user);
-      continue;
-    }
-    std::array<epoll_event, 16> events{};
-    const Instant deadline = user.next_deadline();
-    const int count =
-        epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), deadline == never ? -1 : wait_ms(now(), deadline));
-    CHECK(count >= 0 || errno == EINTR);
-    for (int i = 0; i < count; ++i) {
-      if (events[static_cast<size_t>(i)].data.fd == signals_) take_signals(user);
-    }
+    if (wait(user)) take_signals(user);
   }
+}
+
+// Until there is something to do, unless the user spins; true: there may be signals.
+bool Driver::wait(const LoopUser& user) {
+  const bool spins = user.spins();
+  if (endpoint_ != nullptr) return spins ? endpoint_->wait({}, {}) : endpoint_->wait(now(), user.next_deadline());
+  if (spins) return ++spins_ % spins_per_signal_check == 0;
+  std::array<epoll_event, 16> events{};
+  const Instant deadline = user.next_deadline();
+  const int count =
+      epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), deadline == never ? -1 : wait_ms(now(), deadline));
+  CHECK(count >= 0 || errno == EINTR);
+  return std::any_of(events.begin(), events.begin() + std::max(count, 0),
+                     [this](const epoll_event& event) { return event.data.fd == signals_; });
 }
 
 void Driver::at_abrupt_end(std::function<void()> action) { at_abrupt_end_ = std::move(action); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/cci/endpoint.h"
 
 namespace ccixfer::program {
 
@@ -27,16 +28,20 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
   [[nodiscard]] Instant now() const;
-  void watch(int fd);   // level-triggered, readable; it stays open as long as the driver
-  void take_hangups();  // SIGHUP arrives as a turn too; without this it ends the process
+  void watch(int fd);                   // level-triggered, readable; it stays open as long as the driver
+  void watch(cci::Endpoint& endpoint);  // one at most; it lives as long as anything runs
+  void take_hangups();                  // SIGHUP arrives as a turn too; without this it ends the process
   void run(LoopUser& user);
   void at_abrupt_end(std::function<void()> action);  // before a second signal ends the process; empty: nothing
   void release_signals();                            // at the end: whoever waits for our last output may be interrupted again
 
  private:
+  [[nodiscard]] bool wait(const LoopUser& user);
   void take_signals(LoopUser& user);
   std::function<void()> at_abrupt_end_;
   bool interrupted_ = false;
+  cci::Endpoint* endpoint_ = nullptr;  // which does the waiting, if it can
+  uint32_t spins_ = 0;
   int epoll_ = -1;
   int signals_ = -1;
 };

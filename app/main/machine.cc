@@ -79,19 +79,7 @@ class DestinationMachine final : public Machine {
   bool finished() const override { return destination_.finished(); }
   bool idle() const override { return destination_.idle(); }
   const Error* error() const override { return destination_.error(); }
-  Tally tally() const override {
-    const recv::DestinationTotals& totals = destination_.totals();
-    Tally tally;
-    tally.files = totals.files;
-    tally.files_unchanged = totals.files_unchanged;
-    tally.files_failed = totals.files_failed + totals.unlisted_failed;
-    tally.files_vanished = totals.unlisted_vanished;
-    tally.bytes = totals.bytes;
-    tally.bytes_total = totals.bytes_total;
-    tally.bytes_sent = totals.bytes_received;
-    tally.segments_resent = totals.segments_resent;
-    return tally;
-  }
+  Tally tally() const override { return tally_of(destination_.totals()); }
   Instant last_progress() const override { return destination_.last_progress(); }
   void abort(const Error& error) override { destination_.abort(error); }
   bool take_completion(const rvma::Completion& completion) override {
@@ -114,6 +102,19 @@ class DestinationMachine final : public Machine {
 };
 
 }  // namespace
+
+Tally tally_of(const recv::DestinationTotals& totals) {
+  Tally tally;
+  tally.files = totals.files;
+  tally.files_unchanged = totals.files_unchanged;
+  tally.files_failed = totals.files_failed + totals.unlisted_failed;
+  tally.files_vanished = totals.unlisted_vanished;
+  tally.bytes = totals.bytes;
+  tally.bytes_total = totals.bytes_total;
+  tally.bytes_sent = totals.bytes_received;
+  tally.segments_resent = totals.segments_resent;
+  return tally;
+}
 
 void add(Tally& sum, const Tally& more) {
   sum.files += more.files;

@@ -35,6 +35,8 @@ struct Tally {
   uint64_t bytes_sent = 0;  // payload that crossed the wire
   uint64_t segments_resent = 0;
 };
+// A receiver's: what its source could not even list has failed, or vanished, as well.
+[[nodiscard]] Tally tally_of(const recv::DestinationTotals& totals);
 // Several transfers beside or after one another.
 void add(Tally& sum, const Tally& more);
 // One transfer over several sessions: what an earlier session delivered shows as unchanged in a later one, and is no unchanged file

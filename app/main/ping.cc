@@ -23,6 +23,9 @@ ErrorKind kind_of_connect(Status status) {
   return ErrorKind::no_answer;
 }
 
+// What is less than can be seen is not said to be nothing.
+std::string milliseconds(double seconds) { return seconds < 1e-6 ? "<0.001" : fmt::format("{:.3f}", seconds * 1e3); }
+
 // Of several hops: the slowest subnet.
 std::optional<size_t> bottleneck_of(const std::vector<ports::HopInfo>& path) {
   const auto slower = [](const ports::HopInfo& a, const ports::HopInfo& b) { return a.rate_bits_per_s < b.rate_bits_per_s; };
@@ -112,10 +115,9 @@ class PingUser final : public LoopUser {
       const report::Hop& hop = ping_.path[i];
       const double beyond_s = i + 1 < ping_.path.size() ? ping_.path[i + 1].round_trip_s : 0;
       const std::string rate = hop.rate_bits_per_s == 0 ? "" : ", " + format_link_rate(hop.rate_bits_per_s);
-      out.output(fmt::format("hop {}: {} {}{}{}{}, round trip {:.3f} ms of {:.3f} ms to the end{}", i + 1, hop.transport, hop.node,
-                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, rate,
-                             std::max(0.0, hop.round_trip_s - beyond_s) * 1e3, hop.round_trip_s * 1e3,
-                             ping_.bottleneck == i ? "  <- the slowest subnet" : ""));
+      out.output(fmt::format("hop {}: {} {}{}{}{}, round trip {} ms of {} ms to the end{}", i + 1, hop.transport, hop.node,
+                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, rate, milliseconds(hop.round_trip_s - beyond_s),
+                             milliseconds(hop.round_trip_s), ping_.bottleneck == i ? "  <- the slowest subnet" : ""));
     }
     std::vector<double> times = ping_.round_trips_s;
     std::sort(times.begin(), times.end());
@@ -146,7 +148,7 @@ CommandEnd run_ping(const Process& process, const PingCommand& command) {
   host::SystemEntropy entropy;
   auto node = make_node(*device, {}, entropy, process.counters);
   if (!node) return {node.error(), {}};
-  process.driver.watch(node->endpoint->os_handle());
+  process.driver.watch(*node->endpoint);
   PingUser user(process, command, *node, target->address);
   if (auto begun = user.begin(); !begun) return {begun.error(), {}};
   process.driver.run(user);

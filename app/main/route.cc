@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
+#include <map>
 
 #include "app/main/commands.h"
 #include "app/main/devices.h"
@@ -14,6 +16,8 @@
 
 namespace ccixfer::program {
 namespace {
+
+constexpr Duration devices_look_interval = std::chrono::seconds(1);  // how often the host is asked for its addresses
 
 routing::RouterOptions options_of(const Config& config, const RouteCommand& command) {
   const RouterConfig& router = config.router;
@@ -71,16 +75,21 @@ struct RouterBench {  // what the router's devices are made of
 class RouteUser final : public LoopUser {
  public:
   RouteUser(const Process& process, const RouteCommand& command, RouterBench bench, routing::Router& router, UriFile& uri_file)
-      : process_(process), command_(command), bench_(std::move(bench)), router_(router), uri_file_(uri_file) {}
+      : process_(process), command_(command), bench_(std::move(bench)), router_(router), uri_file_(uri_file) {
+    watch_addresses(process.config);
+  }
 
   bool turn(Instant now) override {
     process_.reporter.set_now(now);
-    router_.turn(now);
+    if (now >= next_look_) look_at_devices(now);
+    router_.turn(now, clock_);
     if (!ready_ && router_.ready()) say_ready();
     if (error_.kind != ErrorKind::ok) return false;
     return !router_.drained();
   }
-  Instant next_deadline() const override { return std::min(router_.next_deadline(), process_.reporter.next_deadline()); }
+  Instant next_deadline() const override {
+    return std::min({router_.next_deadline(), process_.reporter.next_deadline(), next_look_});
+  }
   void on_signal(int number) override {
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
     if (number == SIGHUP) return reload();
@@ -104,6 +113,21 @@ class RouteUser final : public LoopUser {
     process_.reporter.ready(uris);
   }
 
+  // A device that listens on every address has no place on this host that could be lost.
+  void watch_addresses(const Config& config) {
+    for (const auto& [name, uri] : router_.devices()) {
+      const auto is_it = [&, &name = name](const DeviceConfig& device) { return device.name == name; };
+      const auto at = std::find_if(config.devices.begin(), config.devices.end(), is_it);
+      if (watches_.count(name) > 0 || at == config.devices.end() || (at->ip.empty() && at->interface.empty())) continue;
+      if (const auto address = routing::address_of({}, uri)) watches_.emplace(name, AddressWatch(address->node));
+    }
+  }
+  void look_at_devices(Instant now) {
+    next_look_ = after(now, devices_look_interval);
+    const std::vector<Interface> interfaces = addresses_of_host();
+    for (auto& [name, watch] : watches_) router_.set_works(name, watch.works(interfaces));
+  }
+
   // A configuration that cannot be used changes nothing: the router goes on with the one that it has.
   void reload() {
     const std::string& file = process_.config.file;
@@ -123,6 +147,7 @@ class RouteUser final : public LoopUser {
     auto taken = router_.reconfigure(options_of(*config, command_), std::move(devices));
     if (!taken) return not_reloaded(fmt::format("{}: {}", file, taken.error().message));
     for (const int handle : handles) process_.driver.watch(handle);
+    watch_addresses(*config);
     if (auto written = command_.uri_file.empty() ? Result<void>() : uri_file_.write(command_.uri_file, router_.uris()); !written)
       process_.reporter.warn(written.error().message);
     process_.reporter.info(fmt::format("reloaded: {}: {} devices", file, count));
@@ -138,6 +163,9 @@ class RouteUser final : public LoopUser {
   const RouterBench bench_;
   routing::Router& router_;
   UriFile& uri_file_;
+  const std::function<Instant()> clock_ = [this] { return process_.driver.now(); };
+  std::map<std::string, AddressWatch> watches_;  // by device
+  Instant next_look_{};
   bool ready_ = false;
   Error error_{ErrorKind::ok, ""};
 };

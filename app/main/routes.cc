@@ -84,7 +84,7 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   host::SystemEntropy entropy;
   auto node = make_node(*device, {}, entropy, process.counters);
   if (!node) return {node.error(), {}};
-  process.driver.watch(node->endpoint->os_handle());
+  process.driver.watch(*node->endpoint);
   QueryUser user(process, *node->endpoint, target->address);
   process.driver.run(user);
   auto records = user.result();

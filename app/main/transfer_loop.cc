@@ -50,7 +50,7 @@ struct TransferLoop::Impl {
   void watch() {
     if (watched) return;
     watched = true;
-    process.driver.watch(node.endpoint->os_handle());
+    process.driver.watch(*node.endpoint);
     process.driver.watch(work.os_handle());
   }
 

@@ -42,6 +42,8 @@ std::string_view to_string(Counter counter) {
       return "routed_fragments";
     case Counter::routed_bytes:
       return "routed_bytes";
+    case Counter::routed_bytes_passed:
+      return "routed_bytes_passed";
     case Counter::routed_rejected:
       return "routed_rejected";
     case Counter::segments_bad:

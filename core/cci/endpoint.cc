@@ -244,6 +244,8 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
 Status Endpoint::rma(Connection connection, const RmaOptions& options) { return impl_->rma(connection, options); }
 
 bool Endpoint::sends_what_arrives() const { return impl_->transport->sends_what_arrives(); }
+std::unique_ptr<ports::Conduit> Endpoint::make_conduit() { return impl_->transport->make_conduit(); }
+bool Endpoint::takes(const ports::Conduit& conduit) const { return impl_->transport->takes(conduit); }
 void Endpoint::resume(Connection connection) { impl_->transport->resume(connection); }
 
 std::optional<Event> Endpoint::get_event() {
@@ -305,6 +307,8 @@ Instant Endpoint::next_deadline() const {
   const Instant unanswered = impl_->unanswered.empty() ? never : impl_->unanswered.begin()->first;
   return std::min(unanswered, impl_->transport->next_deadline());
 }
+bool Endpoint::adopt(int descriptor) { return impl_->transport->adopt(descriptor); }
+bool Endpoint::wait(Instant now, Instant until) { return impl_->transport->wait(now, std::min(until, next_deadline())); }
 int Endpoint::os_handle() const { return impl_->transport->os_handle(); }
 
 Status Endpoint::arm_os_handle(Instant wake_at) {

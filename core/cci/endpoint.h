@@ -171,7 +171,10 @@ class Endpoint {
   // What a mailbox refuses without an answer ends as timed_out at the connection's send timeout (forever: with the connection).
   [[nodiscard]] Status rma(Connection connection, const RmaOptions& options);
   [[nodiscard]] bool sends_what_arrives() const;  // of its transport: memory that is still being filled may be sent, or be read
-  void resume(Connection connection);             // more of it has come, or none will
+  // Of its transport, see there: for arrivals whose bytes need not come into memory.
+  [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit();
+  [[nodiscard]] bool takes(const ports::Conduit& conduit) const;
+  void resume(Connection connection);  // more of it has come, or none will
 
   // Never blocks, O(1). The queue is bounded by operations, receive buffers and connections; whoever drives the endpoint empties it
   // after each turn, so queued events are neither in next_deadline() nor in os_handle().
@@ -182,6 +185,10 @@ class Endpoint {
   void set_message_taker(MessageTaker* taker);  // outlives the endpoint
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] int os_handle() const;
+  // A loop with this endpoint only, and one descriptor besides, waits here rather than for the OS handle: see ports::Transport. No
+  // longer than until next_deadline(); an event that waits to be taken does not end it.
+  bool adopt(int descriptor);
+  bool wait(Instant now, Instant until);
   // Before waiting for the OS handle: it then becomes readable when a turn has something to do, whatever happened since the last
   // one, and once `wake_at` has come. again: an event is waiting to be taken, do not wait.
   [[nodiscard]] Status arm_os_handle(Instant wake_at = never);

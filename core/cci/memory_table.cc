@@ -24,7 +24,7 @@ struct Region {
   uint8_t access = 0;
   uint64_t key = 0;
   MutableBytes memory;
-  const ports::Arrival* arrival = nullptr;  // it is still being filled
+  ports::Arrival* arrival = nullptr;  // it is still being filled
 };
 
 struct Transfer {
@@ -62,6 +62,7 @@ class OfTransport final : public ports::RmaTarget {
   [[nodiscard]] bool read_waits(Ticket ticket, uint64_t at_bytes, uint64_t size_bytes) const override {
     return table_.read_waits(ticket, at_bytes, size_bytes);
   }
+  [[nodiscard]] const ports::Arrival* arrival_of(Ticket ticket) const override { return table_.arrival_of(ticket); }
 
  private:
   ports::RmaTarget& table_;
@@ -151,7 +152,7 @@ Handle MemoryTable::register_region(Bytes memory) {
   return impl_->add({const_cast<std::byte*>(memory.data()), memory.size()}, access_read, false);
 }
 
-Handle MemoryTable::register_arriving(Bytes memory, const ports::Arrival* arrival) {
+Handle MemoryTable::register_arriving(Bytes memory, ports::Arrival* arrival) {
   const Handle handle = register_region(memory);
   if (Region* region = impl_->find(handle)) region->arrival = arrival;
   return handle;
@@ -195,6 +196,9 @@ Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, 
   if ((region->access & (write ? access_write : access_read)) == 0) return Status::rma_op;
   if (!inside(target.offset_bytes, length_bytes, region->memory.size())) return Status::rma_handle;
   if (length_bytes == 0) return Status::invalid;
+  if (region->arrival != nullptr && region->arrival->once && (region->arrival->taken || length_bytes != region->memory.size())) {
+    return Status::rma_op;
+  }
   if (free_transfers.empty() && transfers.size() >= tickets_max) return Status::no_buffers;
   return Status::success;
 }
@@ -223,6 +227,7 @@ Admission MemoryTable::Impl::begin(const RemoteRef& target, uint64_t length_byte
   admission.status = check(target, length_bytes, write);
   if (admission.status == Status::success) {
     admission.ticket = issue(target, length_bytes, write);
+    if (ports::Arrival* arrival = find(target.handle)->arrival) arrival->taken = true;
   } else {
     counters.add(Counter::rma_rejected);
   }
@@ -300,6 +305,13 @@ bool MemoryTable::read_waits(Ticket ticket, uint64_t at_bytes, uint64_t size_byt
   const Region* region = transfer == nullptr ? nullptr : impl_->region_of(*transfer);
   if (region == nullptr || region->arrival == nullptr) return false;
   return !region->arrival->ready(transfer->offset + at_bytes, size_bytes, region->memory.size());
+}
+
+const ports::Arrival* MemoryTable::arrival_of(Ticket ticket) const {
+  if (of_mailbox(ticket)) return nullptr;
+  const Transfer* transfer = impl_->transfer_of(ticket);
+  const Region* region = transfer == nullptr ? nullptr : impl_->region_of(*transfer);
+  return region == nullptr || region->arrival == nullptr || !region->arrival->once ? nullptr : region->arrival;
 }
 
 void MemoryTable::end_read(Ticket ticket) {

@@ -27,8 +27,9 @@ class MemoryTable final : public ports::RmaTarget {
   // A handle of kind none: the memory is empty, or regions_max are registered.
   [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
   [[nodiscard]] ports::Handle register_region(Bytes memory);  // access_read only
-  // The same, of memory that is still being filled: peers get of it what is ready. `arrival` is valid as long as the memory.
-  [[nodiscard]] ports::Handle register_arriving(Bytes memory, const ports::Arrival* arrival);
+  // The same, of memory that is still being filled: peers get of it what is ready; where it is to be read once, the first that
+  // reads the whole. `arrival` is valid as long as the memory.
+  [[nodiscard]] ports::Handle register_arriving(Bytes memory, ports::Arrival* arrival);
   // Afterwards no byte of it is touched by peers: transfers in progress find an empty span. rma_handle: unknown or stale. The local
   // end of operations of our own is deregistered after their completion, not before.
   Status deregister_region(const ports::Handle& handle);
@@ -54,6 +55,7 @@ class MemoryTable final : public ports::RmaTarget {
   Bytes read_span(ports::Ticket ticket, uint64_t at_bytes) override;
   void end_read(ports::Ticket ticket) override;
   [[nodiscard]] bool read_waits(ports::Ticket ticket, uint64_t at_bytes, uint64_t size_bytes) const override;
+  [[nodiscard]] const ports::Arrival* arrival_of(ports::Ticket ticket) const override;
 
  private:
   struct Impl;

@@ -10,6 +10,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status.h"
+#include "core/ports/arrival.h"
 #include "core/ports/handle.h"
 
 namespace ccixfer::ports {
@@ -63,6 +64,8 @@ class RmaTarget {
   // The region is still being filled (core/ports/arrival.h), and bytes [at, at + size) are not all there: not revoked, not yet. The
   // transport sends something else, and asks again after its resume().
   [[nodiscard]] virtual bool read_waits(Ticket /*ticket*/, uint64_t /*at_bytes*/, uint64_t /*size_bytes*/) const { return false; }
+  // Of such a region when it may have bytes in a conduit: they are of the read's whole range, which is the region's. Else nullptr.
+  [[nodiscard]] virtual const Arrival* arrival_of(Ticket /*ticket*/) const { return nullptr; }
 };
 
 }  // namespace ccixfer::ports

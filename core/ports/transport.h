@@ -7,6 +7,7 @@
 // Source: CCI §IV; reference cci.md.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -135,6 +136,10 @@ class Transport {
 
   // Whether it looks at RmaRequest::arrival and RmaTarget::read_waits. If not, only memory that is complete may be sent.
   [[nodiscard]] virtual bool sends_what_arrives() const { return false; }
+  // Of the arrivals that it looks at, those with a conduit that `takes` says yes to: reads fill it, and what is sent leaves from
+  // it. nullptr: it has none.
+  [[nodiscard]] virtual std::unique_ptr<Conduit> make_conduit() { return nullptr; }
+  [[nodiscard]] virtual bool takes(const Conduit& conduit) const { return static_cast<void>(conduit), false; }
   // More of what this connection waits for has arrived, or failed, or was revoked. It is never found out otherwise.
   virtual void resume(ConnectionId /*connection*/) {}
 
@@ -147,6 +152,13 @@ class Transport {
   [[nodiscard]] virtual Instant next_deadline() const = 0;
   // Readable when a turn has something to do; -1 under simulation (the world turns whom it concerns).
   [[nodiscard]] virtual int os_handle() const = 0;
+  // A loop that has this transport only, and one descriptor besides, waits here: one system call less than on os_handle(), as what
+  // the wait learns is what the next turn needs to know, and none for deadlines. adopt: at most once; from
+  // then on os_handle() need not tell, and the descriptor stays open as long as the transport. False: it cannot do so.
+  // wait, a turn after each: until that turn has something to do, the descriptor is readable, or `until`. True: the
+  // descriptor is readable, or was at a turn since the last wait.
+  virtual bool adopt(int descriptor) { return static_cast<void>(descriptor), false; }
+  virtual bool wait(Instant now, Instant until) { return static_cast<void>(now), static_cast<void>(until), false; }
   // From now until the next turn the handle is readable, besides, once `when` has come. Needs no turn.
   virtual void arm(Instant when) { static_cast<void>(when); }
 };

@@ -11,7 +11,7 @@ MessageBytes copy_message(std::span<const Bytes> parts) {
   size_t size = 0;
   for (const Bytes part : parts) size += part.size();
   CHECK(size <= UINT32_MAX);
-  std::shared_ptr<std::byte[]> data(new std::byte[std::max<size_t>(size, 1)]);
+  auto data = std::make_shared_for_overwrite<std::byte[]>(std::max<size_t>(size, 1));
   size_t at = 0;
   for (const Bytes part : parts) {
     if (!part.empty()) std::memcpy(data.get() + at, part.data(), part.size());

@@ -8,21 +8,36 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/bytes.h"
 
 namespace ccixfer::wire {
 
+// Little-endian, at any address. Written out byte by byte, which the compiler makes one load or store of.
+template <typename T>
+[[nodiscard]] T load_little(const std::byte* from) {
+  return [&]<size_t... at>(std::index_sequence<at...>) {
+    return static_cast<T>((... | (uint64_t{std::to_integer<uint8_t>(from[at])} << (8 * at))));
+  }
+  (std::make_index_sequence<sizeof(T)>{});
+}
+template <typename T>
+void store_little(std::byte* to, T value) {
+  [&]<size_t... at>(std::index_sequence<at...>) { (..., (to[at] = static_cast<std::byte>(uint64_t{value} >> (8 * at)))); }
+  (std::make_index_sequence<sizeof(T)>{});
+}
+
 class Reader {
  public:
   explicit Reader(Bytes from) : from_(from) {}
 
-  [[nodiscard]] uint8_t u8() { return static_cast<uint8_t>(integer(1)); }
-  [[nodiscard]] uint16_t u16() { return static_cast<uint16_t>(integer(2)); }
-  [[nodiscard]] uint32_t u32() { return static_cast<uint32_t>(integer(4)); }
-  [[nodiscard]] uint64_t u64() { return integer(8); }
-  [[nodiscard]] int64_t i64() { return static_cast<int64_t>(integer(8)); }
+  [[nodiscard]] uint8_t u8() { return integer<uint8_t>(); }
+  [[nodiscard]] uint16_t u16() { return integer<uint16_t>(); }
+  [[nodiscard]] uint32_t u32() { return integer<uint32_t>(); }
+  [[nodiscard]] uint64_t u64() { return integer<uint64_t>(); }
+  [[nodiscard]] int64_t i64() { return static_cast<int64_t>(u64()); }
   // Exactly `count` bytes, or an empty view and not ok.
   [[nodiscard]] Bytes bytes(size_t count) {
     if (count > remaining()) {
@@ -59,11 +74,10 @@ class Reader {
     if (count > bytes_max) fail();
     return ok_ ? bytes(count) : Bytes{};
   }
-  [[nodiscard]] uint64_t integer(size_t width) {
-    const Bytes raw = bytes(width);
-    uint64_t value = 0;
-    for (size_t i = 0; i < raw.size(); ++i) value |= uint64_t{std::to_integer<uint8_t>(raw[i])} << (8 * i);
-    return value;
+  template <typename T>
+  [[nodiscard]] T integer() {
+    const Bytes raw = bytes(sizeof(T));
+    return raw.empty() ? T{0} : load_little<T>(raw.data());
   }
 
   Bytes from_;
@@ -76,11 +90,11 @@ class Writer {
   explicit Writer(MutableBytes into) : into_(into) {}
   explicit Writer(std::vector<std::byte>& into) : vector_(&into), at_(into.size()) {}
 
-  void u8(uint8_t value) { integer(value, 1); }
-  void u16(uint16_t value) { integer(value, 2); }
-  void u32(uint32_t value) { integer(value, 4); }
-  void u64(uint64_t value) { integer(value, 8); }
-  void i64(int64_t value) { integer(static_cast<uint64_t>(value), 8); }
+  void u8(uint8_t value) { integer(value); }
+  void u16(uint16_t value) { integer(value); }
+  void u32(uint32_t value) { integer(value); }
+  void u64(uint64_t value) { integer(value); }
+  void i64(int64_t value) { integer(static_cast<uint64_t>(value)); }
   void bytes(Bytes value) {
     std::byte* to = room(value.size());
     if (to != nullptr && !value.empty()) std::memcpy(to, value.data(), value.size());
@@ -103,8 +117,8 @@ class Writer {
     if (to != nullptr && count != 0) std::memset(to, 0, count);
   }
   // Overwrites 2 or 4 bytes written before (a length or count known only later). `position` is one that position() gave.
-  void patch_u16(size_t position, uint16_t value) { patch(position, value, 2); }
-  void patch_u32(size_t position, uint32_t value) { patch(position, value, 4); }
+  void patch_u16(size_t position, uint16_t value) { patch(position, value); }
+  void patch_u32(size_t position, uint32_t value) { patch(position, value); }
 
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] size_t position() const { return at_; }  // bytes in the span or the vector so far
@@ -127,16 +141,14 @@ class Writer {
     at_ += count;
     return to;
   }
-  static void put(std::byte* to, uint64_t value, size_t width) {
-    for (size_t i = 0; i < width; ++i) to[i] = static_cast<std::byte>(value >> (8 * i));
+  template <typename T>
+  void integer(T value) {
+    if (std::byte* to = room(sizeof(T))) store_little(to, value);
   }
-  void integer(uint64_t value, size_t width) {
-    std::byte* to = room(width);
-    if (to != nullptr) put(to, value, width);
-  }
-  void patch(size_t position, uint64_t value, size_t width) {
-    if (!ok_ || position > at_ || width > at_ - position) return fail();
-    put((vector_ != nullptr ? vector_->data() : into_.data()) + position, value, width);
+  template <typename T>
+  void patch(size_t position, T value) {
+    if (!ok_ || position > at_ || sizeof(T) > at_ - position) return fail();
+    store_little((vector_ != nullptr ? vector_->data() : into_.data()) + position, value);
   }
 
   MutableBytes into_;

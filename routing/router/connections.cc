@@ -35,14 +35,14 @@ void Router::Impl::on_timer(Pair& pair) {
     case PairPhase::dialling:
     case PairPhase::requesting:
       if (now >= pair.deadline) {
-        const std::string late = pair.hop_uri + " does not answer";
+        const std::string late = words_of({pair.hop_uri, pair.phase == PairPhase::requesting});
         return refuse(pair, Status::timed_out, pair.answer_reason.empty() ? late : pair.answer_reason);
       }
       pair.hop_late_at = never;
       set_timer(pair, pair.deadline);
       {
         std::vector<std::byte> message;
-        encode_hop_waits(pair.hop_uri, message);
+        encode(HopWaits{pair.hop_uri, pair.phase == PairPhase::requesting}, message);
         return post(pair, 0, std::move(message));
       }
     case PairPhase::closing:  // what could not be sent by now is lost
@@ -136,6 +136,7 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
   if (pair.request.crossed >= hops_max) return refuse(pair, Status::no_route, "more than eight routers");
   const SubnetId in = devices[pair.side[0].device].subnet;
   auto hops = forwarding().next_hops(pair.request.source, in, pair.to.subnet);
+  for (NextHop& hop : hops) hop.device = own_devices[hop.device];
   if (hops.empty()) {
     return refuse(pair, Status::no_route,
                   fmt::format("router {} knows no way to subnet {}:{}", endpoint(pair.side[0].device).uri(), pair.to.subnet.as,

@@ -1,6 +1,7 @@
 // Fragments: pulled when a buffer of their class is free, passed on while they arrive, given back when the next router has taken
 // them. A router keeps nothing about an operation, and about a fragment only while it holds it.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/base/check.h"
@@ -85,6 +86,10 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       pair->queued[data_class] = false;
       continue;
     }
+    if (options.mechanisms.windows && pair->buffers >= window(*pair)) {
+      turn.push_back(packed);
+      continue;
+    }
     memory::Loan buffer = pool.take(data_class, pair->buffers);
     if (!buffer && !options.mechanisms.turns) {
       turn.push_front(packed);
@@ -118,6 +123,23 @@ bool Router::Impl::grant_one(uint8_t data_class) {
   return false;
 }
 
+// Buffers that keep both networks of a connection busy: twice what is on its way while we wait for them. More would only be cold in
+// the processor's cache, and wait here instead of at its source. Of a network whose rate nobody knows only the pool bounds them.
+uint32_t Router::Impl::window(const Pair& pair) const {
+  double fragments_busy = 0;
+  for (const Side& side : pair.side) {
+    if (devices[side.device].rate_bits_per_s == 0) return UINT32_MAX;
+    const auto rate = static_cast<double>(devices[side.device].rate_bits_per_s) / 8;
+    const double wait = side.wait == forever ? 0 : std::chrono::duration<double>(side.wait).count();
+    fragments_busy += std::max<double>(window_fragments_min, 2 * rate * wait / pool.fragment_bytes());
+  }
+  return static_cast<uint32_t>(std::min<double>(std::ceil(fragments_busy), UINT32_MAX));
+}
+
+void Router::Impl::note_wait(Pair& pair, uint8_t side, Instant since) const {
+  pair.side[side].wait = std::min(pair.side[side].wait, now - since);
+}
+
 // Each router: the fragment comes into a buffer of its class, which is held for the whole of it, whatever becomes of the way out.
 void Router::Impl::pull(Fragment& fragment) {
   trace_hop("[hop 6] router");
@@ -131,13 +153,41 @@ void Router::Impl::pull(Fragment& fragment) {
   read.length_bytes = fragment.length_bytes;
   read.context = fragment.ref().packed();
   read.arrival = &fragment.arrival;
+  if (fragment.conduit == nullptr) lend_conduit(*pair, fragment);
   const Status status = endpoint(side.device).rma(side.connection, read);
   if (status == Status::no_buffers) return stall(fragment, false);
   work = true;
   fragment.pulling = true;
+  fragment.asked_at = now;
   if (status != Status::success) return on_fragment_event(fragment, false, status);
   if (!options.mechanisms.cut_through || !endpoint(pair->side[other(fragment.from)].device).sends_what_arrives()) return;
   cutting.push_back(fragment.ref().packed());
+}
+
+// Where both networks can hand bytes on, these need not come into the buffer; that stays the fragment's, for when the way out does
+// not take them fast enough. A fragment that may have to leave twice has to be in memory.
+void Router::Impl::lend_conduit(const Pair& pair, Fragment& fragment) {
+  if (!options.mechanisms.cut_through || !options.mechanisms.empty_is_refused) return;
+  const cci::Endpoint& out = endpoint(pair.side[other(fragment.from)].device);
+  cci::Endpoint& in = endpoint(pair.side[fragment.from].device);
+  if (!out.sends_what_arrives()) return;
+  if (conduits.empty() && conduits_out < conduits_max) {
+    if (auto made = in.make_conduit()) conduits.push_back(std::move(made));
+  }
+  if (conduits.empty() || !in.takes(*conduits.back()) || !out.takes(*conduits.back())) return;
+  fragment.conduit = std::move(conduits.back());
+  conduits.pop_back();
+  ++conduits_out;
+  fragment.arrival.conduit = fragment.conduit.get();
+  fragment.arrival.once = true;
+}
+
+void Router::Impl::return_conduit(Fragment& fragment) {
+  if (fragment.conduit == nullptr) return;
+  --conduits_out;
+  fragment.arrival.conduit = nullptr;
+  if (fragment.conduit->held_bytes() == 0) conduits.push_back(std::move(fragment.conduit));
+  fragment.conduit.reset();
 }
 
 // Looks at what arrives: whether it may leave, and whether the way out has another chunk to send. True: something was begun.
@@ -151,6 +201,7 @@ bool Router::Impl::cut_through() {
     Pair* pair = pair_of(*fragment);
     if (pair == nullptr || pair->phase != PairPhase::open || fragment->here != Here::arriving) continue;
     cutting[kept++] = cutting[i];
+    if (fragment->told_bytes == 0 && fragment->arrival.placed_bytes > 0) note_wait(*pair, fragment->from, fragment->asked_at);
     if (fragment->onward == Onward::not_yet) {
       if (!may_leave(*pair, *fragment)) continue;
       any = true;
@@ -178,6 +229,7 @@ bool Router::Impl::may_leave(const Pair& pair, const Fragment& fragment) const {
 
 void Router::Impl::go_on(Pair& pair, Fragment& fragment) {
   fragment.told_bytes = fragment.arrival.placed_bytes;
+  fragment.offered_at = now;
   if (fragment.of_read || !pair.side[other(fragment.from)].is_end) return expose(pair, fragment);
   fragment.onward = Onward::pushed;
   push(fragment);
@@ -227,8 +279,10 @@ void Router::Impl::on_fragment_event(Fragment& fragment, bool of_push, Status st
 void Router::Impl::on_pulled(Pair& pair, Fragment& fragment) {
   counters.add(Counter::routed_fragments);
   counters.add(Counter::routed_bytes, fragment.length_bytes);
+  counters.add(Counter::routed_bytes_passed, fragment.arrival.passed_bytes);
   fragment.here = Here::whole;
   fragment.arrival.complete = true;
+  note_wait(pair, fragment.from, fragment.asked_at);
   if (fragment.onward == Onward::over) {  // answered already, and of a write the answer frees the buffers before us as well
     if (fragment.of_read) tell_taken(pair, fragment);
     return end_fragment(fragment);
@@ -279,6 +333,7 @@ void Router::Impl::withdraw(Pair& pair, Fragment& fragment) {
 
 // Answered. What still arrives is drained into its buffer, which then comes back.
 void Router::Impl::let_go(Pair& pair, Fragment& fragment) {
+  note_wait(pair, other(fragment.from), fragment.offered_at);
   if (!fragment.pulling) return end_fragment(fragment);
   if (fragment.onward == Onward::exposed) withdraw(pair, fragment);
   fragment.onward = Onward::over;
@@ -295,7 +350,7 @@ void Router::Impl::push(Fragment& fragment) {
   write.remote = fragment.remote;
   write.length_bytes = fragment.length_bytes;
   write.context = fragment.ref(true).packed();
-  if (fragment.here != Here::whole) write.arrival = &fragment.arrival;
+  write.arrival = &fragment.arrival;  // of a whole one, too, bytes may be in the conduit
   const Status status = endpoint(side.device).rma(side.connection, write);
   if (status == Status::no_buffers) return stall(fragment, true);
   work = true;
@@ -387,6 +442,7 @@ void Router::Impl::end_fragment(Fragment& fragment) {
     }
   }
   if (fragment.buffer) pool.give(fragment.data_class, std::move(fragment.buffer));
+  return_conduit(fragment);
   fragments.remove(fragment);
   work = true;
 }

@@ -38,13 +38,18 @@ std::vector<uint32_t> Router::Impl::reaches(const DeviceRecord& device) const {
 
 void Router::Impl::make_own_record(bool withdrawn) {
   own = {id, instance, withdrawn, {}};
+  own_devices.clear();
   if (!withdrawn) {
-    for (const RouterDevice& device : devices) {
+    for (uint32_t i = 0; i < devices.size(); ++i) {
+      const RouterDevice& device = devices[i];
+      if (!device.told) continue;
+      own_devices.push_back(i);
       const uint64_t rate = device.rate_bits_per_s == 0 ? rate_unknown_bits_per_s : device.rate_bits_per_s;
       own.devices.push_back({device.subnet, rate, device.capabilities, device.transit, device.wan, device.wan_to,
                              device.endpoint->uri(), device.latency_ns});
       own.devices.back().reaches = reaches(own.devices.back());
     }
+    own.withdrawn = own.devices.empty();  // a record without a device is no record
   }
   own_raw.clear();
   while (!encode_record(own, own_raw)) {

@@ -15,16 +15,25 @@ namespace {
 
 constexpr int rounds_per_turn_max = 16;
 
+// The fragments that a router lends. One a class there must be; where the memory does not hold so many they are shorter, and the
+// connections over this router agree on that length.
+uint32_t lent_bytes(const RouterOptions& options) {
+  const uint64_t share = options.memory_bytes / options.mechanisms.classes;
+  return share >= options.fragment_bytes ? options.fragment_bytes
+                                         : static_cast<uint32_t>(share / fragment_bytes_floor * fragment_bytes_floor);
+}
+
 Result<std::vector<Metric>> check(const RouterOptions& options, const std::vector<RouterDevice>& devices) {
   if (devices.size() < 2) return fail(ErrorKind::usage, "a router needs devices on two subnets or more");
   if (devices.size() > devices_max) return fail(ErrorKind::usage, fmt::format("a router has at most {} devices", devices_max));
   if (options.fragment_bytes < fragment_bytes_floor) {
     return fail(ErrorKind::usage, fmt::format("fragment of {} bytes: at least {}", options.fragment_bytes, fragment_bytes_floor));
   }
-  if (options.memory_bytes / options.fragment_bytes < options.mechanisms.classes) {
-    return fail(ErrorKind::usage,
-                fmt::format("memory of {} bytes is too little: {} fragments of {} bytes are reserved, one a class",
-                            options.memory_bytes, options.mechanisms.classes, options.fragment_bytes));
+  if (lent_bytes(options) < fragment_bytes_floor) {
+    return fail(
+        ErrorKind::usage,
+        fmt::format("memory of {} bytes is too little: at least {}: {} fragments of {} bytes, one a class", options.memory_bytes,
+                    uint64_t{options.mechanisms.classes} * fragment_bytes_floor, options.mechanisms.classes, fragment_bytes_floor));
   }
   for (size_t i = 0; i < devices.size(); ++i) {
     if (auto fits = check_device(devices[i], std::span(devices).first(i)); !fits) return tl::unexpected<Error>(fits.error());
@@ -67,7 +76,7 @@ Result<std::unique_ptr<Router>> Router::create(const RouterOptions& options, std
   return router;
 }
 
-void Router::turn(Instant now) { impl_->turn(now); }
+void Router::turn(Instant now, const std::function<Instant()>& clock) { impl_->turn(now, clock); }
 Instant Router::next_deadline() const { return impl_->next_deadline(); }
 
 std::vector<int> Router::os_handles() const {
@@ -91,6 +100,12 @@ std::vector<std::string> Router::uris() const {
 
 bool Router::has_device(std::string_view name) const {
   return std::any_of(impl_->devices.begin(), impl_->devices.end(), [&](const RouterDevice& device) { return device.name == name; });
+}
+
+std::vector<std::pair<std::string, std::string>> Router::devices() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const RouterDevice& device : impl_->devices) all.emplace_back(device.name, device.endpoint->uri());
+  return all;
 }
 
 Result<void> Router::reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices) {
@@ -154,7 +169,7 @@ Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::sha
       entropy(e),
       counters(c),
       metric(std::move(order)),
-      pool(o.fragment_bytes, o.memory_bytes, o.mechanisms.classes, o.mechanisms.reserved) {
+      pool(lent_bytes(o), o.memory_bytes, o.mechanisms.classes, o.mechanisms.reserved) {
   pool_handle = memory->register_region(pool.memory(), 0);
   // The id comes from the addresses: a router that restarts is the same router.
   std::string all;
@@ -177,7 +192,7 @@ Router::Impl::~Impl() {
   static_cast<void>(memory->deregister_region(pool_handle));
 }
 
-void Router::Impl::turn(Instant at) {
+void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
   now = at;
   if (!started) {
     started = true;
@@ -189,10 +204,12 @@ void Router::Impl::turn(Instant at) {
   dial_targets();
   on_link_timers();
   run_timers();
+  follow_devices();
   refresh_and_age();
   probe_latency();
   bool any = true;
   for (int round = 0; round < rounds_per_turn_max && any; ++round) {
+    if (round > 0 && clock) now = std::max(now, clock());
     work = false;
     any = false;
     push_active();
@@ -211,7 +228,7 @@ Instant Router::Impl::next_deadline() const {
   if (work || !started) return now;
   Instant when = std::min({next_refresh, next_aging, next_probe});
   if (own_due) when = std::min(when, own_bucket.next);
-  for (const RouterDevice& device : devices) when = std::min(when, device.endpoint->next_deadline());
+  for (const RouterDevice& device : devices) when = std::min({when, device.endpoint->next_deadline(), settles_at(device)});
   if (!timers.empty()) when = std::min(when, timers.begin()->first);
   if (draining) when = std::min(when, drain_cut ? after(drain_until, drain_flush_timeout) : drain_until);
   for (const Target& target : targets) {

@@ -3,8 +3,11 @@
 // Bounds: drain_timeout, pool, connections_max, records_max, hops_max.
 // Source: routing §VI-§VII; architecture 'Routing'; rvma-and-itb.md part 5 (buffer classes).
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/cci/endpoint.h"
@@ -16,6 +19,9 @@ namespace ccixfer::routing {
 
 inline constexpr Duration drain_timeout = std::chrono::seconds(10);       // connections have so long to end or move,
 inline constexpr Duration drain_flush_timeout = std::chrono::seconds(2);  // and then their ends to hear why they are closed
+// What the host says of a device counts when it has lasted: a short break is not told to anybody, and one that flaps stays away.
+inline constexpr Duration device_lost_after = std::chrono::seconds(2);
+inline constexpr Duration device_back_after = std::chrono::seconds(5);
 
 struct RouterDevice {
   std::string name;  // of the configuration
@@ -29,6 +35,9 @@ struct RouterDevice {
   bool wan = false;
   std::vector<uint32_t> wan_to;
   uint64_t latency_ns = 0;  // measured by the router; 0: unknown
+  bool works = true;        // as the host last said (Router::set_works)
+  bool told = true;         // our record has it
+  Instant differs_since = never;
 };
 
 // What keeps a router's buffers from deadlock and its connections from starving one another, one by one. All of it is on in every
@@ -41,12 +50,13 @@ struct RouterMechanisms {
   bool messages_apart = true;     // messages need no buffer of the fragments
   bool cut_through = true;        // a fragment may leave while it arrives; off: only when it is here whole
   bool absorbs = true;            // the buffer before is free when the fragment is here; off: when it has left here
+  bool windows = true;            // a connection holds the buffers that its networks keep busy; off: what the pool gives it
   bool paced = true;              // it leaves when the slower way in will not hold it up; off: with its first byte
   bool empty_is_refused = true;   // a put that the mailbox has no buffer for ends; off: it waits, in a buffer of the last router
 };
 
 struct RouterOptions {
-  uint32_t fragment_bytes = (1u << 20) + (4u << 10);
+  uint32_t fragment_bytes = (1u << 20) + (4u << 10);  // shorter where memory_bytes holds fewer than there are classes
   uint64_t memory_bytes = 256u << 20;
   uint64_t rate_bytes_per_s = 0;  // --bwlimit
   std::vector<std::string> metric = {"bandwidth", "hops"};
@@ -66,21 +76,29 @@ struct FragmentView {
 
 class Router {
  public:
-  // usage: fewer than two devices, memory below one fragment a class, two devices that clash.
+  // usage: fewer than two devices, memory below fragment_bytes_floor a class, two devices that clash.
   static Result<std::unique_ptr<Router>> create(const RouterOptions& options, std::vector<RouterDevice> devices,
                                                 std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy,
                                                 Counters& counters);
   ~Router();
-  void turn(Instant now);
+  // One turn answers what its own answers bring, several times over. `clock`, when it is given, is read once for each of these
+  // rounds, so that what has come meanwhile has taken the time that it took; a simulated world, where no time goes by within a
+  // turn, has none.
+  void turn(Instant now, const std::function<Instant()>& clock = {});
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] std::vector<int> os_handles() const;
   [[nodiscard]] bool ready() const;                     // its forwarding table stands, and configured peers were tried once
   [[nodiscard]] std::vector<std::string> uris() const;  // cci:// addresses, one a device
   [[nodiscard]] bool has_device(std::string_view name) const;
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> devices() const;  // name, native URI
   // SIGHUP: metric, static routes and rate cap of `options`, and of each device, found by its name, all but its endpoint, name,
   // subnet and scheme; a device that is new comes with its endpoint; connections stay. usage, and nothing is changed: a bad metric,
   // a device that is missing or on another subnet, a new one that clashes.
   [[nodiscard]] Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices);
+  // Whether this host can use a device at all: its address is on an interface that is up. Never: whether somebody answers there. A
+  // subnet that is lost leaves our record after device_lost_after, and comes back device_back_after its return. No such device:
+  // nothing.
+  void set_works(std::string_view device, bool works);
   // SIGTERM. Our records are withdrawn and nothing new is taken: what is being set up is answered no_route, so that those before us
   // try another way. Both ends of each open connection are told (cci::EventType::draining), so that they end or move it; what is
   // left after drain_timeout is closed with the reason.

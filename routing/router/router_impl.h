@@ -1,6 +1,6 @@
 // The router's inside. Split in files: router.cc (creation, turn, events), peers.cc (links to other routers), records.cc (the
-// flooded records and the map), latency.cc (a metric), drain.cc (a planned stop), connections.cc (a routed connection's setup and
-// end), forward_messages.cc, forward_fragments.cc, admin_requests.cc.
+// flooded records and the map), latency.cc (a metric), lost_devices.cc (subnets that went), drain.cc (a planned stop),
+// connections.cc (a routed connection's setup and end), forward_messages.cc, forward_fragments.cc, admin_requests.cc.
 #pragma once
 #include <array>
 #include <deque>
@@ -26,6 +26,8 @@ inline constexpr size_t records_max = 4096;
 inline constexpr size_t links_max = 1024;
 inline constexpr size_t admins_max = 64;
 inline constexpr size_t candidates_tried_max = 4;
+inline constexpr uint32_t window_fragments_min = 4;    // of each side of a connection
+inline constexpr size_t conduits_max = 32;             // fragments that pass without coming into memory, at one time
 inline constexpr size_t held_events_max = 256;         // receive buffers held for messages that cannot go on yet, over all pairs
 inline constexpr size_t copied_bytes_max = 64u << 20;  // and what is copied besides
 inline constexpr size_t out_messages_max = 2048;       // waiting on one side of a pair; an honest peer's windows stay below
@@ -134,7 +136,8 @@ struct Side {
   uint32_t device = 0;
   cci::Connection connection;
   bool live = false;
-  bool is_end = false;  // the routed connection ends there: no router beyond
+  Duration wait = forever;  // the shortest from our asking for a fragment to its first byte, or from offering one to its end
+  bool is_end = false;      // the routed connection ends there: no router beyond
   std::deque<Outgoing> out;
 };
 
@@ -185,8 +188,10 @@ struct Fragment {
   ports::RemoteRef source;  // what to pull
   ports::RemoteRef remote;  // write: where the last router puts it
   memory::Loan buffer;
-  ports::Handle handle;  // exposed to the next router
+  std::unique_ptr<ports::Conduit> conduit;  // its bytes may pass through; else, and besides, the buffer has them
+  ports::Handle handle;                     // exposed to the next router
   ports::Arrival arrival;
+  Instant asked_at{}, offered_at{};
   uint64_t told_bytes = 0;          // how much of it the way out knows of
   Status pulled = Status::success;  // why it will not become whole
   [[nodiscard]] Ref ref(bool of_push = false) const {
@@ -251,7 +256,7 @@ struct Router::Impl {
   ~Impl();
 
   // router.cc
-  void turn(Instant at);
+  void turn(Instant at, const std::function<Instant()>& clock);
   bool take_events(uint32_t device);
   void on_event(uint32_t device, cci::Event event);
   void push_active();
@@ -299,6 +304,10 @@ struct Router::Impl {
   Result<void> reconfigure(const RouterOptions& anew, std::vector<RouterDevice> settings);
   void take_peers(uint32_t device, std::vector<std::string> peers);
 
+  // lost_devices.cc
+  void follow_devices();
+  [[nodiscard]] static Instant settles_at(const RouterDevice& device);
+
   // latency.cc
   [[nodiscard]] bool measures_latency() const;
   void probe_latency();
@@ -340,7 +349,11 @@ struct Router::Impl {
   void admit(Pair& pair, uint8_t from, const FragmentMessage& request, bool from_end);
   void grant_buffers();
   bool grant_one(uint8_t data_class);
+  [[nodiscard]] uint32_t window(const Pair& pair) const;
+  void note_wait(Pair& pair, uint8_t side, Instant since) const;
   void pull(Fragment& fragment);
+  void lend_conduit(const Pair& pair, Fragment& fragment);
+  void return_conduit(Fragment& fragment);
   bool cut_through();
   [[nodiscard]] bool may_leave(const Pair& pair, const Fragment& fragment) const;
   void go_on(Pair& pair, Fragment& fragment);
@@ -374,6 +387,8 @@ struct Router::Impl {
   Counters& counters;
   std::vector<Metric> metric;
   FragmentPool pool;
+  std::vector<std::unique_ptr<ports::Conduit>> conduits;  // not lent
+  size_t conduits_out = 0;
   ports::Handle pool_handle;  // the whole pool, for our own lower RMAs: no peer may touch it
 
   Instant now{};
@@ -385,6 +400,7 @@ struct Router::Impl {
   uint64_t instance = 1;
   std::vector<std::byte> own_raw;
   RouterRecord own;
+  std::vector<uint32_t> own_devices;  // of a device in `own`: which one of ours
   std::map<uint64_t, KnownRecord> records;
   std::optional<Forwarding> forwarding_;
   bool map_is_old = true;

@@ -255,16 +255,24 @@ std::optional<Bye> decode_bye(Bytes message) {
   return bye;
 }
 
-void encode_hop_waits(std::string_view node, std::vector<std::byte>& out) {
-  begin(MessageKind::hop_waits, out).text16(cut(node, hop_node_bytes_max));
+void encode(const HopWaits& waits, std::vector<std::byte>& out) {
+  wire::Writer writer = begin(MessageKind::hop_waits, out);
+  writer.text16(cut(waits.node, hop_node_bytes_max));
+  writer.u8(waits.asked ? 1 : 0);
 }
 
-std::optional<std::string> decode_hop_waits(Bytes message) {
+std::optional<HopWaits> decode_hop_waits(Bytes message) {
   wire::Reader in(message);
   begin(in, MessageKind::hop_waits);
-  std::string node(in.text16(hop_node_bytes_max));
+  HopWaits waits;
+  waits.node = in.text16(hop_node_bytes_max);
+  waits.asked = in.u8() != 0;
   if (!in.done()) return std::nullopt;
-  return node;
+  return waits;
+}
+
+std::string words_of(const HopWaits& waits) {
+  return waits.node + " does not answer: " + (waits.asked ? "it has the request" : "no connection to it comes about");
 }
 
 void encode_plain(MessageKind kind, std::vector<std::byte>& out) { static_cast<void>(begin(kind, out)); }

@@ -129,8 +129,14 @@ void encode(const Bye& bye, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<Bye> decode_bye(Bytes message);
 
 // The hop that is waited for: the farthest one is told last. Only while a connection is made.
-void encode_hop_waits(std::string_view node, std::vector<std::byte>& out);
-[[nodiscard]] std::optional<std::string> decode_hop_waits(Bytes message);
+struct HopWaits {
+  std::string node;
+  bool asked = false;  // it took a connection and has the request; else no connection to it has come about
+  friend bool operator==(const HopWaits&, const HopWaits&) = default;
+};
+void encode(const HopWaits& waits, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<HopWaits> decode_hop_waits(Bytes message);
+[[nodiscard]] std::string words_of(const HopWaits& waits);  // for the reason of a connect that timed out
 
 // connect_ack, keepalive, keepalive_ack, draining, watched, map_request, map_end: the kind says it all.
 void encode_plain(MessageKind kind, std::vector<std::byte>& out);

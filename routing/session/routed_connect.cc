@@ -73,7 +73,7 @@ void RoutedTransport::dial_next(Slot& slot) {
   while (!slot.routers.empty()) {
     slot.router = std::move(slot.routers.back());
     slot.routers.pop_back();
-    slot.waits_for.clear();
+    slot.waits_for.reset();
     Duration patience = router_dial_timeout;
     if (slot.deadline != never) {  // what is left is shared among those that are left
       patience = std::min<Duration>(patience, (slot.deadline - now_) / static_cast<int64_t>(slot.routers.size() + 1));
@@ -316,8 +316,8 @@ void RoutedTransport::on_timer(Slot& slot) {
     case Phase::starting:
     case Phase::dialling:
     case Phase::requesting: {
-      const std::string& hop = slot.waits_for.empty() ? slot.router : slot.waits_for;
-      const std::string late = hop.empty() ? "no answer in time" : hop + " does not answer";
+      const HopWaits waits = slot.waits_for.value_or(HopWaits{slot.router, slot.phase == Phase::requesting});
+      const std::string late = waits.node.empty() ? "no answer in time" : words_of(waits);
       return fail_dial(slot, Status::timed_out, slot.answer_reason.empty() ? late : slot.answer_reason);
     }
     case Phase::awaiting_request:

@@ -181,9 +181,10 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
     if (slot.phase == Phase::awaiting_request && kind == MessageKind::connect_request) return on_connect_request(slot, message);
     if (slot.phase == Phase::accepting && kind == MessageKind::connect_ack) return on_connect_ack(slot);
     if (slot.phase == Phase::requesting && kind == MessageKind::hop_waits) {
-      const auto node = decode_hop_waits(message);
-      if (!node) return reject_peer(slot, "malformed hop_waits");
-      slot.waits_for = printable(*node);
+      auto waits = decode_hop_waits(message);
+      if (!waits) return reject_peer(slot, "malformed hop_waits");
+      waits->node = printable(waits->node);
+      slot.waits_for = std::move(*waits);
       return;
     }
     if (slot.phase == Phase::accepting && kind == MessageKind::draining) {  // it is told when the acceptance is

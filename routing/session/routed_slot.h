@@ -1,6 +1,7 @@
 // The state of one connection of the routing transport. Internal to routing/session.
 #pragma once
 #include <deque>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -92,7 +93,7 @@ struct Slot {
   std::string router;                // being tried
   Status answer = Status::unreachable;
   std::string answer_reason;
-  std::string waits_for;  // a router said so: that hop has not answered yet
+  std::optional<HopWaits> waits_for;  // a router said so: that hop has not answered yet
   Instant requested_at{};
   cci::Event request;  // direct, offered
 

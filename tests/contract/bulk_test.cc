@@ -52,7 +52,7 @@ class Tiled {
 };
 
 TEST_CASE("contract__five_gib_in_one_write_and_one_read__every_byte_and_then_the_message", "[.large]") {
-  // One of sockets, one that crosses a router whose pool is the smallest there can be: a fragment for each class.
+  // One of sockets, one that crosses a router whose memory holds four fragments.
   const std::string lab_name = GENERATE(as<std::string>{}, "tcp", "bulk");
   CAPTURE(lab_name);
   const std::unique_ptr<Lab> lab_owner = make_lab(lab_name);

@@ -1,5 +1,7 @@
 #include "tests/contract/lab.h"
 
+#include <poll.h>
+
 #include "tests/contract/datagram_lab.h"
 #include "tests/contract/routed_lab.h"
 #include "tests/contract/sim_lab.h"
@@ -52,7 +54,7 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "datagram") return make_datagram_lab(seed);
   if (kind == "direct") return make_routed_lab(seed, {Subnet::sim});
   if (kind == "routed") return make_routed_lab(seed, {Subnet::sim, Subnet::sim});
-  if (kind == "bulk") return make_routed_lab(seed, {Subnet::sim, Subnet::sim}, {4u << 20, 8});
+  if (kind == "bulk") return make_routed_lab(seed, {Subnet::sim, Subnet::sim}, {4u << 20, 4});
   if (kind == "routed3") return make_routed_lab(seed, {Subnet::sim, Subnet::sim, Subnet::sim, Subnet::sim});
   if (kind == "routed-tcp") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp});
   if (kind == "mixed") return make_routed_lab(seed, {Subnet::sim, Subnet::tcp, Subnet::sim});
@@ -100,6 +102,11 @@ Status wait_send(Lab& lab, Node& node, uint64_t context) {
 std::optional<Event> wait_event(Lab& lab, Node& node, EventType type) {
   static_cast<void>(lab.run([&] { return node.has(type); }));
   return node.take(type);
+}
+
+bool readable(const Node& node, int timeout_ms) {
+  pollfd handle{node.endpoint->os_handle(), POLLIN, 0};
+  return ::poll(&handle, 1, timeout_ms) == 1;
 }
 
 std::vector<std::byte> pattern(size_t size, uint32_t seed) {

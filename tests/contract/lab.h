@@ -89,6 +89,9 @@ struct Pair {
 [[nodiscard]] Status wait_send(Lab& lab, Node& node, uint64_t context);
 [[nodiscard]] std::optional<Event> wait_event(Lab& lab, Node& node, EventType type);
 
+// Its OS handle becomes readable within this time: there is something to do.
+[[nodiscard]] bool readable(const Node& node, int timeout_ms);
+
 [[nodiscard]] std::vector<std::byte> pattern(size_t size, uint32_t seed);
 
 }  // namespace ccixfer::contract

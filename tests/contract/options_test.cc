@@ -1,5 +1,4 @@
 // Points 3, 6 to 9, 11, 13, 15, 16: flags, options, what get_event and the OS handle say.
-#include <poll.h>
 
 #include <type_traits>
 
@@ -329,10 +328,6 @@ TEST_CASE("contract__armed_os_handle__readable_for_what_came_before_and_after") 
   Node& b = lab.add();
   if (a.endpoint->os_handle() < 0) return;  // the simulated world turns whom it concerns
   const Pair pair = connect(lab, a, b);
-  const auto readable = [](const Node& node, int timeout_ms) {
-    pollfd handle{node.endpoint->os_handle(), POLLIN, 0};
-    return ::poll(&handle, 1, timeout_ms) == 1;
-  };
   lab.pass(1ms);
   REQUIRE(a.endpoint->arm_os_handle() == Status::success);
   REQUIRE_FALSE(readable(a, 0));

@@ -104,6 +104,28 @@ def test_router_that_loses_one_subnet__its_lanes_go_through_the_other_one():
     fails_over("cut2", cut)
 
 
+def test_router_that_loses_one_subnet__withdraws_it_while_nobody_uses_it_and_takes_it_back():
+    with TwoRouters("lost2") as sites:
+        lost, kept = "r1", "r2"
+        sites.start_routers()
+        receiver = sites.receive()
+        sites.await_known(kept, {lost: {"1:1", "1:2"}, kept: {"1:1", "1:2"}})
+        sites.hosts[lost].run("ip", "link", "set", sites.right_interface[lost], "down")
+        sites.await_known(kept, {lost: {"1:1"}, kept: {"1:1", "1:2"}})
+        # Asked for its lost subnet, it hands on to the router that has it, at once: it does not try by itself until that fails.
+        config = sites.lab.file("only.toml", device("lan", "10.1.0.2", 1, ["tcp://10.1.0.11:7000"]))
+        small = big_file(sites.lab.directory / "small", MIB)
+        sender = sites.lab.start(sites.sender, "only", "send", "-c", config, "--insecure", small, routed(receiver.uris) + "/small")
+        path = sender.wait_event("session")["path"]
+        check(sender.wait() == 0, sender.tail())
+        check([hop["node"] for hop in path][:2] == ["tcp://10.1.0.11:7000", "tcp://10.1.0.12:7000"], f"{path}")
+        sites.hosts[lost].run("ip", "link", "set", sites.right_interface[lost], "up")
+        sites.await_known(kept, {lost: {"1:1", "1:2"}, kept: {"1:1", "1:2"}})
+        # An address that is taken away is lost as well, though the link is up.
+        sites.hosts[lost].run("ip", "addr", "del", "10.2.0.11/24", "dev", sites.right_interface[lost])
+        sites.await_known(kept, {lost: {"1:1"}, kept: {"1:1", "1:2"}})
+
+
 def test_reload_in_mid_transfer__metric_static_route_and_device_change_and_no_connection_ends():
     with TwoRouters("reload") as sites:
         source, sender, _ = begin(sites)

@@ -240,7 +240,7 @@ void routing_things() {
   routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::watched, out); });
   routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::connect_ack, out); });
   routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::draining, out); });
-  routing_message([](Out& out) { routing::encode_hop_waits("tcp://10.0.0.1:4000", out); });
+  routing_message([](Out& out) { routing::encode(routing::HopWaits{"tcp://10.0.0.1:4000", true}, out); });
   routing_message([](Out& out) { routing::encode(routing::RouterHello{7, {1, 2}, "tcp://10.0.0.1:4000"}, out); });
 
   routing::RouterRecord record;

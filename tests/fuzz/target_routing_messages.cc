@@ -31,11 +31,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static_cast<void>(routing::decode_taken(input));
   if (const auto bye = routing::decode_bye(input)) fuzz::must(bye->reason.size() <= routing::reason_bytes_max);
   static_cast<void>(routing::decode_router_hello(input));
-  if (const auto node = routing::decode_hop_waits(input)) {
-    fuzz::must(node->size() <= routing::hop_node_bytes_max);
+  if (const auto waits = routing::decode_hop_waits(input)) {
+    fuzz::must(waits->node.size() <= routing::hop_node_bytes_max);
     std::vector<std::byte> again;
-    routing::encode_hop_waits(*node, again);
-    fuzz::must(routing::decode_hop_waits(again) == node);
+    routing::encode(*waits, again);
+    fuzz::must(routing::decode_hop_waits(again) == waits);
   }
   const auto kind = routing::kind_of(input);
   if (kind == routing::MessageKind::record || kind == routing::MessageKind::map_record) {

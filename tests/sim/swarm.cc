@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 
@@ -26,10 +27,17 @@ constexpr Duration down_max = std::chrono::seconds(2);
 
 std::string network(unsigned index) { return fmt::format("net{}", index); }
 
+// What passes through routers without coming into their memory: nothing, a part of a fragment, or all of it.
+SwarmOptions with_conduits(SwarmOptions options, uint64_t seed) {
+  constexpr std::array<uint32_t, 4> room_bytes{0, 3000, 40'000, 1u << 20};
+  options.link.conduit_bytes = room_bytes[seed % room_bytes.size()];
+  return options;
+}
+
 }  // namespace
 
 Swarm::Swarm(uint64_t seed, const SwarmOptions& options)
-    : options_(options), world_(seed), random_(world_.random().next()), fabric_(world_, options.link) {
+    : options_(with_conduits(options, seed)), world_(seed), random_(world_.random().next()), fabric_(world_, options_.link) {
   build();
 }
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "core/base/counters.h"
+#include "core/base/deadline_heap.h"
 #include "core/ports/entropy.h"
 #include "transports/datagram/connection.h"
 #include "transports/datagram/cookie_jar.h"
-#include "transports/stream/deadline_heap.h"
 
 namespace ccixfer::datagram {
 
@@ -130,7 +130,7 @@ class Engine final : public DatagramEvents {
   std::map<uint64_t, uint32_t> by_query_;
   std::vector<uint32_t> ready_;
   std::vector<uint32_t> serving_;
-  stream::DeadlineHeap deadlines_;
+  DeadlineHeap deadlines_;
   Instant now_{};
   bool in_turn_ = false;
   bool poked_ = false;

@@ -9,6 +9,7 @@
 
 #include "core/base/check.h"
 #include "transports/sim/sim_fabric.h"
+#include "transports/stream/buffer_conduit.h"
 
 namespace ccixfer::sim {
 namespace {
@@ -232,6 +233,17 @@ int64_t SimNet::recv(StreamId id, std::span<const IoSpan> into) {
   return static_cast<int64_t>(done);
 }
 
+int64_t SimNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
+  return stream::receive_to(*this, id, static_cast<stream::BufferConduit&>(conduit), size);
+}
+
+std::unique_ptr<ports::Conduit> SimNet::make_conduit() {
+  const uint32_t room = impl_->fabric.link(impl_->options.networks.front().network).conduit_bytes;
+  return room == 0 ? nullptr : std::make_unique<stream::BufferConduit>(room);
+}
+
+bool SimNet::takes(const ports::Conduit& conduit) const { return dynamic_cast<const stream::BufferConduit*>(&conduit) != nullptr; }
+
 int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   const auto found = impl_->streams.find(id);
   if (found == impl_->streams.end()) return stream::io_error;
@@ -259,7 +271,10 @@ int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   packet.bytes.reserve(total);
   for (const ConstIoSpan& span : from) {
     const size_t count = std::min(span.size, total - packet.bytes.size());
-    packet.bytes.insert(packet.bytes.end(), span.data, span.data + count);
+    auto* conduit = static_cast<stream::BufferConduit*>(span.conduit);
+    const std::byte* data = conduit == nullptr ? span.data : conduit->front();
+    packet.bytes.insert(packet.bytes.end(), data, data + count);
+    if (conduit != nullptr) conduit->take(count);
     if (link.corrupt_chance > 0 && count > 0 && span.size >= bulk_bytes_min && random.chance(link.corrupt_chance)) {
       const auto at = static_cast<size_t>(random.below(count));
       packet.bytes[packet.bytes.size() - count + at] ^= static_cast<std::byte>(1u << random.below(8));

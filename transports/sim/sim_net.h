@@ -21,6 +21,7 @@ struct LinkOptions {
   Duration delay_min = std::chrono::microseconds(50);  // one way
   Duration delay_max = std::chrono::microseconds(500);
   uint64_t rate_bytes_per_s = 1'000'000'000;  // of each SimNet's way out
+  uint32_t conduit_bytes = 320u << 10;        // room of a conduit; 0: there are none
   uint32_t window_bytes = 256u << 10;         // in flight and unread, per direction of a stream
   double split_chance = 0.2;                  // that a send or recv takes only a random part
   double again_chance = 0.01;                 // that a send or recv says `again` for no reason
@@ -87,6 +88,9 @@ class SimNet final : public stream::StreamNet {
   void pause_accept(bool paused) override;
   int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
+  int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
+  [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
+  [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
   void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
   void set_deadline(Instant at) override;
   [[nodiscard]] int os_handle() const override { return -1; }

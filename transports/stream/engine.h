@@ -1,14 +1,15 @@
 // The stream transport's inside, in six files: engine.cc (connections, the turn), engine_calls.cc (calls from above),
 // engine_handshake.cc (how connections begin and end), engine_rx.cc, engine_tx.cc, engine_timers.cc. Private to this room.
 #pragma once
+#include <array>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/counters.h"
+#include "core/base/deadline_heap.h"
 #include "core/wire/connection_frames.h"
 #include "transports/stream/connection.h"
-#include "transports/stream/deadline_heap.h"
 #include "transports/stream/stream_net.h"
 
 namespace ccixfer::stream {
@@ -74,6 +75,9 @@ class Engine {
 
   // engine_rx.cc
   void receive(Connection& c);
+  [[nodiscard]] bool receive_through(Connection& c, size_t& budget);
+  [[nodiscard]] bool received(Connection& c, int64_t n);
+  [[nodiscard]] static ports::Arrival* arrival_through(Connection& c);
   void consume(Connection& c, MutableBytes bytes);
   void on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header);
   void on_message(Connection& c, uint32_t payload_bytes, Bytes header);
@@ -97,11 +101,13 @@ class Engine {
   [[nodiscard]] bool wants_to_send(const Connection& c) const;
   void refill(Connection& c);
   void add_control(Connection& c);
+  static void add_answers(Connection& c, wire::Writer& out);
   [[nodiscard]] bool add_message(Connection& c);
   [[nodiscard]] bool add_chunk(Connection& c);
   [[nodiscard]] bool add_write_chunk(Connection& c);
   void add_write_chunk(Connection& c, uint32_t slot, uint32_t size);  // 0: the end of one that is given up
   [[nodiscard]] bool add_read_chunk(Connection& c);
+  [[nodiscard]] bool continues(Connection& c) const;
   [[nodiscard]] size_t gather(Connection& c, std::span<ConstIoSpan> into);
   void sent(Connection& c, size_t bytes);
   void item_sent(Connection& c, const OutItem& item);
@@ -139,6 +145,7 @@ class Engine {
   bool poked_ = false;
   bool urgent_ = false;  // somebody in ready_ has more to do than send a held acknowledgement
 
+  std::array<ConstIoSpan, 3 * batch_items_max> spans_;  // of the call that sends
   std::vector<std::byte> staging_;
   std::vector<std::byte> drain_;
   std::vector<std::byte> zeros_;

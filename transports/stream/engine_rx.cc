@@ -18,6 +18,10 @@ void Engine::receive(Connection& c) {
   size_t budget = receive_budget_bytes;
   while (c.readable && budget > 0 && c.state != State::gone) {
     const bool draining = !parsing(c);
+    if (!draining && receive_through(c, budget)) continue;
+    if (!c.readable || c.state == State::gone) return;
+    // With bytes for a conduit to come, nothing beyond the header is read: it would have to be copied.
+    const bool exactly = c.rx.through && !c.rma.empty();
     MutableBytes direct;
     size_t kept = 0;
     size_t staging_size = 0;
@@ -25,25 +29,21 @@ void Engine::receive(Connection& c) {
       direct = drain_;
     } else if (c.rx.rest_bytes > 0) {
       direct = payload_memory(c);
-      if (direct.size() == c.rx.rest_bytes)
+      if (direct.size() == c.rx.rest_bytes && !exactly)
         staging_size = c.rx.payload == Payload::message ? staging_bytes : staging_behind_bulk_bytes;
     } else {
       kept = c.rx.pending.size();
       if (kept > 0) std::memcpy(staging_.data(), c.rx.pending.data(), kept);
-      staging_size = staging_bytes;
+      staging_size = !exactly                                  ? staging_bytes
+                     : !c.rx.within                            ? staging_between_bytes
+                     : kept < wire::rma_read_data_header_bytes ? wire::rma_read_data_header_bytes - kept
+                                                               : wire::header_bytes_max - kept;
     }
     const std::array<IoSpan, 2> into = {{{direct.data(), direct.size()}, {staging_.data() + kept, staging_size}}};
     const std::span<const IoSpan> spans(into);
     const int64_t n = net_->recv(c.stream, direct.empty() ? spans.last(1) : staging_size == 0 ? spans.first(1) : spans);
-    if (n == io_again) {
-      c.readable = false;
-      return c.broken ? stream_ended(c) : void();
-    }
-    if (n <= 0) return stream_ended(c);
+    if (!received(c, n)) return;
     const auto bytes = static_cast<size_t>(n);
-    counters_.add(Counter::bytes_in, bytes);
-    c.last_received = now_;
-    c.probes = 0;
     budget -= std::min(budget, bytes);
     if (draining) continue;
     const size_t placed = std::min(bytes, direct.size());
@@ -55,11 +55,57 @@ void Engine::receive(Connection& c) {
   }
 }
 
+// False: nothing came, which may be the end of the stream.
+bool Engine::received(Connection& c, int64_t n) {
+  if (n == io_again) {
+    c.readable = false;
+    if (c.broken) stream_ended(c);
+    return false;
+  }
+  if (n <= 0) {
+    stream_ended(c);
+    return false;
+  }
+  counters_.add(Counter::bytes_in, static_cast<uint64_t>(n));
+  c.last_received = now_;
+  c.probes = 0;
+  return true;
+}
+
+// Of the payload that comes next, if it is to go into a conduit. A few bytes into an empty one are not worth it.
+ports::Arrival* Engine::arrival_through(Connection& c) {
+  if (c.rx.payload != Payload::read || c.rx.rest_bytes == 0) return nullptr;
+  ports::Arrival* arrival = c.rma.at(c.rx.slot).arrival;
+  if (arrival == nullptr || arrival->conduit == nullptr) return nullptr;
+  return arrival->conduit->held_bytes() > 0 || c.rx.rest_bytes >= conduit_bytes_min ? arrival : nullptr;
+}
+
+// True: bytes came into a conduit. Else the usual way, if the connection is still readable.
+bool Engine::receive_through(Connection& c, size_t& budget) {
+  ports::Arrival* arrival = arrival_through(c);
+  if (arrival == nullptr) return false;
+  const int64_t n = net_->recv_to(c.stream, *arrival->conduit, static_cast<size_t>(c.rx.rest_bytes));
+  if (n == io_full) {
+    arrival->leave_conduit(c.rma.at(c.rx.slot).destination);
+    return false;
+  }
+  if (!received(c, n)) return false;
+  c.rx.through = true;
+  arrival->passed_bytes += static_cast<uint64_t>(n);
+  budget -= std::min(budget, static_cast<size_t>(n));
+  payload_arrived(c, static_cast<size_t>(n));
+  return true;
+}
+
 void Engine::consume(Connection& c, MutableBytes bytes) {
   while (!bytes.empty() && parsing(c)) {
     if (c.rx.rest_bytes > 0) {
       const MutableBytes memory = payload_memory(c);
       const size_t size = std::min(memory.size(), bytes.size());
+      // Bytes that came with a header are here already; those before them join them.
+      if (ports::Arrival* arrival = arrival_through(c); arrival != nullptr && arrival->conduit->held_bytes() > 0) {
+        arrival->leave_conduit(c.rma.at(c.rx.slot).destination);
+      }
       if (c.rx.payload != Payload::dropped) std::memcpy(memory.data(), bytes.data(), size);
       bytes = bytes.subspan(size);
       payload_arrived(c, size);
@@ -231,6 +277,7 @@ void Engine::payload_arrived(Connection& c, size_t bytes) {
       RmaInitiator::Operation& operation = c.rma.at(c.rx.slot);
       operation.done_bytes += bytes;
       if (operation.arrival != nullptr) operation.arrival->placed_bytes = operation.done_bytes;
+      c.rx.within = operation.done_bytes < operation.total_bytes;
       break;
     }
     case Payload::message: {

@@ -50,6 +50,10 @@ void Engine::send_at_once(Connection& c) {
   }
   transmit(c);
   c.ack_held = false;
+  if (c.queued && !urgent_ && ready_.back() == c.id.index) {  // it was to have a turn for the acknowledgement that went along
+    ready_.pop_back();
+    c.queued = false;
+  }
   if (c.send_timeout != forever || c.broken || (!c.blocked && wants_to_send(c))) touch_from_above(c);
 }
 
@@ -66,9 +70,9 @@ void Engine::transmit(Connection& c) {
       }
       return;
     }
-    std::array<ConstIoSpan, 2 * batch_items_max> spans;
-    const size_t count = gather(c, spans);
-    const int64_t n = net_->send(c.stream, {spans.data(), count});
+    const size_t count = gather(c, spans_);
+    spans_[count - 1].more = continues(c);
+    const int64_t n = net_->send(c.stream, {spans_.data(), count});
     if (n == io_again || n == 0) {
       c.blocked = true;
       return;
@@ -118,13 +122,7 @@ void Engine::add_control(Connection& c) {
   c.handshake_out.clear();
   wire::Writer out(control);
   if (c.state != State::draining) {
-    if (c.probe_due) wire::encode_empty(out, Kind::keepalive);
-    if (c.probe_answer_due) wire::encode_empty(out, Kind::keepalive_ack);
-    c.probe_due = c.probe_answer_due = false;
-    if (c.incoming.acknowledgement_due()) {
-      const MessageReceiver::Acknowledgement acknowledgement = c.incoming.acknowledgement();
-      wire::encode(out, wire::MessageAck{acknowledgement.next, acknowledgement.status});
-    }
+    add_answers(c, out);
     while (c.served.reply_due() && control.size() - start < batch_control_bytes_max) {
       const RmaResponder::Reply reply = c.served.next_reply();
       reply.write ? wire::encode_write_ack(out, reply.end) : wire::encode_read_end(out, reply.end);
@@ -146,6 +144,20 @@ void Engine::add_control(Connection& c) {
   item.offset_bytes = start;
   item.payload_bytes = control.size() - start;
   c.batch->commit(item);
+}
+
+// Those of which there is one at most. They come with every message that is answered: the vector grows once, not for each field.
+void Engine::add_answers(Connection& c, wire::Writer& out) {
+  std::array<std::byte, 2 * wire::frame_overhead_bytes + wire::message_ack_header_bytes> memory;
+  wire::Writer answers{MutableBytes(memory)};
+  if (c.probe_due) wire::encode_empty(answers, Kind::keepalive);
+  if (c.probe_answer_due) wire::encode_empty(answers, Kind::keepalive_ack);
+  c.probe_due = c.probe_answer_due = false;
+  if (c.incoming.acknowledgement_due()) {
+    const MessageReceiver::Acknowledgement acknowledgement = c.incoming.acknowledgement();
+    wire::encode(answers, wire::MessageAck{acknowledgement.next, acknowledgement.status});
+  }
+  out.bytes(answers.since(0));
 }
 
 bool Engine::add_message(Connection& c) {
@@ -228,11 +240,33 @@ bool Engine::add_read_chunk(Connection& c) {
   return false;
 }
 
+// Whether the batch ends with a chunk whose successor is sure to be sent after it, and is here. A chunk is no multiple of a packet,
+// and its last one would leave nearly empty, to be received, acknowledged and woken up for like a full one.
+bool Engine::continues(Connection& c) const {
+  const OutItem& last = (*c.batch)[c.batch->count() - 1];
+  if (last.type == OutItem::Type::read_reply) {
+    return c.served.continues(last.slot, last.offset_bytes + last.payload_bytes, *target_);
+  }
+  if (last.type != OutItem::Type::write) return false;
+  const RmaInitiator::Operation& operation = c.rma.at(last.slot);
+  const uint64_t rest = operation.total_bytes - operation.done_bytes;
+  return last.payload_bytes > 0 && rest > 0 && !operation.refused &&
+         (operation.arrival == nullptr ||
+          operation.arrival->ready(operation.done_bytes, std::min<uint64_t>(rest, wire::chunk_bytes_max), operation.total_bytes));
+}
+
 // Where the bytes of the batch are now: memory of others is asked for again at every call.
 size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
   size_t count = 0;
   const auto add = [&](Bytes bytes, bool lent = false) {
     if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent};
+  };
+  // Bytes of an arrival from `at` on: those before its conduit's from the memory, the rest from there.
+  const auto add_lent = [&](Bytes bytes, const ports::Arrival* arrival, uint64_t at) {
+    const uint64_t from = arrival == nullptr || arrival->conduit == nullptr ? UINT64_MAX : arrival->conduit_from();
+    const size_t here = from > at ? static_cast<size_t>(std::min<uint64_t>(bytes.size(), from - at)) : 0;
+    add(bytes.first(here), true);
+    if (here < bytes.size()) into[count++] = {nullptr, bytes.size() - here, true, arrival->conduit};
   };
   for (size_t i = 0; i < c.batch->count(); ++i) {
     const OutItem& item = (*c.batch)[i];
@@ -246,14 +280,17 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
       case OutItem::Type::message:
         add(item.message.bytes().subspan(at, size));
         break;
-      case OutItem::Type::write:
-        add(c.rma.at(item.slot).source.subspan(static_cast<size_t>(item.offset_bytes) + at, size), true);
+      case OutItem::Type::write: {
+        const RmaInitiator::Operation& operation = c.rma.at(item.slot);
+        const uint64_t from = item.offset_bytes + at;
+        add_lent(operation.source.subspan(static_cast<size_t>(from), size), operation.arrival, from);
         break;
+      }
       case OutItem::Type::read_reply: {
         const Bytes memory = c.served.read_span(item.slot, item.offset_bytes + at, size, *target_);
         // Revoked: the length is promised, so zeros go out, and the end will say that the data are bad.
         const Bytes bytes = memory.empty() ? Bytes(zeros_).first(std::min(size, zeros_.size())) : memory;
-        add(bytes, true);
+        add_lent(bytes, memory.empty() ? nullptr : c.served.arrival_of(item.slot, *target_), item.offset_bytes + at);
         if (bytes.size() < size) return count;
         break;
       }

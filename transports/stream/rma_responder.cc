@@ -143,11 +143,23 @@ Bytes RmaResponder::read_span(uint32_t slot, uint64_t offset, size_t size, ports
   return span.first(std::min(size, span.size()));
 }
 
+bool RmaResponder::continues(uint32_t slot, uint64_t done_bytes, const ports::RmaTarget& target) const {
+  const Operation& operation = slots_[slot];
+  if (!operation.admitted || done_bytes >= operation.total_bytes) return false;
+  return !target.read_waits(operation.ticket, done_bytes,
+                            std::min<uint64_t>(operation.total_bytes - done_bytes, wire::chunk_bytes_max));
+}
+
+const ports::Arrival* RmaResponder::arrival_of(uint32_t slot, const ports::RmaTarget& target) const {
+  const Operation& operation = slots_[slot];
+  return operation.admitted ? target.arrival_of(operation.ticket) : nullptr;
+}
+
 void RmaResponder::chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& target) {
   Operation& operation = slots_[slot];
   operation.done_bytes += bytes;
   if (operation.admitted && operation.done_bytes < operation.total_bytes) {
-    to_read_.push_back(slot);
+    to_read_.push_front(slot);
     return;
   }
   if (operation.admitted) target.end_read(operation.ticket);

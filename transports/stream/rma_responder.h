@@ -45,6 +45,10 @@ class RmaResponder {
   [[nodiscard]] Chunk next_chunk(uint32_t slot, ports::RmaTarget& target);
   // Memory from `offset` on, at most `size`. Empty: revoked; the promised bytes go out as zeros and the end says so.
   [[nodiscard]] Bytes read_span(uint32_t slot, uint64_t offset, size_t size, ports::RmaTarget& target);
+  // Whether this read goes on after `done` bytes, with a chunk that is here.
+  [[nodiscard]] bool continues(uint32_t slot, uint64_t done_bytes, const ports::RmaTarget& target) const;
+  // Of the memory read, if it may have bytes in a conduit.
+  [[nodiscard]] const ports::Arrival* arrival_of(uint32_t slot, const ports::RmaTarget& target) const;
   void chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& target);  // the slot returns to `to_read`, or its end is due
 
   [[nodiscard]] bool reply_due() const { return !replies_.empty(); }

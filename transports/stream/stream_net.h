@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/base/status.h"
 #include "core/base/time.h"
+#include "core/ports/conduit.h"
 
 namespace ccixfer::stream {
 
@@ -35,6 +37,7 @@ struct StreamEvent {
 inline constexpr int64_t io_again = -1;   // nothing now
 inline constexpr int64_t io_closed = -2;  // orderly end of the peer's direction (recv) or broken (send)
 inline constexpr int64_t io_error = -3;   // broken; a `failed` event need not follow
+inline constexpr int64_t io_full = -4;    // recv_to: the conduit has no room, or cannot take these bytes: recv them
 
 struct IoSpan {
   std::byte* data;
@@ -46,6 +49,8 @@ struct ConstIoSpan {
   // It stays as it is until the peer has it, even beyond the call (memory of an RMA): the network may refer to it instead of
   // copying.
   bool lent = false;
+  ports::Conduit* conduit = nullptr;  // not from `data`, but the first `size` bytes that it holds: what is sent of them leaves it
+  bool more = false;  // of the last span: further bytes follow at once, so the network need not send a packet that is not full
 };
 
 class StreamNet {
@@ -58,10 +63,16 @@ class StreamNet {
   virtual void pause_accept(bool paused) = 0;  // back-pressure: the backlog holds what comes
   virtual int64_t recv(StreamId id, std::span<const IoSpan> into) = 0;  // bytes > 0, or io_*
   virtual int64_t send(StreamId id, std::span<const ConstIoSpan> from) = 0;
+  // At most `size` bytes into a conduit that it takes: bytes > 0, or io_*. See ports::Transport for the other two.
+  virtual int64_t recv_to(StreamId, ports::Conduit&, size_t /*size*/) { return io_full; }
+  [[nodiscard]] virtual std::unique_ptr<ports::Conduit> make_conduit() { return nullptr; }
+  [[nodiscard]] virtual bool takes(const ports::Conduit&) const { return false; }
   virtual void poll(Instant now, const std::function<void(const StreamEvent&)>& event) = 0;
   // Turn again at `at` at the latest (timerfd for tcp).
   virtual void set_deadline(Instant at) = 0;
   [[nodiscard]] virtual int os_handle() const = 0;
+  virtual bool adopt(int descriptor) { return static_cast<void>(descriptor), false; }  // as of ports::Transport
+  virtual bool wait(Instant now, Instant until) { return static_cast<void>(now), static_cast<void>(until), false; }
 };
 
 }  // namespace ccixfer::stream

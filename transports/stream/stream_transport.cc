@@ -24,6 +24,8 @@ Status StreamTransport::send(ports::ConnectionId connection, std::span<const Byt
 Status StreamTransport::rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) {
   return engine_->rma(connection, request, token);
 }
+std::unique_ptr<ports::Conduit> StreamTransport::make_conduit() { return engine_->net().make_conduit(); }
+bool StreamTransport::takes(const ports::Conduit& conduit) const { return engine_->net().takes(conduit); }
 void StreamTransport::resume(ports::ConnectionId connection) { engine_->resume(connection); }
 void StreamTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
   engine_->set_send_timeout(connection, timeout);
@@ -35,6 +37,8 @@ std::vector<ports::HopInfo> StreamTransport::hops(ports::ConnectionId connection
 void StreamTransport::turn(Instant now) { engine_->turn(now); }
 Instant StreamTransport::next_deadline() const { return engine_->next_deadline(); }
 void StreamTransport::arm(Instant when) { engine_->net().set_deadline(std::min(when, engine_->next_deadline())); }
+bool StreamTransport::adopt(int descriptor) { return engine_->net().adopt(descriptor); }
+bool StreamTransport::wait(Instant now, Instant until) { return engine_->net().wait(now, until); }
 int StreamTransport::os_handle() const { return engine_->net().os_handle(); }
 
 }  // namespace ccixfer::stream

@@ -32,6 +32,8 @@ class StreamTransport final : public ports::Transport {
   [[nodiscard]] Status send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) override;
   [[nodiscard]] Status rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) override;
   [[nodiscard]] bool sends_what_arrives() const override { return true; }
+  [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
+  [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
   void resume(ports::ConnectionId connection) override;
   void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;
   void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
@@ -40,6 +42,8 @@ class StreamTransport final : public ports::Transport {
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;
   void arm(Instant when) override;
+  bool adopt(int descriptor) override;
+  bool wait(Instant now, Instant until) override;
 
  private:
   std::unique_ptr<Engine> engine_;

@@ -47,7 +47,6 @@ Status status_of_connect_errno(int error_number) {
 void set_stream_options(int fd) {
   const int on = 1;
   static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
-  static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &notsent_lowat_bytes, sizeof notsent_lowat_bytes));
 }
 
 Descriptor open_socket(int family, const std::string& interface_name) {

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -13,8 +15,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include "core/base/check.h"
+#include "transports/tcp/pipe_conduit.h"
 #include "transports/tcp/tcp_net_impl.h"
 #include "transports/tcp/tcp_uri.h"
 
@@ -130,7 +134,7 @@ int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
   Impl::Stream* stream = impl_->find(id);
   if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
   if (stream->drained) return stream::io_again;
-  std::array<iovec, 4> spans{};
+  std::array<iovec, 4> spans;
   CHECK(!into.empty() && into.size() <= spans.size());
   size_t offered = 0;
   for (size_t i = 0; i < into.size(); ++i) {
@@ -138,7 +142,8 @@ int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
     offered += into[i].size;
   }
   for (;;) {
-    const ssize_t n = readv(stream->fd.get(), spans.data(), static_cast<int>(into.size()));
+    const ssize_t n = into.size() == 1 ? ::recv(stream->fd.get(), into[0].data, into[0].size, 0)
+                                       : readv(stream->fd.get(), spans.data(), static_cast<int>(into.size()));
     if (n > 0) {
       stream->drained = static_cast<size_t>(n) < offered && !stream->hung_up;
       return n;
@@ -152,6 +157,9 @@ int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
 
 namespace {
 
+// A few bytes from several places go out from one: the kernel takes longer over a list of places than it takes to copy them.
+constexpr size_t joined_bytes_max = 512;
+
 int64_t io_of_send_errno(int error) {
   if (error == EAGAIN) return stream::io_again;
   return error == EPIPE || error == ECONNRESET ? stream::io_closed : stream::io_error;
@@ -161,23 +169,38 @@ int64_t io_of_send_errno(int error) {
 
 void TcpNet::Impl::opened(Stream& stream) const {
   stream.state = State::open;
-  stream.by_reference = options.by_reference == ByReference::always ||
-                        (options.by_reference == ByReference::to_other_hosts && !peer_is_this_host(stream.fd.get()));
+  const bool leaves = !peer_is_this_host(stream.fd.get());
+  stream.by_reference =
+      options.by_reference == ByReference::always || (options.by_reference == ByReference::to_other_hosts && leaves);
+  if (leaves) {
+    static_cast<void>(
+        setsockopt(stream.fd.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &notsent_lowat_bytes, sizeof notsent_lowat_bytes));
+  }
 }
 
 int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more) {
-  std::array<iovec, 128> spans{};
+  std::array<iovec, 128> spans;
   CHECK(!from.empty() && from.size() <= spans.size());
   size_t offered = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    spans[i] = {const_cast<std::byte*>(from[i].data), from[i].size};
-    offered += from[i].size;
+  for (const stream::ConstIoSpan& span : from) offered += span.size;
+  std::array<std::byte, joined_bytes_max> joined;
+  size_t count = 0;
+  if (offered <= joined.size()) {
+    for (size_t at = 0; const stream::ConstIoSpan& span : from) {
+      std::memcpy(joined.data() + at, span.data, span.size);
+      at += span.size;
+    }
+    spans[count++] = {joined.data(), offered};
+  } else {
+    for (const stream::ConstIoSpan& span : from) spans[count++] = {const_cast<std::byte*>(span.data), span.size};
   }
   msghdr message{};
   message.msg_iov = spans.data();
-  message.msg_iovlen = from.size();
+  message.msg_iovlen = count;
+  const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
   for (;;) {
-    const ssize_t n = sendmsg(stream.fd.get(), &message, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+    const ssize_t n = count == 1 ? ::send(stream.fd.get(), spans[0].iov_base, spans[0].iov_len, flags)
+                                 : sendmsg(stream.fd.get(), &message, flags);
     if (n >= 0) {
       stream.full = static_cast<size_t>(n) < offered;
       return n;
@@ -198,6 +221,27 @@ int64_t TcpNet::Impl::send_lent(Stream& stream, Bytes memory, bool more) {
   return static_cast<int64_t>(taken);
 }
 
+int64_t TcpNet::Impl::send_through(Stream& stream, ports::Conduit& conduit, size_t size, bool more) {
+  const size_t sent = static_cast<PipeConduit&>(conduit).drain(stream.fd.get(), size, more);
+  stream.full = sent < size && errno == EAGAIN;
+  return sent > 0 ? static_cast<int64_t>(sent) : io_of_send_errno(errno);
+}
+
+int64_t TcpNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
+  Impl::Stream* stream = impl_->find(id);
+  if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
+  if (stream->drained) return stream::io_again;
+  return static_cast<PipeConduit&>(conduit).fill(stream->fd.get(), size);
+}
+
+std::unique_ptr<ports::Conduit> TcpNet::make_conduit() {
+  return impl_->options.by_reference == ByReference::never ? nullptr : PipeConduit::create();
+}
+
+bool TcpNet::takes(const ports::Conduit& conduit) const {
+  return impl_->options.by_reference != ByReference::never && dynamic_cast<const PipeConduit*>(&conduit) != nullptr;
+}
+
 int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   Impl::Stream* stream = impl_->find(id);
   if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
@@ -205,21 +249,26 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   if (!stream->pipe.empty()) return stream::io_closed;  // the socket broke with bytes on their way into it
   CHECK(!from.empty());
   const auto goes_by_reference = [&](const stream::ConstIoSpan& span) {
-    return stream->by_reference && span.lent && span.size >= zero_copy_bytes_min;
+    return stream->by_reference && span.lent && span.conduit == nullptr && span.size >= zero_copy_bytes_min;
   };
   int64_t total = 0;
   bool copy_next = false;
   for (size_t i = 0; i < from.size() && !stream->full;) {
     size_t end = i + 1;
     int64_t n = 0;
-    if (goes_by_reference(from[i]) && !copy_next) {
-      n = Impl::send_lent(*stream, {from[i].data, from[i].size}, end < from.size());
+    if (from[i].conduit != nullptr) {
+      n = Impl::send_through(*stream, *from[i].conduit, from[i].size, end < from.size() || from.back().more);
+      if (n > 0 && static_cast<size_t>(n) < from[i].size) end = from.size();
+    } else if (goes_by_reference(from[i]) && !copy_next) {
+      n = Impl::send_lent(*stream, {from[i].data, from[i].size}, end < from.size() || from.back().more);
       copy_next = n == 0;
       if (copy_next) continue;
       if (n > 0 && static_cast<size_t>(n) < from[i].size) end = from.size();
     } else {
-      while (end < from.size() && end - i < 128 && (copy_next || !goes_by_reference(from[end]))) ++end;
-      n = Impl::send_copied(*stream, from.subspan(i, end - i), end < from.size());
+      while (end < from.size() && end - i < 128 && from[end].conduit == nullptr && (copy_next || !goes_by_reference(from[end]))) {
+        ++end;
+      }
+      n = Impl::send_copied(*stream, from.subspan(i, end - i), end < from.size() || from.back().more);
     }
     if (n < 0) return total > 0 ? total : n;
     total += n;
@@ -242,6 +291,7 @@ void TcpNet::set_deadline(Instant at) {
 
 // A deadline that moved away leaves the timer as it is: one wakeup for nothing is cheaper than a call each turn.
 void TcpNet::Impl::arm() {
+  if (adopted) return;  // who waits knows until when
   const Instant at = std::min(deadline, accept_again);
   if (at <= now) return poke();
   if (at == never || (armed > now && armed <= at)) return;

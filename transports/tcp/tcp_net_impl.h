@@ -1,6 +1,9 @@
 // TcpNet's inside, in two files: tcp_net.cc (creation, streams' bytes, deadlines), tcp_net_events.cc (dialling, accepting, poll).
 // Private.
 #pragma once
+#include <sys/epoll.h>
+
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -36,6 +39,7 @@ struct TcpNet::Impl {
   static constexpr uint64_t listener_tag = 1;
   static constexpr uint64_t timer_tag = 2;
   static constexpr uint64_t wake_tag = 3;
+  static constexpr uint64_t adopted_tag = 4;
 
   TcpNetOptions options;
   Descriptor epoll;
@@ -54,6 +58,12 @@ struct TcpNet::Impl {
   bool accept_paused = false;    // by the user
   bool accepting = false;        // the listener is in the epoll set
   bool poked = false;
+  std::array<epoll_event, events_per_poll_max> buffer;
+  int gathered = 0;  // of `buffer`: what a wait saw and no poll has taken
+  bool adopted = false;
+  bool adopted_readable = false;
+  StreamId last_readable = 0;
+  uint32_t guesses = 0;  // polls in a row that asked nobody
 
   ~Impl();
   [[nodiscard]] Stream* find(StreamId id);
@@ -66,6 +76,10 @@ struct TcpNet::Impl {
   [[nodiscard]] static int64_t send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more);
   // Bytes taken, into the socket or the pipe; 0: this memory is to be copied. Or io_*.
   [[nodiscard]] static int64_t send_lent(Stream& stream, Bytes memory, bool more);
+  // Bytes that left the conduit, into the socket. Or io_*.
+  [[nodiscard]] static int64_t send_through(Stream& stream, ports::Conduit& conduit, size_t size, bool more);
+  void gather(int timeout_ms);
+  bool guess(const Report& report);
   void poke();
   void arm();
   void update_accepting();

@@ -12,7 +12,7 @@
 namespace ccixfer::tcp {
 namespace {
 
-// A chunk of 256 KiB at any alignment, with room to spare. The host may grant less: then a chunk takes several rounds.
+// A chunk of 260 KiB at any alignment, with room to spare. The host may grant less: then a chunk takes several rounds.
 constexpr int pipe_bytes = 512 << 10;
 
 }  // namespace

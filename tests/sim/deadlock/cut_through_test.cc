@@ -169,3 +169,29 @@ TEST_CASE("Cut-through: when a router dies, the write that it fed is given up an
   REQUIRE(flows.run_until_ended(flow, seconds(5)));
   CHECK(flows[flow].status == Status::disconnected);
 }
+
+// Its target cannot acknowledge anything any more, and need not: it has never heard of the write.
+TEST_CASE("Cut-through: when a connection is closed, the write that waits for its first chunk is given up at once") {
+  Net net(5);
+  net.options = Net::options_of({}, 12);
+  for (const uint32_t subnet : {1u, 2u}) net.set_rate(subnet, 1'000'000);  // a chunk takes a quarter of a second
+  net.router({1, 2});
+  net.settle();
+  App& left = net.app(1);
+  App& right = net.app(2);
+  Router& router = *net.routers[0]->router;
+  Flows flows(net);
+  const size_t flow = flows.add(left, right, fragment);
+  router.drain();
+  net.world.wake(net.routers[0]->node);
+  net.world.run_for(drain_timeout - milliseconds(100));
+  net.fabric.cut("n2", "10.2.0.102");
+  flows.start(flow);
+  net.world.run_for(milliseconds(90));
+  REQUIRE(router.fragments_leaving_early() == 1);
+  REQUIRE(router.connections_open() == 1);
+  REQUIRE(flows.run_until_ended(flow, seconds(1)));
+  CHECK(flows[flow].status == Status::disconnected);
+  net.world.run_for(seconds(1));
+  CHECK(router.fragments_in_use() == 0);
+}

@@ -95,6 +95,49 @@ TEST_CASE("T2 control: without classes the swap deadlocks") {
   check_stuck(net, flows);
 }
 
+namespace {
+
+// Six routers, memory for four fragments in each, and every LAN sends clockwise over five of them.
+void fill_ring_of_six(Net& net, Flows& flows, uint8_t classes) {
+  constexpr uint32_t size = 6, steps = 4;
+  const auto lan = [](uint32_t i) { return 1 + i % size; };
+  const auto arc = [](uint32_t i) { return 11 + i % size; };  // between router i and router i + 1
+  net.options.mechanisms.classes = classes;
+  net.options.memory_bytes = 4u * net.options.fragment_bytes;
+  for (uint32_t i = 0; i < size; ++i) {
+    StaticRoute route{{1, lan(i)}, {1, lan(i + steps)}, {{1, lan(i)}}};
+    for (uint32_t k = 0; k < steps; ++k) route.via.push_back({1, arc(i + k)});
+    net.options.static_routes.push_back(std::move(route));
+  }
+  for (uint32_t i = 0; i < size; ++i) net.router({lan(i), arc(i), arc(i + size - 1)});
+  net.settle();
+  net.world.run_for(seconds(1));
+  for (uint32_t i = 0; i < size; ++i) static_cast<void>(net.app(lan(i)));
+  for (uint32_t i = 0; i < size; ++i) {
+    for (int k = 0; k < 4; ++k) {
+      const size_t flow = flows.add(*net.apps[i], *net.apps[(i + steps) % size], 4u << 20);
+      CHECK(net.apps[i]->endpoint->hops(flows[flow].connection).size() == steps + 2);
+    }
+  }
+  flows.start_all();
+}
+
+}  // namespace
+
+TEST_CASE("T1 memory for four fragments, five routers: eight shorter fragments, one a class, are delivered") {
+  Net net(GENERATE(1u, 2u, 3u));
+  Flows flows(net);
+  fill_ring_of_six(net, flows, classes_max);
+  check_delivered(net, flows);
+}
+
+TEST_CASE("T1 control: four whole fragments, whose last class takes what has crossed more routers, deadlock") {
+  Net net(1);
+  Flows flows(net);
+  fill_ring_of_six(net, flows, 4);
+  check_stuck(net, flows);
+}
+
 // The reserved buffers are the overflow tier: with a pool that is no larger than them, nothing is left to share.
 TEST_CASE("T6 no shared buffers, an overflow of one a class, sixteen flows a router: delivered") {
   Net net(1);
@@ -147,6 +190,51 @@ TEST_CASE("T10 the map changes while fragments are in flight: all of old and new
   net.ring();
   Flows flows(net);
   turn_the_ring(net, flows);
+  check_delivered(net, flows);
+}
+
+// In the middle of a change each router has a part of the routes that sends LAN 1's traffic for LAN 3 on clockwise, past its end:
+// r0 -> r1 -> r2 -> r3 -> r0. A request that goes round ends at the ninth router, and leaves nothing behind at those before.
+TEST_CASE("T10 while the routers disagree a connect goes in a circle: it ends, and what is in flight is delivered") {
+  Net net(GENERATE(1u, 2u, 3u));
+  net.pool_of_one();
+  net.ring();
+  Flows flows(net);
+  fill_ring(net, flows, 2, 2u << 20);
+  net.world.run_for(milliseconds(2));
+  REQUIRE(flows.ended() == 0);
+  const auto lan = [](uint32_t i) { return SubnetId{1, 1 + i}; };
+  const auto arc = [](uint32_t i) { return SubnetId{1, 11 + i % Net::ring_size}; };
+  const auto reconfigure = [&](uint32_t router, std::vector<StaticRoute> routes) {
+    RouterOptions anew = net.options;
+    anew.static_routes = std::move(routes);
+    REQUIRE(net.routers[router]->router->reconfigure(anew, net.settings(router)));
+    net.world.wake(net.routers[router]->node);
+  };
+  const auto carried = [&] {
+    std::vector<size_t> all;
+    for (const auto& router : net.routers) all.push_back(router->router->connections_open());
+    return all;
+  };
+  const std::vector<size_t> before = carried();
+  for (uint32_t i = 0; i < Net::ring_size; ++i)
+    reconfigure(
+        i, {{lan(0), lan(2), {i == 0 ? lan(0) : arc(i - 1), arc(i)}}, {lan(0), lan(2), {arc(i + Net::ring_size - 1), arc(i)}}});
+  const auto refused = [&](size_t router) { return net.routers[router]->counters.get(Counter::connections_refused); };
+  const uint64_t refused_before = refused(0);
+  const Instant began = net.world.now();
+  const cci::Event circled = net.connect_event(*net.apps[0], net.apps[2]->uri());
+  CHECK(circled.status == Status::no_route);
+  CHECK(circled.reason.find("more than eight routers") != std::string::npos);
+  CHECK(net.world.now() - began < seconds(1));
+  CHECK(refused(0) - refused_before == 3);  // it came by at the first, the fifth and the ninth router
+  for (uint32_t i = 0; i < Net::ring_size; ++i) reconfigure(i, net.ring_routes(false));
+  const size_t after = flows.add(*net.apps[0], *net.apps[2], 2u << 20);
+  CHECK(net.apps[0]->endpoint->hops(flows[after].connection)[1].subnet == arc(3).subnet);
+  std::vector<size_t> expected = before;
+  for (const size_t on_its_way : {0u, 3u, 2u}) ++expected[on_its_way];
+  CHECK(carried() == expected);
+  flows.start(after);
   check_delivered(net, flows);
 }
 

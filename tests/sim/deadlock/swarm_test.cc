@@ -70,7 +70,9 @@ struct Outcome {
   std::string cycle;
 };
 
-Outcome run(uint64_t seed, Shape shape, uint8_t classes, double write_chance) {
+enum class Memory : uint8_t { one_a_class, four_fragments };
+
+Outcome run(uint64_t seed, Shape shape, uint8_t classes, double write_chance, Memory memory = Memory::one_a_class) {
   sim::Random random(seed * 4 + static_cast<uint64_t>(shape));
   sim::LinkOptions links;
   links.delay_max = random.between(Duration(std::chrono::microseconds(60)), Duration(std::chrono::milliseconds(3)));
@@ -80,7 +82,12 @@ Outcome run(uint64_t seed, Shape shape, uint8_t classes, double write_chance) {
   const bool large = random.chance(0.1);
   net.options.fragment_bytes = static_cast<uint32_t>(large ? random.between(66, 200) * 4096 : random.between(1, 4) * 4096);
   net.pool_of_one(classes);
-  if (random.chance(0.3)) net.options.memory_bytes += random.between(1, 4) * net.options.fragment_bytes;
+  if (memory == Memory::four_fragments) {
+    net.options.fragment_bytes *= 2;
+    net.options.memory_bytes = uint64_t{4} * net.options.fragment_bytes;
+  } else if (random.chance(0.3)) {
+    net.options.memory_bytes += random.between(1, 4) * net.options.fragment_bytes;
+  }
   build(net, shape, random);
   Flows flows(net);
   const size_t count = net.apps.size() * random.between(1, 3);
@@ -142,5 +149,17 @@ TEST_CASE("T4 control: without classes some seeds of every shape deadlock") {
     }
     INFO("shape " << static_cast<int>(shape));
     CHECK(stuck > 0);
+  }
+}
+
+TEST_CASE("T4 with memory for four fragments: eight shorter ones carry all, over up to seven routers") {
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(10); ++seed) {
+    for (const Shape shape : all_shapes) {
+      const Outcome outcome = run(seed, shape, classes_max, 0.7, Memory::four_fragments);
+      INFO("seed " << seed << ", shape " << static_cast<int>(shape) << ", a cycle: " << outcome.cycle);
+      CHECK(outcome.ended);
+      CHECK(outcome.delivered);
+      CHECK(outcome.returned);
+    }
   }
 }

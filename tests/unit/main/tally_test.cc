@@ -32,6 +32,17 @@ TEST_CASE("tally__transfer_over_two_sessions__what_the_first_delivered_is_not_un
   CHECK(all.bytes_sent == 3500);
 }
 
+TEST_CASE("tally_of__what_the_source_could_not_list__counts_beside_the_files_that_failed") {
+  recv::DestinationTotals totals;
+  totals.files_failed = 3;
+  totals.unlisted_failed = 2;
+  totals.unlisted_vanished = 4;
+  const Tally tally = tally_of(totals);
+  CHECK(tally.files_failed == 5);
+  CHECK(tally.files_vanished == 4);
+  CHECK(end_of_tally(tally).kind == ErrorKind::partial);
+}
+
 TEST_CASE("end_of_tally__failed_and_vanished__23_before_24") {
   Tally tally;
   CHECK(end_of_tally(tally).kind == ErrorKind::ok);

@@ -173,7 +173,7 @@ TEST_CASE("routing_hostile__random_messages_into_open_connections__others_go_on_
   rma.remote.handle = site.right->memory->register_region(MutableBytes(target), cci::access_write);
   rma.length_bytes = bytes.size();
   CHECK(site.rma(*site.left, good, rma) == Status::success);
-  CHECK(target == bytes);
+  CHECK((target == bytes));
   site.left->endpoint->disconnect(good);
   site.left->wake();
   for (const auto& router : site.routers) {
@@ -237,6 +237,53 @@ TEST_CASE("routing_hostile__garbage_as_a_router__the_map_stays") {
   }
   site.world.run_for(seconds(1));
   site.connect(*site.left, *site.right);
+}
+
+// What it offered goes away while the last router writes it on: that write is given up, its status comes back, and all goes on.
+TEST_CASE("routing_hostile__memory_is_withdrawn_in_mid_fragment__the_write_that_it_feeds_ends_with_the_reason") {
+  Site site;
+  sim::LinkOptions slow;
+  slow.rate_bytes_per_s = 10'000'000;
+  site.fabric.set_link("lan1", slow);
+  constexpr uint32_t size = 1u << 20;  // four chunks
+  site.options.fragment_bytes = size;
+  site.options.memory_bytes = 12u * size;
+  site.chain(1);
+  Router& router = *site.routers[0]->router;
+  Rogue rogue(site, "lan1", "10.0.0.66");
+  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  const auto source = pattern(size, 1);
+  std::vector<std::byte> target(size);
+  FragmentMessage offer;
+  offer.kind = MessageKind::write_request;
+  offer.length_bytes = size;
+  offer.remote.handle = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+  const auto write = [&](uint64_t cookie) {
+    rogue.received.clear();
+    offer.cookie = cookie;
+    offer.exposed = rogue.memory->register_region(Bytes(source));
+    std::vector<std::byte> message;
+    encode(offer, message);
+    rogue.send(message);
+  };
+  const auto answer = [&] {
+    std::optional<Status> status;
+    for (const auto& message : rogue.received) {
+      if (kind_of(Bytes(message)) == MessageKind::fragment_ack) status = decode_ack(Bytes(message))->status;
+    }
+    return status;
+  };
+  write(1);
+  REQUIRE(site.run([&] { return router.fragments_leaving_early() == 1 && target[0] == source[0]; }));
+  CHECK(rogue.memory->deregister_region(offer.exposed) == Status::success);
+  REQUIRE(site.run([&] { return answer().has_value(); }, seconds(1)));
+  CHECK(*answer() == Status::rma_handle);
+  CHECK(router.fragments_in_use() == 0);
+  CHECK_FALSE(rogue.gone);
+  write(2);
+  REQUIRE(site.run([&] { return answer().has_value(); }, seconds(1)));
+  CHECK(*answer() == Status::success);
+  CHECK(target == source);
 }
 
 TEST_CASE("routing_hostile__a_flood_of_fragments__ends_that_connection_only") {

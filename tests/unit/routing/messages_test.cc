@@ -59,7 +59,7 @@ std::vector<std::vector<std::byte>> one_of_each() {
   encode(Bye{Status::timed_out, "gone"}, all[7]);
   encode_plain(MessageKind::watched, all[8]);
   encode(RouterHello{1, {2, 3}, "tcp://r:1"}, all[9]);
-  encode_hop_waits("tcp://r:1", all[10]);
+  encode(HopWaits{"tcp://r:1", true}, all[10]);
   return all;
 }
 

@@ -179,6 +179,18 @@ TEST_CASE("router_create__bad_configuration__usage") {
   CHECK(none.error().kind == ErrorKind::usage);
 }
 
+TEST_CASE("router_create__memory_for_less_than_the_smallest_fragment_a_class__usage_says_what_is_needed") {
+  sim::SimEntropy entropy(1);
+  Counters counters;
+  auto memory = std::make_shared<cci::MemoryTable>(entropy, counters);
+  RouterOptions options;
+  options.memory_bytes = 8 * 4096 - 1;
+  const auto made = Router::create(options, std::vector<RouterDevice>(2), memory, entropy, counters);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::usage);
+  CHECK(made.error().message.find("at least 32768") != std::string::npos);
+}
+
 TEST_CASE("router__application_role__is_refused_with_words") {
   Site site;
   site.chain(1);

@@ -1,4 +1,6 @@
 // RMA over routed connections: writes and reads of regions and puts into mailboxes, from either end.
+#include <set>
+
 #include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;
@@ -68,6 +70,77 @@ TEST_CASE("routed_rma__write_into_a_region__arrives_whole") {
   ends.from->endpoint->disconnect(ends.connection);
   ends.from->wake();
   check_nothing_left(site);
+}
+
+// Between streams a fragment's bytes need not come into the router's memory: all of them pass, or as many as there is room for.
+TEST_CASE("routed_rma__through_conduits__arrives_whole_and_passes_the_memory_by") {
+  const uint32_t room_bytes = GENERATE(0u, 7000u, 1u << 20);
+  const bool write = GENERATE(false, true);
+  sim::LinkOptions links;
+  links.conduit_bytes = room_bytes;
+  Site site(3, links);
+  site.chain(3);
+  const Ends ends = ends_of(site, false);
+  const size_t bytes = 3u << 20;
+  auto data = pattern(bytes, 5);
+  std::vector<std::byte> target(bytes);
+  App& owner = write ? *ends.from : *ends.to;
+  App& getter = write ? *ends.to : *ends.from;
+  const auto source = owner.memory->register_region(Bytes(data));
+  const auto sink = getter.memory->register_region(MutableBytes(target), cci::access_write);
+  CHECK(site.rma(*ends.from, ends.connection, whole(write ? source : sink, write ? sink : source, bytes, write)) ==
+        Status::success);
+  CHECK((target == data));
+  for (const auto& router : site.routers) {
+    const uint64_t passed = router->counters.get(Counter::routed_bytes_passed);
+    CHECK(router->counters.get(Counter::routed_bytes) >= bytes);
+    if (room_bytes == 0) CHECK(passed == 0);
+    if (room_bytes == 1u << 20) CHECK(passed > bytes / 4);
+  }
+  ends.from->endpoint->disconnect(ends.connection);
+  ends.from->wake();
+  check_nothing_left(site);
+}
+
+// Nearby few buffers keep both networks busy; far away many are needed, and where the rate is not known nobody can say.
+TEST_CASE("routed_rma__buffers_of_one_connection__as_many_as_its_networks_keep_busy") {
+  struct Way {
+    Duration delay;
+    uint64_t rate_bits_per_s;
+    bool windows;
+    uint32_t at_least, at_most;
+  };
+  const Way way = GENERATE(Way{std::chrono::microseconds(10), 10'000'000'000, true, 2, 32},
+                           Way{std::chrono::microseconds(10), 10'000'000'000, false, 64, 512},
+                           Way{milliseconds(20), 10'000'000'000, true, 64, 512}, Way{milliseconds(20), 0, true, 64, 512});
+  sim::LinkOptions links;
+  links.delay_min = links.delay_max = way.delay;
+  links.window_bytes = 16u << 20;
+  Site site(1, links);
+  site.options.memory_bytes = 512u * (64u << 10);
+  site.options.mechanisms.windows = way.windows;
+  site.add_router("r", {{"lan1", "10.0.0.1", {1, 1}, {}, false, {}, way.rate_bits_per_s},
+                        {"lan2", "10.0.0.1", {1, 2}, {}, false, {}, way.rate_bits_per_s}});
+  const std::vector<std::string> routers{"sim://10.0.0.1:7000"};
+  site.left = std::make_unique<App>(site.world, site.fabric, "lan1", "10.0.0.2", SubnetId{1, 1}, routers);
+  site.right = std::make_unique<App>(site.world, site.fabric, "lan2", "10.0.0.2", SubnetId{1, 2}, routers);
+  site.settle();
+  const Ends ends = ends_of(site, false);
+  const auto data = pattern(24u << 20, 1);
+  std::vector<std::byte> target(data.size());
+  auto rma = whole(ends.from->memory->register_region(Bytes(data)),
+                   ends.to->memory->register_region(MutableBytes(target), cci::access_write), data.size(), true);
+  REQUIRE(ends.from->endpoint->rma(ends.connection, rma) == Status::success);
+  ends.from->wake();
+  uint32_t most = 0;
+  REQUIRE(site.run([&] {
+    most = std::max(most, site.routers[0]->router->fragments_in_use());
+    return ends.from->count(EventType::send) > 0;
+  }));
+  CHECK((target == data));
+  INFO(way.delay.count() << " ns, rate " << way.rate_bits_per_s << ", windows " << way.windows);
+  CHECK(most >= way.at_least);
+  CHECK(most <= way.at_most);
 }
 
 TEST_CASE("routed_rma__read_from_a_region__arrives_whole") {
@@ -200,6 +273,45 @@ TEST_CASE("routed_rma__completion_message__after_all_data_and_never_after_a_fail
   CHECK(site.rma(*ends.from, ends.connection, rma) == Status::rma_handle);
   site.world.run_for(seconds(1));
   CHECK(ends.to->count(EventType::receive) == 0);
+}
+
+// Eight smaller buffers, one a class, take the place of four: nothing else about the path differs.
+TEST_CASE("routed_rma__memory_for_four_fragments__writes_reads_and_completion_messages_both_ways_at_once") {
+  const size_t routers = GENERATE(1u, 3u, 5u);
+  Site site(routers);
+  site.options.memory_bytes = 4u * site.options.fragment_bytes;
+  site.chain(routers);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const Ends both[2] = {{site.left.get(), site.right.get(), connection}, {site.right.get(), site.left.get(), site.right->accepted}};
+  constexpr size_t each = (4u << 20) + 77;
+  std::vector<std::unique_ptr<std::vector<std::byte>>> sources, targets;
+  for (const Ends& ends : both) {
+    for (const bool write : {true, false}) {
+      sources.push_back(std::make_unique<std::vector<std::byte>>(pattern(each, sources.size())));
+      targets.push_back(std::make_unique<std::vector<std::byte>>(each));
+      const auto of_source = [&](App& app) { return app.memory->register_region(Bytes(*sources.back())); };
+      const auto of_target = [&](App& app, uint8_t access) {
+        return app.memory->register_region(MutableBytes(*targets.back()), access);
+      };
+      auto rma = write ? whole(of_source(*ends.from), of_target(*ends.to, cci::access_write), each, true)
+                       : whole(of_target(*ends.from, 0), of_source(*ends.to), each, false);
+      rma.completion_message = as_bytes(write ? "written" : "read");
+      REQUIRE(ends.from->endpoint->rma(ends.connection, rma) == Status::success);
+    }
+    ends.from->wake();
+  }
+  for (const Ends& ends : both) {
+    REQUIRE(site.run([&] { return ends.from->count(EventType::send) == 2 && ends.from->count(EventType::receive) == 2; }));
+    while (auto event = ends.from->take(EventType::send)) CHECK(event->status == Status::success);
+    std::set<std::string> told;
+    while (auto event = ends.from->take(EventType::receive)) told.insert(std::string(as_text(event->data())));
+    CHECK(told == std::set<std::string>{"read", "written"});
+  }
+  for (size_t i = 0; i < sources.size(); ++i) CHECK(*targets[i] == *sources[i]);
+  for (const auto& router : site.routers) CHECK(router->counters.get(Counter::routed_fragments) == 4 * (each / (32u << 10) + 1));
+  site.left->endpoint->disconnect(connection);
+  site.left->wake();
+  check_nothing_left(site);
 }
 
 TEST_CASE("routed_rma__many_at_once_both_ways_reads_and_writes__all_arrive") {

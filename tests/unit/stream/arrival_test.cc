@@ -69,6 +69,21 @@ TEST_CASE("arrival__a_read_of_what_fills__chunk_by_chunk_and_the_last_byte_with_
   REQUIRE((f.target == f.source));
 }
 
+// A packet that is not full is kept back for what follows at once, and never for what may not come.
+TEST_CASE("arrival__chunks__only_one_whose_successor_is_here_says_that_more_follows") {
+  const bool write = GENERATE(false, true);
+  Filling f;
+  const std::vector<bool>& said = f.rig.a.net->said_more;
+  write ? f.write(f.rig.b.memory.register_region(MutableBytes(f.target), cci::access_write)) : f.read();
+  f.fill(chunk_bytes);
+  REQUIRE(said == std::vector<bool>{false});
+  f.fill(3 * chunk_bytes);
+  REQUIRE(said == std::vector<bool>{false, true, false});
+  f.complete();
+  REQUIRE(said == std::vector<bool>{false, true, false, false});
+  REQUIRE((f.target == f.source));
+}
+
 TEST_CASE("arrival__while_a_read_waits__messages_and_another_read_pass") {
   Filling f;
   f.read();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transports/stream/buffer_conduit.h"
+
 namespace ccixfer::stream::testing {
 
 MemoryNet::~MemoryNet() {
@@ -69,6 +71,10 @@ int64_t MemoryNet::recv(StreamId id, std::span<const IoSpan> into) {
   return n;
 }
 
+int64_t MemoryNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
+  return receive_to(*this, id, static_cast<BufferConduit&>(conduit), size);
+}
+
 int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   ++calls;
   const auto found = places_.find(id);
@@ -77,13 +83,17 @@ int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   Link& link = hub_.links[found->second.link];
   Pipe& pipe = link.pipes[end];
   if (pipe.ended || pipe.reset || link.ends[1 - end] == nullptr) return io_closed;
+  if (std::any_of(from.begin(), from.end(), [](const ConstIoSpan& span) { return span.lent; }))
+    said_more.push_back(from.back().more);
   int64_t n = 0;
   bool full = false;
   for (const ConstIoSpan& span : from) {
     for (size_t i = 0; i < span.size && !full; ++i) {
       full = pipe.bytes.size() >= hub_.capacity || static_cast<size_t>(n) >= hub_.send_max;
       if (full) break;
-      std::byte value = span.data[i];
+      auto* conduit = static_cast<BufferConduit*>(span.conduit);
+      std::byte value = conduit == nullptr ? span.data[i] : *conduit->front();
+      if (conduit != nullptr) conduit->take(1);
       if (hub_.fault != Fault::none && !hub_.happened && end == hub_.from && pipe.passed == hub_.at) {
         hub_.happened = true;
         if (hub_.fault == Fault::flip) value ^= static_cast<std::byte>(hub_.mask);

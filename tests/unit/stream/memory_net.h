@@ -54,13 +54,15 @@ class MemoryNet final : public StreamNet {
   void pause_accept(bool paused) override { accept_paused = paused; }
   int64_t recv(StreamId id, std::span<const IoSpan> into) override;
   int64_t send(StreamId id, std::span<const ConstIoSpan> from) override;
+  int64_t recv_to(StreamId id, ports::Conduit& conduit, size_t size) override;
   void poll(Instant now, const std::function<void(const StreamEvent&)>& event) override;
   void set_deadline(Instant at) override { deadline = at; }
   [[nodiscard]] int os_handle() const override { return -1; }
 
   bool accept_paused = false;
   Instant deadline = never;
-  uint64_t calls = 0;  // of recv and send
+  uint64_t calls = 0;           // of recv and send
+  std::vector<bool> said_more;  // by each send of bulk memory
   [[nodiscard]] bool quiet() const { return events_.empty() && (accept_paused || backlog_.empty()); }
 
  private:

@@ -15,7 +15,6 @@
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "tests/unit/stream/memory_net.h"
-#include "transports/stream/deadline_heap.h"
 #include "transports/stream/limits.h"
 #include "transports/stream/rma_initiator.h"
 #include "transports/stream/state.h"

@@ -258,6 +258,72 @@ struct Pair {
   }
 };
 
+struct Pipe {
+  int ends[2] = {-1, -1};
+  Pipe() { REQUIRE(::pipe(ends) == 0); }
+  ~Pipe() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+};
+
+// An edge is told once: what a wait was told the next poll reports.
+TEST_CASE("tcp_net__a_wait_ends_for_bytes__the_next_poll_reports_them") {
+  Pipe pipe;
+  Pair pair(ByReference::never);
+  REQUIRE(pair.server->adopt(pipe.ends[0]));
+  pair.watch.poll();
+  REQUIRE(send_text(*pair.client, pair.out, "hello") == 5);
+  REQUIRE(readable(*pair.server, 10000));
+  pair.watch.events[0].clear();
+  const Instant now = pair.watch.clock.now();
+  CHECK_FALSE(pair.server->wait(now, now + 20s));
+  CHECK_FALSE(pair.server->wait(now, never));  // not again before it is reported
+  pair.watch.poll();
+  CHECK(pair.watch.find(0, StreamEventType::readable, pair.in) != nullptr);
+}
+
+// Polls without a wait between them try the stream that had bytes last, and yet find those of others within the bound.
+TEST_CASE("tcp_net__polls_in_a_row__the_busy_stream_is_tried_and_others_are_found") {
+  Pipe pipe;
+  Pair pair(ByReference::never);
+  TcpNet& server = *pair.server;
+  const auto other_out = pair.client->dial(server.uri());
+  REQUIRE(pair.watch.run([&] { return pair.watch.count(0, StreamEventType::accepted) == 2; }));
+  StreamId other_in = 0;
+  for (const StreamEvent& event : pair.watch.events[0]) {
+    if (event.type == StreamEventType::accepted && event.id != pair.in) other_in = event.id;
+  }
+  const auto nothing = [](const StreamEvent&) { FAIL("no event"); };
+  pair.watch.poll();
+  server.poll(pair.watch.clock.now(), nothing);  // the handle would tell: nothing is tried
+  REQUIRE(server.adopt(pipe.ends[0]));
+
+  std::string got;
+  REQUIRE(send_text(*pair.client, pair.out, "1") == 1);
+  REQUIRE(pair.watch.run([&] { return recv_some(server, pair.in, got) == 1; }));
+  REQUIRE(send_text(*pair.client, pair.out, "2") == 1);
+  REQUIRE(readable(server, 10000));
+  server.poll(pair.watch.clock.now(), [&](const StreamEvent& event) { CHECK(event.id == pair.in); });
+  CHECK(recv_some(server, pair.in, got) == 1);
+  CHECK(got == "12");
+
+  REQUIRE(send_text(*pair.client, *other_out, "3") == 1);
+  REQUIRE(readable(server, 10000));
+  uint32_t polls = 0, tries = 0;
+  for (bool found = false; !found && polls < 1000; ++polls) {
+    server.poll(pair.watch.clock.now(), [&](const StreamEvent& event) {
+      found = found || event.id == other_in;
+      tries += event.id == pair.in ? 1u : 0u;
+      if (event.id == pair.in) static_cast<void>(recv_some(server, pair.in, got));
+    });
+  }
+  CHECK(polls <= guesses_in_a_row_max + 1);
+  CHECK(tries > 1);
+  CHECK(recv_some(server, other_in, got) == 1);
+  CHECK(got == "123");
+}
+
 // Memory of RMA goes by reference, headers between it are copied; what the socket has no room for waits in the pipe.
 TEST_CASE("tcp_net__lent_memory_between_copies__arrives_in_order_through_a_full_socket") {
   Pair pair(GENERATE(ByReference::never, ByReference::always));
@@ -423,6 +489,93 @@ TEST_CASE("tcp_net__out_of_descriptors__accepting_pauses_the_others_go_on_and_it
   CHECK(receives);
   server->set_deadline(never);  // as every turn does: the retry is its own affair
   REQUIRE(watch.run([&] { return watch.count(0, StreamEventType::accepted) == 2; }));
+}
+
+// Through a relay, from one connection to another: into a conduit, out of it, or unloaded when it has no room for more, with words
+// of the relay's own before the bytes.
+TEST_CASE("tcp_net__bytes_through_a_conduit__arrive_in_order_whatever_the_way_out_takes") {
+  Pair first(ByReference::to_other_hosts), second(ByReference::to_other_hosts);
+  const bool slow_way_out = GENERATE(false, true);
+  const size_t total = 24u << 20;
+  std::vector<std::byte> memory(total), kept(total), got(total);
+  for (size_t i = 0; i < total; ++i) memory[i] = static_cast<std::byte>((i * 2654435761u) >> 13);
+  const std::unique_ptr<ports::Conduit> conduit = first.server->make_conduit();
+  REQUIRE(conduit != nullptr);
+  REQUIRE(second.client->takes(*conduit));
+  constexpr std::string_view greeting = "words of the relay";
+  size_t sent = 0, came = 0, left = 0, arrived = 0;
+  std::string greeted;
+  bool full = false, unloaded = false;
+  const auto relay = [&] {
+    for (int64_t n = 1; n > 0 && came < total;) {
+      n = full ? [&] {
+        const stream::IoSpan into{kept.data() + came, total - came};
+        return first.server->recv(first.in, {&into, 1});
+      }()
+               : first.server->recv_to(first.in, *conduit, total - came);
+      if (n == stream::io_full) {
+        unloaded = unloaded || conduit->held_bytes() > 0;
+        conduit->unload(MutableBytes(kept).subspan(came - conduit->held_bytes()));
+        full = true;
+        n = 1;
+        continue;
+      }
+      came += n > 0 ? static_cast<size_t>(n) : 0;
+    }
+    if (slow_way_out && !full && came < total) return;  // nothing leaves before the conduit was full
+    std::array<stream::ConstIoSpan, 3> spans{};
+    size_t count = 0;
+    if (greeted.empty() && left == 0) spans[count++] = {as_bytes(greeting).data(), greeting.size()};
+    const size_t from = came - conduit->held_bytes();
+    if (left < from) spans[count++] = {kept.data() + left, from - left, true};
+    if (conduit->held_bytes() > 0) spans[count++] = {nullptr, conduit->held_bytes(), true, conduit.get()};
+    if (count == 0 || left == came) return;
+    int64_t n = second.client->send(second.out, {spans.data(), count});
+    if (n <= 0) return;
+    if (left == 0 && greeted.empty()) {
+      REQUIRE(n >= static_cast<int64_t>(greeting.size()));
+      n -= static_cast<int64_t>(greeting.size());
+      greeted = greeting;
+    }
+    left += static_cast<size_t>(n);
+    if (full && left == came) full = false;  // the next ones may go into it again
+  };
+  bool greeting_came = false;
+  Watch both({first.server.get(), first.client.get(), second.server.get(), second.client.get()});
+  REQUIRE(both.run([&] {
+    while (sent < total) {
+      const stream::ConstIoSpan span{memory.data() + sent, std::min(total - sent, size_t{1} << 20)};
+      const int64_t n = first.client->send(first.out, {&span, 1});
+      if (n <= 0) break;
+      sent += static_cast<size_t>(n);
+    }
+    relay();
+    std::array<std::byte, greeting.size()> head{};
+    for (int64_t n = 1; n > 0 && arrived < total;) {
+      if (!greeting_came) {
+        const stream::IoSpan into{head.data(), head.size()};
+        n = second.server->recv(second.in, {&into, 1});
+        greeting_came = n == static_cast<int64_t>(head.size());
+        if (greeting_came) REQUIRE(as_text(Bytes(head)) == greeting);
+        continue;
+      }
+      const stream::IoSpan into{got.data() + arrived, total - arrived};
+      n = second.server->recv(second.in, {&into, 1});
+      arrived += n > 0 ? static_cast<size_t>(n) : 0;
+    }
+    return arrived >= total;
+  }));
+  REQUIRE(arrived == total);
+  REQUIRE((got == memory));
+  if (slow_way_out) REQUIRE(unloaded);
+}
+
+TEST_CASE("tcp_net__told_to_copy__has_no_conduits") {
+  const auto net = make("127.0.0.1", false, ByReference::never);
+  CHECK(net->make_conduit() == nullptr);
+  const auto other = make()->make_conduit();
+  REQUIRE(other != nullptr);
+  CHECK_FALSE(net->takes(*other));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-#include "transports/stream/deadline_heap.h"
+#include "core/base/deadline_heap.h"
 
-namespace ccixfer::stream {
+namespace ccixfer {
 
 void DeadlineHeap::place(size_t position, Entry entry) {
   heap_[position] = entry;
@@ -59,4 +59,4 @@ Instant DeadlineHeap::get(uint32_t slot) const {
   return heap_[position_of_[slot]].at;
 }
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer

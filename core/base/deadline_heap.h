@@ -1,4 +1,4 @@
-// The connections' deadlines: a binary heap with one entry a connection, so that 10,000 idle ones cost nothing per turn.
+// A transport's deadlines: a binary heap with one entry a connection, so that 10,000 idle ones cost nothing per turn.
 // Setting is O(log n); connections are named by their slot.
 #pragma once
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 #include "core/base/time.h"
 
-namespace ccixfer::stream {
+namespace ccixfer {
 
 class DeadlineHeap {
  public:
@@ -31,4 +31,4 @@ class DeadlineHeap {
   std::vector<uint32_t> position_of_;  // by slot
 };
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer
