@@ -118,10 +118,10 @@ class Process:
     def tail(self):
         return f"{' '.join(self.command)}\nevents: {self.events[-3:]}\nstderr: {self.stderr()[-1500:]}"
 
-    def peak_anon_kib(self):
-        """RssAnon now (KiB), from /proc."""
+    def peak_kib(self):
+        """The most that was resident at any time up to now (VmHWM, KiB): the kernel keeps it, so no moment has to be met."""
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("RssAnon"):
+            if line.startswith("VmHWM"):
                 return int(line.split()[1])
         return 0
 
@@ -324,6 +324,14 @@ class TwoRouters(contextlib.AbstractContextManager):
         ended = subprocess.run([*self.hosts[router].prefix, str(BINARY), "routes", f"tcp://10.1.0.1{router[1]}:7000", "--insecure", "--json"],
                                capture_output=True, text=True, check=True, timeout=60)
         return [event["devices"] for event in map(json.loads, ended.stdout.splitlines()) if event["event"] == "router"]
+
+    def await_known(self, router, wanted):
+        """Until this router knows just these subnets of these routers: {"r1": {"1:1", "1:2"}}."""
+        wanted = sorted(sorted(subnets) for subnets in wanted.values())
+        deadline = time.monotonic() + PATIENCE_S
+        while (known := sorted(sorted(device.split()[1].rstrip(",") for device in devices) for devices in self.known_to(router))) != wanted:
+            check(time.monotonic() < deadline, f"{router} knows {known}, wanted {wanted}")
+            time.sleep(0.1)
 
     def __exit__(self, *arguments):
         self.lab.__exit__(*arguments)
