@@ -120,6 +120,19 @@ class Bench:
             raise SystemExit(f"failed ({ended.returncode}): {' '.join(str(c) for c in command)}\n{(ended.stdout + ended.stderr)[-500:]}")
         return ended.stdout
 
+    def warm_memory(self, size_bytes):
+        """Takes that much memory, touches it and gives it back. A virtual machine returns what is free to its host within
+        seconds, and the first touch afterwards costs several times the copy into it: whoever writes files would be measured by
+        how long the memory has been free."""
+        available = next(int(line.split()[1]) << 10 for line in pathlib.Path("/proc/meminfo").read_text().splitlines()
+                         if line.startswith("MemAvailable"))
+        block = bytes(1 << 24)
+        ballast = self.directory / "ballast"
+        with open(ballast, "wb") as out:
+            for _ in range(min(size_bytes, available // 2) // len(block)):
+                out.write(block)
+        ballast.unlink()
+
     def wait_port(self, port, host="127.0.0.1"):
         deadline = time.monotonic() + 20
         while True:
@@ -141,11 +154,11 @@ class Bench:
             time.sleep(0.05)
 
     def interleaved(self, measures):
-        """Rounds of every measure in turn, the first round a warm-up; the median of each, by name. A measure may give several
-        figures, as a dictionary."""
+        """Rounds of every measure in turn, there and back so that none always follows the same one, the first round a warm-up; the
+        median of each, by name. A measure may give several figures, as a dictionary."""
         figures = {}
         for number in range(self.rounds + 1):
-            for name, measure in measures.items():
+            for name, measure in list(measures.items())[::-1 if number % 2 else 1]:
                 got = measure()
                 for key, value in (got if isinstance(got, dict) else {name: got}).items():
                     if number:
