@@ -27,6 +27,6 @@ Hash128 Xxh3Blocks::digest() const {
   return {hash.low64, hash.high64};
 }
 
-uint64_t xxh3_64(Bytes bytes, uint64_t seed) { return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed); }
+uint64_t xxh3_64_long(Bytes bytes, uint64_t seed) { return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed); }
 
 }  // namespace ccixfer

@@ -178,10 +178,12 @@ void Endpoint::Impl::on_message_end(ConnectionId connection, bool complete) {
 }
 
 void Endpoint::Impl::on_completion(ConnectionId connection, uint64_t token, Status status) {
-  const ConnectionRecord* record = find(connection);
-  if (status == Status::withheld && record != nullptr && !record->hop) {
-    unanswered.emplace(after(now, record->send_timeout), Unanswered{connection, token});
-    return;
+  if (status == Status::withheld) {
+    const ConnectionRecord* record = find(connection);
+    if (record != nullptr && !record->hop) {
+      unanswered.emplace(after(now, record->send_timeout), Unanswered{connection, token});
+      return;
+    }
   }
   complete(connection, token, status);
 }

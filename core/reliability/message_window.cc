@@ -198,6 +198,13 @@ void MessageReceiver::dropped() {
   if (leaving_ && !unreliable_ && !farewell_told_) refusal_due_ = due_ = true;
 }
 
+uint64_t MessageReceiver::carried_acknowledgement() {
+  if (unreliable_) return 0;
+  told_ = expected_;
+  due_ = refusal_due_;
+  return expected_;
+}
+
 MessageReceiver::Acknowledgement MessageReceiver::acknowledgement() {
   Acknowledgement acknowledgement{expected_, Status::success};
   if (refusal_due_) {

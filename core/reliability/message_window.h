@@ -115,6 +115,9 @@ class MessageReceiver {
     Status status = Status::success;
   };
   [[nodiscard]] Acknowledgement acknowledgement();
+  // The same for a message that goes out now and tells all that there is to tell but a refusal: the number below which all is here.
+  [[nodiscard]] uint64_t carried_acknowledgement();
+  [[nodiscard]] bool refusal_due() const { return refusal_due_; }
   void leave() { leaving_ = true; }  // our application disconnected: what arrives from now on is answered `disconnected`
 
  private:

@@ -39,12 +39,7 @@ constexpr std::array<Shape, kind_last + 1> shapes = {{
 }};
 static_assert(hello_header_bytes_min + ports::connect_data_bytes_max + hello_options_bytes_max <= header_bytes_max);
 
-uint32_t check_of(Bytes header) {
-  std::array<std::byte, header_bytes_max> copy;
-  std::memcpy(copy.data(), header.data(), header.size() - check_bytes);
-  std::memset(copy.data() + header.size() - check_bytes, 0, check_bytes);
-  return static_cast<uint32_t>(xxh3_64(Bytes{copy.data(), header.size()}));
-}
+uint32_t check_of(Bytes header) { return static_cast<uint32_t>(xxh3_64(header.first(header.size() - check_bytes))); }
 
 }  // namespace
 

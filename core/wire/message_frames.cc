@@ -9,6 +9,7 @@ uint32_t payload_check_of(Bytes payload) { return static_cast<uint32_t>(xxh3_64(
 void encode(Writer& out, const Message& frame, uint32_t payload_bytes) {
   const HeaderWriter header(out, Kind::message, payload_bytes);
   out.u64(frame.sequence);
+  out.u64(frame.acknowledged);
   out.u32(frame.payload_check);
 }
 
@@ -16,6 +17,7 @@ std::optional<Message> decode_message(Bytes header) {
   Reader in = fields_of(header);
   Message frame;
   frame.sequence = in.u64();
+  frame.acknowledged = in.u64();
   frame.payload_check = in.u32();
   if (!in.done()) return std::nullopt;
   return frame;

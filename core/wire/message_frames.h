@@ -1,20 +1,22 @@
 // message and message_ack. Messages of one direction are numbered 0, 1, ... ; an acknowledgement is cumulative: every message below
-// `next` is with the peer's endpoint. Its status tells what became of message `next`: success (not seen yet), receiver_not_ready
-// (it was refused for want of a receive buffer, and all behind it: send it again), disconnected (the peer is leaving and takes no
-// more). Source: architecture 'The stream wire'; reference cci.md points 6, 8, 9.
+// `next` is with the peer's endpoint. Each message of a reliable connection carries that number too, so that an answer needs no
+// frame for it. An acknowledgement's status tells what became of message `next`: success (not seen yet), receiver_not_ready (it was
+// refused for want of a receive buffer, and all behind it: send it again), disconnected (the peer is leaving and takes no more).
+// Source: architecture 'The stream wire'; reference cci.md points 6, 8, 9.
 #pragma once
 #include "core/base/status.h"
 #include "core/wire/frame.h"
 
 namespace ccixfer::wire {
 
-inline constexpr size_t message_header_bytes = frame_overhead_bytes + 8 + 4;
-static_assert(message_header_bytes == 24);
+inline constexpr size_t message_header_bytes = frame_overhead_bytes + 8 + 8 + 4;
+static_assert(message_header_bytes == 32);
 inline constexpr size_t message_ack_header_bytes = frame_overhead_bytes + 8 + 1 + 3;
 static_assert(message_ack_header_bytes == 24);
 
 struct Message {
   uint64_t sequence = 0;
+  uint64_t acknowledged = 0;   // of the other direction: all below are with the sender's endpoint; unreliable: 0
   uint32_t payload_check = 0;  // payload_check_of the payload
 };
 

@@ -122,7 +122,7 @@ void stream_frames() {
   frame([](wire::Writer& out) { wire::encode_reject(out, {Status::refused, "busy"}); });
   frame([](wire::Writer& out) { wire::encode_bye(out, {Status::disconnected, "bye"}); });
   frame([](wire::Writer& out) { wire::encode_empty(out, wire::Kind::keepalive); });
-  frame([](wire::Writer& out) { wire::encode(out, wire::Message{3, 4}, 100); });
+  frame([](wire::Writer& out) { wire::encode(out, wire::Message{3, 2, 4}, 100); });
   frame([](wire::Writer& out) { wire::encode(out, wire::MessageAck{3, Status::receiver_not_ready}); });
   ports::RemoteRef remote;
   remote.handle.kind = ports::HandleKind::mailbox;

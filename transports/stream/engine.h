@@ -82,6 +82,7 @@ class Engine {
   void on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header);
   void on_message(Connection& c, uint32_t payload_bytes, Bytes header);
   void on_message_ack(Connection& c, Bytes header);
+  void acknowledged(Connection& c, uint64_t next, Status status);
   void on_rma_write(Connection& c, const wire::FramePrefix& prefix, Bytes header);
   void on_rma_write_ack(Connection& c, Bytes header);
   void on_rma_read(Connection& c, Bytes header);
@@ -100,6 +101,8 @@ class Engine {
   [[nodiscard]] static bool bulk_to_send(const Connection& c);
   [[nodiscard]] bool wants_to_send(const Connection& c) const;
   void refill(Connection& c);
+  [[nodiscard]] static bool wants_control(const Connection& c);
+  [[nodiscard]] static bool acknowledges_alone(const Connection& c);
   void add_control(Connection& c);
   static void add_answers(Connection& c, wire::Writer& out);
   [[nodiscard]] bool add_message(Connection& c);

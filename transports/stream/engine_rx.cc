@@ -163,6 +163,8 @@ void Engine::on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes head
 void Engine::on_message(Connection& c, uint32_t payload_bytes, Bytes header) {
   const std::optional<wire::Message> frame = wire::decode_message(header);
   if (!frame || payload_bytes > c.max_send_bytes) return violation(c, "malformed message");
+  acknowledged(c, frame->acknowledged, Status::success);
+  if (!parsing(c)) return;
   c.rx.rest_bytes = payload_bytes;
   c.rx.message_at = 0;
   c.rx.message_check = frame->payload_check;
@@ -186,9 +188,15 @@ void Engine::on_message(Connection& c, uint32_t payload_bytes, Bytes header) {
 
 void Engine::on_message_ack(Connection& c, Bytes header) {
   const std::optional<wire::MessageAck> frame = wire::decode_message_ack(header);
+  if (!frame || c.unreliable) return violation(c, "an acknowledgement that does not belong here");
+  acknowledged(c, frame->next, frame->status);
+}
+
+void Engine::acknowledged(Connection& c, uint64_t next, Status status) {
   const bool fine =
-      frame && c.messages.acknowledge(frame->next, frame->status, now_,
-                                      [&](const MessageOwner& owner, Status status) { message_ended(c, owner, status); });
+      c.unreliable ? next == 0 : c.messages.acknowledge(next, status, now_, [&](const MessageOwner& owner, Status ended) {
+        message_ended(c, owner, ended);
+      });
   if (!fine) violation(c, "an acknowledgement of what was not sent");
 }
 

@@ -86,6 +86,7 @@ void Engine::transmit(Connection& c) {
     counters_.add(Counter::bytes_out, static_cast<uint64_t>(n));
     budget -= std::min(budget, static_cast<size_t>(n));
     sent(c, static_cast<size_t>(n));
+    if (c.batch->empty() && c.state == State::open && !wants_to_send(c)) return keep_batch(std::move(c.batch));
   }
 }
 
@@ -107,13 +108,23 @@ void Engine::refill(Connection& c) {
     messages += c.messages.next_size() + wire::message_header_bytes;
     if (!add_message(c)) break;
   }
-  while (!c.batch->full() && c.batch->queued_bytes() < batch_refill_below_bytes && add_chunk(c)) {
+  while (bulk_to_send(c) && !c.batch->full() && c.batch->queued_bytes() < batch_refill_below_bytes && add_chunk(c)) {
   }
+}
+
+bool Engine::wants_control(const Connection& c) {
+  return c.probe_due || c.probe_answer_due || !c.handshake_out.empty() || !c.read_requests.empty() || c.served.reply_due() ||
+         acknowledges_alone(c) || c.state == State::closing;
+}
+
+// Else a message goes out now, and carries it.
+bool Engine::acknowledges_alone(const Connection& c) {
+  return c.incoming.acknowledgement_due() && (c.incoming.refusal_due() || !c.messages.sendable());
 }
 
 // Answers: each has its place kept by a flag or a slot, so a peer that sends and does not read makes nothing grow.
 void Engine::add_control(Connection& c) {
-  if (c.batch->full()) return;
+  if (c.batch->full() || !wants_control(c)) return;
   std::vector<std::byte>& control = c.batch->control();
   if (c.batch->control_items() == 0) control.clear();
   if (control.size() > batch_control_kept_bytes_max) return;  // until what is before it has gone out
@@ -153,7 +164,7 @@ void Engine::add_answers(Connection& c, wire::Writer& out) {
   if (c.probe_due) wire::encode_empty(answers, Kind::keepalive);
   if (c.probe_answer_due) wire::encode_empty(answers, Kind::keepalive_ack);
   c.probe_due = c.probe_answer_due = false;
-  if (c.incoming.acknowledgement_due()) {
+  if (acknowledges_alone(c)) {
     const MessageReceiver::Acknowledgement acknowledgement = c.incoming.acknowledgement();
     wire::encode(answers, wire::MessageAck{acknowledgement.next, acknowledgement.status});
   }
@@ -166,7 +177,8 @@ bool Engine::add_message(Connection& c) {
   OutItem& item = c.batch->add();
   item.type = OutItem::Type::message;
   wire::Writer out(MutableBytes(item.header));
-  wire::encode(out, wire::Message{outgoing.sequence, outgoing.bytes.check}, outgoing.bytes.size);
+  wire::encode(out, wire::Message{outgoing.sequence, c.incoming.carried_acknowledgement(), outgoing.bytes.check},
+               outgoing.bytes.size);
   item.header_bytes = out.position();
   item.payload_bytes = outgoing.bytes.size;
   item.flight = outgoing.flight;

@@ -228,6 +228,31 @@ TEST_CASE("message_receiver__leaving__one_refusal_however_many_come") {
   REQUIRE_FALSE(r.acknowledgement_due());
 }
 
+TEST_CASE("message_receiver__a_message_carries_the_acknowledgement__a_refusal_stays_due") {
+  MessageReceiver r;
+  r.open(4, false);
+  r.delivered();
+  REQUIRE(r.acknowledgement_due());
+  REQUIRE(r.carried_acknowledgement() == 1);
+  REQUIRE_FALSE(r.acknowledgement_due());
+  for (uint64_t n = 1; n < 5; ++n) {  // the peer was told, so its window slid
+    REQUIRE(r.arriving(n) == Verdict::deliver);
+    r.delivered();
+  }
+  REQUIRE(r.arriving(5) == Verdict::violation);
+  r.refused();
+  REQUIRE(r.carried_acknowledgement() == 5);
+  REQUIRE(r.acknowledgement_due());
+  REQUIRE(r.refusal_due());
+  REQUIRE(r.acknowledgement().status == Status::receiver_not_ready);
+  REQUIRE_FALSE(r.acknowledgement_due());
+
+  MessageReceiver unreliable;
+  unreliable.open(4, true);
+  unreliable.delivered();
+  REQUIRE(unreliable.carried_acknowledgement() == 0);
+}
+
 TEST_CASE("states__table__every_state_ends_and_frames_belong_somewhere") {
   using wire::Kind;
   for (uint8_t from = 0; from < states_count; ++from) {

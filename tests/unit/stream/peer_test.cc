@@ -125,13 +125,17 @@ TEST_CASE("peer__violations_on_an_open_connection__bye_count_and_event") {
   };
   const auto message = [&](uint64_t number) {
     const Buffer payload = filled(10, 1);
-    peer.frame([&](Writer& w) { wire::encode(w, wire::Message{number, wire::payload_check_of(payload)}, 10); }, payload);
+    peer.frame([&](Writer& w) { wire::encode(w, wire::Message{number, 0, wire::payload_check_of(payload)}, 10); }, payload);
   };
   SECTION("ack of a message never sent") {
     peer.frame([](Writer& w) { wire::encode(w, wire::MessageAck{1, Status::success}); });
   }
   SECTION("refusal of a message never sent") {
     peer.frame([](Writer& w) { wire::encode(w, wire::MessageAck{0, Status::receiver_not_ready}); });
+  }
+  SECTION("a message that acknowledges what was never sent") {
+    peer.frame([](Writer& w) { wire::encode(w, wire::Message{0, 1, wire::payload_check_of({})}, 0); });
+    REQUIRE(rig.b.sink.messages.empty());
   }
   SECTION("a message from the future") { message(1); }
   SECTION("a message twice") {
@@ -140,12 +144,12 @@ TEST_CASE("peer__violations_on_an_open_connection__bye_count_and_event") {
     message(0);
   }
   SECTION("a damaged message") {
-    peer.frame([](Writer& w) { wire::encode(w, wire::Message{0, 12345}, 10); }, filled(10, 1));
+    peer.frame([](Writer& w) { wire::encode(w, wire::Message{0, 0, 12345}, 10); }, filled(10, 1));
     REQUIRE(rig.b.sink.broken_messages == 1);
     REQUIRE(rig.b.sink.messages.empty());
   }
   SECTION("a message larger than agreed") {
-    peer.frame([](Writer& w) { wire::encode(w, wire::Message{0, 0}, 8193); });
+    peer.frame([](Writer& w) { wire::encode(w, wire::Message{0, 0, 0}, 8193); });
   }
   SECTION("an answer to a write never sent") {
     peer.frame([](Writer& w) { wire::encode_write_ack(w, {0x10000, Status::success, false}); });
@@ -194,7 +198,7 @@ TEST_CASE("peer__more_messages_than_the_window_in_one_breath__rejected") {
   peer.open();
   Buffer all;
   Writer writer(all);
-  for (uint64_t i = 0; i < 20; ++i) wire::encode(writer, wire::Message{i, wire::payload_check_of({})}, 0);
+  for (uint64_t i = 0; i < 20; ++i) wire::encode(writer, wire::Message{i, 0, wire::payload_check_of({})}, 0);
   peer.write(all);
   REQUIRE(rig.b.sink.messages.size() == 16);
   REQUIRE(rig.b.sink.disconnected.size() == 1);

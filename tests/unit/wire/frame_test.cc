@@ -26,8 +26,8 @@ Buffer operator+(Buffer a, const Buffer& b) {
 }
 // Header bytes by hand, but for the check, which is computed here as the format's page says.
 Buffer checked(Buffer header) {
-  header = header + raw({0, 0, 0, 0});
   const uint64_t hash = xxh3_64(header);
+  header = header + raw({0, 0, 0, 0});
   for (size_t i = 0; i < 4; ++i) header[header.size() - 4 + i] = static_cast<std::byte>(hash >> (8 * i));
   return header;
 }
@@ -85,7 +85,7 @@ std::vector<Sample> samples() {
        farewell},
       {Kind::connect_ack, written([](Writer& w) { encode_empty(w, Kind::connect_ack); }), fine},
       {Kind::message, written([](Writer& w) {
-         encode(w, Message{7, 8}, 100);
+         encode(w, Message{7, 6, 8}, 100);
        }),
        [](Bytes h, const FramePrefix&) { return decode_message(h).has_value(); }},
       {Kind::message_ack, written([](Writer& w) {
@@ -125,7 +125,7 @@ TEST_CASE("frames__bytes_by_hand") {
   // Whole, with its check, as once seen on a wire.
   REQUIRE(written([](Writer& w) {
             encode(w, MessageAck{14, Status::receiver_not_ready});
-          }) == raw({7, 0, 24, 0, 0, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0x46, 0xa4, 0xbc, 0x0e}));
+          }) == raw({7, 0, 24, 0, 0, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0x16, 0xd7, 0xe2, 0x37}));
 
   Hello hello;
   hello.role = ports::Role::router;
@@ -150,8 +150,8 @@ TEST_CASE("frames__bytes_by_hand") {
             encode_reject(w, {Status::refused, "x"});
           }) == checked(raw({4, 0, 17, 0, 0, 0, 0, 0, 21, 0, 1, 0, 'x'})));
   REQUIRE(written([](Writer& w) {
-            encode(w, Message{5, 0x01020304}, 0x30201);
-          }) == checked(raw({6, 0, 24, 0, 1, 2, 3, 0}) + u64(5) + raw({4, 3, 2, 1})));
+            encode(w, Message{5, 6, 0x01020304}, 0x30201);
+          }) == checked(raw({6, 0, 32, 0, 1, 2, 3, 0}) + u64(5) + u64(6) + raw({4, 3, 2, 1})));
   REQUIRE(written([](Writer& w) {
             encode(w, RmaWrite{0x00030002, 0x10, 8, some_ref(), false}, 8);
           }) == checked(raw({8, 0, 116, 0, 8, 0, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0}) + u64(0x10) + u64(8) + some_ref_bytes()));
