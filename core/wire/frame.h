@@ -37,9 +37,9 @@ inline constexpr size_t prefix_bytes = 8;
 inline constexpr size_t check_bytes = 4;
 inline constexpr size_t frame_overhead_bytes = prefix_bytes + check_bytes;
 inline constexpr size_t header_bytes_max = 2048;  // any header
-// Payload of rma_write and rma_read_data. Not 256 KiB: a fragment of 1 MiB and a segment of 4 MiB have a few bytes more, which
-// would be a chunk of their own, with all that a chunk costs.
-inline constexpr uint32_t chunk_bytes_max = 260u << 10;
+// Payload of rma_write and rma_read_data. Not round: fragments and segments have a few bytes more than 4 MiB, which would be a
+// chunk of their own, with all that a chunk costs.
+inline constexpr uint32_t chunk_bytes_max = 2052u << 10;
 inline constexpr uint32_t message_bytes_max = 64u << 10;  // payload of message: above any negotiated maximum
 inline constexpr size_t reason_bytes_max = 512;           // in reject, bye, hello_reply; encoders cut, decoders refuse more
 

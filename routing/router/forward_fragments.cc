@@ -206,7 +206,7 @@ bool Router::Impl::cut_through() {
       if (!may_leave(*pair, *fragment)) continue;
       any = true;
       go_on(*pair, *fragment);  // may end it
-    } else if (fragment->arrival.placed_bytes / wire::chunk_bytes_max > fragment->told_bytes / wire::chunk_bytes_max) {
+    } else if (fragment->arrival.placed_bytes > fragment->told_bytes) {
       any = true;
       fragment->told_bytes = fragment->arrival.placed_bytes;
       resume(*pair, *fragment);

@@ -56,7 +56,7 @@ struct RouterMechanisms {
 };
 
 struct RouterOptions {
-  uint32_t fragment_bytes = (1u << 20) + (4u << 10);  // shorter where memory_bytes holds fewer than there are classes
+  uint32_t fragment_bytes = (4u << 20) + (4u << 10);  // shorter where memory_bytes holds fewer than there are classes
   uint64_t memory_bytes = 256u << 20;
   uint64_t rate_bytes_per_s = 0;  // --bwlimit
   std::vector<std::string> metric = {"bandwidth", "hops"};

@@ -113,9 +113,9 @@ def test_ping__each_hop_its_rate_and_the_slowest_and_the_one_that_does_not_answe
         words = (("tcp://10.0.0.1:7000 subnet 1:1, 10Gb/s",), ("tcp://192.0.2.2:7000 subnet 1:9, 1Gb/s", "the slowest subnet"),
                  ("tcp://198.51.100.2:7000 subnet 1:8, 10Gb/s",), ("tcp://10.0.0.2:7100 subnet 1:2, 10Gb/s",))
         check(len(hops) == 4 and all(part in hop for hop, parts in zip(hops, words) for part in parts), ended.stdout)
-        check(ended.stdout.count("slowest") == 1 and "fragments of 1052672 bytes" in ended.stdout, ended.stdout)
+        check(ended.stdout.count("slowest") == 1 and "fragments of 4198400 bytes" in ended.stdout, ended.stdout)
         event = json.loads(ping(sites, uri, "--json").stdout.splitlines()[0])
-        check(event["event"] == "ping" and event["bottleneck"] == 2 and event["fragment_bytes"] == 1052672, f"{event}")
+        check(event["event"] == "ping" and event["bottleneck"] == 2 and event["fragment_bytes"] == 4198400, f"{event}")
         check([hop["rate_bits_per_s"] for hop in event["path"]] == [10**10, 10**9, 10**10, 10**10], f"{event}")
         check(all(hop["round_trip_s"] > 0 for hop in event["path"]), f"{event}")
         for process, node in ((receiver, "tcp://10.0.0.2:7100"), (sites.east_router, "tcp://198.51.100.2:7000"),

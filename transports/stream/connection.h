@@ -7,6 +7,7 @@
 #include "core/ports/transport.h"
 #include "core/wire/connection_frames.h"
 #include "transports/stream/out_batch.h"
+#include "transports/stream/pace.h"
 #include "transports/stream/rma_initiator.h"
 #include "transports/stream/rma_responder.h"
 #include "transports/stream/state.h"
@@ -87,6 +88,8 @@ struct Connection {
   bool served_next = false;       // whose chunk is next, a write of ours or a read of the peer's
 
   Receiving rx;
+  Pace coming;
+  Pace going;
   std::vector<std::byte> handshake_out;  // encoded frames of the handshake, and bye
   std::unique_ptr<OutBatch> batch;
   bool bye_queued = false;

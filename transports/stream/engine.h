@@ -101,6 +101,7 @@ class Engine {
   [[nodiscard]] static bool bulk_to_send(const Connection& c);
   [[nodiscard]] bool wants_to_send(const Connection& c) const;
   void refill(Connection& c);
+  [[nodiscard]] static uint64_t chunk_bytes(const Connection& c);
   [[nodiscard]] static bool wants_control(const Connection& c);
   [[nodiscard]] static bool acknowledges_alone(const Connection& c);
   void add_control(Connection& c);

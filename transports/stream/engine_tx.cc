@@ -74,6 +74,7 @@ void Engine::transmit(Connection& c) {
     spans_[count - 1].more = continues(c);
     const int64_t n = net_->send(c.stream, {spans_.data(), count});
     if (n == io_again || n == 0) {
+      c.going.level(now_);
       c.blocked = true;
       return;
     }
@@ -84,6 +85,7 @@ void Engine::transmit(Connection& c) {
       return;
     }
     counters_.add(Counter::bytes_out, static_cast<uint64_t>(n));
+    c.going.moved(static_cast<uint64_t>(n), now_);
     budget -= std::min(budget, static_cast<size_t>(n));
     sent(c, static_cast<size_t>(n));
     if (c.batch->empty() && c.state == State::open && !wants_to_send(c)) return keep_batch(std::move(c.batch));
@@ -193,6 +195,10 @@ bool Engine::add_chunk(Connection& c) {
   return add_write_chunk(c) || add_read_chunk(c);
 }
 
+uint64_t Engine::chunk_bytes(const Connection& c) {
+  return std::clamp<uint64_t>(c.going.bytes_in(chunk_time), chunk_bytes_min, wire::chunk_bytes_max);
+}
+
 // An operation goes out in chunks, so that messages and replies wait for one chunk at most. The first keeps its place until it is
 // out: in turns, none of many would end before nearly all do, and on a slow link nobody above would see progress for as long.
 // One whose next chunk has not arrived here yet lets the others pass: what is promised must be there.
@@ -202,7 +208,9 @@ bool Engine::add_write_chunk(Connection& c) {
     const RmaInitiator::Operation& operation = c.rma.at(slot);
     const ports::Arrival* arrival = operation.arrival;
     const uint64_t rest = operation.total_bytes - operation.done_bytes;
-    const uint64_t size = std::min<uint64_t>(rest, wire::chunk_bytes_max);
+    uint64_t size = std::min(rest, chunk_bytes(c));
+    if (arrival != nullptr && !arrival->ready(operation.done_bytes, size, operation.total_bytes))
+      size = std::min(rest, chunk_bytes_min);
     if (arrival == nullptr || operation.refused || arrival->ready(operation.done_bytes, size, operation.total_bytes)) {
       add_write_chunk(c, slot, operation.refused ? 0 : static_cast<uint32_t>(size));
       return true;
@@ -235,8 +243,8 @@ void Engine::add_write_chunk(Connection& c, uint32_t slot, uint32_t size) {
 }
 
 bool Engine::add_read_chunk(Connection& c) {
-  while (const std::optional<uint32_t> slot = c.served.next_to_read(*target_)) {
-    const RmaResponder::Chunk chunk = c.served.next_chunk(*slot, *target_);
+  while (const std::optional<uint32_t> slot = c.served.next_to_read(chunk_bytes(c), *target_)) {
+    const RmaResponder::Chunk chunk = c.served.next_chunk(*slot, chunk_bytes(c), *target_);
     if (chunk.bytes == 0) continue;
     OutItem& item = c.batch->add();
     item.type = OutItem::Type::read_reply;
@@ -264,7 +272,7 @@ bool Engine::continues(Connection& c) const {
   const uint64_t rest = operation.total_bytes - operation.done_bytes;
   return last.payload_bytes > 0 && rest > 0 && !operation.refused &&
          (operation.arrival == nullptr ||
-          operation.arrival->ready(operation.done_bytes, std::min<uint64_t>(rest, wire::chunk_bytes_max), operation.total_bytes));
+          operation.arrival->ready(operation.done_bytes, std::min(rest, chunk_bytes_min), operation.total_bytes));
 }
 
 // Where the bytes of the batch are now: memory of others is asked for again at every call.

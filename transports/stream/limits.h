@@ -14,6 +14,14 @@ inline constexpr uint32_t max_send_offered_bytes = 8192;
 inline constexpr size_t receive_budget_bytes = 1u << 20;
 inline constexpr size_t send_budget_bytes = 1u << 20;
 
+// A chunk is what its network moves in chunk_time, as far as it is known; within chunk_bytes_min and wire::chunk_bytes_max. The
+// fewer there are, the fewer times somebody is woken up for one; and a message waits for one chunk.
+inline constexpr Duration chunk_time = std::chrono::milliseconds(1);
+inline constexpr uint64_t chunk_bytes_min = 260u << 10;
+// In the middle of a chunk that comes fast, the network tells only of what it brings in expect_time, or more.
+inline constexpr Duration expect_time = std::chrono::microseconds(400);
+inline constexpr uint64_t expect_bytes_min = 64u << 10;
+
 // What is put together for one system call. A message waits for the chunk before it and no other.
 inline constexpr size_t batch_items_max = 32;
 inline constexpr size_t batch_refill_below_bytes = 64u << 10;

@@ -104,12 +104,20 @@ bool RmaResponder::request(const wire::RmaRead& frame, ports::RmaTarget& target)
   return true;
 }
 
-std::optional<uint32_t> RmaResponder::next_to_read(const ports::RmaTarget& target) {
+uint64_t RmaResponder::next_bytes(const Operation& operation, uint64_t chunk_bytes, const ports::RmaTarget& target) {
+  const uint64_t rest = operation.total_bytes - operation.done_bytes;
+  const uint64_t wanted = std::min(rest, chunk_bytes);
+  return target.read_waits(operation.ticket, operation.done_bytes, wanted) ? std::min(rest, chunk_bytes_min) : wanted;
+}
+
+std::optional<uint32_t> RmaResponder::next_to_read(uint64_t chunk_bytes, const ports::RmaTarget& target) {
   while (!to_read_.empty()) {
     const uint32_t slot = to_read_.pop_front();
     const Operation& operation = slots_[slot];
-    const uint64_t size = std::min<uint64_t>(operation.total_bytes - operation.done_bytes, wire::chunk_bytes_max);
-    if (!operation.admitted || !target.read_waits(operation.ticket, operation.done_bytes, size)) return slot;
+    if (!operation.admitted ||
+        !target.read_waits(operation.ticket, operation.done_bytes, next_bytes(operation, chunk_bytes, target))) {
+      return slot;
+    }
     waiting_.push_back(slot);
   }
   return std::nullopt;
@@ -119,11 +127,10 @@ void RmaResponder::resume() {
   while (!waiting_.empty()) to_read_.push_front(waiting_.pop_back());
 }
 
-RmaResponder::Chunk RmaResponder::next_chunk(uint32_t slot, ports::RmaTarget& target) {
+RmaResponder::Chunk RmaResponder::next_chunk(uint32_t slot, uint64_t chunk_bytes, ports::RmaTarget& target) {
   Operation& operation = slots_[slot];
-  const uint64_t rest = operation.total_bytes - operation.done_bytes;
-  const Bytes span =
-      read_span(slot, operation.done_bytes, static_cast<size_t>(std::min<uint64_t>(rest, wire::chunk_bytes_max)), target);
+  const uint64_t size = operation.admitted ? next_bytes(operation, chunk_bytes, target) : 0;
+  const Bytes span = read_span(slot, operation.done_bytes, static_cast<size_t>(size), target);
   if (span.empty()) {
     chunk_sent(slot, 0, target);
     return {};
@@ -146,8 +153,7 @@ Bytes RmaResponder::read_span(uint32_t slot, uint64_t offset, size_t size, ports
 bool RmaResponder::continues(uint32_t slot, uint64_t done_bytes, const ports::RmaTarget& target) const {
   const Operation& operation = slots_[slot];
   if (!operation.admitted || done_bytes >= operation.total_bytes) return false;
-  return !target.read_waits(operation.ticket, done_bytes,
-                            std::min<uint64_t>(operation.total_bytes - done_bytes, wire::chunk_bytes_max));
+  return !target.read_waits(operation.ticket, done_bytes, std::min(operation.total_bytes - done_bytes, chunk_bytes_min));
 }
 
 const ports::Arrival* RmaResponder::arrival_of(uint32_t slot, const ports::RmaTarget& target) const {

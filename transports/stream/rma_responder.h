@@ -35,14 +35,14 @@ class RmaResponder {
   // On true the operation is either refused (a reply is due) or its slot is in `to_read`, to be sent from.
   [[nodiscard]] bool request(const wire::RmaRead& frame, ports::RmaTarget& target);
   // A read whose next chunk has not arrived here yet lets the others pass, until resume().
-  [[nodiscard]] std::optional<uint32_t> next_to_read(const ports::RmaTarget& target);
+  [[nodiscard]] std::optional<uint32_t> next_to_read(uint64_t chunk_bytes, const ports::RmaTarget& target);
   void resume();
   struct Chunk {
     wire::RmaReadData frame;
     uint32_t bytes = 0;
   };
   // The header of the next chunk of a read; 0 bytes: revoked, its end is due instead.
-  [[nodiscard]] Chunk next_chunk(uint32_t slot, ports::RmaTarget& target);
+  [[nodiscard]] Chunk next_chunk(uint32_t slot, uint64_t chunk_bytes, ports::RmaTarget& target);
   // Memory from `offset` on, at most `size`. Empty: revoked; the promised bytes go out as zeros and the end says so.
   [[nodiscard]] Bytes read_span(uint32_t slot, uint64_t offset, size_t size, ports::RmaTarget& target);
   // Whether this read goes on after `done` bytes, with a chunk that is here.
@@ -72,6 +72,8 @@ class RmaResponder {
     uint64_t total_bytes = 0;
     uint64_t done_bytes = 0;
   };
+  // Of the next chunk of an admitted read: so many, or the least where not all of them have arrived.
+  [[nodiscard]] static uint64_t next_bytes(const Operation& operation, uint64_t chunk_bytes, const ports::RmaTarget& target);
   [[nodiscard]] Operation* free_slot(uint32_t id);
   void revoke_write(Operation& operation, ports::RmaTarget& target);
   void reply(Operation& operation, bool early);

@@ -12,7 +12,7 @@
 namespace ccixfer::tcp {
 namespace {
 
-// A chunk of 260 KiB at any alignment, with room to spare. The host may grant less: then a chunk takes several rounds.
+// A short chunk at any alignment, with room to spare. A longer one takes several rounds, as does any where the host grants less.
 constexpr int pipe_bytes = 512 << 10;
 
 }  // namespace

@@ -7,7 +7,7 @@ using namespace ccixfer::stream::testing;
 
 namespace {
 
-constexpr size_t chunk_bytes = wire::chunk_bytes_max;
+constexpr size_t chunk_bytes = chunk_bytes_min;
 
 // b reads from a's region, which fills.
 struct Filling {

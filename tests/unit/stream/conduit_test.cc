@@ -11,7 +11,7 @@ using namespace ccixfer::stream::testing;
 
 namespace {
 
-constexpr size_t chunk_bytes = wire::chunk_bytes_max;
+constexpr size_t chunk_bytes = chunk_bytes_min;
 
 // b reads from a into `between`, and passes on to a what comes: by a write of its own, or read by a from a region of b's.
 struct Passing {

@@ -1,0 +1,109 @@
+// How long chunks are, and when the network tells of what it brings: both follow from how fast it is.
+#include "transports/stream/pace.h"
+
+#include "tests/unit/stream/rig.h"
+
+namespace ccixfer::stream::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("pace__bytes_between_two_moments_of_the_same_level__are_its_rate_until_the_next") {
+  Pace pace;
+  Instant now{1s};
+  pace.moved(4'000'000, now);  // into an empty buffer
+  pace.level(now += 2ms);
+  REQUIRE(pace.bytes_in(1s) == 0);
+  for (int i = 0; i < 10; ++i) pace.moved(100'000, now += 100us);
+  REQUIRE(pace.bytes_in(1s) == 0);
+  pace.level(now);
+  REQUIRE(pace.bytes_in(1ms) == 1'000'000);
+  pace.moved(50, now);
+  pace.level(now + 10us);  // too short to say anything
+  REQUIRE(pace.bytes_in(1ms) == 1'000'000);
+  pace.moved(999'950, now);
+  pace.level(now += 1s);
+  REQUIRE(pace.bytes_in(1ms) == 1'000);
+  pace.moved(1u << 24, now += 2ms);  // more than any buffer takes, so the level does not matter
+  REQUIRE(pace.bytes_in(1ms) == 1u << 23);
+}
+
+// The chunks in which a write of 6 MiB goes over a network that takes 512 KiB in so long.
+std::vector<uint64_t> chunks_at(Duration time) {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  rig.hub.capacity = 512u << 10;
+  const Buffer source(6u << 20);
+  ports::RmaRequest request;
+  request.remote.handle.kind = ports::HandleKind::region;
+  request.source = source;
+  REQUIRE(rig.b.transport->rma(id, request, 5) == Status::success);
+  for (int i = 0; i < 100 && peer.got.size() < source.size(); ++i) {
+    rig.now += time;
+    rig.settle();
+    peer.read();
+  }
+  std::vector<uint64_t> sizes;
+  for (size_t at = 0; const auto prefix = wire::decode_prefix(Bytes(peer.got).subspan(at));) {
+    if (prefix->kind == wire::Kind::rma_write) sizes.push_back(prefix->payload_bytes);
+    at += prefix->header_bytes + prefix->payload_bytes;
+    if (at >= peer.got.size()) break;
+  }
+  return sizes;
+}
+
+TEST_CASE("engine__chunks__are_what_the_network_moves_in_a_millisecond_within_bounds") {
+  const std::vector<uint64_t> fast = chunks_at(250us);  // 2 GB/s
+  REQUIRE(fast.front() == chunk_bytes_min);
+  REQUIRE(*std::max_element(fast.begin(), fast.end()) > 1u << 20);
+  const std::vector<uint64_t> faster = chunks_at(10us);
+  REQUIRE(*std::max_element(faster.begin(), faster.end()) <= wire::chunk_bytes_max);
+  const std::vector<uint64_t> slow = chunks_at(100ms);
+  REQUIRE(slow.size() == ((6u << 20) + chunk_bytes_min - 1) / chunk_bytes_min);
+}
+
+TEST_CASE("engine__in_the_middle_of_a_chunk_that_comes_fast__expects_much_and_never_more_than_is_sure_to_come") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  Buffer memory(2u << 20);
+  ports::RemoteRef ref;
+  ref.handle = rig.b.memory.register_region(memory, 3);
+  Buffer all;
+  wire::Writer writer(all);
+  const auto total = static_cast<uint32_t>(memory.size());
+  wire::encode(writer, wire::RmaWrite{0x10000, total, 0, ref, false}, total);
+  all.resize(all.size() + total);
+  const auto expected = [&] { return rig.b.net->expected.begin()->second; };
+  size_t sent = 0;
+  const auto send = [&](size_t bytes, Duration time) {
+    rig.now += time;
+    peer.write({all.begin() + static_cast<std::ptrdiff_t>(sent), all.begin() + static_cast<std::ptrdiff_t>(sent + bytes)});
+    sent += bytes;
+  };
+  send(100'000, 10ms);  // 10 MB/s: nobody is woken too often
+  REQUIRE(expected() == 0);
+  for (int i = 0; i < 12; ++i) send(100'000, 100us);  // 1 GB/s
+  REQUIRE(expected() > 300'000);
+  REQUIRE(expected() < 500'000);
+  send(all.size() - sent - 200'000, 100us);
+  REQUIRE(expected() == 200'000);
+  send(150'000, 100us);
+  REQUIRE(expected() == 0);  // what is left is not worth it
+
+  SECTION("whole: whatever is next may be short") {
+    send(all.size() - sent, 100us);
+    REQUIRE(expected() == 0);
+  }
+  SECTION("a silence: every byte is a sign of life") {
+    rig.b.net->expected.begin()->second = 50'000;
+    rig.b.transport->set_keepalive(id, 1s);
+    rig.settle();
+    rig.pass(1100ms);
+    REQUIRE(expected() == 0);
+  }
+}
+
+}  // namespace
+}  // namespace ccixfer::stream::testing

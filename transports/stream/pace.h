@@ -1,0 +1,43 @@
+// How fast a connection's network moves bytes one way: what it moved from one moment to another at which its buffer was in the same
+// state, full for what goes out, empty for what comes in. (What a buffer takes at once says nothing of the network behind it.)
+// Pure; single-threaded.
+#pragma once
+#include <cstdint>
+
+#include "core/base/time.h"
+
+namespace ccixfer::stream {
+
+class Pace {
+ public:
+  void moved(uint64_t bytes, Instant now) {
+    bytes_ += bytes;
+    if (bytes_ >= beyond_any_buffer_bytes) measure(now);
+  }
+  // The buffer is full, or empty, now.
+  void level(Instant now) { measure(now); }
+  // Bytes that it moves in so long; 0 until it is known.
+  [[nodiscard]] uint64_t bytes_in(Duration time) const {
+    return static_cast<uint64_t>(bytes_per_s_ * std::chrono::duration<double>(time).count());
+  }
+
+ private:
+  static constexpr Duration window_min = std::chrono::milliseconds(1);
+  static constexpr uint64_t beyond_any_buffer_bytes = 16u << 20;
+
+  void measure(Instant now) {
+    const Duration took = now - since_;
+    if (began_ && took < window_min) return;
+    if (began_) bytes_per_s_ = static_cast<double>(bytes_) / std::chrono::duration<double>(took).count();
+    began_ = true;
+    bytes_ = 0;
+    since_ = now;
+  }
+
+  bool began_ = false;
+  Instant since_{};
+  uint64_t bytes_ = 0;
+  double bytes_per_s_ = 0;
+};
+
+}  // namespace ccixfer::stream
