@@ -62,7 +62,7 @@ class MemoryNet final : public StreamNet {
 
   bool accept_paused = false;
   Instant deadline = never;
-  uint64_t calls = 0;           // of recv and send
+  uint64_t calls = 0;  // of recv and send
   std::map<StreamId, uint64_t> expected;
   std::vector<bool> said_more;  // by each send of bulk memory
   [[nodiscard]] bool quiet() const { return events_.empty() && (accept_paused || backlog_.empty()); }

@@ -28,29 +28,44 @@ TEST_CASE("pace__bytes_between_two_moments_of_the_same_level__are_its_rate_until
   REQUIRE(pace.bytes_in(1ms) == 1u << 23);
 }
 
-// The chunks in which a write of 6 MiB goes over a network that takes 512 KiB in so long.
-std::vector<uint64_t> chunks_at(Duration time) {
+// b writes to a peer over a network that takes 512 KiB in so long.
+struct Writing {
   Rig rig;
-  RawPeer peer(rig, "p");
-  const ConnectionId id = peer.open();
-  rig.hub.capacity = 512u << 10;
+  RawPeer peer{rig, "p"};
+  ConnectionId id = peer.open();
+
+  Writing() { rig.hub.capacity = 512u << 10; }
+  void write(Bytes source, uint64_t token, const ports::Arrival* arrival = nullptr) {
+    ports::RmaRequest request;
+    request.remote.handle.kind = ports::HandleKind::region;
+    request.source = source;
+    request.arrival = const_cast<ports::Arrival*>(arrival);
+    REQUIRE(rig.b.transport->rma(id, request, token) == Status::success);
+  }
+  void pass(Duration time, size_t until_bytes) {
+    for (int i = 0; i < 100 && peer.got.size() < until_bytes; ++i) {
+      rig.now += time;
+      rig.settle();
+      peer.read();
+    }
+  }
+  [[nodiscard]] std::vector<uint64_t> chunks() const {
+    std::vector<uint64_t> sizes;
+    for (size_t at = 0; const auto prefix = wire::decode_prefix(Bytes(peer.got).subspan(at));) {
+      if (prefix->kind == wire::Kind::rma_write) sizes.push_back(prefix->payload_bytes);
+      at += prefix->header_bytes + prefix->payload_bytes;
+      if (at >= peer.got.size()) break;
+    }
+    return sizes;
+  }
+};
+
+std::vector<uint64_t> chunks_at(Duration time) {
+  Writing w;
   const Buffer source(6u << 20);
-  ports::RmaRequest request;
-  request.remote.handle.kind = ports::HandleKind::region;
-  request.source = source;
-  REQUIRE(rig.b.transport->rma(id, request, 5) == Status::success);
-  for (int i = 0; i < 100 && peer.got.size() < source.size(); ++i) {
-    rig.now += time;
-    rig.settle();
-    peer.read();
-  }
-  std::vector<uint64_t> sizes;
-  for (size_t at = 0; const auto prefix = wire::decode_prefix(Bytes(peer.got).subspan(at));) {
-    if (prefix->kind == wire::Kind::rma_write) sizes.push_back(prefix->payload_bytes);
-    at += prefix->header_bytes + prefix->payload_bytes;
-    if (at >= peer.got.size()) break;
-  }
-  return sizes;
+  w.write(source, 5);
+  w.pass(time, source.size());
+  return w.chunks();
 }
 
 TEST_CASE("engine__chunks__are_what_the_network_moves_in_a_millisecond_within_bounds") {
@@ -61,6 +76,20 @@ TEST_CASE("engine__chunks__are_what_the_network_moves_in_a_millisecond_within_bo
   REQUIRE(*std::max_element(faster.begin(), faster.end()) <= wire::chunk_bytes_max);
   const std::vector<uint64_t> slow = chunks_at(100ms);
   REQUIRE(slow.size() == ((6u << 20) + chunk_bytes_min - 1) / chunk_bytes_min);
+}
+
+TEST_CASE("engine__chunks_of_what_still_arrives__no_longer_than_what_is_here") {
+  Writing w;
+  const Buffer source(4u << 20);
+  w.write(source, 5);
+  w.pass(250us, SIZE_MAX);
+  REQUIRE(w.chunks().back() > 2 * chunk_bytes_min);
+  w.peer.got.clear();
+  ports::Arrival arrival;
+  arrival.placed_bytes = chunk_bytes_min + 1000;
+  w.write(source, 6, &arrival);
+  w.pass(250us, chunk_bytes_min);
+  REQUIRE(w.chunks() == std::vector<uint64_t>{chunk_bytes_min});
 }
 
 TEST_CASE("engine__in_the_middle_of_a_chunk_that_comes_fast__expects_much_and_never_more_than_is_sure_to_come") {
