@@ -88,28 +88,6 @@ int64_t recv_some(TcpNet& net, StreamId id, std::string& text) {
   return n;
 }
 
-TEST_CASE("tcp_uri__good_and_bad__parsed_or_named") {
-  const auto good = [](std::string_view uri) {
-    const auto name = parse_tcp_uri(uri);
-    REQUIRE(name);
-    return name->host + "|" + std::to_string(name->port);
-  };
-  CHECK(good("tcp://10.0.0.1:80") == "10.0.0.1|80");
-  CHECK(good("tcp://host.example:65535") == "host.example|65535");
-  CHECK(good("tcp://[::1]:1") == "::1|1");
-  CHECK(good("tcp://[fe80::1%eth0]:5000/") == "fe80::1%eth0|5000");
-  for (const char* bad : {"", "tcp:", "tcp://", "tcp://a", "tcp://a:", "tcp://a:0", "tcp://a:65536", "tcp://a:-1", "tcp://a:1x",
-                          "tcp://:1", "tcp://[::1:1", "tcp://[::1]", "tcp://[::1]1", "tcp://[a]:1", "tcp://::1:1", "tcp://a b:1",
-                          "tcp://u@a:1", "udp://a:1", "tcp://a:1/x"}) {
-    CAPTURE(bad);
-    const auto name = parse_tcp_uri(bad);
-    REQUIRE_FALSE(name);
-    CHECK(name.error().kind == ErrorKind::usage);
-  }
-  CHECK(format_tcp_uri("::1", 5) == "tcp://[::1]:5");
-  CHECK(format_tcp_uri("a", 5) == "tcp://a:5");
-}
-
 TEST_CASE("tcp_net__dial_send_close__bytes_arrive_and_the_end_is_orderly") {
   const std::string host = GENERATE(as<std::string>{}, "127.0.0.1", "::1", "localhost");
   auto made = TcpNet::create({.listen_host = host, .port = 0, .interface_name = {}, .backlog = 16, .listen = true});
