@@ -28,8 +28,8 @@ enum class EventType : uint8_t {
   accept,           // our accept ended
   disconnected,     // the peer or the network ended the connection (beyond CCI)
   keepalive_timed_out,
-  device_failed,
-  draining,  // a router of the path stops soon: whoever needs the connection opens another one meanwhile (beyond CCI)
+  device_failed,  // what the endpoint is bound to is gone from this host (device_dead, reason): no connection, context 0
+  draining,       // a router of the path stops soon: whoever needs the connection opens another one meanwhile (beyond CCI)
 };
 
 class EventStore;  // the endpoint's receive buffers and undecided requests, shared with the events that hold one

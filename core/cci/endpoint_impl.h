@@ -91,6 +91,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   void on_disconnected(ports::ConnectionId connection, Status status, std::string_view reason) override;
   void on_keepalive_timeout(ports::ConnectionId connection) override;
   void on_draining(ports::ConnectionId connection) override;
+  void on_device_failed(std::string_view reason) override;
 };
 
 }  // namespace ccixfer::cci

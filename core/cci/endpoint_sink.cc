@@ -259,4 +259,8 @@ void Endpoint::Impl::on_draining(ConnectionId connection) {
   if (established(connection, record) == Status::success) queue(EventType::draining, Status::success, connection, record->context);
 }
 
+void Endpoint::Impl::on_device_failed(std::string_view reason) {
+  queue(EventType::device_failed, Status::device_dead, {}, 0).reason = reason;
+}
+
 }  // namespace ccixfer::cci

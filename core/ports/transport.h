@@ -100,6 +100,8 @@ class TransportSink {
   virtual void on_keepalive_timeout(ConnectionId connection) = 0;
   // A router of the path is about to stop: the connection still works, but not for long. At most once a connection.
   virtual void on_draining(ConnectionId connection) { static_cast<void>(connection); }
+  // What the transport is bound to is gone from this host. Its connections end as they find out; it may come back.
+  virtual void on_device_failed(std::string_view reason) { static_cast<void>(reason); }
 };
 
 struct TransportOptions {

@@ -247,6 +247,8 @@ void RoutedTransport::on_event(cci::Event event) {
       }
       return;
     }
+    case cci::EventType::device_failed:
+      return sink_->on_device_failed(event.reason);
     default:
       break;
   }

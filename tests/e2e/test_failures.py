@@ -104,6 +104,26 @@ def test_interrupted__20_then_resumes():
         check(sha256(source) == sha256(root / "big"), "big differs")
 
 
+def test_receivers_address_is_taken_away__it_says_so_and_serves_again_when_it_is_back():
+    with Lab("gone") as lab:
+        near, far = lab.host("near"), lab.host("far")
+        _, interface = lab.wire(near, "10.0.0.1/24", far, "10.0.0.2/24")
+        source = big_file(lab.directory / "big", 1 << 20)
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(far, "recv", "recv", "--root", root, "--listen", "10.0.0.2:7000", "--insecure")
+        for take, give in ((("addr", "del", "10.0.0.2/24", "dev", interface), ("addr", "add", "10.0.0.2/24", "dev", interface)),
+                           (("link", "set", interface, "down"), ("link", "set", interface, "up"))):
+            far.run("ip", *take)
+            far.run("ip", *give)
+            sender = lab.start(near, "send", "send", "--insecure", source, native(receiver.uris) + f"/{take[0]}")
+            check(sender.wait() == 0, sender.tail())
+        far.run("ip", "addr", "del", "10.0.0.2/24", "dev", interface)   # the kernel has told before `ip` ends
+        check(receiver.stop() == 0, receiver.tail())
+        told = [line for line in receiver.stderr().splitlines() if "the device failed" in line]
+        check(told and all("tcp://10.0.0.2:7000" in line for line in told), receiver.stderr())
+
+
 def test_router_stopped_for_a_while__the_transfer_waits_and_ends():
     with TwoSites("stop") as sites:
         source = big_file(sites.lab.directory / "big", SIZE // 2)

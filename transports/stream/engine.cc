@@ -122,6 +122,7 @@ void Engine::net_event(const StreamEvent& event) {
     limit_step(*accepted, options_.handshake_timeout);
     return touch(*accepted);
   }
+  if (event.type == StreamEventType::device_failed) return sink_->on_device_failed(event.reason);
   const auto found = by_stream_.find(event.id);
   if (found == by_stream_.end()) return;
   Connection& c = *connections_[found->second];
@@ -139,6 +140,7 @@ void Engine::net_event(const StreamEvent& event) {
       c.blocked = false;
       break;
     case StreamEventType::accepted:
+    case StreamEventType::device_failed:
       return;
   }
   touch(c);

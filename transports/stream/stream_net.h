@@ -26,6 +26,7 @@ enum class StreamEventType : uint8_t {
   failed,     // our dial failed, or the stream broke (reset, unreachable): `reason`
   readable,
   writable,
+  device_failed,  // of the whole net, no stream: what it is bound to is gone from this host: `reason`
 };
 struct StreamEvent {
   StreamEventType type;

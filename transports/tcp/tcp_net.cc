@@ -46,6 +46,10 @@ Result<std::unique_ptr<TcpNet>> TcpNet::create(const TcpNetOptions& options) {
     impl->listener = std::move(*listener);
     impl->listening = local_address(impl->listener.get());
     impl->update_accepting();
+    impl->device.open(impl->listening);
+    if (impl->device && !impl->watch(impl->device.descriptor(), Impl::device_tag, EPOLLIN)) {
+      return fail(ErrorKind::network, fmt::format("no descriptors for a network: {}", error_words(errno)));
+    }
   }
   return std::unique_ptr<TcpNet>(new TcpNet(std::move(impl)));
 }

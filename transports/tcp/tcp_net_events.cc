@@ -219,6 +219,12 @@ void TcpNet::poll(Instant now, const std::function<void(const StreamEvent&)>& ev
         break;
       case Impl::adopted_tag:  // who waits hears of it
         break;
+      case Impl::device_tag:
+        if (net.device.lost_now()) {
+          event({StreamEventType::device_failed, 0, Status::device_dead,
+                 fmt::format("{}: no interface that is up has this address any more", uri())});
+        }
+        break;
       case Impl::wake_tag:
         if (net.resolver) net.take_answers();
         break;

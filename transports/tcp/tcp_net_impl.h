@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "transports/tcp/device_watch.h"
 #include "transports/tcp/resolver.h"
 #include "transports/tcp/socket.h"
 #include "transports/tcp/tcp_net.h"
@@ -41,6 +42,7 @@ struct TcpNet::Impl {
   static constexpr uint64_t timer_tag = 2;
   static constexpr uint64_t wake_tag = 3;
   static constexpr uint64_t adopted_tag = 4;
+  static constexpr uint64_t device_tag = 5;
 
   TcpNetOptions options;
   Descriptor epoll;
@@ -48,6 +50,7 @@ struct TcpNet::Impl {
   Descriptor wake;
   Descriptor listener;
   Address listening;
+  DeviceWatch device;  // of `listening`
   std::vector<Stream> streams;
   std::vector<uint32_t> free_streams;
   std::vector<StreamId> failed;  // dials whose failure poll() is to report

@@ -426,6 +426,18 @@ TEST_CASE("keepalive__fires_again_before_the_event_is_taken__one_event") {
   CHECK(f.next().type == EventType::keepalive_timed_out);
 }
 
+TEST_CASE("device_failed__an_event_of_the_endpoint_that_says_why") {
+  Fixture f;
+  const Connection connection = f.connected();
+  f.happen([](TransportSink& sink) { sink.on_device_failed("tcp://10.0.0.1:7000: gone"); });
+  const Event event = f.next();
+  CHECK(event.type == EventType::device_failed);
+  CHECK(event.status == Status::device_dead);
+  CHECK(event.reason == "tcp://10.0.0.1:7000: gone");
+  CHECK(f.quiet());
+  CHECK(f.endpoint->max_send_bytes(connection) > 0);  // it ends when the transport says so
+}
+
 TEST_CASE("rma__bad_arguments__statuses_and_nothing_issued") {
   Fixture f;
   const Connection connection = f.connected(Attribute::reliable_ordered, 50);

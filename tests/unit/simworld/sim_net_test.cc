@@ -80,6 +80,8 @@ class Peer final : public sim::Actor {
       case StreamEventType::writable:
         connections.at(event.id).writable = true;
         break;
+      case StreamEventType::device_failed:  // of no stream; these do not
+        break;
     }
   }
   void write(StreamId id, Connection& connection) {

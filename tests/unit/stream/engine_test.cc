@@ -160,6 +160,18 @@ TEST_CASE("engine__send_timeout__runs_from_the_send_not_from_the_last_turn") {
   REQUIRE(rig.a.status_of(9) == Status::success);
 }
 
+TEST_CASE("engine__the_device_fails__told_once_and_connections_end_by_themselves") {
+  Rig rig;
+  rig.connect();
+  rig.b.net->fail_device("no interface has this address");
+  rig.settle();
+  REQUIRE(rig.b.sink.device_failed == std::vector<std::string>{"no interface has this address"});
+  REQUIRE(rig.b.sink.disconnected.empty());
+  REQUIRE(rig.send(rig.a, rig.at_a, filled(64, 1), 1) == Status::success);
+  rig.settle();
+  REQUIRE(rig.b.sink.messages.size() == 1);
+}
+
 // Of a ping-pong each way is one call: the answer goes out from send(), and the acknowledgement of what it answers with it.
 TEST_CASE("engine__an_answer__leaves_at_once_and_takes_the_acknowledgement_along") {
   Rig rig;

@@ -60,6 +60,10 @@ class MemoryNet final : public StreamNet {
   void set_deadline(Instant at) override { deadline = at; }
   [[nodiscard]] int os_handle() const override { return -1; }
 
+  void fail_device(std::string reason) {
+    events_.push_back({StreamEventType::device_failed, 0, Status::device_dead, std::move(reason)});
+  }
+
   bool accept_paused = false;
   Instant deadline = never;
   uint64_t calls = 0;  // of recv and send

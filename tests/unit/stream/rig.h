@@ -45,6 +45,7 @@ struct Recorder final : ports::TransportSink {
   std::deque<Buffer> messages;
   std::vector<Completion> completions;
   size_t keepalive_timeouts = 0;
+  std::vector<std::string> device_failed;
   size_t buffers = SIZE_MAX;
   std::optional<Buffer> open;
   size_t open_bytes = 0;
@@ -77,6 +78,7 @@ struct Recorder final : ports::TransportSink {
     disconnected.push_back({id, status, std::string(reason)});
   }
   void on_keepalive_timeout(ConnectionId) override { ++keepalive_timeouts; }
+  void on_device_failed(std::string_view reason) override { device_failed.emplace_back(reason); }
 };
 
 class CountingEntropy final : public ports::Entropy {
