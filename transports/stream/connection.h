@@ -88,7 +88,6 @@ struct Connection {
   bool served_next = false;       // whose chunk is next, a write of ours or a read of the peer's
 
   Receiving rx;
-  Pace coming;
   Pace going;
   std::vector<std::byte> handshake_out;  // encoded frames of the handshake, and bye
   std::unique_ptr<OutBatch> batch;

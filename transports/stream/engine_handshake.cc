@@ -97,7 +97,7 @@ void Engine::on_hello_reply(Connection& c, Bytes header) {
   if (reply->version != wire::version || !offer_is_sane(reply->offer))
     return lose(c, Status::version, "the peer's version or limits cannot be used");
   agree(c, reply->offer);
-  c.round_trip = now_ - c.hello_at;
+  c.round_trip = std::max(now_ - c.hello_at, round_trip_min);
   set_state(c, State::awaiting_accept);
 }
 

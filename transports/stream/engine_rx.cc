@@ -59,9 +59,6 @@ void Engine::receive(Connection& c) {
 bool Engine::received(Connection& c, int64_t n) {
   if (n == io_again) {
     c.readable = false;
-    c.coming.level(now_);
-    const uint64_t soon = std::min(c.rx.rest_bytes, c.coming.bytes_in(expect_time));
-    net_->expect(c.stream, soon >= expect_bytes_min ? soon : 0);
     if (c.broken) stream_ended(c);
     return false;
   }
@@ -70,7 +67,6 @@ bool Engine::received(Connection& c, int64_t n) {
     return false;
   }
   counters_.add(Counter::bytes_in, static_cast<uint64_t>(n));
-  c.coming.moved(static_cast<uint64_t>(n), now_);
   c.last_received = now_;
   c.probes = 0;
   return true;

@@ -70,7 +70,6 @@ void Engine::on_step_timeout(Connection& c) {
 
 void Engine::on_keepalive_timer(Connection& c) {
   c.last_probe = now_;
-  net_->expect(c.stream, 0);  // fewer bytes than were expected are a sign of life too
   if (c.probes < keepalive_probes_max) {
     ++c.probes;
     c.probe_due = true;

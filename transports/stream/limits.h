@@ -18,9 +18,6 @@ inline constexpr size_t send_budget_bytes = 1u << 20;
 // fewer there are, the fewer times somebody is woken up for one; and a message waits for one chunk.
 inline constexpr Duration chunk_time = std::chrono::milliseconds(1);
 inline constexpr uint64_t chunk_bytes_min = 260u << 10;
-// In the middle of a chunk that comes fast, the network tells only of what it brings in expect_time, or more.
-inline constexpr Duration expect_time = std::chrono::microseconds(400);
-inline constexpr uint64_t expect_bytes_min = 64u << 10;
 
 // What is put together for one system call. A message waits for the chunk before it and no other.
 inline constexpr size_t batch_items_max = 32;
@@ -41,6 +38,9 @@ inline constexpr size_t drain_bytes = 64u << 10;
 inline constexpr Duration acknowledgement_delay_max = std::chrono::microseconds(200);
 
 inline constexpr uint32_t keepalive_probes_max = 3;
+
+// A round trip that began and ended at one time, since whoever turns us did so twice without looking at the clock: as good as none.
+inline constexpr Duration round_trip_min = std::chrono::microseconds(1);
 
 // After our disconnect: how long what was sent before may take to be delivered; and how long the peer may take to close.
 inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);

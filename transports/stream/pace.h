@@ -1,5 +1,5 @@
-// How fast a connection's network moves bytes one way: what it moved from one moment to another at which its buffer was in the same
-// state, full for what goes out, empty for what comes in. (What a buffer takes at once says nothing of the network behind it.)
+// How fast a connection's network takes bytes: what it took from one moment to another at which its buffer was full. (What an empty
+// buffer takes at once says nothing of the network behind it.)
 // Pure; single-threaded.
 #pragma once
 #include <cstdint>
@@ -14,7 +14,7 @@ class Pace {
     bytes_ += bytes;
     if (bytes_ >= beyond_any_buffer_bytes) measure(now);
   }
-  // The buffer is full, or empty, now.
+  // The buffer is full now.
   void level(Instant now) { measure(now); }
   // Bytes that it moves in so long; 0 until it is known.
   [[nodiscard]] uint64_t bytes_in(Duration time) const {

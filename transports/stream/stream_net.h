@@ -64,9 +64,6 @@ class StreamNet {
   virtual void pause_accept(bool paused) = 0;  // back-pressure: the backlog holds what comes
   virtual int64_t recv(StreamId id, std::span<const IoSpan> into) = 0;  // bytes > 0, or io_*
   virtual int64_t send(StreamId id, std::span<const ConstIoSpan> from) = 0;
-  // So many bytes are sure to come, whatever we do: readiness may be told when they, or many of them, are here. 0: as soon as any
-  // are. It holds until the next call.
-  virtual void expect(StreamId, uint64_t /*bytes*/) {}
   // At most `size` bytes into a conduit that it takes: bytes > 0, or io_*. See ports::Transport for the other two.
   virtual int64_t recv_to(StreamId, ports::Conduit&, size_t /*size*/) { return io_full; }
   [[nodiscard]] virtual std::unique_ptr<ports::Conduit> make_conduit() { return nullptr; }

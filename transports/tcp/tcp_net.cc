@@ -163,8 +163,6 @@ namespace {
 
 // A few bytes from several places go out from one: the kernel takes longer over a list of places than it takes to copy them.
 constexpr size_t joined_bytes_max = 512;
-// Of what is expected; the kernel needs room for twice that.
-constexpr uint64_t expected_bytes_max = 1u << 20;
 // Within a host nothing is congested, and a congestion control that spaces packets out (bbr) sets timers for nothing: on a virtual
 // machine they cost more than the bytes. Every Linux has this one, for everybody.
 constexpr std::string_view within_host = "reno";
@@ -243,15 +241,6 @@ int64_t TcpNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
   if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
   if (stream->drained) return stream::io_again;
   return static_cast<PipeConduit&>(conduit).fill(stream->fd.get(), size);
-}
-
-// A mark that is not much lower than it could be stays: each change is a system call.
-void TcpNet::expect(StreamId id, uint64_t bytes) {
-  Impl::Stream* stream = impl_->find(id);
-  if (stream == nullptr || stream->state != Impl::State::open) return;
-  const int mark = static_cast<int>(std::clamp<uint64_t>(bytes, 1, expected_bytes_max));
-  if (stream->tells_from_bytes <= mark && stream->tells_from_bytes * 2 > mark) return;
-  if (setsockopt(stream->fd.get(), SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof mark) == 0) stream->tells_from_bytes = mark;
 }
 
 std::unique_ptr<ports::Conduit> TcpNet::make_conduit() {

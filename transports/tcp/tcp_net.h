@@ -56,7 +56,6 @@ class TcpNet final : public stream::StreamNet {
   void close(stream::StreamId id) override;
   void pause_accept(bool paused) override;
   int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
-  void expect(stream::StreamId id, uint64_t bytes) override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
   int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
   [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;

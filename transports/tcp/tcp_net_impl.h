@@ -29,7 +29,6 @@ struct TcpNet::Impl {
     // The last call took less than it was offered: nothing is there until the next event, so a system call is saved.
     bool drained = false;
     bool full = false;
-    int tells_from_bytes = 1;        // SO_RCVLOWAT
     bool by_reference = false;       // lent memory
     ZeroCopyPipe pipe;               // bulk memory on its way into the socket
     bool hung_up = false;            // the peer's end is among what is to be read: no event will tell again

@@ -54,7 +54,6 @@ class MemoryNet final : public StreamNet {
   void pause_accept(bool paused) override { accept_paused = paused; }
   int64_t recv(StreamId id, std::span<const IoSpan> into) override;
   int64_t send(StreamId id, std::span<const ConstIoSpan> from) override;
-  void expect(StreamId id, uint64_t bytes) override { expected[id] = bytes; }
   int64_t recv_to(StreamId id, ports::Conduit& conduit, size_t size) override;
   void poll(Instant now, const std::function<void(const StreamEvent&)>& event) override;
   void set_deadline(Instant at) override { deadline = at; }
@@ -66,8 +65,7 @@ class MemoryNet final : public StreamNet {
 
   bool accept_paused = false;
   Instant deadline = never;
-  uint64_t calls = 0;  // of recv and send
-  std::map<StreamId, uint64_t> expected;
+  uint64_t calls = 0;           // of recv and send
   std::vector<bool> said_more;  // by each send of bulk memory
   [[nodiscard]] bool quiet() const { return events_.empty() && (accept_paused || backlog_.empty()); }
 

@@ -1,4 +1,4 @@
-// How long chunks are, and when the network tells of what it brings: both follow from how fast it is.
+// How long chunks are: what the network takes in a while.
 #include "transports/stream/pace.h"
 
 #include "tests/unit/stream/rig.h"
@@ -90,48 +90,6 @@ TEST_CASE("engine__chunks_of_what_still_arrives__no_longer_than_what_is_here") {
   w.write(source, 6, &arrival);
   w.pass(250us, chunk_bytes_min);
   REQUIRE(w.chunks() == std::vector<uint64_t>{chunk_bytes_min});
-}
-
-TEST_CASE("engine__in_the_middle_of_a_chunk_that_comes_fast__expects_much_and_never_more_than_is_sure_to_come") {
-  Rig rig;
-  RawPeer peer(rig, "p");
-  const ConnectionId id = peer.open();
-  Buffer memory(2u << 20);
-  ports::RemoteRef ref;
-  ref.handle = rig.b.memory.register_region(memory, 3);
-  Buffer all;
-  wire::Writer writer(all);
-  const auto total = static_cast<uint32_t>(memory.size());
-  wire::encode(writer, wire::RmaWrite{0x10000, total, 0, ref, false}, total);
-  all.resize(all.size() + total);
-  const auto expected = [&] { return rig.b.net->expected.begin()->second; };
-  size_t sent = 0;
-  const auto send = [&](size_t bytes, Duration time) {
-    rig.now += time;
-    peer.write({all.begin() + static_cast<std::ptrdiff_t>(sent), all.begin() + static_cast<std::ptrdiff_t>(sent + bytes)});
-    sent += bytes;
-  };
-  send(100'000, 10ms);  // 10 MB/s: nobody is woken too often
-  REQUIRE(expected() == 0);
-  for (int i = 0; i < 12; ++i) send(100'000, 100us);  // 1 GB/s
-  REQUIRE(expected() > 300'000);
-  REQUIRE(expected() < 500'000);
-  send(all.size() - sent - 200'000, 100us);
-  REQUIRE(expected() == 200'000);
-  send(150'000, 100us);
-  REQUIRE(expected() == 0);  // what is left is not worth it
-
-  SECTION("whole: whatever is next may be short") {
-    send(all.size() - sent, 100us);
-    REQUIRE(expected() == 0);
-  }
-  SECTION("a silence: every byte is a sign of life") {
-    rig.b.net->expected.begin()->second = 50'000;
-    rig.b.transport->set_keepalive(id, 1s);
-    rig.settle();
-    rig.pass(1100ms);
-    REQUIRE(expected() == 0);
-  }
 }
 
 }  // namespace

@@ -556,45 +556,5 @@ TEST_CASE("tcp_net__told_to_copy__has_no_conduits") {
   CHECK_FALSE(net->takes(*other));
 }
 
-// Sending over loopback is delivering, so what is not readable after send() will not be.
-TEST_CASE("tcp_net__bytes_that_are_expected__are_told_together_and_an_end_at_once") {
-  const auto a = make("127.0.0.1", false);
-  const auto b = make();
-  Watch watch({a.get(), b.get()});
-  const Result<StreamId> dialled = a->dial(b->uri());
-  REQUIRE(dialled);
-  REQUIRE(watch.run([&] { return watch.find(0, StreamEventType::connected) && watch.find(1, StreamEventType::accepted); }));
-  const StreamId accepted = watch.find(1, StreamEventType::accepted)->id;
-  std::string got;
-  REQUIRE(recv_some(*b, accepted, got) == stream::io_again);
-  watch.poll();
-  REQUIRE_FALSE(readable(*b));
-
-  b->expect(accepted, 4000);
-  REQUIRE(send_text(*a, *dialled, std::string(2500, 'x')) == 2500);
-  CHECK_FALSE(readable(*b));
-  REQUIRE(send_text(*a, *dialled, std::string(1500, 'x')) == 1500);
-  REQUIRE(readable(*b, 20'000));
-  watch.poll();
-  while (recv_some(*b, accepted, got) > 0) {
-  }
-  REQUIRE(got.size() == 4000);
-
-  REQUIRE(send_text(*a, *dialled, "x") == 1);
-  CHECK_FALSE(readable(*b));  // the same holds until the next call
-  b->expect(accepted, 0);
-  REQUIRE(readable(*b, 20'000));
-  watch.poll();
-  while (recv_some(*b, accepted, got) > 0) {
-  }
-  REQUIRE(got.size() == 4001);
-
-  b->expect(accepted, 4000);
-  a->close(*dialled);
-  REQUIRE(readable(*b, 20'000));
-  watch.poll();
-  REQUIRE(recv_some(*b, accepted, got) == stream::io_closed);
-}
-
 }  // namespace
 }  // namespace ccixfer::tcp
