@@ -48,7 +48,9 @@ void Destination::Impl::receive(Arrival arrival) {
     return;
   }
   if (header->session != link.session() || header->lane_session != arrival.lane_session || header->n != arrival.n) {
+    // Bytes that belong elsewhere are as good as damaged: the put that has its place here is still to come.
     reject("a segment of another session, lane or number");
+    resend_segment(arrival.lane_session, arrival.n);
     release(arrival.buffer);
     return;
   }

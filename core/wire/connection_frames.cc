@@ -51,6 +51,7 @@ void encode(Writer& out, const Hello& frame) {
   out.u8(static_cast<uint8_t>(frame.role));
   out.u8(static_cast<uint8_t>(frame.attribute));
   encode(out, frame.offer);
+  out.u64(frame.machine);
   out.bytes16(frame.data);
   out.bytes16(frame.options);
 }
@@ -69,6 +70,7 @@ std::optional<Hello> decode_hello(Bytes header) {
   frame.role = static_cast<ports::Role>(role);
   frame.attribute = static_cast<ports::Attribute>(attribute);
   frame.offer = decode_offer(in);
+  frame.machine = in.u64();
   frame.data = in.bytes16(ports::connect_data_bytes_max);
   frame.options = in.bytes16(hello_options_bytes_max);
   if (!in.done()) return std::nullopt;
@@ -82,6 +84,7 @@ void encode(Writer& out, const HelloReply& frame) {
   out.u8(static_cast<uint8_t>(frame.status));
   out.u8(0);
   encode(out, frame.offer);
+  out.u64(frame.machine);
   out.text16(cut(frame.reason));
 }
 
@@ -93,6 +96,7 @@ std::optional<HelloReply> decode_hello_reply(Bytes header) {
   frame.status = decode_status(in);
   in.require(in.u8() == 0);
   frame.offer = decode_offer(in);
+  frame.machine = in.u64();
   frame.reason = in.text16(reason_bytes_max);
   if (!in.done()) return std::nullopt;
   return frame;

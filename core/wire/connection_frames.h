@@ -15,10 +15,10 @@ inline constexpr uint16_t version = 1;
 inline constexpr size_t hello_options_bytes_max = 512;
 inline constexpr uint16_t option_mandatory = 0x8000;  // bit of an option's type: who does not know it must refuse the hello
 
-inline constexpr size_t hello_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 2 + 2;
-static_assert(hello_header_bytes_min == 40);
-inline constexpr size_t hello_reply_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 2;
-static_assert(hello_reply_header_bytes_min == 38);
+inline constexpr size_t hello_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 8 + 2 + 2;
+static_assert(hello_header_bytes_min == 48);
+inline constexpr size_t hello_reply_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 8 + 2;
+static_assert(hello_reply_header_bytes_min == 46);
 inline constexpr size_t farewell_header_bytes_min = frame_overhead_bytes + 1 + 1 + 2;
 static_assert(farewell_header_bytes_min == 16);
 
@@ -36,6 +36,7 @@ struct Hello {
   ports::Role role = ports::Role::application;
   ports::Attribute attribute = ports::Attribute::reliable_ordered;
   Offer offer;
+  uint64_t machine = 0;  // StreamNet::machine()
   Bytes data;
   Bytes options;
 };
@@ -46,6 +47,7 @@ struct HelloReply {
   uint16_t version = wire::version;
   Status status = Status::success;  // else: refused for this reason, and the stream ends
   Offer offer;
+  uint64_t machine = 0;
   std::string_view reason;
 };
 

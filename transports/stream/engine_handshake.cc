@@ -19,7 +19,7 @@ bool Engine::offer_is_sane(const wire::Offer& offer) {
   return offer.max_send_bytes >= ports::max_send_bytes_floor && offer.sends_in_flight_max > 0 && offer.rmas_in_flight_max > 0;
 }
 
-void Engine::agree(Connection& c, const wire::Offer& theirs) {
+void Engine::agree(Connection& c, const wire::Offer& theirs, uint64_t machine) {
   const wire::Offer ours = our_offer();
   c.max_send_bytes = std::min(ours.max_send_bytes, theirs.max_send_bytes);
   const uint32_t sends = std::min(ours.sends_in_flight_max, theirs.sends_in_flight_max);
@@ -29,6 +29,7 @@ void Engine::agree(Connection& c, const wire::Offer& theirs) {
   c.incoming.open(sends, c.unreliable);
   c.rma.open(rmas);
   c.served.open(rmas, c.id.packed());
+  if (machine != 0 && net_->machine() != 0 && machine != net_->machine()) net_->peer_is_elsewhere(c.stream);
   if (options_.keepalive > Duration{0} && options_.keepalive != forever) {
     c.keepalive_mode = Keepalive::lose;
     c.keepalive = options_.keepalive;
@@ -41,6 +42,7 @@ void Engine::greet(Connection& c) {
   hello.role = c.role;
   hello.attribute = c.attribute;
   hello.offer = our_offer();
+  hello.machine = net_->machine();
   hello.data = c.connect_data;
   wire::Writer out(c.handshake_out);
   wire::encode(out, hello);
@@ -80,9 +82,10 @@ void Engine::on_hello(Connection& c, Bytes header) {
   }
   c.role = hello->role;
   c.attribute = hello->attribute;
-  agree(c, hello->offer);
+  agree(c, hello->offer, hello->machine);
   wire::HelloReply reply;
   reply.offer = our_offer();
+  reply.machine = net_->machine();
   wire::Writer out(c.handshake_out);
   wire::encode(out, reply);
   set_state(c, State::requested);
@@ -96,7 +99,7 @@ void Engine::on_hello_reply(Connection& c, Bytes header) {
   if (reply->status != Status::success) return lose(c, reply->status, printable(reply->reason));
   if (reply->version != wire::version || !offer_is_sane(reply->offer))
     return lose(c, Status::version, "the peer's version or limits cannot be used");
-  agree(c, reply->offer);
+  agree(c, reply->offer, reply->machine);
   c.round_trip = std::max(now_ - c.hello_at, round_trip_min);
   set_state(c, State::awaiting_accept);
 }

@@ -48,7 +48,7 @@ struct ConstIoSpan {
   const std::byte* data;
   size_t size;
   // It stays as it is until the peer has it, even beyond the call (memory of an RMA): the network may refer to it instead of
-  // copying.
+  // copying, if the peer is elsewhere (peer_is_elsewhere).
   bool lent = false;
   ports::Conduit* conduit = nullptr;  // not from `data`, but the first `size` bytes that it holds: what is sent of them leaves it
   bool more = false;  // of the last span: further bytes follow at once, so the network need not send a packet that is not full
@@ -68,6 +68,11 @@ class StreamNet {
   virtual int64_t recv_to(StreamId, ports::Conduit&, size_t /*size*/) { return io_full; }
   [[nodiscard]] virtual std::unique_ptr<ports::Conduit> make_conduit() { return nullptr; }
   [[nodiscard]] virtual bool takes(const ports::Conduit&) const { return false; }
+  // The machine whose kernel carries these streams, as peers tell each other; 0: none, or unknown.
+  [[nodiscard]] virtual uint64_t machine() const { return 0; }
+  // The peer is known to be on another machine. Until then what is lent is copied: within one kernel what the peer has taken may
+  // still be our own pages, and travel on from there, long after it told us that it has them.
+  virtual void peer_is_elsewhere(StreamId) {}
   virtual void poll(Instant now, const std::function<void(const StreamEvent&)>& event) = 0;
   // Turn again at `at` at the latest (timerfd for tcp).
   virtual void set_deadline(Instant at) = 0;

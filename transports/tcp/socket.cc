@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
+#include "core/base/hash.h"
 #include "transports/tcp/tcp_net.h"
 #include "transports/tcp/tcp_uri.h"
 
@@ -96,6 +98,12 @@ bool peer_is_this_host(int fd) {
   if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer.storage), &peer.size) != 0) return false;
   const std::string host = host_of(peer);
   return host == host_of(local_address(fd)) || host.starts_with("127.") || host == "::1";
+}
+
+uint64_t machine_number() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  return std::getline(file, boot) ? xxh3_64(as_bytes(boot)) : 0;
 }
 
 bool is_wildcard(const Address& address) {

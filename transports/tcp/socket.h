@@ -36,6 +36,8 @@ void set_stream_options(int fd);
                                                int backlog);
 [[nodiscard]] Address local_address(int fd);
 [[nodiscard]] bool peer_is_this_host(int fd);  // of a connected socket: both ends have one address, or it stays on the loopback
+// Of the kernel that runs, the same in all of its containers, another one after each boot; 0: it does not say. Linux random(4).
+[[nodiscard]] uint64_t machine_number();
 [[nodiscard]] bool is_wildcard(const Address& address);
 // Addresses of the interfaces that are up: those that are not loopback, of the given family (AF_INET6: both), IPv4 first.
 [[nodiscard]] std::vector<std::string> interface_hosts(int family, const std::string& interface_name);

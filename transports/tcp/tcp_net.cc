@@ -176,10 +176,8 @@ int64_t io_of_send_errno(int error) {
 
 void TcpNet::Impl::opened(Stream& stream) const {
   stream.state = State::open;
-  const bool leaves = !peer_is_this_host(stream.fd.get());
-  stream.by_reference =
-      options.by_reference == ByReference::always || (options.by_reference == ByReference::to_other_hosts && leaves);
-  if (!leaves) {
+  stream.by_reference = options.by_reference == ByReference::always;
+  if (peer_is_this_host(stream.fd.get())) {
     static_cast<void>(setsockopt(stream.fd.get(), IPPROTO_TCP, TCP_CONGESTION, within_host.data(), within_host.size()));
   } else {
     static_cast<void>(
@@ -249,6 +247,13 @@ std::unique_ptr<ports::Conduit> TcpNet::make_conduit() {
 
 bool TcpNet::takes(const ports::Conduit& conduit) const {
   return impl_->options.by_reference != ByReference::never && dynamic_cast<const PipeConduit*>(&conduit) != nullptr;
+}
+
+uint64_t TcpNet::machine() const { return impl_->machine; }
+
+void TcpNet::peer_is_elsewhere(StreamId id) {
+  Impl::Stream* stream = impl_->find(id);
+  if (stream != nullptr && impl_->options.by_reference == ByReference::to_other_machines) stream->by_reference = true;
 }
 
 int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {

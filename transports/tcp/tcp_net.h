@@ -27,9 +27,10 @@ inline constexpr int accepts_per_poll_max = 64;
 // Polls in a row that try the stream which had bytes last, and ask for no other: a wait of some microseconds for those.
 inline constexpr uint32_t guesses_in_a_row_max = 16;
 
-// To whom lent memory goes by reference. A peer on this host gets copies: the copy is what brings the bytes into the cache from
-// which it then reads them, so without it the peer pays more than we save (4 MiB RMA writes over loopback: 0.75 of the rate).
-enum class ByReference : uint8_t { never, to_other_hosts, always };
+// To whom lent memory goes by reference. A peer on this machine, in whatever container, gets copies: the pages that its socket and
+// its conduits hold would still be ours, and be sent on as they are then. (And the copy is what brings the bytes into the cache
+// from which the peer reads them: 4 MiB RMA writes over loopback had 0.75 of the rate without it.)
+enum class ByReference : uint8_t { never, to_other_machines, always };
 
 struct TcpNetOptions {
   std::string listen_host = "0.0.0.0";  // an address; "::" listens for IPv4 too; a name is resolved once, blocking
@@ -37,7 +38,7 @@ struct TcpNetOptions {
   std::string interface_name;           // listen and dial over this interface only; "": any
   int backlog = 1024;
   bool listen = true;
-  ByReference by_reference = ByReference::to_other_hosts;
+  ByReference by_reference = ByReference::to_other_machines;
 };
 
 class TcpNet final : public stream::StreamNet {
@@ -60,6 +61,8 @@ class TcpNet final : public stream::StreamNet {
   int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
   [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
   [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
+  [[nodiscard]] uint64_t machine() const override;
+  void peer_is_elsewhere(stream::StreamId id) override;
   void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
   void set_deadline(Instant at) override;
   [[nodiscard]] int os_handle() const override;

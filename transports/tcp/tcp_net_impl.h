@@ -29,7 +29,7 @@ struct TcpNet::Impl {
     // The last call took less than it was offered: nothing is there until the next event, so a system call is saved.
     bool drained = false;
     bool full = false;
-    bool by_reference = false;       // lent memory
+    bool by_reference = false;       // lent memory: the peer is on another machine
     ZeroCopyPipe pipe;               // bulk memory on its way into the socket
     bool hung_up = false;            // the peer's end is among what is to be read: no event will tell again
     std::vector<Address> addresses;  // dialling: those still to be tried, last first
@@ -50,6 +50,7 @@ struct TcpNet::Impl {
   Descriptor listener;
   Address listening;
   DeviceWatch device;  // of `listening`
+  uint64_t machine = machine_number();
   std::vector<Stream> streams;
   std::vector<uint32_t> free_streams;
   std::vector<StreamId> failed;  // dials whose failure poll() is to report

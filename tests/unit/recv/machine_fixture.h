@@ -125,7 +125,8 @@ class ScriptedSource final : public session::LinkUser {
     }
     return false;
   }
-  // Puts on the lane that was used least. Returns (lane session, n).
+  // Puts on the lane that was used least; a session, lane session or number given in the header says so whatever is true. Returns
+  // (lane session, n).
   std::pair<uint64_t, uint64_t> put(session::SegmentHeader header, Bytes data, Damage damage = Damage::none) {
     session::LaneIndex best = 0;
     bool found = false;
@@ -140,13 +141,14 @@ class ScriptedSource final : public session::LinkUser {
     put.bytes.resize(data.size() + session::segment_trailer_bytes);
     std::copy(data.begin(), data.end(), put.bytes.begin());
     if (header.session == 0) header.session = link->session();
-    header.lane_session = lane.open.lane_session;
-    header.n = lane.next_n++;
+    if (header.lane_session == 0) header.lane_session = lane.open.lane_session;
+    const uint64_t n = lane.next_n++;
+    if (header.n == 0) header.n = n;
     header.data_bytes = static_cast<uint32_t>(data.size());
     const uint32_t length = session::seal(put.bytes, header);
     if (damage == Damage::data) put.bytes[data.size() / 2] ^= std::byte{1};
     if (damage == Damage::trailer) put.bytes[length - 40] ^= std::byte{1};
-    return put_raw(best, std::move(put.bytes), header.n);
+    return put_raw(best, std::move(put.bytes), n);
   }
   std::pair<uint64_t, uint64_t> put_raw(session::LaneIndex index, std::vector<std::byte> bytes, uint64_t n) {
     Lane& lane = lanes[index];

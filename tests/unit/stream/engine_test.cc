@@ -34,6 +34,20 @@ TEST_CASE("engine__ten_thousand_idle_connections__a_turn_touches_none_of_them") 
   REQUIRE(rig.a.transport->next_deadline() == never);
 }
 
+TEST_CASE("engine__peers__are_elsewhere_only_if_both_say_which_machine_they_are_on") {
+  struct Case {
+    uint64_t a, b;
+    bool elsewhere;
+  };
+  const auto [a, b, elsewhere] = GENERATE(values<Case>({{1, 2, true}, {1, 1, false}, {0, 2, false}, {1, 0, false}, {0, 0, false}}));
+  Rig rig;
+  rig.a.net->machine_number = a;
+  rig.b.net->machine_number = b;
+  rig.connect();
+  CHECK(rig.a.net->peers_elsewhere == (elsewhere ? 1 : 0));
+  CHECK(rig.b.net->peers_elsewhere == (elsewhere ? 1 : 0));
+}
+
 TEST_CASE("engine__a_busy_connection__leaves_room_for_others_in_every_turn") {
   Rig rig;
   rig.connect();

@@ -58,6 +58,8 @@ class MemoryNet final : public StreamNet {
   void poll(Instant now, const std::function<void(const StreamEvent&)>& event) override;
   void set_deadline(Instant at) override { deadline = at; }
   [[nodiscard]] int os_handle() const override { return -1; }
+  [[nodiscard]] uint64_t machine() const override { return machine_number; }
+  void peer_is_elsewhere(StreamId) override { ++peers_elsewhere; }
 
   void fail_device(std::string reason) {
     events_.push_back({StreamEventType::device_failed, 0, Status::device_dead, std::move(reason)});
@@ -65,6 +67,8 @@ class MemoryNet final : public StreamNet {
 
   bool accept_paused = false;
   Instant deadline = never;
+  uint64_t machine_number = 0;
+  size_t peers_elsewhere = 0;
   uint64_t calls = 0;           // of recv and send
   std::vector<bool> said_more;  // by each send of bulk memory
   [[nodiscard]] bool quiet() const { return events_.empty() && (accept_paused || backlog_.empty()); }
