@@ -18,6 +18,13 @@ def nothing_came_wrong(receiver):
     check(not wrong, f"{receiver.name}: {wrong}")
 
 
+def system_controls_congestion(host):
+    """Of what leaves a host: whatever tcp chooses within one."""
+    wanted = run(*host.prefix, "cat", "/proc/sys/net/ipv4/tcp_congestion_control").stdout.strip()
+    sockets = run(*host.prefix, "ss", "-tinHO").stdout.splitlines()
+    check(sockets and all(f" {wanted} " in line for line in sockets), f"not {wanted}: {sockets}")
+
+
 def test_push_usr_share__through_two_routers__identical_and_counted():
     with TwoSites("share") as sites:
         source = sites.lab.directory / "share"
@@ -27,6 +34,8 @@ def test_push_usr_share__through_two_routers__identical_and_counted():
         sender = sites.send("-a", f"{source}/", routed(receiver.uris) + "/share/")
         check(sender.wait() == 0, sender.tail())
         same_tree(source, sites.root / "share")
+        system_controls_congestion(sites.west)
+        system_controls_congestion(sites.east)
         payload = tree_bytes(source)
         for router in sites.routers:
             check(carried(router) >= payload, f"{router.name} carried less than the payload of {payload}")

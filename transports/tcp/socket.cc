@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -51,8 +52,31 @@ void set_stream_options(int fd) {
   static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
 }
 
+namespace {
+
+constexpr std::string_view unspaced = "reno";  // every Linux has it, for everybody
+
+std::string congestion_control(int fd) {
+  std::array<char, 16> name{};  // TCP_CA_NAME_MAX
+  socklen_t size = name.size() - 1;
+  return getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), &size) == 0 ? std::string(name.data()) : std::string();
+}
+
+bool set_congestion_control(int fd, std::string_view name) {
+  return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
+}
+
+}  // namespace
+
+void space_packets(int fd) {
+  if (congestion_control(fd) != unspaced) return;  // the system has no other, or the route has one of its own
+  const Descriptor fresh(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  static_cast<void>(set_congestion_control(fd, congestion_control(fresh.get())));
+}
+
 Descriptor open_socket(int family, const std::string& interface_name) {
   Descriptor fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd && congestion_control(fd.get()).starts_with("bbr")) static_cast<void>(set_congestion_control(fd.get(), unspaced));
   if (fd && !interface_name.empty() &&
       setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface_name.c_str(), static_cast<socklen_t>(interface_name.size())) !=
           0) {

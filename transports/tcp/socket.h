@@ -30,7 +30,11 @@ class Descriptor {
 [[nodiscard]] std::string error_words(int error_number);
 [[nodiscard]] Status status_of_connect_errno(int error_number);  // refused, timed_out, unreachable, disconnected
 void set_stream_options(int fd);
-// Nonblocking. `interface_name` may be empty. On failure -1 and errno.
+// Of a connected socket that leaves this host: the system's congestion control, where open_socket chose another.
+void space_packets(int fd);
+// Nonblocking. `interface_name` may be empty. On failure -1 and errno. Where the system's congestion control spaces packets out
+// (bbr) it has one that does not: a connection within this host has nothing to be congested, and a timer a packet costs more than
+// the packet; and a socket that was spaced out once stays so, whatever it is told later.
 [[nodiscard]] Descriptor open_socket(int family, const std::string& interface_name);
 [[nodiscard]] Result<Descriptor> open_listener(const std::string& host, uint16_t port, const std::string& interface_name,
                                                int backlog);

@@ -163,9 +163,6 @@ namespace {
 
 // A few bytes from several places go out from one: the kernel takes longer over a list of places than it takes to copy them.
 constexpr size_t joined_bytes_max = 512;
-// Within a host nothing is congested, and a congestion control that spaces packets out (bbr) sets timers for nothing: on a virtual
-// machine they cost more than the bytes. Every Linux has this one, for everybody.
-constexpr std::string_view within_host = "reno";
 
 int64_t io_of_send_errno(int error) {
   if (error == EAGAIN) return stream::io_again;
@@ -177,12 +174,9 @@ int64_t io_of_send_errno(int error) {
 void TcpNet::Impl::opened(Stream& stream) const {
   stream.state = State::open;
   stream.by_reference = options.by_reference == ByReference::always;
-  if (peer_is_this_host(stream.fd.get())) {
-    static_cast<void>(setsockopt(stream.fd.get(), IPPROTO_TCP, TCP_CONGESTION, within_host.data(), within_host.size()));
-  } else {
-    static_cast<void>(
-        setsockopt(stream.fd.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &notsent_lowat_bytes, sizeof notsent_lowat_bytes));
-  }
+  if (peer_is_this_host(stream.fd.get())) return;
+  space_packets(stream.fd.get());
+  static_cast<void>(setsockopt(stream.fd.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &notsent_lowat_bytes, sizeof notsent_lowat_bytes));
 }
 
 int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more) {
