@@ -1,4 +1,5 @@
-// Administrators: a connection of Role::admin may ask for the map.
+// Administrators: a connection of Role::admin may ask for the map. Not over a WAN device, where other AS are: they learn nothing of
+// the inside.
 #include <utility>
 
 #include "routing/router/router_impl.h"
@@ -6,9 +7,11 @@
 namespace ccixfer::routing {
 
 void Router::Impl::on_admin_request(uint32_t device, cci::Event& event) {
-  if (admins.size() >= admins_max) {
+  const bool full = admins.size() >= admins_max;
+  if (full || devices[device].wan) {
     counters.add(Counter::connections_refused);
-    static_cast<void>(endpoint(device).reject(event, "too many administrators"));
+    const auto why = full ? "too many administrators" : "a WAN device shows nothing of its AS: ask on another device of this router";
+    static_cast<void>(endpoint(device).reject(event, why));
     return;
   }
   Admin& admin = admins.add();

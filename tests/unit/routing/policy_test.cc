@@ -159,6 +159,15 @@ TEST_CASE("router_policy__two_as_over_the_wan__connect_both_ways_with_reachabili
   }
 }
 
+TEST_CASE("router_policy__an_administrator_on_a_wan_device__learns_nothing") {
+  Site site;
+  three_as(site);
+  Peer stranger(site, "wan", "192.0.2.66");
+  CHECK_FALSE(stranger.connect("sim://192.0.2.3:7000", ports::Role::admin));
+  Peer lan(site, "lan", "10.1.0.200");
+  CHECK(lan.connect("sim://10.1.0.1:7000", ports::Role::admin));  // the same router
+}
+
 TEST_CASE("router_policy__third_as__is_no_way_between_two_others") {
   Site site;
   three_as(site);
