@@ -41,7 +41,7 @@ size_t Node::count(EventType type) const {
 std::vector<std::string> lab_names(bool routed) {
   std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3", "datagram", "datagram 2", "datagram 3"};
   if (routed)
-    names.insert(names.end(), {"direct", "routed", "routed 2", "routed3", "routed-tcp", "mixed", "direct-datagram",
+    names.insert(names.end(), {"direct", "routed", "routed 2", "routed3", "routed-tcp", "routed3-tcp", "mixed", "direct-datagram",
                                "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram"});
   return names;
 }
@@ -57,6 +57,7 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "bulk") return make_routed_lab(seed, {Subnet::sim, Subnet::sim}, {4u << 20, 4});
   if (kind == "routed3") return make_routed_lab(seed, {Subnet::sim, Subnet::sim, Subnet::sim, Subnet::sim});
   if (kind == "routed-tcp") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp});
+  if (kind == "routed3-tcp") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp, Subnet::tcp, Subnet::tcp});
   if (kind == "mixed") return make_routed_lab(seed, {Subnet::sim, Subnet::tcp, Subnet::sim});
   const Subnet lossy = Subnet::datagram;
   if (kind == "direct-datagram") return make_routed_lab(seed, {lossy});
