@@ -76,7 +76,7 @@ cmd_lint() {
 
 cmd_bench() {
   need "${build_packages[@]}" "${bench_packages[@]}"
-  build release ccixfer sim
+  build release ccixfer sim unit_map
   python3 tests/bench/run.py "$@"
 }
 

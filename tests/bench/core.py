@@ -93,6 +93,18 @@ def rvma(bench, options):
             Row("put against address exchange", 100 * (1 - put / exchange), "% less", PAPER)]
 
 
+def router_map(bench, options):
+    """What a router's change costs, and what a connect does: 1,000 subnets, 300 routers."""
+    def run():
+        words = bench.output(BUILD / "tests/unit_map", "map__of_1000_subnets_and_300_routers__figures")
+        figures = re.search(r"map ([0-9.e+-]+) ms, .* a lookup ([0-9.e+-]+) ns", words)
+        return {"built": float(figures[1]), "lookup": float(figures[2])}
+
+    figures = bench.interleaved({"map": run})
+    return [Row("the map of 1,000 subnets and 300 routers, built anew", figures["built"], "ms", at_most=1000),
+            Row("a lookup in it", figures["lookup"], "ns", at_most=1000)]
+
+
 def simulator(bench, options):
     program = BUILD / "tests/sim"
 
