@@ -86,11 +86,15 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       pair->queued[data_class] = false;
       continue;
     }
-    if (options.mechanisms.windows && pair->buffers >= window(*pair)) {
+    const Ref ref = Ref::of(waiting.front());
+    Fragment* fragment = fragments.find(ref.index, ref.generation);
+    CHECK(fragment != nullptr);
+    // Of one direction: were it of both, two routers, each full of what goes to the other, would wait for one another.
+    if (options.mechanisms.windows && pair->buffers[fragment->from] >= window(*pair)) {
       turn.push_back(packed);
       continue;
     }
-    memory::Loan buffer = pool.take(data_class, pair->buffers);
+    memory::Loan buffer = pool.take(data_class, pair->buffers[0] + pair->buffers[1]);
     if (!buffer && !options.mechanisms.turns) {
       turn.push_front(packed);
       return false;
@@ -99,7 +103,6 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       turn.push_back(packed);
       continue;
     }
-    const Ref ref = Ref::of(waiting.front());
     waiting.pop_front();
     if (waiting.empty()) {
       pair->queued[data_class] = false;
@@ -108,10 +111,8 @@ bool Router::Impl::grant_one(uint8_t data_class) {
     } else {
       turn.push_front(packed);
     }
-    Fragment* fragment = fragments.find(ref.index, ref.generation);
-    CHECK(fragment != nullptr);
     fragment->buffer = std::move(buffer);
-    ++pair->buffers;
+    ++pair->buffers[fragment->from];
     if (options.rate_bytes_per_s > 0) {
       const auto cost = static_cast<int64_t>(uint64_t{fragment->length_bytes} * 1'000'000'000u / options.rate_bytes_per_s);
       rate_next = std::max(rate_next, now) + Duration(cost);
@@ -314,12 +315,14 @@ void Router::Impl::on_pull_failed(Pair& pair, Fragment& fragment, Status status)
     fragment.pulled = status;
     return resume(pair, fragment);
   }
+  const Ref ref = fragment.ref();
   if (fragment.onward == Onward::exposed) {
     withdraw(pair, fragment);
   } else if (fragment.onward != Onward::over) {
     answer_failure(pair, fragment, status);
   }
-  end_fragment(fragment);
+  Fragment* left = fragments.find(ref.index, ref.generation);  // the answer may have closed the pair, and that ended it
+  if (left != nullptr) end_fragment(*left);
 }
 
 // No peer reads it any more.
@@ -436,7 +439,7 @@ void Router::Impl::end_fragment(Fragment& fragment) {
   static_cast<void>(memory->deregister_region(fragment.handle));
   if (pair != nullptr) {
     --pair->fragments;
-    if (fragment.buffer) --pair->buffers;
+    if (fragment.buffer) --pair->buffers[fragment.from];
     if (fragment.onward == Onward::exposed) {
       pair->exposed.erase(exposure_key(other(fragment.from), fragment.of_read, fragment.cookie));
     }

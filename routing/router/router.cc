@@ -220,7 +220,11 @@ void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
     }
     any = cut_through() || any;
   }
-  if (!any) push_active();  // room below may have come without an event: our sends are silent
+  if (!any) {  // room below may have come without an event: our sends are silent; and so buffers
+    const uint32_t used = pool.used();
+    push_active();
+    any = pool.used() < used;
+  }
   work = any;
 }
 

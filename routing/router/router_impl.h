@@ -161,7 +161,7 @@ struct Pair {
   bool active = false;
 
   uint32_t fragments = 0;                                 // known here
-  uint32_t buffers = 0;                                   // held
+  std::array<uint32_t, 2> buffers{};                      // held, by the side that their fragments come from
   std::array<std::deque<uint64_t>, classes_max> waiting;  // fragments without a buffer
   std::array<bool, classes_max> queued{};                 // in the router's turn order of that class
   std::deque<uint64_t> stalled;                           // fragments whose lower RMA found no room; side 1: the push

@@ -143,6 +143,45 @@ TEST_CASE("routed_rma__buffers_of_one_connection__as_many_as_its_networks_keep_b
   CHECK(most <= way.at_most);
 }
 
+// Each router's window full of what goes to the other one, which has no room for it: so the window is of one direction, whose
+// buffers wait for the next router's of the same direction, and the last for nobody.
+TEST_CASE("routed_rma__windows_full_both_ways_over_two_routers__all_arrive") {
+  sim::LinkOptions links;
+  links.delay_min = links.delay_max = std::chrono::microseconds(10);
+  links.window_bytes = 16u << 20;
+  Site site(GENERATE(1u, 2u, 3u), links);
+  links.delay_min = links.delay_max = milliseconds(1);  // so that both are full before anything of the other one's comes
+  site.fabric.set_link("mid", links);
+  site.options.memory_bytes = 512u * (64u << 10);
+  constexpr uint64_t rate = 10'000'000'000;
+  site.add_router("r1", {{"lan1", "10.0.0.1", {1, 1}, {}, false, {}, rate}, {"mid", "10.1.0.1", {1, 2}, {}, false, {}, rate}});
+  site.add_router("r2", {{"mid", "10.1.0.2", {1, 2}, {"sim://10.1.0.1:7000"}, false, {}, rate},
+                         {"lan2", "10.0.0.1", {1, 3}, {}, false, {}, rate}});
+  const std::vector<std::string> routers{"sim://10.0.0.1:7000"};
+  site.left = std::make_unique<App>(site.world, site.fabric, "lan1", "10.0.0.2", SubnetId{1, 1}, routers);
+  site.right = std::make_unique<App>(site.world, site.fabric, "lan2", "10.0.0.2", SubnetId{1, 3}, routers);
+  site.settle();
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const Ends both[2] = {{site.left.get(), site.right.get(), connection}, {site.right.get(), site.left.get(), site.right->accepted}};
+  const auto data = pattern(16u << 20, 1);
+  std::vector<std::vector<std::byte>> targets(4, std::vector<std::byte>(data.size()));
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const Ends& ends = both[i % 2];
+    const bool write = i < 2;
+    const auto source = [&](App& app) { return app.memory->register_region(Bytes(data)); };
+    const auto target = [&](App& app) { return app.memory->register_region(MutableBytes(targets[i]), cci::access_write); };
+    const auto rma = write ? whole(source(*ends.from), target(*ends.to), data.size(), true)
+                           : whole(target(*ends.from), source(*ends.to), data.size(), false);
+    REQUIRE(ends.from->endpoint->rma(ends.connection, rma) == Status::success);
+    ends.from->wake();
+  }
+  for (const Ends& ends : both) {
+    REQUIRE(site.run([&] { return ends.from->count(EventType::send) == 2; }));
+    while (auto event = ends.from->take(EventType::send)) CHECK(event->status == Status::success);
+  }
+  for (const auto& target : targets) CHECK((target == data));
+}
+
 TEST_CASE("routed_rma__read_from_a_region__arrives_whole") {
   const size_t routers = GENERATE(1u, 2u, 3u, 4u, 5u);
   const bool backwards = GENERATE(false, true);
