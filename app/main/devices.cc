@@ -82,9 +82,10 @@ std::optional<bool> address_works(const std::string& ip, const std::vector<Inter
 }
 
 bool AddressWatch::works(const std::vector<Interface>& interfaces) {
+  if (interfaces.empty()) return worked_;  // every host has some: it cannot say now
   const std::optional<bool> found = address_works(ip_, interfaces);
   seen_ = seen_ || found.has_value();
-  return found.value_or(!seen_);
+  return worked_ = found.value_or(!seen_);
 }
 
 std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces) {

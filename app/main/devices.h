@@ -36,6 +36,7 @@ class AddressWatch {
  private:
   std::string ip_;
   bool seen_ = false;
+  bool worked_ = true;
 };
 // The configured devices, or those of the interfaces (their names are the interfaces').
 [[nodiscard]] std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces);

@@ -18,10 +18,6 @@ std::string_view to_string(Counter counter) {
       return "messages_received";
     case Counter::messages_not_ready:
       return "messages_not_ready";
-    case Counter::rma_bytes_written:
-      return "rma_bytes_written";
-    case Counter::rma_bytes_read:
-      return "rma_bytes_read";
     case Counter::rma_rejected:
       return "rma_rejected";
     case Counter::mailbox_rejected:

@@ -17,8 +17,6 @@ enum class Counter : uint8_t {
   connections_lost,
   messages_received,
   messages_not_ready,
-  rma_bytes_written,
-  rma_bytes_read,
   rma_rejected,
   mailbox_rejected,
   bytes_in,  // transport payload and headers

@@ -19,6 +19,22 @@ Offer decode_offer(Reader& in) {
   return offer;
 }
 
+void encode(Writer& out, const Machine& machine) {
+  out.u64(machine.number);
+  out.u64(machine.booted_ms);
+}
+
+Machine decode_machine(Reader& in) {
+  Machine machine;
+  machine.number = in.u64();
+  machine.booted_ms = in.u64();
+  return machine;
+}
+
+// Both ends look at the clock within a connect's time; where it was set in between, or two machines came up together, they count as
+// one.
+constexpr uint64_t boots_apart_ms = 10'000;
+
 Status decode_status(Reader& in) {
   const uint8_t value = in.u8();
   in.require(is_known_status(value));
@@ -33,6 +49,11 @@ void encode_farewell(Writer& out, Kind kind, const Farewell& frame) {
 }
 
 }  // namespace
+
+bool are_apart(const Machine& one, const Machine& other) {
+  const uint64_t between = one.booted_ms > other.booted_ms ? one.booted_ms - other.booted_ms : other.booted_ms - one.booted_ms;
+  return one.number != 0 && other.number != 0 && one.number != other.number && between >= boots_apart_ms;
+}
 
 OptionScan scan_options(Bytes options) {
   Reader in(options);
@@ -51,7 +72,7 @@ void encode(Writer& out, const Hello& frame) {
   out.u8(static_cast<uint8_t>(frame.role));
   out.u8(static_cast<uint8_t>(frame.attribute));
   encode(out, frame.offer);
-  out.u64(frame.machine);
+  encode(out, frame.machine);
   out.bytes16(frame.data);
   out.bytes16(frame.options);
 }
@@ -70,7 +91,7 @@ std::optional<Hello> decode_hello(Bytes header) {
   frame.role = static_cast<ports::Role>(role);
   frame.attribute = static_cast<ports::Attribute>(attribute);
   frame.offer = decode_offer(in);
-  frame.machine = in.u64();
+  frame.machine = decode_machine(in);
   frame.data = in.bytes16(ports::connect_data_bytes_max);
   frame.options = in.bytes16(hello_options_bytes_max);
   if (!in.done()) return std::nullopt;
@@ -84,7 +105,7 @@ void encode(Writer& out, const HelloReply& frame) {
   out.u8(static_cast<uint8_t>(frame.status));
   out.u8(0);
   encode(out, frame.offer);
-  out.u64(frame.machine);
+  encode(out, frame.machine);
   out.text16(cut(frame.reason));
 }
 
@@ -96,7 +117,7 @@ std::optional<HelloReply> decode_hello_reply(Bytes header) {
   frame.status = decode_status(in);
   in.require(in.u8() == 0);
   frame.offer = decode_offer(in);
-  frame.machine = in.u64();
+  frame.machine = decode_machine(in);
   frame.reason = in.text16(reason_bytes_max);
   if (!in.done()) return std::nullopt;
   return frame;

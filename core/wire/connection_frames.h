@@ -15,10 +15,10 @@ inline constexpr uint16_t version = 1;
 inline constexpr size_t hello_options_bytes_max = 512;
 inline constexpr uint16_t option_mandatory = 0x8000;  // bit of an option's type: who does not know it must refuse the hello
 
-inline constexpr size_t hello_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 8 + 2 + 2;
-static_assert(hello_header_bytes_min == 48);
-inline constexpr size_t hello_reply_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 8 + 2;
-static_assert(hello_reply_header_bytes_min == 46);
+inline constexpr size_t hello_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 2 * 8 + 2 + 2;
+static_assert(hello_header_bytes_min == 56);
+inline constexpr size_t hello_reply_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 2 * 8 + 2;
+static_assert(hello_reply_header_bytes_min == 54);
 inline constexpr size_t farewell_header_bytes_min = frame_overhead_bytes + 1 + 1 + 2;
 static_assert(farewell_header_bytes_min == 16);
 
@@ -29,6 +29,14 @@ struct Offer {
   uint32_t rmas_in_flight_max = 0;  // at most 65,536: operation ids have 16 bits for the slot
 };
 
+// On which machine an end runs, as far as it can tell. One kernel may show its containers different numbers, but it began once.
+struct Machine {
+  uint64_t number = 0;     // 0: unknown
+  uint64_t booted_ms = 0;  // of the wall clock, as it is now
+};
+// Surely not the same one.
+[[nodiscard]] bool are_apart(const Machine& one, const Machine& other);
+
 // The dialler's first frame. `options` are type u16, length u16, value; see scan_options.
 struct Hello {
   uint64_t magic = wire::magic;
@@ -36,7 +44,7 @@ struct Hello {
   ports::Role role = ports::Role::application;
   ports::Attribute attribute = ports::Attribute::reliable_ordered;
   Offer offer;
-  uint64_t machine = 0;  // StreamNet::machine()
+  Machine machine;
   Bytes data;
   Bytes options;
 };
@@ -47,7 +55,7 @@ struct HelloReply {
   uint16_t version = wire::version;
   Status status = Status::success;  // else: refused for this reason, and the stream ends
   Offer offer;
-  uint64_t machine = 0;
+  Machine machine;
   std::string_view reason;
 };
 

@@ -60,7 +60,7 @@ class Engine {
   void on_connect_ack(Connection& c);
   void on_bye(Connection& c, Bytes header);
   void refuse_hello(Connection& c, Status status, std::string_view reason);
-  void agree(Connection& c, const wire::Offer& theirs, uint64_t machine);
+  void agree(Connection& c, const wire::Offer& theirs, const wire::Machine& machine);
   [[nodiscard]] static bool offer_is_sane(const wire::Offer& offer);
   [[nodiscard]] wire::Offer our_offer() const;
   void report_end(Connection& c, Status status, std::string_view reason);

@@ -19,7 +19,7 @@ bool Engine::offer_is_sane(const wire::Offer& offer) {
   return offer.max_send_bytes >= ports::max_send_bytes_floor && offer.sends_in_flight_max > 0 && offer.rmas_in_flight_max > 0;
 }
 
-void Engine::agree(Connection& c, const wire::Offer& theirs, uint64_t machine) {
+void Engine::agree(Connection& c, const wire::Offer& theirs, const wire::Machine& machine) {
   const wire::Offer ours = our_offer();
   c.max_send_bytes = std::min(ours.max_send_bytes, theirs.max_send_bytes);
   const uint32_t sends = std::min(ours.sends_in_flight_max, theirs.sends_in_flight_max);
@@ -29,7 +29,7 @@ void Engine::agree(Connection& c, const wire::Offer& theirs, uint64_t machine) {
   c.incoming.open(sends, c.unreliable);
   c.rma.open(rmas);
   c.served.open(rmas, c.id.packed());
-  if (machine != 0 && net_->machine() != 0 && machine != net_->machine()) net_->peer_is_elsewhere(c.stream);
+  if (wire::are_apart(machine, net_->machine())) net_->peer_is_elsewhere(c.stream);
   if (options_.keepalive > Duration{0} && options_.keepalive != forever) {
     c.keepalive_mode = Keepalive::lose;
     c.keepalive = options_.keepalive;

@@ -15,6 +15,7 @@
 #include "core/base/status.h"
 #include "core/base/time.h"
 #include "core/ports/conduit.h"
+#include "core/wire/connection_frames.h"
 
 namespace ccixfer::stream {
 
@@ -68,8 +69,8 @@ class StreamNet {
   virtual int64_t recv_to(StreamId, ports::Conduit&, size_t /*size*/) { return io_full; }
   [[nodiscard]] virtual std::unique_ptr<ports::Conduit> make_conduit() { return nullptr; }
   [[nodiscard]] virtual bool takes(const ports::Conduit&) const { return false; }
-  // The machine whose kernel carries these streams, as peers tell each other; 0: none, or unknown.
-  [[nodiscard]] virtual uint64_t machine() const { return 0; }
+  // The machine whose kernel carries these streams, as peers tell each other.
+  [[nodiscard]] virtual wire::Machine machine() const { return {}; }
   // The peer is known to be on another machine. Until then what is lent is copied: within one kernel what the peer has taken may
   // still be our own pages, and travel on from there, long after it told us that it has them.
   virtual void peer_is_elsewhere(StreamId) {}

@@ -25,8 +25,8 @@ void DeviceWatch::open(const Address& bound) {
 }
 
 bool DeviceWatch::present() const {
-  const std::vector<std::string> hosts = interface_hosts(family_, {});
-  return std::find(hosts.begin(), hosts.end(), host_) != hosts.end();
+  const auto hosts = interface_hosts(family_, {});
+  return hosts ? std::find(hosts->begin(), hosts->end(), host_) != hosts->end() : was_present_;
 }
 
 bool DeviceWatch::lost_now() {

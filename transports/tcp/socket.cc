@@ -124,10 +124,16 @@ bool peer_is_this_host(int fd) {
   return host == host_of(local_address(fd)) || host.starts_with("127.") || host == "::1";
 }
 
-uint64_t machine_number() {
+wire::Machine this_machine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
-  return std::getline(file, boot) ? xxh3_64(as_bytes(boot)) : 0;
+  timespec wall{}, since{};
+  if (!std::getline(file, boot) || clock_gettime(CLOCK_REALTIME, &wall) != 0 || clock_gettime(CLOCK_BOOTTIME, &since) != 0)
+    return {};
+  const auto ms = [](const timespec& time) {
+    return static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
+  };
+  return {xxh3_64(as_bytes(boot)), ms(wall) - ms(since)};
 }
 
 bool is_wildcard(const Address& address) {
@@ -135,11 +141,11 @@ bool is_wildcard(const Address& address) {
   return host == "0.0.0.0" || host == "::";
 }
 
-std::vector<std::string> interface_hosts(int family, const std::string& interface_name) {
+std::optional<std::vector<std::string>> interface_hosts(int family, const std::string& interface_name) {
   std::vector<std::string> v4;
   std::vector<std::string> v6;
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
+  if (getifaddrs(&list) != 0) return std::nullopt;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_LOOPBACK) != 0) continue;
     if (!interface_name.empty() && interface_name != entry->ifa_name) continue;

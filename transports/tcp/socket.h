@@ -1,10 +1,12 @@
 // A descriptor that closes itself, and the few socket calls that TcpNet needs. Private to this room.
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/base/result.h"
 #include "core/base/status.h"
+#include "core/wire/connection_frames.h"
 #include "transports/tcp/resolver.h"
 
 namespace ccixfer::tcp {
@@ -40,10 +42,12 @@ void space_packets(int fd);
                                                int backlog);
 [[nodiscard]] Address local_address(int fd);
 [[nodiscard]] bool peer_is_this_host(int fd);  // of a connected socket: both ends have one address, or it stays on the loopback
-// Of the kernel that runs, the same in all of its containers, another one after each boot; 0: it does not say. Linux random(4).
-[[nodiscard]] uint64_t machine_number();
+// Of the kernel that runs: its boot's number (random(4)), and when that was by the wall clock, as some containers (LXC, nspawn) are
+// shown a number of their own.
+[[nodiscard]] wire::Machine this_machine();
 [[nodiscard]] bool is_wildcard(const Address& address);
-// Addresses of the interfaces that are up: those that are not loopback, of the given family (AF_INET6: both), IPv4 first.
-[[nodiscard]] std::vector<std::string> interface_hosts(int family, const std::string& interface_name);
+// Addresses of the interfaces that are up: those that are not loopback, of the given family (AF_INET6: both), IPv4 first. nullopt:
+// the host cannot say now (out of descriptors).
+[[nodiscard]] std::optional<std::vector<std::string>> interface_hosts(int family, const std::string& interface_name);
 
 }  // namespace ccixfer::tcp

@@ -62,7 +62,7 @@ std::vector<std::string> TcpNet::uris() const {
   const uint16_t port = port_of(impl_->listening);
   std::vector<std::string> hosts;
   if (is_wildcard(impl_->listening)) {
-    hosts = interface_hosts(impl_->listening.storage.ss_family, impl_->options.interface_name);
+    hosts = interface_hosts(impl_->listening.storage.ss_family, impl_->options.interface_name).value_or(hosts);
     if (hosts.empty()) hosts.push_back("127.0.0.1");
   } else {
     hosts.push_back(host_of(impl_->listening));
@@ -232,7 +232,9 @@ int64_t TcpNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
   Impl::Stream* stream = impl_->find(id);
   if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
   if (stream->drained) return stream::io_again;
-  return static_cast<PipeConduit&>(conduit).fill(stream->fd.get(), size);
+  const int64_t n = static_cast<PipeConduit&>(conduit).fill(stream->fd.get(), size);
+  // A full pipe hides the end of the stream, of which no event will tell again: it is found without the pipe.
+  return n == stream::io_again && stream->hung_up && conduit.held_bytes() > 0 ? stream::io_full : n;
 }
 
 std::unique_ptr<ports::Conduit> TcpNet::make_conduit() {
@@ -243,7 +245,7 @@ bool TcpNet::takes(const ports::Conduit& conduit) const {
   return impl_->options.by_reference != ByReference::never && dynamic_cast<const PipeConduit*>(&conduit) != nullptr;
 }
 
-uint64_t TcpNet::machine() const { return impl_->machine; }
+wire::Machine TcpNet::machine() const { return this_machine(); }
 
 void TcpNet::peer_is_elsewhere(StreamId id) {
   Impl::Stream* stream = impl_->find(id);
@@ -278,6 +280,8 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
       }
       n = Impl::send_copied(*stream, from.subspan(i, end - i), end < from.size() || from.back().more);
     }
+    // Broken: what the peer said last may be there, whatever the events said so far.
+    if (n < 0 && n != stream::io_again) stream->drained = false;
     if (n < 0) return total > 0 ? total : n;
     total += n;
     i = end;

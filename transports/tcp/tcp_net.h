@@ -61,7 +61,7 @@ class TcpNet final : public stream::StreamNet {
   int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
   [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
   [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
-  [[nodiscard]] uint64_t machine() const override;
+  [[nodiscard]] wire::Machine machine() const override;
   void peer_is_elsewhere(stream::StreamId id) override;
   void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
   void set_deadline(Instant at) override;

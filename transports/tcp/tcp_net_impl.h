@@ -50,7 +50,6 @@ struct TcpNet::Impl {
   Descriptor listener;
   Address listening;
   DeviceWatch device;  // of `listening`
-  uint64_t machine = machine_number();
   std::vector<Stream> streams;
   std::vector<uint32_t> free_streams;
   std::vector<StreamId> failed;  // dials whose failure poll() is to report

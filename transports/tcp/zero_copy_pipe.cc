@@ -12,8 +12,10 @@
 namespace ccixfer::tcp {
 namespace {
 
-// A short chunk at any alignment, with room to spare. A longer one takes several rounds, as does any where the host grants less.
+// A short chunk at any alignment, with room to spare; a longer one takes several rounds. Who is granted much less (the pipes of a
+// user are bounded) does better with copies.
 constexpr int pipe_bytes = 512 << 10;
+constexpr int pipe_bytes_min = 128 << 10;
 
 }  // namespace
 
@@ -23,7 +25,10 @@ bool ZeroCopyPipe::open() {
   out_.reset(ends[0]);
   in_.reset(ends[1]);
   static_cast<void>(fcntl(in_.get(), F_SETPIPE_SZ, pipe_bytes));
-  return true;
+  if (fcntl(in_.get(), F_GETPIPE_SZ) >= pipe_bytes_min) return true;
+  out_.reset();
+  in_.reset();
+  return false;
 }
 
 size_t ZeroCopyPipe::fill(Bytes memory) {

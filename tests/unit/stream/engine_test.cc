@@ -34,15 +34,23 @@ TEST_CASE("engine__ten_thousand_idle_connections__a_turn_touches_none_of_them") 
   REQUIRE(rig.a.transport->next_deadline() == never);
 }
 
-TEST_CASE("engine__peers__are_elsewhere_only_if_both_say_which_machine_they_are_on") {
+TEST_CASE("engine__peers__are_elsewhere_only_if_their_machines_surely_differ") {
   struct Case {
-    uint64_t a, b;
+    wire::Machine a, b;
     bool elsewhere;
   };
-  const auto [a, b, elsewhere] = GENERATE(values<Case>({{1, 2, true}, {1, 1, false}, {0, 2, false}, {1, 0, false}, {0, 0, false}}));
+  constexpr uint64_t boot = 1'700'000'000'000, hour = 3'600'000;
+  const auto [a, b, elsewhere] =
+      GENERATE(values<Case>({{{1, boot}, {2, boot + hour}, true},
+                             {{1, boot + hour}, {2, boot}, true},
+                             {{1, boot}, {2, boot + 9'000}, false},  // containers with numbers of their own
+                             {{1, boot + 9'000}, {2, boot}, false},
+                             {{1, boot}, {1, boot + hour}, false},  // the clock was set
+                             {{0, boot}, {2, boot + hour}, false},
+                             {{1, boot}, {0, boot + hour}, false}}));
   Rig rig;
-  rig.a.net->machine_number = a;
-  rig.b.net->machine_number = b;
+  rig.a.net->on = a;
+  rig.b.net->on = b;
   rig.connect();
   CHECK(rig.a.net->peers_elsewhere == (elsewhere ? 1 : 0));
   CHECK(rig.b.net->peers_elsewhere == (elsewhere ? 1 : 0));

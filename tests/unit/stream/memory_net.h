@@ -58,7 +58,7 @@ class MemoryNet final : public StreamNet {
   void poll(Instant now, const std::function<void(const StreamEvent&)>& event) override;
   void set_deadline(Instant at) override { deadline = at; }
   [[nodiscard]] int os_handle() const override { return -1; }
-  [[nodiscard]] uint64_t machine() const override { return machine_number; }
+  [[nodiscard]] wire::Machine machine() const override { return on; }
   void peer_is_elsewhere(StreamId) override { ++peers_elsewhere; }
 
   void fail_device(std::string reason) {
@@ -67,7 +67,7 @@ class MemoryNet final : public StreamNet {
 
   bool accept_paused = false;
   Instant deadline = never;
-  uint64_t machine_number = 0;
+  wire::Machine on;
   size_t peers_elsewhere = 0;
   uint64_t calls = 0;           // of recv and send
   std::vector<bool> said_more;  // by each send of bulk memory

@@ -403,8 +403,15 @@ TEST_CASE("tcp_net__lent_memory__is_copied_until_the_peer_is_known_to_be_elsewhe
 // Containers of one machine have its number, whatever addresses they have.
 TEST_CASE("tcp_net__machine__is_the_kernels") {
   const auto one = make(), other = make();
-  CHECK(one->machine() != 0);
-  CHECK(one->machine() == other->machine());
+  CHECK(one->machine().number != 0);
+  CHECK(one->machine().number == other->machine().number);
+  const auto now_ms = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  CHECK(one->machine().booted_ms > now_ms - uint64_t{20} * 365 * 86'400'000);
+  CHECK(one->machine().booted_ms < now_ms);
+  wire::Machine in_a_container = other->machine();  // as LXC shows it
+  ++in_a_container.number;
+  CHECK_FALSE(wire::are_apart(one->machine(), in_a_container));
 }
 
 // Its owner is told that the connection is over and may use the memory for something else: what was not sent must not go out.

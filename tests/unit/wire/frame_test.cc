@@ -131,23 +131,23 @@ TEST_CASE("frames__bytes_by_hand") {
   hello.role = ports::Role::router;
   hello.attribute = ports::Attribute::unreliable;
   hello.offer = {0x2000, 0x100, 0x80};
-  hello.machine = 0x0807060504030201;
+  hello.machine = {0x0807060504030201, 9};
   const Buffer data = raw({0xaa, 0xbb});
   const Buffer options = raw({1, 0, 0, 0});
   hello.data = data;
   hello.options = options;
   REQUIRE(written([&](Writer& w) { encode(w, hello); }) ==
-          checked(raw({1, 0, 54, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) +
-                  raw({1, 0, 2, 2, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0}) + raw({1, 2, 3, 4, 5, 6, 7, 8}) +
+          checked(raw({1, 0, 62, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) +
+                  raw({1, 0, 2, 2, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0}) + raw({1, 2, 3, 4, 5, 6, 7, 8}) + u64(9) +
                   raw({2, 0, 0xaa, 0xbb, 4, 0, 1, 0, 0, 0})));
   HelloReply reply;
   reply.status = Status::version;
   reply.offer = {0x2000, 0x100, 0x80};
-  reply.machine = 7;
+  reply.machine = {7, 8};
   reply.reason = "no";
   REQUIRE(written([&](Writer& w) { encode(w, reply); }) ==
-          checked(raw({2, 0, 48, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) +
-                  raw({1, 0, 34, 0, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0}) + u64(7) + raw({2, 0, 'n', 'o'})));
+          checked(raw({2, 0, 56, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) +
+                  raw({1, 0, 34, 0, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0}) + u64(7) + u64(8) + raw({2, 0, 'n', 'o'})));
   REQUIRE(written([](Writer& w) { encode_empty(w, Kind::connect_accept); }) == checked(raw({3, 0, 12, 0, 0, 0, 0, 0})));
   REQUIRE(written([](Writer& w) {
             encode_reject(w, {Status::refused, "x"});
