@@ -347,7 +347,8 @@ def native(uris):
 
 def same_tree(source, destination):
     """rsync's own opinion: an empty list means identical, to the checksum, mode, owner and nanosecond."""
-    listed = run("rsync", "-aHni", "--checksum", f"{source}/", f"{destination}/").stdout
+    # without --modify-window=-1 rsync compares times in whole seconds
+    listed = run("rsync", "-aHni", "--checksum", "--modify-window=-1", f"{source}/", f"{destination}/").stdout
     check(listed == "", f"trees differ:\n{listed[:2000]}")
     left = [p for p in pathlib.Path(destination).rglob("*") if not os.path.lexists(pathlib.Path(source) / p.relative_to(destination))
             and ".ccixfer" not in p.parts]
@@ -377,7 +378,7 @@ def big_file(path, size_bytes, seed=7):
 
 
 def small_tree(path, files=300, seed=3):
-    """Directories, links, odd names, modes, times before 1970 and with nanoseconds, empty and multi-piece files."""
+    """Directories, links, odd names, modes, times before 1970 and with nanoseconds (all that is there), empty and multi-piece files."""
     import random
     rng = random.Random(seed)
     path.mkdir(parents=True)
@@ -390,7 +391,6 @@ def small_tree(path, files=300, seed=3):
         file = rng.choice(directories) / f"f{index}"
         file.write_bytes(rng.randbytes(rng.choice([0, 1, 17, 4095, 70000, 1 << 20])))
         file.chmod(rng.choice([0o644, 0o600, 0o755, 0o444, 0o4711]))
-        os.utime(file, ns=(0, rng.randrange(-10**18, 2 * 10**18)))
     big_file(path / "large", (9 << 20) + 12345)
     big_file(path / "exactly four MiB", 4 << 20)
     big_file(path / "two pieces exactly", 8 << 20)
@@ -401,5 +401,6 @@ def small_tree(path, files=300, seed=3):
     (path / "empty dir").mkdir()
     for directory in reversed(directories):
         directory.chmod(rng.choice([0o755, 0o700, 0o2775, 0o555]))
-        os.utime(directory, ns=(0, rng.randrange(0, 2 * 10**18)))
+    for entry in [*sorted(path.rglob("*")), path]:   # an odd number: a time that lost its last digits is never the same
+        os.utime(entry, ns=(0, rng.randrange(-10**18, 2 * 10**18) | 1), follow_symlinks=False)
     return path
