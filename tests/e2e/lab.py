@@ -377,8 +377,17 @@ def big_file(path, size_bytes, seed=7):
     return path
 
 
+def may_give_away():
+    """Root of a user namespace of its own (enter()) knows no owner but itself."""
+    maps = [pathlib.Path(f"/proc/self/{kind}_map").read_text().splitlines() for kind in ("uid", "gid")]
+    return os.geteuid() == 0 and all(sum(int(line.split()[2]) for line in lines) > 1 << 15 for lines in maps)
+
+
 def small_tree(path, files=300, seed=3):
-    """Directories, links, odd names, modes, times before 1970 and with nanoseconds (all that is there), empty and multi-piece files."""
+    """Directories, links, odd names, modes, times before 1970 and with nanoseconds (all that is there), empty and multi-piece files.
+
+    Where we may, some of it is given to others: a uid and a gid that are neither ours nor the same number.
+    """
     import random
     rng = random.Random(seed)
     path.mkdir(parents=True)
@@ -390,6 +399,8 @@ def small_tree(path, files=300, seed=3):
             directories.append(parent)
         file = rng.choice(directories) / f"f{index}"
         file.write_bytes(rng.randbytes(rng.choice([0, 1, 17, 4095, 70000, 1 << 20])))
+        if index % 10 == 3 and may_give_away():   # before the mode: chown takes setuid away
+            os.chown(file, 1234, 2345)
         file.chmod(rng.choice([0o644, 0o600, 0o755, 0o444, 0o4711]))
     big_file(path / "large", (9 << 20) + 12345)
     big_file(path / "exactly four MiB", 4 << 20)
@@ -399,6 +410,9 @@ def small_tree(path, files=300, seed=3):
     os.symlink(".", path / "loop")
     (path / os.fsdecode(b"not utf8 \xff\xfe")).write_bytes(b"x")
     (path / "empty dir").mkdir()
+    if may_give_away():
+        for entry in (path / "large", path / "link", path / "empty dir", *directories[1::3]):
+            os.lchown(entry, 1234, 2345)
     for directory in reversed(directories):
         directory.chmod(rng.choice([0o755, 0o700, 0o2775, 0o555]))
     for entry in [*sorted(path.rglob("*")), path]:   # an odd number: a time that lost its last digits is never the same
