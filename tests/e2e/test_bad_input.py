@@ -125,6 +125,20 @@ def test_refused_peer__35():
         ends(lab.start(None, "send", "send", "--insecure", "--timeout", "2", source, "tcp://127.0.0.1:9/f"), 35, "127.0.0.1:9")
 
 
+def test_retries__peer_refuses__as_many_new_attempts_then_35():
+    with Lab("retries") as lab, socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))   # bound and not listening: refuses, and nobody else gets the port
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        source = big_file(lab.directory / "f", 10)
+        for retries in (0, 2):
+            sender = lab.start(None, "send", "send", "--insecure", "--retries", retries, "--timeout", "60", source, f"tcp://{address}/f")
+            check(sender.wait() == 35, sender.tail())   # what is said in between is not the one line of ends()
+            reasons = [event["reason"] for event in sender.events if event["event"] == "retry"]
+            check(len(reasons) == retries and all("refused" in reason for reason in reasons), f"--retries {retries}: {reasons}")
+            check(sender.done().get("exit") == 35, f"{sender.done()}")
+            check(address in one_line(sender), one_line(sender))
+
+
 def test_silent_peer__35_in_time():
     with Lab("silent") as lab, socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
