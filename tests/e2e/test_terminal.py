@@ -1,0 +1,96 @@
+"""What people see: commands without --json, on a terminal."""
+import fcntl
+import os
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from lab import BINARY, Lab, PATIENCE_S, big_file, check, device, native, sha256
+
+COLUMNS = 36   # not enough for all that a progress line can say
+PROGRESS = r"\r\x1b\[K[\d.]+ \w+ of [\d.]+ \w+  \d+%"
+
+
+class OnTerminal:
+    """A ccixfer process whose output goes to a terminal of its own; `text` is all that it wrote there."""
+
+    def __init__(self, *arguments):
+        self.master, terminal = os.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 25, COLUMNS, 0, 0))
+        self.process = subprocess.Popen([str(BINARY), *[str(a) for a in arguments]], stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        self.text = ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+
+    def read(self, deadline):
+        """False: nothing more comes."""
+        check(select.select([self.master], [], [], max(0, deadline - time.monotonic()))[0], f"nothing more came: {self.text!r}")
+        try:
+            piece = os.read(self.master, 1 << 16)
+        except OSError:   # EIO: nobody has the terminal open any more
+            piece = b""
+        self.text += piece.decode(errors="replace")
+        return piece != b""
+
+    def wait_for(self, pattern, after=0):
+        """The place in `text` where the match ends."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not (found := re.compile(pattern).search(self.text, after)):
+            check(self.read(deadline), f"ended before {pattern!r} came: {self.text!r}")
+        return found.end()
+
+    def wait(self):
+        deadline = time.monotonic() + PATIENCE_S
+        while self.read(deadline):
+            pass
+        return self.process.wait(timeout=30)
+
+    def screen(self):
+        """The lines that stay: what a line held before it was cleared is gone."""
+        return [line.rsplit("\r\x1b[K", 1)[-1] for line in self.text.split("\r\n")]
+
+
+def test_send_on_a_terminal__progress_counters_at_a_signal_statistics_and_log():
+    with Lab("terminal") as lab:
+        source = big_file(lab.directory / "big", 100 << 20)
+        root = lab.directory / "root"
+        root.mkdir()
+        log = lab.file("log", "what was there\n")
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        with OnTerminal("send", "--insecure", "--stats", "--log-file", log, "--bwlimit", "25MB/s", source, native(receiver.uris) + "/big") as sender:
+            sender.wait_for(PROGRESS)
+            sender.process.send_signal(signal.SIGUSR1)
+            told = sender.wait_for(r"\d+ bytes_out\r\n")
+            sender.wait_for(PROGRESS, told)   # it went on
+            check(sender.wait() == 0, f"exit {sender.process.returncode}: {sender.text!r}")
+            check(sha256(source) == sha256(root / "big"), "big differs")
+            shown = [line for line in re.findall(r"\r\x1b\[K([^\r\n]*)", sender.text) if " of " in line]
+            check(max(map(len, shown)) < COLUMNS, f"wider than the terminal: {shown}")
+            screen = sender.screen()
+            counters = [(number, line.split()) for number, line in enumerate(screen) if re.fullmatch(r" *\d+ [a-z_]+", line)]
+            half = len(counters) // 2
+            names = [words[1] for _, words in counters]
+            check(half > 5 and names[:half] == names[half:], f"the counters, at the signal and at the end: {screen}")
+            out = [int(words[0]) for _, words in counters if words[1] == "bytes_out"]
+            check(0 < out[0] < 100 << 20 <= out[1], f"bytes_out at the signal and at the end: {out}")
+            rest = [line for number, line in enumerate(screen) if number not in [place for place, _ in counters]]
+            check(len(rest) == 3 and "WARNING" in rest[0] and re.fullmatch(r"1 file, 105 MB in [\d.]+ s \(.*/s\)", rest[1]) and rest[2] == "",
+                  f"the rest of the screen: {rest}")
+            check(counters[half - 1][0] < screen.index(rest[1]) < counters[half][0], f"in another order: {screen}")
+        lines = log.read_text().splitlines()
+        check(lines[0] == "what was there", f"not appended: {lines}")
+        check(all(re.match(rf"\d{{4}}-\d\d-\d\dT[\d:.]+[+-]\d\d:\d\d {sender.process.pid} \w+ \S", line) for line in lines[1:]), f"the log: {lines}")
+        for words in ("session ", "ok " + str(source), "ok: 1 file"):
+            check(sum(words in line for line in lines) == 1, f"{words!r} is not there once: {lines}")
