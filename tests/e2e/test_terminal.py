@@ -94,3 +94,36 @@ def test_send_on_a_terminal__progress_counters_at_a_signal_statistics_and_log():
         check(all(re.match(rf"\d{{4}}-\d\d-\d\dT[\d:.]+[+-]\d\d:\d\d {sender.process.pid} \w+ \S", line) for line in lines[1:]), f"the log: {lines}")
         for words in ("session ", "ok " + str(source), "ok: 1 file"):
             check(sum(words in line for line in lines) == 1, f"{words!r} is not there once: {lines}")
+
+
+def test_devices_in_text__configured_and_of_the_host__what_the_events_say():
+    with Lab("devices") as lab:
+        config = lab.file("two.toml", device("lan", "10.0.0.1", 3, [], 7000) + "priority = 60\n"
+                          + device("gone", "192.0.2.1", 9, ["tcp://192.0.2.2:7000"], 7001, rate="100Gb/s"))
+        host, peer = lab.host("host"), lab.host("peer")
+        interface, _ = lab.wire(host, "10.0.0.1/24", peer, "10.0.0.2/24")
+
+        def listed(*arguments):
+            """A row's cells by column, of each device."""
+            ended = subprocess.run([*host.prefix, str(BINARY), "devices", *[str(a) for a in arguments]], capture_output=True, text=True, check=True)
+            check(ended.stderr == "", ended.stderr)
+            header, *rows = ended.stdout.splitlines()
+            columns = [(column.group(1).lower(), column.span()) for column in re.finditer(r"([A-Z]+) *", header)]
+            ends = [span[1] for _, span in columns[:-1]] + [None]
+            table = [{name: row[span[0]:end].strip() for (name, span), end in zip(columns, ends)} for row in rows]
+            events = lab.start(host, "devices", "devices", *arguments)
+            check(events.wait() == 0, events.tail())
+            told = [event for event in events.events if event["event"] == "device"]
+            for row, event in zip(table, told, strict=True):
+                words = {**event, "device": event["name"] + "*" * event["default"], "subnet": event["subnet"] or "-"}
+                check(all(row[name] == str(words[name]) for name in row if name != "rate"), f"{row} is told as {event}")
+            return {row["device"]: row for row in table}
+
+        check(listed("-c", config) == {
+            "lan*": {"device": "lan*", "transport": "tcp", "interface": interface, "address": "10.0.0.1:7000", "rate": "10Gb/s", "subnet": "1:3",
+                     "priority": "60", "state": "up"},
+            "gone": {"device": "gone", "transport": "tcp", "interface": "", "address": "192.0.2.1:7001", "rate": "100Gb/s", "subnet": "1:9",
+                     "priority": "50", "state": "absent"}}, f"{listed('-c', config)}")
+        found = listed("-c", lab.file("none.toml", ""))
+        check({name: (row["transport"], row["address"]) for name, row in found.items()}
+              == {f"{interface}*": ("tcp", "10.0.0.1"), "lo": ("tcp", "127.0.0.1")}, f"{found}")
