@@ -106,8 +106,13 @@ void Site::add_router(const std::string& name, std::vector<DeviceSpec> devices) 
   routers.push_back(std::make_unique<RouterNode>(world, fabric, name, std::move(devices), options));
 }
 
-void Site::chain(size_t count) {
+void Site::chain(size_t count, const std::vector<uint32_t>& lent) {
+  const RouterOptions all = options;
   for (size_t i = 0; i < count; ++i) {
+    if (!lent.empty()) {
+      options.fragment_bytes = lent.at(i);
+      options.memory_bytes = all.memory_bytes / all.fragment_bytes * lent.at(i);
+    }
     const std::string before = i == 0 ? "lan1" : "mid" + std::to_string(i);
     const std::string after = i + 1 == count ? "lan2" : "mid" + std::to_string(i + 1);
     const SubnetId in = i == 0 ? SubnetId{1, 1} : SubnetId{1, static_cast<uint32_t>(10 + i)};
@@ -120,6 +125,7 @@ void Site::chain(size_t count) {
     if (i + 1 < count) right_device.peers = {"sim://10.9.0.2:7000"};
     add_router("r" + std::to_string(i + 1), {left_device, right_device});
   }
+  options = all;
   left = std::make_unique<App>(world, fabric, "lan1", "10.0.0.2", SubnetId{1, 1}, std::vector<std::string>{"sim://10.0.0.1:7000"});
   right = std::make_unique<App>(world, fabric, "lan2", "10.0.0.2", SubnetId{1, 2}, std::vector<std::string>{"sim://10.0.0.1:7000"});
   settle();

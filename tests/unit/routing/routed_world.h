@@ -75,8 +75,9 @@ struct Site {
   RouterOptions options = small();
 
   static RouterOptions small();  // 64 KiB fragments, 16 of them
-  // `count` routers in a row between left (subnet 1:1, client of router 1) and right (subnet 1:2).
-  void chain(size_t count);
+  // `count` routers in a row between left (subnet 1:1, client of router 1) and right (subnet 1:2). `lent`: the fragments of each,
+  // with memory for as many as `options` has; empty: all are as `options` says.
+  void chain(size_t count, const std::vector<uint32_t>& lent = {});
   // left - w - (n in parallel) - right: the parallel ones join subnets 1:9 and 1:2.
   void parallel(size_t count);
   void add_router(const std::string& name, std::vector<DeviceSpec> devices);
