@@ -94,7 +94,8 @@ void Router::Impl::on_pair_event(Pair& pair, uint8_t which, cci::Event event) {
       return on_downstream_connected(pair, event);
     case cci::EventType::send:
       // One of our own messages, a silent one, failed though the connection lives: an end that takes none within the send timeout
-      // would wait for ever for what it says.
+      // would wait for ever for what it says. Of one that is gone, what was in flight fails first: the event behind it knows why.
+      if (!endpoint(side.device).send_timeout(event.connection)) return;
       if (event.status == Status::receiver_not_ready || event.status == Status::timed_out) {
         close_pair(pair, event.status, "an end takes no messages", -1);
       }
