@@ -1,0 +1,54 @@
+// The life of a connection as a table: which state may follow which.
+#include <set>
+
+#include "tests/unit/datagram/rig.h"
+#include "transports/datagram/connection.h"
+
+namespace ccixfer::datagram::testing {
+namespace {
+
+constexpr uint8_t states_count = static_cast<uint8_t>(State::gone) + 1;
+
+// Written by the rules of ARCHITECTURE.md 'The datagram wire' and connection.h, not row by row, so that it is not the table again.
+bool expected(State from, State to) {
+  switch (to) {
+    case State::resolving:
+    case State::requested:
+      return false;  // how a connection begins, at the dialler's and at the acceptor's
+    case State::hello_sent:
+      return from == State::resolving;
+    case State::awaiting_accept:
+      return from == State::hello_sent;
+    case State::accepting:
+      return from == State::requested;
+    case State::open:
+      return from == State::awaiting_accept || from == State::accepting;
+    case State::closing:  // only what may have something to deliver
+      return from == State::open || from == State::accepting;
+    case State::draining:  // a farewell needs the key of a peer, which the first two states do not know yet
+      return from != State::resolving && from != State::hello_sent && from != State::draining && from != State::gone;
+    case State::gone:
+      return from != State::gone;
+  }
+  return false;
+}
+
+TEST_CASE("states__table__only_forward_and_every_state_ends") {
+  std::set<std::string> names;
+  for (uint8_t from = 0; from < states_count; ++from) {
+    const auto state = static_cast<State>(from);
+    CAPTURE(to_string(state));
+    names.insert(to_string(state));
+    for (uint8_t to = 0; to < states_count; ++to) {
+      const auto next = static_cast<State>(to);
+      CAPTURE(to_string(next));
+      REQUIRE(may_follow(state, next) == expected(state, next));
+      // Nobody goes back: whatever follows stands further down, so that every life is short.
+      if (may_follow(state, next)) REQUIRE(to > from);
+    }
+  }
+  REQUIRE(names.size() == states_count);
+}
+
+}  // namespace
+}  // namespace ccixfer::datagram::testing
