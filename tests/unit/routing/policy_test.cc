@@ -1,6 +1,8 @@
 // Between AS: what border routers take from one another, what they pass on, and what they refuse. Bad records.
+#include <algorithm>
 #include <set>
 
+#include "core/base/log.h"
 #include "routing/router/admin.h"
 #include "routing/session/messages.h"
 #include "tests/unit/routing/routed_world.h"
@@ -287,6 +289,51 @@ TEST_CASE("router_records__bad_ones__counted_dropped_and_the_peer_cut_off_when_i
   // All the while the others went on.
   const cci::Connection connection = site.connect(*site.left, *site.right);
   CHECK(site.send(*site.left, connection, "still") == Status::success);
+}
+
+// The log is for people: what one peer says over and over is one line, and one more when it is cut off. Another link has its own.
+TEST_CASE("router_records__bad_ones__logged_once_a_link") {
+  Site site;
+  three_as(site);
+  RouterNode& r1 = *site.routers[1];
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::warning);
+  const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::info); });  // also when a check fails
+  const auto naming = [&](std::string_view address, std::string_view what) {
+    return std::count_if(lines.begin(), lines.end(), [&](const std::string& line) {
+      return line.find(address) != std::string::npos && line.find(what) != std::string::npos;
+    });
+  };
+  const uint64_t before = r1.counters.get(Counter::records_rejected);
+  Peer rogue(site, "wan", "192.0.2.9"), other(site, "wan", "192.0.2.10");
+  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  other.greet("sim://192.0.2.3:7000", 97, {7, wan});
+  for (int i = 0; i < 5; ++i) {
+    rogue.tell(border(98, 1, 8));  // each for a reason of its own: the first one is told
+    rogue.tell(border(98, UINT64_MAX));
+  }
+  CHECK(r1.counters.get(Counter::records_rejected) == before + 10);
+  CHECK(lines.size() == 1);
+  CHECK(naming("192.0.2.9", "a record of an AS that it may not bring: dropped") == 1);
+  for (int i = 0; i < 3; ++i) other.tell(border(98, 1, 8));
+  CHECK(lines.size() == 2);
+  CHECK(naming("192.0.2.10", "dropped") == 1);
+  // The window is over: what was counted is forgotten, what was logged is not.
+  site.world.run_for(seconds(40));
+  for (int i = 0; i < 5; ++i) rogue.tell(border(98, 1, 8));
+  CHECK_FALSE(rogue.gone);
+  CHECK(naming("192.0.2.9", "dropped") == 1);
+  for (int i = 0; i < 100 && !rogue.gone; ++i) rogue.tell(border(98, 1, 8));
+  CHECK(site.run([&] { return rogue.gone; }, seconds(5)));
+  CHECK(naming("192.0.2.9", "dropped") == 1);
+  CHECK(naming("192.0.2.9", "is cut off") == 1);
+  // A new link begins anew.
+  site.world.run_for(seconds(70));
+  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  rogue.tell(border(98, 1, 8));
+  rogue.tell(border(98, 1, 8));
+  CHECK(naming("192.0.2.9", "dropped") == 2);
+  CHECK(naming("192.0.2.10", "dropped") == 1);
 }
 
 TEST_CASE("router_records__withdrawn_in_its_name__a_living_router_answers_with_a_newer_one") {
