@@ -147,7 +147,7 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
     return decision;
   }
   if (const int error = open_parent(split_path(decision.path).parent); error < 0) {
-    const bool would_be_made = dry() && error == -ENOENT;
+    const bool would_be_made = dry() && (error == -ENOENT || error == -ENOTDIR);
     if (!would_be_made) return failed_or_fatal(decision, error);
     decision.verdict = entry.type == EntryType::file ? Verdict::send : Verdict::done;
     return decision;
@@ -205,6 +205,11 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
     fatal = Error{ErrorKind::not_authorised, fmt::format("{} is a symbolic link at the receiver", printable(decision.path))};
     return;
   }
+  // Within a tree the source decides, as with rsync; what the command line names is more likely a slip.
+  if (found == 0 && stat.type != ports::FileType::directory && entry.path.empty()) {
+    fatal = Error{ErrorKind::file_io, fmt::format("{} is there at the receiver and is not a directory", printable(decision.path))};
+    return;
+  }
   if (dry()) return;
   if (found == 0 && stat.type == ports::FileType::directory) {
     bool unlocked = false;
@@ -243,9 +248,8 @@ int Decider::is_empty_directory(std::string_view name) {
 
 void Decider::finish_symlink(const Entry& entry, std::string_view name) {
   const Policy& policy = context_.policy;
-  if (policy.has(session::option_owner) && policy.uid == 0 && (entry.uid != policy.uid || entry.gid != policy.gid)) {
-    files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid);
-  }
+  // Always: one that was there may be anybody's, and in a setgid directory a new one has the directory's group.
+  if (policy.has(session::option_owner) && policy.uid == 0) files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid);
   if (policy.has(session::option_times)) files_.set_link_mtime_at(parent_->fd(), name, entry.mtime_ns);
 }
 

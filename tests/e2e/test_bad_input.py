@@ -144,6 +144,28 @@ def test_destination_turns_read_only_in_mid_transfer__11_nothing_partial_then_re
         check(receiver.stop() == 0, receiver.tail())
 
 
+def test_directory_onto_a_file__11_and_the_file_stays():
+    with Lab("ontofile") as lab:
+        root, source = lab.directory / "root", lab.directory / "dir"
+        root.mkdir()
+        source.mkdir()
+        (source / "f").write_text("new")
+        (root / "backup").write_text("precious")
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        for options in (["-a"], [], ["-a", "-n"]):
+            sender = lab.start(None, "send", "send", *options, "--insecure", f"{source}/", native(receiver.uris) + "/backup")
+            check(sender.wait() == 11, sender.tail())
+            check("backup is there at the receiver and is not a directory" in sender.stderr(), sender.tail())
+        check((root / "backup").read_text() == "precious", "the file is gone")
+        # Inside a tree the source decides, and a dry run says the same.
+        (root / "tree").mkdir()
+        (root / "tree" / "dir").write_text("old")
+        for options in (["-a", "-n"], ["-a"]):
+            sender = lab.start(None, "send", "send", *options, "--insecure", source, native(receiver.uris) + "/tree/")
+            check(sender.wait() == 0, sender.tail())
+        check((root / "tree" / "dir" / "f").read_text() == "new", "not replaced")
+
+
 def test_refused_peer__35():
     with Lab("refused") as lab:
         source = big_file(lab.directory / "f", 10)

@@ -3,7 +3,7 @@ import os
 import re
 import shutil
 
-from lab import Lab, TwoSites, big_file, check, native, routed, run, same_tree, sha256, small_tree, tree_bytes
+from lab import Lab, TwoSites, big_file, check, may_give_away, native, routed, run, same_tree, sha256, small_tree, tree_bytes
 
 
 def carried(router):
@@ -100,6 +100,18 @@ def test_odd_tree__direct_push_and_pull__identical_and_second_run_sends_nothing(
         check(by_content.wait() == 0, by_content.tail())
         check(by_content.done()["bytes_sent"] == 70000, f"--checksum sent {by_content.done()}")
         same_tree(source, root / "tree")
+        if may_give_away():   # a link that is there with its target, and a new one that a setgid directory gives its group
+            link = next(p for p in sorted(source.rglob("*")) if p.is_symlink() and p.lstat().st_uid != 0)
+            os.chown(link, 0, 0, follow_symlinks=False)
+            shared = source / "shared"
+            shared.mkdir()
+            os.chown(shared, 0, 2345)
+            shared.chmod(0o2775)
+            check(lab.start(None, "send", "send", "-a", "--insecure", f"{source}/", address + "/tree/").wait() == 0, "shared")
+            (shared / "link").symlink_to("x")
+            os.chown(shared / "link", 0, 0, follow_symlinks=False)
+            check(lab.start(None, "send", "send", "-a", "--insecure", f"{source}/", address + "/tree/").wait() == 0, "links")
+            same_tree(source, root / "tree")
         server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
         target = lab.directory / "pulled"
         target.mkdir()
