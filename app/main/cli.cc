@@ -38,6 +38,11 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// get_name() keeps those that --help hides to itself.
+std::string name_of(const CLI::Option& option) {
+  return option.get_lnames().empty() ? "-" + option.get_snames().front() : "--" + option.get_lnames().front();
+}
+
 // What the parser fills as text; checked once afterwards so that every complaint has the same shape.
 struct Raw {
   std::string bwlimit, timeout, retries, lanes, memory, count, seed, seeds;
@@ -85,7 +90,7 @@ class Parser {
         return usage("not in this version", command->get_name(), "see ccixfer --help for the commands that are");
     }
     for (const CLI::Option* option : later_options_) {
-      if (option->count() > 0) return usage("not in this version", option->get_name(), "leave it out");
+      if (option->count() > 0) return usage("not in this version", name_of(*option), "leave it out");
     }
     if (send_app_->parsed()) return finish_send();
     if (recv_app_->parsed()) return finish_recv();
@@ -293,6 +298,7 @@ class Parser {
     if (const auto ended = finish_transfer(send_.transfer); !ended) return tl::unexpected(ended.error());
     if (send_.serve) {
       if (!send_.sources.empty()) return usage("bad command line", send_.sources.front(), "--serve takes no SRC and no DEST");
+      if (send_.transfer.dry_run) return usage("bad command line", "--dry-run with --serve", "give it to the side that dials");
       return send_;
     }
     if (send_.sources.size() < 2)
@@ -310,6 +316,7 @@ class Parser {
     if (const auto ended = finish_transfer(receive_.transfer); !ended) return tl::unexpected(ended.error());
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
+      if (receive_.transfer.dry_run) return usage("bad command line", "--dry-run with --root", "give it to the side that dials");
       return receive_;
     }
     if (receive_.uris.size() < 2) {

@@ -102,8 +102,17 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
   };
   for (const auto& arguments : all) {
     INFO(arguments[0] << " " << (arguments.size() > 1 ? arguments[1] : ""));
-    CHECK(complaint(arguments).find("not in this version") != std::string::npos);
+    const std::string said = complaint(arguments);
+    CHECK(said.find("not in this version") != std::string::npos);
+    CHECK(said.find(": : ") == std::string::npos);  // and which
   }
+  CHECK(complaint({"send", "-H", "a", "b"}).find("--hard-links") != std::string::npos);
+  CHECK(complaint({"send", "--delete", "a", "b"}).find("--delete") != std::string::npos);
+}
+
+TEST_CASE("cli__dry_run_of_a_side_that_does_not_dial__refused") {
+  CHECK(complaint({"recv", "-n", "--root", "d"}).find("--root") != std::string::npos);
+  CHECK(complaint({"send", "-n", "--serve", "d"}).find("--serve") != std::string::npos);
 }
 
 TEST_CASE("cli__help_of_each_subcommand__is_no_error") {
