@@ -67,6 +67,7 @@ struct DialledTransfer::Attempt {
   Instant leave_by = never;
   Error why{ErrorKind::ok, ""};
   bool again = false;
+  bool only_puts_left = false;
 };
 
 DialledTransfer::DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now)
@@ -74,6 +75,7 @@ DialledTransfer::DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan
 DialledTransfer::~DialledTransfer() = default;
 
 bool DialledTransfer::ended() const { return ended_; }
+bool DialledTransfer::may_be_left() const { return attempt_ && attempt_->only_puts_left; }
 const Error& DialledTransfer::result() const { return result_; }
 
 Tally DialledTransfer::tally() const {
@@ -208,7 +210,10 @@ void DialledTransfer::turn_farewell(Instant now) {
     if (!said) return;
   }
   if (attempt.machine && !attempt.machine->idle()) {
-    attempt.leave_by = now >= attempt.leave_by ? never : attempt.leave_by;
+    if (now < attempt.leave_by) return;
+    attempt.leave_by = never;
+    attempt.only_puts_left = !attempt.again || stop_why_;
+    if (attempt.only_puts_left) result_ = stop_why_ ? *stop_why_ : report::advised(attempt.why, plan_.uri);
     return;
   }
   if (attempt.machine) earlier_ = continued(earlier_, attempt.machine->tally());

@@ -42,7 +42,10 @@ class DialledTransfer {
   void stop(const Error& why);        // tells the peer; the transfer stays resumable
   [[nodiscard]] bool moving() const;  // a session is open: there is progress to show
   [[nodiscard]] bool ended() const;
-  [[nodiscard]] const Error& result() const;  // when ended; kind ok: done and durable
+  // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed. Whoever
+  // destroys the endpoint next, and turns it no more, need not wait for those.
+  [[nodiscard]] bool may_be_left() const;
+  [[nodiscard]] const Error& result() const;  // when ended, or when it may be left; kind ok: done and durable
   [[nodiscard]] Tally tally() const;
 
  private:

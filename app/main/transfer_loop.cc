@@ -163,7 +163,7 @@ class TransferLoop::DialUser final : public LoopUser {
     Tally tally = all_;
     add(tally, transfer_.tally());
     if (transfer_.moving()) impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
-    return !transfer_.ended();
+    return !transfer_.ended() && !transfer_.may_be_left();
   }
   Instant next_deadline() const override {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;

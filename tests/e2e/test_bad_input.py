@@ -1,5 +1,6 @@
 """What bad input gets: one line, the documented exit code, nothing lost (issue: 'What bad input gets')."""
 import os
+import signal
 import socket
 import subprocess
 
@@ -192,6 +193,26 @@ def test_silent_peer__35_in_time():
         listener.listen()
         source = big_file(lab.directory / "f", 10)
         ends(lab.start(None, "send", "send", "--insecure", "--timeout", "2", source, f"tcp://127.0.0.1:{listener.getsockname()[1]}/f"), 35)
+
+
+def test_receiver_hangs__its_connections_stay_and_the_send_ends_with_its_own_code():
+    with Lab("hangs") as lab:
+        source = big_file(lab.directory / "f", 300 << 20)
+        root = lab.directory / "root"
+        receiver = receiver_on(lab, root)
+        for code, options, signal_number in ((30, ("--timeout", "2"), None), (20, ("--timeout", "60"), signal.SIGINT)):
+            sender = lab.start(None, "send", "send", "--insecure", "--bwlimit", "50MB/s", *options, source,
+                               native(receiver.uris) + f"/f{code}")
+            sender.wait_event("progress", lambda event: event["bytes"] > 0)
+            receiver.kill(signal.SIGSTOP)
+            if signal_number:
+                sender.kill(signal_number)
+            check(sender.wait() == code, sender.tail())
+            # It has not waited until the keepalive gave the receiver up.
+            check(sender.done()["counters"]["connections_lost"] == 0, sender.tail())
+            receiver.kill(signal.SIGCONT)
+        sender = lab.start(None, "send", "send", "--insecure", source, native(receiver.uris) + "/f")
+        check(sender.wait() == 0 and sha256(root / "f") == sha256(source), sender.tail())
 
 
 def test_paths_that_leave_the_root__42_and_nothing_written():
