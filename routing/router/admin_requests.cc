@@ -10,7 +10,8 @@ void Router::Impl::on_admin_request(uint32_t device, cci::Event& event) {
   const bool full = admins.size() >= admins_max;
   if (full || devices[device].wan) {
     counters.add(Counter::connections_refused);
-    const auto why = full ? "too many administrators" : "a WAN device shows nothing of its AS: ask on another device of this router";
+    const auto why =
+        full ? "too many administrators" : "a WAN device shows nothing of its AS: ask on another device of this router";
     static_cast<void>(endpoint(device).reject(event, why));
     return;
   }
