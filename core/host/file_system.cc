@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +16,8 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+
+#include "core/memory/file_view.h"
 
 namespace ccixfer::host {
 namespace {
@@ -29,6 +33,19 @@ constexpr int resolve_tries = 64;  // openat2 says EAGAIN when a rename raced wi
 constexpr size_t directory_buffer_bytes = 32u << 10;
 constexpr int stream_wait_ms = 100;
 constexpr int64_t ns_per_s = 1'000'000'000;
+
+constexpr uint32_t xfs_magic = 0x58465342;  // linux/magic.h has it only since 2023
+
+// Whether the descriptor's file is one of this host's page cache and nobody else's: on such a file system a write takes the lock of
+// the file, and a page that was shown is what a read would give. Others (Lustre, GPFS, NFS, FUSE) have rules of their own.
+enum class Kind : uint8_t { other, local, in_memory };
+Kind kind_of_file_system(int fd) {
+  struct statfs raw;
+  if (::fstatfs(fd, &raw) != 0) return Kind::other;
+  const auto type = static_cast<uint32_t>(raw.f_type);
+  if (type == TMPFS_MAGIC) return Kind::in_memory;
+  return type == EXT4_SUPER_MAGIC || type == xfs_magic || type == BTRFS_SUPER_MAGIC ? Kind::local : Kind::other;
+}
 
 // A name as the kernel wants it: terminated, without a NUL inside, not longer than PATH_MAX.
 class CName {
@@ -165,6 +182,16 @@ int64_t PosixFileSystem::read_stream(int fd, MutableBytes into) {
   return call([&] { return int64_t{::read(fd, into.data(), into.size())}; });
 }
 
+int PosixFileSystem::show(int fd, MutableBytes at, uint64_t offset_bytes) {
+  const Kind kind = kind_of_file_system(fd);
+  if (kind == Kind::other) return -ENOTSUP;
+  // All of it is asked for at once; page by page a disk would be asked for little at a time.
+  if (kind == Kind::local) {
+    static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(offset_bytes), static_cast<off_t>(at.size()), POSIX_FADV_WILLNEED));
+  }
+  return memory::show_file(at, fd, offset_bytes);
+}
+
 int64_t PosixFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
   if (!fits_offset(offset_bytes)) return -EFBIG;
   return call([&] { return int64_t{::pwrite(fd, from.data(), from.size(), static_cast<off_t>(offset_bytes))}; });
@@ -285,6 +312,7 @@ int PosixFileSystem::space(int fd, ports::SpaceInfo& out) {
   // Some file systems keep no count of inodes (all zero): then there is no bound to report.
   out.free_inodes = raw.f_files == 0 ? std::numeric_limits<uint64_t>::max() : uint64_t{raw.f_favail};
   out.read_only = (raw.f_flag & ST_RDONLY) != 0;
+  out.one_writer_a_file = kind_of_file_system(fd) != Kind::other;
   return 0;
 }
 

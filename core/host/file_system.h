@@ -16,6 +16,7 @@ class PosixFileSystem final : public ports::FileSystem {
   void close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t read_stream(int fd, MutableBytes into) override;
+  int show(int fd, MutableBytes at, uint64_t offset_bytes) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
   int fstat(int fd, ports::FileStat& out) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;

@@ -7,6 +7,9 @@
 
 namespace ccixfer::memory {
 
+// Memory of that kind at `at` (whole pages of it), in place of what is there.
+void make_anonymous(MutableBytes at);
+
 class BulkMemory {
  public:
   BulkMemory() = default;

@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/memory/bulk_memory.h"
+#include "core/memory/file_view.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CCIXFER_ASAN 1
@@ -84,13 +85,15 @@ uint32_t Pool::count() const { return impl_->count; }
 uint32_t Pool::buffer_bytes() const { return impl_->buffer_bytes; }
 MutableBytes Pool::memory() const { return impl_->memory.bytes(); }
 
-Loan::Loan(Loan&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
+Loan::Loan(Loan&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_), shown_bytes_(std::exchange(other.shown_bytes_, 0)) {}
 
 Loan& Loan::operator=(Loan&& other) noexcept {
   if (this != &other) {
     reset();
     pool_ = std::exchange(other.pool_, nullptr);
     index_ = other.index_;
+    shown_bytes_ = std::exchange(other.shown_bytes_, 0);
   }
   return *this;
 }
@@ -107,8 +110,18 @@ uint64_t Loan::offset_bytes() const {
   return index_ * uint64_t{pool_->impl_->stride_bytes};
 }
 
+void Loan::shows_file(size_t bytes) {
+  CHECK(bytes > 0 && bytes <= pool_->impl_->buffer_bytes && shown_bytes_ == 0);
+  shown_bytes_ = bytes;
+}
+
+void Loan::hide() {
+  if (shown_bytes_ > 0) hide_file(bytes().first(std::exchange(shown_bytes_, 0)));
+}
+
 void Loan::reset() {
   if (pool_ == nullptr) return;
+  hide();
   Pool::Impl& pool = *pool_->impl_;
   CHECK(pool.free.size() < pool.count);
   poison(pool.slot(index_));

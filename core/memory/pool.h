@@ -21,12 +21,17 @@ class Loan {
   [[nodiscard]] explicit operator bool() const { return pool_ != nullptr; }
   [[nodiscard]] MutableBytes bytes() const;
   [[nodiscard]] uint64_t offset_bytes() const;  // in the pool's memory, for a registered whole-pool region
+  // The first bytes are a view of a file now (file_view.h): memory again at hide() or reset().
+  void shows_file(size_t bytes);
+  [[nodiscard]] bool shows_file() const { return shown_bytes_ > 0; }
+  void hide();
   void reset();
 
  private:
   friend class Pool;
   Pool* pool_ = nullptr;
   uint32_t index_ = 0;
+  size_t shown_bytes_ = 0;
 };
 
 class Pool {

@@ -32,6 +32,8 @@ struct SpaceInfo {
   uint64_t free_bytes = 0;
   uint64_t free_inodes = 0;
   bool read_only = false;
+  // One write into a file at a time, wherever it goes: whoever comes next waits for it, and burns a processor meanwhile.
+  bool one_writer_a_file = false;
 };
 
 enum class OpenMode : uint8_t { read, write, read_write };
@@ -57,6 +59,9 @@ class FileSystem {
   // The next bytes of a pipe, a terminal or a file read from front to end; waits for them a moment (about 100 ms) and no longer.
   // 0: the end; -EAGAIN: none came yet. A file system that has no such thing: -ENOSYS.
   virtual int64_t read_stream(int fd, MutableBytes into);
+  // The file's own pages in the place of the memory `at` (whole pages of a pool's buffer), from `offset_bytes` on, until
+  // memory::hide_file: see core/memory/file_view.h. 0, or -errno and nothing is shown; -ENOTSUP: this file is to be read.
+  virtual int show(int fd, MutableBytes at, uint64_t offset_bytes);
   virtual int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) = 0;
   virtual int fstat(int fd, FileStat& out) = 0;
   virtual int stat_at(int directory, std::string_view name, FileStat& out, bool follow) = 0;  // single component below a descriptor
@@ -74,9 +79,10 @@ class FileSystem {
   virtual int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) = 0;            // no follow
   virtual int fsync(int fd) = 0;
   virtual int syncfs(int fd) = 0;
-  virtual int space(int fd, SpaceInfo& out) = 0;  // fstatvfs
+  virtual int space(int fd, SpaceInfo& out) = 0;  // fstatvfs, fstatfs
 };
 
+inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
 
 }  // namespace ccixfer::ports

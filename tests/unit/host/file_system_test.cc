@@ -281,6 +281,19 @@ TEST_CASE("file_system__space__tells_what_is_free") {
   CHECK_FALSE(info.read_only);
 }
 
+TEST_CASE("file_system__space__says_where_writes_into_one_file_take_turns") {
+  host::PosixFileSystem files;
+  const auto takes_turns = [&](const char* path) {
+    const int fd = files.open(ports::FileSystem::no_directory, path, {.directory = true}, 0);
+    ports::SpaceInfo info;
+    REQUIRE(files.space(fd, info) == 0);
+    files.close(fd);
+    return info.one_writer_a_file;
+  };
+  CHECK(takes_turns("/dev/shm"));
+  CHECK_FALSE(takes_turns("/proc"));
+}
+
 TEST_CASE("file_system__bad_descriptor__every_call_says_so") {
   host::PosixFileSystem files;
   std::array<std::byte, 1> one{};

@@ -1,0 +1,122 @@
+#include "core/memory/file_view.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+#include "core/memory/pool.h"
+
+using namespace ccixfer;
+using namespace ccixfer::memory;
+
+namespace {
+
+constexpr size_t page = 4096;
+
+struct File {
+  FILE* handle = std::tmpfile();
+  explicit File(size_t pages) {
+    for (size_t i = 0; i < pages; ++i) write(i, static_cast<uint8_t>(i + 1));
+  }
+  ~File() { std::fclose(handle); }
+  [[nodiscard]] int fd() const { return ::fileno(handle); }
+  void write(size_t at_page, uint8_t content) const {
+    const std::vector<uint8_t> bytes(page, content);
+    REQUIRE(::pwrite(fd(), bytes.data(), bytes.size(), static_cast<off_t>(at_page * page)) == static_cast<ssize_t>(page));
+  }
+};
+
+bool is_all(Bytes bytes, uint8_t content) {
+  return std::all_of(bytes.begin(), bytes.end(), [&](std::byte b) { return b == std::byte{content}; });
+}
+
+}  // namespace
+
+TEST_CASE("file_view__shown_and_hidden__the_files_bytes_then_memory_that_the_file_never_sees") {
+  const File file(4);
+  Pool pool(3 * page + 100, 1);
+  Loan loan = pool.lend();
+  std::fill(loan.bytes().begin(), loan.bytes().end(), std::byte{99});
+  REQUIRE(show_file(loan.bytes().first(2 * page), file.fd(), page) == 0);
+  loan.shows_file(2 * page);
+  CHECK(loan.shows_file());
+  CHECK(is_all(loan.bytes().first(page), 2));
+  CHECK(is_all(loan.bytes().subspan(page, page), 3));
+  CHECK(is_all(loan.bytes().subspan(2 * page), 99));  // behind the view: still memory
+  file.write(1, 77);
+  CHECK(is_all(loan.bytes().first(page), 77));  // the file's own page, no copy
+  CHECK(is_whole(loan.bytes().first(2 * page)));
+  Loan moved = std::move(loan);
+  CHECK_FALSE(loan.shows_file());
+  moved.reset();
+  Loan again = pool.lend();
+  CHECK_FALSE(again.shows_file());
+  CHECK_FALSE(is_whole(again.bytes()));
+  std::fill(again.bytes().begin(), again.bytes().end(), std::byte{55});
+  std::vector<std::byte> kept(page);
+  REQUIRE(::pread(file.fd(), kept.data(), kept.size(), page) == static_cast<ssize_t>(page));
+  CHECK(is_all(kept, 77));
+}
+
+TEST_CASE("file_view__the_file_is_cut_short__zeros_and_no_longer_whole") {
+  const File file(4);
+  Pool pool(4 * page, 2);
+  Loan loan = pool.lend(), other = pool.lend();
+  REQUIRE(show_file(loan.bytes(), file.fd(), 0) == 0);
+  loan.shows_file(4 * page);
+  const File whole(4);
+  REQUIRE(show_file(other.bytes(), whole.fd(), 0) == 0);
+  other.shows_file(4 * page);
+  REQUIRE(::ftruncate(file.fd(), page) == 0);
+  CHECK(is_whole(loan.bytes()));  // nobody has looked yet
+  CHECK(is_all(loan.bytes().first(page), 1));
+  CHECK(is_all(loan.bytes().subspan(page), 0));
+  CHECK_FALSE(is_whole(loan.bytes()));
+  CHECK(is_whole(other.bytes()));
+  loan.reset();
+  loan = pool.lend();
+  REQUIRE(show_file(loan.bytes(), whole.fd(), 0) == 0);
+  loan.shows_file(4 * page);
+  CHECK(is_whole(loan.bytes()));  // what befell an earlier view is forgotten
+}
+
+TEST_CASE("file_view__beyond_the_end_or_not_a_file__refused_and_memory_as_ever") {
+  const File file(2);
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  Pool pool(4 * page, 1);
+  Loan loan = pool.lend();
+  CHECK(show_file(loan.bytes(), ends[0], 0) < 0);
+  CHECK(show_file(loan.bytes(), file.fd(), 0) < 0);
+  CHECK_FALSE(is_whole(loan.bytes()));
+  std::fill(loan.bytes().begin(), loan.bytes().end(), std::byte{5});
+  CHECK(is_all(loan.bytes(), 5));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+// Ours is the memory of views and no other: whoever else reads a page that is gone ends as he would without us.
+TEST_CASE("file_view__a_missing_page_of_somebody_elses_mapping__ends_the_process") {
+  const File file(2);
+  Pool pool(page, 1);
+  Loan loan = pool.lend();
+  REQUIRE(show_file(loan.bytes(), file.fd(), 0) == 0);  // the handler is installed
+  loan.shows_file(page);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(2);  // a sanitizer has much to say about it
+    const auto* theirs = static_cast<const volatile char*>(::mmap(nullptr, page, PROT_READ, MAP_SHARED, file.fd(), page));
+    if (::ftruncate(file.fd(), 0) != 0) ::_exit(1);
+    static_cast<void>(theirs[0]);
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK_FALSE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+}
