@@ -92,6 +92,12 @@ int StagedFile::open(HeldFileRef& out) {
   return 0;
 }
 
+int StagedFile::write(const HeldFile& open, Bytes data, uint64_t offset_bytes) {
+  std::unique_lock lock(writing_, std::defer_lock);
+  if (root_.one_writer_a_file) lock.lock();
+  return write_all(root_.files, open.fd(), data, offset_bytes);
+}
+
 void StagedFile::let_go() {
   const std::lock_guard lock(mutex_);
   file_.reset();

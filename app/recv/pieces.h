@@ -56,13 +56,17 @@ class StagedFile {
  public:
   StagedFile(Root::Impl& root, const FileTask& task, bool resumed);
   [[nodiscard]] int open(HeldFileRef& out);  // 0 or -errno; makes it at first, empty
-  void let_go();                             // closes it after its last user; opened again when needed
-  void remove();                             // closes and unlinks
+  // All of it, as of write_all. Where the file system takes one write into a file at a time, others sleep here until it is done
+  // instead of spinning in the kernel (a fifth of two processors, measured on tmpfs).
+  [[nodiscard]] int write(const HeldFile& open, Bytes data, uint64_t offset_bytes);
+  void let_go();  // closes it after its last user; opened again when needed
+  void remove();  // closes and unlinks
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
   Root::Impl& root_;
   const std::string name_;
+  std::mutex writing_;
   std::mutex mutex_;
   bool exists_;
   HeldFileRef file_;

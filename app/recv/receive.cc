@@ -344,14 +344,14 @@ void Destination::Impl::receive_piece(Arrival& arrival, const SegmentHeader& hea
       state->arrival = std::move(arrival);
       state->data_bytes = header.data_bytes;
       submit(
-          [state, piece, shared_root = &root, staged = file->pieces->staged] {
+          [state, piece, staged = file->pieces->staged] {
             const Bytes segment = Bytes(state->arrival.buffer.bytes()).first(static_cast<size_t>(state->arrival.length_bytes));
             HeldFileRef open;
             int failure = staged->open(open);
             if (failure >= 0) {
               // Into a place of the staged file that is absent, so that a damaged piece overwrites nothing that counts.
               state->damaged = !session::open_in_blocks(segment, [&](Bytes block, uint64_t at_bytes) {
-                failure = write_all(shared_root->files, open->fd(), block, piece * session::piece_bytes + at_bytes);
+                failure = staged->write(*open, block, piece * session::piece_bytes + at_bytes);
                 return failure >= 0;
               });
             }

@@ -74,6 +74,7 @@ Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::st
   if (const int error = open_staging(impl); error < 0) return cannot("make the staging directory of", path, error);
   ports::SpaceInfo space;
   if (files.space(impl.staging, space) >= 0 && space.read_only) return cannot("write below", path, -EROFS);
+  impl.one_writer_a_file = space.one_writer_a_file;
   auto ledger = Ledger::open(files, impl.staging, path + "/" + std::string(staging_name), sqlite_vfs);
   if (!ledger) return tl::unexpected<Error>(ledger.error());
   impl.ledger = std::move(*ledger);  // from here on no other process is below this root

@@ -31,6 +31,7 @@ struct Root::Impl {
   uint64_t device = 0;
   uint32_t umask = 022;                  // measured at open: what open(2) takes off below this root
   uint32_t uid = 0, gid = 0;             // that a new file gets
+  bool one_writer_a_file = false;        // as of ports::SpaceInfo
   std::unique_ptr<Ledger> ledger;        // locks itself
   DirectoryCache directories;            // locks itself
   std::atomic<uint64_t> temporaries{0};  // numbers of staged files of packs

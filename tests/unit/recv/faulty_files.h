@@ -49,6 +49,7 @@ class FaultyFiles final : public ports::FileSystem {
  public:
   std::function<int(std::string_view call, std::string_view name)> hook;
   size_t write_max = ~size_t{0};
+  std::function<void()> writing;  // inside each write, by its thread
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override {
     return fault("open", name, [&] { return files_.open(directory, name, flags, permissions); });
@@ -58,6 +59,7 @@ class FaultyFiles final : public ports::FileSystem {
     return fault("pread", "", [&] { return files_.pread(fd, into, offset_bytes); });
   }
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override {
+    if (writing) writing();
     return fault("pwrite", "", [&] { return files_.pwrite(fd, from.first(std::min(from.size(), write_max)), offset_bytes); });
   }
   int fstat(int fd, ports::FileStat& out) override { return files_.fstat(fd, out); }

@@ -2,7 +2,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <barrier>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "app/recv/commit.h"
 #include "app/recv/entries.h"
@@ -381,6 +384,41 @@ TEST_CASE("commit__lost_to_another_session__touches_nothing") {
   CHECK(place.deliver(decision.task, "x").outcome == CommitOutcome::failed);
   CHECK_FALSE(place.temporary.has("f"));
   CHECK_FALSE(place.root->impl->claim(decision.task->key, place.owner));  // the other one lives
+}
+
+TEST_CASE("pieces__two_jobs_write_one_file__in_turn_where_the_file_system_takes_no_more_and_together_elsewhere") {
+  const bool in_turn = GENERATE(true, false);
+  constexpr int writes = 200;
+  Place place;
+  place.root->impl->one_writer_a_file = in_turn;
+  const Decision decision = place.decide_one(file("big", 3 * uint64_t{session::piece_bytes}));
+  const auto staged = std::make_shared<StagedFile>(*place.root->impl, *decision.task, false);
+  HeldFileRef open;
+  REQUIRE(staged->open(open) == 0);
+  std::atomic<int> inside = 0;
+  std::atomic<int> most_inside = 0;
+  std::atomic<int> written = 0;
+  std::barrier both(2);
+  place.files.writing = [&] {
+    const int here = ++inside;
+    if (here > most_inside) most_inside = here;
+    if (in_turn) {
+      for (int i = 0; i < 20; ++i) std::this_thread::yield();  // whoever may come in does
+    } else {
+      both.arrive_and_wait();  // nobody leaves before the other is here
+    }
+    --inside;
+  };
+  const auto write = [&](char content, uint64_t from) {
+    const std::vector<std::byte> data(64, static_cast<std::byte>(content));
+    for (uint64_t i = 0; i < writes; ++i) written += staged->write(*open, data, from + i * data.size()) == 0 ? 1 : 0;
+  };
+  std::thread other(write, 'b', session::piece_bytes);
+  write('a', 0);
+  other.join();
+  CHECK(written == 2 * writes);
+  CHECK(most_inside == (in_turn ? 1 : 2));
+  CHECK(place.temporary.read(".ccixfer/" + staged->name()).substr(session::piece_bytes) == std::string(writes * 64, 'b'));
 }
 
 TEST_CASE("pieces__resume__damaged_staged_piece_is_asked_for_again") {
