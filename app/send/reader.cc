@@ -7,6 +7,7 @@
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
+#include "core/memory/file_view.h"
 
 namespace ccixfer::send {
 void at_reader() { trace_hop("[hop 2] reader"); }
@@ -147,6 +148,22 @@ PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t 
   read.data_bytes = length;
   read.hash = hasher.digest();
   return read;
+}
+
+PieceRead show_or_read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, memory::Loan& buffer) {
+  const uint64_t offset = piece * session::piece_bytes;
+  CHECK(offset < file_bytes);
+  if (file_bytes - offset >= session::piece_bytes) {  // the last page of a file would not be full of it
+    const MutableBytes view = buffer.bytes().first(session::piece_bytes);
+    if (files.show(fd, view, offset) == 0) {
+      at_reader();
+      buffer.shows_file(view.size());
+      const PieceRead read{{}, session::piece_bytes, xxh3_128(view)};
+      if (memory::is_whole(view)) return read;
+      buffer.hide();
+    }
+  }
+  return read_piece(files, fd, piece, file_bytes, buffer.bytes());
 }
 
 bool digest_file(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes buffer, Hash128& digest,

@@ -11,6 +11,7 @@
 #include "app/session/messages.h"
 #include "app/session/segment.h"
 #include "core/base/hash.h"
+#include "core/memory/pool.h"
 #include "core/ports/file_system.h"
 
 namespace ccixfer::send {
@@ -67,6 +68,10 @@ struct PieceRead {
   Hash128 hash;
 };
 [[nodiscard]] PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer);
+// The same, but where it can be the buffer shows the file instead of holding a copy. What is sent is then what the file holds when
+// the network takes it: whoever receives it sees by the hash that it was changed in between.
+[[nodiscard]] PieceRead show_or_read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes,
+                                           memory::Loan& buffer);
 
 // The digest of a whole file, through `buffer` (at least piece_bytes); false: it could not be read in one version.
 // `steps` counts the pieces read, for whoever waits for a sign of life.

@@ -63,7 +63,7 @@ bool Source::Impl::put(uint32_t slot, LaneIndex lane, bool again) {
   const uint64_t mailbox = to.where.mailbox_base + header.n % to.where.stripe_count;
   const uint64_t context = uint64_t{segment.generation} << 32u | slot;
   const Status status = link_.put(lane, pool_region_, segment.loan.offset_bytes(), length, mailbox, to.where.key,
-                                  header.n / to.where.stripe_count, context);
+                                  header.n / to.where.stripe_count, context, segment.loan.shows_file());
   if (status != Status::success) {
     if (is_passing(status)) {
       lanes_.stall(lane);

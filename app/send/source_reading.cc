@@ -218,7 +218,7 @@ bool Source::Impl::start_piece() {
     submit(
         std::move(data),
         [](ports::FileSystem& files, PieceData& job, Shared&) {
-          job.read = read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.loan.bytes());
+          job.read = show_or_read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.loan);
         },
         &Impl::piece_read);
     return true;

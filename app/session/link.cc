@@ -470,7 +470,7 @@ void Link::post_on_lane(LaneIndex index, const Message& message) {
 }
 
 Status Link::put(LaneIndex index, const ports::Handle& local, uint64_t local_offset_bytes, uint64_t length_bytes, uint64_t mailbox,
-                 uint64_t key, uint64_t epoch, uint64_t context) {
+                 uint64_t key, uint64_t epoch, uint64_t context, bool source_is_file) {
   Impl& impl = *impl_;
   Lane* lane = impl.up_lane(index);
   if (lane == nullptr) return Status::disconnected;
@@ -490,6 +490,7 @@ Status Link::put(LaneIndex index, const ports::Handle& local, uint64_t local_off
   options.remote.put.operation = id;
   options.remote.put.epoch = epoch;
   options.buffer_is_posted = true;  // puts go as credit allows
+  options.source_is_file = source_is_file;
   options.remote.put.total_bytes = length_bytes;
   options.length_bytes = length_bytes;
   options.context = id;

@@ -63,7 +63,7 @@ class Link {
   void post_on_lane(LaneIndex lane, const Message& message);  // lane message; dropped when the lane is down
   // Puts buffer [0, length) of a registered region into mailbox/epoch; no_buffers: too many in flight, try after on_put.
   [[nodiscard]] Status put(LaneIndex lane, const ports::Handle& local, uint64_t local_offset_bytes, uint64_t length_bytes,
-                           uint64_t mailbox, uint64_t key, uint64_t epoch, uint64_t context);
+                           uint64_t mailbox, uint64_t key, uint64_t epoch, uint64_t context, bool source_is_file = false);
   [[nodiscard]] std::vector<LaneIndex> live_lanes() const;
   [[nodiscard]] bool control_drained() const;  // every session message was delivered
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;

@@ -16,7 +16,7 @@ struct Hash128 {
 
 // Bytes are hashed right after they were read, or right before they are written, in blocks of this size: in the cache of the core
 // that moves them. A pass of its own over a whole segment comes from memory again.
-inline constexpr size_t hash_block_bytes = 256u << 10;
+inline constexpr size_t hash_block_bytes = 64u << 10;
 
 [[nodiscard]] Hash128 xxh3_128(Bytes bytes);
 

@@ -235,6 +235,7 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
   request.fence = rma_options.fence;
   request.arrival = rma_options.arrival;
   request.buffer_is_posted = rma_options.buffer_is_posted;
+  request.source_is_file = rma_options.source_is_file;
   const uint64_t token = begin_operation(rma_options.context, rma_options.silent, rma_options.waiter);
   const Status status = transport->rma(connection, request, token);
   if (status != Status::success && end_operation(token)) --in_use;

@@ -112,6 +112,9 @@ struct RmaOptions {
   // A put: the target said that the buffer it is for is posted (credit), so that its fragments on a route need not wait for the
   // first one's admission. When that is wrong, a refused put may leave bytes in the buffer, and hold it until it is aborted.
   bool buffer_is_posted = false;
+  // The local memory of a write is a view of a file (core/memory/file_view.h): a transport may refer to its pages for as long as it
+  // likes, even to a peer on this host, because they are never used for anything else.
+  bool source_is_file = false;
   std::optional<Bytes> completion_message{};
   uint64_t context = 0;
   uint64_t waiter = 0;

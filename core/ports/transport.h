@@ -79,6 +79,7 @@ struct RmaRequest {
   Arrival* arrival = nullptr;
   bool fence = false;             // earlier operations of this connection complete at the target before this and later ones
   bool buffer_is_posted = false;  // a put for which the target gave credit
+  bool source_is_file = false;    // write: the source's pages are a file's (core/memory/file_view.h), never used for anything else
 };
 
 // The core's side: what happened. `token` is the one given with the operation.

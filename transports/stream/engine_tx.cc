@@ -278,14 +278,14 @@ bool Engine::continues(Connection& c) const {
 // Where the bytes of the batch are now: memory of others is asked for again at every call.
 size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
   size_t count = 0;
-  const auto add = [&](Bytes bytes, bool lent = false) {
-    if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent};
+  const auto add = [&](Bytes bytes, bool lent = false, bool is_file = false) {
+    if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent, nullptr, false, is_file};
   };
   // Bytes of an arrival from `at` on: those before its conduit's from the memory, the rest from there.
-  const auto add_lent = [&](Bytes bytes, const ports::Arrival* arrival, uint64_t at) {
+  const auto add_lent = [&](Bytes bytes, const ports::Arrival* arrival, uint64_t at, bool is_file = false) {
     const uint64_t from = arrival == nullptr || arrival->conduit == nullptr ? UINT64_MAX : arrival->conduit_from();
     const size_t here = from > at ? static_cast<size_t>(std::min<uint64_t>(bytes.size(), from - at)) : 0;
-    add(bytes.first(here), true);
+    add(bytes.first(here), true, is_file);
     if (here < bytes.size()) into[count++] = {nullptr, bytes.size() - here, true, arrival->conduit};
   };
   for (size_t i = 0; i < c.batch->count(); ++i) {
@@ -303,7 +303,7 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
       case OutItem::Type::write: {
         const RmaInitiator::Operation& operation = c.rma.at(item.slot);
         const uint64_t from = item.offset_bytes + at;
-        add_lent(operation.source.subspan(static_cast<size_t>(from), size), operation.arrival, from);
+        add_lent(operation.source.subspan(static_cast<size_t>(from), size), operation.arrival, from, operation.source_is_file);
         break;
       }
       case OutItem::Type::read_reply: {

@@ -25,6 +25,7 @@ void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64
   operation.token = token;
   operation.remote = request.remote;
   operation.source = request.source;
+  operation.source_is_file = request.source_is_file;
   operation.destination = request.destination;
   operation.arrival = request.arrival;
   operation.total_bytes = request.write ? request.source.size() : request.destination.size();

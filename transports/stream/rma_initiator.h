@@ -37,6 +37,7 @@ class RmaInitiator {
     bool fence = false;
     bool refused = false;  // the target refused early: end it with an empty chunk
     bool announces = false;
+    bool source_is_file = false;
     uint64_t token = 0;
     ports::RemoteRef remote;
     Bytes source;

@@ -52,7 +52,8 @@ struct ConstIoSpan {
   // copying, if the peer is elsewhere (peer_is_elsewhere).
   bool lent = false;
   ports::Conduit* conduit = nullptr;  // not from `data`, but the first `size` bytes that it holds: what is sent of them leaves it
-  bool more = false;  // of the last span: further bytes follow at once, so the network need not send a packet that is not full
+  bool more = false;     // of the last span: further bytes follow at once, so the network need not send a packet that is not full
+  bool is_file = false;  // lent, and to whomever: a file's pages, never used for anything else
 };
 
 class StreamNet {

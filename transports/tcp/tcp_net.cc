@@ -169,6 +169,13 @@ int64_t io_of_send_errno(int error) {
   return error == EPIPE || error == ECONNRESET ? stream::io_closed : stream::io_error;
 }
 
+void touch_pages(Bytes memory) {
+  constexpr size_t page_bytes_min = 4096;
+  for (size_t at = 0; at < memory.size(); at += page_bytes_min)
+    static_cast<void>(*static_cast<const volatile std::byte*>(&memory[at]));
+  if (!memory.empty()) static_cast<void>(*static_cast<const volatile std::byte*>(&memory.back()));
+}
+
 }  // namespace
 
 void TcpNet::Impl::opened(Stream& stream) const {
@@ -199,6 +206,7 @@ int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstI
   message.msg_iov = spans.data();
   message.msg_iovlen = count;
   const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+  bool touched = false;
   for (;;) {
     const ssize_t n = count == 1 ? ::send(stream.fd.get(), spans[0].iov_base, spans[0].iov_len, flags)
                                  : sendmsg(stream.fd.get(), &message, flags);
@@ -207,6 +215,12 @@ int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstI
       return n;
     }
     if (errno == EINTR) continue;
+    // Pages of a file that was cut short: touched, they are zeros from now on (core/memory/file_view.h), and its hash will tell.
+    if (errno == EFAULT && !touched) {
+      for (const stream::ConstIoSpan& span : from) touch_pages({span.data, span.size});
+      touched = true;
+      continue;
+    }
     stream.full = errno == EAGAIN;
     return io_of_send_errno(errno);
   }
@@ -259,7 +273,8 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   if (!stream->pipe.empty()) return stream::io_closed;  // the socket broke with bytes on their way into it
   CHECK(!from.empty());
   const auto goes_by_reference = [&](const stream::ConstIoSpan& span) {
-    return stream->by_reference && span.lent && span.conduit == nullptr && span.size >= zero_copy_bytes_min;
+    const bool may = stream->by_reference || (span.is_file && impl_->options.by_reference != ByReference::never);
+    return may && span.lent && span.conduit == nullptr && span.size >= zero_copy_bytes_min;
   };
   int64_t total = 0;
   bool copy_next = false;

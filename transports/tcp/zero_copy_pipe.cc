@@ -46,7 +46,7 @@ size_t ZeroCopyPipe::fill(Bytes memory) {
       return held_bytes_;
     }
     if (taken < 0 && errno == EINTR) continue;
-    refused_ = true;
+    refused_ = errno != EFAULT;  // EFAULT: pages of a file that are not there any more; others are
     return 0;
   }
 }
