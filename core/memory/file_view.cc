@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
 
 #include "core/base/check.h"
 #include "core/memory/bulk_memory.h"
@@ -56,15 +55,16 @@ void on_missing_page(int signal, siginfo_t* info, void* context) {
 }
 
 void watch_pages() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+  static const bool once = [] {
     page_bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
     struct sigaction action {};
     action.sa_sigaction = on_missing_page;
     action.sa_flags = SA_SIGINFO;
     sigemptyset(&action.sa_mask);
     CHECK(::sigaction(SIGBUS, &action, &before) == 0);
-  });
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 View* take() {
