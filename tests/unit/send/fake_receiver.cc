@@ -23,7 +23,7 @@ uint64_t Link::session() const { return send_test::session_number; }
 void Link::post(const Message& message) { impl_->receiver->on_post(message); }
 size_t Link::control_queue_room() const { return impl_->receiver->queue_room; }
 Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_bytes, uint64_t length_bytes, uint64_t mailbox,
-                 uint64_t key, uint64_t epoch, uint64_t context) {
+                 uint64_t key, uint64_t epoch, uint64_t context, bool /*source_is_file*/) {
   return impl_->receiver->on_put(lane, local_offset_bytes, length_bytes, mailbox, key, epoch, context);
 }
 bool Link::control_drained() const { return true; }
