@@ -50,6 +50,9 @@ class Event {
   Attribute attribute = Attribute::reliable_ordered;  // connect_request
   std::string reason;                                 // connect (refused ...), disconnected: the peer's or the transport's words
   [[nodiscard]] Bytes data() const;                   // receive: the message, 8-byte aligned; connect_request: connect data
+  // send, of an RMA: what the target said besides the status (core/ports/ending.h): epoch() of a put, buffer_bytes() of what was
+  // too long. An epoch is known when the put's own bytes are placed; it need not be complete.
+  [[nodiscard]] ports::Ending ending() const { return {status, detail_}; }
 
  private:
   friend class Endpoint;
@@ -57,6 +60,7 @@ class Event {
   void release();
   uint32_t buffer_ = 0;
   uint32_t size_ = 0;
+  uint64_t detail_ = ports::Ending::none;
   uint64_t request_ = 0;  // 0: it holds a receive buffer, if it holds anything
 };
 

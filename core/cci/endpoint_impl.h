@@ -74,7 +74,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   uint64_t begin_operation(uint64_t context, bool silent, uint64_t waiter);
   std::optional<OperationRecord> end_operation(uint64_t token);
   void leave(ports::ConnectionId connection, ConnectionRecord& record);
-  void complete(ports::ConnectionId connection, uint64_t token, Status status);
+  void complete(ports::ConnectionId connection, uint64_t token, ports::Ending ending);
   void time_out_unanswered();
   void fail_unanswered(ports::ConnectionId connection);
   Status rma(ports::ConnectionId connection, const RmaOptions& options);
@@ -87,7 +87,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   void on_accepted(ports::ConnectionId connection, Status status, ports::ConnectionLimits limits) override;
   MutableBytes on_message_begin(ports::ConnectionId connection, uint32_t length_bytes) override;
   void on_message_end(ports::ConnectionId connection, bool complete) override;
-  void on_completion(ports::ConnectionId connection, uint64_t token, Status status) override;
+  void on_completion(ports::ConnectionId connection, uint64_t token, ports::Ending ending) override;
   void on_disconnected(ports::ConnectionId connection, Status status, std::string_view reason) override;
   void on_keepalive_timeout(ports::ConnectionId connection) override;
   void on_draining(ports::ConnectionId connection) override;

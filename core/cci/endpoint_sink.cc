@@ -177,15 +177,15 @@ void Endpoint::Impl::on_message_end(ConnectionId connection, bool complete) {
   event.size_ = record->open_message_bytes;
 }
 
-void Endpoint::Impl::on_completion(ConnectionId connection, uint64_t token, Status status) {
-  if (status == Status::withheld) {
+void Endpoint::Impl::on_completion(ConnectionId connection, uint64_t token, ports::Ending ending) {
+  if (ending.status == Status::withheld) {
     const ConnectionRecord* record = find(connection);
     if (record != nullptr && !record->hop) {
       unanswered.emplace(after(now, record->send_timeout), Unanswered{connection, token});
       return;
     }
   }
-  complete(connection, token, status);
+  complete(connection, token, ending);
 }
 
 void Endpoint::Impl::time_out_unanswered() {
@@ -205,14 +205,16 @@ void Endpoint::Impl::fail_unanswered(ConnectionId connection) {
   }
 }
 
-void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, Status status) {
+void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, ports::Ending ending) {
   const std::optional<OperationRecord> ended = end_operation(token);
   if (!ended) return;
-  if (ended->silent && status == Status::success) {
+  if (ended->silent && ending.good()) {
     --in_use;
     return;
   }
-  queue(EventType::send, status, connection, ended->context).waiter = ended->waiter;
+  Event& event = queue(EventType::send, ending.status, connection, ended->context);
+  event.waiter = ended->waiter;
+  event.detail_ = ending.detail;
 }
 
 void Endpoint::Impl::on_disconnected(ConnectionId connection, Status status, std::string_view reason) {

@@ -18,6 +18,7 @@ Event::Event(Event&& other) noexcept
       store_(std::move(other.store_)),
       buffer_(other.buffer_),
       size_(other.size_),
+      detail_(other.detail_),
       request_(other.request_) {}
 
 Event& Event::operator=(Event&& other) noexcept {
@@ -34,6 +35,7 @@ Event& Event::operator=(Event&& other) noexcept {
   store_ = std::move(other.store_);
   buffer_ = other.buffer_;
   size_ = other.size_;
+  detail_ = other.detail_;
   request_ = other.request_;
   return *this;
 }

@@ -53,7 +53,7 @@ class OfTransport final : public ports::RmaTarget {
     return table_.begin_write(connection ^ tag_, target, length_bytes);
   }
   MutableBytes write_span(Ticket ticket, uint64_t at_bytes) override { return table_.write_span(ticket, at_bytes); }
-  Status end_write(Ticket ticket, bool complete) override { return table_.end_write(ticket, complete); }
+  ports::Ending end_write(Ticket ticket, bool complete) override { return table_.end_write(ticket, complete); }
   Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) override {
     return table_.begin_read(connection ^ tag_, target, length_bytes);
   }
@@ -268,7 +268,7 @@ MutableBytes MemoryTable::write_span(Ticket ticket, uint64_t at_bytes) {
   return region->memory.subspan(transfer->offset + at_bytes, transfer->length - at_bytes);
 }
 
-Status MemoryTable::end_write(Ticket ticket, bool complete) {
+ports::Ending MemoryTable::end_write(Ticket ticket, bool complete) {
   if (of_mailbox(ticket)) return impl_->mailboxes.end_write(inner(ticket), complete);
   const Transfer* transfer = impl_->transfer_of(ticket);
   if (transfer == nullptr || !transfer->write) return Status::error;

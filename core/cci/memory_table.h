@@ -50,7 +50,7 @@ class MemoryTable final : public ports::RmaTarget {
 
   ports::Admission begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
   MutableBytes write_span(ports::Ticket ticket, uint64_t at_bytes) override;
-  Status end_write(ports::Ticket ticket, bool complete) override;
+  ports::Ending end_write(ports::Ticket ticket, bool complete) override;
   ports::Admission begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
   Bytes read_span(ports::Ticket ticket, uint64_t at_bytes) override;
   void end_read(ports::Ticket ticket) override;

@@ -30,7 +30,7 @@ class Core {
 
   struct Waiter {  // a blocking call, and how what it waits for ended
     bool ended = false;
-    Status status = Status::error;
+    ports::Ending ending;
     Connection connection;
     std::string reason;
   };
@@ -121,7 +121,7 @@ void Core::file(Event event) {
     if (event.type == EventType::connect && event.status == Status::success) endpoint->disconnect(event.connection);
     return;
   }
-  found->second = {true, event.status, event.connection, std::move(event.reason)};
+  found->second = {true, event.ending(), event.connection, std::move(event.reason)};
 }
 
 // --- Events ---
@@ -212,7 +212,7 @@ Connected ThreadedEndpoint::connect_blocking(std::string_view uri, const cci::Co
   if (!dialled) return {Status::invalid, {}, dialled.error().message};
   const auto end = core_->wait_for(lock, inner.waiter, forever);
   if (!end) return {Status::device_dead, {}, "the endpoint was destroyed"};
-  return {end->status, end->connection, end->reason};
+  return {end->ending.status, end->connection, end->reason};
 }
 
 Status ThreadedEndpoint::accept(ThreadedEvent& request, uint64_t context) {
@@ -272,7 +272,7 @@ Status ThreadedEndpoint::send_blocking(Connection connection, Bytes message, Dur
   if (!issued() && !core_->wait(lock, core_->progress_made, left(), issued)) return late();
   if (status != Status::success) return status;
   const auto how = core_->wait_for(lock, inner.waiter, left());
-  return how ? how->status : late();
+  return how ? how->ending.status : late();
 }
 
 Status ThreadedEndpoint::rma(Connection connection, const cci::RmaOptions& options) {
@@ -282,7 +282,7 @@ Status ThreadedEndpoint::rma(Connection connection, const cci::RmaOptions& optio
   return status;
 }
 
-Status ThreadedEndpoint::rma_blocking(Connection connection, const cci::RmaOptions& options) {
+ports::Ending ThreadedEndpoint::rma_blocking(Connection connection, const cci::RmaOptions& options) {
   std::unique_lock<std::mutex> lock(core_->mutex);
   cci::RmaOptions inner = options;
   inner.waiter = core_->next_waiter++;
@@ -295,7 +295,7 @@ Status ThreadedEndpoint::rma_blocking(Connection connection, const cci::RmaOptio
   if (!issued() && !core_->wait(lock, core_->progress_made, forever, issued)) return Status::device_dead;
   if (status != Status::success) return status;
   const auto how = core_->wait_for(lock, inner.waiter, forever);
-  return how ? how->status : Status::device_dead;
+  return how ? how->ending : ports::Ending(Status::device_dead);
 }
 
 std::optional<ThreadedEvent> ThreadedEndpoint::get_event(Duration timeout) {

@@ -11,6 +11,7 @@
 #include "core/base/bytes.h"
 #include "core/base/status.h"
 #include "core/ports/arrival.h"
+#include "core/ports/ending.h"
 #include "core/ports/handle.h"
 
 namespace ccixfer::ports {
@@ -40,9 +41,9 @@ struct Ticket {
 struct Admission {
   Status status = Status::error;  // success: the ticket holds until end_*
   Ticket ticket;
-  bool already_placed = false;  // a duplicate of a placed fragment: drain the bytes and ack success, no end_write
-  uint64_t epoch = 0;  // mailboxes: that the put is bound to, any_epoch: not known (yet); never says that the epoch is complete
-  uint64_t length_bytes = 0;  // mailbox_too_long: of the buffer
+  bool already_placed = false;  // a duplicate of a placed fragment: drain the bytes and acknowledge ending(), no end_write
+  uint64_t detail = Ending::none;
+  [[nodiscard]] Ending ending() const { return {status, detail}; }  // what to answer, if there is no end_write
 };
 
 class RmaTarget {
@@ -54,9 +55,9 @@ class RmaTarget {
   virtual Admission begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
   // Memory for bytes [at, ...) of the fragment; at most the fragment's remainder. Empty: revoked, drain.
   virtual MutableBytes write_span(Ticket ticket, uint64_t at_bytes) = 0;
-  // All bytes placed (`complete`) or the connection broke in the middle. The status is what to acknowledge. Status::withheld, here
+  // All bytes placed (`complete`) or the connection broke in the middle. The answer is what to acknowledge. Status::withheld, here
   // and in an admission: the target answers nothing. A transport that must free a slot of the peer's says that much and no more.
-  virtual Status end_write(Ticket ticket, bool complete) = 0;
+  virtual Ending end_write(Ticket ticket, bool complete) = 0;
 
   virtual Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
   virtual Bytes read_span(Ticket ticket, uint64_t at_bytes) = 0;  // empty: revoked

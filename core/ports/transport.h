@@ -18,6 +18,7 @@
 #include "core/base/status.h"
 #include "core/base/time.h"
 #include "core/ports/arrival.h"
+#include "core/ports/ending.h"
 #include "core/ports/rma_target.h"
 
 namespace ccixfer::ports {
@@ -95,7 +96,7 @@ class TransportSink {
   // the message is drained and answered receiver_not_ready). At most one open per connection.
   virtual MutableBytes on_message_begin(ConnectionId connection, uint32_t length_bytes) = 0;
   virtual void on_message_end(ConnectionId connection, bool complete) = 0;
-  virtual void on_completion(ConnectionId connection, uint64_t token, Status status) = 0;
+  virtual void on_completion(ConnectionId connection, uint64_t token, Ending ending) = 0;
   // The connection is gone: every operation in flight has been completed with an error before this. The id is dead afterwards.
   virtual void on_disconnected(ConnectionId connection, Status status, std::string_view reason) = 0;
   virtual void on_keepalive_timeout(ConnectionId connection) = 0;

@@ -13,13 +13,9 @@ ports::Admission MailboxTable::begin_write(uint64_t connection, const ports::Rem
   Arrival arrival{connection, target, length_bytes, {target.put.source, target.put.operation, target.handle.number}};
   ports::Admission admission;
   admission.status = impl_->admit(arrival);
+  if (admission.status != Status::success) return impl_->refuse(admission.status, arrival);
   admission.already_placed = arrival.already_placed;
-  if (admission.status != Status::success) {
-    if (admission.status == Status::mailbox_too_long) admission.length_bytes = arrival.buffer_bytes;
-    admission.status = impl_->answer(admission.status, connection, arrival.silent);
-    return admission;
-  }
-  admission.epoch = arrival.bound_epoch;
+  admission.detail = arrival.bound_epoch;
   if (arrival.already_placed) return admission;
   Slot slot;
   slot.key = arrival.key;
@@ -54,7 +50,7 @@ MutableBytes MailboxTable::write_span(ports::Ticket ticket, uint64_t at_bytes) {
   return slot->buffer->memory.subspan(begin + at_bytes, slot->length - at_bytes);
 }
 
-Status MailboxTable::end_write(ports::Ticket ticket, bool complete) {
+ports::Ending MailboxTable::end_write(ports::Ticket ticket, bool complete) {
   const Slot* slot = impl_->slot_of(ticket);
   if (slot == nullptr || slot->kind == Slot::Kind::read) return Status::error;
   const Slot ended = impl_->retire_slot(ticket);
@@ -75,16 +71,12 @@ ports::Admission MailboxTable::begin_read(uint64_t connection, const ports::Remo
                    : buried           ? !grave->second.negative_acks
                                       : !impl_->limits.unknown_nacks;
   admission.status = impl_->admit_read(arrival, slot);
-  if (admission.status != Status::success) {
-    admission.status = impl_->answer(admission.status, connection, arrival.silent);
-    return admission;
-  }
-  admission.epoch = mailbox->epoch - 1;
+  if (admission.status != Status::success) return impl_->refuse(admission.status, arrival);
   admission.ticket = impl_->issue(std::move(slot));
   return admission;
 }
 
-Status MailboxTable::Impl::admit_read(const Arrival& arrival, Slot& slot) {
+Status MailboxTable::Impl::admit_read(Arrival& arrival, Slot& slot) {
   if (arrival.mailbox == nullptr)
     return tombstones.contains(arrival.target.handle.number) ? Status::mailbox_closed : Status::mailbox_unknown;
   const Mailbox& mailbox = *arrival.mailbox;
@@ -98,7 +90,7 @@ Status MailboxTable::Impl::admit_read(const Arrival& arrival, Slot& slot) {
   if (mailbox.retired.empty() || mailbox.retired.back().buffer.epoch + 1 != mailbox.epoch) return Status::mailbox_empty;
   const Retired& last = mailbox.retired.back();
   if (target.put.epoch != PutOperation::any_epoch && target.put.epoch != last.buffer.epoch) return Status::mailbox_stale;
-  const uint64_t filled = last.buffer.length_bytes;
+  const uint64_t filled = arrival.buffer_bytes = last.buffer.length_bytes;
   if (target.offset_bytes > filled || arrival.length_bytes > filled - target.offset_bytes) return Status::mailbox_too_long;
   slot.kind = Slot::Kind::read;
   slot.number = mailbox.number;
@@ -132,10 +124,13 @@ void MailboxTable::end_read(ports::Ticket ticket) {
 
 // --- Admission ---
 
-// A refusal is counted; whether it is answered is the mailbox's choice, and the limit's.
-Status MailboxTable::Impl::answer(Status status, uint64_t connection, bool silent) {
+// A refusal is counted; whether it is answered is the mailbox's choice, and the limit's. Withheld, it says nothing at all.
+ports::Admission MailboxTable::Impl::refuse(Status status, const Arrival& arrival) {
   counters.add(Counter::mailbox_rejected);
-  return silent || !nacks.allow(connection, now) ? Status::withheld : status;
+  ports::Admission admission;
+  admission.status = arrival.silent || !nacks.allow(arrival.connection, now) ? Status::withheld : status;
+  if (admission.status == Status::mailbox_too_long) admission.detail = arrival.buffer_bytes;
+  return admission;
 }
 
 Status MailboxTable::Impl::admit(Arrival& arrival) {
@@ -145,7 +140,7 @@ Status MailboxTable::Impl::admit(Arrival& arrival) {
   // What has begun in the catch-all stays there, though its mailbox may have a buffer by now.
   if (catching != nullptr) {
     const bool bound = !catching->buffers.empty() && catching->buffers.front().bound.contains(arrival.key);
-    const Outcome outcome = catching->outcome(arrival.key, PutOperation::any_epoch);
+    const Outcome outcome = catching->past(arrival.key, PutOperation::any_epoch).outcome;
     arrival.diverted =
         bound || outcome == Outcome::placed || outcome == Outcome::aborted || catching->find_held(arrival.key) != nullptr;
   }
@@ -201,10 +196,11 @@ Status MailboxTable::Impl::admit_into(Arrival& arrival) {
     arrival.bound_epoch = arrival.epoch;
     return admit_bound((*held)->operation, arrival, arrival.already_placed);
   }
-  const Outcome outcome = mailbox.outcome(arrival.key, arrival.epoch);
-  arrival.already_placed = outcome == Outcome::placed;
-  if (arrival.already_placed) return Status::success;  // in which epoch is not remembered
-  if (outcome != Outcome::unknown) return Status::mailbox_stale;
+  const Past past = mailbox.past(arrival.key, arrival.epoch);
+  arrival.already_placed = past.outcome == Outcome::placed;
+  arrival.bound_epoch = past.epoch;
+  if (arrival.already_placed) return Status::success;
+  if (past.outcome != Outcome::unknown) return Status::mailbox_stale;
   const Status status = admit_new(arrival);
   return status == Status::mailbox_empty ? admit_to_empty(arrival) : status;
 }

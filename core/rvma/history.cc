@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/base/check.h"
-#include "core/ports/rma_target.h"
 
 namespace ccixfer::rvma {
 
@@ -17,16 +16,16 @@ const History::Entry* History::lookup(const OperationKey& key) const {
   return entry == index_.end() ? nullptr : entry->second;
 }
 
-Outcome History::find(const OperationKey& key, uint64_t epoch) const {
-  if (const Entry* entry = lookup(key)) return entry->placed ? Outcome::placed : Outcome::aborted;
+Past History::find(const OperationKey& key, uint64_t epoch) const {
+  if (const Entry* entry = lookup(key)) return entry->placed ? Past{Outcome::placed, entry->epoch} : Past{Outcome::aborted};
   const auto found = numbers_.find({key.source, key.address});
-  if (found == numbers_.end()) return Outcome::unknown;
+  if (found == numbers_.end()) return {};
   const Numbers& numbers = found->second;
-  if (key.operation == std::numeric_limits<uint64_t>::max()) return Outcome::forgotten;  // ranges have no room for it
-  if (numbers.placed.contains(key.operation, key.operation + 1)) return Outcome::placed;
-  if (numbers.aborted.contains(key.operation, key.operation + 1)) return Outcome::aborted;
+  if (key.operation == std::numeric_limits<uint64_t>::max()) return {Outcome::forgotten};  // ranges have no room for it
+  if (numbers.placed.contains(key.operation, key.operation + 1)) return {Outcome::placed};
+  if (numbers.aborted.contains(key.operation, key.operation + 1)) return {Outcome::aborted};
   const bool later = epoch != ports::PutOperation::any_epoch && epoch > numbers.given_up_epoch;
-  return key.operation < numbers.given_up && !later ? Outcome::forgotten : Outcome::unknown;
+  return {key.operation < numbers.given_up && !later ? Outcome::forgotten : Outcome::unknown};
 }
 
 void History::add(const OperationKey& key, uint64_t epoch, bool told_epoch, bool placed) {

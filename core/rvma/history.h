@@ -10,6 +10,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "core/ports/rma_target.h"
 #include "core/rvma/interval_set.h"
 #include "core/rvma/operation.h"
 
@@ -21,13 +22,17 @@ inline constexpr size_t history_sources_max = 4096;
 inline constexpr size_t history_ranges_max = 128;
 
 enum class Outcome : uint8_t { unknown, placed, aborted, forgotten };
+struct Past {
+  Outcome outcome = Outcome::unknown;
+  uint64_t epoch = ports::PutOperation::any_epoch;  // placed: where, while it is remembered one by one
+};
 
 class History {
  public:
   void add(const OperationKey& key, uint64_t epoch, bool told_epoch, bool placed);
   void forget(uint64_t head_epoch);  // what neither the head's nor the last published epoch needs
   // `epoch`: that the put tells, or any_epoch. forgotten: it may have been placed, nobody knows any more: to be refused.
-  [[nodiscard]] Outcome find(const OperationKey& key, uint64_t epoch) const;
+  [[nodiscard]] Past find(const OperationKey& key, uint64_t epoch) const;
   [[nodiscard]] size_t size() const { return order_.size(); }
 
  private:

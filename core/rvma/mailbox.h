@@ -57,7 +57,7 @@ struct Buffer {
 // A put that waits in memory of ours, whole or in part.
 struct Held {
   OperationKey key;
-  uint64_t epoch = 0;  // told, or any_epoch
+  uint64_t epoch = 0;  // told, or any_epoch; once it is placed, where
   Operation operation;
   std::vector<std::byte> memory;
   bool dropped = false;  // aborted, or the mailbox was closed or rewound: what is still being placed into it is discarded
@@ -84,8 +84,8 @@ struct Mailbox {
   std::deque<Retired> retired;            // oldest first
   std::vector<uint64_t> refused_sources;  // for hints
 
-  [[nodiscard]] Outcome outcome(const OperationKey& key, uint64_t told_epoch) const {
-    return history ? history->find(key, told_epoch) : Outcome::unknown;
+  [[nodiscard]] Past past(const OperationKey& key, uint64_t told_epoch) const {
+    return history ? history->find(key, told_epoch) : Past{};
   }
   void remember(const OperationKey& key, bool told_epoch, bool placed);
   [[nodiscard]] Held* find_held(const OperationKey& key) const;

@@ -8,7 +8,7 @@
 namespace ccixfer::rvma {
 
 // A fragment is off the buffer.
-Status MailboxTable::Impl::end_placing(const Slot& slot, bool complete) {
+ports::Ending MailboxTable::Impl::end_placing(const Slot& slot, bool complete) {
   Mailbox& mailbox = *slot.mailbox;
   Buffer& buffer = *slot.buffer;
   --buffer.placing;
@@ -18,6 +18,7 @@ Status MailboxTable::Impl::end_placing(const Slot& slot, bool complete) {
     settle(mailbox);
     return silent ? Status::withheld : status;  // the reason why it is not complete, if it is not
   }
+  const uint64_t epoch = mailbox.epoch;
   if (complete) {
     placed(mailbox, buffer, slot.key, slot.begin, slot.length);
   } else {
@@ -26,10 +27,10 @@ Status MailboxTable::Impl::end_placing(const Slot& slot, bool complete) {
     if (operation.untouched()) unbind(mailbox, buffer, slot.key);
   }
   settle(mailbox);
-  return complete ? Status::success : Status::disconnected;
+  return complete ? ports::Ending(Status::success, epoch) : ports::Ending(Status::disconnected);
 }
 
-Status MailboxTable::Impl::end_holding(const Slot& slot, bool complete) {
+ports::Ending MailboxTable::Impl::end_holding(const Slot& slot, bool complete) {
   Held& held = *slot.held;
   Mailbox* mailbox = find(slot.number);
   if (held.dropped) {
@@ -47,7 +48,7 @@ Status MailboxTable::Impl::end_holding(const Slot& slot, bool complete) {
   const bool silent = !mailbox->options.negative_acks;
   settle(*mailbox);
   if (held.dropped) return silent ? Status::withheld : Status::mailbox_stale;  // it came too late to be whole
-  return complete ? Status::success : Status::disconnected;
+  return complete ? ports::Ending(Status::success, held.epoch) : ports::Ending(Status::disconnected);
 }
 
 void MailboxTable::Impl::placed(Mailbox& mailbox, Buffer& buffer, const OperationKey& key, uint64_t begin, uint64_t length) {
@@ -128,6 +129,7 @@ bool MailboxTable::Impl::place_held(Mailbox& mailbox) {
     const std::shared_ptr<Held> held = *it;
     mailbox.held.erase(it);
     mailbox.held_bytes -= total;
+    held->epoch = mailbox.epoch;
     bind(mailbox, held->key, operation);
     Operation& bound = head.bound.at(held->key);
     const uint64_t begin = bound.base_bytes();

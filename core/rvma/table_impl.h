@@ -49,7 +49,7 @@ struct Arrival {
   bool already_placed = false;
   bool silent = false;                                    // a refusal gets no answer
   uint64_t bound_epoch = ports::PutOperation::any_epoch;  // not known (any more): any_epoch
-  uint64_t buffer_bytes = 0;                              // of the buffer it is too long for
+  uint64_t buffer_bytes = ports::Ending::none;            // of the buffer it is too long for
 
   [[nodiscard]] bool tells_epoch() const { return epoch != ports::PutOperation::any_epoch; }
 };
@@ -88,8 +88,9 @@ struct MailboxTable::Impl {
   Status admit_to_empty(Arrival& arrival);
   Status hold(Arrival& arrival);
   Status check_quota(const Mailbox& mailbox, const Arrival& arrival);
-  Status admit_read(const Arrival& arrival, Slot& slot);
-  Status answer(Status status, uint64_t connection, bool silent);  // a refusal: counted, perhaps withheld
+  Status admit_read(Arrival& arrival, Slot& slot);
+  // A refusal: counted, perhaps withheld.
+  ports::Admission refuse(Status status, const Arrival& arrival);
   void bind(Mailbox& mailbox, const OperationKey& key, const Operation& like);
   void unbind(Mailbox& mailbox, Buffer& buffer, const OperationKey& key);
   ports::Ticket issue(Slot slot);
@@ -98,8 +99,8 @@ struct MailboxTable::Impl {
   Retired* retired_of(const Slot& slot);
 
   // placement.cc
-  Status end_placing(const Slot& slot, bool complete);
-  Status end_holding(const Slot& slot, bool complete);
+  ports::Ending end_placing(const Slot& slot, bool complete);
+  ports::Ending end_holding(const Slot& slot, bool complete);
   void placed(Mailbox& mailbox, Buffer& buffer, const OperationKey& key, uint64_t begin, uint64_t length);
   void settle(Mailbox& mailbox);  // may remove the mailbox: a closed one that is drained
   bool place_held(Mailbox& mailbox);

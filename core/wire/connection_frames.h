@@ -11,7 +11,7 @@
 namespace ccixfer::wire {
 
 inline constexpr uint64_t magic = 0x315246584943432e;  // ".CCIXFR1" as bytes
-inline constexpr uint16_t version = 1;
+inline constexpr uint16_t version = 2;
 inline constexpr size_t hello_options_bytes_max = 512;
 inline constexpr uint16_t option_mandatory = 0x8000;  // bit of an option's type: who does not know it must refuse the hello
 

@@ -6,9 +6,10 @@ namespace {
 void encode_end(Writer& out, Kind kind, const RmaEnd& frame) {
   const HeaderWriter header(out, kind);
   out.u32(frame.operation);
-  out.u8(static_cast<uint8_t>(frame.status));
+  out.u8(static_cast<uint8_t>(frame.ending.status));
   out.u8(frame.early ? 1 : 0);
   out.zeros(2);
+  out.u64(frame.ending.detail);
 }
 
 bool chunk_fits(uint64_t total, uint64_t offset, uint32_t payload) { return offset <= total && payload <= total - offset; }
@@ -88,12 +89,13 @@ std::optional<RmaEnd> decode_rma_end(Bytes header) {
   frame.operation = in.u32();
   const uint8_t status = in.u8();
   in.require(is_known_status(status));
-  frame.status = static_cast<Status>(status);
+  frame.ending.status = static_cast<Status>(status);
   const uint8_t early = in.u8();
   in.require(early <= 1);
   frame.early = early == 1;
   in.require(in.u16() == 0);
-  in.require(!frame.early || frame.status != Status::success);
+  frame.ending.detail = in.u64();
+  in.require(!frame.early || !frame.ending.good());
   if (!in.done()) return std::nullopt;
   return frame;
 }

@@ -7,9 +7,10 @@
 //   flag_abort.
 // - rma_read asks; rma_read_data chunks answer; rma_read_end follows always and says whether the data are good (a region may be
 //   deregistered in the middle of the last chunk, whose length is promised by then).
+// - Both ends carry the target's number (core/ports/ending.h): of a put its epoch, of what was too long the buffer's length.
 // Source: architecture 'The stream wire'; CCI §III.C; reference cci.md point 10.
 #pragma once
-#include "core/base/status.h"
+#include "core/ports/ending.h"
 #include "core/wire/frame.h"
 #include "core/wire/remote_ref.h"
 
@@ -21,8 +22,8 @@ inline constexpr size_t rma_read_header_bytes = frame_overhead_bytes + 4 + 4 + 8
 static_assert(rma_read_header_bytes == 108);
 inline constexpr size_t rma_read_data_header_bytes = frame_overhead_bytes + 4 + 4 + 8 + 8;
 static_assert(rma_read_data_header_bytes == 36);
-inline constexpr size_t rma_end_header_bytes = frame_overhead_bytes + 4 + 1 + 1 + 2;
-static_assert(rma_end_header_bytes == 20);
+inline constexpr size_t rma_end_header_bytes = frame_overhead_bytes + 4 + 1 + 1 + 2 + 8;
+static_assert(rma_end_header_bytes == 28);
 
 inline constexpr uint32_t operation_slots_max = 1u << 16;
 
@@ -49,7 +50,7 @@ struct RmaReadData {
 // rma_write_ack and rma_read_end.
 struct RmaEnd {
   uint32_t operation = 0;
-  Status status = Status::success;
+  ports::Ending ending;
   bool early = false;  // rma_write_ack: refused before the last chunk; a second one follows the end
 };
 

@@ -30,7 +30,7 @@ void Router::Impl::on_fragment_message(Pair& pair, uint8_t which, Bytes message)
       // Only the last router, next to the memory, does something about it.
       return pair.side[to].is_end ? admit(pair, to, *fragment, true) : pass_on(pair, which, message);
     default:
-      return fragment->status == Status::success ? admit(pair, which, *fragment, false) : pass_on(pair, which, message);
+      return fragment->ending.good() ? admit(pair, which, *fragment, false) : pass_on(pair, which, message);
   }
 }
 
@@ -265,16 +265,16 @@ void Router::Impl::retry_stalled(Pair& pair) {
 }
 
 // A lower RMA of ours ended.
-void Router::Impl::on_fragment_event(Fragment& fragment, bool of_push, Status status) {
+void Router::Impl::on_fragment_event(Fragment& fragment, bool of_push, ports::Ending ending) {
   (of_push ? fragment.pushing : fragment.pulling) = false;
   Pair* pair = pair_of(fragment);
   if (pair == nullptr || pair->phase != PairPhase::open) {
     if (!fragment.pulling && !fragment.pushing) end_fragment(fragment);
     return;
   }
-  if (of_push) return on_pushed(*pair, fragment, status);
-  if (status == Status::success) return on_pulled(*pair, fragment);
-  on_pull_failed(*pair, fragment, status);
+  if (of_push) return on_pushed(*pair, fragment, ending);
+  if (ending.good()) return on_pulled(*pair, fragment);
+  on_pull_failed(*pair, fragment, ending);
 }
 
 void Router::Impl::on_pulled(Pair& pair, Fragment& fragment) {
@@ -309,17 +309,17 @@ void Router::Impl::tell_taken(Pair& pair, const Fragment& fragment) {
 
 // What is under way further on ends too, and is answered there: by the next router, whose own pull fails, or by the write that we
 // give up.
-void Router::Impl::on_pull_failed(Pair& pair, Fragment& fragment, Status status) {
+void Router::Impl::on_pull_failed(Pair& pair, Fragment& fragment, ports::Ending ending) {
   fragment.arrival.failed = true;
   if (fragment.onward == Onward::pushed && fragment.pushing) {
-    fragment.pulled = status;
+    fragment.pulled = ending;
     return resume(pair, fragment);
   }
   const Ref ref = fragment.ref();
   if (fragment.onward == Onward::exposed) {
     withdraw(pair, fragment);
   } else if (fragment.onward != Onward::over) {
-    answer_failure(pair, fragment, status);
+    answer_failure(pair, fragment, ending);
   }
   Fragment* left = fragments.find(ref.index, ref.generation);  // the answer may have closed the pair, and that ended it
   if (left != nullptr) end_fragment(*left);
@@ -361,9 +361,9 @@ void Router::Impl::push(Fragment& fragment) {
   if (status != Status::success) on_fragment_event(fragment, true, status);
 }
 
-void Router::Impl::on_pushed(Pair& pair, Fragment& fragment, Status status) {
-  if (status == Status::mailbox_empty && !options.mechanisms.empty_is_refused) return stall(fragment, true);
-  acknowledge(pair, fragment.from, fragment.cookie, fragment.pulled == Status::success ? status : fragment.pulled);
+void Router::Impl::on_pushed(Pair& pair, Fragment& fragment, ports::Ending ending) {
+  if (ending.status == Status::mailbox_empty && !options.mechanisms.empty_is_refused) return stall(fragment, true);
+  acknowledge(pair, fragment.from, fragment.cookie, fragment.pulled.good() ? ending : fragment.pulled);
   if (!options.mechanisms.absorbs) tell_taken(pair, fragment);
   let_go(pair, fragment);
 }
@@ -404,10 +404,10 @@ void Router::Impl::on_taken(Pair& pair, uint8_t which, Bytes message) {
 }
 
 void Router::Impl::on_fragment_ack(Pair& pair, uint8_t which, Bytes message) {
-  const auto ack = decode_ack(message);
+  const auto ack = decode_fragment_ack(message);
   if (!ack) return reject_peer(pair, "malformed fragment ack");
   // A failure downstream comes without `taken`.
-  const auto found = pair.exposed.find(exposure_key(which, false, ack->id));
+  const auto found = pair.exposed.find(exposure_key(which, false, ack->cookie));
   if (found != pair.exposed.end()) {
     const Ref ref = Ref::of(found->second);
     let_go(pair, *fragments.find(ref.index, ref.generation));
@@ -415,19 +415,19 @@ void Router::Impl::on_fragment_ack(Pair& pair, uint8_t which, Bytes message) {
   pass_on(pair, which, message);
 }
 
-void Router::Impl::acknowledge(Pair& pair, uint8_t to, uint64_t cookie, Status status) {
+void Router::Impl::acknowledge(Pair& pair, uint8_t to, uint64_t cookie, ports::Ending ending) {
   std::vector<std::byte> message;
-  encode_ack(MessageKind::fragment_ack, {cookie, status}, message);
+  encode(FragmentAck{cookie, ending}, message);
   post(pair, to, std::move(message));
 }
 
 // To whoever asked for it: a write's initiator is where the data is, a read's is at the other side.
-void Router::Impl::answer_failure(Pair& pair, const Fragment& fragment, Status status) {
-  if (!fragment.of_read) return acknowledge(pair, fragment.from, fragment.cookie, status);
+void Router::Impl::answer_failure(Pair& pair, const Fragment& fragment, ports::Ending ending) {
+  if (!fragment.of_read) return acknowledge(pair, fragment.from, fragment.cookie, ending);
   FragmentMessage reply;
   reply.kind = MessageKind::read_reply;
   reply.cookie = fragment.cookie;
-  reply.status = status;
+  reply.ending = ending;
   std::vector<std::byte> message;
   encode(reply, message);
   post(pair, other(fragment.from), std::move(message));

@@ -34,7 +34,7 @@ void Router::Impl::on_routing_message(Pair& pair, uint8_t which, cci::Event even
     case MessageKind::message:
       return forward_message(pair, which, std::move(event));
     case MessageKind::message_ack:
-      if (!decode_ack(message)) return reject_peer(pair, "malformed message ack");
+      if (!decode_message_ack(message)) return reject_peer(pair, "malformed message ack");
       return pass_on(pair, which, message);
     case MessageKind::connect_ack:
       if (which != 0) return reject_peer(pair, "a connect ack from the acceptor");

@@ -274,7 +274,8 @@ void Router::Impl::on_event(uint32_t device, cci::Event event) {
       if (Pair* pair = find_pair(ref)) on_pair_event(*pair, ref.side, std::move(event));
       return;
     case Tag::fragment:
-      if (Fragment* fragment = fragments.find(ref.index, ref.generation)) on_fragment_event(*fragment, ref.side == 1, event.status);
+      if (Fragment* fragment = fragments.find(ref.index, ref.generation))
+        on_fragment_event(*fragment, ref.side == 1, event.ending());
       return;
     case Tag::link:
       if (Link* link = links.find(ref.index, ref.generation)) on_link_event(*link, event);

@@ -192,8 +192,8 @@ struct Fragment {
   ports::Handle handle;                     // exposed to the next router
   ports::Arrival arrival;
   Instant asked_at{}, offered_at{};
-  uint64_t told_bytes = 0;          // how much of it the way out knows of
-  Status pulled = Status::success;  // why it will not become whole
+  uint64_t told_bytes = 0;                // how much of it the way out knows of
+  ports::Ending pulled{Status::success};  // why it will not become whole
   [[nodiscard]] Ref ref(bool of_push = false) const {
     return {Tag::fragment, of_push ? uint8_t{1} : uint8_t{0}, generation, index};
   }
@@ -358,17 +358,17 @@ struct Router::Impl {
   [[nodiscard]] bool may_leave(const Pair& pair, const Fragment& fragment) const;
   void go_on(Pair& pair, Fragment& fragment);
   void resume(const Pair& pair, const Fragment& fragment);
-  void on_fragment_event(Fragment& fragment, bool of_push, Status status);
+  void on_fragment_event(Fragment& fragment, bool of_push, ports::Ending ending);
   void on_pulled(Pair& pair, Fragment& fragment);
-  void on_pull_failed(Pair& pair, Fragment& fragment, Status status);
-  void on_pushed(Pair& pair, Fragment& fragment, Status status);
+  void on_pull_failed(Pair& pair, Fragment& fragment, ports::Ending ending);
+  void on_pushed(Pair& pair, Fragment& fragment, ports::Ending ending);
   void tell_taken(Pair& pair, const Fragment& fragment);
   void withdraw(Pair& pair, Fragment& fragment);
   void let_go(Pair& pair, Fragment& fragment);
   void push(Fragment& fragment);
   void expose(Pair& pair, Fragment& fragment);
-  void answer_failure(Pair& pair, const Fragment& fragment, Status status);
-  void acknowledge(Pair& pair, uint8_t to, uint64_t cookie, Status status);
+  void answer_failure(Pair& pair, const Fragment& fragment, ports::Ending ending);
+  void acknowledge(Pair& pair, uint8_t to, uint64_t cookie, ports::Ending ending);
   void stall(Fragment& fragment, bool of_push);
   void retry_stalled(Pair& pair);
   void end_fragment(Fragment& fragment);

@@ -170,33 +170,53 @@ std::optional<RoutedMessage> decode_message(Bytes message) {
   return routed;
 }
 
-void encode_ack(MessageKind kind, const Ack& ack, std::vector<std::byte>& out) {
-  wire::Writer writer = begin(kind, out);
+void encode(const MessageAck& ack, std::vector<std::byte>& out) {
+  wire::Writer writer = begin(MessageKind::message_ack, out);
   writer.u8(static_cast<uint8_t>(ack.status));
   writer.zeros(3);
-  writer.u64(ack.id);
+  writer.u64(ack.next);
 }
 
-std::optional<Ack> decode_ack(Bytes message) {
+std::optional<MessageAck> decode_message_ack(Bytes message) {
   wire::Reader in(message);
-  const auto kind = kind_of(message);
-  begin(in, kind == MessageKind::fragment_ack ? MessageKind::fragment_ack : MessageKind::message_ack);
-  Ack ack;
+  begin(in, MessageKind::message_ack);
+  MessageAck ack;
   ack.status = status_of(in);
   in.skip(3);
-  ack.id = in.u64();
+  ack.next = in.u64();
+  if (!in.done()) return std::nullopt;
+  return ack;
+}
+
+void encode(const FragmentAck& ack, std::vector<std::byte>& out) {
+  wire::Writer writer = begin(MessageKind::fragment_ack, out);
+  writer.u8(static_cast<uint8_t>(ack.ending.status));
+  writer.zeros(3);
+  writer.u64(ack.cookie);
+  writer.u64(ack.ending.detail);
+}
+
+std::optional<FragmentAck> decode_fragment_ack(Bytes message) {
+  wire::Reader in(message);
+  begin(in, MessageKind::fragment_ack);
+  FragmentAck ack;
+  ack.ending.status = status_of(in);
+  in.skip(3);
+  ack.cookie = in.u64();
+  ack.ending.detail = in.u64();
   if (!in.done()) return std::nullopt;
   return ack;
 }
 
 void encode(const FragmentMessage& fragment, std::vector<std::byte>& out) {
   wire::Writer writer = begin(fragment.kind, out);
-  writer.u8(static_cast<uint8_t>(fragment.status));
+  writer.u8(static_cast<uint8_t>(fragment.ending.status));
   writer.u8(fragment.data_class);
   writer.u16(0);
   writer.u32(fragment.length_bytes);
   writer.u32(0);
   writer.u64(fragment.cookie);
+  if (fragment.kind == MessageKind::read_reply) writer.u64(fragment.ending.detail);
   if (fragment.kind != MessageKind::read_request) wire::encode(writer, fragment.exposed);
   if (fragment.kind != MessageKind::read_reply) wire::encode(writer, fragment.remote);
 }
@@ -209,15 +229,16 @@ std::optional<FragmentMessage> decode_fragment(Bytes message) {
   begin(in, *kind);
   FragmentMessage fragment;
   fragment.kind = *kind;
-  fragment.status = status_of(in);
+  fragment.ending.status = status_of(in);
   fragment.data_class = in.u8();
   in.skip(2);
   fragment.length_bytes = in.u32();
   in.skip(4);
   fragment.cookie = in.u64();
+  if (fragment.kind == MessageKind::read_reply) fragment.ending.detail = in.u64();
   if (fragment.kind != MessageKind::read_request) fragment.exposed = wire::decode_handle(in);
   if (fragment.kind != MessageKind::read_reply) fragment.remote = wire::decode_remote_ref(in);
-  const bool has_data = fragment.kind != MessageKind::read_reply || fragment.status == Status::success;
+  const bool has_data = fragment.kind != MessageKind::read_reply || fragment.ending.good();
   in.require(fragment.data_class < classes_max + 1 && (!has_data || fragment.length_bytes > 0));
   if (!in.done()) return std::nullopt;
   return fragment;

@@ -89,24 +89,32 @@ struct RoutedMessage {
 };
 [[nodiscard]] std::optional<RoutedMessage> decode_message(Bytes message);
 
-// The end-to-end answers; passed on unchanged. fragment_ack: to one cookie. message_ack: `id` is the first message that the far
-// end's endpoint does not have; success, or receiver_not_ready or disconnected: what is refused, and all after it.
-struct Ack {
-  uint64_t id = 0;
+// The end-to-end answers; passed on unchanged.
+// To messages: `next` is the first one that the far end's endpoint does not have; success, or receiver_not_ready or disconnected:
+// what is refused, and all after it.
+struct MessageAck {
+  uint64_t next = 0;
   Status status = Status::error;
 };
-void encode_ack(MessageKind kind, const Ack& ack, std::vector<std::byte>& out);
-[[nodiscard]] std::optional<Ack> decode_ack(Bytes message);
+void encode(const MessageAck& ack, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<MessageAck> decode_message_ack(Bytes message);
+// To a fragment of a write.
+struct FragmentAck {
+  uint64_t cookie = 0;
+  ports::Ending ending;
+};
+void encode(const FragmentAck& ack, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<FragmentAck> decode_fragment_ack(Bytes message);
 
 // write_request: one fragment waits behind `exposed` at the asker; where it shall go is `remote`.
 // read_request: `remote` and `length_bytes` of one fragment; `exposed` and `data_class` unused.
-// read_reply: the fragment that was asked for waits behind `exposed`, or it failed with `status`.
+// read_reply: the fragment that was asked for waits behind `exposed`, or it failed: `ending`.
 struct FragmentMessage {
   MessageKind kind = MessageKind::write_request;
   uint64_t cookie = 0;
   uint32_t length_bytes = 0;
-  uint8_t data_class = 0;           // routers that the data has crossed
-  Status status = Status::success;  // read_reply
+  uint8_t data_class = 0;                 // routers that the data has crossed
+  ports::Ending ending{Status::success};  // read_reply
   ports::Handle exposed;
   ports::RemoteRef remote;
 };

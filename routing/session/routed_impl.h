@@ -99,9 +99,9 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   void on_read_reply(Slot& slot, Bytes message);
   void begin_reads(Slot& slot);
   void on_lower_read_end(Slot& slot, uint64_t cookie, Status status);
-  void end_fragment(Slot& slot, uint64_t cookie, Status status);
+  void end_fragment(Slot& slot, uint64_t cookie, ports::Ending ending);
   void try_end_operation(Slot& slot, uint64_t number);
-  void complete(Slot& slot, uint64_t token, Status status);
+  void complete(Slot& slot, uint64_t token, ports::Ending ending);
 
   // The end (routed_end.cc).
   void reject_peer(Slot& slot, std::string_view why);  // the peer's fault: count, tell it, close

@@ -73,13 +73,18 @@ void RoutedTransport::acknowledge(Slot& slot) {
   if (!slot.out.empty()) return;  // it waits as a flag: a peer that sends and does not read makes nothing grow
   const reliability::MessageReceiver::Acknowledgement acknowledgement = slot.incoming.acknowledgement();
   std::vector<std::byte> message;
-  encode_ack(MessageKind::message_ack, {acknowledgement.next, acknowledgement.status}, message);
+  encode(MessageAck{acknowledgement.next, acknowledgement.status}, message);
   post(slot, std::move(message));
 }
 
 void RoutedTransport::message_ended(Slot& slot, const reliability::MessageOwner& owner, Status status) {
   --slot.messages_begun;
-  complete(slot, owner.token, status);
+  ports::Ending ending(status);
+  if (owner.rma) {
+    const auto announced = slot.announcing.extract(owner.token);
+    if (ending.good() && announced) ending = announced.mapped();
+  }
+  complete(slot, owner.token, ending);
 }
 
 void RoutedTransport::post(Slot& slot, std::vector<std::byte> message) {
@@ -125,10 +130,10 @@ void RoutedTransport::release_waiting(Slot& slot) {
 }
 
 void RoutedTransport::on_message_ack(Slot& slot, Bytes message) {
-  const auto ack = decode_ack(message);
+  const auto ack = decode_message_ack(message);
   const bool known =
       ack && (ack->status == Status::success || ack->status == Status::receiver_not_ready || ack->status == Status::disconnected);
-  const bool fine = known && slot.messages.acknowledge(ack->id, ack->status, now_, [&](const auto& owner, Status status) {
+  const bool fine = known && slot.messages.acknowledge(ack->next, ack->status, now_, [&](const auto& owner, Status status) {
     message_ended(slot, owner, status);
   });
   if (!fine) return reject_peer(slot, "an acknowledgement of what was not sent");
@@ -136,7 +141,7 @@ void RoutedTransport::on_message_ack(Slot& slot, Bytes message) {
   activate(slot);
 }
 
-void RoutedTransport::complete(Slot& slot, uint64_t token, Status status) {
+void RoutedTransport::complete(Slot& slot, uint64_t token, ports::Ending ending) {
   if (slot.mode == Mode::direct) {
     if (const auto source = slot.direct_sources.find(token); source != slot.direct_sources.end()) {
       static_cast<void>(memory_->deregister_region(source->second));
@@ -144,7 +149,7 @@ void RoutedTransport::complete(Slot& slot, uint64_t token, Status status) {
     }
     if (slot.direct_in_flight > 0) --slot.direct_in_flight;
   }
-  sink_->on_completion(slot.id, token, status);
+  sink_->on_completion(slot.id, token, ending);
   if (slot.mode == Mode::direct && slot.phase == Phase::leaving) try_finish(slot);
 }
 

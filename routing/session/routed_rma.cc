@@ -95,13 +95,13 @@ void RoutedTransport::issue_fragments(Slot& slot) {
     const auto found = slot.operations.find(number);
     if (found == slot.operations.end()) continue;
     RoutedOperation& operation = found->second;
-    if (operation.status == Status::success && !begin_fragment(slot, number, operation)) {
-      operation.status = Status::no_memory;  // the table of regions is full
+    if (operation.ending.good() && !begin_fragment(slot, number, operation)) {
+      operation.ending = Status::no_memory;  // the table of regions is full
       try_end_operation(slot, number);
       continue;
     }
     const bool more = operation.admitted && operation.next_offset_bytes < operation.length_bytes;
-    if (operation.status == Status::success && more) slot.issuing.push_back(number);
+    if (operation.ending.good() && more) slot.issuing.push_back(number);
   }
 }
 
@@ -139,12 +139,12 @@ void RoutedTransport::on_taken(Slot& slot, Bytes message) {
 }
 
 void RoutedTransport::on_fragment_ack(Slot& slot, Bytes message) {
-  const auto ack = decode_ack(message);
+  const auto ack = decode_fragment_ack(message);
   if (!ack) return reject_peer(slot, "malformed fragment ack");
-  const auto found = slot.fragments.find(ack->id);
+  const auto found = slot.fragments.find(ack->cookie);
   const auto operation = found == slot.fragments.end() ? slot.operations.end() : slot.operations.find(found->second.operation);
   if (operation == slot.operations.end() || !operation->second.request.write) return counters_.add(Counter::routed_rejected);
-  end_fragment(slot, ack->id, ack->status);
+  end_fragment(slot, ack->cookie, ack->ending);
 }
 
 void RoutedTransport::on_read_reply(Slot& slot, Bytes message) {
@@ -155,7 +155,7 @@ void RoutedTransport::on_read_reply(Slot& slot, Bytes message) {
   if (operation == slot.operations.end() || operation->second.request.write || found->second.reading) {
     return counters_.add(Counter::routed_rejected);
   }
-  if (reply->status != Status::success) return end_fragment(slot, reply->cookie, reply->status);
+  if (!reply->ending.good()) return end_fragment(slot, reply->cookie, reply->ending);
   if (reply->length_bytes != found->second.length_bytes) return reject_peer(slot, "a read reply of another length");
   found->second.reading = true;
   ++operation->second.reads_below;
@@ -201,15 +201,16 @@ void RoutedTransport::on_lower_read_end(Slot& slot, uint64_t cookie, Status stat
   end_fragment(slot, cookie, status);
 }
 
-void RoutedTransport::end_fragment(Slot& slot, uint64_t cookie, Status status) {
+void RoutedTransport::end_fragment(Slot& slot, uint64_t cookie, ports::Ending ending) {
   const auto found = slot.fragments.find(cookie);
   static_cast<void>(memory_->deregister_region(found->second.exposed));
   const uint64_t number = found->second.operation;
   slot.fragments.erase(found);
   RoutedOperation& operation = slot.operations.at(number);
   --operation.in_flight;
-  if (operation.status == Status::success) operation.status = status;
-  if (!operation.admitted && operation.status == Status::success) {
+  // All fragments of a put go to one epoch; who answers a duplicate may not know it any more.
+  if (operation.ending.good() && (!ending.good() || !operation.ending.epoch())) operation.ending = ending;
+  if (!operation.admitted && operation.ending.good()) {
     operation.admitted = true;
     slot.issuing.push_back(number);
   }
@@ -222,17 +223,18 @@ void RoutedTransport::try_end_operation(Slot& slot, uint64_t number) {
   const auto found = slot.operations.find(number);
   if (found == slot.operations.end()) return;
   RoutedOperation& operation = found->second;
-  const bool all_begun = operation.next_offset_bytes == operation.length_bytes || operation.status != Status::success;
+  const bool all_begun = operation.next_offset_bytes == operation.length_bytes || !operation.ending.good();
   if (operation.in_flight > 0 || !all_begun) return;
-  const bool has_message = operation.request.has_completion_message && operation.status == Status::success;
+  const bool has_message = operation.request.has_completion_message && operation.ending.good();
   const RoutedOperation ended = std::move(operation);
   slot.operations.erase(found);
   static_cast<void>(memory_->deregister_region(ended.local));
   if (has_message) {
     const Bytes part(ended.completion_message);
+    slot.announcing.emplace(ended.token, ended.ending);
     post_message(slot, {&part, 1}, {true, ended.token});
   } else {
-    complete(slot, ended.token, ended.status);
+    complete(slot, ended.token, ended.ending);
   }
   release_waiting(slot);
 }

@@ -45,8 +45,9 @@ struct RoutedOperation {
   uint64_t next_offset_bytes = 0;  // of the first fragment that is not under way
   uint32_t in_flight = 0;
   bool admitted = true;  // a put of several fragments: once its first one is placed, and bound to an epoch; only then the rest goes
-  uint32_t reads_below = 0;         // lower reads that may still write into the destination
-  Status status = Status::success;  // the first failure; then nothing more is begun
+  uint32_t reads_below = 0;  // lower reads that may still write into the destination
+  // The first failure; then nothing more is begun. Until then: the epoch, once a fragment's answer has told it.
+  ports::Ending ending{Status::success};
 };
 
 struct RoutedFragment {
@@ -122,6 +123,7 @@ struct Slot {
   // RMA.
   std::unordered_map<uint64_t, RoutedOperation> operations;  // by our own number
   uint64_t next_operation = 1;
+  std::unordered_map<uint64_t, ports::Ending> announcing;  // token of an RMA whose completion message is on its way: its end
   std::deque<uint64_t> issuing;                            // operations with fragments left to begin, taken in turns
   std::unordered_map<uint64_t, RoutedFragment> fragments;  // by cookie
   uint64_t next_cookie = 1;

@@ -241,7 +241,7 @@ void RoutedTransport::on_event(cci::Event event) {
       Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
       if (slot == nullptr) return;
       if (slot->mode == Mode::direct) {
-        complete(*slot, event.context, event.status);
+        complete(*slot, event.context, event.ending());
       } else if (event.context != 0) {
         on_lower_read_end(*slot, event.context, event.status);
       }

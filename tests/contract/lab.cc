@@ -85,20 +85,22 @@ Pair connect(Lab& lab, Node& dialler, Node& acceptor, const cci::ConnectOptions&
   return {dialler, acceptor, connected->connection, accepted->connection};
 }
 
-Status wait_send(Lab& lab, Node& node, uint64_t context) {
-  Status status = Status::no_message;
+ports::Ending wait_ending(Lab& lab, Node& node, uint64_t context) {
+  ports::Ending ending;
   const bool ended = lab.run([&] {
     for (auto it = node.events.begin(); it != node.events.end(); ++it) {
       if (it->type != EventType::send || it->context != context) continue;
-      status = it->status;
+      ending = it->ending();
       node.events.erase(it);
       return true;
     }
     return false;
   });
   REQUIRE(ended);
-  return status;
+  return ending;
 }
+
+Status wait_send(Lab& lab, Node& node, uint64_t context) { return wait_ending(lab, node, context).status; }
 
 std::optional<Event> wait_event(Lab& lab, Node& node, EventType type) {
   static_cast<void>(lab.run([&] { return node.has(type); }));

@@ -129,7 +129,7 @@ void stream_frames() {
   frame([&](wire::Writer& out) { wire::encode(out, wire::RmaWrite{1, 100, 10, remote, false}, 50); });
   frame([&](wire::Writer& out) { wire::encode(out, wire::RmaRead{1, 100, remote}); });
   frame([](wire::Writer& out) { wire::encode(out, wire::RmaReadData{1, 100, 10}, 50); });
-  frame([](wire::Writer& out) { wire::encode_write_ack(out, {1, Status::success, false}); });
+  frame([](wire::Writer& out) { wire::encode_write_ack(out, {1, {Status::success, 3}, false}); });
   frame([](wire::Writer& out) { wire::encode_read_end(out, {1, Status::rma_handle, false}); });
 }
 
@@ -222,9 +222,8 @@ void routing_things() {
   reply.hops.push_back({"tcp", "tcp://10.0.0.1:4000", 1, 2, std::chrono::milliseconds(1), 10'000'000'000});
   routing_message([&](Out& out) { routing::encode(reply, out); });
   routing_message([](Out& out) { routing::encode_message_header(5, out); });
-  for (const auto kind : {routing::MessageKind::message_ack, routing::MessageKind::fragment_ack}) {
-    routing_message([&](Out& out) { routing::encode_ack(kind, {4, Status::success}, out); });
-  }
+  routing_message([](Out& out) { routing::encode(routing::MessageAck{4, Status::success}, out); });
+  routing_message([](Out& out) { routing::encode(routing::FragmentAck{4, {Status::success, 3}}, out); });
   for (const auto kind :
        {routing::MessageKind::write_request, routing::MessageKind::read_request, routing::MessageKind::read_reply}) {
     routing::FragmentMessage fragment;

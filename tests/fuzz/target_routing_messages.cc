@@ -22,7 +22,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::must(routing::decode_connect_reply(again).has_value());
   }
   if (const auto message = routing::decode_message(input)) fuzz::must(message->payload.size() <= size);
-  static_cast<void>(routing::decode_ack(input));
+  static_cast<void>(routing::decode_message_ack(input));
+  if (const auto ack = routing::decode_fragment_ack(input)) {
+    std::vector<std::byte> again;
+    routing::encode(*ack, again);
+    fuzz::must(routing::decode_fragment_ack(again)->ending.detail == ack->ending.detail);
+  }
   if (const auto fragment = routing::decode_fragment(input)) {
     std::vector<std::byte> again;
     routing::encode(*fragment, again);

@@ -20,14 +20,14 @@ void Engine::on_gone(const Address& from, const Packet& packet) {
 void Engine::message_ended(Connection& c, const MessageOwner& owner, Status status) {
   if (!owner.rma) return sink_->on_completion(c.id, owner.token, status);
   c.rma.announced(static_cast<uint32_t>(owner.token), status,
-                  [&](uint64_t token, Status end) { sink_->on_completion(c.id, token, end); });
+                  [&](uint64_t token, ports::Ending end) { sink_->on_completion(c.id, token, end); });
 }
 
 // Everything in flight ends, in the order of issue: messages, then RMAs; nothing of the core's memory is touched afterwards.
 void Engine::fail_operations(Connection& c, Status status) {
   c.served.abandon(*target_);
   c.messages.fail_all(status, [&](const MessageOwner& owner, Status end) { message_ended(c, owner, end); });
-  c.rma.fail_all(status, [&](uint64_t token, Status end) { sink_->on_completion(c.id, token, end); });
+  c.rma.fail_all(status, [&](uint64_t token, ports::Ending end) { sink_->on_completion(c.id, token, end); });
   for (const Fenced& message : std::exchange(c.fenced, {})) sink_->on_completion(c.id, message.token, status);
 }
 

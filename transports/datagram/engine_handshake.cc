@@ -1,5 +1,7 @@
 // How connections begin. The acceptor remembers nothing of a hello until the dialler has shown, by its cookie, that it receives at
 // the address that the hello names; then at most pending_requests_max that are not decided.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/check.h"
@@ -89,8 +91,10 @@ void Engine::on_hello(const Address& from, const Packet& packet, size_t datagram
   const PacketHeader& header = packet.header;
   // What is shorter than our answers may be is not answered: nobody is to be flooded in another's name.
   if (datagram_size < hello_bytes_min || header.key == 0) return counters_.add(Counter::hello_rejected);
-  if (header.version != packet_version)
-    return refuse(from, header, Status::version, "this end speaks version 1 of the datagram protocol");
+  if (header.version != packet_version) {
+    return refuse(from, header, Status::version,
+                  fmt::format("this end speaks version {} of the datagram protocol", packet_version));
+  }
   const std::optional<Hello> hello = decode_hello(packet.body);
   if (!hello) return counters_.add(Counter::hello_rejected);
   const HelloName name{from, {header.source, header.key}};

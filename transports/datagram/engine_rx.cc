@@ -110,7 +110,7 @@ void Engine::on_frame(Connection& c, const Packet& packet, const Frame& frame) {
     return violation(c, "a frame that an unreliable connection does not have");
   }
   if (data) opened_by_dialler(c);
-  const auto ended = [&](uint64_t token, Status status) { sink_->on_completion(c.id, token, status); };
+  const auto ended = [&](uint64_t token, ports::Ending ending) { sink_->on_completion(c.id, token, ending); };
   if (const auto* reply = std::get_if<HelloReplyFrame>(&frame)) {
     if (!c.dialler) return violation(c, "a reply to a hello that was not sent");
     on_hello_reply(c, packet.header, *reply);

@@ -80,11 +80,12 @@ RmaEndFrame decode_rma_end(Reader& in) {
   frame.operation = in.u64();
   const uint8_t status = in.u8();
   in.require(is_known_status(status));
-  frame.status = static_cast<Status>(status);
+  frame.ending.status = static_cast<Status>(status);
   const uint8_t write = in.u8();
   in.require(write <= 1);
   frame.write = write == 1;
-  in.require(frame.write || frame.status != Status::success);
+  frame.ending.detail = in.u64();
+  in.require(frame.write || !frame.ending.good());
   return frame;
 }
 
@@ -155,8 +156,9 @@ void encode(Writer& out, const RmaReadDataFrame& frame) {
 void encode(Writer& out, const RmaEndFrame& frame) {
   kind(out, FrameKind::rma_end);
   out.u64(frame.operation);
-  out.u8(static_cast<uint8_t>(frame.status));
+  out.u8(static_cast<uint8_t>(frame.ending.status));
   out.u8(frame.write ? 1 : 0);
+  out.u64(frame.ending.detail);
 }
 
 std::optional<Frame> decode_frame(Reader& in) {

@@ -86,7 +86,7 @@ struct RmaReadDataFrame {
 // The end of a write; of a read only if it failed (a read is over when its bytes are there).
 struct RmaEndFrame {
   uint64_t operation = 0;
-  Status status = Status::success;
+  ports::Ending ending;
   bool write = false;
 };
 
@@ -98,7 +98,7 @@ inline constexpr size_t message_frame_bytes = 1 + 8 + 4 + 1 + 2;  // without its
 inline constexpr size_t rma_write_frame_bytes = 1 + 8 + 8 + 8 + wire::remote_ref_bytes + 2;
 inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_bytes;
 inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
-inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1;
+inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
 [[nodiscard]] constexpr size_t message_ack_frame_bytes(uint8_t words) { return 1 + 8 + 4 + 1 + 1 + size_t{8} * words; }
 [[nodiscard]] inline size_t farewell_frame_bytes(std::string_view reason) { return 1 + 1 + 2 + reason.size(); }
 

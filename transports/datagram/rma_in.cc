@@ -38,12 +38,12 @@ void RmaIn::begin(Operation& operation, uint64_t id, bool write, uint64_t total_
   operation.through.open(fragments_of(total_bytes, fragment_bytes_));
 }
 
-void RmaIn::decide(Operation& operation, uint64_t id, Status status) {
+void RmaIn::decide(Operation& operation, uint64_t id, ports::Ending ending) {
   operation.active = false;
   operation.admitted = false;
-  operation.status = status;
+  operation.ending = ending;
   operation.through = {};
-  if (operation.write || status != Status::success) replies_.push_back(id);
+  if (operation.write || !ending.good()) replies_.push_back(id);
 }
 
 bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
@@ -62,7 +62,7 @@ bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
     }
     const ports::Admission admission = target.begin_write(connection_, frame.remote, frame.total_bytes);
     if (admission.status != Status::success || admission.already_placed) {
-      decide(*operation, frame.operation, admission.status);
+      decide(*operation, frame.operation, admission.ending());
       return true;
     }
     operation->ticket = admission.ticket;
@@ -90,8 +90,8 @@ void RmaIn::place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTa
   for (size_t done = 0; done < frame.bytes.size();) {
     const MutableBytes span = target.write_span(operation.ticket, frame.offset_bytes + done);
     if (span.empty()) {
-      const Status status = target.end_write(operation.ticket, false);
-      return decide(operation, frame.operation, status == Status::success ? Status::rma_handle : status);
+      const ports::Ending ending = target.end_write(operation.ticket, false);
+      return decide(operation, frame.operation, ending.good() ? ports::Ending(Status::rma_handle) : ending);
     }
     const size_t size = std::min(span.size(), frame.bytes.size() - done);
     std::memcpy(span.data(), frame.bytes.data() + done, size);
@@ -115,7 +115,7 @@ bool RmaIn::read(const RmaReadFrame& frame, ports::RmaTarget& target) {
   }
   const ports::Admission admission = target.begin_read(connection_, frame.remote, frame.total_bytes);
   if (admission.status != Status::success) {
-    decide(*operation, frame.operation, admission.status);
+    decide(*operation, frame.operation, admission.ending());
     return true;
   }
   operation->ticket = admission.ticket;
@@ -137,7 +137,7 @@ reliability::Carried RmaIn::take_reply(wire::Writer& out, uint8_t carried_kind) 
   const uint64_t id = replies_.front();
   replies_.pop_front();
   const Operation& operation = operations_[id & 0xffff];
-  encode(out, RmaEndFrame{id, operation.status, operation.write});
+  encode(out, RmaEndFrame{id, operation.ending, operation.write});
   return {carried_kind, 0, id, 0};
 }
 

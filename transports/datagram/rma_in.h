@@ -40,7 +40,7 @@ class RmaIn {
     bool active = false;      // its end is not decided
     bool admitted = false;    // the ticket is held
     bool write = false;
-    Status status = Status::success;
+    ports::Ending ending{Status::success};
     ports::Ticket ticket;
     ports::Handle handle;
     uint64_t target_offset_bytes = 0;
@@ -55,7 +55,7 @@ class RmaIn {
   [[nodiscard]] Operation* slot_of(uint64_t operation);  // nullptr: beyond what was negotiated
   [[nodiscard]] Operation* current(uint64_t operation);  // nullptr: not the newest of its slot, or not active
   void begin(Operation& operation, uint64_t id, bool write, uint64_t total_bytes, const ports::RemoteRef& remote);
-  void decide(Operation& operation, uint64_t id, Status status);
+  void decide(Operation& operation, uint64_t id, ports::Ending ending);
   void place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTarget& target);
   [[nodiscard]] std::optional<Piece> next_piece();
 

@@ -177,31 +177,32 @@ bool RmaOut::end(const RmaEndFrame& frame, OutMessages& messages, Duration send_
   // Whole before all of it went out: only a mailbox may know the put from an earlier connection.
   const bool all_out = operation->next == operation->through.count();
   const bool known_before = operation->remote.handle.kind == ports::HandleKind::mailbox && operation->next > 0;
-  if (frame.status == Status::success && !all_out && !known_before) return false;
-  finish(static_cast<uint32_t>(frame.operation & 0xffff), frame.status, messages, send_timeout, ended);
+  if (frame.ending.good() && !all_out && !known_before) return false;
+  finish(static_cast<uint32_t>(frame.operation & 0xffff), frame.ending, messages, send_timeout, ended);
   return true;
 }
 
-void RmaOut::finish(uint32_t slot, Status status, OutMessages& messages, Duration send_timeout, const Ended& ended) {
+void RmaOut::finish(uint32_t slot, ports::Ending ending, OutMessages& messages, Duration send_timeout, const Ended& ended) {
   Operation& operation = operations_[slot];
-  if (status != Status::success || !operation.announces) return finish_slot(slot, status, ended);
+  if (!ending.good() || !operation.announces) return finish_slot(slot, ending, ended);
   operation.phase = Phase::announcing;
+  operation.ending = ending;
   messages.push({true, slot}, std::move(operation.announcement), send_timeout);
 }
 
 void RmaOut::announced(uint32_t slot, Status status, const Ended& ended) {
   CHECK(operations_[slot].phase == Phase::announcing);
-  finish_slot(slot, status, ended);
+  finish_slot(slot, status == Status::success ? operations_[slot].ending : ports::Ending(status), ended);
 }
 
-void RmaOut::finish_slot(uint32_t slot, Status status, const Ended& ended) {
+void RmaOut::finish_slot(uint32_t slot, ports::Ending ending, const Ended& ended) {
   Operation& operation = operations_[slot];
   operation.phase = Phase::free;
   operation.announcement = {};
   operation.through = {};
   free_.push_back(slot);
   --active_;
-  ended(operation.token, status);
+  ended(operation.token, ending);
 }
 
 void RmaOut::fail_all(Status status, const Ended& ended) {

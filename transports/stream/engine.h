@@ -70,7 +70,7 @@ class Engine {
   void violation(Connection& c, std::string_view reason);            // the peer broke the protocol
   void drain(Connection& c);                                         // flush what is queued, then wait for the peer's end
   void release(Connection& c);
-  void complete(Connection& c, uint64_t token, Status status);
+  void complete(Connection& c, uint64_t token, ports::Ending ending);
   void message_ended(Connection& c, const MessageOwner& owner, Status status);
 
   // engine_rx.cc

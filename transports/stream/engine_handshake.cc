@@ -1,4 +1,6 @@
 // How connections begin and end.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/check.h"
@@ -67,7 +69,9 @@ void Engine::refuse_hello(Connection& c, Status status, std::string_view reason)
 void Engine::on_hello(Connection& c, Bytes header) {
   const std::optional<wire::Hello> hello = wire::decode_hello(header);
   if (!hello || hello->magic != wire::magic) return violation(c, "not a hello of this protocol");
-  if (hello->version != wire::version) return refuse_hello(c, Status::version, "this end speaks version 1 of the stream protocol");
+  if (hello->version != wire::version) {
+    return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the stream protocol", wire::version));
+  }
   if (!offer_is_sane(hello->offer)) return refuse_hello(c, Status::version, "the hello's limits cannot be used");
   if (hello->attribute == Attribute::multicast_send || hello->attribute == Attribute::multicast_receive) {
     return refuse_hello(c, Status::not_implemented, "multicast is not implemented on this transport");
@@ -131,11 +135,11 @@ void Engine::on_bye(Connection& c, Bytes header) {
   lose(c, bye->status, printable(bye->reason));
 }
 
-void Engine::complete(Connection& c, uint64_t token, Status status) { sink_->on_completion(c.id, token, status); }
+void Engine::complete(Connection& c, uint64_t token, ports::Ending ending) { sink_->on_completion(c.id, token, ending); }
 
 void Engine::message_ended(Connection& c, const MessageOwner& owner, Status status) {
   if (!owner.rma) return complete(c, owner.token, status);
-  c.rma.announced(static_cast<uint32_t>(owner.token), status, [&](uint64_t token, Status end) { complete(c, token, end); });
+  c.rma.announced(static_cast<uint32_t>(owner.token), status, [&](uint64_t token, ports::Ending end) { complete(c, token, end); });
 }
 
 // Everything in flight ends, in the order of issue: messages, then RMAs; nothing of the core's memory is touched afterwards.
@@ -145,7 +149,7 @@ void Engine::fail_operations(Connection& c, Status status) {
   c.rx.rest_bytes = 0;
   c.served.abandon(*target_);
   c.messages.fail_all(status, [&](const MessageOwner& owner, Status end) { message_ended(c, owner, end); });
-  c.rma.fail_all(status, [&](uint64_t token, Status end) { complete(c, token, end); });
+  c.rma.fail_all(status, [&](uint64_t token, ports::Ending end) { complete(c, token, end); });
   while (!c.fenced.empty()) complete(c, c.fenced.pop_front().token, status);
   c.writes.clear();
   c.waiting_writes.clear();

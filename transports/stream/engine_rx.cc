@@ -221,8 +221,8 @@ void Engine::on_rma_write_ack(Connection& c, Bytes header) {
     while (!c.waiting_writes.empty()) c.writes.push_front(c.waiting_writes.pop_back());  // it need not wait for what is refused
     return;
   }
-  c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->status, c.messages, c.send_timeout,
-               [&](uint64_t token, Status status) { complete(c, token, status); });
+  c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->ending, c.messages, c.send_timeout,
+               [&](uint64_t token, ports::Ending ending) { complete(c, token, ending); });
 }
 
 void Engine::on_rma_read(Connection& c, Bytes header) {
@@ -245,11 +245,11 @@ void Engine::on_rma_read_data(Connection& c, const wire::FramePrefix& prefix, By
 void Engine::on_rma_read_end(Connection& c, Bytes header) {
   const std::optional<wire::RmaEnd> frame = wire::decode_rma_end(header);
   const RmaInitiator::Operation* operation = frame ? c.rma.find(frame->operation, false) : nullptr;
-  if (operation == nullptr || (frame->status == Status::success && operation->done_bytes != operation->total_bytes)) {
+  if (operation == nullptr || (frame->ending.good() && operation->done_bytes != operation->total_bytes)) {
     return violation(c, "an answer to a read that was not asked for");
   }
-  c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->status, c.messages, c.send_timeout,
-               [&](uint64_t token, Status status) { complete(c, token, status); });
+  c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->ending, c.messages, c.send_timeout,
+               [&](uint64_t token, ports::Ending ending) { complete(c, token, ending); });
 }
 
 // Where the next bytes of the payload go: at least one byte, at most its rest.

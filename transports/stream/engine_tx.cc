@@ -221,7 +221,7 @@ bool Engine::add_write_chunk(Connection& c) {
       add_write_chunk(c, slot, 0);
       return true;
     } else {  // the target never heard of it
-      c.rma.cancel(slot, [&](uint64_t token, Status status) { complete(c, token, status); });
+      c.rma.cancel(slot, [&](uint64_t token, ports::Ending ending) { complete(c, token, ending); });
       touch(c);  // a fence may be behind it
     }
   }

@@ -67,10 +67,11 @@ void RmaInitiator::all_sent(uint32_t slot) {
   operations_[slot].phase = Phase::awaiting_end;
 }
 
-void RmaInitiator::finish(uint32_t slot, Status status, MessageSender& messages, Duration send_timeout, const Ended& ended) {
+void RmaInitiator::finish(uint32_t slot, ports::Ending ending, MessageSender& messages, Duration send_timeout, const Ended& ended) {
   Operation& operation = operations_[slot];
-  if (status != Status::success || !operation.announces) return end(slot, status, ended);
+  if (!ending.good() || !operation.announces) return end(slot, ending, ended);
   operation.phase = Phase::announcing;
+  operation.ending = ending;
   messages.push({true, slot}, std::move(operation.announcement), send_timeout);
 }
 
@@ -81,16 +82,16 @@ void RmaInitiator::cancel(uint32_t slot, const Ended& ended) {
 
 void RmaInitiator::announced(uint32_t slot, Status status, const Ended& ended) {
   CHECK(operations_[slot].phase == Phase::announcing);
-  end(slot, status, ended);
+  end(slot, status == Status::success ? operations_[slot].ending : ports::Ending(status), ended);
 }
 
-void RmaInitiator::end(uint32_t slot, Status status, const Ended& ended) {
+void RmaInitiator::end(uint32_t slot, ports::Ending ending, const Ended& ended) {
   const uint64_t token = operations_[slot].token;
   operations_[slot].phase = Phase::free;
   operations_[slot].announcement = {};
   free_.push_back(slot);
   --active_;
-  ended(token, status);
+  ended(token, ending);
 }
 
 void RmaInitiator::fail_all(Status status, const Ended& ended) {

@@ -47,8 +47,9 @@ class RmaInitiator {
     uint64_t done_bytes = 0;  // write: put into chunks; read: arrived
     uint64_t messages_before = 0;
     MessageBytes announcement;
+    ports::Ending ending;  // announcing: what the target said
   };
-  using Ended = std::function<void(uint64_t token, Status)>;
+  using Ended = std::function<void(uint64_t token, ports::Ending)>;
 
   void open(uint32_t slots_max) { slots_max_ = slots_max; }
   [[nodiscard]] bool full() const { return free_.empty() && operations_.size() >= slots_max_; }
@@ -67,7 +68,7 @@ class RmaInitiator {
 
   void all_sent(uint32_t slot);  // write: the last chunk is with the network
   // The target said how it ended. Pushes the completion message, or ends it.
-  void finish(uint32_t slot, Status status, MessageSender& messages, Duration send_timeout, const Ended& ended);
+  void finish(uint32_t slot, ports::Ending ending, MessageSender& messages, Duration send_timeout, const Ended& ended);
   void cancel(uint32_t slot, const Ended& ended);                    // a write of which nothing has been sent
   void announced(uint32_t slot, Status status, const Ended& ended);  // the completion message ended
   void fail_all(Status status, const Ended& ended);                  // in order of issue
@@ -75,7 +76,7 @@ class RmaInitiator {
   [[nodiscard]] bool empty() const { return active_ == 0 && waiting_.empty(); }
 
  private:
-  void end(uint32_t slot, Status status, const Ended& ended);
+  void end(uint32_t slot, ports::Ending ending, const Ended& ended);
 
   std::vector<Operation> operations_;
   std::vector<uint64_t> issue_;  // by slot: order of issue

@@ -15,7 +15,7 @@ RmaResponder::Operation* RmaResponder::free_slot(uint32_t id) {
 
 void RmaResponder::reply(Operation& operation, bool early) {
   operation.ended = !early;
-  replies_.push_back({operation.kind == Kind::write, {operation.id, operation.status, early}});
+  replies_.push_back({operation.kind == Kind::write, {operation.id, operation.ending, early}});
 }
 
 bool RmaResponder::chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, ports::RmaTarget& target) {
@@ -31,14 +31,14 @@ bool RmaResponder::chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, po
     operation->target_offset_bytes = frame.remote.offset_bytes;
     operation->total_bytes = frame.total_bytes;
     if (leaving_) {
-      operation->status = Status::disconnected;
+      operation->ending = Status::disconnected;
     } else {
       const ports::Admission admission = target.begin_write(connection_, frame.remote, frame.total_bytes);
-      operation->status = admission.status;
+      operation->ending = admission.ending();
       operation->admitted = admission.status == Status::success && !admission.already_placed;
       operation->ticket = admission.ticket;
     }
-    if (operation->status != Status::success && payload_bytes < frame.total_bytes) reply(*operation, true);
+    if (!operation->ending.good() && payload_bytes < frame.total_bytes) reply(*operation, true);
     return true;
   }
   if (slot >= slots_.size()) return false;
@@ -51,7 +51,7 @@ bool RmaResponder::chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, po
   if (frame.abort) {
     if (operation.admitted) static_cast<void>(target.end_write(operation.ticket, false));
     operation.admitted = false;
-    if (operation.status == Status::success) operation.status = Status::cancelled;
+    if (operation.ending.good()) operation.ending = Status::cancelled;
     reply(operation, false);
   }
   return true;
@@ -59,8 +59,8 @@ bool RmaResponder::chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, po
 
 void RmaResponder::revoke_write(Operation& operation, ports::RmaTarget& target) {
   operation.admitted = false;
-  operation.status = target.end_write(operation.ticket, false);
-  if (operation.status == Status::success) operation.status = Status::rma_handle;
+  operation.ending = target.end_write(operation.ticket, false);
+  if (operation.ending.good()) operation.ending = Status::rma_handle;
   reply(operation, true);
 }
 
@@ -76,7 +76,7 @@ void RmaResponder::written(uint32_t slot, size_t bytes, ports::RmaTarget& target
   Operation& operation = slots_[slot];
   operation.done_bytes += bytes;
   if (operation.done_bytes < operation.total_bytes) return;
-  if (operation.admitted) operation.status = target.end_write(operation.ticket, true);
+  if (operation.admitted) operation.ending = target.end_write(operation.ticket, true);
   operation.admitted = false;
   reply(operation, false);
 }
@@ -89,10 +89,10 @@ bool RmaResponder::request(const wire::RmaRead& frame, ports::RmaTarget& target)
   operation->id = frame.operation;
   operation->total_bytes = frame.total_bytes;
   if (leaving_) {
-    operation->status = Status::disconnected;
+    operation->ending = Status::disconnected;
   } else {
     const ports::Admission admission = target.begin_read(connection_, frame.remote, frame.total_bytes);
-    operation->status = admission.status;
+    operation->ending = admission.ending();
     operation->admitted = admission.status == Status::success;
     operation->ticket = admission.ticket;
   }
@@ -144,7 +144,7 @@ Bytes RmaResponder::read_span(uint32_t slot, uint64_t offset, size_t size, ports
   const Bytes span = target.read_span(operation.ticket, offset);
   if (span.empty()) {
     operation.admitted = false;
-    operation.status = Status::rma_handle;
+    operation.ending = Status::rma_handle;
     target.end_read(operation.ticket);
   }
   return span.first(std::min(size, span.size()));
@@ -184,7 +184,7 @@ void RmaResponder::abandon(ports::RmaTarget& target) {
     if (operation.admitted && operation.kind == Kind::write) static_cast<void>(target.end_write(operation.ticket, false));
     if (operation.admitted && operation.kind == Kind::read) target.end_read(operation.ticket);
     operation.admitted = false;
-    if (operation.kind != Kind::none && operation.status == Status::success) operation.status = Status::disconnected;
+    if (operation.kind != Kind::none && operation.ending.good()) operation.ending = Status::disconnected;
   }
   resume();
 }

@@ -65,7 +65,7 @@ class RmaResponder {
     bool admitted = false;  // the ticket is held
     bool ended = false;     // its last reply is queued
     uint32_t id = 0;
-    Status status = Status::success;
+    ports::Ending ending{Status::success};
     ports::Ticket ticket;
     ports::Handle handle;
     uint64_t target_offset_bytes = 0;

@@ -28,7 +28,7 @@ struct Fixture {
   }
   Status write(const Handle& handle, uint64_t offset, uint64_t length) {
     const ports::Admission admission = table.begin_write(1, at(handle, offset), length);
-    return admission.status == Status::success ? table.end_write(admission.ticket, true) : admission.status;
+    return admission.status == Status::success ? table.end_write(admission.ticket, true).status : admission.status;
   }
   Status read(const Handle& handle, uint64_t offset, uint64_t length) {
     const ports::Admission admission = table.begin_read(1, at(handle, offset), length);
@@ -53,8 +53,8 @@ TEST_CASE("memory_table__write_and_read_inside__the_bytes") {
   CHECK(f.table.write_span(write.ticket, ~uint64_t{0}).empty());
   CHECK(f.table.read_span(write.ticket, 0).empty());  // not a reader's ticket
   f.table.end_read(write.ticket);
-  CHECK(f.table.end_write(write.ticket, true) == Status::success);
-  CHECK(f.table.end_write(write.ticket, true) == Status::error);
+  CHECK(f.table.end_write(write.ticket, true).status == Status::success);
+  CHECK(f.table.end_write(write.ticket, true).status == Status::error);
   CHECK(f.table.write_span(write.ticket, 0).empty());
   const ports::Admission read = f.table.begin_read(1, f.at(handle, 99), 1);
   REQUIRE(read.status == Status::success);
@@ -63,7 +63,7 @@ TEST_CASE("memory_table__write_and_read_inside__the_bytes") {
   f.table.end_read(read.ticket);
   CHECK(f.table.read_span(read.ticket, 0).empty());
   const ports::Admission broken = f.table.begin_write(1, f.at(handle, 0), 5);
-  CHECK(f.table.end_write(broken.ticket, false) == Status::disconnected);
+  CHECK(f.table.end_write(broken.ticket, false).status == Status::disconnected);
 }
 
 TEST_CASE("memory_table__out_of_bounds_in_any_way__rma_handle") {
@@ -153,8 +153,8 @@ TEST_CASE("memory_table__deregister_while_transferring__revoked_also_if_the_slot
   REQUIRE(next.number == handle.number);
   CHECK(f.table.write_span(write.ticket, 0).empty());
   CHECK(f.table.read_span(read.ticket, 0).empty());
-  CHECK(f.table.end_write(write.ticket, true) == Status::rma_handle);
-  CHECK(f.table.end_write(given_up.ticket, false) == Status::rma_handle);  // the transport gives up at the empty span
+  CHECK(f.table.end_write(write.ticket, true).status == Status::rma_handle);
+  CHECK(f.table.end_write(given_up.ticket, false).status == Status::rma_handle);  // the transport gives up at the empty span
   f.table.end_read(read.ticket);
 }
 
@@ -174,8 +174,8 @@ TEST_CASE("memory_table__mailboxes__through_the_same_target") {
   CHECK(a.ticket.index != b.ticket.index);
   CHECK(f.table.write_span(a.ticket, 0).data() == f.memory.data() + 50);
   CHECK(f.table.write_span(b.ticket, 0).data() == f.memory.data() + 20);
-  CHECK(f.table.end_write(b.ticket, true) == Status::success);
-  CHECK(f.table.end_write(a.ticket, true) == Status::success);
+  CHECK(f.table.end_write(b.ticket, true).status == Status::success);
+  CHECK(f.table.end_write(a.ticket, true).status == Status::success);
   CHECK(f.table.mailboxes().next_completion()->length_bytes == 30);
   CHECK(f.table.begin_read(1, f.at(mailbox, 0), 1).status == Status::mailbox_empty);  // it keeps nothing
   mailbox.number = 6;

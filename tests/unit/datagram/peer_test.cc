@@ -313,7 +313,7 @@ TEST_CASE("peer__fragments_in_any_order_twice_and_late__each_placed_once_and_non
   fragment(first, 2, 1);
   REQUIRE(std::count(target.begin(), target.end(), std::byte{1}) == static_cast<ptrdiff_t>(total));
   REQUIRE(peer.all<RmaEndFrame>().size() == 1);
-  REQUIRE(peer.all<RmaEndFrame>()[0].status == Status::success);
+  REQUIRE(peer.all<RmaEndFrame>()[0].ending.status == Status::success);
   fragment(first, 1, 9);  // after the end
   fragment(second, 0, 2);
   fragment(first, 1, 9);  // of the slot's earlier operation
@@ -338,7 +338,7 @@ TEST_CASE("peer__a_region_withdrawn_between_fragments__no_byte_more_and_the_end_
   peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * piece, piece, remote, data}); });
   const auto ends = peer.all<RmaEndFrame>();
   REQUIRE_FALSE(ends.empty());
-  REQUIRE(ends[0].status == Status::rma_handle);
+  REQUIRE(ends[0].ending.status == Status::rma_handle);
   REQUIRE(rig.b.sink.disconnected.empty());
 }
 

@@ -163,12 +163,12 @@ TEST_CASE("facade__blocking_rmas_and_registrations_of_many_threads__right_bytes"
         options.local = local;
         options.remote.handle = remote;
         options.length_bytes = size;
-        if (a.endpoint->rma_blocking(pair.at_dialler, options) != Status::success || target != source) ++wrong;
+        if (a.endpoint->rma_blocking(pair.at_dialler, options).status != Status::success || target != source) ++wrong;
         options.write = false;
         options.local = landing;
-        if (a.endpoint->rma_blocking(pair.at_dialler, options) != Status::success || back != source) ++wrong;
+        if (a.endpoint->rma_blocking(pair.at_dialler, options).status != Status::success || back != source) ++wrong;
         if (b.endpoint->deregister_region(remote) != Status::success) ++wrong;
-        if (a.endpoint->rma_blocking(pair.at_dialler, options) != Status::rma_handle) ++wrong;
+        if (a.endpoint->rma_blocking(pair.at_dialler, options).status != Status::rma_handle) ++wrong;
         static_cast<void>(a.endpoint->deregister_region(local));
         static_cast<void>(a.endpoint->deregister_region(landing));
       }

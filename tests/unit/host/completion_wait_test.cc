@@ -48,7 +48,7 @@ struct Target {
     REQUIRE(admission.status == Status::success);
     const MutableBytes span = table.write_span(admission.ticket, 0);
     std::fill(span.begin(), span.end(), value);
-    REQUIRE(table.end_write(admission.ticket, true) == Status::success);
+    REQUIRE(table.end_write(admission.ticket, true).status == Status::success);
   }
 };
 

@@ -92,7 +92,7 @@ std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& ex
   fragment.exposed = exposed;
   if (random.chance(0.3)) fragment.exposed.key ^= 1;
   fragment.remote.handle = exposed;
-  fragment.status = random.chance(0.5) ? Status::success : Status::error;
+  fragment.ending = random.chance(0.5) ? Status::success : Status::error;
   switch (random.below(12)) {
     case 0:
       fragment.kind = MessageKind::write_request;
@@ -110,10 +110,10 @@ std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& ex
       encode(Taken{random.below(8), random.chance(0.5)}, message);
       break;
     case 4:
-      encode_ack(MessageKind::fragment_ack, {random.below(8), Status::error}, message);
+      encode(FragmentAck{random.below(8), Status::error}, message);
       break;
     case 5:
-      encode_ack(MessageKind::message_ack, {random.below(8), Status::success}, message);
+      encode(MessageAck{random.below(8), Status::success}, message);
       break;
     case 6:
       encode_message_header(random.next(), message);
@@ -269,7 +269,7 @@ TEST_CASE("routing_hostile__memory_is_withdrawn_in_mid_fragment__the_write_that_
   const auto answer = [&] {
     std::optional<Status> status;
     for (const auto& message : rogue.received) {
-      if (kind_of(Bytes(message)) == MessageKind::fragment_ack) status = decode_ack(Bytes(message))->status;
+      if (kind_of(Bytes(message)) == MessageKind::fragment_ack) status = decode_fragment_ack(Bytes(message))->ending.status;
     }
     return status;
   };
@@ -316,9 +316,9 @@ TEST_CASE("hostile_end__answers_what_was_not_sent_or_numbers_at_random__closed_w
   Rogue rogue(site, "lan1", "10.0.0.66");
   rogue.open("sim://10.0.0.1:7000", site.right->uri());
   std::vector<std::byte> message;
-  SECTION("an ack of a message never sent") { encode_ack(MessageKind::message_ack, {1, Status::success}, message); }
-  SECTION("a refusal of a message never sent") { encode_ack(MessageKind::message_ack, {0, Status::receiver_not_ready}, message); }
-  SECTION("an ack with a status of its own") { encode_ack(MessageKind::message_ack, {0, Status::rma_op}, message); }
+  SECTION("an ack of a message never sent") { encode(MessageAck{1, Status::success}, message); }
+  SECTION("a refusal of a message never sent") { encode(MessageAck{0, Status::receiver_not_ready}, message); }
+  SECTION("an ack with a status of its own") { encode(MessageAck{0, Status::rma_op}, message); }
   SECTION("a message from the future") { encode_message_header(1, message); }
   SECTION("a message far from the future") { encode_message_header(uint64_t{1} << 60, message); }
   rogue.send(message);

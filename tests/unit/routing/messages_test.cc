@@ -15,7 +15,8 @@ void decode_all(Bytes bytes) {
   static_cast<void>(decode_connect_request(bytes));
   static_cast<void>(decode_connect_reply(bytes));
   static_cast<void>(decode_message(bytes));
-  static_cast<void>(decode_ack(bytes));
+  static_cast<void>(decode_message_ack(bytes));
+  static_cast<void>(decode_fragment_ack(bytes));
   static_cast<void>(decode_fragment(bytes));
   static_cast<void>(decode_taken(bytes));
   static_cast<void>(decode_bye(bytes));
@@ -37,7 +38,7 @@ ConnectRequest request() {
 }
 
 std::vector<std::vector<std::byte>> one_of_each() {
-  std::vector<std::vector<std::byte>> all(11);
+  std::vector<std::vector<std::byte>> all(12);
   encode(request(), all[0]);
   encode(ConnectReply{Status::success,
                       "why",
@@ -47,7 +48,7 @@ std::vector<std::vector<std::byte>> one_of_each() {
                       1'000'000'000},
          all[1]);
   encode_message_header(9, all[2]);
-  encode_ack(MessageKind::fragment_ack, {7, Status::mailbox_empty}, all[3]);
+  encode(FragmentAck{7, Status::mailbox_empty}, all[3]);
   FragmentMessage fragment;
   fragment.cookie = 5;
   fragment.length_bytes = 6;
@@ -60,6 +61,7 @@ std::vector<std::vector<std::byte>> one_of_each() {
   encode_plain(MessageKind::watched, all[8]);
   encode(RouterHello{1, {2, 3}, "tcp://r:1"}, all[9]);
   encode(HopWaits{"tcp://r:1", true}, all[10]);
+  encode(MessageAck{7, Status::success}, all[11]);
   return all;
 }
 
@@ -111,6 +113,36 @@ TEST_CASE("routing_messages__encode_decode__symmetric") {
   CHECK(f->exposed == fragment.exposed);
   CHECK(f->remote.handle == fragment.remote.handle);
   CHECK(f->remote.put.total_bytes == 18);
+
+  bytes.clear();
+  fragment.kind = MessageKind::read_reply;
+  fragment.ending = {Status::mailbox_too_long, 19};
+  encode(fragment, bytes);
+  const auto reply_back = decode_fragment(bytes);
+  REQUIRE(reply_back);
+  CHECK(reply_back->ending.buffer_bytes() == 19u);
+  CHECK(reply_back->exposed == fragment.exposed);
+}
+
+TEST_CASE("routing_messages__acks__bytes_by_hand_and_not_taken_for_one_another") {
+  const auto raw = [](std::initializer_list<uint8_t> values) {
+    std::vector<std::byte> bytes;
+    for (const uint8_t value : values) bytes.push_back(static_cast<std::byte>(value));
+    return bytes;
+  };
+  std::vector<std::byte> fragment, message;
+  encode(FragmentAck{7, {Status::mailbox_too_long, 0x0201}}, fragment);
+  CHECK(fragment == raw({7, 0, 0, 0, 68, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0}));
+  encode(MessageAck{7, Status::receiver_not_ready}, message);
+  CHECK(message == raw({5, 0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}));
+  const auto back = decode_fragment_ack(fragment);
+  REQUIRE(back);
+  CHECK(back->cookie == 7);
+  CHECK(back->ending.status == Status::mailbox_too_long);
+  CHECK(back->ending.buffer_bytes() == 0x0201u);
+  CHECK_FALSE(back->ending.epoch());
+  CHECK_FALSE(decode_message_ack(fragment));
+  CHECK_FALSE(decode_fragment_ack(message));
 }
 
 TEST_CASE("routing_messages__header_bytes__payload_is_aligned") {
@@ -128,7 +160,8 @@ TEST_CASE("routing_messages__every_prefix__is_refused") {
       CHECK_FALSE(decode_connect_request(prefix));
       CHECK_FALSE(decode_connect_reply(prefix));
       CHECK_FALSE(decode_message(prefix));
-      CHECK_FALSE(decode_ack(prefix));
+      CHECK_FALSE(decode_message_ack(prefix));
+      CHECK_FALSE(decode_fragment_ack(prefix));
       CHECK_FALSE(decode_fragment(prefix));
       CHECK_FALSE(decode_taken(prefix));
       CHECK_FALSE(decode_bye(prefix));

@@ -153,7 +153,7 @@ TEST_CASE("buffer_state__close_in_every_state__every_buffer_comes_back_once") {
     size_t back = 0;
     while (s.f.table.next_completion()) ++back;
     static_cast<void>(s.f.table.close(1));
-    if (s.placing) CHECK(s.f.table.end_write(s.placing->ticket, true) == Status::mailbox_closed);
+    if (s.placing) CHECK(s.f.table.end_write(s.placing->ticket, true).status == Status::mailbox_closed);
     while (s.f.table.next_completion()) ++back;
     CHECK(back == 2);
   }

@@ -100,7 +100,7 @@ TEST_CASE("rvma_decision_5__a_put_larger_than_the_buffer__refused_whole_with_the
   const Put put{.operation = 1, .base = 0, .total = 65};
   const ports::Admission refused = f.table.begin_write(1, put.at(0), 8);  // this fragment would fit
   CHECK(refused.status == Status::mailbox_too_long);
-  CHECK(refused.length_bytes == 64);
+  CHECK(refused.ending().buffer_bytes() == 64u);
   CHECK(f.a == fill(64, 0xee));
   CHECK(f.put({.operation = 2, .base = 0, .total = 64}, 0, fill(64, 2)) == Status::success);
 }
@@ -170,7 +170,7 @@ TEST_CASE("rvma_decision_6__a_held_put_that_breaks__gives_its_room_back_and_may_
   CHECK(f.begin(Put{.operation = 1}.at(0), 16) == Status::mailbox_busy);
   CHECK(f.begin(Put{.operation = 2}.at(0), 1) == Status::mailbox_empty);
   CHECK(f.table.write_span(broken.ticket, 4).size() == 12);
-  CHECK(f.table.end_write(broken.ticket, false) == Status::disconnected);
+  CHECK(f.table.end_write(broken.ticket, false).status == Status::disconnected);
   CHECK(f.put({.operation = 1}, 0, fill(16, 1)) == Status::success);
   const ports::Admission cut = f.table.begin_write(1, Put{.operation = 1, .base = 4}.at(4), 8);
   CHECK(cut.status == Status::invalid);  // another extent
@@ -185,7 +185,7 @@ TEST_CASE("rvma_decision_6__held_and_the_mailbox_is_closed__discarded_and_the_on
   CHECK(f.table.close(1) == Status::success);
   CHECK(f.table.write_span(placing.ticket, 0).empty());
   REQUIRE(f.table.open(1, {.key = 8}) == Status::success);  // the number is another mailbox by now
-  CHECK(f.table.end_write(placing.ticket, true) == Status::mailbox_stale);
+  CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_stale);
   REQUIRE(f.table.post(1, f.a, 1) == Status::success);
   CHECK_FALSE(f.table.next_completion());
   CHECK(f.a == fill(64, 0xee));
@@ -404,16 +404,16 @@ TEST_CASE("rvma_decision_15__the_ack__carries_the_epoch_and_does_not_say_that_it
   Fixture f({.key = 7, .threshold = 2});
   f.post_both();
   const ports::Admission first = f.table.begin_write(1, Put{.operation = 1}.at(0), 8);
-  CHECK(first.epoch == 0);
-  CHECK(f.table.end_write(first.ticket, true) == Status::success);
+  CHECK(first.ending().epoch() == 0u);
+  CHECK(f.table.end_write(first.ticket, true).status == Status::success);
   CHECK_FALSE(f.table.next_completion());
   CHECK(f.put({.operation = 2}, 8, fill(8, 1)) == Status::success);
   const ports::Admission third = f.table.begin_write(1, Put{.operation = 3, .base = 0, .total = 16}.at(0), 8);
-  CHECK(third.epoch == 1);
-  CHECK(f.table.end_write(third.ticket, true) == Status::success);
+  CHECK(third.ending().epoch() == 1u);
+  CHECK(f.table.end_write(third.ticket, true).status == Status::success);
   const ports::Admission again = f.table.begin_write(1, Put{.operation = 3, .base = 0, .total = 16}.at(0), 8);
   CHECK(again.already_placed);
-  CHECK(again.epoch == 1);
+  CHECK(again.ending().epoch() == 1u);
 }
 
 TEST_CASE("rvma_decision_16__expected_epoch__optional_and_a_mismatch_is_stale") {
@@ -443,7 +443,7 @@ TEST_CASE("rvma_decision_17__get__reads_the_last_completed_epoch_and_never_count
   const ports::Admission reading = f.table.begin_read(1, Put{}.at(0), 16);
   REQUIRE(reading.status == Status::success);
   CHECK(f.table.write_span(reading.ticket, 0).empty());
-  CHECK(f.table.end_write(reading.ticket, true) == Status::error);  // not a writer's ticket
+  CHECK(f.table.end_write(reading.ticket, true).status == Status::error);  // not a writer's ticket
   CHECK(f.table.read_span(reading.ticket, 15).size() == 1);
   CHECK(f.table.read_span(reading.ticket, 16).empty());
   CHECK(f.put({.operation = 2}, 0, fill(4, 2)) == Status::success);
@@ -500,7 +500,7 @@ TEST_CASE("rvma_decision_18__rewind_with_a_head_begun__it_comes_back_cancelled_w
   const Put half{.operation = 2, .base = 0, .total = 16};
   CHECK(f.put(half, 0, fill(8, 2)) == Status::success);
   const ports::Admission admission = f.table.begin_write(1, half.at(8), 8);
-  if (!placing) CHECK(f.table.end_write(admission.ticket, false) == Status::disconnected);
+  if (!placing) CHECK(f.table.end_write(admission.ticket, false).status == Status::disconnected);
   std::vector<std::byte> c = fill(64, 0xee);
   REQUIRE(f.table.post(1, c, 102) == Status::success);
   std::vector<CompletedBuffer> undone;
@@ -510,7 +510,7 @@ TEST_CASE("rvma_decision_18__rewind_with_a_head_begun__it_comes_back_cancelled_w
     CHECK(f.table.rewind(1, 0, undone) == Status::busy);
     CHECK(f.begin(Put{.operation = 1, .epoch = 0, .incarnation = 1}.at(0), 8) == Status::mailbox_empty);  // in a moment
     CHECK(f.table.write_span(admission.ticket, 0).empty());
-    CHECK(f.table.end_write(admission.ticket, false) == Status::mailbox_stale);
+    CHECK(f.table.end_write(admission.ticket, false).status == Status::mailbox_stale);
   }
   const auto back = f.table.next_completion();
   REQUIRE(back);

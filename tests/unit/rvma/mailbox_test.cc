@@ -95,8 +95,8 @@ TEST_CASE("mailbox__owner_mistakes__statuses") {
   CHECK(f.table.increment_epoch(3) == Status::mailbox_unknown);
   CHECK_FALSE(f.table.epoch(3));
   CHECK(f.table.write_span({99, 1}, 0).empty());
-  CHECK(f.table.end_write({99, 1}, true) == Status::error);
-  CHECK(f.table.end_write({}, true) == Status::error);
+  CHECK(f.table.end_write({99, 1}, true).status == Status::error);
+  CHECK(f.table.end_write({}, true).status == Status::error);
 }
 
 TEST_CASE("mailbox__duplicate_while_placing_and_after__busy_then_acked") {
@@ -109,8 +109,8 @@ TEST_CASE("mailbox__duplicate_while_placing_and_after__busy_then_acked") {
   CHECK(f.table.write_span(first.ticket, 0).size() == 8);
   CHECK(f.table.write_span(first.ticket, 5).data() == f.a.data() + 5);
   CHECK(f.table.write_span(first.ticket, 8).empty());
-  CHECK(f.table.end_write(first.ticket, true) == Status::success);
-  CHECK(f.table.end_write(first.ticket, true) == Status::error);  // a ticket ends once
+  CHECK(f.table.end_write(first.ticket, true).status == Status::success);
+  CHECK(f.table.end_write(first.ticket, true).status == Status::error);  // a ticket ends once
   CHECK(f.table.write_span(first.ticket, 0).empty());
   // Its epoch is published: acked again, not placed in the next, with and without an expected epoch.
   for (const uint64_t epoch : {ports::PutOperation::any_epoch, uint64_t{0}}) {
@@ -128,7 +128,7 @@ TEST_CASE("mailbox__broken_fragment__absent_and_placed_when_sent_again") {
   f.post_both();
   const Put put{.operation = 3, .base = 0, .total = 16};
   const ports::Admission broken = f.table.begin_write(1, put.at(0), 8);
-  CHECK(f.table.end_write(broken.ticket, false) == Status::disconnected);
+  CHECK(f.table.end_write(broken.ticket, false).status == Status::disconnected);
   CHECK(place(f.table, put.at(8), fill(8, 2)).status == Status::success);
   CHECK_FALSE(f.table.next_completion());
   CHECK(place(f.table, put.at(0), fill(8, 1)).status == Status::success);
@@ -177,7 +177,7 @@ TEST_CASE("mailbox__closing_and_the_bound_one_breaks__published_without_it") {
   const ports::Admission slow = f.table.begin_write(1, Put{.operation = 1}.at(0), 8);
   CHECK(place(f.table, Put{.operation = 2}.at(40), fill(8, 2)).status == Status::success);
   CHECK_FALSE(f.table.next_completion());
-  CHECK(f.table.end_write(slow.ticket, false) == Status::disconnected);
+  CHECK(f.table.end_write(slow.ticket, false).status == Status::disconnected);
   const std::optional<Completion> done = f.table.next_completion();
   REQUIRE(done);
   CHECK(done->count == 1);
@@ -244,7 +244,7 @@ TEST_CASE("mailbox__increment_epoch_while_placing__revoked_and_published_when_of
   CHECK(f.table.write_span(placing.ticket, 0).empty());
   CHECK(f.begin(Put{.operation = 1}.at(0), 8) == Status::mailbox_stale);
   CHECK(f.begin(Put{.operation = 2}.at(0), 8) == Status::mailbox_empty);
-  CHECK(f.table.end_write(placing.ticket, true) == Status::mailbox_stale);
+  CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_stale);
   const std::optional<Completion> done = f.table.next_completion();
   REQUIRE(done);
   CHECK(done->length_bytes == 0);
@@ -271,7 +271,7 @@ TEST_CASE("mailbox__close_while_placing__cancelled_when_off_the_buffer") {
   CHECK(untouched->context == 101);
   CHECK(untouched->epoch == 1);
   CHECK_FALSE(f.table.next_completion());
-  CHECK(f.table.end_write(placing.ticket, false) == Status::mailbox_closed);  // the transport gives up at the empty span
+  CHECK(f.table.end_write(placing.ticket, false).status == Status::mailbox_closed);  // the transport gives up at the empty span
   const std::optional<Completion> head = f.table.next_completion();
   REQUIRE(head);
   CHECK(head->context == 100);

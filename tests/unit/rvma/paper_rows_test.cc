@@ -184,7 +184,7 @@ TEST_CASE("rvma_row_10__close__later_operations_are_discarded_and_nacked_or_not"
   CHECK(f.table.close(1) == Status::success);
   const Status answer = nacks ? Status::mailbox_closed : Status::withheld;
   CHECK(f.begin(Put{.operation = 2}.at(0), 8) == answer);
-  CHECK(f.table.end_write(placing.ticket, false) == answer);  // the one in the middle too
+  CHECK(f.table.end_write(placing.ticket, false).status == answer);  // the one in the middle too
   CHECK_FALSE(f.table.closing(1));
   CHECK(f.begin(Put{.operation = 2}.at(0), 8) == answer);  // gone, and still not answered
   CHECK(f.table.begin_read(1, Put{}.at(0), 8).status == answer);
@@ -251,7 +251,7 @@ TEST_CASE("rvma_row_11__managed_and_a_put_breaks_before_its_first_byte__its_plac
   Fixture f({.key = 7, .threshold = 2, .placement = Placement::managed});
   f.post_both();
   const ports::Admission broken = f.table.begin_write(1, Put{.operation = 1}.at(0), 20);
-  CHECK(f.table.end_write(broken.ticket, false) == Status::disconnected);
+  CHECK(f.table.end_write(broken.ticket, false).status == Status::disconnected);
   CHECK(f.put({.operation = 2}, 0, fill(10, 2)) == Status::success);
   CHECK(f.put({.operation = 1}, 0, fill(20, 1)) == Status::success);
   const auto done = f.table.next_completion();

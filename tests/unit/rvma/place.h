@@ -45,7 +45,7 @@ inline Placed place(MailboxTable& table, const ports::RemoteRef& ref, const std:
     std::memcpy(span.data(), bytes.data() + at, count);
     at += count;
   }
-  return {table.end_write(admission.ticket, true), false};
+  return {table.end_write(admission.ticket, true).status, false};
 }
 
 // get: the bytes, or why not.

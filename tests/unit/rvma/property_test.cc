@@ -257,7 +257,7 @@ class World {
     const bool broken = chance(random_, loss_percent_ / 2);
     if (open.at < length && !broken) return;
     const bool complete = open.at == length && !broken;
-    const Status status = table_.end_write(open.ticket, complete);
+    const Status status = table_.end_write(open.ticket, complete).status;
     CHECK(status == (complete ? Status::success : Status::disconnected));
     if (complete && !chance(random_, loss_percent_)) acknowledge(open.fragment);  // else the acknowledgement is lost
     open_[index] = open_.back();

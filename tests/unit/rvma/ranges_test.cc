@@ -91,22 +91,22 @@ TEST_CASE("history__few_and_many__finds_each_until_forgotten") {
   History history;
   for (uint64_t i = 0; i < 1000; ++i) history.add({5, i}, 0, false, i % 2 == 0);
   CHECK(history.size() == 1000);  // all of the head's epoch
-  for (uint64_t i = 0; i < 1000; ++i) CHECK(history.find({5, i}, any) == (i % 2 == 0 ? Outcome::placed : Outcome::aborted));
+  for (uint64_t i = 0; i < 1000; ++i) CHECK(history.find({5, i}, any).outcome == (i % 2 == 0 ? Outcome::placed : Outcome::aborted));
   history.forget(1);
   CHECK(history.size() == 1000);  // of the last published
   history.forget(2);
   CHECK(history.size() == history_operations_min);
-  CHECK(history.find({5, 999}, any) == Outcome::aborted);
-  CHECK(history.find({5, 900}, any) == Outcome::placed);  // its number is still known
-  CHECK(history.find({5, 901}, any) == Outcome::aborted);
-  CHECK(history.find({5, 0}, any) == Outcome::forgotten);  // too many gaps below it
-  CHECK(history.find({5, 0}, 1) == Outcome::unknown);      // a put for a later epoch is another one
-  CHECK(history.find({5, 1000}, any) == Outcome::unknown);
-  CHECK(history.find({6, 0}, any) == Outcome::unknown);
-  CHECK(history.find({5, 1, 7}, any) == Outcome::unknown);  // sent to another number
+  CHECK(history.find({5, 999}, any).outcome == Outcome::aborted);
+  CHECK(history.find({5, 900}, any).outcome == Outcome::placed);  // its number is still known
+  CHECK(history.find({5, 901}, any).outcome == Outcome::aborted);
+  CHECK(history.find({5, 0}, any).outcome == Outcome::forgotten);  // too many gaps below it
+  CHECK(history.find({5, 0}, 1).outcome == Outcome::unknown);      // a put for a later epoch is another one
+  CHECK(history.find({5, 1000}, any).outcome == Outcome::unknown);
+  CHECK(history.find({6, 0}, any).outcome == Outcome::unknown);
+  CHECK(history.find({5, 1, 7}, any).outcome == Outcome::unknown);  // sent to another number
   history.add({5, 2000}, 2, false, true);
-  CHECK(history.find({5, 2000}, any) == Outcome::placed);
-  CHECK(history.find({5, 999}, any) == Outcome::aborted);
+  CHECK(history.find({5, 2000}, any).outcome == Outcome::placed);
+  CHECK(history.find({5, 999}, any).outcome == Outcome::aborted);
 }
 
 TEST_CASE("history__numbers_without_gaps_in_any_order__none_is_given_up") {
@@ -117,12 +117,12 @@ TEST_CASE("history__numbers_without_gaps_in_any_order__none_is_given_up") {
   for (size_t i = 0; i + 64 <= numbers.size(); i += 64) std::reverse(numbers.begin() + long(i), numbers.begin() + long(i) + 64);
   for (const uint64_t number : numbers) {
     if (number == 5) continue;  // on its way for very long
-    REQUIRE(history.find({1, number}, any) == Outcome::unknown);
+    REQUIRE(history.find({1, number}, any).outcome == Outcome::unknown);
     history.add({1, number}, number, false, true);
     history.forget(number + 1);
   }
   for (const uint64_t number : numbers)
-    REQUIRE(history.find({1, number}, any) == (number == 5 ? Outcome::unknown : Outcome::placed));
+    REQUIRE(history.find({1, number}, any).outcome == (number == 5 ? Outcome::unknown : Outcome::placed));
   CHECK(history.size() <= 128);
 }
 
@@ -130,8 +130,8 @@ TEST_CASE("history__endless_epoch__bounded_and_no_operation_counted_twice") {
   History history;
   for (uint64_t i = 0; i < 3 * history_operations_max; ++i) history.add({i % 3, i}, 0, true, true);
   CHECK(history.size() == history_operations_max);
-  CHECK(history.find({0, 0}, 0) == Outcome::forgotten);  // told, and of the head's own epoch
-  CHECK(history.find({2, 3 * history_operations_max - 1}, 0) == Outcome::placed);
+  CHECK(history.find({0, 0}, 0).outcome == Outcome::forgotten);  // told, and of the head's own epoch
+  CHECK(history.find({2, 3 * history_operations_max - 1}, 0).outcome == Outcome::placed);
 }
 
 TEST_CASE("history__the_highest_number__forgotten_not_lost") {
@@ -140,7 +140,7 @@ TEST_CASE("history__the_highest_number__forgotten_not_lost") {
   history.add(key, 0, false, true);
   for (uint64_t i = 0; i < 100; ++i) history.add({1, i}, i, false, true);
   history.forget(100);
-  CHECK(history.find(key, ports::PutOperation::any_epoch) == Outcome::forgotten);
+  CHECK(history.find(key, ports::PutOperation::any_epoch).outcome == Outcome::forgotten);
 }
 
 TEST_CASE("history__more_sources_than_are_remembered__bounded") {
@@ -150,7 +150,7 @@ TEST_CASE("history__more_sources_than_are_remembered__bounded") {
     history.add({source, 1}, source, false, true);
     history.forget(source + 1);
   }
-  CHECK(history.find({2 * history_sources_max - 1, 1}, any) == Outcome::placed);
-  CHECK(history.find({history_sources_max + 100, 1}, any) == Outcome::placed);
-  CHECK(history.find({0, 1}, any) == Outcome::unknown);  // the bound
+  CHECK(history.find({2 * history_sources_max - 1, 1}, any).outcome == Outcome::placed);
+  CHECK(history.find({history_sources_max + 100, 1}, any).outcome == Outcome::placed);
+  CHECK(history.find({0, 1}, any).outcome == Outcome::unknown);  // the bound
 }

@@ -302,7 +302,7 @@ class Transport final : public ports::Transport {
         if (status == Status::success && !admission.already_placed) {
           const MutableBytes into = target_->write_span(admission.ticket, 0);
           std::memcpy(into.data(), frame.bytes.data(), frame.bytes.size());
-          status = target_->end_write(admission.ticket, true);
+          status = target_->end_write(admission.ticket, true).status;
         }
         push_to_peer(end, {FrameKind::put_ack, frame.token, status, {}, {}});
         return true;

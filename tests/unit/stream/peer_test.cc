@@ -40,7 +40,8 @@ TEST_CASE("peer__hello_that_cannot_be__refused_with_a_reply") {
   wire::Hello hello = RawPeer::usual();
   const Buffer mandatory = {std::byte{9}, std::byte{0x80}, std::byte{0}, std::byte{0}};
   Status expected = Status::version;
-  SECTION("version") { hello.version = 2; }
+  SECTION("a newer version") { hello.version = wire::version + 1; }
+  SECTION("an older version") { hello.version = wire::version - 1; }
   SECTION("tiny messages") { hello.offer.max_send_bytes = 100; }
   SECTION("no window") { hello.offer.sends_in_flight_max = 0; }
   SECTION("unknown mandatory option") { hello.options = mandatory; }
@@ -53,6 +54,9 @@ TEST_CASE("peer__hello_that_cannot_be__refused_with_a_reply") {
   const auto reply = wire::decode_hello_reply(peer.got);
   REQUIRE(reply);
   REQUIRE(reply->status == expected);
+  if (hello.version != wire::version) {
+    REQUIRE(reply->reason == "this end speaks version " + std::to_string(wire::version) + " of the stream protocol");
+  }
   REQUIRE(rig.b.counters.get(Counter::hello_rejected) == 1);
   REQUIRE(rig.b.sink.requests.empty());
   rig.pass(3s);

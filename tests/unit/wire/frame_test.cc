@@ -138,7 +138,7 @@ TEST_CASE("frames__bytes_by_hand") {
   hello.options = options;
   REQUIRE(written([&](Writer& w) { encode(w, hello); }) ==
           checked(raw({1, 0, 62, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) +
-                  raw({1, 0, 2, 2, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0}) + raw({1, 2, 3, 4, 5, 6, 7, 8}) + u64(9) +
+                  raw({2, 0, 2, 2, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0}) + raw({1, 2, 3, 4, 5, 6, 7, 8}) + u64(9) +
                   raw({2, 0, 0xaa, 0xbb, 4, 0, 1, 0, 0, 0})));
   HelloReply reply;
   reply.status = Status::version;
@@ -147,7 +147,7 @@ TEST_CASE("frames__bytes_by_hand") {
   reply.reason = "no";
   REQUIRE(written([&](Writer& w) { encode(w, reply); }) ==
           checked(raw({2, 0, 56, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) +
-                  raw({1, 0, 34, 0, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0}) + u64(7) + u64(8) + raw({2, 0, 'n', 'o'})));
+                  raw({2, 0, 34, 0, 0, 0x20, 0, 0, 0, 1, 0, 0, 0x80, 0, 0, 0}) + u64(7) + u64(8) + raw({2, 0, 'n', 'o'})));
   REQUIRE(written([](Writer& w) { encode_empty(w, Kind::connect_accept); }) == checked(raw({3, 0, 12, 0, 0, 0, 0, 0})));
   REQUIRE(written([](Writer& w) {
             encode_reject(w, {Status::refused, "x"});
@@ -159,8 +159,8 @@ TEST_CASE("frames__bytes_by_hand") {
             encode(w, RmaWrite{0x00030002, 0x10, 8, some_ref(), false}, 8);
           }) == checked(raw({8, 0, 116, 0, 8, 0, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0}) + u64(0x10) + u64(8) + some_ref_bytes()));
   REQUIRE(written([](Writer& w) {
-            encode_write_ack(w, {0x00030002, Status::rma_handle, true});
-          }) == checked(raw({9, 0, 20, 0, 0, 0, 0, 0, 2, 0, 3, 0, 5, 1, 0, 0})));
+            encode_write_ack(w, {0x00030002, {Status::mailbox_too_long, 77}, true});
+          }) == checked(raw({9, 0, 28, 0, 0, 0, 0, 0, 2, 0, 3, 0, 68, 1, 0, 0}) + u64(77)));
   REQUIRE(written([](Writer& w) {
             encode(w, RmaRead{0x00030002, 0x10, some_ref()});
           }) == checked(raw({10, 0, 108, 0, 0, 0, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0}) + u64(0x10) + some_ref_bytes()));
