@@ -441,6 +441,7 @@ void Link::handle(cci::Event&& event) {
     case cci::EventType::connect:
     case cci::EventType::connect_request:
     case cci::EventType::accept:
+    case cci::EventType::local_completion:
     case cci::EventType::device_failed:
       return;
   }

@@ -182,7 +182,7 @@ Status Endpoint::send(Connection connection, std::span<const Bytes> parts, const
   if (impl_->in_use >= impl_->options.send_operations_max) return Status::no_buffers;
   const uint64_t token = impl_->begin_operation(options.context, options.silent, options.waiter);
   const Status status = impl_->transport->send(connection, parts, token);
-  if (status != Status::success && impl_->end_operation(token)) --impl_->in_use;
+  if (status != Status::success) impl_->drop_operation(token);
   return status;
 }
 
@@ -196,6 +196,7 @@ Status Endpoint::send(Connection connection, Bytes message, uint64_t context, bo
 
 Status Endpoint::Impl::check_rma(const ConnectionRecord& record, const RmaOptions& rma_options, MutableBytes& local) {
   if (!is_reliable(record.attribute) || rma_options.length_bytes == 0) return Status::invalid;
+  if (rma_options.local_completion && !rma_options.write) return Status::invalid;
   const ports::RemoteRef& remote = rma_options.remote;
   switch (remote.handle.kind) {
     case HandleKind::region:
@@ -236,9 +237,10 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
   request.arrival = rma_options.arrival;
   request.buffer_is_posted = rma_options.buffer_is_posted;
   request.source_is_file = rma_options.source_is_file;
-  const uint64_t token = begin_operation(rma_options.context, rma_options.silent, rma_options.waiter);
+  request.local_completion = rma_options.local_completion;
+  const uint64_t token = begin_operation(rma_options.context, rma_options.silent, rma_options.waiter, rma_options.local_completion);
   const Status status = transport->rma(connection, request, token);
-  if (status != Status::success && end_operation(token)) --in_use;
+  if (status != Status::success) drop_operation(token);
   return status;
 }
 
@@ -255,6 +257,7 @@ std::optional<Event> Endpoint::get_event() {
   impl_->events.pop_front();
   switch (event->type) {
     case EventType::send:
+    case EventType::local_completion:
     case EventType::connect:
       --impl_->in_use;
       break;

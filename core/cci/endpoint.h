@@ -28,8 +28,9 @@ enum class EventType : uint8_t {
   accept,           // our accept ended
   disconnected,     // the peer or the network ended the connection (beyond CCI)
   keepalive_timed_out,
-  device_failed,  // what the endpoint is bound to is gone from this host (device_dead, reason): no connection, context 0
-  draining,       // a router of the path stops soon: whoever needs the connection opens another one meanwhile (beyond CCI)
+  device_failed,     // what the endpoint is bound to is gone from this host (device_dead, reason): no connection, context 0
+  draining,          // a router of the path stops soon: whoever needs the connection opens another one meanwhile (beyond CCI)
+  local_completion,  // of a write of ours that asked for it: its memory may be used again; how it ends is told by `send`
 };
 
 class EventStore;  // the endpoint's receive buffers and undecided requests, shared with the events that hold one
@@ -44,7 +45,7 @@ class Event {
   EventType type = EventType::send;
   Status status = Status::success;
   Connection connection;
-  uint64_t context = 0;                               // of the operation (send, connect), else of the connection
+  uint64_t context = 0;                               // of the operation (send, local_completion, connect), else of the connection
   uint64_t waiter = 0;                                // of the operation: a blocking call of core/facade waits for it; 0: none
   ports::Role role = ports::Role::application;        // connect_request
   Attribute attribute = Attribute::reliable_ordered;  // connect_request
@@ -113,6 +114,10 @@ struct RmaOptions {
   uint64_t length_bytes = 0;
   bool fence = false;
   bool silent = false;  // no completion event on success; a failure is never silent
+  // A write: besides, an event as soon as its memory may be used again, before the target has answered: the network, or the next
+  // router, has the bytes. Exactly one before the end of what succeeds; of what fails at most one. With `silent` it is the only
+  // event of a success. It counts among send_operations_max as well.
+  bool local_completion = false;
   // A put: the target said that the buffer it is for is posted (credit), so that its fragments on a route need not wait for the
   // first one's admission. When that is wrong, a refused put may leave bytes in the buffer, and hold it until it is aborted.
   bool buffer_is_posted = false;
@@ -173,9 +178,10 @@ class Endpoint {
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, Bytes message, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, const SendOptions& options);
-  // Besides, at once: invalid: length 0, or an unreliable connection; rma_handle, range, rma_op: the local region, or a remote
-  // handle that cannot be one. What the target finds comes as the event's status. A read from a mailbox is RVMA's get.
-  // What a mailbox refuses without an answer ends as timed_out at the connection's send timeout (forever: with the connection).
+  // Besides, at once: invalid: length 0, a read's local_completion, or an unreliable connection; rma_handle, range, rma_op: the
+  // local region, or a remote handle that cannot be one. What the target finds comes as the event's status. A read from a mailbox
+  // is RVMA's get. What a mailbox refuses without an answer ends as timed_out at the connection's send timeout (forever: with the
+  // connection).
   [[nodiscard]] Status rma(Connection connection, const RmaOptions& options);
   [[nodiscard]] bool sends_what_arrives() const;  // of its transport: memory that is still being filled may be sent, or be read
   // Of its transport, see there: for arrivals whose bytes need not come into memory.

@@ -37,6 +37,7 @@ struct OperationRecord {
   uint32_t generation = 1;
   bool live = false;
   bool silent = false;
+  bool wants_local = false;  // its local completion was asked for, and not told yet
   uint64_t context = 0;
 };
 
@@ -56,7 +57,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   std::unordered_map<uint64_t, uint32_t> orphans;  // receive buffers that a transport still fills for a connection we left
   std::vector<OperationRecord> operations;
   std::vector<uint32_t> free_operations;
-  uint32_t in_use = 0;  // operations and connects whose event was not taken yet
+  uint32_t in_use = 0;  // operations, local completions and connects whose event was not taken yet
   std::deque<Event> events;
   std::multimap<Instant, Unanswered> unanswered;  // by when they time out
   Instant now{};
@@ -71,7 +72,9 @@ struct Endpoint::Impl final : ports::TransportSink {
   ConnectionRecord* find(ports::ConnectionId connection);
   Status established(ports::ConnectionId connection, ConnectionRecord*& record);
   Event& queue(EventType type, Status status, ports::ConnectionId connection, uint64_t context);
-  uint64_t begin_operation(uint64_t context, bool silent, uint64_t waiter);
+  uint64_t begin_operation(uint64_t context, bool silent, uint64_t waiter, bool wants_local = false);
+  OperationRecord* operation_of(uint64_t token);
+  void drop_operation(uint64_t token);  // it never began
   std::optional<OperationRecord> end_operation(uint64_t token);
   void leave(ports::ConnectionId connection, ConnectionRecord& record);
   void complete(ports::ConnectionId connection, uint64_t token, ports::Ending ending);
@@ -88,6 +91,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   MutableBytes on_message_begin(ports::ConnectionId connection, uint32_t length_bytes) override;
   void on_message_end(ports::ConnectionId connection, bool complete) override;
   void on_completion(ports::ConnectionId connection, uint64_t token, ports::Ending ending) override;
+  void on_local_completion(ports::ConnectionId connection, uint64_t token) override;
   void on_disconnected(ports::ConnectionId connection, Status status, std::string_view reason) override;
   void on_keepalive_timeout(ports::ConnectionId connection) override;
   void on_draining(ports::ConnectionId connection) override;

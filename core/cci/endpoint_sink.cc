@@ -52,7 +52,7 @@ Event& Endpoint::Impl::queue(EventType type, Status status, ConnectionId connect
   return event;
 }
 
-uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t waiter) {
+uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t waiter, bool wants_local) {
   uint32_t index = 0;
   if (free_operations.empty()) {
     index = static_cast<uint32_t>(operations.size());
@@ -64,22 +64,32 @@ uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t
   OperationRecord& operation = operations[index];
   operation.live = true;
   operation.silent = silent;
+  operation.wants_local = wants_local;
   operation.waiter = waiter;
   operation.context = context;
-  ++in_use;
+  in_use += wants_local ? 2u : 1u;
   return (uint64_t{operation.generation} << 32) | index;
 }
 
-std::optional<OperationRecord> Endpoint::Impl::end_operation(uint64_t token) {
+OperationRecord* Endpoint::Impl::operation_of(uint64_t token) {
   const size_t index = token & 0xffffffffu;
-  if (index >= operations.size()) return std::nullopt;
+  if (index >= operations.size()) return nullptr;
   OperationRecord& operation = operations[index];
-  if (!operation.live || operation.generation != token >> 32) return std::nullopt;
-  const OperationRecord ended = operation;
-  operation.live = false;
-  if (++operation.generation == 0) operation.generation = 1;
-  free_operations.push_back(static_cast<uint32_t>(index));
+  return operation.live && operation.generation == token >> 32 ? &operation : nullptr;
+}
+
+std::optional<OperationRecord> Endpoint::Impl::end_operation(uint64_t token) {
+  OperationRecord* operation = operation_of(token);
+  if (operation == nullptr) return std::nullopt;
+  const OperationRecord ended = *operation;
+  operation->live = false;
+  if (++operation->generation == 0) operation->generation = 1;
+  free_operations.push_back(static_cast<uint32_t>(token & 0xffffffffu));
   return ended;
+}
+
+void Endpoint::Impl::drop_operation(uint64_t token) {
+  if (const auto dropped = end_operation(token)) in_use -= dropped->wants_local ? 2u : 1u;
 }
 
 // The application has left a connection, or it is gone. The buffer of a message in the middle stays the transport's until its end.
@@ -208,6 +218,8 @@ void Endpoint::Impl::fail_unanswered(ConnectionId connection) {
 void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, ports::Ending ending) {
   const std::optional<OperationRecord> ended = end_operation(token);
   if (!ended) return;
+  if (ended->wants_local && ending.good()) queue(EventType::local_completion, Status::success, connection, ended->context);
+  if (ended->wants_local && !ending.good()) --in_use;
   if (ended->silent && ending.good()) {
     --in_use;
     return;
@@ -215,6 +227,12 @@ void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, ports::En
   Event& event = queue(EventType::send, ending.status, connection, ended->context);
   event.waiter = ended->waiter;
   event.detail_ = ending.detail;
+}
+
+void Endpoint::Impl::on_local_completion(ConnectionId connection, uint64_t token) {
+  OperationRecord* operation = operation_of(token);
+  if (operation == nullptr || !std::exchange(operation->wants_local, false)) return;
+  queue(EventType::local_completion, Status::success, connection, operation->context);
 }
 
 void Endpoint::Impl::on_disconnected(ConnectionId connection, Status status, std::string_view reason) {

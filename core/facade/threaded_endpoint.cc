@@ -286,7 +286,7 @@ ports::Ending ThreadedEndpoint::rma_blocking(Connection connection, const cci::R
   std::unique_lock<std::mutex> lock(core_->mutex);
   cci::RmaOptions inner = options;
   inner.waiter = core_->next_waiter++;
-  inner.silent = false;
+  inner.silent = inner.local_completion = false;
   Status status = Status::no_buffers;
   const auto issued = [&] {
     status = core_->endpoint->rma(connection, inner);

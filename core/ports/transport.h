@@ -81,6 +81,8 @@ struct RmaRequest {
   bool fence = false;             // earlier operations of this connection complete at the target before this and later ones
   bool buffer_is_posted = false;  // a put for which the target gave credit
   bool source_is_file = false;    // write: the source's pages are a file's (core/memory/file_view.h), never used for anything else
+  bool local_completion = false;  // write: on_local_completion() as soon as the source is needed no more. It is then not lent
+                                  // further (ConstIoSpan::lent), which costs a copy where that is possible
 };
 
 // The core's side: what happened. `token` is the one given with the operation.
@@ -97,6 +99,11 @@ class TransportSink {
   virtual MutableBytes on_message_begin(ConnectionId connection, uint32_t length_bytes) = 0;
   virtual void on_message_end(ConnectionId connection, bool complete) = 0;
   virtual void on_completion(ConnectionId connection, uint64_t token, Ending ending) = 0;
+  // Of a write that asked for it: its source is the application's again, whatever becomes of the operation. At most once, before
+  // its on_completion; a transport that learns no earlier leaves it out.
+  virtual void on_local_completion(ConnectionId connection, uint64_t token) {
+    static_cast<void>(connection), static_cast<void>(token);
+  }
   // The connection is gone: every operation in flight has been completed with an error before this. The id is dead afterwards.
   virtual void on_disconnected(ConnectionId connection, Status status, std::string_view reason) = 0;
   virtual void on_keepalive_timeout(ConnectionId connection) = 0;

@@ -94,6 +94,7 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   Status rma_direct(Slot& slot, const ports::RmaRequest& request, uint64_t token);
   void issue_fragments(Slot& slot);
   bool begin_fragment(Slot& slot, uint64_t number, RoutedOperation& operation);
+  void withdraw(Slot& slot, RoutedFragment& fragment);
   void on_taken(Slot& slot, Bytes message);
   void on_fragment_ack(Slot& slot, Bytes message);
   void on_read_reply(Slot& slot, Bytes message);

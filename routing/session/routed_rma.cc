@@ -76,6 +76,7 @@ Status RoutedTransport::rma_direct(Slot& slot, const ports::RmaRequest& request,
   options.length_bytes = request.write ? request.source.size() : request.destination.size();
   options.fence = request.fence;
   if (request.has_completion_message) options.completion_message = request.completion_message;
+  options.local_completion = request.local_completion;
   options.context = token;
   const Status status = lower_->rma(slot.lower, options);
   if (status != Status::success) {
@@ -117,6 +118,7 @@ bool RoutedTransport::begin_fragment(Slot& slot, uint64_t number, RoutedOperatio
   if (operation.request.write) {
     request.exposed = memory_->register_region(operation.request.source.subspan(operation.next_offset_bytes, request.length_bytes));
     if (request.exposed.kind == ports::HandleKind::none) return false;
+    ++operation.exposed;
   }
   ++slot.next_cookie;
   slot.fragments.emplace(request.cookie,
@@ -129,13 +131,22 @@ bool RoutedTransport::begin_fragment(Slot& slot, uint64_t number, RoutedOperatio
   return true;
 }
 
+// Of a write: no peer reads it any more. With its last one the source is the application's again.
+void RoutedTransport::withdraw(Slot& slot, RoutedFragment& fragment) {
+  if (fragment.exposed.kind == ports::HandleKind::none) return;
+  static_cast<void>(memory_->deregister_region(fragment.exposed));
+  fragment.exposed = {};
+  RoutedOperation& operation = slot.operations.at(fragment.operation);
+  const bool over = --operation.exposed == 0 && operation.next_offset_bytes == operation.length_bytes;
+  if (over && operation.request.local_completion) sink_->on_local_completion(slot.id, operation.token);
+}
+
 void RoutedTransport::on_taken(Slot& slot, Bytes message) {
   const auto taken = decode_taken(message);
   if (!taken) return reject_peer(slot, "malformed taken");
   const auto found = slot.fragments.find(taken->cookie);
   if (found == slot.fragments.end() || taken->of_read) return counters_.add(Counter::routed_rejected);
-  static_cast<void>(memory_->deregister_region(found->second.exposed));
-  found->second.exposed = {};
+  withdraw(slot, found->second);
 }
 
 void RoutedTransport::on_fragment_ack(Slot& slot, Bytes message) {
@@ -203,7 +214,7 @@ void RoutedTransport::on_lower_read_end(Slot& slot, uint64_t cookie, Status stat
 
 void RoutedTransport::end_fragment(Slot& slot, uint64_t cookie, ports::Ending ending) {
   const auto found = slot.fragments.find(cookie);
-  static_cast<void>(memory_->deregister_region(found->second.exposed));
+  withdraw(slot, found->second);
   const uint64_t number = found->second.operation;
   slot.fragments.erase(found);
   RoutedOperation& operation = slot.operations.at(number);

@@ -45,6 +45,7 @@ struct RoutedOperation {
   uint64_t next_offset_bytes = 0;  // of the first fragment that is not under way
   uint32_t in_flight = 0;
   bool admitted = true;  // a put of several fragments: once its first one is placed, and bound to an epoch; only then the rest goes
+  uint32_t exposed = 0;  // fragments of a write that the next router may still read
   uint32_t reads_below = 0;  // lower reads that may still write into the destination
   // The first failure; then nothing more is begun. Until then: the epoch, once a fragment's answer has told it.
   ports::Ending ending{Status::success};

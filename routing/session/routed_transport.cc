@@ -247,6 +247,12 @@ void RoutedTransport::on_event(cci::Event event) {
       }
       return;
     }
+    case cci::EventType::local_completion: {
+      const auto found = by_lower_.find(packed_of(event.connection));
+      const Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
+      if (slot != nullptr) sink_->on_local_completion(slot->id, event.context);
+      return;
+    }
     case cci::EventType::device_failed:
       return sink_->on_device_failed(event.reason);
     default:

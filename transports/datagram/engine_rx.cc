@@ -191,7 +191,8 @@ void Engine::carried_acked(Connection& c, const reliability::Carried& carried) {
       if (c.state == State::draining) release(c);
       return;
     case Carries::write_fragment:
-      return c.rma.fragment_acked(carried.b, carried.c);
+      if (const auto token = c.rma.fragment_acked(carried.b, carried.c)) sink_->on_local_completion(c.id, *token);
+      return;
     case Carries::read_fragment:
       return c.served.fragment_acked(carried.b, carried.c, *target_);
     case Carries::hello_reply:

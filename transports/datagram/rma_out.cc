@@ -30,6 +30,7 @@ void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t mes
   operation.write = request.write;
   operation.fence = request.fence;
   operation.announces = request.has_completion_message;
+  operation.local_completion = request.local_completion;
   operation.token = token;
   operation.issue = issued_++;
   operation.remote = request.remote;
@@ -117,9 +118,12 @@ reliability::Carried RmaOut::take_fragment(wire::Writer& out, uint8_t carried_ki
   return {carried_kind, 0, piece.operation, piece.index};
 }
 
-void RmaOut::fragment_acked(uint64_t id, uint64_t index) {
+std::optional<uint64_t> RmaOut::fragment_acked(uint64_t id, uint64_t index) {
   Operation* operation = nullptr;
-  if (look(id, true, operation) == Known::active) static_cast<void>(operation->through.mark(index));
+  if (look(id, true, operation) != Known::active) return std::nullopt;
+  static_cast<void>(operation->through.mark(index));
+  if (!operation->local_completion || !operation->through.complete()) return std::nullopt;
+  return operation->token;
 }
 
 void RmaOut::fragment_lost(uint64_t id, uint64_t index) {

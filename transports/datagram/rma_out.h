@@ -27,7 +27,8 @@ class RmaOut {
   [[nodiscard]] bool fragment_due();
   [[nodiscard]] size_t next_fragment_frame_bytes();  // only if fragment_due
   reliability::Carried take_fragment(wire::Writer& out, uint8_t carried_kind);
-  void fragment_acked(uint64_t operation, uint64_t index);
+  // The token of a write that is to be told that its source is needed no more: every fragment of it has arrived.
+  [[nodiscard]] std::optional<uint64_t> fragment_acked(uint64_t operation, uint64_t index);
   void fragment_lost(uint64_t operation, uint64_t index);
   [[nodiscard]] bool request_due();
   reliability::Carried take_request(wire::Writer& out, uint8_t carried_kind);
@@ -48,6 +49,7 @@ class RmaOut {
     bool write = false;
     bool fence = false;
     bool announces = false;
+    bool local_completion = false;
     uint64_t token = 0;
     uint64_t issue = 0;
     ports::RemoteRef remote;

@@ -282,10 +282,10 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
     if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent, nullptr, false, is_file};
   };
   // Bytes of an arrival from `at` on: those before its conduit's from the memory, the rest from there.
-  const auto add_lent = [&](Bytes bytes, const ports::Arrival* arrival, uint64_t at, bool is_file = false) {
+  const auto add_lent = [&](Bytes bytes, const ports::Arrival* arrival, uint64_t at, bool lent = true, bool is_file = false) {
     const uint64_t from = arrival == nullptr || arrival->conduit == nullptr ? UINT64_MAX : arrival->conduit_from();
     const size_t here = from > at ? static_cast<size_t>(std::min<uint64_t>(bytes.size(), from - at)) : 0;
-    add(bytes.first(here), true, is_file);
+    add(bytes.first(here), lent, is_file);
     if (here < bytes.size()) into[count++] = {nullptr, bytes.size() - here, true, arrival->conduit};
   };
   for (size_t i = 0; i < c.batch->count(); ++i) {
@@ -303,7 +303,8 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
       case OutItem::Type::write: {
         const RmaInitiator::Operation& operation = c.rma.at(item.slot);
         const uint64_t from = item.offset_bytes + at;
-        add_lent(operation.source.subspan(static_cast<size_t>(from), size), operation.arrival, from, operation.source_is_file);
+        add_lent(operation.source.subspan(static_cast<size_t>(from), size), operation.arrival, from, !operation.local_completion,
+                 operation.source_is_file);
         break;
       }
       case OutItem::Type::read_reply: {
@@ -340,8 +341,10 @@ void Engine::item_sent(Connection& c, const OutItem& item) {
     case OutItem::Type::write: {
       const RmaInitiator::Operation& operation = c.rma.at(item.slot);
       const bool aborted = item.payload_bytes == 0;
-      if (aborted || operation.done_bytes == operation.total_bytes) return c.rma.all_sent(item.slot);
-      return c.writes.push_front(item.slot);
+      if (!aborted && operation.done_bytes < operation.total_bytes) return c.writes.push_front(item.slot);
+      c.rma.all_sent(item.slot);
+      if (operation.local_completion) sink_->on_local_completion(c.id, operation.token);
+      return;
     }
     case OutItem::Type::read_reply:
       return c.served.chunk_sent(item.slot, static_cast<uint32_t>(item.payload_bytes), *target_);

@@ -31,6 +31,7 @@ void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64
   operation.total_bytes = request.write ? request.source.size() : request.destination.size();
   operation.messages_before = messages_issued;
   operation.announces = request.has_completion_message;
+  operation.local_completion = request.local_completion;
   if (request.has_completion_message) operation.announcement = copy_message({&request.completion_message, 1});
   issue_[slot] = issued_++;
   waiting_.push_back(slot);

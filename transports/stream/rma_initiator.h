@@ -38,6 +38,7 @@ class RmaInitiator {
     bool refused = false;  // the target refused early: end it with an empty chunk
     bool announces = false;
     bool source_is_file = false;
+    bool local_completion = false;  // is to be told once all is with the network; so nothing of it is lent
     uint64_t token = 0;
     ports::RemoteRef remote;
     Bytes source;
@@ -66,7 +67,7 @@ class RmaInitiator {
   [[nodiscard]] Operation* find(uint32_t id, bool write);
   [[nodiscard]] static uint32_t slot_of(uint32_t id) { return id & 0xffff; }
 
-  void all_sent(uint32_t slot);  // write: the last chunk is with the network
+  void all_sent(uint32_t slot);  // write: the last chunk is with the network, or it was given up
   // The target said how it ended. Pushes the completion message, or ends it.
   void finish(uint32_t slot, ports::Ending ending, MessageSender& messages, Duration send_timeout, const Ended& ended);
   void cancel(uint32_t slot, const Ended& ended);                    // a write of which nothing has been sent

@@ -92,6 +92,31 @@ TEST_CASE("engine__several_operations__end_one_after_the_other") {
   REQUIRE_FALSE(rig.a.status_of(2));
 }
 
+// What is lent may be read until the peer has it, so of a write that wants its memory back nothing is.
+TEST_CASE("engine__local_completion__told_when_the_network_has_all_of_it_and_nothing_is_lent") {
+  Rig rig;
+  rig.connect();
+  Buffer source(3u << 20);
+  Buffer target(source.size());
+  ports::RmaRequest write;
+  write.source = source;
+  write.remote.handle = rig.b.memory.register_region(target, 2);
+  REQUIRE(rig.a.transport->rma(rig.at_a, write, 1) == Status::success);
+  REQUIRE(rig.run([&] { return rig.a.status_of(1).has_value(); }));
+  REQUIRE(rig.a.sink.locals.empty());
+  REQUIRE(rig.a.net->lent_bytes > 0);
+  rig.a.net->lent_bytes = 0;
+  write.local_completion = true;
+  REQUIRE(rig.a.transport->rma(rig.at_a, write, 2) == Status::success);
+  REQUIRE(rig.a.sink.locals.empty());
+  for (int turns = 0; turns < 100 && rig.a.sink.locals.empty(); ++turns) rig.a.transport->turn(rig.now);  // b does not turn
+  REQUIRE(rig.a.sink.locals == std::vector<uint64_t>{2});
+  REQUIRE(rig.a.net->lent_bytes == 0);
+  REQUIRE_FALSE(rig.a.status_of(2));
+  REQUIRE(rig.run([&] { return rig.a.status_of(2).has_value(); }));
+  REQUIRE(rig.a.sink.locals.size() == 1);
+}
+
 TEST_CASE("engine__keepalive__probes_only_in_silence_and_three_unanswered_end_it") {
   ports::TransportOptions options;
   options.keepalive = 5s;

@@ -88,6 +88,7 @@ int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   int64_t n = 0;
   bool full = false;
   for (const ConstIoSpan& span : from) {
+    if (span.lent) lent_bytes += span.size;
     for (size_t i = 0; i < span.size && !full; ++i) {
       full = pipe.bytes.size() >= hub_.capacity || static_cast<size_t>(n) >= hub_.send_max;
       if (full) break;

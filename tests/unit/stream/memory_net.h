@@ -71,6 +71,7 @@ class MemoryNet final : public StreamNet {
   size_t peers_elsewhere = 0;
   uint64_t calls = 0;           // of recv and send
   std::vector<bool> said_more;  // by each send of bulk memory
+  uint64_t lent_bytes = 0;      // offered so: an upper bound of what was taken
   [[nodiscard]] bool quiet() const { return events_.empty() && (accept_paused || backlog_.empty()); }
 
  private:

@@ -44,6 +44,7 @@ struct Recorder final : ports::TransportSink {
   std::vector<Ended> connected, accepted, disconnected;
   std::deque<Buffer> messages;
   std::vector<Completion> completions;
+  std::vector<uint64_t> locals;  // tokens
   size_t keepalive_timeouts = 0;
   std::vector<std::string> device_failed;
   size_t buffers = SIZE_MAX;
@@ -73,6 +74,7 @@ struct Recorder final : ports::TransportSink {
     }
     open.reset();
   }
+  void on_local_completion(ConnectionId, uint64_t token) override { locals.push_back(token); }
   void on_completion(ConnectionId, uint64_t token, ports::Ending ending) override { completions.push_back({token, ending.status}); }
   void on_disconnected(ConnectionId id, Status status, std::string_view reason) override {
     disconnected.push_back({id, status, std::string(reason)});
