@@ -77,6 +77,7 @@ struct Hub::Impl final : LaneRegistry {
         return log(LogLevel::error, "the device failed: {}", printable(event.reason));
       case cci::EventType::send:
       case cci::EventType::local_completion:
+      case cci::EventType::mailbox_ready:
       case cci::EventType::receive:
       case cci::EventType::disconnected:
       case cci::EventType::keepalive_timed_out:

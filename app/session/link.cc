@@ -442,6 +442,7 @@ void Link::handle(cci::Event&& event) {
     case cci::EventType::connect_request:
     case cci::EventType::accept:
     case cci::EventType::local_completion:
+    case cci::EventType::mailbox_ready:
     case cci::EventType::device_failed:
       return;
   }

@@ -264,6 +264,9 @@ std::optional<Event> Endpoint::get_event() {
     case EventType::keepalive_timed_out:
       if (ConnectionRecord* record = impl_->find(event->connection)) record->keepalive_queued = false;
       break;
+    case EventType::mailbox_ready:
+      if (ConnectionRecord* record = impl_->find(event->connection)) --record->hints_queued;
+      break;
     default:
       break;
   }
@@ -297,6 +300,9 @@ void Endpoint::Impl::set_up_fresh() {
 void Endpoint::turn(Instant now) {
   impl_->now = std::max(impl_->now, now);
   impl_->memory->turn(now);
+  while (const std::optional<ports::Hint> hint = impl_->target->next_hint()) {
+    impl_->transport->hint(ConnectionId::of(hint->connection), hint->mailbox, hint->epoch);
+  }
   impl_->transport->turn(now);
   impl_->time_out_unanswered();
   if (!impl_->fresh.empty()) impl_->set_up_fresh();
@@ -308,6 +314,7 @@ void Endpoint::turn(Instant now) {
 
 void Endpoint::set_message_taker(MessageTaker* taker) { impl_->taker = taker; }
 Instant Endpoint::next_deadline() const {
+  if (impl_->target->hint_waits()) return impl_->now;
   const Instant unanswered = impl_->unanswered.empty() ? never : impl_->unanswered.begin()->first;
   return std::min(unanswered, impl_->transport->next_deadline());
 }
@@ -317,7 +324,7 @@ int Endpoint::os_handle() const { return impl_->transport->os_handle(); }
 
 Status Endpoint::arm_os_handle(Instant wake_at) {
   if (!impl_->events.empty()) return Status::again;
-  impl_->transport->arm(wake_at);
+  impl_->transport->arm(impl_->target->hint_waits() ? impl_->now : wake_at);
   return Status::success;
 }
 

@@ -28,8 +28,11 @@ enum class EventType : uint8_t {
   accept,           // our accept ended
   disconnected,     // the peer or the network ended the connection (beyond CCI)
   keepalive_timed_out,
-  device_failed,     // what the endpoint is bound to is gone from this host (device_dead, reason): no connection, context 0
-  draining,          // a router of the path stops soon: whoever needs the connection opens another one meanwhile (beyond CCI)
+  device_failed,  // what the endpoint is bound to is gone from this host (device_dead, reason): no connection, context 0
+  draining,       // a router of the path stops soon: whoever needs the connection opens another one meanwhile (beyond CCI)
+  // A buffer is posted in a mailbox() of the peer's that had none when it refused a put of ours as mailbox_empty, if its owner
+  // gives hints: for the epoch that ending() tells. A hint may come before the refusal's own event, come twice, or be lost.
+  mailbox_ready,
   local_completion,  // of a write of ours that asked for it: its memory may be used again; how it ends is told by `send`
 };
 
@@ -54,6 +57,7 @@ class Event {
   // send, of an RMA: what the target said besides the status (core/ports/ending.h): epoch() of a put, buffer_bytes() of what was
   // too long. An epoch is known when the put's own bytes are placed; it need not be complete.
   [[nodiscard]] ports::Ending ending() const { return {status, detail_}; }
+  uint64_t mailbox = 0;  // mailbox_ready: its number
 
  private:
   friend class Endpoint;

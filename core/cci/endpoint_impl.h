@@ -14,12 +14,15 @@
 
 namespace ccixfer::cci {
 
+inline constexpr uint32_t hints_queued_max = 256;  // of a connection, that were not taken; more are lost
+
 enum class State : uint8_t { connecting, accepting, established };
 
 struct ConnectionRecord {
   State state = State::connecting;
   Attribute attribute = Attribute::reliable_ordered;
   bool keepalive_queued = false;
+  uint32_t hints_queued = 0;
   Duration send_timeout = forever;
   Duration keepalive{0};
   uint32_t max_send_bytes = 0;
@@ -63,6 +66,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   Instant now{};
   std::vector<ports::ConnectionId> fresh;            // established in this turn: the endpoint's options are to be set
   std::vector<ports::ConnectionId> refused_in_turn;  // requests past requests_max: rejected when the turn is over
+  ports::RmaTarget* target = nullptr;  // of our transport: what it places goes there, hints for its peers come from there
   std::unique_ptr<ports::Transport> transport;
   MessageTaker* taker = nullptr;
 
@@ -92,6 +96,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   void on_message_end(ports::ConnectionId connection, bool complete) override;
   void on_completion(ports::ConnectionId connection, uint64_t token, ports::Ending ending) override;
   void on_local_completion(ports::ConnectionId connection, uint64_t token) override;
+  void on_mailbox_ready(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override;
   void on_disconnected(ports::ConnectionId connection, Status status, std::string_view reason) override;
   void on_keepalive_timeout(ports::ConnectionId connection) override;
   void on_draining(ports::ConnectionId connection) override;

@@ -22,7 +22,8 @@ Endpoint::Impl::Impl(const EndpointOptions& o, std::unique_ptr<ports::Transport>
     counters.add(Counter::connections_refused);
     static_cast<void>(transport->reject(request, "not accepted"));
   };
-  transport->bind(*this, memory->target_of_another_transport());
+  target = &memory->target_of_another_transport();
+  transport->bind(*this, *target);
 }
 
 Endpoint::Impl::~Impl() {
@@ -233,6 +234,15 @@ void Endpoint::Impl::on_local_completion(ConnectionId connection, uint64_t token
   OperationRecord* operation = operation_of(token);
   if (operation == nullptr || !std::exchange(operation->wants_local, false)) return;
   queue(EventType::local_completion, Status::success, connection, operation->context);
+}
+
+void Endpoint::Impl::on_mailbox_ready(ConnectionId connection, uint64_t mailbox, uint64_t epoch) {
+  ConnectionRecord* record = nullptr;
+  if (established(connection, record) != Status::success || record->hints_queued >= hints_queued_max) return;
+  ++record->hints_queued;
+  Event& event = queue(EventType::mailbox_ready, Status::success, connection, record->context);
+  event.mailbox = mailbox;
+  event.detail_ = epoch;
 }
 
 void Endpoint::Impl::on_disconnected(ConnectionId connection, Status status, std::string_view reason) {

@@ -15,6 +15,7 @@ Event::Event(Event&& other) noexcept
       role(other.role),
       attribute(other.attribute),
       reason(std::move(other.reason)),
+      mailbox(other.mailbox),
       store_(std::move(other.store_)),
       buffer_(other.buffer_),
       size_(other.size_),
@@ -32,6 +33,7 @@ Event& Event::operator=(Event&& other) noexcept {
   role = other.role;
   attribute = other.attribute;
   reason = std::move(other.reason);
+  mailbox = other.mailbox;
   store_ = std::move(other.store_);
   buffer_ = other.buffer_;
   size_ = other.size_;

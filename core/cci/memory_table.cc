@@ -48,9 +48,9 @@ Ticket inner(Ticket ticket) { return {ticket.index & ~mailbox_ticket_bit, ticket
 class OfTransport final : public ports::RmaTarget {
  public:
   // A mix of both: two that meet share a quota, nothing worse, and of 2^64 values they hardly do.
-  OfTransport(ports::RmaTarget& table, uint64_t index) : table_(table), tag_(index * 0x9e3779b97f4a7c15ull) {}
+  OfTransport(MemoryTable& table, uint32_t index) : table_(table), index_(index), tag_(index * 0x9e3779b97f4a7c15ull) {}
   Admission begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) override {
-    return table_.begin_write(connection ^ tag_, target, length_bytes);
+    return table_.begin_write_of(index_, connection ^ tag_, target, length_bytes);
   }
   MutableBytes write_span(Ticket ticket, uint64_t at_bytes) override { return table_.write_span(ticket, at_bytes); }
   ports::Ending end_write(Ticket ticket, bool complete) override { return table_.end_write(ticket, complete); }
@@ -63,9 +63,16 @@ class OfTransport final : public ports::RmaTarget {
     return table_.read_waits(ticket, at_bytes, size_bytes);
   }
   [[nodiscard]] const ports::Arrival* arrival_of(Ticket ticket) const override { return table_.arrival_of(ticket); }
+  [[nodiscard]] bool hint_waits() const override { return table_.mailboxes().hint_waits(index_); }
+  std::optional<ports::Hint> next_hint() override {
+    std::optional<ports::Hint> hint = table_.mailboxes().next_hint(index_);
+    if (hint) hint->connection ^= tag_;
+    return hint;
+  }
 
  private:
-  ports::RmaTarget& table_;
+  MemoryTable& table_;
+  uint32_t index_;
   uint64_t tag_;
 };
 
@@ -105,7 +112,7 @@ rvma::MailboxTable& MemoryTable::mailboxes() { return impl_->mailboxes; }
 void MemoryTable::turn(Instant now) { impl_->mailboxes.turn(now); }
 
 ports::RmaTarget& MemoryTable::target_of_another_transport() {
-  impl_->targets.push_back(std::make_unique<OfTransport>(*this, impl_->targets.size()));
+  impl_->targets.push_back(std::make_unique<OfTransport>(*this, static_cast<uint32_t>(impl_->targets.size())));
   return *impl_->targets.back();
 }
 
@@ -253,8 +260,12 @@ void MemoryTable::Impl::retire(Ticket ticket) {
 }
 
 Admission MemoryTable::begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
+  return begin_write_of(0, connection, target, length_bytes);
+}
+
+Admission MemoryTable::begin_write_of(uint32_t transport, uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
   if (target.handle.kind != HandleKind::mailbox) return impl_->begin(target, length_bytes, true);
-  Admission admission = impl_->mailboxes.begin_write(connection, target, length_bytes);
+  Admission admission = impl_->mailboxes.begin_write(connection, target, length_bytes, transport);
   admission.ticket.index |= mailbox_ticket_bit;
   return admission;
 }

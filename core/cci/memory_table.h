@@ -49,6 +49,8 @@ class MemoryTable final : public ports::RmaTarget {
   void name_put(ports::PutOperation& put);
 
   ports::Admission begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
+  // The same, for a connection of `transport`: hints for it wait at that transport's target.
+  ports::Admission begin_write_of(uint32_t transport, uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes);
   MutableBytes write_span(ports::Ticket ticket, uint64_t at_bytes) override;
   ports::Ending end_write(ports::Ticket ticket, bool complete) override;
   ports::Admission begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;

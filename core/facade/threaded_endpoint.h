@@ -30,6 +30,7 @@ class ThreadedEvent {
   [[nodiscard]] cci::Connection connection() const { return event_.connection; }
   [[nodiscard]] uint64_t context() const { return event_.context; }
   [[nodiscard]] ports::Ending ending() const { return event_.ending(); }
+  [[nodiscard]] uint64_t mailbox() const { return event_.mailbox; }
   [[nodiscard]] const std::string& reason() const { return event_.reason; }
   [[nodiscard]] Bytes data() const { return data_; }  // valid as long as the event is held
 

@@ -7,6 +7,7 @@
 // Source: architecture 'The core'; RVMA §III.B; rvma-and-itb.md part 1.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "core/base/bytes.h"
 #include "core/base/status.h"
@@ -46,6 +47,13 @@ struct Admission {
   [[nodiscard]] Ending ending() const { return {status, detail}; }  // what to answer, if there is no end_write
 };
 
+// A buffer is posted where there was none when a put of this connection was refused for it.
+struct Hint {
+  uint64_t connection = 0;  // as given to begin_write
+  uint64_t mailbox = 0;     // the number that the put was sent to
+  uint64_t epoch = 0;       // of the buffer
+};
+
 class RmaTarget {
  public:
   virtual ~RmaTarget() = default;
@@ -67,6 +75,9 @@ class RmaTarget {
   [[nodiscard]] virtual bool read_waits(Ticket /*ticket*/, uint64_t /*at_bytes*/, uint64_t /*size_bytes*/) const { return false; }
   // Of such a region when it may have bytes in a conduit: they are of the read's whole range, which is the region's. Else nullptr.
   [[nodiscard]] virtual const Arrival* arrival_of(Ticket /*ticket*/) const { return nullptr; }
+  // For connections of this transport, once each, after a mailbox_empty; they arise between turns, as the owner posts.
+  [[nodiscard]] virtual bool hint_waits() const { return false; }
+  virtual std::optional<Hint> next_hint() { return std::nullopt; }
 };
 
 }  // namespace ccixfer::ports

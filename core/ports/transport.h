@@ -43,6 +43,7 @@ struct ConnectionId {
   uint32_t generation = 0;
   [[nodiscard]] explicit operator bool() const { return generation != 0; }
   [[nodiscard]] uint64_t packed() const { return (uint64_t{generation} << 32) | index; }
+  static ConnectionId of(uint64_t packed) { return {static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32)}; }
   friend bool operator==(const ConnectionId&, const ConnectionId&) = default;
 };
 
@@ -104,6 +105,10 @@ class TransportSink {
   virtual void on_local_completion(ConnectionId connection, uint64_t token) {
     static_cast<void>(connection), static_cast<void>(token);
   }
+  // A buffer for this epoch is posted in a mailbox of the peer's that had none for a put of ours. It may come twice, or be lost.
+  virtual void on_mailbox_ready(ConnectionId connection, uint64_t mailbox, uint64_t epoch) {
+    static_cast<void>(connection), static_cast<void>(mailbox), static_cast<void>(epoch);
+  }
   // The connection is gone: every operation in flight has been completed with an error before this. The id is dead afterwards.
   virtual void on_disconnected(ConnectionId connection, Status status, std::string_view reason) = 0;
   virtual void on_keepalive_timeout(ConnectionId connection) = 0;
@@ -153,6 +158,12 @@ class Transport {
   [[nodiscard]] virtual bool takes(const Conduit& conduit) const { return static_cast<void>(conduit), false; }
   // More of what this connection waits for has arrived, or failed, or was revoked. It is never found out otherwise.
   virtual void resume(ConnectionId /*connection*/) {}
+
+  // Tells the peer (on_mailbox_ready), which puts to this mailbox over this connection. As good as it goes: of many that wait, or
+  // with the connection, it may be lost.
+  virtual void hint(ConnectionId connection, uint64_t mailbox, uint64_t epoch) {
+    static_cast<void>(connection), static_cast<void>(mailbox), static_cast<void>(epoch);
+  }
 
   virtual void set_send_timeout(ConnectionId connection, Duration timeout) = 0;  // forever: none
   virtual void set_keepalive(ConnectionId connection, Duration timeout) = 0;     // zero: off

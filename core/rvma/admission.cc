@@ -9,8 +9,9 @@ namespace ccixfer::rvma {
 using ports::PutOperation;
 
 // A put finds its mailbox and the head's memory, fragment by fragment, whatever the order.
-ports::Admission MailboxTable::begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) {
-  Arrival arrival{connection, target, length_bytes, {target.put.source, target.put.operation, target.handle.number}};
+ports::Admission MailboxTable::begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes,
+                                           uint32_t transport) {
+  Arrival arrival{connection, transport, target, length_bytes, {target.put.source, target.put.operation, target.handle.number}};
   ports::Admission admission;
   admission.status = impl_->admit(arrival);
   if (admission.status != Status::success) return impl_->refuse(admission.status, arrival);
@@ -60,7 +61,7 @@ ports::Ending MailboxTable::end_write(ports::Ticket ticket, bool complete) {
 // --- get ---
 
 ports::Admission MailboxTable::begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) {
-  Arrival arrival{connection, target, length_bytes, {}};
+  Arrival arrival{connection, 0, target, length_bytes, {}};
   Slot slot;
   ports::Admission admission;
   Mailbox* mailbox = impl_->find(target.handle.number);
@@ -270,11 +271,11 @@ Status MailboxTable::Impl::admit_to_empty(Arrival& arrival) {
       }
       break;
   }
-  const uint64_t source = arrival.key.source;
-  auto& refused = mailbox.refused_sources;
-  if (mailbox.options.hints && refused.size() < hint_sources_max &&
-      std::find(refused.begin(), refused.end(), source) == refused.end()) {
-    refused.push_back(source);
+  const HintOwed owed{arrival.transport, arrival.connection, arrival.key.address};
+  auto& owing = mailbox.hints_owed;
+  if (mailbox.options.hints && !arrival.silent && owing.size() < hints_owed_max &&
+      std::find(owing.begin(), owing.end(), owed) == owing.end()) {
+    owing.push_back(owed);
   }
   return Status::mailbox_empty;
 }

@@ -18,7 +18,7 @@ namespace ccixfer::rvma {
 
 inline constexpr size_t coverage_ranges_max = 16384;  // past it a completion says has_holes without looking; unique refuses
 inline constexpr size_t held_operations_max = 1024;   // of a mailbox
-inline constexpr size_t hint_sources_max = 64;        // of a mailbox
+inline constexpr size_t hints_owed_max = 64;          // of a mailbox
 
 // What one source, or one connection, has in a buffer. Kept only with a quota.
 struct Usage {
@@ -65,6 +65,13 @@ struct Held {
   Held(const OperationKey& k, uint64_t e, const Operation& o) : key(k), epoch(e), operation(o), memory(o.total_bytes()) {}
 };
 
+struct HintOwed {
+  uint32_t transport = 0;
+  uint64_t connection = 0;
+  uint64_t address = 0;  // that the refused put was sent to
+  friend bool operator==(const HintOwed&, const HintOwed&) = default;
+};
+
 struct Retired {
   CompletedBuffer buffer;
   uint64_t id = 0;  // of the table, never used again
@@ -81,8 +88,8 @@ struct Mailbox {
   std::unique_ptr<History> history;
   std::list<std::shared_ptr<Held>> held;  // in order of arrival
   uint64_t held_bytes = 0;
-  std::deque<Retired> retired;            // oldest first
-  std::vector<uint64_t> refused_sources;  // for hints
+  std::deque<Retired> retired;  // oldest first
+  std::vector<HintOwed> hints_owed;
 
   [[nodiscard]] Past past(const OperationKey& key, uint64_t told_epoch) const {
     return history ? history->find(key, told_epoch) : Past{};

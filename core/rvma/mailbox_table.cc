@@ -157,7 +157,7 @@ Status MailboxTable::rewind(uint64_t mailbox, uint64_t epoch, std::vector<Comple
   found->retired.erase(kept, found->retired.end());
   ++found->incarnation;
   found->history.reset();
-  found->refused_sources.clear();
+  found->hints_owed.clear();
   impl_->drop_held(*found);
   if (!found->buffers.empty() && found->buffers.front().touched()) {
     Buffer& head = found->buffers.front();
@@ -228,10 +228,14 @@ std::optional<Completion> MailboxTable::next_completion() {
   return completion;
 }
 
-std::optional<Hint> MailboxTable::next_hint() {
-  if (impl_->hints.empty()) return std::nullopt;
-  const Hint hint = impl_->hints.front();
-  impl_->hints.pop_front();
+bool MailboxTable::hint_waits(uint32_t transport) const { return impl_->hints.contains(transport); }
+
+std::optional<ports::Hint> MailboxTable::next_hint(uint32_t transport) {
+  const auto waiting = impl_->hints.find(transport);
+  if (waiting == impl_->hints.end()) return std::nullopt;
+  const ports::Hint hint = waiting->second.front();
+  waiting->second.pop_front();
+  if (waiting->second.empty()) impl_->hints.erase(waiting);
   return hint;
 }
 

@@ -46,7 +46,7 @@ struct MailboxOptions {
   Placement placement = Placement::steered;
   bool unique = false;  // bytes: each byte of the buffer counts once. Else overlapping puts count gross
   WhenEmpty when_empty = WhenEmpty::nack;
-  bool hints = false;           // next_hint() names the sources that were refused for want of a buffer, once there is one
+  bool hints = false;           // who was refused for want of a buffer is told once there is one (next_hint)
   uint32_t retired_max = 0;     // completed buffers kept for get, buffer_pointers and rewind, until posted again or released
   uint64_t held_bytes_max = 0;  // when_empty = hold
   // Quotas, of every source and of every connection; 0: none. Of operations bound or held at a time, and of bytes in one buffer.
@@ -78,12 +78,6 @@ struct CompletedBuffer {
   MutableBytes memory;  // as posted, with what the application wrote into it since
   uint64_t length_bytes = 0;
   uint64_t epoch = 0;
-};
-
-struct Hint {
-  uint64_t mailbox = 0;
-  uint64_t source = 0;  // whose put was refused
-  uint64_t epoch = 0;   // of the head that is there now
 };
 
 class MailboxTable {
@@ -136,18 +130,20 @@ class MailboxTable {
   void set_catch_all(std::optional<uint64_t> mailbox);
   // The completed buffers of all mailboxes that were posted without a record, each once, in the order of completion.
   [[nodiscard]] std::optional<Completion> next_completion();
-  [[nodiscard]] std::optional<Hint> next_hint();
 
   // --- The transport's side, through core/cci's MemoryTable ---
   void turn(Instant now);  // before the puts of this turn; for the limit of negative acknowledgements
-  // `connection` is whose quota the put uses, next to its source's.
-  ports::Admission begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes);
+  // `connection` is whose quota the put uses, next to its source's; `transport`, whom a hint for that connection is for.
+  ports::Admission begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes, uint32_t transport = 0);
   MutableBytes write_span(ports::Ticket ticket, uint64_t at_bytes);
   ports::Ending end_write(ports::Ticket ticket, bool complete);
   // get: of the last completed buffer, while it is kept; never counts. mailbox_empty: there is none.
   ports::Admission begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes);
   Bytes read_span(ports::Ticket ticket, uint64_t at_bytes);
   void end_read(ports::Ticket ticket);
+  // The connections of this transport whose put was refused as mailbox_empty, and not silently, since the last buffer was posted.
+  [[nodiscard]] bool hint_waits(uint32_t transport) const;
+  [[nodiscard]] std::optional<ports::Hint> next_hint(uint32_t transport);
 
  private:
   struct Impl;

@@ -192,11 +192,12 @@ void MailboxTable::Impl::tell(const Mailbox& mailbox, const Buffer& buffer, Comp
 }
 
 void MailboxTable::Impl::give_hints(Mailbox& mailbox) {
-  if (mailbox.refused_sources.empty() || mailbox.buffers.empty() || mailbox.buffers.front().state != BufferState::filling) return;
-  for (const uint64_t source : mailbox.refused_sources) {
-    if (hints.size() < hints_max) hints.push_back({mailbox.number, source, mailbox.epoch});
+  if (mailbox.hints_owed.empty() || mailbox.buffers.empty() || mailbox.buffers.front().state != BufferState::filling) return;
+  for (const HintOwed& owed : mailbox.hints_owed) {
+    auto& waiting = hints[owed.transport];
+    if (waiting.size() < hints_max) waiting.push_back({owed.connection, owed.address, mailbox.epoch});
   }
-  mailbox.refused_sources.clear();
+  mailbox.hints_owed.clear();
 }
 
 }  // namespace ccixfer::rvma

@@ -12,7 +12,7 @@
 namespace ccixfer::rvma {
 
 inline constexpr uint32_t tickets_max = 1u << 20;
-inline constexpr size_t hints_max = 1u << 16;
+inline constexpr size_t hints_max = 1u << 16;  // of a transport; beyond: lost
 
 // Behind a ticket: a fragment that is being placed, or a part of a kept buffer that is being read.
 struct Slot {
@@ -38,6 +38,7 @@ struct Tombstone {
 // One fragment that wants in, and what was found out about it.
 struct Arrival {
   uint64_t connection = 0;
+  uint32_t transport = 0;
   const ports::RemoteRef& target;
   uint64_t length_bytes = 0;
   OperationKey key;
@@ -64,8 +65,8 @@ struct MailboxTable::Impl {
   std::optional<uint64_t> catch_all;
   std::vector<Slot> slots;
   std::vector<uint32_t> free_slots;
-  std::deque<Completion> completions;  // bound: the buffers posted
-  std::deque<Hint> hints;
+  std::deque<Completion> completions;                           // bound: the buffers posted
+  std::unordered_map<uint32_t, std::deque<ports::Hint>> hints;  // by transport; none is empty
   std::unordered_map<uint64_t, Tombstone> tombstones;
   std::deque<std::pair<uint64_t, uint64_t>> closed_order;  // number, stamp; oldest first
   uint64_t next_stamp = 1;

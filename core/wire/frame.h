@@ -28,9 +28,10 @@ enum class Kind : uint8_t {
   keepalive = 13,
   keepalive_ack = 14,
   bye = 15,
+  mailbox_hint = 16,
 };
 inline constexpr uint8_t kind_first = 1;
-inline constexpr uint8_t kind_last = 15;
+inline constexpr uint8_t kind_last = 16;
 [[nodiscard]] const char* to_string(Kind kind);
 
 inline constexpr size_t prefix_bytes = 8;

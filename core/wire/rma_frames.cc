@@ -100,4 +100,19 @@ std::optional<RmaEnd> decode_rma_end(Bytes header) {
   return frame;
 }
 
+void encode(Writer& out, const MailboxHint& frame) {
+  const HeaderWriter header(out, Kind::mailbox_hint);
+  out.u64(frame.mailbox);
+  out.u64(frame.epoch);
+}
+
+std::optional<MailboxHint> decode_mailbox_hint(Bytes header) {
+  Reader in = fields_of(header);
+  MailboxHint frame;
+  frame.mailbox = in.u64();
+  frame.epoch = in.u64();
+  if (!in.done()) return std::nullopt;
+  return frame;
+}
+
 }  // namespace ccixfer::wire

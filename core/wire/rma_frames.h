@@ -7,6 +7,7 @@
 //   flag_abort.
 // - rma_read asks; rma_read_data chunks answer; rma_read_end follows always and says whether the data are good (a region may be
 //   deregistered in the middle of the last chunk, whose length is promised by then).
+// - mailbox_hint: what was refused as mailbox_empty may come again. At any time after the refusal.
 // - Both ends carry the target's number (core/ports/ending.h): of a put its epoch, of what was too long the buffer's length.
 // Source: architecture 'The stream wire'; CCI §III.C; reference cci.md point 10.
 #pragma once
@@ -24,6 +25,8 @@ inline constexpr size_t rma_read_data_header_bytes = frame_overhead_bytes + 4 + 
 static_assert(rma_read_data_header_bytes == 36);
 inline constexpr size_t rma_end_header_bytes = frame_overhead_bytes + 4 + 1 + 1 + 2 + 8;
 static_assert(rma_end_header_bytes == 28);
+
+inline constexpr size_t mailbox_hint_header_bytes = frame_overhead_bytes + 8 + 8;
 
 inline constexpr uint32_t operation_slots_max = 1u << 16;
 
@@ -54,16 +57,23 @@ struct RmaEnd {
   bool early = false;  // rma_write_ack: refused before the last chunk; a second one follows the end
 };
 
+struct MailboxHint {
+  uint64_t mailbox = 0;
+  uint64_t epoch = 0;  // of the buffer that is there now
+};
+
 void encode(Writer& out, const RmaWrite& frame, uint32_t payload_bytes);
 void encode(Writer& out, const RmaRead& frame);
 void encode(Writer& out, const RmaReadData& frame, uint32_t payload_bytes);
 void encode_write_ack(Writer& out, const RmaEnd& frame);
 void encode_read_end(Writer& out, const RmaEnd& frame);
+void encode(Writer& out, const MailboxHint& frame);
 
 // They also refuse: total 0, a chunk beyond its total, an empty chunk (but the abort), an abort with payload.
 [[nodiscard]] std::optional<RmaWrite> decode_rma_write(Bytes header, const FramePrefix& prefix);
 [[nodiscard]] std::optional<RmaRead> decode_rma_read(Bytes header);
 [[nodiscard]] std::optional<RmaReadData> decode_rma_read_data(Bytes header, const FramePrefix& prefix);
 [[nodiscard]] std::optional<RmaEnd> decode_rma_end(Bytes header);
+[[nodiscard]] std::optional<MailboxHint> decode_mailbox_hint(Bytes header);
 
 }  // namespace ccixfer::wire

@@ -103,6 +103,12 @@ void Router::Impl::on_pair_event(Pair& pair, uint8_t which, cci::Event event) {
     case cci::EventType::receive:
       if (side.connection == event.connection && side.live) on_routing_message(pair, which, std::move(event));
       return;
+    case cci::EventType::mailbox_ready: {
+      if (side.connection != event.connection || pair.phase != PairPhase::open) return;
+      std::vector<std::byte> message;
+      encode(MailboxHint{event.mailbox, event.ending().detail}, message);
+      return post(pair, static_cast<uint8_t>(1 - which), std::move(message));
+    }
     case cci::EventType::disconnected:
       if (side.connection != event.connection) return;
       side.live = false;

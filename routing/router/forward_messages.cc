@@ -48,6 +48,9 @@ void Router::Impl::on_routing_message(Pair& pair, uint8_t which, cci::Event even
     case MessageKind::watched:
       endpoint(pair.side[to].device).set_keepalive(pair.side[to].connection, Duration{0});
       return pair.side[to].is_end ? void() : pass_on(pair, which, message);
+    case MessageKind::mailbox_hint:
+      if (!decode_mailbox_hint(message)) return reject_peer(pair, "malformed mailbox hint");
+      return pass_on(pair, which, message);
     case MessageKind::write_request:
     case MessageKind::read_request:
     case MessageKind::read_reply:

@@ -58,7 +58,7 @@ uint64_t rate_of(wire::Reader& in) { return uint64_t{in.u32()} * bits_of_rate_un
 std::optional<MessageKind> kind_of(Bytes message) {
   if (message.empty()) return std::nullopt;
   const auto value = std::to_integer<uint8_t>(message[0]);
-  const bool known = (value >= 1 && value <= 16) || value == 32 || value == 33 || (value >= 48 && value <= 50);
+  const bool known = (value >= 1 && value <= 17) || value == 32 || value == 33 || (value >= 48 && value <= 50);
   if (!known) return std::nullopt;
   return static_cast<MessageKind>(value);
 }
@@ -206,6 +206,24 @@ std::optional<FragmentAck> decode_fragment_ack(Bytes message) {
   ack.ending.detail = in.u64();
   if (!in.done()) return std::nullopt;
   return ack;
+}
+
+void encode(const MailboxHint& hint, std::vector<std::byte>& out) {
+  wire::Writer writer = begin(MessageKind::mailbox_hint, out);
+  writer.u32(0);
+  writer.u64(hint.mailbox);
+  writer.u64(hint.epoch);
+}
+
+std::optional<MailboxHint> decode_mailbox_hint(Bytes message) {
+  wire::Reader in(message);
+  begin(in, MessageKind::mailbox_hint);
+  in.skip(4);
+  MailboxHint hint;
+  hint.mailbox = in.u64();
+  hint.epoch = in.u64();
+  if (!in.done()) return std::nullopt;
+  return hint;
 }
 
 void encode(const FragmentMessage& fragment, std::vector<std::byte>& out) {

@@ -47,6 +47,7 @@ enum class MessageKind : uint8_t {
   watched = 14,    // the sender's application watches the far end itself: no hop beyond ends the connection for silence
   draining = 15,   // from a router, to both ends: it stops soon
   hop_waits = 16,  // from a router, to the initiator: what it asked for a way has not answered yet
+  mailbox_hint = 17,
   router_hello = 32,
   record = 33,
   map_request = 48,
@@ -105,6 +106,14 @@ struct FragmentAck {
 };
 void encode(const FragmentAck& ack, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<FragmentAck> decode_fragment_ack(Bytes message);
+
+// To whoever puts, end to end: a buffer is posted where there was none.
+struct MailboxHint {
+  uint64_t mailbox = 0;
+  uint64_t epoch = 0;
+};
+void encode(const MailboxHint& hint, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<MailboxHint> decode_mailbox_hint(Bytes message);
 
 // write_request: one fragment waits behind `exposed` at the asker; where it shall go is `remote`.
 // read_request: `remote` and `length_bytes` of one fragment; `exposed` and `data_class` unused.

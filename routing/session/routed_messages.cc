@@ -213,6 +213,11 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
       return on_taken(slot, message);
     case MessageKind::read_reply:
       return on_read_reply(slot, message);
+    case MessageKind::mailbox_hint: {
+      const auto hint = decode_mailbox_hint(message);
+      if (!hint) return reject_peer(slot, "malformed mailbox hint");
+      return sink_->on_mailbox_ready(slot.id, hint->mailbox, hint->epoch);
+    }
     case MessageKind::keepalive:
       return post_plain(slot, MessageKind::keepalive_ack);
     case MessageKind::keepalive_ack:

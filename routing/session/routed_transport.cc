@@ -281,6 +281,9 @@ void RoutedTransport::on_event(cci::Event event) {
         close_slot(*slot, event.status, event.reason, false);
       }
       break;
+    case cci::EventType::mailbox_ready:
+      if (slot->mode == Mode::direct) sink_->on_mailbox_ready(slot->id, event.mailbox, event.ending().detail);
+      break;
     case cci::EventType::keepalive_timed_out:
       if (slot->mode == Mode::direct) sink_->on_keepalive_timeout(slot->id);
       break;

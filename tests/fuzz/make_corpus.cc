@@ -130,6 +130,7 @@ void stream_frames() {
   frame([&](wire::Writer& out) { wire::encode(out, wire::RmaRead{1, 100, remote}); });
   frame([](wire::Writer& out) { wire::encode(out, wire::RmaReadData{1, 100, 10}, 50); });
   frame([](wire::Writer& out) { wire::encode_write_ack(out, {1, {Status::success, 3}, false}); });
+  frame([](wire::Writer& out) { wire::encode(out, wire::MailboxHint{3, 4}); });
   frame([](wire::Writer& out) { wire::encode_read_end(out, {1, Status::rma_handle, false}); });
 }
 
@@ -171,6 +172,9 @@ void datagram_frames() {
       },
       [&](Out& out) {
         datagram::encode(out, datagram::RmaEndFrame{1 << 16, Status::rma_op, true});
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::MailboxHintFrame{3, 4});
       },
       [&](Out& out) { datagram::encode_ack(out, ack, 100); },
       [&](Out& out) { datagram::encode(out, datagram::AcceptFrame{}); },
@@ -223,6 +227,7 @@ void routing_things() {
   routing_message([&](Out& out) { routing::encode(reply, out); });
   routing_message([](Out& out) { routing::encode_message_header(5, out); });
   routing_message([](Out& out) { routing::encode(routing::MessageAck{4, Status::success}, out); });
+  routing_message([](Out& out) { routing::encode(routing::MailboxHint{3, 4}, out); });
   routing_message([](Out& out) { routing::encode(routing::FragmentAck{4, {Status::success, 3}}, out); });
   for (const auto kind :
        {routing::MessageKind::write_request, routing::MessageKind::read_request, routing::MessageKind::read_reply}) {

@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto message = routing::decode_message(input)) fuzz::must(message->payload.size() <= size);
   static_cast<void>(routing::decode_message_ack(input));
+  static_cast<void>(routing::decode_mailbox_hint(input));
   if (const auto ack = routing::decode_fragment_ack(input)) {
     std::vector<std::byte> again;
     routing::encode(*ack, again);

@@ -49,6 +49,9 @@ void try_kind(Bytes header, const wire::FramePrefix& prefix) {
     case wire::Kind::rma_read_end:
       static_cast<void>(wire::decode_rma_end(header));
       return;
+    case wire::Kind::mailbox_hint:
+      static_cast<void>(wire::decode_mailbox_hint(header));
+      return;
     case wire::Kind::connect_accept:
     case wire::Kind::connect_ack:
     case wire::Kind::keepalive:

@@ -44,6 +44,7 @@ enum class Carries : uint8_t {
   read_request,    // b: operation
   read_fragment,   // b: operation, c: index
   rma_end,         // b: operation
+  mailbox_hint,    // b: mailbox, c: epoch
 };
 
 struct Fenced {  // a message that waits for a fence
@@ -125,6 +126,7 @@ struct Connection {
   InMessages incoming;
   RmaOut rma;
   RmaIn served;
+  std::deque<MailboxHintFrame> hints;  // to be sent
 };
 
 }  // namespace ccixfer::datagram

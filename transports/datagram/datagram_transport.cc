@@ -19,6 +19,9 @@ void DatagramTransport::disconnect(ports::ConnectionId connection) { engine_->di
 Status DatagramTransport::send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) {
   return engine_->send(connection, parts, token);
 }
+void DatagramTransport::hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) {
+  engine_->hint(connection, mailbox, epoch);
+}
 Status DatagramTransport::rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) {
   return engine_->rma(connection, request, token);
 }

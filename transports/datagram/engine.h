@@ -32,6 +32,7 @@ class Engine final : public DatagramEvents {
   void disconnect(ports::ConnectionId id);
   [[nodiscard]] Status send(ports::ConnectionId id, std::span<const Bytes> parts, uint64_t token);
   [[nodiscard]] Status rma(ports::ConnectionId id, const ports::RmaRequest& request, uint64_t token);
+  void hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch);
   void set_send_timeout(ports::ConnectionId id, Duration timeout);
   void set_keepalive(ports::ConnectionId id, Duration timeout);
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;

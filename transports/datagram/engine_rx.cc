@@ -16,7 +16,8 @@ bool is_one_of(const Frame& frame) {
 }
 
 bool of_data(const Frame& frame) {
-  return is_one_of<MessageFrame, MessageAckFrame, RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame>(frame);
+  return is_one_of<MessageFrame, MessageAckFrame, RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame>(
+      frame);
 }
 
 }  // namespace
@@ -137,6 +138,8 @@ void Engine::on_frame(Connection& c, const Packet& packet, const Frame& frame) {
     if (!c.rma.data(*placed, c.messages, c.send_timeout, ended)) violation(c, "data of a read that was not asked for");
   } else if (const auto* end = std::get_if<RmaEndFrame>(&frame)) {
     if (!c.rma.end(*end, c.messages, c.send_timeout, ended)) violation(c, "the end of an operation that was not begun");
+  } else if (const auto* hinted = std::get_if<MailboxHintFrame>(&frame)) {
+    if (!c.left && c.state == State::open) sink_->on_mailbox_ready(c.id, hinted->mailbox, hinted->epoch);
   }
 }
 
@@ -200,6 +203,7 @@ void Engine::carried_acked(Connection& c, const reliability::Carried& carried) {
     case Carries::message_ack:
     case Carries::read_request:
     case Carries::rma_end:
+    case Carries::mailbox_hint:
       return;
   }
 }
@@ -230,6 +234,9 @@ void Engine::carried_lost(Connection& c, const reliability::Carried& carried) {
       return c.served.fragment_lost(carried.b, carried.c);
     case Carries::rma_end:
       return c.served.reply_lost(carried.b);
+    case Carries::mailbox_hint:
+      if (c.state == State::open) c.hints.push_back({carried.b, carried.c});
+      return;
   }
 }
 

@@ -161,6 +161,12 @@ void encode(Writer& out, const RmaEndFrame& frame) {
   out.u64(frame.ending.detail);
 }
 
+void encode(Writer& out, const MailboxHintFrame& frame) {
+  kind(out, FrameKind::mailbox_hint);
+  out.u64(frame.mailbox);
+  out.u64(frame.epoch);
+}
+
 std::optional<Frame> decode_frame(Reader& in) {
   Frame frame;
   switch (static_cast<FrameKind>(in.u8())) {
@@ -202,6 +208,11 @@ std::optional<Frame> decode_frame(Reader& in) {
     case FrameKind::rma_end:
       frame = decode_rma_end(in);
       break;
+    case FrameKind::mailbox_hint: {
+      const uint64_t mailbox = in.u64();
+      frame = MailboxHintFrame{mailbox, in.u64()};
+      break;
+    }
     default:
       in.fail();
       return std::nullopt;

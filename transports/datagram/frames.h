@@ -26,6 +26,7 @@ enum class FrameKind : uint8_t {
   rma_read = 10,
   rma_read_data = 11,
   rma_end = 12,
+  mailbox_hint = 13,
 };
 
 struct PingFrame {};
@@ -90,8 +91,14 @@ struct RmaEndFrame {
   bool write = false;
 };
 
+// What was refused as mailbox_empty may come again: a buffer is posted, for this epoch.
+struct MailboxHintFrame {
+  uint64_t mailbox = 0;
+  uint64_t epoch = 0;
+};
+
 using Frame = std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, FarewellFrame, MessageFrame, MessageAckFrame,
-                           RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame>;
+                           RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame>;
 
 inline constexpr size_t hello_reply_frame_bytes = 1 + 4 + 8 + 12 + 4;
 inline constexpr size_t message_frame_bytes = 1 + 8 + 4 + 1 + 2;  // without its bytes, as all below
@@ -99,6 +106,7 @@ inline constexpr size_t rma_write_frame_bytes = 1 + 8 + 8 + 8 + wire::remote_ref
 inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_bytes;
 inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
+inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8;
 [[nodiscard]] constexpr size_t message_ack_frame_bytes(uint8_t words) { return 1 + 8 + 4 + 1 + 1 + size_t{8} * words; }
 [[nodiscard]] inline size_t farewell_frame_bytes(std::string_view reason) { return 1 + 1 + 2 + reason.size(); }
 
@@ -123,6 +131,7 @@ void encode(wire::Writer& out, const RmaWriteFrame& frame);
 void encode(wire::Writer& out, const RmaReadFrame& frame);
 void encode(wire::Writer& out, const RmaReadDataFrame& frame);
 void encode(wire::Writer& out, const RmaEndFrame& frame);
+void encode(wire::Writer& out, const MailboxHintFrame& frame);
 
 // The next frame of a body that is not read to its end. It also refuses: total 0, a fragment beyond its total, an empty one.
 [[nodiscard]] std::optional<Frame> decode_frame(wire::Reader& in);

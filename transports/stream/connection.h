@@ -85,6 +85,7 @@ struct Connection {
   Fifo<uint32_t> writes;          // slots with a chunk to send, in order
   Fifo<uint32_t> waiting_writes;  // slots whose next chunk has not arrived yet, until resume()
   Fifo<uint32_t> read_requests;   // slots whose rma_read is to be sent
+  Fifo<wire::MailboxHint> hints;  // to be sent
   bool served_next = false;       // whose chunk is next, a write of ours or a read of the peer's
 
   Receiving rx;

@@ -31,6 +31,7 @@ class Engine {
   [[nodiscard]] Status send(ports::ConnectionId id, std::span<const Bytes> parts, uint64_t token);
   [[nodiscard]] Status rma(ports::ConnectionId id, const ports::RmaRequest& request, uint64_t token);
   void resume(ports::ConnectionId id);
+  void hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch);
   void set_send_timeout(ports::ConnectionId id, Duration timeout);
   void set_keepalive(ports::ConnectionId id, Duration timeout);
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;
@@ -88,6 +89,7 @@ class Engine {
   void on_rma_read(Connection& c, Bytes header);
   void on_rma_read_data(Connection& c, const wire::FramePrefix& prefix, Bytes header);
   void on_rma_read_end(Connection& c, Bytes header);
+  void on_mailbox_hint(Connection& c, Bytes header);
   [[nodiscard]] MutableBytes payload_memory(Connection& c);
   void payload_arrived(Connection& c, size_t bytes);
   void stream_ended(Connection& c);

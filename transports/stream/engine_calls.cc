@@ -116,6 +116,13 @@ void Engine::resume(ports::ConnectionId id) {
   touch_from_above(*c);
 }
 
+void Engine::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
+  Connection* c = find(id);
+  if (c == nullptr || c->left || c->state != State::open || c->hints.size() >= hints_waiting_max) return;
+  c->hints.push_back({mailbox, epoch});
+  touch_from_above(*c);
+}
+
 void Engine::set_send_timeout(ports::ConnectionId id, Duration timeout) {
   if (Connection* c = find(id)) c->send_timeout = timeout;
 }

@@ -157,6 +157,8 @@ void Engine::on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes head
       return;
     case Kind::bye:
       return on_bye(c, header);
+    case Kind::mailbox_hint:
+      return on_mailbox_hint(c, header);
   }
 }
 
@@ -250,6 +252,12 @@ void Engine::on_rma_read_end(Connection& c, Bytes header) {
   }
   c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->ending, c.messages, c.send_timeout,
                [&](uint64_t token, ports::Ending ending) { complete(c, token, ending); });
+}
+
+void Engine::on_mailbox_hint(Connection& c, Bytes header) {
+  const std::optional<wire::MailboxHint> frame = wire::decode_mailbox_hint(header);
+  if (!frame || c.unreliable) return violation(c, "malformed hint");
+  if (!c.left && c.state == State::open) sink_->on_mailbox_ready(c.id, frame->mailbox, frame->epoch);
 }
 
 // Where the next bytes of the payload go: at least one byte, at most its rest.

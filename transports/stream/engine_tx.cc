@@ -34,7 +34,7 @@ bool Engine::hold_acknowledgement(Connection& c) {
 }
 
 bool Engine::bulk_to_send(const Connection& c) {
-  return c.served.reply_due() || !c.read_requests.empty() || !c.writes.empty() || c.served.read_due();
+  return c.served.reply_due() || !c.hints.empty() || !c.read_requests.empty() || !c.writes.empty() || c.served.read_due();
 }
 
 // A message with nothing of this connection on its way before it need not wait for a turn, unless the last such one was the first
@@ -116,7 +116,7 @@ void Engine::refill(Connection& c) {
 
 bool Engine::wants_control(const Connection& c) {
   return c.probe_due || c.probe_answer_due || !c.handshake_out.empty() || !c.read_requests.empty() || c.served.reply_due() ||
-         acknowledges_alone(c) || c.state == State::closing;
+         !c.hints.empty() || acknowledges_alone(c) || c.state == State::closing;
 }
 
 // Else a message goes out now, and carries it.
@@ -139,6 +139,9 @@ void Engine::add_control(Connection& c) {
     while (c.served.reply_due() && control.size() - start < batch_control_bytes_max) {
       const RmaResponder::Reply reply = c.served.next_reply();
       reply.write ? wire::encode_write_ack(out, reply.end) : wire::encode_read_end(out, reply.end);
+    }
+    while (!c.hints.empty() && !c.served.reply_due() && control.size() - start < batch_control_bytes_max) {
+      wire::encode(out, c.hints.pop_front());
     }
     while (!c.read_requests.empty() && control.size() - start < batch_control_bytes_max) {
       const uint32_t slot = c.read_requests.pop_front();

@@ -37,6 +37,8 @@ inline constexpr size_t drain_bytes = 64u << 10;
 // How long an acknowledgement may wait for an answer to ride with, if nobody turns us before.
 inline constexpr Duration acknowledgement_delay_max = std::chrono::microseconds(200);
 
+inline constexpr size_t hints_waiting_max = 1024;  // of a connection, that could not go out yet; beyond: lost
+
 inline constexpr uint32_t keepalive_probes_max = 3;
 
 // A round trip that began and ended at one time, since whoever turns us did so twice without looking at the clock: as good as none.

@@ -21,7 +21,7 @@ constexpr uint32_t states(std::initializer_list<State> list) {
 
 constexpr uint32_t alive = kinds({Kind::keepalive, Kind::keepalive_ack, Kind::bye});
 constexpr uint32_t data = kinds({Kind::message, Kind::message_ack, Kind::rma_write, Kind::rma_write_ack, Kind::rma_read,
-                                 Kind::rma_read_data, Kind::rma_read_end});
+                                 Kind::rma_read_data, Kind::rma_read_end, Kind::mailbox_hint});
 
 struct Row {
   const char* name;

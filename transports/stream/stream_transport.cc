@@ -27,6 +27,9 @@ Status StreamTransport::rma(ports::ConnectionId connection, const ports::RmaRequ
 std::unique_ptr<ports::Conduit> StreamTransport::make_conduit() { return engine_->net().make_conduit(); }
 bool StreamTransport::takes(const ports::Conduit& conduit) const { return engine_->net().takes(conduit); }
 void StreamTransport::resume(ports::ConnectionId connection) { engine_->resume(connection); }
+void StreamTransport::hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) {
+  engine_->hint(connection, mailbox, epoch);
+}
 void StreamTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
   engine_->set_send_timeout(connection, timeout);
 }

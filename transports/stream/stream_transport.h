@@ -35,6 +35,7 @@ class StreamTransport final : public ports::Transport {
   [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
   [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
   void resume(ports::ConnectionId connection) override;
+  void hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override;
   void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;
   void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;

@@ -37,6 +37,8 @@ class FakeTransport final : public ports::Transport {
     std::vector<ports::ConnectionId> accepted, disconnected;
     std::vector<std::pair<ports::ConnectionId, std::string>> rejected;
     std::vector<std::string> dialled;
+    std::vector<ports::Hint> hints;
+    std::vector<Instant> armed;
     Status answer = Status::success;  // what send, rma, accept answer
     bool destroyed = false;
   };
@@ -85,6 +87,10 @@ class FakeTransport final : public ports::Transport {
     operation.completion_message = as_text(request.completion_message);
     return Status::success;
   }
+  void hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override {
+    log_->hints.push_back({connection.packed(), mailbox, epoch});
+  }
+  void arm(Instant when) override { log_->armed.push_back(when); }
   void set_send_timeout(ports::ConnectionId, Duration) override {}
   void set_keepalive(ports::ConnectionId, Duration) override {}
   std::vector<ports::HopInfo> hops(ports::ConnectionId) const override { return {ports::HopInfo{}}; }

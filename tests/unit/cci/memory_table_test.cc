@@ -210,6 +210,25 @@ TEST_CASE("memory_table__two_transports_with_the_same_connection_id__have_a_quot
   CHECK(lower.begin_write(7, put, 5).status == Status::success);
 }
 
+TEST_CASE("memory_table__hints__wait_at_the_target_of_the_transport_that_has_the_connection") {
+  Fixture f;
+  REQUIRE(f.table.mailboxes().open(5, {.hints = true}) == Status::success);
+  ports::RmaTarget& upper = f.table.target_of_another_transport();
+  ports::RmaTarget& lower = f.table.target_of_another_transport();
+  CHECK(lower.begin_write(7, f.at(f.table.mailboxes().handle(5), 0), 5).status == Status::mailbox_empty);
+  CHECK_FALSE(lower.hint_waits());
+  REQUIRE(f.table.mailboxes().post(5, f.memory, 1) == Status::success);
+  CHECK_FALSE(upper.hint_waits());
+  CHECK_FALSE(upper.next_hint());
+  REQUIRE(lower.hint_waits());
+  const auto hint = lower.next_hint();
+  REQUIRE(hint);
+  CHECK(hint->connection == 7);
+  CHECK(hint->mailbox == 5);
+  CHECK(hint->epoch == 0);
+  CHECK_FALSE(lower.hint_waits());
+}
+
 TEST_CASE("memory_table__turn__refills_the_limit_of_negative_acks") {
   CountingEntropy entropy;
   Counters counters;

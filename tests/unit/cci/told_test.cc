@@ -1,4 +1,4 @@
-// What an initiator is told besides how its operations end, whatever the transport says: local completions.
+// What an initiator is told besides how its operations end, whatever the transport says: local completions, hints.
 #include <catch2/catch.hpp>
 
 #include "core/cci/endpoint.h"
@@ -105,4 +105,50 @@ TEST_CASE("local_completion__not_taken__counts_like_an_operation") {
   CHECK(f.write() == Status::disconnected);
   f.log->answer = Status::success;
   CHECK(room() == 3);
+}
+
+// Posting is no call of the endpoint: its next deadline and its handle tell that there is something to do.
+TEST_CASE("hint__a_buffer_is_posted_for_a_refused_put__goes_out_with_the_next_turn") {
+  Fixture f;
+  rvma::MailboxTable& mailboxes = f.endpoint->mailboxes();
+  REQUIRE(mailboxes.open(5, {.hints = true}) == Status::success);
+  ports::RemoteRef put;
+  put.handle = mailboxes.handle(5);
+  const Instant now{std::chrono::seconds(1)};
+  const Instant later = now + std::chrono::seconds(9);
+  f.endpoint->turn(now);
+  REQUIRE(f.transport->target().begin_write(f.connection.packed(), put, 8).status == Status::mailbox_empty);
+  CHECK(f.endpoint->next_deadline() == Instant{Duration{42}});  // the transport's
+  CHECK(f.endpoint->arm_os_handle(later) == Status::success);
+  REQUIRE(mailboxes.post(5, f.bytes, 1) == Status::success);
+  CHECK(f.endpoint->next_deadline() == now);
+  CHECK(f.endpoint->arm_os_handle(later) == Status::success);
+  CHECK(f.log->armed == std::vector<Instant>{later, now});
+  f.endpoint->turn(now);
+  REQUIRE(f.log->hints.size() == 1);
+  CHECK(ports::ConnectionId::of(f.log->hints[0].connection) == f.connection);
+  CHECK(f.log->hints[0].mailbox == 5);
+  CHECK(f.log->hints[0].epoch == 0);
+  CHECK(f.endpoint->next_deadline() == Instant{Duration{42}});
+  f.endpoint->turn(now);
+  CHECK(f.log->hints.size() == 1);
+}
+
+TEST_CASE("hint__more_than_anybody_takes__bounded_and_of_unknown_connections_none") {
+  Fixture f;
+  f.happen([&](TransportSink& sink) {
+    for (uint64_t i = 0; i < 1000; ++i) sink.on_mailbox_ready(f.connection, i, i);
+    sink.on_mailbox_ready({1, 99}, 7, 7);
+  });
+  const auto first = f.endpoint->get_event();
+  REQUIRE(first);
+  CHECK(first->type == EventType::mailbox_ready);
+  CHECK(first->connection == f.connection);
+  CHECK(first->mailbox == 0);
+  CHECK(f.taken().size() == 255);
+  f.happen([&](TransportSink& sink) { sink.on_mailbox_ready(f.connection, 5000, 3); });
+  const auto again = f.endpoint->get_event();
+  REQUIRE(again);
+  CHECK(again->mailbox == 5000);
+  CHECK(again->ending().epoch() == 3u);
 }

@@ -39,6 +39,7 @@ struct Recorder final : ports::TransportSink {
   std::vector<Ended> connected, accepted, disconnected;
   std::deque<Buffer> messages;
   std::vector<Completion> completions;
+  std::vector<std::pair<uint64_t, uint64_t>> hints;  // mailbox, epoch
   size_t buffers = SIZE_MAX;
   std::optional<Buffer> open;
   size_t open_bytes = 0;
@@ -63,6 +64,7 @@ struct Recorder final : ports::TransportSink {
     open.reset();
   }
   void on_completion(ConnectionId, uint64_t token, ports::Ending ending) override { completions.push_back({token, ending.status}); }
+  void on_mailbox_ready(ConnectionId, uint64_t mailbox, uint64_t epoch) override { hints.emplace_back(mailbox, epoch); }
   void on_disconnected(ConnectionId id, Status status, std::string_view reason) override {
     disconnected.push_back({id, status, std::string(reason)});
   }

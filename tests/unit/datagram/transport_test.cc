@@ -114,6 +114,26 @@ TEST_CASE("datagram__write_and_read_over_a_bad_network__every_byte_and_no_other"
   }
 }
 
+TEST_CASE("datagram__hints_over_a_bad_network__every_one_of_them") {
+  Rig rig(bad(0.2));
+  rig.connect();
+  constexpr uint64_t count = 200;
+  for (uint64_t i = 0; i < count; ++i) {  // a packet each
+    rig.b.transport->hint(rig.at_b, i, i + 7);
+    rig.world.wake(rig.b.node);
+    rig.pass(2ms);
+  }
+  const auto every = [&] {
+    for (uint64_t i = 0; i < count; ++i) {
+      const auto& hints = rig.a.sink.hints;
+      if (std::find(hints.begin(), hints.end(), std::pair<uint64_t, uint64_t>{i, i + 7}) == hints.end()) return false;
+    }
+    return true;
+  };
+  REQUIRE(rig.run(every));
+  REQUIRE(rig.b.counters.get(Counter::datagrams_lost) > 0);
+}
+
 TEST_CASE("datagram__a_clean_network__nothing_goes_out_twice_and_nothing_is_rejected") {
   Rig rig;
   rig.connect();

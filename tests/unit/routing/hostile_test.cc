@@ -93,7 +93,7 @@ std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& ex
   if (random.chance(0.3)) fragment.exposed.key ^= 1;
   fragment.remote.handle = exposed;
   fragment.ending = random.chance(0.5) ? Status::success : Status::error;
-  switch (random.below(12)) {
+  switch (random.below(13)) {
     case 0:
       fragment.kind = MessageKind::write_request;
       encode(fragment, message);
@@ -130,6 +130,9 @@ std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& ex
       break;
     case 10:
       encode(RouterHello{random.next(), {1, 1}, "sim://x:1"}, message);
+      break;
+    case 11:
+      encode(MailboxHint{random.next(), random.next()}, message);
       break;
     default:
       message.resize(1 + random.below(200));

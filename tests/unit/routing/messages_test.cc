@@ -17,6 +17,7 @@ void decode_all(Bytes bytes) {
   static_cast<void>(decode_message(bytes));
   static_cast<void>(decode_message_ack(bytes));
   static_cast<void>(decode_fragment_ack(bytes));
+  static_cast<void>(decode_mailbox_hint(bytes));
   static_cast<void>(decode_fragment(bytes));
   static_cast<void>(decode_taken(bytes));
   static_cast<void>(decode_bye(bytes));
@@ -38,7 +39,7 @@ ConnectRequest request() {
 }
 
 std::vector<std::vector<std::byte>> one_of_each() {
-  std::vector<std::vector<std::byte>> all(12);
+  std::vector<std::vector<std::byte>> all(13);
   encode(request(), all[0]);
   encode(ConnectReply{Status::success,
                       "why",
@@ -62,6 +63,7 @@ std::vector<std::vector<std::byte>> one_of_each() {
   encode(RouterHello{1, {2, 3}, "tcp://r:1"}, all[9]);
   encode(HopWaits{"tcp://r:1", true}, all[10]);
   encode(MessageAck{7, Status::success}, all[11]);
+  encode(MailboxHint{7, 8}, all[12]);
   return all;
 }
 
@@ -141,6 +143,11 @@ TEST_CASE("routing_messages__acks__bytes_by_hand_and_not_taken_for_one_another")
   CHECK(back->ending.status == Status::mailbox_too_long);
   CHECK(back->ending.buffer_bytes() == 0x0201u);
   CHECK_FALSE(back->ending.epoch());
+  std::vector<std::byte> hint;
+  encode(MailboxHint{0x0403, 5}, hint);
+  CHECK(hint == raw({17, 0, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0}));
+  CHECK(decode_mailbox_hint(hint)->mailbox == 0x0403);
+  CHECK(decode_mailbox_hint(hint)->epoch == 5);
   CHECK_FALSE(decode_message_ack(fragment));
   CHECK_FALSE(decode_fragment_ack(message));
 }
@@ -162,6 +169,7 @@ TEST_CASE("routing_messages__every_prefix__is_refused") {
       CHECK_FALSE(decode_message(prefix));
       CHECK_FALSE(decode_message_ack(prefix));
       CHECK_FALSE(decode_fragment_ack(prefix));
+      CHECK_FALSE(decode_mailbox_hint(prefix));
       CHECK_FALSE(decode_fragment(prefix));
       CHECK_FALSE(decode_taken(prefix));
       CHECK_FALSE(decode_bye(prefix));

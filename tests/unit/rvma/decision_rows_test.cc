@@ -107,22 +107,29 @@ TEST_CASE("rvma_decision_5__a_put_larger_than_the_buffer__refused_whole_with_the
 
 TEST_CASE("rvma_decision_6__empty_bucket__nack_then_a_hint_when_a_buffer_is_posted") {
   Fixture f({.key = 7, .hints = true});
-  for (const uint64_t source : {uint64_t{5}, uint64_t{6}, uint64_t{5}})
-    CHECK(f.begin(Put{.source = source, .operation = 1}.at(0), 8) == Status::mailbox_empty);
-  CHECK_FALSE(f.table.next_hint());
+  for (const uint64_t connection : {uint64_t{5}, uint64_t{6}, uint64_t{5}})
+    CHECK(f.begin(Put{.operation = connection}.at(0), 8, connection) == Status::mailbox_empty);
+  CHECK(f.table.begin_write(5, Put{}.at(0), 8, 2).status == Status::mailbox_empty);  // of another transport: another connection
+  CHECK_FALSE(f.table.hint_waits(0));
+  CHECK_FALSE(f.table.next_hint(0));
   f.post_both();
-  for (const uint64_t source : {uint64_t{5}, uint64_t{6}}) {
-    const auto hint = f.table.next_hint();
+  for (const uint64_t connection : {uint64_t{5}, uint64_t{6}}) {
+    CHECK(f.table.hint_waits(0));
+    const auto hint = f.table.next_hint(0);
     REQUIRE(hint);
     CHECK(hint->mailbox == 1);
-    CHECK(hint->source == source);
+    CHECK(hint->connection == connection);
     CHECK(hint->epoch == 0);
   }
-  CHECK_FALSE(f.table.next_hint());  // once each
-  Fixture none;
-  CHECK(none.begin(Put{}.at(0), 8) == Status::mailbox_empty);
+  CHECK_FALSE(f.table.hint_waits(0));
+  CHECK_FALSE(f.table.next_hint(0));  // once each
+  CHECK(f.table.next_hint(2)->connection == 5);
+  CHECK_FALSE(f.table.next_hint(2));
+  const bool silent = GENERATE(true, false);
+  Fixture none({.key = 7, .negative_acks = !silent, .hints = silent});
+  CHECK(none.begin(Put{}.at(0), 8) == (silent ? Status::withheld : Status::mailbox_empty));
   none.post_both();
-  CHECK_FALSE(none.table.next_hint());  // nobody asked for them
+  CHECK_FALSE(none.table.hint_waits(0));  // nobody asked for them, or nobody is to be told
 }
 
 TEST_CASE("rvma_decision_6__empty_bucket_and_the_next_buffer_comes_with_the_epoch__hint_too") {
@@ -131,11 +138,11 @@ TEST_CASE("rvma_decision_6__empty_bucket_and_the_next_buffer_comes_with_the_epoc
   const Put slow{.operation = 1, .base = 0, .total = 16};
   CHECK(f.put(slow, 0, fill(8, 1)) == Status::success);
   CHECK(f.put({.operation = 2}, 20, fill(8, 1)) == Status::success);
-  CHECK(f.begin(Put{.source = 5, .operation = 1}.at(0), 8) == Status::mailbox_empty);  // closing
+  CHECK(f.begin(Put{.source = 5, .operation = 1}.at(0), 8, 9) == Status::mailbox_empty);  // closing
   CHECK(f.put(slow, 8, fill(8, 1)) == Status::success);
-  const auto hint = f.table.next_hint();
+  const auto hint = f.table.next_hint(0);
   REQUIRE(hint);
-  CHECK(hint->source == 5);
+  CHECK(hint->connection == 9);
   CHECK(hint->epoch == 1);
 }
 

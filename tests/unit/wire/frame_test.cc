@@ -118,6 +118,10 @@ std::vector<Sample> samples() {
          encode_bye(w, {Status::disconnected, "bye"});
        }),
        farewell},
+      {Kind::mailbox_hint, written([](Writer& w) {
+         encode(w, MailboxHint{7, 8});
+       }),
+       [](Bytes h, const FramePrefix&) { return decode_mailbox_hint(h).has_value(); }},
   };
 }
 
@@ -170,6 +174,7 @@ TEST_CASE("frames__bytes_by_hand") {
   REQUIRE(written([](Writer& w) {
             encode_bye(w, {Status::disconnected, ""});
           }) == checked(raw({15, 0, 16, 0, 0, 0, 0, 0, 2, 0, 0, 0})));
+  REQUIRE(written([](Writer& w) { encode(w, MailboxHint{7, 8}); }) == checked(raw({16, 0, 28, 0, 0, 0, 0, 0}) + u64(7) + u64(8)));
 }
 
 TEST_CASE("frames__every_kind__comes_back_as_it_went") {
@@ -227,7 +232,7 @@ TEST_CASE("frames__lengths_and_values_out_of_bounds__refused") {
   const auto prefix = [](std::initializer_list<int> bytes) { return decode_prefix(raw(bytes)).has_value(); };
   REQUIRE(prefix({13, 0, 12, 0, 0, 0, 0, 0}));
   REQUIRE_FALSE(prefix({0, 0, 12, 0, 0, 0, 0, 0}));
-  REQUIRE_FALSE(prefix({16, 0, 12, 0, 0, 0, 0, 0}));
+  REQUIRE_FALSE(prefix({17, 0, 12, 0, 0, 0, 0, 0}));
   REQUIRE_FALSE(prefix({13, 1, 12, 0, 0, 0, 0, 0}));
   REQUIRE_FALSE(prefix({13, 0, 13, 0, 0, 0, 0, 0}));
   REQUIRE_FALSE(prefix({13, 0, 12, 0, 1, 0, 0, 0}));
