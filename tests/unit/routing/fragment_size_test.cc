@@ -2,14 +2,12 @@
 #include <algorithm>
 
 #include "routing/session/messages.h"
+#include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_world.h"
-#include "transports/stream/stream_transport.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;
 using namespace ccixfer::routing::test;
-using cci::EventType;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {
@@ -21,61 +19,6 @@ std::vector<uint32_t> unequal_lengths() {
   return GENERATE(values<std::vector<uint32_t>>(
       {{64 * kib, 32 * kib, 128 * kib}, {32 * kib, 128 * kib, 64 * kib}, {128 * kib, 64 * kib, 32 * kib}}));
 }
-
-// An end that speaks the routing messages itself: what it asks for or answers is up to the test, and no minimum of the product's
-// own ends is in the way.
-class RawEnd final : public sim::Actor {
- public:
-  RawEnd(Site& site, const std::string& network, const std::string& address)
-      : site_(site), node_(site.world.add_node("raw " + address)), entropy_(site.world.random().next()) {
-    auto memory = std::make_shared<cci::MemoryTable>(entropy_, counters_);
-    sim::SimNetOptions net;
-    net.networks = {{network, address}};
-    net.port = 7000;
-    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
-                                                               std::make_unique<sim::SimNet>(site.fabric, node_, net), counters_);
-    endpoint_ = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters_);
-    site.world.add_actor(node_, this);
-  }
-  ~RawEnd() override { site_.world.remove_actor(node_, this); }
-  void turn(Instant now) override {
-    endpoint_->turn(now);
-    while (auto event = endpoint_->get_event()) {
-      if (event->type == EventType::connect_request) CHECK(endpoint_->accept(*event, 1) == Status::success);
-      if (event->type == EventType::connect || event->type == EventType::accept) connection_ = event->connection;
-      if (event->type != EventType::receive) continue;
-      if (kind_of(event->data()) == MessageKind::connect_request) request = decode_connect_request(event->data());
-      if (kind_of(event->data()) == MessageKind::connect_reply) reply = decode_connect_reply(event->data());
-    }
-  }
-  [[nodiscard]] Instant next_deadline() const override { return endpoint_->next_deadline(); }
-  void dial(const std::string& router) {
-    REQUIRE(endpoint_->connect(router, {.role = ports::Role::hop}));
-    site_.world.wake(node_);
-    REQUIRE(site_.run([&] { return static_cast<bool>(connection_); }, seconds(10)));
-  }
-  template <typename Message>
-  void say(const Message& message) {
-    std::vector<std::byte> bytes;
-    encode(message, bytes);
-    CHECK(endpoint_->send(connection_, Bytes(bytes), 0, true) == Status::success);
-    site_.world.wake(node_);
-  }
-  [[nodiscard]] uint32_t hop_payload_bytes() const {
-    return endpoint_->max_send_bytes(connection_) - static_cast<uint32_t>(message_header_bytes);
-  }
-
-  std::optional<ConnectRequest> request;
-  std::optional<ConnectReply> reply;
-
- private:
-  Site& site_;
-  sim::NodeId node_;
-  Counters counters_;
-  sim::SimEntropy entropy_;
-  std::unique_ptr<cci::Endpoint> endpoint_;
-  cci::Connection connection_;
-};
 
 }  // namespace
 
@@ -139,25 +82,28 @@ TEST_CASE("routed_fragments__ends_that_ask_for_and_answer_anything__the_shortest
   CAPTURE(lent, said.asked, said.answered);
   Site site;
   site.chain(lent.size(), lent);
-  RawEnd initiator(site, "lan1", "10.0.0.77");
-  RawEnd acceptor(site, "lan2", "10.0.0.77");
-  initiator.dial("sim://10.0.0.1:7000");
-  ConnectRequest request;
-  request.destination = "cci://1:2:10.0.0.77:7000";
-  request.source = {1, 1};
+  RawPeer initiator(site.world, site.fabric, "lan1", "10.0.0.77");
+  RawPeer acceptor(site.world, site.fabric, "lan2", "10.0.0.77");
+  acceptor.accepts = true;
+  REQUIRE(initiator.connect("sim://10.0.0.1:7000", ports::Role::hop));
+  ConnectRequest request = RawPeer::usual_request("cci://1:2:10.0.0.77:7000");
   request.fragment_bytes = said.asked;
   request.max_send_bytes = said.asked_to_send;
-  initiator.say(request);
-  REQUIRE(site.run([&] { return acceptor.request.has_value(); }, seconds(10)));
-  CHECK(acceptor.request->fragment_bytes == std::min(said.asked, 32 * kib));
-  CHECK(acceptor.request->max_send_bytes == std::min(said.asked_to_send, acceptor.hop_payload_bytes()));
+  REQUIRE(initiator.say(request) == Status::success);
+  REQUIRE(site.run([&] { return acceptor.last(MessageKind::connect_request).has_value(); }, seconds(10)));
+  const auto requested = decode_connect_request(*acceptor.last(MessageKind::connect_request));
+  REQUIRE(requested);
+  CHECK(requested->fragment_bytes == std::min(said.asked, 32 * kib));
+  CHECK(requested->max_send_bytes == std::min(said.asked_to_send, acceptor.hop_payload_bytes()));
   ConnectReply reply;
   reply.status = Status::success;
   reply.fragment_bytes = said.answered;
   reply.max_send_bytes = said.answered_to_send;
-  acceptor.say(reply);
-  REQUIRE(site.run([&] { return initiator.reply.has_value(); }, seconds(10)));
-  REQUIRE(initiator.reply->status == Status::success);
-  CHECK(initiator.reply->fragment_bytes == std::min({said.asked, said.answered, 32 * kib}));
-  CHECK(initiator.reply->max_send_bytes == std::min({said.asked_to_send, said.answered_to_send, initiator.hop_payload_bytes()}));
+  REQUIRE(acceptor.say(reply) == Status::success);
+  REQUIRE(site.run([&] { return initiator.last(MessageKind::connect_reply).has_value(); }, seconds(10)));
+  const auto replied = decode_connect_reply(*initiator.last(MessageKind::connect_reply));
+  REQUIRE(replied);
+  REQUIRE(replied->status == Status::success);
+  CHECK(replied->fragment_bytes == std::min({said.asked, said.answered, 32 * kib}));
+  CHECK(replied->max_send_bytes == std::min({said.asked_to_send, said.answered_to_send, initiator.hop_payload_bytes()}));
 }

@@ -1,8 +1,8 @@
 // Bytes that no honest peer sends, to a router and to a routing endpoint: rejected and counted; never an abort, never a lost
 // buffer; others go on.
 #include "routing/session/messages.h"
+#include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_world.h"
-#include "transports/stream/stream_transport.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;
@@ -12,76 +12,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {
-
-// A plain endpoint that speaks the routing messages as it likes.
-class Rogue final : public sim::Actor {
- public:
-  Rogue(Site& site, const std::string& network, const std::string& address)
-      : site_(site), node_(site.world.add_node("rogue " + address)), entropy_(site.world.random().next()) {
-    memory = std::make_shared<cci::MemoryTable>(entropy_, counters_);
-    sim::SimNetOptions net;
-    net.networks = {{network, address}};
-    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
-                                                               std::make_unique<sim::SimNet>(site.fabric, node_, net), counters_);
-    endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters_);
-    site.world.add_actor(node_, this);
-  }
-  ~Rogue() override { site_.world.remove_actor(node_, this); }
-  void turn(Instant now) override {
-    endpoint->turn(now);
-    while (auto event = endpoint->get_event()) {
-      if (event->type == EventType::connect) connection = event->connection, connected = true;
-      if (event->type == EventType::disconnected) gone = true;
-      if (event->type == EventType::receive) received.emplace_back(event->data().begin(), event->data().end());
-    }
-  }
-  [[nodiscard]] Instant next_deadline() const override { return endpoint->next_deadline(); }
-  bool connect(const std::string& uri, ports::Role role) {
-    connected = gone = false;
-    cci::ConnectOptions how;
-    how.role = role;
-    how.timeout = seconds(5);
-    REQUIRE(endpoint->connect(uri, how));
-    site_.world.wake(node_);
-    site_.run([&] { return connected; }, seconds(10));
-    return static_cast<bool>(connection);
-  }
-  void send(const std::vector<std::byte>& message) {
-    static_cast<void>(endpoint->send(connection, Bytes(message), 0, true));
-    site_.world.wake(node_);
-  }
-  // As far as an open routed connection.
-  void open(const std::string& router, const std::string& destination) {
-    REQUIRE(connect(router, ports::Role::hop));
-    ConnectRequest request;
-    request.destination = destination;
-    request.source = {1, 1};
-    request.max_send_bytes = 1392;
-    request.fragment_bytes = 1u << 20;
-    std::vector<std::byte> message;
-    encode(request, message);
-    received.clear();
-    send(message);
-    REQUIRE(site_.run([&] { return !received.empty(); }, seconds(10)));
-    REQUIRE(decode_connect_reply(received.back())->status == Status::success);
-    message.clear();
-    encode_plain(MessageKind::connect_ack, message);
-    send(message);
-    site_.world.run_for(milliseconds(20));
-  }
-
-  std::shared_ptr<cci::MemoryTable> memory;
-  std::unique_ptr<cci::Endpoint> endpoint;
-  cci::Connection connection;
-  bool connected = false, gone = false;
-  std::vector<std::vector<std::byte>> received;
-
- private:
-  Site& site_;
-  sim::NodeId node_;
-  Counters counters_;
-  sim::SimEntropy entropy_;
-};
 
 std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& exposed) {
   std::vector<std::byte> message;
@@ -151,15 +81,15 @@ TEST_CASE("routing_hostile__random_messages_into_open_connections__others_go_on_
   site.chain(2);
   const cci::Connection good = site.connect(*site.left, *site.right);
   sim::Random random(seed);
-  Rogue rogue(site, "lan1", "10.0.0.66");
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
   const auto bytes = pattern(200'000, seed);
   const auto exposed = rogue.memory->register_region(Bytes(bytes));
   for (int round = 0; round < 8; ++round) {
     if (random.chance(0.3)) {
       // As a last router, straight to an application.
-      rogue.open("sim://10.0.0.2:7000", site.left->uri());
+      REQUIRE(rogue.open("sim://10.0.0.2:7000", site.left->uri()));
     } else {
-      rogue.open("sim://10.0.0.1:7000", site.right->uri());
+      REQUIRE(rogue.open("sim://10.0.0.1:7000", site.right->uri()));
     }
     for (int i = 0; i < 40 && !rogue.gone; ++i) {
       rogue.send(random_message(random, exposed));
@@ -190,7 +120,7 @@ TEST_CASE("routing_hostile__any_first_message__the_hop_ends_or_is_answered") {
   Site site;
   site.chain(1);
   sim::Random random(9);
-  Rogue rogue(site, "lan1", "10.0.0.66");
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
   for (const char* uri : {"sim://10.0.0.1:7000", "sim://10.0.0.2:7000"}) {
     for (int i = 0; i < 60; ++i) {
       REQUIRE(rogue.connect(uri, ports::Role::hop));
@@ -208,7 +138,7 @@ TEST_CASE("routing_hostile__any_first_message__the_hop_ends_or_is_answered") {
 TEST_CASE("routing_hostile__silent_hop__ends_in_time") {
   Site site;
   site.chain(1);
-  Rogue rogue(site, "lan1", "10.0.0.66");
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
   for (const char* uri : {"sim://10.0.0.1:7000", "sim://10.0.0.2:7000"}) {
     REQUIRE(rogue.connect(uri, ports::Role::hop));
     CHECK(site.run([&] { return rogue.gone; }, seconds(15)));
@@ -219,7 +149,7 @@ TEST_CASE("routing_hostile__garbage_as_a_router__the_map_stays") {
   Site site;
   site.chain(2);
   sim::Random random(3);
-  Rogue rogue(site, "lan1", "10.0.0.66");
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
   for (int i = 0; i < 40; ++i) {
     REQUIRE(rogue.connect("sim://10.0.0.1:7000", random.chance(0.5) ? ports::Role::router : ports::Role::admin));
     if (random.chance(0.7)) {
@@ -253,8 +183,8 @@ TEST_CASE("routing_hostile__memory_is_withdrawn_in_mid_fragment__the_write_that_
   site.options.memory_bytes = 12u * size;
   site.chain(1);
   Router& router = *site.routers[0]->router;
-  Rogue rogue(site, "lan1", "10.0.0.66");
-  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
+  REQUIRE(rogue.open("sim://10.0.0.1:7000", site.right->uri()));
   const auto source = pattern(size, 1);
   std::vector<std::byte> target(size);
   FragmentMessage offer;
@@ -293,10 +223,10 @@ TEST_CASE("routing_hostile__a_flood_of_fragments__ends_that_connection_only") {
   Site site;
   site.chain(1);
   const cci::Connection good = site.connect(*site.left, *site.right);
-  Rogue rogue(site, "lan1", "10.0.0.66");
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
   const auto bytes = pattern(60'000, 1);
   const auto exposed = rogue.memory->register_region(Bytes(bytes));
-  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  REQUIRE(rogue.open("sim://10.0.0.1:7000", site.right->uri()));
   FragmentMessage fragment;
   fragment.length_bytes = 60'000;
   fragment.exposed = exposed;
@@ -316,8 +246,8 @@ TEST_CASE("routing_hostile__a_flood_of_fragments__ends_that_connection_only") {
 TEST_CASE("hostile_end__answers_what_was_not_sent_or_numbers_at_random__closed_with_a_reason_and_counted") {
   Site site;
   site.chain(1);
-  Rogue rogue(site, "lan1", "10.0.0.66");
-  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
+  REQUIRE(rogue.open("sim://10.0.0.1:7000", site.right->uri()));
   std::vector<std::byte> message;
   SECTION("an ack of a message never sent") { encode(MessageAck{1, Status::success}, message); }
   SECTION("a refusal of a message never sent") { encode(MessageAck{0, Status::receiver_not_ready}, message); }
@@ -340,8 +270,8 @@ TEST_CASE("hostile_end__a_message_twice_or_beyond_the_window__closed") {
   const bool twice = GENERATE(true, false);
   Site site;
   site.chain(1);
-  Rogue rogue(site, "lan1", "10.0.0.66");
-  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
+  REQUIRE(rogue.open("sim://10.0.0.1:7000", site.right->uri()));
   for (uint64_t i = 0; i < 3; ++i) {
     std::vector<std::byte> message;
     encode_message_header(twice ? i / 2 : i, message);
@@ -355,8 +285,8 @@ TEST_CASE("hostile_end__a_message_twice_or_beyond_the_window__closed") {
 TEST_CASE("router_hostile__an_end_that_says_that_it_is_a_router_and_stops__is_closed") {
   Site site;
   site.chain(2);
-  Rogue rogue(site, "lan1", "10.0.0.66");
-  rogue.open("sim://10.0.0.1:7000", site.right->uri());
+  RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");
+  REQUIRE(rogue.open("sim://10.0.0.1:7000", site.right->uri()));
   std::vector<std::byte> message;
   encode_plain(MessageKind::draining, message);
   rogue.send(message);

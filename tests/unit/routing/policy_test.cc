@@ -5,8 +5,8 @@
 #include "core/base/log.h"
 #include "routing/router/admin.h"
 #include "routing/session/messages.h"
+#include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_world.h"
-#include "transports/stream/stream_transport.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;
@@ -18,87 +18,6 @@ using std::chrono::seconds;
 namespace {
 
 constexpr uint32_t wan = 100;
-
-// A plain endpoint: an administrator, or a router that says what it likes.
-class Peer final : public sim::Actor {
- public:
-  Peer(Site& site, const std::string& network, const std::string& address)
-      : site_(site), node_(site.world.add_node("peer " + address)), entropy_(site.world.random().next()) {
-    auto memory = std::make_shared<cci::MemoryTable>(entropy_, counters_);
-    sim::SimNetOptions net;
-    net.networks = {{network, address}};
-    net.port = 7000;
-    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
-                                                               std::make_unique<sim::SimNet>(site.fabric, node_, net), counters_);
-    endpoint_ = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters_);
-    site.world.add_actor(node_, this);
-  }
-  ~Peer() override { site_.world.remove_actor(node_, this); }
-  void turn(Instant now) override {
-    endpoint_->turn(now);
-    while (auto event = endpoint_->get_event()) {
-      if (event->type == EventType::connect) connection_ = event->connection, answered_ = true;
-      if (event->type == EventType::disconnected) gone = true;
-      if (event->type == EventType::receive) received.emplace_back(event->data().begin(), event->data().end());
-    }
-  }
-  [[nodiscard]] Instant next_deadline() const override { return endpoint_->next_deadline(); }
-
-  bool connect(const std::string& uri, ports::Role role) {
-    answered_ = gone = false;
-    received.clear();
-    cci::ConnectOptions how;
-    how.role = role;
-    how.timeout = seconds(5);
-    REQUIRE(endpoint_->connect(uri, how));
-    site_.world.wake(node_);
-    site_.run([&] { return answered_; }, seconds(10));
-    return static_cast<bool>(connection_);
-  }
-  void send(const std::vector<std::byte>& message) {
-    static_cast<void>(endpoint_->send(connection_, Bytes(message), 0, true));
-    site_.world.wake(node_);
-  }
-  // As a router of that subnet.
-  void greet(const std::string& uri, uint64_t id, SubnetId subnet) {
-    REQUIRE(connect(uri, ports::Role::router));
-    std::vector<std::byte> message;
-    encode(RouterHello{id, subnet, endpoint_->uri()}, message);
-    send(message);
-    site_.world.run_for(milliseconds(20));
-  }
-  void tell(const RouterRecord& record) {
-    std::vector<std::byte> raw, message;
-    REQUIRE(encode_record(record, raw));
-    encode_record_message(MessageKind::record, raw, message);
-    send(message);
-    site_.world.run_for(milliseconds(5));
-  }
-  std::vector<RouterRecord> ask(const std::string& uri) {
-    REQUIRE(connect(uri, ports::Role::admin));
-    std::vector<std::byte> message;
-    encode_plain(MessageKind::map_request, message);
-    send(message);
-    REQUIRE(site_.run([&] { return !received.empty() && kind_of(received.back()) == MessageKind::map_end; }, seconds(5)));
-    std::vector<RouterRecord> records;
-    for (const auto& each : received) {
-      if (kind_of(each) == MessageKind::map_record) records.push_back(decode_record(record_of(each)).value());
-    }
-    endpoint_->disconnect(connection_);
-    return records;
-  }
-  std::vector<std::vector<std::byte>> received;
-  bool gone = false;
-
- private:
-  Site& site_;
-  sim::NodeId node_;
-  Counters counters_;
-  sim::SimEntropy entropy_;
-  std::unique_ptr<cci::Endpoint> endpoint_;
-  cci::Connection connection_;
-  bool answered_ = false;
-};
 
 // AS3: r4 (3:3, 3:1) - r1 (3:1, WAN); AS4: r5 (WAN, 4:7); AS5: r6 (WAN, 5:1). r5 and r6 know r1 only.
 void three_as(Site& site) {
@@ -112,6 +31,12 @@ void three_as(Site& site) {
                                      std::vector<std::string>{"sim://10.0.0.1:7000"});
   site.settle();
   site.world.run_for(seconds(3));
+}
+
+std::vector<RouterRecord> ask(RawPeer& peer, const std::string& uri) {
+  auto records = peer.ask(uri);
+  REQUIRE(records);
+  return *records;
 }
 
 std::set<uint32_t> as_of(const std::vector<RouterRecord>& records) {
@@ -139,8 +64,8 @@ TEST_CASE("router_policy__two_as_over_the_wan__connect_both_ways_with_reachabili
   const cci::Connection back = site.connect(*site.right, *site.left);
   CHECK(site.send(*site.right, back, "in") == Status::success);
 
-  Peer inner(site, "hpc", "10.3.0.200");
-  const auto at_r4 = inner.ask("sim://10.3.0.1:7000");
+  RawPeer inner(site.world, site.fabric, "hpc", "10.3.0.200");
+  const auto at_r4 = ask(inner, "sim://10.3.0.1:7000");
   CHECK(as_of(at_r4) == std::set<uint32_t>{3});  // no record of another AS goes further than the border
   std::vector<uint32_t> told;
   for (const RouterRecord& record : at_r4) {
@@ -148,13 +73,13 @@ TEST_CASE("router_policy__two_as_over_the_wan__connect_both_ways_with_reachabili
   }
   CHECK(told == std::vector<uint32_t>{4, 5});
 
-  Peer lan(site, "lan", "10.1.0.200");
-  for (const RouterRecord& record : lan.ask("sim://10.1.0.1:7000")) {
+  RawPeer lan(site.world, site.fabric, "lan", "10.1.0.200");
+  for (const RouterRecord& record : ask(lan, "sim://10.1.0.1:7000")) {
     for (const DeviceRecord& device : record.devices)
       CHECK((device.subnet.as == 3 || device.subnet == SubnetId{device.subnet.as, wan}));
   }
-  Peer far(site, "far", "10.0.0.200");
-  const auto at_r5 = far.ask("sim://10.0.0.1:7000");
+  RawPeer far(site.world, site.fabric, "far", "10.0.0.200");
+  const auto at_r5 = ask(far, "sim://10.0.0.1:7000");
   CHECK(as_of(at_r5) == std::set<uint32_t>{3, 4});  // nothing of the third AS
   for (const RouterRecord& record : at_r5) {
     for (const DeviceRecord& device : record.devices) CHECK((device.subnet.as != 3 || device.wan));  // nothing of AS3's inside
@@ -164,9 +89,9 @@ TEST_CASE("router_policy__two_as_over_the_wan__connect_both_ways_with_reachabili
 TEST_CASE("router_policy__an_administrator_on_a_wan_device__learns_nothing") {
   Site site;
   three_as(site);
-  Peer stranger(site, "wan", "192.0.2.66");
+  RawPeer stranger(site.world, site.fabric, "wan", "192.0.2.66");
   CHECK_FALSE(stranger.connect("sim://192.0.2.3:7000", ports::Role::admin));
-  Peer lan(site, "lan", "10.1.0.200");
+  RawPeer lan(site.world, site.fabric, "lan", "10.1.0.200");
   CHECK(lan.connect("sim://10.1.0.1:7000", ports::Role::admin));  // the same router
 }
 
@@ -184,8 +109,8 @@ TEST_CASE("router_policy__other_as_goes_away__inner_routers_hear_that_it_is_not_
   three_as(site);
   site.kill(2);
   site.world.run_for(seconds(20));
-  Peer inner(site, "hpc", "10.3.0.200");
-  for (const RouterRecord& record : inner.ask("sim://10.3.0.1:7000")) {
+  RawPeer inner(site.world, site.fabric, "hpc", "10.3.0.200");
+  for (const RouterRecord& record : ask(inner, "sim://10.3.0.1:7000")) {
     for (const DeviceRecord& device : record.devices) CHECK((!device.wan || device.reaches == std::vector<uint32_t>{5}));
   }
   CHECK(site.connect_event(*site.left, "cci://4:7:10.0.0.2:7000").status == Status::no_route);
@@ -240,8 +165,8 @@ TEST_CASE("router_records__bad_ones__counted_dropped_and_the_peer_cut_off_when_i
   RouterNode& r1 = *site.routers[1];
   const size_t known = r1.router->routers_known();
   const auto rejected = [&] { return r1.counters.get(Counter::records_rejected); };
-  Peer rogue(site, "wan", "192.0.2.9");
-  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  RawPeer rogue(site.world, site.fabric, "wan", "192.0.2.9");
+  REQUIRE(rogue.greet("sim://192.0.2.3:7000", 99, {9, wan}));
   uint64_t before = rejected();
   const auto is_dropped = [&](const char* what) {
     INFO(what);
@@ -260,8 +185,8 @@ TEST_CASE("router_records__bad_ones__counted_dropped_and_the_peer_cut_off_when_i
   is_dropped("our own AS from another");
   rogue.tell(border(98, UINT64_MAX));
   is_dropped("the future");
-  Peer inner(site, "hpc", "10.3.0.200");
-  for (const RouterRecord& record : inner.ask("sim://10.3.0.1:7000")) {
+  RawPeer inner(site.world, site.fabric, "hpc", "10.3.0.200");
+  for (const RouterRecord& record : ask(inner, "sim://10.3.0.1:7000")) {
     rogue.tell(border(record.router, record.instance + 5));
     is_dropped("a router of ours");
   }
@@ -271,8 +196,8 @@ TEST_CASE("router_records__bad_ones__counted_dropped_and_the_peer_cut_off_when_i
   good.devices.push_back({{9, 1}, 10'000'000'000, 0, true, false, {}, "sim://10.0.0.9:7000", 0});
   rogue.tell(good);
   CHECK(r1.router->routers_known() == known + 1);
-  Peer lan(site, "lan", "10.1.0.200");
-  for (const RouterRecord& record : lan.ask("sim://10.1.0.1:7000")) {
+  RawPeer lan(site.world, site.fabric, "lan", "10.1.0.200");
+  for (const RouterRecord& record : ask(lan, "sim://10.1.0.1:7000")) {
     if (record.router == 99) CHECK(record.devices.size() == 1);
   }
   rogue.tell(border(99, 2 + (uint64_t{1} << 40)));
@@ -281,10 +206,10 @@ TEST_CASE("router_records__bad_ones__counted_dropped_and_the_peer_cut_off_when_i
   for (uint64_t instance = 2; instance < 200 && !rogue.gone; ++instance) rogue.tell(border(99, instance));
   CHECK(site.run([&] { return rogue.gone; }, seconds(5)));
   CHECK(rejected() > 30);
-  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  REQUIRE(rogue.greet("sim://192.0.2.3:7000", 99, {9, wan}));
   CHECK(site.run([&] { return rogue.gone; }, seconds(5)));
   site.world.run_for(seconds(70));
-  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  REQUIRE(rogue.greet("sim://192.0.2.3:7000", 99, {9, wan}));
   CHECK_FALSE(rogue.gone);
   // All the while the others went on.
   const cci::Connection connection = site.connect(*site.left, *site.right);
@@ -305,9 +230,9 @@ TEST_CASE("router_records__bad_ones__logged_once_a_link") {
     });
   };
   const uint64_t before = r1.counters.get(Counter::records_rejected);
-  Peer rogue(site, "wan", "192.0.2.9"), other(site, "wan", "192.0.2.10");
-  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
-  other.greet("sim://192.0.2.3:7000", 97, {7, wan});
+  RawPeer rogue(site.world, site.fabric, "wan", "192.0.2.9"), other(site.world, site.fabric, "wan", "192.0.2.10");
+  REQUIRE(rogue.greet("sim://192.0.2.3:7000", 99, {9, wan}));
+  REQUIRE(other.greet("sim://192.0.2.3:7000", 97, {7, wan}));
   for (int i = 0; i < 5; ++i) {
     rogue.tell(border(98, 1, 8));  // each for a reason of its own: the first one is told
     rogue.tell(border(98, UINT64_MAX));
@@ -329,7 +254,7 @@ TEST_CASE("router_records__bad_ones__logged_once_a_link") {
   CHECK(naming("192.0.2.9", "is cut off") == 1);
   // A new link begins anew.
   site.world.run_for(seconds(70));
-  rogue.greet("sim://192.0.2.3:7000", 99, {9, wan});
+  REQUIRE(rogue.greet("sim://192.0.2.3:7000", 99, {9, wan}));
   rogue.tell(border(98, 1, 8));
   rogue.tell(border(98, 1, 8));
   CHECK(naming("192.0.2.9", "dropped") == 2);
@@ -340,15 +265,15 @@ TEST_CASE("router_records__withdrawn_in_its_name__a_living_router_answers_with_a
   Site site;
   site.chain(3);
   site.world.run_for(seconds(2));
-  Peer peer(site, "lan1", "10.0.0.200");
-  const auto before = peer.ask("sim://10.0.0.1:7000");
+  RawPeer peer(site.world, site.fabric, "lan1", "10.0.0.200");
+  const auto before = ask(peer, "sim://10.0.0.1:7000");
   REQUIRE(before.size() == 3);
-  Peer liar(site, "lan1", "10.0.0.201");
-  liar.greet("sim://10.0.0.1:7000", 77, {1, 1});
+  RawPeer liar(site.world, site.fabric, "lan1", "10.0.0.201");
+  REQUIRE(liar.greet("sim://10.0.0.1:7000", 77, {1, 1}));
   for (const RouterRecord& record : before) liar.tell({record.router, record.instance, true, {}});
   site.world.run_for(seconds(5));
   for (const auto& router : site.routers) CHECK(router->router->routers_known() == 3);
-  const auto later = peer.ask("sim://10.0.0.1:7000");
+  const auto later = ask(peer, "sim://10.0.0.1:7000");
   REQUIRE(later.size() == 3);
   for (const RouterRecord& record : before) {
     for (const RouterRecord& now : later) CHECK((now.router != record.router || now.instance > record.instance));
@@ -356,7 +281,7 @@ TEST_CASE("router_records__withdrawn_in_its_name__a_living_router_answers_with_a
   // An old record never beats a new one.
   for (const RouterRecord& record : before) liar.tell(record);
   site.world.run_for(seconds(5));
-  CHECK(peer.ask("sim://10.0.0.1:7000") == later);
+  CHECK(ask(peer, "sim://10.0.0.1:7000") == later);
 }
 
 TEST_CASE("router_records__latency_metric__measured_and_told") {
@@ -367,9 +292,9 @@ TEST_CASE("router_records__latency_metric__measured_and_told") {
   site.fabric.set_link("mid1", slow);
   site.chain(3);
   site.world.run_for(seconds(20));
-  Peer peer(site, "lan1", "10.0.0.200");
+  RawPeer peer(site.world, site.fabric, "lan1", "10.0.0.200");
   size_t slow_devices = 0;
-  for (const RouterRecord& record : peer.ask("sim://10.0.0.1:7000")) {
+  for (const RouterRecord& record : ask(peer, "sim://10.0.0.1:7000")) {
     CHECK(record.instance < 12);  // told when it changed, not at every measurement
     for (const DeviceRecord& device : record.devices) {
       if (device.subnet == SubnetId{1, 11})
@@ -401,9 +326,9 @@ TEST_CASE("router_reconfigure__peers_metric_and_wan_to__change_and_connections_s
   // AS4 is no longer served: no new connection, but the one that there is stays.
   CHECK(site.send(*site.left, connection, "still") == Status::success);
   CHECK(site.connect_event(*site.left, site.right->uri()).status == Status::no_route);
-  Peer inner(site, "hpc", "10.3.0.200");
+  RawPeer inner(site.world, site.fabric, "hpc", "10.3.0.200");
   bool seen = false;
-  for (const RouterRecord& record : inner.ask("sim://10.3.0.1:7000")) {
+  for (const RouterRecord& record : ask(inner, "sim://10.3.0.1:7000")) {
     for (const DeviceRecord& device : record.devices) {
       if (!device.wan) continue;
       seen = true;
