@@ -50,7 +50,7 @@ Outcome expected(Stage stage, std::optional<MessageKind> kind) {
     case Stage::open_dialled:
     case Stage::open_accepted:
       if (Kinds{MessageKind::message, MessageKind::message_ack, MessageKind::keepalive, MessageKind::keepalive_ack,
-                MessageKind::draining}
+                MessageKind::draining, MessageKind::mailbox_hint}
               .contains(*kind))
         return Outcome::stays;
       // Of fragments that are not there: they may have ended meanwhile.
@@ -139,7 +139,7 @@ struct Met {
   }
   void encode_ack_and_send(uint64_t next) {
     std::vector<std::byte> message;
-    encode_ack(MessageKind::message_ack, {next, Status::success}, message);
+    encode(MessageAck{next, Status::success}, message);
     peer.send(message);
   }
   [[nodiscard]] uint64_t rejected() const { return app.counters.get(Counter::routed_rejected) - before; }

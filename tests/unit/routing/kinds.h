@@ -37,8 +37,13 @@ inline std::vector<std::byte> message_with(uint8_t number, const std::string& de
       out.resize(out.size() + 5);
       break;
     case MessageKind::message_ack:
+      encode(MessageAck{0, Status::success}, out);
+      break;
     case MessageKind::fragment_ack:
-      encode_ack(*kind, {0, Status::success}, out);
+      encode(FragmentAck{0, Status::success}, out);
+      break;
+    case MessageKind::mailbox_hint:
+      encode(MailboxHint{7, 1}, out);
       break;
     case MessageKind::write_request:
     case MessageKind::read_request:

@@ -84,7 +84,7 @@ Outcome expected(Stage stage, int side, std::optional<MessageKind> kind) {
     case Stage::open:
       if (kind == MessageKind::connect_ack) return side == 0 ? Outcome::passes : Outcome::cut;
       if (Kinds{MessageKind::message, MessageKind::message_ack, MessageKind::keepalive, MessageKind::keepalive_ack,
-                MessageKind::fragment_ack}
+                MessageKind::fragment_ack, MessageKind::mailbox_hint}
               .contains(*kind))
         return Outcome::passes;
       if (kind == MessageKind::read_reply) return Outcome::passes;  // it cannot be pulled: the asker hears that it failed
