@@ -16,6 +16,7 @@
 #include <toml.hpp>
 
 #include "app/main/uri.h"
+#include "app/report/toml_depth.h"
 #include "app/report/toml_error.h"
 #include "core/base/units.h"
 
@@ -39,11 +40,12 @@ class Reader {
   void read(const Value& top) {
     for (const auto& [key, value] : top.as_table()) {
       if (key == "device") {
-        for (const auto& [name, device] : table(key, value).as_table()) read_device(name, table("device." + name, device));
+        for (const auto& [name, device] : table(key, value).as_table())
+          read_device(name, table("device." + printable(name), device));
       } else if (key == "router") {
         read_router(table(key, value));
       } else {
-        bad(value, key, "unknown table or key", "device and router are known");
+        bad(value, printable(key), "unknown table or key", "device and router are known");
       }
     }
     check_together();
@@ -98,12 +100,12 @@ class Reader {
   void read_device(const std::string& name, const Value& values) {
     DeviceConfig device;
     device.name = name;
-    const std::string prefix = "device." + name + ".";
+    const std::string prefix = "device." + printable(name) + ".";
     std::optional<uint32_t> as, subnet;
     std::optional<std::vector<std::string>> routers;
     const Value* routing_at = nullptr;
     for (const auto& [key, value] : values.as_table()) {
-      const std::string full = prefix + key;
+      const std::string full = prefix + printable(key);
       if (key == "transport") {
         device.transport = one_of(full, value, transports);
       } else if (key == "interface") {
@@ -200,7 +202,7 @@ class Reader {
 
   void read_router(const Value& values) {
     for (const auto& [key, value] : values.as_table()) {
-      const std::string full = "router." + key;
+      const std::string full = "router." + printable(key);
       if (key == "metric") {
         config_.router.metric.clear();
         for (const Value& item : list(full, value)) {
@@ -225,7 +227,7 @@ class Reader {
     StaticRoute route;
     std::set<std::string> seen;
     for (const auto& [key, value] : values.as_table()) {
-      const std::string full = "router.static." + key;
+      const std::string full = "router.static." + printable(key);
       seen.insert(key);
       if (key == "from") {
         route.from = id(full, value);
@@ -272,21 +274,21 @@ class Reader {
     for (size_t i = 0; i < config_.devices.size(); ++i) {
       const DeviceConfig& device = config_.devices[i];
       if (device.is_default && chosen != nullptr) {
-        bad(where_[i]->at("default"), "device." + device.name + ".default",
-            fmt::format("device {} is the default too", chosen->name), "leave one");
+        bad(where_[i]->at("default"), "device." + printable(device.name) + ".default",
+            fmt::format("device {} is the default too", printable(chosen->name)), "leave one");
       }
       if (device.is_default) chosen = &device;
       for (size_t k = 0; k < i; ++k) {
         const DeviceConfig& other = config_.devices[k];
         if (device.subnet && other.subnet && *device.subnet == *other.subnet && device.transport != other.transport) {
-          bad(where_[i]->at("subnet"), "device." + device.name + ".subnet",
-              fmt::format("device {} says that it is {}", other.name, other.transport),
+          bad(where_[i]->at("subnet"), "device." + printable(device.name) + ".subnet",
+              fmt::format("device {} says that it is {}", printable(other.name), other.transport),
               "a subnet has exactly one transport: number the other one anew");
         }
         const bool same_place = device.interface == other.interface && device.ip == other.ip && device.transport == other.transport;
         if (same_place && device.port == other.port && device.port != 0) {
-          bad(where_[i]->at("port"), "device." + device.name + ".port", fmt::format("device {} listens there", other.name),
-              "give another port");
+          bad(where_[i]->at("port"), "device." + printable(device.name) + ".port",
+              fmt::format("device {} listens there", printable(other.name)), "give another port");
         }
       }
     }
@@ -300,6 +302,7 @@ class Reader {
 }  // namespace
 
 Result<Config> parse_config(const std::string& file, const std::string& text) {
+  if (auto problem = report::toml_depth_error(file, text)) return fail(ErrorKind::usage, std::move(*problem));
   Config config;
   config.file = file;
   try {

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <toml.hpp>
 
+#include "app/report/toml_depth.h"
 #include "app/report/toml_error.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
@@ -481,6 +482,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
 }
 
 Result<Scenario> parse_scenario(const std::string& file, const std::string& text) {
+  if (auto problem = report::toml_depth_error(file, text)) return fail(ErrorKind::usage, std::move(*problem));
   Scenario scenario;
   scenario.file = file;
   try {

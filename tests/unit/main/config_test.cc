@@ -106,6 +106,47 @@ TEST_CASE("config__no_toml__names_file_and_line") {
   CHECK_FALSE(complaint(std::string("\x00\x01\xff", 3)).empty());
 }
 
+// A configuration may come from elsewhere, and a terminal obeys bytes. Found by fuzzing.
+TEST_CASE("config__keys_and_names_with_control_characters__are_told_in_printable_words") {
+  const std::string odd = "\"\\u001b[2J\\n\"";  // in TOML: a quoted key with an escape sequence and a new line
+  const std::string shown = "%1B[2J%0A";
+  starts(complaint(odd + " = 1\n"), "bad.toml:1: " + shown + ": ");
+  starts(complaint("[router]\n" + odd + " = 1\n"), "bad.toml:2: router." + shown + ": ");
+  starts(complaint("[[router.static]]\n" + odd + " = 1\n"), "bad.toml:2: router.static." + shown + ": ");
+  starts(complaint("[device]\n" + odd + " = 1\n"), "bad.toml:2: device." + shown + ": ");
+  starts(complaint("[device." + odd + "]\nport = -1\n"), "bad.toml:2: device." + shown + ".port: ");
+  const std::string two = complaint("[device." + odd + "]\nip=\"10.0.0.1\"\nport=7\n[device.z]\nip=\"10.0.0.1\"\nport=7\n");
+  CHECK(two.find("device " + shown + " listens there") != std::string::npos);
+  const auto config = parse_config("f.toml", "[device.x]\n" + odd + " = 1\n");
+  REQUIRE(config);
+  REQUIRE(config->warnings.size() == 1);
+  starts(config->warnings[0], "f.toml:2: device.x." + shown + ": ");
+}
+
+// The parser calls itself once a level: such a file must not end the program.
+TEST_CASE("config__nested_without_end__is_refused_and_honest_nesting_is_not") {
+  const auto deep = [](const std::string& level) {
+    std::string text = "\n[router]\nmetric = ";
+    while (text.size() < 1'000'000) text += level;
+    return text;
+  };
+  starts(complaint(deep("[")), "bad.toml:3: nested ");
+  starts(complaint(deep("{a=")), "bad.toml:3: nested ");
+  starts(complaint(deep("[\n")), "bad.toml:35: nested ");
+  std::string dotted = "a";
+  while (dotted.size() < 1'000'000) dotted += " . a";
+  starts(complaint(dotted + " = 1"), "bad.toml:1: nested ");
+  starts(complaint("[" + dotted + "]"), "bad.toml:1: nested ");
+  const std::string quoted(1000, '[');
+  for (const std::string& text :
+       {"# " + quoted, "# it's\n# " + quoted, "\"" + quoted + "\\\"" + quoted + "\" = 1", "'" + quoted + "' = 1",
+        "a = \"\"\"\n\"" + quoted + "\"\"\"", "a = \'\'\'\n" + quoted + "\'\'\'"}) {
+    INFO(text);
+    const auto config = parse_config("f.toml", text);
+    CHECK((config || config.error().message.find("nested") == std::string::npos));
+  }
+}
+
 TEST_CASE("config__clashes_between_devices__are_errors") {
   starts(
       complaint(
