@@ -12,6 +12,7 @@
 
 #include "core/base/check.h"
 #include "core/cci/endpoint.h"
+#include "tests/sim/heap.h"
 #include "transports/stream/stream_transport.h"
 
 namespace ccixfer::testing {
@@ -23,6 +24,7 @@ constexpr size_t slots_per_pair = 8;
 constexpr size_t in_flight_max = 24;  // per connection and side
 constexpr Duration virtual_time_max = std::chrono::minutes(20);
 constexpr uint64_t events_max = 3'000'000;
+constexpr size_t heap_bytes_max = 16u << 20;  // 2.6 MiB is the most of 30 seeds
 
 std::byte pattern(uint64_t seed, size_t at) { return static_cast<std::byte>((seed * 0x9e3779b97f4a7c15u + at * 0x85ebca6b) >> 56); }
 
@@ -121,11 +123,16 @@ class CciSwarm {
 
   CciSwarmResult run() {
     plan_faults();
-    const auto done = [this] { return !result_.violation.empty() || finished(); };
+    HeapWatch heap;
+    const auto done = [&] {
+      if (!heap.look(heap_bytes_max)) violated(fmt::format("{} bytes of memory are held", heap.most_bytes()));
+      return !result_.violation.empty() || finished();
+    };
     const sim::RunEnd end = world_.run_until(done, Instant{} + virtual_time_max, events_max);
     if (end != sim::RunEnd::reached) violated(fmt::format("no end: {} operations to begin, {} in flight", left(), in_flight()));
     static_cast<void>(world_.run_for(std::chrono::seconds(1)));  // what is under way arrives
     judge();
+    result_.heap_bytes = heap.most_bytes();
     result_.trace_hash = world_.trace_hash();
     result_.events = world_.events();
     result_.connections = links_.size();

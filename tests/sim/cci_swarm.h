@@ -24,6 +24,7 @@ struct CciSwarmResult {
   uint64_t trace_hash = 0, events = 0;
   uint64_t messages = 0, writes = 0, reads = 0, refused = 0, failed = 0;  // operations by their end
   uint64_t connections = 0;
+  size_t heap_bytes = 0;  // the most that the endpoints and the network had at one time
 };
 
 [[nodiscard]] CciSwarmResult run_cci_swarm(uint64_t seed, const CciSwarmOptions& options);

@@ -1,5 +1,6 @@
 #include "tests/sim/cci_swarm.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
@@ -55,14 +56,16 @@ TEST_CASE("swarm__messages_and_rma__in_order_once_and_within_their_regions") {
     sum.failed += result.failed;
     sum.connections += result.connections;
     sum.events += result.events;
+    sum.heap_bytes = std::max(sum.heap_bytes, result.heap_bytes);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
-      "cci: %llu runs, %llu messages, %llu writes, %llu reads, %llu refused, %llu failed, %llu connections; %.4f s a seed; %.0f "
-      "events a second\n",
+      "cci: %llu runs, %llu messages, %llu writes, %llu reads, %llu refused, %llu failed, %llu connections, %zu bytes of memory; "
+      "%.4f s a "
+      "seed; %.0f events a second\n",
       number(runs), number(sum.messages), number(sum.writes), number(sum.reads), number(sum.refused), number(sum.failed),
-      number(sum.connections), seconds / static_cast<double>(runs), static_cast<double>(sum.events) / seconds);
+      number(sum.connections), sum.heap_bytes, seconds / static_cast<double>(runs), static_cast<double>(sum.events) / seconds);
   if (runs >= 20) {  // a replay of one seed need not have what a run of many must
     CHECK(sum.messages > 0);
     CHECK(sum.writes > 0);

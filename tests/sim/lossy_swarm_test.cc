@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/cci/endpoint.h"
+#include "tests/sim/heap.h"
 #include "tests/sim/seeds.h"
 #include "transports/datagram/datagram_transport.h"
 #include "transports/datagram/limits.h"
@@ -30,6 +31,7 @@ constexpr size_t area_bytes = 200'000;  // of one RMA operation at most, in eith
 constexpr size_t guard_bytes = 64;
 constexpr uint32_t messages_per_side = 120;
 constexpr uint32_t rmas_per_side = 6;
+constexpr size_t heap_bytes_max = 16u << 20;  // 1.4 MiB is the most of 30 seeds
 
 std::byte pattern(uint64_t seed, size_t i) {
   return static_cast<std::byte>((seed * 0x9e3779b97f4a7c15 + i * 0x2545f4914f6cdd1d) >> 56);
@@ -93,12 +95,19 @@ class LossySwarm {
     const size_t connections = 1 + random_.below(4);
     for (size_t i = 0; i < connections; ++i) add_connection();
     schedule_cuts();
-    const auto end = world_.run_until([&] { return all_ended(); }, after(world_.now(), 300s), 5'000'000);
+    testing::HeapWatch heap;
+    const auto ended = [&] {
+      if (!heap.look(heap_bytes_max)) fail(fmt::format("{} bytes of memory are held", heap.most_bytes()));
+      return all_ended();
+    };
+    const auto end = world_.run_until(ended, after(world_.now(), 300s), 5'000'000);
+    heap_bytes = heap.most_bytes();
     if (end != sim::RunEnd::reached) fail(fmt::format("not ended in time ({})", static_cast<int>(end)));
     check_end();
   }
   std::string violation;
   uint64_t losses = 0, delivered = 0, bytes = 0, events = 0, refused = 0;
+  size_t heap_bytes = 0;  // the most at one time
 
  private:
   static sim::DatagramLinkOptions draw_link(sim::Random& random) {
@@ -397,6 +406,7 @@ class LossySwarm {
 
 TEST_CASE("lossy_swarm__messages_and_rma_over_bad_datagrams__every_promise_kept") {
   uint64_t runs = 0, losses = 0, delivered = 0, bytes = 0, events = 0, refused = 0;
+  size_t heap_bytes = 0;
   const uint64_t count = testing::seed_count(200);
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + count; ++seed) {
     LossySwarm swarm(seed);
@@ -407,12 +417,15 @@ TEST_CASE("lossy_swarm__messages_and_rma_over_bad_datagrams__every_promise_kept"
     bytes += swarm.bytes;
     events += swarm.events;
     refused += swarm.refused;
+    heap_bytes = std::max(heap_bytes, swarm.heap_bytes);
     INFO("seed " << seed);
     if (!swarm.violation.empty()) std::fprintf(stderr, "failed: lossy seed %llu\n", static_cast<unsigned long long>(seed));
     CHECK_THAT(swarm.violation, Catch::Equals(""));
   }
-  std::printf("lossy: %llu runs, %llu events, %llu datagrams lost or damaged, %llu messages, %llu refused, %llu bytes by RMA\n",
-              static_cast<unsigned long long>(runs), static_cast<unsigned long long>(events),
-              static_cast<unsigned long long>(losses), static_cast<unsigned long long>(delivered),
-              static_cast<unsigned long long>(refused), static_cast<unsigned long long>(bytes));
+  std::printf(
+      "lossy: %llu runs, %llu events, %llu datagrams lost or damaged, %llu messages, %llu refused, %llu bytes by RMA, %zu bytes of "
+      "memory\n",
+      static_cast<unsigned long long>(runs), static_cast<unsigned long long>(events), static_cast<unsigned long long>(losses),
+      static_cast<unsigned long long>(delivered), static_cast<unsigned long long>(refused), static_cast<unsigned long long>(bytes),
+      heap_bytes);
 }

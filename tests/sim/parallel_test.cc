@@ -1,4 +1,5 @@
 // Routers in parallel: what breaks or stops at one of them is carried by the other; and both carry more than one.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <functional>
@@ -38,6 +39,7 @@ SwarmOptions large_file(sim::Random& random) {
 
 void run_all(const char* kind, SwarmOptions (*draw)(sim::Random&), const std::function<void(const SwarmResult&)>& check) {
   uint64_t faults = 0, resent = 0;
+  size_t heap_bytes = 0;
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(10); ++seed) {
     sim::Random random(seed * 0x9e37 + 17);
     const SwarmResult result = Swarm(seed, draw(random)).run();
@@ -49,9 +51,10 @@ void run_all(const char* kind, SwarmOptions (*draw)(sim::Random&), const std::fu
     check(result);
     faults += result.faults;
     resent += result.segments_resent;
+    heap_bytes = std::max(heap_bytes, result.heap_bytes);
   }
-  std::printf("%s: %llu faults, %llu segments sent again\n", kind, static_cast<unsigned long long>(faults),
-              static_cast<unsigned long long>(resent));
+  std::printf("%s: %llu faults, %llu segments sent again, %zu bytes of memory\n", kind, static_cast<unsigned long long>(faults),
+              static_cast<unsigned long long>(resent), heap_bytes);
   CHECK((faults > 0 || testing::seed_count(10) < 10));
 }
 

@@ -24,6 +24,8 @@ constexpr size_t changed_bytes_max = 4u << 20;
 constexpr Duration leaks_gone_within = std::chrono::minutes(10);
 constexpr Duration wake_up_max = std::chrono::milliseconds(10);  // from a signal to the turn
 constexpr Duration down_max = std::chrono::seconds(2);
+// 23 MiB is the most of 250 seeds a kind; where the source changes, its every state is kept to judge by: 120 MiB.
+constexpr size_t heap_bytes_max = 256u << 20;
 
 std::string network(unsigned index) { return fmt::format("net{}", index); }
 
@@ -404,6 +406,7 @@ void Swarm::plan_faults() {
 // I5: the dialler ends in bounded virtual time.
 sim::RunEnd Swarm::run_transfer() {
   const auto ended = [this] {
+    look_at_heap();
     if (rival_ && (!rival_dialler_ || !rival_dialler_->ended())) return !violation_.empty();
     return !violation_.empty() || (dialler_ && dialler_->ended() && !dialling().files.down() && world_.alive(dialling().node));
   };
@@ -486,6 +489,18 @@ void Swarm::judge_leaks() {
                        listener_->jobs(), listener_->buffers_lent(), fragments));
 }
 
+// Bounds, at every event: what the processes hold, and the network between them; without what came onto the disks (each file as it
+// is, and as it is durable).
+void Swarm::look_at_heap() {
+  const size_t disks = disks_bytes();
+  const size_t on_disks = disks > disks_before_bytes_ ? 2 * (disks - disks_before_bytes_) : 0;
+  if (!heap_->look(heap_bytes_max, on_disks)) violated(fmt::format("{} bytes of memory are held", heap_->most_bytes()));
+}
+
+size_t Swarm::disks_bytes() const {
+  return source_->files.used_bytes() + destination_->files.used_bytes() + (rival_ ? rival_->files.used_bytes() : 0);
+}
+
 // I2: the power goes right at the end.
 void Swarm::judge_end(const Error& result) {
   if (result.kind != ErrorKind::ok || !violation_.empty()) return;
@@ -505,6 +520,8 @@ SwarmResult Swarm::run() {
     world_.set_trace_sink(
         [](std::string_view line) { std::fprintf(stderr, "world %.*s\n", static_cast<int>(line.size()), line.data()); });
   }
+  heap_.emplace();
+  disks_before_bytes_ = disks_bytes();
   for (RouterSite& router : routers_) router.process = std::make_unique<RouterProcess>(*router.site, router.plan);
   start_listener();
   if (random_.chance(0.7)) {  // else the command is early: before the routers know one another
@@ -548,6 +565,7 @@ SwarmResult Swarm::run() {
     if (violation_.empty() && random_.chance(0.3)) judge_leaks();
     judge_end(again ? result.second_result : result.result);
   }
+  result.heap_bytes = heap_->most_bytes();
   result.took = world_.now() - began;
   result.violation = violation_;
   result.bytes_sent = bytes_sent_;

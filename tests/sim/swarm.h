@@ -8,6 +8,7 @@
 
 #include "app/simulate/site.h"
 #include "app/simulate/tree.h"
+#include "tests/sim/heap.h"
 
 namespace ccixfer::testing {
 
@@ -67,6 +68,7 @@ struct SwarmResult {
   uint64_t segments_resent = 0;
   std::vector<uint64_t> lanes_of_routers;  // connections that each forwarded
   bool resumed = false;                    // I4 was checked, and there was something durable before
+  size_t heap_bytes = 0;                   // the most that all processes had at one time, see look_at_heap
 };
 
 class Swarm {
@@ -104,6 +106,8 @@ class Swarm {
   void judge_denials(const Error& result);
   void judge_rivals(const Error& result);
   void judge_leaks();
+  void look_at_heap();
+  [[nodiscard]] size_t disks_bytes() const;
   [[nodiscard]] program::Tally received() const;
   void power_cut();
   void count_sent();
@@ -134,6 +138,8 @@ class Swarm {
   unsigned faults_ = 0;
   bool disks_broken_ = false;
   bool over_ = false;  // nothing restarts any more
+  std::optional<HeapWatch> heap_;
+  size_t disks_before_bytes_ = 0;
 };
 
 }  // namespace ccixfer::testing

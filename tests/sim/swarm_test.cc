@@ -2,6 +2,7 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
@@ -50,6 +51,7 @@ bool is_many() { return testing::seed_count(10) >= 10; }
 
 Sums run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::Random&), Expect usually = Expect::success) {
   uint64_t faults = 0, events = 0, runs = 0, sent = 0, failed = 0;
+  size_t heap_bytes = 0;
   Sums sums;
   // Thousands of small pools: huge pages would be cleared for nothing.
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
@@ -61,6 +63,7 @@ Sums run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::R
     faults += result.faults;
     events += result.events;
     sent += result.bytes_sent;
+    heap_bytes = std::max(heap_bytes, result.heap_bytes);
     sums.corruptions += result.corruptions;
     sums.resumed += result.resumed ? 1u : 0u;
     failed += result.result.kind == ErrorKind::ok ? 0u : 1u;
@@ -84,10 +87,10 @@ Sums run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::R
       std::fprintf(stderr, "failed: %s seed %llu\n", scenario, static_cast<unsigned long long>(seed));
     }
   }
-  std::printf("%s: %llu runs, %llu failed at first, %llu events, %llu faults and resets, %llu bytes sent\n", scenario,
-              static_cast<unsigned long long>(runs), static_cast<unsigned long long>(failed),
+  std::printf("%s: %llu runs, %llu failed at first, %llu events, %llu faults and resets, %llu bytes sent, %zu bytes of memory\n",
+              scenario, static_cast<unsigned long long>(runs), static_cast<unsigned long long>(failed),
               static_cast<unsigned long long>(events), static_cast<unsigned long long>(faults),
-              static_cast<unsigned long long>(sent));
+              static_cast<unsigned long long>(sent), heap_bytes);
   speed.seeds += runs;
   speed.events += events;
   speed.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -78,6 +78,7 @@ class SimFileSystem final : public ports::FileSystem {
   [[nodiscard]] bool down() const;
   [[nodiscard]] uint64_t calls() const;
   [[nodiscard]] size_t open_descriptors() const;
+  [[nodiscard]] uint64_t used_bytes() const;     // of its capacity: whole pages
   void make_directory(const std::string& path);  // with its parents; durable
   void put(const std::string& path, std::string_view content, uint32_t mode = 0644, int64_t mtime_ns = 0);  // durable
   [[nodiscard]] std::optional<std::string> get(const std::string& path) const;

@@ -44,6 +44,7 @@ void SimFileSystem::sync_all() {
 bool SimFileSystem::down() const { return impl_->is_down; }
 uint64_t SimFileSystem::calls() const { return impl_->calls; }
 size_t SimFileSystem::open_descriptors() const { return impl_->open_files.size(); }
+uint64_t SimFileSystem::used_bytes() const { return impl_->used_pages * page_bytes; }
 
 void SimFileSystem::make_directory(const std::string& path) {
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "tests/sim/deadlock/world.h"
+#include "tests/sim/heap.h"
 #include "tests/sim/seeds.h"
 
 using namespace ccixfer;
@@ -68,7 +69,11 @@ struct Outcome {
   size_t flows = 0;
   uint64_t bytes = 0, fragments = 0;
   std::string cycle;
+  size_t heap_bytes = 0;  // the most that routers, ends and the network took at one time
 };
+
+// What lies in the links and what waits to be sent: no fragment (pools are mapped), no memory of the flows.
+constexpr size_t heap_bytes_max = 128u << 20;  // 30 MiB is the most of 80 runs
 
 enum class Memory : uint8_t { one_a_class, four_fragments };
 
@@ -101,7 +106,10 @@ Outcome run(uint64_t seed, Shape shape, uint8_t classes, double write_chance, Me
     if (random.chance(0.2)) net.world.run_for(Duration(std::chrono::microseconds(500)));
   }
   Outcome outcome;
+  testing::HeapWatch heap;
+  flows.watch = [&] { CHECK(heap.look(heap_bytes_max)); };
   outcome.ended = flows.run();
+  outcome.heap_bytes = heap.most_bytes();
   outcome.delivered = flows.all_delivered();
   outcome.flows = count;
   outcome.fragments = net.fragments_moved();
@@ -119,6 +127,7 @@ constexpr Shape all_shapes[] = {Shape::ring, Shape::torus, Shape::full, Shape::r
 TEST_CASE("T4 swarm of topologies, routes and traffic: what was sent is delivered, and every buffer comes back") {
   const auto began = std::chrono::steady_clock::now();
   uint64_t runs = 0, count = 0, bytes = 0, fragments = 0;
+  size_t heap_bytes = 0;
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(20); ++seed) {
     for (const Shape shape : all_shapes) {
       const Outcome outcome = run(seed, shape, classes_max, 0.7);
@@ -130,12 +139,13 @@ TEST_CASE("T4 swarm of topologies, routes and traffic: what was sent is delivere
       count += outcome.flows;
       bytes += outcome.bytes;
       fragments += outcome.fragments;
+      heap_bytes = std::max(heap_bytes, outcome.heap_bytes);
     }
   }
   const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  std::printf("deadlock: %llu runs, %llu flows, %llu bytes, %llu fragments forwarded; %.4f s a run\n",
+  std::printf("deadlock: %llu runs, %llu flows, %llu bytes, %llu fragments forwarded, %zu bytes of memory; %.4f s a run\n",
               static_cast<unsigned long long>(runs), static_cast<unsigned long long>(count), static_cast<unsigned long long>(bytes),
-              static_cast<unsigned long long>(fragments), took / static_cast<double>(runs));
+              static_cast<unsigned long long>(fragments), heap_bytes, took / static_cast<double>(runs));
 }
 
 TEST_CASE("T4 control: without classes some seeds of every shape deadlock") {

@@ -245,6 +245,7 @@ bool Flows::run(Duration quiet) {
   for (Instant last = net_.world.now(); net_.world.now() - last < quiet;) {
     net_.world.run_for(step);
     look();
+    if (watch) watch();
     if (ended() == started) return true;
     if (net_.fragments_moved() == moved && ended() == count) continue;
     moved = net_.fragments_moved();

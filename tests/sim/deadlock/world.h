@@ -1,6 +1,7 @@
 // For the tests of deadlock freedom (rvma-and-itb.md part 5): routers with hardly any buffers, flows over them, and, when nothing
 // moves any more, who waits for whom.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -76,6 +77,7 @@ class Flows {
   [[nodiscard]] bool all_delivered() const;
   [[nodiscard]] size_t ended() const;
   Flow& operator[](size_t flow) { return *flows_[flow]; }
+  std::function<void()> watch;  // called at every step of run()
   [[nodiscard]] size_t size() const { return flows_.size(); }
 
  private:
