@@ -81,7 +81,7 @@ cmd_bench() {
 }
 
 cmd_fuzz() {
-  need "${build_packages[@]}" "${fuzz_packages[@]}" python3
+  need "${build_packages[@]}" "${fuzz_packages[@]}"
   build fuzz fuzz_targets
   bash tests/fuzz/run.sh build/fuzz "${1:-20}"
 }

@@ -1,8 +1,14 @@
-// Writes first inputs for the fuzz targets, made by the encoders: DIRECTORY/TARGET/NUMBER.
+// Makes the first inputs of the fuzz targets with the encoders: make_corpus DIRECTORY writes them to DIRECTORY/TARGET/NUMBER;
+// make_corpus --check DIRECTORY says whether just they are there already, beside others of the name found-*: what a fuzzer found.
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,21 +21,16 @@
 #include "core/wire/rma_frames.h"
 #include "routing/map/record.h"
 #include "routing/session/messages.h"
+#include "tests/fuzz/corpus.h"
 #include "transports/datagram/frames.h"
 
 using namespace ccixfer;
+using fuzz::put;
 
 namespace {
 
-std::filesystem::path root;
-
-void put(const std::string& target, Bytes bytes) {
-  static int number = 0;
-  const std::filesystem::path folder = root / target;
-  std::filesystem::create_directories(folder);
-  std::ofstream out(folder / std::to_string(number++), std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-}
+using Corpus = std::map<std::string, std::vector<std::byte>>;  // by TARGET/NUMBER
+Corpus made;
 
 void session_messages() {
   const session::Answer answer{7, {{3, session::Verdict::send}, {1, session::Verdict::pieces}}};
@@ -263,21 +264,51 @@ void routing_things() {
     put("router_record", bytes);
     routing_message([&](Out& out) { routing::encode_record_message(routing::MessageKind::record, bytes, out); });
   }
-  for (const char* text :
-       {"cci://1:2:10.0.0.1:4000", "cci://1:2:[fe80::1]:4000", "tcp://host:99", "64KiB", "10Gb/s", "800MB/s", "1.5GB"}) {
-    put("texts", as_bytes(text));
+}
+
+void write_to(const std::filesystem::path& root) {
+  for (const auto& [name, bytes] : made) {
+    std::filesystem::create_directories((root / name).parent_path());
+    std::ofstream out(root / name, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
+}
+
+bool check(const std::filesystem::path& root) {
+  Corpus kept;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file() || entry.path().filename().string().starts_with("found-")) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(in)), {});
+    const Bytes bytes = as_bytes(text);
+    kept[std::filesystem::relative(entry.path(), root).generic_string()].assign(bytes.begin(), bytes.end());
+  }
+  for (const auto& [name, bytes] : made) {
+    if (const auto found = kept.find(name); found == kept.end() || found->second != bytes) fmt::print("differs: {}\n", name);
+  }
+  for (const auto& [name, bytes] : kept) {
+    if (!made.contains(name)) fmt::print("not made: {}\n", name);
+  }
+  return kept == made;
 }
 
 }  // namespace
 
+void fuzz::put(const std::string& target, Bytes bytes) {
+  static std::map<std::string, int> numbers;
+  made[fmt::format("{}/{:02}", target, numbers[target]++)].assign(bytes.begin(), bytes.end());
+}
+
 int main(int argc, char** argv) {
-  if (argc != 2) return 1;
-  root = argv[1];
+  if (argc < 2) return 1;
   session_messages();
   entries_and_segments();
   stream_frames();
   datagram_frames();
   routing_things();
+  fuzz::make_peers();
+  fuzz::make_texts();
+  if (std::string_view(argv[1]) == "--check") return argc == 3 && check(argv[2]) ? 0 : 1;
+  write_to(argv[1]);
   return 0;
 }

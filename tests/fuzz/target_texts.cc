@@ -1,7 +1,10 @@
-// Texts of people and peers: addresses, sizes, rates, and names made printable.
+// Texts of people and peers: addresses, places, sizes, rates, times, and names made printable.
+#include "app/main/uri.h"
+#include "app/simulate/scenario.h"
 #include "core/base/units.h"
 #include "routing/map/address.h"
 #include "tests/fuzz/fuzz.h"
+#include "transports/tcp/tcp_uri.h"
 
 using namespace ccixfer;
 
@@ -14,6 +17,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::must(native && *native == *address);
   }
   static_cast<void>(routing::address_of({1, 2}, text));
+  if (const auto name = tcp::parse_tcp_uri(text)) {
+    fuzz::must(name->port > 0 && !name->host.empty());
+    const auto again = tcp::parse_tcp_uri(tcp::format_tcp_uri(name->host, name->port));
+    fuzz::must(again && again->host == name->host && again->port == name->port);
+  }
+  if (const auto target = program::split_target(text)) fuzz::must(target->address.size() + target->path.size() <= size + 1);
+  if (const auto split = program::split_host_port(text)) fuzz::must(split->host.size() < size);
+  static_cast<void>(program::peer_path(text));
+  if (const auto duration = simulate::parse_duration(text)) fuzz::must(*duration >= Duration::zero());
   static_cast<void>(parse_size_bytes(text));
   static_cast<void>(parse_rate_bits_per_s(text));
   bool escaped = false;

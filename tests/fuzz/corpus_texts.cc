@@ -1,0 +1,127 @@
+// First inputs of the targets that take texts, files, and the messages of a measurement.
+#include "app/bench/messages.h"
+#include "tests/fuzz/corpus.h"
+
+namespace ccixfer::fuzz {
+namespace {
+
+void bench_messages() {
+  const auto keep = [](const std::vector<std::byte>& bytes) { put("bench_messages", bytes); };
+  ports::Handle region, mailbox;
+  region.kind = ports::HandleKind::region;
+  mailbox.kind = ports::HandleKind::mailbox;
+  keep(bench::encode_hello(bench::Purpose::session));
+  keep(bench::encode_hello(bench::Purpose::extra));
+  keep(bench::encode(bench::Open{4096, 4, 8, 64, region, mailbox}));
+  keep(bench::encode(bench::Opened{region, mailbox, mailbox, bench::Wait::spin}));
+  keep(bench::encode_address(region));
+  keep(bench::encode_want(4096));
+  keep(bench::encode_padded(bench::Kind::echo, 8));
+}
+
+void texts_and_files() {
+  for (const char* text : {"cci://1:2:10.0.0.1:4000", "cci://1:2:[fe80::1]:4000", "tcp://host:99", "tcp://[fe80::1]:99/path/",
+                           "64KiB", "10Gb/s", "800MB/s", "1.5GB", "1.5ms", "2min", "host:/path"}) {
+    put("texts", as_bytes(text));
+  }
+  for (const char* text : {R"([device.lan]
+transport = "tcp"
+ip = "10.0.0.2"
+port = 7000
+as = 1
+subnet = 1
+router = ["tcp://10.0.0.1:7000"]
+rate = "10Gb/s"
+default = true
+)",
+                           R"([device.wan]
+interface = "eth0"
+as = 1
+subnet = 9
+router = ["tcp://192.0.2.1:7000"]
+wan = true
+wan_to = [2, 3]
+priority = 7
+transit = false
+
+[router]
+metric = ["bandwidth", "hops"]
+fragment = "1MiB"
+memory = "64MiB"
+
+[[router.static]]
+from = 1
+to = "2:1"
+via = [9]
+)"}) {
+    put("config", as_bytes(text));
+  }
+  for (const char* text : {R"(seed = 1
+
+[link.lan]
+delay = ["50us", "2ms"]
+rate = "100Mb/s"
+reset_mean = "2s"
+dial_failure = 0.1
+
+[node.a]
+links = ["lan"]
+
+[node.b]
+links = ["lan"]
+
+[[transfer]]
+name = "t"
+from = "a"
+to = "b"
+entries = 20
+large = "12MiB"
+
+[[fault]]
+at = "300ms"
+kind = "crash"
+node = "b"
+for = "1s"
+)",
+                           R"([link.one]
+as = 1
+subnet = 1
+
+[link.two]
+as = 1
+subnet = 2
+
+[node.a]
+links = ["one"]
+
+[node.b]
+links = ["two"]
+
+[router.r]
+links = ["one", "two"]
+fragment = "64KiB"
+
+[[transfer]]
+name = "t"
+from = "a"
+to = "b"
+routed = true
+entries = 3
+
+[[fault]]
+at = "1s"
+kind = "stop"
+node = "r"
+)"}) {
+    put("scenario", as_bytes(text));
+  }
+}
+
+}  // namespace
+
+void make_texts() {
+  bench_messages();
+  texts_and_files();
+}
+
+}  // namespace ccixfer::fuzz
