@@ -12,19 +12,16 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <toml.hpp>
 
 #include "app/main/uri.h"
-#include "app/report/toml_depth.h"
-#include "app/report/toml_error.h"
+#include "app/report/toml_file.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
 namespace {
 
-using Value =
-    toml::basic_value<toml::discard_comments, std::map, std::vector>;  // ordered: what is reported first never depends on a hash
+using Value = report::TomlValue;
 constexpr std::array transports{"tcp", "udp", "verbs", "eth", "shm"};
 constexpr std::array metrics{"bandwidth", "capabilities", "latency", "hops"};
 
@@ -302,20 +299,14 @@ class Reader {
 }  // namespace
 
 Result<Config> parse_config(const std::string& file, const std::string& text) {
-  if (auto problem = report::toml_depth_error(file, text)) return fail(ErrorKind::usage, std::move(*problem));
+  const Result<Value> top = report::parse_toml(file, text);
+  if (!top) return tl::unexpected<Error>(top.error());
   Config config;
   config.file = file;
   try {
-    std::istringstream stream(text);
-    const Value top = toml::parse<toml::discard_comments, std::map, std::vector>(stream, file);
-    Reader(file, config).read(top);
+    Reader(file, config).read(*top);
   } catch (const Bad& problem) {
     return fail(ErrorKind::usage, problem.line);
-  } catch (const toml::exception& problem) {
-    return fail(ErrorKind::usage,
-                report::toml_error(file, problem.location().line(), problem.what(), problem.location().line_str()));
-  } catch (const std::exception& problem) {
-    return fail(ErrorKind::usage, report::toml_error(file, problem.what()));
   }
   return config;
 }

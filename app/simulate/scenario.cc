@@ -11,11 +11,9 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <toml.hpp>
 
-#include "app/report/toml_depth.h"
-#include "app/report/toml_error.h"
+#include "app/report/toml_file.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
@@ -23,8 +21,7 @@
 namespace ccixfer::simulate {
 namespace {
 
-// Ordered: what is reported first never depends on a hash.
-using Value = toml::basic_value<toml::discard_comments, std::map, std::vector>;
+using Value = report::TomlValue;
 
 // Thrown within this file only; parse_scenario turns it into an Error.
 struct Bad {
@@ -482,20 +479,14 @@ std::optional<Duration> parse_duration(std::string_view text) {
 }
 
 Result<Scenario> parse_scenario(const std::string& file, const std::string& text) {
-  if (auto problem = report::toml_depth_error(file, text)) return fail(ErrorKind::usage, std::move(*problem));
+  const Result<Value> top = report::parse_toml(file, text);
+  if (!top) return tl::unexpected<Error>(top.error());
   Scenario scenario;
   scenario.file = file;
   try {
-    std::istringstream stream(text);
-    const Value top = toml::parse<toml::discard_comments, std::map, std::vector>(stream, file);
-    Reader(file, scenario).read(top);
+    Reader(file, scenario).read(*top);
   } catch (const Bad& problem) {
     return fail(ErrorKind::usage, problem.line);
-  } catch (const toml::exception& problem) {
-    return fail(ErrorKind::usage,
-                report::toml_error(file, problem.location().line(), problem.what(), problem.location().line_str()));
-  } catch (const std::exception& problem) {
-    return fail(ErrorKind::usage, report::toml_error(file, problem.what()));
   }
   return scenario;
 }
