@@ -1,5 +1,5 @@
-// One registry of counters for a process (or a simulated node): names are fixed at compile time, values are relaxed atomics.
-// Reject paths count here: a peer's bad bytes never abort and are never silent.
+// One registry of counters for a process (or a simulated node): names are fixed at compile time, values are relaxed atomics: one
+// thread adds, any may read. Reject paths count here: a peer's bad bytes never abort and are never silent.
 #pragma once
 #include <array>
 #include <atomic>
@@ -42,7 +42,9 @@ enum class Counter : uint8_t {
 class Counters {
  public:
   void add(Counter counter, uint64_t amount = 1) {
-    values_[static_cast<size_t>(counter)].fetch_add(amount, std::memory_order_relaxed);
+    // No fetch_add: it would lock the bus several times a message, for a second writer that there is not.
+    std::atomic<uint64_t>& value = values_[static_cast<size_t>(counter)];
+    value.store(value.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
   [[nodiscard]] uint64_t get(Counter counter) const {
     return values_[static_cast<size_t>(counter)].load(std::memory_order_relaxed);

@@ -12,7 +12,7 @@ namespace ccixfer {
 template <typename T>
 class Fifo {
  public:
-  [[nodiscard]] bool empty() const { return head_ == items_.size(); }
+  [[nodiscard]] bool empty() const { return items_.empty(); }
   [[nodiscard]] size_t size() const { return items_.size() - head_; }
   [[nodiscard]] T& front() { return (*this)[0]; }
   [[nodiscard]] T& operator[](size_t index) {
@@ -23,11 +23,13 @@ class Fifo {
     CHECK(index < size());
     return items_[head_ + index];
   }
-  void push_back(T item) {
+  template <typename... Arguments>
+  T& emplace_back(Arguments&&... arguments) {
     // Half of it is spent: move the rest to the front rather than grow.
     if (items_.size() == items_.capacity() && head_ > items_.size() / 2) compact();
-    items_.push_back(std::move(item));
+    return items_.emplace_back(std::forward<Arguments>(arguments)...);
   }
+  void push_back(T item) { emplace_back(std::move(item)); }
   void push_front(T item) {
     if (head_ > 0) {
       items_[--head_] = std::move(item);
@@ -44,6 +46,11 @@ class Fifo {
     }
     return item;
   }
+  void drop_front() {
+    CHECK(!empty());
+    items_[head_++] = T();
+    if (head_ == items_.size()) clear();
+  }
   T pop_back() {
     CHECK(!empty());
     T item = std::move(items_.back());
@@ -51,7 +58,10 @@ class Fifo {
     if (head_ == items_.size()) clear();
     return item;
   }
-  void erase(size_t index) { items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(head_ + index)); }
+  void erase(size_t index) {
+    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(head_ + index));
+    if (head_ == items_.size()) clear();
+  }
   void clear() {
     items_.clear();
     head_ = 0;
@@ -62,7 +72,7 @@ class Fifo {
     items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;
   }
-  std::vector<T> items_;
+  std::vector<T> items_;  // none when the queue is empty: the ones before head_ were let go
   size_t head_ = 0;
 };
 

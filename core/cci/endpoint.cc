@@ -252,8 +252,9 @@ bool Endpoint::takes(const ports::Conduit& conduit) const { return impl_->transp
 void Endpoint::resume(Connection connection) { impl_->transport->resume(connection); }
 
 std::optional<Event> Endpoint::get_event() {
-  if (impl_->events.empty()) return std::nullopt;
-  std::optional<Event> event{std::move(impl_->events.front())};
+  std::optional<Event> event;  // returned from one place: an event is not moved more often than it must
+  if (impl_->events.empty()) return event;
+  event.emplace(std::move(impl_->events.front()));
   impl_->events.pop_front();
   switch (event->type) {
     case EventType::send:
@@ -306,6 +307,7 @@ void Endpoint::turn(Instant now) {
   impl_->transport->turn(now);
   impl_->time_out_unanswered();
   if (!impl_->fresh.empty()) impl_->set_up_fresh();
+  if (impl_->refused_in_turn.empty()) return;
   for (const ConnectionId request : std::exchange(impl_->refused_in_turn, {})) {
     impl_->counters.add(Counter::connections_refused);
     static_cast<void>(impl_->transport->reject(request, "too many requests"));

@@ -11,16 +11,19 @@ MessageBytes copy_message(std::span<const Bytes> parts) {
   size_t size = 0;
   for (const Bytes part : parts) size += part.size();
   CHECK(size <= UINT32_MAX);
-  auto data = std::make_shared_for_overwrite<std::byte[]>(std::max<size_t>(size, 1));
-  size_t at = 0;
-  for (const Bytes part : parts) {
-    if (!part.empty()) std::memcpy(data.get() + at, part.data(), part.size());
-    at += part.size();
-  }
   MessageBytes message;
   message.size = static_cast<uint32_t>(size);
-  message.check = wire::payload_check_of({data.get(), size});
-  message.data = std::move(data);
+  std::byte* to = message.here.data();
+  if (!message.is_short()) {
+    auto memory = std::make_shared_for_overwrite<std::byte[]>(size);
+    to = memory.get();
+    message.elsewhere = std::move(memory);
+  }
+  for (const Bytes part : parts) {
+    if (!part.empty()) std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  }
+  message.check = wire::payload_check_of(message.bytes());
   return message;
 }
 
@@ -30,11 +33,10 @@ void MessageSender::open(uint32_t window, bool unreliable) {
 }
 
 void MessageSender::push(MessageOwner owner, MessageBytes bytes, Duration timeout) {
-  Entry entry;
+  Entry& entry = queue_.emplace_back();
   entry.owner = owner;
   entry.bytes = std::move(bytes);
   entry.timeout = unreliable_ ? forever : timeout;
-  queue_.push_back(std::move(entry));
   if (!owner.rma) {
     ++application_count_;
     ++issued_;
@@ -45,12 +47,12 @@ void MessageSender::stamp(Instant now) {
   for (; stamped_ < queue_.size(); ++stamped_) queue_[stamped_].deadline = after(now, queue_[stamped_].timeout);
 }
 
-void MessageSender::end(const Entry& entry, Status status, const Ended& ended) {
-  if (!entry.owner.rma) {
+void MessageSender::end(const MessageOwner& owner, Status status, const Ended& ended) {
+  if (!owner.rma) {
     --application_count_;
     ++ended_;
   }
-  ended(entry.owner, status);
+  ended(owner, status);
 }
 
 MessageSender::Outgoing MessageSender::take(const Ended& ended) {
@@ -66,7 +68,7 @@ MessageSender::Outgoing MessageSender::take(const Ended& ended) {
   if (reported_ > 0) {
     --reported_;
   } else {
-    end(entry, Status::success, ended);
+    end(entry.owner, Status::success, ended);
   }
   return outgoing;
 }
@@ -77,7 +79,8 @@ void MessageSender::sent(uint64_t flight) {
 
 void MessageSender::pop_delivered(uint64_t count, const Ended& ended) {
   for (; count > 0; --count) {
-    const Entry entry = queue_.pop_front();
+    const MessageOwner owner = queue_.front().owner;
+    queue_.drop_front();
     ++base_;
     --next_;
     --sent_;
@@ -85,7 +88,7 @@ void MessageSender::pop_delivered(uint64_t count, const Ended& ended) {
     if (reported_ > 0) {
       --reported_;
     } else {
-      end(entry, Status::success, ended);
+      end(owner, Status::success, ended);
     }
     pause_ = Duration{0};
   }
@@ -142,7 +145,7 @@ void MessageSender::timer(Instant now, const Ended& ended) {
       queue_.erase(reported_);
       if (stamped_ > reported_) --stamped_;
     }
-    end(entry, Status::timed_out, ended);
+    end(entry.owner, Status::timed_out, ended);
   }
 }
 
@@ -156,7 +159,7 @@ void MessageSender::fail_all(Status status, const Ended& ended) {
   pause_ = Duration{0};
   retry_at_ = never;
   for (size_t i = 0; i < failed.size(); ++i) {
-    if (i >= reported) end(failed[i], status, ended);
+    if (i >= reported) end(failed[i].owner, status, ended);
   }
 }
 

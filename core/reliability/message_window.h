@@ -5,6 +5,7 @@
 // last try decides. Guarantees (receiver): each number is delivered once, in order. Source: reference cci.md points 6-9. Used by
 // the stream transport on a connection, by the routing transport from end to end.
 #pragma once
+#include <array>
 #include <functional>
 #include <memory>
 
@@ -19,12 +20,16 @@ namespace ccixfer::reliability {
 inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
 inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
 
-// A copy of a message's bytes; shared with the batch that is going out, as a message may be given up while half of it is sent.
+// A copy of a message's bytes: of a short one in place, of others shared with the batch that is going out, as a message may be
+// given up while half of it is sent.
 struct MessageBytes {
-  std::shared_ptr<const std::byte[]> data;
+  static constexpr size_t short_bytes_max = 128;
+  std::array<std::byte, short_bytes_max> here;
+  std::shared_ptr<const std::byte[]> elsewhere;  // longer than short_bytes_max
   uint32_t size = 0;
   uint32_t check = 0;
-  [[nodiscard]] Bytes bytes() const { return {data.get(), size}; }
+  [[nodiscard]] bool is_short() const { return size <= short_bytes_max; }
+  [[nodiscard]] Bytes bytes() const { return {is_short() ? here.data() : elsewhere.get(), size}; }
 };
 [[nodiscard]] MessageBytes copy_message(std::span<const Bytes> parts);
 
@@ -73,7 +78,7 @@ class MessageSender {
     Duration timeout = forever;
     Instant deadline = never;
   };
-  void end(const Entry& entry, Status status, const Ended& ended);
+  void end(const MessageOwner& owner, Status status, const Ended& ended);
   void pop_delivered(uint64_t count, const Ended& ended);
   void go_back(Instant now);
   [[nodiscard]] Instant given_up_at(const Entry& entry) const;

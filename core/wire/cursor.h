@@ -116,6 +116,8 @@ class Writer {
     std::byte* to = room(count);
     if (to != nullptr && count != 0) std::memset(to, 0, count);
   }
+  // The place of `count` bytes that the caller writes before the next write; nullptr: they do not fit, and ok() is false.
+  [[nodiscard]] std::byte* claim(size_t count) { return room(count); }
   // Overwrites 2 or 4 bytes written before (a length or count known only later). `position` is one that position() gave.
   void patch_u16(size_t position, uint16_t value) { patch(position, value); }
   void patch_u32(size_t position, uint32_t value) { patch(position, value); }

@@ -74,19 +74,22 @@ bool check_holds(Bytes header) {
 }
 
 HeaderWriter::HeaderWriter(Writer& out, Kind kind, uint32_t payload_bytes, uint8_t flags) : out_(out), start_(out.position()) {
-  out_.u8(static_cast<uint8_t>(kind));
-  out_.u8(flags);
-  out_.u16(0);
-  out_.u32(payload_bytes);
+  std::byte* prefix = out_.claim(prefix_bytes);
+  if (prefix == nullptr) return;
+  store_little(prefix, static_cast<uint8_t>(kind));
+  store_little(prefix + 1, flags);
+  store_little(prefix + 2, uint16_t{0});
+  store_little(prefix + 4, payload_bytes);
 }
 
 HeaderWriter::~HeaderWriter() {
-  out_.u32(0);
-  if (!out_.ok()) return;
+  std::byte* check = out_.claim(check_bytes);
+  if (check == nullptr) return;
   const size_t size = out_.position() - start_;
   CHECK(size <= header_bytes_max);
-  out_.patch_u16(start_ + 2, static_cast<uint16_t>(size));
-  out_.patch_u32(start_ + size - check_bytes, check_of(out_.since(start_)));
+  std::byte* header = check + check_bytes - size;
+  store_little(header + 2, static_cast<uint16_t>(size));
+  store_little(check, check_of({header, size}));
 }
 
 Reader fields_of(Bytes header) {

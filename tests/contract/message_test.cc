@@ -24,7 +24,7 @@ TEST_CASE("contract__messages_of_every_size__arrive_whole_and_aligned") {
   const Pair pair = connect(lab, a, b);
   const uint32_t most = a.endpoint->max_send_bytes(pair.at_dialler);
   uint64_t context = 100;
-  for (const uint32_t size : {0u, 1u, 7u, 8u, 1407u, 1408u, most - 1, most}) {
+  for (const uint32_t size : {0u, 1u, 7u, 8u, 127u, 128u, 129u, 1407u, 1408u, most - 1, most}) {
     CAPTURE(size);
     auto data = pattern(size, size);
     const std::vector<std::byte> original = data;
@@ -94,13 +94,16 @@ TEST_CASE("contract__parts__arrive_as_one_message") {
   Node& b = lab.add();
   const Pair pair = connect(lab, a, b);
   const auto first = pattern(5, 1);
-  const auto second = pattern(100, 2);
-  const Bytes parts[3] = {first, {}, second};
-  REQUIRE(a.endpoint->send(pair.at_dialler, parts, 1) == Status::success);
-  const auto received = wait_event(lab, b, EventType::receive);
-  REQUIRE(received);
-  REQUIRE(same(received->data().first(5), first));
-  REQUIRE(same(received->data().subspan(5), second));
+  for (const uint32_t more : {100u, 200u}) {  // held in place, and elsewhere
+    const auto second = pattern(more, 2);
+    const Bytes parts[3] = {first, {}, second};
+    REQUIRE(a.endpoint->send(pair.at_dialler, parts, 1) == Status::success);
+    const auto received = wait_event(lab, b, EventType::receive);
+    REQUIRE(received);
+    REQUIRE(received->data().size() == 5 + more);
+    REQUIRE(same(received->data().first(5), first));
+    REQUIRE(same(received->data().subspan(5), second));
+  }
 }
 
 TEST_CASE("contract__no_receive_buffer__retried_until_there_is_one_in_order") {

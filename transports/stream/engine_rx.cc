@@ -52,6 +52,8 @@ void Engine::receive(Connection& c) {
       c.rx.pending.clear();
       consume(c, {staging_.data(), kept + bytes - placed});
     }
+    // A short one is mostly all that there is, and its answer need not wait for the next try to tell so.
+    if (bytes < direct.size() + staging_size && !c.broken && net_->drained(c.stream)) c.readable = false;
   }
 }
 

@@ -184,10 +184,15 @@ bool Engine::add_message(Connection& c) {
   wire::Writer out(MutableBytes(item.header));
   wire::encode(out, wire::Message{outgoing.sequence, c.incoming.carried_acknowledgement(), outgoing.bytes.check},
                outgoing.bytes.size);
-  item.header_bytes = out.position();
-  item.payload_bytes = outgoing.bytes.size;
   item.flight = outgoing.flight;
-  item.message = std::move(outgoing.bytes);
+  if (outgoing.bytes.is_short()) {
+    out.bytes(outgoing.bytes.bytes());
+  } else {
+    item.payload_bytes = outgoing.bytes.size;
+    item.message = std::move(outgoing.bytes);
+  }
+  CHECK(out.ok());
+  item.header_bytes = out.position();
   c.batch->commit(item);
   return true;
 }
@@ -301,7 +306,7 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
         add(Bytes(c.batch->control()).subspan(static_cast<size_t>(item.offset_bytes) + at, size));
         break;
       case OutItem::Type::message:
-        add(item.message.bytes().subspan(at, size));
+        if (size > 0) add(item.message.bytes().subspan(at, size));
         break;
       case OutItem::Type::write: {
         const RmaInitiator::Operation& operation = c.rma.at(item.slot);

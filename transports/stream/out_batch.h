@@ -11,17 +11,18 @@ namespace ccixfer::stream {
 
 struct OutItem {
   enum class Type : uint8_t { control, message, write, read_reply };
-  static constexpr size_t header_bytes_max = 120;
+  static constexpr size_t header_bytes_max = 160;
 
   Type type = Type::control;
-  std::array<std::byte, header_bytes_max> header;  // not control: those have all their bytes in OutBatch::control
+  // Not control: those have all their bytes in OutBatch::control. A short message is behind its header, and counts as a part of it.
+  std::array<std::byte, header_bytes_max> header;
   size_t header_bytes = 0;
   uint32_t slot = 0;          // write, read_reply
   uint64_t offset_bytes = 0;  // write, read_reply: of the chunk in the operation; control: in OutBatch::control
   size_t payload_bytes = 0;
-  size_t done_bytes = 0;  // of header and payload together
-  reliability::MessageBytes message;
-  uint64_t flight = 0;  // message
+  size_t done_bytes = 0;              // of header and payload together
+  reliability::MessageBytes message;  // not a short one
+  uint64_t flight = 0;                // message
 
   [[nodiscard]] size_t left_bytes() const { return header_bytes + payload_bytes - done_bytes; }
 };
@@ -53,19 +54,19 @@ class OutBatch {
     queued_bytes_ -= bytes;
   }
   void pop_front() {
-    items_[first_++].message = {};
+    items_[first_++].message.elsewhere.reset();
     if (first_ == end_) clear();
   }
   // Forgets everything but an item of which the peer has seen a part.
   void keep_begun() {
     while (end_ > first_ && items_[end_ - 1].done_bytes == 0) {
       queued_bytes_ -= items_[end_ - 1].left_bytes();
-      items_[--end_].message = {};
+      items_[--end_].message.elsewhere.reset();
     }
     if (first_ == end_) clear();
   }
   void clear() {
-    for (size_t i = first_; i < end_; ++i) items_[i].message = {};
+    for (size_t i = first_; i < end_; ++i) items_[i].message.elsewhere.reset();
     first_ = end_ = queued_bytes_ = 0;
     control_.clear();
   }

@@ -65,6 +65,8 @@ class StreamNet {
   virtual void close(StreamId id) = 0;         // abortive if bytes are unread; else orderly. The id is dead
   virtual void pause_accept(bool paused) = 0;  // back-pressure: the backlog holds what comes
   virtual int64_t recv(StreamId id, std::span<const IoSpan> into) = 0;  // bytes > 0, or io_*
+  // Whether recv would answer io_again until the stream is told readable again. false: not known.
+  [[nodiscard]] virtual bool drained(StreamId) const { return false; }
   virtual int64_t send(StreamId id, std::span<const ConstIoSpan> from) = 0;
   // At most `size` bytes into a conduit that it takes: bytes > 0, or io_*. See ports::Transport for the other two.
   virtual int64_t recv_to(StreamId, ports::Conduit&, size_t /*size*/) { return io_full; }

@@ -159,6 +159,11 @@ int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
   }
 }
 
+bool TcpNet::drained(StreamId id) const {
+  const Impl::Stream* stream = impl_->find(id);
+  return stream != nullptr && stream->drained;
+}
+
 namespace {
 
 // A few bytes from several places go out from one: the kernel takes longer over a list of places than it takes to copy them.
@@ -193,7 +198,7 @@ int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstI
   for (const stream::ConstIoSpan& span : from) offered += span.size;
   std::array<std::byte, joined_bytes_max> joined;
   size_t count = 0;
-  if (offered <= joined.size()) {
+  if (from.size() > 1 && offered <= joined.size()) {
     for (size_t at = 0; const stream::ConstIoSpan& span : from) {
       std::memcpy(joined.data() + at, span.data, span.size);
       at += span.size;
@@ -272,6 +277,11 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   if (stream->full) return stream::io_again;
   if (!stream->pipe.empty()) return stream::io_closed;  // the socket broke with bytes on their way into it
   CHECK(!from.empty());
+  if (from.size() == 1 && !from[0].lent) {
+    const int64_t n = Impl::send_copied(*stream, from, from[0].more);
+    if (n < 0 && n != stream::io_again) stream->drained = false;
+    return n;
+  }
   const auto goes_by_reference = [&](const stream::ConstIoSpan& span) {
     const bool may = stream->by_reference || (span.is_file && impl_->options.by_reference != ByReference::never);
     return may && span.lent && span.conduit == nullptr && span.size >= zero_copy_bytes_min;

@@ -57,6 +57,7 @@ class TcpNet final : public stream::StreamNet {
   void close(stream::StreamId id) override;
   void pause_accept(bool paused) override;
   int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
+  [[nodiscard]] bool drained(stream::StreamId id) const override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
   int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
   [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;

@@ -98,6 +98,7 @@ void TcpNet::Impl::take_answers() {
 }
 
 void TcpNet::Impl::report_failed(const Report& report) {
+  if (failed.empty()) return;
   for (const StreamId id : std::exchange(failed, {})) {
     const Stream* stream = find(id);
     if (stream == nullptr) continue;

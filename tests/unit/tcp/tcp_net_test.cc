@@ -218,6 +218,31 @@ TEST_CASE("tcp_net__polls_in_a_row__the_busy_stream_is_tried_and_others_are_foun
   CHECK(got == "123");
 }
 
+TEST_CASE("tcp_net__less_came_than_there_was_room_for__drained_until_told_and_not_once_the_peer_has_gone") {
+  Pair pair(ByReference::never);
+  TcpNet& server = *pair.server;
+  std::string got;
+  CHECK_FALSE(server.drained(pair.in));
+  REQUIRE(send_text(*pair.client, pair.out, "1") == 1);
+  REQUIRE(pair.watch.run([&] { return recv_some(server, pair.in, got) == 1; }));
+  CHECK(server.drained(pair.in));
+  REQUIRE(send_text(*pair.client, pair.out, "2") == 1);
+  REQUIRE(readable(server, 10000));
+  CHECK(server.drained(pair.in));  // not told yet
+  pair.watch.poll();
+  CHECK_FALSE(server.drained(pair.in));
+  CHECK(recv_some(server, pair.in, got) == 1);
+  CHECK(server.drained(pair.in));
+  REQUIRE(send_text(*pair.client, pair.out, "3") == 1);
+  pair.client->close(pair.out);
+  // The end is behind the last bytes, and nothing will tell of it again.
+  REQUIRE(pair.watch.run([&] { return recv_some(server, pair.in, got) == stream::io_closed; }));
+  CHECK(got == "123");
+  CHECK_FALSE(server.drained(pair.in));
+  server.close(pair.in);
+  CHECK_FALSE(server.drained(pair.in));
+}
+
 // Containers of one machine have its number, whatever addresses they have.
 TEST_CASE("tcp_net__machine__is_the_kernels") {
   const auto one = make(), other = make();
