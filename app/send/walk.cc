@@ -402,7 +402,7 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name)
   }
   if (stat.type == FileType::other) return tell(out, Kind::warning, "skipping non-regular file");
   if (stat.type == FileType::symlink && !options_.links)
-    return tell(out, Kind::warning, "symbolic links of a served directory are not followed");
+    return tell(out, Kind::failed, "a symbolic link of a served directory is not followed: pull with -a to keep it");
   std::vector<uint32_t> merged;
   if (sources_.size() > 1 && taken_earlier(files, out, stat, merged)) return;
   if (stat.type == FileType::directory) return take_directory(files, out, name, stat, std::move(merged));

@@ -162,6 +162,21 @@ def test_without_archive__like_cp_r():
             check(sha256(path) == sha256(root / "tree" / path.relative_to(source)), f"{path} differs")
 
 
+def test_pull_without_archive__a_link_is_not_followed_counts_as_failed_and_the_rest_arrives():
+    with Lab("cprpull") as lab:
+        source = lab.directory / "tree"
+        source.mkdir()
+        (source / "file").write_bytes(b"content")
+        os.symlink("/etc/hostname", source / "link")
+        server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+        target = lab.directory / "target"
+        puller = lab.start(None, "pull", "recv", "--insecure", native(server.uris) + "/", target)
+        check(puller.wait() == 23, f"{puller.process.returncode} instead of 23: {puller.tail()}")
+        check(puller.events[-1]["files_failed"] == 1, str(puller.events[-1]))
+        check([p.name for p in target.iterdir()] == ["file"] and (target / "file").read_bytes() == b"content", "the rest did not arrive")
+        check("link: " in server.stderr() and "pull with -a" in server.stderr(), server.tail())
+
+
 def test_a_single_byte__through_two_routers__passes_every_stage_in_order():
     with TwoSites("byte") as sites:
         sites.verbose = ["-vv"]
