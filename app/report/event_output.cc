@@ -35,6 +35,7 @@ void EventOutput::write_some(bool blocking) {
     const ssize_t wrote = ::write(fd_, queue_.data() + written_, size);
     if (wrote < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (wrote <= 0) {
+      error_ = wrote < 0 ? errno : EIO;
       open_ = false;
       queue_.clear();
       written_ = 0;

@@ -17,11 +17,13 @@ class EventOutput {
   void flush();                      // what can be written now
   void drain();                      // all of it; blocks
   [[nodiscard]] bool waiting() const { return !queue_.empty(); }
+  [[nodiscard]] int error() const { return error_; }  // errno of the write that failed, after which nothing is written; 0: none
 
  private:
   void write_some(bool blocking);
   int fd_;
-  bool open_ = true;  // false: nobody reads it any more
+  bool open_ = true;  // false: nobody reads it any more, or it is full
+  int error_ = 0;
   std::string queue_;
   size_t written_ = 0;  // of queue_
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <system_error>
 
 #include "app/report/event_output.h"
 #include "app/report/log_file.h"
@@ -20,15 +21,15 @@ constexpr Duration progress_every = std::chrono::milliseconds(200);  // the cont
 
 constexpr Duration flush_every = std::chrono::milliseconds(20);  // while somebody reads our events slowly
 
-// False: nobody reads it any more.
-bool write_all(int fd, std::string_view text) {
+// 0, or the errno of what failed.
+int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t wrote = ::write(fd, text.data(), text.size());
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
+    if (wrote <= 0) return wrote < 0 ? errno : EIO;
     text.remove_prefix(static_cast<size_t>(wrote));
   }
-  return true;
+  return 0;
 }
 
 unsigned terminal_width(int fd) {
@@ -43,6 +44,7 @@ struct Reporter::Impl {
   Instant start{}, now{}, next_progress{};
   bool terminal = false, line_shown = false;
   EventOutput events{1};
+  int output_error = 0;  // errno: of lines for people on standard output
   bool progress_text = false;
   RateMeter meter;
   std::unique_ptr<LogFile> log;
@@ -182,7 +184,18 @@ void Reporter::info(std::string_view line) {
 }
 
 void Reporter::output(std::string_view line) {
-  if (!impl_->options.json) static_cast<void>(write_all(1, printable(line) + "\n"));
+  if (impl_->options.json || impl_->output_error != 0) return;
+  impl_->output_error = write_all(1, printable(line) + "\n");
+}
+
+// A reader that has gone (EPIPE) wants no more, as `head` does.
+std::optional<Error> Reporter::output_problem() const {
+  const int error = impl_->options.json ? impl_->events.error() : impl_->output_error;
+  if (error == 0 || error == EPIPE) return std::nullopt;
+  return Error{ErrorKind::file_io,
+               fmt::format("{} cannot be written: {}: what was done is done: give it room, and --log-file for a record",
+                           impl_->options.json && impl_->options.json_fd == 2 ? "standard error" : "standard output",
+                           std::system_category().message(error))};
 }
 
 void Reporter::event(const std::string& line) { impl_->put_event(line); }

@@ -5,6 +5,7 @@
 // log_sink's target.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,9 +46,12 @@ class Reporter {
   [[nodiscard]] bool wants_progress() const;
   void file(const File& file);
   void retry(std::string_view reason);
-  void warn(std::string_view line);                              // people and log; not under -q
-  void info(std::string_view line);                              // people, not under -q
-  void output(std::string_view line);                            // the answer of a command to standard output; dropped under --json
+  void warn(std::string_view line);    // people and log; not under -q
+  void info(std::string_view line);    // people, not under -q
+  void output(std::string_view line);  // the answer of a command to standard output; dropped under --json
+  // Standard output (of events under --json: theirs) took no more, although somebody reads it: a script would miss the rest.
+  // file_io.
+  [[nodiscard]] std::optional<Error> output_problem() const;
   void event(const std::string& line);                           // one ready-made NDJSON line
   void error(const Error& error);                                // the one line on standard error
   void alarm(std::string_view line);                             // to people whatever -q says

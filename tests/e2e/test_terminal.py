@@ -127,3 +127,30 @@ def test_devices_in_text__configured_and_of_the_host__what_the_events_say():
         found = listed("-c", lab.file("none.toml", ""))
         check({name: (row["transport"], row["address"]) for name, row in found.items()}
               == {f"{interface}*": ("tcp", "10.0.0.1"), "lo": ("tcp", "127.0.0.1")}, f"{found}")
+
+
+def test_standard_output_full__11_and_one_line_and_what_was_sent_is_there():
+    with Lab("fullout") as lab:
+        for json in ([], ["--json"]):
+            with open("/dev/full", "w") as full:
+                ended = subprocess.run([str(BINARY), "devices", *json], stdout=full, stderr=subprocess.PIPE, text=True)
+            check(ended.returncode == 11, f"devices {json}: {ended.returncode} instead of 11")
+            check(len(ended.stderr.splitlines()) == 1 and "standard output" in ended.stderr, ended.stderr)
+        source = lab.directory / "source"
+        source.write_bytes(b"content")
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run([str(BINARY), "send", "--json", "--insecure", str(source), native(receiver.uris) + "/there"], stdout=full,
+                                   stderr=subprocess.PIPE, text=True)
+        check(ended.returncode == 11 and "standard output" in ended.stderr, f"{ended.returncode}: {ended.stderr}")
+        check((root / "there").read_bytes() == b"content", "the file did not arrive")
+
+
+def test_reader_of_standard_output_gone__no_failure():
+    readable, writable = os.pipe()
+    os.close(readable)
+    ended = subprocess.run([str(BINARY), "devices", "--json"], stdout=writable, stderr=subprocess.PIPE, text=True)
+    os.close(writable)
+    check(ended.returncode == 0 and ended.stderr == "", f"{ended.returncode}: {ended.stderr}")

@@ -95,7 +95,10 @@ int run_program(int argc, char** argv) {
   done.segments_resent = end.tally.segments_resent;
   const bool transfer = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command);
   (*reporter)->done(done, counters, transfer);
-  return exit_code(end.error.kind);
+  const auto problem = (*reporter)->output_problem();
+  if (!problem || end.error.kind != ErrorKind::ok) return exit_code(end.error.kind);
+  (*reporter)->error(*problem);
+  return exit_code(problem->kind);
 }
 
 }  // namespace
