@@ -62,14 +62,20 @@ bool is_damage(int code) {
 
 Error to_error(sqlite3* database, int code, std::string_view doing) {
   const char* words = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
+  const char* name = database != nullptr ? sqlite3_db_filename(database, "main") : nullptr;
+  const std::string file = name != nullptr && *name != '\0' ? printable(name) : std::string(ledger_name);
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return {ErrorKind::no_space, fmt::format("ledger: {}: {}", doing, words)};
+      return {ErrorKind::no_space,
+              fmt::format("no room for the ledger ({}): {}: free some space and run again to resume", words, file)};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {ErrorKind::file_io, "another ccixfer is writing below this root (its ledger is locked)"};
+      return {ErrorKind::file_io,
+              fmt::format("another ccixfer is writing below this root: {} is locked: wait until it ends, or give another directory",
+                          file)};
     default:
-      return {ErrorKind::file_io, fmt::format("ledger: {}: {}", doing, words)};
+      return {ErrorKind::file_io,
+              fmt::format("the ledger fails to {} ({}): {}: check the directory and its disk", doing, words, file)};
   }
 }
 

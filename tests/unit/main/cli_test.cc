@@ -67,6 +67,13 @@ TEST_CASE("cli__timeout_at_the_end_of_int64__means_none") {
   CHECK(std::get<SendCommand>(*parse({"send", "--timeout", "9223372036854775807", "a", "b"})).transfer.timeout == forever);
 }
 
+TEST_CASE("cli__no_command_or_an_unknown_one__said_so") {
+  CHECK(complaint({}).find("subcommand") != std::string::npos);
+  CHECK(complaint({"sned"}).find("sned: no such command") != std::string::npos);
+  CHECK(complaint({"sned", "-a", "x"}).find("sned") != std::string::npos);
+  CHECK(complaint({"--sned"}).find("--sned") != std::string::npos);
+}
+
 TEST_CASE("cli__missing_or_surplus_places__usage") {
   CHECK_FALSE(complaint({}).empty());
   CHECK_FALSE(complaint({"send"}).empty());
