@@ -70,6 +70,7 @@ class World {
       ports::DialRequest request;
       request.uri = "mem://peer";
       request.attribute = attribute;
+      request.timeout = std::chrono::seconds(30);  // else a peer that says nothing is waited for
       fuzz::must(transport_->dial(request).has_value());
     } else {
       stream_ = *peer_.dial("mem://us");
