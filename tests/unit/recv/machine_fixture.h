@@ -47,7 +47,7 @@ class Notes final : public DestinationObserver {
   void on_warning(std::string_view line) override { warnings.emplace_back(line); }
 };
 
-enum class Damage : uint8_t { none, data, trailer };
+enum class Damage : uint8_t { none, data, trailer, index };  // index: of a pack's first record
 
 // What the destination said, and hands to put segments.
 class ScriptedSource final : public session::LinkUser {
@@ -147,6 +147,7 @@ class ScriptedSource final : public session::LinkUser {
     header.data_bytes = static_cast<uint32_t>(data.size());
     const uint32_t length = session::seal(put.bytes, header);
     if (damage == Damage::data) put.bytes[data.size() / 2] ^= std::byte{1};
+    if (damage == Damage::index) put.bytes[6] ^= std::byte{1};
     if (damage == Damage::trailer) put.bytes[length - 40] ^= std::byte{1};
     return put_raw(best, std::move(put.bytes), n);
   }

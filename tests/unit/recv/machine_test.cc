@@ -182,6 +182,22 @@ TEST_CASE("destination__damaged_entries_pack_or_trailer__asked_for_again_by_put"
   rig.finish(2);
 }
 
+// Found by the swarm (corruption, seed 1005327): the pack names a file that there is not, and so none that waits for it.
+TEST_CASE("destination__damaged_number_of_the_only_file_of_a_pack__asked_for_again_by_put") {
+  Rig rig;
+  rig.announce({file_entry("a", 3)});
+  const auto put = rig.source().put_pack({{0, "abc"}}, Damage::index);
+  REQUIRE(rig.session->run([&] { return rig.source().resends.size() == 1; }));
+  CHECK(rig.source().resends[0].index == session::Resend::by_segment);
+  CHECK(rig.source().resends[0].n == put.second);
+  rig.source().put_pack({{0, "abc"}});
+  REQUIRE(rig.run_until_result(0));
+  CHECK(rig.temporary.read("a") == "abc");
+  rig.source().put_pack({{0, "abc"}});  // of a file that has ended: nothing to do, and nothing to ask for
+  rig.finish(1);
+  CHECK(rig.session->counters().get(Counter::segments_bad) == 1);
+}
+
 TEST_CASE("destination__entries_out_of_order__answered_in_order") {
   Rig rig;
   rig.source().put_entries({file_entry("b", 1)}, 1, 1);
