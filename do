@@ -58,8 +58,14 @@ cmd_test() {
   build dev unit_and_contract
   ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$jobs" || failed=1
   build release ccixfer sim sim_deadlock
-  CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-250} ctest --test-dir build/release -L sim --output-on-failure -j "$jobs" || failed=1
+  # The swarms compute and the end-to-end tests mostly wait: side by side, and these go first.
+  seeds_log=$(mktemp)
+  CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-250} nice -n 19 ctest --test-dir build/release -L sim --output-on-failure -j "$jobs" >"$seeds_log" 2>&1 &
+  seeds=$!
+  trap 'kill "$seeds" 2>/dev/null; rm -f "$seeds_log"' EXIT
   python3 tests/e2e/run.py || failed=1
+  wait "$seeds" || failed=1
+  cat "$seeds_log"
   [ $failed -eq 0 ] && echo "all tests passed" || { echo "some tests FAILED"; return 1; }
 }
 
