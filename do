@@ -62,7 +62,7 @@ cmd_test() {
   seeds_log=$(mktemp)
   CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-250} nice -n 19 ctest --test-dir build/release -L sim --output-on-failure -j "$jobs" >"$seeds_log" 2>&1 &
   seeds=$!
-  trap 'kill "$seeds" 2>/dev/null; rm -f "$seeds_log"' EXIT
+  trap 'kill "$seeds" 2>/dev/null || true; rm -f "$seeds_log"' EXIT
   python3 tests/e2e/run.py || failed=1
   wait "$seeds" || failed=1
   cat "$seeds_log"
