@@ -82,14 +82,12 @@ class Parser {
       return HelpCommand{app_.help("", CLI::AppFormatMode::All)};
     } catch (const CLI::CallForVersion& version) {
       return HelpCommand{std::string(version.what()) + "\n"};
-    } catch (const CLI::RequiredError& problem) {
+    } catch (const CLI::ParseError& problem) {
       // Of an unknown command CLI11 says only that one is required.
-      if (app_.get_subcommands().empty() && argc > 1) {
+      if (dynamic_cast<const CLI::RequiredError*>(&problem) != nullptr && app_.get_subcommands().empty() && argc > 1) {
         const char* const what = argv[1][0] == '-' ? "no option here, a command comes first" : "no such command";
         return usage("bad command line", printable(argv[1]), fmt::format("{}: see ccixfer --help", what));
       }
-      return usage("bad command line", one_line(problem.what()), fmt::format("see {} --help", chosen_name()));
-    } catch (const CLI::ParseError& problem) {
       return usage("bad command line", one_line(problem.what()), fmt::format("see {} --help", chosen_name()));
     }
     for (const CLI::App* command : later_) {
