@@ -1,6 +1,8 @@
 // `ccixfer send`: push sources to a receiver, or publish a directory.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "app/main/commands.h"
@@ -14,7 +16,11 @@ namespace {
 // What is not there is said before anything is dialled. The Source finds out the rest.
 Result<void> check_sources(host::PosixFileSystem& files, const std::vector<std::string>& sources) {
   for (const std::string& source : sources) {
-    if (source == "-") continue;
+    if (source == "-") {
+      if (::read(STDIN_FILENO, nullptr, 0) == 0) continue;
+      return fail(ErrorKind::source_selection,
+                  fmt::format("cannot read the source: standard input: {}: give the command an input", std::strerror(errno)));
+    }
     ports::FileStat stat;
     const int status = files.stat_at(ports::FileSystem::no_directory, source, stat, false);
     if (status < 0) {

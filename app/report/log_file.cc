@@ -1,7 +1,15 @@
 #include "app/report/log_file.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/units.h"
 
 namespace ccixfer::report {
 
@@ -13,6 +21,14 @@ LogFile::LogFile() : impl_(std::make_unique<Impl>()) {}
 LogFile::~LogFile() = default;
 
 Result<std::unique_ptr<LogFile>> LogFile::open(const std::string& path) {
+  const auto cannot = [&](const char* why) {
+    return fail(ErrorKind::usage,
+                fmt::format("cannot open the log file: {}: {}: give --log-file a writable place", printable(path), why));
+  };
+  // spdlog makes the directories that are missing: a mistyped path would make a tree.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return cannot(std::strerror(errno));
+  ::close(fd);
   std::unique_ptr<LogFile> file(new LogFile);
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
@@ -22,7 +38,7 @@ Result<std::unique_ptr<LogFile>> LogFile::open(const std::string& path) {
     file->impl_->logger->flush_on(spdlog::level::info);
     file->impl_->logger->set_error_handler([](const std::string&) {});  // a full disk must not fill the terminal
   } catch (const std::exception& problem) {
-    return fail(ErrorKind::usage, "cannot open the log file: " + path + ": give --log-file a writable place");
+    return cannot(problem.what());
   }
   return file;
 }

@@ -87,7 +87,9 @@ Descriptor open_socket(int family, const std::string& interface_name) {
   return fd;
 }
 
-Result<Descriptor> open_listener(const std::string& host, uint16_t port, const std::string& interface_name, int backlog) {
+Result<Descriptor> open_listener(const std::string& name, uint16_t port, const std::string& interface_name, int backlog) {
+  // getaddrinfo would take the star for a name, and give the loopback address.
+  const std::string host = name != "*" ? name : open_socket(AF_INET6, {}) ? "::" : "0.0.0.0";
   Address address;
   if (!numeric_address(host, port, address)) {
     std::string reason;

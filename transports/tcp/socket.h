@@ -38,6 +38,7 @@ void space_packets(int fd);
 // (bbr) it has one that does not: a connection within this host has nothing to be congested, and a timer a packet costs more than
 // the packet; and a socket that was spaced out once stays so, whatever it is told later.
 [[nodiscard]] Descriptor open_socket(int family, const std::string& interface_name);
+// `host` "*": every address of this host, of both families where it has both.
 [[nodiscard]] Result<Descriptor> open_listener(const std::string& host, uint16_t port, const std::string& interface_name,
                                                int backlog);
 [[nodiscard]] Address local_address(int fd);

@@ -1,7 +1,9 @@
 // [main] argv -> command -> exit code. Everything else is in app/main.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -10,6 +12,17 @@
 
 namespace ccixfer::program {
 namespace {
+
+// Whoever starts us may have closed 0, 1 or 2 (`>&-`). The next descriptors that we open, a socket among them, would get these
+// numbers and what is written to standard output would go there. Standard input is opened for writing only, so that reading it
+// still fails.
+void open_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one: those below it are open by now.
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDWR) != fd) _exit(exit_code(ErrorKind::file_io));
+  }
+}
 
 int say_and_leave(const Error& error, bool json) {
   std::fputs((report::error_line(error) + "\n").c_str(), stderr);
@@ -104,4 +117,7 @@ int run_program(int argc, char** argv) {
 }  // namespace
 }  // namespace ccixfer::program
 
-int main(int argc, char** argv) { return ccixfer::program::run_program(argc, argv); }
+int main(int argc, char** argv) {
+  ccixfer::program::open_standard_descriptors();
+  return ccixfer::program::run_program(argc, argv);
+}

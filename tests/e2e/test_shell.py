@@ -1,0 +1,85 @@
+"""What a shell, a service manager or a mistyped line does to a command before it begins."""
+import json
+import subprocess
+import time
+
+from lab import BINARY, Lab, PATIENCE_S, check, native
+
+
+def by_shell(redirection, *arguments, **options):
+    """The binary started by a shell with `redirection` (`>&-` closes standard output)."""
+    line = f'exec "$0" "$@" {redirection}'
+    return subprocess.run(["sh", "-c", line, str(BINARY), *[str(a) for a in arguments]], text=True, timeout=PATIENCE_S,
+                          stderr=subprocess.PIPE, **options)
+
+
+def receiver_of(lab):
+    root = lab.directory / "root"
+    root.mkdir()
+    return root, lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+
+
+def test_send_with_standard_output_closed__delivers_and_ends():
+    with Lab("closed1") as lab:
+        root, receiver = receiver_of(lab)
+        source = lab.file("f", "content")
+        ended = by_shell(">&-", "send", "--json", "--insecure", source, native(receiver.uris) + "/f")
+        check(ended.returncode == 0, f"exit {ended.returncode}: {ended.stderr}")
+        check((root / "f").read_text() == "content", "not delivered")
+
+
+def test_send_with_every_descriptor_closed__delivers_and_writes_nowhere():
+    with Lab("closed012") as lab:
+        root, receiver = receiver_of(lab)
+        source = lab.file("f", "content")
+        # Standard error is closed too: whatever is said must not go into a socket or a file that got its number.
+        ended = by_shell("<&- >&- 2>&-", "send", "-vv", "--json", "--insecure", source, native(receiver.uris) + "/f")
+        check(ended.returncode == 0, f"exit {ended.returncode}")
+        check((root / "f").read_text() == "content", "not delivered")
+
+
+def test_send_of_a_closed_standard_input__says_so_and_ends_with_3():
+    with Lab("closed0") as lab:
+        root, receiver = receiver_of(lab)
+        ended = by_shell("<&-", "send", "--json", "--insecure", "-", native(receiver.uris) + "/f", stdout=subprocess.PIPE)
+        check(ended.returncode == 3, f"exit {ended.returncode}: {ended.stderr}")
+        check("standard input" in ended.stderr, f"not named: {ended.stderr}")
+        check(json.loads(ended.stdout.splitlines()[-1])["exit"] == 3, ended.stdout)
+        check(not (root / "f").exists(), "an input that could not be read became a file")
+
+
+def test_recv_with_standard_output_closed__the_first_sigterm_ends_it():
+    with Lab("closedrecv") as lab:
+        uri_file = lab.directory / "uris"
+        command = f'exec "$0" recv --json --insecure --root "{lab.directory}" --listen 127.0.0.1:0 --uri-file "{uri_file}" >&-'
+        process = subprocess.Popen(["sh", "-c", command, str(BINARY)], stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while not uri_file.exists():   # it appears whole: renamed into place
+                check(process.poll() is None and time.monotonic() < deadline, "it was never ready")
+                time.sleep(0.01)
+            process.terminate()
+            check(process.wait(timeout=PATIENCE_S) == 0, f"exit {process.returncode}")
+        finally:
+            process.kill()
+
+
+def test_log_file_in_a_directory_that_is_not_there__an_error_and_no_directory():
+    with Lab("logdir") as lab:
+        log = lab.directory / "mistyped" / "log"
+        ended = by_shell("", "devices", "--log-file", log, stdout=subprocess.PIPE)
+        check(ended.returncode == 1, f"exit {ended.returncode}: {ended.stderr}")
+        check("No such file or directory" in ended.stderr and str(log) in ended.stderr, ended.stderr)
+        check(not log.parent.exists(), "it made the directory")
+
+
+def test_listen_on_the_star__reached_over_both_families():
+    with Lab("star") as lab:
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start(None, "recv", "recv", "--root", root, "--listen", "*:7141", "--insecure")
+        receiver.wait_event("ready")
+        for name, address in ("v4", "127.0.0.1"), ("v6", "[::1]"):
+            sender = lab.start(None, name, "send", "--insecure", "--retries", "0", lab.file(name, name), f"tcp://{address}:7141/{name}")
+            check(sender.wait() == 0, sender.tail())
+            check((root / name).read_text() == name, "not delivered")
