@@ -141,6 +141,10 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
   if (draining) return refuse(pair, Status::no_route, draining_reason(pair.side[0].device));
   // The hop limit ends what a map in change may let circle.
   if (pair.request.crossed >= hops_max) return refuse(pair, Status::no_route, "more than eight routers");
+  if (const ClaimFault fault = claim_fault(pair); fault.status != Status::success) {
+    note_liar(pair.side[0], fault.reason);
+    return refuse(pair, fault.status, fmt::format("router {}: {}", endpoint(pair.side[0].device).uri(), fault.reason));
+  }
   const SubnetId in = devices[pair.side[0].device].subnet;
   auto hops = forwarding().next_hops(pair.request.source, in, pair.to.subnet);
   for (NextHop& hop : hops) hop.device = own_devices[hop.device];
@@ -162,6 +166,32 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
   std::reverse(hops.begin(), hops.end());
   pair.candidates = std::move(hops);
   dial_next(pair);
+}
+
+ClaimFault Router::Impl::claim_fault(const Pair& pair) {
+  for (const RouterDevice& device : devices) {
+    if (address_of(device.subnet, device.endpoint->uri()) == pair.to)
+      return {Status::refused, "that is this router itself: connect to what is behind it"};
+  }
+  const RouterDevice& device = devices[pair.side[0].device];
+  const DeviceRecord in{device.subnet, 0, 0, device.transit, device.wan, device.wan_to, device.endpoint->uri(), 0};
+  return check_claim({pair.request.source, pair.request.crossed, pair.to.subnet}, in, id, forwarding().map());
+}
+
+// Counted each time, logged once for whoever it is: one line tells an administrator of a wrong configuration or a stranger.
+void Router::Impl::note_liar(const Side& side, std::string_view what) {
+  counters.add(Counter::routed_rejected);
+  const std::string peer = peer_of(side.device, side.connection);
+  if (liars_logged.size() >= liars_logged_max || !liars_logged.insert(peer).second) return;
+  log(LogLevel::warning, "routing: a connect request from {} is refused: {}", peer, what);
+}
+
+// Who that is, by what we know ourselves: the device on which it came, and its address there without the port, which it chooses
+// anew each time. A name that a peer gives itself is none.
+std::string Router::Impl::peer_of(uint32_t device, cci::Connection connection) {
+  const std::vector<ports::HopInfo> hops = endpoint(device).hops(connection);
+  const auto address = hops.empty() ? Result<Address>(fail(ErrorKind::network, "")) : address_of({}, hops.front().node);
+  return fmt::format("{} on device {}", address ? address->node : std::string("somebody"), devices[device].name);
 }
 
 void Router::Impl::drop_downstream(Pair& pair) {
@@ -243,6 +273,7 @@ void Router::Impl::on_connect_reply(Pair& pair, Bytes message) {
     note_answer(pair, reply->status, reply->reason);
     return dial_next(pair);
   }
+  const auto beyond = static_cast<uint8_t>(reply->hops.size());
   const RouterDevice& out = devices[pair.side[1].device];
   reply->hops.insert(reply->hops.begin(),
                      {out.scheme, pair.hop_uri, out.subnet.as, out.subnet.subnet, now - pair.requested_at, out.rate_bits_per_s});
@@ -252,6 +283,7 @@ void Router::Impl::on_connect_reply(Pair& pair, Bytes message) {
                                     payload_bytes_max(endpoint(pair.side[1].device).max_send_bytes(pair.side[1].connection))});
   reply->fragment_bytes = std::min({reply->fragment_bytes, pair.request.fragment_bytes, pool.fragment_bytes()});
   pair.phase = PairPhase::open;
+  pair.beyond = beyond;
   --setting_up;
   pair.request.data.clear();
   pair.candidates.clear();

@@ -48,8 +48,11 @@ void Router::Impl::admit(Pair& pair, uint8_t from, const FragmentMessage& reques
   fragment.remote = request.remote;
   fragment.source = from_end ? request.remote : ports::RemoteRef{request.exposed, 0, {}};
   ++pair.fragments;
-  // A length or class that no honest chain gives: answered, never pulled.
-  if (fragment.length_bytes == 0 || fragment.length_bytes > pool.fragment_bytes() || fragment.data_class >= classes_max) {
+  // A length that no honest chain gives, or a class: it is the count of routers between the data and us, which both ends of the
+  // chain have told at the connect. Who says more would go before the others. Answered, never pulled.
+  const uint8_t between = from_end ? 0 : from == 0 ? pair.request.crossed : pair.beyond;
+  if (fragment.length_bytes == 0 || fragment.length_bytes > pool.fragment_bytes() || fragment.data_class >= classes_max ||
+      fragment.data_class != between) {
     counters.add(Counter::routed_rejected);
     answer_failure(pair, fragment, Status::range);
     return end_fragment(fragment);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "routing/map/forwarding.h"
+#include "routing/map/source_policy.h"
 #include "routing/router/fragment_pool.h"
 #include "routing/router/router.h"
 #include "routing/session/messages.h"
@@ -49,6 +50,7 @@ inline constexpr uint32_t link_offences_max = 32;                 // bad records
 inline constexpr Duration link_offences_window = std::chrono::seconds(30);
 inline constexpr Duration cut_off_time = std::chrono::seconds(60);
 inline constexpr size_t cut_off_max = 1024;
+inline constexpr size_t liars_logged_max = 256;
 
 // How often one router may say something new.
 struct RecordBucket {
@@ -160,6 +162,7 @@ struct Pair {
   Instant timer = never;
   bool active = false;
 
+  uint8_t beyond = 0;                                     // routers between here and the destination
   uint32_t fragments = 0;                                 // known here
   std::array<uint32_t, 2> buffers{};                      // held, by the side that their fragments come from
   std::array<std::deque<uint64_t>, classes_max> waiting;  // fragments without a buffer
@@ -318,6 +321,9 @@ struct Router::Impl {
   void on_hop_request(uint32_t device, cci::Event& event);
   void on_pair_event(Pair& pair, uint8_t which, cci::Event event);
   void on_connect_request(Pair& pair, Bytes message);
+  [[nodiscard]] ClaimFault claim_fault(const Pair& pair);
+  void note_liar(const Side& side, std::string_view what);
+  [[nodiscard]] std::string peer_of(uint32_t device, cci::Connection connection);
   void dial_next(Pair& pair);
   void note_answer(Pair& pair, Status status, std::string reason);
   void on_downstream_connected(Pair& pair, const cci::Event& event);
@@ -420,6 +426,7 @@ struct Router::Impl {
   std::set<std::pair<Instant, uint64_t>> timers;  // pairs
   std::vector<uint64_t> active;                   // pairs with something to push
   uint32_t setting_up = 0;
+  std::set<std::string> liars_logged;  // peer_of
   std::optional<uint64_t> next_equal;  // whose turn it is among equally good hops
   size_t held_events = 0;
   size_t copied_bytes = 0;

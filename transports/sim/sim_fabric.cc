@@ -64,7 +64,7 @@ void Fabric::Impl::connect(const StreamPtr& stream, uint16_t port) {
   acceptor.incarnation = net.incarnation;
   acceptor.connected = true;
   net.streams[acceptor.id] = {stream, 1};
-  net.backlog.push_back({StreamEventType::accepted, acceptor.id, Status::success, {}});
+  net.backlog.push_back({StreamEventType::accepted, acceptor.id, Status::success, fmt::format("sim://{}:0", dialler.address)});
   world.wake(net.node);
   const Instant back = after(world.now(), delay(stream->network));
   stream->directions[1].last_arrival = back;  // nothing of the acceptor overtakes its acceptance
