@@ -41,7 +41,7 @@ int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, con
     if (const int error = files.set_mode(fd, mode); error < 0) return error;
   }
   if (policy.has(session::option_times)) {
-    if (const int error = files.set_mtime(fd, wanted.mtime_ns); error < 0) return error;
+    if (const int error = files.set_mtime(fd, wanted.mtime); error < 0) return error;
   }
   return 0;
 }

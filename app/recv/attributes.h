@@ -11,10 +11,10 @@ namespace ccixfer::recv {
 struct Attributes {
   uint32_t mode = 0;  // 07777
   uint32_t uid = 0, gid = 0;
-  int64_t mtime_ns = 0;
+  ports::FileTime mtime;
 };
 [[nodiscard]] inline Attributes attributes_of(const session::Entry& entry) {
-  return {entry.mode, entry.uid, entry.gid, entry.mtime_ns};
+  return {entry.mode, entry.uid, entry.gid, entry.mtime};
 }
 
 // What holds for all files of a session.

@@ -64,7 +64,7 @@ int apply_leave(ports::FileSystem& files, DirectoryCache& directories, const Pol
       if (const int error = files.set_mode(directory->fd(), mode); error < 0) return error;
     }
     if (policy.has(session::option_times)) {
-      if (const int error = files.set_mtime(directory->fd(), wanted.mtime_ns); error < 0) return error;
+      if (const int error = files.set_mtime(directory->fd(), wanted.mtime); error < 0) return error;
     }
   } else if (const int error = apply_attributes(files, directory->fd(), policy, current, wanted); error < 0) {
     return error;

@@ -250,7 +250,7 @@ void Decider::finish_symlink(const Entry& entry, std::string_view name) {
   const Policy& policy = context_.policy;
   // Always: one that was there may be anybody's, and in a setgid directory a new one has the directory's group.
   if (policy.has(session::option_owner) && policy.uid == 0) files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid);
-  if (policy.has(session::option_times)) files_.set_link_mtime_at(parent_->fd(), name, entry.mtime_ns);
+  if (policy.has(session::option_times)) files_.set_link_mtime_at(parent_->fd(), name, entry.mtime);
 }
 
 // Under another name first, then renamed: a link that was there is replaced at once or not at all.
@@ -310,13 +310,13 @@ bool Decider::has_content(const Entry& entry, std::string_view name, const ports
 bool Decider::is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
   if (stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
   if (context_.policy.has(session::option_checksum)) return has_content(entry, name, stat);
-  return context_.policy.has(session::option_times) && stat.size_bytes == entry.size_bytes && stat.mtime_ns == entry.mtime_ns;
+  return context_.policy.has(session::option_times) && stat.size_bytes == entry.size_bytes && stat.mtime == entry.mtime;
 }
 
 // The content stays; mode, owner and (under --checksum) mtime are brought up to date. False: it cannot be; write it anew.
 bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
   Policy policy = context_.policy;
-  if (stat.mtime_ns == entry.mtime_ns) policy.options &= ~uint32_t{session::option_times};
+  if (stat.mtime == entry.mtime) policy.options &= ~uint32_t{session::option_times};
   const Current current{stat.mode, stat.uid, stat.gid};
   const Attributes wanted = attributes_of(entry);
   const bool mode_differs = policy.has(session::option_permissions) && wanted_mode(policy, current, wanted) != stat.mode;

@@ -80,7 +80,7 @@ Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::st
   impl.ledger = std::move(*ledger);  // from here on no other process is below this root
   remove_orphans(impl);
   if (const int error = measure(impl); error < 0) return cannot("write below", path, error);
-  files.set_mtime(fd, before.mtime_ns);
+  files.set_mtime(fd, before.mtime);
   // The names of the staging directory and of the ledger outlive a power cut, else what it says would be of no use.
   for (const int directory : {impl.staging, fd}) {
     if (const int error = files.fsync(directory); error < 0) return cannot("sync", path, error);
@@ -104,7 +104,7 @@ Root::~Root() {
       }
     }
     files.close(impl->staging);
-    if (empty && files.unlink_at(impl->fd, staging_name, true) >= 0 && has_stat) files.set_mtime(impl->fd, before.mtime_ns);
+    if (empty && files.unlink_at(impl->fd, staging_name, true) >= 0 && has_stat) files.set_mtime(impl->fd, before.mtime);
   }
   files.close(impl->fd);
 }

@@ -60,7 +60,7 @@ int64_t read_all(ports::FileSystem& files, int fd, MutableBytes into, uint64_t o
 }
 
 bool promised(const FileStat& stat, const Listed& listed) {
-  return stat.type == FileType::regular && stat.size_bytes == listed.size_bytes && stat.mtime_ns == listed.mtime_ns;
+  return stat.type == FileType::regular && stat.size_bytes == listed.size_bytes && stat.mtime == listed.mtime;
 }
 
 // A small file is read in one go, so what counts is that it was the same before and after, and of the size and time that the

@@ -21,7 +21,7 @@ inline constexpr int read_tries_max = 4;  // the first and three more, while the
 // What the walk saw of a file: what the other end was promised.
 struct Listed {
   uint64_t size_bytes = 0;
-  int64_t mtime_ns = 0;
+  ports::FileTime mtime;
   uint64_t version = 0;
 };
 

@@ -70,7 +70,7 @@ void Source::Impl::digest_on() {
           for (WalkRecord& record : batch.records) {
             if (record.kind != WalkRecord::Kind::entry || record.type != EntryType::file) continue;
             if ((*digest.walk)->is_stream(record.source)) continue;
-            const Listed listed{record.stat.size_bytes, record.stat.mtime_ns, version_of(record.stat)};
+            const Listed listed{record.stat.size_bytes, record.stat.mtime, version_of(record.stat)};
             const SourcePlace place = (*digest.walk)->place(record.source, batch.path(record));
             record.has_digest = digest_file(files, place, listed, digest.loan.bytes(), record.digest, shared.steps);
           }
@@ -153,7 +153,7 @@ bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& heade
       entry_.uid = record.stat.uid;
       entry_.gid = record.stat.gid;
       entry_.size_bytes = record.type == EntryType::file ? record.stat.size_bytes : 0;
-      entry_.mtime_ns = record.stat.mtime_ns;
+      entry_.mtime = record.stat.mtime;
       entry_.version = record.type == EntryType::file ? version_of(record.stat) : 0;
       entry_.target.assign(batch.more(record));
       entry_.has_digest = record.has_digest;
@@ -164,7 +164,7 @@ bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& heade
       entry.type = entry_.type;
       entry.source = record.source;
       entry.stream = record.type == EntryType::file && (*walk_)->is_stream(record.source);
-      entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime_ns, entry_.version};
+      entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime, entry_.version};
       entry.path.assign(entry_.path);
       ++entries_of_source_[record.source];
     }

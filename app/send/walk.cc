@@ -53,8 +53,17 @@ std::string served_name(std::string_view given) {
 }  // namespace
 
 uint64_t version_of(const FileStat& stat) {
-  const std::array<uint64_t, 5> fields = {stat.device, stat.inode, stat.size_bytes, static_cast<uint64_t>(stat.mtime_ns),
-                                          static_cast<uint64_t>(stat.ctime_ns)};
+  // No device, whose number is another after each mount of NFS, btrfs and ZFS: the change time, which nobody can set, tells the
+  // files of a path apart. Not so where there are only whole seconds of it: the made-up times of images (squashfs, ISO 9660) and
+  // the oldest file systems, whose inode numbers begin anew in each of them.
+  const bool has_change_time = stat.ctime.nanoseconds != 0;
+  const std::array<uint64_t, 7> fields = {has_change_time ? 0 : stat.device,
+                                          stat.inode,
+                                          stat.size_bytes,
+                                          static_cast<uint64_t>(stat.mtime.seconds),
+                                          stat.mtime.nanoseconds,
+                                          static_cast<uint64_t>(stat.ctime.seconds),
+                                          stat.ctime.nanoseconds};
   return xxh3_64(std::as_bytes(std::span(fields)));
 }
 

@@ -159,6 +159,7 @@ class Walk {
   std::string target_;
 };
 
+// A number that is another whenever the file may have other content: what was sent of one version is never completed from another.
 [[nodiscard]] uint64_t version_of(const ports::FileStat& stat);
 
 }  // namespace ccixfer::send

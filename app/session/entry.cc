@@ -10,8 +10,9 @@ namespace ccixfer::session {
 namespace {
 
 // One entry: type u8, flags u8, shared u16 (bytes of the previous entry's path that this one starts with), suffix u16 + bytes;
-// all but `leave`: mode u16, uid u32, gid u32, mtime_ns i64; file: size u64, version u64; flag_digest: 16 bytes; symlink: target
-// u16 + bytes; flag_extensions: u16 + TLVs {type u8, length u16, value}; a TLV with the high bit in its type must be understood.
+// all but `leave`: mode u16, uid u32, gid u32, mtime i64 seconds and u32 nanoseconds; file: size u64, version u64; flag_digest: 16
+// bytes; symlink: target u16 + bytes; flag_extensions: u16 + TLVs {type u8, length u16, value}; a TLV with the high bit in its type
+// must be understood.
 constexpr uint8_t flag_digest = 1;
 constexpr uint8_t flag_extensions = 2;
 constexpr uint8_t flags_known = flag_digest | flag_extensions;
@@ -54,7 +55,9 @@ Entry read_entry(wire::Reader& in, const std::string& previous) {
     in.require((entry.mode & ~mode_mask) == 0);
     entry.uid = in.u32();
     entry.gid = in.u32();
-    entry.mtime_ns = in.i64();
+    entry.mtime.seconds = in.i64();
+    entry.mtime.nanoseconds = in.u32();
+    in.require(entry.mtime.nanoseconds < ports::file_time_nanoseconds);
   }
   if (entry.type == EntryType::file) {
     entry.size_bytes = in.u64();
@@ -92,6 +95,7 @@ bool is_safe_relative_path(std::string_view path) {
 bool EntryEncoder::add(const Entry& entry) {
   CHECK(is_safe_relative_path(entry.path));
   CHECK((entry.mode & ~mode_mask) == 0);
+  CHECK(entry.mtime.nanoseconds < ports::file_time_nanoseconds);
   CHECK(!entry.has_digest || entry.type == EntryType::file);
   CHECK(entry.type != EntryType::symlink || (!entry.target.empty() && entry.target.size() <= path_bytes_max));
   if (count_ == entries_per_segment_max) return false;
@@ -105,7 +109,8 @@ bool EntryEncoder::add(const Entry& entry) {
     out.u16(static_cast<uint16_t>(entry.mode));
     out.u32(entry.uid);
     out.u32(entry.gid);
-    out.i64(entry.mtime_ns);
+    out.i64(entry.mtime.seconds);
+    out.u32(entry.mtime.nanoseconds);
   }
   if (entry.type == EntryType::file) {
     out.u64(entry.size_bytes);

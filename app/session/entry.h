@@ -9,6 +9,7 @@
 #include "core/base/bytes.h"
 #include "core/base/hash.h"
 #include "core/base/result.h"
+#include "core/ports/file_system.h"
 
 namespace ccixfer::session {
 
@@ -25,8 +26,8 @@ struct Entry {
   uint32_t mode = 0;  // 07777
   uint32_t uid = 0, gid = 0;
   uint64_t size_bytes = 0;  // file
-  int64_t mtime_ns = 0;
-  uint64_t version = 0;     // file: hash of source device, inode, size, mtime_ns, ctime_ns
+  ports::FileTime mtime;
+  uint64_t version = 0;     // file: see version_of in app/send/walk.h
   std::string target;       // symlink
   bool has_digest = false;  // --checksum: the file's digest
   Hash128 digest;

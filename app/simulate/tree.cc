@@ -38,9 +38,12 @@ size_t random_size(sim::Random& random, const TreeOptions& options) {
   }
 }
 
-int64_t random_mtime(sim::Random& random) {
-  return static_cast<int64_t>(random.between(1'000'000'000, 1'700'000'000)) * 1'000'000'000 +
-         static_cast<int64_t>(random.below(1'000'000'000));
+// Mostly of our days; some are of the far past and future, up to the ends of what a file can have.
+ports::FileTime random_mtime(sim::Random& random) {
+  const auto nanoseconds = static_cast<uint32_t>(random.below(ports::file_time_nanoseconds));
+  if (random.chance(0.8)) return {static_cast<int64_t>(random.between(1'000'000'000, 1'700'000'000)), nanoseconds};
+  const auto any = static_cast<int64_t>(random.next());
+  return {any >> random.below(64), nanoseconds};
 }
 
 }  // namespace
@@ -82,7 +85,7 @@ void make_older(sim::Random& random, sim::SimFileSystem& files, const sim::Tree&
   for (const auto& [path, entry] : source) {
     if (entry.stat.type != ports::FileType::regular || !random.chance(0.3)) continue;
     if (random.chance(0.3)) {
-      files.put(to + "/" + path, entry.content, entry.stat.mode, entry.stat.mtime_ns);
+      files.put(to + "/" + path, entry.content, entry.stat.mode, entry.stat.mtime);
     } else {
       files.put(to + "/" + path, random_content(random, static_cast<size_t>(random.below(5000))), 0600, random_mtime(random));
     }
@@ -100,8 +103,9 @@ std::string difference(const sim::Tree& source, const sim::Tree& target, bool at
     if (!attributes || wanted.stat.type == ports::FileType::symlink) continue;
     if (got.stat.mode != wanted.stat.mode)
       return fmt::format("{} has mode {:o}, not {:o}", printable(path), got.stat.mode, wanted.stat.mode);
-    if (got.stat.mtime_ns != wanted.stat.mtime_ns) {
-      return fmt::format("{} has mtime {}, not {}", printable(path), got.stat.mtime_ns, wanted.stat.mtime_ns);
+    if (got.stat.mtime != wanted.stat.mtime) {
+      return fmt::format("{} has mtime {}.{:09}, not {}.{:09}", printable(path), got.stat.mtime.seconds, got.stat.mtime.nanoseconds,
+                         wanted.stat.mtime.seconds, wanted.stat.mtime.nanoseconds);
     }
   }
   return {};

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -23,6 +24,7 @@ namespace ccixfer::host {
 namespace {
 
 using ports::FileStat;
+using ports::FileTime;
 using ports::FileType;
 using ports::OpenFlags;
 using ports::OpenMode;
@@ -32,7 +34,6 @@ static_assert(ports::FileSystem::no_directory == AT_FDCWD);
 constexpr int resolve_tries = 64;  // openat2 says EAGAIN when a rename raced with the walk of `..`
 constexpr size_t directory_buffer_bytes = 32u << 10;
 constexpr int stream_wait_ms = 100;
-constexpr int64_t ns_per_s = 1'000'000'000;
 
 constexpr uint32_t xfs_magic = 0x58465342;  // linux/magic.h has it only since 2023
 
@@ -110,6 +111,11 @@ int open_beneath(int directory, const char* name, int flags, uint32_t permission
   return result;
 }
 
+// A file system in user space may say anything.
+FileTime time_of(const timespec& in) {
+  return {in.tv_sec, static_cast<uint32_t>(std::clamp<int64_t>(in.tv_nsec, 0, ports::file_time_nanoseconds - 1))};
+}
+
 void fill(FileStat& out, const struct stat& in) {
   out.type = S_ISREG(in.st_mode)   ? FileType::regular
              : S_ISDIR(in.st_mode) ? FileType::directory
@@ -122,21 +128,15 @@ void fill(FileStat& out, const struct stat& in) {
   out.inode = in.st_ino;
   out.links = in.st_nlink;
   out.size_bytes = static_cast<uint64_t>(in.st_size);
-  out.mtime_ns = in.st_mtim.tv_sec * ns_per_s + in.st_mtim.tv_nsec;
-  out.ctime_ns = in.st_ctim.tv_sec * ns_per_s + in.st_ctim.tv_nsec;
+  out.mtime = time_of(in.st_mtim);
+  out.ctime = time_of(in.st_ctim);
 }
 
-std::array<timespec, 2> only_mtime(int64_t mtime_ns) {
-  int64_t seconds = mtime_ns / ns_per_s;
-  int64_t rest = mtime_ns % ns_per_s;
-  if (rest < 0) {  // before 1970: tv_nsec counts upwards all the same
-    rest += ns_per_s;
-    --seconds;
-  }
+std::array<timespec, 2> only_mtime(FileTime mtime) {
   std::array<timespec, 2> times{};
   times[0].tv_nsec = UTIME_OMIT;
-  times[1].tv_sec = seconds;
-  times[1].tv_nsec = rest;
+  times[1].tv_sec = mtime.seconds;
+  times[1].tv_nsec = mtime.nanoseconds;
   return times;
 }
 
@@ -213,19 +213,20 @@ int PosixFileSystem::stat_at(int directory, std::string_view name, FileStat& out
   return result;
 }
 
-int PosixFileSystem::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
-  if (::lseek(fd, 0, SEEK_SET) < 0) return -errno;
+// A part is what the kernel gives in one call. Going on without a seek is exact on every file system; a position that is sought
+// again is a count on some, and wrong once a name before it has gone.
+int PosixFileSystem::read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) {
+  if (from_start && ::lseek(fd, 0, SEEK_SET) < 0) return -errno;
   alignas(dirent64) std::array<char, directory_buffer_bytes> buffer;
-  while (true) {
-    const auto bytes = call([&] { return int64_t{::getdents64(fd, buffer.data(), buffer.size())}; });
-    if (bytes <= 0) return static_cast<int>(bytes);
-    for (int64_t at = 0; at < bytes;) {
-      const auto* record = reinterpret_cast<const dirent64*>(buffer.data() + at);
-      const std::string_view name(record->d_name);
-      if (name != "." && name != "..") entry(name);
-      at += record->d_reclen;
-    }
+  const auto bytes = call([&] { return int64_t{::getdents64(fd, buffer.data(), buffer.size())}; });
+  if (bytes <= 0) return static_cast<int>(bytes);
+  for (int64_t at = 0; at < bytes;) {
+    const auto* record = reinterpret_cast<const dirent64*>(buffer.data() + at);
+    const std::string_view name(record->d_name);
+    if (name != "." && name != "..") entry(name);
+    at += record->d_reclen;
   }
+  return 1;
 }
 
 int PosixFileSystem::mkdir_at(int directory, std::string_view name, uint32_t permissions) {
@@ -278,8 +279,8 @@ int PosixFileSystem::set_owner(int fd, uint32_t uid, uint32_t gid) {
   return call([&] { return ::fchown(fd, uid, gid); });
 }
 
-int PosixFileSystem::set_mtime(int fd, int64_t mtime_ns) {
-  const auto times = only_mtime(mtime_ns);
+int PosixFileSystem::set_mtime(int fd, FileTime mtime) {
+  const auto times = only_mtime(mtime);
   return call([&] { return ::futimens(fd, times.data()); });
 }
 
@@ -289,10 +290,10 @@ int PosixFileSystem::set_link_owner_at(int directory, std::string_view name, uin
   return call([&] { return ::fchownat(directory, path.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW); });
 }
 
-int PosixFileSystem::set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) {
+int PosixFileSystem::set_link_mtime_at(int directory, std::string_view name, FileTime mtime) {
   const CName path(name);
   if (const int error = name_error(directory, name, path); error != 0) return error;
-  const auto times = only_mtime(mtime_ns);
+  const auto times = only_mtime(mtime);
   return call([&] { return ::utimensat(directory, path.c_str(), times.data(), AT_SYMLINK_NOFOLLOW); });
 }
 

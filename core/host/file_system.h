@@ -20,7 +20,7 @@ class PosixFileSystem final : public ports::FileSystem {
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
   int fstat(int fd, ports::FileStat& out) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
-  int read_directory(int fd, const std::function<void(std::string_view name)>& entry) override;
+  int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;
   int mkdir_at(int directory, std::string_view name, uint32_t permissions) override;
   int symlink_at(std::string_view target, int directory, std::string_view name) override;
   int64_t readlink_at(int directory, std::string_view name, std::string& out) override;
@@ -29,9 +29,9 @@ class PosixFileSystem final : public ports::FileSystem {
   int truncate(int fd, uint64_t size_bytes) override;
   int set_mode(int fd, uint32_t permissions) override;
   int set_owner(int fd, uint32_t uid, uint32_t gid) override;
-  int set_mtime(int fd, int64_t mtime_ns) override;
+  int set_mtime(int fd, ports::FileTime mtime) override;
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override;
-  int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) override;
+  int set_link_mtime_at(int directory, std::string_view name, ports::FileTime mtime) override;
   int fsync(int fd) override;
   int syncfs(int fd) override;
   int space(int fd, ports::SpaceInfo& out) override;

@@ -6,6 +6,7 @@
 // Paths given as (directory descriptor, relative name). Nothing here follows a symbolic link unless its name says so.
 #pragma once
 #include <cerrno>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,6 +18,19 @@ namespace ccixfer::ports {
 
 enum class FileType : uint8_t { regular, directory, symlink, other };
 
+// A moment in a file's life. Nanoseconds in one number would end in the years 1677 and 2262; files have other ones.
+struct FileTime {
+  int64_t seconds = 0;       // since 1970, may be negative
+  uint32_t nanoseconds = 0;  // 0 to 999,999,999, counted upwards before 1970 too
+  [[nodiscard]] static constexpr FileTime of_ns(int64_t ns) {
+    const int64_t rest = ns % 1'000'000'000;
+    if (rest >= 0) return {ns / 1'000'000'000, static_cast<uint32_t>(rest)};
+    return {ns / 1'000'000'000 - 1, static_cast<uint32_t>(rest + 1'000'000'000)};
+  }
+  friend auto operator<=>(const FileTime&, const FileTime&) = default;
+};
+inline constexpr uint32_t file_time_nanoseconds = 1'000'000'000;  // in a second
+
 struct FileStat {
   FileType type = FileType::other;
   uint32_t mode = 0;  // permission bits with setuid, setgid, sticky (07777)
@@ -24,8 +38,7 @@ struct FileStat {
   uint64_t device = 0, inode = 0;
   uint64_t links = 0;
   uint64_t size_bytes = 0;
-  int64_t mtime_ns = 0;  // since 1970, may be negative
-  int64_t ctime_ns = 0;
+  FileTime mtime, ctime;
 };
 
 struct SpaceInfo {
@@ -65,7 +78,10 @@ class FileSystem {
   virtual int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) = 0;
   virtual int fstat(int fd, FileStat& out) = 0;
   virtual int stat_at(int directory, std::string_view name, FileStat& out, bool follow) = 0;  // single component below a descriptor
-  virtual int read_directory(int fd, const std::function<void(std::string_view name)>& entry) = 0;  // without . and ..
+  // Some of a directory's names, without . and ..: the first ones, or those that follow what this descriptor gave last. 0: these
+  // were the last; > 0: there may be more. A name that stays throughout comes exactly once, whatever else changes in between.
+  virtual int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) = 0;
+  int read_directory(int fd, const std::function<void(std::string_view name)>& entry);  // all of them
   virtual int mkdir_at(int directory, std::string_view name, uint32_t permissions) = 0;
   virtual int symlink_at(std::string_view target, int directory, std::string_view name) = 0;
   virtual int64_t readlink_at(int directory, std::string_view name, std::string& out) = 0;
@@ -74,14 +90,19 @@ class FileSystem {
   virtual int truncate(int fd, uint64_t size_bytes) = 0;
   virtual int set_mode(int fd, uint32_t permissions) = 0;                                               // fchmod
   virtual int set_owner(int fd, uint32_t uid, uint32_t gid) = 0;                                        // fchown
-  virtual int set_mtime(int fd, int64_t mtime_ns) = 0;                                                  // futimens, atime omitted
+  virtual int set_mtime(int fd, FileTime mtime) = 0;                                                    // futimens, atime omitted
   virtual int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) = 0;  // no follow
-  virtual int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) = 0;            // no follow
+  virtual int set_link_mtime_at(int directory, std::string_view name, FileTime mtime) = 0;              // no follow
   virtual int fsync(int fd) = 0;
   virtual int syncfs(int fd) = 0;
   virtual int space(int fd, SpaceInfo& out) = 0;  // fstatvfs, fstatfs
 };
 
+inline int FileSystem::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
+  int more = read_directory_part(fd, true, entry);
+  while (more > 0) more = read_directory_part(fd, false, entry);
+  return more;
+}
 inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
 

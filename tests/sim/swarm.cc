@@ -91,7 +91,7 @@ void Swarm::build_rival() {
     if (!content.empty() && random_.chance(0.7)) {
       for (size_t i = static_cast<size_t>(random_.below(content.size())); i < content.size(); i += 1000) content[i] ^= 1;
     }
-    rival_->files.put(name, content, 0600, entry.stat.mtime_ns + 1'000'000'000);
+    rival_->files.put(name, content, 0600, ports::FileTime{entry.stat.mtime.seconds ^ 1, entry.stat.mtime.nanoseconds});
     allowed_[path].insert(content);
   }
   rival_->files.sync_all();

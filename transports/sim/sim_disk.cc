@@ -42,7 +42,7 @@ SimFileSystem::Impl::Impl(World& owner, NodeId node_id, const FileSystemOptions&
   root->type = ports::FileType::directory;
   root->parent = root;
   root->now.mode = 0755;
-  root->now.mtime_ns = root->now.ctime_ns = world.wall_ns();
+  root->now.mtime = root->now.ctime = kept_time(ports::FileTime::of_ns(world.wall_ns()));
   root->durable = root->now;
   world.add_part(node, this);
 }
@@ -140,7 +140,7 @@ InodePtr SimFileSystem::Impl::create(ports::FileType type, uint32_t permissions)
   inode->number = next_inode++;
   inode->type = type;
   inode->now.mode = permissions & 07777u;
-  inode->now.mtime_ns = inode->now.ctime_ns = world.wall_ns();
+  inode->now.mtime = inode->now.ctime = kept_time(ports::FileTime::of_ns(world.wall_ns()));
   inode->durable = inode->now;
   return inode;
 }
@@ -154,9 +154,17 @@ void SimFileSystem::Impl::link(const InodePtr& directory, const std::string& nam
   touch(*directory, true);
 }
 
+// What this file system makes of a time.
+ports::FileTime SimFileSystem::Impl::kept_time(ports::FileTime time) const {
+  if (time.seconds <= options.time_min_s) return {options.time_min_s, 0};
+  if (time.seconds >= options.time_max_s) return {options.time_max_s, 0};
+  time.nanoseconds -= time.nanoseconds % options.time_grain_ns;
+  return time;
+}
+
 void SimFileSystem::Impl::touch(Inode& inode, bool data) {
-  inode.now.ctime_ns = world.wall_ns();
-  if (data) inode.now.mtime_ns = inode.now.ctime_ns;
+  inode.now.ctime = kept_time(ports::FileTime::of_ns(world.wall_ns()));
+  if (data) inode.now.mtime = inode.now.ctime;
 }
 
 void SimFileSystem::Impl::charge(Inode& inode) {
@@ -221,8 +229,8 @@ void SimFileSystem::Impl::stat(const Inode& inode, ports::FileStat& out) const {
   out.inode = inode.number;
   out.links = inode.links;
   out.size_bytes = inode.type == ports::FileType::symlink ? inode.target.size() : inode.now.size_bytes;
-  out.mtime_ns = inode.now.mtime_ns;
-  out.ctime_ns = inode.now.ctime_ns;
+  out.mtime = inode.now.mtime;
+  out.ctime = inode.now.ctime;
 }
 
 }  // namespace ccixfer::sim

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "transports/sim/sim_file_system.h"
 #include "transports/sim/sim_inode.h"
@@ -12,7 +13,9 @@ namespace ccixfer::sim {
 struct OpenFile {
   InodePtr inode;
   ports::OpenMode mode = ports::OpenMode::read;
-  std::string name;  // as opened
+  std::string name;                    // as opened
+  std::vector<std::string> listing{};  // of a directory that is read in parts
+  size_t listed = 0;
 };
 
 // Where a name leads: `error` (-errno), or the directory that holds the last component and what is there (null: nothing).
@@ -58,6 +61,7 @@ struct SimFileSystem::Impl final : public NodePart {
   InodePtr create(ports::FileType type, uint32_t permissions);         // null: no inodes
   void link(const InodePtr& directory, const std::string& name, const InodePtr& child);
   void touch(Inode& inode, bool data);
+  [[nodiscard]] ports::FileTime kept_time(ports::FileTime time) const;
   void charge(Inode& inode);                // after its pages changed
   void release(Inode& inode);               // when its last name and descriptor are gone
   void recover(const InodePtr& directory);  // after a crash: memory is what the disk has

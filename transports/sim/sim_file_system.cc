@@ -15,6 +15,7 @@ using ports::OpenFlags;
 using ports::OpenMode;
 
 constexpr uint64_t file_bytes_max = uint64_t{1} << 44;
+constexpr uint64_t names_a_part_max = 64;
 
 }  // namespace
 
@@ -122,17 +123,25 @@ int SimFileSystem::stat_at(int directory, std::string_view name, FileStat& out, 
   return 0;
 }
 
-int SimFileSystem::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
+int SimFileSystem::read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) {
   OpenFile* file = nullptr;
   if (const int error = impl_->enter_fd("read_directory", fd, file); error != 0) return error;
   if (file->inode->type != FileType::directory) return -ENOTDIR;
-  std::vector<std::string> names;
-  for (const auto& [name, child] : file->inode->entries) names.push_back(name);
-  if (!names.empty()) {  // in no order that anyone may rely on
-    std::rotate(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(impl_->random.below(names.size())), names.end());
+  if (from_start) {  // in no order that anyone may rely on
+    file->listing.clear();
+    file->listed = 0;
+    for (const auto& [name, child] : file->inode->entries) file->listing.push_back(name);
+    for (size_t i = file->listing.size(); i > 1; --i) std::swap(file->listing[i - 1], file->listing[impl_->random.below(i)]);
   }
-  for (const std::string& name : names) entry(name);
-  return 0;
+  const size_t end = std::min(file->listing.size(), file->listed + 1 + static_cast<size_t>(impl_->random.below(names_a_part_max)));
+  std::vector<std::string> part;
+  for (; file->listed < end; ++file->listed) {
+    std::string& name = file->listing[file->listed];
+    if (file->inode->entries.contains(name)) part.push_back(std::move(name));
+  }
+  const bool more = end < file->listing.size() || !part.empty();
+  for (const std::string& name : part) entry(name);  // may call us
+  return more ? 1 : 0;
 }
 
 int SimFileSystem::mkdir_at(int directory, std::string_view name, uint32_t permissions) {
@@ -256,11 +265,11 @@ int SimFileSystem::set_owner(int fd, uint32_t uid, uint32_t gid) {
   return 0;
 }
 
-int SimFileSystem::set_mtime(int fd, int64_t mtime_ns) {
+int SimFileSystem::set_mtime(int fd, ports::FileTime mtime) {
   OpenFile* file = nullptr;
   if (const int error = impl_->enter_fd("set_mtime", fd, file); error != 0) return error;
   impl_->touch(*file->inode, false);
-  file->inode->now.mtime_ns = mtime_ns;
+  file->inode->now.mtime = impl_->kept_time(mtime);
   return 0;
 }
 
@@ -274,12 +283,12 @@ int SimFileSystem::set_link_owner_at(int directory, std::string_view name, uint3
   return 0;
 }
 
-int SimFileSystem::set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) {
+int SimFileSystem::set_link_mtime_at(int directory, std::string_view name, ports::FileTime mtime) {
   if (const int error = impl_->enter("set_link_mtime_at", name); error != 0) return error;
   const Place place = impl_->locate_at(directory, name, false);
   if (place.error != 0) return place.error;
   if (place.node == nullptr) return -ENOENT;
-  place.node->now.mtime_ns = mtime_ns;
+  place.node->now.mtime = impl_->kept_time(mtime);
   return 0;
 }
 

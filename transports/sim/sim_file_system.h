@@ -10,6 +10,7 @@
 // Descriptors are never reused.
 #pragma once
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,7 +26,12 @@ struct FileSystemOptions {
   uint64_t capacity_bytes = uint64_t{1} << 40;
   uint64_t capacity_inodes = uint64_t{1} << 30;
   double short_io_chance = 0;
-  bool lies = false;           // a disk that says synced and did not: a canary for the checks of a test
+  bool lies = false;  // a disk that says synced and did not: a canary for the checks of a test
+  // Times it can hold, as with Linux: what is beyond becomes the nearest of these, without nanoseconds; the rest the next lower
+  // multiple of the grain.
+  int64_t time_min_s = std::numeric_limits<int64_t>::min();
+  int64_t time_max_s = std::numeric_limits<int64_t>::max();
+  uint32_t time_grain_ns = 1;
   bool ordered_names = false;  // fsync of a directory also makes every older change of names durable (ext4), not its own only
 };
 
@@ -48,7 +54,7 @@ class SimFileSystem final : public ports::FileSystem {
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
   int fstat(int fd, ports::FileStat& out) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
-  int read_directory(int fd, const std::function<void(std::string_view name)>& entry) override;
+  int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;
   int mkdir_at(int directory, std::string_view name, uint32_t permissions) override;
   int symlink_at(std::string_view target, int directory, std::string_view name) override;
   int64_t readlink_at(int directory, std::string_view name, std::string& out) override;
@@ -57,9 +63,9 @@ class SimFileSystem final : public ports::FileSystem {
   int truncate(int fd, uint64_t size_bytes) override;
   int set_mode(int fd, uint32_t permissions) override;
   int set_owner(int fd, uint32_t uid, uint32_t gid) override;
-  int set_mtime(int fd, int64_t mtime_ns) override;
+  int set_mtime(int fd, ports::FileTime mtime) override;
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override;
-  int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) override;
+  int set_link_mtime_at(int directory, std::string_view name, ports::FileTime mtime) override;
   int fsync(int fd) override;
   int syncfs(int fd) override;
   int space(int fd, ports::SpaceInfo& out) override;
@@ -80,7 +86,8 @@ class SimFileSystem final : public ports::FileSystem {
   [[nodiscard]] size_t open_descriptors() const;
   [[nodiscard]] uint64_t used_bytes() const;     // of its capacity: whole pages
   void make_directory(const std::string& path);  // with its parents; durable
-  void put(const std::string& path, std::string_view content, uint32_t mode = 0644, int64_t mtime_ns = 0);  // durable
+  void put(const std::string& path, std::string_view content, uint32_t mode = 0644,
+           std::optional<ports::FileTime> mtime = {});  // durable
   [[nodiscard]] std::optional<std::string> get(const std::string& path) const;
   [[nodiscard]] Tree tree(const std::string& path) const;  // without `path` itself; empty: no such directory
 

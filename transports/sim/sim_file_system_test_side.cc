@@ -62,7 +62,7 @@ void SimFileSystem::make_directory(const std::string& path) {
   }
 }
 
-void SimFileSystem::put(const std::string& path, std::string_view content, uint32_t mode, int64_t mtime_ns) {
+void SimFileSystem::put(const std::string& path, std::string_view content, uint32_t mode, std::optional<ports::FileTime> mtime) {
   if (const size_t slash = path.rfind('/'); slash != 0 && slash != std::string::npos) make_directory(path.substr(0, slash));
   Place place = impl_->walk(impl_->root, path, false, true);
   CHECK(place.error == 0);
@@ -77,7 +77,7 @@ void SimFileSystem::put(const std::string& path, std::string_view content, uint3
   impl_->charge(*place.node);
   impl_->touch(*place.node, true);
   place.node->now.mode = mode;
-  if (mtime_ns != 0) place.node->now.mtime_ns = mtime_ns;
+  if (mtime) place.node->now.mtime = impl_->kept_time(*mtime);
   place.node->sync();
   place.parent->sync();
   impl_->journal.sync_directory(*place.parent, false);

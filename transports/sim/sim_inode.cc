@@ -86,7 +86,7 @@ void Inode::crash(Random& random) {
     now = wanted;
   } else if (fate == Fate::mix) {
     if (random.chance(0.5)) now.mode = wanted.mode;
-    if (random.chance(0.5)) now.mtime_ns = wanted.mtime_ns;
+    if (random.chance(0.5)) now.mtime = wanted.mtime;
     if (random.chance(0.5)) now.uid = wanted.uid, now.gid = wanted.gid;
     if (random.chance(0.7)) {
       now.size_bytes =

@@ -22,8 +22,7 @@ struct Meta {
   uint32_t mode = 0;
   uint32_t uid = 0, gid = 0;
   uint64_t size_bytes = 0;
-  int64_t mtime_ns = 0;
-  int64_t ctime_ns = 0;
+  ports::FileTime mtime, ctime;
 };
 
 struct Inode;

@@ -19,7 +19,7 @@ class DeadDisk final : public ports::FileSystem {
   int64_t pwrite(int, Bytes, uint64_t) override { return -EIO; }
   int fstat(int, ports::FileStat&) override { return -EIO; }
   int stat_at(int, std::string_view, ports::FileStat&, bool) override { return -EIO; }
-  int read_directory(int, const std::function<void(std::string_view)>&) override { return -EIO; }
+  int read_directory_part(int, bool, const std::function<void(std::string_view)>&) override { return -EIO; }
   int mkdir_at(int, std::string_view, uint32_t) override { return -EIO; }
   int symlink_at(std::string_view, int, std::string_view) override { return -EIO; }
   int64_t readlink_at(int, std::string_view, std::string&) override { return -EIO; }
@@ -28,9 +28,9 @@ class DeadDisk final : public ports::FileSystem {
   int truncate(int, uint64_t) override { return -EIO; }
   int set_mode(int, uint32_t) override { return -EIO; }
   int set_owner(int, uint32_t, uint32_t) override { return -EIO; }
-  int set_mtime(int, int64_t) override { return -EIO; }
+  int set_mtime(int, ports::FileTime) override { return -EIO; }
   int set_link_owner_at(int, std::string_view, uint32_t, uint32_t) override { return -EIO; }
-  int set_link_mtime_at(int, std::string_view, int64_t) override { return -EIO; }
+  int set_link_mtime_at(int, std::string_view, ports::FileTime) override { return -EIO; }
   int fsync(int) override { return -EIO; }
   int syncfs(int) override { return -EIO; }
   int space(int, ports::SpaceInfo&) override { return -EIO; }

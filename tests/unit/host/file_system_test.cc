@@ -1,17 +1,25 @@
 #include "core/host/file_system.h"
 
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "tests/unit/host/temp_dir.h"
 
 using namespace ccixfer;
 using ports::FileStat;
+using ports::FileTime;
 using ports::FileType;
 using ports::OpenFlags;
 using ports::OpenMode;
@@ -81,17 +89,80 @@ TEST_CASE("file_system__metadata_set__stat_shows_it") {
   const int fd = files.open(dir.fd(), "file", to_create(), 0600);
   CHECK(files.set_mode(fd, 0751) == 0);
   CHECK(files.set_owner(fd, ::getuid(), ::getgid()) == 0);
-  const int64_t before_1970 = -1'500'000'000;
   FileStat stat;
-  for (const int64_t mtime : {int64_t{1'700'000'000'123'456'789}, int64_t{0}, before_1970}) {
+  for (const FileTime mtime : {FileTime{1'700'000'000, 123'456'789}, FileTime{0, 0}, FileTime{-2, 500'000'000}}) {
     CHECK(files.set_mtime(fd, mtime) == 0);
     CHECK(files.stat_at(dir.fd(), "file", stat, false) == 0);
-    CHECK(stat.mtime_ns == mtime);
+    CHECK(stat.mtime == mtime);
   }
   CHECK(stat.mode == 0751);
   CHECK(stat.uid == ::getuid());
   CHECK(stat.inode != 0);
   files.close(fd);
+}
+
+// Seconds of any size: mostly far out, the ends among them.
+FileTime any_time(std::mt19937_64& random) {
+  const auto nanoseconds = static_cast<uint32_t>(random() % ports::file_time_nanoseconds);
+  return {static_cast<int64_t>(random()) >> (random() % 64), nanoseconds};
+}
+
+TEST_CASE("file_system__times_of_any_year__come_back_or_the_nearest_there_is") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  const int fd = files.open(dir.fd(), "file", to_create(), 0600);
+  std::mt19937_64 random(7);
+  std::map<FileTime, FileTime> kept;
+  const auto keep = [&](FileTime wanted) {
+    FileStat stat;
+    REQUIRE(files.set_mtime(fd, wanted) == 0);
+    REQUIRE(files.fstat(fd, stat) == 0);
+    kept[wanted] = stat.mtime;
+    return stat.mtime;
+  };
+  for (int i = 0; i < 500; ++i) {
+    const FileTime time = keep(any_time(random));
+    CHECK(keep(time) == time);
+  }
+  const FileTime first = keep({std::numeric_limits<int64_t>::min(), 0});
+  const FileTime last = keep({std::numeric_limits<int64_t>::max(), 999'999'999});
+  FileTime before = first;
+  for (const auto& [wanted, got] : kept) {
+    CHECK(got >= before);
+    if (wanted >= first && wanted <= last) CHECK(got.seconds == wanted.seconds);
+    before = got;
+  }
+  CHECK(first.seconds <= std::numeric_limits<int32_t>::min());
+  CHECK(last.seconds >= std::numeric_limits<int32_t>::max());
+  files.close(fd);
+}
+
+TEST_CASE("file_system__times_on_tmpfs__are_kept_to_the_ends_of_64_bits") {
+  struct statfs kind;
+  if (::statfs("/dev/shm", &kind) != 0 || kind.f_type != TMPFS_MAGIC) return;
+  host::PosixFileSystem files;
+  const std::string name = "/dev/shm/ccixfer-times-" + std::to_string(::getpid());
+  const int fd = files.open(ports::FileSystem::no_directory, name, to_create(), 0600);
+  REQUIRE(fd >= 0);
+  ::unlink(name.c_str());
+  std::mt19937_64 random(7);
+  std::vector<FileTime> times = {{std::numeric_limits<int64_t>::min(), 0}, {std::numeric_limits<int64_t>::max(), 0}};
+  for (int i = 0; i < 500; ++i) times.push_back(any_time(random));
+  for (const FileTime time : times) {
+    FileStat stat;
+    REQUIRE(files.set_mtime(fd, time) == 0);
+    REQUIRE(files.fstat(fd, stat) == 0);
+    CHECK(stat.mtime == time);
+  }
+  files.close(fd);
+}
+
+TEST_CASE("file_time__of_nanoseconds__counts_upwards_before_1970_too") {
+  CHECK(FileTime::of_ns(0) == FileTime{0, 0});
+  CHECK(FileTime::of_ns(-1) == FileTime{-1, 999'999'999});
+  CHECK(FileTime::of_ns(-1'000'000'000) == FileTime{-1, 0});
+  CHECK(FileTime::of_ns(std::numeric_limits<int64_t>::max()) == FileTime{9'223'372'036, 854'775'807});
+  CHECK(FileTime::of_ns(std::numeric_limits<int64_t>::min()) == FileTime{-9'223'372'037, 145'224'192});
 }
 
 TEST_CASE("file_system__open_flags__create_exclusive_truncate_directory") {
@@ -169,7 +240,7 @@ TEST_CASE("file_system__names_that_escape__are_refused") {
     CHECK(files.rename_at(root, "sub", root, name) == -EXDEV);
     CHECK(files.unlink_at(root, name, false) == -EXDEV);
     CHECK(files.set_link_owner_at(root, name, ::getuid(), ::getgid()) == -EXDEV);
-    CHECK(files.set_link_mtime_at(root, name, 0) == -EXDEV);
+    CHECK(files.set_link_mtime_at(root, name, {}) == -EXDEV);
   }
   files.close(root);
 }
@@ -203,9 +274,24 @@ TEST_CASE("file_system__directory__lists_every_name_again_and_again") {
   REQUIRE(fd >= 0);
   CHECK(names(files, fd) == expected);
   CHECK(names(files, fd) == expected);
+  // In parts, while names that were given already go and others come.
+  std::vector<std::string> got;
+  size_t parts = 1;
+  const auto take = [&](std::string_view name) {
+    if (name.starts_with("a-rather")) got.emplace_back(name);
+  };
+  for (int more = files.read_directory_part(fd, true, take); more > 0; ++parts) {
+    REQUIRE(more == 1);
+    for (size_t i = 0; i < got.size(); i += 3) files.unlink_at(dir.fd(), got[i], false);
+    make_file(files, dir.fd(), "new" + std::to_string(parts), "");
+    more = files.read_directory_part(fd, false, take);
+  }
+  std::sort(got.begin(), got.end());
+  CHECK(parts > 3);
+  CHECK(got == expected);
   files.close(fd);
   CHECK(files.read_directory(fd, [](std::string_view) {}) == -EBADF);
-  const int file = files.open(dir.fd(), expected[0], to_read(), 0);
+  const int file = files.open(dir.fd(), "new1", to_read(), 0);
   CHECK(files.read_directory(file, [](std::string_view) {}) == -ENOTDIR);
   files.close(file);
 }
@@ -237,7 +323,7 @@ TEST_CASE("file_system__symlink__made_read_and_touched_without_following") {
   host::PosixFileSystem files;
   const TempDir dir;
   make_file(files, dir.fd(), "file", "1234");
-  REQUIRE(files.set_mtime(dir.fd(), 5'000'000'000) == 0);
+  REQUIRE(files.set_mtime(dir.fd(), {5, 0}) == 0);
   const std::string target = "file";
   CHECK(files.symlink_at(target, dir.fd(), "link") == 0);
   CHECK(files.symlink_at(target, dir.fd(), "link") == -EEXIST);
@@ -245,12 +331,12 @@ TEST_CASE("file_system__symlink__made_read_and_touched_without_following") {
   CHECK(files.readlink_at(dir.fd(), "link", got) == 4);
   CHECK(got == target);
   CHECK(files.readlink_at(dir.fd(), "file", got) == -EINVAL);
-  CHECK(files.set_link_mtime_at(dir.fd(), "link", 7'000'000'001) == 0);
+  CHECK(files.set_link_mtime_at(dir.fd(), "link", {7, 1}) == 0);
   CHECK(files.set_link_owner_at(dir.fd(), "link", ::getuid(), ::getgid()) == 0);
   FileStat stat;
   CHECK(files.stat_at(dir.fd(), "link", stat, false) == 0);
   CHECK(stat.type == FileType::symlink);
-  CHECK(stat.mtime_ns == 7'000'000'001);
+  CHECK(stat.mtime == FileTime{7, 1});
   CHECK(files.stat_at(dir.fd(), "link", stat, true) == 0);
   CHECK(stat.type == FileType::regular);
   CHECK(stat.size_bytes == 4);
@@ -313,9 +399,9 @@ TEST_CASE("file_system__bad_descriptor__every_call_says_so") {
   CHECK(files.truncate(bad_fd, 0) == -EBADF);
   CHECK(files.set_mode(bad_fd, 0600) == -EBADF);
   CHECK(files.set_owner(bad_fd, 0, 0) == -EBADF);
-  CHECK(files.set_mtime(bad_fd, 0) == -EBADF);
+  CHECK(files.set_mtime(bad_fd, {}) == -EBADF);
   CHECK(files.set_link_owner_at(bad_fd, "a", 0, 0) == -EBADF);
-  CHECK(files.set_link_mtime_at(bad_fd, "a", 0) == -EBADF);
+  CHECK(files.set_link_mtime_at(bad_fd, "a", {}) == -EBADF);
   CHECK(files.fsync(bad_fd) == -EBADF);
   CHECK(files.syncfs(bad_fd) == -EBADF);
   CHECK(files.space(bad_fd, info) == -EBADF);

@@ -66,8 +66,8 @@ class FaultyFiles final : public ports::FileSystem {
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override {
     return fault("stat_at", name, [&] { return files_.stat_at(directory, name, out, follow); });
   }
-  int read_directory(int fd, const std::function<void(std::string_view name)>& entry) override {
-    return files_.read_directory(fd, entry);
+  int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override {
+    return files_.read_directory_part(fd, from_start, entry);
   }
   int mkdir_at(int directory, std::string_view name, uint32_t permissions) override {
     return fault("mkdir_at", name, [&] { return files_.mkdir_at(directory, name, permissions); });
@@ -89,12 +89,12 @@ class FaultyFiles final : public ports::FileSystem {
   int set_owner(int fd, uint32_t uid, uint32_t gid) override {
     return fault("set_owner", "", [&] { return files_.set_owner(fd, uid, gid); });
   }
-  int set_mtime(int fd, int64_t mtime_ns) override { return files_.set_mtime(fd, mtime_ns); }
+  int set_mtime(int fd, ports::FileTime mtime) override { return files_.set_mtime(fd, mtime); }
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override {
     return files_.set_link_owner_at(directory, name, uid, gid);
   }
-  int set_link_mtime_at(int directory, std::string_view name, int64_t mtime_ns) override {
-    return files_.set_link_mtime_at(directory, name, mtime_ns);
+  int set_link_mtime_at(int directory, std::string_view name, ports::FileTime mtime) override {
+    return files_.set_link_mtime_at(directory, name, mtime);
   }
   int fsync(int fd) override {
     return fault("fsync", "", [&] { return files_.fsync(fd); });

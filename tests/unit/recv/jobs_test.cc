@@ -80,7 +80,7 @@ Entry file(const std::string& path, uint64_t size_bytes, uint32_t mode = 0644) {
   entry.mode = mode;
   entry.uid = ::getuid();
   entry.gid = ::getgid();
-  entry.mtime_ns = 1'000'000'000'123'456'789;
+  entry.mtime = {1'000'000'000, 123'456'789};
   entry.version = 5;
   return entry;
 }

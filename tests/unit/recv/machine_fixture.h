@@ -332,7 +332,7 @@ inline session::Entry file_entry(const std::string& path, uint64_t size_bytes, u
   entry.path = path;
   entry.size_bytes = size_bytes;
   entry.mode = 0644;
-  entry.mtime_ns = 1'000'000'000'123'456'789;
+  entry.mtime = {1'000'000'000, 123'456'789};
   entry.version = version;
   return entry;
 }

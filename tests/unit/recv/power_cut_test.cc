@@ -16,7 +16,7 @@ using namespace test;
 namespace {
 
 constexpr uint64_t piece = session::piece_bytes;
-constexpr int64_t listed_mtime_ns = 1'000'000'000'123'456'789;
+constexpr ports::FileTime listed_mtime = {1'000'000'000, 123'456'789};
 
 std::string text(size_t size_bytes, char seed) {
   std::string content(size_bytes, seed);
@@ -134,8 +134,7 @@ TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_and_noth
     for (const auto& [path, content] : transfer.contents()) {
       INFO(path);
       const auto found = tree.find(path);
-      const bool is_whole =
-          found != tree.end() && found->second.content == content && found->second.stat.mtime_ns == listed_mtime_ns;
+      const bool is_whole = found != tree.end() && found->second.content == content && found->second.stat.mtime == listed_mtime;
       const auto status = told.find(path);
       const bool was_told = status != told.end() && status->second == "ok";
       if (was_told) {
@@ -147,7 +146,7 @@ TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_and_noth
         REQUIRE((found == tree.end() || is_whole));
       }
     }
-    if (summed_up) REQUIRE(tree.at("d").stat.mtime_ns == listed_mtime_ns);
+    if (summed_up) REQUIRE(tree.at("d").stat.mtime == listed_mtime);
 
     // The next run finishes the job.
     bool never_frozen = false;
@@ -167,7 +166,7 @@ TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_and_noth
       INFO(path);
       REQUIRE(files.get("/root/" + path) == content);
     }
-    REQUIRE(files.tree("/root").at("d").stat.mtime_ns == listed_mtime_ns);
+    REQUIRE(files.tree("/root").at("d").stat.mtime == listed_mtime);
     REQUIRE(files.open_descriptors() == 0);
   }
   CHECK(cuts > 20);

@@ -77,10 +77,10 @@ int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat&
   if (const int error = hook("stat_at", name); error != 0) return error;
   return real_.stat_at(directory, name, out, follow);
 }
-int WatchedFiles::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
-  ++directory_reads;
+int WatchedFiles::read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) {
+  if (from_start) ++directory_reads;
   if (const int error = hook("read_directory", ""); error != 0) return error;
-  return real_.read_directory(fd, entry);
+  return real_.read_directory_part(fd, from_start, entry);
 }
 
 TempDir::TempDir() {

@@ -57,7 +57,7 @@ class WatchedFiles final : public ports::FileSystem {
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override { return real_.pwrite(fd, from, offset_bytes); }
   int fstat(int fd, ports::FileStat& out) override { return real_.fstat(fd, out); }
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
-  int read_directory(int fd, const std::function<void(std::string_view name)>& entry) override;
+  int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;
   int mkdir_at(int, std::string_view, uint32_t) override { return -EROFS; }
   int symlink_at(std::string_view, int, std::string_view) override { return -EROFS; }
   int64_t readlink_at(int directory, std::string_view name, std::string& out) override {
@@ -68,9 +68,9 @@ class WatchedFiles final : public ports::FileSystem {
   int truncate(int, uint64_t) override { return -EROFS; }
   int set_mode(int, uint32_t) override { return -EROFS; }
   int set_owner(int, uint32_t, uint32_t) override { return -EROFS; }
-  int set_mtime(int, int64_t) override { return -EROFS; }
+  int set_mtime(int, ports::FileTime) override { return -EROFS; }
   int set_link_owner_at(int, std::string_view, uint32_t, uint32_t) override { return -EROFS; }
-  int set_link_mtime_at(int, std::string_view, int64_t) override { return -EROFS; }
+  int set_link_mtime_at(int, std::string_view, ports::FileTime) override { return -EROFS; }
   int fsync(int) override { return -EROFS; }
   int syncfs(int) override { return -EROFS; }
   int space(int, ports::SpaceInfo&) override { return -EROFS; }

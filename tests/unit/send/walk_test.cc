@@ -237,15 +237,38 @@ TEST_CASE("walk__directory_removed_while_listed__goes_on") {
 
 TEST_CASE("version__any_field__changes_it") {
   ports::FileStat stat;
+  stat.ctime = {1'700'000'000, 5};
   std::set<uint64_t> versions = {send::version_of(stat)};
-  for (int field = 0; field < 5; ++field) {
+  const auto add = [&](auto&& change) {
     ports::FileStat other = stat;
-    (field == 0 ? other.device : field == 1 ? other.inode : other.size_bytes) += field <= 2 ? 1 : 0;
-    if (field == 3) other.mtime_ns = -1;
-    if (field == 4) other.ctime_ns = -1;
+    change(other);
     versions.insert(send::version_of(other));
-  }
-  CHECK(versions.size() == 6);
+  };
+  add([](auto& other) { ++other.inode; });
+  add([](auto& other) { ++other.size_bytes; });
+  add([](auto& other) { ++other.mtime.seconds; });
+  add([](auto& other) { ++other.mtime.nanoseconds; });
+  add([](auto& other) { ++other.ctime.seconds; });
+  add([](auto& other) { ++other.ctime.nanoseconds; });
+  CHECK(versions.size() == 7);
+}
+
+TEST_CASE("version__mounted_again_with_another_device_number__is_the_same") {
+  ports::FileStat stat;
+  stat.device = 40;
+  stat.ctime = {1'700'000'000, 123};
+  ports::FileStat mounted_again = stat;
+  mounted_again.device = 41;
+  CHECK(send::version_of(mounted_again) == send::version_of(stat));
+}
+
+TEST_CASE("version__change_times_of_whole_seconds_prove_nothing__the_device_counts") {
+  ports::FileStat stat;
+  stat.device = 40;
+  stat.ctime = {1'700'000'000, 0};
+  ports::FileStat other_image = stat;
+  other_image.device = 41;
+  CHECK(send::version_of(other_image) != send::version_of(stat));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "app/session/limits.h"
 
@@ -19,7 +20,7 @@ Entry file(std::string path, uint64_t size_bytes = 5) {
   entry.uid = 1000;
   entry.gid = 1001;
   entry.size_bytes = size_bytes;
-  entry.mtime_ns = -1;
+  entry.mtime = {-1, 0x3b9ac9ff};
   entry.version = 0x1122334455667788;
   return entry;
 }
@@ -31,7 +32,7 @@ void check_same(const Entry& a, const Entry& b) {
   CHECK(a.uid == b.uid);
   CHECK(a.gid == b.gid);
   CHECK(a.size_bytes == b.size_bytes);
-  CHECK(a.mtime_ns == b.mtime_ns);
+  CHECK(a.mtime == b.mtime);
   CHECK(a.version == b.version);
   CHECK(a.target == b.target);
   CHECK(a.has_digest == b.has_digest);
@@ -46,7 +47,7 @@ std::vector<std::byte> hostile(std::string_view path) {
   u8(0), u8(0);
   u8(static_cast<unsigned>(path.size() & 0xff)), u8(static_cast<unsigned>(path.size() >> 8));
   for (const char c : path) u8(static_cast<unsigned char>(c));
-  for (int i = 0; i < 2 + 4 + 4 + 8 + 8 + 8; ++i) u8(0);
+  for (int i = 0; i < 2 + 4 + 4 + 8 + 4 + 8 + 8; ++i) u8(0);
   return bytes;
 }
 
@@ -56,11 +57,38 @@ TEST_CASE("entry__file__is_the_bytes_written_by_hand") {
   std::vector<std::byte> buffer(256);
   EntryEncoder encoder(buffer);
   REQUIRE(encoder.add(file("ab")));
-  const unsigned char expected[] = {0,    0, 0, 0, 2,    0,    'a',  'b',  0xa4, 0x01, 0xe8, 3,    0,    0,
-                                    0xe9, 3, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 5,    0,
-                                    0,    0, 0, 0, 0,    0,    0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
+  const unsigned char expected[] = {0, 0, 0,    0,    2,    0,    'a',  'b',  0xa4, 0x01, 0xe8, 3,    0,    0,    0xe9, 3,
+                                    0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xc9, 0x9a, 0x3b, 5,    0,
+                                    0, 0, 0,    0,    0,    0,    0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
   REQUIRE(encoder.size_bytes() == sizeof expected);
   CHECK(std::memcmp(buffer.data(), expected, sizeof expected) == 0);
+}
+
+TEST_CASE("entry__times_of_any_year__come_back_as_they_went") {
+  std::mt19937_64 random(3);
+  std::vector<std::byte> buffer(entries_segment_bytes);
+  EntryEncoder encoder(buffer);
+  std::vector<Entry> entries;
+  for (int i = 0; i < 500; ++i) {
+    Entry entry = file("f" + std::to_string(i));
+    entry.mtime = {static_cast<int64_t>(random()) >> (random() % 64),
+                   static_cast<uint32_t>(random() % ports::file_time_nanoseconds)};
+    entries.push_back(entry);
+    REQUIRE(encoder.add(entry));
+  }
+  const auto decoded = decode_entries(Bytes(buffer).first(encoder.size_bytes()), encoder.count());
+  REQUIRE(decoded);
+  for (size_t i = 0; i < entries.size(); ++i) check_same((*decoded)[i], entries[i]);
+}
+
+TEST_CASE("entry__nanoseconds_of_a_second_or_more__are_refused") {
+  std::vector<std::byte> buffer(256);
+  EntryEncoder encoder(buffer);
+  REQUIRE(encoder.add(file("ab")));
+  REQUIRE(decode_entries(Bytes(buffer).first(encoder.size_bytes()), 1));
+  buffer[26] = std::byte{0};  // 1,000,000,000
+  buffer[27] = std::byte{0xca};
+  CHECK_FALSE(decode_entries(Bytes(buffer).first(encoder.size_bytes()), 1));
 }
 
 TEST_CASE("entry__every_type__comes_back_as_it_went") {
@@ -74,7 +102,9 @@ TEST_CASE("entry__every_type__comes_back_as_it_went") {
   entries.push_back(file("d/a\x1b\xff\n", std::numeric_limits<uint64_t>::max()));
   entries.back().has_digest = true;
   entries.back().digest = {1, 2};
-  entries.back().mtime_ns = std::numeric_limits<int64_t>::min();
+  entries.back().mtime = {std::numeric_limits<int64_t>::min(), 0};
+  entries.push_back(file("d/a2"));
+  entries.back().mtime = {std::numeric_limits<int64_t>::max(), 999'999'999};
   Entry link = file("d/ab", 0);
   link.type = EntryType::symlink;
   link.version = 0;

@@ -58,12 +58,12 @@ TEST_CASE("sim_file_system__calls__behave_as_the_system_calls_do") {
   CHECK(buffer[1] == std::byte{0});
   CHECK(files.set_mode(fd, 0600) == 0);
   CHECK(files.set_owner(fd, 7, ~0u) == 0);
-  CHECK(files.set_mtime(fd, -5) == 0);
+  CHECK(files.set_mtime(fd, ports::FileTime::of_ns(-5)) == 0);
   FileStat stat;
   CHECK(files.stat_at(d, "f", stat, false) == 0);
   CHECK(stat.mode == 0600);
   CHECK(stat.uid == 7);
-  CHECK(stat.mtime_ns == -5);
+  CHECK(stat.mtime == ports::FileTime{-1, 999'999'995});
   CHECK(stat.size_bytes == 40'005);
   CHECK(files.symlink_at("f", d, "l") == 0);
   std::string target;
@@ -134,7 +134,7 @@ TEST_CASE("sim_file_system__synced_file_in_synced_directory__survives_every_cras
     const int fd = disk.files.open(d, "staged", to_create(), 0640);
     const std::string content(50'000, 'x');
     CHECK(disk.files.pwrite(fd, as_bytes(content), 0) == 50'000);
-    CHECK(disk.files.set_mtime(fd, 77) == 0);
+    CHECK(disk.files.set_mtime(fd, {77, 7}) == 0);
     CHECK(disk.files.fsync(fd) == 0);
     CHECK(disk.files.rename_at(d, "staged", d, "final") == 0);
     CHECK(disk.files.fsync(d) == 0);
@@ -142,7 +142,7 @@ TEST_CASE("sim_file_system__synced_file_in_synced_directory__survives_every_cras
     const sim::Tree tree = disk.files.tree("/d");
     REQUIRE(tree.size() == 1);
     CHECK(tree.at("final").content == content);
-    CHECK(tree.at("final").stat.mtime_ns == 77);
+    CHECK(tree.at("final").stat.mtime == ports::FileTime{77, 7});
   }
 }
 
