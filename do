@@ -6,6 +6,7 @@
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
 #   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, iperf3 and socat, one run, interleaved; a table and JSON
+#   ./do mutants [--room ROOM] [--count N] [--seed S]   small changes to the product, each alone: which do the tests notice?
 #   ./do fuzz [SECONDS]   every fuzz target for that long each (default 20), and the canary that must be found
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -17,6 +18,7 @@ build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
 test_packages=(python3 iproute2 rsync util-linux strace procps)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
+mutants_packages=(python3-clang-14)
 bench_packages=(globus-gass-copy-progs globus-gridftp-server-progs rsync iperf3 socat python3)
 
 need() {  # need PACKAGE...: installs those that are missing
@@ -52,9 +54,10 @@ cmd_demo() {
 }
 
 cmd_test() {
-  need "${build_packages[@]}" "${test_packages[@]}"
+  need "${build_packages[@]}" "${test_packages[@]}" "${mutants_packages[@]}"
   local failed=0
   python3 tests/check_layers.py || failed=1
+  /usr/bin/python3 tests/mutants/test_tool.py || failed=1
   build dev unit_and_contract
   ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$jobs" || failed=1
   build release ccixfer sim sim_deadlock
@@ -85,6 +88,11 @@ cmd_bench() {
   python3 tests/bench/run.py "$@"
 }
 
+cmd_mutants() {
+  need "${build_packages[@]}" "${test_packages[@]}" "${mutants_packages[@]}"
+  /usr/bin/python3 tests/mutants/mutants.py "$@"  # Debian's: it has libclang
+}
+
 cmd_fuzz() {
   need "${build_packages[@]}" "${fuzz_packages[@]}"
   build fuzz fuzz_targets
@@ -92,6 +100,6 @@ cmd_fuzz() {
 }
 
 case ${1:-} in
-  deps|build|demo|test|lint|bench|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
-  *) sed -n '2,10p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
+  deps|build|demo|test|lint|bench|mutants|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
+  *) sed -n '2,11p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
 esac

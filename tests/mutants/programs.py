@@ -1,0 +1,134 @@
+"""The tests as ./do mutants sees them: programs with cases, in the order of their nearness to a room, each run with a limit."""
+import dataclasses
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOM = re.compile(r"^ccixfer_room\((\S+)([^)]*)\)", re.M)
+TEST = re.compile(r"^ccixfer_test\((\S+) LABEL (\S+) ROOMS ([^)]*)\)", re.M)
+MEMORY_BYTES = 12 << 30   # a mutant that takes memory without end stops here
+STAGES = ("unit", "contract", "sim", "e2e")  # labels of ctest; then the end-to-end tests
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str
+    stage: str
+    rooms: tuple   # those it is about, nearest first; all that it links: Tests.linked
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    program: Program
+    name: str
+
+
+class Tests:
+    def __init__(self, tree, folder, scratch, seeds):
+        self.tree, self.folder, self.scratch = tree, folder, scratch
+        self.seeds = seeds
+        self.beneath = {}   # room: the rooms it links
+        self.programs = []
+        for path in sorted(tree.rglob("CMakeLists.txt")):
+            if "build" in path.relative_to(tree).parts:
+                continue
+            text = path.read_text()
+            for name, rest in ROOM.findall(text):
+                rooms = re.search(r"\bROOMS\b(.*?)(\bDEPS\b|$)", rest, re.S)
+                self.beneath[name] = rooms.group(1).split() if rooms else []
+            for folder_name, label, rooms in TEST.findall(text):
+                self.programs.append(Program(folder_name.replace("/", "_"), label, tuple(rooms.split())))
+
+    def linked(self, rooms):
+        found, open_rooms = set(), list(rooms)
+        while open_rooms:
+            room = open_rooms.pop()
+            if room not in found:
+                found.add(room)
+                open_rooms += self.beneath.get(room, [])
+        return found
+
+    def near(self, room):
+        """The programs that can reach a room, nearest first."""
+        able = [p for p in self.programs if room in self.linked(p.rooms)]
+        direct = [p for p in able if p.stage != "unit" or room in p.rooms]
+        if not any(p.stage == "unit" for p in direct):  # no unit test names it: those of the rooms that stand right on it
+            direct += [p for p in able if p.stage == "unit" and any(room in self.beneath.get(r, ()) for r in p.rooms)]
+        return sorted(direct, key=lambda p: (STAGES.index(p.stage), p.rooms.index(room) if room in p.rooms else len(p.rooms)))
+
+    def targets(self, rooms, stages):
+        names = {p.name for room in rooms for p in self.near(room) if p.stage in stages}
+        return sorted(names) + (["ccixfer"] if "e2e" in stages and self.end_to_end() else [])
+
+    def cases(self, program):
+        if program.stage == "e2e":
+            return self.end_to_end()
+        run = subprocess.run([str(self.folder / "tests" / program.name), "--list-test-names-only"], cwd=self.tree, capture_output=True, text=True)
+        return [Case(program, line) for line in run.stdout.splitlines() if line]
+
+    def end_to_end(self):
+        program = Program("e2e", "e2e", ())
+        names = []
+        for path in sorted((self.tree / "tests/e2e").glob("test_*.py")):
+            names += re.findall(r"^def (test_\w+)", path.read_text(), re.M)
+        return [Case(program, name) for name in names]
+
+    def run(self, cases, limit_s, mutant=None, reached=None):
+        """Runs cases of one program. (green, seconds, words)."""
+        program = cases[0].program
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
+        environment = {**os.environ, "TMPDIR": str(folder), "CCIXFER_SIM_SEEDS": str(self.seeds)}
+        environment.pop("CCIXFER_MUTANT", None)
+        environment.pop("CCIXFER_MUTANTS_REACHED", None)
+        if mutant is not None:
+            environment["CCIXFER_MUTANT"] = str(mutant)
+        if reached is not None:
+            environment["CCIXFER_MUTANTS_REACHED"] = str(reached)
+        if program.stage == "e2e":
+            command = [sys.executable, str(self.tree / "tests/e2e/run.py"), *[c.name for c in cases]]
+        else:
+            names = folder / "cases"
+            names.write_text("".join(c.name.replace("\\", "\\\\").replace(",", "\\,") + "\n" for c in cases))
+            command = [str(self.folder / "tests" / program.name), "--abort", "-f", str(names)]
+        start = time.monotonic()
+        output = open(folder / "output", "w+", errors="replace")
+        process = subprocess.Popen(command, cwd=self.tree, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                   start_new_session=True, preexec_fn=(lambda: limits(program.stage)))
+        try:
+            code = process.wait(timeout=limit_s)
+            words = "" if code == 0 else self.words(program, output, code)
+        except subprocess.TimeoutExpired:
+            code, words = -1, f"no end in {limit_s:.0f} s"
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)  # its own session: also what it left behind
+            except ProcessLookupError:
+                pass
+            process.wait()
+            output.close()
+            shutil.rmtree(folder, ignore_errors=True)
+        return code == 0, time.monotonic() - start, words
+
+    def words(self, program, output, code):
+        output.seek(0)
+        text = output.read()[-200000:]
+        if program.stage == "e2e":
+            found = re.search(r"^FAILED (\S+)", text, re.M)
+        else:
+            found = re.search(r"^-{40,}\n(.+)\n", text, re.M)
+        return found.group(1) if found else f"exit code {code}: {text.strip()[-200:]}"
+
+
+def limits(stage):
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+    if stage != "e2e":
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
