@@ -84,6 +84,7 @@ Tally DialledTransfer::tally() const {
 }
 
 bool DialledTransfer::moving() const { return attempt_ && attempt_->machine; }
+Duration DialledTransfer::stalled() const { return now_ - last_progress_; }
 
 bool DialledTransfer::take_completion(const rvma::Completion& completion) {
   return attempt_ && attempt_->machine && attempt_->machine->take_completion(completion);
@@ -106,6 +107,7 @@ void DialledTransfer::begin_attempt(Instant now) {
   attempt_ = std::make_unique<Attempt>(*this, now);
   const Duration left = plan_.timeout == forever ? forever : plan_.timeout - (now - last_progress_);
   attempt_->dialler.set_lanes(1);
+  if (reached_) attempt_->dialler.set_reached();
   attempt_->dialler.set_patience(plan_.retries ? Duration(0) : std::max(left, Duration(0)));
 }
 
@@ -130,9 +132,20 @@ void DialledTransfer::turn_attempt(Instant now) {
       fruitless_ = 0;
     }
   }
+  tell_trouble();
   judge(now);
   // The peer hangs up as soon as it has our farewell: that its lanes are gone then is no loss.
   if (lost && attempt_ && !attempt_->leaving) bench_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
+}
+
+// Once for each reason in a row: whoever mistyped the address need not wait for the timeout to learn it. (With --retries each
+// attempt is told of as it ends.)
+void DialledTransfer::tell_trouble() {
+  const Error* trouble = attempt_->dialler.trouble();
+  if (!attempt_->link.live_lanes().empty()) told_trouble_.clear();
+  if (trouble == nullptr || plan_.retries || trouble->message == told_trouble_) return;
+  told_trouble_ = trouble->message;
+  bench_.reporter.retry(trouble->message);
 }
 
 void DialledTransfer::open_session(Instant now) {
@@ -171,8 +184,8 @@ void DialledTransfer::judge(Instant now) {
                        true);
   }
   if (const Error* failure = attempt.dialler.failure(); failure != nullptr && attempt.link.live_lanes().empty()) {
-    if (plan_.retries && is_passing(failure->kind)) return end_attempt(now, *failure, true);
-    if (reached_ && is_passing(failure->kind)) {
+    if (plan_.retries && is_passing(failure->kind) && !attempt.dialler.hopeless()) return end_attempt(now, *failure, true);
+    if (reached_ && is_passing(failure->kind) && !attempt.dialler.hopeless()) {
       return end_attempt(
           now, {ErrorKind::timeout, at("no progress within the timeout", plan_.uri, "run the same command again to resume")},
           false);

@@ -39,8 +39,10 @@ class DialledTransfer {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   bool take_completion(const rvma::Completion& completion);
-  void stop(const Error& why);        // tells the peer; the transfer stays resumable
-  [[nodiscard]] bool moving() const;  // a session is open: there is progress to show
+  void stop(const Error& why);             // tells the peer; the transfer stays resumable
+  [[nodiscard]] bool moving() const;       // a session is open: there is progress to show
+  [[nodiscard]] Duration stalled() const;  // since the last progress
+  [[nodiscard]] Duration timeout() const { return plan_.timeout; }
   [[nodiscard]] bool ended() const;
   // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed. Whoever
   // destroys the endpoint next, and turns it no more, need not wait for those.
@@ -53,6 +55,7 @@ class DialledTransfer {
   void begin_attempt(Instant now);
   void turn_attempt(Instant now);
   void open_session(Instant now);
+  void tell_trouble();
   void judge(Instant now);
   void end_attempt(Instant now, Error why, bool again);
   void turn_farewell(Instant now);
@@ -70,6 +73,7 @@ class DialledTransfer {
   bool ended_ = false;
   std::optional<Error> stop_why_;
   Error result_{ErrorKind::ok, ""};
+  std::string told_trouble_;  // why the last dial failed, as far as it was told
 };
 
 }  // namespace ccixfer::program

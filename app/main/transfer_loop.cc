@@ -124,6 +124,10 @@ class TransferLoop::ServeUser final : public LoopUser {
   }
   void on_signal(int number) override {
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
+    if (acceptor_.unfinished() > 0) {
+      impl_.process.reporter.warn(fmt::format(
+          "interrupted: {} transfer(s) are told, and can be resumed: a second signal ends this at once", acceptor_.unfinished()));
+    }
     told_to_stop_ = true;
   }
   CommandEnd end() const {
@@ -162,7 +166,10 @@ class TransferLoop::DialUser final : public LoopUser {
     impl_.turn(now, transfer_);
     Tally tally = all_;
     add(tally, transfer_.tally());
-    if (transfer_.moving()) impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
+    if (transfer_.moving()) {
+      impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known, transfer_.stalled(),
+                                      transfer_.timeout());
+    }
     return !transfer_.ended() && !transfer_.may_be_left();
   }
   Instant next_deadline() const override {
@@ -172,6 +179,7 @@ class TransferLoop::DialUser final : public LoopUser {
   void on_signal(int number) override {
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
     impl_.interrupted = true;
+    impl_.process.reporter.warn("interrupted: the peer is told, what is durable stays: a second signal ends this at once");
     transfer_.stop(interruption("run the same command again to resume"));
   }
   CommandEnd end() const { return {transfer_.result(), transfer_.tally()}; }

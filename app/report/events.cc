@@ -69,6 +69,7 @@ std::string progress_event(double t, const Progress& progress) {
   json["bytes_total"] = progress.bytes_total;
   json["bytes_per_s"] = std::round(progress.bytes_per_s);
   json["eta_s"] = progress.eta_s < 0 ? Json(nullptr) : Json(std::round(progress.eta_s * 10) / 10);
+  if (progress.stalled_s > 0) json["stalled_s"] = std::round(progress.stalled_s * 10) / 10;
   return line(json);
 }
 

@@ -33,7 +33,9 @@ struct Progress {
   uint64_t bytes = 0;  // durable at the receiver
   uint64_t bytes_total = 0;
   double bytes_per_s = 0;
-  double eta_s = -1;  // < 0: unknown, null in the event
+  double eta_s = -1;       // < 0: unknown, null in the event
+  double stalled_s = 0;    // without progress, when that is worth a word (stall_told_after); else 0, left out
+  double gives_up_s = -1;  // the timeout that ends it, beside stalled_s; < 0: none
 };
 
 struct File {

@@ -23,8 +23,13 @@ std::string progress_line(const Progress& progress, bool total_known, unsigned w
     fields.push_back(
         fmt::format("{}%", static_cast<unsigned>(static_cast<double>(progress.bytes) * 100 / static_cast<double>(total))));
   }
-  fields.push_back(format_rate(progress.bytes_per_s));
-  if (progress.eta_s >= 0) fields.push_back(format_seconds(progress.eta_s));
+  if (progress.stalled_s > 0) {
+    const std::string end = progress.gives_up_s < 0 ? "" : fmt::format(", gives up at {:.0f} s", progress.gives_up_s);
+    fields.push_back(fmt::format("no progress for {:.0f} s{}", std::floor(progress.stalled_s), end));
+  } else {
+    fields.push_back(format_rate(progress.bytes_per_s));
+    if (progress.eta_s >= 0) fields.push_back(format_seconds(progress.eta_s));
+  }
   fields.push_back(fmt::format("{} file{}", progress.files, progress.files == 1 ? "" : "s"));
   std::string line;
   for (const std::string& field : fields) {

@@ -8,7 +8,10 @@
 
 namespace ccixfer::report {
 
-// "12 files  4.2 GB of 10 GB  42%  812 MB/s  0:07", cut from the right, whole fields at a time, to at most `width` columns.
+inline constexpr Duration stall_told_after = std::chrono::seconds(3);  // as long without progress is no stall
+
+// "4.2 GB of 10 GB  42%  812 MB/s  0:07  12 files", or, when nothing moves, "4.2 GB of 10 GB  42%  no progress for 8 s, gives up at
+// 60 s", cut from the right, whole fields at a time, to at most `width` columns.
 [[nodiscard]] std::string progress_line(const Progress& progress, bool total_known, unsigned width);
 [[nodiscard]] std::string summary_line(const Done& done);  // one line, no newline
 [[nodiscard]] std::string format_seconds(double seconds);  // "0:07", "1:02:03"

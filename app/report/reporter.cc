@@ -134,14 +134,19 @@ void Reporter::session(const Session& session) {
 bool Reporter::wants_progress() const { return impl_->options.json || impl_->progress_text; }
 Instant Reporter::progress_due() const { return wants_progress() ? impl_->next_progress : never; }
 
-void Reporter::progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bool total_known) {
+void Reporter::progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bool total_known, Duration stalled,
+                        Duration timeout) {
   Impl& impl = *impl_;
   if (!wants_progress() || impl.now < impl.next_progress) return;
   impl.next_progress = after(impl.now, impl.terminal || impl.options.json ? progress_every : Duration(std::chrono::seconds(1)));
   impl.meter.sample(impl.now, bytes);
-  Progress sample{files, bytes, bytes_total, impl.meter.bytes_per_s(), -1};
+  Progress sample{files, bytes, bytes_total, impl.meter.bytes_per_s(), -1, 0, -1};
+  if (stalled >= stall_told_after) {
+    sample.stalled_s = std::chrono::duration<double>(stalled).count();
+    if (timeout != forever) sample.gives_up_s = std::chrono::duration<double>(timeout).count();
+  }
   // Below a byte a second the smoothed rate is only the memory of one: no time of arrival can be told.
-  if (total_known && sample.bytes_per_s >= 1 && bytes_total >= bytes) {
+  if (sample.stalled_s == 0 && total_known && sample.bytes_per_s >= 1 && bytes_total >= bytes) {
     sample.eta_s = static_cast<double>(bytes_total - bytes) / sample.bytes_per_s;
   }
   impl.put_event(progress_event(seconds(), sample));

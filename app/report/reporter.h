@@ -40,8 +40,10 @@ class Reporter {
   [[nodiscard]] Instant next_deadline() const;  // events wait for a slow reader; never: none do
   void ready(const std::vector<std::string>& uris);
   void session(const Session& session);
-  // Called as often as one likes: speaks when progress_due().
-  void progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bool total_known);
+  // Called as often as one likes: speaks when progress_due(). `stalled`: since the last progress of a transfer that ends after
+  // `timeout` of it; 0: not known here.
+  void progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bool total_known, Duration stalled = Duration(0),
+                Duration timeout = forever);
   [[nodiscard]] Instant progress_due() const;
   [[nodiscard]] bool wants_progress() const;
   void file(const File& file);

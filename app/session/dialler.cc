@@ -30,7 +30,9 @@ bool worth_another_attempt(ErrorKind kind) {
   return kind == ErrorKind::network || kind == ErrorKind::timeout || kind == ErrorKind::no_answer || kind == ErrorKind::no_route;
 }
 
-AttemptFailure judge(Status status, const std::string& uri, const std::string& reason) {
+// `reached`: the transfer had its peer before. A name that is unknown from then on is the name service's failure, not a mistyped
+// one.
+AttemptFailure judge(Status status, const std::string& uri, const std::string& reason, bool reached) {
   const auto words = [&](std::string_view what) {
     return reason.empty() ? fmt::format("{}: {}", uri, what) : fmt::format("{}: {} ({})", uri, what, reason);
   };
@@ -48,11 +50,13 @@ AttemptFailure judge(Status status, const std::string& uri, const std::string& r
     case Status::timed_out:
       return {{ErrorKind::no_answer, words("no answer in time")}, false, false};
     case Status::not_found:
-      return {{ErrorKind::no_answer, words("unknown host")}, false, false};
+      return {{ErrorKind::no_answer, words("no host has this name")}, !reached, false};
     case Status::no_route:
       return {{ErrorKind::no_route, words("no route")}, false, false};
     case Status::version:
-      return {{ErrorKind::protocol, words("the peer speaks another version")}, true, false};
+      return {{ErrorKind::protocol, fmt::format("{}: {}", uri, reason.empty() ? "the peer speaks another version" : reason)},
+              true,
+              false};
     default:
       return {{ErrorKind::network, words(to_string(status))}, false, false};
   }
@@ -85,10 +89,12 @@ struct Dialler::Impl {
   Instant now{};
   Instant laneless_since = never;  // patience runs from here; never: not yet turned, or a lane is up
   bool opened_once = false;        // a lane was up
+  bool reached = false;            // or one of an earlier session of the same transfer
   bool attempt_ended = false;
   std::optional<Error> last_error;
   std::optional<Error> failure;
   bool session_lost = false;
+  bool hopeless = false;  // the failure is final, not patience that ran out
 
   [[nodiscard]] bool over() const { return failure.has_value() || session_lost; }
   [[nodiscard]] bool any_lane_lives() const { return !link.live_lanes().empty(); }
@@ -132,6 +138,7 @@ struct Dialler::Impl {
       session_lost = true;
       stop();
     } else if (cause.final && !any_lane_lives()) {
+      hopeless = true;
       give_up(cause.error);
     } else {
       back_off(lane);
@@ -207,6 +214,7 @@ void Dialler::set_lanes(uint16_t lanes) {
 }
 
 void Dialler::set_patience(Duration patience) { impl_->patience = patience; }
+void Dialler::set_reached() { impl_->reached = true; }
 
 void Dialler::turn(Instant now) {
   Impl& impl = *impl_;
@@ -226,7 +234,7 @@ bool Dialler::handle_connect(cci::Event& event) {
   if (lane == impl.lanes.end()) return false;
   lane->dialling = false;
   if (event.status != Status::success) {
-    impl.attempt_failed(*lane, judge(event.status, impl.uri, event.reason));
+    impl.attempt_failed(*lane, judge(event.status, impl.uri, event.reason, impl.reached || impl.opened_once));
     return true;
   }
   impl.attempt_ended = true;
@@ -254,6 +262,10 @@ Instant Dialler::next_deadline() const {
 }
 
 const Error* Dialler::failure() const { return impl_->failure ? &*impl_->failure : nullptr; }
+bool Dialler::hopeless() const { return impl_->hopeless; }
+const Error* Dialler::trouble() const {
+  return impl_->last_error && !impl_->over() && !impl_->any_lane_lives() ? &*impl_->last_error : nullptr;
+}
 bool Dialler::session_lost() const { return impl_->session_lost; }
 
 }  // namespace ccixfer::session

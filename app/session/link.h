@@ -92,20 +92,23 @@ class Link {
 // failure() is the error of the last attempt: no_route for no_route; no_answer for unreachable, timed_out and a refusal by nobody
 // in particular; the acceptor's own kind and words where it gave some (`kind: words`, as the Hub does). Of the latter network,
 // timeout, no_answer and no_route are worth another attempt; every other kind, Status::version and a malformed URI are final at
-// once while no lane lives. A lane whose path is going is dialled again while it lives. session_lost(): the acceptor refused with
-// `unknown session`, or the only lane went before Opened came: start a new session. The Link's grace is switched off by the
-// constructor: patience takes its place.
+// once while no lane lives, and so is a name that no host has, unless the peer was reached before. A lane whose path is going is
+// dialled again while it lives. session_lost(): the acceptor refused with `unknown session`, or the only lane went before Opened
+// came: start a new session. The Link's grace is switched off by the constructor: patience takes its place.
 class Dialler {
  public:
   Dialler(cci::Endpoint& endpoint, Link& link, std::string uri, uint64_t seed);
   ~Dialler();
   void set_lanes(uint16_t lanes);  // lane 0 first; the others after `opened`
   void set_patience(Duration patience);
+  void set_reached();  // an earlier session of the same transfer had a lane
   void turn(Instant now);
   [[nodiscard]] bool handle_connect(cci::Event& event);  // true: it was ours (the Hub asks before others)
   void set_id(uint32_t id);  // from the Hub, before the first turn: tells the connect events of diallers apart
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] const Error* failure() const;  // given up
+  [[nodiscard]] bool hopeless() const;         // at once, as no other attempt can end differently
+  [[nodiscard]] const Error* trouble() const;  // of the last attempt, while no lane lives and it goes on trying
   [[nodiscard]] bool session_lost() const;     // the acceptor no longer knows the session: start a new one
 
  private:

@@ -4,12 +4,14 @@ import os
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import termios
+import threading
 import time
 
-from lab import BINARY, Lab, PATIENCE_S, big_file, check, device, native, sha256
+from lab import BINARY, Lab, PATIENCE_S, big_file, check, device, native, run, sha256
 
 COLUMNS = 36   # not enough for all that a progress line can say
 PROGRESS = r"\r\x1b\[K[\d.]+ \w+ of [\d.]+ \w+  \d+%"
@@ -18,9 +20,9 @@ PROGRESS = r"\r\x1b\[K[\d.]+ \w+ of [\d.]+ \w+  \d+%"
 class OnTerminal:
     """A ccixfer process whose output goes to a terminal of its own; `text` is all that it wrote there."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, columns=COLUMNS):
         self.master, terminal = os.openpty()
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 25, COLUMNS, 0, 0))
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
         self.process = subprocess.Popen([str(BINARY), *[str(a) for a in arguments]], stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal)
         os.close(terminal)
         self.text = ""
@@ -154,3 +156,74 @@ def test_reader_of_standard_output_gone__no_failure():
     ended = subprocess.run([str(BINARY), "devices", "--json"], stdout=writable, stderr=subprocess.PIPE, text=True)
     os.close(writable)
     check(ended.returncode == 0 and ended.stderr == "", f"{ended.returncode}: {ended.stderr}")
+
+
+def test_wrong_port__the_reason_is_told_at_once_and_trying_goes_on():
+    with Lab("wrongport") as lab:
+        source = lab.file("f", "x")
+        taken = socket.socket()
+        taken.bind(("127.0.0.1", 0))   # and nobody listens
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}/f"
+        with OnTerminal("send", "--insecure", source, address) as sender:
+            sender.wait_for(r"trying again: \S+: connection refused")
+            check(sender.process.poll() is None, f"it gave up: {sender.text!r}")
+        events = lab.start(None, "events", "send", "--insecure", source, address)
+        check("connection refused" in events.wait_event("retry")["reason"], events.tail())
+
+
+def test_unknown_host__an_error_at_once_and_later_none_of_the_transfers_business():
+    with Lab("wronghost") as lab:
+        nsswitch, hosts = lab.file("nsswitch", "hosts: files\n"), lab.file("hosts", "127.0.0.1 receiver.example\n")
+        run("mount", "--bind", nsswitch, "/etc/nsswitch.conf")
+        run("mount", "--bind", hosts, "/etc/hosts")
+        try:
+            wrong = lab.start(None, "wrong", "send", "--insecure", "--timeout", "100000", lab.file("f", "x"), "tcp://reciever.example:7100/f")
+            check(wrong.wait() == 35 and "no host has this name" in wrong.stderr(), wrong.tail())
+            root = lab.directory / "root"
+            root.mkdir()
+            receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+            port = native(receiver.uris).rsplit(":", 1)[1]
+            big = big_file(lab.directory / "big", 64 << 20)
+            sender = lab.start(None, "send", "send", "--insecure", "--bwlimit", "20MB/s", big, f"tcp://receiver.example:{port}/big")
+            sender.wait_event("progress", lambda event: event["bytes"] > 0)
+            hosts.write_text("\n")   # the name is gone for a while, and so is the receiver
+            receiver.kill()
+            receiver.wait()
+            sender.wait_event("retry", lambda event: "no host has this name" in event["reason"])
+            lab.start_ready(None, "recv", "recv", "--root", root, "--listen", f"127.0.0.1:{port}", "--insecure")
+            hosts.write_text("127.0.0.1 receiver.example\n")
+            check(sender.wait() == 0 and sha256(big) == sha256(root / "big"), sender.tail())
+        finally:
+            run("umount", "/etc/hosts")
+            run("umount", "/etc/nsswitch.conf")
+
+
+def test_receiver_hangs__no_progress_and_ctrl_c_are_told_at_once():
+    with Lab("hung") as lab:
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        source = big_file(lab.directory / "big", 100 << 20)
+        with OnTerminal("send", "--insecure", "--bwlimit", "25MB/s", source, native(receiver.uris) + "/big", columns=100) as sender:
+            sender.wait_for(PROGRESS)
+            receiver.kill(signal.SIGSTOP)
+            told = sender.wait_for(r"no progress for \d+ s, gives up at 60 s")
+            sender.process.send_signal(signal.SIGINT)
+            sender.wait_for(r"interrupted: the peer is told", told)
+            check(sender.wait() == 20, f"exit {sender.process.returncode}: {sender.text!r}")
+
+
+def test_what_answers_is_no_ccixfer__says_so_at_once():
+    with Lab("nottheone") as lab, socket.create_server(("127.0.0.1", 0)) as server:
+        def answer():
+            while True:
+                try:
+                    with server.accept()[0] as peer:
+                        peer.sendall(b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n")
+                        while peer.recv(4096):
+                            pass
+                except OSError:
+                    return
+        threading.Thread(target=answer, daemon=True).start()
+        wrong = lab.start(None, "wrong", "send", "--insecure", lab.file("f", "x"), f"tcp://127.0.0.1:{server.getsockname()[1]}/f")
+        check(wrong.wait() == 2 and "what answers there is not a ccixfer" in wrong.stderr(), wrong.tail())

@@ -213,10 +213,11 @@ void Engine::part(Connection& c, Status status, std::string_view reason) {
 void Engine::violation(Connection& c, std::string_view reason) {
   const bool before_hello = c.state == State::awaiting_hello;
   counters_.add(before_hello ? Counter::hello_rejected : Counter::frames_rejected);
-  log(LogLevel::warning, "connection={}.{} state={} rejected: {}", c.id.index, c.id.generation, to_string(c.state), reason);
-  // A dialler that hears nonsense has dialled something else than this protocol.
+  // A dialler that hears nonsense has dialled something else than this protocol, and is told so by the end of its dial.
   const bool greeting = c.state == State::hello_sent;
-  if (greeting) return lose(c, Status::version, reason);
+  log(greeting ? LogLevel::info : LogLevel::warning, "connection={}.{} state={} rejected: {}{}", c.id.index, c.id.generation,
+      to_string(c.state), before_hello ? "who dialled is not a ccixfer: " : "", reason);
+  if (greeting) return lose(c, Status::version, fmt::format("what answers there is not a ccixfer: {}", reason));
   part(c, Status::error, reason);
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <condition_variable>
@@ -69,15 +70,16 @@ uint16_t port_of(const Address& address) {
   return ntohs(v6.sin6_port);
 }
 
-std::vector<Address> resolve_now(const std::string& host, uint16_t port, std::string& reason) {
+Resolver::Answer resolve_now(const std::string& host, uint16_t port) {
   boost::asio::io_context context;
   boost::asio::ip::tcp::resolver resolver(context);
   boost::system::error_code error;
   const auto found = resolver.resolve(host, std::to_string(port), boost::asio::ip::resolver_base::numeric_service, error);
-  if (error) reason = error.message();
-  std::vector<Address> addresses;
-  for (const auto& entry : found) addresses.push_back(address_of(entry.endpoint()));
-  return addresses;
+  Resolver::Answer answer;
+  if (error) answer.reason = error.message();
+  answer.unknown = error == boost::asio::error::host_not_found || error == boost::asio::error::no_data;
+  for (const auto& entry : found) answer.addresses.push_back(address_of(entry.endpoint()));
+  return answer;
 }
 
 struct Resolver::Shared {
@@ -108,9 +110,8 @@ void Resolver::Shared::run() {
     const Question question = std::move(questions.front());
     questions.pop_front();
     lock.unlock();
-    Answer answer;
+    Answer answer = resolve_now(question.host, question.port);
     answer.id = question.id;
-    answer.addresses = resolve_now(question.host, question.port, answer.reason);
     lock.lock();
     if (stopping) return;
     answers.push_back(std::move(answer));

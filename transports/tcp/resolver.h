@@ -22,9 +22,6 @@ struct Address {
 [[nodiscard]] std::string host_of(const Address& address);
 [[nodiscard]] uint16_t port_of(const Address& address);
 
-// Blocks: for start-up only.
-[[nodiscard]] std::vector<Address> resolve_now(const std::string& host, uint16_t port, std::string& reason);
-
 class Resolver {
  public:
   static constexpr size_t lookups_max = 1024;
@@ -32,6 +29,7 @@ class Resolver {
     uint64_t id = 0;
     std::vector<Address> addresses;  // empty: not found
     std::string reason;
+    bool unknown = false;  // the name service says that there is no such name; else it said nothing, and may later
   };
 
   explicit Resolver(int wake_fd);  // the descriptor is duplicated
@@ -45,5 +43,8 @@ class Resolver {
   struct Shared;
   std::shared_ptr<Shared> shared_;
 };
+
+// Blocks: for start-up only.
+[[nodiscard]] Resolver::Answer resolve_now(const std::string& host, uint16_t port);
 
 }  // namespace ccixfer::tcp

@@ -92,10 +92,9 @@ Result<Descriptor> open_listener(const std::string& name, uint16_t port, const s
   const std::string host = name != "*" ? name : open_socket(AF_INET6, {}) ? "::" : "0.0.0.0";
   Address address;
   if (!numeric_address(host, port, address)) {
-    std::string reason;
-    const std::vector<Address> found = resolve_now(host, port, reason);
-    if (found.empty()) return fail(ErrorKind::usage, fmt::format("cannot listen on '{}': {}", host, reason));
-    address = found.front();
+    const Resolver::Answer found = resolve_now(host, port);
+    if (found.addresses.empty()) return fail(ErrorKind::usage, fmt::format("cannot listen on '{}': {}", host, found.reason));
+    address = found.addresses.front();
   }
   const auto cannot = [&](int error) {
     return fail(ErrorKind::network, fmt::format("cannot listen on {}: {}", format_tcp_uri(host, port), error_words(error)));

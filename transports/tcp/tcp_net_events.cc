@@ -31,7 +31,7 @@ Result<StreamId> TcpNet::dial(std::string_view uri) {
     return id;
   }
   if (!impl_->resolver) impl_->resolver.emplace(impl_->wake.get());
-  if (!impl_->resolver->resolve(id, name->host, name->port)) impl_->fail_dial(id, Status::not_found, "too many names to resolve");
+  if (!impl_->resolver->resolve(id, name->host, name->port)) impl_->fail_dial(id, Status::busy, "too many names to resolve");
   return id;
 }
 
@@ -88,7 +88,7 @@ void TcpNet::Impl::take_answers() {
     Stream* stream = find(answer.id);
     if (stream == nullptr || stream->state != State::resolving) continue;  // closed meanwhile
     if (answer.addresses.empty()) {
-      fail_dial(answer.id, Status::not_found, answer.reason);
+      fail_dial(answer.id, answer.unknown ? Status::not_found : Status::unreachable, answer.reason);
       continue;
     }
     std::reverse(answer.addresses.begin(), answer.addresses.end());

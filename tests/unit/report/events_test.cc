@@ -91,7 +91,7 @@ TEST_CASE("outcome__counts__24_only_when_all_that_failed_had_vanished") {
 }
 
 TEST_CASE("progress_line__narrow_terminal__whole_fields_within_the_width") {
-  const Progress progress{12, 4'200'000'000, 10'000'000'000, 812e6, 7};
+  const Progress progress{12, 4'200'000'000, 10'000'000'000, 812e6, 7, 0, -1};
   const std::string whole = progress_line(progress, true, 200);
   CHECK(whole.find("42%") != std::string::npos);
   CHECK(whole.find("0:07") != std::string::npos);
@@ -100,7 +100,20 @@ TEST_CASE("progress_line__narrow_terminal__whole_fields_within_the_width") {
     CHECK(line.size() <= width);
     CHECK(whole.rfind(line, 0) == 0);
   }
-  CHECK(progress_line({0, 10, 0, 0, -1}, false, 200).find("+") != std::string::npos);
+  CHECK(progress_line({0, 10, 0, 0, -1, 0, -1}, false, 200).find("+") != std::string::npos);
+}
+
+TEST_CASE("progress_line__nothing_moves__how_long_and_when_it_ends_instead_of_a_rate") {
+  const Progress stalled{12, 4'200'000'000, 10'000'000'000, 812e6, -1, 8.9, 60};
+  CHECK(progress_line(stalled, true, 200) == "4.2 GB of 10.0 GB  42%  no progress for 8 s, gives up at 60 s  12 files");
+  const Progress patient{12, 4'200'000'000, 10'000'000'000, 812e6, -1, 100, -1};
+  CHECK(progress_line(patient, true, 200) == "4.2 GB of 10.0 GB  42%  no progress for 100 s  12 files");
+}
+
+TEST_CASE("progress_event__nothing_moves__says_for_how_long_and_no_time_of_arrival") {
+  CHECK(progress_event(1, {1, 2, 3, 4, -1, 8.25, 60}) ==
+        R"({"event":"progress","t":1.0,"files":1,"bytes":2,"bytes_total":3,"bytes_per_s":4.0,"eta_s":null,"stalled_s":8.3})");
+  CHECK(progress_event(1, {1, 2, 3, 4, 0.2, 0, -1}).find("stalled_s") == std::string::npos);
 }
 
 TEST_CASE("format_seconds__hours_and_extremes") {

@@ -74,6 +74,45 @@ TEST_CASE("dialler__version_differs__is_final_at_once") {
   CHECK(world.net.dials == 1);
 }
 
+TEST_CASE("dialler__a_name_that_no_host_has__is_final_at_once_unless_the_peer_was_reached") {
+  World world;
+  world.net.dial_status = [](std::string_view) { return Status::not_found; };
+  SECTION("never reached: it is mistyped") {
+    REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 100));
+    CHECK(world.dialler->failure()->kind == ErrorKind::no_answer);
+    CHECK(world.dialler->hopeless());
+    CHECK(world.net.dials == 1);
+  }
+  SECTION("reached before: the name service fails, and may recover") {
+    world.dialler->set_reached();
+    REQUIRE(world.run([&] { return world.net.dials >= 3; }));
+    CHECK(world.dialler->failure() == nullptr);
+    CHECK_FALSE(world.dialler->hopeless());
+  }
+}
+
+TEST_CASE("dialler__trouble__is_the_last_attempts_while_it_goes_on_trying") {
+  World world;
+  Status answer = Status::refused;
+  world.net.dial_status = [&](std::string_view) { return answer; };
+  CHECK(world.dialler->trouble() == nullptr);
+  REQUIRE(world.run([&] { return world.dialler->trouble() != nullptr; }, 100));
+  CHECK(world.dialler->trouble()->message.find("connection refused") != std::string::npos);
+  answer = Status::timed_out;
+  REQUIRE(world.run([&] { return world.dialler->trouble()->message.find("no answer in time") != std::string::npos; }));
+  answer = Status::success;
+  REQUIRE(world.run_until_up(1));
+  CHECK(world.dialler->trouble() == nullptr);
+}
+
+TEST_CASE("dialler__what_answers_is_not_a_ccixfer__says_just_that") {
+  World world;
+  world.net.dial_status = [](std::string_view) { return Status::version; };
+  world.net.dial_reason = "what answers there is not a ccixfer: malformed frame";
+  REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 100));
+  CHECK(world.dialler->failure()->message == "fake://far: what answers there is not a ccixfer: malformed frame");
+}
+
 TEST_CASE("dialler__no_patience__makes_one_attempt") {
   World world;
   world.net.dial_status = [](std::string_view) { return Status::refused; };

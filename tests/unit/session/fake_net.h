@@ -40,6 +40,7 @@ class Net {
   std::set<const Transport*> living;
   std::function<Fault(size_t step, FrameKind kind)> fault;  // asked before each frame
   std::function<Status(std::string_view uri)> dial_status;  // a dial that ends with anything but success ends so
+  std::string dial_reason;                                  // with these words
   size_t steps = 0;
   size_t dials = 0;
   size_t in_flight_max = 256;
@@ -249,7 +250,7 @@ class Transport final : public ports::Transport {
       if (end.held) return;
       if (end.left) return end_of(index, Status::disconnected, {});
       if (end.cut || (end.half && net_.notice_half_open)) return end_of(index, Status::disconnected, "cut");
-      if (end.dial_status != Status::success) return end_of(index, end.dial_status, {});
+      if (end.dial_status != Status::success) return end_of(index, end.dial_status, net_.dial_reason);
       if (end.state == State::dialling && end.in.empty() && now_ >= end.deadline) return end_of(index, Status::timed_out, {});
       if (end.state == State::requested) {
         end.state = State::undecided;
