@@ -64,7 +64,7 @@ Process::Process(Site& site, bool listen)
       memory_(std::make_shared<cci::MemoryTable>(entropy_, site.counters)),
       endpoint_(make_endpoint(site, listen, memory_, entropy_)),
       pool_(session::segment_bytes_max, site.buffers),
-      work_(site.world, site.node, site.files),
+      work_(site.world, site.node, site.files, site.work),
       hub_(*endpoint_, site.counters),
       pool_region_(memory_->register_region(pool_.memory(), 0)),
       bench_{*endpoint_, site.files, work_, pool_, pool_region_, entropy_, site.counters, *reporter_} {

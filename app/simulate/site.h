@@ -40,7 +40,8 @@ struct Site {
   std::optional<Routing> routing;
   Counters counters;
   uint32_t buffers = 8;
-  unsigned verbose = 0;  // 1, 2: its processes speak on standard error, as under -v and -vv
+  sim::WorkPoolOptions work;  // of its processes to come
+  unsigned verbose = 0;       // 1, 2: its processes speak on standard error, as under -v and -vv
 };
 
 // What all processes have. A crash of the node: destroy the process; it then does nothing to the disk or the world.

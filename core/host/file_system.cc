@@ -10,11 +10,13 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -46,6 +48,11 @@ Kind kind_of_file_system(int fd) {
   const auto type = static_cast<uint32_t>(raw.f_type);
   if (type == TMPFS_MAGIC) return Kind::in_memory;
   return type == EXT4_SUPER_MAGIC || type == xfs_magic || type == BTRFS_SUPER_MAGIC ? Kind::local : Kind::other;
+}
+
+KernelVersion running_kernel() {
+  struct utsname names {};
+  return ::uname(&names) == 0 ? parse_kernel_version(names.release) : KernelVersion{};
 }
 
 // A name as the kernel wants it: terminated, without a NUL inside, not longer than PATH_MAX.
@@ -144,6 +151,12 @@ bool fits_offset(uint64_t value) { return value <= static_cast<uint64_t>(std::nu
 
 }  // namespace
 
+KernelVersion parse_kernel_version(const char* release) {
+  KernelVersion version;
+  if (std::sscanf(release, "%u.%u", &version.major_number, &version.minor_number) != 2) return {};
+  return version;
+}
+
 int PosixFileSystem::open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
   const CName path(name);
   if (path.error() != 0) return path.error();
@@ -167,7 +180,10 @@ int PosixFileSystem::open(int directory, std::string_view name, OpenFlags flags,
   return result;
 }
 
-void PosixFileSystem::close(int fd) { ::close(fd); }  // never again after EINTR: Linux has closed it
+int PosixFileSystem::close(int fd) {
+  if (::close(fd) == 0 || errno == EINTR) return 0;  // never again after EINTR: Linux has closed it
+  return -errno;
+}
 
 int64_t PosixFileSystem::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
   if (!fits_offset(offset_bytes)) return -EINVAL;
@@ -302,7 +318,9 @@ int PosixFileSystem::fsync(int fd) {
 }
 
 int PosixFileSystem::syncfs(int fd) {
-  return call([&] { return ::syncfs(fd); });
+  const int result = call([&] { return ::syncfs(fd); });
+  if (result < 0 || !(running_kernel() < kernel_whose_syncfs_tells_of_the_journal)) return result;
+  return fsync(fd);
 }
 
 int PosixFileSystem::space(int fd, ports::SpaceInfo& out) {
@@ -313,7 +331,10 @@ int PosixFileSystem::space(int fd, ports::SpaceInfo& out) {
   // Some file systems keep no count of inodes (all zero): then there is no bound to report.
   out.free_inodes = raw.f_files == 0 ? std::numeric_limits<uint64_t>::max() : uint64_t{raw.f_favail};
   out.read_only = (raw.f_flag & ST_RDONLY) != 0;
-  out.one_writer_a_file = kind_of_file_system(fd) != Kind::other;
+  const bool is_known = kind_of_file_system(fd) != Kind::other;
+  out.one_writer_a_file = is_known;
+  // Others have write-back of their own (Lustre, GPFS), or stand before one that does not pass it on (overlayfs).
+  out.syncfs_tells = is_known && !(running_kernel() < kernel_whose_syncfs_tells_of_data);
   return 0;
 }
 

@@ -6,14 +6,27 @@
 // A name with a NUL is -EINVAL, one longer than PATH_MAX -ENAMETOOLONG. Opens never block on a FIFO or a terminal.
 // Thread-safe: no state.
 #pragma once
+#include <compare>
+
 #include "core/ports/file_system.h"
 
 namespace ccixfer::host {
 
+// Of uname: 0.0 when it is not to be read, which is older than any.
+struct KernelVersion {
+  unsigned major_number = 0, minor_number = 0;
+  friend auto operator<=>(const KernelVersion&, const KernelVersion&) = default;
+};
+[[nodiscard]] KernelVersion parse_kernel_version(const char* release);
+// Before, syncfs wrote the data back and did not say that it could not.
+inline constexpr KernelVersion kernel_whose_syncfs_tells_of_data{5, 8};
+// Before, what the file system itself answered was dropped; fsync of a directory asks it too.
+inline constexpr KernelVersion kernel_whose_syncfs_tells_of_the_journal{5, 17};
+
 class PosixFileSystem final : public ports::FileSystem {
  public:
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
-  void close(int fd) override;
+  int close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t read_stream(int fd, MutableBytes into) override;
   int show(int fd, MutableBytes at, uint64_t offset_bytes) override;

@@ -47,6 +47,9 @@ struct SpaceInfo {
   bool read_only = false;
   // One write into a file at a time, wherever it goes: whoever comes next waits for it, and burns a processor meanwhile.
   bool one_writer_a_file = false;
+  // syncfs tells, once a descriptor that was open before, of data that could not be written back since: Linux 5.8 and later, on
+  // file systems that are known to pass it on. Else only fsync of each file tells.
+  bool syncfs_tells = false;
 };
 
 enum class OpenMode : uint8_t { read, write, read_write };
@@ -67,7 +70,9 @@ class FileSystem {
   // openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS) for directory >= 0: `name` may have several components
   // and can neither leave `directory` nor pass a link. With no_directory: a plain open.
   virtual int open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) = 0;
-  virtual void close(int fd) = 0;
+  // The descriptor is gone whatever comes back. -EIO, -EDQUOT, -ENOSPC: what was written through it may be lost (NFS and quotas
+  // say so only here).
+  virtual int close(int fd) = 0;
   virtual int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) = 0;
   // The next bytes of a pipe, a terminal or a file read from front to end; waits for them a moment (about 100 ms) and no longer.
   // 0: the end; -EAGAIN: none came yet. A file system that has no such thing: -ENOSYS.
@@ -93,8 +98,10 @@ class FileSystem {
   virtual int set_mtime(int fd, FileTime mtime) = 0;                                                    // futimens, atime omitted
   virtual int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) = 0;  // no follow
   virtual int set_link_mtime_at(int directory, std::string_view name, FileTime mtime) = 0;              // no follow
+  // As Linux does: data that could not be written is dropped and counts as clean. Each descriptor that was open before is told
+  // once, and the next call returns 0: who is told fetches the data again and never syncs it again.
   virtual int fsync(int fd) = 0;
-  virtual int syncfs(int fd) = 0;
+  virtual int syncfs(int fd) = 0;                 // the whole file system of fd, and no other one below it
   virtual int space(int fd, SpaceInfo& out) = 0;  // fstatvfs, fstatfs
 };
 

@@ -155,7 +155,7 @@ void Swarm::break_disks() {
   const auto fail_with = [this](double chance) {
     return [this, chance](std::string_view call, std::string_view) {
       // A failed close or stat would be no fault of a disk that is worth the name.
-      if (call == "fstat" || call == "stat_at" || !random_.chance(chance)) return 0;
+      if (call == "fstat" || call == "stat_at" || call == "close" || !random_.chance(chance)) return 0;
       ++faults_;
       return call == "pread" || call == "fsync" || random_.chance(0.5) ? -EIO : -ENOSPC;
     };

@@ -44,6 +44,7 @@ SimFileSystem::Impl::Impl(World& owner, NodeId node_id, const FileSystemOptions&
   root->now.mode = 0755;
   root->now.mtime = root->now.ctime = kept_time(ports::FileTime::of_ns(world.wall_ns()));
   root->durable = root->now;
+  volumes.push_back({root, {}, {}, {}});
   world.add_part(node, this);
 }
 
@@ -57,6 +58,7 @@ int SimFileSystem::Impl::enter(std::string_view call, std::string_view name) {
     return -EIO;
   }
   ++calls;
+  if (options.writeback_error_chance > 0) write_back_in_background();
   if (!hook) return 0;
   return hook(call, name);
 }
@@ -133,11 +135,12 @@ Place SimFileSystem::Impl::locate_at(int directory, std::string_view name, bool 
   return walk(file->inode, name, true, follow);
 }
 
-InodePtr SimFileSystem::Impl::create(ports::FileType type, uint32_t permissions) {
+InodePtr SimFileSystem::Impl::create(const Inode& parent, ports::FileType type, uint32_t permissions) {
   if (used_inodes >= options.capacity_inodes) return nullptr;
   ++used_inodes;
   auto inode = std::make_shared<Inode>();
   inode->number = next_inode++;
+  inode->volume = parent.volume;
   inode->type = type;
   inode->now.mode = permissions & 07777u;
   inode->now.mtime = inode->now.ctime = kept_time(ports::FileTime::of_ns(world.wall_ns()));
@@ -180,6 +183,44 @@ void SimFileSystem::Impl::release(Inode& inode) {
   --used_inodes;
 }
 
+void SimFileSystem::Impl::note_written(const InodePtr& inode) {
+  if (inode->listed) return;
+  inode->listed = true;
+  volume_of(*inode).written.push_back(inode);
+}
+
+void SimFileSystem::Impl::lose(Inode& inode) {
+  inode.lose_dirty();
+  if (random.chance(0.5)) inode.evict();
+  charge(inode);
+  inode.errors.note();
+  volume_of(inode).errors.note();
+  world.trace("lost", node, inode.number);
+}
+
+// At least one of those that have anything to lose.
+void SimFileSystem::Impl::fail_writeback(Volume& volume) {
+  std::vector<InodePtr> dirty;
+  for (const std::weak_ptr<Inode>& written : volume.written) {
+    if (const InodePtr inode = written.lock(); inode != nullptr) {
+      inode->listed = inode->is_dirty();
+      if (inode->listed) dirty.push_back(inode);
+    }
+  }
+  volume.written.assign(dirty.begin(), dirty.end());
+  if (dirty.empty()) return volume.errors.note();
+  const auto certain = static_cast<size_t>(random.below(dirty.size()));
+  for (size_t i = 0; i < dirty.size(); ++i) {
+    if (i == certain || random.chance(0.3)) lose(*dirty[i]);
+  }
+}
+
+void SimFileSystem::Impl::write_back_in_background() {
+  for (Volume& volume : volumes) {
+    if (!volume.written.empty() && random.chance(options.writeback_error_chance)) fail_writeback(volume);
+  }
+}
+
 void SimFileSystem::Impl::recover(const InodePtr& directory) {
   directory->entries = directory->durable_entries;
   for (const auto& [name, child] : directory->entries) {
@@ -187,6 +228,8 @@ void SimFileSystem::Impl::recover(const InodePtr& directory) {
     child->links = 1;
     child->opens = 0;
     child->charged_pages = 0;
+    child->errors.forget();
+    child->listed = false;
     child->crash(random);
     charge(*child);
     if (child->type != ports::FileType::directory) continue;
@@ -199,6 +242,7 @@ void SimFileSystem::Impl::recover(const InodePtr& directory) {
 void SimFileSystem::Impl::sync_below(const InodePtr& directory) {
   directory->sync();
   for (const auto& [name, child] : directory->entries) {
+    if (child->volume != directory->volume) continue;
     if (child->type == ports::FileType::directory) {
       sync_below(child);
     } else {
@@ -207,11 +251,29 @@ void SimFileSystem::Impl::sync_below(const InodePtr& directory) {
   }
 }
 
+void SimFileSystem::Impl::sync_volume(size_t index) {
+  Volume& volume = volumes[index];
+  volume.journal.sync_all();
+  sync_below(volume.root);
+  for (auto& [fd, file] : open_files) {
+    if (file.inode->volume == index) file.inode->sync();
+  }
+  for (const std::weak_ptr<Inode>& written : volume.written) {
+    if (const InodePtr inode = written.lock()) inode->listed = false;
+  }
+  volume.written.clear();
+  world.trace("syncfs", node, calls);
+}
+
 void SimFileSystem::Impl::on_crash() {
   is_down = true;
   freeze_at_call = ~uint64_t{0};
   on_freeze = nullptr;
-  journal.crash(random);
+  for (Volume& volume : volumes) {
+    volume.journal.crash(random);
+    volume.errors.forget();
+    volume.written.clear();
+  }
   for (auto& [fd, file] : open_files) file.inode->opens = 0;
   open_files.clear();
   used_inodes = 1;
@@ -225,7 +287,7 @@ void SimFileSystem::Impl::stat(const Inode& inode, ports::FileStat& out) const {
   out.mode = inode.now.mode;
   out.uid = inode.now.uid;
   out.gid = inode.now.gid;
-  out.device = uint64_t{node} + 1;
+  out.device = uint64_t{node} + 1 + (uint64_t{inode.volume} << 32);
   out.inode = inode.number;
   out.links = inode.links;
   out.size_bytes = inode.type == ports::FileType::symlink ? inode.target.size() : inode.now.size_bytes;

@@ -1,6 +1,7 @@
 // Inside of sim_file_system: the tree of a simulated disk, the walk of names through it, and its open files. Not for other rooms.
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,16 @@ struct OpenFile {
   std::string name;                    // as opened
   std::vector<std::string> listing{};  // of a directory that is read in parts
   size_t listed = 0;
+  uint64_t file_errors_seen = 0;
+  uint64_t volume_errors_seen = 0;
+};
+
+// One file system of the disk: the first holds the root, others are mounted below it.
+struct Volume {
+  InodePtr root;
+  Journal journal;
+  ErrorSequence errors;                       // of any of its files
+  std::vector<std::weak_ptr<Inode>> written;  // files that may have dirty pages
 };
 
 // Where a name leads: `error` (-errno), or the directory that holds the last component and what is there (null: nothing).
@@ -35,7 +46,7 @@ struct SimFileSystem::Impl final : public NodePart {
   FileSystemOptions options;
   Random random;
   InodePtr root;
-  Journal journal;
+  std::vector<Volume> volumes;
   std::map<int, OpenFile> open_files;
   int next_fd = 10'000;  // far from real descriptors, so that a mix-up shows
   uint64_t next_inode = 2;
@@ -56,16 +67,22 @@ struct SimFileSystem::Impl final : public NodePart {
 
   // `beneath`: as openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, but `follow_last` lets the last one be a link.
   Place walk(InodePtr start, std::string_view path, bool beneath, bool follow_last, int links_left = 40);
-  Place locate(int directory, std::string_view name, bool follow);     // for open
-  Place locate_at(int directory, std::string_view name, bool follow);  // for *_at: one component below a descriptor
-  InodePtr create(ports::FileType type, uint32_t permissions);         // null: no inodes
+  Place locate(int directory, std::string_view name, bool follow);                   // for open
+  Place locate_at(int directory, std::string_view name, bool follow);                // for *_at: one component below a descriptor
+  InodePtr create(const Inode& parent, ports::FileType type, uint32_t permissions);  // null: no inodes
+  [[nodiscard]] Volume& volume_of(const Inode& inode) { return volumes[inode.volume]; }
+  void note_written(const InodePtr& inode);
+  void lose(Inode& inode);              // its dirty pages; whoever has it open is to be told
+  void fail_writeback(Volume& volume);  // of some of its files
+  void write_back_in_background();      // fails by chance
   void link(const InodePtr& directory, const std::string& name, const InodePtr& child);
   void touch(Inode& inode, bool data);
   [[nodiscard]] ports::FileTime kept_time(ports::FileTime time) const;
-  void charge(Inode& inode);                // after its pages changed
-  void release(Inode& inode);               // when its last name and descriptor are gone
-  void recover(const InodePtr& directory);  // after a crash: memory is what the disk has
-  void sync_below(const InodePtr& directory);
+  void charge(Inode& inode);                   // after its pages changed
+  void release(Inode& inode);                  // when its last name and descriptor are gone
+  void recover(const InodePtr& directory);     // after a crash: memory is what the disk has
+  void sync_below(const InodePtr& directory);  // within its file system
+  void sync_volume(size_t index);
   void on_crash() override;
   void stat(const Inode& inode, ports::FileStat& out) const;
   [[nodiscard]] uint64_t capacity_pages() const { return options.capacity_bytes / page_bytes; }

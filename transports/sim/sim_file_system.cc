@@ -33,10 +33,10 @@ int SimFileSystem::open(int directory, std::string_view name, OpenFlags flags, u
     if (!flags.create) return -ENOENT;
     if (name.back() == '/') return -EISDIR;
     if (place.parent->links == 0) return -ENOENT;
-    place.node = impl_->create(FileType::regular, permissions);
+    place.node = impl_->create(*place.parent, FileType::regular, permissions);
     if (place.node == nullptr) return -ENOSPC;
     impl_->link(place.parent, place.last, place.node);
-    impl_->journal.add({{place.parent, place.last, place.node}});
+    impl_->volume_of(*place.parent).journal.add({{place.parent, place.last, place.node}});
     impl_->changed("create", place.parent, place.last);
   } else {
     if (flags.create && flags.exclusive) return -EEXIST;
@@ -52,17 +52,29 @@ int SimFileSystem::open(int directory, std::string_view name, OpenFlags flags, u
   }
   ++place.node->opens;
   const int fd = impl_->next_fd++;
-  impl_->open_files[fd] = {place.node, flags.mode, std::string(name)};
+  OpenFile& file = impl_->open_files[fd];
+  file.inode = place.node;
+  file.mode = flags.mode;
+  file.name = name;
+  file.file_errors_seen = place.node->errors.sample();
+  file.volume_errors_seen = impl_->volume_of(*place.node).errors.sample();
   return fd;
 }
 
-void SimFileSystem::close(int fd) {
+int SimFileSystem::close(int fd) {
   const auto found = impl_->open_files.find(fd);
-  if (found == impl_->open_files.end()) return;
+  if (found == impl_->open_files.end()) return -EBADF;
   Inode& inode = *found->second.inode;
-  --inode.opens;
+  const int error = impl_->is_down ? -EIO : impl_->hook ? impl_->hook("close", found->second.name) : 0;
+  if (error != 0 && !impl_->is_down) inode.lose_dirty();
+  if (--inode.opens == 0 && impl_->options.writeback_error_chance > 0 && impl_->random.chance(0.5)) {
+    inode.evict();
+    impl_->charge(inode);
+    if (!inode.is_dirty()) inode.errors.forget();
+  }
   impl_->release(inode);
   impl_->open_files.erase(found);
+  return error;
 }
 
 int64_t SimFileSystem::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
@@ -101,6 +113,7 @@ int64_t SimFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
     --room;
   }
   inode.write(from, offset_bytes);
+  impl_->note_written(file->inode);
   impl_->charge(inode);
   impl_->touch(inode, true);
   impl_->world.trace("pwrite", inode.number, offset_bytes + from.size());
@@ -150,10 +163,10 @@ int SimFileSystem::mkdir_at(int directory, std::string_view name, uint32_t permi
   if (place.error != 0) return place.error;
   if (place.node != nullptr) return -EEXIST;
   if (place.parent->links == 0) return -ENOENT;
-  const InodePtr made = impl_->create(FileType::directory, permissions);
+  const InodePtr made = impl_->create(*place.parent, FileType::directory, permissions);
   if (made == nullptr) return -ENOSPC;
   impl_->link(place.parent, place.last, made);
-  impl_->journal.add({{place.parent, place.last, made}});
+  impl_->volume_of(*place.parent).journal.add({{place.parent, place.last, made}});
   impl_->changed("mkdir_at", place.parent, place.last);
   return 0;
 }
@@ -166,11 +179,11 @@ int SimFileSystem::symlink_at(std::string_view target, int directory, std::strin
   if (place.error != 0) return place.error;
   if (place.node != nullptr) return -EEXIST;
   if (place.parent->links == 0) return -ENOENT;
-  const InodePtr made = impl_->create(FileType::symlink, 0777);
+  const InodePtr made = impl_->create(*place.parent, FileType::symlink, 0777);
   if (made == nullptr) return -ENOSPC;
   made->target = std::string(target);
   impl_->link(place.parent, place.last, made);
-  impl_->journal.add({{place.parent, place.last, made}});
+  impl_->volume_of(*place.parent).journal.add({{place.parent, place.last, made}});
   impl_->changed("symlink_at", place.parent, place.last);
   return 0;
 }
@@ -195,6 +208,9 @@ int SimFileSystem::rename_at(int from_directory, std::string_view from, int to_d
   if (source.node == nullptr || target.parent->links == 0) return -ENOENT;
   if (source.last == "." || source.last == ".." || target.last == "." || target.last == "..") return -EBUSY;
   if (source.node == target.node) return 0;
+  if (source.node->volume != source.parent->volume) return -EBUSY;  // a mount point
+  if (source.parent->volume != target.parent->volume) return -EXDEV;
+  if (target.node != nullptr && target.node->volume != target.parent->volume) return -EBUSY;
   const bool moves_directory = source.node->type == FileType::directory;
   if (moves_directory) {
     for (InodePtr at = target.parent; at != impl_->root; at = at->parent.lock()) {
@@ -213,7 +229,7 @@ int SimFileSystem::rename_at(int from_directory, std::string_view from, int to_d
   impl_->touch(*source.parent, true);
   impl_->link(target.parent, target.last, source.node);
   impl_->touch(*source.node, false);
-  impl_->journal.add({{source.parent, source.last, nullptr}, {target.parent, target.last, source.node}});
+  impl_->volume_of(*source.parent).journal.add({{source.parent, source.last, nullptr}, {target.parent, target.last, source.node}});
   impl_->changed("rename_at", target.parent, target.last);
   return 0;
 }
@@ -227,12 +243,13 @@ int SimFileSystem::unlink_at(int directory, std::string_view name, bool is_direc
   const bool found_directory = place.node->type == FileType::directory;
   if (is_directory && !found_directory) return -ENOTDIR;
   if (!is_directory && found_directory) return -EISDIR;
+  if (place.node->volume != place.parent->volume) return -EBUSY;  // a mount point
   if (found_directory && !place.node->entries.empty()) return -ENOTEMPTY;
   place.parent->entries.erase(place.last);
   impl_->touch(*place.parent, true);
   place.node->links = 0;
   impl_->release(*place.node);
-  impl_->journal.add({{place.parent, place.last, nullptr}});
+  impl_->volume_of(*place.parent).journal.add({{place.parent, place.last, nullptr}});
   impl_->changed("unlink_at", place.parent, place.last);
   return 0;
 }
@@ -296,23 +313,33 @@ int SimFileSystem::fsync(int fd) {
   OpenFile* file = nullptr;
   const int error = impl_->enter_fd("fsync", fd, file);
   if (file == nullptr) return error != 0 ? error : -EBADF;
+  Inode& inode = *file->inode;
   if (error != 0) {
-    if (!impl_->is_down) file->inode->lose_dirty();
+    if (impl_->is_down) return error;
+    impl_->lose(inode);
+    static_cast<void>(inode.errors.check_and_advance(file->file_errors_seen));
     return error;
   }
   if (impl_->options.lies) return 0;
-  file->inode->sync();
-  if (file->inode->type == FileType::directory) impl_->journal.sync_directory(*file->inode, impl_->options.ordered_names);
-  impl_->world.trace("fsync", file->inode->number);
-  return 0;
+  inode.sync();
+  if (inode.type == FileType::directory) {
+    impl_->volume_of(inode).journal.sync_directory(inode, impl_->options.ordered_names);
+  }
+  impl_->world.trace("fsync", inode.number);
+  return inode.errors.check_and_advance(file->file_errors_seen) ? -EIO : 0;
 }
 
 int SimFileSystem::syncfs(int fd) {
   OpenFile* file = nullptr;
-  if (const int error = impl_->enter_fd("syncfs", fd, file); error != 0) return error;
-  if (impl_->options.lies) return 0;
-  sync_all();
-  return 0;
+  const int error = impl_->enter_fd("syncfs", fd, file);
+  if (file == nullptr) return error != 0 ? error : -EBADF;
+  if (impl_->is_down) return error;
+  Volume& volume = impl_->volume_of(*file->inode);
+  if (error != 0) impl_->fail_writeback(volume);
+  if (!impl_->options.lies && (error == 0 || !impl_->options.syncfs_tells)) impl_->sync_volume(file->inode->volume);
+  if (!impl_->options.syncfs_tells) return 0;  // what is lost is lost all the same
+  const bool told = volume.errors.check_and_advance(file->volume_errors_seen);
+  return error != 0 ? error : told ? -EIO : 0;
 }
 
 int SimFileSystem::space(int fd, ports::SpaceInfo& out) {
@@ -321,6 +348,7 @@ int SimFileSystem::space(int fd, ports::SpaceInfo& out) {
   out.free_bytes = (impl_->capacity_pages() - std::min(impl_->used_pages, impl_->capacity_pages())) * page_bytes;
   out.free_inodes = impl_->options.capacity_inodes - std::min(impl_->used_inodes, impl_->options.capacity_inodes);
   out.read_only = false;
+  out.syncfs_tells = impl_->options.syncfs_tells;
   return 0;
 }
 

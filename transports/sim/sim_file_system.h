@@ -3,8 +3,13 @@
 // Durability: fsync of a file makes its data and metadata durable, but not its name; fsync of a directory makes the changes of
 // names in it durable, a rename out of or into it whole (never torn), and nothing else unless options.ordered_names; syncfs
 // makes all durable. At a crash every other change is, by the seed, dropped, kept, or (data) torn at sectors and pages.
-// Failures: a hook may fail any call; -ENOSPC by capacity; short reads and writes by chance. After a failed fsync the pages
-// count as clean and are lost at a crash, however often fsync is called again.
+// Failures: a hook may fail any call; -ENOSPC by capacity; short reads and writes by chance.
+// Data that cannot be written back (fsync or syncfs that the hook fails, the background by chance) is lost as on Linux: its pages
+// count as clean, reads show them until they leave the memory (at once, with the last close, or not at all), a crash loses them.
+// Each descriptor that was open before is told once, by fsync for its file and by syncfs for its file system; a file that leaves
+// the memory forgets what nobody was told. A close that the hook fails loses what was not synced, and only that close tells it. Of
+// names nothing is lost: they wait for the next sync of their directory or file system.
+// Other file systems may be mounted below the root: rename does not cross them, and each syncfs is for one.
 // Crash: the node's crash (World) or freeze() takes the disk away: every call is -EIO until mount().
 // Names obey the same rules as core/host's: no escape below a descriptor, no links passed. Permissions are kept, not enforced.
 // Descriptors are never reused.
@@ -32,6 +37,8 @@ struct FileSystemOptions {
   int64_t time_min_s = std::numeric_limits<int64_t>::min();
   int64_t time_max_s = std::numeric_limits<int64_t>::max();
   uint32_t time_grain_ns = 1;
+  bool syncfs_tells = true;           // of data that was not written back: Linux since 5.8
+  double writeback_error_chance = 0;  // at each call, that some files' dirty pages are lost in the background
   bool ordered_names = false;  // fsync of a directory also makes every older change of names durable (ext4), not its own only
 };
 
@@ -49,7 +56,7 @@ class SimFileSystem final : public ports::FileSystem {
   SimFileSystem& operator=(const SimFileSystem&) = delete;
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
-  void close(int fd) override;
+  int close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
   int fstat(int fd, ports::FileStat& out) override;
@@ -75,6 +82,7 @@ class SimFileSystem final : public ports::FileSystem {
   void set_hook(std::function<int(std::string_view call, std::string_view name)> hook);
   // Called after every call that changed a name or a file's bytes, with the absolute path.
   void set_watch(std::function<void(std::string_view call, const std::string& path)> watch);
+  void set_writeback_error_chance(double chance);
   void set_capacity(uint64_t bytes, uint64_t inodes);
   void freeze_after(uint64_t calls, std::function<void()> then);  // freezes the disk before that call, then calls `then`
   void freeze();                                                  // every call is -EIO from now on; nothing is lost yet
@@ -86,6 +94,7 @@ class SimFileSystem final : public ports::FileSystem {
   [[nodiscard]] size_t open_descriptors() const;
   [[nodiscard]] uint64_t used_bytes() const;     // of its capacity: whole pages
   void make_directory(const std::string& path);  // with its parents; durable
+  void mount_at(const std::string& path);        // another file system, empty; the name is not there yet
   void put(const std::string& path, std::string_view content, uint32_t mode = 0644,
            std::optional<ports::FileTime> mtime = {});  // durable
   [[nodiscard]] std::optional<std::string> get(const std::string& path) const;

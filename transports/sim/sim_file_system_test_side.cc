@@ -20,6 +20,8 @@ std::string content_of(const Inode& inode) {
 void SimFileSystem::set_hook(std::function<int(std::string_view, std::string_view)> hook) { impl_->hook = std::move(hook); }
 void SimFileSystem::set_watch(std::function<void(std::string_view, const std::string&)> watch) { impl_->watch = std::move(watch); }
 
+void SimFileSystem::set_writeback_error_chance(double chance) { impl_->options.writeback_error_chance = chance; }
+
 void SimFileSystem::set_capacity(uint64_t bytes, uint64_t inodes) {
   impl_->options.capacity_bytes = bytes;
   impl_->options.capacity_inodes = inodes;
@@ -35,10 +37,7 @@ void SimFileSystem::crash() { impl_->on_crash(); }
 void SimFileSystem::mount() { impl_->is_down = false; }
 
 void SimFileSystem::sync_all() {
-  impl_->journal.sync_all();
-  impl_->sync_below(impl_->root);
-  for (auto& [fd, file] : impl_->open_files) file.inode->sync();
-  impl_->world.trace("syncfs", impl_->node, impl_->calls);
+  for (size_t i = 0; i < impl_->volumes.size(); ++i) impl_->sync_volume(i);
 }
 
 bool SimFileSystem::down() const { return impl_->is_down; }
@@ -51,15 +50,30 @@ void SimFileSystem::make_directory(const std::string& path) {
     const Place place = impl_->walk(impl_->root, std::string_view(path).substr(0, end), false, true);
     CHECK(place.error == 0);
     if (place.node == nullptr) {
-      const InodePtr made = impl_->create(ports::FileType::directory, 0755);
+      const InodePtr made = impl_->create(*place.parent, ports::FileType::directory, 0755);
       CHECK(made != nullptr);
       impl_->link(place.parent, place.last, made);
-      impl_->journal.add({{place.parent, place.last, made}});
+      impl_->volume_of(*place.parent).journal.add({{place.parent, place.last, made}});
       place.parent->sync();
-      impl_->journal.sync_directory(*place.parent, false);
+      impl_->volume_of(*place.parent).journal.sync_directory(*place.parent, false);
     }
     if (end == std::string::npos) return;
   }
+}
+
+void SimFileSystem::mount_at(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  CHECK(slash != std::string::npos);
+  if (slash != 0) make_directory(path.substr(0, slash));
+  const Place place = impl_->walk(impl_->root, path, false, true);
+  CHECK(place.error == 0 && place.node == nullptr);
+  const InodePtr made = impl_->create(*place.parent, ports::FileType::directory, 0755);
+  CHECK(made != nullptr);
+  made->volume = impl_->volumes.size();
+  impl_->volumes.push_back({made, {}, {}, {}});
+  impl_->link(place.parent, place.last, made);
+  place.parent->sync();
+  place.parent->durable_entries[place.last] = made;
 }
 
 void SimFileSystem::put(const std::string& path, std::string_view content, uint32_t mode, std::optional<ports::FileTime> mtime) {
@@ -67,10 +81,10 @@ void SimFileSystem::put(const std::string& path, std::string_view content, uint3
   Place place = impl_->walk(impl_->root, path, false, true);
   CHECK(place.error == 0);
   if (place.node == nullptr) {
-    place.node = impl_->create(ports::FileType::regular, mode);
+    place.node = impl_->create(*place.parent, ports::FileType::regular, mode);
     CHECK(place.node != nullptr);
     impl_->link(place.parent, place.last, place.node);
-    impl_->journal.add({{place.parent, place.last, place.node}});
+    impl_->volume_of(*place.parent).journal.add({{place.parent, place.last, place.node}});
   }
   place.node->truncate(0);
   place.node->write(as_bytes(content), 0);
@@ -80,7 +94,7 @@ void SimFileSystem::put(const std::string& path, std::string_view content, uint3
   if (mtime) place.node->now.mtime = impl_->kept_time(*mtime);
   place.node->sync();
   place.parent->sync();
-  impl_->journal.sync_directory(*place.parent, false);
+  impl_->volume_of(*place.parent).journal.sync_directory(*place.parent, false);
 }
 
 std::optional<std::string> SimFileSystem::get(const std::string& path) const {

@@ -72,7 +72,15 @@ void Inode::sync() {
   durable = now;
 }
 
+bool Inode::is_dirty() const { return std::find(dirty.begin(), dirty.end(), true) != dirty.end(); }
+
 void Inode::lose_dirty() { dirty.assign(dirty.size(), false); }
+
+void Inode::evict() {
+  for (size_t i = 0; i < pages.size(); ++i) {
+    if (!dirty[i]) pages[i] = i < durable_pages.size() ? durable_pages[i] : nullptr;
+  }
+}
 
 void Inode::crash(Random& random) {
   enum class Fate : uint8_t { drop, keep, mix };

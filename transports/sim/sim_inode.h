@@ -25,12 +25,35 @@ struct Meta {
   ports::FileTime mtime, ctime;
 };
 
+// The kernel's errseq_t: that data could not be written is told once to each descriptor that was open when it happened, and to
+// the first one opened later if nobody was told before.
+class ErrorSequence {
+ public:
+  void note() {
+    if (seen_) ++count_;
+    seen_ = false;
+  }
+  [[nodiscard]] uint64_t sample() const { return seen_ ? count_ : count_ - 1; }  // when a descriptor is opened
+  [[nodiscard]] bool check_and_advance(uint64_t& since) {                        // true: an error to tell
+    if (since == count_) return false;
+    since = count_;
+    seen_ = true;
+    return true;
+  }
+  void forget() { seen_ = true; }  // what it belongs to leaves the memory
+
+ private:
+  uint64_t count_ = 0;
+  bool seen_ = true;
+};
+
 struct Inode;
 using InodePtr = std::shared_ptr<Inode>;
 using Entries = std::map<std::string, InodePtr, std::less<>>;
 
 struct Inode {
   uint64_t number = 0;
+  size_t volume = 0;  // the file system it is on
   ports::FileType type = ports::FileType::regular;
   Meta now, durable;
   std::vector<PagePtr> pages, durable_pages;
@@ -42,14 +65,18 @@ struct Inode {
   uint32_t links = 1;
   uint32_t opens = 0;
   size_t charged_pages = 0;  // of the file system's capacity
+  ErrorSequence errors;      // of its data
+  bool listed = false;       // among those that may have dirty pages
 
   [[nodiscard]] size_t read(MutableBytes into, uint64_t offset_bytes) const;
   void write(Bytes from, uint64_t offset_bytes);
   void truncate(uint64_t size_bytes);
   [[nodiscard]] size_t allocated_pages() const;
 
-  void sync();                 // fsync: data and metadata reach the disk
-  void lose_dirty();           // a failed fsync: the pages count as clean and never reach the disk
+  void sync();  // fsync: data and metadata reach the disk
+  [[nodiscard]] bool is_dirty() const;
+  void lose_dirty();           // a failed write-back: the pages count as clean and never reach the disk
+  void evict();                // clean pages leave the memory: what is read then is what the disk has
   void crash(Random& random);  // what was not synced is dropped, kept, or torn
 
  private:

@@ -14,7 +14,7 @@ namespace {
 class DeadDisk final : public ports::FileSystem {
  public:
   int open(int, std::string_view, ports::OpenFlags, uint32_t) override { return -EIO; }
-  void close(int) override {}
+  int close(int) override { return -EIO; }
   int64_t pread(int, MutableBytes, uint64_t) override { return -EIO; }
   int64_t pwrite(int, Bytes, uint64_t) override { return -EIO; }
   int fstat(int, ports::FileStat&) override { return -EIO; }

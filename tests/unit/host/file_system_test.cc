@@ -49,6 +49,16 @@ std::vector<std::string> names(host::PosixFileSystem& files, int fd) {
 
 }  // namespace
 
+TEST_CASE("kernel_version__releases_as_uname_tells_them__compared_by_number") {
+  using host::parse_kernel_version;
+  CHECK(parse_kernel_version("5.8.0-63-generic") == host::KernelVersion{5, 8});
+  CHECK(parse_kernel_version("4.18.0-553.el8_10.x86_64") < host::kernel_whose_syncfs_tells_of_data);
+  CHECK(parse_kernel_version("5.7.19") < host::kernel_whose_syncfs_tells_of_data);
+  CHECK_FALSE(parse_kernel_version("5.8") < host::kernel_whose_syncfs_tells_of_data);
+  CHECK_FALSE(parse_kernel_version("5.10.0") < host::kernel_whose_syncfs_tells_of_data);
+  CHECK(parse_kernel_version("nonsense") < host::kernel_whose_syncfs_tells_of_data);
+}
+
 TEST_CASE("file_system__file_written_at_offsets__reads_back_with_partial_results") {
   host::PosixFileSystem files;
   const TempDir dir;

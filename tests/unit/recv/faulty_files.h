@@ -54,7 +54,10 @@ class FaultyFiles final : public ports::FileSystem {
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override {
     return fault("open", name, [&] { return files_.open(directory, name, flags, permissions); });
   }
-  void close(int fd) override { files_.close(fd); }
+  int close(int fd) override {
+    const int error = files_.close(fd);
+    return fault("close", "", [&] { return error; });
+  }
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override {
     return fault("pread", "", [&] { return files_.pread(fd, into, offset_bytes); });
   }

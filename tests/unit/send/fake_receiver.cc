@@ -55,9 +55,9 @@ int WatchedFiles::open(int directory, std::string_view name, ports::OpenFlags fl
   if (fd >= 0) open_most = std::max(open_most, ++open_now);
   return fd;
 }
-void WatchedFiles::close(int fd) {
+int WatchedFiles::close(int fd) {
   --open_now;
-  real_.close(fd);
+  return real_.close(fd);
 }
 int64_t WatchedFiles::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
   if (const int error = hook("pread", ""); error != 0) return error;

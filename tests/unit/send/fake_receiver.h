@@ -51,7 +51,7 @@ class WatchedFiles final : public ports::FileSystem {
   int directory_reads = 0;
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
-  void close(int fd) override;
+  int close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t read_stream(int fd, MutableBytes into) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override { return real_.pwrite(fd, from, offset_bytes); }

@@ -225,6 +225,128 @@ TEST_CASE("sim_file_system__fsync_failed__later_fsync_does_not_bring_the_data_ba
   CHECK(disk.files.get("/f") == std::string(100'000, '\0'));
 }
 
+// errseq_t: each descriptor that was open before is told once, by fsync of the file and by syncfs of its file system.
+TEST_CASE("sim_file_system__data_lost__told_once_a_descriptor_that_was_open_before") {
+  Disk disk(3);
+  SimFileSystem& files = disk.files;
+  files.make_directory("/d");
+  const int first = disk.directory("/d");
+  const int second = disk.directory("/d");
+  const int fd = files.open(cwd, "/d/f", to_create(), 0640);
+  const int other = files.open(cwd, "/d/f", {}, 0);
+  REQUIRE(files.pwrite(fd, as_bytes(std::string(100'000, 'x')), 0) == 100'000);
+  files.set_hook([](std::string_view call, std::string_view) { return call == "fsync" ? -EIO : 0; });
+  CHECK(files.fsync(fd) == -EIO);
+  files.set_hook({});
+  const int late = files.open(cwd, "/d/f", {}, 0);
+  CHECK(files.fsync(late) == 0);
+  CHECK(files.fsync(other) == -EIO);
+  CHECK(files.fsync(other) == 0);
+  CHECK(files.syncfs(first) == -EIO);
+  CHECK(files.syncfs(first) == 0);
+  CHECK(files.syncfs(second) == -EIO);
+  const int late_directory = disk.directory("/d");
+  CHECK(files.syncfs(late_directory) == 0);
+  disk.power_cut();
+  CHECK(files.get("/d/f") == std::string(100'000, '\0'));
+}
+
+TEST_CASE("sim_file_system__data_lost_and_nobody_told__the_next_to_open_is_told") {
+  Disk disk(3);
+  SimFileSystem& files = disk.files;
+  const int root = disk.directory("/");
+  const int fd = files.open(cwd, "/f", to_create(), 0640);
+  REQUIRE(files.pwrite(fd, as_bytes("x"), 0) == 1);
+  files.set_hook([](std::string_view call, std::string_view) { return call == "syncfs" ? -EIO : 0; });
+  CHECK(files.syncfs(root) == -EIO);
+  files.set_hook({});
+  const int late = files.open(cwd, "/f", {}, 0);
+  CHECK(files.fsync(late) == -EIO);
+  CHECK(files.fsync(late) == 0);
+}
+
+TEST_CASE("sim_file_system__old_kernel__syncfs_tells_nothing_and_the_data_is_lost") {
+  Disk disk(3, {.syncfs_tells = false});
+  SimFileSystem& files = disk.files;
+  const int root = disk.directory("/");
+  const int fd = files.open(cwd, "/f", to_create(), 0640);
+  REQUIRE(files.pwrite(fd, as_bytes("x"), 0) == 1);
+  files.set_hook([](std::string_view call, std::string_view) { return call == "syncfs" ? -EIO : 0; });
+  CHECK(files.syncfs(root) == 0);
+  ports::SpaceInfo space;
+  REQUIRE(files.space(root, space) == 0);
+  CHECK_FALSE(space.syncfs_tells);
+  disk.power_cut();
+  CHECK(files.get("/f") == std::string(1, '\0'));
+}
+
+TEST_CASE("sim_file_system__write_back_fails_in_the_background__the_next_fsync_says_so") {
+  Disk disk(3, {.writeback_error_chance = 1});
+  SimFileSystem& files = disk.files;
+  const int fd = files.open(cwd, "/f", to_create(), 0640);
+  REQUIRE(files.pwrite(fd, as_bytes("x"), 0) == 1);
+  FileStat stat;
+  CHECK(files.fstat(fd, stat) == 0);  // in between
+  CHECK(files.fsync(fd) == -EIO);
+  CHECK(files.fsync(fd) == 0);
+  disk.power_cut();
+  CHECK(files.get("/f") == std::string(1, '\0'));
+}
+
+TEST_CASE("sim_file_system__close_fails__what_was_not_synced_is_lost_and_nobody_else_is_told") {
+  Disk disk(3);
+  SimFileSystem& files = disk.files;
+  const int root = disk.directory("/");
+  const int fd = files.open(cwd, "/f", to_create(), 0640);
+  REQUIRE(files.pwrite(fd, as_bytes("x"), 0) == 1);
+  files.set_hook([](std::string_view call, std::string_view) { return call == "close" ? -EDQUOT : 0; });
+  CHECK(files.close(fd) == -EDQUOT);
+  files.set_hook({});
+  CHECK(files.close(fd) == -EBADF);
+  CHECK(files.syncfs(root) == 0);
+  disk.power_cut();
+  CHECK(files.get("/f") == std::string(1, '\0'));
+}
+
+TEST_CASE("sim_file_system__second_file_system__other_device_exdev_and_syncs_of_its_own") {
+  Disk disk(3, {.ordered_names = true});
+  SimFileSystem& files = disk.files;
+  files.make_directory("/d");
+  files.mount_at("/d/mnt");
+  const int d = disk.directory("/d");
+  const int mnt = disk.directory("/d/mnt");
+  FileStat outside;
+  FileStat inside;
+  REQUIRE(files.fstat(d, outside) == 0);
+  REQUIRE(files.fstat(mnt, inside) == 0);
+  CHECK(outside.device != inside.device);
+  int lost = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    const int fd = files.open(mnt, name, to_create(), 0640);
+    REQUIRE(files.pwrite(fd, as_bytes("x"), 0) == 1);
+    FileStat stat;
+    REQUIRE(files.fstat(fd, stat) == 0);
+    CHECK(stat.device == inside.device);
+    CHECK(files.rename_at(mnt, name, d, name) == -EXDEV);
+  }
+  CHECK(files.rename_at(cwd, "/d/mnt", cwd, "/other") == -EBUSY);
+  CHECK(files.unlink_at(cwd, "/d/mnt", true) == -EBUSY);
+  CHECK(files.mkdir_at(mnt, "kept", 0755) == 0);
+  SECTION("the root's sync does not reach it") {
+    CHECK(files.syncfs(d) == 0);
+    disk.power_cut();
+    for (int i = 0; i < 20; ++i) lost += files.get("/d/mnt/f" + std::to_string(i)) == "x" ? 0 : 1;
+    CHECK(lost > 0);
+  }
+  SECTION("its own does") {
+    CHECK(files.syncfs(mnt) == 0);
+    disk.power_cut();
+    for (int i = 0; i < 20; ++i) CHECK(files.get("/d/mnt/f" + std::to_string(i)) == "x");
+    CHECK(files.tree("/d/mnt").contains("kept"));
+  }
+}
+
 TEST_CASE("sim_file_system__capacity__short_write_then_enospc_and_space_comes_back") {
   Disk disk(4, {.capacity_bytes = 64u << 10, .capacity_inodes = 3});
   const int fd = disk.files.open(cwd, "/f", to_create(), 0640);
