@@ -189,9 +189,14 @@ void Router::Impl::note_liar(const Side& side, std::string_view what) {
 // Who that is, by what we know ourselves: the device on which it came, and its address there without the port, which it chooses
 // anew each time. A name that a peer gives itself is none.
 std::string Router::Impl::peer_of(uint32_t device, cci::Connection connection) {
+  const std::string node = node_of(device, connection);
+  return fmt::format("{} on device {}", node.empty() ? "somebody" : node, devices[device].name);
+}
+
+std::string Router::Impl::node_of(uint32_t device, cci::Connection connection) {
   const std::vector<ports::HopInfo> hops = endpoint(device).hops(connection);
   const auto address = hops.empty() ? Result<Address>(fail(ErrorKind::network, "")) : address_of({}, hops.front().node);
-  return fmt::format("{} on device {}", address ? address->node : std::string("somebody"), devices[device].name);
+  return address ? address->node : std::string();
 }
 
 void Router::Impl::drop_downstream(Pair& pair) {

@@ -15,7 +15,8 @@ void Router::Impl::dial_targets() {
     if (target.link != 0 || target.self || now < target.next_dial) continue;
     // The other side may have dialled us meanwhile.
     links.each([&](Link& link) {
-      if (link.phase == LinkPhase::open && link.device == target.device && link.router == target.router && target.router != 0) {
+      if (link.phase == LinkPhase::open && link.device == target.device && link.router == target.router && target.router != 0 &&
+          link.node == target.node) {
         target.link = link.ref().packed();
         target.tried = true;
       }
@@ -24,7 +25,7 @@ void Router::Impl::dial_targets() {
     Link& link = links.add();
     link.device = target.device;
     link.dialled = true;
-    link.peer_uri = target.uri;
+    link.peer = link.peer_uri = target.uri;
     cci::ConnectOptions how;
     how.role = ports::Role::router;
     how.timeout = hop_dial_timeout;
@@ -66,6 +67,10 @@ void Router::Impl::on_link_event(Link& link, cci::Event& event) {
         link.live = false;
         return end_link(link, false, event.reason);
       }
+      if (!link.dialled) {
+        link.peer = peer_of(link.device, link.connection);
+        link.node = node_of(link.device, link.connection);
+      }
       return greet(link);
     case cci::EventType::disconnected:
       link.live = false;
@@ -106,7 +111,7 @@ void Router::Impl::greet(Link& link) {
 // Why this peer may not be one; "": it may. Source: routing §IV.C.3: between AS only over the WAN.
 std::string Router::Impl::refusal_of(const Link& link, SubnetId peer) const {
   const RouterDevice& device = devices[link.device];
-  const auto banned = cut_off.find(link.peer_uri);
+  const auto banned = cut_off.find(link.peer);
   if (banned != cut_off.end() && now < banned->second) return "cut off for bad records";
   if (peer.as == device.subnet.as) {
     return peer == device.subnet ? std::string()
@@ -118,6 +123,15 @@ std::string Router::Impl::refusal_of(const Link& link, SubnetId peer) const {
   if (!device.wan_to.empty() && std::find(device.wan_to.begin(), device.wan_to.end(), peer.as) == device.wan_to.end())
     return fmt::format("it is of AS {}, and wan_to of device {} does not name it", peer.as, device.name);
   return {};
+}
+
+// Of a link that we dialled: the address that the configuration gives, or, where that is a name, what is there says.
+std::string Router::Impl::node_behind(std::string_view dialled, std::string_view said) {
+  const auto known = address_of({}, dialled);
+  const bool is_name =
+      !known || (known->node.find(':') == std::string::npos && known->node.find_first_not_of("0123456789.") != std::string::npos);
+  const auto address = is_name ? address_of({}, said) : known;
+  return address ? address->node : std::string();
 }
 
 // Of two links between the same two devices the one that the lower URI dialled is kept; of two by the same dialler, the newer.
@@ -136,6 +150,7 @@ void Router::Impl::on_hello(Link& link, Bytes message) {
     return end_link(link, true, "that is myself");
   }
   link.peer_uri = hello->uri;
+  if (link.dialled) link.node = node_behind(link.peer, hello->uri);
   if (const std::string refusal = refusal_of(link, hello->subnet); !refusal.empty()) {
     counters.add(Counter::records_rejected);
     log(LogLevel::warning, "routing: peer {}: {}", hello->uri, refusal);
@@ -150,12 +165,14 @@ void Router::Impl::on_hello(Link& link, Bytes message) {
   for (Target& target : targets) {
     if (target.link == me) {
       target.router = hello->router;
-      target.backoff = redial_first;
+      target.node = link.node;
+      target.opened_at = now;
     }
   }
   Link* other = nullptr;
   links.each([&](Link& known) {
-    if (&known != &link && known.phase == LinkPhase::open && known.device == link.device && known.router == link.router)
+    if (&known != &link && known.phase == LinkPhase::open && known.device == link.device && known.router == link.router &&
+        known.node == link.node)  // else one of them says that it is the other
       other = &known;
   });
   Link* loser = nullptr;
@@ -185,6 +202,8 @@ void Router::Impl::end_link(Link& link, bool tell, std::string_view why) {
     if (target.link != me) continue;
     target.link = 0;
     target.tried = true;
+    if (target.opened_at != never && now - target.opened_at >= redial_max) target.backoff = redial_first;
+    target.opened_at = never;
     target.next_dial = std::max(target.next_dial, after(now, redial_first));
     log(LogLevel::info, "routing: link to {} ended: {}", target.uri, why);
   }

@@ -48,6 +48,13 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& anew, std::vector<Ro
     if (std::count(which.begin(), which.end(), i) != 1)
       return fail(ErrorKind::usage, fmt::format("device {} is missing: restart the router", devices[i].name));
   }
+  std::vector<DeviceRecord> told;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    const RouterDevice& with_address = which[i] < devices.size() ? devices[which[i]] : settings[i];
+    told.push_back(described(settings[i], with_address.endpoint->uri()));
+  }
+  if (!record_fits(std::move(told)))
+    return fail(ErrorKind::usage, "the router's record is too long: fewer devices or fewer AS in wan_to");
   metric = std::move(*order);
   options.metric = anew.metric;
   options.static_routes = anew.static_routes;

@@ -19,6 +19,17 @@ bool RecordBucket::take(Instant now) {
   return true;
 }
 
+DeviceRecord described(const RouterDevice& device, const std::string& uri) {
+  const uint64_t rate = device.rate_bits_per_s == 0 ? rate_unknown_bits_per_s : device.rate_bits_per_s;
+  return {device.subnet, rate, device.capabilities, device.transit, device.wan, device.wan_to, uri, device.latency_ns};
+}
+
+bool record_fits(std::vector<DeviceRecord> devices) {
+  for (DeviceRecord& device : devices) device.latency_ns = 1;
+  std::vector<std::byte> bytes;
+  return encode_record({1, 1, false, std::move(devices)}, bytes);
+}
+
 // The other AS that have been heard over a WAN device of ours: all that the routers of our own AS are told of them.
 std::vector<uint32_t> Router::Impl::reaches(const DeviceRecord& device) const {
   std::set<uint32_t> found;
@@ -44,9 +55,7 @@ void Router::Impl::make_own_record(bool withdrawn) {
       const RouterDevice& device = devices[i];
       if (!device.told) continue;
       own_devices.push_back(i);
-      const uint64_t rate = device.rate_bits_per_s == 0 ? rate_unknown_bits_per_s : device.rate_bits_per_s;
-      own.devices.push_back({device.subnet, rate, device.capabilities, device.transit, device.wan, device.wan_to,
-                             device.endpoint->uri(), device.latency_ns});
+      own.devices.push_back(described(device, device.endpoint->uri()));
       own.devices.back().reaches = reaches(own.devices.back());
     }
     own.withdrawn = own.devices.empty();  // a record without a device is no record
@@ -57,7 +66,7 @@ void Router::Impl::make_own_record(bool withdrawn) {
     // Too long: rather fewer AS than no record at all.
     const auto longest = std::max_element(own.devices.begin(), own.devices.end(),
                                           [](const auto& a, const auto& b) { return a.reaches.size() < b.reaches.size(); });
-    if (longest == own.devices.end() || longest->reaches.empty()) break;
+    CHECK(longest != own.devices.end() && !longest->reaches.empty());  // record_fits() said so
     longest->reaches.pop_back();
   }
   map_is_old = true;
@@ -114,9 +123,19 @@ void Router::Impl::offend(Link& link, std::string_view what) {
   }
   if (++link.offences <= link_offences_max) return;
   log(LogLevel::warning, "routing: peer {} of AS {} is cut off: {}", link.peer_uri, link.as, what);
-  if (cut_off.size() >= cut_off_max) cut_off.clear();
-  cut_off[link.peer_uri] = after(now, cut_off_time);
+  cut(link);
   end_link(link, true, "too many bad records");
+}
+
+// By what we know of it: what a peer calls itself it may change, or take from another. Of many the first to be let in again is
+// forgotten, never all.
+void Router::Impl::cut(const Link& link) {
+  std::erase_if(cut_off, [&](const auto& entry) { return entry.second <= now; });
+  if (cut_off.size() >= cut_off_max) {
+    cut_off.erase(
+        std::min_element(cut_off.begin(), cut_off.end(), [](const auto& a, const auto& b) { return a.second < b.second; }));
+  }
+  cut_off[link.peer] = after(now, cut_off_time);
 }
 
 // What is wrong with a record that came over this link; "" when nothing is.

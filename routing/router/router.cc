@@ -38,6 +38,10 @@ Result<std::vector<Metric>> check(const RouterOptions& options, const std::vecto
   for (size_t i = 0; i < devices.size(); ++i) {
     if (auto fits = check_device(devices[i], std::span(devices).first(i)); !fits) return tl::unexpected<Error>(fits.error());
   }
+  std::vector<DeviceRecord> records;
+  for (const RouterDevice& device : devices) records.push_back(described(device, device.endpoint->uri()));
+  if (!record_fits(std::move(records)))
+    return fail(ErrorKind::usage, "the router's record is too long: fewer devices, shorter addresses or fewer AS in wan_to");
   return parse_metrics(options.metric);
 }
 
@@ -71,8 +75,6 @@ Result<std::unique_ptr<Router>> Router::create(const RouterOptions& options, std
   if (!metric) return tl::unexpected<Error>(metric.error());
   std::unique_ptr<Router> router(new Router);
   router->impl_ = std::make_unique<Impl>(options, std::move(devices), std::move(memory), entropy, counters, std::move(*metric));
-  if (router->impl_->own_raw.empty())
-    return fail(ErrorKind::usage, "the router's record is too long: fewer devices or shorter addresses");
   return router;
 }
 

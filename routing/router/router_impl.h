@@ -125,6 +125,12 @@ class Table {
 // Whether a device may stand beside others of the same router. usage.
 [[nodiscard]] Result<void> check_device(const RouterDevice& device, std::span<const RouterDevice> others);
 
+// As our record has it.
+[[nodiscard]] DeviceRecord described(const RouterDevice& device, const std::string& uri);
+// Whether a record of these is short enough to be told, whatever the latencies turn out to be. What it reaches may be left out, so
+// it does not count.
+[[nodiscard]] bool record_fits(std::vector<DeviceRecord> devices);
+
 // One message on its way out: its bytes, or the event that still holds them in its receive buffer.
 struct Outgoing {
   std::vector<std::byte> copy;
@@ -212,7 +218,9 @@ struct Link {  // a connection with another router
   bool live = false;
   bool dialled = false;  // by us
   uint64_t router = 0;
-  std::string peer_uri;
+  std::string peer_uri;   // dialled, or as it says
+  std::string peer;       // who it is by what we know: the URI that we dialled, or the address that dialled us
+  std::string node;       // its address alone; "": not known yet
   uint32_t as = 0;        // the peer's
   bool external = false;  // which is not ours
   uint32_t offences = 0;  // bad records in this window
@@ -228,10 +236,12 @@ struct Link {  // a connection with another router
 struct Target {  // a configured peer
   uint32_t device = 0;
   std::string uri;
+  std::string node;     // Link::node of the last one
   uint64_t link = 0;    // Ref of the link that serves it; 0: none
   uint64_t router = 0;  // as it last said
   bool tried = false;
-  bool self = false;  // it is this very router
+  bool self = false;          // it is this very router
+  Instant opened_at = never;  // its link
   Instant next_dial{};
   Duration backoff = redial_first;
 };
@@ -279,6 +289,7 @@ struct Router::Impl {
   bool flush(Link& link);
   void on_link_timers();
   [[nodiscard]] std::string refusal_of(const Link& link, SubnetId peer) const;
+  [[nodiscard]] static std::string node_behind(std::string_view dialled, std::string_view said);
 
   // records.cc
   [[nodiscard]] std::vector<uint32_t> reaches(const DeviceRecord& device) const;
@@ -288,6 +299,7 @@ struct Router::Impl {
   void flood(const RouterRecord& record, Bytes raw, const Link* except);
   void send_records(Link& link);
   void offend(Link& link, std::string_view what);
+  void cut(const Link& link);
   [[nodiscard]] std::string_view fault_of(const Link& link, const RouterRecord& record, const KnownRecord* known) const;
   void reduce(RouterRecord& record, std::vector<std::byte>& raw);
   void on_record(Link& link, Bytes bytes);
@@ -324,6 +336,7 @@ struct Router::Impl {
   [[nodiscard]] ClaimFault claim_fault(const Pair& pair);
   void note_liar(const Side& side, std::string_view what);
   [[nodiscard]] std::string peer_of(uint32_t device, cci::Connection connection);
+  [[nodiscard]] std::string node_of(uint32_t device, cci::Connection connection);  // "": not known
   void dial_next(Pair& pair);
   void note_answer(Pair& pair, Status status, std::string reason);
   void on_downstream_connected(Pair& pair, const cci::Event& event);
@@ -412,7 +425,7 @@ struct Router::Impl {
   bool map_is_old = true;
   bool own_due = false;  // our own record is to be told anew as soon as its bucket allows
   RecordBucket own_bucket;
-  std::map<std::string, Instant> cut_off;  // peers by URI, and until when
+  std::map<std::string, Instant> cut_off;  // Link::peer, and until when
   Instant next_probe = never;
   Instant next_refresh = never;
   Instant next_aging = never;

@@ -5,8 +5,7 @@
 #include "core/base/log.h"
 #include "routing/router/admin.h"
 #include "routing/session/messages.h"
-#include "tests/unit/routing/raw_peer.h"
-#include "tests/unit/routing/routed_world.h"
+#include "tests/unit/routing/three_as.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;
@@ -17,41 +16,12 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr uint32_t wan = 100;
-
-// AS3: r4 (3:3, 3:1) - r1 (3:1, WAN); AS4: r5 (WAN, 4:7); AS5: r6 (WAN, 5:1). r5 and r6 know r1 only.
-void three_as(Site& site) {
-  site.add_router("r4", {{"hpc", "10.3.0.1", {3, 3}, {}}, {"lan", "10.1.0.4", {3, 1}, {"sim://10.1.0.1:7000"}}});
-  site.add_router("r1", {{"lan", "10.1.0.1", {3, 1}, {}}, {"wan", "192.0.2.3", {3, wan}, {}, true}});
-  site.add_router("r5", {{"wan", "192.0.2.4", {4, wan}, {"sim://192.0.2.3:7000"}, true}, {"far", "10.0.0.1", {4, 7}, {}}});
-  site.add_router("r6", {{"wan", "192.0.2.5", {5, wan}, {"sim://192.0.2.3:7000"}, true}, {"third", "10.0.0.1", {5, 1}, {}}});
-  site.left = std::make_unique<App>(site.world, site.fabric, "hpc", "10.3.0.2", SubnetId{3, 3},
-                                    std::vector<std::string>{"sim://10.3.0.1:7000"});
-  site.right = std::make_unique<App>(site.world, site.fabric, "far", "10.0.0.2", SubnetId{4, 7},
-                                     std::vector<std::string>{"sim://10.0.0.1:7000"});
-  site.settle();
-  site.world.run_for(seconds(3));
-}
-
-std::vector<RouterRecord> ask(RawPeer& peer, const std::string& uri) {
-  auto records = peer.ask(uri);
-  REQUIRE(records);
-  return *records;
-}
-
 std::set<uint32_t> as_of(const std::vector<RouterRecord>& records) {
   std::set<uint32_t> found;
   for (const RouterRecord& record : records) {
     for (const DeviceRecord& device : record.devices) found.insert(device.subnet.as);
   }
   return found;
-}
-
-// A router of AS 9 as its own record has it: one WAN device.
-RouterRecord border(uint64_t id, uint64_t instance, uint32_t as = 9) {
-  RouterRecord record{id, instance, false, {}};
-  record.devices.push_back({{as, wan}, 10'000'000'000, 0, true, true, {}, "sim://192.0.2.9:7000", 0});
-  return record;
 }
 
 }  // namespace
@@ -102,129 +72,6 @@ TEST_CASE("router_policy__third_as__is_no_way_between_two_others") {
   App third(site.world, site.fabric, "third", "10.0.0.2", {5, 1}, {"sim://10.0.0.1:7000"});
   CHECK(site.connect_event(third, site.right->uri()).status == Status::no_route);
   CHECK(site.connect_event(third, site.left->uri()).status == Status::success);
-}
-
-namespace {
-
-constexpr uint32_t dedicated = 104;
-
-// AS3: r1 (3:1, public WAN), r2 (3:1, a link of its own to AS4), both on its LAN; AS4: r5 at the end of that link, and 4:7.
-void dedicated_link(Site& site) {
-  site.add_router("r1", {{"lan", "10.1.0.1", {3, 1}, {}}, {"wan", "192.0.2.3", {3, wan}, {}, true}});
-  site.add_router("r2",
-                  {{"lan", "10.1.0.2", {3, 1}, {"sim://10.1.0.1:7000"}}, {"link", "198.51.100.3", {3, dedicated}, {}, true, {4}}});
-  site.add_router(
-      "r5", {{"link", "198.51.100.4", {4, dedicated}, {"sim://198.51.100.3:7000"}, true, {3}}, {"far", "10.0.0.1", {4, 7}, {}}});
-  site.left = std::make_unique<App>(site.world, site.fabric, "lan", "10.1.0.9", SubnetId{3, 1},
-                                    std::vector<std::string>{"sim://10.1.0.1:7000"});
-  site.right = std::make_unique<App>(site.world, site.fabric, "far", "10.0.0.2", SubnetId{4, 7},
-                                     std::vector<std::string>{"sim://10.0.0.1:7000"});
-  site.settle();
-  site.world.run_for(seconds(3));
-}
-
-}  // namespace
-
-// The source of a request is its asker's own word.
-TEST_CASE("router_policy__a_stranger_on_the_wan_says_our_as__crosses_neither_our_lan_nor_our_link") {
-  Site site;
-  dedicated_link(site);
-  REQUIRE(site.connect_event(*site.left, site.right->uri()).status == Status::success);
-  RouterNode& r1 = *site.routers[0];
-  std::vector<std::string> lines;
-  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::warning);
-  const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::info); });
-  const uint64_t over_link = site.routers[1]->counters.get(Counter::routed_connections);
-  const uint32_t said = GENERATE(wan, 1u, 7u);  // the WAN itself, the LAN, a subnet that nobody has
-  App stranger(site.world, site.fabric, "wan", "192.0.2.66", {3, said}, {"sim://192.0.2.3:7000"});
-  uint64_t before = r1.counters.get(Counter::routed_rejected);
-  for (int i = 0; i < 3; ++i) {
-    const cci::Event event = site.connect_event(stranger, site.right->uri());
-    CHECK(event.status == Status::refused);
-    const char* why =
-        said == wan ? "nothing that comes over its WAN leaves it again" : "no router is crossed and this is subnet 3:100";
-    CHECK(event.reason.find(why) != std::string::npos);
-  }
-  CHECK(r1.counters.get(Counter::routed_rejected) == before + 3);
-  CHECK(lines.size() == 1);  // and who it was, by its address
-  CHECK(lines[0].find("192.0.2.66 on device wan") != std::string::npos);
-  CHECK(site.routers[1]->counters.get(Counter::routed_connections) == over_link);
-  // To AS3 itself he may come as anybody, from where he is; but not as somebody from within it.
-  const cci::Event inside = site.connect_event(stranger, site.left->uri());
-  CHECK(inside.status == (said == wan ? Status::success : Status::refused));
-}
-
-TEST_CASE("router_policy__every_word_of_a_connect_request__is_held_against_where_it_arrived") {
-  Site site;
-  dedicated_link(site);
-  struct Case {
-    const char* what;
-    const char* network;
-    const char* router;
-    SubnetId source;
-    uint8_t crossed;
-    std::string to;
-    Status status;
-  };
-  const std::string inside = site.left->uri(), outside = site.right->uri();
-  const auto row = GENERATE_COPY(from_range(std::vector<Case>{
-      {"on the LAN, as it is", "lan", "10.1.0.1", {3, 1}, 0, outside, Status::success},
-      {"another subnet", "lan", "10.1.0.1", {3, 2}, 0, outside, Status::refused},
-      {"another AS, no router crossed", "lan", "10.1.0.1", {4, 7}, 0, inside, Status::refused},
-      {"a router that takes it from inside", "lan", "10.1.0.1", {3, 2}, 1, outside, Status::success},
-      {"more routers than there may be", "lan", "10.1.0.1", {3, 2}, 8, outside, Status::no_route},
-      {"from AS5 through AS3 to AS4", "lan", "10.1.0.2", {5, 1}, 2, outside, Status::refused},
-      {"from our WAN to AS4", "lan", "10.1.0.2", {3, wan}, 1, outside, Status::refused},
-      {"from AS5 to us, which the public WAN serves", "lan", "10.1.0.1", {5, 1}, 2, inside, Status::success},
-      {"over the WAN from AS5 to us", "wan", "192.0.2.3", {5, 1}, 1, inside, Status::success},
-      {"over the WAN from AS5 to AS4", "wan", "192.0.2.3", {5, 1}, 1, outside, Status::refused},
-      {"over the WAN from inside", "wan", "192.0.2.3", {3, 1}, 1, inside, Status::refused},
-      {"over the WAN, another subnet, no router crossed", "wan", "192.0.2.3", {5, 1}, 0, inside, Status::refused},
-      {"over the link of AS4 from AS5", "link", "198.51.100.3", {5, 1}, 1, inside, Status::refused},
-      {"over the link of AS4 from AS4", "link", "198.51.100.3", {4, 7}, 1, inside, Status::success},
-      {"on a subnet with no other router, and says that it crossed one", "far", "10.0.0.1", {4, 1}, 1, inside, Status::no_route},
-      {"to the router itself", "lan", "10.1.0.1", {3, 1}, 0, "cci://3:1:10.1.0.1:7000", Status::refused},
-  }));
-  INFO(row.what);
-  RawPeer peer(site.world, site.fabric, row.network, "10.66.0.66");
-  REQUIRE(peer.connect(std::string("sim://") + row.router + ":7000", ports::Role::hop));
-  ConnectRequest request = RawPeer::usual_request(row.to);
-  request.source = row.source;
-  request.crossed = row.crossed;
-  peer.say(request);
-  REQUIRE(peer.run([&] { return peer.last(MessageKind::connect_reply).has_value(); }, seconds(10)));
-  const auto reply = decode_connect_reply(*peer.last(MessageKind::connect_reply));
-  REQUIRE(reply);
-  INFO(reply->reason);
-  CHECK(reply->status == row.status);
-}
-
-// Higher classes are served first and have a buffer of their own, so who says a higher one would go before the others.
-TEST_CASE("router_policy__a_class_that_the_connect_did_not_tell__is_answered_and_never_pulled") {
-  Site site;
-  site.chain(2);
-  RawPeer liar(site.world, site.fabric, "lan1", "10.0.0.66");
-  const auto source = pattern(1000, 1);
-  std::vector<std::byte> target(source.size());
-  const auto remote = site.right->memory->register_region(MutableBytes(target), cci::access_write);
-  REQUIRE(liar.open("sim://10.0.0.1:7000", site.right->uri()));
-  const auto answer_to = [&](uint8_t data_class) {
-    liar.received.clear();
-    FragmentMessage offer;
-    offer.length_bytes = 1000;
-    offer.data_class = data_class;
-    offer.cookie = data_class;
-    offer.exposed = liar.memory->register_region(Bytes(source));
-    offer.remote.handle = remote;
-    liar.say(offer);
-    REQUIRE(liar.run([&] { return liar.last(MessageKind::fragment_ack).has_value(); }, seconds(5)));
-    return decode_fragment_ack(*liar.last(MessageKind::fragment_ack))->ending.status;
-  };
-  for (const uint8_t said : {uint8_t{1}, uint8_t{2}, uint8_t{7}}) CHECK(answer_to(said) == Status::range);
-  CHECK(site.routers[0]->counters.get(Counter::routed_rejected) == 3);
-  CHECK(site.routers[0]->counters.get(Counter::routed_fragments) == 0);
-  CHECK(answer_to(0) == Status::success);
-  CHECK(target == source);
 }
 
 TEST_CASE("router_policy__other_as_goes_away__inner_routers_hear_that_it_is_not_reached") {
@@ -426,6 +273,43 @@ TEST_CASE("router_records__latency_metric__measured_and_told") {
     }
   }
   CHECK(slow_devices == 2);
+}
+
+TEST_CASE("router_reconfigure__a_record_that_would_be_too_long__usage_and_nothing_changes") {
+  Site site;
+  three_as(site);
+  RouterNode& r1 = *site.routers[1];
+  std::vector<RouterDevice> devices(2);
+  devices[0].name = "lan", devices[0].subnet = {3, 1}, devices[0].scheme = "sim";
+  devices[1].name = "wan", devices[1].subnet = {3, wan}, devices[1].scheme = "sim", devices[1].wan = true;
+  for (uint32_t as = 10; as < 10 + wan_to_max; ++as) devices[1].wan_to.push_back(as);
+  // More devices, each with as many AS.
+  sim::SimEntropy entropy(1);
+  for (uint32_t i = 0; i < 14; ++i) {
+    sim::SimNetOptions net;
+    net.networks = {{"more" + std::to_string(i), "10.70.0.1"}};
+    net.port = 7000;
+    RouterDevice device;
+    device.name = "more" + std::to_string(i);
+    device.subnet = {3, 200 + i};
+    device.scheme = "sim";
+    device.wan = true;
+    device.wan_to = devices[1].wan_to;
+    device.endpoint = std::make_unique<cci::Endpoint>(
+        cci::EndpointOptions{},
+        std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
+                                                  std::make_unique<sim::SimNet>(site.fabric, r1.node, net), r1.counters),
+        r1.memory, r1.counters);
+    devices.push_back(std::move(device));
+  }
+  const auto taken = r1.router->reconfigure(site.options, std::move(devices));
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().kind == ErrorKind::usage);
+  CHECK(taken.error().message.find("too long") != std::string::npos);
+  CHECK(r1.router->devices().size() == 2);
+  site.world.run_for(seconds(200));  // the others still hear of it
+  CHECK(site.routers[0]->router->routers_known() == 2);
+  CHECK(site.connect_event(*site.left, site.right->uri()).status == Status::success);
 }
 
 TEST_CASE("router_reconfigure__peers_metric_and_wan_to__change_and_connections_stay") {
