@@ -2,6 +2,7 @@
 # The one script of ccixfer. Each command does all the set-up it needs by itself.
 #   ./do deps     the Debian packages (apt; sudo where this is not root)
 #   ./do build    the release binary, build/release/ccixfer
+#   ./do install [PREFIX]   the binary, the manual pages, the systemd units and the examples, below PREFIX (/usr/local)
 #   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds and end-to-end tests on the release build
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
@@ -15,7 +16,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libboost-dev libcli11-dev libtoml11-dev catch2 libfmt-dev libspdlog-dev libexpected-dev nlohmann-json3-dev libxxhash-dev
   libsqlite3-dev libssl-dev)
-test_packages=(python3 iproute2 rsync util-linux strace procps)
+test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 mutants_packages=(python3-clang-14)
@@ -46,6 +47,13 @@ build() {  # build PRESET [TARGET...]
 
 cmd_deps() { need "${build_packages[@]}" "${test_packages[@]}"; }
 cmd_build() { need "${build_packages[@]}"; build release ccixfer; echo "build/release/ccixfer"; }
+
+cmd_install() {
+  local prefix=${1:-/usr/local}
+  case $prefix in /*) ;; *) echo "not an absolute path: $prefix: ./do install [PREFIX]" >&2; return 1 ;; esac
+  cmd_build >/dev/null
+  cmake --install build/release --prefix "$prefix"
+}
 
 cmd_demo() {
   need "${build_packages[@]}" "${test_packages[@]}"
@@ -100,6 +108,6 @@ cmd_fuzz() {
 }
 
 case ${1:-} in
-  deps|build|demo|test|lint|bench|mutants|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
-  *) sed -n '2,11p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
+  deps|build|install|demo|test|lint|bench|mutants|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
+  *) sed -n '2,12p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
 esac

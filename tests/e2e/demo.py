@@ -28,9 +28,9 @@ def main():
         receiver = sites.receive()
         destination = routed(receiver.uris) + "/run42/"
         say(f"receiver ready at {routed(receiver.uris)}")
-        say(f"$ ccixfer send -a {source}/ {destination}\n")
         start = time.monotonic()
         sender = sites.send("-a", str(source) + "/", destination)
+        say(f"the sender, in the network of its host, which ends with this demo:\n  {' '.join(sender.command)}\n")
         code = sender.wait()
         seconds = time.monotonic() - start
         check(code == 0, f"send ended with {code}: {sender.tail()}")

@@ -2,11 +2,10 @@
 and README's set-up of two border hosts, typed as it stands there."""
 import json
 import re
-import shutil
 import signal
 import subprocess
 
-from lab import BINARY, REPO, TwoSites, big_file, check, device, routed, same_tree, sha256, small_tree
+from lab import BINARY, TwoSites, big_file, check, device, routed
 
 
 def ccixfer(*arguments, host=None, cwd=None):
@@ -129,40 +128,3 @@ def test_ping__each_hop_its_rate_and_the_slowest_and_the_one_that_does_not_answe
         receiver.wait()
         ended = ping(sites, uri)
         check(ended.returncode == 35 and "tcp://10.0.0.2:7100" in said(ended)[0], f"nobody there: {ended}")
-
-
-def test_readme_two_border_hosts__typed_as_it_stands_there():
-    text = (REPO / "README.md").read_text()
-    section = text[text.index("## Across networks that do not meet"):]
-    commands = {}
-    for line in re.search(r"```sh\n(.*?)```", section, re.S).group(1).splitlines():
-        words = line.split("#")[0].split()
-        if words:
-            commands[words[1]] = words[1:]
-    check(set(commands) == {"routes", "route", "recv", "send"}, f"{commands}")
-    for block in re.findall(r"```toml\n(.*?)```", section, re.S):  # the files that it shows are those that ship
-        shown = "".join(line.split("#")[0] for line in block.splitlines()).replace(" ", "")
-        check(any(shown in "".join(line.split("#")[0] for line in path.read_text().splitlines()).replace(" ", "")
-                  for path in (REPO / "conf").glob("*.toml")), f"no file of conf/ has this:\n{block}")
-    with TwoSites("readme") as sites:
-        here = sites.lab.directory / "typed"
-        shutil.copytree(REPO / "conf", here)
-        incoming = sites.lab.directory / "incoming"
-        incoming.mkdir()
-        tree = small_tree(here / "run42", files=30)
-
-        def typed(command):
-            return [word.replace("/data/incoming", str(incoming)) for word in commands[command]]
-
-        ended = ccixfer(*typed("routes"), cwd=here)
-        check(ended.returncode == 0 and "1:1 > 1:9 > 1:2" in ended.stdout, f"{ended}")
-        west = sites.lab.start_ready(sites.west, "west", *typed("route"), cwd=here)
-        east = sites.lab.start_ready(sites.east, "east", *[word.replace("west", "east") for word in typed("route")], cwd=here)
-        sites.lab.start_ready(sites.receiver, "recv", *typed("recv"), cwd=here)
-        sender = sites.lab.start(sites.sender, "send", *typed("send"), cwd=here)
-        check(sender.wait() == 0, sender.tail())
-        same_tree(tree, incoming / "run42")
-        ping = re.search(r"`ccixfer (ping cci://\S+)`", section).group(1).split()
-        ended = ccixfer(*ping, "-c", "client.toml", "--insecure", host=sites.sender, cwd=here)
-        check(ended.returncode == 0 and "192.0.2.2:7000" in ended.stdout, f"{ended}")
-        check(west.stop() == 0 and east.stop() == 0, west.tail())
