@@ -19,8 +19,8 @@ constexpr uint32_t known_options = session::option_recursive | session::option_l
 
 class Acceptor::Session {
  public:
-  Session(Acceptor& acceptor, const session::Hello& hello)
-      : acceptor_(acceptor), link_(acceptor.bench_.endpoint, hello, forwarder_), opened_by_(after(acceptor.now_, open_timeout)) {
+  Session(Acceptor& acceptor, const session::Hello& hello, Instant now)
+      : acceptor_(acceptor), link_(acceptor.bench_.endpoint, hello, forwarder_), opened_by_(after(now, open_timeout)) {
     acceptor_.hub_.add_link(&link_);
   }
   ~Session() {
@@ -39,7 +39,7 @@ class Acceptor::Session {
   bool counts() const { return counts_; }  // it was a transfer, not a mere knock at the door
   bool take_completion(const rvma::Completion& completion) { return machine_ && machine_->take_completion(completion); }
 
-  void stop(const Error& why) {
+  void stop(const Error& why, Instant now) {
     if (state_ >= State::farewell) return;
     result_ = why;
     if (machine_) {
@@ -47,12 +47,12 @@ class Acceptor::Session {
     } else {
       link_.post(session::Abort{why.kind, why.message.substr(0, 512)});
     }
-    leave();
+    leave(now);
   }
-  void supersede() {
+  void supersede(Instant now) {
     counts_ = false;
     superseded_ = true;
-    stop({ErrorKind::network, "the peer began this transfer anew"});
+    stop({ErrorKind::network, "the peer began this transfer anew"}, now);
   }
 
   void turn(Instant now) {
@@ -71,15 +71,15 @@ class Acceptor::Session {
   void turn_waiting(Instant now) {
     if (forwarder_.lost()) {
       result_ = *forwarder_.lost();
-      return leave();
+      return leave(now);
     }
-    if (now >= opened_by_) return stop({ErrorKind::protocol, "no session was opened in time"});
+    if (now >= opened_by_) return stop({ErrorKind::protocol, "no session was opened in time"}, now);
     if (!forwarder_.open()) return;
     for (const auto& other : acceptor_.sessions_) {
       if (other.get() != this && other->superseded_ && other->holds_root()) return;  // it still writes below the root
     }
     counts_ = true;
-    if (auto begun = begin(now); !begun) stop(begun.error());
+    if (auto begun = begin(now); !begun) stop(begun.error(), now);
   }
 
   Result<void> begin(Instant now) {
@@ -122,12 +122,12 @@ class Acceptor::Session {
     machine_->turn(now);
     if (!machine_->finished()) return;
     result_ = machine_->error() != nullptr ? *machine_->error() : end_of_tally(machine_->tally());
-    leave();
+    leave(now);
   }
 
-  void leave() {
+  void leave(Instant now) {
     state_ = State::farewell;
-    leave_by_ = after(acceptor_.now_, farewell_timeout);
+    leave_by_ = after(now, farewell_timeout);
   }
 
   // What we told the peer goes out first; jobs and buffers of the machine come back first.
@@ -175,7 +175,7 @@ uint32_t Acceptor::share() const {
   return taken >= all ? 0 : std::max(session_buffers_min, (all - taken) / 2);
 }
 
-Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello) {
+Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Instant now) {
   const auto wanted = options_.root != nullptr ? session::Direction::push : session::Direction::pull;
   if (stopped_) return fail(ErrorKind::network, "the peer is going down");
   if (hello.sealed) return fail(ErrorKind::protocol, "the peer runs with --insecure: no encryption");
@@ -187,7 +187,7 @@ Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello) {
   for (const auto& session : sessions_) {
     if (session->ended()) continue;
     if (session->same_transfer(hello)) {
-      session->supersede();
+      session->supersede(now);
     } else {
       ++others;
     }
@@ -196,7 +196,7 @@ Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello) {
       (options_.root != nullptr && share() < session_buffers_min)) {
     return fail(ErrorKind::network, "the peer is busy with other transfers");
   }
-  sessions_.push_back(std::make_unique<Session>(*this, hello));
+  sessions_.push_back(std::make_unique<Session>(*this, hello, now));
   return &sessions_.back()->link();
 }
 
@@ -210,7 +210,6 @@ session::Link* Acceptor::find_session(const session::Hello& hello) {
 }
 
 void Acceptor::turn(Instant now) {
-  now_ = now;
   for (const auto& session : sessions_) session->turn(now);
   for (auto at = sessions_.begin(); at != sessions_.end();) {
     Session& session = **at;
@@ -240,9 +239,9 @@ bool Acceptor::take_completion(const rvma::Completion& completion) {
   return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& session) { return session->take_completion(completion); });
 }
 
-void Acceptor::stop(const Error& why) {
+void Acceptor::stop(const Error& why, Instant now) {
   stopped_ = true;
-  for (const auto& session : sessions_) session->stop(why);
+  for (const auto& session : sessions_) session->stop(why, now);
 }
 
 bool Acceptor::idle() const { return sessions_.empty(); }

@@ -34,14 +34,14 @@ class Acceptor final : public session::AcceptUser {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   bool take_completion(const rvma::Completion& completion);
-  void stop(const Error& why);      // ends all sessions, takes no new ones
-  [[nodiscard]] bool idle() const;  // no session left
+  void stop(const Error& why, Instant now);  // ends all sessions, takes no new ones
+  [[nodiscard]] bool idle() const;           // no session left
   [[nodiscard]] size_t sessions() const;
   [[nodiscard]] size_t unfinished() const;  // transfers under way: their result does not stand yet
   [[nodiscard]] Tally tally() const;
   [[nodiscard]] const std::optional<Error>& first_end() const;  // kind ok when it went well
 
-  Result<session::Link*> on_new_session(const session::Hello& hello) override;
+  Result<session::Link*> on_new_session(const session::Hello& hello, Instant now) override;
   session::Link* find_session(const session::Hello& hello) override;
 
  private:
@@ -51,7 +51,6 @@ class Acceptor final : public session::AcceptUser {
   const Bench bench_;
   session::Hub& hub_;
   const AcceptorOptions options_;
-  Instant now_{};
   bool stopped_ = false;
   std::list<std::unique_ptr<Session>> sessions_;
   Tally ended_;

@@ -88,7 +88,8 @@ class ServeUser final : public LoopUser {
   }
   Instant next_deadline() const override { return std::min(server_.next_deadline(), process_.reporter.next_deadline()); }
   bool spins() const override { return command_.wait == bench::Wait::spin && server_.sessions() > 0; }
-  void on_signal(int number) override {
+  void on_signal(int number, Instant now) override {
+    process_.reporter.set_now(now);
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
     stop_ = true;
   }
@@ -123,7 +124,8 @@ class AskUser final : public LoopUser {
   }
   Instant next_deadline() const override { return std::min(asker_.next_deadline(), process_.reporter.next_deadline()); }
   bool spins() const override { return command_.wait == bench::Wait::spin || asker_.wants_spin(); }
-  void on_signal(int number) override {
+  void on_signal(int number, Instant now) override {
+    process_.reporter.set_now(now);
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
     interrupted_ = true;
   }

@@ -71,7 +71,7 @@ struct DialledTransfer::Attempt {
 };
 
 DialledTransfer::DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now)
-    : bench_(bench), hub_(hub), plan_(std::move(plan)), now_(now), last_progress_(now), begin_at_(now) {}
+    : bench_(bench), hub_(hub), plan_(std::move(plan)), last_progress_(now), begin_at_(now) {}
 DialledTransfer::~DialledTransfer() = default;
 
 bool DialledTransfer::ended() const { return ended_; }
@@ -84,14 +84,13 @@ Tally DialledTransfer::tally() const {
 }
 
 bool DialledTransfer::moving() const { return attempt_ && attempt_->machine; }
-Duration DialledTransfer::stalled() const { return now_ - last_progress_; }
+Duration DialledTransfer::stalled(Instant now) const { return now - last_progress_; }
 
 bool DialledTransfer::take_completion(const rvma::Completion& completion) {
   return attempt_ && attempt_->machine && attempt_->machine->take_completion(completion);
 }
 
 void DialledTransfer::turn(Instant now) {
-  now_ = now;
   if (ended_) return;
   if (!attempt_ && now >= begin_at_) begin_attempt(now);
   if (attempt_ && !attempt_->leaving) turn_attempt(now);

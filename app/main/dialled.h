@@ -39,9 +39,9 @@ class DialledTransfer {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   bool take_completion(const rvma::Completion& completion);
-  void stop(const Error& why);             // tells the peer; the transfer stays resumable
-  [[nodiscard]] bool moving() const;       // a session is open: there is progress to show
-  [[nodiscard]] Duration stalled() const;  // since the last progress
+  void stop(const Error& why);                        // tells the peer; the transfer stays resumable
+  [[nodiscard]] bool moving() const;                  // a session is open: there is progress to show
+  [[nodiscard]] Duration stalled(Instant now) const;  // since the last progress
   [[nodiscard]] Duration timeout() const { return plan_.timeout; }
   [[nodiscard]] bool ended() const;
   // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed. Whoever
@@ -66,7 +66,7 @@ class DialledTransfer {
   const DialPlan plan_;
   std::unique_ptr<Attempt> attempt_;
   Tally earlier_;
-  Instant now_{}, last_progress_{}, begin_at_{};
+  Instant last_progress_{}, begin_at_{};
   uint32_t attempts_ = 0;
   uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses
   bool reached_ = false;    // a lane was up once

@@ -115,7 +115,7 @@ void Driver::take_signals(LoopUser& user) {
       _exit(exit_code(ErrorKind::interrupted));
     }
     interrupted_ = interrupted_ || ends;
-    user.on_signal(number);
+    user.on_signal(number, now());
   }
 }
 

@@ -17,8 +17,8 @@ class LoopUser {
   virtual ~LoopUser() = default;
   virtual bool turn(Instant now) = 0;  // false: the loop ends
   [[nodiscard]] virtual Instant next_deadline() const = 0;
-  [[nodiscard]] virtual bool spins() const { return false; }  // do not wait: turn again at once
-  virtual void on_signal(int signal_number) = 0;              // before the turn of the same instant
+  [[nodiscard]] virtual bool spins() const { return false; }   // do not wait: turn again at once
+  virtual void on_signal(int signal_number, Instant now) = 0;  // before the turn of the same instant
 };
 
 class Driver {

@@ -63,7 +63,7 @@ class PingUser final : public LoopUser {
     return error_.kind == ErrorKind::ok && !finished_;
   }
   Instant next_deadline() const override { return std::min(endpoint_.next_deadline(), give_up_); }
-  void on_signal(int number) override {
+  void on_signal(int number, Instant) override {
     if (number != SIGUSR1) error_ = {ErrorKind::interrupted, fmt::format("interrupted: by a signal: {}", address_)};
   }
   const Error& error() const { return error_; }

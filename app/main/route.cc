@@ -90,7 +90,8 @@ class RouteUser final : public LoopUser {
   Instant next_deadline() const override {
     return std::min({router_.next_deadline(), process_.reporter.next_deadline(), next_look_});
   }
-  void on_signal(int number) override {
+  void on_signal(int number, Instant now) override {
+    process_.reporter.set_now(now);
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
     if (number == SIGHUP) return reload();
     process_.reporter.info(fmt::format("draining: {} connections have {} s to end or move; a second signal stops at once",

@@ -61,7 +61,7 @@ class QueryUser final : public LoopUser {
     return !query_.done() && !interrupted_;
   }
   Instant next_deadline() const override { return std::min(endpoint_.next_deadline(), query_.next_deadline()); }
-  void on_signal(int number) override { interrupted_ = interrupted_ || number != SIGUSR1; }
+  void on_signal(int number, Instant) override { interrupted_ = interrupted_ || number != SIGUSR1; }
   Result<std::vector<routing::RouterRecord>> result() const {
     if (!query_.done()) return fail(ErrorKind::interrupted, "interrupted: by a signal: ask again");
     return query_.result();

@@ -109,7 +109,7 @@ class TransferLoop::ServeUser final : public LoopUser {
     if (told_to_stop_) {  // judged after the turn: what the peer had sent before the signal counts
       stopping_ = true;
       cut_short_ = acceptor_.unfinished() > 0 || (options_.once && !acceptor_.first_end());
-      acceptor_.stop({ErrorKind::interrupted, "the peer was told to stop; the transfer can be resumed"});
+      acceptor_.stop({ErrorKind::interrupted, "the peer was told to stop; the transfer can be resumed"}, now);
       return !acceptor_.idle();
     }
     if (options_.once && acceptor_.first_end()) {
@@ -122,7 +122,8 @@ class TransferLoop::ServeUser final : public LoopUser {
     const Instant speak = acceptor_.sessions() > 0 ? impl_.process.reporter.progress_due() : never;
     return std::min({impl_.next_deadline(), acceptor_.next_deadline(), speak});
   }
-  void on_signal(int number) override {
+  void on_signal(int number, Instant now) override {
+    impl_.process.reporter.set_now(now);
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
     if (acceptor_.unfinished() > 0) {
       impl_.process.reporter.warn(fmt::format(
@@ -167,7 +168,7 @@ class TransferLoop::DialUser final : public LoopUser {
     Tally tally = all_;
     add(tally, transfer_.tally());
     if (transfer_.moving()) {
-      impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known, transfer_.stalled(),
+      impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known, transfer_.stalled(now),
                                       transfer_.timeout());
     }
     return !transfer_.ended() && !transfer_.may_be_left();
@@ -176,7 +177,8 @@ class TransferLoop::DialUser final : public LoopUser {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;
     return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak});
   }
-  void on_signal(int number) override {
+  void on_signal(int number, Instant now) override {
+    impl_.process.reporter.set_now(now);
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
     impl_.interrupted = true;
     impl_.process.reporter.warn("interrupted: the peer is told, what is durable stays: a second signal ends this at once");

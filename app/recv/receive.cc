@@ -384,7 +384,6 @@ void Destination::Impl::piece_written(uint64_t index, uint64_t piece, uint64_t d
     pieces.table.set_state(piece, PieceState::written);
     pieces.unsynced.push_back(piece);
     dirty_bytes += data_bytes;
-    if (dirty_since == never) dirty_since = now;
     if (!pieces.listed) {
       pieces.listed = true;
       dirty.push_back(index);

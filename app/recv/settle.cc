@@ -18,6 +18,7 @@ std::string describe_errno(int error_number) {
 }
 
 void Destination::Impl::pump_sync() {
+  if (dirty_since == never && !dirty.empty()) dirty_since = now;  // what was written since the last turn
   if (sync_running || dirty.empty()) return;
   const bool is_due = error || bye || dirty_bytes >= sync_bytes_max || now >= dirty_since + sync_interval;
   if (!is_due) return;

@@ -186,7 +186,7 @@ struct Source::Impl {
   struct Retry {
     uint32_t slot = 0;
     session::LaneIndex lane = 0;
-    Instant at;
+    Instant at;  // never: from the next turn on, which knows what time it is
   };
   // What went in a put, for a destination that can only say which put came damaged.
   struct Sent {

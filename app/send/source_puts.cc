@@ -102,7 +102,7 @@ void Source::Impl::on_put(LaneIndex lane, uint64_t context, Status status) {
   }
   segments_[slot].resend = true;
   if (lanes_.is_up(lane) && is_passing(status)) {
-    retries_.push_back({slot, lane, after(now_, put_retry_pause)});  // its n is taken: it goes again as what it was
+    retries_.push_back({slot, lane, never});  // its n is taken: it goes again as what it was
     return;
   }
   requeue(slot);
@@ -114,6 +114,7 @@ void Source::Impl::retry_puts() {
   std::vector<Retry> due;
   due.swap(retries_);
   for (Retry& retry : due) {
+    if (retry.at == never) retry.at = after(now_, put_retry_pause);
     if (!lanes_.is_up(retry.lane)) {  // being closed
       requeue(retry.slot);
     } else if (retry.at > now_ || !rate_.may_send(now_)) {

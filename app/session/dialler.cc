@@ -216,6 +216,8 @@ void Dialler::set_lanes(uint16_t lanes) {
 void Dialler::set_patience(Duration patience) { impl_->patience = patience; }
 void Dialler::set_reached() { impl_->reached = true; }
 
+void Dialler::set_now(Instant now) { impl_->now = now; }
+
 void Dialler::turn(Instant now) {
   Impl& impl = *impl_;
   impl.now = now;

@@ -41,6 +41,7 @@ struct Hub::Impl final : LaneRegistry {
   std::unordered_map<uint64_t, Link*> by_connection;
   std::unordered_map<uint64_t, PendingAccept> accepting;  // by context
   uint64_t next_accept = accept_context_base;
+  Instant now{};  // of the turn that is under way
 
   void connection_added(Link& link, cci::Connection connection) override { by_connection[connection.packed()] = &link; }
   void connection_removed(cci::Connection connection) override { by_connection.erase(connection.packed()); }
@@ -62,6 +63,7 @@ struct Hub::Impl final : LaneRegistry {
   void add(Link& link) {
     if (knows(link)) return;
     links.emplace(next_link++, &link);
+    link.set_now(now);
     link.attach(this, &counters);
   }
 
@@ -131,7 +133,7 @@ struct Hub::Impl final : LaneRegistry {
 
   Result<Link*> find_link(const Hello& hello) {
     if (hello.session == 0) {
-      Result<Link*> link = accept_user->on_new_session(hello);
+      Result<Link*> link = accept_user->on_new_session(hello, now);
       if (link) CHECK(*link != nullptr);
       return link;
     }
@@ -185,6 +187,7 @@ void Hub::set_accept_user(AcceptUser* user) { impl_->accept_user = user; }
 
 void Hub::add_dialler(Dialler* dialler) {
   dialler->set_id(impl_->next_dialler);
+  dialler->set_now(impl_->now);
   impl_->diallers.emplace(impl_->next_dialler++, dialler);
 }
 
@@ -202,6 +205,15 @@ void Hub::remove_link(Link* link) {
 
 void Hub::turn(Instant now) {
   Impl& impl = *impl_;
+  impl.now = now;
+  for (const auto& [id, link] : impl.links) {
+    static_cast<void>(id);
+    link->set_now(now);
+  }
+  for (const auto& [id, dialler] : impl.diallers) {
+    static_cast<void>(id);
+    dialler->set_now(now);
+  }
   impl.endpoint.turn(now);
   while (std::optional<cci::Event> event = impl.endpoint.get_event()) impl.route(std::move(*event));
   // Callbacks may add and remove: walk by number, look each up anew.

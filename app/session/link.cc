@@ -377,6 +377,7 @@ Link::~Link() {
   if (impl_->registry != nullptr) impl_->registry->link_destroyed(*this);
 }
 
+void Link::set_now(Instant now) { impl_->now = now; }
 void Link::set_session(uint64_t session) { impl_->session = session; }
 uint64_t Link::session() const { return impl_->session; }
 const Hello& Link::hello() const { return impl_->hello; }

@@ -52,6 +52,9 @@ class Link {
   [[nodiscard]] uint64_t session() const;
   [[nodiscard]] const Hello& hello() const;
 
+  // From the Hub, before anything else of its turn: from when what happens in this turn is reckoned. Before this, the instant of
+  // the last turn is as old as the wait was long.
+  void set_now(Instant now);
   // From the Hub: a connection of this session is up, or gone, or an event of it.
   void add_lane(LaneIndex lane, cci::Connection connection, bool moves = false);  // `moves`: see must_move, as the peer says
   void handle(cci::Event&& event);
@@ -101,7 +104,8 @@ class Dialler {
   ~Dialler();
   void set_lanes(uint16_t lanes);  // lane 0 first; the others after `opened`
   void set_patience(Duration patience);
-  void set_reached();  // an earlier session of the same transfer had a lane
+  void set_reached();         // an earlier session of the same transfer had a lane
+  void set_now(Instant now);  // from the Hub, as Link's
   void turn(Instant now);
   [[nodiscard]] bool handle_connect(cci::Event& event);  // true: it was ours (the Hub asks before others)
   void set_id(uint32_t id);  // from the Hub, before the first turn: tells the connect events of diallers apart
@@ -122,8 +126,8 @@ class AcceptUser {
   virtual ~AcceptUser() = default;
   // A new session: the Link to add the lane to (owned by the user), or a reason to refuse (kind usage/busy ...).
   // Called for every hello with session 0. One with the transfer of a session that lives: its dialler has lost that one; end the
-  // old one.
-  virtual Result<Link*> on_new_session(const Hello& hello) = 0;
+  // old one. `now` is of the Hub's turn that is under way: the user's own turn has not come yet, and its last one may be long past.
+  virtual Result<Link*> on_new_session(const Hello& hello, Instant now) = 0;
   virtual Link* find_session(const Hello& hello) = 0;  // session != 0. nullptr: unknown
 };
 

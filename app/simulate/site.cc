@@ -131,7 +131,7 @@ void Listener::take(const rvma::Completion& completion) {
   if (acceptor_) acceptor_->take_completion(completion);
 }
 void Listener::stop_user() {
-  if (acceptor_) acceptor_->stop({ErrorKind::interrupted, "the node crashed"});
+  if (acceptor_) acceptor_->stop({ErrorKind::interrupted, "the node crashed"}, site_.world.now());
 }
 
 Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(site.world, site.files) {
@@ -146,6 +146,7 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
   plan.lanes = dial.lanes;
   plan.routers = site.routing ? site.routing->routers.size() : 0;
   plan.timeout = dial.timeout;
+  plan.retries = dial.retries;
   if (dial.pull) {
     auto opened = recv::Root::open(site.files, dial.directory, vfs_.name());
     if (!opened) {

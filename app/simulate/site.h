@@ -111,6 +111,7 @@ struct DialPlan {
   uint32_t options = 0;   // session::Option bits
   uint16_t lanes = 2;     // 0: chosen from the path
   Duration timeout = std::chrono::seconds(120);
+  std::optional<uint32_t> retries{};  // new sessions at most; none: as many as the timeout allows
 };
 
 // One run of a dialling `ccixfer`: a transfer from its first dial to its end.

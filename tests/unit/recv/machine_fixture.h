@@ -244,7 +244,7 @@ class Session final : public session::AcceptUser {
     destination.reset();
   }
 
-  Result<session::Link*> on_new_session(const session::Hello& hello) override {
+  Result<session::Link*> on_new_session(const session::Hello& hello, Instant) override {
     if (destination_link) return fail(ErrorKind::usage, "one session only");
     destination_link = std::make_unique<session::Link>(*far_.endpoint, hello, relay_);
     destination_link->set_session(number);

@@ -210,6 +210,29 @@ TEST_CASE("source__mailbox_not_ready__the_same_number_goes_again") {
   CHECK(bench.receiver.content("large") == pattern(20 * mib));
 }
 
+TEST_CASE("source__put_is_refused_after_a_long_wait__its_pause_begins_then") {
+  const TempDir dir;
+  dir.file_of("t/large", 20 * mib);
+  Bench bench(options_of({dir.path("t")}));
+  bool refusing = true;
+  bench.receiver.put_status = [&refusing](const Put& put) {
+    return put.header.kind == SegmentKind::piece && refusing ? Status::mailbox_empty : Status::success;
+  };
+  bench.start();
+  bench.run_until([&] { return bench.receiver.count(SegmentKind::entries) > 0 && bench.receiver.in_air() == 0; });
+  bench.receiver.puts_per_turn = 0;
+  bench.run_until([&] { return bench.receiver.in_air() > 0; });
+  bench.now += std::chrono::hours(1);  // nobody turned the source meanwhile
+  bench.receiver.puts_per_turn = 1;
+  bench.step();
+  CHECK(resends(bench) == 0);
+  refusing = false;
+  bench.receiver.puts_per_turn = 1000;
+  bench.run_until([&] { return bench.source->finished(); });
+  CHECK(resends(bench) == 1);
+  CHECK(bench.receiver.content("large") == pattern(20 * mib));
+}
+
 TEST_CASE("source__lane_dies_while_a_put_waits_for_its_next_try__it_goes_elsewhere") {
   const TempDir dir;
   dir.file_of("t/large", 20 * mib);

@@ -138,6 +138,21 @@ TEST_CASE("dialler__acceptor_that_answers_nothing__is_no_answer_when_patience_en
   CHECK(world.dialler->failure()->kind == ErrorKind::no_answer);
 }
 
+TEST_CASE("dialler__attempt_ends_after_a_long_wait__its_pause_begins_then") {
+  World world;
+  world.near.hub->turn(world.now);  // the far side takes no turn: its process is stopped
+  REQUIRE(world.net.dials == 1);
+  while (world.now < Instant{} + std::chrono::seconds(10)) {
+    world.now = world.near.hub->next_deadline();  // nothing happens before the attempt's own end
+    world.near.hub->turn(world.now);
+  }
+  CHECK(world.net.dials == 1);
+  CHECK(world.near.hub->next_deadline() >= world.now + std::chrono::milliseconds(25));
+  world.now = world.near.hub->next_deadline();
+  world.near.hub->turn(world.now);
+  CHECK(world.net.dials == 2);
+}
+
 TEST_CASE("dialler__refused_with_a_kind__final_or_tried_again_by_that_kind") {
   {
     World world;

@@ -94,7 +94,7 @@ class Acceptor final : public AcceptUser {
   explicit Acceptor(Side& side) : side_(side) { side.hub->set_accept_user(this); }
   ~Acceptor() override { side_.hub->set_accept_user(nullptr); }
 
-  Result<Link*> on_new_session(const Hello& hello) override {
+  Result<Link*> on_new_session(const Hello& hello, Instant) override {
     if (refusal != nullptr) return tl::unexpected<Error>(*refusal);
     ++sessions;
     if (link != nullptr) old_links.push_back(std::move(link));

@@ -52,7 +52,7 @@ class SimAcceptor final : public AcceptUser {
  public:
   explicit SimAcceptor(SimSide& side) : side_(side) { side.hub->set_accept_user(this); }
   ~SimAcceptor() override { side_.hub->set_accept_user(nullptr); }
-  Result<Link*> on_new_session(const Hello& hello) override {
+  Result<Link*> on_new_session(const Hello& hello, Instant) override {
     ++sessions;
     link = std::make_unique<Link>(*side_.endpoint, hello, user);
     link->set_session(sessions);
