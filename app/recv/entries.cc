@@ -47,6 +47,7 @@ class Decider {
   void decide_file(const Entry& entry, uint64_t index, Decision& decision);
   int place_symlink(const Entry& entry, const std::string& path);
   void finish_symlink(const Entry& entry, std::string_view name);
+  [[nodiscard]] bool has_time(const Entry& entry, const ports::FileStat& stat);
   [[nodiscard]] bool is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat);
   [[nodiscard]] bool set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat);
   [[nodiscard]] bool has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat);
@@ -307,16 +308,22 @@ bool Decider::has_content(const Entry& entry, std::string_view name, const ports
   return digest.has_value() && *digest == entry.digest;
 }
 
+// The file system may not have been able to keep the time that it was given.
+bool Decider::has_time(const Entry& entry, const ports::FileStat& stat) {
+  const std::string scratch = dry() ? std::string() : staged_beside_name(path_key(join_path(context_.base, entry.path)));
+  return root_.kept_times.same(files_, stat.device, parent_->fd(), scratch, stat.mtime, entry.mtime);
+}
+
 bool Decider::is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
   if (stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
   if (context_.policy.has(session::option_checksum)) return has_content(entry, name, stat);
-  return context_.policy.has(session::option_times) && stat.size_bytes == entry.size_bytes && stat.mtime == entry.mtime;
+  return context_.policy.has(session::option_times) && stat.size_bytes == entry.size_bytes && has_time(entry, stat);
 }
 
 // The content stays; mode, owner and (under --checksum) mtime are brought up to date. False: it cannot be; write it anew.
 bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
   Policy policy = context_.policy;
-  if (stat.mtime == entry.mtime) policy.options &= ~uint32_t{session::option_times};
+  if (has_time(entry, stat)) policy.options &= ~uint32_t{session::option_times};
   const Current current{stat.mode, stat.uid, stat.gid};
   const Attributes wanted = attributes_of(entry);
   const bool mode_differs = policy.has(session::option_permissions) && wanted_mode(policy, current, wanted) != stat.mode;

@@ -16,7 +16,9 @@ namespace ccixfer::recv {
 namespace {
 
 constexpr int application_id = 0x63636c67;  // "cclg": tells our database from a foreign one
-constexpr int schema_version = 1;
+constexpr int schema_version = 2;
+// Its rows have versions of files that no source gives any more: they go, and with them what is staged. No table is another.
+constexpr int schema_version_before = 1;
 constexpr int damaged_copies_max = 16;
 
 constexpr const char* schema = R"sql(
@@ -150,6 +152,13 @@ int Ledger::Impl::check_schema() {
     if (code == SQLITE_OK) code = run(raw, fmt::format("PRAGMA application_id={}", application_id).c_str());
     if (code == SQLITE_OK) code = run(raw, fmt::format("PRAGMA user_version={}", schema_version).c_str());
     return code == SQLITE_OK ? run(raw, "COMMIT") : code;
+  }
+  if (identity == fmt::format("{}", application_id) && version == fmt::format("{}", schema_version_before)) {
+    code = run(raw, "DELETE FROM piece");
+    if (code == SQLITE_OK) code = run(raw, "DELETE FROM file");
+    if (code == SQLITE_OK) code = run(raw, fmt::format("PRAGMA user_version={}", schema_version).c_str());
+    if (code != SQLITE_OK) return code;
+    version = fmt::format("{}", schema_version);
   }
   if (identity != fmt::format("{}", application_id) || version != fmt::format("{}", schema_version)) return SQLITE_NOTADB;
   code = read_text(raw, "PRAGMA quick_check(1)", health);

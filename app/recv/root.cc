@@ -28,6 +28,7 @@ int measure(Root::Impl& root) {
   if (fd < 0) return fd;
   ports::FileStat stat;
   const int error = root.files.fstat(fd, stat);
+  if (error >= 0) root.kept_times.add(stat.device, measure_time_limits(root.files, fd));
   root.files.close(fd);
   root.files.unlink_at(root.staging, name, false);
   if (error < 0) return error;

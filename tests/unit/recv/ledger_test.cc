@@ -1,5 +1,7 @@
 #include "app/recv/ledger.h"
 
+#include <sqlite3.h>
+
 #include <catch2/catch.hpp>
 
 #include "app/recv/names.h"
@@ -65,6 +67,27 @@ TEST_CASE("ledger__second_opener__is_told") {
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::file_io);
   CHECK(second.error().message.find("another ccixfer") != std::string::npos);
+}
+
+TEST_CASE("ledger__of_the_format_before__begins_empty_in_its_place") {
+  Place place;
+  {
+    auto ledger = place.open().value();
+    REQUIRE(ledger->add({{file_a, "a", {{3, {1, 2}}}}}));
+  }
+  {
+    sqlite3* raw = nullptr;
+    REQUIRE(sqlite3_open((place.temporary.path() + "/" + std::string(ledger_name)).c_str(), &raw) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(raw, "PRAGMA user_version=1", nullptr, nullptr, nullptr) == SQLITE_OK);
+    REQUIRE(sqlite3_close(raw) == SQLITE_OK);
+  }
+  for (int i = 0; i < 2; ++i) {
+    auto ledger = place.open().value();
+    CHECK_FALSE(ledger->moved_aside());
+    CHECK(ledger->versions(file_a.key).empty() == (i == 0));
+    REQUIRE(ledger->add({{file_a, "a", {{4, {1, 2}}}}}));
+    CHECK(ledger->pieces(file_a).value().size() == 1);
+  }
 }
 
 TEST_CASE("ledger__foreign_or_torn__moved_aside_and_begun_anew") {
