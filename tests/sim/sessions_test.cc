@@ -13,7 +13,8 @@ namespace {
 
 void a_few_small_files(sim::SimFileSystem& files, size_t index) {
   for (int i = 0; i < 5; ++i)
-    files.put("/src/f" + std::to_string(i), std::string(1000 + index, static_cast<char>('a' + i)), 0644, 1'700'000'000'000'000'000);
+    files.put("/src/f" + std::to_string(i), std::string(1000 + index, static_cast<char>('a' + i)), 0644,
+              ports::FileTime{1'700'000'000, 0});
 }
 
 }  // namespace
