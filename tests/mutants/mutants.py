@@ -8,7 +8,6 @@ Prints each mutant as caught, survived or does not build, with file, line and ch
 import argparse
 import concurrent.futures
 import fcntl
-import hashlib
 import json
 import os
 import pathlib
@@ -75,12 +74,13 @@ class Equivalents:
 
 
 class Reach:
-    """Which mutants each case of each test reaches, and how long it takes, from one run of each alone without any mutant. Kept until
-    the private copy changes."""
+    """Which mutants each case of each test reaches, and how long it takes, from one run of each alone without any mutant. Kept as long
+    as the program is the same, byte by byte."""
 
-    def __init__(self, tests, home, version, jobs):
+    def __init__(self, tests, home, jobs):
         self.tests, self.home, self.jobs = tests, home, jobs
-        self.path = home / f"reach-{version}.json"
+        self.versions = {}
+        self.path = home / "reach.json"
         self.kept = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def of(self, cases):
@@ -93,9 +93,11 @@ class Reach:
             self.path.write_text(json.dumps(self.kept))
         return {c: self.kept[self.key(c)] for c in cases}
 
-    @staticmethod
-    def key(case):
-        return f"{case.program.name} {case.name}"
+    def key(self, case):
+        name = case.program.name
+        if name not in self.versions:
+            self.versions[name] = self.tests.version(case.program)
+        return f"{self.versions[name]} {name} {case.name}"
 
     def measure(self, case):
         table = self.home / f"reached-{threading.get_ident()}"
@@ -224,10 +226,7 @@ def measure(options, root, home, rooms, numbered, number_of, chosen, equivalents
     print(f"mutants: {len(number_of)} places in {len(numbered)} files of {len(rooms)} rooms; builds a private copy", flush=True)
     broken = builder.build(numbered)
     tests = programs.Tests(tree, tree / "build/release", scratch, options.seeds)
-    version = hashlib.sha256(f"{options.seeds}".encode())
-    for name in weave.listed(root):
-        version.update(name.encode() + (tree / name).read_bytes())
-    reach = Reach(tests, home, version.hexdigest()[:16], options.jobs)
+    reach = Reach(tests, home, options.jobs)
     hunt = Hunt(tests, reach, options)
 
     verdicts = {}

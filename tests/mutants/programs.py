@@ -1,5 +1,6 @@
 """The tests as ./do mutants sees them: programs with cases, in the order of their nearness to a room, each run with a limit."""
 import dataclasses
+import hashlib
 import os
 import pathlib
 import re
@@ -56,12 +57,10 @@ class Tests:
         return found
 
     def near(self, room):
-        """The programs that can reach a room, nearest first."""
+        """The programs that can reach a room, nearest first; of the unit tests those of the room and of the rooms right on it."""
         able = [p for p in self.programs if room in self.linked(p.rooms)]
-        direct = [p for p in able if p.stage != "unit" or room in p.rooms]
-        if not any(p.stage == "unit" for p in direct):  # no unit test names it: those of the rooms that stand right on it
-            direct += [p for p in able if p.stage == "unit" and any(room in self.beneath.get(r, ()) for r in p.rooms)]
-        return sorted(direct, key=lambda p: (STAGES.index(p.stage), p.rooms.index(room) if room in p.rooms else len(p.rooms)))
+        direct = [p for p in able if p.stage != "unit" or room in p.rooms or room in self.beneath.get(p.rooms[0], ())]
+        return sorted(direct, key=lambda p: (STAGES.index(p.stage), p.rooms.index(room) if room in p.rooms else len(p.rooms) + 9))
 
     def targets(self, rooms, stages):
         names = {p.name for room in rooms for p in self.near(room) if p.stage in stages}
@@ -72,6 +71,13 @@ class Tests:
             return self.end_to_end()
         run = subprocess.run([str(self.folder / "tests" / program.name), "--list-test-names-only"], cwd=self.tree, capture_output=True, text=True)
         return [Case(program, line) for line in run.stdout.splitlines() if line]
+
+    def version(self, program):
+        """Changes when what the program does may have changed."""
+        files = [self.folder / "tests" / program.name]
+        if program.stage == "e2e":
+            files = [self.folder / "ccixfer", *sorted((self.tree / "tests/e2e").glob("*.py"))]
+        return hashlib.sha256(str(self.seeds).encode() + b"".join(f.read_bytes() for f in files)).hexdigest()[:16]
 
     def end_to_end(self):
         program = Program("e2e", "e2e", ())

@@ -237,7 +237,7 @@ class Finder:
             return
         if re.search(r"\bcase$|<$", ahead) or (ahead.endswith("[") and parent is not None and parent.kind in (K.VAR_DECL, K.FIELD_DECL)):
             return
-        if words == "0" and parent is not None and self.compared(parent):
+        if words == "0" and (re.search(r"[=!<>]=$|(?<![-<])<$|(?<![->])>$", ahead) or re.match(r"\s*([=!<>]=|[<>](?![<>]))", self.code[span[1]:])):
             return  # what a bound's own mutant does
         if ahead.endswith(",") and self.code[span[1]:].lstrip().startswith(">"):
             return
@@ -245,9 +245,6 @@ class Finder:
             self.add("constant", f"{'false' if words == 'true' else 'true'} instead of {words}", span, "(::ccixfer_mutants::on(NUMBER) != ", ")")
         else:
             self.add("constant", f"{words} + 1 instead of {words}", span, f"(::ccixfer_mutants::on(NUMBER) ? {words} + 1 : ", ")")
-
-    def compared(self, parent):
-        return parent.kind in (K.BINARY_OPERATOR, K.UNEXPOSED_EXPR) and re.search(r"[=!<>]=\s*0$|[<>]\s*0$|^0\s*[=!<>]", self.code[parent.extent.start.offset:parent.extent.end.offset]) is not None
 
     def statements(self, cursor, kind):
         for child in cursor.get_children():

@@ -271,11 +271,77 @@ TEST_CASE("frames__hello_options__unknown_mandatory_refused_unknown_optional_ski
   REQUIRE(scan_options(raw({5, 0x80, 3, 0, 1, 2})) == OptionScan::malformed);
 }
 
-TEST_CASE("frames__hello_of_another_version__decodes_so_that_it_can_be_answered") {
-  Hello hello;
-  hello.version = 9;
-  const Buffer bytes = written([&](Writer& w) { encode(w, hello); });
-  REQUIRE(decode_hello(bytes)->version == 9);
+TEST_CASE("frames__hello_of_another_version_or_magic__decodes_so_that_it_can_be_answered") {
+  for (const bool another_magic : {false, true}) {
+    Hello hello;
+    if (another_magic) hello.magic = 77;
+    hello.version = another_magic ? version : 9;
+    Buffer bytes = written([&](Writer& w) { encode(w, hello); });
+    bytes[prefix_bytes + 10] = std::byte{0xff};  // a role that this version does not know: a later one may mean something by it
+    const auto decoded = decode_hello(bytes);
+    REQUIRE(decoded);
+    REQUIRE(decoded->magic == hello.magic);
+    REQUIRE(decoded->version == hello.version);
+  }
+}
+
+TEST_CASE("frames__hello__every_role_and_attribute_comes_back_and_none_beyond") {
+  const auto come_back = [](int role, int attribute) {
+    Hello hello;
+    hello.role = static_cast<ports::Role>(role);
+    hello.attribute = static_cast<ports::Attribute>(attribute);
+    const auto decoded = decode_hello(written([&](Writer& w) { encode(w, hello); }));
+    if (decoded) REQUIRE((decoded->role == hello.role && decoded->attribute == hello.attribute));
+    return decoded.has_value();
+  };
+  const int roles = static_cast<int>(ports::Role::admin);
+  const int attributes = static_cast<int>(ports::Attribute::multicast_receive);
+  for (int role = 0; role <= roles; ++role) REQUIRE(come_back(role, 0));
+  for (int attribute = 0; attribute <= attributes; ++attribute) REQUIRE(come_back(0, attribute));
+  REQUIRE_FALSE(come_back(roles + 1, 0));
+  REQUIRE_FALSE(come_back(0, attributes + 1));
+}
+
+TEST_CASE("machines__apart__only_if_both_are_known_differ_and_began_far_from_one_another") {
+  const Machine one{1, 1'000'000};
+  REQUIRE(are_apart(one, {2, 1'010'000}));
+  REQUIRE(are_apart({2, 1'010'000}, one));
+  REQUIRE_FALSE(are_apart(one, {2, 1'009'999}));
+  REQUIRE_FALSE(are_apart({2, 1'009'999}, one));
+  REQUIRE_FALSE(are_apart(one, {1, 2'000'000}));
+  REQUIRE_FALSE(are_apart(one, {0, 2'000'000}));
+  REQUIRE_FALSE(are_apart({0, 2'000'000}, one));
+}
+
+TEST_CASE("frames__rma_ends_and_read_chunks__values_out_of_bounds_refused") {
+  const auto end_with = [](int status, int early) {
+    Buffer bytes = written([](Writer& w) { encode_write_ack(w, {1, Status::rma_op, false}); });
+    bytes[prefix_bytes + 4] = static_cast<std::byte>(status);
+    bytes[prefix_bytes + 5] = static_cast<std::byte>(early);
+    return decode_rma_end(bytes).has_value();
+  };
+  const int fails = static_cast<int>(Status::rma_op);
+  REQUIRE(end_with(fails, 0));
+  REQUIRE(end_with(fails, 1));
+  REQUIRE_FALSE(end_with(fails, 2));
+  REQUIRE(end_with(0, 0));
+  REQUIRE_FALSE(end_with(0, 1));    // good, and yet before its bytes were there
+  REQUIRE_FALSE(end_with(255, 0));  // no such status
+  const auto data = [](const RmaReadData& frame, uint32_t payload) {
+    const Buffer bytes = written([&](Writer& w) { encode(w, frame, payload); });
+    return decode_rma_read_data(bytes, *decode_prefix(bytes)).has_value();
+  };
+  REQUIRE(data({1, 10, 4}, 6));
+  REQUIRE_FALSE(data({1, 10, 5}, 6));
+  REQUIRE_FALSE(data({1, 10, 4}, 0));
+  for (const int at : {4, 5, 6, 7}) {  // what is not used must be 0
+    for (const auto& sample : samples()) {
+      if (sample.kind != Kind::rma_write && sample.kind != Kind::rma_read && sample.kind != Kind::rma_read_data) continue;
+      Buffer bytes = sample.bytes;
+      bytes[prefix_bytes + static_cast<size_t>(at)] = std::byte{1};
+      REQUIRE_FALSE(sample.decodes(bytes, *decode_prefix(bytes)));
+    }
+  }
 }
 
 }  // namespace
