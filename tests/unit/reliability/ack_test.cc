@@ -73,3 +73,12 @@ TEST_CASE("ack__malformed__refused") {
   REQUIRE(refused({20, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 2, 0, 0, 0, 18, 0, 0, 0, 0, 0, 0, 0}));  // a gap below 0
   REQUIRE(refused({20, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 2, 0, 0, 0, 4, 0, 0, 0}));               // cut off
 }
+
+TEST_CASE("ack__a_gap_down_to_packet_0__decodes") {
+  const auto bytes = raw({20, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 2, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0});
+  wire::Reader in(bytes);
+  const auto ack = reliability::decode_ack(in);
+  REQUIRE(ack);
+  REQUIRE(ack->list[1] == Range{0, 0});
+  REQUIRE(encoded(*ack) == bytes);
+}

@@ -50,6 +50,36 @@ TEST_CASE("new_reno__bounds__never_below_two_datagrams_never_above_the_maximum")
   REQUIRE(other.window_bytes() == reliability::in_flight_bytes_max);
 }
 
+TEST_CASE("new_reno__timed_out__begins_with_two_datagrams_and_doubles_to_half_of_what_was") {
+  NewReno control(datagram);
+  control.timed_out();
+  REQUIRE(control.window_bytes() == 2 * datagram);
+  REQUIRE(control.probing());
+  control.acked(3 * datagram, start, true);
+  REQUIRE(control.window_bytes() == 5 * datagram);
+  REQUIRE_FALSE(control.probing());
+}
+
+TEST_CASE("new_reno__grown_in_part_when_it_is_lost_or_timed_out__a_whole_window_for_the_next_datagram") {
+  for (const bool timed_out : {false, true}) {
+    NewReno control(datagram);
+    control.lost(start, start + 10ms);
+    control.acked(4 * datagram, start + 11ms, true);  // of 5 for one more
+    if (timed_out) {
+      control.timed_out();
+    } else {
+      control.lost(start + 12ms, start + 20ms);
+    }
+    const uint64_t half = 5 * datagram / 2;
+    if (timed_out) control.acked(half - control.window_bytes(), start + 21ms, true);  // doubling
+    REQUIRE(control.window_bytes() == half);
+    control.acked(half - 1, start + 21ms, true);
+    REQUIRE(control.window_bytes() == half);
+    control.acked(1, start + 21ms, true);
+    REQUIRE(control.window_bytes() == half + datagram);
+  }
+}
+
 TEST_CASE("new_reno__the_application_is_the_limit__no_growth") {
   NewReno control(datagram);
   for (int i = 0; i < 10; ++i) control.acked(datagram, start, false);

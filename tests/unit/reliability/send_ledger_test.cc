@@ -243,3 +243,20 @@ TEST_CASE("ledgers__random_loss_reordering_and_duplication__every_content_arrive
   }
   REQUIRE(lost_total > 1000);  // else it tested nothing
 }
+
+TEST_CASE("send_ledger__an_outcome_that_is_cleared__tells_nothing_of_before") {
+  Rig rig;
+  rig.send();
+  while (!rig.out.timed_out) {
+    rig.now = rig.ledger.deadline(rig.rtt);
+    rig.timer();
+  }
+  REQUIRE(rig.out.probe);
+  REQUIRE(rig.out.lost.size() == 1);
+  rig.out.acked.resize(1);
+  rig.out.clear();
+  REQUIRE_FALSE(rig.out.timed_out);
+  REQUIRE_FALSE(rig.out.probe);
+  REQUIRE(rig.out.lost.empty());
+  REQUIRE(rig.out.acked.empty());
+}
