@@ -240,6 +240,31 @@ TEST_CASE("contract__fence__earlier_operations_complete_first") {
   REQUIRE(std::equal(back.begin(), back.end(), source.end() - 8));
 }
 
+TEST_CASE("contract__fence__waits_for_earlier_messages_that_find_no_buffer") {
+  EVERY_LAB(lab);
+  NodeOptions few;
+  few.endpoint.receive_buffers = 2;
+  Node& a = lab.add();
+  Node& b = lab.add(few);
+  const Pair pair = connect(lab, a, b);
+  std::vector<std::byte> target(1000);
+  auto source = pattern(target.size(), 1);
+  const Handle local = a.memory->register_region(source, both);
+  const Handle remote = b.memory->register_region(target, both);
+  for (uint64_t i = 0; i < 3; ++i) REQUIRE(a.endpoint->send(pair.at_dialler, Bytes(source).first(8), i) == Status::success);
+  auto fenced = rma(true, local, 0, remote, 0, target.size(), 10);
+  fenced.fence = true;
+  REQUIRE(a.endpoint->rma(pair.at_dialler, fenced) == Status::success);
+  lab.pass(500ms);
+  REQUIRE(b.count(EventType::receive) == 2);
+  REQUIRE(a.count(EventType::send) == 2);
+  REQUIRE(target == std::vector<std::byte>(1000));
+  b.events.clear();  // the third finds a buffer
+  REQUIRE(wait_send(lab, a, 2) == Status::success);
+  REQUIRE(wait_send(lab, a, 10) == Status::success);
+  REQUIRE(target == source);
+}
+
 TEST_CASE("contract__region_deregistered_in_the_middle__not_touched_afterwards_and_the_status_says_so") {
   EVERY_LAB(lab);
   Node& a = lab.add();

@@ -37,6 +37,8 @@ class Tests:
         self.seeds = seeds
         self.beneath = {}   # room: the rooms it links
         self.programs = []
+        layers = (tree / "tests/layers.txt").read_text().splitlines()
+        self.on_all = {line.partition(":")[0] for line in layers if line.partition(":")[2].strip() == "*"}  # near to no room
         for path in sorted(tree.rglob("CMakeLists.txt")):
             if "build" in path.relative_to(tree).parts:
                 continue
@@ -59,7 +61,7 @@ class Tests:
     def near(self, room):
         """The programs that can reach a room, nearest first; of the unit tests those of the room and of the rooms right on it."""
         able = [p for p in self.programs if room in self.linked(p.rooms)]
-        direct = [p for p in able if p.stage != "unit" or room in p.rooms or room in self.beneath.get(p.rooms[0], ())]
+        direct = [p for p in able if p.stage != "unit" or room in p.rooms or (room in self.beneath.get(p.rooms[0], ()) and p.rooms[0] not in self.on_all)]
         return sorted(direct, key=lambda p: (STAGES.index(p.stage), p.rooms.index(room) if room in p.rooms else len(p.rooms) + 9))
 
     def targets(self, rooms, stages):

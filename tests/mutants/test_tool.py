@@ -2,6 +2,7 @@
 """The mutation tool on a product whose mutants are known (fixture/): what is caught, survives, hangs, is reached by no test, does not build,
 is listed as equivalent. Seconds; part of ./do test."""
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,7 @@ def main():
 
         bad = []
         lines = tool("--count", "0")
+        lines = [re.sub(r"no end in \d+ s", "no end in 1 s", line) for line in lines]  # a busy machine is slow without a mutant, too
         told = {line for line in lines if f" {FILE}:" in line and not line.startswith("mutants:")}
         bad += [f"missing: {line}" for line in sorted(EXPECTED - told)] + [f"not expected: {line}" for line in sorted(told - EXPECTED)]
         if not any("there no more" in line and "a line that was there once" in line for line in lines):

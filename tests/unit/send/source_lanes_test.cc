@@ -1,0 +1,27 @@
+// A source over several lanes: numbers of puts are dense on each, so the same number means something else on another.
+#include <catch2/catch.hpp>
+
+#include "tests/unit/send/fake_receiver.h"
+
+using namespace ccixfer;
+using namespace ccixfer::send_test;
+
+TEST_CASE("source__segments_damaged_on_one_of_three_lanes__those_of_that_lane_come_again") {
+  const TempDir dir;
+  dir.file_of("t/large", uint64_t{41} << 20);
+  for (session::LaneIndex bad = 0; bad < 3; ++bad) {
+    CAPTURE(bad);
+    Bench bench(options_of({dir.path("t")}), 16);
+    bench.receiver.lane_up(1);
+    bench.receiver.lane_up(2);
+    std::set<uint64_t> asked;
+    bench.receiver.damaged = [&](const Put& put) {
+      const bool of_all_lanes = put.header.kind == session::SegmentKind::piece && put.header.n > 0;
+      return put.lane == bad && of_all_lanes && asked.size() < 2 && asked.insert(put.header.n).second;
+    };
+    bench.run();
+    CHECK(asked.size() == 2);
+    CHECK(bench.receiver.by_path("large")->pieces.size() == 11);
+    CHECK(bench.receiver.content("large") == pattern(uint64_t{41} << 20));
+  }
+}
