@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small semantic changes to the product, each alone: do the tests tell? See README.md in this folder.
 
-Usage: mutants.py [--room ROOM]... [--count N] [--seed S] [--until unit|contract|sim|e2e] [--limit SECONDS] [--jobs N]
+Usage: mutants.py [--room ROOM]... [--count N] [--seed S] [--until room|unit|contract|sim|e2e] [--limit SECONDS] [--jobs N]
                   [--only TEXT] [--list] [--root TREE]
 Prints each mutant as caught, survived or does not build, with file, line and change; the last line is `caught N of M`.
 """
@@ -126,7 +126,7 @@ class Hunt:
         near = {}
         for room in rooms:
             for program in self.tests.near(room):
-                if program.stage in stages:
+                if self.tests.stage(program, room) in stages:
                     near.setdefault(program, []).append(room)
         cases = [case for program in near for case in self.tests.cases(program)]
         if "e2e" in stages:

@@ -15,7 +15,7 @@ import time
 ROOM = re.compile(r"^ccixfer_room\((\S+)([^)]*)\)", re.M)
 TEST = re.compile(r"^ccixfer_test\((\S+) LABEL (\S+) ROOMS ([^)]*)\)", re.M)
 MEMORY_BYTES = 12 << 30   # a mutant that takes memory without end stops here
-STAGES = ("unit", "contract", "sim", "e2e")  # labels of ctest; then the end-to-end tests
+STAGES = ("room", "unit", "contract", "sim", "e2e")  # unit tests of the room; those of the rooms right on it; then by ctest's labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,10 +62,14 @@ class Tests:
         """The programs that can reach a room, nearest first; of the unit tests those of the room and of the rooms right on it."""
         able = [p for p in self.programs if room in self.linked(p.rooms)]
         direct = [p for p in able if p.stage != "unit" or room in p.rooms or (room in self.beneath.get(p.rooms[0], ()) and p.rooms[0] not in self.on_all)]
-        return sorted(direct, key=lambda p: (STAGES.index(p.stage), p.rooms.index(room) if room in p.rooms else len(p.rooms) + 9))
+        return sorted(direct, key=lambda p: (STAGES.index(self.stage(p, room)), p.rooms.index(room) if room in p.rooms else 0))
+
+    @staticmethod
+    def stage(program, room):
+        return "room" if program.stage == "unit" and room in program.rooms else program.stage
 
     def targets(self, rooms, stages):
-        names = {p.name for room in rooms for p in self.near(room) if p.stage in stages}
+        names = {p.name for room in rooms for p in self.near(room) if self.stage(p, room) in stages}
         return sorted(names) + (["ccixfer"] if "e2e" in stages and self.end_to_end() else [])
 
     def cases(self, program):
