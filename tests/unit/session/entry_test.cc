@@ -219,6 +219,23 @@ TEST_CASE("entry__unknown_type_flag_mode_or_mandatory_extension__is_refused_an_o
   }
 }
 
+TEST_CASE("entry__symbolic_link_to_nothing_or_with_a_zero_in_its_target__is_refused") {
+  const auto link = [](std::string_view target) {
+    std::vector<std::byte> bytes = hostile("x");
+    bytes[0] = static_cast<std::byte>(EntryType::symlink);
+    bytes.resize(bytes.size() - 16);  // no size and no version
+    bytes.push_back(static_cast<std::byte>(target.size()));
+    bytes.push_back(std::byte{0});
+    for (const char c : target) bytes.push_back(static_cast<std::byte>(c));
+    return decode_entries(bytes, 1);
+  };
+  const auto good = link("to");
+  REQUIRE(good);
+  CHECK(good->front().target == "to");
+  CHECK(!link(""));
+  CHECK(!link(std::string_view("t\0o", 3)));
+}
+
 TEST_CASE("file_digest__pieces__is_the_hash_of_their_hashes_in_order") {
   CHECK(file_digest({}) == xxh3_128({}));
   unsigned char concatenated[32] = {};

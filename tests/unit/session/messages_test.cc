@@ -165,6 +165,22 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(Bye{}, 4, {0}));  // a session message without a number
 }
 
+TEST_CASE("message__an_answer_of_more_runs_than_there_may_be__is_refused") {
+  Answer answer;
+  answer.runs.assign(answer_runs_max, {1, session::Verdict::done});
+  std::vector<std::byte> bytes = encode(answer, 1);
+  REQUIRE(decode(bytes));
+  const size_t count = answer_runs_max + 1;
+  bytes[20] = static_cast<std::byte>(count & 0xff);
+  bytes[21] = static_cast<std::byte>(count >> 8);
+  bytes.insert(bytes.end() - 4, 5, std::byte{0});
+  bytes[bytes.size() - 9] = std::byte{1};  // a run of one more, done
+  const size_t payload = bytes.size() - encode(Bye{}, 1).size();
+  bytes[2] = static_cast<std::byte>(payload & 0xff);
+  bytes[3] = static_cast<std::byte>(payload >> 8);
+  CHECK(!decode(forged(bytes)));
+}
+
 TEST_CASE("message__abort_with_a_long_text__is_cut_to_512_bytes") {
   const Result<Decoded> decoded = decode(encode(Abort{ErrorKind::network, std::string(5000, 'x')}, 1));
   REQUIRE(decoded);

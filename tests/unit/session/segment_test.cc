@@ -91,6 +91,27 @@ TEST_CASE("segment__any_flipped_bit__is_refused") {
   CHECK(open(whole));
 }
 
+TEST_CASE("segment__values_out_of_bounds_with_a_good_check__are_refused") {
+  std::vector<std::byte> buffer = buffer_with("payload!");
+  SegmentHeader header = piece_header(8);
+  const uint32_t length = seal(buffer, header);
+  const auto forged = [&](size_t at, unsigned value) {
+    std::vector<std::byte> bytes(buffer.begin(), buffer.begin() + length);
+    const MutableBytes trailer = MutableBytes(bytes).last(segment_trailer_bytes);
+    trailer[at] = static_cast<std::byte>(value);
+    const uint64_t check = xxh3_64(trailer.first(segment_trailer_bytes - 8));
+    for (size_t i = 0; i < 8; ++i) trailer[segment_trailer_bytes - 8 + i] = static_cast<std::byte>(check >> (8 * i));
+    return peek(bytes).has_value();
+  };
+  CHECK(forged(5, static_cast<unsigned>(SegmentKind::piece)));
+  CHECK_FALSE(forged(5, static_cast<unsigned>(SegmentKind::piece) + 1));  // kind
+  CHECK_FALSE(forged(0, 'D'));                                            // magic
+  CHECK_FALSE(forged(4, 2));                                              // version
+  CHECK_FALSE(forged(6, 1));                                              // seal
+  CHECK_FALSE(forged(7, 1));                                              // reserved
+  CHECK_FALSE(forged(56 + 3, 0xff));                                      // more data than there is
+}
+
 TEST_CASE("segment__cut_short_or_too_long__is_refused") {
   std::vector<std::byte> buffer = buffer_with("payload!");
   SegmentHeader header = piece_header(8);

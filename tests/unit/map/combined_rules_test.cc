@@ -1,0 +1,162 @@
+// Where two rules of the map meet: each case fails when the second condition is left out.
+#include <catch2/catch.hpp>
+
+#include "routing/map/forwarding.h"
+#include "routing/map/source_policy.h"
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+
+namespace {
+
+constexpr uint64_t gigabit = 1'000'000'000;
+constexpr uint32_t wan = 100, wan4 = 104;
+
+DeviceRecord on(SubnetId subnet, const std::string& node) {
+  return {subnet, 10 * gigabit, 3, true, false, {}, "tcp://" + node + ":7000", 0};
+}
+DeviceRecord wan_on(SubnetId subnet, const std::string& node, std::vector<uint32_t> to = {}) {
+  return {subnet, 10 * gigabit, 3, false, true, std::move(to), "tcp://" + node + ":7000", 0};
+}
+RouterRecord router(uint64_t id, std::vector<DeviceRecord> devices) { return {id, 1, false, std::move(devices)}; }
+const std::vector<Metric> bandwidth{Metric::bandwidth, Metric::hops};
+
+std::vector<std::byte> encoded(const RouterRecord& record) {
+  std::vector<std::byte> bytes;
+  REQUIRE(encode_record(record, bytes));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("address_of__shm_and_eth__nodes_and_endpoints_within_their_bounds") {
+  CHECK(address_of({1, 2}, "shm://box"));
+  for (const char* bad : {"shm://", "shm://a:b", "shm://a/b", "shm://[a]"}) CHECK_FALSE(address_of({1, 2}, bad));
+  const auto eth = address_of({1, 2}, "eth://00:11:22:33:44:55:7");
+  REQUIRE(eth);
+  CHECK(eth->node == "00:11:22:33:44:55");
+  CHECK(eth->endpoint == "7");
+  for (const char* bad : {"eth://00:11:", "eth://00:11:7/8", "eth://00:11:[7]", "eth://:7", "eth://0/1:7"}) {
+    INFO(bad);
+    CHECK_FALSE(address_of({1, 2}, bad));
+  }
+  size_t longest = 0;
+  for (size_t size = 1; size < 2000 && address_of({1, 2}, "shm://" + std::string(size, 'a')); ++size) longest = size;
+  CHECK(longest == 255);
+  CHECK(address_of({1, 2}, "eth://" + std::string(longest, 'a') + ":7"));
+  CHECK_FALSE(address_of({1, 2}, "eth://" + std::string(longest + 1, 'a') + ":7"));
+}
+
+TEST_CASE("wans_join__both_lead_out_of_different_as_speak_the_same_and_serve_one_another") {
+  const DeviceRecord three = wan_on({3, wan}, "a");
+  const DeviceRecord four = wan_on({4, wan}, "b");
+  CHECK(wans_join(three, four));
+  CHECK(wans_join(wan_on({3, wan}, "a", {4, 5}), wan_on({4, wan}, "b", {3})));
+  CHECK_FALSE(wans_join(wan_on({3, wan}, "a", {5}), wan_on({4, wan}, "b", {3})));
+  CHECK_FALSE(wans_join(wan_on({3, wan}, "a", {4}), wan_on({4, wan}, "b", {5})));
+  CHECK_FALSE(wans_join(wan_on({3, wan}, "a", {4}), four));  // one is private, the other one is not
+  CHECK_FALSE(wans_join(three, wan_on({4, wan}, "b", {3})));
+  CHECK_FALSE(wans_join(on({3, 1}, "a"), four));
+  CHECK_FALSE(wans_join(three, on({4, 1}, "b")));
+  CHECK_FALSE(wans_join(three, wan_on({3, wan4}, "b")));
+  DeviceRecord other = four;
+  other.uri = "eth://b:7000";
+  CHECK_FALSE(wans_join(three, other));
+}
+
+TEST_CASE("record__as_many_devices_as_there_may_be__round_trips") {
+  RouterRecord record = router(1, {});
+  for (uint32_t i = 0; i < devices_max; ++i) record.devices.push_back(on({3, i + 1}, "n"));
+  const auto bytes = encoded(record);
+  CHECK(decode_record(bytes) == record);
+}
+
+TEST_CASE("record__an_optional_option_that_nobody_knows__is_not_taken_for_another_one") {
+  const RouterRecord record = router(1, {on({1, 2}, "a")});
+  for (const size_t size : {4u, 8u}) {
+    auto bytes = encoded(record);
+    bytes[bytes.size() - 2] = static_cast<std::byte>(4 + size);
+    for (const uint8_t b : {uint8_t{0x77}, uint8_t{0}, static_cast<uint8_t>(size), uint8_t{0}}) bytes.push_back(std::byte{b});
+    bytes.insert(bytes.end(), size, std::byte{9});
+    CHECK(decode_record(bytes) == record);
+  }
+}
+
+TEST_CASE("forwarding__a_source_on_a_wan__is_not_answered_as_others_of_its_as") {
+  const auto map = std::make_shared<const RouterMap>(
+      std::vector<RouterRecord>{router(1, {on({3, 1}, "a"), on({3, 2}, "b"), wan_on({3, wan}, "c"), wan_on({3, wan4}, "d")})},
+      bandwidth);
+  Forwarding forwarding(map, 1);
+  CHECK(forwarding.next_hops({3, 2}, {3, 1}, {3, wan4}).size() == 1);
+  CHECK(forwarding.next_hops({3, wan}, {3, 1}, {3, wan4}).empty());
+  CHECK(forwarding.next_hops({3, 2}, {3, 1}, {3, wan4}).size() == 1);
+}
+
+TEST_CASE("map__what_came_over_a_wan__does_not_leave_over_another_one_of_the_same_as") {
+  const RouterMap map({router(1, {on({3, 1}, "a"), wan_on({3, wan}, "b"), wan_on({3, wan4}, "c", {4})}),
+                       router(2, {wan_on({4, wan4}, "d", {3}), on({4, 7}, "e")})},
+                      bandwidth);
+  CHECK(map.next_hops(1, {5, 1}, {3, wan}, {3, wan4}).empty());
+  const auto last = map.next_hops(1, {3, 1}, {3, 1}, {3, wan4});
+  REQUIRE(last.size() == 1);
+  CHECK(last[0].last);
+  CHECK(last[0].router == 0);
+  CHECK(last[0].rank == 0);
+  CHECK(map.routes({3, 1}, {4, 7}).size() == 1);
+  CHECK_FALSE(map.chosen({3, wan}, {4, 7}));
+  CHECK_FALSE(map.chosen({3, wan}, {3, wan4}));
+  CHECK(map.chosen({3, 1}, {4, wan4}));
+}
+
+TEST_CASE("map__static_route_to_a_subnet_from_which_nothing_leads_on__is_no_route") {
+  const std::vector<RouterRecord> records{router(1, {on({3, 1}, "a"), on({3, 2}, "b")}), router(2, {on({3, 9}, "c")})};
+  const RouterMap map(records, bandwidth, {{{3, 1}, {3, 9}, {{3, 1}, {3, 2}}}});
+  CHECK_FALSE(map.chosen({3, 1}, {3, 9}));
+  const auto direct = map.chosen({3, 1}, {3, 2});
+  REQUIRE(direct);
+  CHECK(direct->subnets == std::vector<SubnetId>{{3, 1}, {3, 2}});
+}
+
+TEST_CASE("map__routes__over_eight_routers_and_not_over_nine") {
+  std::vector<RouterRecord> line;
+  for (uint32_t i = 1; i <= 9; ++i) line.push_back(router(i, {on({3, i}, "a"), on({3, i + 1}, "b")}));
+  const RouterMap map(line, bandwidth);
+  REQUIRE(map.routes({3, 1}, {3, 9}).size() == 1);
+  CHECK(map.routes({3, 1}, {3, 9})[0].subnets.size() == 9);
+  CHECK(map.routes({3, 1}, {3, 10}).empty());
+  CHECK(map.routes({3, 2}, {3, 10}).size() == 1);
+}
+
+TEST_CASE("claim__over_a_wan__from_outside_into_the_as_only") {
+  const RouterMap map({router(1, {on({3, 1}, "a"), wan_on({3, wan}, "b"), wan_on({3, wan4}, "c", {4})})}, bandwidth);
+  const DeviceRecord& open = map.records()[0].devices[1];
+  const DeviceRecord& for_four = map.records()[0].devices[2];
+  const auto status = [&](const DeviceRecord& in, SubnetId source, uint8_t crossed, SubnetId to) {
+    return check_claim({source, crossed, to}, in, 1, map).status;
+  };
+  CHECK(status(open, {3, wan}, 0, {3, 1}) == Status::success);  // a host of that very subnet
+  CHECK(status(open, {3, wan}, 1, {3, 1}) == Status::success);
+  CHECK(status(open, {3, 1}, 1, {3, 1}) == Status::refused);  // ours: it is behind us, not there
+  CHECK(status(open, {7, 1}, 1, {3, 1}) == Status::success);
+  CHECK(status(open, {7, 1}, 1, {8, 1}) == Status::refused);  // nothing leaves again
+  CHECK(status(open, {3, wan}, 0, {8, 1}) == Status::refused);
+  CHECK(status(open, {7, 1}, 0, {3, 1}) == Status::refused);  // no router was crossed
+  CHECK(status(for_four, {4, 1}, 1, {3, 1}) == Status::success);
+  CHECK(status(for_four, {7, 1}, 1, {3, 1}) == Status::refused);
+}
+
+TEST_CASE("claim__from_inside__what_some_border_router_can_have_let_in") {
+  const RouterMap map({router(1, {on({3, 1}, "a"), on({3, 2}, "b")}), router(2, {on({3, 1}, "c"), wan_on({3, wan4}, "d", {4})})},
+                      bandwidth);
+  const auto status = [&](size_t device, SubnetId source, uint8_t crossed, SubnetId to) {
+    return check_claim({source, crossed, to}, map.records()[0].devices[device], 1, map).status;
+  };
+  CHECK(status(0, {3, 1}, 0, {3, 2}) == Status::success);
+  CHECK(status(0, {3, 2}, 1, {3, 2}) == Status::success);
+  CHECK(status(1, {3, 1}, 1, {3, 2}) == Status::no_route);  // nobody but us is on subnet 2
+  CHECK(status(0, {4, 1}, 2, {3, 2}) == Status::success);
+  CHECK(status(0, {5, 1}, 2, {3, 2}) == Status::no_route);  // no WAN serves AS 5
+  CHECK(status(0, {4, 1}, 2, {5, 2}) == Status::refused);   // nothing passes through
+  CHECK(status(0, {3, wan4}, 1, {3, 2}) == Status::success);
+  CHECK(status(0, {3, wan4}, 1, {5, 2}) == Status::refused);  // the WAN leads into the AS only
+}
