@@ -13,6 +13,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import threading
 import tomllib
@@ -287,7 +288,15 @@ def report(options, home, rooms, number_of, chosen, verdicts):
     print(f"caught {caught} of {caught + sum(v[0] == 'survived' for v in verdicts.values())}")
 
 
+def stop(*_):
+    """Told to stop: nothing that was started stays behind."""
+    programs.end_all()
+    os._exit(130)
+
+
 if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     try:
         main()
     except (Stop, build.BuildFailed) as problem:

@@ -113,17 +113,16 @@ class Tests:
         output = open(folder / "output", "w+", errors="replace")
         process = subprocess.Popen(command, cwd=self.tree, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                    start_new_session=True, preexec_fn=(lambda: limits(program.stage)))
+        running.add(process.pid)
         try:
             code = process.wait(timeout=limit_s)
             words = "" if code == 0 else self.words(program, output, code)
         except subprocess.TimeoutExpired:
             code, words = -1, f"no end in {limit_s:.0f} s"
         finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)  # its own session: also what it left behind
-            except ProcessLookupError:
-                pass
+            end(process.pid)  # also what it left behind
             process.wait()
+            running.discard(process.pid)
             output.close()
             shutil.rmtree(folder, ignore_errors=True)
         return code == 0, time.monotonic() - start, words
@@ -136,6 +135,21 @@ class Tests:
         else:
             found = re.search(r"^-{40,}\n(.+)\n", text, re.M)
         return found.group(1) if found else f"exit code {code}: {text.strip()[-200:]}"
+
+
+running = set()   # process groups
+
+
+def end(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def end_all():
+    for group in list(running):
+        end(group)
 
 
 def limits(stage):

@@ -108,6 +108,15 @@ TEST_CASE("map__what_came_over_a_wan__does_not_leave_over_another_one_of_the_sam
   CHECK(map.chosen({3, 1}, {4, wan4}));
 }
 
+TEST_CASE("map__a_wan_between_two_routers_of_one_as__joins_no_subnets_of_that_as") {
+  const RouterMap map({router(1, {on({3, 1}, "a"), wan_on({3, wan}, "b")}), router(2, {on({3, 2}, "c"), wan_on({3, wan}, "d")})},
+                      bandwidth);
+  CHECK(map.next_hops(1, {3, 1}, {3, 1}, {3, 2}).empty());
+  CHECK_FALSE(map.chosen({3, 1}, {3, 2}));
+  CHECK(map.routes({3, 1}, {3, 2}).empty());
+  CHECK(map.next_hops(1, {3, 1}, {3, 1}, {3, wan}).size() == 1);  // on it somebody may be
+}
+
 TEST_CASE("map__static_route_to_a_subnet_from_which_nothing_leads_on__is_no_route") {
   const std::vector<RouterRecord> records{router(1, {on({3, 1}, "a"), on({3, 2}, "b")}), router(2, {on({3, 9}, "c")})};
   const RouterMap map(records, bandwidth, {{{3, 1}, {3, 9}, {{3, 1}, {3, 2}}}});
