@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "app/report/outcome.h"
 
@@ -59,6 +60,8 @@ class SourceMachine final : public Machine {
     options.served_root = part.served_root;
     options.options = part.options;
     options.rate_bytes_per_s = part.rate_bytes_per_s;
+    const char* directory = std::getenv("TMPDIR");  // as sort(1); else one that is not in memory as a rule
+    options.spool_directory = directory != nullptr && *directory == '/' ? directory : "/var/tmp";
     return options;
   }
   Observer observer_;

@@ -241,9 +241,11 @@ int Decider::is_empty_directory(std::string_view name) {
   const int fd = files_.open(parent_->fd(), name, {.directory = true}, 0);
   if (fd < 0) return fd;
   bool empty = true;
-  const int error = files_.read_directory(fd, [&](std::string_view) { empty = false; });
+  const auto seen = [&empty](std::string_view) { empty = false; };
+  int more = files_.read_directory_part(fd, true, seen);
+  while (more > 0 && empty) more = files_.read_directory_part(fd, false, seen);
   files_.close(fd);
-  if (error < 0) return error;
+  if (more < 0) return more;
   return empty ? 0 : -ENOTEMPTY;
 }
 

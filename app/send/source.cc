@@ -18,6 +18,7 @@ WalkOptions walk_options(const SourceOptions& options) {
   walk.served_root = options.served_root;
   walk.links = (options.options & session::option_links) != 0;
   walk.directory = (options.options & session::option_directory) != 0;
+  walk.spool_directory = options.spool_directory;
   if ((options.options & session::option_checksum) != 0) walk.batch_entries_max = digest_batch_entries;
   return walk;
 }

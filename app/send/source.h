@@ -38,6 +38,7 @@ struct SourceOptions {
   int served_root = -1;              // pull: descriptor of the served directory; sources are opened beneath it
   uint32_t options = 0;              // session::Option bits
   uint64_t rate_bytes_per_s = 0;     // 0: no cap
+  std::string spool_directory;       // WalkOptions
 };
 
 class Source final : public session::LinkUser {

@@ -74,24 +74,6 @@ std::string_view WalkBatch::more(const WalkRecord& record) const {
   return std::string_view(text).substr(record.more_at, record.more_bytes);
 }
 
-// Keeps `count` > 0 names; the greatest of them.
-std::string Walk::Names::keep_smallest(size_t count) {
-  count = std::min(count, spans.size());
-  const auto last = spans.begin() + static_cast<std::ptrdiff_t>(count) - 1;
-  std::nth_element(spans.begin(), last, spans.end(), [this](const Span& a, const Span& b) { return at(a) < at(b); });
-  std::string greatest(at(*last));
-  spans.resize(count);
-  std::string kept;
-  kept.reserve(text.size());
-  for (Span& span : spans) {
-    const auto start = static_cast<uint32_t>(kept.size());
-    kept.append(at(span));
-    span.at = start;
-  }
-  text = std::move(kept);
-  return greatest;
-}
-
 // rsync's rule: `dir/` sends what is in the directory, `dir` the directory itself too, under its name.
 std::string Walk::own_name(std::string_view given) {
   const std::string_view name = base_name(given);
@@ -99,7 +81,8 @@ std::string Walk::own_name(std::string_view given) {
   return content ? std::string() : std::string(name);
 }
 
-Walk::Walk(WalkOptions options) : options_(std::move(options)), follow_(!options_.links && options_.served_root < 0) {
+Walk::Walk(WalkOptions options)
+    : options_(std::move(options)), follow_(!options_.links && options_.served_root < 0), spool_(options_.spool_directory) {
   for (const std::string& given : options_.sources) {
     Source source;
     source.given = options_.served_root < 0 ? given : served_name(given);
@@ -204,6 +187,7 @@ void Walk::close(ports::FileSystem& files) {
     if (frame.fd >= 0) files.close(frame.fd);
   }
   stack_.clear();
+  spool_.close(files);
   for (Source& source : sources_) {
     if (source.root >= 0) files.close(std::exchange(source.root, -1));
   }
@@ -326,63 +310,30 @@ void Walk::hold(Frame&& frame, ports::FileSystem& files) {
   if (far.fd >= 0) files.close(std::exchange(far.fd, -1));
 }
 
-// The names after `last`, sorted; of too many the smallest, and `more` says that there are others.
-bool Walk::load(ports::FileSystem& files, WalkBatch& out, Frame& frame) {
-  Names& names = frame.names;
-  names.text.clear();
-  names.spans.clear();
-  names.next = 0;
-  frame.more = false;
-  const bool first = frame.last.empty();
-  std::string greatest;  // of those kept, when some were not
-  const int result = files.read_directory(frame.fd, [&](std::string_view name) {
-    if (!first && name <= frame.last) return;
-    if (frame.more && name > greatest) return;  // behind names that were given up: for the next list
-    names.spans.push_back({static_cast<uint32_t>(names.text.size()), static_cast<uint32_t>(name.size())});
-    names.text.append(name);
-    if (names.text.size() + names.spans.size() * sizeof(Names::Span) < options_.names_bytes_max) return;
-    greatest = names.keep_smallest(std::max<size_t>(names.spans.size() / 2, 1));
-    frame.more = true;
-  });
-  std::sort(names.spans.begin(), names.spans.end(),
-            [&names](const Names::Span& a, const Names::Span& b) { return names.at(a) < names.at(b); });
-  if (result < 0) tell_errno(out, result);
-  bound_names();
-  return result >= 0;
-}
-
-void Walk::bound_names() {
+void Walk::bound_names(ports::FileSystem& files) {
   size_t total = 0;
-  for (const Frame& frame : stack_) total += frame.names.bytes();
-  for (size_t i = 0; i + 1 < stack_.size() && total > walk_names_total_bytes_max; ++i) {
-    Frame& frame = stack_[i];
-    if (frame.names.bytes() == 0) continue;
-    total -= frame.names.bytes();
-    if (frame.names.next < frame.names.spans.size()) frame.more = true;
-    frame.names = Names{};
+  for (const Frame& frame : stack_) total += frame.names.memory_bytes();
+  for (size_t i = 0; i + 1 < stack_.size() && total > options_.names_total_bytes_max; ++i) {
+    DirectoryNames& names = stack_[i].names;
+    total -= names.memory_bytes();
+    names.let_go(files, spool_);
   }
 }
 
 void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
   Frame& frame = stack_.back();
   path_.resize(frame.path_bytes);
-  Names& names = frame.names;
-  if (names.next >= names.spans.size()) {
-    if (!frame.more) return leave(files, out);
+  const auto open = [&] {
     if (frame.fd < 0) frame.fd = open_below(files, sources_[current_].root, path_);
-    if (frame.fd < 0) {
-      tell_errno(out, frame.fd);
-      return leave(files, out);
-    }
-    if (!load(files, out, frame) || names.spans.empty()) return leave(files, out);
-  }
-  if (frame.fd < 0) frame.fd = open_below(files, sources_[current_].root, path_);
-  if (frame.fd < 0) {
-    tell_errno(out, frame.fd);
-    return leave(files, out);
-  }
-  frame.last.assign(names.at(names.spans[names.next++]));
-  take(files, out, frame.last);
+    return frame.fd;
+  };
+  int error = 0;
+  const std::string_view name = frame.names.next(files, spool_, options_.names_bytes_max, open, error);
+  if (frame.names.grown()) bound_names(files);
+  if (error >= 0 && !name.empty()) error = open();
+  if (error < 0) tell_errno(out, error);
+  if (error < 0 || name.empty()) return leave(files, out);
+  take(files, out, name);
 }
 
 void Walk::leave(ports::FileSystem& files, WalkBatch& out) {
@@ -390,6 +341,9 @@ void Walk::leave(ports::FileSystem& files, WalkBatch& out) {
   if (frame.fd >= 0) files.close(frame.fd);
   const FileStat stat = frame.stat;
   stack_.pop_back();
+  uint64_t spooled = 0;
+  for (const Frame& above : stack_) spooled = std::max(spooled, above.names.spooled_to());
+  spool_.give_up_from(files, spooled);
   // The leave of "" comes last of all: several sources share it.
   if (!path_.empty()) emit(out, EntryType::leave, stat);
   if (stack_.empty()) ++current_;

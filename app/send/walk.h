@@ -1,9 +1,8 @@
 // Lists what is to be sent: depth first, names of a directory in byte order, a directory's entry before and its `leave` after
 // what is in it. Incremental: each step() gives at most a batch, so that the walk pauses wherever its reader wants it to.
 //
-// Memory: one list of names a level, at most walk_names_bytes_max each and walk_names_total_bytes_max together: a directory with
-// more names is read again for each further list (the smallest names after the last one), and a level whose list was let go
-// reads it again on the way back. Descriptors: at most walk_descriptors_max levels are held open, the others are opened again by
+// Memory: one list of names a level, at most walk_names_bytes_max each and walk_names_total_bytes_max together; what is more goes
+// through a spool (names.h). Descriptors: at most walk_descriptors_max levels are held open, the others are opened again by
 // their path below the source. Never the tree.
 //
 // Not thread-safe, but not tied to a thread: one step() at a time, in the work pool.
@@ -24,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/send/names.h"
 #include "app/session/entry.h"
 #include "core/base/result.h"
 #include "core/ports/file_system.h"
@@ -41,10 +41,12 @@ inline constexpr std::string_view reserved_name = ".ccixfer";  // staging of a r
 
 struct WalkOptions {
   std::vector<std::string> sources;
-  int served_root = -1;    // >= 0: sources are below it, and links are never followed out of it (not followed at all)
-  bool links = false;      // keep symbolic links; else follow them
-  bool directory = false;  // the destination names a directory: a single file keeps its name
+  int served_root = -1;         // >= 0: sources are below it, and links are never followed out of it (not followed at all)
+  bool links = false;           // keep symbolic links; else follow them
+  bool directory = false;       // the destination names a directory: a single file keeps its name
+  std::string spool_directory;  // for names that are too many for memory; "": such directories are read more than once
   size_t names_bytes_max = walk_names_bytes_max;
+  size_t names_total_bytes_max = walk_names_total_bytes_max;
   uint32_t batch_entries_max = walk_batch_entries_max;
 };
 
@@ -102,25 +104,11 @@ class Walk {
     ports::FileStat stat;
     int root = -1;
   };
-  struct Names {
-    struct Span {
-      uint32_t at = 0;
-      uint32_t bytes = 0;
-    };
-    std::string text;
-    std::vector<Span> spans;
-    size_t next = 0;
-    [[nodiscard]] std::string_view at(const Span& span) const { return {text.data() + span.at, span.bytes}; }
-    [[nodiscard]] size_t bytes() const { return text.capacity() + spans.capacity() * sizeof(Span); }
-    std::string keep_smallest(size_t count);
-  };
   struct Frame {
     int fd = -1;
     size_t path_bytes = 0;  // this directory's path is path_[0, path_bytes)
     ports::FileStat stat;   // as sent
-    Names names;
-    std::string last;               // the last name that was taken
-    bool more = true;               // names after those in the list may exist
+    DirectoryNames names;
     std::vector<uint32_t> earlier;  // earlier sources that have this directory too
   };
 
@@ -135,8 +123,7 @@ class Walk {
                       std::vector<uint32_t> earlier);
   void take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat);
   void leave(ports::FileSystem& files, WalkBatch& out);
-  [[nodiscard]] bool load(ports::FileSystem& files, WalkBatch& out, Frame& frame);
-  void bound_names();
+  void bound_names(ports::FileSystem& files);
   void hold(Frame&& frame, ports::FileSystem& files);
   [[nodiscard]] bool is_loop(const ports::FileStat& stat) const;
   // The earlier sources that have path_ too: true when it is theirs (a warning was given); else `merged` are those with a
@@ -156,6 +143,7 @@ class Walk {
   bool over_ = false;
   std::string path_;  // of the entry in hand
   std::vector<Frame> stack_;
+  NameSpool spool_;
   std::string target_;
 };
 

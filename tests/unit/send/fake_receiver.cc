@@ -65,6 +65,14 @@ int64_t WatchedFiles::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
   after_pread(fd);
   return bytes;
 }
+int64_t WatchedFiles::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
+  if (const int error = hook("pwrite", ""); error != 0) return error;
+  return real_.pwrite(fd, from.first(std::min(from.size(), write_max)), offset_bytes);
+}
+int WatchedFiles::unlink_at(int directory, std::string_view name, bool is_directory) {
+  if (name.find("ccixfer-names-") == std::string_view::npos) return -EROFS;
+  return real_.unlink_at(directory, name, is_directory);
+}
 int64_t WatchedFiles::read_stream(int fd, MutableBytes into) {
   CHECK(fd == 0);
   if (const int error = hook("read_stream", ""); error != 0) return error;
@@ -80,7 +88,10 @@ int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat&
 int WatchedFiles::read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) {
   if (from_start) ++directory_reads;
   if (const int error = hook("read_directory", ""); error != 0) return error;
-  return real_.read_directory_part(fd, from_start, entry);
+  return real_.read_directory_part(fd, from_start, [&](std::string_view name) {
+    ++names_read;
+    entry(name);
+  });
 }
 
 TempDir::TempDir() {

@@ -48,13 +48,15 @@ class WatchedFiles final : public ports::FileSystem {
   size_t stream_chunk = 1u << 16;
   int open_now = 0;
   int open_most = 0;
-  int directory_reads = 0;
+  int directory_reads = 0;  // from the start
+  size_t names_read = 0;
+  size_t write_max = ~size_t{0};
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t read_stream(int fd, MutableBytes into) override;
-  int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override { return real_.pwrite(fd, from, offset_bytes); }
+  int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
   int fstat(int fd, ports::FileStat& out) override { return real_.fstat(fd, out); }
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
   int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;
@@ -64,8 +66,8 @@ class WatchedFiles final : public ports::FileSystem {
     return real_.readlink_at(directory, name, out);
   }
   int rename_at(int, std::string_view, int, std::string_view) override { return -EROFS; }
-  int unlink_at(int, std::string_view, bool) override { return -EROFS; }
-  int truncate(int, uint64_t) override { return -EROFS; }
+  int unlink_at(int directory, std::string_view name, bool is_directory) override;  // what walks spool to
+  int truncate(int fd, uint64_t size_bytes) override { return real_.truncate(fd, size_bytes); }
   int set_mode(int, uint32_t) override { return -EROFS; }
   int set_owner(int, uint32_t, uint32_t) override { return -EROFS; }
   int set_mtime(int, ports::FileTime) override { return -EROFS; }

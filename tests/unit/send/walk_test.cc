@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <random>
 
 #include "tests/unit/send/fake_receiver.h"
 
@@ -97,6 +98,64 @@ TEST_CASE("walk__more_names_than_a_list_holds__all_are_listed_once_in_order") {
   list(listing, options);
   CHECK((listing.lines == expected));
   CHECK(listing.files.directory_reads > 5);
+}
+
+TEST_CASE("walk__more_names_than_a_list_holds_and_a_spool__each_name_is_read_once") {
+  const TempDir dir;
+  dir.directory("spool");
+  std::set<std::string> names;
+  for (int i = 0; i < 3000; ++i) names.insert("name-" + std::to_string(i * 7919 % 100003));
+  for (const std::string& name : names) dir.file("t/" + name, "");
+  Lines expected(names.begin(), names.end());
+  expected.insert(expected.begin(), ">");
+  expected.emplace_back("<");
+  WalkOptions options = of({dir.path("t")});
+  options.names_bytes_max = 4000;
+  options.spool_directory = dir.path("spool");
+  Listing listing;
+  list(listing, options);
+  CHECK((listing.lines == expected));
+  CHECK(listing.files.directory_reads == 1);
+  CHECK(listing.files.names_read == names.size());
+  CHECK(std::filesystem::is_empty(dir.path("spool")));
+}
+
+// Whatever fails of the spool, and wherever lists are let go on the way: the same listing.
+TEST_CASE("walk__any_tree_with_little_memory__is_listed_as_with_much") {
+  std::mt19937_64 random(11);
+  const TempDir dir;
+  std::vector<std::string> directories = {"t"};
+  for (int i = 0; i < 1500; ++i) {
+    const std::string path = directories[random() % directories.size()] + "/n" + std::to_string(random() % 100000);
+    if (random() % 20 == 0) {
+      dir.directory(path);
+      directories.push_back(path);
+    } else if (!std::filesystem::exists(dir.path(path))) {
+      dir.file(path, "");
+    }
+  }
+  dir.directory("spool");
+  const Lines expected = lines_of(of({dir.path("t")}));
+  for (int i = 0; i < 60; ++i) {
+    CAPTURE(i);
+    WalkOptions options = of({dir.path("t")});
+    options.names_bytes_max = 40 + random() % 2000;
+    options.names_total_bytes_max = 1 + random() % 4000;
+    if (random() % 8 != 0) options.spool_directory = dir.path(random() % 8 == 0 ? "absent" : "spool");
+    const uint64_t fails = random() % 3 == 0 ? 2 + random() % 30 : 0;
+    Listing listing;
+    listing.files.write_max = random() % 2 == 0 ? 7 : ~size_t{0};
+    listing.files.hook = [&](std::string_view call, std::string_view) {
+      return fails != 0 && (call == "pwrite" || call == "pread") && random() % fails == 0 ? -EIO : 0;
+    };
+    list(listing, options);
+    REQUIRE((listing.lines == expected));
+    if (fails == 0 && options.spool_directory == dir.path("spool")) {
+      REQUIRE(listing.files.directory_reads ==
+              static_cast<int>(std::count_if(expected.begin(), expected.end(), [](auto& line) { return line[0] == '>'; })));
+    }
+  }
+  CHECK(std::filesystem::is_empty(dir.path("spool")));
 }
 
 TEST_CASE("walk__deep_tree__descriptors_are_bounded_and_paths_too_long_are_said") {
