@@ -147,6 +147,12 @@ std::array<timespec, 2> only_mtime(FileTime mtime) {
   return times;
 }
 
+// tmpfs knows its holes to the page. What was only allocated (fallocate) counts as one too: it is read as well.
+bool has_hole(int fd, uint64_t offset_bytes, size_t bytes) {
+  const off_t hole = ::lseek(fd, static_cast<off_t>(offset_bytes), SEEK_HOLE);  // nobody reads from the descriptor's own offset
+  return hole < 0 || static_cast<uint64_t>(hole) < offset_bytes + bytes;
+}
+
 bool fits_offset(uint64_t value) { return value <= static_cast<uint64_t>(std::numeric_limits<off_t>::max()); }
 
 }  // namespace
@@ -201,6 +207,8 @@ int64_t PosixFileSystem::read_stream(int fd, MutableBytes into) {
 int PosixFileSystem::show(int fd, MutableBytes at, uint64_t offset_bytes) {
   const Kind kind = kind_of_file_system(fd);
   if (kind == Kind::other) return -ENOTSUP;
+  // Pages of a hole would be made in the file, out of the user's memory, as a write makes them; a read makes none.
+  if (kind == Kind::in_memory && has_hole(fd, offset_bytes, at.size())) return -ENOTSUP;
   // All of it is asked for at once; page by page a disk would be asked for little at a time.
   if (kind == Kind::local) {
     static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(offset_bytes), static_cast<off_t>(at.size()), POSIX_FADV_WILLNEED));

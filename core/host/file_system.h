@@ -4,6 +4,7 @@
 // RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS; there is no fallback: without openat2 every such open is
 // -ENOSYS). The *_at calls take a single component there: a name with a slash, or `..`, is -EXDEV, as from openat2.
 // A name with a NUL is -EINVAL, one longer than PATH_MAX -ENAMETOOLONG. Opens never block on a FIFO or a terminal.
+// show() shows no hole of a file in memory (tmpfs): looking at one through a mapping would fill it.
 // Thread-safe: no state.
 #pragma once
 #include <compare>

@@ -3,7 +3,7 @@ import os
 import pathlib
 import shutil
 
-from lab import Lab, check, native, same_tree
+from lab import Lab, check, native, same_tree, sha256
 
 IN_MEMORY = pathlib.Path("/dev/shm")
 
@@ -40,3 +40,31 @@ def test_times_of_any_year__arrive_as_they_are_or_the_nearest_there_is_and_stay_
             check(again.done()["files_unchanged"] == len(seconds) and again.done()["bytes_sent"] == 0, str(again.done()))
         finally:
             shutil.rmtree(memory, ignore_errors=True)
+
+
+def sparse_file(path):
+    """1 GiB that takes little memory: data at both ends and in the middle, and a hole punched into data."""
+    with open(path, "wb") as file:
+        file.truncate(1 << 30)
+        for at, length in ((0, 5 << 20), (400 << 20, 12 << 20), ((900 << 20) + 4096, 4096), ((1 << 30) - 100, 100)):
+            file.seek(at)
+            file.write(os.urandom(length))
+    check(os.system(f"fallocate --punch-hole --offset {406 << 20} --length 65536 '{path}'") == 0, "no hole could be punched")
+
+
+def test_sparse_file_in_memory__arrives_whole_and_its_holes_stay_holes_at_the_source():
+    with Lab("sparse") as lab:
+        root, address = receive(lab)
+        source = IN_MEMORY / f"ccixfer-sparse-{os.getpid()}"
+        try:
+            sparse_file(source)
+            before = source.stat().st_blocks
+            check(before * 512 < 32 << 20, "the file is not sparse")
+            sender = lab.start(None, "send", "send", "-a", "--insecure", source, address + "/file")
+            check(sender.wait() == 0, sender.tail())
+            after = source.stat().st_blocks
+            check(after == before, f"{(after - before) * 512} bytes of holes were filled")
+            check(sha256(source) == sha256(root / "file"), "the file differs")
+            check(source.stat().st_blocks == before, "reading fills holes")
+        finally:
+            source.unlink()
