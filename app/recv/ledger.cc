@@ -62,6 +62,9 @@ bool is_damage(int code) {
          primary == SQLITE_ERROR || primary == SQLITE_MISMATCH;
 }
 
+// Whether a database that is opened again may fare better.
+bool may_pass(int code) { return (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CONSTRAINT || is_damage(code); }
+
 Error to_error(sqlite3* database, int code, std::string_view doing) {
   const char* words = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   const char* name = database != nullptr ? sqlite3_db_filename(database, "main") : nullptr;
@@ -104,22 +107,40 @@ struct Ledger::Impl {
     uint64_t version = 0;
     int64_t id = 0;
   };
+  Impl(ports::FileSystem& file_system, int staging_fd, std::string staging_path, const char* vfs_name)
+      : fs(file_system), staging(staging_fd), path(std::move(staging_path)), vfs(vfs_name) {}
+  ports::FileSystem& fs;
+  const int staging;
+  const std::string path;
+  const char* const vfs;
   mutable std::mutex mutex;
   Database database;
   Statement insert_file, insert_piece, select_pieces, delete_pieces, delete_file;
   std::unordered_multimap<Hash128, Row, KeyHash> files;  // the file table in memory: unfinished files only
   bool moved_aside = false;
 
-  int open(const std::string& file, const char* vfs);
+  Result<void> begin();
+  Result<void> begin_if_closed() { return database ? Result<void>() : begin(); }
+  void close();
+  int open(const std::string& file);
   int check_schema();
   int prepare();
   int load_files();
   int64_t find(const File& file) const;
   int insert(const Addition& addition, std::vector<std::pair<Hash128, Row>>& added);
-  Result<void> finish(int code, std::string_view doing);
+  int read(int64_t id, std::vector<Piece>& pieces);  // SQLITE_DONE, or an error
+  int erase(const std::vector<int64_t>& ids);
+  template <typename Work>
+  Result<void> transact(std::string_view doing, Work work);
 };
 
-int Ledger::Impl::open(const std::string& file, const char* vfs) {
+void Ledger::Impl::close() {
+  for (Statement* statement : {&insert_file, &insert_piece, &select_pieces, &delete_pieces, &delete_file}) statement->reset();
+  database.reset();
+  files.clear();
+}
+
+int Ledger::Impl::open(const std::string& file) {
   sqlite3* raw = nullptr;
   int code = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, vfs);
   database.reset(raw);
@@ -234,42 +255,81 @@ int Ledger::Impl::insert(const Addition& addition, std::vector<std::pair<Hash128
   return SQLITE_OK;
 }
 
-// The end of a transaction: commit, or undo and say why.
-Result<void> Ledger::Impl::finish(int code, std::string_view doing) {
-  sqlite3* raw = database.get();
-  if (code == SQLITE_OK) code = run(raw, "COMMIT");
-  if (code == SQLITE_OK) return {};
-  Error error = to_error(raw, code, doing);
-  if (sqlite3_get_autocommit(raw) == 0) run(raw, "ROLLBACK");
-  return tl::unexpected<Error>(std::move(error));
+int Ledger::Impl::read(int64_t id, std::vector<Piece>& pieces) {
+  if (id == 0) return SQLITE_DONE;
+  sqlite3_stmt* statement = select_pieces.get();
+  sqlite3_bind_int64(statement, 1, id);
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    Piece piece;
+    piece.number = static_cast<uint64_t>(sqlite3_column_int64(statement, 0));
+    if (from_blob(statement, 1, piece.hash)) pieces.push_back(piece);
+  }
+  sqlite3_reset(statement);
+  return code;
+}
+
+int Ledger::Impl::erase(const std::vector<int64_t>& ids) {
+  for (const int64_t id : ids) {
+    for (sqlite3_stmt* statement : {delete_pieces.get(), delete_file.get()}) {
+      sqlite3_bind_int64(statement, 1, id);
+      const int code = sqlite3_step(statement);
+      sqlite3_reset(statement);
+      if (code != SQLITE_DONE) return code;
+    }
+  }
+  return SQLITE_OK;
+}
+
+// Commits what `work` does, or undoes it and says why. A database that failed to read or write is opened again and asked once more:
+// the kernel tells of data that it lost once, perhaps long after; what SQLite has in memory may be something else than what is on
+// the disk by then, and a transaction that failed may be there.
+template <typename Work>
+Result<void> Ledger::Impl::transact(std::string_view doing, Work work) {
+  for (const bool again : {false, true}) {
+    if (auto begun = begin_if_closed(); !begun) return begun;
+    int code = run(database.get(), "BEGIN IMMEDIATE");
+    if (code == SQLITE_OK) code = work();
+    if (code == SQLITE_OK) code = run(database.get(), "COMMIT");
+    if (code == SQLITE_OK) return {};
+    Error error = to_error(database.get(), code, doing);
+    if (sqlite3_get_autocommit(database.get()) == 0) run(database.get(), "ROLLBACK");
+    if (!may_pass(code)) return tl::unexpected<Error>(std::move(error));
+    close();
+    if (again) return tl::unexpected<Error>(std::move(error));
+    log(LogLevel::warning, "{}: it is opened again", error.message);
+  }
+  return {};
 }
 
 Ledger::Ledger(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Ledger::~Ledger() = default;
 
 Result<std::unique_ptr<Ledger>> Ledger::open(ports::FileSystem& files, int staging, const std::string& path, const char* vfs) {
+  auto impl = std::make_unique<Impl>(files, staging, path, vfs);
+  if (auto begun = impl->begin(); !begun) return tl::unexpected<Error>(std::move(begun.error()));
+  return std::unique_ptr<Ledger>(new Ledger(std::move(impl)));
+}
+
+// Opens the database; a damaged one is moved aside, and another begun.
+Result<void> Ledger::Impl::begin() {
   const std::string file = path + "/" + std::string(ledger_name);
-  bool moved_aside = false;
-  for (;;) {
-    auto impl = std::make_unique<Impl>();
-    const int code = impl->open(file, vfs);
-    if (code == SQLITE_OK) {
-      impl->moved_aside = moved_aside;
-      return std::unique_ptr<Ledger>(new Ledger(std::move(impl)));
-    }
-    Error error = to_error(impl->database.get(), code, "open");
-    impl.reset();
-    if (!is_damage(code) || moved_aside) return tl::unexpected<Error>(std::move(error));
+  for (bool tried = false;; tried = true) {
+    const int code = open(file);
+    if (code == SQLITE_OK) return {};
+    Error error = to_error(database.get(), code, "open");
+    close();
+    if (!is_damage(code) || tried) return tl::unexpected<Error>(std::move(error));
     log(LogLevel::warning, "ledger of {} is damaged or foreign ({}): moved aside", printable(path), error.message);
     moved_aside = true;
     const std::string name(ledger_name);
     ports::FileStat stat;
     int copy = 1;
-    while (copy < damaged_copies_max && files.stat_at(staging, fmt::format("{}.damaged-{}", name, copy), stat, false) == 0) ++copy;
-    if (files.rename_at(staging, name, staging, fmt::format("{}.damaged-{}", name, copy)) < 0) {
+    while (copy < damaged_copies_max && fs.stat_at(staging, fmt::format("{}.damaged-{}", name, copy), stat, false) == 0) ++copy;
+    if (fs.rename_at(staging, name, staging, fmt::format("{}.damaged-{}", name, copy)) < 0) {
       return tl::unexpected<Error>(std::move(error));
     }
-    for (const char* suffix : {"-wal", "-shm", "-journal"}) files.unlink_at(staging, name + suffix, false);
+    for (const char* suffix : {"-wal", "-shm", "-journal"}) fs.unlink_at(staging, name + suffix, false);
   }
 }
 
@@ -291,27 +351,23 @@ std::vector<Ledger::File> Ledger::all() const {
 
 bool Ledger::empty() const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->files.empty();
+  return impl_->database != nullptr && impl_->files.empty();
 }
 
 bool Ledger::moved_aside() const { return impl_->moved_aside; }
 
 Result<std::vector<Ledger::Piece>> Ledger::pieces(const File& file) {
   const std::lock_guard lock(impl_->mutex);
-  std::vector<Piece> pieces;
-  const int64_t id = impl_->find(file);
-  if (id == 0) return pieces;
-  sqlite3_stmt* statement = impl_->select_pieces.get();
-  sqlite3_bind_int64(statement, 1, id);
-  int code = SQLITE_ROW;
-  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-    Piece piece;
-    piece.number = static_cast<uint64_t>(sqlite3_column_int64(statement, 0));
-    if (from_blob(statement, 1, piece.hash)) pieces.push_back(piece);
+  for (const bool again : {false, true}) {
+    if (auto begun = impl_->begin_if_closed(); !begun) return tl::unexpected<Error>(std::move(begun.error()));
+    std::vector<Piece> pieces;
+    const int code = impl_->read(impl_->find(file), pieces);
+    if (code == SQLITE_DONE) return pieces;
+    Error error = to_error(impl_->database.get(), code, "read");
+    if (may_pass(code)) impl_->close();
+    if (again || !may_pass(code)) return tl::unexpected<Error>(std::move(error));
   }
-  sqlite3_reset(statement);
-  if (code != SQLITE_DONE) return tl::unexpected<Error>(to_error(impl_->database.get(), code, "read"));
-  return pieces;
+  return std::vector<Piece>();
 }
 
 // What is durable is written down, before anybody is told.
@@ -320,11 +376,14 @@ Result<void> Ledger::add(const std::vector<Addition>& additions) {
   trace_hop("[hop 10] ledger");
   const std::lock_guard lock(impl_->mutex);
   std::vector<std::pair<Hash128, Impl::Row>> added;
-  int code = run(impl_->database.get(), "BEGIN IMMEDIATE");
-  for (const Addition& addition : additions) {
-    if (code == SQLITE_OK) code = impl_->insert(addition, added);
-  }
-  Result<void> result = impl_->finish(code, "write");
+  Result<void> result = impl_->transact("write", [&] {
+    added.clear();
+    int code = SQLITE_OK;
+    for (const Addition& addition : additions) {
+      if (code == SQLITE_OK) code = impl_->insert(addition, added);
+    }
+    return code;
+  });
   if (result) impl_->files.insert(added.begin(), added.end());
   return result;
 }
@@ -332,21 +391,18 @@ Result<void> Ledger::add(const std::vector<Addition>& additions) {
 Result<void> Ledger::remove(const std::vector<File>& files) {
   const std::lock_guard lock(impl_->mutex);
   std::vector<int64_t> ids;
-  for (const File& file : files) {
-    if (const int64_t id = impl_->find(file); id != 0) ids.push_back(id);
-  }
-  if (ids.empty()) return {};
-  int code = run(impl_->database.get(), "BEGIN IMMEDIATE");
-  for (const int64_t id : ids) {
-    for (sqlite3_stmt* statement : {impl_->delete_pieces.get(), impl_->delete_file.get()}) {
-      if (code != SQLITE_OK) break;
-      sqlite3_bind_int64(statement, 1, id);
-      const int step = sqlite3_step(statement);
-      sqlite3_reset(statement);
-      if (step != SQLITE_DONE) code = step;
+  const auto look_up = [&] {
+    ids.clear();
+    for (const File& file : files) {
+      if (const int64_t id = impl_->find(file); id != 0) ids.push_back(id);
     }
-  }
-  Result<void> result = impl_->finish(code, "remove");
+  };
+  look_up();
+  if (ids.empty()) return {};
+  Result<void> result = impl_->transact("remove", [&] {
+    look_up();  // again: the database may be another one by now
+    return impl_->erase(ids);
+  });
   if (!result) return result;
   for (auto at = impl_->files.begin(); at != impl_->files.end();) {
     at = std::find(ids.begin(), ids.end(), at->second.id) != ids.end() ? impl_->files.erase(at) : std::next(at);
