@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "core/base/log.h"
 
@@ -26,13 +28,15 @@ class Committer {
   int place_across(const CommitItem& item, int parent);
   int copy(int from, int to);
   int sync_parents();
-  void sync_all(std::vector<CommitItem>& batch);
+  int sync_directories(const std::vector<CommitItem>& batch);
+  void sync_before(std::vector<CommitItem>& batch);
+  void sync_after(std::vector<CommitItem>& batch);
 
   Root::Impl& root_;
   ports::FileSystem& files_;
   const Policy& policy_;
   const Owner& owner_;
-  bool has_packs_ = false;                                   // then one syncfs serves all directories
+  bool by_syncfs_ = false;                                   // has files of packs: then one syncfs serves all directories
   std::map<std::string, HeldFileRef, std::less<>> parents_;  // of renames not yet synced
   std::string last_parent_path_;
   HeldFileRef last_parent_;
@@ -56,7 +60,7 @@ void Committer::finish_pieces(CommitItem& item) {
     set(item, CommitOutcome::failed, error);
     return;
   }
-  error = files_.fsync(file->fd());
+  error = item.file->sync();
   if (error < 0) set(item, CommitOutcome::sync_failed, error);
   item.file->let_go();
 }
@@ -119,6 +123,7 @@ void Committer::place(CommitItem& item) {
     if (!last_parent_ || last_parent_path_ != parent_path) {
       last_parent_.reset();
       if (error = root_.directories.open(parent_path, last_parent_); error < 0) break;
+      root_.disk->look_at(last_parent_);
       last_parent_path_ = parent_path;
     }
     error = rename_into(item, last_parent_->fd());
@@ -131,7 +136,7 @@ void Committer::place(CommitItem& item) {
     set(item, CommitOutcome::failed, error);
     return;
   }
-  if (has_packs_) return;
+  if (by_syncfs_) return;
   parents_.try_emplace(last_parent_path_, last_parent_);
   if (parents_.size() < parents_held_max) return;
   if (error = sync_parents(); error < 0) set(item, CommitOutcome::failed, error);
@@ -144,8 +149,47 @@ int Committer::sync_parents() {
   return error;
 }
 
-void Committer::sync_all(std::vector<CommitItem>& batch) {
-  const int error = has_packs_ ? files_.syncfs(root_.fd) : sync_parents();
+// The directories that were renamed into, and those above them, which may be new.
+int Committer::sync_directories(const std::vector<CommitItem>& batch) {
+  std::set<std::string_view> paths;
+  for (const CommitItem& item : batch) {
+    if (item.outcome != CommitOutcome::ok) continue;
+    for (std::string_view path = item.task->path; !path.empty();) paths.insert(path = split_path(path).parent);
+  }
+  for (const std::string_view path : paths) {
+    HeldFileRef directory;
+    int error = root_.directories.open(path, directory);
+    if (error >= 0) error = files_.fsync(directory->fd());
+    if (error < 0) return error;
+  }
+  return 0;
+}
+
+// Before the renames: the data of packs, and the names of the directories that are renamed into.
+void Committer::sync_before(std::vector<CommitItem>& batch) {
+  const uint64_t made = root_.directories_made.load();
+  if (!by_syncfs_ && made == root_.directories_synced.load()) return;
+  int error = root_.disk->sync();
+  for (CommitItem& item : batch) {
+    if (!item.file && root_.syncfs_tells && root_.disk->is_void(item.mark)) set(item, CommitOutcome::sync_failed, -EIO);
+  }
+  if (error < 0) error = root_.disk->sync();  // what was lost is void by its mark; names are still there to be synced
+  if (error >= 0) root_.directories_synced.store(made);
+  for (CommitItem& item : batch) {
+    if (error < 0 && item.outcome == CommitOutcome::ok) set(item, CommitOutcome::failed, error);
+  }
+}
+
+// After the renames only names wait to be synced: the data of each file is durable already.
+void Committer::sync_after(std::vector<CommitItem>& batch) {
+  int error = 0;
+  if (!root_.syncfs_tells) {
+    error = sync_directories(batch);
+  } else if (!by_syncfs_) {
+    error = sync_parents();
+  } else if (error = root_.disk->sync(); error < 0) {
+    error = sync_directories(batch);  // each tells of itself
+  }
   if (error >= 0) return;
   for (CommitItem& item : batch) {
     if (item.outcome == CommitOutcome::ok) set(item, CommitOutcome::failed, error);
@@ -157,23 +201,15 @@ void Committer::run(std::vector<CommitItem>& batch) {
     if (item.file) {
       finish_pieces(item);
     } else {
-      has_packs_ = true;
+      by_syncfs_ = root_.syncfs_tells;
     }
   }
-  // Before the renames: the data of packs, and the names of the directories that are renamed into.
-  const uint64_t made = root_.directories_made.load();
-  if (has_packs_ || made != root_.directories_synced.load()) {
-    const int error = files_.syncfs(root_.fd);
-    if (error >= 0) root_.directories_synced.store(made);
-    for (CommitItem& item : batch) {
-      if (error < 0 && item.outcome == CommitOutcome::ok) set(item, CommitOutcome::sync_failed, error);
-    }
-  }
+  sync_before(batch);
   for (CommitItem& item : batch) {
     if (item.outcome == CommitOutcome::ok) place(item);
     if (item.outcome != CommitOutcome::ok && !item.file) files_.unlink_at(root_.staging, item.staged, false);
   }
-  sync_all(batch);
+  sync_after(batch);
   std::vector<Ledger::File> finished;
   for (const CommitItem& item : batch) {
     if (item.file && item.outcome == CommitOutcome::ok) finished.push_back(item.task->ledger_file());

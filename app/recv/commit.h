@@ -1,6 +1,7 @@
 // Staged files to final names. Order, so that a power cut at any instant leaves the old file or the whole new one:
 // attributes and length, sync of the data, rename, sync of the directory, the ledger's rows go, and only then the result.
-// Files of packs are synced together: one syncfs before the renames and one after. Runs in a job, one at a time in a session.
+// Files of packs are synced together: one syncfs before the renames and one after (see disk_sync.h); where syncfs does not tell of
+// lost data they were synced one by one, and each directory is synced after the renames. Runs in a job, one at a time in a session.
 #pragma once
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@ struct CommitItem {
   std::string staged;                // name in staging
   std::shared_ptr<StagedFile> file;  // of pieces; nullptr: of a pack, attributes set already
   uint64_t size_bytes = 0;           // final length
+  DiskSync::Mark mark = 0;           // of a pack: of before it was written
   CommitOutcome outcome = CommitOutcome::ok;
   int error_number = 0;
 };

@@ -38,7 +38,7 @@ Destination::Impl::Impl(const DestinationOptions& destination_options, Root& sha
 }
 
 Destination::Impl::~Impl() {
-  root.sessions.fetch_sub(1);
+  if (root.sessions.fetch_sub(1) == 1) root.disk->forget_others();
   root.release_all(owner);
 }
 
@@ -99,6 +99,7 @@ void Destination::Impl::turn(Instant at) {
   if (over) {
     lanes.close_all();
   } else if (started) {
+    flush_resends();
     pump_end();
     flush_results();
     lanes.turn(now, share_buffers(), buffers_out);

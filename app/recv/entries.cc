@@ -77,6 +77,7 @@ int Decider::open_parent(std::string_view parent) {
   if (parent_ && parent_path_ == parent) return 0;
   HeldFileRef opened;
   if (const int error = root_.directories.open(parent, opened); error < 0) return error;
+  root_.disk->look_at(opened);
   parent_ = std::move(opened);
   parent_path_ = parent;
   return 0;
@@ -404,11 +405,11 @@ void Decider::resume(const FileTask& task, Decision& decision) {
     known = known || version == task.version;
     if (version != task.version) stale.push_back({task.key, version});
   }
-  for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);
   if (known) {
     if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, context_.pieces_read);
     if (decision.present.empty()) stale.push_back(task.ledger_file());
   }
+  for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);
   if (const auto removed = root_.ledger->remove(stale); !removed) {
     fatal = removed.error();
     return;

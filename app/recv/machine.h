@@ -43,6 +43,7 @@ struct Pieces {
   PieceTable table;
   std::shared_ptr<StagedFile> staged;
   std::vector<uint64_t> unsynced;  // written, not durable, not in a sync
+  uint32_t losses = 0;             // failed syncs: what was being written before the last one is lost
   bool listed = false;             // in Impl::dirty
 };
 
@@ -100,10 +101,11 @@ struct Destination::Impl {
   void decided(uint64_t sequence, Result<std::vector<Decision>> decisions, bool is_damage);
   void adopt(Decision& decision);
   void pack_staged(std::vector<PackItem>& items, bool damaged, uint64_t lane_session, uint64_t n);
-  void piece_written(uint64_t index, uint64_t piece, uint64_t data_bytes, bool damaged, int error_number);
+  void piece_written(uint64_t index, uint64_t piece, uint64_t data_bytes, bool damaged, int error_number, uint32_t losses);
   void reject(std::string_view why);
   void resend_segment(uint64_t lane_session, uint64_t n);
   void resend(const FileState& file, uint64_t piece);
+  void flush_resends();
 
   // settle.cc
   void pump_sync();
@@ -117,6 +119,8 @@ struct Destination::Impl {
   void disk_fails(const FileState& file);
   void doom(FileState& file, Doom doom);
   void settle(FileState& file);
+  void list_dirty(FileState& file);
+  [[nodiscard]] static std::vector<uint64_t> lose_unsynced(Pieces& pieces);
   void io_failed(FileState& file, int error_number, const std::vector<uint64_t>& lost_pieces);
   void end_file(uint64_t index, const std::optional<Doom>& doom, uint64_t bytes);
   void flush_results();
@@ -179,6 +183,7 @@ struct Destination::Impl {
   bool leaves_changed = false;
 
   std::vector<session::FileResult> results;
+  std::deque<session::Resend> resends;  // not yet posted; a failed sync may ask for all pieces of a file
   std::optional<session::End> end;
   bool final_running = false;
   bool summary_posted = false;

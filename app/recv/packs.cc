@@ -33,12 +33,15 @@ int open_new(Root::Impl& root, const std::string& name, uint32_t mode) {
 int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
   const Attributes& attributes = item.task->attributes;
   std::string name = root.temporary_name();
+  item.mark = root.disk->mark();
   const int fd = open_new(root, name, attributes.mode & 0777u);
   if (fd < 0) return fd;
   int error = write_all(root.files, fd, item.content, 0);
   const Current current{policy.created_mode(attributes), policy.uid, policy.gid};
   if (error >= 0) error = apply_attributes(root.files, fd, policy, current, attributes);
-  root.files.close(fd);
+  if (error >= 0 && !root.syncfs_tells) error = root.files.fsync(fd);
+  const int closed = root.files.close(fd);  // NFS and quotas say only here that there was no room, or that the data was lost
+  if (error >= 0) error = closed;
   if (error < 0) {
     root.files.unlink_at(root.staging, name, false);
     return error;

@@ -1,5 +1,6 @@
 // Small files: each file of a pack is written whole to staging with its attributes set; commit.h syncs and renames them, many at
-// once. Runs in a job that holds the buffer; errors are per file.
+// once. Where syncfs does not tell of data that was lost, each is synced by itself here. Runs in a job that holds the buffer;
+// errors are per file.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ struct PackItem {
   FileTaskRef task;
   Bytes content;                // in the buffer
   std::string staged;           // out: its name in staging; "" after an error
+  DiskSync::Mark mark = 0;      // out: of before it was written
   int error_number = 0;         // out
   bool digest_differs = false;  // out: not the content that the entry promised
 };

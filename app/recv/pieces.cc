@@ -23,6 +23,16 @@ bool read_piece(ports::FileSystem& files, int fd, MutableBytes into, uint64_t of
   return true;
 }
 
+constexpr uint32_t staged_mode = 0600;
+
+// Its mode is the final one if the run before ended between that and the rename, or the rename was refused.
+bool make_writable(Root::Impl& root, const std::string& name) {
+  const int fd = root.files.open(root.staging, name, {}, 0);
+  if (fd < 0) return false;
+  const HeldFile file(root.files, fd);
+  return root.files.set_mode(fd, staged_mode) >= 0;
+}
+
 }  // namespace
 
 PieceTable::Chunk& PieceTable::chunk_of(uint64_t piece) {
@@ -75,32 +85,58 @@ Hash128 PieceTable::digest(uint64_t count) const {
 StagedFile::StagedFile(Root::Impl& root, const FileTask& task, bool resumed)
     : root_(root), name_(staged_name(task.key, task.version)), exists_(resumed) {}
 
+int StagedFile::open_descriptor() {
+  const ports::OpenFlags flags{.mode = ports::OpenMode::read_write, .create = !exists_, .truncate = !exists_};
+  const int fd = root_.files.open(root_.staging, name_, flags, staged_mode);
+  if (fd != -EMFILE && fd != -ENFILE) return fd;
+  root_.directories.clear();
+  return root_.files.open(root_.staging, name_, flags, staged_mode);
+}
+
+int StagedFile::hold() {
+  if (file_) return 0;
+  int fd = open_descriptor();
+  if (fd == -EACCES && exists_ && make_writable(root_, name_)) fd = open_descriptor();
+  if (fd < 0) return fd;
+  exists_ = true;
+  file_ = std::make_shared<HeldFile>(root_.files, fd);
+  return 0;
+}
+
 int StagedFile::open(HeldFileRef& out) {
   const std::lock_guard lock(mutex_);
-  if (!file_) {
-    const ports::OpenFlags flags{.mode = ports::OpenMode::read_write, .create = !exists_, .truncate = !exists_};
-    int fd = root_.files.open(root_.staging, name_, flags, 0600);
-    if (fd == -EMFILE || fd == -ENFILE) {
-      root_.directories.clear();
-      fd = root_.files.open(root_.staging, name_, flags, 0600);
-    }
-    if (fd < 0) return fd;
-    exists_ = true;
-    file_ = std::make_shared<HeldFile>(root_.files, fd);
-  }
+  if (const int error = hold(); error < 0) return error;
   out = file_;
   return 0;
+}
+
+int StagedFile::sync() {
+  HeldFileRef open;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const int error = hold(); error < 0) return error;
+    open = file_;
+    written_.store(false);
+  }
+  const int error = root_.files.fsync(open->fd());
+  if (error >= 0) return error;
+  const std::lock_guard lock(mutex_);
+  if (file_ == open) file_.reset();
+  return error;
 }
 
 int StagedFile::write(const HeldFile& open, Bytes data, uint64_t offset_bytes) {
   std::unique_lock lock(writing_, std::defer_lock);
   if (root_.one_writer_a_file) lock.lock();
-  return write_all(root_.files, open.fd(), data, offset_bytes);
+  const int error = write_all(root_.files, open.fd(), data, offset_bytes);
+  written_.store(true);  // after the bytes: a sync that began before may have missed them
+  return error;
 }
 
 void StagedFile::let_go() {
   const std::lock_guard lock(mutex_);
-  file_.reset();
+  // Closed now, a failure to write back what came since the sync could be told to nobody.
+  if (file_.use_count() == 1 && !written_.load()) file_.reset();
 }
 
 void StagedFile::remove() {
@@ -126,16 +162,12 @@ int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_byte
 std::optional<Error> sync_pieces(Root::Impl& root, std::vector<SyncFile>& batch) {
   std::vector<Ledger::Addition> additions;
   for (SyncFile& file : batch) {
-    HeldFileRef open;
-    int error = file.staged->open(open);
-    if (error >= 0) error = root.files.fsync(open->fd());
-    if (error < 0) {
+    if (const int error = file.staged->sync(); error < 0) {
       file.error_number = -error;
-    } else {
-      additions.push_back({file.task->ledger_file(), file.task->path, file.pieces});
+      continue;
     }
-    // After a failed sync the kernel may call the pages clean: a new descriptor, new bytes.
-    if (file.let_go || error < 0) file.staged->let_go();
+    additions.push_back({file.task->ledger_file(), file.task->path, file.pieces});
+    if (file.let_go) file.staged->let_go();
   }
   // The names of new staged files, before rows point to them.
   if (const int error = root.files.fsync(root.staging); error < 0) {

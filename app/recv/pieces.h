@@ -55,20 +55,27 @@ class PieceTable {
 class StagedFile {
  public:
   StagedFile(Root::Impl& root, const FileTask& task, bool resumed);
-  [[nodiscard]] int open(HeldFileRef& out);  // 0 or -errno; makes it at first, empty
+  // For writing: 0 or -errno; makes it at first, empty. A staged file that has its final mode already may be written again.
+  [[nodiscard]] int open(HeldFileRef& out);
   // All of it, as of write_all. Where the file system takes one write into a file at a time, others sleep here until it is done
   // instead of spinning in the kernel (a fifth of two processors, measured on tmpfs).
   [[nodiscard]] int write(const HeldFile& open, Bytes data, uint64_t offset_bytes);
-  void let_go();  // closes it after its last user; opened again when needed
+  // fsync by the descriptor that wrote, so that it is told of every failure since. After a failed one it is closed: what is not
+  // known to be durable is to be written again, by another descriptor.
+  [[nodiscard]] int sync();
+  void let_go();  // closes it, unless it is in use or was written since the last sync; opened again when needed
   void remove();  // closes and unlinks
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
+  int open_descriptor();
+  int hold();
   Root::Impl& root_;
   const std::string name_;
   std::mutex writing_;
   std::mutex mutex_;
   bool exists_;
+  std::atomic<bool> written_{false};  // since the last sync began
   HeldFileRef file_;
 };
 

@@ -24,7 +24,7 @@ void Destination::Impl::resend_segment(uint64_t lane_session, uint64_t n) {
   message.index = session::Resend::by_segment;
   message.lane_session = lane_session;
   message.n = n;
-  post(message);
+  resends.push_back(message);
 }
 
 void Destination::Impl::resend(const FileState& file, uint64_t piece) {
@@ -32,7 +32,14 @@ void Destination::Impl::resend(const FileState& file, uint64_t piece) {
   session::Resend message;
   message.index = file.task->index;
   message.piece = piece;
-  post(message);
+  resends.push_back(message);
+}
+
+void Destination::Impl::flush_resends() {
+  while (!resends.empty() && messages_unsent <= messages_unsent_max) {
+    post(resends.front());
+    resends.pop_front();
+  }
 }
 
 void Destination::Impl::receive(Arrival arrival) {
@@ -300,6 +307,7 @@ void Destination::Impl::pack_staged(std::vector<PackItem>& items, bool damaged, 
       commit.task = file.task;
       commit.staged = std::move(item.staged);
       commit.size_bytes = item.content.size();
+      commit.mark = item.mark;
       commit_queue.push_back(std::move(commit));
     }
   }
@@ -354,9 +362,9 @@ void Destination::Impl::receive_piece(Arrival& arrival, const SegmentHeader& hea
             }
             state->error_number = failure < 0 ? -failure : 0;
           },
-          [this, state, piece, index = header.index] {
+          [this, state, piece, index = header.index, losses = file->pieces->losses] {
             release(state->arrival.buffer);
-            piece_written(index, piece, state->data_bytes, state->damaged, state->error_number);
+            piece_written(index, piece, state->data_bytes, state->damaged, state->error_number, losses);
           });
       return;
     }
@@ -364,7 +372,8 @@ void Destination::Impl::receive_piece(Arrival& arrival, const SegmentHeader& hea
   release(arrival.buffer);
 }
 
-void Destination::Impl::piece_written(uint64_t index, uint64_t piece, uint64_t data_bytes, bool damaged, int error_number) {
+void Destination::Impl::piece_written(uint64_t index, uint64_t piece, uint64_t data_bytes, bool damaged, int error_number,
+                                      uint32_t losses) {
   FileState& file = *find(index);
   --file.jobs;
   Pieces& pieces = *file.pieces;
@@ -380,14 +389,14 @@ void Destination::Impl::piece_written(uint64_t index, uint64_t piece, uint64_t d
     } else if (!file.doom) {
       io_failed(file, error_number, {piece});
     }
+  } else if (losses != pieces.losses) {  // a sync failed while it was written, and its bytes may be among those that were dropped
+    pieces.table.set_state(piece, PieceState::absent);
+    if (!error && !file.doom) resend(file, piece);
   } else {
     pieces.table.set_state(piece, PieceState::written);
     pieces.unsynced.push_back(piece);
     dirty_bytes += data_bytes;
-    if (!pieces.listed) {
-      pieces.listed = true;
-      dirty.push_back(index);
-    }
+    list_dirty(file);
   }
   if (file.doom) {
     settle(file);

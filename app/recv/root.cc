@@ -4,10 +4,8 @@
 
 #include <cerrno>
 #include <system_error>
-#include <unordered_set>
-#include <vector>
 
-#include "core/base/log.h"
+#include "app/recv/leftovers.h"
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
@@ -21,8 +19,9 @@ tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int
   return fail(kind, fmt::format("cannot {} {}: {}", what, printable(path), std::generic_category().message(error)));
 }
 
-// What open(2) and mkdir(2) take off a mode here, and whose the new file is: one probe saves a chmod and a chown a file.
-int measure(Root::Impl& root) {
+// What open(2) and mkdir(2) take off a mode here, and whose the new file is: one probe saves a chmod and a chown a file. And what
+// time it is by the file system's clock.
+int measure(Root::Impl& root, ports::FileTime& now) {
   const std::string name = root.temporary_name();
   const int fd = root.files.open(root.staging, name, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0777);
   if (fd < 0) return fd;
@@ -32,26 +31,11 @@ int measure(Root::Impl& root) {
   root.files.close(fd);
   root.files.unlink_at(root.staging, name, false);
   if (error < 0) return error;
+  now = stat.ctime;
   root.umask = 0777u & ~stat.mode;
   root.uid = stat.uid;
   root.gid = stat.gid;
   return 0;
-}
-
-// Staged files that no row of the ledger names are worth nothing.
-void remove_orphans(Root::Impl& root) {
-  std::unordered_set<std::string> known;
-  for (const Ledger::File& file : root.ledger->all()) known.insert(staged_name(file.key, file.version));
-  std::vector<std::string> orphans;
-  const auto look = [&](std::string_view name) {
-    const bool part = name.ends_with(part_suffix) && !known.contains(std::string(name));
-    if (part || name.ends_with(temporary_suffix)) orphans.emplace_back(name);
-  };
-  const int directory = root.files.open(root.staging, ".", {.directory = true}, 0);
-  if (directory < 0) return;
-  root.files.read_directory(directory, look);
-  root.files.close(directory);
-  for (const std::string& name : orphans) root.files.unlink_at(root.staging, name, false);
 }
 
 int open_staging(Root::Impl& root) {
@@ -76,11 +60,15 @@ Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::st
   ports::SpaceInfo space;
   if (files.space(impl.staging, space) >= 0 && space.read_only) return cannot("write below", path, -EROFS);
   impl.one_writer_a_file = space.one_writer_a_file;
+  impl.syncfs_tells = space.syncfs_tells;
+  impl.disk = std::make_unique<DiskSync>(files, fd, before.device);
   auto ledger = Ledger::open(files, impl.staging, path + "/" + std::string(staging_name), sqlite_vfs);
   if (!ledger) return tl::unexpected<Error>(ledger.error());
   impl.ledger = std::move(*ledger);  // from here on no other process is below this root
-  remove_orphans(impl);
-  if (const int error = measure(impl); error < 0) return cannot("write below", path, error);
+  remove_unnamed(impl);
+  ports::FileTime now;
+  if (const int error = measure(impl, now); error < 0) return cannot("write below", path, error);
+  remove_expired(impl, now);
   files.set_mtime(fd, before.mtime);
   // The names of the staging directory and of the ledger outlive a power cut, else what it says would be of no use.
   for (const int directory : {impl.staging, fd}) {

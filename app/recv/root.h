@@ -8,6 +8,7 @@
 
 #include "app/recv/destination.h"
 #include "app/recv/directories.h"
+#include "app/recv/disk_sync.h"
 #include "app/recv/kept_times.h"
 #include "app/recv/ledger.h"
 #include "app/recv/names.h"
@@ -33,6 +34,8 @@ struct Root::Impl {
   uint32_t umask = 022;                  // measured at open: what open(2) takes off below this root
   uint32_t uid = 0, gid = 0;             // that a new file gets
   bool one_writer_a_file = false;        // as of ports::SpaceInfo
+  bool syncfs_tells = false;             // too
+  std::unique_ptr<DiskSync> disk;        // locks itself
   KeptTimes kept_times;                  // locks itself
   std::unique_ptr<Ledger> ledger;        // locks itself
   DirectoryCache directories;            // locks itself

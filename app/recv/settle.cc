@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "app/recv/machine.h"
 #include "core/base/check.h"
@@ -27,7 +28,8 @@ void Destination::Impl::pump_sync() {
     FileState* file = find(index);
     if (file == nullptr) continue;
     file->pieces->listed = false;
-    if (file->committing || file->doom || file->pieces->unsynced.empty()) continue;
+    const bool is_worthless = file->doom && file->doom->discard;
+    if (file->committing || is_worthless || file->pieces->unsynced.empty()) continue;
     SyncFile sync;
     sync.task = file->task;
     sync.staged = file->pieces->staged;
@@ -56,9 +58,9 @@ void Destination::Impl::synced(const std::vector<SyncFile>& batch, const std::op
     --file.jobs;
     Pieces& pieces = *file.pieces;
     if (sync.error_number != 0) {
-      std::vector<uint64_t> lost;
-      for (const Ledger::Piece& piece : sync.pieces) lost.push_back(piece.number);
-      for (const uint64_t piece : lost) pieces.table.set_state(piece, PieceState::absent);
+      // What was written while the sync ran was dropped with the rest, and the next sync would say that it is durable.
+      for (const Ledger::Piece& piece : sync.pieces) pieces.unsynced.push_back(piece.number);
+      const std::vector<uint64_t> lost = lose_unsynced(pieces);
       if (is_fatal(sync.error_number)) {
         end_with(fatal_error(sync.error_number, file.task->path), true);
       } else if (!file.doom) {
@@ -128,10 +130,7 @@ void Destination::Impl::pump_commit() {
       FileState& file = *find(item.task->index);
       --file.jobs;
       file.committing = false;
-      if (!file.pieces->unsynced.empty() && !file.pieces->listed) {
-        file.pieces->listed = true;
-        dirty.push_back(item.task->index);
-      }
+      if (!file.pieces->unsynced.empty()) list_dirty(file);
     }
     commit_queue.clear();
     wake = true;
@@ -161,16 +160,16 @@ void Destination::Impl::committed(std::vector<CommitItem>& batch) {
       totals.bytes += newly_durable;
       end_file(item.task->index, std::nullopt, item.size_bytes);
     } else if (is_fatal(item.error_number)) {
+      if (file.pieces && !file.pieces->unsynced.empty()) list_dirty(file);  // its pieces go to the ledger with the last sync
       end_with(fatal_error(item.error_number, item.task->path), true);
     } else if (item.error_number == EIO && item.outcome == CommitOutcome::failed) {
       disk_fails(file);
     } else if (item.outcome == CommitOutcome::failed) {
-      doom(file, {ErrorKind::file_io, item.error_number, true, describe_errno(item.error_number)});
+      // Its content is whole and may be wanted once what is in the way is gone (an immutable file, a full directory).
+      doom(file, {ErrorKind::file_io, item.error_number, false, describe_errno(item.error_number)});
     } else {
       std::vector<uint64_t> lost;
-      if (file.pieces) lost = std::move(file.pieces->unsynced);
-      if (file.pieces) file.pieces->unsynced.clear();
-      for (const uint64_t piece : lost) file.pieces->table.set_state(piece, PieceState::absent);
+      if (file.pieces) lost = lose_unsynced(*file.pieces);
       if (file.pieces && lost.empty()) {
         doom(file, {ErrorKind::file_io, item.error_number, false, describe_errno(item.error_number)});
       } else {
@@ -180,12 +179,27 @@ void Destination::Impl::committed(std::vector<CommitItem>& batch) {
   }
 }
 
+void Destination::Impl::list_dirty(FileState& file) {
+  if (dirty_since == never) dirty_since = now;
+  if (file.pieces->listed) return;
+  file.pieces->listed = true;
+  dirty.push_back(file.task->index);
+}
+
+// After a failed sync: the kernel may have dropped any byte that is not durable, and calls it clean.
+std::vector<uint64_t> Destination::Impl::lose_unsynced(Pieces& pieces) {
+  ++pieces.losses;
+  std::vector<uint64_t> lost = std::exchange(pieces.unsynced, {});
+  for (const uint64_t piece : lost) pieces.table.set_state(piece, PieceState::absent);
+  return lost;
+}
+
 // A write or a sync of this file failed: once it is asked for again, never simply synced again.
 void Destination::Impl::io_failed(FileState& file, int error_number, const std::vector<uint64_t>& lost_pieces) {
   if (error) return;
   if (++file.io_failures > io_failures_max) {
     if (error_number == EIO) return disk_fails(file);
-    doom(file, {ErrorKind::file_io, error_number, true, describe_errno(error_number)});
+    doom(file, {ErrorKind::file_io, error_number, false, describe_errno(error_number)});
     return;
   }
   observer.on_warning(fmt::format("{}: {}: asked for again", printable(file.task->path), describe_errno(error_number)));
@@ -207,9 +221,10 @@ void Destination::Impl::doom(FileState& file, Doom why) {
   settle(file);
 }
 
-// A doomed file ends when no job holds it any more, and after what is staged of it is gone.
+// A doomed file ends when no job holds it any more, and after what is staged of it is gone, or kept for the next run.
 void Destination::Impl::settle(FileState& file) {
   if (!file.doom || file.jobs > 0 || error) return;
+  if (!file.doom->discard && file.pieces && !file.pieces->unsynced.empty()) return list_dirty(file);  // synced() comes back here
   if (!file.pieces || !file.doom->discard) {
     end_file(file.task->index, Doom(*file.doom), 0);
     return;
@@ -315,7 +330,7 @@ void Destination::Impl::pump_end() {
   auto failure = std::make_shared<int>(0);
   const bool dry = policy.has(session::option_dry_run);
   submit(
-      [failure, dry, shared_root = &root] { *failure = dry ? 0 : shared_root->files.syncfs(shared_root->fd); },
+      [failure, dry, shared_root = &root] { *failure = dry ? 0 : shared_root->disk->sync_names(); },
       [this, failure] {
         final_running = false;
         if (error) return;

@@ -22,6 +22,9 @@ using simulate::Routing;
 using simulate::Site;
 using simulate::TreeOptions;
 
+inline const std::string source_root = "/src";
+inline const std::string destination_root = "/dst";
+
 struct SwarmOptions {
   sim::LinkOptions link;
   TreeOptions tree;
@@ -31,14 +34,20 @@ struct SwarmOptions {
   unsigned destination_crashes = 0;  // a dialling one: the command is run again
   unsigned source_crashes = 0;
   double disk_error_chance = 0;  // per call on the destination's disk
-  uint64_t capacity_bytes = 0;   // of the destination's disk; 0: enough
-  double read_error_chance = 0;  // per call on the source's disk
-  double denied_chance = 0;      // of a file of the source: nobody may open it
-  double refused_chance = 0;     // per call on the destination's disk that makes or changes a name or a mode: not permitted
-  bool rival = false;            // a second sender of the same names, with other content; push only
-  unsigned changes = 0;          // of source files, during the transfer
-  unsigned routers = 0;          // in a row between S and D
-  bool parallel = false;         // each of them twice
+  double sync_error_chance = 0;  // per fsync and syncfs of the destination's disk: what was not on the disk is lost
+  unsigned sync_errors_max = 1000;
+  double close_error_chance = 0;   // per close of a file there, with the same effect
+  bool ledger_syncs_fail = false;  // too
+  Duration job_max = Duration(0);  // that a job of the destination's disk takes; 0: as ever
+  bool second_disk = false;        // a file system of its own at one of the destination's directories
+  uint64_t capacity_bytes = 0;     // of the destination's disk; 0: enough
+  double read_error_chance = 0;    // per call on the source's disk
+  double denied_chance = 0;        // of a file of the source: nobody may open it
+  double refused_chance = 0;       // per call on the destination's disk that makes or changes a name or a mode: not permitted
+  bool rival = false;              // a second sender of the same names, with other content; push only
+  unsigned changes = 0;            // of source files, during the transfer
+  unsigned routers = 0;            // in a row between S and D
+  bool parallel = false;           // each of them twice
   unsigned router_crashes = 0;
   unsigned router_stops = 0;                  // planned: SIGTERM, and a new process a while later
   unsigned router_hangs = 0;                  // as by SIGSTOP, for up to a minute
@@ -87,7 +96,9 @@ class Swarm {
   void build();
   void build_routers();
   void build_rival();
+  void mount_second_disk();
   void break_disks();
+  [[nodiscard]] int sync_error(std::string_view call, std::string_view name);
   void deny_files();
   void mend();
   void plan_faults();
@@ -136,6 +147,7 @@ class Swarm {
   uint64_t segments_resent_ = 0;
   uint64_t durable_before_ = 0;  // bytes that the destination's processes before its last crash made durable
   unsigned faults_ = 0;
+  unsigned sync_errors_ = 0;
   bool disks_broken_ = false;
   bool over_ = false;  // nothing restarts any more
   std::optional<HeapWatch> heap_;

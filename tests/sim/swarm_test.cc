@@ -170,6 +170,41 @@ SwarmOptions disk_errors(sim::Random& random) {
   return options;
 }
 
+// Data that never reaches the disk, told late, once or only to others: nothing of it may be published or called durable.
+SwarmOptions forgetful_disk(sim::Random& random) {
+  SwarmOptions options = calm(random);
+  options.tree.large_chance = random.chance(0.5) ? 0.5 : 0.05;
+  options.tree.large_bytes_max = 14u << 20;
+  options.tree.entries_max = random.chance(0.5) ? 10 : 60;
+  options.disk.syncfs_tells = random.chance(0.7);
+  options.second_disk = random.chance(0.3);
+  options.link.rate_bytes_per_s = random.between(2'000'000, 20'000'000);
+  options.link.window_bytes = 1'000'000;
+  if (random.chance(0.7)) options.sync_error_chance = random.chance(0.5) ? 0.02 : 0.1;
+  if (random.chance(0.5)) options.disk.writeback_error_chance = random.chance(0.5) ? 0.0005 : 0.005;
+  if (random.chance(0.3)) options.close_error_chance = 0.02;
+  if (random.chance(0.5)) options.sync_errors_max = static_cast<unsigned>(random.between(1, 3));
+  options.ledger_syncs_fail = random.chance(0.2);
+  options.destination_crashes = static_cast<unsigned>(random.below(2));
+  options.rival = !options.pull && random.chance(0.3);
+  return options;
+}
+
+// The same while several pieces of a file are on their way at any time.
+SwarmOptions forgetful_disk_large(sim::Random& random) {
+  SwarmOptions options = forgetful_disk(random);
+  options.tree.large_chance = 1;
+  options.tree.large_bytes_min = 8u << 20;
+  options.tree.large_bytes_max = 40u << 20;
+  options.tree.entries_max = 4;
+  options.tree.file_bytes_max = 5000;
+  options.link.rate_bytes_per_s = random.between(20'000'000, 400'000'000);
+  options.sync_error_chance = random.chance(0.5) ? 0.03 : 0.2;
+  if (random.chance(0.7)) options.job_max = random.between(Duration(20ms), Duration(300ms));
+  options.rival = false;
+  return options;
+}
+
 SwarmOptions full_disk(sim::Random& random) {
   SwarmOptions options = calm(random);
   options.capacity_bytes = random.between(200'000, 1'000'000);
@@ -269,6 +304,14 @@ TEST_CASE("swarm__through_routers_with_crashes__arrives_whole_and_durable") { ru
 
 TEST_CASE("swarm__disk_errors__end_honestly_and_a_second_run_succeeds") {
   run_seeds("disk errors", 10, disk_errors, Expect::then_success);
+}
+TEST_CASE("swarm__forgetful_disk__what_is_published_is_on_the_disk") {
+  const Sums sums = run_seeds("forgetful disk", 10, forgetful_disk, Expect::then_success);
+  CHECK((!is_many() || sums.faults > 0));
+}
+TEST_CASE("swarm__forgetful_disk_and_large_files__what_is_published_is_on_the_disk") {
+  const Sums sums = run_seeds("forgetful disk, large files", 10, forgetful_disk_large, Expect::then_success);
+  CHECK((!is_many() || sums.faults > 0));
 }
 TEST_CASE("swarm__full_disk__ends_honestly_and_a_second_run_succeeds") {
   run_seeds("full disk", 10, full_disk, Expect::then_success);

@@ -168,6 +168,26 @@ TEST_CASE("entries__new_tree__made_and_asked_for") {
   ::chmod(place.temporary.path("d").c_str(), 0755);
 }
 
+TEST_CASE("leaves__read_only_directory_that_was_there__its_mode_comes_back") {
+  Place place(session::option_recursive);  // without -p its mode is its own
+  ::mkdir(place.temporary.path("d").c_str(), 0755);
+  ::chmod(place.temporary.path("d").c_str(), 0555);
+  const auto decided = place.decide({directory("d", 0700), file("d/f", 1)});
+  CHECK((place.stat_of("d").st_mode & 07777u) == 0755);
+  CHECK(place.deliver(decided.decisions.at(1).task, "x").outcome == CommitOutcome::ok);
+  const Decision left = place.decide_one([] {
+    Entry leave = directory("d", 0700);
+    leave.type = EntryType::leave;
+    return leave;
+  }());
+  REQUIRE(left.leave.has_value());
+  CHECK(apply_leaves(place.files, place.root->impl->directories, place.policy, place.root->impl->device, {*left.leave})
+            .at(0)
+            .error_number == 0);
+  CHECK((place.stat_of("d").st_mode & 07777u) == 0555);
+  ::chmod(place.temporary.path("d").c_str(), 0755);
+}
+
 TEST_CASE("entries__same_size_and_mtime__unchanged_and_mode_brought_up_to_date") {
   Place place;
   place.deliver(place.decide_one(file("f", 3)).task, "abc");

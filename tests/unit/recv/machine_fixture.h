@@ -13,17 +13,18 @@
 
 namespace ccixfer::recv::test {
 
-// Runs jobs in reap(), in the order of submission.
+// Runs jobs in reap(), in the order of submission or the other way round.
 class InlinePool final : public ports::WorkPool {
  public:
   explicit InlinePool(ports::FileSystem& files) : files_(files) {}
   bool held = false;  // nothing runs
+  bool newest_first = false;
   void submit(std::unique_ptr<ports::Job> job) override { jobs_.push_back(std::move(job)); }
   size_t reap() override {
     size_t count = 0;
     for (size_t left = jobs_.size(); left > 0 && !held; --left, ++count) {
-      const std::unique_ptr<ports::Job> job = std::move(jobs_.front());
-      jobs_.pop_front();
+      const std::unique_ptr<ports::Job> job = std::move(newest_first ? jobs_.back() : jobs_.front());
+      newest_first ? jobs_.pop_back() : jobs_.pop_front();
       job->run(files_);
       job->done();
     }

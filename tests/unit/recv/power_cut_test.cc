@@ -92,7 +92,8 @@ class Transfer {
 }  // namespace
 
 TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_and_nothing_torn_is_seen") {
-  const bool directories_exist = GENERATE(false, true);
+  enum class Directories : uint8_t { to_be_made, exist, on_a_second_disk };
+  const auto directories = GENERATE(Directories::to_be_made, Directories::exist, Directories::on_a_second_disk);
   Transfer transfer;
   const std::string old_content = text(4000, 'o');
   uint64_t total_bytes = 0;
@@ -105,7 +106,8 @@ TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_and_noth
     const sim::NodeId node = world.add_node("receiver");
     sim::SimFileSystem files(world, node);
     files.make_directory("/root/d");
-    if (directories_exist) files.make_directory("/root/e/f");
+    if (directories == Directories::on_a_second_disk) files.mount_at("/root/e");
+    if (directories == Directories::exist) files.make_directory("/root/e/f");
     files.put("/root/d/replaced", old_content);
     sim::SimSqliteVfs vfs(world, files);
     bool frozen = false;

@@ -1,0 +1,313 @@
+// Data that the disk lost: whatever it was, it is fetched again and neither called durable nor published.
+#include <catch2/catch.hpp>
+
+#include "app/recv/commit.h"
+#include "app/recv/machine.h"
+#include "app/recv/packs.h"
+#include "app/recv/pieces.h"
+#include "app/recv/root.h"
+#include "tests/unit/recv/machine_fixture.h"
+#include "transports/sim/sim_file_system.h"
+#include "transports/sim/sim_sqlite_vfs.h"
+#include "transports/sim/world.h"
+
+namespace ccixfer::recv {
+
+using session::Verdict;
+using namespace test;
+
+namespace {
+
+constexpr uint64_t piece = session::piece_bytes;
+
+// A session below a root on a simulated disk.
+struct Rig {
+  explicit Rig(const sim::FileSystemOptions& disk = {}) : world(7), files(world, world.add_node("receiver"), disk) {
+    files.make_directory("/root");
+    vfs = std::make_unique<sim::SimSqliteVfs>(world, files);
+    root = Root::open(files, "/root", vfs->name()).value();
+    work = std::make_unique<InlinePool>(files);
+    begin();
+  }
+  ~Rig() {
+    files.set_hook({});
+    session.reset();
+  }
+  void begin() {
+    session.reset();
+    session = std::make_unique<Session>(
+        *root, *work, DestinationOptions{.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0});
+  }
+  void announce(const std::vector<session::Entry>& entries) {
+    session->source.put_entries(entries, 0, 0);
+    REQUIRE(session->run([&] { return session->source.verdicts.size() == entries.size(); }));
+  }
+  void put_piece(uint64_t number, Bytes data) {
+    REQUIRE(session->run([&] { return session->source.has_credit(); }));
+    session->source.put_piece(0, 5, number, data);
+  }
+  void post_end() {
+    session::FileEnd end;
+    end.index = 0;
+    session->source_link->post(end);
+  }
+  bool run_until_result() {
+    return session->run([&] { return session->source.results.contains(0); });
+  }
+  void fail_once(std::string_view failing) {
+    files.set_hook([failing, once = true](std::string_view call, std::string_view name) mutable {
+      if (call != failing || !once || name.starts_with("ledger")) return 0;
+      once = false;
+      return -EIO;
+    });
+  }
+  [[nodiscard]] std::vector<uint64_t> asked_again() const {
+    std::vector<uint64_t> pieces;
+    for (const session::Resend& resend : session->source.resends) pieces.push_back(resend.piece);
+    std::sort(pieces.begin(), pieces.end());
+    return pieces;
+  }
+
+  sim::World world;
+  sim::SimFileSystem files;
+  std::unique_ptr<sim::SimSqliteVfs> vfs;
+  std::unique_ptr<Root> root;
+  std::unique_ptr<InlinePool> work;
+  std::unique_ptr<Session> session;
+};
+
+std::string pattern(size_t size_bytes, char seed) {
+  std::string data(size_bytes, seed);
+  for (size_t i = 0; i < data.size(); i += 513) data[i] = static_cast<char>(i / 513);
+  return data;
+}
+Bytes part(const std::string& data, uint64_t number) { return as_bytes(data).subspan(number * piece).first(piece); }
+
+std::vector<PackItem> stage(Rig& rig, const std::string& path, const std::string& content) {
+  auto task = std::make_shared<FileTask>();
+  task->path = path;
+  task->key = path_key(path);
+  task->size_bytes = content.size();
+  std::vector<PackItem> items(1);
+  items[0].task = task;
+  items[0].content = as_bytes(content);
+  stage_pack(*rig.root->impl, Policy{}, items);
+  return items;
+}
+std::vector<CommitItem> commit(Rig& rig, const PackItem& staged) {
+  std::vector<CommitItem> batch(1);
+  batch[0].task = staged.task;
+  batch[0].staged = staged.staged;
+  batch[0].size_bytes = staged.content.size();
+  batch[0].mark = staged.mark;
+  commit_batch(*rig.root->impl, Policy{}, Owner{}, batch);
+  return batch;
+}
+
+}  // namespace
+
+TEST_CASE("destination__fsync_fails_after_more_was_written__all_that_is_not_durable_comes_again") {
+  Rig rig;
+  const std::string data = pattern(2 * piece, 'a');
+  rig.announce({file_entry("f", data.size())});
+  rig.put_piece(0, part(data, 0));
+  const Instant still = rig.session->now;
+  for (int i = 0; i < 20; ++i) {  // its sync is not due
+    rig.session->turn();
+    rig.session->now = still;
+  }
+  rig.work->held = true;  // the sync of piece 0 waits for its turn
+  rig.session->now += sync_interval;
+  rig.session->settle(20);
+  REQUIRE(rig.work->in_flight() == 1);
+  rig.put_piece(1, part(data, 1));
+  rig.session->settle(20);
+  REQUIRE(rig.work->in_flight() == 2);
+  rig.fail_once("fsync");
+  SECTION("it was written before the sync ran, and is in no batch") { rig.work->newest_first = true; }
+  SECTION("its job still runs when the sync has failed") {}
+  rig.work->held = false;
+  REQUIRE(rig.session->run([&] { return rig.session->source.resends.size() == 2; }));
+  CHECK(rig.asked_again() == std::vector<uint64_t>{0, 1});
+  CHECK(rig.root->impl->ledger->empty());
+  rig.put_piece(0, part(data, 0));
+  rig.put_piece(1, part(data, 1));
+  rig.post_end();
+  REQUIRE(rig.run_until_result());
+  CHECK(rig.session->source.results[0].kind == ErrorKind::ok);
+  rig.files.crash();
+  rig.files.mount();
+  CHECK((rig.files.get("/root/f") == data));
+}
+
+// Closed in between, the descriptor that would be told is gone.
+TEST_CASE("staged_file__written_after_its_sync__stays_open_until_the_next_one") {
+  Rig rig;
+  FileTask task;
+  StagedFile staged(*rig.root->impl, task, false);
+  const size_t before = rig.files.open_descriptors();
+  HeldFileRef open;
+  REQUIRE(staged.open(open) == 0);
+  REQUIRE(staged.write(*open, as_bytes("a"), 0) == 0);
+  REQUIRE(staged.sync() == 0);
+  staged.let_go();
+  CHECK(rig.files.open_descriptors() == before + 1);  // in use
+  REQUIRE(staged.write(*open, as_bytes("b"), 1) == 0);
+  open.reset();
+  staged.let_go();
+  CHECK(rig.files.open_descriptors() == before + 1);
+  REQUIRE(staged.sync() == 0);
+  staged.let_go();
+  CHECK(rig.files.open_descriptors() == before);
+}
+
+TEST_CASE("commit__syncfs_failed_for_another_session__what_was_staged_before_is_lost_too") {
+  Rig rig;
+  const auto first = stage(rig, "first", "1");
+  const auto second = stage(rig, "second", "2");
+  rig.fail_once("syncfs");
+  CHECK(commit(rig, first[0])[0].outcome == CommitOutcome::sync_failed);
+  CHECK(commit(rig, second[0])[0].outcome == CommitOutcome::sync_failed);
+  CHECK_FALSE(rig.files.get("/root/second").has_value());
+  const auto third = stage(rig, "third", "3");
+  CHECK(commit(rig, third[0])[0].outcome == CommitOutcome::ok);
+  rig.files.crash();
+  rig.files.mount();
+  CHECK(rig.files.get("/root/third") == "3");
+}
+
+TEST_CASE("packs__close_fails__the_file_counts_as_not_written") {
+  Rig rig;
+  rig.fail_once("close");
+  CHECK(stage(rig, "f", "1")[0].error_number == EIO);
+  CHECK(stage(rig, "f", "1")[0].error_number == 0);
+}
+
+TEST_CASE("packs__syncfs_does_not_tell__each_file_is_synced_by_itself") {
+  Rig rig({.syncfs_tells = false});
+  SECTION("a failure is told") {
+    rig.fail_once("fsync");
+    CHECK(stage(rig, "f", "1")[0].error_number == EIO);
+  }
+  SECTION("one of syncfs is not, and nothing is lost") {
+    const auto staged = stage(rig, "f", "1");
+    rig.files.set_hook([](std::string_view call, std::string_view) { return call == "syncfs" ? -EIO : 0; });
+    REQUIRE(commit(rig, staged[0])[0].outcome == CommitOutcome::ok);
+    rig.files.crash();
+    rig.files.mount();
+    CHECK(rig.files.get("/root/f") == "1");
+  }
+}
+
+TEST_CASE("commit__rename_refused__the_entry_fails_and_what_is_staged_is_there_for_the_next_run") {
+  Rig rig;
+  const std::string data = pattern(2 * piece, 'a');
+  const std::vector<session::Entry> entries{file_entry("f", data.size())};
+  rig.files.put("/root/f", "old");
+  rig.files.set_hook([](std::string_view call, std::string_view name) { return call == "rename_at" && name == "f" ? -EPERM : 0; });
+  rig.announce(entries);
+  rig.put_piece(0, part(data, 0));
+  rig.put_piece(1, part(data, 1));
+  rig.post_end();
+  REQUIRE(rig.run_until_result());
+  CHECK(rig.session->source.results[0].kind == ErrorKind::file_io);
+  CHECK(rig.session->source.results[0].error_number == EPERM);
+  CHECK(rig.files.get("/root/f") == "old");
+  rig.files.set_hook({});
+  rig.session.reset();
+  rig.root.reset();
+  rig.files.crash();
+  rig.files.mount();
+  rig.root = Root::open(rig.files, "/root", rig.vfs->name()).value();
+  rig.begin();
+  rig.announce(entries);
+  REQUIRE(rig.session->source.verdicts[0] == Verdict::pieces);
+  CHECK(rig.session->source.wants[0].empty());
+  rig.post_end();
+  REQUIRE(rig.run_until_result());
+  CHECK(rig.session->source.results[0].kind == ErrorKind::ok);
+  CHECK((rig.files.get("/root/f") == data));
+}
+
+// More than the session's queue of messages takes: 4,096, and 64 in reserve.
+TEST_CASE("destination__thousands_of_pieces_lost__asked_for_again_as_the_queue_takes_them") {
+  constexpr uint64_t count = 4400;
+  Rig rig;
+  rig.announce({file_entry("f", ~uint64_t{0})});  // of unknown length: a piece of it may have one byte
+  rig.work->held = true;
+  rig.fail_once("fsync");
+  const std::string byte = "x";
+  rig.work->held = false;
+  const Instant still = rig.session->now;
+  for (uint64_t number = 0; number < count; ++number) {
+    rig.put_piece(number, as_bytes(byte));
+    rig.session->turn();
+    rig.session->now = still;  // no sync before all are written
+  }
+  REQUIRE(rig.session->run([&] { return rig.session->source.resends.size() == count || rig.session->source.aborted; }, 200'000));
+  CHECK(rig.session->source.aborted == nullptr);
+  CHECK(rig.asked_again().back() == count - 1);
+}
+
+TEST_CASE("destination__large_file_with_a_digest_in_its_entry__other_content_is_refused") {
+  Rig rig;
+  const std::string data = pattern(2 * piece, 'a');
+  session::Entry entry = file_entry("f", data.size());
+  entry.has_digest = true;
+  entry.digest = session::file_digest({xxh3_128(part(data, 0)), xxh3_128(part(data, 1))});
+  bool is_good = true;
+  SECTION("the promised content") {}
+  SECTION("another") {
+    is_good = false;
+    entry.digest.high ^= 1;
+  }
+  rig.announce({entry});
+  rig.put_piece(0, part(data, 0));
+  rig.put_piece(1, part(data, 1));
+  rig.post_end();  // which says nothing of a digest
+  REQUIRE(rig.run_until_result());
+  CHECK(rig.session->source.results[0].kind == (is_good ? ErrorKind::ok : ErrorKind::integrity));
+  CHECK(rig.files.get("/root/f").has_value() == is_good);
+}
+
+TEST_CASE("root__partial_file_of_last_month__kept_for_thirty_days") {
+  Rig rig;
+  const Ledger::File file{path_key("f"), 5};
+  const Ledger::File gone{path_key("g"), 5};
+  REQUIRE(rig.root->impl->ledger->add({{file, "f", {{0, {1, 2}}}}, {gone, "g", {{0, {1, 2}}}}}));
+  const std::string staged = "/root/.ccixfer/" + staged_name(file.key, file.version);
+  rig.files.put(staged, "x", 0600, ports::FileTime{1, 0});  // its mtime is the source's
+  const auto open_after = [&](std::chrono::hours time) {
+    rig.session.reset();
+    rig.root.reset();
+    rig.world.at(rig.world.now() + time, [] {});
+    rig.world.run_for(time);
+    rig.root = Root::open(rig.files, "/root", rig.vfs->name()).value();
+  };
+  open_after(std::chrono::hours(29 * 24));
+  CHECK(rig.files.get(staged).has_value());
+  CHECK(rig.root->impl->ledger->all() == std::vector<Ledger::File>{file});  // the row without a file is of no use
+  open_after(std::chrono::hours(2 * 24));
+  CHECK_FALSE(rig.files.get(staged).has_value());
+  CHECK(rig.root->impl->ledger->empty());
+}
+
+TEST_CASE("ledger__a_write_fails_once__the_database_is_opened_again_and_the_rows_are_there") {
+  Rig rig;
+  const Ledger::File file{path_key("f"), 5};
+  REQUIRE(rig.root->impl->ledger->add({{file, "f", {{0, {1, 2}}}}}));
+  int failures = 1;
+  SECTION("once") {}
+  SECTION("for good") { failures = 1000; }
+  rig.files.set_hook([&](std::string_view call, std::string_view name) {
+    return call == "fsync" && name.find("ledger") != std::string_view::npos && failures > 0 ? (--failures, -EIO) : 0;
+  });
+  const auto added = rig.root->impl->ledger->add({{file, "f", {{1, {3, 4}}}}});
+  CHECK(added.has_value() == (failures == 0));
+  CHECK_FALSE(rig.root->impl->ledger->empty());
+  rig.files.set_hook({});
+  REQUIRE(rig.root->impl->ledger->add({{file, "f", {{2, {5, 6}}}}}));
+  CHECK(rig.root->impl->ledger->pieces(file).value().size() >= 2);
+}
+
+}  // namespace ccixfer::recv
