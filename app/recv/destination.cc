@@ -7,6 +7,7 @@
 #include "app/recv/machine.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
+#include "core/base/units.h"
 
 namespace ccixfer::recv {
 
@@ -151,10 +152,18 @@ void Destination::Impl::on_message(const Message& message) {
     if (!end && last->unlisted_failed + last->unlisted_vanished > 0) {
       totals.unlisted_failed = last->unlisted_failed;
       totals.unlisted_vanished = last->unlisted_vanished;
-      observer.on_warning(fmt::format("the source could not list everything: {} failed, {} vanished", last->unlisted_failed,
-                                      last->unlisted_vanished));
+      const uint64_t all = last->unlisted_failed + last->unlisted_vanished;
+      if (all > unlisted_named) {
+        observer.on_warning(fmt::format("the source could not list {} more: its own lines name them", all - unlisted_named));
+      }
     }
     end = *last;
+  } else if (const auto* unlisted = std::get_if<session::Unlisted>(&message)) {
+    if (unlisted_named >= session::unlisted_named_max) return reject("more names than a source may tell");
+    ++unlisted_named;
+    observer.on_warning(
+        fmt::format("{}: the source could not list it: {}", printable(unlisted->path), printable(unlisted->reason)));
+    observer.on_file(unlisted->path, 0, "failed", unlisted->reason);
   } else if (std::get_if<session::Bye>(&message) != nullptr) {
     if (summary_posted) {
       bye = true;

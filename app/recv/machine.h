@@ -185,6 +185,7 @@ struct Destination::Impl {
   std::vector<session::FileResult> results;
   std::deque<session::Resend> resends;  // not yet posted; a failed sync may ask for all pieces of a file
   std::optional<session::End> end;
+  uint32_t unlisted_named = 0;  // what the source could not list, as far as it told the names
   bool final_running = false;
   bool summary_posted = false;
   bool bye = false;

@@ -22,6 +22,9 @@ inline constexpr uint32_t control_messages_in_flight_max = 64;
 inline constexpr uint32_t control_messages_ahead_max = 2 * control_messages_in_flight_max;  // held by a receiver until a gap closes
 inline constexpr uint32_t lane_messages_queued_max = 64;  // of one lane, waiting for room in its connection
 inline constexpr uint32_t accepts_pending_max = 256;      // accepted, and the peer has not confirmed yet
+inline constexpr uint32_t unlisted_named_max = 32;        // the others are only counted
+inline constexpr uint32_t unlisted_path_bytes_max = 640;
+inline constexpr uint32_t unlisted_reason_bytes_max = 200;
 inline constexpr uint32_t reject_reason_bytes_max = 200;
 inline constexpr uint16_t session_version = 1;
 

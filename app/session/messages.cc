@@ -95,6 +95,12 @@ void write(wire::Writer& out, const Abort& m) {
   out.u8(static_cast<uint8_t>(m.kind));
   out.text16(std::string_view(m.message).substr(0, abort_message_bytes_max));
 }
+void write(wire::Writer& out, const Unlisted& m) {
+  out.u8(m.vanished ? 1 : 0);
+  const size_t cut = m.path.size() - std::min<size_t>(m.path.size(), unlisted_path_bytes_max);
+  out.text16(std::string_view(m.path).substr(cut));
+  out.text16(std::string_view(m.reason).substr(0, unlisted_reason_bytes_max));
+}
 
 }  // namespace
 

@@ -144,8 +144,14 @@ struct Abort {  // either way: the session ends now, for everybody; resumable
   std::string message;  // at most 512 bytes
 };
 
-using Message =
-    std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary, Bye, Abort>;
+struct Unlisted {  // source -> destination: what it could not list, by name; the first unlisted_named_max of those that End counts
+  bool vanished = false;
+  std::string path;    // its last unlisted_path_bytes_max bytes
+  std::string reason;  // at most unlisted_reason_bytes_max
+};
+
+using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
+                             Bye, Abort, Unlisted>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire: append only.
 // The sequence of LaneOpen and Credit is 0, of all others it is not.

@@ -119,6 +119,13 @@ void read(wire::Reader& in, Abort& m) {
   m.kind = read_enum(in, ErrorKind::bug);
   m.message = in.text16(abort_message_bytes_max);
 }
+void read(wire::Reader& in, Unlisted& m) {
+  const uint8_t vanished = in.u8();
+  in.require(vanished <= 1);
+  m.vanished = vanished == 1;
+  m.path = in.text16(unlisted_path_bytes_max);
+  m.reason = in.text16(unlisted_reason_bytes_max);
+}
 
 // Makes `message` the alternative with that index and reads it; false: no such alternative.
 template <size_t... Is>

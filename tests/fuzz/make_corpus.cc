@@ -44,6 +44,7 @@ void session_messages() {
                                              session::FileEnd{9, session::SourceOutcome::ok, 12, true, {1, 2}},
                                              session::FileResults{{{1, ErrorKind::ok, 0}, {2, ErrorKind::no_space, 28}}},
                                              session::Durable{1, 2},
+                                             session::Unlisted{false, "a/b", "Permission denied"},
                                              session::End{3},
                                              session::Summary{1, 2, 3, 4},
                                              session::Bye{},

@@ -319,12 +319,30 @@ TEST_CASE("destination__end_tells_of_what_could_not_be_listed__counted_and_said"
   rig.announce({file_entry("a", 1)});
   rig.source().put_pack({{0, "x"}});
   REQUIRE(rig.run_until_result(0));
+  rig.session->source_link->post(session::Unlisted{false, "locked", "Permission denied"});
+  rig.session->source_link->post(session::Unlisted{true, "gone\n", "vanished"});
   rig.session->source_link->post(session::End{1, 2, 3});
   REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
   rig.session->source_link->post(session::Bye{});
   REQUIRE(rig.session->run([&] { return rig.session->destination->finished() && rig.session->destination->idle(); }));
   CHECK(rig.session->destination->totals().unlisted_failed == 2);
   CHECK(rig.session->destination->totals().unlisted_vanished == 3);
+  CHECK(rig.session->notes.files.at("locked") == "failed");
+  CHECK(rig.session->notes.warnings == std::vector<std::string>{"locked: the source could not list it: Permission denied",
+                                                                "gone%0A: the source could not list it: vanished",
+                                                                "the source could not list 3 more: its own lines name them"});
+}
+
+TEST_CASE("destination__more_unlisted_names_than_a_source_may_tell__are_dropped") {
+  Rig rig;
+  rig.announce({file_entry("a", 1)});
+  rig.source().put_pack({{0, "x"}});
+  REQUIRE(rig.run_until_result(0));
+  for (uint32_t i = 0; i < 2 * session::unlisted_named_max; ++i) rig.session->source_link->post(session::Unlisted{false, "x", "y"});
+  rig.session->source_link->post(session::End{1, 2 * session::unlisted_named_max, 0});
+  REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
+  const std::vector<std::string>& said = rig.session->notes.warnings;
+  CHECK(std::count(said.begin(), said.end(), "x: the source could not list it: y") == session::unlisted_named_max);
 }
 
 TEST_CASE("destination__path_that_leaves_the_root__not_authorised") {

@@ -42,6 +42,7 @@ std::vector<Message> one_of_each() {
           with_digest,
           results,
           Durable{1, 2},
+          Unlisted{true, "a/b", "vanished"},
           End{3, 1, top},
           Summary{1, 2, 3, 4},
           Bye{},
