@@ -32,6 +32,8 @@ tl::unexpected<Error> usage(std::string_view what, std::string_view where, std::
   return fail(ErrorKind::usage, fmt::format("{}: {}: {}", what, where, what_to_do));
 }
 
+bool is_uri(std::string_view text) { return text.find("://") != std::string_view::npos; }
+
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
@@ -306,8 +308,12 @@ class Parser {
       if (send_.transfer.dry_run) return usage("bad command line", "--dry-run with --serve", "give it to the side that dials");
       return send_;
     }
-    if (send_.sources.size() < 2)
-      return usage("bad command line", "SRC and DEST are missing", "ccixfer send [options] SRC... DEST, or --serve DIR");
+    if (send_.sources.size() < 2) {
+      const char* const missing = send_.sources.empty()           ? "SRC and DEST are missing"
+                                  : is_uri(send_.sources.front()) ? "SRC is missing"
+                                                                  : "DEST is missing";
+      return usage("bad command line", missing, "ccixfer send [options] SRC... DEST, or --serve DIR");
+    }
     if (const auto fits = no_listening(send_.listen, "--serve"); !fits) return tl::unexpected(fits.error());
     send_.destination = send_.sources.back();
     send_.sources.pop_back();
@@ -325,8 +331,10 @@ class Parser {
       return receive_;
     }
     if (receive_.uris.size() < 2) {
-      return usage("bad command line", "SRC_URI and DIR are missing",
-                   "ccixfer recv --root DIR, or ccixfer recv [options] SRC_URI... DIR");
+      const char* const missing = receive_.uris.empty()           ? "SRC_URI and DIR are missing"
+                                  : is_uri(receive_.uris.front()) ? "DIR is missing"
+                                                                  : "SRC_URI is missing";
+      return usage("bad command line", missing, "ccixfer recv --root DIR, or ccixfer recv [options] SRC_URI... DIR");
     }
     if (const auto fits = no_listening(receive_.listen, "--root"); !fits) return tl::unexpected(fits.error());
     receive_.directory = receive_.uris.back();

@@ -3,20 +3,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "app/recv/machine.h"
+#include "app/session/receiver_words.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
 
-std::string describe_errno(int error_number) {
-  if (error_number == EBUSY) return "another transfer is writing it now";
-  return std::generic_category().message(error_number);
-}
+std::string describe_errno(int error_number) { return session::words_of_receiver_errno(error_number); }
 
 void Destination::Impl::pump_sync() {
   if (dirty_since == never && !dirty.empty()) dirty_since = now;  // what was written since the last turn

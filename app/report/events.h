@@ -41,7 +41,7 @@ struct Progress {
 struct File {
   std::string path;
   uint64_t bytes = 0;
-  std::string status;  // ok unchanged failed
+  std::string status;  // ok unchanged failed skipped
   std::string reason;
 };
 

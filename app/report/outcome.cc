@@ -20,16 +20,20 @@ const char* advice(ErrorKind kind) {
     case ErrorKind::no_space:
       return "free some space there and run the same command again to resume";
     case ErrorKind::file_io:
-      return "check the directory and its disk";
+      return "mend what it names and run the same command again to resume";
     case ErrorKind::protocol:
       return "use the same version at both ends";
     case ErrorKind::integrity:
       return "check memory and disks at both ends and run again";
+    case ErrorKind::network:
     case ErrorKind::interrupted:
     case ErrorKind::timeout:
       return "run the same command again to resume";
     case ErrorKind::bug:
       return "report it with the log (-vv --log-file FILE)";
+    case ErrorKind::partial:
+    case ErrorKind::vanished:
+      return "see the files that are named and run again";
     default:
       return "correct it and try again";
   }

@@ -41,6 +41,12 @@ std::string progress_line(const Progress& progress, bool total_known, unsigned w
 }
 
 std::string summary_line(const Done& done) {
+  // Nothing to be proud of, and no rate of it.
+  if (done.kind != ErrorKind::ok && done.files + done.files_unchanged + done.bytes == 0) {
+    std::string line = fmt::format("failed after {:.1f} s", done.seconds);
+    if (done.files_failed > 0) line += fmt::format(", {} failed", done.files_failed);
+    return line;
+  }
   const double rate = done.seconds > 0 ? static_cast<double>(done.bytes) / done.seconds : 0;
   std::string line = fmt::format("{} file{}, {} in {:.1f} s ({})", done.files, done.files == 1 ? "" : "s", format_bytes(done.bytes),
                                  done.seconds, format_rate(rate));

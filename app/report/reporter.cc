@@ -11,6 +11,7 @@
 
 #include "app/report/event_output.h"
 #include "app/report/log_file.h"
+#include "app/report/statistics.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 
@@ -47,6 +48,7 @@ struct Reporter::Impl {
   int output_error = 0;  // errno: of lines for people on standard output
   bool progress_text = false;
   RateMeter meter;
+  FileTally files;
   std::unique_ptr<LogFile> log;
   std::mutex text_mutex;  // log lines come from pool threads too
 
@@ -155,13 +157,14 @@ void Reporter::progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bo
 
 void Reporter::file(const File& file) {
   impl_->put_event(file_event(seconds(), file));
+  if (impl_->options.stats) impl_->files.count(file.status, file.reason);
   if (impl_->options.verbose == 0 && !impl_->log && !impl_->options.list) return;
   std::string line = fmt::format("{} {} ({} bytes)", file.status, printable(file.path), file.bytes);
   if (!file.reason.empty()) line += ": " + printable(file.reason);
   impl_->to_log(LogLevel::info, line);
   if (impl_->options.list) {
     output(line);
-  } else if (impl_->options.verbose > 0) {
+  } else if (impl_->options.verbose > (file.status == "unchanged" ? 1u : 0u)) {
     impl_->put_text(line);
   }
 }
@@ -176,11 +179,6 @@ void Reporter::retry(std::string_view reason) {
 void Reporter::warn(std::string_view line) {
   impl_->to_log(LogLevel::warning, printable(line));
   if (!impl_->options.quiet) impl_->put_text("ccixfer: " + printable(line));
-}
-
-void Reporter::alarm(std::string_view line) {
-  impl_->to_log(LogLevel::warning, printable(line));
-  impl_->put_text("ccixfer: " + printable(line));
 }
 
 void Reporter::info(std::string_view line) {
@@ -223,7 +221,10 @@ void Reporter::done(Done done, const Counters& counters, bool summary) {
   if (summary) impl.to_log(LogLevel::info, fmt::format("{}: {}", error_row(done.kind).name, line));
   const bool spoken = summary && (impl.terminal || impl.options.verbose > 0 || impl.options.progress);
   if (spoken && !impl.options.quiet && !impl.options.json) impl.put_text(line);
-  if (impl.options.stats) stats(counters);
+  if (impl.options.stats && summary) {
+    for (const std::string& text : statistics(done, impl.files)) impl.put_text(text);
+  }
+  if (impl.options.stats && (!summary || impl.options.verbose > 0)) stats(counters);
   impl.put_event(done_event(seconds(), done));
   impl.events.drain();
 }

@@ -23,10 +23,10 @@ struct ReporterOptions {
   int json_fd = 1;  // 2 when standard output carries data
   int text_fd = 2;
   bool quiet = false;     // errors only
-  unsigned verbose = 0;   // 1: files and connections; 2: everything
+  unsigned verbose = 0;   // 1: connections, and files but unchanged ones; 2: everything
   bool progress = false;  // -P; on by itself when text_fd is a terminal
   bool list = false;      // each file on standard output (--dry-run)
-  bool stats = false;     // counters at the end
+  bool stats = false;     // what was done, in words, at the end; with -v all counters too
   std::string log_file;   // "": none
 };
 
@@ -54,12 +54,12 @@ class Reporter {
   // Standard output (of events under --json: theirs) took no more, although somebody reads it: a script would miss the rest.
   // file_io.
   [[nodiscard]] std::optional<Error> output_problem() const;
-  void event(const std::string& line);                           // one ready-made NDJSON line
-  void error(const Error& error);                                // the one line on standard error
-  void alarm(std::string_view line);                             // to people whatever -q says
-  void done(Done done, const Counters& counters, bool summary);  // the summary line (of a transfer), stats, the done event
-  void stats(const Counters& counters);                          // now
-  [[nodiscard]] double seconds() const;                          // since the start
+  void event(const std::string& line);  // one ready-made NDJSON line
+  void error(const Error& error);       // the one line on standard error
+  // The summary line and the statistics (of a transfer), all counters (of what is none), the done event.
+  void done(Done done, const Counters& counters, bool summary);
+  void stats(const Counters& counters);  // now
+  [[nodiscard]] double seconds() const;  // since the start
 
  private:
   Reporter();

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 
 #include "app/send/source_machine.h"
 #include "app/session/limits.h"
+#include "app/session/receiver_words.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
 
@@ -34,10 +34,7 @@ std::string words_of(const ReadOutcome& outcome) {
 }
 
 std::string words_of(const session::FileResult& result) {
-  if (result.error_number == EBUSY) return "another transfer is writing it now: run again when that one has ended";
-  std::string words = error_row(result.kind).words;
-  if (result.error_number > 0) words += ": " + std::generic_category().message(result.error_number);
-  return words;
+  return result.error_number > 0 ? session::words_of_receiver_errno(result.error_number) : error_row(result.kind).words;
 }
 
 }  // namespace

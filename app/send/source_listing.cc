@@ -89,11 +89,15 @@ void Source::Impl::digested(DigestData& data) {
 void Source::Impl::tell_record(const WalkBatch& batch, const WalkRecord& record) {
   const std::string_view path = record.path_bytes > 0 ? batch.path(record) : std::string_view((*walk_)->given(record.source));
   observer_.on_warning(printable(path) + ": " + std::string(batch.more(record)));
-  if (record.kind == WalkRecord::Kind::warning) return;
+  if (record.kind == WalkRecord::Kind::warning) return observer_.on_file(path, 0, "skipped", batch.more(record));
   const bool vanished = record.kind == WalkRecord::Kind::vanished;
   ++(vanished ? totals_.files_vanished : totals_.files_failed);
   ++(vanished ? unlisted_vanished_ : unlisted_failed_);
-  observer_.on_file(path, 0, "failed", vanished ? std::string_view("vanished") : batch.more(record));
+  const std::string_view reason = vanished ? std::string_view("vanished") : batch.more(record);
+  observer_.on_file(path, 0, "failed", reason);
+  // Whoever pulls has no other way to learn the names.
+  if (unlisted_vanished_ + unlisted_failed_ > session::unlisted_named_max) return;
+  link_.post(session::Unlisted{vanished, std::string(path), std::string(reason)});
 }
 
 bool Source::Impl::announce_again() {

@@ -74,6 +74,15 @@ TEST_CASE("cli__no_command_or_an_unknown_one__said_so") {
   CHECK(complaint({"--sned"}).find("--sned") != std::string::npos);
 }
 
+TEST_CASE("cli__one_place_is_given__the_other_one_is_missing") {
+  CHECK(complaint({"send"}).find("SRC and DEST are missing") != std::string::npos);
+  CHECK(complaint({"send", "run42"}).find(": DEST is missing") != std::string::npos);
+  CHECK(complaint({"send", "tcp://h:1/x"}).find(": SRC is missing") != std::string::npos);
+  CHECK(complaint({"recv"}).find("SRC_URI and DIR are missing") != std::string::npos);
+  CHECK(complaint({"recv", "tcp://h:1/x"}).find(": DIR is missing") != std::string::npos);
+  CHECK(complaint({"recv", "dir"}).find(": SRC_URI is missing") != std::string::npos);
+}
+
 TEST_CASE("cli__missing_or_surplus_places__usage") {
   CHECK_FALSE(complaint({}).empty());
   CHECK_FALSE(complaint({"send"}).empty());

@@ -106,6 +106,15 @@ TEST_CASE("config__no_toml__names_file_and_line") {
   CHECK_FALSE(complaint(std::string("\x00\x01\xff", 3)).empty());
 }
 
+// The first line of what the parser says may have no words, or no colon.
+TEST_CASE("config__no_toml__the_parsers_reason_is_said") {
+  const std::string after = ": correct the TOML";
+  CHECK(complaint("[device.x]\ntransport = tcp\n") == "bad.toml:2: transport: this is no value, and text stands in quotes" + after);
+  CHECK(complaint("[device.x]\nport = 0x\n") == "bad.toml:2: port: this is no value, and text stands in quotes" + after);
+  CHECK(complaint("[device.x]\nport = 1 as = 2\n") == "bad.toml:2: port: expected newline, but got 'a'." + after);
+  CHECK(complaint("[device.x]\nport = \n") == "bad.toml:2: port: missing value after key-value separator '='" + after);
+}
+
 // A configuration may come from elsewhere, and a terminal obeys bytes. Found by fuzzing.
 TEST_CASE("config__keys_and_names_with_control_characters__are_told_in_printable_words") {
   const std::string odd = "\"\\u001b[2J\\n\"";  // in TOML: a quoted key with an escape sequence and a new line
