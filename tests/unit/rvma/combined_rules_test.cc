@@ -149,3 +149,115 @@ TEST_CASE("tickets__as_many_as_there_may_be__no_buffers_until_one_ends") {
   CHECK(f.put({.operation = 2}, 0, 8, 2) == Status::success);  // the one that is free again
   CHECK(f.table.begin_read(1, ref, 8).status == Status::success);
 }
+
+TEST_CASE("abort_source__held_puts__those_of_it_that_are_not_whole_and_no_others") {
+  Fixture f({.key = 7, .threshold = 2, .when_empty = WhenEmpty::hold, .held_bytes_max = 48});
+  const Put partial{.source = 1, .operation = 1, .base = 0, .total = 16};
+  const Put others{.source = 2, .operation = 1, .base = 16, .total = 16};
+  CHECK(f.put(partial, 0, 8, 1) == Status::success);
+  CHECK(f.put({.source = 1, .operation = 2}, 32, 16, 2) == Status::success);  // whole: it was acknowledged
+  CHECK(f.put(others, 16, 8, 3) == Status::success);
+  CHECK(f.put({.source = 3}, 0, 1, 4) == Status::mailbox_empty);  // no room is left
+  CHECK(f.table.abort_source(1, 1) == 1);
+  CHECK(f.table.abort_source(1, 1) == 0);
+  CHECK(f.table.abort_source(77, 1) == 0);
+  CHECK(f.put(partial, 8, 8, 1) == Status::mailbox_stale);         // nobody waits for its rest
+  CHECK(f.put({.source = 3}, 0, 17, 4) == Status::mailbox_empty);  // its room is free again, and no more than that
+  CHECK(f.put({.source = 3, .operation = 9, .base = 48, .total = 16}, 48, 8, 4) == Status::success);
+  CHECK(f.put(others, 24, 8, 3) == Status::success);
+  REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
+  const auto done = f.table.next_completion();
+  REQUIRE(done);
+  CHECK(done->count == 2);
+  CHECK(f.memory[0] == std::byte{0xee});
+  CHECK(f.memory[16] == std::byte{3});
+  CHECK(f.memory[32] == std::byte{2});
+}
+
+TEST_CASE("abort_source__bound_puts__not_those_in_the_middle_of_a_fragment_nor_of_others_nor_once_closed") {
+  Fixture f({.key = 7, .threshold = 0});
+  REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
+  CHECK(f.put({.source = 1, .operation = 1, .base = 0, .total = 16}, 0, 8, 1) == Status::success);
+  CHECK(f.put({.source = 2, .operation = 1, .base = 16, .total = 16}, 16, 8, 1) == Status::success);
+  const ports::Admission placing = f.table.begin_write(1, Put{.source = 1, .operation = 2, .base = 32, .total = 16}.at(32), 8);
+  REQUIRE(placing.status == Status::success);
+  CHECK(f.table.abort_source(1, 1) == 1);
+  CHECK(f.put({.source = 1, .operation = 1, .base = 0, .total = 16}, 8, 8, 1) == Status::mailbox_stale);
+  CHECK(f.put({.source = 2, .operation = 1, .base = 16, .total = 16}, 24, 8, 1) == Status::success);
+  CHECK(f.table.close(1) == Status::success);
+  CHECK(f.table.abort_source(1, 1) == 0);
+  CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_closed);
+}
+
+TEST_CASE("rewind__what_cannot_be__is_refused_and_changes_nothing") {
+  Fixture f({.key = 7, .hints = true, .retired_max = 1});
+  std::vector<CompletedBuffer> undone;
+  CHECK(f.table.rewind(77, 0, undone) == Status::mailbox_unknown);
+  for (uint64_t i = 0; i < 2; ++i) {
+    REQUIRE(f.table.post(1, f.part(i * 64, 64), i) == Status::success);
+    CHECK(f.put({.operation = i}, 0, 8, 1) == Status::success);
+  }
+  CHECK(f.table.rewind(1, 3, undone) == Status::range);  // yet to come
+  CHECK(f.table.rewind(1, 0, undone) == Status::range);  // not kept
+  CHECK(f.table.handle(1).generation == 0);
+  CHECK(f.put({.operation = 9}, 0, 8, 1) == Status::mailbox_empty);  // is owed a hint
+  CHECK(f.table.rewind(1, 2, undone) == Status::success);            // the epoch of now: only the incarnation changes
+  CHECK(undone.empty());
+  CHECK(f.table.epoch(1) == 2u);
+  CHECK(f.table.handle(1).generation == 1);
+  REQUIRE(f.table.post(1, f.part(128, 64), 3) == Status::success);
+  CHECK_FALSE(f.table.hint_waits(0));  // whom it was owed is refused from now on
+  CHECK(f.put({.operation = 9}, 0, 8, 1) == Status::mailbox_stale);
+  CHECK(f.table.rewind(1, 1, undone) == Status::success);
+  REQUIRE(undone.size() == 1);
+  CHECK(undone[0].epoch == 1);
+  CHECK(f.table.epoch(1) == 1u);
+}
+
+TEST_CASE("rewind__the_head_is_on_its_way_out__busy") {
+  Fixture f({.key = 7, .threshold = 0, .retired_max = 1});
+  REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
+  const ports::Admission placing = f.table.begin_write(1, Put{.operation = 1}.at(0), 8);
+  REQUIRE(f.table.increment_epoch(1) == Status::success);
+  std::vector<CompletedBuffer> undone;
+  CHECK(f.table.rewind(1, 0, undone) == Status::busy);
+  CHECK(f.table.increment_epoch(1) == Status::busy);
+  CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_stale);
+  CHECK(f.table.rewind(1, 0, undone) == Status::success);
+}
+
+TEST_CASE("kept_buffers__asked_for_or_given_back__newest_first_and_each_once") {
+  Fixture f({.key = 7, .retired_max = 3});
+  for (uint64_t i = 0; i < 3; ++i) {
+    REQUIRE(f.table.post(1, f.part(i * 64, 64), i) == Status::success);
+    CHECK(f.put({.operation = i}, 0, 8, 1) == Status::success);
+  }
+  std::vector<CompletedBuffer> two(2);
+  CHECK(f.table.buffer_pointers(1, two) == 2);
+  CHECK(two[0].epoch == 2);
+  CHECK(two[1].epoch == 1);
+  std::vector<CompletedBuffer> many(9);
+  CHECK(f.table.buffer_pointers(1, many) == 3);
+  CHECK(f.table.buffer_pointers(77, many) == 0);
+  CHECK(f.table.release(77, f.memory.data()) == Status::mailbox_unknown);
+  CHECK(f.table.release(1, f.memory.data() + 1) == Status::not_found);
+  CHECK(f.table.release(1, f.memory.data() + 64) == Status::success);
+  CHECK(f.table.release(1, f.memory.data() + 64) == Status::not_found);
+  CHECK(f.table.buffer_pointers(1, many) == 2);
+  CHECK(many[1].epoch == 0);
+}
+
+TEST_CASE("handle__of_a_mailbox_that_is_not_open__names_none") {
+  Fixture f({.key = 7});
+  CHECK(f.table.handle(77).kind == ports::HandleKind::none);
+  CHECK_FALSE(f.table.closing(77));
+  REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
+  const ports::Admission placing = f.table.begin_write(1, Put{.operation = 1}.at(0), 8);
+  CHECK_FALSE(f.table.closing(1));
+  CHECK(f.table.close(1) == Status::success);
+  CHECK(f.table.closing(1));
+  CHECK(f.table.handle(1).kind == ports::HandleKind::none);
+  CHECK_FALSE(f.table.epoch(1));
+  CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_closed);
+  CHECK_FALSE(f.table.closing(1));
+}
