@@ -1,6 +1,7 @@
 // Where two rules meet: each case fails when the second condition of a decision is left out.
 #include <catch2/catch.hpp>
 
+#include "core/rvma/mailbox.h"
 #include "tests/unit/rvma/place.h"
 
 using namespace ccixfer;
@@ -260,4 +261,72 @@ TEST_CASE("handle__of_a_mailbox_that_is_not_open__names_none") {
   CHECK_FALSE(f.table.epoch(1));
   CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_closed);
   CHECK_FALSE(f.table.closing(1));
+}
+
+TEST_CASE("held_put__behind_a_head_that_is_cancelled__waits_for_the_buffer_of_its_epoch") {
+  Fixture f({.key = 7, .threshold = 0, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
+  REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
+  const ports::Admission placing = f.table.begin_write(1, Put{.operation = 1}.at(0), 8);
+  std::vector<CompletedBuffer> undone;
+  REQUIRE(f.table.rewind(1, 0, undone) == Status::success);  // the head comes back when nobody is in it
+  CHECK(f.put({.operation = 2, .epoch = 0, .incarnation = 1}, 0, 32, 2) == Status::success);
+  CHECK(f.table.post(1, f.part(64, 31), 2) == Status::range);  // epoch 0 is the next one posted
+  CHECK(f.table.post(1, f.part(64, 32), 2) == Status::success);
+  CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_stale);
+  CHECK(f.table.next_completion()->status == Status::cancelled);
+  CHECK(f.memory[64] == std::byte{2});
+}
+
+TEST_CASE("abort_source__a_held_put_with_a_fragment_in_the_middle__that_fragment_is_discarded") {
+  Fixture f({.key = 7, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
+  const Put put{.source = 1, .operation = 1, .base = 0, .total = 16};
+  CHECK(f.put(put, 0, 8, 1) == Status::success);
+  const ports::Admission placing = f.table.begin_write(1, put.at(8), 8);
+  REQUIRE(placing.status == Status::success);
+  CHECK(f.table.abort_source(1, 1) == 1);
+  CHECK(f.table.write_span(placing.ticket, 0).empty());
+  CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_stale);
+  REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
+  CHECK_FALSE(f.table.next_completion());
+}
+
+TEST_CASE("get__of_a_mailbox_that_is_closing__is_told_so") {
+  Fixture f({.key = 7, .retired_max = 1});
+  REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
+  CHECK(f.put({.operation = 1}, 0, 8, 1) == Status::success);
+  REQUIRE(f.table.post(1, f.part(64, 64), 1) == Status::success);
+  const ports::Admission placing = f.table.begin_write(1, Put{.operation = 2}.at(0), 8);
+  CHECK(get(f.table, Put{}.at(0), 8).status == Status::success);
+  REQUIRE(f.table.close(1) == Status::success);
+  CHECK(get(f.table, Put{}.at(0), 8).status == Status::mailbox_closed);
+  CHECK(f.table.end_write(placing.ticket, true).status == Status::mailbox_closed);
+}
+
+TEST_CASE("negative_acks_off__of_the_catch_all_or_with_drop__nothing_is_said") {
+  Fixture f({.key = 3, .negative_acks = false});
+  f.table.set_catch_all(1);
+  CHECK(f.put({.mailbox = 77}, 0, 8, 1) == Status::withheld);  // its refusal, whatever is said of unknown ones
+  REQUIRE(f.table.post(1, f.part(0, 8), 1) == Status::success);
+  CHECK(f.put({.mailbox = 77}, 0, 9, 1) == Status::withheld);
+  for (const bool answers : {false, true}) {
+    Fixture drop({.key = 7, .negative_acks = answers, .when_empty = WhenEmpty::drop});
+    CHECK(drop.put({.epoch = 1}, 0, 8, 1) == Status::withheld);
+    REQUIRE(drop.table.post(1, drop.part(0, 64), 1) == Status::success);
+    REQUIRE(drop.table.post(1, drop.part(64, 64), 2) == Status::success);
+    CHECK(drop.put({.epoch = 1}, 0, 8, 1) == (answers ? Status::mailbox_empty : Status::withheld));  // its turn comes
+  }
+}
+
+TEST_CASE("held_puts_and_hints_owed__bounded_in_number_too") {
+  Fixture f({.key = 7, .when_empty = WhenEmpty::hold, .held_bytes_max = uint64_t{1} << 30});
+  uint64_t held = 0;
+  while (held < 100'000 && f.put({.operation = held}, 0, 1, 1) == Status::success) ++held;
+  CHECK(held == held_operations_max);
+  Fixture hints({.key = 7, .hints = true});
+  for (uint64_t i = 0; i < hints_owed_max + 10; ++i)
+    CHECK(hints.table.begin_write(i, Put{}.at(0), 8).status == Status::mailbox_empty);
+  REQUIRE(hints.table.post(1, hints.part(0, 64), 1) == Status::success);
+  size_t told = 0;
+  while (hints.table.next_hint(0)) ++told;
+  CHECK(told == hints_owed_max);
 }
