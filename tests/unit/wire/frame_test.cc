@@ -1,6 +1,8 @@
 #include "core/wire/frame.h"
 
 #include <functional>
+#include <set>
+#include <string>
 
 #include "core/base/hash.h"
 #include "core/wire/connection_frames.h"
@@ -253,6 +255,13 @@ TEST_CASE("frames__lengths_and_values_out_of_bounds__refused") {
   REQUIRE_FALSE(write({1, 10, 4, {}, false}, 0));
   REQUIRE(write({1, 10, 4, {}, true}, 0));
   REQUIRE_FALSE(write({1, 10, 4, {}, true}, 1));
+  REQUIRE(write({1, 10, 10, {}, true}, 0));  // given up when all was sent
+  REQUIRE_FALSE(write({1, 10, 11, {}, true}, 0));
+  const auto read = [](uint64_t total) {
+    return decode_rma_read(written([&](Writer& w) { encode(w, RmaRead{1, total, {}}); })).has_value();
+  };
+  REQUIRE(read(1));
+  REQUIRE_FALSE(read(0));
 }
 
 TEST_CASE("frames__reasons__cut_when_written_and_bounded_when_read") {
@@ -300,6 +309,26 @@ TEST_CASE("frames__hello__every_role_and_attribute_comes_back_and_none_beyond") 
   for (int attribute = 0; attribute <= attributes; ++attribute) REQUIRE(come_back(0, attribute));
   REQUIRE_FALSE(come_back(roles + 1, 0));
   REQUIRE_FALSE(come_back(0, attributes + 1));
+}
+
+TEST_CASE("frames__kinds__have_names_of_their_own_and_others_none") {
+  std::set<std::string> names;
+  for (int kind = 0; kind <= 255; ++kind) names.insert(to_string(static_cast<Kind>(kind)));
+  REQUIRE(names.size() == kind_last + 1u);
+  REQUIRE(std::string(to_string(static_cast<Kind>(kind_last + 1))) == "unknown");
+  REQUIRE(std::string(to_string(static_cast<Kind>(0))) == "unknown");
+  REQUIRE(std::string(to_string(Kind::hello)) == "hello");
+}
+
+TEST_CASE("frames__no_room_to_write_them__said_and_nothing_beyond_is_written") {
+  const Buffer whole = written([](Writer& w) { encode(w, MessageAck{14, Status::receiver_not_ready}); });
+  for (size_t room = 0; room <= whole.size(); ++room) {
+    Buffer memory(whole.size() + 8, std::byte{0xee});
+    Writer out(MutableBytes(memory).first(room));
+    encode(out, MessageAck{14, Status::receiver_not_ready});
+    REQUIRE(out.ok() == (room == whole.size()));
+    for (size_t at = room; at < memory.size(); ++at) REQUIRE(memory[at] == std::byte{0xee});
+  }
 }
 
 TEST_CASE("machines__apart__only_if_both_are_known_differ_and_began_far_from_one_another") {
