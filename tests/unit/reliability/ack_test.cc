@@ -82,3 +82,14 @@ TEST_CASE("ack__a_gap_down_to_packet_0__decodes") {
   REQUIRE(ack->list[1] == Range{0, 0});
   REQUIRE(encoded(*ack) == bytes);
 }
+
+TEST_CASE("ack__as_many_ranges_as_fit__to_the_byte_and_each_contains_its_ends") {
+  const Ack ack = ack_of({{100, 100}, {90, 95}, {1, 5}});
+  for (const size_t count : {1u, 2u, 3u}) {
+    const size_t room = reliability::ack_bytes(static_cast<uint8_t>(count));
+    REQUIRE(encoded(ack, room).size() == room);
+    if (count < 3) REQUIRE(encoded(ack, room + 7).size() == room);
+  }
+  for (const uint64_t number : {100u, 90u, 95u, 1u, 5u}) REQUIRE(ack.contains(number));
+  for (const uint64_t number : {0u, 6u, 89u, 96u, 99u, 101u}) REQUIRE_FALSE(ack.contains(number));
+}

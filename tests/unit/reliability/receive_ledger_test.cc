@@ -94,3 +94,18 @@ TEST_CASE("receive_ledger__random_order_and_duplicates__never_fresh_twice_and_ac
     }
   }
 }
+
+TEST_CASE("receive_ledger__the_ack_arrived_and_nothing_is_missing__late_numbers_are_kept_and_no_more") {
+  ReceiveLedger ledger;
+  for (uint64_t i = 0; i < 200; ++i) ledger.received(i, true, start);
+  ledger.ack_arrived(10);
+  REQUIRE(ledger.look(0) == Verdict::duplicate);  // fewer than are kept
+  REQUIRE(ledger.look(200) == Verdict::fresh);
+  ledger.ack_arrived(190);
+  const uint64_t kept = 190 - ReceiveLedger::late_numbers;
+  REQUIRE(ledger.look(kept - 1) == Verdict::too_old);
+  REQUIRE(ledger.look(kept) == Verdict::duplicate);
+  ledger.ack_arrived(100);  // of an older one: nothing comes back
+  REQUIRE(ledger.look(kept - 1) == Verdict::too_old);
+  REQUIRE(ledger.look(200) == Verdict::fresh);
+}
