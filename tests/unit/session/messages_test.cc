@@ -267,6 +267,25 @@ TEST_CASE("cut__long_lists__fit_and_add_up") {
   CHECK(cut(Answer{}).empty());
 }
 
+TEST_CASE("cut__answer_of_more_runs_than_a_message_holds__each_part_decodes") {
+  Answer answer;
+  answer.first_index = 5;
+  for (size_t i = 0; i < 2 * answer_runs_max + 1; ++i) answer.runs.push_back({1, i % 2 == 0 ? Verdict::done : Verdict::send});
+  uint64_t next = 5;
+  for (const Message& part : cut(answer)) {
+    const Result<Decoded> decoded = decode(encode(part, 1));
+    REQUIRE(decoded);
+    const auto& back = std::get<Answer>(decoded->message);
+    CHECK(back.first_index == next);
+    CHECK(back.runs.size() <= answer_runs_max);
+    for (const Answer::Run& run : back.runs) {
+      CHECK(run.count == 1);
+      CHECK(run.verdict == ((next++ - 5) % 2 == 0 ? Verdict::done : Verdict::send));
+    }
+  }
+  CHECK(next == 5 + 2 * answer_runs_max + 1);
+}
+
 TEST_CASE("cut__answer_of_many_and_huge_runs__covers_each_index_once") {
   Answer answer;
   answer.first_index = 10;
