@@ -25,6 +25,7 @@ class Acceptor::Session {
   }
   ~Session() {
     machine_.reset();
+    if (transfer_ != nullptr) --transfer_->sessions;
     acceptor_.hub_.remove_link(&link_);
   }
 
@@ -34,8 +35,15 @@ class Acceptor::Session {
   bool same_transfer(const session::Hello& hello) const { return link_.hello().transfer == hello.transfer; }
   bool holds_root() const { return machine_ != nullptr; }
   uint32_t buffers() const { return buffers_; }
-  Tally tally() const { return machine_ ? machine_->tally() : last_; }
+  Tally tally() const { return transfer_ != nullptr ? transfer_->tally : Tally{}; }
   const Error& result() const { return result_; }
+  bool was_open() const { return reported_; }
+  void report_end() const {
+    const Tally moved = tally();
+    acceptor_.bench_.reporter.ended({transfer_name(link_.hello().transfer), result_.kind, result_.message, moved.files,
+                                     moved.files_unchanged, moved.files_failed + moved.files_vanished, moved.bytes,
+                                     moved.bytes_sent, moved.segments_resent});
+  }
   bool counts() const { return counts_; }  // it was a transfer, not a mere knock at the door
   bool take_completion(const rvma::Completion& completion) { return machine_ && machine_->take_completion(completion); }
 
@@ -58,6 +66,7 @@ class Acceptor::Session {
   void turn(Instant now) {
     if (state_ == State::waiting) turn_waiting(now);
     if (state_ == State::running) turn_running(now);
+    count();
     if (state_ == State::farewell) turn_farewell(now);
   }
   Instant next_deadline() const {
@@ -97,12 +106,17 @@ class Acceptor::Session {
     link_.set_session(number);
     link_.post(session::Opened{number, options.lanes_max});
     report_session();
+    transfer_ = &acceptor_.transfer(link_.hello().transfer);
+    ++transfer_->sessions;
+    earlier_ = transfer_->tally;
     if (options.root != nullptr) {
       buffers_ = acceptor_.share();
-      machine_ = make_destination(bench, link_, {options.root, open.options, path.path, options.rate_bytes_per_s, buffers_});
+      machine_ = make_destination(bench, link_,
+                                  {options.root, open.options, path.path, options.rate_bytes_per_s, buffers_, transfer_->record});
     } else {
       const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
-      machine_ = make_source(bench, link_, {{below}, options.served_root, open.options, options.rate_bytes_per_s});
+      machine_ =
+          make_source(bench, link_, {{below}, options.served_root, open.options, options.rate_bytes_per_s, transfer_->record});
     }
     state_ = State::running;
     forwarder_.attach(machine_->user());  // before start(): it takes up live lanes that it has not been told of
@@ -116,6 +130,7 @@ class Acceptor::Session {
     line.path = report_hops(link_.hops(0));
     line.peer = line.path.empty() ? "?" : line.path.back().node;
     acceptor_.bench_.reporter.session(line);
+    reported_ = true;
   }
 
   void turn_running(Instant now) {
@@ -123,6 +138,10 @@ class Acceptor::Session {
     if (!machine_->finished()) return;
     result_ = machine_->error() != nullptr ? *machine_->error() : end_of_tally(machine_->tally());
     leave(now);
+  }
+
+  void count() {
+    if (machine_) transfer_->tally = continued(earlier_, machine_->tally());
   }
 
   void leave(Instant now) {
@@ -140,7 +159,7 @@ class Acceptor::Session {
       return;
     }
     if (machine_) {
-      last_ = machine_->tally();
+      count();
       forwarder_.detach();
       machine_.reset();
     }
@@ -156,7 +175,9 @@ class Acceptor::Session {
   uint32_t buffers_ = 0;
   bool counts_ = false;
   bool superseded_ = false;
-  Tally last_;
+  bool reported_ = false;
+  Transfer* transfer_ = nullptr;
+  Tally earlier_;  // of the transfer, before this session
   Error result_{ErrorKind::ok, ""};
 };
 
@@ -173,6 +194,22 @@ uint32_t Acceptor::share() const {
   uint32_t taken = 0;
   for (const auto& session : sessions_) taken += session->buffers();
   return taken >= all ? 0 : std::max(session_buffers_min, (all - taken) / 2);
+}
+
+Acceptor::Transfer& Acceptor::transfer(const session::TransferId& id) {
+  const auto known = std::find_if(transfers_.begin(), transfers_.end(), [&id](const Transfer& one) { return one.id == id; });
+  if (known != transfers_.end()) return *known;
+  if (transfers_.size() >= transfers_remembered_max) {
+    const auto oldest = std::find_if(transfers_.begin(), transfers_.end(), [](const Transfer& one) { return one.sessions == 0; });
+    if (oldest != transfers_.end()) {
+      add(forgotten_, oldest->tally);
+      transfers_.erase(oldest);
+    }
+  }
+  Transfer& transfer = transfers_.emplace_back();
+  transfer.id = id;
+  transfer.record = std::make_shared<session::TransferRecord>(session::TransferRecord::files_max_of_acceptor);
+  return transfer;
 }
 
 Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Instant now) {
@@ -217,13 +254,13 @@ void Acceptor::turn(Instant now) {
       ++at;
       continue;
     }
-    add(ended_, session.tally());
     const Error& result = session.result();
     const LogLevel level = result.kind == ErrorKind::ok ? LogLevel::info : LogLevel::warning;
     if (session.counts() || result.kind != ErrorKind::ok) {
       log(level, "session {}: {}{}{}", transfer_name(session.link().hello().transfer), error_row(result.kind).name,
           result.message.empty() ? "" : ": ", result.message);
     }
+    if (session.was_open()) session.report_end();
     if (session.counts() && !first_end_) first_end_ = result;
     at = sessions_.erase(at);
   }
@@ -253,8 +290,8 @@ size_t Acceptor::unfinished() const {
 const std::optional<Error>& Acceptor::first_end() const { return first_end_; }
 
 Tally Acceptor::tally() const {
-  Tally sum = ended_;
-  for (const auto& session : sessions_) add(sum, session->tally());
+  Tally sum = forgotten_;
+  for (const Transfer& transfer : transfers_) add(sum, transfer.tally);
   return sum;
 }
 

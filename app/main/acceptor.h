@@ -14,6 +14,7 @@
 namespace ccixfer::program {
 
 inline constexpr size_t accepted_sessions_max = 64;
+inline constexpr size_t transfers_remembered_max = 64;  // besides those that have a session
 inline constexpr uint32_t session_buffers_min = 4;
 inline constexpr Duration open_timeout = std::chrono::seconds(30);
 inline constexpr Duration farewell_timeout = std::chrono::seconds(3);  // for an Abort to reach the peer
@@ -46,14 +47,23 @@ class Acceptor final : public session::AcceptUser {
 
  private:
   class Session;
+  // A transfer that has a session, or had one lately: a later one goes on with its counts.
+  struct Transfer {
+    session::TransferId id{};
+    std::shared_ptr<session::TransferRecord> record;
+    Tally tally;            // of this process
+    unsigned sessions = 0;  // that there are now
+  };
   [[nodiscard]] uint32_t share() const;
+  [[nodiscard]] Transfer& transfer(const session::TransferId& id);
 
   const Bench bench_;
   session::Hub& hub_;
   const AcceptorOptions options_;
   bool stopped_ = false;
+  std::list<Transfer> transfers_;
+  Tally forgotten_;  // of transfers that are in the list no more
   std::list<std::unique_ptr<Session>> sessions_;
-  Tally ended_;
   std::optional<Error> first_end_;
 };
 

@@ -19,6 +19,7 @@ struct Process {
 struct CommandEnd {
   Error error{ErrorKind::ok, ""};
   Tally tally;
+  bool in_disk = false;  // jobs still use what the command made: nothing of it may be destroyed, the process ends without
 };
 
 [[nodiscard]] CommandEnd run_send(const Process& process, const SendCommand& command);

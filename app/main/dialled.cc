@@ -67,7 +67,7 @@ struct DialledTransfer::Attempt {
   Instant leave_by = never;
   Error why{ErrorKind::ok, ""};
   bool again = false;
-  bool only_puts_left = false;
+  bool only_puts_left = false;  // and jobs in the disk
 };
 
 DialledTransfer::DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now)
@@ -76,6 +76,7 @@ DialledTransfer::~DialledTransfer() = default;
 
 bool DialledTransfer::ended() const { return ended_; }
 bool DialledTransfer::may_be_left() const { return attempt_ && attempt_->only_puts_left; }
+bool DialledTransfer::held_by_disk() const { return may_be_left() && attempt_->machine && attempt_->machine->in_disk(); }
 const Error& DialledTransfer::result() const { return result_; }
 
 Tally DialledTransfer::tally() const {
@@ -124,12 +125,7 @@ void DialledTransfer::turn_attempt(Instant now) {
   attempt.lanes_were_up = up;
   if (!attempt.machine && attempt.forwarder.opened() && !attempt.forwarder.lost()) open_session(now);
   if (attempt.machine) {
-    attempt.machine->turn(now);
-    const Instant progress = attempt.machine->last_progress();
-    if (progress > last_progress_) {
-      last_progress_ = std::min(progress, now);
-      fruitless_ = 0;
-    }
+    turn_machine(now);
   }
   tell_trouble();
   judge(now);
@@ -195,9 +191,11 @@ void DialledTransfer::judge(Instant now) {
     return end_attempt(now, *attempt.forwarder.lost(), is_passing(attempt.forwarder.lost()->kind));
   }
   if (now < give_up_at()) return;
-  const Error late =
-      reached_ ? Error{ErrorKind::timeout, at("no progress within the timeout", plan_.uri, "run the same command again to resume")}
-               : Error{ErrorKind::no_answer, at("no answer", plan_.uri, "check that the peer runs and can be reached")};
+  const std::string stuck = attempt.machine ? attempt.machine->stuck_disk() : std::string();
+  const Error late = reached_
+                         ? Error{ErrorKind::timeout, at(stuck.empty() ? "no progress within the timeout" : stuck, plan_.uri,
+                                                        "run the same command again to resume")}
+                         : Error{ErrorKind::no_answer, at("no answer", plan_.uri, "check that the peer runs and can be reached")};
   if (attempt.machine) {
     attempt.machine->abort(late);
   } else {
@@ -214,17 +212,27 @@ void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
   attempt.again = again;
 }
 
+void DialledTransfer::turn_machine(Instant now) {
+  attempt_->machine->turn(now);
+  const Instant progress = attempt_->machine->last_progress();
+  if (progress <= last_progress_) return;
+  last_progress_ = std::min(progress, now);
+  fruitless_ = 0;
+}
+
 void DialledTransfer::turn_farewell(Instant now) {
   Attempt& attempt = *attempt_;
-  if (attempt.machine) attempt.machine->turn(now);
+  if (attempt.machine) turn_machine(now);
   if (attempt.why.kind != ErrorKind::ok && !attempt.again) {
     const bool said = attempt.link.control_drained() || attempt.link.live_lanes().empty() || now >= attempt.leave_by;
     if (!said) return;
   }
   if (attempt.machine && !attempt.machine->idle()) {
     if (now < attempt.leave_by) return;
-    attempt.leave_by = never;
-    attempt.only_puts_left = !attempt.again || stop_why_;
+    // A session that is to be followed by another waits for its jobs: as long as the timeout allows.
+    const bool too_late = now >= give_up_at();
+    attempt.leave_by = too_late ? never : give_up_at();
+    attempt.only_puts_left = !attempt.again || stop_why_ || too_late;
     if (attempt.only_puts_left) result_ = stop_why_ ? *stop_why_ : report::advised(attempt.why, plan_.uri);
     return;
   }

@@ -44,9 +44,12 @@ class DialledTransfer {
   [[nodiscard]] Duration stalled(Instant now) const;  // since the last progress
   [[nodiscard]] Duration timeout() const { return plan_.timeout; }
   [[nodiscard]] bool ended() const;
-  // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed. Whoever
-  // destroys the endpoint next, and turns it no more, need not wait for those.
+  // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed, or a disk
+  // that does not answer. Whoever destroys the endpoint next, and turns it no more, need not wait for the puts.
   [[nodiscard]] bool may_be_left() const;
+  // It may be left and not be destroyed: jobs in the disk still use it. A process that ends now takes nothing with it that was
+  // promised to anybody, as if it was killed; all it must do is to run no destructor.
+  [[nodiscard]] bool held_by_disk() const;
   [[nodiscard]] const Error& result() const;  // when ended, or when it may be left; kind ok: done and durable
   [[nodiscard]] Tally tally() const;
 
@@ -54,6 +57,7 @@ class DialledTransfer {
   struct Attempt;
   void begin_attempt(Instant now);
   void turn_attempt(Instant now);
+  void turn_machine(Instant now);
   void open_session(Instant now);
   void tell_trouble();
   void judge(Instant now);

@@ -50,7 +50,10 @@ void Forwarder::on_message(const session::Message& message) {
     return;
   }
   if (machine_ != nullptr) return machine_->on_message(message);
-  if (const auto* abort = std::get_if<session::Abort>(&message)) return fail_with(abort->kind, abort->message);
+  if (const auto* abort = std::get_if<session::Abort>(&message)) {
+    const Error error = session::error_of(*abort, "the peer");
+    return fail_with(error.kind, error.message);
+  }
   keep({std::nullopt, message});
 }
 

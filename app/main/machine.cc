@@ -12,20 +12,22 @@ namespace {
 
 class Observer final : public send::SourceObserver, public recv::DestinationObserver {
  public:
-  explicit Observer(report::Reporter& reporter) : reporter_(reporter) {}
+  Observer(report::Reporter& reporter, const session::TransferId& transfer)
+      : reporter_(reporter), transfer_(transfer_name(transfer)) {}
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
-    reporter_.file({std::string(path), bytes, std::string(status), std::string(reason)});
+    reporter_.file({std::string(path), bytes, std::string(status), std::string(reason), transfer_});
   }
   void on_warning(std::string_view line) override { reporter_.warn(line); }
 
  private:
   report::Reporter& reporter_;
+  const std::string transfer_;
 };
 
 class SourceMachine final : public Machine {
  public:
   SourceMachine(const Bench& bench, session::Link& link, const SourcePart& part)
-      : observer_(bench.reporter),
+      : observer_(bench.reporter, link.hello().transfer),
         source_(options(part), link, bench.work, bench.pool, bench.pool_region, observer_, bench.counters) {}
 
   session::LinkUser& user() override { return source_; }
@@ -34,6 +36,7 @@ class SourceMachine final : public Machine {
   Instant next_deadline() const override { return source_.next_deadline(); }
   bool finished() const override { return source_.finished(); }
   bool idle() const override { return source_.idle(); }
+  bool in_disk() const override { return false; }  // its jobs hold what they use
   const Error* error() const override { return source_.error(); }
   Tally tally() const override {
     const send::Totals& totals = source_.totals();
@@ -45,11 +48,13 @@ class SourceMachine final : public Machine {
     tally.bytes = totals.bytes;
     tally.bytes_total = totals.bytes_total;
     tally.total_known = totals.walk_done;
+    tally.over = totals.over;
     tally.bytes_sent = totals.bytes_sent;
     tally.segments_resent = totals.segments_resent;
     return tally;
   }
   Instant last_progress() const override { return source_.last_progress(); }
+  std::string stuck_disk() const override { return source_.stuck_disk(); }
   void abort(const Error& error) override { source_.abort(error); }
   bool take_completion(const rvma::Completion&) override { return false; }
 
@@ -62,6 +67,8 @@ class SourceMachine final : public Machine {
     options.rate_bytes_per_s = part.rate_bytes_per_s;
     const char* directory = std::getenv("TMPDIR");  // as sort(1); else one that is not in memory as a rule
     options.spool_directory = directory != nullptr && *directory == '/' ? directory : "/var/tmp";
+    options.record = part.record;
+    options.disk_patience = part.disk_patience;
     return options;
   }
   Observer observer_;
@@ -71,7 +78,7 @@ class SourceMachine final : public Machine {
 class DestinationMachine final : public Machine {
  public:
   DestinationMachine(const Bench& bench, session::Link& link, const DestinationPart& part)
-      : observer_(bench.reporter),
+      : observer_(bench.reporter, link.hello().transfer),
         destination_(options(part), *part.root, link, bench.endpoint, bench.work, bench.pool, bench.entropy, observer_,
                      bench.counters) {}
 
@@ -81,9 +88,11 @@ class DestinationMachine final : public Machine {
   Instant next_deadline() const override { return destination_.next_deadline(); }
   bool finished() const override { return destination_.finished(); }
   bool idle() const override { return destination_.idle(); }
+  bool in_disk() const override { return destination_.in_disk(); }
   const Error* error() const override { return destination_.error(); }
   Tally tally() const override { return tally_of(destination_.totals()); }
   Instant last_progress() const override { return destination_.last_progress(); }
+  std::string stuck_disk() const override { return destination_.stuck_disk(); }
   void abort(const Error& error) override { destination_.abort(error); }
   bool take_completion(const rvma::Completion& completion) override {
     if (!destination_.owns_mailbox(completion.mailbox)) return false;
@@ -97,6 +106,8 @@ class DestinationMachine final : public Machine {
     options.options = part.options;
     options.path = part.path;
     options.rate_bytes_per_s = part.rate_bytes_per_s;
+    options.record = part.record;
+    options.disk_patience = part.disk_patience;
     options.buffers_max = part.buffers_max;
     return options;
   }
@@ -111,9 +122,10 @@ Tally tally_of(const recv::DestinationTotals& totals) {
   tally.files = totals.files;
   tally.files_unchanged = totals.files_unchanged;
   tally.files_failed = totals.files_failed + totals.unlisted_failed;
-  tally.files_vanished = totals.unlisted_vanished;
+  tally.files_vanished = totals.files_vanished + totals.unlisted_vanished;
   tally.bytes = totals.bytes;
   tally.bytes_total = totals.bytes_total;
+  tally.over = totals.over;
   tally.bytes_sent = totals.bytes_received;
   tally.segments_resent = totals.segments_resent;
   return tally;
@@ -132,21 +144,20 @@ void add(Tally& sum, const Tally& more) {
 }
 
 Tally continued(const Tally& earlier, const Tally& later) {
-  Tally tally = later;
-  tally.bytes += earlier.bytes;
-  tally.bytes_total = std::max(tally.bytes, std::max(earlier.bytes_total, later.bytes_total));
-  tally.bytes_sent += earlier.bytes_sent;
-  tally.segments_resent += earlier.segments_resent;
-  const uint64_t delivered_before = earlier.files - std::min(earlier.files, earlier.files_unchanged);
-  tally.files_unchanged -= std::min(tally.files_unchanged, delivered_before);
-  tally.files = std::max(later.files, earlier.files);
+  const auto reached = [](const Tally& tally) {
+    return std::pair(tally.files + tally.files_unchanged + tally.files_failed + tally.files_vanished, tally.bytes);
+  };
+  Tally tally = later.over || reached(later) >= reached(earlier) ? later : earlier;
+  tally.over = later.over;
+  tally.bytes_sent = earlier.bytes_sent + later.bytes_sent;
+  tally.segments_resent = earlier.segments_resent + later.segments_resent;
   return tally;
 }
 
 Error end_of_tally(const Tally& tally) {
   const ErrorKind kind = report::kind_of_counts(tally.files_failed, tally.files_vanished);
   if (kind == ErrorKind::ok) return {ErrorKind::ok, ""};
-  const uint64_t count = std::max(tally.files_failed, tally.files_vanished);
+  const uint64_t count = tally.files_failed + tally.files_vanished;
   const char* what = kind == ErrorKind::partial ? "failed" : "vanished or changed";
   return {kind, fmt::format("{} file{} {}: the rest is delivered: see the lines above and run again", count, count == 1 ? "" : "s",
                             what)};

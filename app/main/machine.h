@@ -7,6 +7,8 @@
 #include "app/recv/destination.h"
 #include "app/report/reporter.h"
 #include "app/send/source.h"
+#include "app/session/disk_watch.h"
+#include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
 #include "core/ports/entropy.h"
@@ -28,10 +30,12 @@ struct Bench {
 
 // What a session, or all of them, moved; seen from either end.
 struct Tally {
+  // Each file once: files_vanished vanished or changed at the source, files_failed failed for any other reason.
   uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
   uint64_t bytes = 0;        // durable at the receiver
   uint64_t bytes_total = 0;  // known so far
   bool total_known = false;
+  bool over = false;        // every entry of the tree has ended and is counted
   uint64_t bytes_sent = 0;  // payload that crossed the wire
   uint64_t segments_resent = 0;
 };
@@ -39,8 +43,9 @@ struct Tally {
 [[nodiscard]] Tally tally_of(const recv::DestinationTotals& totals);
 // Several transfers beside or after one another.
 void add(Tally& sum, const Tally& more);
-// One transfer over several sessions: what an earlier session delivered shows as unchanged in a later one, and is no unchanged file
-// of the transfer.
+// One transfer over several sessions, each of which counts what it comes to, earlier sessions' part of it included
+// (session::TransferRecord): the later one's counts once it has come as far, the earlier ones' before; what crossed the wire adds
+// up.
 [[nodiscard]] Tally continued(const Tally& earlier, const Tally& later);
 
 // The end of a transfer that ran to its summary: ok, or how many files failed.
@@ -57,9 +62,12 @@ class Machine {
   [[nodiscard]] virtual Instant next_deadline() const = 0;
   [[nodiscard]] virtual bool finished() const = 0;
   [[nodiscard]] virtual bool idle() const = 0;  // may be destroyed
+  // Not idle, and what keeps it are jobs in the work pool: they end when the disk answers, and use the machine until then.
+  [[nodiscard]] virtual bool in_disk() const = 0;
   [[nodiscard]] virtual const Error* error() const = 0;
   [[nodiscard]] virtual Tally tally() const = 0;
   [[nodiscard]] virtual Instant last_progress() const = 0;
+  [[nodiscard]] virtual std::string stuck_disk() const = 0;  // words for a disk that has not answered for too long; empty: none
   virtual void abort(const Error& error) = 0;
   virtual bool take_completion(const rvma::Completion& completion) = 0;  // false: not a mailbox of ours
 };
@@ -69,6 +77,8 @@ struct SourcePart {
   int served_root = -1;
   uint32_t options = 0;
   uint64_t rate_bytes_per_s = 0;
+  std::shared_ptr<session::TransferRecord> record = {};
+  Duration disk_patience = forever;
 };
 [[nodiscard]] std::unique_ptr<Machine> make_source(const Bench& bench, session::Link& link, const SourcePart& part);
 
@@ -78,6 +88,8 @@ struct DestinationPart {
   std::string path;
   uint64_t rate_bytes_per_s = 0;
   uint32_t buffers_max = 0;
+  std::shared_ptr<session::TransferRecord> record = {};
+  Duration disk_patience = forever;
 };
 [[nodiscard]] std::unique_ptr<Machine> make_destination(const Bench& bench, session::Link& link, const DestinationPart& part);
 

@@ -57,6 +57,8 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     part.root = root->get();
     part.options = plan.open.options;
     part.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
+    part.record = std::make_shared<session::TransferRecord>();
+    part.disk_patience = session::disk_patience(plan.timeout);
     plan.make_machine = [&bench, part](session::Link& link) { return make_destination(bench, link, part); };
     const CommandEnd one = (*loop)->dial(std::move(plan), end.tally);
     add(end.tally, one.tally);
@@ -66,8 +68,10 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     } else if (one.error.kind != ErrorKind::ok) {
       process.reporter.warn(one.error.message);
     }
-    if ((*loop)->interrupted()) break;
+    end.in_disk = one.in_disk;
+    if (end.in_disk || (*loop)->interrupted()) break;
   }
+  if (end.in_disk) static_cast<void>(root->release());
   return end;
 }
 

@@ -76,7 +76,12 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   plan.hello.direction = session::Direction::push;
   plan.open = {session_options(command.transfer), path.path};
   if (path.directory || command.sources.size() > 1) plan.open.options |= session::option_directory;
-  SourcePart part{command.sources, -1, plan.open.options, command.transfer.rate_bytes_per_s};
+  SourcePart part{command.sources,
+                  -1,
+                  plan.open.options,
+                  command.transfer.rate_bytes_per_s,
+                  std::make_shared<session::TransferRecord>(),
+                  session::disk_patience(plan.timeout)};
   plan.make_machine = [&bench, part](session::Link& link) { return make_source(bench, link, part); };
   return (*loop)->dial(std::move(plan), {});
 }

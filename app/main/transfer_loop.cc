@@ -65,6 +65,7 @@ struct TransferLoop::Impl {
   Bench bench;
   bool watched = false;
   bool interrupted = false;
+  bool given_up = false;
 };
 
 Result<uint32_t> pool_buffers(uint64_t memory_bytes) {
@@ -91,7 +92,10 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
 }
 
 TransferLoop::TransferLoop(const Process&) {}
-TransferLoop::~TransferLoop() = default;
+TransferLoop::~TransferLoop() {
+  if (given_up()) static_cast<void>(impl_.release());
+}
+bool TransferLoop::given_up() const { return impl_ && impl_->given_up; }
 const Bench& TransferLoop::bench() const { return impl_->bench; }
 host::PosixFileSystem& TransferLoop::files() { return impl_->files; }
 bool TransferLoop::interrupted() const { return impl_->interrupted; }
@@ -184,7 +188,7 @@ class TransferLoop::DialUser final : public LoopUser {
     impl_.process.reporter.warn("interrupted: the peer is told, what is durable stays: a second signal ends this at once");
     transfer_.stop(interruption("run the same command again to resume"));
   }
-  CommandEnd end() const { return {transfer_.result(), transfer_.tally()}; }
+  CommandEnd end() const { return {transfer_.result(), transfer_.tally(), transfer_.held_by_disk()}; }
 
  private:
   Impl& impl_;
@@ -195,9 +199,17 @@ class TransferLoop::DialUser final : public LoopUser {
 CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
   impl_->watch();
   plan.routers = impl_->node.routers;
-  DialUser user(*impl_, std::move(plan), all);
-  impl_->process.driver.run(user);
-  return user.end();
+  auto user = std::make_unique<DialUser>(*impl_, std::move(plan), all);
+  impl_->process.driver.run(*user);
+  CommandEnd end = user->end();
+  // A source leaves its jobs behind; the work pool's end would wait for a disk that does not answer.
+  const bool cut_short = end.error.kind == ErrorKind::timeout || end.error.kind == ErrorKind::interrupted;
+  if (cut_short && impl_->work.in_flight() > 0) end.in_disk = true;
+  if (end.in_disk) {
+    impl_->given_up = true;
+    static_cast<void>(user.release());
+  }
+  return end;
 }
 
 Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets) {

@@ -33,6 +33,9 @@ class TransferLoop {
   [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen);
   // Runs one transfer to its end. `all` is what earlier transfers of this command moved, for the progress.
   [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all);
+  // A transfer ended while jobs of it are in the disk (CommandEnd::in_disk): the loop, and what the jobs use besides it (the root),
+  // are given up and never destroyed. The process ends by std::_Exit.
+  [[nodiscard]] bool given_up() const;
   [[nodiscard]] bool interrupted() const;
 
  private:

@@ -16,6 +16,7 @@ using session::Message;
 namespace {
 
 constexpr size_t abort_message_bytes_max = 512;
+constexpr uint64_t unlisted_max = uint64_t{1} << 48;  // sums of such counts never wrap round to 0
 
 Policy policy_of(const DestinationOptions& options, const Root::Impl& root) {
   return {options.options, root.umask, root.uid, root.gid};
@@ -34,7 +35,8 @@ Destination::Impl::Impl(const DestinationOptions& destination_options, Root& sha
       observer(file_observer),
       counters(process_counters),
       policy(policy_of(destination_options, root)),
-      lanes(session_link, endpoint.mailboxes(), buffer_pool, entropy, destination_options.rate_bytes_per_s) {
+      lanes(session_link, endpoint.mailboxes(), buffer_pool, entropy, destination_options.rate_bytes_per_s),
+      transfer_record(options.record ? options.record : std::make_shared<session::TransferRecord>()) {
   root.sessions.fetch_add(1);
 }
 
@@ -97,6 +99,7 @@ void Destination::Impl::turn(Instant at) {
   pump_sync();
   pump_commit();
   pump_cleanup();
+  post_durable(over);  // before results and summary: what a failed file takes away is known with them
   if (over) {
     lanes.close_all();
   } else if (started) {
@@ -105,30 +108,35 @@ void Destination::Impl::turn(Instant at) {
     flush_results();
     lanes.turn(now, share_buffers(), buffers_out);
   }
-  if (entries_context && entries_context->pieces_read.load(std::memory_order_relaxed) != pieces_read_seen) {
-    pieces_read_seen = entries_context->pieces_read.load(std::memory_order_relaxed);
-    progress = true;
-  }
-  if (progress) last_progress = now;
-  const session::Durable durable{totals.bytes, totals.files};
-  const bool moved = durable.bytes != durable_posted.bytes || durable.files != durable_posted.files;
-  // While long files are read back nothing else would tell the source that we live.
-  const bool heartbeat = entries_running && progress && heartbeat_at <= now;
-  if (!over && (moved || heartbeat)) {
-    post(durable);
-    durable_posted = durable;
-  }
-  if (moved || heartbeat || !entries_running || heartbeat_at == never) {
-    heartbeat_at = entries_running ? now + heartbeat_interval : never;
-  }
+  look_at_disk(over);
   progress = false;
+}
+
+void Destination::Impl::post_durable(bool over) {
+  const session::Durable durable{session_bytes, totals.files};
+  if (over || (durable.bytes == durable_posted.bytes && durable.files == durable_posted.files)) return;
+  post(durable);
+  durable_posted = durable;
+}
+
+// While jobs are in the disk nothing else may tell the source that we live.
+void Destination::Impl::look_at_disk(bool over) {
+  uint64_t steps = jobs_ended + owner->steps.load(std::memory_order_relaxed);
+  if (entries_context) steps += entries_context->pieces_read.load(std::memory_order_relaxed);
+  disk.look(now, jobs, steps);
+  if (progress || disk.moved()) last_progress = now;
+  const Duration silent = disk.silent(now);
+  if (disk.waiting()) last_progress = std::max(last_progress, after(now - silent, std::min(silent, options.disk_patience)));
+  if (over || !disk.alive_due(now)) return;
+  disk.alive_said(now);
+  if (link.control_drained()) post(session::Alive{disk.steps(), session::milliseconds_of(silent)});
 }
 
 Instant Destination::Impl::next_deadline() const {
   if (wake || !arrivals.empty()) return now;
   Instant next = lanes.next_deadline();
   if (dirty_since != never && !sync_running) next = std::min(next, dirty_since + sync_interval);
-  if (entries_running) next = std::min(next, std::max(heartbeat_at, now + std::chrono::milliseconds(100)));
+  if (!error && !bye && !link_gone) next = std::min(next, disk.next_deadline());
   return next;
 }
 
@@ -142,11 +150,16 @@ bool Destination::Impl::idle() const {
 void Destination::Impl::on_message(const Message& message) {
   wake = true;
   if (error) return;
+  if (!std::holds_alternative<session::Alive>(message)) peers_disk.answered();
   if (const auto* file_end = std::get_if<session::FileEnd>(&message)) {
     on_file_end(*file_end);
   } else if (const auto* last = std::get_if<session::End>(&message)) {
     if (end && end->entries != last->entries) {
       end_with({ErrorKind::protocol, "the source changed its count of entries"}, true);
+      return;
+    }
+    if (last->unlisted_failed > unlisted_max || last->unlisted_vanished > unlisted_max) {
+      end_with({ErrorKind::protocol, "the source tells of more failures than there can be"}, true);
       return;
     }
     if (!end && last->unlisted_failed + last->unlisted_vanished > 0) {
@@ -170,8 +183,12 @@ void Destination::Impl::on_message(const Message& message) {
     } else {
       reject("bye before the summary");
     }
+  } else if (const auto* alive = std::get_if<session::Alive>(&message)) {
+    progress = peers_disk.heard(*alive, options.disk_patience) || progress;
   } else if (const auto* abort = std::get_if<session::Abort>(&message)) {
-    end_with({abort->kind, fmt::format("the source ended the transfer: {}", abort->message)}, false);
+    const Error why = session::error_of(*abort, "the source");
+    if (why.kind != abort->kind) return end_with(why, false);
+    end_with({why.kind, fmt::format("the source ended the transfer: {}", why.message)}, false);
   } else if (std::get_if<session::OpenPart>(&message) == nullptr && std::get_if<session::Opened>(&message) == nullptr) {
     reject("a message that only a destination sends");
   }
@@ -239,11 +256,18 @@ bool Destination::finished() const { return impl_->error.has_value() || impl_->b
 
 bool Destination::idle() const { return impl_->idle(); }
 
+bool Destination::in_disk() const { return impl_->jobs > 0; }
+
 const Error* Destination::error() const { return impl_->error ? &*impl_->error : nullptr; }
 
 const DestinationTotals& Destination::totals() const { return impl_->totals; }
 
 Instant Destination::last_progress() const { return impl_->last_progress; }
+
+std::string Destination::stuck_disk() const {
+  return session::stuck_disk(impl_->disk.silent(impl_->now), impl_->peers_disk.silent(), impl_->options.disk_patience,
+                             "the sender's");
+}
 
 void Destination::abort(const Error& error) { impl_->end_with(error, true); }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/session/link.h"
+#include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
 #include "core/ports/entropy.h"
@@ -29,9 +30,13 @@ class Root {
 };
 
 struct DestinationTotals {
-  uint64_t files = 0, files_unchanged = 0, files_failed = 0;
-  uint64_t bytes = 0;                                   // durable
+  // Each file once: files_vanished vanished or changed at the source, files_failed failed for any other reason.
+  uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
+  // Of the transfer: what earlier sessions of it brought of the files that this one has come to is counted in. `bytes` is durable,
+  // of files that have not failed, and at most bytes_total.
+  uint64_t bytes = 0;
   uint64_t bytes_total = 0;                             // of the entries known so far
+  bool over = false;                                    // every entry has ended: the counts are those of the whole tree
   uint64_t bytes_received = 0;                          // payload that crossed the wire
   uint64_t segments_resent = 0;                         // asked for again
   uint64_t unlisted_failed = 0, unlisted_vanished = 0;  // what the source could not even list
@@ -48,7 +53,9 @@ struct DestinationOptions {
   uint32_t options = 0;  // session::Option bits, from Open (push) or from the user (pull)
   std::string path;      // below the root
   uint64_t rate_bytes_per_s = 0;
-  uint32_t buffers_max = 0;  // share of the pool that this session may hold; 0: all
+  uint32_t buffers_max = 0;          // share of the pool that this session may hold; 0: all
+  Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
+  std::shared_ptr<session::TransferRecord> record = {};  // of the transfer's earlier sessions; none: this is the only one
 };
 
 class Destination final : public session::LinkUser {
@@ -66,9 +73,12 @@ class Destination final : public session::LinkUser {
   [[nodiscard]] bool finished() const;  // Summary delivered and Bye came (or the link went after the summary), or error() is set
   // Lanes may be gone and the machine ended, yet buffers or jobs are outstanding: not to be destroyed until idle().
   [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool in_disk() const;  // jobs are in the work pool: idle() waits for them, however long one call takes
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] const DestinationTotals& totals() const;
   [[nodiscard]] Instant last_progress() const;
+  // Which disk has not answered for longer than disk_patience; empty: none.
+  [[nodiscard]] std::string stuck_disk() const;
   void abort(const Error& error);  // tells the peer; what is durable stays resumable
 
   void on_lane_up(session::LaneIndex lane) override;

@@ -134,6 +134,7 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
   decision.type = entry.type;
   decision.path = join_path(context_.base, entry.path);
   decision.size_bytes = entry.type == EntryType::file ? entry.size_bytes : 0;
+  decision.version = entry.version;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   if (decision.path.size() >= session::path_bytes_max) return failed(decision, -ENAMETOOLONG);
   if (entry.type == EntryType::leave) {

@@ -24,6 +24,7 @@ struct Decision {
   int error_number = 0;  // failed
   std::string path;      // final
   uint64_t size_bytes = 0;
+  uint64_t version = 0;                     // of a file
   FileTaskRef task;                         // send, pieces
   std::vector<session::Want::Range> wants;  // pieces: what lacks
   std::vector<Ledger::Piece> present;       // pieces: what is durable here, read back and found good

@@ -17,6 +17,7 @@
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
 #include "app/recv/root.h"
+#include "app/session/disk_watch.h"
 #include "app/session/segment.h"
 
 namespace ccixfer::recv {
@@ -29,7 +30,6 @@ inline constexpr uint32_t entries_segment_bytes_max =
 inline constexpr uint64_t entries_held_bytes_max = 192u << 20;                             // segments that came ahead of their turn
 inline constexpr uint32_t messages_unsent_max = session::control_messages_queued_max / 4;  // then no more verdicts for now
 inline constexpr uint64_t pieces_ahead_max = 1u << 16;                                     // of a file of unknown length
-inline constexpr Duration heartbeat_interval = std::chrono::seconds(5);
 
 // Why an entry ends without success.
 struct Doom {
@@ -57,6 +57,9 @@ struct FileState {
   std::unique_ptr<Pieces> pieces;
   std::optional<session::FileEnd> end;
   std::optional<Doom> doom;
+  uint64_t counted_bytes = 0;  // its part in the total: what the transfer moves of it
+  uint64_t before_bytes = 0;   // of those: what an earlier session of the transfer brought
+  uint64_t durable_bytes = 0;  // and what this one made durable
   [[nodiscard]] uint64_t size_bytes() const {
     return task->size_bytes != size_unknown ? task->size_bytes : end ? end->size_bytes : size_unknown;
   }
@@ -88,6 +91,8 @@ struct Destination::Impl {
   void end_with(Error reason, bool tell_peer);
   void post(const session::Message& message);
   void post_answer(uint64_t first, const std::vector<Decision>& decisions);
+  void post_durable(bool over);
+  void look_at_disk(bool over);
   [[nodiscard]] uint32_t share_buffers() const;
   [[nodiscard]] bool idle() const;
   [[nodiscard]] Instant next_deadline() const;
@@ -100,6 +105,8 @@ struct Destination::Impl {
   void pump_entries();
   void decided(uint64_t sequence, Result<std::vector<Decision>> decisions, bool is_damage);
   void adopt(Decision& decision);
+  void adopt_unchanged(const Decision& decision);
+  void count_wanted(FileState& file, uint64_t present_bytes);
   void pack_staged(std::vector<PackItem>& items, bool damaged, uint64_t lane_session, uint64_t n);
   void piece_written(uint64_t index, uint64_t piece, uint64_t data_bytes, bool damaged, int error_number, uint32_t losses);
   void reject(std::string_view why);
@@ -124,12 +131,15 @@ struct Destination::Impl {
   void io_failed(FileState& file, int error_number, const std::vector<uint64_t>& lost_pieces);
   void end_file(uint64_t index, const std::optional<Doom>& doom, uint64_t bytes);
   void flush_results();
+  void count_durable(FileState& file, uint64_t bytes);
+  void tell(const std::string& path, uint64_t version, uint64_t bytes, session::TransferRecord::Said said, std::string_view reason);
 
   template <typename Work, typename Done>
   void submit(Work job, Done done) {
     ++jobs;
     auto report = [this, then = std::move(done)]() mutable {
       --jobs;
+      ++jobs_ended;
       wake = true;
       then();
     };
@@ -194,9 +204,12 @@ struct Destination::Impl {
   std::optional<Error> error;
 
   DestinationTotals totals;
+  uint64_t session_bytes = 0;  // of totals.bytes: what this session made durable
+  const std::shared_ptr<session::TransferRecord> transfer_record;
   session::Durable durable_posted;
-  uint64_t pieces_read_seen = 0;
-  Instant heartbeat_at = never;
+  session::DiskWatch disk;
+  session::PeersDisk peers_disk;
+  uint64_t jobs_ended = 0;
   uint32_t messages_unsent = 0;  // posted since the control channel was last drained
   Instant now{};
   Instant last_progress{};

@@ -11,6 +11,7 @@ namespace ccixfer::recv {
 
 using session::SegmentHeader;
 using session::SegmentKind;
+using session::TransferRecord;
 
 void Destination::Impl::reject(std::string_view why) {
   counters.add(Counter::session_rejected);
@@ -62,6 +63,7 @@ void Destination::Impl::receive(Arrival arrival) {
     return;
   }
   progress = true;
+  peers_disk.answered();
   totals.bytes_received += header->data_bytes;
   switch (header->kind) {
     case SegmentKind::void_:
@@ -183,31 +185,68 @@ void Destination::Impl::adopt(Decision& decision) {
   }
   if (decision.verdict == session::Verdict::failed) {
     ++totals.files_failed;
-    observer.on_file(decision.path, decision.size_bytes, "failed", describe_errno(decision.error_number));
+    tell(decision.path, decision.version, decision.size_bytes, TransferRecord::Said::failed, describe_errno(decision.error_number));
     return;
   }
-  if (decision.verdict == session::Verdict::unchanged) {
-    ++totals.files_unchanged;
-    observer.on_file(decision.path, decision.size_bytes, "unchanged", "");
-    return;
-  }
+  if (decision.verdict == session::Verdict::unchanged) return adopt_unchanged(decision);
   if (!is_file || decision.verdict == session::Verdict::done) return;
-  if (decision.size_bytes != size_unknown) totals.bytes_total += decision.size_bytes;
-  if (!decision.task) {  // a dry run: what would be sent
-    ++totals.files;
-    observer.on_file(decision.path, decision.size_bytes, "ok", "");
+  if (!decision.task) {  // a dry run
+    if (decision.size_bytes != size_unknown) totals.bytes_total += decision.size_bytes;
+    if (transfer_record->say(TransferRecord::name(decision.path, decision.version), TransferRecord::Said::ok))
+      observer.on_file(decision.path, decision.size_bytes, "would-send", "");
     return;
   }
   FileState& file = files[decision.task->index];
   file.task = decision.task;
-  if (decision.verdict != session::Verdict::pieces) return;
+  if (decision.verdict != session::Verdict::pieces) return count_wanted(file, 0);
   file.pieces = std::make_unique<Pieces>();
   file.pieces->staged = std::make_shared<StagedFile>(root, *file.task, true);
+  uint64_t present_bytes = 0;
   for (const Ledger::Piece& piece : decision.present) {
     CHECK(file.pieces->table.expect(piece.number, piece.hash));
     file.pieces->table.set_state(piece.number, PieceState::durable);
-    totals.bytes_total -= piece_length(file.task->size_bytes, piece.number);
+    present_bytes += piece_length(file.task->size_bytes, piece.number);
   }
+  count_wanted(file, present_bytes);
+}
+
+// It is there. What this transfer brought in an earlier session it has delivered.
+void Destination::Impl::adopt_unchanged(const Decision& decision) {
+  const uint64_t file = TransferRecord::name(decision.path, decision.version);
+  const std::optional<uint64_t> moved_bytes = transfer_record->delivered(file, decision.size_bytes);
+  if (moved_bytes) {
+    ++totals.files;
+    totals.bytes += *moved_bytes;
+    totals.bytes_total += *moved_bytes;
+  } else {
+    ++totals.files_unchanged;
+  }
+  tell(decision.path, decision.version, decision.size_bytes,
+       moved_bytes ? TransferRecord::Said::ok : TransferRecord::Said::unchanged, "");
+}
+
+// A file of unknown length counts when it is committed.
+void Destination::Impl::count_wanted(FileState& file, uint64_t present_bytes) {
+  const FileTask& task = *file.task;
+  if (task.size_bytes == size_unknown) return;
+  const uint64_t missing_bytes = task.size_bytes - present_bytes;
+  file.counted_bytes = transfer_record->want(TransferRecord::name(task.path, task.version), task.size_bytes, missing_bytes);
+  file.before_bytes = file.counted_bytes - missing_bytes;
+  totals.bytes_total += file.counted_bytes;
+  totals.bytes += file.before_bytes;
+}
+
+void Destination::Impl::count_durable(FileState& file, uint64_t bytes) {
+  file.durable_bytes += bytes;
+  session_bytes += bytes;
+  totals.bytes += bytes;
+}
+
+void Destination::Impl::tell(const std::string& path, uint64_t version, uint64_t bytes, TransferRecord::Said said,
+                             std::string_view reason) {
+  if (!transfer_record->say(TransferRecord::name(path, version), said)) return;
+  const char* status = said == TransferRecord::Said::ok ? "ok" : said == TransferRecord::Said::unchanged ? "unchanged" : "failed";
+  observer.on_file(path, bytes, status, reason);
 }
 
 void Destination::Impl::post_answer(uint64_t first, const std::vector<Decision>& decisions) {

@@ -20,6 +20,7 @@ namespace ccixfer::recv {
 struct Owner {
   std::atomic<bool> link_dead{false};
   std::atomic<bool> lost{false};
+  mutable std::atomic<uint64_t> steps{0};  // what its jobs have done: the disk answers, see session::DiskWatch
 };
 
 struct Root::Impl {

@@ -13,6 +13,8 @@
 
 namespace ccixfer::recv {
 
+using session::TransferRecord;
+
 std::string describe_errno(int error_number) { return session::words_of_receiver_errno(error_number); }
 
 void Destination::Impl::pump_sync() {
@@ -68,7 +70,7 @@ void Destination::Impl::synced(const std::vector<SyncFile>& batch, const std::op
         pieces.table.set_state(piece.number, PieceState::durable);
         // A file of unknown length counts when it is committed.
         if (file.task->size_bytes == size_unknown) continue;
-        totals.bytes += piece_length(file.task->size_bytes, piece.number);
+        count_durable(file, piece_length(file.task->size_bytes, piece.number));
       }
     }
     if (file.doom) {
@@ -154,7 +156,8 @@ void Destination::Impl::committed(std::vector<CommitItem>& batch) {
         newly_durable = 0;
         for (const uint64_t piece : file.pieces->unsynced) newly_durable += piece_length(item.size_bytes, piece);
       }
-      totals.bytes += newly_durable;
+      count_durable(file, newly_durable);
+      if (file.task->size_bytes == size_unknown) totals.bytes_total += item.size_bytes;
       end_file(item.task->index, std::nullopt, item.size_bytes);
     } else if (is_fatal(item.error_number)) {
       if (file.pieces && !file.pieces->unsynced.empty()) list_dirty(file);  // its pieces go to the ledger with the last sync
@@ -243,15 +246,19 @@ void Destination::Impl::settle(FileState& file) {
 void Destination::Impl::end_file(uint64_t index, const std::optional<Doom>& why, uint64_t bytes) {
   const auto at = files.find(index);
   CHECK(at != files.end() && at->second.jobs == 0);
-  const FileTask& task = *at->second.task;
+  const FileState& file = at->second;
+  const FileTask& task = *file.task;
   root.release(task.key, owner);
   if (why) {
-    ++totals.files_failed;
-    observer.on_file(task.path, task.size_bytes != size_unknown ? task.size_bytes : 0, "failed", why->reason);
+    totals.bytes -= file.before_bytes + file.durable_bytes;
+    totals.bytes_total -= file.counted_bytes;
+    session_bytes -= file.durable_bytes;
+    ++(why->kind == ErrorKind::vanished ? totals.files_vanished : totals.files_failed);
+    tell(task.path, task.version, task.size_bytes != size_unknown ? task.size_bytes : 0, TransferRecord::Said::failed, why->reason);
     results.push_back({index, why->kind, why->error_number});
   } else {
     ++totals.files;
-    observer.on_file(task.path, bytes, "ok", "");
+    tell(task.path, task.version, bytes, TransferRecord::Said::ok, "");
     results.push_back({index, ErrorKind::ok, 0});
   }
   files.erase(at);
@@ -335,8 +342,8 @@ void Destination::Impl::pump_end() {
           end_with({ErrorKind::file_io, fmt::format("cannot sync {}: {}", printable(root.path), describe_errno(-*failure))}, true);
           return;
         }
-        post(session::Summary{totals.files, totals.files_unchanged, totals.files_failed, totals.bytes});
-        summary_posted = true;
+        post(session::Summary{totals.files, totals.files_unchanged, totals.files_failed + totals.files_vanished, session_bytes});
+        summary_posted = totals.over = true;
         progress = true;
       });
 }

@@ -83,6 +83,7 @@ std::string file_event(double t, const File& file) {
   }
   json["bytes"] = file.bytes;
   json["status"] = file.status;
+  if (!file.transfer.empty()) json["transfer"] = file.transfer;
   if (!file.reason.empty()) json["reason"] = words(file.reason);
   return line(json);
 }
@@ -90,6 +91,22 @@ std::string file_event(double t, const File& file) {
 std::string retry_event(double t, std::string_view reason) {
   Json json = begin("retry", t);
   json["reason"] = words(reason);
+  return line(json);
+}
+
+std::string ended_event(double t, const Ended& ended) {
+  const ErrorRow& row = error_row(ended.kind);
+  Json json = begin("ended", t);
+  json["transfer"] = ended.transfer;
+  json["status"] = row.name;
+  json["exit"] = row.exit_code;
+  if (!ended.reason.empty()) json["reason"] = words(ended.reason);
+  json["files"] = ended.files;
+  json["files_unchanged"] = ended.files_unchanged;
+  json["files_failed"] = ended.files_failed;
+  json["bytes"] = ended.bytes;
+  json["bytes_sent"] = ended.bytes_sent;
+  json["segments_resent"] = ended.segments_resent;
   return line(json);
 }
 

@@ -41,8 +41,9 @@ struct Progress {
 struct File {
   std::string path;
   uint64_t bytes = 0;
-  std::string status;  // ok unchanged failed skipped
+  std::string status;  // ok unchanged failed skipped would-send
   std::string reason;
+  std::string transfer;  // as in Session; empty: left out
 };
 
 struct Done {
@@ -51,6 +52,16 @@ struct Done {
   uint64_t bytes = 0, bytes_sent = 0, segments_resent = 0;
   double seconds = 0;
   std::vector<std::pair<std::string, uint64_t>> counters;  // all of them, by name
+};
+
+// The end of a session at the side that accepted it.
+struct Ended {
+  std::string transfer;  // as in Session
+  ErrorKind kind = ErrorKind::ok;
+  std::string reason;
+  // Of the transfer, and of this process: what earlier sessions of it brought is counted once.
+  uint64_t files = 0, files_unchanged = 0, files_failed = 0;
+  uint64_t bytes = 0, bytes_sent = 0, segments_resent = 0;
 };
 
 struct Ping {
@@ -75,6 +86,7 @@ struct DeviceLine {
 [[nodiscard]] std::string progress_event(double t, const Progress& progress);
 [[nodiscard]] std::string file_event(double t, const File& file);
 [[nodiscard]] std::string retry_event(double t, std::string_view reason);
+[[nodiscard]] std::string ended_event(double t, const Ended& ended);
 [[nodiscard]] std::string done_event(double t, const Done& done);
 [[nodiscard]] std::string ping_event(double t, const Ping& ping);
 // One line of `routes`.

@@ -91,8 +91,7 @@ Error advised(Error error, std::string_view where) {
 }
 
 ErrorKind kind_of_counts(uint64_t files_failed, uint64_t files_vanished) {
-  if (files_failed > files_vanished) return ErrorKind::partial;
-  return files_vanished > 0 ? ErrorKind::vanished : ErrorKind::ok;
+  return worse(files_failed > 0 ? ErrorKind::partial : ErrorKind::ok, files_vanished > 0 ? ErrorKind::vanished : ErrorKind::ok);
 }
 
 }  // namespace ccixfer::report

@@ -12,8 +12,8 @@
 namespace ccixfer::report {
 
 [[nodiscard]] ErrorKind worse(ErrorKind a, ErrorKind b);
-// The end of a session that ran to its summary: 23 when some files failed, 24 when all that failed had vanished or changed.
-// `vanished` counts within `failed` or beside it: both ends count it either way.
+// The end of a session that ran to its summary: 23 when any file failed, 24 when the source's own changes are all that kept files
+// from arriving. The two counts are of different files: `files_vanished` vanished or changed, `files_failed` failed otherwise.
 [[nodiscard]] ErrorKind kind_of_counts(uint64_t files_failed, uint64_t files_vanished);
 // The error as a person wants it, `WHAT: WHERE: what to do`: a place named in front goes behind what happened, and what to do is
 // added by kind. A message that has three parts already, or no place, stays as it is.

@@ -169,6 +169,8 @@ void Reporter::file(const File& file) {
   }
 }
 
+void Reporter::ended(const Ended& ended) { impl_->put_event(ended_event(seconds(), ended)); }
+
 void Reporter::retry(std::string_view reason) {
   impl_->put_event(retry_event(seconds(), reason));
   const std::string line = fmt::format("ccixfer: trying again: {}", printable(reason));

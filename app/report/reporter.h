@@ -47,6 +47,7 @@ class Reporter {
   [[nodiscard]] Instant progress_due() const;
   [[nodiscard]] bool wants_progress() const;
   void file(const File& file);
+  void ended(const Ended& ended);  // a session that was accepted: an event only
   void retry(std::string_view reason);
   void warn(std::string_view line);    // people and log; not under -q
   void info(std::string_view line);    // people, not under -q

@@ -67,6 +67,11 @@ bool PieceSet::remove(uint64_t piece) {
   return true;
 }
 
+bool PieceSet::contains(uint64_t piece) const {
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [piece](const Range& range) { return range.first <= piece && piece < range.end; });
+}
+
 EntryTable::EntryTable() {
   by_index_.reserve(session::entries_outstanding_max);
   slots_.reserve(session::entries_outstanding_max);  // addresses stay
@@ -86,6 +91,8 @@ uint32_t EntryTable::add(uint64_t index) {
   move(entry, EntryPhase::announced);
   entry.index = index;
   entry.resend = false;
+  entry.was_sent = false;
+  entry.counted_bytes = entry.before_bytes = 0;
   entry.stream = false;
   entry.jobs = 0;
   entry.outcome = {};
@@ -102,6 +109,7 @@ Entry* EntryTable::find(uint64_t index) {
 void EntryTable::move(Entry& entry, EntryPhase to) {
   CHECK(may_move(entry.phase, to));
   entry.phase = to;
+  if (to == EntryPhase::sent) entry.was_sent = true;
 }
 
 void EntryTable::forget(Entry& entry) { CHECK(by_index_.erase(entry.index) == 1); }

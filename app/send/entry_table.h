@@ -21,6 +21,7 @@ class PieceSet {
   [[nodiscard]] bool add(uint64_t first, uint64_t count);  // false: too many ranges
   [[nodiscard]] uint64_t take();                           // the first one; not empty
   bool remove(uint64_t piece);                             // whether it was there
+  [[nodiscard]] bool contains(uint64_t piece) const;
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
   [[nodiscard]] uint64_t count() const { return count_; }
 
@@ -65,10 +66,13 @@ struct Entry {
   uint64_t index = 0;
   session::EntryType type = session::EntryType::file;
   EntryPhase phase = EntryPhase::free;
-  bool resend = false;  // asked for again
-  bool stream = false;  // of unknown length: listed.size_bytes is 0 until all was read
-  uint16_t jobs = 0;    // in the work pool that use it
+  bool resend = false;    // asked for again
+  bool was_sent = false;  // all of it, once: only then the destination can have it
+  bool stream = false;    // of unknown length: listed.size_bytes is 0 until all was read
+  uint16_t jobs = 0;      // in the work pool that use it
   uint32_t source = 0;
+  uint64_t counted_bytes = 0;  // its part in the total: its size, and after the verdict what the transfer moves of it
+  uint64_t before_bytes = 0;   // of those: what an earlier session of the transfer brought
   Listed listed;
   ReadOutcome outcome;
   std::string path;

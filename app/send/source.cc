@@ -35,6 +35,7 @@ Source::Impl::Impl(const SourceOptions& options, session::Link& link, ports::Wor
       counters_(counters),
       shared_(std::make_shared<Shared>(work)),
       walk_(std::make_shared<WalkHold>(shared_, walk_options(options))),
+      record_(options.record ? options.record : std::make_shared<session::TransferRecord>()),
       entries_of_source_(options.sources.size()),
       root_held_(options.sources.size()),
       rate_(options.rate_bytes_per_s) {
@@ -70,12 +71,7 @@ void Source::Impl::turn(Instant now) {
   now_ = now;
   dirty_ = false;
   starved_ = false;
-  if (const uint64_t steps = shared_->steps.load(std::memory_order_relaxed); steps != steps_seen_) {
-    steps_seen_ = steps;
-    progressed_ = true;
-  }
-  if (progressed_) last_progress_ = now;
-  progressed_ = false;
+  look_at_disk();
   std::vector<session::LaneIndex> closing;
   closing.swap(lanes_to_close_);
   for (const session::LaneIndex lane : closing) link_.close_lane(lane);
@@ -96,10 +92,22 @@ void Source::Impl::turn(Instant now) {
   shared_->flush();
 }
 
+// While jobs are in the disk nothing else may tell the destination that we live.
+void Source::Impl::look_at_disk() {
+  disk_.look(now_, shared_->jobs, shared_->steps.load(std::memory_order_relaxed));
+  if (progressed_ || disk_.moved()) last_progress_ = now_;
+  progressed_ = false;
+  const Duration silent = disk_.silent(now_);
+  if (disk_.waiting()) last_progress_ = std::max(last_progress_, after(now_ - silent, std::min(silent, options_.disk_patience)));
+  if (!started_ || error_ || summary_ || !disk_.alive_due(now_)) return;
+  disk_.alive_said(now_);
+  if (link_.control_drained()) link_.post(session::Alive{disk_.steps(), session::milliseconds_of(silent)});
+}
+
 Instant Source::Impl::next_deadline() const {
   if (dirty_ || !lanes_to_close_.empty()) return now_;
   if (!started_ || error_ || summary_) return never;
-  Instant at = never;
+  Instant at = disk_.next_deadline();
   for (const Retry& retry : retries_) at = std::min(at, retry.at);
   if (!rate_.may_send(now_) && (!entries_ready_.empty() || !data_ready_.empty() || !retries_.empty()))
     at = std::min(at, rate_.free_at());
@@ -135,6 +143,10 @@ bool Source::idle() const { return !impl_->lanes_.anything_in_air(); }
 const Error* Source::error() const { return impl_->error_ ? &*impl_->error_ : nullptr; }
 const Totals& Source::totals() const { return impl_->totals_; }
 Instant Source::last_progress() const { return impl_->last_progress_; }
+std::string Source::stuck_disk() const {
+  return session::stuck_disk(impl_->disk_.silent(impl_->now_), impl_->peers_disk_.silent(), impl_->options_.disk_patience,
+                             "the receiver's");
+}
 void Source::abort(const Error& error) { impl_->fail_session(error.kind, error.message); }
 
 void Source::on_lane_up(session::LaneIndex lane) {
@@ -157,6 +169,12 @@ void Source::on_lane_message(session::LaneIndex lane, const session::Message& me
 void Source::on_message(const session::Message& message) {
   Impl& source = *impl_;
   if (source.error_) return;
+  if (const auto* alive = std::get_if<session::Alive>(&message)) {
+    source.dirty_ = true;
+    if (source.peers_disk_.heard(*alive, source.options_.disk_patience)) source.confirmed();
+    return;
+  }
+  source.peers_disk_.answered();
   source.confirmed();
   if (const auto* answer = std::get_if<session::Answer>(&message)) return source.on_answer(*answer);
   if (const auto* want = std::get_if<session::Want>(&message)) return source.on_want(*want);
@@ -168,12 +186,11 @@ void Source::on_message(const session::Message& message) {
     return;
   }
   if (const auto* durable = std::get_if<session::Durable>(&message)) {
-    source.totals_.bytes = std::max(source.totals_.bytes, durable->bytes);
-    return;
+    return source.on_durable(durable->bytes);
   }
   if (const auto* summary = std::get_if<session::Summary>(&message)) return source.on_summary(*summary);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
-    source.error_ = Error{abort->kind, abort->message};
+    source.error_ = session::error_of(*abort, "the receiver");
     return;
   }
   if (std::holds_alternative<session::Opened>(message)) return;  // the session's owner has read it

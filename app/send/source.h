@@ -9,18 +9,23 @@
 #include <vector>
 
 #include "app/session/link.h"
+#include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
 #include "core/ports/work_pool.h"
 
 namespace ccixfer::send {
 
-// What one session moved; the same shape at both ends feeds progress, JSON and the last line.
+// What a session moved; the same shape at both ends feeds progress, JSON and the last line.
 struct Totals {
+  // Each file once: files_vanished vanished or changed here, files_failed failed for any other reason.
   uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
-  uint64_t bytes = 0;        // durable at the receiver
+  // Of the transfer: what earlier sessions of it moved of the files that this one has come to is counted in. `bytes` is durable at
+  // the receiver, of files that have not failed, and at most bytes_total.
+  uint64_t bytes = 0;
   uint64_t bytes_total = 0;  // known so far (walk); `walk_done` tells whether it is final
   bool walk_done = false;
+  bool over = false;        // every entry has ended: the counts are those of the whole tree
   uint64_t bytes_sent = 0;  // payload put, resends counted
   uint64_t segments_resent = 0;
 };
@@ -39,6 +44,8 @@ struct SourceOptions {
   uint32_t options = 0;              // session::Option bits
   uint64_t rate_bytes_per_s = 0;     // 0: no cap
   std::string spool_directory;       // WalkOptions
+  Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
+  std::shared_ptr<session::TransferRecord> record;  // of the transfer's earlier sessions; none: this is the only one
 };
 
 class Source final : public session::LinkUser {
@@ -58,7 +65,9 @@ class Source final : public session::LinkUser {
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] const Totals& totals() const;
   [[nodiscard]] Instant last_progress() const;  // when the receiver last confirmed anything (for --timeout)
-  void abort(const Error& error);               // tells the peer; resumable
+  // Which disk has not answered for longer than disk_patience; empty: none.
+  [[nodiscard]] std::string stuck_disk() const;
+  void abort(const Error& error);  // tells the peer; resumable
 
   void on_lane_up(session::LaneIndex lane) override;
   void on_lane_down(session::LaneIndex lane) override;

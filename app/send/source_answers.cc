@@ -15,6 +15,7 @@ namespace ccixfer::send {
 
 using session::EntryType;
 using session::SourceOutcome;
+using session::TransferRecord;
 using session::Verdict;
 
 namespace {
@@ -61,11 +62,7 @@ void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
   switch (verdict) {
     case Verdict::done:
     case Verdict::unchanged:
-      if (file) {
-        ++totals_.files_unchanged;
-        totals_.bytes_total -= entry.listed.size_bytes;
-        observer_.on_file(shown_path(entry), entry.listed.size_bytes, "unchanged", {});
-      }
+      if (file) on_unchanged(entry);
       return end_entry(entry);
     case Verdict::failed:  // its result came before, as a rule, and has ended it
       return on_result({entry.index, ErrorKind::partial, 0});
@@ -75,20 +72,62 @@ void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
   }
   if (!file) return reject("data of an entry that has none wanted");
   if (option(session::option_dry_run)) {
-    observer_.on_file(shown_path(entry), entry.listed.size_bytes, "would-send", {});
+    if (record_->say(name_of(entry), TransferRecord::Said::ok))
+      observer_.on_file(shown_path(entry), entry.listed.size_bytes, "would-send", {});
     return end_entry(entry);
   }
   if (entry.stream) return want_stream(entry);
   if (verdict == Verdict::send) {
+    entry.counted_bytes = record_->want(name_of(entry), entry.listed.size_bytes, entry.listed.size_bytes);
     entry.large.reset();
     if (is_small(entry.listed.size_bytes)) return want_small(entry);
     if (!large_of(entry).wanted.add(0, pieces_of(entry.listed.size_bytes))) return reject("too many pieces");
     return want_large(entry);
   }
-  LargeFile& large = large_of(entry);
-  const uint64_t here = (pieces_of(entry.listed.size_bytes) - large.wanted.count()) * session::piece_bytes;
-  totals_.bytes_total -= std::min(here, entry.listed.size_bytes);
+  on_pieces(entry);
   want_large(entry);
+}
+
+// The destination has it. What this transfer brought in an earlier session it has delivered, whether or not we heard of it then.
+void Source::Impl::on_unchanged(Entry& entry) {
+  const uint64_t size_bytes = entry.listed.size_bytes;
+  totals_.bytes_total -= entry.counted_bytes;
+  const std::optional<uint64_t> moved_bytes = record_->delivered(name_of(entry), size_bytes);
+  if (!moved_bytes) {
+    ++totals_.files_unchanged;
+    return tell(entry, TransferRecord::Said::unchanged, {});
+  }
+  ++totals_.files;
+  totals_.bytes_total += *moved_bytes;
+  before_bytes_ += *moved_bytes;
+  count_bytes();
+  tell(entry, TransferRecord::Said::ok, {});
+}
+
+// Some of its pieces are there: from an earlier session of this transfer, or from before it.
+void Source::Impl::on_pieces(Entry& entry) {
+  const uint64_t size_bytes = entry.listed.size_bytes;
+  const PieceSet& wanted = large_of(entry).wanted;
+  const uint64_t pieces = pieces_of(size_bytes);
+  uint64_t missing_bytes = wanted.count() * session::piece_bytes;
+  if (pieces > 0 && wanted.contains(pieces - 1)) missing_bytes -= pieces * session::piece_bytes - size_bytes;
+  const uint64_t moved_bytes = record_->want(name_of(entry), size_bytes, missing_bytes);
+  totals_.bytes_total -= size_bytes - moved_bytes;
+  entry.counted_bytes = moved_bytes;
+  entry.before_bytes = moved_bytes - missing_bytes;
+  before_bytes_ += entry.before_bytes;
+  count_bytes();
+}
+
+uint64_t Source::Impl::name_of(const Entry& entry) const {
+  const std::string_view path = entry.path.empty() ? std::string_view((*walk_)->given(entry.source)) : entry.path;
+  return TransferRecord::name(path, entry.listed.version);
+}
+
+void Source::Impl::tell(const Entry& entry, TransferRecord::Said said, std::string_view reason) {
+  if (!record_->say(name_of(entry), said)) return;
+  const char* status = said == TransferRecord::Said::ok ? "ok" : said == TransferRecord::Said::unchanged ? "unchanged" : "failed";
+  observer_.on_file(shown_path(entry), entry.listed.size_bytes, status, reason);
 }
 
 void Source::Impl::on_want(const session::Want& want) {
@@ -155,28 +194,37 @@ void Source::Impl::on_result(const session::FileResult& result) {
   if (result.index >= next_index_) return reject("the result of an entry that was not sent");
   Entry* entry = entries_.find(result.index);
   if (entry == nullptr) return;
-  const std::string path = shown_path(*entry);
-  const uint64_t bytes = entry->listed.size_bytes;
   const bool file = entry->type == EntryType::file;
   if (result.kind == ErrorKind::ok) {
-    if (entry->phase == EntryPhase::refused) return reject("a file that was not sent is said to be there");
+    if (file && !entry->was_sent) return reject("a file that was not sent is said to be there");
     if (file) {
       ++totals_.files;
-      observer_.on_file(path, bytes, "ok", {});
+      tell(*entry, TransferRecord::Said::ok, {});
     }
     return end_entry(*entry);
   }
-  if (file && entry->phase == EntryPhase::announced) totals_.bytes_total -= bytes;
+  totals_.bytes_total -= entry->counted_bytes;
+  before_bytes_ -= entry->before_bytes;
+  count_bytes();
   const SourceOutcome ours = entry->phase == EntryPhase::refused ? entry->outcome.outcome : SourceOutcome::ok;
-  if (ours == SourceOutcome::changed || ours == SourceOutcome::vanished) {
+  // The destination finds changes too: a piece that was asked for again and is another now.
+  const bool theirs = ours == SourceOutcome::ok && result.kind == ErrorKind::vanished;
+  if (ours == SourceOutcome::changed || ours == SourceOutcome::vanished || theirs) {
     ++totals_.files_vanished;
   } else {
     ++totals_.files_failed;
   }
   const std::string reason = ours == SourceOutcome::ok ? words_of(result) : words_of(entry->outcome);
-  if (ours == SourceOutcome::ok) observer_.on_warning(printable(path) + ": " + reason);
-  observer_.on_file(path, bytes, "failed", reason);
+  if (ours == SourceOutcome::ok) observer_.on_warning(printable(shown_path(*entry)) + ": " + reason);
+  tell(*entry, TransferRecord::Said::failed, reason);
   end_entry(*entry);
+}
+
+// Only what was put can be durable.
+void Source::Impl::on_durable(uint64_t bytes) {
+  if (bytes > totals_.bytes_sent) return reject("more durable bytes than were sent");
+  durable_bytes_ = bytes;  // less than before when a file failed that was here in part
+  count_bytes();
 }
 
 void Source::Impl::on_summary(const session::Summary& summary) {
@@ -189,27 +237,27 @@ void Source::Impl::on_summary(const session::Summary& summary) {
     Entry& entry = *entries_.find(index);
     if (entry.phase == EntryPhase::refused) {
       on_result({index, ErrorKind::vanished, 0});
-    } else if (entry.type == EntryType::file) {
+    } else if (entry.type == EntryType::file || entry.phase == EntryPhase::announced) {
       return reject("a summary without every result");
     } else {
       end_entry(entry);
     }
   }
-  totals_.bytes = std::max(totals_.bytes, summary.bytes);
+  if (on_durable(summary.bytes); error_) return;
   // A directory has no result of its own: that the receiver could not give it its mode or times shows in its count only.
   const uint64_t told = totals_.files_failed + totals_.files_vanished - unlisted_failed_ - unlisted_vanished_;
   if (summary.files_failed > told) {
     const uint64_t more = summary.files_failed - told;
+    if (more > next_index_) return reject("more failures than entries");
     totals_.files_failed += more;
     observer_.on_warning(fmt::format("the receiver could not give mode or times to {} of the directories", more));
   }
-  summary_ = true;
+  summary_ = totals_.over = true;
   link_.post(session::Bye{});
 }
 
 void Source::Impl::refuse(Entry& entry) {
   entries_.move(entry, EntryPhase::refused);
-  totals_.bytes_total -= std::min(totals_.bytes_total, entry.listed.size_bytes);
   observer_.on_warning(printable(shown_path(entry)) + ": " + words_of(entry.outcome));
   session::FileEnd end;
   end.index = entry.index;

@@ -94,7 +94,8 @@ void Source::Impl::tell_record(const WalkBatch& batch, const WalkRecord& record)
   ++(vanished ? totals_.files_vanished : totals_.files_failed);
   ++(vanished ? unlisted_vanished_ : unlisted_failed_);
   const std::string_view reason = vanished ? std::string_view("vanished") : batch.more(record);
-  observer_.on_file(path, 0, "failed", reason);
+  if (record_->say(session::TransferRecord::name(path, 0), session::TransferRecord::Said::failed))
+    observer_.on_file(path, 0, "failed", reason);
   // Whoever pulls has no other way to learn the names.
   if (unlisted_vanished_ + unlisted_failed_ > session::unlisted_named_max) return;
   link_.post(session::Unlisted{vanished, std::string(path), std::string(reason)});
@@ -170,6 +171,7 @@ bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& heade
       entry.stream = record.type == EntryType::file && (*walk_)->is_stream(record.source);
       entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime, entry_.version};
       entry.path.assign(entry_.path);
+      if (entry.type == EntryType::file) entry.counted_bytes = entry.listed.size_bytes;
       ++entries_of_source_[record.source];
     }
     if (!full) listing_done();

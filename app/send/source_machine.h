@@ -13,6 +13,7 @@
 #include "app/send/rate_cap.h"
 #include "app/send/source.h"
 #include "app/send/task.h"
+#include "app/session/disk_watch.h"
 #include "app/session/segment.h"
 
 namespace ccixfer::send {
@@ -53,6 +54,7 @@ struct Source::Impl {
   // --- source.cc
   void start(Instant now);
   void turn(Instant now);
+  void look_at_disk();
   [[nodiscard]] Instant next_deadline() const;
   void fail_session(ErrorKind kind, std::string message);  // tells the peer
   void reject(const char* what);                           // a message that makes no sense: counted, the session ends
@@ -60,6 +62,7 @@ struct Source::Impl {
   [[nodiscard]] bool option(session::Option bit) const { return (options_.options & bit) != 0; }
   template <typename Data>
   void submit(std::unique_ptr<Data> data, typename Task<Impl, Data>::Run run, void (Impl::*done)(Data&)) {
+    ++shared_->jobs;
     shared_->work.submit(std::make_unique<Task<Impl, Data>>(shared_, std::move(data), run, done));
   }
 
@@ -106,6 +109,12 @@ struct Source::Impl {
   void on_resend_segment(const session::Resend& resend);
   void send_again(Entry& entry, uint64_t first_piece, uint64_t count);
   void on_result(const session::FileResult& result);
+  void on_durable(uint64_t bytes);
+  void on_unchanged(Entry& entry);
+  [[nodiscard]] uint64_t name_of(const Entry& entry) const;  // in the record
+  void on_pieces(Entry& entry);
+  void count_bytes() { totals_.bytes = before_bytes_ + durable_bytes_; }
+  void tell(const Entry& entry, session::TransferRecord::Said said, std::string_view reason);
   void on_summary(const session::Summary& summary);
   void end_entry(Entry& entry);
   [[nodiscard]] std::string shown_path(const Entry& entry) const;
@@ -219,15 +228,19 @@ struct Source::Impl {
   Counters& counters_;
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<WalkHold> walk_;
+  const std::shared_ptr<session::TransferRecord> record_;
 
   Instant now_{};
   Instant last_progress_{};
   bool dirty_ = false;  // something happened since the last turn
   bool progressed_ = false;
-  uint64_t steps_seen_ = 0;
+  session::DiskWatch disk_;
+  session::PeersDisk peers_disk_;
   bool starved_ = false;  // wanted a buffer and got none
   std::optional<Error> error_;
   Totals totals_;
+  uint64_t before_bytes_ = 0;   // of files that this session has come to: moved by earlier sessions of the transfer
+  uint64_t durable_bytes_ = 0;  // of this session, as the destination says
 
   // listing
   bool started_ = false;

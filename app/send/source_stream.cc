@@ -89,6 +89,7 @@ void Source::Impl::stream_read(StreamData& data) {
     ++large.unplaced;
     stream_->bytes += data.data_bytes;
     totals_.bytes_total += data.data_bytes;
+    entry.counted_bytes += data.data_bytes;
     add_segment(std::move(data.loan), header, {}, header.data_bytes, false);
   }
   settle_stream(entry);

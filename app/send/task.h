@@ -18,6 +18,7 @@ struct Shared {
   void flush();  // closes what was let go
   ports::WorkPool& work;
   void* source = nullptr;          // the machine, while it lives
+  size_t jobs = 0;                 // of it, in the work pool
   std::atomic<uint64_t> steps{0};  // work done by jobs: the source is alive although the network is silent
   std::vector<int> descriptors;
   std::vector<std::unique_ptr<Walk>> walks;
@@ -68,6 +69,7 @@ class Task final : public ports::Job {
     shared_->steps.fetch_add(1, std::memory_order_relaxed);
   }
   void done() override {
+    --shared_->jobs;
     if (shared_->source != nullptr) (static_cast<Machine*>(shared_->source)->*done_)(*data_);
     data_.reset();
     if (shared_->source == nullptr) shared_->flush();

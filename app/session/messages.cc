@@ -1,5 +1,7 @@
 #include "app/session/messages.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <type_traits>
 
@@ -91,6 +93,10 @@ void write(wire::Writer& out, const Summary& m) {
   out.u64(m.bytes);
 }
 void write(wire::Writer&, const Bye&) {}
+void write(wire::Writer& out, const Alive& m) {
+  out.u64(m.steps);
+  out.u64(m.silent_ms);
+}
 void write(wire::Writer& out, const Abort& m) {
   out.u8(static_cast<uint8_t>(m.kind));
   out.text16(std::string_view(m.message).substr(0, abort_message_bytes_max));
@@ -103,6 +109,16 @@ void write(wire::Writer& out, const Unlisted& m) {
 }
 
 }  // namespace
+
+bool ends_a_session(ErrorKind kind) {
+  return kind != ErrorKind::ok && kind != ErrorKind::partial && kind != ErrorKind::vanished && kind != ErrorKind::max_delete;
+}
+
+Error error_of(const Abort& abort, std::string_view who) {
+  if (ends_a_session(abort.kind)) return {abort.kind, abort.message};
+  return {ErrorKind::protocol,
+          fmt::format("{} ended the session in the middle and calls that '{}'", who, error_row(abort.kind).name)};
+}
 
 std::vector<std::byte> encode(const Message& message, uint64_t sequence) {
   std::vector<std::byte> bytes;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -126,7 +127,7 @@ struct FileResult {  // destination -> source: the end of entry `index`, durable
 struct FileResults {
   std::vector<FileResult> results;
 };
-struct Durable {  // destination -> source: payload bytes of this session known durable, never decreases (progress)
+struct Durable {  // destination -> source: payload bytes of this session known durable, less those of files that failed since
   uint64_t bytes = 0;
   uint64_t files = 0;
 };
@@ -138,11 +139,20 @@ struct End {  // source -> destination: that many entries there were; no more co
 struct Summary {  // destination -> source: every entry ended, directories have their times, all synced
   uint64_t files_ok = 0, files_unchanged = 0, files_failed = 0, bytes = 0;
 };
+struct Alive {  // either way, while jobs are in the disk: progress when `steps` moved, else how long the disk has not answered
+  uint64_t steps = 0;
+  uint64_t silent_ms = 0;
+};
 struct Bye {};  // source -> destination: the summary arrived; lanes may go
 struct Abort {  // either way: the session ends now, for everybody; resumable
   ErrorKind kind = ErrorKind::bug;
   std::string message;  // at most 512 bytes
 };
+// Whether a session can end in the middle with that kind. `ok` and the partial results are what a whole session leads to: each side
+// counts those itself, and takes no peer's word for them.
+[[nodiscard]] bool ends_a_session(ErrorKind kind);
+// What an Abort of the peer (`who`) means to us: its own kind and words, or protocol when its kind ends no session.
+[[nodiscard]] Error error_of(const Abort& abort, std::string_view who);
 
 struct Unlisted {  // source -> destination: what it could not list, by name; the first unlisted_named_max of those that End counts
   bool vanished = false;
@@ -151,7 +161,7 @@ struct Unlisted {  // source -> destination: what it could not list, by name; th
 };
 
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
-                             Bye, Abort, Unlisted>;
+                             Bye, Abort, Unlisted, Alive>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire: append only.
 // The sequence of LaneOpen and Credit is 0, of all others it is not.

@@ -115,6 +115,10 @@ void read(wire::Reader& in, Summary& m) {
   m.bytes = in.u64();
 }
 void read(wire::Reader&, Bye&) {}
+void read(wire::Reader& in, Alive& m) {
+  m.steps = in.u64();
+  m.silent_ms = in.u64();
+}
 void read(wire::Reader& in, Abort& m) {
   m.kind = read_enum(in, ErrorKind::bug);
   m.message = in.text16(abort_message_bytes_max);

@@ -120,7 +120,7 @@ class Printer {
     event["seconds"] = seconds(transfer.took);
     event["files"] = transfer.tally.files;
     event["files_unchanged"] = transfer.tally.files_unchanged;
-    event["files_failed"] = transfer.tally.files_failed;
+    event["files_failed"] = transfer.tally.files_failed + transfer.tally.files_vanished;
     event["bytes"] = transfer.tally.bytes;
     event["bytes_sent"] = transfer.tally.bytes_sent;
     event["segments_resent"] = transfer.tally.segments_resent;

@@ -157,9 +157,16 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     program::DestinationPart part;
     part.root = root_.get();
     part.options = dial.options;
+    part.record = std::make_shared<session::TransferRecord>();
+    part.disk_patience = session::disk_patience(plan.timeout);
     plan.make_machine = [this, part](session::Link& link) { return program::make_destination(bench_, link, part); };
   } else {
-    const program::SourcePart part{{dial.directory + "/"}, -1, dial.options, 0};
+    const program::SourcePart part{{dial.directory + "/"},
+                                   -1,
+                                   dial.options,
+                                   0,
+                                   std::make_shared<session::TransferRecord>(),
+                                   session::disk_patience(plan.timeout)};
     plan.make_machine = [this, part](session::Link& link) { return program::make_source(bench_, link, part); };
   }
   transfer_ = std::make_unique<program::DialledTransfer>(bench_, hub_, std::move(plan), site.world.now());

@@ -120,6 +120,10 @@ class Dialler final : public Process {
   Dialler(Site& site, const DialPlan& plan);
   ~Dialler() override;
   [[nodiscard]] bool ended() const { return !transfer_ || transfer_->ended(); }
+  // Ended, or a process that would end now: see DialledTransfer::may_be_left.
+  [[nodiscard]] bool may_be_left() const { return ended() || transfer_->may_be_left(); }
+  [[nodiscard]] bool held_by_disk() const { return transfer_ && transfer_->held_by_disk(); }
+  void interrupt() { stop_user(); }  // as by SIGINT
   [[nodiscard]] const Error& result() const { return transfer_ ? transfer_->result() : *error_; }
   [[nodiscard]] program::Tally tally() const { return transfer_ ? transfer_->tally() : program::Tally{}; }
 

@@ -1,7 +1,10 @@
 """Kills, restarts and dead routers (issue: 'Done when' 2 and 3)."""
+import os
+import pathlib
 import signal
+import time
 
-from lab import Lab, TwoSites, big_file, check, native, routed, same_tree, sha256
+from lab import PATIENCE_S, Lab, TwoSites, big_file, check, native, routed, same_tree, sha256
 
 SIZE = 1 << 30
 
@@ -139,3 +142,145 @@ def test_router_stopped_for_a_while__the_transfer_waits_and_ends():
         check(sender.wait() == 0, sender.tail())
         same = sha256(source) == sha256(sites.root / "big")
         check(same, "big differs")
+
+
+def test_one_file_unreadable_and_one_changed__23_and_only_a_changed_one__24_push_and_pull():
+    # a link to itself cannot be read by anybody, root included; a file that grows while it is read changes
+    for unreadable in (True, False):
+        for pull in (False, True):
+            with Lab("precedence") as lab:
+                source = lab.directory / "source"
+                source.mkdir()
+                if unreadable:
+                    os.symlink("loop", source / "loop")
+                growing = big_file(source / "growing", 64 << 20)
+                target = lab.directory / "target"
+                target.mkdir()
+                slowly = ["--bwlimit", "100MB/s", "--insecure"]
+                if pull:
+                    other = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+                    command = lab.start(None, "pull", "recv", *slowly, native(other.uris) + "/", target)
+                else:
+                    other = lab.start_ready(None, "recv", "recv", "--root", target, "--listen", "127.0.0.1:0", "--insecure")
+                    command = lab.start(None, "send", "send", *slowly, f"{source}/", native(other.uris) + "/")
+                command.wait_event("progress", lambda e: e.get("bytes", 0) > 0)
+                with open(growing, "ab") as file:
+                    file.write(b"more")
+                code = command.wait()
+                check(code == (23 if unreadable else 24), f"{code} (pull {pull}, unreadable {unreadable}): {command.tail()}")
+                done = command.done()
+                failed = 1 + unreadable
+                check(done["files_failed"] == failed and done["files"] == 0, f"{failed} failed, not {done}")
+                check(sum(e.get("status") == "failed" for e in command.events if e["event"] == "file") == failed or pull, command.tail())
+
+
+def child_of(process):
+    """The pid of what a prefix (strace) runs."""
+    return int(pathlib.Path(f"/proc/{process.process.pid}/task/{process.process.pid}/children").read_text().split()[0])
+
+
+def in_the_disk(trace, call):
+    """Waits until a traced process is in that call."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not trace.exists() or f"{call}(" not in trace.read_text():
+        check(time.monotonic() < deadline, f"no {call} was seen")
+        time.sleep(0.01)
+
+
+def slow_disk(lab, call, seconds):
+    """A prefix that makes each such call take that long, and the file that tells when one began."""
+    trace = lab.directory / f"trace-{call}"
+    return trace, ["strace", "-f", "-qq", "-o", str(trace), "-e", f"trace={call}", "-e", f"inject={call}:delay_enter={seconds * 1000000}"]
+
+
+def test_pull_interrupted_while_a_sync_takes_minutes__20_at_once():
+    with Lab("farewell") as lab:
+        source = lab.directory / "source"
+        source.mkdir()
+        (source / "small").write_bytes(b"content")
+        target = lab.directory / "target"
+        server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+        trace, prefix = slow_disk(lab, "syncfs", 600)
+        puller = lab.start(None, "pull", "recv", "--insecure", native(server.uris) + "/", target, prefix=prefix)
+        in_the_disk(trace, "syncfs")
+        os.kill(child_of(puller), signal.SIGINT)
+        check(puller.wait_event("done")["exit"] == 20, puller.tail())
+        puller.kill()   # strace: it still waits for the delay to pass
+        puller.wait()
+        check("bug:" not in puller.stderr(), puller.tail())
+        check(not (target / "small").exists(), "a final name shows what no sync made durable")
+        again = lab.start(None, "pull", "recv", "--insecure", native(server.uris) + "/", target)
+        check(again.wait() == 0 and (target / "small").read_bytes() == b"content", again.tail())
+
+
+def test_receivers_events__a_file_names_its_transfer_and_each_session_has_its_end():
+    with Lab("ended") as lab:
+        source = lab.directory / "source"
+        source.mkdir()
+        for number in range(3):
+            (source / str(number)).write_bytes(b"x" * number)
+        root = lab.directory / "root"
+        root.mkdir()
+        (root / "1").mkdir()
+        (root / "1" / "in the way").write_bytes(b"")
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        sender = lab.start(None, "send", "send", "--insecure", f"{source}/", native(receiver.uris) + "/")
+        check(sender.wait() == 23, sender.tail())
+        ended = receiver.wait_event("ended")
+        transfer = receiver.wait_event("session")["transfer"]
+        done = sender.done()
+        check(ended["transfer"] == transfer == sender.wait_event("session")["transfer"], f"{ended}")
+        check((ended["status"], ended["exit"]) == ("partial", 23), f"{ended}")
+        for key, value in {"files": 2, "files_unchanged": 0, "files_failed": 1, "bytes": 2}.items():
+            check(ended[key] == value and done[key] == value, f"{key} is {value}: {ended} {done}")
+        for process in (receiver, sender):
+            files = [e for e in process.events if e["event"] == "file"]
+            check(len(files) == 3 and all(e["transfer"] == transfer for e in files), f"{files}")
+
+
+def test_dry_run__files_would_be_sent_at_both_ends_and_none_is_counted():
+    with Lab("would") as lab:
+        source, root, target = lab.directory / "source", lab.directory / "root", lab.directory / "target"
+        for directory in (source, root, target):
+            directory.mkdir()
+        (source / "file").write_bytes(b"content")
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+        for command in (lab.start(None, "send", "send", "-n", "--insecure", f"{source}/", native(receiver.uris) + "/"),
+                        lab.start(None, "pull", "recv", "-n", "--insecure", native(server.uris) + "/", target)):
+            check(command.wait() == 0, command.tail())
+            check([e["status"] for e in command.events if e["event"] == "file"] == ["would-send"], command.tail())
+            check(command.done()["files"] == 0 and command.done()["bytes"] == 0, command.tail())
+        check(receiver.wait_event("file")["status"] == "would-send", receiver.tail())
+        check(not list(target.iterdir()) and list(root.iterdir()) == [root / ".ccixfer"], "a dry run made something")
+
+
+def test_one_sync_takes_longer_than_the_timeout__the_transfer_waits_and_ends_with_0():
+    for pull in (False, True):
+        with Lab("slowsync") as lab:
+            source, target = lab.directory / "source", lab.directory / "target"
+            source.mkdir()
+            target.mkdir()
+            (source / "small").write_bytes(b"content")
+            _, prefix = slow_disk(lab, "syncfs", 5)
+            patience = ["--timeout", "2", "--insecure"]
+            if pull:
+                server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+                command = lab.start(None, "pull", "recv", *patience, native(server.uris) + "/", target, prefix=prefix)
+            else:
+                receiver = lab.start_ready(None, "recv", "recv", "--root", target, "--listen", "127.0.0.1:0", "--insecure", prefix=prefix)
+                command = lab.start(None, "send", "send", *patience, f"{source}/", native(receiver.uris) + "/")
+            check(command.wait() == 0, f"pull {pull}: {command.tail()}")
+            check((target / "small").read_bytes() == b"content", "the file differs")
+
+
+def test_receivers_disk_does_not_answer__30_that_says_so():
+    with Lab("stucksync") as lab:
+        source, root = lab.directory / "file", lab.directory / "root"
+        source.write_bytes(b"content")
+        root.mkdir()
+        _, prefix = slow_disk(lab, "syncfs", 600)
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure", prefix=prefix)
+        sender = lab.start(None, "send", "send", "--timeout", "2", "--insecure", source, native(receiver.uris) + "/file")
+        check(sender.wait() == 30, sender.tail())
+        check("the receiver's disk has not answered for" in sender.stderr(), sender.stderr())

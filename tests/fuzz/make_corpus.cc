@@ -48,7 +48,8 @@ void session_messages() {
                                              session::End{3},
                                              session::Summary{1, 2, 3, 4},
                                              session::Bye{},
-                                             session::Abort{ErrorKind::interrupted, "stopped"}};
+                                             session::Abort{ErrorKind::interrupted, "stopped"},
+                                             session::Alive{7, 60'000}};
   for (const session::Message& message : all) {
     const bool of_lane = std::holds_alternative<session::LaneOpen>(message) || std::holds_alternative<session::Credit>(message);
     put("session_message", session::encode(message, of_lane ? 0 : 1));

@@ -66,6 +66,7 @@ void Swarm::build() {
       options_.disk);
   source_->verbose = destination_->verbose = verbose() ? 2 : 0;
   if (options_.job_max > Duration(0)) destination_->work.work_max = options_.job_max;
+  source_->work.slow_chance = destination_->work.slow_chance = options_.slow_chance;
   build_routers();
   if (options_.last_link) fabric_.set_link(network(options_.routers), *options_.last_link);
   simulate::make_tree(random_, source_->files, source_root, options_.tree);
@@ -79,6 +80,7 @@ void Swarm::build() {
       if (entry.stat.type == ports::FileType::regular) allowed_[path].insert(entry.content);
     }
   }
+  count_older();
   destination_->files.set_watch([this](std::string_view call, const std::string& path) { watch(call, path); });
   break_disks();
   if (options_.denied_chance > 0) deny_files();
@@ -217,6 +219,7 @@ void Swarm::crash(Site& site) {
   if (&site == destination_.get()) durable_before_ += received().bytes;
   world_.crash(site.node);
   if (is_dialler) {
+    dialler_crashed_ = true;
     count_sent();
     dialler_->bury();
     dialler_.reset();
@@ -357,6 +360,7 @@ void Swarm::plan_faults() {
 sim::RunEnd Swarm::run_transfer() {
   const auto ended = [this] {
     look_at_heap();
+    watch_tally();
     if (rival_ && (!rival_dialler_ || !rival_dialler_->ended())) return !violation_.empty();
     return !violation_.empty() || (dialler_ && dialler_->ended() && !dialling().files.down() && world_.alive(dialling().node));
   };
@@ -494,6 +498,7 @@ SwarmResult Swarm::run() {
   if (run_transfer() == sim::RunEnd::reached && violation_.empty()) {
     result.result = dialler_->result();
     judge_denials(result.result);
+    judge_tally(result.result);
     if (rival_dialler_) {
       judge_rivals(result.result);
       result.rival_result = rival_dialler_->result();

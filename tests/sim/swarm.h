@@ -33,6 +33,7 @@ struct SwarmOptions {
   bool pull = false;                 // the destination dials
   unsigned destination_crashes = 0;  // a dialling one: the command is run again
   unsigned source_crashes = 0;
+  double slow_chance = 0;        // per job at either side: one call of the disk takes up to five minutes
   double disk_error_chance = 0;  // per call on the destination's disk
   double sync_error_chance = 0;  // per fsync and syncfs of the destination's disk: what was not on the disk is lost
   unsigned sync_errors_max = 1000;
@@ -117,6 +118,9 @@ class Swarm {
   void judge_denials(const Error& result);
   void judge_rivals(const Error& result);
   void judge_leaks();
+  void count_older();
+  void judge_tally(const Error& result);
+  void watch_tally();
   void look_at_heap();
   [[nodiscard]] size_t disks_bytes() const;
   [[nodiscard]] program::Tally received() const;
@@ -149,7 +153,9 @@ class Swarm {
   unsigned faults_ = 0;
   unsigned sync_errors_ = 0;
   bool disks_broken_ = false;
-  bool over_ = false;  // nothing restarts any more
+  bool dialler_crashed_ = false;  // then a new process counts, and knows nothing of the one before
+  uint64_t older_unchanged_ = 0;  // files that are at the destination already
+  bool over_ = false;             // nothing restarts any more
   std::optional<HeapWatch> heap_;
   size_t disks_before_bytes_ = 0;
 };

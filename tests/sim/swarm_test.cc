@@ -272,6 +272,14 @@ SwarmOptions refused(sim::Random& random) {
   return options;
 }
 
+// One call of a disk takes longer than the timeout: the other side is told that it is in the disk.
+SwarmOptions slow_disk(sim::Random& random) {
+  SwarmOptions options = calm(random);
+  options.slow_chance = 0.02;
+  options.timeout = 60s;
+  return options;
+}
+
 // Everything at once, as far as a run can still end.
 SwarmOptions mixture(sim::Random& random) {
   SwarmOptions options = random.chance(0.6) ? routed(random) : calm(random);
@@ -337,6 +345,7 @@ TEST_CASE("swarm__destination_refuses_names__end_honestly_and_a_second_run_succe
   const Sums sums = run_seeds("refused", 10, refused, Expect::then_success);
   CHECK((!is_many() || sums.failed > 0));
 }
+TEST_CASE("swarm__disk_that_takes_minutes_for_a_call__is_no_timeout") { run_seeds("slow disk", 10, slow_disk); }
 TEST_CASE("swarm__everything_at_once__end_honestly_and_a_second_run_succeeds") {
   run_seeds("mixture", 10, mixture, Expect::then_success);
 }

@@ -68,7 +68,10 @@ struct SimWorkPool::Impl final : public NodePart, public std::enable_shared_from
       const uint64_t number = next_number++;
       running[number] = std::move(queued.back());
       queued.pop_back();
-      const Duration work = world.random().between(options.work_min, options.work_max);
+      if (options.stuck_chance > 0 && world.random().chance(options.stuck_chance)) continue;
+      const bool slow = options.slow_chance > 0 && world.random().chance(options.slow_chance);
+      const Duration work = slow ? world.random().between(options.work_max, options.slow_max)
+                                 : world.random().between(options.work_min, options.work_max);
       world.at_node(node, after(world.now(), work), [weak = weak_from_this(), number] {
         const auto pool = weak.lock();
         if (pool == nullptr || pool->dead) return;

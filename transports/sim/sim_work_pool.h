@@ -15,6 +15,9 @@ struct WorkPoolOptions {
   unsigned threads = 2;
   Duration work_min = std::chrono::microseconds(20);
   Duration work_max = std::chrono::milliseconds(2);
+  double slow_chance = 0;  // of a job: it takes up to slow_max, as when one call of the disk does
+  Duration slow_max = std::chrono::minutes(5);
+  double stuck_chance = 0;  // of a job: it never ends, and its thread with it; a crash of the node alone takes it away
 };
 
 class SimWorkPool final : public ports::WorkPool {

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "app/main/commands.h"
@@ -102,13 +103,15 @@ int run_program(int argc, char** argv) {
   done.kind = end.error.kind;
   done.files = end.tally.files;
   done.files_unchanged = end.tally.files_unchanged;
-  done.files_failed = end.tally.files_failed;
+  done.files_failed = end.tally.files_failed + end.tally.files_vanished;
   done.bytes = end.tally.bytes;
   done.bytes_sent = end.tally.bytes_sent;
   done.segments_resent = end.tally.segments_resent;
   const bool transfer = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command);
   (*reporter)->done(done, counters, transfer);
   const auto problem = (*reporter)->output_problem();
+  // Threads in the disk use what destructors and the end of main would take away.
+  if (end.in_disk) std::_Exit(exit_code(end.error.kind));
   if (!problem || end.error.kind != ErrorKind::ok) return exit_code(end.error.kind);
   (*reporter)->error(*problem);
   return exit_code(problem->kind);

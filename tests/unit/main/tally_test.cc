@@ -15,21 +15,36 @@ TEST_CASE("lanes_for__round_trip__one_nearby_more_on_long_paths_and_bounded") {
   CHECK(lanes_for(100ms) == 16);
 }
 
-TEST_CASE("tally__transfer_over_two_sessions__what_the_first_delivered_is_not_unchanged") {
+TEST_CASE("tally__transfer_over_two_sessions__counts_once_and_what_crossed_the_wire_adds_up") {
   Tally first;
   first.files = 100;
+  first.files_failed = 3;
   first.bytes = 1000;
+  first.bytes_total = 4000;
   first.bytes_sent = 1500;
-  Tally second;
-  second.files = 300;
-  second.files_unchanged = 110;
-  second.bytes = 2000;
-  second.bytes_sent = 2000;
-  const Tally all = continued(first, second);
-  CHECK(all.files == 300);
-  CHECK(all.files_unchanged == 10);
-  CHECK(all.bytes == 3000);
-  CHECK(all.bytes_sent == 3500);
+  Tally second = first;
+  second.files = 40;
+  second.files_failed = 0;
+  second.bytes = 700;
+  second.bytes_total = 900;
+  // Not as far as the first had come: its counts are what is known.
+  const Tally early = continued(first, second);
+  CHECK(early.files == 100);
+  CHECK(early.files_failed == 3);
+  CHECK(early.bytes == 1000);
+  CHECK(early.bytes_total == 4000);
+  CHECK(early.bytes_sent == 3000);
+  second.files = 105;
+  second.bytes = 900;
+  const Tally farther = continued(first, second);
+  CHECK(farther.files == 105);
+  CHECK(farther.files_failed == 0);
+  CHECK(farther.bytes == 900);
+  CHECK(farther.bytes_total == 900);
+  // It has come to the end of the tree: files that are no more in it do not count.
+  second.files = 2;
+  second.over = true;
+  CHECK(continued(first, second).files == 2);
 }
 
 TEST_CASE("tally_of__what_the_source_could_not_list__counts_beside_the_files_that_failed") {
@@ -43,14 +58,29 @@ TEST_CASE("tally_of__what_the_source_could_not_list__counts_beside_the_files_tha
   CHECK(end_of_tally(tally).kind == ErrorKind::partial);
 }
 
-TEST_CASE("end_of_tally__failed_and_vanished__23_before_24") {
-  Tally tally;
-  CHECK(end_of_tally(tally).kind == ErrorKind::ok);
-  tally.files_failed = 2;
-  tally.files_vanished = 2;
-  CHECK(end_of_tally(tally).kind == ErrorKind::vanished);
-  tally.files_failed = 3;
-  CHECK(end_of_tally(tally).kind == ErrorKind::partial);
+// Push (send::Totals) and pull (recv::DestinationTotals) lead to the same Tally, and that to the same end: one failed and one
+// changed file are 23 both ways, a changed file alone 24.
+TEST_CASE("end_of_tally__failed_and_vanished__23_before_24_at_either_end") {
+  for (const uint64_t failed : {0u, 1u, 2u}) {
+    for (const uint64_t vanished : {0u, 1u, 2u}) {
+      for (const bool unlisted : {false, true}) {
+        recv::DestinationTotals totals;
+        (unlisted ? totals.unlisted_failed : totals.files_failed) = failed;
+        (unlisted ? totals.unlisted_vanished : totals.files_vanished) = vanished;
+        Tally pushed;
+        pushed.files_failed = failed;
+        pushed.files_vanished = vanished;
+        const ErrorKind expected = failed > 0 ? ErrorKind::partial : vanished > 0 ? ErrorKind::vanished : ErrorKind::ok;
+        INFO(failed << " failed, " << vanished << " vanished");
+        CHECK(end_of_tally(tally_of(totals)).kind == expected);
+        CHECK(end_of_tally(pushed).kind == expected);
+      }
+    }
+  }
+  Tally both;
+  both.files_failed = 1;
+  both.files_vanished = 1;
+  CHECK(end_of_tally(both).message.rfind("2 files failed", 0) == 0);
 }
 
 TEST_CASE("pool_buffers__too_little_memory__usage_that_says_how_much") {
@@ -107,6 +137,18 @@ TEST_CASE("forwarder__open_in_parts__joined_and_bad_parts_end_the_session") {
   Forwarder huge;
   huge.on_message(session::OpenPart{0, 0xFFFFFFFF, 0, "x"});
   CHECK(huge.lost());
+}
+
+TEST_CASE("forwarder__abort_that_ends_no_session__protocol_error") {
+  for (const ErrorKind kind : {ErrorKind::ok, ErrorKind::partial, ErrorKind::vanished, ErrorKind::max_delete}) {
+    Forwarder forwarder;
+    forwarder.on_message(session::Abort{kind, "fine"});
+    REQUIRE(forwarder.lost());
+    CHECK(forwarder.lost()->kind == ErrorKind::protocol);
+  }
+  Forwarder honest;
+  honest.on_message(session::Abort{ErrorKind::no_space, "full"});
+  CHECK(honest.lost()->kind == ErrorKind::no_space);
 }
 
 TEST_CASE("forwarder__flood_before_the_session_is_open__protocol_error") {

@@ -70,6 +70,7 @@ class ScriptedSource final : public session::LinkUser {
   std::map<uint64_t, session::FileResult> results;
   std::vector<session::Resend> resends;
   session::Durable durable;
+  session::Alive alive;
   std::unique_ptr<session::Summary> summary;
   std::unique_ptr<session::Abort> aborted;
   uint64_t puts_failed = 0;
@@ -103,8 +104,9 @@ class ScriptedSource final : public session::LinkUser {
     } else if (const auto* resend = std::get_if<session::Resend>(&message)) {
       resends.push_back(*resend);
     } else if (const auto* now_durable = std::get_if<session::Durable>(&message)) {
-      REQUIRE(now_durable->bytes >= durable.bytes);
       durable = *now_durable;
+    } else if (const auto* sign = std::get_if<session::Alive>(&message)) {
+      alive = *sign;
     } else if (const auto* last = std::get_if<session::Summary>(&message)) {
       summary = std::make_unique<session::Summary>(*last);
     } else if (const auto* abort = std::get_if<session::Abort>(&message)) {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/root.h"
-#include "tests/unit/recv/machine_fixture.h"
+#include "tests/unit/recv/machine_rig.h"
 
 namespace ccixfer::recv {
 
@@ -12,62 +12,6 @@ using session::Verdict;
 using namespace test;
 
 namespace {
-
-constexpr uint64_t piece = session::piece_bytes;
-
-struct Rig {
-  explicit Rig(const DestinationOptions& options = {.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0},
-               uint16_t lanes = 1)
-      : root(Root::open(files, temporary.path()).value()),
-        work(files),
-        session(std::make_unique<Session>(*root, work, options, lanes)) {}
-  ~Rig() {
-    files.hook = nullptr;
-    session.reset();
-  }
-  [[nodiscard]] ScriptedSource& source() const { return session->source; }
-  void finish(uint64_t entries) {
-    session->source_link->post(session::End{entries});
-    REQUIRE(session->run([&] { return source().summary != nullptr; }));
-    session->source_link->post(session::Bye{});
-    REQUIRE(session->run([&] { return session->destination->finished() && session->destination->idle(); }));
-    CHECK(session->destination->error() == nullptr);
-    CHECK(session->pool.free_count() == session->pool.count());
-  }
-  bool run_until_result(uint64_t index) {
-    return session->run([&] { return source().results.contains(index); });
-  }
-  void announce(const std::vector<session::Entry>& entries) {
-    source().put_entries(entries, announced, sequence++);
-    announced += entries.size();
-    REQUIRE(session->run([&] { return source().verdicts.size() == announced; }));
-  }
-  void put_piece(uint64_t index, uint64_t number, Bytes data, Damage damage = Damage::none) {
-    REQUIRE(session->run([&] { return source().has_credit(); }));
-    source().put_piece(index, 5, number, data, damage);
-  }
-
-  TemporaryDirectory temporary;
-  FaultyFiles files;
-  std::unique_ptr<Root> root;
-  InlinePool work;
-  std::unique_ptr<Session> session;
-  uint64_t announced = 0;
-  uint64_t sequence = 0;
-};
-
-std::vector<std::byte> pattern(uint64_t size_bytes, uint8_t seed) {
-  std::vector<std::byte> data(static_cast<size_t>(size_bytes));
-  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 31 + i / 4096 + seed);
-  return data;
-}
-
-session::FileEnd end_of(uint64_t index, session::SourceOutcome outcome = session::SourceOutcome::ok) {
-  session::FileEnd end;
-  end.index = index;
-  end.outcome = outcome;
-  return end;
-}
 
 std::string hex_free(const std::vector<std::byte>& data) { return {reinterpret_cast<const char*>(data.data()), data.size()}; }
 
@@ -311,6 +255,13 @@ TEST_CASE("destination__source_says_changed_vanished_unreadable__the_entry_ends"
   CHECK(rig.root->impl->ledger->empty());
   rig.finish(3);
   CHECK(rig.source().summary->files_failed == 3);
+  CHECK(rig.session->destination->totals().files_failed == 1);
+  CHECK(rig.session->destination->totals().files_vanished == 2);
+  // The piece of the first was durable for a while: it is not delivered.
+  CHECK(rig.source().durable.bytes == 0);
+  CHECK(rig.source().summary->bytes == 0);
+  CHECK(rig.session->destination->totals().bytes == 0);
+  CHECK(rig.session->destination->totals().bytes_total == 0);
 }
 
 // No entry tells of what the source could not list: only the end does, and the transfer is not whole.

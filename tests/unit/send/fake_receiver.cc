@@ -269,7 +269,9 @@ void FakeReceiver::finish(ReceivedFile& file, uint64_t index, ErrorKind kind) {
   file.bad = kind != ErrorKind::ok;
   --outstanding;
   if (kind == ErrorKind::ok && file.entry.type == EntryType::file)
-    bytes_ += file.entry.size_bytes == ~uint64_t{0} ? file.end->size_bytes : file.entry.size_bytes;
+    bytes_ += bytes_of_result                         ? *bytes_of_result
+              : file.entry.size_bytes == ~uint64_t{0} ? file.end->size_bytes
+                                                      : file.entry.size_bytes;
   session::FileResults results;
   results.results.push_back({index, kind, 0});
   say(results);

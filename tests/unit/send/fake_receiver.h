@@ -138,6 +138,7 @@ class FakeReceiver {
   size_t puts_per_turn = 1000;
   size_t queue_room = 4096;
   uint64_t failures_in_summary = 0;
+  std::optional<uint64_t> bytes_of_result;  // durable with each file; none: its size
 
   // What came.
   std::map<uint64_t, ReceivedFile> entries;  // by index

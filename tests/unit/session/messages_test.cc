@@ -46,7 +46,8 @@ std::vector<Message> one_of_each() {
           End{3, 1, top},
           Summary{1, 2, 3, 4},
           Bye{},
-          Abort{ErrorKind::interrupted, "stopped"}};
+          Abort{ErrorKind::interrupted, "stopped"},
+          Alive{7, 60'000}};
 }
 
 uint64_t sequence_of(const Message& message) {

@@ -1,0 +1,71 @@
+// Tells a disk that is slow from one that does not answer: whether jobs are in the work pool, and since when none of them has got
+// anywhere. A step is what a job does between two looks at it: the end of a job, bytes hashed or copied, a file placed. A single
+// system call is no step before it returns, however long it takes.
+// In: a look once a turn. Out: what last_progress() of a machine, and its Alive, are made of.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "app/session/messages.h"
+#include "core/base/time.h"
+
+namespace ccixfer::session {
+
+inline constexpr Duration alive_interval = std::chrono::milliseconds(250);  // a machine in the disk tells its peer so
+// How many times --timeout a disk may take for one step before the transfer ends.
+inline constexpr int disk_timeouts = 10;
+// So long such a step counts as progress; the timeout itself runs after it.
+[[nodiscard]] inline Duration disk_patience(Duration timeout) {
+  return timeout >= forever / disk_timeouts ? forever : timeout * (disk_timeouts - 1);
+}
+
+class DiskWatch {
+ public:
+  // Once a turn: how many jobs are in the pool, and how many steps were made since the machine began.
+  void look(Instant now, size_t jobs, uint64_t steps) {
+    moved_ = steps != steps_;
+    if (jobs > 0 && (!waiting_ || moved_)) since_ = now;
+    waiting_ = jobs > 0;
+    steps_ = steps;
+    if (!waiting_) {
+      alive_at_ = never;
+    } else if (alive_at_ == never) {
+      alive_at_ = after(now, alive_interval);
+    }
+  }
+  [[nodiscard]] bool waiting() const { return waiting_; }
+  [[nodiscard]] bool moved() const { return moved_; }  // since the look before
+  [[nodiscard]] uint64_t steps() const { return steps_; }
+  [[nodiscard]] Duration silent(Instant now) const { return waiting_ ? now - since_ : Duration(0); }
+  // The peer is to hear that we live.
+  [[nodiscard]] bool alive_due(Instant now) const { return now >= alive_at_; }
+  void alive_said(Instant now) { alive_at_ = after(now, alive_interval); }
+  [[nodiscard]] Instant next_deadline() const { return alive_at_; }
+
+ private:
+  bool waiting_ = false;
+  bool moved_ = false;
+  uint64_t steps_ = 0;
+  Instant since_{};
+  Instant alive_at_ = never;
+};
+
+// What the peer's Alives say of its disk.
+class PeersDisk {
+ public:
+  // True: it got somewhere, or has not taken longer than `patience` yet.
+  bool heard(const Alive& alive, Duration patience);
+  void answered() { silent_ = Duration(0); }  // it said something else
+  [[nodiscard]] Duration silent() const { return silent_; }
+
+ private:
+  uint64_t steps_ = 0;
+  Duration silent_{0};
+};
+
+[[nodiscard]] uint64_t milliseconds_of(Duration duration);
+// The words for a disk that has not answered for `patience` or longer, ours or the peer's (`whose`): empty when both have.
+[[nodiscard]] std::string stuck_disk(Duration ours, Duration peers, Duration patience, std::string_view whose);
+
+}  // namespace ccixfer::session

@@ -1,0 +1,44 @@
+// What one transfer wanted and told of its files, over all its sessions, so that each file and byte is counted once and told once.
+// A session walks the whole tree: in a later one, what an earlier session delivered shows as unchanged, and pieces that it brought
+// as present. Kept by the process that dialled the transfer, and by a receiver for the transfers that it saw lately; a process that
+// starts anew begins with an empty one.
+// In: files by name() of path and source version. Bounded: files_max names; what is beyond is taken for new each time.
+// Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace ccixfer::session {
+
+class TransferRecord {
+ public:
+  static constexpr size_t files_max_of_dialler = 1u << 20;   // 8 bytes each, and as much again for the table's gaps
+  static constexpr size_t files_max_of_acceptor = 1u << 16;  // which keeps the records of many transfers
+  enum class Said : uint8_t { nothing, ok, unchanged, failed };
+
+  explicit TransferRecord(size_t files_max = files_max_of_dialler) : files_max_(files_max) {}
+
+  [[nodiscard]] static uint64_t name(std::string_view path, uint64_t version);
+  // The destination wants `missing_bytes` of the file's `size_bytes` now. Out: what this transfer moves of the file in all: more
+  // than that when an earlier session of it brought some.
+  [[nodiscard]] uint64_t want(uint64_t file, uint64_t size_bytes, uint64_t missing_bytes);
+  // The destination has the file. Out: what this transfer moved of it in an earlier session; none: it was there before.
+  [[nodiscard]] std::optional<uint64_t> delivered(uint64_t file, uint64_t size_bytes) const;
+  // Whether that is news of the file: true unless it is what was said last.
+  [[nodiscard]] bool say(uint64_t file, Said said);
+
+ private:
+  static constexpr size_t parts_max = 1u << 12;  // files whose wanted bytes are not all of them
+  [[nodiscard]] uint64_t* find(uint64_t file);   // its slot; nullptr: it is not there, and there is no room
+  void grow();
+
+  const size_t files_max_;
+  size_t files_ = 0;
+  std::vector<uint64_t> slots_;                   // name, with what is known of the file in its low bits; 0: free
+  std::unordered_map<uint64_t, uint64_t> parts_;  // wanted bytes, where they are not all
+};
+
+}  // namespace ccixfer::session
