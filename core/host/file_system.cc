@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/base/hash.h"
 #include "core/memory/file_view.h"
 
 namespace ccixfer::host {
@@ -53,6 +55,15 @@ Kind kind_of_file_system(int fd) {
 KernelVersion running_kernel() {
   struct utsname names {};
   return ::uname(&names) == 0 ? parse_kernel_version(names.release) : KernelVersion{};
+}
+
+bool has_lasting_identity(int fd) {
+  struct statfs raw;
+  if (::fstatfs(fd, &raw) != 0) return false;
+  constexpr std::array<uint32_t, 7> forgetful{MSDOS_SUPER_MAGIC, 0x2011bab0 /* exfat */, 0x65735546 /* FUSE */,
+                                              V9FS_MAGIC,        SMB_SUPER_MAGIC,        0xff534d42 /* CIFS */,
+                                              0xfe534d42 /* SMB2 */};
+  return std::find(forgetful.begin(), forgetful.end(), static_cast<uint32_t>(raw.f_type)) == forgetful.end();
 }
 
 // A name as the kernel wants it: terminated, without a NUL inside, not longer than PATH_MAX.
@@ -123,11 +134,15 @@ FileTime time_of(const timespec& in) {
   return {in.tv_sec, static_cast<uint32_t>(std::clamp<int64_t>(in.tv_nsec, 0, ports::file_time_nanoseconds - 1))};
 }
 
+FileType type_of_mode(uint32_t mode) {
+  return S_ISREG(mode)   ? FileType::regular
+         : S_ISDIR(mode) ? FileType::directory
+         : S_ISLNK(mode) ? FileType::symlink
+                         : FileType::other;
+}
+
 void fill(FileStat& out, const struct stat& in) {
-  out.type = S_ISREG(in.st_mode)   ? FileType::regular
-             : S_ISDIR(in.st_mode) ? FileType::directory
-             : S_ISLNK(in.st_mode) ? FileType::symlink
-                                   : FileType::other;
+  out.type = type_of_mode(in.st_mode);
   out.mode = in.st_mode & 07777u;
   out.uid = in.st_uid;
   out.gid = in.st_gid;
@@ -138,6 +153,19 @@ void fill(FileStat& out, const struct stat& in) {
   out.mtime = time_of(in.st_mtim);
   out.ctime = time_of(in.st_ctim);
 }
+
+// A handle as an NFS server gives it out: the inode's number and its generation. It needs no right but to see the name.
+uint64_t generation_of(int directory, const char* name, bool follow) {
+  alignas(file_handle) std::array<std::byte, sizeof(file_handle) + MAX_HANDLE_SZ> memory{};
+  auto* handle = reinterpret_cast<file_handle*>(memory.data());
+  handle->handle_bytes = MAX_HANDLE_SZ;
+  int mount = 0;
+  if (::name_to_handle_at(directory, name, handle, &mount, follow ? AT_SYMLINK_FOLLOW : 0) != 0) return 0;
+  return xxh3_64(Bytes(memory).subspan(sizeof(file_handle), handle->handle_bytes));
+}
+
+const char* acl_attribute(bool inherited) { return inherited ? "system.posix_acl_default" : "system.posix_acl_access"; }
+bool has_no_acl(int error) { return error == -ENODATA || error == -ENOTSUP || error == -ENOSYS; }
 
 std::array<timespec, 2> only_mtime(FileTime mtime) {
   std::array<timespec, 2> times{};
@@ -343,7 +371,35 @@ int PosixFileSystem::space(int fd, ports::SpaceInfo& out) {
   out.one_writer_a_file = is_known;
   // Others have write-back of their own (Lustre, GPFS), or stand before one that does not pass it on (overlayfs).
   out.syncfs_tells = is_known && !(running_kernel() < kernel_whose_syncfs_tells_of_data);
+  out.lasting_identity = has_lasting_identity(fd);
   return 0;
+}
+
+int PosixFileSystem::identify(int directory, std::string_view name, ports::FileIdentity& out) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  const bool follow = directory == no_directory;
+  struct stat raw;
+  const int result = call([&] { return ::fstatat(directory, path.c_str(), &raw, follow ? 0 : AT_SYMLINK_NOFOLLOW); });
+  if (result < 0) return result;
+  out = {type_of_mode(raw.st_mode), raw.st_dev, raw.st_ino, generation_of(directory, path.c_str(), follow)};
+  return 0;
+}
+
+int PosixFileSystem::get_acl(int fd, bool inherited, std::string& out) {
+  out.clear();
+  const auto bytes = call([&] { return int64_t{::fgetxattr(fd, acl_attribute(inherited), nullptr, 0)}; });
+  if (bytes <= 0) return has_no_acl(static_cast<int>(bytes)) ? 0 : static_cast<int>(bytes);
+  out.resize(static_cast<size_t>(bytes));
+  const auto got = call([&] { return int64_t{::fgetxattr(fd, acl_attribute(inherited), out.data(), out.size())}; });
+  out.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return got < 0 && !has_no_acl(static_cast<int>(got)) ? static_cast<int>(got) : 0;
+}
+
+int PosixFileSystem::set_acl(int fd, bool inherited, std::string_view acl) {
+  if (!acl.empty()) return call([&] { return ::fsetxattr(fd, acl_attribute(inherited), acl.data(), acl.size(), 0); });
+  const int result = call([&] { return ::fremovexattr(fd, acl_attribute(inherited)); });
+  return has_no_acl(result) ? 0 : result;
 }
 
 }  // namespace ccixfer::host

@@ -41,6 +41,14 @@ struct FileStat {
   FileTime mtime, ctime;
 };
 
+// Which directory it is, whatever its name: one that was made after another was removed may have its inode number, and differs in
+// generation (0 where the file system tells none).
+struct FileIdentity {
+  FileType type = FileType::other;
+  uint64_t device = 0, inode = 0, generation = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
 struct SpaceInfo {
   uint64_t free_bytes = 0;
   uint64_t free_inodes = 0;
@@ -50,6 +58,9 @@ struct SpaceInfo {
   // syncfs tells, once a descriptor that was open before, of data that could not be written back since: Linux 5.8 and later, on
   // file systems that are known to pass it on. Else only fsync of each file tells.
   bool syncfs_tells = false;
+  // A file keeps its FileIdentity when nobody has it open. Not so where numbers are given out anew as the kernel forgets (vfat,
+  // FUSE, SMB): there only two that are open at the same time may be compared.
+  bool lasting_identity = true;
 };
 
 enum class OpenMode : uint8_t { read, write, read_write };
@@ -103,6 +114,12 @@ class FileSystem {
   virtual int fsync(int fd) = 0;
   virtual int syncfs(int fd) = 0;                 // the whole file system of fd, and no other one below it
   virtual int space(int fd, SpaceInfo& out) = 0;  // fstatvfs, fstatfs
+  // fstatat, name_to_handle_at; `name` as of stat_at ("." for the directory itself), no link followed but with no_directory.
+  virtual int identify(int directory, std::string_view name, FileIdentity& out);
+  // POSIX access control lists, in the form of the kernel's attribute; empty: none, or the file system has no such thing.
+  // `inherited`: a directory's, for what is made in it (its default ACL); else the file's own. An empty one is taken away.
+  virtual int get_acl(int fd, bool inherited, std::string& out);
+  virtual int set_acl(int fd, bool inherited, std::string_view acl);
 };
 
 inline int FileSystem::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
@@ -112,5 +129,16 @@ inline int FileSystem::read_directory(int fd, const std::function<void(std::stri
 }
 inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
+inline int FileSystem::identify(int directory, std::string_view name, FileIdentity& out) {
+  FileStat stat;
+  const int result = stat_at(directory, name, stat, directory == no_directory);
+  if (result >= 0) out = {stat.type, stat.device, stat.inode, 0};
+  return result;
+}
+inline int FileSystem::get_acl(int, bool, std::string& out) {
+  out.clear();
+  return 0;
+}
+inline int FileSystem::set_acl(int, bool, std::string_view acl) { return acl.empty() ? 0 : -ENOTSUP; }
 
 }  // namespace ccixfer::ports

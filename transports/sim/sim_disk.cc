@@ -38,7 +38,7 @@ std::string path_of(const InodePtr& directory, std::string_view name) {
 
 SimFileSystem::Impl::Impl(World& owner, NodeId node_id, const FileSystemOptions& fs_options)
     : world(owner), node(node_id), options(fs_options), random(owner.random().next()), root(std::make_shared<Inode>()) {
-  root->number = 1;
+  root->number = root->generation = 1;
   root->type = ports::FileType::directory;
   root->parent = root;
   root->now.mode = 0755;
@@ -139,7 +139,9 @@ InodePtr SimFileSystem::Impl::create(const Inode& parent, ports::FileType type, 
   if (used_inodes >= options.capacity_inodes) return nullptr;
   ++used_inodes;
   auto inode = std::make_shared<Inode>();
-  inode->number = next_inode++;
+  inode->number = free_numbers.empty() ? next_inode++ : free_numbers.back();
+  if (!free_numbers.empty()) free_numbers.pop_back();
+  inode->generation = next_generation++;
   inode->volume = parent.volume;
   inode->type = type;
   inode->now.mode = permissions & 07777u;
@@ -181,6 +183,7 @@ void SimFileSystem::Impl::release(Inode& inode) {
   used_pages -= inode.charged_pages;
   inode.charged_pages = 0;
   --used_inodes;
+  free_numbers.push_back(inode.number);
 }
 
 void SimFileSystem::Impl::note_written(const InodePtr& inode) {
@@ -221,10 +224,11 @@ void SimFileSystem::Impl::write_back_in_background() {
   }
 }
 
-void SimFileSystem::Impl::recover(const InodePtr& directory) {
+void SimFileSystem::Impl::recover(const InodePtr& directory, std::set<uint64_t>& numbers) {
   directory->entries = directory->durable_entries;
   for (const auto& [name, child] : directory->entries) {
     ++used_inodes;
+    if (!numbers.insert(child->number).second) numbers.insert(child->number = next_inode++);
     child->links = 1;
     child->opens = 0;
     child->charged_pages = 0;
@@ -235,7 +239,7 @@ void SimFileSystem::Impl::recover(const InodePtr& directory) {
     if (child->type != ports::FileType::directory) continue;
     child->parent = directory;
     child->name = name;
-    recover(child);
+    recover(child, numbers);
   }
 }
 
@@ -278,8 +282,10 @@ void SimFileSystem::Impl::on_crash() {
   open_files.clear();
   used_inodes = 1;
   used_pages = 0;
+  free_numbers.clear();
   root->crash(random);
-  recover(root);
+  std::set<uint64_t> numbers{root->number};
+  recover(root, numbers);
 }
 
 void SimFileSystem::Impl::stat(const Inode& inode, ports::FileStat& out) const {

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,8 @@ struct SimFileSystem::Impl final : public NodePart {
   std::map<int, OpenFile> open_files;
   int next_fd = 10'000;  // far from real descriptors, so that a mix-up shows
   uint64_t next_inode = 2;
+  uint64_t next_generation = 2;
+  std::vector<uint64_t> free_numbers;  // of inodes that are gone; the last is given out next
   uint64_t used_pages = 0;
   uint64_t used_inodes = 1;
   uint64_t calls = 0;
@@ -80,7 +83,8 @@ struct SimFileSystem::Impl final : public NodePart {
   [[nodiscard]] ports::FileTime kept_time(ports::FileTime time) const;
   void charge(Inode& inode);                   // after its pages changed
   void release(Inode& inode);                  // when its last name and descriptor are gone
-  void recover(const InodePtr& directory);     // after a crash: memory is what the disk has
+  // After a crash: memory is what the disk has. What was gone and is back may find its number taken.
+  void recover(const InodePtr& directory, std::set<uint64_t>& numbers);
   void sync_below(const InodePtr& directory);  // within its file system
   void sync_volume(size_t index);
   void on_crash() override;

@@ -352,4 +352,15 @@ int SimFileSystem::space(int fd, ports::SpaceInfo& out) {
   return 0;
 }
 
+int SimFileSystem::identify(int directory, std::string_view name, ports::FileIdentity& out) {
+  if (const int error = impl_->enter("identify", name); error != 0) return error;
+  const Place place = impl_->locate_at(directory, name, directory == no_directory);
+  if (place.error != 0) return place.error;
+  if (place.node == nullptr) return -ENOENT;
+  FileStat stat;
+  impl_->stat(*place.node, stat);
+  out = {stat.type, stat.device, stat.inode, place.node->generation};
+  return 0;
+}
+
 }  // namespace ccixfer::sim

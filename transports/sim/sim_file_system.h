@@ -12,7 +12,7 @@
 // Other file systems may be mounted below the root: rename does not cross them, and each syncfs is for one.
 // Crash: the node's crash (World) or freeze() takes the disk away: every call is -EIO until mount().
 // Names obey the same rules as core/host's: no escape below a descriptor, no links passed. Permissions are kept, not enforced.
-// Descriptors are never reused.
+// Descriptors are never reused; the inode numbers of what is gone are, at once.
 #pragma once
 #include <functional>
 #include <limits>
@@ -76,6 +76,7 @@ class SimFileSystem final : public ports::FileSystem {
   int fsync(int fd) override;
   int syncfs(int fd) override;
   int space(int fd, ports::SpaceInfo& out) override;
+  int identify(int directory, std::string_view name, ports::FileIdentity& out) override;
 
   // For tests. `path` is absolute on this disk.
   // Called before every call with its name and the name of the file (as given, or as opened): 0, or -errno to fail it with.
@@ -95,6 +96,9 @@ class SimFileSystem final : public ports::FileSystem {
   [[nodiscard]] uint64_t used_bytes() const;     // of its capacity: whole pages
   void make_directory(const std::string& path);  // with its parents; durable
   void mount_at(const std::string& path);        // another file system, empty; the name is not there yet
+  // What an administrator does, at any time: no hook hears of it, and it is not durable. False: it cannot be.
+  bool move(const std::string& from, const std::string& to);  // into a directory that is there
+  bool remove_all(const std::string& path);
   void put(const std::string& path, std::string_view content, uint32_t mode = 0644,
            std::optional<ports::FileTime> mtime = {});  // durable
   [[nodiscard]] std::optional<std::string> get(const std::string& path) const;

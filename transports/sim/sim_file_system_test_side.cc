@@ -76,6 +76,40 @@ void SimFileSystem::mount_at(const std::string& path) {
   place.parent->durable_entries[place.last] = made;
 }
 
+bool SimFileSystem::move(const std::string& from, const std::string& to) {
+  const Place source = impl_->walk(impl_->root, from, false, false);
+  const Place target = impl_->walk(impl_->root, to, false, false);
+  if (source.error != 0 || source.node == nullptr || target.error != 0 || target.node != nullptr) return false;
+  if (source.node->volume != target.parent->volume || source.node->volume != source.parent->volume) return false;
+  for (InodePtr at = target.parent; at != impl_->root; at = at->parent.lock()) {
+    if (at == source.node) return false;  // into itself
+  }
+  source.parent->entries.erase(source.last);
+  impl_->touch(*source.parent, true);
+  impl_->link(target.parent, target.last, source.node);
+  impl_->volume_of(*source.node).journal.add({{source.parent, source.last, nullptr}, {target.parent, target.last, source.node}});
+  impl_->world.trace("moved by hand", source.node->number);
+  return true;
+}
+
+bool SimFileSystem::remove_all(const std::string& path) {
+  const Place place = impl_->walk(impl_->root, path, false, false);
+  if (place.error != 0 || place.node == nullptr || place.node == impl_->root) return false;
+  if (place.node->volume != place.parent->volume) return false;  // another file system is mounted there
+  const auto remove = [this](auto&& self, const InodePtr& directory, const std::string& name, const InodePtr& node) -> void {
+    const Entries below = node->entries;
+    for (const auto& [child, inode] : below) self(self, node, child, inode);
+    directory->entries.erase(name);
+    impl_->touch(*directory, true);
+    impl_->volume_of(*directory).journal.add({{directory, name, nullptr}});
+    node->links = 0;
+    impl_->release(*node);
+  };
+  remove(remove, place.parent, place.last, place.node);
+  impl_->world.trace("removed by hand", place.node->number);
+  return true;
+}
+
 void SimFileSystem::put(const std::string& path, std::string_view content, uint32_t mode, std::optional<ports::FileTime> mtime) {
   if (const size_t slash = path.rfind('/'); slash != 0 && slash != std::string::npos) make_directory(path.substr(0, slash));
   Place place = impl_->walk(impl_->root, path, false, true);

@@ -52,8 +52,9 @@ using InodePtr = std::shared_ptr<Inode>;
 using Entries = std::map<std::string, InodePtr, std::less<>>;
 
 struct Inode {
-  uint64_t number = 0;
-  size_t volume = 0;  // the file system it is on
+  uint64_t number = 0;      // reused
+  uint64_t generation = 0;  // never
+  size_t volume = 0;        // the file system it is on
   ports::FileType type = ports::FileType::regular;
   Meta now, durable;
   std::vector<PagePtr> pages, durable_pages;

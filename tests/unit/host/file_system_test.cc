@@ -466,3 +466,57 @@ TEST_CASE("file_system__bad_descriptor__every_call_says_so") {
   CHECK(files.syncfs(bad_fd) == -EBADF);
   CHECK(files.space(bad_fd, info) == -EBADF);
 }
+
+TEST_CASE("file_system__directory_moved_removed_or_made_anew__identity_tells") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  ports::FileIdentity first, now;
+  REQUIRE(files.mkdir_at(dir.fd(), "d", 0755) == 0);
+  REQUIRE(files.identify(dir.fd(), "d", first) == 0);
+  CHECK(first.type == FileType::directory);
+  const int fd = files.open(dir.fd(), "d", to_read_directory(), 0);
+  CHECK(files.identify(fd, ".", now) == 0);
+  CHECK(now == first);
+  files.close(fd);
+  REQUIRE(files.rename_at(dir.fd(), "d", dir.fd(), "moved") == 0);
+  CHECK(files.identify(dir.fd(), "moved", now) == 0);
+  CHECK(now == first);
+  CHECK(files.identify(dir.fd(), "d", now) == -ENOENT);
+  REQUIRE(files.unlink_at(dir.fd(), "moved", true) == 0);
+  REQUIRE(files.mkdir_at(dir.fd(), "d", 0755) == 0);  // perhaps with the same inode number
+  REQUIRE(files.identify(dir.fd(), "d", now) == 0);
+  CHECK_FALSE(now == first);
+  REQUIRE(files.symlink_at("d", dir.fd(), "link") == 0);
+  REQUIRE(files.identify(dir.fd(), "link", now) == 0);
+  CHECK(now.type == FileType::symlink);
+  CHECK(files.identify(dir.fd(), "..", now) == -EXDEV);
+}
+
+TEST_CASE("file_system__access_control_lists__are_read_set_and_taken_away") {
+  host::PosixFileSystem files;
+  const TempDir dir;
+  REQUIRE(files.mkdir_at(dir.fd(), "d", 0755) == 0);
+  const int fd = files.open(dir.fd(), "d", to_read_directory(), 0);
+  std::string acl = "x";
+  CHECK(files.get_acl(fd, true, acl) == 0);
+  CHECK(acl.empty());
+  CHECK(files.set_acl(fd, true, "") == 0);
+  // Version 2; user::rwx, user 7:rwx, group::r-x, mask::rwx, other::---: tag, permissions (16 bits each), id (32 bits).
+  const std::string some(
+      "\2\0\0\0\1\0\7\0\377\377\377\377\2\0\7\0\7\0\0\0\4\0\5\0\377\377\377\377\20\0\7\0\377\377\377\377\40\0\0\0\377\377\377\377",
+      44);
+  const int set = files.set_acl(fd, true, some);
+  if (set == -ENOTSUP) {
+    WARN("the file system of the temporary directory has no access control lists");
+  } else {
+    REQUIRE(set == 0);
+    CHECK(files.get_acl(fd, true, acl) == 0);
+    CHECK((acl == some));
+    CHECK(files.get_acl(fd, false, acl) == 0);
+    CHECK(acl.empty());
+    CHECK(files.set_acl(fd, true, "") == 0);
+    CHECK(files.get_acl(fd, true, acl) == 0);
+    CHECK(acl.empty());
+  }
+  files.close(fd);
+}

@@ -410,3 +410,36 @@ TEST_CASE("sim_file_system__short_io__reads_and_writes_come_in_parts") {
   CHECK(calls > 1);
   CHECK(disk.files.get("/f") == content);
 }
+
+TEST_CASE("sim_file_system__inode_number_of_what_is_gone__is_given_out_again_and_the_generation_differs") {
+  Disk disk(8);
+  ports::FileIdentity first, second, third;
+  disk.files.make_directory("/r/d/e");
+  REQUIRE(disk.files.identify(cwd, "/r/d", first) == 0);
+  const int held = disk.directory("/r/d");
+  REQUIRE(disk.files.remove_all("/r/d"));
+  disk.files.make_directory("/r/d");
+  REQUIRE(disk.files.identify(cwd, "/r/d", second) == 0);
+  CHECK(second.inode != first.inode);  // that one is still open
+  disk.files.close(held);
+  REQUIRE(disk.files.remove_all("/r/d"));
+  disk.files.make_directory("/r/d");
+  REQUIRE(disk.files.identify(cwd, "/r/d", third) == 0);
+  CHECK(third.inode == second.inode);
+  CHECK(third.generation != second.generation);
+}
+
+TEST_CASE("sim_file_system__moved_by_hand__descriptors_go_with_it_and_a_crash_may_undo_it") {
+  Disk disk(9);
+  disk.files.put("/r/d/f", "text");
+  const int held = disk.directory("/r/d");
+  disk.files.make_directory("/a");
+  CHECK_FALSE(disk.files.move("/r", "/r/d/below"));
+  CHECK_FALSE(disk.files.move("/absent", "/a/x"));
+  REQUIRE(disk.files.move("/r/d", "/a/d"));
+  CHECK(disk.files.open(held, "f", {}, 0) >= 0);
+  CHECK(disk.files.get("/a/d/f") == "text");
+  CHECK_FALSE(disk.files.get("/r/d/f"));
+  disk.power_cut();
+  CHECK((disk.files.get("/a/d/f") == "text") != (disk.files.get("/r/d/f") == "text"));
+}
