@@ -16,8 +16,8 @@ constexpr size_t parents_held_max = 128;
 
 class Committer {
  public:
-  Committer(Root::Impl& root, const Policy& policy, const Owner& owner)
-      : root_(root), files_(root.files), policy_(policy), owner_(owner) {}
+  Committer(Root::Impl& root, KnownDirectories& directories, const Policy& policy, const Owner& owner)
+      : root_(root), files_(root.files), directories_(directories), policy_(policy), owner_(owner) {}
   void run(std::vector<CommitItem>& batch);
 
  private:
@@ -31,9 +31,11 @@ class Committer {
   int sync_directories(const std::vector<CommitItem>& batch);
   void sync_before(std::vector<CommitItem>& batch);
   void sync_after(std::vector<CommitItem>& batch);
+  void look_again(std::vector<CommitItem>& batch);
 
   Root::Impl& root_;
   ports::FileSystem& files_;
+  KnownDirectories& directories_;
   const Policy& policy_;
   const Owner& owner_;
   bool by_syncfs_ = false;                                   // has files of packs: then one syncfs serves all directories
@@ -104,7 +106,7 @@ int Committer::rename_into(const CommitItem& item, int parent) {
     // An empty directory stands there: the verdict looked. Filled since: ENOTEMPTY, and it stays.
     error = files_.unlink_at(parent, name, true);
     if (error < 0) return error;
-    root_.directories.forget(item.task->path);
+    directories_.forget(item.task->path);
     error = files_.rename_at(root_.staging, item.staged, parent, name);
   }
   return error == -EXDEV ? place_across(item, parent) : error;
@@ -119,21 +121,16 @@ void Committer::place(CommitItem& item) {
   }
   const std::string_view parent_path = split_path(item.task->path).parent;
   int error = 0;
-  for (const bool again : {false, true}) {
-    if (!last_parent_ || last_parent_path_ != parent_path) {
-      last_parent_.reset();
-      if (error = root_.directories.open(parent_path, last_parent_); error < 0) break;
-      root_.disk->look_at(last_parent_);
-      last_parent_path_ = parent_path;
-    }
-    error = rename_into(item, last_parent_->fd());
-    if (error != -ENOENT || again) break;
-    // The held directory may have been removed and made again since.
-    root_.directories.forget(parent_path);
+  if (!last_parent_ || last_parent_path_ != parent_path) {
     last_parent_.reset();
+    error = directories_.open(parent_path, last_parent_);
+    if (error >= 0) root_.disk->look_at(last_parent_);
+    last_parent_path_ = parent_path;
   }
+  if (error >= 0) error = rename_into(item, last_parent_->fd());
+  if (error == -ENOENT && directories_.check(parent_path) < 0) error = -ESTALE;
   if (error < 0) {
-    set(item, CommitOutcome::failed, error);
+    set(item, CommitOutcome::failed, root_.judged(error));
     return;
   }
   if (by_syncfs_) return;
@@ -196,6 +193,18 @@ void Committer::sync_after(std::vector<CommitItem>& batch) {
   }
 }
 
+void Committer::look_again(std::vector<CommitItem>& batch) {
+  const bool root_is_there = root_.check() == 0;
+  std::map<std::string, int, std::less<>> looked;
+  for (CommitItem& item : batch) {
+    if (item.outcome != CommitOutcome::ok) continue;
+    const std::string_view parent = split_path(item.task->path).parent;
+    auto found = looked.find(parent);
+    if (found == looked.end()) found = looked.emplace(parent, root_is_there ? directories_.check(parent) : -ESTALE).first;
+    if (found->second < 0) set(item, CommitOutcome::failed, found->second);
+  }
+}
+
 void Committer::run(std::vector<CommitItem>& batch) {
   for (CommitItem& item : batch) {
     if (item.file) {
@@ -210,6 +219,7 @@ void Committer::run(std::vector<CommitItem>& batch) {
     if (item.outcome != CommitOutcome::ok && !item.file) files_.unlink_at(root_.staging, item.staged, false);
   }
   sync_after(batch);
+  look_again(batch);
   std::vector<Ledger::File> finished;
   for (const CommitItem& item : batch) {
     if (item.file && item.outcome == CommitOutcome::ok) finished.push_back(item.task->ledger_file());
@@ -220,8 +230,9 @@ void Committer::run(std::vector<CommitItem>& batch) {
 
 }  // namespace
 
-void commit_batch(Root::Impl& root, const Policy& policy, const Owner& owner, std::vector<CommitItem>& batch) {
-  Committer(root, policy, owner).run(batch);
+void commit_batch(Root::Impl& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
+                  std::vector<CommitItem>& batch) {
+  Committer(root, directories, policy, owner).run(batch);
 }
 
 }  // namespace ccixfer::recv

@@ -2,6 +2,7 @@
 // attributes and length, sync of the data, rename, sync of the directory, the ledger's rows go, and only then the result.
 // Files of packs are synced together: one syncfs before the renames and one after (see disk_sync.h); where syncfs does not tell of
 // lost data they were synced one by one, and each directory is synced after the renames. Runs in a job, one at a time in a session.
+// At last the target directories are looked at again: a file in one that is no longer where its path leads has failed (ESTALE).
 #pragma once
 #include <memory>
 #include <optional>
@@ -29,6 +30,7 @@ struct CommitItem {
   CommitOutcome outcome = CommitOutcome::ok;
   int error_number = 0;
 };
-void commit_batch(Root::Impl& root, const Policy& policy, const Owner& owner, std::vector<CommitItem>& batch);
+void commit_batch(Root::Impl& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
+                  std::vector<CommitItem>& batch);
 
 }  // namespace ccixfer::recv

@@ -28,7 +28,10 @@ Destination::Impl::Impl(const DestinationOptions& destination_options, Root& sha
                         cci::Endpoint& endpoint, ports::WorkPool& work_pool, memory::Pool& buffer_pool, ports::Entropy& entropy,
                         DestinationObserver& file_observer, Counters& process_counters)
     : options(destination_options),
-      root(*shared_root.impl),
+      root_is_open(shared_root.renew()),
+      root_held(shared_root.impl),
+      root(*root_held),
+      directories(root.files, root.fd, root.staging_identity),
       link(session_link),
       work(work_pool),
       pool(buffer_pool),
@@ -49,13 +52,14 @@ void Destination::Impl::start() {
   if (started) return;
   started = true;
   last_progress = now;
+  if (!root_is_open) return end_with(root_is_open.error(), true);
   auto base = normalise_path(options.path);
   if (!base) {
     counters.add(Counter::session_rejected);
     end_with(base.error(), true);
     return;
   }
-  entries_context = std::make_unique<EntriesContext>(root, policy, std::move(*base), owner);
+  entries_context = std::make_unique<EntriesContext>(root, directories, policy, std::move(*base), owner);
 }
 
 void Destination::Impl::post(const Message& message) {

@@ -18,15 +18,19 @@ namespace ccixfer::recv {
 
 class Ledger;  // app/recv/ledger.h
 
-// A root that transfers are written below: opened once, shared by the sessions of a daemon.
+// A root that transfers are written below: shared by the sessions of a daemon. When an administrator moves, removes or replaces it,
+// or its staging directory, the sessions at work end as interrupted, and the next one finds what is there then opened.
 class Root {
  public:
   // Opens (not creates) the directory, makes its staging directory, opens the ledger. file_io (read-only, not a directory),
   // no_space.
   static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr);
   ~Root();  // removes an empty staging directory again, and leaves the root's mtime as it was
+  // For a new session: opens what is there now if what was open has been found to be gone.
+  Result<void> renew();
   struct Impl;
-  std::unique_ptr<Impl> impl;
+  std::shared_ptr<Impl> impl;  // also of the sessions that began on it
+  const char* sqlite_vfs = nullptr;
 };
 
 struct DestinationTotals {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <system_error>
 
 #include "app/recv/pieces.h"
@@ -17,6 +18,12 @@ using session::EntryType;
 using session::Verdict;
 
 Error fatal_error(int error_number, const std::string& path) {
+  if (error_number == ESTALE) {
+    return {ErrorKind::interrupted,
+            fmt::format("a directory was moved, removed or replaced at the receiver during the transfer: {}: "
+                        "run again to go on with what is there now",
+                        path.empty() ? std::string("its root") : printable(path))};
+  }
   const ErrorKind kind = is_no_space(error_number) ? ErrorKind::no_space : ErrorKind::file_io;
   return {kind, fmt::format("cannot write {}: {}", printable(path), std::generic_category().message(error_number))};
 }
@@ -28,9 +35,11 @@ constexpr uint32_t owner_all = 0700;  // u+rwx: what we need in a directory whil
 // One entry being decided. The parent's descriptor is kept from entry to entry: a walk stays in one directory for long.
 class Decider {
  public:
-  explicit Decider(EntriesContext& context) : context_(context), root_(context.root), files_(context.root.files) {}
+  explicit Decider(EntriesContext& context)
+      : context_(context), root_(context.root), files_(context.root.files), directories_(context.directories) {}
 
   std::optional<Error> prepare_base();
+  std::optional<Error> look_again();
   Decision decide(const Entry& entry, uint64_t index);
   std::optional<Error> fatal;
 
@@ -58,8 +67,10 @@ class Decider {
   EntriesContext& context_;
   Root::Impl& root_;
   ports::FileSystem& files_;
+  KnownDirectories& directories_;
   std::string parent_path_;
   HeldFileRef parent_;
+  std::set<std::string> used_;  // directories that verdicts of this job rest on
 };
 
 Decision& Decider::failed(Decision& decision, int negative_errno) {
@@ -76,11 +87,21 @@ Decision& Decider::failed_or_fatal(Decision& decision, int negative_errno) {
 int Decider::open_parent(std::string_view parent) {
   if (parent_ && parent_path_ == parent) return 0;
   HeldFileRef opened;
-  if (const int error = root_.directories.open(parent, opened); error < 0) return error;
+  if (const int error = directories_.open(parent, opened); error < 0) return error;
   root_.disk->look_at(opened);
   parent_ = std::move(opened);
   parent_path_ = parent;
+  used_.insert(parent_path_);
   return 0;
+}
+
+// Before the verdicts are told: they are of directories that may have been moved meanwhile.
+std::optional<Error> Decider::look_again() {
+  for (const std::string& path : used_) {
+    if (const int error = directories_.check(path); error < 0) return fatal_error(-error, path);
+  }
+  if (root_.check() < 0) return fatal_error(ESTALE, root_.path);
+  return std::nullopt;
 }
 
 int Decider::make_directories(const std::string& path) {
@@ -88,12 +109,13 @@ int Decider::make_directories(const std::string& path) {
     end = path.find('/', end == 0 ? 0 : end + 1);
     const std::string so_far = path.substr(0, end);
     HeldFileRef directory;
-    if (root_.directories.open(so_far, directory) == 0) continue;
+    if (directories_.open(so_far, directory) == 0) continue;
     const SplitPath split = split_path(so_far);
     if (const int error = open_parent(split.parent); error < 0) return error;
     if (const int error = files_.mkdir_at(parent_->fd(), split.name, 0777); error < 0 && error != -EEXIST) return error;
     root_.directories_made.fetch_add(1);
-    if (const int error = root_.directories.open(so_far, directory); error < 0) return error;
+    if (const int error = directories_.open(so_far, directory); error < 0) return error;
+    used_.insert(so_far);
   }
   return 0;
 }
@@ -103,9 +125,10 @@ std::optional<Error> Decider::prepare_base() {
   if (context_.base_ready) return std::nullopt;
   ports::SpaceInfo space;
   if (files_.space(root_.fd, space) >= 0 && space.read_only) return fatal_error(EROFS, context_.base);
+  if (root_.check() < 0) return fatal_error(ESTALE, root_.path);
   if (dry()) {
     HeldFileRef directory;
-    const int error = root_.directories.open(context_.base, directory);
+    const int error = directories_.open(context_.base, directory);
     if (error == -ELOOP) {
       return Error{ErrorKind::not_authorised, fmt::format("{} passes a symbolic link", printable(context_.base))};
     }
@@ -215,11 +238,14 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
   }
   if (dry()) return;
   if (found == 0 && stat.type == ports::FileType::directory) {
+    if (const int error = directories_.remember(parent_->fd(), name, decision.path); error < 0) {
+      failed_or_fatal(decision, error);
+      return;
+    }
     bool unlocked = false;
     if ((stat.mode & owner_all) != owner_all) {
       HeldFileRef directory;
-      unlocked =
-          root_.directories.open(decision.path, directory) == 0 && files_.set_mode(directory->fd(), stat.mode | owner_all) >= 0;
+      unlocked = directories_.open(decision.path, directory) == 0 && files_.set_mode(directory->fd(), stat.mode | owner_all) >= 0;
     }
     enter(entry, decision.path, index, false, unlocked, stat.mode);
     return;
@@ -235,7 +261,11 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
     return;
   }
   root_.directories_made.fetch_add(1);
-  root_.directories.forget(decision.path);
+  directories_.forget(decision.path);
+  if (const int error = directories_.remember(parent_->fd(), name, decision.path); error < 0) {
+    failed_or_fatal(decision, error);
+    return;
+  }
   enter(entry, decision.path, index, true, false, 0);
 }
 
@@ -300,7 +330,7 @@ void Decider::decide_symlink(const Entry& entry, Decision& decision) {
     failed_or_fatal(decision, error);
     return;
   }
-  root_.directories.forget(decision.path);
+  directories_.forget(decision.path);
 }
 
 bool Decider::has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
@@ -437,6 +467,7 @@ DecidedEntries decide_entries(EntriesContext& context, const std::vector<Entry>&
       return decided;
     }
   }
+  decided.fatal = decider.look_again();
   return decided;
 }
 

@@ -1,8 +1,8 @@
 // Entries to verdicts: one job walks the entries of one segment in order, looks at what is there, makes directories and links,
 // finds what an earlier run left in staging, and claims the files that are to be written.
 // One such job at a time in a session, in order of the segments: the context is the job's while it runs.
-// Nothing is made in a dry run. Errors of one entry fail that entry; only a full or read-only file system, or a session
-// path that leaves the root, ends the session (`fatal`).
+// Nothing is made in a dry run. Errors of one entry fail that entry; only a full or read-only file system, a session path that
+// leaves the root, or a directory that is no longer where it was ends the session (`fatal`).
 #pragma once
 #include <atomic>
 #include <memory>
@@ -32,8 +32,13 @@ struct Decision {
 };
 
 struct EntriesContext {
-  EntriesContext(Root::Impl& shared_root, Policy session_policy, std::string session_base, std::shared_ptr<Owner> session_owner)
-      : root(shared_root), policy(session_policy), base(std::move(session_base)), owner(std::move(session_owner)) {}
+  EntriesContext(Root::Impl& shared_root, KnownDirectories& known, Policy session_policy, std::string session_base,
+                 std::shared_ptr<Owner> session_owner)
+      : root(shared_root),
+        directories(known),
+        policy(session_policy),
+        base(std::move(session_base)),
+        owner(std::move(session_owner)) {}
 
   struct OpenDirectory {
     std::string path;
@@ -44,6 +49,7 @@ struct EntriesContext {
     uint32_t mode_before = 0;
   };
   Root::Impl& root;
+  KnownDirectories& directories;
   const Policy policy;
   const std::string base;  // the session's path, normalised
   const std::shared_ptr<Owner> owner;

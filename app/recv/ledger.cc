@@ -354,6 +354,11 @@ bool Ledger::empty() const {
   return impl_->database != nullptr && impl_->files.empty();
 }
 
+void Ledger::abandon() {
+  const std::lock_guard lock(impl_->mutex);
+  sqlite3_db_config(impl_->database.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
 bool Ledger::moved_aside() const { return impl_->moved_aside; }
 
 Result<std::vector<Ledger::Piece>> Ledger::pieces(const File& file) {

@@ -45,7 +45,9 @@ class Ledger {
   [[nodiscard]] std::vector<uint64_t> versions(const Hash128& key) const;  // from memory: cheap
   [[nodiscard]] std::vector<File> all() const;
   [[nodiscard]] bool empty() const;
-  [[nodiscard]] bool moved_aside() const;                             // at open
+  [[nodiscard]] bool moved_aside() const;  // at open
+  void
+  abandon();  // its directory is no longer where it was: at the end no file is looked for by its path, as another's may be there
   [[nodiscard]] Result<std::vector<Piece>> pieces(const File& file);  // ascending
   [[nodiscard]] Result<void> add(
       const std::vector<Addition>& additions);                        // one transaction; a piece known already gets the new hash

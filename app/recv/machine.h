@@ -155,7 +155,10 @@ struct Destination::Impl {
   }
 
   const DestinationOptions options;
+  const Result<void> root_is_open;  // what is there now, if what was open is gone
+  const std::shared_ptr<Root::Impl> root_held;
   Root::Impl& root;
+  KnownDirectories directories;
   session::Link& link;
   ports::WorkPool& work;
   memory::Pool& pool;

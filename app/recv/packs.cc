@@ -20,22 +20,13 @@ bool is_promised_content(const PackItem& item) {
   return session::file_digest(hashes) == item.task->digest;
 }
 
-int open_new(Root::Impl& root, const std::string& name, uint32_t mode) {
-  const ports::OpenFlags flags{.mode = ports::OpenMode::write, .create = true, .exclusive = true};
-  int fd = root.files.open(root.staging, name, flags, mode);
-  if (fd == -EMFILE || fd == -ENFILE) {
-    root.directories.clear();
-    fd = root.files.open(root.staging, name, flags, mode);
-  }
-  return fd;
-}
-
 int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
   const Attributes& attributes = item.task->attributes;
   std::string name = root.temporary_name();
   item.mark = root.disk->mark();
-  const int fd = open_new(root, name, attributes.mode & 0777u);
-  if (fd < 0) return fd;
+  const ports::OpenFlags flags{.mode = ports::OpenMode::write, .create = true, .exclusive = true};
+  const int fd = root.files.open(root.staging, name, flags, attributes.mode & 0777u);
+  if (fd < 0) return root.judged(fd);
   int error = write_all(root.files, fd, item.content, 0);
   const Current current{policy.created_mode(attributes), policy.uid, policy.gid};
   if (error >= 0) error = apply_attributes(root.files, fd, policy, current, attributes);

@@ -87,10 +87,7 @@ StagedFile::StagedFile(Root::Impl& root, const FileTask& task, bool resumed)
 
 int StagedFile::open_descriptor() {
   const ports::OpenFlags flags{.mode = ports::OpenMode::read_write, .create = !exists_, .truncate = !exists_};
-  const int fd = root_.files.open(root_.staging, name_, flags, staged_mode);
-  if (fd != -EMFILE && fd != -ENFILE) return fd;
-  root_.directories.clear();
-  return root_.files.open(root_.staging, name_, flags, staged_mode);
+  return root_.judged(root_.files.open(root_.staging, name_, flags, staged_mode));
 }
 
 int StagedFile::hold() {
@@ -174,7 +171,11 @@ std::optional<Error> sync_pieces(Root::Impl& root, std::vector<SyncFile>& batch)
     for (SyncFile& file : batch) file.error_number = file.error_number != 0 ? file.error_number : -error;
     return std::nullopt;
   }
-  if (const auto added = root.ledger->add(additions); !added) return added.error();
+  const bool was_there = root.check() == 0;
+  if (was_there) {
+    if (const auto added = root.ledger->add(additions); !added) return added.error();
+  }
+  if (!was_there || root.check() < 0) return fatal_error(ESTALE, root.path);  // else what is durable could not be found again
   return std::nullopt;
 }
 

@@ -42,17 +42,16 @@ int open_staging(Root::Impl& root) {
   const int made = root.files.mkdir_at(root.fd, staging_name, staging_mode);
   if (made < 0 && made != -EEXIST) return made;
   root.staging = root.files.open(root.fd, staging_name, {.directory = true}, 0);
-  return root.staging < 0 ? root.staging : 0;
+  if (root.staging < 0) return root.staging;
+  const int error = root.files.identify(root.fd, ".", root.identity);
+  return error < 0 ? error : root.files.identify(root.staging, ".", root.staging_identity);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
+Result<std::shared_ptr<Root::Impl>> open_root(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
   const int fd = files.open(ports::FileSystem::no_directory, path, {.directory = true}, 0);
   if (fd < 0) return cannot("open the directory", path, fd);
-  auto root = std::make_unique<Root>();
-  root->impl = std::make_unique<Impl>(files, fd, path);
-  Impl& impl = *root->impl;
+  auto root = std::make_shared<Root::Impl>(files, fd, path);
+  Root::Impl& impl = *root;
   ports::FileStat before;
   if (const int error = files.fstat(fd, before); error < 0) return cannot("stat", path, error);
   impl.device = before.device;
@@ -74,28 +73,66 @@ Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::st
   for (const int directory : {impl.staging, fd}) {
     if (const int error = files.fsync(directory); error < 0) return cannot("sync", path, error);
   }
+  if (const int error = impl.check(); error < 0) return cannot("open the directory", path, error);
   return root;
 }
 
-Root::~Root() {
-  if (!impl) return;
-  ports::FileSystem& files = impl->files;
-  impl->directories.clear();
+}  // namespace
+
+Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
+  auto impl = open_root(files, path, sqlite_vfs);
+  if (!impl) return tl::unexpected<Error>(impl.error());
+  auto root = std::make_unique<Root>();
+  root->impl = std::move(*impl);
+  root->sqlite_vfs = sqlite_vfs;
+  return root;
+}
+
+Result<void> Root::renew() {
+  if (!impl->stale.load()) return {};
+  if (impl->check() == 0) {  // it is back in its place
+    impl->stale.store(false);
+    return {};
+  }
+  log(LogLevel::warning, "{}: moved, removed or replaced, or its .ccixfer was: what is there now is opened", printable(impl->path));
+  auto now = open_root(impl->files, impl->path, sqlite_vfs);
+  if (!now) return tl::unexpected<Error>(now.error());
+  impl = std::move(*now);
+  return {};
+}
+
+Root::~Root() = default;
+
+int Root::Impl::check() {
+  ports::FileIdentity now;
+  int error = files.identify(ports::FileSystem::no_directory, path, now);
+  if (error >= 0 && now != identity) error = -ESTALE;
+  if (error >= 0) error = files.identify(fd, staging_name, now);
+  if (error >= 0 && now != staging_identity) error = -ESTALE;
+  if (error >= 0) return 0;
+  stale.store(true);
+  return -ESTALE;
+}
+
+Root::Impl::~Impl() {
   ports::FileStat before;
-  const bool has_stat = files.fstat(impl->fd, before) >= 0;
-  if (impl->staging >= 0) {
-    const bool empty = impl->ledger && impl->ledger->empty();
-    impl->ledger.reset();
+  const bool has_stat = files.fstat(fd, before) >= 0;
+  if (staging >= 0) {
+    const bool empty = ledger && ledger->empty();
+    if (ledger && check() < 0) ledger->abandon();
+    ledger.reset();
     if (empty) {
       // Another process cannot have it open: opening takes the lock that we hold until here, and begins anew when it is gone.
       for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-        files.unlink_at(impl->staging, std::string(ledger_name) + suffix, false);
+        files.unlink_at(staging, std::string(ledger_name) + suffix, false);
       }
     }
-    files.close(impl->staging);
-    if (empty && files.unlink_at(impl->fd, staging_name, true) >= 0 && has_stat) files.set_mtime(impl->fd, before.mtime);
+    ports::FileIdentity now;
+    const bool is_ours = files.identify(fd, staging_name, now) >= 0 && now == staging_identity;
+    files.close(staging);
+    if (empty && is_ours && files.unlink_at(fd, staging_name, true) >= 0 && has_stat) files.set_mtime(fd, before.mtime);
   }
-  files.close(impl->fd);
+  files.close(fd);
 }
 
 bool Root::Impl::claim(const Hash128& key, const std::shared_ptr<Owner>& owner) {

@@ -25,11 +25,16 @@ struct Owner {
 
 struct Root::Impl {
   Impl(ports::FileSystem& file_system, int root_fd, std::string root_path)
-      : files(file_system), fd(root_fd), path(std::move(root_path)), directories(file_system, root_fd) {}
+      : files(file_system), fd(root_fd), path(std::move(root_path)) {}
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   ports::FileSystem& files;
   const int fd;
-  int staging = -1;  // descriptor of .ccixfer
+  int staging = -1;                                // descriptor of .ccixfer
+  ports::FileIdentity identity, staging_identity;  // of the root, and of .ccixfer
+  std::atomic<bool> stale{false};                  // found to have been moved, removed or replaced: see check
   const std::string path;
   uint64_t device = 0;
   uint32_t umask = 022;                  // measured at open: what open(2) takes off below this root
@@ -39,12 +44,17 @@ struct Root::Impl {
   std::unique_ptr<DiskSync> disk;        // locks itself
   KeptTimes kept_times;                  // locks itself
   std::unique_ptr<Ledger> ledger;        // locks itself
-  DirectoryCache directories;            // locks itself
   std::atomic<uint64_t> temporaries{0};  // numbers of staged files of packs
   std::atomic<uint32_t> sessions{0};
   // Directories made, and how many of them are known to be durable by name: a file in a new directory needs that too.
   std::atomic<uint64_t> directories_made{0};
   std::atomic<uint64_t> directories_synced{0};
+
+  // 0: the root's path and its .ccixfer still lead to what this object holds. Else -ESTALE, and it is of no more use: the sessions
+  // on it end as interrupted, and the next one gets what is there then (Root::renew).
+  [[nodiscard]] int check();
+  // A failure of a call in staging: -ESTALE when it failed because that is gone.
+  [[nodiscard]] int judged(int error) { return error == -ENOENT && check() < 0 ? -ESTALE : error; }
 
   // False: another live session, or another entry of this one, writes that path.
   [[nodiscard]] bool claim(const Hash128& key, const std::shared_ptr<Owner>& owner);

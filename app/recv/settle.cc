@@ -138,7 +138,8 @@ void Destination::Impl::pump_commit() {
   auto batch = std::make_shared<std::vector<CommitItem>>(std::move(commit_queue));
   commit_queue.clear();
   commit_running = true;
-  submit([batch, shared_root = &root, rules = policy, holder = owner] { commit_batch(*shared_root, rules, *holder, *batch); },
+  submit([batch, shared_root = &root, known = &directories, rules = policy,
+          holder = owner] { commit_batch(*shared_root, *known, rules, *holder, *batch); },
          [this, batch] { committed(*batch); });
 }
 
@@ -292,21 +293,20 @@ void Destination::Impl::pump_leaves() {
   if (due->empty()) return;
   leaves_running = true;
   auto outcomes = std::make_shared<std::vector<LeaveOutcome>>();
-  submit(
-      [due, outcomes, shared_root = &root, rules = policy] {
-        *outcomes = apply_leaves(shared_root->files, shared_root->directories, rules, shared_root->device, *due);
-      },
-      [this, outcomes] {
-        leaves_running = false;
-        leaves_changed = true;
-        progress = true;
-        for (const LeaveOutcome& outcome : *outcomes) {
-          if (outcome.error_number == 0) continue;
-          ++totals.files_failed;
-          observer.on_warning(
-              fmt::format("{}: cannot set mode or times: {}", printable(outcome.path), describe_errno(outcome.error_number)));
-        }
-      });
+  submit([due, outcomes, shared_root = &root, known = &directories,
+          rules = policy] { *outcomes = apply_leaves(shared_root->files, *known, rules, shared_root->device, *due); },
+         [this, outcomes] {
+           leaves_running = false;
+           leaves_changed = true;
+           progress = true;
+           for (const LeaveOutcome& outcome : *outcomes) {
+             if (outcome.error_number == 0) continue;
+             if (is_fatal(outcome.error_number)) return end_with(fatal_error(outcome.error_number, outcome.path), true);
+             ++totals.files_failed;
+             observer.on_warning(
+                 fmt::format("{}: cannot set mode or times: {}", printable(outcome.path), describe_errno(outcome.error_number)));
+           }
+         });
 }
 
 void Destination::Impl::pump_cleanup() {
@@ -318,6 +318,22 @@ void Destination::Impl::pump_cleanup() {
       [] {});
   cleanup.clear();
 }
+
+namespace {
+
+// Everything is durable, and stands where its path leads: the second look comes after the sync, so that whatever an administrator
+// did before it is seen.
+std::optional<Error> sync_and_look(Root::Impl& root, KnownDirectories& directories) {
+  if (const int error = root.disk->sync_names(); error < 0) {
+    return Error{ErrorKind::file_io, fmt::format("cannot sync {}: {}", printable(root.path), describe_errno(-error))};
+  }
+  if (root.check() < 0) return fatal_error(ESTALE, root.path);
+  std::string path;
+  if (const int error = directories.check_all(path); error < 0) return fatal_error(-error, path);
+  return std::nullopt;
+}
+
+}  // namespace
 
 // Everything has ended: one last sync, for directories and links, and then the summary.
 void Destination::Impl::pump_end() {
@@ -331,17 +347,16 @@ void Destination::Impl::pump_end() {
   flush_results();
   if (!results.empty()) return;
   final_running = true;
-  auto failure = std::make_shared<int>(0);
+  auto failure = std::make_shared<std::optional<Error>>();
   const bool dry = policy.has(session::option_dry_run);
   submit(
-      [failure, dry, shared_root = &root] { *failure = dry ? 0 : shared_root->disk->sync_names(); },
+      [failure, dry, shared_root = &root, known = &directories] {
+        if (!dry) *failure = sync_and_look(*shared_root, *known);
+      },
       [this, failure] {
         final_running = false;
         if (error) return;
-        if (*failure < 0) {
-          end_with({ErrorKind::file_io, fmt::format("cannot sync {}: {}", printable(root.path), describe_errno(-*failure))}, true);
-          return;
-        }
+        if (*failure) return end_with(std::move(**failure), true);
         post(session::Summary{totals.files, totals.files_unchanged, totals.files_failed + totals.files_vanished, session_bytes});
         summary_posted = totals.over = true;
         progress = true;

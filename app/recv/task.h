@@ -28,11 +28,14 @@ struct FileTask {
 };
 using FileTaskRef = std::shared_ptr<const FileTask>;
 
-// Failures that end the session and not the file alone: there is no space, or nothing can be written at all.
+// Failures that end the session and not the file alone: there is no space, nothing can be written at all, or (ESTALE) a directory
+// is no longer what its path leads to.
 [[nodiscard]] inline bool is_no_space(int error_number) {
   return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
 }
-[[nodiscard]] inline bool is_fatal(int error_number) { return is_no_space(error_number) || error_number == EROFS; }
+[[nodiscard]] inline bool is_fatal(int error_number) {
+  return is_no_space(error_number) || error_number == EROFS || error_number == ESTALE;
+}
 [[nodiscard]] Error fatal_error(int error_number, const std::string& path);
 [[nodiscard]] std::string describe_errno(int error_number);
 

@@ -1,6 +1,7 @@
 """Kills, restarts and dead routers (issue: 'Done when' 2 and 3)."""
 import os
 import pathlib
+import shutil
 import signal
 import time
 
@@ -284,3 +285,34 @@ def test_receivers_disk_does_not_answer__30_that_says_so():
         sender = lab.start(None, "send", "send", "--timeout", "2", "--insecure", source, native(receiver.uris) + "/file")
         check(sender.wait() == 30, sender.tail())
         check("the receiver's disk has not answered for" in sender.stderr(), sender.stderr())
+
+
+def test_directory_and_root_moved_by_an_administrator__files_go_where_the_path_leads():
+    with Lab("moved") as lab:
+        root, archive, source = (lab.directory / name for name in ("root", "archive", "run"))
+        for directory in (root, archive, source):
+            directory.mkdir()
+        (source / "small").write_bytes(b"abc")
+        big_file(source / "big", 9 << 20)
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+
+        def send():
+            sender = lab.start(None, "send", "send", "-a", "--insecure", source, native(receiver.uris) + "/")
+            check(sender.wait() == 0, sender.tail())
+            same_tree(source, root / "run")
+
+        send()
+        (root / "run").rename(archive / "run")
+        send()
+        shutil.rmtree(root / "run")
+        send()
+        (root / "run").rename(archive / "run2")
+        (root / "run").mkdir()
+        send()
+        shutil.rmtree(root / ".ccixfer")
+        send()
+        root.rename(archive / "root")
+        root.mkdir()
+        send()
+        same_tree(source, archive / "run")
+        check(not (archive / "root" / ".ccixfer").exists(), "the moved root keeps a staging directory")

@@ -36,7 +36,7 @@ struct SimSqliteVfs::Impl {
   Random random;
   std::string name;
   sqlite3_vfs vfs{};
-  std::map<std::string, Locks> locks;
+  std::map<uint64_t, Locks> locks;  // by inode, as the kernel's: a file of the same name may be another one
 };
 
 namespace {
@@ -48,6 +48,7 @@ struct File {
   Vfs* vfs;
   std::string* path;
   int fd;
+  uint64_t inode;
   int lock;
   bool delete_on_close;
   bool sync_directory;  // new journal: its name is synced with its first bytes
@@ -72,7 +73,7 @@ int sync_directory_of(Vfs& vfs, std::string_view path) {
 int unlock(sqlite3_file* base, int level) {
   File& file = of(base);
   if (file.lock <= level || file.path == nullptr) return SQLITE_OK;
-  Locks& locks = file.vfs->locks[*file.path];
+  Locks& locks = file.vfs->locks[file.inode];
   if (locks.reserved == base) {
     locks.reserved = nullptr;
     locks.pending = locks.exclusive = false;
@@ -85,7 +86,7 @@ int unlock(sqlite3_file* base, int level) {
 int lock(sqlite3_file* base, int level) {
   File& file = of(base);
   if (file.lock >= level) return SQLITE_OK;
-  Locks& locks = file.vfs->locks[*file.path];
+  Locks& locks = file.vfs->locks[file.inode];
   if (locks.reserved != nullptr && locks.reserved != base && (level > SQLITE_LOCK_SHARED || locks.pending)) return SQLITE_BUSY;
   if (file.lock < SQLITE_LOCK_SHARED) {
     ++locks.shared;
@@ -108,7 +109,7 @@ int close_file(sqlite3_file* base) {
   unlock(base, SQLITE_LOCK_NONE);
   file.vfs->files.close(file.fd);
   if (file.delete_on_close) (void)file.vfs->files.unlink_at(start_of(*file.vfs, *file.path), *file.path, false);
-  const auto locks = file.vfs->locks.find(*file.path);
+  const auto locks = file.vfs->locks.find(file.inode);
   if (--locks->second.users == 0) file.vfs->locks.erase(locks);
   delete file.path;
   file.path = nullptr;
@@ -165,7 +166,7 @@ int file_size(sqlite3_file* base, sqlite3_int64* bytes) {
 
 int check_reserved(sqlite3_file* base, int* held) {
   const File& file = of(base);
-  *held = file.vfs->locks[*file.path].reserved != nullptr;
+  *held = file.vfs->locks[file.inode].reserved != nullptr;
   return SQLITE_OK;
 }
 
@@ -205,15 +206,21 @@ int open_file(sqlite3_vfs* base, const char* path, sqlite3_file* out, int flags,
   constexpr int journals = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_WAL;
   const int fd = vfs.files.open(start_of(vfs, name), name, how, 0644);
   if (fd < 0) return fd == -ENOSPC ? SQLITE_FULL : SQLITE_CANTOPEN;
+  ports::FileStat stat;
+  if (vfs.files.fstat(fd, stat) < 0) {
+    vfs.files.close(fd);
+    return SQLITE_CANTOPEN;
+  }
   File& file = *new (out) File{};
   file.base.pMethods = methods();
   file.vfs = &vfs;
   file.path = new std::string(name);
   file.fd = fd;
+  file.inode = stat.inode;
   file.lock = SQLITE_LOCK_NONE;
   file.delete_on_close = (flags & SQLITE_OPEN_DELETEONCLOSE) != 0;
   file.sync_directory = how.create && (flags & journals) != 0;
-  ++vfs.locks[name].users;
+  ++vfs.locks[file.inode].users;
   if (out_flags != nullptr) *out_flags = flags;
   return SQLITE_OK;
 }

@@ -88,11 +88,15 @@ class FaultyFiles final : public ports::FileSystem {
     return files_.unlink_at(directory, name, is_directory);
   }
   int truncate(int fd, uint64_t size_bytes) override { return files_.truncate(fd, size_bytes); }
-  int set_mode(int fd, uint32_t permissions) override { return files_.set_mode(fd, permissions); }
+  int set_mode(int fd, uint32_t permissions) override {
+    return fault("set_mode", "", [&] { return files_.set_mode(fd, permissions); });
+  }
   int set_owner(int fd, uint32_t uid, uint32_t gid) override {
     return fault("set_owner", "", [&] { return files_.set_owner(fd, uid, gid); });
   }
-  int set_mtime(int fd, ports::FileTime mtime) override { return files_.set_mtime(fd, mtime); }
+  int set_mtime(int fd, ports::FileTime mtime) override {
+    return fault("set_mtime", "", [&] { return files_.set_mtime(fd, mtime); });
+  }
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override {
     return files_.set_link_owner_at(directory, name, uid, gid);
   }
@@ -106,6 +110,13 @@ class FaultyFiles final : public ports::FileSystem {
     return fault("syncfs", "", [&] { return 0 * fd; });  // tests make no power cut here: spare the machine its real disks
   }
   int space(int fd, ports::SpaceInfo& out) override { return files_.space(fd, out); }
+  int identify(int directory, std::string_view name, ports::FileIdentity& out) override {
+    return fault("identify", name, [&] { return files_.identify(directory, name, out); });
+  }
+  int get_acl(int fd, bool inherited, std::string& out) override { return files_.get_acl(fd, inherited, out); }
+  int set_acl(int fd, bool inherited, std::string_view acl) override {
+    return fault("set_acl", "", [&] { return files_.set_acl(fd, inherited, acl); });
+  }
 
  private:
   template <typename Call>

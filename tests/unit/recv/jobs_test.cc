@@ -30,7 +30,8 @@ struct Place {
       : files(faulty != nullptr ? *faulty : own_files),
         root(Root::open(files, temporary.path()).value()),
         policy{options, root->impl->umask, root->impl->uid, root->impl->gid},
-        context(*root->impl, policy, base, owner) {}
+        directories(std::make_unique<KnownDirectories>(files, root->impl->fd, root->impl->staging_identity)),
+        context(*root->impl, *directories, policy, base, owner) {}
 
   DecidedEntries decide(const std::vector<Entry>& entries) {
     DecidedEntries decided = decide_entries(context, entries, next_index);
@@ -53,7 +54,7 @@ struct Place {
     batch[0].task = task;
     batch[0].staged = items[0].staged;
     batch[0].size_bytes = content.size();
-    commit_batch(*root->impl, policy, *owner, batch);
+    commit_batch(*root->impl, *directories, policy, *owner, batch);
     root->impl->release(task->key, owner);
     return batch[0];
   }
@@ -69,6 +70,7 @@ struct Place {
   std::unique_ptr<Root> root;
   std::shared_ptr<Owner> owner = std::make_shared<Owner>();
   Policy policy;
+  std::unique_ptr<KnownDirectories> directories;
   EntriesContext context;
   uint64_t next_index = 0;
 };
@@ -160,8 +162,7 @@ TEST_CASE("entries__new_tree__made_and_asked_for") {
   const Decision left = place.decide_one(leave);
   REQUIRE(left.leave.has_value());
   CHECK(left.leave->first_index == 0);
-  const auto outcomes =
-      apply_leaves(place.files, place.root->impl->directories, place.policy, place.root->impl->device, {*left.leave});
+  const auto outcomes = apply_leaves(place.files, *place.directories, place.policy, place.root->impl->device, {*left.leave});
   CHECK(outcomes[0].error_number == 0);
   CHECK((place.stat_of("d").st_mode & 07777u) == 0555);
   CHECK(place.stat_of("d").st_mtim.tv_nsec == 123'456'789);
@@ -260,7 +261,6 @@ TEST_CASE("entries__parent_flipped_to_a_symlink_during_the_write__nothing_outsid
   const auto decided = place.decide({directory("d"), file("d/f", 1)});
   ::rename(place.temporary.path("d").c_str(), place.temporary.path("d2").c_str());
   REQUIRE(::symlink(outside.path().c_str(), place.temporary.path("d").c_str()) == 0);
-  place.root->impl->directories.clear();
   CHECK(place.deliver(decided.decisions[1].task, "x").outcome == CommitOutcome::failed);
   CHECK(std::filesystem::is_empty(outside.path()));
   CHECK(std::filesystem::is_empty(place.temporary.path("d2")));

@@ -13,14 +13,21 @@ namespace ccixfer::recv::test {
 inline constexpr uint64_t piece = session::piece_bytes;
 
 struct Rig {
-  explicit Rig(const DestinationOptions& options = {.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0},
-               uint16_t lanes = 1)
-      : root(Root::open(files, temporary.path()).value()),
+  explicit Rig(const DestinationOptions& options_ = {.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0},
+               uint16_t lanes = 1, const std::string& below = "")
+      : root(Root::open(files, made(below)).value()),
         work(files),
+        options(options_),
         session(std::make_unique<Session>(*root, work, options, lanes)) {}
   ~Rig() {
     files.hook = nullptr;
     session.reset();
+  }
+  // Another session below the same root.
+  void again() {
+    session.reset();
+    session = std::make_unique<Session>(*root, work, options);
+    announced = sequence = 0;
   }
   [[nodiscard]] ScriptedSource& source() const { return session->source; }
   void finish(uint64_t entries) {
@@ -44,10 +51,17 @@ struct Rig {
     source().put_piece(index, 5, number, data, damage);
   }
 
+  // The root's path: the temporary directory, or one in it.
+  [[nodiscard]] std::string made(const std::string& below) const {
+    if (!below.empty()) std::filesystem::create_directory(temporary.path(below));
+    return temporary.path(below);
+  }
+
   TemporaryDirectory temporary;
   FaultyFiles files;
   std::unique_ptr<Root> root;
   InlinePool work;
+  const DestinationOptions options;
   std::unique_ptr<Session> session;
   uint64_t announced = 0;
   uint64_t sequence = 0;
