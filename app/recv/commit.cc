@@ -206,6 +206,13 @@ void Committer::look_again(std::vector<CommitItem>& batch) {
 }
 
 void Committer::run(std::vector<CommitItem>& batch) {
+  if (root_.check() < 0) {
+    for (CommitItem& item : batch) {
+      set(item, CommitOutcome::failed, -ESTALE);
+      if (!item.file) files_.unlink_at(root_.staging, item.staged, false);
+    }
+    return;
+  }
   for (CommitItem& item : batch) {
     if (item.file) {
       finish_pieces(item);

@@ -125,7 +125,6 @@ std::optional<Error> Decider::prepare_base() {
   if (context_.base_ready) return std::nullopt;
   ports::SpaceInfo space;
   if (files_.space(root_.fd, space) >= 0 && space.read_only) return fatal_error(EROFS, context_.base);
-  if (root_.check() < 0) return fatal_error(ESTALE, root_.path);
   if (dry()) {
     HeldFileRef directory;
     const int error = directories_.open(context_.base, directory);
@@ -454,6 +453,10 @@ void Decider::resume(const FileTask& task, Decision& decision) {
 
 DecidedEntries decide_entries(EntriesContext& context, const std::vector<Entry>& entries, uint64_t first_index) {
   DecidedEntries decided;
+  if (context.root.check() < 0) {
+    decided.fatal = fatal_error(ESTALE, context.root.path);
+    return decided;
+  }
   Decider decider(context);
   if (auto error = decider.prepare_base()) {
     decided.fatal = std::move(error);

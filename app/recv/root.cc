@@ -118,7 +118,9 @@ Root::Impl::~Impl() {
   ports::FileStat before;
   const bool has_stat = files.fstat(fd, before) >= 0;
   if (staging >= 0) {
-    const bool empty = ledger && ledger->empty();
+    ports::FileIdentity now;
+    const bool is_ours = files.identify(fd, staging_name, now) >= 0 && now == staging_identity;  // else somebody took it away
+    const bool empty = is_ours && ledger && ledger->empty();
     if (ledger && check() < 0) ledger->abandon();
     ledger.reset();
     if (empty) {
@@ -127,10 +129,8 @@ Root::Impl::~Impl() {
         files.unlink_at(staging, std::string(ledger_name) + suffix, false);
       }
     }
-    ports::FileIdentity now;
-    const bool is_ours = files.identify(fd, staging_name, now) >= 0 && now == staging_identity;
     files.close(staging);
-    if (empty && is_ours && files.unlink_at(fd, staging_name, true) >= 0 && has_stat) files.set_mtime(fd, before.mtime);
+    if (empty && files.unlink_at(fd, staging_name, true) >= 0 && has_stat) files.set_mtime(fd, before.mtime);
   }
   files.close(fd);
 }

@@ -84,6 +84,7 @@ void Swarm::build() {
   destination_->files.set_watch([this](std::string_view call, const std::string& path) { watch(call, path); });
   break_disks();
   if (options_.denied_chance > 0) deny_files();
+  if (options_.administrator_acts > 0) plan_administrator();
 }
 
 // The same names, some with other content and all of them newer.
@@ -150,6 +151,7 @@ void Swarm::watch(std::string_view call, const std::string& path) {
   const std::string below = destination_root + "/";
   const std::string staging = below + ".ccixfer";
   if (path == staging || path.starts_with(staging + "/")) return;
+  if (may_be_elsewhere(path)) return;
   if (!path.starts_with(below)) return violated(fmt::format("{} of {} outside the root", call, printable(path)));
   if ((call != "rename_at" && call != "create" && call != "truncate") || is_staged_beside(path)) return;
   const auto content = destination_->files.get(path);
@@ -182,7 +184,8 @@ void Swarm::start_listener() {
   listener_ = std::make_unique<Listener>(listening(), ListenPlan{options_.pull, options_.pull ? source_root : destination_root});
   listener_uri_ = listener_->uri();
   if (!listener_->error() || listening().files.down()) return;  // frozen in the middle: the crash follows
-  if (!disks_broken_) return violated("the directory cannot be opened: " + listener_->error()->message);
+  if (!disks_broken_ && acted_in_event_ != world_.events())
+    return violated("the directory cannot be opened: " + listener_->error()->message);
   world_.at(world_.now(), [this] {  // such a program ends and its supervisor runs it again; here the node goes with it
     if (!over_ && listener_ && listener_->error()) crash(listening());
   });
@@ -387,7 +390,7 @@ void Swarm::power_cut() {
 // cannot be told from an older one, and goes again.
 void Swarm::judge_resends() {
   if (options_.source_crashes + options_.router_crashes + options_.router_stops + options_.router_hangs + options_.router_cuts +
-          options_.resets + options_.cuts + options_.changes >
+          options_.resets + options_.cuts + options_.changes + options_.administrator_acts >
       0)
     return;
   if (options_.routers > 0 || options_.rival || !options_.attributes || disks_broken_ || options_.disk.lies) return;
@@ -460,7 +463,10 @@ void Swarm::judge_end(const Error& result) {
   if (result.kind != ErrorKind::ok || !violation_.empty()) return;
   power_cut();
   check_names("after the end and a crash");
-  const std::string differs = simulate::difference(wanted_, destination_->files.tree(destination_root), options_.attributes);
+  if (administrator_raced()) return;
+  // What an administrator puts back has changed the time of the directory that it is in.
+  const bool attributes = options_.attributes && options_.administrator_acts == 0;
+  const std::string differs = simulate::difference(wanted_, destination_->files.tree(destination_root), attributes);
   if (!differs.empty()) violated("ended well, but after a crash " + differs);
 }
 
@@ -519,6 +525,7 @@ SwarmResult Swarm::run() {
     result.resumed = durable_before_ > 0;
     if (violation_.empty() && random_.chance(0.3)) judge_leaks();
     judge_end(again ? result.second_result : result.result);
+    result.raced = administrator_raced();
   }
   result.heap_bytes = heap_->most_bytes();
   result.took = world_.now() - began;

@@ -57,6 +57,7 @@ struct SwarmOptions {
   uint32_t fragment_bytes = 64u << 10;        // of the routers
   unsigned resets = 0;                        // of all streams of a node
   unsigned cuts = 0;                          // of the receiver's address, for a while
+  unsigned administrator_acts = 0;  // on directories of the destination: moved, removed, replaced, and the root and its staging
   Duration faults_within = std::chrono::seconds(3);
   Duration link_calms_after = std::chrono::seconds(20);  // resets by chance end
   uint16_t lanes = 2;
@@ -76,6 +77,7 @@ struct SwarmResult {
   unsigned faults = 0;  // that happened before the end
   uint64_t corruptions = 0;
   uint64_t segments_resent = 0;
+  bool raced = false;                      // the administrator acted after the last sync: nothing can be promised
   std::vector<uint64_t> lanes_of_routers;  // connections that each forwarded
   bool resumed = false;                    // I4 was checked, and there was something durable before
   size_t heap_bytes = 0;                   // the most that all processes had at one time, see look_at_heap
@@ -112,6 +114,12 @@ class Swarm {
   void cut_router(size_t index, bool whole, Duration time);
   [[nodiscard]] const sim::LinkOptions& link_of(unsigned network) const;
   void change_a_file();
+  // swarm_administrator.cc
+  void plan_administrator();
+  void act_as_administrator();
+  [[nodiscard]] std::string some_directory();
+  [[nodiscard]] bool administrator_raced() const { return acted_at_call_ >= last_sync_call_ && acted_at_call_ > 0; }
+  [[nodiscard]] bool may_be_elsewhere(const std::string& path) const;
   sim::RunEnd run_transfer();
   void judge_end(const Error& result);
   void judge_resends();
@@ -156,6 +164,12 @@ class Swarm {
   bool dialler_crashed_ = false;  // then a new process counts, and knows nothing of the one before
   uint64_t older_unchanged_ = 0;  // files that are at the destination already
   bool over_ = false;             // nothing restarts any more
+  // Calls of the destination's disk; and the event in the middle of which the administrator acted: what that one job does then
+  // may go anywhere.
+  uint64_t acted_at_call_ = 0, last_sync_call_ = 0, act_at_call_ = ~uint64_t{0};
+  uint64_t acted_in_event_ = ~uint64_t{0};
+  unsigned acts_ = 0;
+  std::set<std::string> moved_staging_;
   std::optional<HeapWatch> heap_;
   size_t disks_before_bytes_ = 0;
 };

@@ -79,6 +79,9 @@ void Swarm::break_disks() {
 }
 
 void Swarm::mend() {
+  act_at_call_ = ~uint64_t{0};
+  acted_at_call_ = 0;
+  acts_ = options_.administrator_acts + 1;
   disks_broken_ = false;
   denied_.clear();
   source_->files.set_hook({});

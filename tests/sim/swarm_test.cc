@@ -43,7 +43,7 @@ struct Speed {
 Speed speed;
 
 struct Sums {  // of the runs of one kind
-  uint64_t faults = 0, corruptions = 0, resumed = 0, failed = 0;
+  uint64_t faults = 0, corruptions = 0, resumed = 0, failed = 0, raced = 0;
 };
 
 // A replay of one seed need not have what a run of many must.
@@ -66,6 +66,7 @@ Sums run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::R
     heap_bytes = std::max(heap_bytes, result.heap_bytes);
     sums.corruptions += result.corruptions;
     sums.resumed += result.resumed ? 1u : 0u;
+    sums.raced += result.raced ? 1u : 0u;
     failed += result.result.kind == ErrorKind::ok ? 0u : 1u;
     ++runs;
     // A sender that is killed and run again finds its files held by its old session as long as the receiver takes that for alive.
@@ -280,6 +281,16 @@ SwarmOptions slow_disk(sim::Random& random) {
   return options;
 }
 
+SwarmOptions administrator(sim::Random& random) {
+  SwarmOptions options = random.chance(0.8) ? calm(random) : crashes(random);
+  options.source_crashes = 0;
+  options.administrator_acts = static_cast<unsigned>(random.between(1, 8));
+  options.faults_within = random.between(Duration(20ms), Duration(3s));
+  if (random.chance(0.5)) options.link.rate_bytes_per_s = random.between(100'000, 1'000'000);
+  options.link.delay_max = random.between(Duration(100us), Duration(5ms));
+  return options;
+}
+
 // Everything at once, as far as a run can still end.
 SwarmOptions mixture(sim::Random& random) {
   SwarmOptions options = random.chance(0.6) ? routed(random) : calm(random);
@@ -346,6 +357,10 @@ TEST_CASE("swarm__destination_refuses_names__end_honestly_and_a_second_run_succe
   CHECK((!is_many() || sums.failed > 0));
 }
 TEST_CASE("swarm__disk_that_takes_minutes_for_a_call__is_no_timeout") { run_seeds("slow disk", 10, slow_disk); }
+TEST_CASE("swarm__administrator_moves_removes_and_replaces_directories__exit_0_means_that_the_tree_is_there") {
+  const Sums sums = run_seeds("administrator", 10, administrator, Expect::then_success);
+  CHECK((!is_many() || sums.raced < testing::seed_count(10) / 2));
+}
 TEST_CASE("swarm__everything_at_once__end_honestly_and_a_second_run_succeeds") {
   run_seeds("mixture", 10, mixture, Expect::then_success);
 }
@@ -380,7 +395,7 @@ TEST_CASE("swarm__canary_disk_that_lies__is_caught") {
 }
 
 TEST_CASE("swarm__same_seed__same_trace") {
-  for (const auto draw : {resets, crashes, routed_resets, routed_crashes, corruption, two_senders, mixture}) {
+  for (const auto draw : {resets, crashes, administrator, routed_resets, routed_crashes, corruption, two_senders, mixture}) {
     for (uint64_t seed = 5; seed < 10; ++seed) {
       sim::Random random(seed);
       const SwarmOptions options = draw(random);

@@ -81,8 +81,8 @@ struct SimFileSystem::Impl final : public NodePart {
   void link(const InodePtr& directory, const std::string& name, const InodePtr& child);
   void touch(Inode& inode, bool data);
   [[nodiscard]] ports::FileTime kept_time(ports::FileTime time) const;
-  void charge(Inode& inode);                   // after its pages changed
-  void release(Inode& inode);                  // when its last name and descriptor are gone
+  void charge(Inode& inode);   // after its pages changed
+  void release(Inode& inode);  // when its last name and descriptor are gone
   // After a crash: memory is what the disk has. What was gone and is back may find its number taken.
   void recover(const InodePtr& directory, std::set<uint64_t>& numbers);
   void sync_below(const InodePtr& directory);  // within its file system
