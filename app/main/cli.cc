@@ -327,7 +327,11 @@ class Parser {
     if (const auto ended = finish_transfer(receive_.transfer); !ended) return tl::unexpected(ended.error());
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
-      if (receive_.transfer.dry_run) return usage("bad command line", "--dry-run with --root", "give it to the side that dials");
+      const TransferOptions& asked = receive_.transfer;
+      const char* of_dialler = asked.dry_run ? "--dry-run" : asked.archive ? "--archive" : asked.checksum ? "--checksum" : nullptr;
+      if (of_dialler != nullptr) {
+        return usage("bad command line", fmt::format("{} with --root", of_dialler), "give it to the side that dials");
+      }
       return receive_;
     }
     if (receive_.uris.size() < 2) {

@@ -109,6 +109,7 @@ class DestinationMachine final : public Machine {
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     options.buffers_max = part.buffers_max;
+    options.asked = part.asked;
     return options;
   }
   Observer observer_;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/recv/destination.h"
@@ -90,6 +91,7 @@ struct DestinationPart {
   uint32_t buffers_max = 0;
   std::shared_ptr<session::TransferRecord> record = {};
   Duration disk_patience = forever;
+  std::optional<recv::Asked> asked = std::nullopt;  // of a pull
 };
 [[nodiscard]] std::unique_ptr<Machine> make_destination(const Bench& bench, session::Link& link, const DestinationPart& part);
 

@@ -34,33 +34,23 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   return (*loop)->serve(options, command.listen);
 }
 
-CommandEnd pull(const Process& process, const ReceiveCommand& command, const std::vector<Target>& targets) {
-  if (auto there = check_targets(process, command.common, targets); !there) return {there.error(), {}};
-  auto loop = TransferLoop::create(process, command.common, command.transfer, {});
-  if (!loop) return {loop.error(), {}};
-  if (!command.transfer.dry_run && ::mkdir(command.directory.c_str(), 0777) != 0 && errno != EEXIST) {
-    const int problem = errno;
-    return {{kind_of_file_errno(problem) == ErrorKind::no_space ? ErrorKind::no_space : ErrorKind::file_io,
-             fmt::format("cannot make the directory: {}: {}: name one that exists, or can be made", printable(command.directory),
-                         std::strerror(problem))},
-            {}};
-  }
-  auto root = recv::Root::open((*loop)->files(), command.directory);
-  if (!root) return {report::advised(root.error(), command.directory), {}};
-  const Bench& bench = (*loop)->bench();
+CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Target>& targets, TransferLoop& loop,
+                     recv::Root& root) {
+  const Bench& bench = loop.bench();
   CommandEnd end;
   for (const Target& target : targets) {
     DialPlan plan = make_plan(bench, target.address, command.transfer);
     plan.hello.direction = session::Direction::pull;
     plan.open = {session_options(command.transfer) | session::option_directory, target.path};
     DestinationPart part;
-    part.root = root->get();
+    part.root = &root;
     part.options = plan.open.options;
     part.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
+    part.asked = recv::asked_for(target.path, plan.open.options);  // each peer may send what it was asked for, and no more
     plan.make_machine = [&bench, part](session::Link& link) { return make_destination(bench, link, part); };
-    const CommandEnd one = (*loop)->dial(std::move(plan), end.tally);
+    const CommandEnd one = loop.dial(std::move(plan), end.tally);
     add(end.tally, one.tally);
     if (report::worse(end.error.kind, one.error.kind) != end.error.kind) {
       if (end.error.kind != ErrorKind::ok) process.reporter.warn(end.error.message);
@@ -69,9 +59,55 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
       process.reporter.warn(one.error.message);
     }
     end.in_disk = one.in_disk;
-    if (end.in_disk || (*loop)->interrupted()) break;
+    if (end.in_disk || loop.interrupted()) break;
   }
-  if (end.in_disk) static_cast<void>(root->release());
+  return end;
+}
+
+// DIR of a pull, made if absent: whether it was.
+Result<bool> make_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  const int problem = errno;
+  if (problem == EEXIST) return false;
+  return fail(kind_of_file_errno(problem) == ErrorKind::no_space ? ErrorKind::no_space : ErrorKind::file_io,
+              fmt::format("cannot make the directory: {}: {}: name one that exists, or can be made", printable(path),
+                          std::strerror(problem)));
+}
+
+// A dry run makes nothing, but says what the real one would: DIR is there, or can be made in what is there.
+Result<bool> look_for_directory(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::error_code problem;
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, problem))) return false;
+  std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  if (parent.empty()) parent = ".";
+  if (std::filesystem::is_directory(parent, problem)) return false;
+  return fail(
+      ErrorKind::file_io,
+      fmt::format("cannot make the directory: {}: its parent is not there: name one that exists, or can be made", printable(path)));
+}
+
+CommandEnd pull(const Process& process, const ReceiveCommand& command, const std::vector<Target>& targets) {
+  if (auto there = check_targets(process, command.common, targets); !there) return {there.error(), {}};
+  auto loop = TransferLoop::create(process, command.common, command.transfer, {});
+  if (!loop) return {loop.error(), {}};
+  const bool dry = command.transfer.dry_run;
+  const auto made = dry ? look_for_directory(command.directory) : make_directory(command.directory);
+  if (!made) return {made.error(), {}};
+  auto root = dry ? recv::Root::look((*loop)->files(), command.directory) : recv::Root::open((*loop)->files(), command.directory);
+  CommandEnd end;
+  if (!root) {
+    end.error = report::advised(root.error(), command.directory);
+  } else {
+    end = pull_each(process, command, targets, **loop, **root);
+    if (end.in_disk) {
+      static_cast<void>(root->release());  // a call in it has not come back
+    } else {
+      root->reset();  // and its staging directory
+    }
+  }
+  // Only an empty one goes, and only if it was made for this: what can be resumed stays.
+  if (*made && !end.in_disk && end.error.kind != ErrorKind::ok) static_cast<void>(::rmdir(command.directory.c_str()));
   return end;
 }
 

@@ -60,6 +60,7 @@ void Destination::Impl::start() {
     return;
   }
   entries_context = std::make_unique<EntriesContext>(root, directories, policy, std::move(*base), owner);
+  if (options.asked) entries_context->asked.emplace(*options.asked);
 }
 
 void Destination::Impl::post(const Message& message) {

@@ -5,8 +5,10 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "app/recv/asked.h"
 #include "app/session/link.h"
 #include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
@@ -25,6 +27,8 @@ class Root {
   // Opens (not creates) the directory, makes its staging directory, opens the ledger. file_io (read-only, not a directory),
   // no_space.
   static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr);
+  // For a dry run: only looks, makes nothing; the directory need not be there.
+  static Result<std::unique_ptr<Root>> look(ports::FileSystem& files, const std::string& path);
   ~Root();  // removes an empty staging directory again, and leaves the root's mtime as it was
   // For a new session: opens what is there now if what was open has been found to be gone.
   Result<void> renew();
@@ -60,6 +64,7 @@ struct DestinationOptions {
   uint32_t buffers_max = 0;          // share of the pool that this session may hold; 0: all
   Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
   std::shared_ptr<session::TransferRecord> record = {};  // of the transfer's earlier sessions; none: this is the only one
+  std::optional<Asked> asked = std::nullopt;             // of a pull: what its peer may send
 };
 
 class Destination final : public session::LinkUser {

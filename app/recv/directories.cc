@@ -31,6 +31,7 @@ int KnownDirectories::as_known(std::string_view path, int error) {
 }
 
 int KnownDirectories::open(std::string_view path, HeldFileRef& out) {
+  if (root_ < 0) return -ENOENT;
   const int fd = files_.open(root_, or_dot(path), {.directory = true}, 0);
   if (fd < 0) return as_known(path, fd);
   auto held = std::make_shared<HeldFile>(files_, fd);

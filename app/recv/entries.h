@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "app/recv/asked.h"
 #include "app/recv/directories.h"
 #include "app/recv/root.h"
 #include "app/recv/task.h"
@@ -53,6 +54,7 @@ struct EntriesContext {
   const Policy policy;
   const std::string base;  // the session's path, normalised
   const std::shared_ptr<Owner> owner;
+  std::optional<AskedEntries> asked;  // of a pull
   bool base_ready = false;
   std::vector<OpenDirectory> open_directories;  // the chain from the base to where the walk is
   std::atomic<uint64_t> pieces_read{0};         // moves while long files are read back: progress

@@ -26,7 +26,9 @@ struct SplitPath {
 // not_authorised: '..', NUL, too long, or the reserved name: it would leave the root or touch the staging.
 [[nodiscard]] Result<std::string> normalise_path(std::string_view typed);
 
-// Reserved for us, never written for a source: the staging directory, and staged files in target directories.
+// Reserved for us, never written for a source: staging directories (of this root, and of others that may stand below it), and
+// staged files in target directories; as any component, upper case or lower, for there are file systems that do not tell them
+// apart.
 [[nodiscard]] bool is_reserved_path(std::string_view path);
 
 [[nodiscard]] Hash128 path_key(std::string_view path);  // names a final path in claims, ledger and staging

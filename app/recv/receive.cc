@@ -122,7 +122,15 @@ void run_entries(EntriesContext& context, EntriesWork& state) {
   const auto entries = session::decode_entries(Bytes(state.segment).first(header->data_bytes), header->count);
   if (!entries) {
     state.result = tl::unexpected<Error>(entries.error());
+    // A name that leaves the root: one who pushes is told that he may not; one whom we asked lies.
+    if (context.asked) state.result = fail(ErrorKind::protocol, entries.error().message);
     return;
+  }
+  if (context.asked) {
+    if (const auto may = context.asked->judge(*entries); !may) {
+      state.result = tl::unexpected<Error>(may.error());
+      return;
+    }
   }
   DecidedEntries decided = decide_entries(context, *entries, state.first_index);
   if (decided.fatal) {

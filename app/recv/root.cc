@@ -88,6 +88,14 @@ Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::st
   return root;
 }
 
+Result<std::unique_ptr<Root>> Root::look(ports::FileSystem& files, const std::string& path) {
+  const int fd = files.open(ports::FileSystem::no_directory, path, {.directory = true}, 0);
+  if (fd < 0 && fd != -ENOENT) return cannot("open the directory", path, fd);
+  auto root = std::make_unique<Root>();
+  root->impl = std::make_shared<Impl>(files, fd, path);
+  return root;
+}
+
 Result<void> Root::renew() {
   if (!impl->stale.load()) return {};
   if (impl->check() == 0) {  // it is back in its place
@@ -104,6 +112,7 @@ Result<void> Root::renew() {
 Root::~Root() = default;
 
 int Root::Impl::check() {
+  if (staging < 0) return 0;  // a look: nothing is written that could go astray
   ports::FileIdentity now;
   int error = files.identify(ports::FileSystem::no_directory, path, now);
   if (error >= 0 && now != identity) error = -ESTALE;
@@ -115,6 +124,7 @@ int Root::Impl::check() {
 }
 
 Root::Impl::~Impl() {
+  if (fd < 0) return;
   ports::FileStat before;
   const bool has_stat = files.fstat(fd, before) >= 0;
   if (staging >= 0) {

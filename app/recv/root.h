@@ -31,7 +31,7 @@ struct Root::Impl {
   Impl& operator=(const Impl&) = delete;
 
   ports::FileSystem& files;
-  const int fd;
+  const int fd;                                    // -1: a look at a root that is not there
   int staging = -1;                                // descriptor of .ccixfer
   ports::FileIdentity identity, staging_identity;  // of the root, and of .ccixfer
   std::atomic<bool> stale{false};                  // found to have been moved, removed or replaced: see check

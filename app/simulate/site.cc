@@ -159,6 +159,7 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.options = dial.options;
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
+    part.asked = dial.asked ? *dial.asked : recv::asked_for(dial.path, dial.options);
     plan.make_machine = [this, part](session::Link& link) { return program::make_destination(bench_, link, part); };
   } else {
     const program::SourcePart part{{dial.directory + "/"},

@@ -105,11 +105,12 @@ class Listener final : public Process {
 
 struct DialPlan {
   bool pull = false;
-  std::string uri;        // of the listener
-  std::string directory;  // push: what is sent (its content). pull: where to
-  std::string path;       // push: below the listener's root. pull: below the served directory
-  uint32_t options = 0;   // session::Option bits
-  uint16_t lanes = 2;     // 0: chosen from the path
+  std::string uri;                                  // of the listener
+  std::string directory;                            // push: what is sent (its content). pull: where to
+  std::string path;                                 // push: below the listener's root. pull: below the served directory
+  uint32_t options = 0;                             // session::Option bits
+  std::optional<recv::Asked> asked = std::nullopt;  // pull: what the peer may send, if not what it was asked for
+  uint16_t lanes = 2;                               // 0: chosen from the path
   Duration timeout = std::chrono::seconds(120);
   std::optional<uint32_t> retries{};  // new sessions at most; none: as many as the timeout allows
 };

@@ -229,3 +229,36 @@ def test_trailing_slash__is_rsyncs_rule_for_push_and_pull():
             puller = lab.start(None, "pull", "recv", "-a", "--insecure", native(server.uris) + path, target)
             check(puller.wait() == 0, puller.tail())
             same_tree(source, target / arrives)
+
+
+def test_pull_that_only_looks_or_fails__leaves_no_trace():
+    with Lab("look") as lab:
+        served = lab.directory / "served"
+        (served / "d").mkdir(parents=True)
+        (served / "d" / "f").write_bytes(b"abc")
+        server = lab.start_ready(None, "serve", "send", "--serve", served, "--listen", "127.0.0.1:0", "--insecure")
+        uri = native(server.uris)
+
+        def pull(*arguments):
+            puller = lab.start(None, "pull", "recv", "--insecure", *arguments)
+            return puller, puller.wait()
+
+        absent = lab.directory / "absent"
+        puller, code = pull("-n", uri + "/d/", absent)
+        check(code == 0, puller.tail())
+        check(not absent.exists(), "a dry run made its directory")
+        puller, code = pull("-n", uri + "/d/", lab.directory / "no" / "parent")
+        check(code == 11, f"{code}: the real run could not make it: {puller.tail()}")
+        puller, code = pull(uri + "/nothing", absent)
+        check(code == 3, f"{code}: {puller.tail()}")
+        check(not absent.exists(), "a pull that failed left its directory")
+        present = lab.directory / "present"
+        present.mkdir()
+        before = present.stat()
+        puller, code = pull("-n", uri + "/d/", present)
+        check(code == 0, puller.tail())
+        check(present.stat().st_ctime_ns == before.st_ctime_ns, "a dry run changed the directory")
+        pull(uri + "/nothing", present)
+        check(present.exists(), "a directory that was there before is gone")
+        puller, code = pull(uri + "/d", absent)
+        check(code == 0 and (absent / "d" / "f").read_bytes() == b"abc", puller.tail())

@@ -151,6 +151,7 @@ void Swarm::watch(std::string_view call, const std::string& path) {
   const std::string below = destination_root + "/";
   const std::string staging = below + ".ccixfer";
   if (path == staging || path.starts_with(staging + "/")) return;
+  if (options_.lie) return violated(fmt::format("{} of {} that was not asked for", call, printable(path)));
   if (may_be_elsewhere(path)) return;
   if (!path.starts_with(below)) return violated(fmt::format("{} of {} outside the root", call, printable(path)));
   if ((call != "rename_at" && call != "create" && call != "truncate") || is_staged_beside(path)) return;
@@ -200,6 +201,7 @@ void Swarm::start_dialler() {
   if (options_.attributes) plan.options |= session::option_links | session::option_permissions | session::option_times;
   plan.lanes = options_.lanes;
   plan.timeout = options_.timeout;
+  plan.asked = options_.lie;
   dialler_ = std::make_unique<Dialler>(dialling(), plan);
 }
 

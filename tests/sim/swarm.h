@@ -57,6 +57,7 @@ struct SwarmOptions {
   uint32_t fragment_bytes = 64u << 10;        // of the routers
   unsigned resets = 0;                        // of all streams of a node
   unsigned cuts = 0;                          // of the receiver's address, for a while
+  std::optional<recv::Asked> lie;             // pull: to the server something else was said
   unsigned administrator_acts = 0;  // on directories of the destination: moved, removed, replaced, and the root and its staging
   Duration faults_within = std::chrono::seconds(3);
   Duration link_calms_after = std::chrono::seconds(20);  // resets by chance end

@@ -365,6 +365,23 @@ TEST_CASE("swarm__everything_at_once__end_honestly_and_a_second_run_succeeds") {
   run_seeds("mixture", 10, mixture, Expect::then_success);
 }
 
+// The server is asked for all that it has, and its client believes to have asked for something else: to it the server lies.
+TEST_CASE("swarm__server_sends_what_was_not_asked_for__protocol_and_nothing_is_made") {
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(10); ++seed) {
+    sim::Random random(seed);
+    SwarmOptions options = random.chance(0.5) ? calm(random) : routed(random);
+    options.pull = true;
+    options.older_files = false;
+    recv::Asked asked = recv::asked_for(random.chance(0.5) ? "data" : "data/", session::option_recursive | session::option_links);
+    if (asked.content) asked.recursive = false;  // not even its top
+    options.lie = asked;
+    const SwarmResult result = Swarm(seed, options).run();
+    INFO("seed " << seed << ": " << result.result.message);
+    CHECK(result.result.kind == ErrorKind::protocol);
+    CHECK(result.violation == "");
+  }
+}
+
 // Bytes flow all the time, but a piece takes 14 s, and all pieces in the air longer than the timeout: pieces must end one by one
 // (30 MB at 300 kB/s, 60 s).
 TEST_CASE("swarm__slow_link_and_many_pieces__is_no_timeout") {

@@ -128,6 +128,8 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
 
 TEST_CASE("cli__dry_run_of_a_side_that_does_not_dial__refused") {
   CHECK(complaint({"recv", "-n", "--root", "d"}).find("--root") != std::string::npos);
+  CHECK(complaint({"recv", "-a", "--root", "d"}).find("--archive with --root") != std::string::npos);
+  CHECK(complaint({"recv", "--checksum", "--root", "d"}).find("--checksum with --root") != std::string::npos);
   CHECK(complaint({"send", "-n", "--serve", "d"}).find("--serve") != std::string::npos);
 }
 

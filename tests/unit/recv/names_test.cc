@@ -25,7 +25,15 @@ TEST_CASE("names__paths_that_leave_the_root__refused") {
 TEST_CASE("names__reserved__staging_and_staged_beside") {
   CHECK(is_reserved_path(".ccixfer"));
   CHECK(is_reserved_path(".ccixfer/x"));
-  CHECK_FALSE(is_reserved_path("a/.ccixfer"));
+  CHECK(is_reserved_path("a/.ccixfer"));  // of a root below this one
+  CHECK(is_reserved_path("a/.ccixfer/ledger.db"));
+  CHECK(is_reserved_path(".CCIXfer"));  // the same on a file system that ignores case
+  CHECK(is_reserved_path("a/.CciXFER/x"));
+  CHECK(is_reserved_path(".Ccixfer.00.PART"));
+  CHECK_FALSE(is_reserved_path("ccixfer"));
+  CHECK_FALSE(is_reserved_path(".ccixfe"));
+  CHECK_FALSE(is_reserved_path(".ccixfer.part"));
+  CHECK_FALSE(is_reserved_path("a.ccixfer/b"));
   CHECK_FALSE(is_reserved_path(".ccixferx"));
   CHECK(is_reserved_path("a/" + staged_beside_name(path_key("a/b"))));
   CHECK(staged_name({1, 2}, 3) == "00000000000000020000000000000001-0000000000000003.part");

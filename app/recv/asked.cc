@@ -1,0 +1,66 @@
+#include "app/recv/asked.h"
+
+#include <fmt/format.h>
+
+#include "app/recv/names.h"
+#include "app/session/messages.h"
+#include "core/base/units.h"
+
+namespace ccixfer::recv {
+
+using session::Entry;
+using session::EntryType;
+
+Asked asked_for(std::string_view path, uint32_t options) {
+  Asked asked;
+  asked.content = path.empty() || path.back() == '/';
+  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  asked.name = split_path(path).name;
+  asked.links = (options & session::option_links) != 0;
+  asked.recursive = (options & session::option_recursive) != 0;
+  return asked;
+}
+
+Result<void> AskedEntries::judge(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    if (const char* wrong = fault(entry); wrong != nullptr) {
+      return fail(ErrorKind::protocol,
+                  fmt::format("the peer sent what was not asked for ({}): {}: it was not written; do not trust this peer", wrong,
+                              entry.path.empty() ? "''" : printable(entry.path)));
+    }
+  }
+  return {};
+}
+
+// At the top: the content's own entry, or the one thing that has a name.
+const char* AskedEntries::fault_at_top(const Entry& entry) const {
+  if (begun_) return "a second thing where one was asked for";
+  if (entry.path.empty()) return asked_.content && entry.type == EntryType::directory ? nullptr : "an entry without a name";
+  if (entry.path != asked_.name) return "another name";
+  return asked_.content && entry.type == EntryType::directory ? "the directory where its content was asked for" : nullptr;
+}
+
+const char* AskedEntries::fault(const Entry& entry) {
+  if (is_reserved_path(entry.path)) return "a name that is reserved for the receiver";
+  if (entry.type == EntryType::leave) {
+    if (chain_.empty() || chain_.back().path != entry.path) return "the end of a directory that was not begun";
+    chain_.pop_back();
+    return nullptr;
+  }
+  if (entry.type == EntryType::symlink && !asked_.links) return "a symbolic link";
+  if (entry.type == EntryType::directory && !asked_.recursive) return "a directory";
+  const SplitPath split = split_path(entry.path);
+  if (chain_.empty()) {
+    if (const char* wrong = fault_at_top(entry); wrong != nullptr) return wrong;
+  } else {
+    Begun& parent = chain_.back();
+    if (entry.path.empty() || parent.path != split.parent) return "a name that is not in the directory that was begun";
+    if (split.name <= std::string_view(parent.last)) return "a name twice, or out of order";
+    parent.last = split.name;
+  }
+  begun_ = true;
+  if (entry.type == EntryType::directory) chain_.push_back({entry.path, {}});
+  return nullptr;
+}
+
+}  // namespace ccixfer::recv

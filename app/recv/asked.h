@@ -1,0 +1,45 @@
+// What a pull asked for, and what its peer may therefore send. The peer chooses the names of the entries and may be anybody: it
+// must not choose what is made at our side (CVE-2019-6111). An entry that was not asked for ends the transfer before anything of
+// its segment is done: another name than the one asked for, a symbolic link without option_links, a directory without
+// option_recursive, a name of ours (.ccixfer), an entry that is in no directory that the peer has begun and not ended (so nothing
+// is ever below a link), a name twice or out of the order that a walk has. Memory: two strings a level.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/session/entry.h"
+#include "core/base/result.h"
+
+namespace ccixfer::recv {
+
+struct Asked {
+  std::string name;      // the one name that may come, with what is below it; "": none
+  bool content = false;  // of a directory, whatever the names: `dir/`, or all that is served. A file that was called so has `name`
+  bool links = false;
+  bool recursive = false;
+};
+// `path` as in Open, below what the peer serves, and session::Option bits.
+[[nodiscard]] Asked asked_for(std::string_view path, uint32_t options);
+
+class AskedEntries {
+ public:
+  explicit AskedEntries(Asked asked) : asked_(std::move(asked)) {}
+  // All entries of a segment, in the order of the segments. protocol: what is wrong with the first that was not asked for.
+  [[nodiscard]] Result<void> judge(const std::vector<session::Entry>& entries);
+
+ private:
+  struct Begun {
+    std::string path;
+    std::string last;  // name in it
+  };
+  [[nodiscard]] const char* fault(const session::Entry& entry);
+  [[nodiscard]] const char* fault_at_top(const session::Entry& entry) const;
+
+  const Asked asked_;
+  bool begun_ = false;        // the first entry came
+  std::vector<Begun> chain_;  // directories begun and not ended, the innermost last
+};
+
+}  // namespace ccixfer::recv
