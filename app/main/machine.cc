@@ -122,7 +122,7 @@ Tally tally_of(const recv::DestinationTotals& totals) {
   Tally tally;
   tally.files = totals.files;
   tally.files_unchanged = totals.files_unchanged;
-  tally.files_failed = totals.files_failed + totals.unlisted_failed;
+  tally.files_failed = totals.files_failed + totals.attributes_refused + totals.unlisted_failed;
   tally.files_vanished = totals.files_vanished + totals.unlisted_vanished;
   tally.bytes = totals.bytes;
   tally.bytes_total = totals.bytes_total;

@@ -8,7 +8,9 @@ namespace {
 constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000;
 constexpr uint32_t keep_uid = ~uint32_t{0};
 
-bool is_refused(int error) { return error == -EPERM || error == -EINVAL || error == -EACCES; }
+bool is_refused(int error) {
+  return error == -EPERM || error == -EINVAL || error == -EACCES || error == -ENOTSUP || error == -ENOSYS;
+}
 
 }  // namespace
 
@@ -37,13 +39,18 @@ int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, con
       }
     }
   }
+  bool refused = false;
   if (const uint32_t mode = wanted_mode(policy, now, wanted); mode != now.mode) {
-    if (const int error = files.set_mode(fd, mode); error < 0) return error;
+    const int error = files.set_mode(fd, mode);
+    if (error < 0 && !is_refused(error)) return error;
+    refused = error < 0 && policy.has(session::option_permissions);
   }
   if (policy.has(session::option_times)) {
-    if (const int error = files.set_mtime(fd, wanted.mtime); error < 0) return error;
+    const int error = files.set_mtime(fd, wanted.mtime);
+    if (error < 0 && !is_refused(error)) return error;
+    refused = refused || error < 0;
   }
-  return 0;
+  return refused ? attributes_refused : 0;
 }
 
 }  // namespace ccixfer::recv

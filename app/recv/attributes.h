@@ -33,7 +33,9 @@ struct Current {
 };
 
 // Owner before mode (chown clears setuid), then the mtime. Owners that we may not give are left as they are, as rsync does; then
-// setuid and setgid do not survive. Only what differs is called. 0, or -errno.
+// setuid and setgid do not survive. Only what differs is called. 0, -errno, or attributes_refused: the file system has no such
+// modes or times (vfat, SMB, FUSE), and the session asked for them; without option_permissions that is nothing to speak of.
+inline constexpr int attributes_refused = 1;
 [[nodiscard]] int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, const Current& current,
                                    const Attributes& wanted);
 // The mode that `wanted` means here, for an owner that came out as `current`.

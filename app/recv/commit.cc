@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "app/recv/inheritance.h"
 #include "core/base/log.h"
 
 namespace ccixfer::recv {
@@ -22,10 +23,13 @@ class Committer {
 
  private:
   static void set(CommitItem& item, CommitOutcome outcome, int negative_errno);
-  void finish_pieces(CommitItem& item);
+  void finish(CommitItem& item);
+  int finish_pieces(CommitItem& item, int file);
+  int inherit(CommitItem& item, int file);
+  int open_parent(std::string_view path);
   void place(CommitItem& item);
-  int rename_into(const CommitItem& item, int parent);
-  int place_across(const CommitItem& item, int parent);
+  int rename_into(CommitItem& item, int parent);
+  int place_across(CommitItem& item, int parent);
   int copy(int from, int to);
   int sync_parents();
   int sync_directories(const std::vector<CommitItem>& batch);
@@ -42,6 +46,7 @@ class Committer {
   std::map<std::string, HeldFileRef, std::less<>> parents_;  // of renames not yet synced
   std::string last_parent_path_;
   HeldFileRef last_parent_;
+  Inheritance inheritance_;  // of the last parent
 };
 
 void Committer::set(CommitItem& item, CommitOutcome outcome, int negative_errno) {
@@ -49,17 +54,54 @@ void Committer::set(CommitItem& item, CommitOutcome outcome, int negative_errno)
   item.error_number = -negative_errno;
 }
 
-// Length, attributes and sync of a file that came in pieces.
-void Committer::finish_pieces(CommitItem& item) {
-  HeldFileRef file;
+int Committer::open_parent(std::string_view path) {
+  if (last_parent_ && last_parent_path_ == path) return 0;
+  last_parent_.reset();
+  if (const int error = directories_.open(path, last_parent_); error < 0) return error;
+  root_.disk->look_at(last_parent_);
+  last_parent_path_ = path;
+  inheritance_ = Inheritance();
+  return policy_.has(session::option_permissions) ? 0 : inheritance_.read(files_, last_parent_->fd());
+}
+
+// What the file would have from its directory if it had been made there.
+int Committer::inherit(CommitItem& item, int file) {
+  if (inheritance_.is_nothing()) return 0;
+  if (inheritance_.give(files_, file, item.task->attributes.mode & 0777u) < 0) item.copied = true;
+  return 0;
+}
+
+// Length and attributes of a file that came in pieces.
+int Committer::finish_pieces(CommitItem& item, int file) {
+  if (const int error = files_.truncate(file, item.size_bytes); error < 0) return error;
   ports::FileStat stat;
-  int error = item.file->open(file);
-  if (error >= 0) error = files_.truncate(file->fd(), item.size_bytes);
-  if (error >= 0) error = files_.fstat(file->fd(), stat);
-  // Staged files are private until now: without option_permissions the mode is what open(2) would have made of it.
-  if (error >= 0) error = apply_attributes(files_, file->fd(), policy_, {stat.mode, stat.uid, stat.gid}, item.task->attributes);
+  if (const int error = files_.fstat(file, stat); error < 0) return error;
+  const int applied = apply_attributes(files_, file, policy_, {stat.mode, stat.uid, stat.gid}, item.task->attributes);
+  item.attributes_refused = applied == attributes_refused;
+  return std::min(applied, 0);
+}
+
+// All that a staged file needs before its data is synced; and that sync, of one that came in pieces.
+void Committer::finish(CommitItem& item) {
+  int error = open_parent(split_path(item.task->path).parent);
+  HeldFileRef file;
+  if (error >= 0 && item.file) {
+    error = item.file->open(file);
+    if (error >= 0) error = finish_pieces(item, file->fd());
+  } else if (error >= 0 && !inheritance_.is_nothing()) {
+    const int fd = files_.open(root_.staging, item.staged, {}, 0);
+    error = root_.judged(std::min(fd, 0));
+    if (fd >= 0) file = std::make_shared<HeldFile>(files_, fd);
+  }
+  if (error >= 0 && file) error = inherit(item, file->fd());
   if (error < 0) {
     set(item, CommitOutcome::failed, error);
+    return;
+  }
+  if (!item.file) {
+    // Where syncfs does not tell, what was just given is synced by itself, as the data was.
+    error = file && !root_.syncfs_tells ? files_.fsync(file->fd()) : 0;
+    if (error < 0) set(item, CommitOutcome::sync_failed, error);
     return;
   }
   error = item.file->sync();
@@ -79,19 +121,25 @@ int Committer::copy(int from, int to) {
 }
 
 // The target directory is on another file system (or project): a synced copy beside the target, then the rename.
-int Committer::place_across(const CommitItem& item, int parent) {
+int Committer::place_across(CommitItem& item, int parent) {
   const std::string beside = staged_beside_name(item.task->key);
   const int from = files_.open(root_.staging, item.staged, {}, 0);
   if (from < 0) return from;
   const HeldFile from_file(files_, from);
   files_.unlink_at(parent, beside, false);
-  const int to = files_.open(parent, beside, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0600);
+  // Without option_permissions what open(2) makes of it here is right, whatever the directory gives.
+  const bool keeps_mode = policy_.has(session::option_permissions);
+  const uint32_t mode = keeps_mode ? 0600 : item.task->attributes.mode & 0777u;
+  const int to = files_.open(parent, beside, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, mode);
   if (to < 0) return to;
   const HeldFile to_file(files_, to);
   ports::FileStat stat;
   int error = copy(from, to);
   if (error >= 0) error = files_.fstat(to, stat);
-  if (error >= 0) error = apply_attributes(files_, to, policy_, {stat.mode, stat.uid, stat.gid}, item.task->attributes);
+  if (error >= 0 && keeps_mode) {
+    error = apply_attributes(files_, to, policy_, {stat.mode, stat.uid, stat.gid}, item.task->attributes);
+    item.attributes_refused = error == attributes_refused;
+  }
   if (error >= 0) error = files_.fsync(to);
   if (error >= 0) error = files_.rename_at(parent, beside, parent, split_path(item.task->path).name);
   if (error >= 0) error = files_.fsync(parent);
@@ -99,7 +147,8 @@ int Committer::place_across(const CommitItem& item, int parent) {
   return error;
 }
 
-int Committer::rename_into(const CommitItem& item, int parent) {
+int Committer::rename_into(CommitItem& item, int parent) {
+  if (item.copied) return place_across(item, parent);
   const std::string_view name = split_path(item.task->path).name;
   int error = files_.rename_at(root_.staging, item.staged, parent, name);
   if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
@@ -120,13 +169,7 @@ void Committer::place(CommitItem& item) {
     return;
   }
   const std::string_view parent_path = split_path(item.task->path).parent;
-  int error = 0;
-  if (!last_parent_ || last_parent_path_ != parent_path) {
-    last_parent_.reset();
-    error = directories_.open(parent_path, last_parent_);
-    if (error >= 0) root_.disk->look_at(last_parent_);
-    last_parent_path_ = parent_path;
-  }
+  int error = open_parent(parent_path);
   if (error >= 0) error = rename_into(item, last_parent_->fd());
   if (error == -ENOENT && directories_.check(parent_path) < 0) error = -ESTALE;
   if (error < 0) {
@@ -155,7 +198,7 @@ int Committer::sync_directories(const std::vector<CommitItem>& batch) {
   }
   for (const std::string_view path : paths) {
     HeldFileRef directory;
-    int error = root_.directories.open(path, directory);
+    int error = directories_.open(path, directory);
     if (error >= 0) error = files_.fsync(directory->fd());
     if (error < 0) return error;
   }
@@ -214,11 +257,10 @@ void Committer::run(std::vector<CommitItem>& batch) {
     return;
   }
   for (CommitItem& item : batch) {
-    if (item.file) {
-      finish_pieces(item);
-    } else {
+    if (!item.file) {
       by_syncfs_ = root_.syncfs_tells;
     }
+    finish(item);
   }
   sync_before(batch);
   for (CommitItem& item : batch) {

@@ -27,6 +27,8 @@ struct CommitItem {
   std::shared_ptr<StagedFile> file;  // of pieces; nullptr: of a pack, attributes set already
   uint64_t size_bytes = 0;           // final length
   DiskSync::Mark mark = 0;           // of a pack: of before it was written
+  bool attributes_refused = false;   // as of apply_attributes: the content is there all the same
+  bool copied = false;               // a copy made in the target directory is renamed: the staged file may not get what that gives
   CommitOutcome outcome = CommitOutcome::ok;
   int error_number = 0;
 };

@@ -40,6 +40,7 @@ class Root {
 struct DestinationTotals {
   // Each file once: files_vanished vanished or changed at the source, files_failed failed for any other reason.
   uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
+  uint64_t attributes_refused = 0;  // files (delivered or unchanged) and directories whose mode or times their file system refuses
   // Of the transfer: what earlier sessions of it brought of the files that this one has come to is counted in. `bytes` is durable,
   // of files that have not failed, and at most bytes_total.
   uint64_t bytes = 0;

@@ -84,7 +84,8 @@ struct Leave {
   uint32_t mode_before = 0;
 };
 struct LeaveOutcome {
-  int error_number = 0;  // the first that went wrong
+  int error_number = 0;             // the first that went wrong
+  bool attributes_refused = false;  // as of apply_attributes
   std::string path;
 };
 // In the order given: a directory's own come after those below it. Runs in a job.

@@ -58,7 +58,8 @@ class Decider {
   void finish_symlink(const Entry& entry, std::string_view name);
   [[nodiscard]] bool has_time(const Entry& entry, const ports::FileStat& stat);
   [[nodiscard]] bool is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat);
-  [[nodiscard]] bool set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat);
+  [[nodiscard]] bool set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat,
+                                                 Decision& decision);
   [[nodiscard]] bool has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat);
   [[nodiscard]] int is_empty_directory(std::string_view name);
   void resume(const FileTask& task, Decision& decision);
@@ -354,7 +355,8 @@ bool Decider::is_unchanged(const Entry& entry, std::string_view name, const port
 }
 
 // The content stays; mode, owner and (under --checksum) mtime are brought up to date. False: it cannot be; write it anew.
-bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat,
+                                          Decision& decision) {
   Policy policy = context_.policy;
   if (has_time(entry, stat)) policy.options &= ~uint32_t{session::option_times};
   const Current current{stat.mode, stat.uid, stat.gid};
@@ -372,9 +374,13 @@ bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view n
     Attributes same_mode = wanted;
     same_mode.mode = stat.mode;
     policy.options |= session::option_permissions;
-    return apply_attributes(files_, fd, policy, current, same_mode) >= 0;
+    return apply_attributes(files_, fd, policy, current, same_mode) == 0;
   }
-  return apply_attributes(files_, fd, policy, current, wanted) >= 0;
+  const int applied = apply_attributes(files_, fd, policy, current, wanted);
+  // Of a file that is somebody else's: a new one in its place is ours, and gets them.
+  const bool is_ours = policy.uid == 0 || policy.uid == stat.uid;
+  decision.attributes_refused = applied == attributes_refused;
+  return applied == 0 || (decision.attributes_refused && is_ours);
 }
 
 void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision) {
@@ -401,7 +407,7 @@ void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision
     failed(decision, -EOVERFLOW);
     return;
   }
-  if (found == 0 && is_unchanged(entry, name, stat) && set_attributes_of_unchanged(entry, name, stat)) {
+  if (found == 0 && is_unchanged(entry, name, stat) && set_attributes_of_unchanged(entry, name, stat, decision)) {
     decision.verdict = Verdict::unchanged;
     return;
   }

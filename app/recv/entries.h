@@ -26,6 +26,7 @@ struct Decision {
   std::string path;      // final
   uint64_t size_bytes = 0;
   uint64_t version = 0;                     // of a file
+  bool attributes_refused = false;          // unchanged: as of apply_attributes
   FileTaskRef task;                         // send, pieces
   std::vector<session::Want::Range> wants;  // pieces: what lacks
   std::vector<Ledger::Piece> present;       // pieces: what is durable here, read back and found good

@@ -37,6 +37,7 @@ int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
     root.files.unlink_at(root.staging, name, false);
     return error;
   }
+  item.attributes_refused = error == attributes_refused;
   item.staged = std::move(name);
   return 0;
 }

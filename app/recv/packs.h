@@ -13,11 +13,12 @@ namespace ccixfer::recv {
 
 struct PackItem {
   FileTaskRef task;
-  Bytes content;                // in the buffer
-  std::string staged;           // out: its name in staging; "" after an error
-  DiskSync::Mark mark = 0;      // out: of before it was written
-  int error_number = 0;         // out
-  bool digest_differs = false;  // out: not the content that the entry promised
+  Bytes content;                    // in the buffer
+  std::string staged;               // out: its name in staging; "" after an error
+  DiskSync::Mark mark = 0;          // out: of before it was written
+  int error_number = 0;             // out
+  bool attributes_refused = false;  // out: as of apply_attributes
+  bool digest_differs = false;      // out: not the content that the entry promised
 };
 void stage_pack(Root::Impl& root, const Policy& policy, std::vector<PackItem>& items);
 

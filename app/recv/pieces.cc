@@ -83,11 +83,11 @@ Hash128 PieceTable::digest(uint64_t count) const {
 }
 
 StagedFile::StagedFile(Root::Impl& root, const FileTask& task, bool resumed)
-    : root_(root), name_(staged_name(task.key, task.version)), exists_(resumed) {}
+    : root_(root), name_(staged_name(task.key, task.version)), mode_((task.attributes.mode & 0777u) | 0600u), exists_(resumed) {}
 
 int StagedFile::open_descriptor() {
   const ports::OpenFlags flags{.mode = ports::OpenMode::read_write, .create = !exists_, .truncate = !exists_};
-  return root_.judged(root_.files.open(root_.staging, name_, flags, staged_mode));
+  return root_.judged(root_.files.open(root_.staging, name_, flags, mode_));
 }
 
 int StagedFile::hold() {

@@ -72,6 +72,7 @@ class StagedFile {
   int hold();
   Root::Impl& root_;
   const std::string name_;
+  const uint32_t mode_;  // as it is made: as near to the final one as lets us write, for there are file systems without chmod
   std::mutex writing_;
   std::mutex mutex_;
   bool exists_;

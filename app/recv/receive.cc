@@ -220,6 +220,7 @@ void Destination::Impl::adopt(Decision& decision) {
 
 // It is there. What this transfer brought in an earlier session it has delivered.
 void Destination::Impl::adopt_unchanged(const Decision& decision) {
+  if (decision.attributes_refused) ++totals.attributes_refused;
   const uint64_t file = TransferRecord::name(decision.path, decision.version);
   const std::optional<uint64_t> moved_bytes = transfer_record->delivered(file, decision.size_bytes);
   if (moved_bytes) {
@@ -355,6 +356,7 @@ void Destination::Impl::pack_staged(std::vector<PackItem>& items, bool damaged, 
       commit.staged = std::move(item.staged);
       commit.size_bytes = item.content.size();
       commit.mark = item.mark;
+      commit.attributes_refused = item.attributes_refused;
       commit_queue.push_back(std::move(commit));
     }
   }

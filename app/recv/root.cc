@@ -43,6 +43,11 @@ int open_staging(Root::Impl& root) {
   if (made < 0 && made != -EEXIST) return made;
   root.staging = root.files.open(root.fd, staging_name, {.directory = true}, 0);
   if (root.staging < 0) return root.staging;
+  // What stands in it belongs to no directory yet: it hands on no group and no access control list of the root's.
+  ports::FileStat stat;
+  std::string acl;
+  if (root.files.fstat(root.staging, stat) >= 0 && stat.mode != staging_mode) root.files.set_mode(root.staging, staging_mode);
+  if (root.files.get_acl(root.staging, true, acl) >= 0 && !acl.empty()) root.files.set_acl(root.staging, true, "");
   const int error = root.files.identify(root.fd, ".", root.identity);
   return error < 0 ? error : root.files.identify(root.staging, ".", root.staging_identity);
 }

@@ -152,6 +152,7 @@ void Destination::Impl::committed(std::vector<CommitItem>& batch) {
     file.committing = false;
     file.by_pack = false;
     if (item.outcome == CommitOutcome::ok) {
+      if (item.attributes_refused) ++totals.attributes_refused;
       uint64_t newly_durable = item.size_bytes;
       if (file.pieces && file.task->size_bytes != size_unknown) {
         newly_durable = 0;
@@ -300,6 +301,7 @@ void Destination::Impl::pump_leaves() {
            leaves_changed = true;
            progress = true;
            for (const LeaveOutcome& outcome : *outcomes) {
+             if (outcome.attributes_refused) ++totals.attributes_refused;
              if (outcome.error_number == 0) continue;
              if (is_fatal(outcome.error_number)) return end_with(fatal_error(outcome.error_number, outcome.path), true);
              ++totals.files_failed;
@@ -357,7 +359,14 @@ void Destination::Impl::pump_end() {
         final_running = false;
         if (error) return;
         if (*failure) return end_with(std::move(**failure), true);
-        post(session::Summary{totals.files, totals.files_unchanged, totals.files_failed + totals.files_vanished, session_bytes});
+        if (totals.attributes_refused > 0) {
+          observer.on_warning(
+              fmt::format("the file system refuses modes or times: {}: {} files and directories have others than at the "
+                          "source: send without -a, or to another file system",
+                          printable(root.path), totals.attributes_refused));
+        }
+        const uint64_t not_as_asked = totals.files_failed + totals.files_vanished + totals.attributes_refused;
+        post(session::Summary{totals.files, totals.files_unchanged, not_as_asked, session_bytes});
         summary_posted = totals.over = true;
         progress = true;
       });

@@ -244,13 +244,13 @@ void Source::Impl::on_summary(const session::Summary& summary) {
     }
   }
   if (on_durable(summary.bytes); error_) return;
-  // A directory has no result of its own: that the receiver could not give it its mode or times shows in its count only.
+  // That the receiver could not give modes or times to directories, or to files that it has, shows in its count only.
   const uint64_t told = totals_.files_failed + totals_.files_vanished - unlisted_failed_ - unlisted_vanished_;
   if (summary.files_failed > told) {
     const uint64_t more = summary.files_failed - told;
     if (more > next_index_) return reject("more failures than entries");
     totals_.files_failed += more;
-    observer_.on_warning(fmt::format("the receiver could not give mode or times to {} of the directories", more));
+    observer_.on_warning(fmt::format("the receiver could not give modes or times to {} files and directories", more));
   }
   summary_ = totals_.over = true;
   link_.post(session::Bye{});

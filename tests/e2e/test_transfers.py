@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import struct
 
 from lab import Lab, TwoSites, big_file, check, may_give_away, native, routed, run, same_tree, sha256, small_tree, tree_bytes
 
@@ -262,3 +263,45 @@ def test_pull_that_only_looks_or_fails__leaves_no_trace():
         check(present.exists(), "a directory that was there before is gone")
         puller, code = pull(uri + "/d", absent)
         check(code == 0 and (absent / "d" / "f").read_bytes() == b"abc", puller.tail())
+
+
+def test_without_a__group_and_access_control_lists_of_the_directory_are_as_cp_gives_them():
+    with Lab("inherit") as lab:
+        source, root = lab.directory / "source", lab.directory / "root"
+        (source / "d").mkdir(parents=True)
+        (source / "small").write_bytes(b"abc")
+        (source / "d" / "private").write_bytes(b"abc")
+        (source / "d" / "private").chmod(0o600)
+        big_file(source / "big", 5 << 20)
+
+        def entry(tag, permissions, name=0xFFFFFFFF):
+            return struct.pack("<HHI", tag, permissions, name)
+
+        acl = struct.pack("<I", 2) + entry(1, 7) + entry(2, 7, 1234) + entry(4, 5) + entry(16, 7) + entry(32, 5)
+        root.mkdir()
+        for name in ("group", "acl", "group-oracle", "acl-oracle"):
+            (root / name).mkdir()
+            if name.startswith("group"):
+                os.chown(root / name, -1, 4321)
+                (root / name).chmod(0o2775)
+            else:
+                os.setxattr(root / name, "system.posix_acl_default", acl)
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+
+        def has(path):
+            lists = []
+            for kind in ("system.posix_acl_access", "system.posix_acl_default"):
+                try:
+                    lists.append(os.getxattr(path, kind))
+                except OSError:
+                    lists.append(None)
+            stat = path.stat()
+            return oct(stat.st_mode), stat.st_uid, stat.st_gid, lists
+
+        for name in ("group", "acl"):
+            sender = lab.start(None, "send", "send", "--insecure", f"{source}/", f"{native(receiver.uris)}/{name}/")
+            check(sender.wait() == 0, sender.tail())
+            run("cp", "-r", f"{source}/.", root / f"{name}-oracle")
+            for path in ("small", "big", "d", "d/private"):
+                ours, oracle = has(root / name / path), has(root / f"{name}-oracle" / path)
+                check(ours == oracle, f"{name}/{path}: {ours}, and cp gives {oracle}")

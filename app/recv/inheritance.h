@@ -1,0 +1,35 @@
+// What a file gets from the directory that it is made in: the group of a set-group-ID directory, and the default access control
+// list. Files are made in the staging directory and renamed into theirs, so without option_permissions they are given here what
+// open(2) would have given them there, as `cp` has it.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/ports/file_system.h"
+
+namespace ccixfer::recv {
+
+// A default list as the kernel's attribute has it, applied to a file that is made with `mode`: Linux's posix_acl_create.
+struct InheritedAcl {
+  std::string acl;  // the file's own; empty: it says no more than the mode
+  uint32_t mode = 0;
+};
+[[nodiscard]] std::optional<InheritedAcl> inherited_acl(std::string_view default_acl, uint32_t mode);  // nullopt: malformed
+
+// Of one directory, read once.
+class Inheritance {
+ public:
+  Inheritance() = default;  // nothing
+  [[nodiscard]] int read(ports::FileSystem& files, int directory);
+  [[nodiscard]] bool is_nothing() const { return !group_ && default_acl_.empty(); }
+  // To a file made elsewhere with `mode` less the umask. -errno: it may not be given; a copy made in the directory would get it.
+  [[nodiscard]] int give(ports::FileSystem& files, int file, uint32_t mode) const;
+
+ private:
+  std::optional<uint32_t> group_;
+  std::string default_acl_;
+};
+
+}  // namespace ccixfer::recv
