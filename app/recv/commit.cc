@@ -136,8 +136,14 @@ int Committer::place_across(CommitItem& item, int parent) {
   ports::FileStat stat;
   int error = copy(from, to);
   if (error >= 0) error = files_.fstat(to, stat);
-  if (error >= 0 && keeps_mode) {
-    error = apply_attributes(files_, to, policy_, {stat.mode, stat.uid, stat.gid}, item.task->attributes);
+  Policy policy = policy_;
+  Attributes wanted = item.task->attributes;
+  if (!keeps_mode) {
+    policy.options |= session::option_permissions;
+    wanted.mode = stat.mode;
+  }
+  if (error >= 0) {
+    error = apply_attributes(files_, to, policy, {stat.mode, stat.uid, stat.gid}, wanted);
     item.attributes_refused = error == attributes_refused;
   }
   if (error >= 0) error = files_.fsync(to);
@@ -257,9 +263,7 @@ void Committer::run(std::vector<CommitItem>& batch) {
     return;
   }
   for (CommitItem& item : batch) {
-    if (!item.file) {
-      by_syncfs_ = root_.syncfs_tells;
-    }
+    if (!item.file) by_syncfs_ = root_.syncfs_tells;
     finish(item);
   }
   sync_before(batch);

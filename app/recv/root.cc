@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "app/recv/leftovers.h"
+#include "core/base/log.h"
 #include "core/base/units.h"
 
 namespace ccixfer::recv {

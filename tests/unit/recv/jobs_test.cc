@@ -182,9 +182,8 @@ TEST_CASE("leaves__read_only_directory_that_was_there__its_mode_comes_back") {
     return leave;
   }());
   REQUIRE(left.leave.has_value());
-  CHECK(apply_leaves(place.files, place.root->impl->directories, place.policy, place.root->impl->device, {*left.leave})
-            .at(0)
-            .error_number == 0);
+  CHECK(apply_leaves(place.files, *place.directories, place.policy, place.root->impl->device, {*left.leave}).at(0).error_number ==
+        0);
   CHECK((place.stat_of("d").st_mode & 07777u) == 0555);
   ::chmod(place.temporary.path("d").c_str(), 0755);
 }

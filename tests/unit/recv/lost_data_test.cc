@@ -100,7 +100,9 @@ std::vector<CommitItem> commit(Rig& rig, const PackItem& staged) {
   batch[0].staged = staged.staged;
   batch[0].size_bytes = staged.content.size();
   batch[0].mark = staged.mark;
-  commit_batch(*rig.root->impl, Policy{}, Owner{}, batch);
+  Root::Impl& root = *rig.root->impl;
+  KnownDirectories directories(rig.files, root.fd, root.staging_identity);
+  commit_batch(root, directories, Policy{}, Owner{}, batch);
   return batch;
 }
 

@@ -497,7 +497,6 @@ TEST_CASE("source__peer_talks_nonsense__rejected_counted_never_a_crash") {
       session::Resend{99, 0, 0, 0},
       session::FileResults{{{99, ErrorKind::ok, 0}}},
       session::FileResults{{{1, ErrorKind::ok, 0}}},  // offered, but nothing of it was wanted or sent
-      session::Answer{0, {{1, Verdict::pieces}}},     // of a directory
       session::Summary{},
       session::End{3},
       session::Bye{},
