@@ -203,7 +203,7 @@ void Server::sweep() {
   for (auto it = sessions_.begin(); it != sessions_.end();) {
     Session& session = *it->second;
     const bool used =
-        session.in_flight > 0 ||
+        session.in_flight > 0 || endpoint_.memory().in_use(session.region) ||
         (session.opened && (endpoint_.mailboxes().closing(session.mailbox) || endpoint_.mailboxes().closing(session.echo_mailbox)));
     if (!session.left || used) {
       leaving_ = leaving_ || session.left;

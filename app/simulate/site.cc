@@ -201,7 +201,9 @@ RouterProcess::RouterProcess(Site& site, const RouterPlan& plan)
     device.transit = !at.wan;
     device.wan_to = at.wan_to;
   }
-  auto router = routing::Router::create(plan.options, std::move(devices), memory_, entropy_, site.counters);
+  routing::RouterOptions options = plan.options;
+  options.mechanisms.poison_returned = true;
+  auto router = routing::Router::create(options, std::move(devices), memory_, entropy_, site.counters);
   if (!router) std::fprintf(stderr, "router: %s\n", router.error().message.c_str());
   CHECK(router.has_value());
   router_ = std::move(*router);

@@ -25,12 +25,14 @@ struct Region {
   uint64_t key = 0;
   MutableBytes memory;
   ports::Arrival* arrival = nullptr;  // it is still being filled
+  uint32_t lent = 0;                  // reads of which a network has bytes by reference; a slot with any is not used again
 };
 
 struct Transfer {
   uint32_t generation = 1;
   bool live = false;
   bool write = false;
+  bool lent = false;
   uint32_t region = 0;
   uint32_t region_generation = 0;  // another one now: deregistered, the transfer is revoked
   uint64_t offset = 0;
@@ -63,6 +65,11 @@ class OfTransport final : public ports::RmaTarget {
     return table_.read_waits(ticket, at_bytes, size_bytes);
   }
   [[nodiscard]] const ports::Arrival* arrival_of(Ticket ticket) const override { return table_.arrival_of(ticket); }
+  bool lend(Ticket ticket) override { return table_.lend(ticket); }
+  void set_lender(ports::Lender* lender) override { lender_ = lender; }
+  [[nodiscard]] ports::Lender* lender() const { return lender_; }
+  [[nodiscard]] bool wanted_back(Ticket ticket) const override { return table_.wanted_back(ticket); }
+  [[nodiscard]] uint64_t wants() const override { return table_.wants(); }
   [[nodiscard]] bool hint_waits() const override { return table_.mailboxes().hint_waits(index_); }
   std::optional<ports::Hint> next_hint() override {
     std::optional<ports::Hint> hint = table_.mailboxes().next_hint(index_);
@@ -74,6 +81,7 @@ class OfTransport final : public ports::RmaTarget {
   MemoryTable& table_;
   uint32_t index_;
   uint64_t tag_;
+  ports::Lender* lender_ = nullptr;
 };
 
 }  // namespace
@@ -88,6 +96,8 @@ struct MemoryTable::Impl {
   std::vector<uint32_t> free_transfers;
   uint64_t incarnation = 0;
   uint64_t operations = 0;
+  uint64_t wants = 0;
+  ports::Lender* lender = nullptr;  // of the transport that has the table itself for its target
   std::vector<std::unique_ptr<OfTransport>> targets;
 
   Impl(ports::Entropy& e, Counters& c, rvma::MailboxTable::Limits limits) : entropy(e), counters(c), mailboxes(limits, c) {
@@ -102,6 +112,7 @@ struct MemoryTable::Impl {
   Status check(const RemoteRef& target, uint64_t length_bytes, bool write);
   Ticket issue(const RemoteRef& target, uint64_t length_bytes, bool write);
   void retire(Ticket ticket);
+  void settle();
 };
 
 MemoryTable::MemoryTable(ports::Entropy& entropy, Counters& counters, rvma::MailboxTable::Limits mailbox_limits)
@@ -168,9 +179,30 @@ Handle MemoryTable::register_arriving(Bytes memory, ports::Arrival* arrival) {
 Status MemoryTable::deregister_region(const Handle& handle) {
   Region* region = impl_->find(handle);
   if (region == nullptr) return Status::rma_handle;
-  *region = Region{next_generation(region->generation), false, false, 0, 0, {}, nullptr};
+  if (region->lent > 0) impl_->settle();
+  const uint32_t lent = region->lent;
+  *region = Region{next_generation(region->generation), false, false, 0, 0, {}, nullptr, lent};
+  if (lent > 0) {
+    ++impl_->wants;
+    return Status::busy;
+  }
   impl_->free_regions.push_back(static_cast<uint32_t>(handle.number));
   return Status::success;
+}
+
+void MemoryTable::Impl::settle() {
+  if (lender != nullptr) lender->settle();
+  for (const auto& target : targets) {
+    if (target->lender() != nullptr) target->lender()->settle();
+  }
+}
+
+void MemoryTable::set_lender(ports::Lender* lender) { impl_->lender = lender; }
+
+bool MemoryTable::in_use(const Handle& handle) const {
+  if (handle.kind != HandleKind::region || handle.number >= impl_->regions.size()) return false;
+  const Region& region = impl_->regions[handle.number];
+  return !region.live && region.lent > 0 && region.generation == next_generation(handle.generation);
 }
 
 Region* MemoryTable::Impl::find(const Handle& handle) {
@@ -254,6 +286,10 @@ Region* MemoryTable::Impl::region_of(const Transfer& transfer) {
 
 void MemoryTable::Impl::retire(Ticket ticket) {
   Transfer& transfer = transfers[ticket.index];
+  if (std::exchange(transfer.lent, false)) {
+    Region& region = regions[transfer.region];
+    if (--region.lent == 0 && !region.live) free_regions.push_back(transfer.region);
+  }
   transfer.live = false;
   transfer.generation = next_generation(transfer.generation);
   free_transfers.push_back(ticket.index);
@@ -324,6 +360,22 @@ const ports::Arrival* MemoryTable::arrival_of(Ticket ticket) const {
   const Region* region = transfer == nullptr ? nullptr : impl_->region_of(*transfer);
   return region == nullptr || region->arrival == nullptr || !region->arrival->once ? nullptr : region->arrival;
 }
+
+bool MemoryTable::lend(Ticket ticket) {
+  Transfer* transfer = of_mailbox(ticket) ? nullptr : impl_->transfer_of(ticket);
+  Region* region = transfer == nullptr || transfer->write ? nullptr : impl_->region_of(*transfer);
+  if (region == nullptr) return false;
+  if (!std::exchange(transfer->lent, true)) ++region->lent;
+  return true;
+}
+
+bool MemoryTable::wanted_back(Ticket ticket) const {
+  if (of_mailbox(ticket)) return false;
+  const Transfer* transfer = impl_->transfer_of(ticket);
+  return transfer != nullptr && transfer->lent && impl_->region_of(*transfer) == nullptr;
+}
+
+uint64_t MemoryTable::wants() const { return impl_->wants; }
 
 void MemoryTable::end_read(Ticket ticket) {
   if (of_mailbox(ticket)) return impl_->mailboxes.end_read(inner(ticket));

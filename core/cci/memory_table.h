@@ -23,16 +23,22 @@ class MemoryTable final : public ports::RmaTarget {
   MemoryTable(ports::Entropy& entropy, Counters& counters, rvma::MailboxTable::Limits mailbox_limits = {});
   ~MemoryTable() override;
 
-  // The memory stays the caller's and must stay valid until deregister() returned. Slots are reused with a new generation and key.
-  // A handle of kind none: the memory is empty, or regions_max are registered.
+  // The memory stays the caller's and must stay valid until deregister_region() answered success, or in_use() says false. Slots are
+  // reused with a new generation and key. A handle of kind none: the memory is empty, or regions_max are registered.
   [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
   [[nodiscard]] ports::Handle register_region(Bytes memory);  // access_read only
   // The same, of memory that is still being filled: peers get of it what is ready; where it is to be read once, the first that
   // reads the whole. `arrival` is valid as long as the memory.
   [[nodiscard]] ports::Handle register_arriving(Bytes memory, ports::Arrival* arrival);
-  // Afterwards no byte of it is touched by peers: transfers in progress find an empty span. rma_handle: unknown or stale. The local
-  // end of operations of our own is deregistered after their completion, not before.
+  // Afterwards no byte of it is touched by peers: transfers in progress find an empty span. busy: so it is, but a network still
+  // refers to bytes of it that a peer has asked for (they are in the kernel, not copied, and the peer's kernel has not acknowledged
+  // them), so what is written there now would reach the peer as what it asked for. The memory may be used for something else once
+  // in_use() says false: after a turn of the endpoint, in stream::lent_wait_max at most, as then the stream is reset. success:
+  // there is no such thing. rma_handle: unknown or stale. The local end of operations of our own is deregistered after their
+  // completion, not before.
   Status deregister_region(const ports::Handle& handle);
+  // Of a region that was deregistered.
+  [[nodiscard]] bool in_use(const ports::Handle& handle) const;
   [[nodiscard]] rvma::MailboxTable& mailboxes();
   // Before the transports of this turn: the mailboxes' limit of negative acknowledgements goes by it.
   void turn(Instant now);
@@ -56,6 +62,10 @@ class MemoryTable final : public ports::RmaTarget {
   ports::Admission begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
   Bytes read_span(ports::Ticket ticket, uint64_t at_bytes) override;
   void end_read(ports::Ticket ticket) override;
+  bool lend(ports::Ticket ticket) override;  // not of a mailbox: its owner may post the buffer again at any time
+  void set_lender(ports::Lender* lender) override;
+  [[nodiscard]] bool wanted_back(ports::Ticket ticket) const override;
+  [[nodiscard]] uint64_t wants() const override;
   [[nodiscard]] bool read_waits(ports::Ticket ticket, uint64_t at_bytes, uint64_t size_bytes) const override;
   [[nodiscard]] const ports::Arrival* arrival_of(ports::Ticket ticket) const override;
 

@@ -193,8 +193,13 @@ ports::Handle ThreadedEndpoint::register_region(MutableBytes memory, uint8_t acc
 }
 
 Status ThreadedEndpoint::deregister_region(const ports::Handle& handle) {
-  const std::lock_guard<std::mutex> lock(core_->mutex);
-  return core_->endpoint->memory().deregister_region(handle);
+  std::unique_lock<std::mutex> lock(core_->mutex);
+  const Status status = core_->endpoint->memory().deregister_region(handle);
+  if (status != Status::busy) return status;
+  core_->wake();
+  const auto free = [&] { return core_->endpoint == nullptr || !core_->endpoint->memory().in_use(handle); };
+  static_cast<void>(core_->wait(lock, core_->progress_made, forever, free));
+  return Status::success;
 }
 
 Result<Connection> ThreadedEndpoint::connect(std::string_view uri, const cci::ConnectOptions& options) {

@@ -60,7 +60,7 @@ class ThreadedEndpoint {
   [[nodiscard]] uint32_t max_send_bytes(cci::Connection connection) const;
   // Registered memory is read and written by the progress thread.
   [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
-  Status deregister_region(const ports::Handle& handle);
+  Status deregister_region(const ports::Handle& handle);  // waits until the memory is in use no more: see cci::MemoryTable
 
   [[nodiscard]] Result<cci::Connection> connect(std::string_view uri, const cci::ConnectOptions& options);
   [[nodiscard]] Connected connect_blocking(std::string_view uri,

@@ -54,6 +54,15 @@ struct Hint {
   uint64_t epoch = 0;       // of the buffer
 };
 
+// Whoever lends memory of reads, see RmaTarget::lend.
+class Lender {
+ public:
+  virtual void settle() = 0;  // end_read now what the network refers to no more
+
+ protected:
+  ~Lender() = default;
+};
+
 class RmaTarget {
  public:
   virtual ~RmaTarget() = default;
@@ -70,6 +79,14 @@ class RmaTarget {
   virtual Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
   virtual Bytes read_span(Ticket ticket, uint64_t at_bytes) = 0;  // empty: revoked
   virtual void end_read(Ticket ticket) = 0;
+  // Bytes of this read are about to go to a network by reference: until end_read it may read them from the memory. false: they must
+  // be copied.
+  virtual bool lend(Ticket /*ticket*/) { return false; }
+  virtual void set_lender(Lender* /*lender*/) {}  // asked when an owner wants memory back; nullptr: no more
+  // Lent, and revoked: its owner waits for end_read, which comes as soon as the network refers to nothing of it any more.
+  [[nodiscard]] virtual bool wanted_back(Ticket /*ticket*/) const { return false; }
+  // How often that has happened to any ticket: whoever lends looks at his own when it has changed.
+  [[nodiscard]] virtual uint64_t wants() const { return 0; }
   // The region is still being filled (core/ports/arrival.h), and bytes [at, at + size) are not all there: not revoked, not yet. The
   // transport sends something else, and asks again after its resume().
   [[nodiscard]] virtual bool read_waits(Ticket /*ticket*/, uint64_t /*at_bytes*/, uint64_t /*size_bytes*/) const { return false; }

@@ -330,8 +330,7 @@ void Router::Impl::on_pull_failed(Pair& pair, Fragment& fragment, ports::Ending 
 
 // No peer reads it any more.
 void Router::Impl::withdraw(Pair& pair, Fragment& fragment) {
-  static_cast<void>(memory->deregister_region(fragment.handle));
-  fragment.handle = {};
+  unexpose(fragment);
   pair.exposed.erase(exposure_key(other(fragment.from), fragment.of_read, fragment.cookie));
   fragment.onward = Onward::over;
   resume(pair, fragment);
@@ -436,10 +435,26 @@ void Router::Impl::answer_failure(Pair& pair, const Fragment& fragment, ports::E
   post(pair, other(fragment.from), std::move(message));
 }
 
+void Router::Impl::unexpose(Fragment& fragment) {
+  const ports::Handle handle = std::exchange(fragment.handle, {});
+  if (memory->deregister_region(handle) == Status::busy) fragment.lent = handle;
+}
+
+// The transports let go of them as peers acknowledge, or reset the connection (stream::lent_wait_max): what a peer is still sent of
+// a connection that is over must be its own data, not that of whoever has the buffer next.
+bool Router::Impl::return_lent_buffers() {
+  const size_t returned = std::erase_if(lent_buffers, [this](LentBuffer& lent) {
+    if (memory->in_use(lent.region)) return false;
+    pool.give(lent.data_class, std::move(lent.buffer));
+    return true;
+  });
+  return returned > 0;
+}
+
 // Gives everything back. No lower RMA of it may be in flight.
 void Router::Impl::end_fragment(Fragment& fragment) {
   Pair* pair = pair_of(fragment);
-  static_cast<void>(memory->deregister_region(fragment.handle));
+  unexpose(fragment);
   if (pair != nullptr) {
     --pair->fragments;
     if (fragment.buffer) --pair->buffers[fragment.from];
@@ -447,7 +462,11 @@ void Router::Impl::end_fragment(Fragment& fragment) {
       pair->exposed.erase(exposure_key(other(fragment.from), fragment.of_read, fragment.cookie));
     }
   }
-  if (fragment.buffer) pool.give(fragment.data_class, std::move(fragment.buffer));
+  if (fragment.buffer && memory->in_use(fragment.lent)) {
+    lent_buffers.push_back({fragment.lent, fragment.data_class, std::move(fragment.buffer)});
+  } else if (fragment.buffer) {
+    pool.give(fragment.data_class, std::move(fragment.buffer));
+  }
   return_conduit(fragment);
   fragments.remove(fragment);
   work = true;

@@ -7,10 +7,11 @@
 
 namespace ccixfer::routing {
 
-FragmentPool::FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes, bool reserved)
+FragmentPool::FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes, bool reserved, bool poison_returned)
     : pool_(fragment_bytes, static_cast<uint32_t>(std::min<uint64_t>(memory_bytes / fragment_bytes, UINT32_MAX))),
       classes_(classes),
-      reserved_(reserved) {
+      reserved_(reserved),
+      poison_returned_(poison_returned) {
   CHECK(classes > 0 && classes <= classes_max && pool_.count() >= classes);
 }
 
@@ -37,6 +38,7 @@ void FragmentPool::give(uint8_t data_class, memory::Loan loan) {
   CHECK(loan && used > 0);
   --used;
   if (used > 0 || !reserved_) --shared_used_;
+  if (poison_returned_) std::ranges::fill(loan.bytes(), std::byte{0xdb});
   loan.reset();
 }
 

@@ -14,7 +14,8 @@ namespace ccixfer::routing {
 class FragmentPool {
  public:
   // CHECKs that one fragment a class fits. Fewer classes, or none reserved, deadlock or starve: for tests that show it.
-  FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes = classes_max, bool reserved = true);
+  FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes = classes_max, bool reserved = true,
+               bool poison_returned = false);
   // `held` is how many the asking connection has. An empty loan: not now.
   [[nodiscard]] memory::Loan take(uint8_t data_class, uint32_t held);
   void give(uint8_t data_class, memory::Loan loan);
@@ -32,6 +33,7 @@ class FragmentPool {
   memory::Pool pool_;
   uint8_t classes_;
   bool reserved_;
+  bool poison_returned_;
   std::array<uint32_t, classes_max> used_{};
   uint32_t shared_used_ = 0;
 };

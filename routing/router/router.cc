@@ -171,7 +171,7 @@ Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::sha
       entropy(e),
       counters(c),
       metric(std::move(order)),
-      pool(lent_bytes(o), o.memory_bytes, o.mechanisms.classes, o.mechanisms.reserved) {
+      pool(lent_bytes(o), o.memory_bytes, o.mechanisms.classes, o.mechanisms.reserved, o.mechanisms.poison_returned) {
   pool_handle = memory->register_region(pool.memory(), 0);
   // The id comes from the addresses: a router that restarts is the same router.
   std::string all;
@@ -191,6 +191,7 @@ Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::sha
 Router::Impl::~Impl() {
   devices.clear();  // first: nothing may read or write the pool after this
   fragments.each([&](Fragment& fragment) { end_fragment(fragment); });
+  static_cast<void>(return_lent_buffers());  // all: nothing refers to them without a transport
   static_cast<void>(memory->deregister_region(pool_handle));
 }
 
@@ -221,6 +222,7 @@ void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
       any = take_events(device) || any;
     }
     any = cut_through() || any;
+    any = return_lent_buffers() || any;
   }
   if (!any) {  // room below may have come without an event: our sends are silent; and so buffers
     const uint32_t used = pool.used();

@@ -53,6 +53,7 @@ struct RouterMechanisms {
   bool windows = true;            // a connection holds the buffers that its networks keep busy; off: what the pool gives it
   bool paced = true;              // it leaves when the slower way in will not hold it up; off: with its first byte
   bool empty_is_refused = true;   // a put that the mailbox has no buffer for ends; off: it waits, in a buffer of the last router
+  bool poison_returned = false;   // a buffer that comes back to the pool is written over: who still refers to it shows
 };
 
 struct RouterOptions {

@@ -182,6 +182,14 @@ struct Pair {
 enum class Here : uint8_t { waiting, arriving, whole };
 enum class Onward : uint8_t { not_yet, exposed, pushed, over };
 
+// A buffer that the network still refers to, as a peer has not acknowledged bytes that were read from it: of no fragment any more,
+// and not in the pool yet.
+struct LentBuffer {
+  ports::Handle region;  // deregistered
+  uint8_t data_class = 0;
+  memory::Loan buffer;
+};
+
 struct Fragment {
   uint32_t index = 0, generation = 0;
   uint64_t pair = 0;  // Ref, side 0
@@ -199,6 +207,7 @@ struct Fragment {
   memory::Loan buffer;
   std::unique_ptr<ports::Conduit> conduit;  // its bytes may pass through; else, and besides, the buffer has them
   ports::Handle handle;                     // exposed to the next router
+  ports::Handle lent;                       // it was, and the network still refers to bytes of the buffer
   ports::Arrival arrival;
   Instant asked_at{}, offered_at{};
   uint64_t told_bytes = 0;                // how much of it the way out knows of
@@ -390,6 +399,8 @@ struct Router::Impl {
   void acknowledge(Pair& pair, uint8_t to, uint64_t cookie, ports::Ending ending);
   void stall(Fragment& fragment, bool of_push);
   void retry_stalled(Pair& pair);
+  void unexpose(Fragment& fragment);
+  bool return_lent_buffers();
   void end_fragment(Fragment& fragment);
   void drop_fragments(Pair& pair);
   Pair* pair_of(const Fragment& fragment) { return find_pair(Ref::of(fragment.pair)); }
@@ -406,6 +417,7 @@ struct Router::Impl {
   Counters& counters;
   std::vector<Metric> metric;
   FragmentPool pool;
+  std::vector<LentBuffer> lent_buffers;
   std::vector<std::unique_ptr<ports::Conduit>> conduits;  // not lent
   size_t conduits_out = 0;
   ports::Handle pool_handle;  // the whole pool, for our own lower RMAs: no peer may touch it

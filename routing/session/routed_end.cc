@@ -74,10 +74,9 @@ void RoutedTransport::close_slot(Slot& slot, Status status, std::string_view rea
     slot.lower_live = false;
     lower_->disconnect(slot.lower);
   }
-  // Withdrawn at once: no byte of the application's memory leaves after this.
+  // Withdrawn at once: no byte of the application's memory leaves after this, but those that the network below has already.
   for (auto at = slot.fragments.begin(); at != slot.fragments.end();) {
-    static_cast<void>(memory_->deregister_region(at->second.exposed));
-    at->second.exposed = {};
+    if (at->second.exposed.kind != ports::HandleKind::none) unexpose(slot, at->second);
     at = at->second.reading ? std::next(at) : slot.fragments.erase(at);
   }
   for (const FragmentMessage& reply : slot.ready_reads) {  // never begun below
@@ -107,7 +106,8 @@ void RoutedTransport::try_finish(Slot& slot) {
     if (!waiting.is_rma) sink_->on_completion(slot.id, waiting.token, Status::disconnected);
   }
   for (auto at = slot.operations.begin(); at != slot.operations.end();) {
-    if (at->second.reads_below > 0) {  // a lower read may still write into the destination: its event comes
+    // A lower read may still write into the destination: its event comes. Or the network refers to the source: release_lent().
+    if (at->second.reads_below > 0 || !at->second.lent.empty()) {
       ++at;
       continue;
     }

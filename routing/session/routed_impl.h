@@ -95,6 +95,9 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   void issue_fragments(Slot& slot);
   bool begin_fragment(Slot& slot, uint64_t number, RoutedOperation& operation);
   void withdraw(Slot& slot, RoutedFragment& fragment);
+  void unexpose(Slot& slot, RoutedFragment& fragment);
+  void release_lent();
+  void tell_local_completion(const Slot& slot, const RoutedOperation& operation);
   void on_taken(Slot& slot, Bytes message);
   void on_fragment_ack(Slot& slot, Bytes message);
   void on_read_reply(Slot& slot, Bytes message);
@@ -128,6 +131,7 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   std::set<std::pair<Instant, uint32_t>> timers_;
   std::vector<uint64_t> active_;
   std::vector<uint64_t> closing_;  // to finish in the next turn
+  std::vector<uint64_t> lending_;  // slots with operations whose source the network below still refers to
 };
 
 }  // namespace ccixfer::routing

@@ -134,11 +134,46 @@ bool RoutedTransport::begin_fragment(Slot& slot, uint64_t number, RoutedOperatio
 // Of a write: no peer reads it any more. With its last one the source is the application's again.
 void RoutedTransport::withdraw(Slot& slot, RoutedFragment& fragment) {
   if (fragment.exposed.kind == ports::HandleKind::none) return;
-  static_cast<void>(memory_->deregister_region(fragment.exposed));
-  fragment.exposed = {};
+  unexpose(slot, fragment);
   RoutedOperation& operation = slot.operations.at(fragment.operation);
-  const bool over = --operation.exposed == 0 && operation.next_offset_bytes == operation.length_bytes;
+  --operation.exposed;
+  tell_local_completion(slot, operation);
+}
+
+void RoutedTransport::tell_local_completion(const Slot& slot, const RoutedOperation& operation) {
+  const bool over = operation.exposed == 0 && operation.lent.empty() && operation.next_offset_bytes == operation.length_bytes;
   if (over && operation.request.local_completion) sink_->on_local_completion(slot.id, operation.token);
+}
+
+// Of a write. What the network below still refers to keeps its operation from ending: its end gives the memory back.
+void RoutedTransport::unexpose(Slot& slot, RoutedFragment& fragment) {
+  const ports::Handle handle = std::exchange(fragment.exposed, {});
+  if (memory_->deregister_region(handle) != Status::busy) return;
+  slot.operations.at(fragment.operation).lent.push_back(handle);
+  lending_.push_back(slot.id.packed());
+}
+
+void RoutedTransport::release_lent() {
+  for (const uint64_t packed : std::exchange(lending_, {})) {
+    Slot* slot = find(packed);
+    if (slot == nullptr) continue;
+    std::vector<uint64_t> released;
+    bool any_left = false;
+    for (auto& [number, operation] : slot->operations) {
+      if (operation.lent.empty()) continue;
+      std::erase_if(operation.lent, [this](const ports::Handle& handle) { return !memory_->in_use(handle); });
+      if (operation.lent.empty()) released.push_back(number);
+      any_left = any_left || !operation.lent.empty();
+    }
+    if (any_left && std::ranges::find(lending_, packed) == lending_.end()) lending_.push_back(packed);
+    if (released.empty()) continue;
+    work_ = true;
+    for (const uint64_t number : released) {
+      tell_local_completion(*slot, slot->operations.at(number));
+      if (slot->phase != Phase::leaving) try_end_operation(*slot, number);
+    }
+    if (slot->phase == Phase::leaving) activate(*slot);
+  }
 }
 
 void RoutedTransport::on_taken(Slot& slot, Bytes message) {
@@ -235,7 +270,7 @@ void RoutedTransport::try_end_operation(Slot& slot, uint64_t number) {
   if (found == slot.operations.end()) return;
   RoutedOperation& operation = found->second;
   const bool all_begun = operation.next_offset_bytes == operation.length_bytes || !operation.ending.good();
-  if (operation.in_flight > 0 || !all_begun) return;
+  if (operation.in_flight > 0 || !all_begun || !operation.lent.empty()) return;
   const bool has_message = operation.request.has_completion_message && operation.ending.good();
   const RoutedOperation ended = std::move(operation);
   slot.operations.erase(found);

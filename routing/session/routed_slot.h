@@ -46,7 +46,8 @@ struct RoutedOperation {
   uint32_t in_flight = 0;
   bool admitted = true;  // a put of several fragments: once its first one is placed, and bound to an epoch; only then the rest goes
   uint32_t exposed = 0;  // fragments of a write that the next router may still read
-  uint32_t reads_below = 0;  // lower reads that may still write into the destination
+  std::vector<ports::Handle> lent;  // exposed no more, and the network below still refers to bytes of the source
+  uint32_t reads_below = 0;         // lower reads that may still write into the destination
   // The first failure; then nothing more is begun. Until then: the epoch, once a fragment's answer has told it.
   ports::Ending ending{Status::success};
 };

@@ -209,6 +209,7 @@ void RoutedTransport::turn(Instant now) {
     push_active();
     lower_->turn(now);
     const bool any = take_events();
+    release_lent();
     for (const uint64_t packed : std::exchange(closing_, {})) {
       if (Slot* slot = find(packed)) {
         slot->closing_queued = false;

@@ -13,6 +13,7 @@
 #include "core/base/check.h"
 #include "core/cci/endpoint.h"
 #include "tests/sim/heap.h"
+#include "transports/stream/limits.h"
 #include "transports/stream/stream_transport.h"
 
 namespace ccixfer::testing {
@@ -20,6 +21,7 @@ namespace {
 
 constexpr size_t guard_bytes = 256;  // around a region: nobody may touch them
 constexpr std::byte guard{0xa5};
+constexpr std::byte used_again{0x5e};  // what an application's memory holds once an operation gave it back
 constexpr size_t slots_per_pair = 8;
 constexpr size_t in_flight_max = 24;  // per connection and side
 constexpr Duration virtual_time_max = std::chrono::minutes(20);
@@ -28,7 +30,7 @@ constexpr size_t heap_bytes_max = 16u << 20;  // 2.6 MiB is the most of 30 seeds
 
 std::byte pattern(uint64_t seed, size_t at) { return static_cast<std::byte>((seed * 0x9e3779b97f4a7c15u + at * 0x85ebca6b) >> 56); }
 
-enum class Kind : uint8_t { message, write, read, bad };
+enum class Kind : uint8_t { message, write, read, look, bad };
 struct Operation {
   Kind kind = Kind::message;
   size_t slot = 0;
@@ -74,6 +76,11 @@ struct Pair {  // of machines
   std::vector<std::byte> memory;  // the acceptor's region for this pair, between guards
   ports::Handle region;
   std::array<Slot, slots_per_pair> slots;
+  // Memory that the acceptor exposes for a while, withdraws, uses for something else and exposes anew.
+  std::vector<std::byte> window;
+  ports::Handle window_handle;
+  uint64_t window_seed = 0;
+  Instant withdrawn_at = never;
 };
 
 struct Link {  // one life of a connection
@@ -87,7 +94,7 @@ class CciSwarm;
 struct Machine final : public sim::Actor {
   Machine(CciSwarm& owner, sim::World& world, sim::Fabric& fabric, unsigned index, const CciSwarmOptions& options);
   void turn(Instant now) override;
-  [[nodiscard]] Instant next_deadline() const override { return std::min(endpoint->next_deadline(), work_at); }
+  [[nodiscard]] Instant next_deadline() const override { return stopped ? never : std::min(endpoint->next_deadline(), work_at); }
 
   CciSwarm& swarm;
   sim::NodeId node;
@@ -101,6 +108,7 @@ struct Machine final : public sim::Actor {
   std::map<uint64_t, Side*> sides;  // by connection
   std::deque<cci::Event> held;      // received and not yet given back
   Instant work_at{};
+  bool stopped = false;
 };
 
 class CciSwarm {
@@ -149,14 +157,18 @@ class CciSwarm {
     machine.work_at = after(now, random_.between(std::chrono::microseconds(20), std::chrono::milliseconds(2)));
     for (auto& pair : pairs_) {
       if (pair->dialler == &machine) dial(*pair, now);
+      if (pair->acceptor == &machine && (pair->withdrawn_at != never || random_.chance(0.05))) renew_window(*pair, now);
     }
+    leave_some(machine, now);
     for (const auto& [id, side] : machine.sides) {
       while (side->up && !side->over && side->link->pair->left > 0 && side->in_flight.size() < in_flight_max &&
              random_.chance(0.8)) {
         if (!begin(*side)) break;
       }
     }
-    if (finished() && machine.held.empty()) machine.work_at = never;
+    const bool waits =
+        std::ranges::any_of(pairs_, [&](const auto& pair) { return pair->acceptor == &machine && pair->withdrawn_at != never; });
+    if (finished() && machine.held.empty() && !waits) machine.work_at = never;
   }
 
  private:
@@ -176,6 +188,27 @@ class CciSwarm {
   }
   bool finished() const { return left() == 0 && in_flight() == 0; }
 
+  // What it held is over as soon as deregistering says so, or a little later; in bounded time.
+  void renew_window(Pair& pair, Instant now) {
+    cci::MemoryTable& memory = *pair.acceptor->memory;
+    if (pair.withdrawn_at == never) {
+      const Status status = memory.deregister_region(pair.window_handle);
+      if (status != Status::success && status != Status::busy) return violated("a region was not deregistered");
+      if ((status == Status::busy) != memory.in_use(pair.window_handle)) return violated("a region is in use, or not");
+      pair.withdrawn_at = now;
+      result_.waits += status == Status::busy ? 1 : 0;
+    }
+    if (!memory.in_use(pair.window_handle)) return open_window(pair);
+    const Duration slack = std::chrono::seconds(1) + options_.stop_max;  // its machine may have stood still itself
+    if (now - pair.withdrawn_at > stream::lent_wait_max + slack) violated("memory that was lent does not come back");
+  }
+  void open_window(Pair& pair) {
+    pair.withdrawn_at = never;
+    pair.window_seed = random_.next();
+    for (size_t i = 0; i < pair.window.size(); ++i) pair.window[i] = pattern(pair.window_seed, i);
+    pair.window_handle = pair.acceptor->memory->register_region(Bytes(pair.window));
+  }
+
   void add_pair(Machine& dialler, Machine& acceptor) {
     auto pair = std::make_unique<Pair>();
     pair->dialler = &dialler;
@@ -186,6 +219,8 @@ class CciSwarm {
     std::fill(inner.begin(), inner.end(), std::byte{0});
     pair->region = acceptor.memory->register_region(inner, cci::access_read | cci::access_write);
     for (Slot& slot : pair->slots) slot.known.assign(options_.slot_bytes, std::byte{0});
+    pair->window.resize(options_.slot_bytes);
+    open_window(*pair);
     pairs_.push_back(std::move(pair));
   }
 
@@ -199,8 +234,18 @@ class CciSwarm {
       const std::string address = fmt::format("m{}", random_.below(machines_.size()));
       const Instant begin = sometime();
       world_.at(begin, [this, address] { fabric_.cut("net", address); });
-      world_.at(after(begin, random_.between(Duration(0), Duration(std::chrono::seconds(5)))),
-                [this, address] { fabric_.join("net", address); });
+      world_.at(after(begin, random_.between(Duration(0), options_.cut_max)), [this, address] { fabric_.join("net", address); });
+    }
+    for (unsigned i = 0; i < options_.stops; ++i) {
+      Machine* machine = machines_[static_cast<size_t>(random_.below(machines_.size()))].get();
+      const Instant begin = sometime();
+      world_.at(begin, [machine] { machine->stopped = true; });
+      // Half of them for a little longer than a connection that was left is waited for.
+      const Duration least = random_.chance(0.5) ? Duration(0) : stream::disconnect_flush_max;
+      world_.at(after(begin, random_.between(least, options_.stop_max)), [this, machine] {
+        machine->stopped = false;
+        world_.wake(machine->node);
+      });
     }
     world_.at(Instant{} + std::chrono::seconds(10), [this] {
       sim::LinkOptions calm = options_.link;
@@ -229,6 +274,15 @@ class CciSwarm {
     if (!connection) return violated("connect: " + connection.error().message);
     link.dialler.connection = *connection;
     pair.link = &link;
+  }
+
+  // The application goes, whatever is in flight.
+  void leave_some(Machine& machine, Instant now) {
+    for (const auto& [id, side] : machine.sides) {
+      if (!side->up || side->over || left() == 0 || !random_.chance(options_.leave_chance)) continue;
+      machine.endpoint->disconnect(side->connection);
+      lost(*side, now);
+    }
   }
 
   void lost(Side& side, Instant now) {
@@ -323,7 +377,13 @@ class CciSwarm {
       rma.remote.offset_bytes = operation.slot * options_.slot_bytes + operation.offset;
       rma.context = context;
       rma.write = random_.chance(0.5);
-      if (random_.chance(0.05)) {  // a forged handle, or beyond the region: nothing may be touched
+      if (random_.chance(0.15)) {
+        operation.kind = Kind::look;
+        operation.seed = pair.window_seed;
+        rma.write = false;
+        rma.remote.handle = pair.window_handle;
+        rma.remote.offset_bytes = operation.offset;
+      } else if (random_.chance(0.05)) {  // a forged handle, or beyond the region: nothing may be touched
         operation.kind = Kind::bad;
         if (random_.chance(0.5)) {
           rma.remote.handle.key ^= uint64_t{1} << random_.below(64);
@@ -341,14 +401,14 @@ class CciSwarm {
       if (status == Status::success) {
         machine.local_busy[local] = true;
         locals_[context] = local;
-      } else if (operation.kind != Kind::bad) {
+      } else if (operation.kind == Kind::write || operation.kind == Kind::read) {
         slot.busy = false;
       }
     }
     if (status != Status::success) {
       // A handle that cannot be one may be refused at once; the others: full, or the connection has just gone.
       const bool fine = status == Status::no_buffers || status == Status::not_found || status == Status::again ||
-                        (operation.kind == Kind::bad && status == Status::rma_handle);
+                        status == Status::disconnected || (operation.kind == Kind::bad && status == Status::rma_handle);
       if (!fine) violated(fmt::format("an operation was not taken: {}", to_string(status)));
       return false;
     }
@@ -388,8 +448,18 @@ class CciSwarm {
         violated(fmt::format("a bad operation ended with {}", to_string(event.status)));
       return;
     }
+    if (operation.kind == Kind::look) {
+      ++(well ? result_.looks : result_.failed);
+      for (size_t i = 0; well && i < bytes.size(); ++i) {
+        if (bytes[i] != pattern(operation.seed, operation.offset + i)) {
+          return violated("a read of memory that was withdrawn meanwhile ended well and brought other bytes");
+        }
+      }
+      return;
+    }
     Slot& slot = pair.slots[operation.slot];
     slot.busy = false;
+    if (operation.kind == Kind::write) std::fill(bytes.begin(), bytes.end(), used_again);
     if (operation.kind == Kind::read) {
       ++(well ? result_.reads : result_.failed);
       if (well && !std::equal(bytes.begin(), bytes.end(), slot.known.begin() + static_cast<std::ptrdiff_t>(operation.offset))) {
@@ -487,6 +557,7 @@ Machine::Machine(CciSwarm& owner, sim::World& world, sim::Fabric& fabric, unsign
 }
 
 void Machine::turn(Instant now) {
+  if (stopped) return;
   endpoint->turn(now);
   swarm.work(*this, now);
 }

@@ -31,6 +31,12 @@ CciSwarmOptions draw(sim::Random& random) {
     options.resets = static_cast<unsigned>(random.below(4));
     options.cuts = static_cast<unsigned>(random.below(2));
   }
+  if (random.chance(0.5)) {  // the network keeps for long what an application gave up
+    options.leave_chance = 0.01;
+    options.stops = static_cast<unsigned>(random.below(4));
+    options.cuts = static_cast<unsigned>(random.below(3));
+    options.cut_max = 20s;
+  }
   return options;
 }
 
@@ -52,6 +58,8 @@ TEST_CASE("swarm__messages_and_rma__in_order_once_and_within_their_regions") {
     sum.messages += result.messages;
     sum.writes += result.writes;
     sum.reads += result.reads;
+    sum.looks += result.looks;
+    sum.waits += result.waits;
     sum.refused += result.refused;
     sum.failed += result.failed;
     sum.connections += result.connections;
@@ -61,15 +69,19 @@ TEST_CASE("swarm__messages_and_rma__in_order_once_and_within_their_regions") {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
-      "cci: %llu runs, %llu messages, %llu writes, %llu reads, %llu refused, %llu failed, %llu connections, %zu bytes of memory; "
+      "cci: %llu runs, %llu messages, %llu writes, %llu reads, %llu looks, %llu waits, %llu refused, %llu failed, %llu "
+      "connections, %zu bytes of memory; "
       "%.4f s a "
       "seed; %.0f events a second\n",
-      number(runs), number(sum.messages), number(sum.writes), number(sum.reads), number(sum.refused), number(sum.failed),
-      number(sum.connections), sum.heap_bytes, seconds / static_cast<double>(runs), static_cast<double>(sum.events) / seconds);
+      number(runs), number(sum.messages), number(sum.writes), number(sum.reads), number(sum.looks), number(sum.waits),
+      number(sum.refused), number(sum.failed), number(sum.connections), sum.heap_bytes, seconds / static_cast<double>(runs),
+      static_cast<double>(sum.events) / seconds);
   if (runs >= 20) {  // a replay of one seed need not have what a run of many must
     CHECK(sum.messages > 0);
     CHECK(sum.writes > 0);
     CHECK(sum.reads > 0);
+    CHECK(sum.looks > 0);
+    CHECK(sum.waits > 0);
     CHECK(sum.refused > 0);
     CHECK(sum.failed > 0);
   }

@@ -90,6 +90,7 @@ void Fabric::Impl::live_and_die(const StreamPtr& stream) {
 
 void Fabric::Impl::transmit(const StreamPtr& stream, unsigned from, Packet packet, Instant leaves) {
   Direction& direction = stream->directions[from];
+  direction.on_the_way_bytes += packet.bytes.size();
   direction.on_the_way.push_back(std::move(packet));
   direction.last_arrival = std::max(direction.last_arrival, after(leaves, delay(stream->network)));
   world.at(direction.last_arrival, [this, stream, from] { arrive(stream, from); });
@@ -102,8 +103,14 @@ void Fabric::Impl::arrive(const StreamPtr& stream, unsigned from) {
     world.at(after(world.now(), cut_retry), [this, stream, from] { arrive(stream, from); });
     return;
   }
+  // The peer's kernel takes no more: the bytes stay in the sender's.
+  if (!stream->ends[1 - from].broken && direction.arrived_bytes > link(stream->network).window_bytes / 2) {
+    ++direction.held_up;
+    return;
+  }
   Packet packet = std::move(direction.on_the_way.front());
   direction.on_the_way.pop_front();
+  direction.on_the_way_bytes -= packet.bytes.size();
   End& end = stream->ends[1 - from];
   if (end.broken) return;
   if (end.owner == nullptr) {
@@ -116,11 +123,21 @@ void Fabric::Impl::arrive(const StreamPtr& stream, unsigned from) {
   if (packet.fin) {
     direction.fin_arrived = true;
   } else {
+    packet.depart();
     bytes_delivered += packet.bytes.size();
     direction.arrived_bytes += packet.bytes.size();
     direction.arrived.push_back(std::move(packet.bytes));
   }
   end.owner->push({StreamEventType::readable, end.id, Status::success, {}});
+}
+
+void Fabric::Impl::go_on(const StreamPtr& stream, unsigned from) {
+  Direction& direction = stream->directions[from];
+  if (direction.held_up == 0 || direction.arrived_bytes > link(stream->network).window_bytes / 2) return;
+  const uint32_t waiting = std::exchange(direction.held_up, 0);
+  world.at(after(world.now(), delay(stream->network)), [this, stream, from, waiting] {
+    for (uint32_t i = 0; i < waiting; ++i) arrive(stream, from);
+  });
 }
 
 void Fabric::Impl::send_reset(const StreamPtr& stream, unsigned to, const char* reason) {
@@ -129,8 +146,8 @@ void Fabric::Impl::send_reset(const StreamPtr& stream, unsigned to, const char* 
     if (end.broken) return;
     end.broken = true;
     Direction& inbound = stream->directions[1 - to];
-    inbound.on_the_way.clear();
-    stream->directions[to].on_the_way.clear();
+    inbound.drop_on_the_way();
+    stream->directions[to].drop_on_the_way();
     if (world.random().chance(0.5)) {  // what was not read is lost with the stream, or not
       inbound.arrived.clear();
       inbound.arrived_at = inbound.arrived_bytes = 0;

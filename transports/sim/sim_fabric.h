@@ -34,6 +34,7 @@ struct Fabric::Impl {
   void fail_dial(const StreamPtr& stream, Duration in, Status status, const char* reason);
   void transmit(const StreamPtr& stream, unsigned from, Packet packet, Instant leaves);
   void arrive(const StreamPtr& stream, unsigned from);  // the next packet of a direction
+  void go_on(const StreamPtr& stream, unsigned from);   // the peer has read something
   void send_reset(const StreamPtr& stream, unsigned to, const char* reason);
   void reset_both(const StreamPtr& stream, const char* reason);
   void live_and_die(const StreamPtr& stream);  // draws the stream's life

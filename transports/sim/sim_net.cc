@@ -93,6 +93,7 @@ void SimNet::Impl::on_crash() {
     const auto& [stream, index] = entry;
     End& end = stream->ends[index];
     end.owner = nullptr;
+    stream->directions[index].depart();  // the memory goes with the node
     end.silent = world.random().chance(fabric.link(stream->network).half_open_chance);
     if (!end.silent) fabric.send_reset(stream, 1 - index, "the peer's node crashed");
   }
@@ -134,9 +135,14 @@ void SimNet::Impl::close(StreamId id) {
   forget(id);
   End& end = stream->ends[index];
   end.owner = nullptr;
+  Direction& outbound = stream->directions[index];
+  const bool refers = outbound.has_lent && outbound.on_the_way_bytes > 0;
+  outbound.drop_lent();  // the memory is its owner's again, who may have freed it
   if (end.broken || !end.connected) return;
   if (stream->directions[1 - index].arrived_bytes > 0) {
     fabric.send_reset(stream, 1 - index, "closed with unread bytes");
+  } else if (refers) {
+    fabric.send_reset(stream, 1 - index, "closed with lent memory unsent");
   } else {
     fabric.transmit(stream, index, Packet{{}, true}, world.now());
   }
@@ -222,6 +228,7 @@ int64_t SimNet::recv(StreamId id, std::span<const IoSpan> into) {
   }
   inbound.arrived_bytes -= done;
   inbound.window_used -= done;
+  impl_->fabric.go_on(stream, 1 - index);
   if (inbound.sender_waits) {
     inbound.sender_waits = false;
     const unsigned sender = 1 - index;
@@ -273,11 +280,17 @@ int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
     const size_t count = std::min(span.size, total - packet.bytes.size());
     auto* conduit = static_cast<stream::BufferConduit*>(span.conduit);
     const std::byte* data = conduit == nullptr ? span.data : conduit->front();
-    packet.bytes.insert(packet.bytes.end(), data, data + count);
+    if (end.lends && span.lent && conduit == nullptr && count > 0) {
+      packet.lent.push_back({packet.bytes.size(), {data, count}});
+      packet.bytes.resize(packet.bytes.size() + count);
+      outbound.has_lent = true;
+    } else {
+      packet.bytes.insert(packet.bytes.end(), data, data + count);
+    }
     if (conduit != nullptr) conduit->take(count);
     if (link.corrupt_chance > 0 && count > 0 && span.size >= bulk_bytes_min && random.chance(link.corrupt_chance)) {
       const auto at = static_cast<size_t>(random.below(count));
-      packet.bytes[packet.bytes.size() - count + at] ^= static_cast<std::byte>(1u << random.below(8));
+      packet.flips.push_back({packet.bytes.size() - count + at, static_cast<std::byte>(1u << random.below(8))});
       ++impl_->fabric.corruptions;
       impl_->world.trace("corrupt", id, at);
     }
@@ -287,6 +300,29 @@ int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   impl_->way_out_free_at = std::max(impl_->way_out_free_at, impl_->world.now()) + Duration(wire_ns);
   impl_->fabric.transmit(stream, index, std::move(packet), impl_->way_out_free_at);
   return static_cast<int64_t>(total);
+}
+
+// One machine a node; booted an hour apart.
+wire::Machine SimNet::machine() const {
+  const uint64_t number = uint64_t{impl_->node} + 1;
+  return {number, number * 3'600'000};
+}
+
+void SimNet::peer_is_elsewhere(StreamId id) {
+  const auto found = impl_->streams.find(id);
+  if (found != impl_->streams.end()) found->second.first->ends[found->second.second].lends = true;
+}
+
+bool SimNet::lends(StreamId id) const {
+  const auto found = impl_->streams.find(id);
+  return found != impl_->streams.end() && found->second.first->ends[found->second.second].lends;
+}
+
+uint64_t SimNet::unacknowledged_bytes(StreamId id) const {
+  const auto found = impl_->streams.find(id);
+  if (found == impl_->streams.end()) return 0;
+  const Direction& outbound = found->second.first->directions[found->second.second];
+  return outbound.has_lent ? outbound.on_the_way_bytes : 0;
 }
 
 void SimNet::poll(Instant /*now*/, const std::function<void(const StreamEvent&)>& event) {

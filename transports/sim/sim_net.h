@@ -5,7 +5,8 @@
 // What the streams do to their users: bytes come in order, in pieces cut anywhere; in-flight bytes are bounded; `again` comes
 // without need now and then (an event always follows); streams are reset at random; a crashed node's streams are reset at the
 // peer after a delay or stay silently half-open; bytes that reach a closed stream are answered by a reset, which may destroy
-// what the other side has not read yet, as TCP does.
+// what the other side has not read yet, as TCP does. Lent memory goes by reference to other nodes, as over tcp to other machines:
+// what the peer gets is what the memory holds when the packet arrives there.
 // Ownership: the Fabric outlives its SimNets; the World outlives the Fabric.
 #pragma once
 #include <memory>
@@ -22,10 +23,11 @@ struct LinkOptions {
   Duration delay_max = std::chrono::microseconds(500);
   uint64_t rate_bytes_per_s = 1'000'000'000;  // of each SimNet's way out
   uint32_t conduit_bytes = 320u << 10;        // room of a conduit; 0: there are none
-  uint32_t window_bytes = 256u << 10;         // in flight and unread, per direction of a stream
-  double split_chance = 0.2;                  // that a send or recv takes only a random part
-  double again_chance = 0.01;                 // that a send or recv says `again` for no reason
-  Duration reset_mean = forever;              // mean life of a stream before a reset; set to forever: none any more
+  // In flight and unread, per direction of a stream. When more than half of it is unread the rest stays in the sender's kernel.
+  uint32_t window_bytes = 256u << 10;
+  double split_chance = 0.2;      // that a send or recv takes only a random part
+  double again_chance = 0.01;     // that a send or recv says `again` for no reason
+  Duration reset_mean = forever;  // mean life of a stream before a reset; set to forever: none any more
   double dial_failure_chance = 0;
   double half_open_chance = 0;  // that a crash leaves a stream silently half-open
   double corrupt_chance = 0;    // of a packet of bulk data: that one bit of it is flipped (see bulk_bytes_min)
@@ -91,6 +93,10 @@ class SimNet final : public stream::StreamNet {
   int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
   [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
   [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
+  [[nodiscard]] wire::Machine machine() const override;
+  void peer_is_elsewhere(stream::StreamId id) override;
+  [[nodiscard]] bool lends(stream::StreamId id) const override;
+  [[nodiscard]] uint64_t unacknowledged_bytes(stream::StreamId id) const override;
   void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
   void set_deadline(Instant at) override;
   [[nodiscard]] int os_handle() const override { return -1; }

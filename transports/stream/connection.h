@@ -86,7 +86,15 @@ struct Connection {
   Fifo<uint32_t> waiting_writes;  // slots whose next chunk has not arrived yet, until resume()
   Fifo<uint32_t> read_requests;   // slots whose rma_read is to be sent
   Fifo<wire::MailboxHint> hints;  // to be sent
-  bool served_next = false;       // whose chunk is next, a write of ours or a read of the peer's
+  // What the network took so far, and how far memory of ours was lent among it: our own writes (the peer's reads: `served`).
+  bool lends = false;
+  uint64_t given_bytes = 0;
+  uint64_t lent_until = 0;
+  // Somebody waits for memory that the peer's reads lent: since when, and the last progress.
+  Instant owed_since = never;
+  Instant owed_progress_at{};
+  uint64_t owed_acknowledged = 0;
+  bool served_next = false;  // whose chunk is next, a write of ours or a read of the peer's
 
   Receiving rx;
   Pace going;

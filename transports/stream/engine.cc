@@ -1,6 +1,7 @@
 #include "transports/stream/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "transports/stream/limits.h"
@@ -20,6 +21,7 @@ Engine::Engine(const ports::TransportOptions& options, std::unique_ptr<StreamNet
 }
 
 Engine::~Engine() {
+  if (target_ != nullptr) target_->set_lender(nullptr);
   for (const auto& c : connections_) {
     if (c == nullptr || c->state == State::gone) continue;
     if (target_ != nullptr) c->served.abandon(*target_);
@@ -34,12 +36,14 @@ Engine::~Engine() {
       static_cast<void>(net_->send(c->stream, {&span, 1}));
     }
     if (c->stream != 0) net_->close(c->stream);
+    if (target_ != nullptr) c->served.closed(*target_);
   }
 }
 
 void Engine::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
   sink_ = &sink;
   target_ = &target;
+  target.set_lender(this);
 }
 
 Connection* Engine::find(ports::ConnectionId id) const {
@@ -172,11 +176,13 @@ void Engine::turn(Instant now) {
   }
   in_turn_ = false;
   // Who turns us again at next_deadline() sends a held acknowledgement at once; who waits for the OS handle, a little later.
-  net_->set_deadline(ready_.empty() || urgent_ ? next_deadline()
-                                               : std::min(deadlines_.earliest(), after(now_, acknowledgement_delay_max)));
+  net_->set_deadline(ready_.empty() || urgent_ ? next_deadline() : std::min(timers(), after(now_, acknowledgement_delay_max)));
 }
 
-Instant Engine::next_deadline() const { return ready_.empty() ? deadlines_.earliest() : now_; }
+Instant Engine::next_deadline() const {
+  const bool wanted = target_ != nullptr && target_->wants() != wants_seen_;
+  return ready_.empty() && !wanted ? timers() : now_;
+}
 
 void Engine::service(Connection& c) {
   if (c.state == State::gone) return;
@@ -189,6 +195,7 @@ void Engine::service(Connection& c) {
   c.messages.stamp(now_);
   if (c.readable && c.state != State::dialling) receive(c);
   if (c.state == State::gone || c.state == State::dialling) return schedule(c);
+  if (c.served.holds()) c.served.acknowledged(acknowledged_bytes(c), *target_);
   start_operations(c);
   if (!c.fenced.empty()) release_fenced(c);
   c.messages.stamp(now_);
@@ -201,6 +208,41 @@ void Engine::service(Connection& c) {
     touch(c);
   }
   schedule(c);
+}
+
+uint64_t Engine::acknowledged_bytes(const Connection& c) const {
+  return c.given_bytes - std::min(c.given_bytes, net_->unacknowledged_bytes(c.stream));
+}
+
+void Engine::settle() {
+  for (const auto& c : connections_) {
+    if (c != nullptr && c->state != State::gone && c->served.holds()) c->served.acknowledged(acknowledged_bytes(*c), *target_);
+  }
+}
+
+// Regions were deregistered while the network refers to bytes of them. It lets go of those as the peer's network acknowledges them;
+// a peer that does not go on has its connection reset, in bounded time.
+void Engine::reclaim() {
+  wants_seen_ = target_->wants();
+  reclaim_at_ = never;
+  for (const auto& one : connections_) {
+    if (one == nullptr || one->state == State::gone || !one->lends) continue;
+    Connection& c = *one;
+    const uint64_t acknowledged = acknowledged_bytes(c);
+    c.served.acknowledged(acknowledged, *target_);
+    if (!c.served.owes(acknowledged, *target_)) {
+      c.owed_since = never;
+      continue;
+    }
+    if (c.owed_since == never) c.owed_since = c.owed_progress_at = now_;
+    if (acknowledged != std::exchange(c.owed_acknowledged, acknowledged)) c.owed_progress_at = now_;
+    const Instant until = std::min(after(c.owed_progress_at, lent_stall_max), after(c.owed_since, lent_wait_max));
+    if (until <= now_) {
+      lose(c, Status::timed_out, "the peer does not take what it was sent, and the memory is wanted back");
+    } else {
+      reclaim_at_ = std::min(until, after(now_, lent_look_interval));
+    }
+  }
 }
 
 void Engine::leave(Connection& c) {

@@ -1,9 +1,11 @@
 // The stream transport's inside, in six files: engine.cc (connections, the turn), engine_calls.cc (calls from above),
 // engine_handshake.cc (how connections begin and end), engine_rx.cc, engine_tx.cc, engine_timers.cc. Private to this room.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/counters.h"
@@ -14,7 +16,7 @@
 
 namespace ccixfer::stream {
 
-class Engine {
+class Engine final : public ports::Lender {
  public:
   Engine(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters);
   ~Engine();
@@ -37,6 +39,7 @@ class Engine {
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
+  void settle() override;
 
  private:
   // engine.cc
@@ -51,6 +54,9 @@ class Engine {
   void leave(Connection& c);
   void release_fenced(Connection& c);
   void update_accepting();
+  [[nodiscard]] uint64_t acknowledged_bytes(const Connection& c) const;  // by the peer's network
+  void reclaim();
+  [[nodiscard]] Instant timers() const { return std::min(deadlines_.earliest(), reclaim_at_); }
 
   // engine_handshake.cc
   void greet(Connection& c);
@@ -116,6 +122,7 @@ class Engine {
   [[nodiscard]] bool continues(Connection& c) const;
   [[nodiscard]] size_t gather(Connection& c, std::span<ConstIoSpan> into);
   void sent(Connection& c, size_t bytes);
+  static void note_lent(Connection& c, const OutItem& item);
   void item_sent(Connection& c, const OutItem& item);
   void start_operations(Connection& c);
   void keep_batch(std::unique_ptr<OutBatch> batch);
@@ -147,6 +154,8 @@ class Engine {
   std::vector<uint32_t> serving_;
   DeadlineHeap deadlines_;
   Instant now_{};
+  uint64_t wants_seen_ = 0;     // of lent memory that its owner wants back
+  Instant reclaim_at_ = never;  // when to look at it again
   bool in_turn_ = false;
   bool poked_ = false;
   bool urgent_ = false;  // somebody in ready_ has more to do than send a held acknowledgement

@@ -32,6 +32,7 @@ void Engine::agree(Connection& c, const wire::Offer& theirs, const wire::Machine
   c.rma.open(rmas);
   c.served.open(rmas, c.id.packed());
   if (wire::are_apart(machine, net_->machine())) net_->peer_is_elsewhere(c.stream);
+  c.lends = net_->lends(c.stream);
   if (options_.keepalive > Duration{0} && options_.keepalive != forever) {
     c.keepalive_mode = Keepalive::lose;
     c.keepalive = options_.keepalive;
@@ -197,6 +198,8 @@ void Engine::lose(Connection& c, Status status, std::string_view reason) {
 void Engine::part(Connection& c, Status status, std::string_view reason) {
   report_end(c, status, reason);
   if (c.state == State::dialling || c.state == State::awaiting_hello || c.state == State::draining) return release(c);
+  // Memory of operations that have just ended is their owner's again: what the network still has of it must not arrive.
+  if (c.lent_until > acknowledged_bytes(c)) return release(c);
   if (c.batch != nullptr) {
     c.batch->keep_begun();
     // Half a chunk of memory that is no longer ours to read: no goodbye fits in behind it.
@@ -231,6 +234,7 @@ void Engine::drain(Connection& c) {
 void Engine::release(Connection& c) {
   if (c.state == State::gone) return;
   net_->close(c.stream);
+  c.served.closed(*target_);
   by_stream_.erase(c.stream);
   deadlines_.set(c.id.index, never);
   if (c.batch != nullptr) keep_batch(std::move(c.batch));

@@ -225,6 +225,10 @@ void Engine::on_rma_write_ack(Connection& c, Bytes header) {
     while (!c.waiting_writes.empty()) c.writes.push_front(c.waiting_writes.pop_back());  // it need not wait for what is refused
     return;
   }
+  // Its end gives the memory back, and only what the peer has acknowledged is surely read from it no more.
+  if (operation->lent_until > 0 && operation->lent_until > acknowledged_bytes(c)) {
+    return violation(c, "an answer to a write that has not arrived");
+  }
   c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->ending, c.messages, c.send_timeout,
                [&](uint64_t token, ports::Ending ending) { complete(c, token, ending); });
 }

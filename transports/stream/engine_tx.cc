@@ -290,9 +290,11 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
     if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent, nullptr, false, is_file};
   };
   // Bytes of an arrival from `at` on: those before its conduit's from the memory, the rest from there.
-  const auto add_lent = [&](Bytes bytes, const ports::Arrival* arrival, uint64_t at, bool lent = true, bool is_file = false) {
+  const auto in_memory = [](Bytes bytes, const ports::Arrival* arrival, uint64_t at) {
     const uint64_t from = arrival == nullptr || arrival->conduit == nullptr ? UINT64_MAX : arrival->conduit_from();
-    const size_t here = from > at ? static_cast<size_t>(std::min<uint64_t>(bytes.size(), from - at)) : 0;
+    return from > at ? static_cast<size_t>(std::min<uint64_t>(bytes.size(), from - at)) : 0;
+  };
+  const auto add_lent = [&](Bytes bytes, size_t here, const ports::Arrival* arrival, bool lent, bool is_file = false) {
     add(bytes.first(here), lent, is_file);
     if (here < bytes.size()) into[count++] = {nullptr, bytes.size() - here, true, arrival->conduit};
   };
@@ -311,7 +313,8 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
       case OutItem::Type::write: {
         const RmaInitiator::Operation& operation = c.rma.at(item.slot);
         const uint64_t from = item.offset_bytes + at;
-        add_lent(operation.source.subspan(static_cast<size_t>(from), size), operation.arrival, from, !operation.local_completion,
+        const Bytes bytes = operation.source.subspan(static_cast<size_t>(from), size);
+        add_lent(bytes, in_memory(bytes, operation.arrival, from), operation.arrival, !operation.local_completion,
                  operation.source_is_file);
         break;
       }
@@ -319,7 +322,9 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
         const Bytes memory = c.served.read_span(item.slot, item.offset_bytes + at, size, *target_);
         // Revoked: the length is promised, so zeros go out, and the end will say that the data are bad.
         const Bytes bytes = memory.empty() ? Bytes(zeros_).first(std::min(size, zeros_.size())) : memory;
-        add_lent(bytes, memory.empty() ? nullptr : c.served.arrival_of(item.slot, *target_), item.offset_bytes + at);
+        const ports::Arrival* arrival = memory.empty() ? nullptr : c.served.arrival_of(item.slot, *target_);
+        const size_t here = in_memory(bytes, arrival, item.offset_bytes + at);
+        add_lent(bytes, here, arrival, c.lends && here > 0 && !memory.empty() && c.served.lend(item.slot, *target_));
         if (bytes.size() < size) return count;
         break;
       }
@@ -333,11 +338,20 @@ void Engine::sent(Connection& c, size_t bytes) {
     OutItem& item = c.batch->front();
     const size_t step = std::min(bytes, item.left_bytes());
     c.batch->advance(item, step);
+    c.given_bytes += step;
+    if (c.lends) note_lent(c, item);
     bytes -= step;
     if (item.left_bytes() > 0) return;
     item_sent(c, item);
     c.batch->pop_front();
   }
+}
+
+void Engine::note_lent(Connection& c, const OutItem& item) {
+  if (item.type == OutItem::Type::read_reply) return c.served.given(item.slot, c.given_bytes);
+  if (item.type != OutItem::Type::write) return;
+  RmaInitiator::Operation& operation = c.rma.at(item.slot);
+  if (!operation.local_completion && !operation.source_is_file) c.lent_until = operation.lent_until = c.given_bytes;
 }
 
 void Engine::item_sent(Connection& c, const OutItem& item) {

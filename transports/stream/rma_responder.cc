@@ -143,9 +143,8 @@ Bytes RmaResponder::read_span(uint32_t slot, uint64_t offset, size_t size, ports
   if (!operation.admitted) return {};
   const Bytes span = target.read_span(operation.ticket, offset);
   if (span.empty()) {
-    operation.admitted = false;
     operation.ending = Status::rma_handle;
-    target.end_read(operation.ticket);
+    end_read(operation, target);
   }
   return span.first(std::min(size, span.size()));
 }
@@ -168,10 +167,45 @@ void RmaResponder::chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& t
     to_read_.push_front(slot);
     return;
   }
-  if (operation.admitted) target.end_read(operation.ticket);
-  operation.admitted = false;
+  if (operation.admitted) end_read(operation, target);
   reply(operation, false);
 }
+
+void RmaResponder::end_read(Operation& operation, ports::RmaTarget& target) {
+  operation.admitted = false;
+  if (!operation.lent) return target.end_read(operation.ticket);
+  held_.push_back({operation.ticket, operation.lent_until});
+}
+
+bool RmaResponder::lend(uint32_t slot, ports::RmaTarget& target) {
+  Operation& operation = slots_[slot];
+  if (!operation.lent && operation.admitted) operation.lent = held_.size() < lent_reads_max && target.lend(operation.ticket);
+  return operation.lent && operation.admitted;
+}
+
+void RmaResponder::given(uint32_t slot, uint64_t position) {
+  if (slots_[slot].lent) slots_[slot].lent_until = position;
+}
+
+void RmaResponder::acknowledged(uint64_t position, ports::RmaTarget& target) {
+  std::erase_if(held_, [&](const Held& held) {
+    if (held.until > position) return false;
+    target.end_read(held.ticket);
+    return true;
+  });
+}
+
+bool RmaResponder::owes(uint64_t position, ports::RmaTarget& target) {
+  for (uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    const Operation& operation = slots_[slot];
+    if (operation.kind != Kind::read || !operation.admitted || !operation.lent || !target.wanted_back(operation.ticket)) continue;
+    static_cast<void>(read_span(slot, operation.done_bytes, 1, target));
+  }
+  acknowledged(position, target);
+  return std::ranges::any_of(held_, [&](const Held& held) { return target.wanted_back(held.ticket); });
+}
+
+void RmaResponder::closed(ports::RmaTarget& target) { acknowledged(UINT64_MAX, target); }
 
 RmaResponder::Reply RmaResponder::next_reply() {
   Reply reply = replies_.pop_front();
@@ -182,7 +216,7 @@ RmaResponder::Reply RmaResponder::next_reply() {
 void RmaResponder::abandon(ports::RmaTarget& target) {
   for (Operation& operation : slots_) {
     if (operation.admitted && operation.kind == Kind::write) static_cast<void>(target.end_write(operation.ticket, false));
-    if (operation.admitted && operation.kind == Kind::read) target.end_read(operation.ticket);
+    if (operation.admitted && operation.kind == Kind::read) end_read(operation, target);
     operation.admitted = false;
     if (operation.kind != Kind::none && operation.ending.good()) operation.ending = Status::disconnected;
   }

@@ -53,8 +53,19 @@ class RmaResponder {
 
   [[nodiscard]] bool reply_due() const { return !replies_.empty(); }
   [[nodiscard]] bool read_due() const { return !to_read_.empty(); }
-  [[nodiscard]] Reply next_reply();        // frees the slot
-  void abandon(ports::RmaTarget& target);  // the connection is over: every ticket goes back, incomplete
+  [[nodiscard]] Reply next_reply();  // frees the slot
+  // The connection is over: every ticket goes back, incomplete, but those of which the network has bytes.
+  void abandon(ports::RmaTarget& target);
+
+  // Memory that goes by reference: its ticket goes back when the peer's network has acknowledged all that was taken of it.
+  // Positions are of the bytes that the network took of the connection.
+  [[nodiscard]] bool lend(uint32_t slot, ports::RmaTarget& target);  // false: it is copied
+  void given(uint32_t slot, uint64_t position);
+  [[nodiscard]] bool holds() const { return !held_.empty(); }
+  void acknowledged(uint64_t position, ports::RmaTarget& target);
+  // Somebody waits for what is not acknowledged. Reads in the middle whose memory is wanted end, if it is.
+  [[nodiscard]] bool owes(uint64_t position, ports::RmaTarget& target);
+  void closed(ports::RmaTarget& target);  // the network refers to nothing any more
 
   [[nodiscard]] bool last_chunk(uint32_t slot) const { return slots_[slot].done_bytes == slots_[slot].total_bytes; }
 
@@ -71,10 +82,17 @@ class RmaResponder {
     uint64_t target_offset_bytes = 0;
     uint64_t total_bytes = 0;
     uint64_t done_bytes = 0;
+    bool lent = false;
+    uint64_t lent_until = 0;
+  };
+  struct Held {  // a read that ended
+    ports::Ticket ticket;
+    uint64_t until = 0;
   };
   // Of the next chunk of an admitted read: so many, or the least where not all of them have arrived.
   [[nodiscard]] static uint64_t next_bytes(const Operation& operation, uint64_t chunk_bytes, const ports::RmaTarget& target);
   [[nodiscard]] Operation* free_slot(uint32_t id);
+  void end_read(Operation& operation, ports::RmaTarget& target);
   void revoke_write(Operation& operation, ports::RmaTarget& target);
   void reply(Operation& operation, bool early);
 
@@ -82,6 +100,7 @@ class RmaResponder {
   Fifo<Reply> replies_;
   Fifo<uint32_t> to_read_;
   Fifo<uint32_t> waiting_;  // for what has not arrived
+  std::vector<Held> held_;  // at most lent_reads_max and the slots
   uint32_t slots_max_ = 0;
   uint64_t connection_ = 0;
   bool leaving_ = false;

@@ -48,8 +48,8 @@ struct IoSpan {
 struct ConstIoSpan {
   const std::byte* data;
   size_t size;
-  // It stays as it is until the peer has it, even beyond the call (memory of an RMA): the network may refer to it instead of
-  // copying, if the peer is elsewhere (peer_is_elsewhere).
+  // It stays as it is until the peer's network has acknowledged it (unacknowledged_bytes), even beyond the call (memory of an RMA):
+  // the network may refer to it instead of copying, if the peer is elsewhere (peer_is_elsewhere).
   bool lent = false;
   ports::Conduit* conduit = nullptr;  // not from `data`, but the first `size` bytes that it holds: what is sent of them leaves it
   bool more = false;     // of the last span: further bytes follow at once, so the network need not send a packet that is not full
@@ -77,6 +77,11 @@ class StreamNet {
   // The peer is known to be on another machine. Until then what is lent is copied: within one kernel what the peer has taken may
   // still be our own pages, and travel on from there, long after it told us that it has them.
   virtual void peer_is_elsewhere(StreamId) {}
+  // Whether lent memory goes by reference over this stream.
+  [[nodiscard]] virtual bool lends(StreamId) const { return false; }
+  // Of what send() took, so many bytes at the end have not been acknowledged by the peer's network, and may be read from lent
+  // memory until they are, or until the stream is closed (then it is reset). 0: no memory is referred to.
+  [[nodiscard]] virtual uint64_t unacknowledged_bytes(StreamId) const { return 0; }
   virtual void poll(Instant now, const std::function<void(const StreamEvent&)>& event) = 0;
   // Turn again at `at` at the latest (timerfd for tcp).
   virtual void set_deadline(Instant at) = 0;

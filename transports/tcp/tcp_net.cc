@@ -107,12 +107,19 @@ bool TcpNet::Impl::watch(int fd, uint64_t tag, uint32_t events) {
   return epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+// What the peer has acknowledged its kernel has, and ours refers to no more.
+uint64_t TcpNet::Impl::unacknowledged_bytes(const Stream& stream) {
+  if (!stream.fd || !stream.pipe.used()) return 0;
+  int unsent_bytes = 0;
+  if (ioctl(stream.fd.get(), SIOCOUTQ, &unsent_bytes) != 0) return UINT64_MAX;
+  return static_cast<uint64_t>(unsent_bytes) + stream.pipe.held_bytes();
+}
+
 void TcpNet::Impl::release(StreamId id) {
   Stream* stream = find(id);
   if (stream == nullptr) return;
   // What refers to lent memory must not go out once its owner was told that the connection is over.
-  int unsent_bytes = 0;
-  if (stream->fd && stream->pipe.used() && (ioctl(stream->fd.get(), SIOCOUTQ, &unsent_bytes) != 0 || unsent_bytes > 0)) {
+  if (unacknowledged_bytes(*stream) > 0) {
     const linger abortive{1, 0};
     static_cast<void>(setsockopt(stream->fd.get(), SOL_SOCKET, SO_LINGER, &abortive, sizeof abortive));
   }
@@ -269,6 +276,16 @@ wire::Machine TcpNet::machine() const { return this_machine(); }
 void TcpNet::peer_is_elsewhere(StreamId id) {
   Impl::Stream* stream = impl_->find(id);
   if (stream != nullptr && impl_->options.by_reference == ByReference::to_other_machines) stream->by_reference = true;
+}
+
+bool TcpNet::lends(StreamId id) const {
+  const Impl::Stream* stream = impl_->find(id);
+  return stream != nullptr && stream->by_reference;
+}
+
+uint64_t TcpNet::unacknowledged_bytes(StreamId id) const {
+  const Impl::Stream* stream = impl_->find(id);
+  return stream == nullptr ? 0 : Impl::unacknowledged_bytes(*stream);
 }
 
 int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {

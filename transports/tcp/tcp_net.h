@@ -64,6 +64,8 @@ class TcpNet final : public stream::StreamNet {
   [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
   [[nodiscard]] wire::Machine machine() const override;
   void peer_is_elsewhere(stream::StreamId id) override;
+  [[nodiscard]] bool lends(stream::StreamId id) const override;
+  [[nodiscard]] uint64_t unacknowledged_bytes(stream::StreamId id) const override;
   void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
   void set_deadline(Instant at) override;
   [[nodiscard]] int os_handle() const override;

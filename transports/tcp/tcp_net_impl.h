@@ -74,6 +74,7 @@ struct TcpNet::Impl {
   [[nodiscard]] static uint32_t index_of(StreamId id) { return static_cast<uint32_t>(id & 0xffffffff); }
   [[nodiscard]] bool watch(int fd, uint64_t tag, uint32_t events);
   void release(StreamId id);
+  [[nodiscard]] static uint64_t unacknowledged_bytes(const Stream& stream);
   void opened(Stream& stream) const;
   // Bytes that the socket took; less than all of them: it is full. Or io_*.
   [[nodiscard]] static int64_t send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more);

@@ -17,6 +17,7 @@ class ZeroCopyPipe {
  public:
   [[nodiscard]] bool used() const { return static_cast<bool>(in_); }
   [[nodiscard]] bool empty() const { return held_bytes_ == 0; }
+  [[nodiscard]] size_t held_bytes() const { return held_bytes_; }
   // Takes a prefix of `memory`; bytes taken. 0: not here, copy it instead. Only when empty.
   [[nodiscard]] size_t fill(Bytes memory);
   // True: empty now. False: errno says why (EAGAIN: the socket is full). `more`: further bytes follow at once.

@@ -171,6 +171,7 @@ Broken break_at_random(uint64_t seed) {
   net.world.run_for(seconds(30));
   result.flows = flows.size();
   for (size_t i = 0; i < flows.size(); ++i) {
+    result.right = result.right && flows[i].clean();
     if (flows[i].status == Status::success) {
       ++result.delivered;
       result.right = result.right && flows[i].delivered();

@@ -184,7 +184,7 @@ size_t Flows::add(App& from, App& to, cci::Connection over, size_t bytes, bool w
   flow->to = &to;
   flow->connection = over;
   flow->write = write;
-  flow->source = pattern(bytes, flows_.size() + 1);
+  flow->source = flow->expected = pattern(bytes, flows_.size() + 1);
   flow->target.resize(bytes);
   if (write) {
     flow->local = from.memory->register_region(Bytes(flow->source));
@@ -226,6 +226,8 @@ void Flows::look() {
       Flow& flow = *flows_[event.context - flow_context];
       flow.ended = true;
       flow.status = event.status;
+      // Its initiator uses the memory for something else at once.
+      if (flow.write) std::fill(flow.source.begin(), flow.source.end(), std::byte{0x5e});
       flow.took_until = net_.world.now();
       return true;
     });
@@ -262,6 +264,13 @@ bool Flows::run_until_ended(size_t flow, Duration at_most) {
     look();
   }
   return flows_[flow]->ended;
+}
+
+bool Flow::clean() const {
+  for (size_t i = 0; i < target.size(); ++i) {
+    if (target[i] != expected[i] && target[i] != std::byte{}) return false;
+  }
+  return true;
 }
 
 bool Flows::all_delivered() const {

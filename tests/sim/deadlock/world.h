@@ -53,12 +53,14 @@ struct Flow {
   App* to = nullptr;
   cci::Connection connection;
   bool write = true;
-  std::vector<std::byte> source, target;
+  std::vector<std::byte> source, target, expected;
   cci::Handle local, remote;
   bool started = false, ended = false;
   Status status = Status::error;
   Instant began{}, took_until{};
-  [[nodiscard]] bool delivered() const { return ended && status == Status::success && target == source; }
+  [[nodiscard]] bool delivered() const { return ended && status == Status::success && target == expected; }
+  // However it ended: no byte there that is neither of it nor from before.
+  [[nodiscard]] bool clean() const;
 };
 
 class Flows {

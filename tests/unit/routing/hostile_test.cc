@@ -208,7 +208,7 @@ TEST_CASE("routing_hostile__memory_is_withdrawn_in_mid_fragment__the_write_that_
   };
   write(1);
   REQUIRE(site.run([&] { return router.fragments_leaving_early() == 1 && target[0] == source[0]; }));
-  CHECK(rogue.memory->deregister_region(offer.exposed) == Status::success);
+  CHECK(rogue.memory->deregister_region(offer.exposed) != Status::rma_handle);  // busy: some of it is on its way
   REQUIRE(site.run([&] { return answer().has_value(); }, seconds(1)));
   CHECK(*answer() == Status::rma_handle);
   CHECK(router.fragments_in_use() == 0);

@@ -84,6 +84,7 @@ RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& na
     device.wan_to = std::move(spec.wan_to);
     devices.push_back(std::move(device));
   }
+  options.mechanisms.poison_returned = true;
   auto made = Router::create(options, std::move(devices), memory, entropy, counters);
   CHECK(made);
   router = std::move(*made);

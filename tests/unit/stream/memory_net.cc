@@ -71,6 +71,13 @@ int64_t MemoryNet::recv(StreamId id, std::span<const IoSpan> into) {
   return n;
 }
 
+uint64_t MemoryNet::unacknowledged_bytes(StreamId id) const {
+  const auto found = places_.find(id);
+  if (found == places_.end()) return 0;
+  const uint64_t passed = hub_.links[found->second.link].pipes[found->second.end].passed;
+  return passed - std::min(passed, acknowledged);
+}
+
 int64_t MemoryNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
   return receive_to(*this, id, static_cast<BufferConduit&>(conduit), size);
 }

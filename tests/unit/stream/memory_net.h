@@ -60,6 +60,8 @@ class MemoryNet final : public StreamNet {
   [[nodiscard]] int os_handle() const override { return -1; }
   [[nodiscard]] wire::Machine machine() const override { return on; }
   void peer_is_elsewhere(StreamId) override { ++peers_elsewhere; }
+  [[nodiscard]] bool lends(StreamId) const override { return lends_memory; }
+  [[nodiscard]] uint64_t unacknowledged_bytes(StreamId id) const override;
 
   void fail_device(std::string reason) {
     events_.push_back({StreamEventType::device_failed, 0, Status::device_dead, std::move(reason)});
@@ -69,9 +71,11 @@ class MemoryNet final : public StreamNet {
   Instant deadline = never;
   wire::Machine on;
   size_t peers_elsewhere = 0;
-  uint64_t calls = 0;           // of recv and send
-  std::vector<bool> said_more;  // by each send of bulk memory
-  uint64_t lent_bytes = 0;      // offered so: an upper bound of what was taken
+  uint64_t calls = 0;                  // of recv and send
+  std::vector<bool> said_more;         // by each send of bulk memory
+  uint64_t lent_bytes = 0;             // offered so: an upper bound of what was taken
+  bool lends_memory = false;           // as if it referred to what is lent (it copies)
+  uint64_t acknowledged = UINT64_MAX;  // so many bytes of each stream at most, whatever the peer has read
   [[nodiscard]] bool quiet() const { return events_.empty() && (accept_paused || backlog_.empty()); }
 
  private:

@@ -167,6 +167,35 @@ TEST_CASE("tcp_net__closed_with_lent_memory_unsent__a_reset_and_no_orderly_end")
   CHECK(arrived < memory.size());
 }
 
+// Whoever lent the memory asks, before it is used for something else.
+TEST_CASE("tcp_net__lent_memory__is_unacknowledged_until_the_peers_kernel_has_it_and_copies_never_are") {
+  Pair pair(ByReference::always);
+  CHECK(pair.client->lends(pair.out));
+  Pair near(ByReference::to_other_machines);
+  CHECK_FALSE(near.client->lends(near.out));
+  near.client->peer_is_elsewhere(near.out);
+  CHECK(near.client->lends(near.out));
+  std::vector<std::byte> memory(8u << 20, std::byte{1});
+  const stream::ConstIoSpan copied{memory.data(), 1000};
+  REQUIRE(pair.client->send(pair.out, {&copied, 1}) == 1000);
+  CHECK(pair.client->unacknowledged_bytes(pair.out) == 0);
+  const stream::ConstIoSpan lent{memory.data(), memory.size(), true};
+  uint64_t sent = 1000;
+  for (int64_t n = 1; n > 0; sent += n > 0 ? static_cast<uint64_t>(n) : 0) n = pair.client->send(pair.out, {&lent, 1});
+  // The peer's socket is full, and so is ours, and the pipe holds what was taken besides.
+  const uint64_t unacknowledged = pair.client->unacknowledged_bytes(pair.out);
+  CHECK(unacknowledged > 0);
+  CHECK(unacknowledged <= sent);
+  std::vector<std::byte> got(1u << 20);
+  uint64_t arrived = 0;
+  REQUIRE(pair.watch.run([&] {
+    const stream::IoSpan into{got.data(), got.size()};
+    for (int64_t n = 1; n > 0; arrived += n > 0 ? static_cast<uint64_t>(n) : 0) n = pair.server->recv(pair.in, {&into, 1});
+    return arrived == sent;
+  }));
+  REQUIRE(pair.watch.run([&] { return pair.client->unacknowledged_bytes(pair.out) == 0; }));
+}
+
 // Through a relay, from one connection to another: into a conduit, out of it, or unloaded when it has no room for more, with words
 // of the relay's own before the bytes.
 TEST_CASE("tcp_net__bytes_through_a_conduit__arrive_in_order_whatever_the_way_out_takes") {
