@@ -29,20 +29,30 @@ uint64_t SendLedger::sent(Instant now, uint32_t bytes, bool eliciting, bool limi
 bool SendLedger::acknowledge(const Ack& ack, Instant now, RttEstimator& rtt, Outcome& out) {
   if (ack.largest() >= next_) return false;
   const size_t before = out.acked.size();
-  // Ranges are descending, packets ascending: walk the ranges from their end.
-  size_t range = ack.count;
-  auto keep = packets_.begin();
-  for (auto packet = packets_.begin(); packet != packets_.end(); ++packet) {
-    while (range > 0 && ack.list[range - 1].last < packet->number) --range;
-    if (range > 0 && ack.list[range - 1].first <= packet->number) {
+  // Ranges are descending, packets ascending: walk the ranges from their end. Only packets between the first one acknowledged and
+  // the last are looked at, not all the window that was sent after them.
+  auto packet = packets_.begin();
+  auto first = packets_.end();
+  auto keep = packets_.end();
+  for (size_t range = ack.count; range > 0; --range) {
+    const Range& told = ack.list[range - 1];
+    auto begin = std::lower_bound(packet, packets_.end(), told.first, [this](const SentPacket& sent, uint64_t number) {
+      ++steps_;
+      return sent.number < number;
+    });
+    if (begin == packets_.end()) break;
+    if (begin->number > told.last) continue;
+    if (first == packets_.end()) {
+      first = keep = begin;
+    } else {
+      for (; packet != begin; ++packet, ++steps_) *keep++ = std::move(*packet);
+    }
+    for (packet = begin; packet != packets_.end() && packet->number <= told.last; ++packet, ++steps_) {
       in_flight_bytes_ -= packet->bytes;
       out.acked.push_back(std::move(*packet));
-      continue;
     }
-    if (keep != packet) *keep = std::move(*packet);
-    ++keep;
   }
-  packets_.erase(keep, packets_.end());
+  if (first != packets_.end()) packets_.erase(keep, packet);
   if (!any_acked_ || ack.largest() > largest_acked_) largest_acked_ = ack.largest();
   any_acked_ = true;
   if (out.acked.size() > before) {

@@ -57,6 +57,7 @@ class SendLedger {
   [[nodiscard]] const SentPacket* oldest() const { return packets_.empty() ? nullptr : &packets_.front(); }
   [[nodiscard]] size_t packets() const { return packets_.size(); }
   [[nodiscard]] uint32_t probes() const { return probes_; }
+  [[nodiscard]] uint64_t steps() const { return steps_; }  // packets looked at by acknowledge() so far
 
  private:
   void detect(Instant now, const RttEstimator& rtt, Outcome& out);
@@ -70,6 +71,7 @@ class SendLedger {
   Instant last_sent_at_{};
   Instant loss_at_ = never;  // a packet older than the largest acked one becomes lost by time
   uint32_t probes_ = 0;      // since the last ack
+  uint64_t steps_ = 0;
 };
 
 }  // namespace ccixfer::reliability

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/base/check.h"
 
@@ -28,7 +29,10 @@ RmaIn::Operation* RmaIn::current(uint64_t id) {
 }
 
 void RmaIn::begin(Operation& operation, uint64_t id, bool write, uint64_t total_bytes, const ports::RemoteRef& remote) {
+  const bool in_replies = operation.in_replies, in_reads = operation.in_reads;
   operation = Operation{};
+  operation.in_replies = in_replies;
+  operation.in_reads = in_reads;
   operation.generation = id >> 16;
   operation.active = true;
   operation.write = write;
@@ -43,7 +47,18 @@ void RmaIn::decide(Operation& operation, uint64_t id, ports::Ending ending) {
   operation.admitted = false;
   operation.ending = ending;
   operation.through = {};
-  if (operation.write || !ending.good()) replies_.push_back(id);
+  queue_reply(static_cast<uint32_t>(id & 0xffff));
+}
+
+// A read that ended well needs no answer: its bytes are there.
+bool RmaIn::owes_reply(uint32_t slot) const {
+  const Operation& operation = operations_[slot];
+  return !operation.active && (operation.write || !operation.ending.good());
+}
+
+void RmaIn::queue_reply(uint32_t slot) {
+  if (!owes_reply(slot) || std::exchange(operations_[slot].in_replies, true)) return;
+  replies_.push_back(slot);
 }
 
 bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
@@ -120,29 +135,32 @@ bool RmaIn::read(const RmaReadFrame& frame, ports::RmaTarget& target) {
   }
   operation->ticket = admission.ticket;
   operation->admitted = true;
-  reads_.push_back(frame.operation);
+  if (!std::exchange(operation->in_reads, true)) reads_.push_back(static_cast<uint32_t>(frame.operation & 0xffff));
   return true;
 }
 
 bool RmaIn::reply_due() {
   while (!replies_.empty()) {
-    if (operations_[replies_.front() & 0xffff].generation == replies_.front() >> 16) return true;
-    replies_.pop_front();  // another operation has its slot: the peer knows
+    if (owes_reply(replies_.front())) return true;
+    operations_[replies_.front()].in_replies = false;  // another operation has its slot: the peer knows
+    replies_.pop_front();
   }
   return false;
 }
 
 reliability::Carried RmaIn::take_reply(wire::Writer& out, uint8_t carried_kind) {
   CHECK(reply_due());
-  const uint64_t id = replies_.front();
+  const uint32_t slot = replies_.front();
   replies_.pop_front();
-  const Operation& operation = operations_[id & 0xffff];
+  Operation& operation = operations_[slot];
+  operation.in_replies = false;
+  const uint64_t id = operation.generation << 16 | slot;
   encode(out, RmaEndFrame{id, operation.ending, operation.write});
   return {carried_kind, 0, id, 0};
 }
 
 void RmaIn::reply_lost(uint64_t id) {
-  if (operations_[id & 0xffff].generation == id >> 16) replies_.push_back(id);
+  if (operations_[id & 0xffff].generation == id >> 16) queue_reply(static_cast<uint32_t>(id & 0xffff));
 }
 
 std::optional<RmaIn::Piece> RmaIn::next_piece() {
@@ -152,11 +170,12 @@ std::optional<RmaIn::Piece> RmaIn::next_piece() {
     lost_.pop_front();
   }
   while (!reads_.empty()) {
-    const Operation* operation = current(reads_.front());
-    if (operation != nullptr && operation->next < operation->through.count()) {
-      if (operation->next >= operation->through.end()) return std::nullopt;
-      return Piece{reads_.front(), operation->next};
+    Operation& operation = operations_[reads_.front()];
+    if (operation.active && !operation.write && operation.next < operation.through.count()) {
+      if (operation.next >= operation.through.end()) return std::nullopt;
+      return Piece{operation.generation << 16 | reads_.front(), operation.next};
     }
+    operation.in_reads = false;
     reads_.pop_front();
   }
   return std::nullopt;

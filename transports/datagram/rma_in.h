@@ -33,6 +33,8 @@ class RmaIn {
   void fragment_lost(uint64_t operation, uint64_t index);
 
   void abandon(ports::RmaTarget& target);  // the connection is over: every ticket goes back, incomplete
+  // What waits to go out: at most an answer and a read for each slot, whatever the peer begins anew without taking what it is sent.
+  [[nodiscard]] size_t waiting() const { return replies_.size() + reads_.size(); }
 
  private:
   struct Operation {
@@ -45,8 +47,9 @@ class RmaIn {
     ports::Handle handle;
     uint64_t target_offset_bytes = 0;
     uint64_t total_bytes = 0;
-    uint64_t next = 0;       // read: the first fragment that never went out
-    FragmentWindow through;  // write: placed; read: acked
+    uint64_t next = 0;                          // read: the first fragment that never went out
+    FragmentWindow through;                     // write: placed; read: acked
+    bool in_replies = false, in_reads = false;  // the slot is; which of its operations that concerns shows when its turn comes
   };
   struct Piece {
     uint64_t operation = 0;
@@ -55,13 +58,15 @@ class RmaIn {
   [[nodiscard]] Operation* slot_of(uint64_t operation);  // nullptr: beyond what was negotiated
   [[nodiscard]] Operation* current(uint64_t operation);  // nullptr: not the newest of its slot, or not active
   void begin(Operation& operation, uint64_t id, bool write, uint64_t total_bytes, const ports::RemoteRef& remote);
+  [[nodiscard]] bool owes_reply(uint32_t slot) const;
+  void queue_reply(uint32_t slot);
   void decide(Operation& operation, uint64_t id, ports::Ending ending);
   void place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTarget& target);
   [[nodiscard]] std::optional<Piece> next_piece();
 
   std::vector<Operation> operations_;
-  std::deque<uint64_t> replies_;
-  std::deque<uint64_t> reads_;  // with fragments that never went out
+  std::deque<uint32_t> replies_;  // slots
+  std::deque<uint32_t> reads_;    // slots, with fragments that never went out
   std::deque<Piece> lost_;
   uint32_t slots_max_ = 0;
   uint32_t fragment_bytes_ = 0;

@@ -46,6 +46,7 @@ class RmaInitiator {
     ports::Arrival* arrival = nullptr;
     uint64_t total_bytes = 0;
     uint64_t done_bytes = 0;  // write: put into chunks; read: arrived
+    uint64_t lent_until = 0;  // in the bytes that the network took: so far it may refer to the source
     uint64_t messages_before = 0;
     MessageBytes announcement;
     ports::Ending ending;  // announcing: what the target said

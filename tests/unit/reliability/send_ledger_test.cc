@@ -62,6 +62,29 @@ TEST_CASE("send_ledger__acked_in_order__each_ends_once_with_what_it_carried_and_
   REQUIRE(rig.out.acked.empty());
 }
 
+// The window of a long fast path is thousands of packets, and every second packet brings an acknowledgement.
+TEST_CASE("send_ledger__a_large_window__acknowledging_looks_at_what_is_told_and_not_at_all_that_is_in_flight") {
+  Rig rig;
+  constexpr uint64_t window = 5900;
+  for (uint64_t i = 0; i < window; ++i) rig.send();
+  uint64_t acked = 0;
+  const bool with_gaps = GENERATE(false, true);
+  const uint64_t before = rig.ledger.steps();
+  for (uint64_t i = 0; i < 1000; ++i, acked += 2) {
+    rig.now += 1us;
+    if (with_gaps) {  // two ranges, the newer one first
+      REQUIRE(rig.ack({{acked + 2, acked + 2}, {acked, acked}}));
+      REQUIRE(rig.out.acked.size() == (i == 0 ? 2 : 1));
+    } else {
+      REQUIRE(rig.ack({{0, acked + 1}}));
+      REQUIRE(rig.out.acked.size() == 2);
+    }
+    rig.send();
+    rig.send();
+  }
+  CHECK((rig.ledger.steps() - before) / 1000 < 40);  // two searches at most, and what is told
+}
+
 TEST_CASE("send_ledger__ack_of_what_was_never_sent__refused_and_nothing_changes") {
   Rig rig;
   REQUIRE_FALSE(rig.ack({{0, 0}}));
