@@ -47,7 +47,7 @@ void Router::Impl::on_timer(Pair& pair) {
       }
     case PairPhase::closing:  // what could not be sent by now is lost
       for (Side& side : pair.side) {
-        for (Outgoing& outgoing : side.out) forget(outgoing);
+        for (Outgoing& outgoing : side.out) forget(pair, outgoing);
         side.out.clear();
       }
       return try_finish(pair);
@@ -202,7 +202,7 @@ std::string Router::Impl::node_of(uint32_t device, cci::Connection connection) {
 void Router::Impl::drop_downstream(Pair& pair) {
   Side& side = pair.side[1];
   if (side.live) endpoint(side.device).disconnect(side.connection);
-  for (Outgoing& outgoing : side.out) forget(outgoing);
+  for (Outgoing& outgoing : side.out) forget(pair, outgoing);
   side = Side{};
 }
 
@@ -342,7 +342,7 @@ void Router::Impl::try_finish(Pair& pair) {
   bool waits = false;
   for (Side& side : pair.side) {
     if (!side.live) {
-      for (Outgoing& outgoing : side.out) forget(outgoing);
+      for (Outgoing& outgoing : side.out) forget(pair, outgoing);
       side.out.clear();
       continue;
     }

@@ -107,19 +107,37 @@ void Router::Impl::post(Pair& pair, uint8_t to, Outgoing outgoing) {
     last.is_event = false;
     last.event = cci::Event();
   }
-  if (!last.is_event) copied_bytes += last.copy.size();
+  if (!last.is_event) {
+    copied_bytes += last.copy.size();
+    pair.copied_bytes += last.copy.size();
+  }
   last.counted = true;
-  if (pair.phase == PairPhase::closing) return;
-  if (side.out.size() > out_messages_max || copied_bytes > copied_bytes_max) reject_peer(pair, "more messages than can be held");
+  if (pair.phase != PairPhase::closing && side.out.size() > out_messages_max)
+    return reject_peer(pair, "more messages than can be held");
+  if (copied_bytes > options.copied_bytes_max) close_largest();
+}
+
+// The memory is all pairs' together: the one that has most of it gives its part back, not the one that happens to need some now.
+void Router::Impl::close_largest() {
+  Pair* largest = nullptr;
+  pairs.each([&](Pair& pair) {
+    if (largest == nullptr || pair.copied_bytes > largest->copied_bytes) largest = &pair;
+  });
+  for (Side& side : largest->side) {
+    for (Outgoing& outgoing : side.out) forget(*largest, outgoing);
+    side.out.clear();
+  }
+  if (largest->phase != PairPhase::closing) reject_peer(*largest, "more messages than can be held");
 }
 
 // Of what leaves a queue: no longer counted.
-void Router::Impl::forget(Outgoing& outgoing) {
+void Router::Impl::forget(Pair& pair, Outgoing& outgoing) {
   if (!std::exchange(outgoing.counted, false)) return;
   if (outgoing.is_event) {
     --held_events;
   } else {
     copied_bytes -= outgoing.copy.size();
+    pair.copied_bytes -= outgoing.copy.size();
   }
 }
 
@@ -131,7 +149,7 @@ void Router::Impl::flush(Pair& pair, uint8_t which) {
     const Status status = endpoint(side.device).send(side.connection, next.bytes(), pair.ref(which).packed(), true);
     if (status == Status::no_buffers || status == Status::again) return;
     work = true;
-    forget(next);
+    forget(pair, next);
     side.out.pop_front();
   }
 }

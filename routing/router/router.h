@@ -64,6 +64,7 @@ struct RouterOptions {
   Duration record_refresh = std::chrono::seconds(30);
   Duration record_lifetime = std::chrono::seconds(120);
   std::vector<StaticRoute> static_routes;  // [[router.static]]
+  uint64_t copied_bytes_max = 64u << 20;   // messages that wait for a peer and hold no receive buffer, over all connections
   RouterMechanisms mechanisms;
 };
 

@@ -27,11 +27,10 @@ inline constexpr size_t records_max = 4096;
 inline constexpr size_t links_max = 1024;
 inline constexpr size_t admins_max = 64;
 inline constexpr size_t candidates_tried_max = 4;
-inline constexpr uint32_t window_fragments_min = 4;    // of each side of a connection
-inline constexpr size_t conduits_max = 32;             // fragments that pass without coming into memory, at one time
-inline constexpr size_t held_events_max = 256;         // receive buffers held for messages that cannot go on yet, over all pairs
-inline constexpr size_t copied_bytes_max = 64u << 20;  // and what is copied besides
-inline constexpr size_t out_messages_max = 2048;       // waiting on one side of a pair; an honest peer's windows stay below
+inline constexpr uint32_t window_fragments_min = 4;  // of each side of a connection
+inline constexpr size_t conduits_max = 32;           // fragments that pass without coming into memory, at one time
+inline constexpr size_t held_events_max = 256;       // receive buffers held for messages that cannot go on yet, over all pairs
+inline constexpr size_t out_messages_max = 2048;     // waiting on one side of a pair; an honest peer's windows stay below
 inline constexpr size_t link_out_max = 2 * records_max;
 inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
 inline constexpr Duration hop_patience = std::chrono::seconds(1);  // then the initiator is told which hop has not answered
@@ -169,6 +168,7 @@ struct Pair {
   bool active = false;
 
   uint8_t beyond = 0;                                     // routers between here and the destination
+  size_t copied_bytes = 0;                                // of messages that wait, and hold no receive buffer
   uint32_t fragments = 0;                                 // known here
   std::array<uint32_t, 2> buffers{};                      // held, by the side that their fragments come from
   std::array<std::deque<uint64_t>, classes_max> waiting;  // fragments without a buffer
@@ -368,7 +368,8 @@ struct Router::Impl {
   void post(Pair& pair, uint8_t to, Outgoing outgoing);
   void post(Pair& pair, uint8_t to, std::vector<std::byte> message);
   void flush(Pair& pair, uint8_t which);
-  void forget(Outgoing& outgoing);
+  void forget(Pair& pair, Outgoing& outgoing);
+  void close_largest();
 
   // forward_fragments.cc
   void on_fragment_message(Pair& pair, uint8_t which, Bytes message);
