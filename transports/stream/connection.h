@@ -63,6 +63,8 @@ struct Connection {
   Instant hello_at{};
   Duration round_trip{0};
 
+  Instant accepted_at{};
+
   // The state's own time limit; it runs from the first turn after it was set.
   Duration step_timeout = forever;
   bool step_unstamped = false;

@@ -72,7 +72,11 @@ Connection* Engine::create(StreamId stream, State state) {
   c.last_received = now_;
   by_stream_.emplace(stream, index);
   ++connections_count_;
-  if (state == State::awaiting_hello) ++pending_count_;
+  if (state == State::awaiting_hello) {
+    ++pending_count_;
+    c.accepted_at = now_;
+    silent_.emplace(now_, index);
+  }
   update_accepting();
   return &c;
 }
@@ -82,6 +86,7 @@ void Engine::set_state(Connection& c, State next) {
   const auto pending = [](State state) { return state == State::awaiting_hello || state == State::requested; };
   if (pending(next)) ++pending_count_;
   if (pending(c.state)) --pending_count_;
+  if (c.state == State::awaiting_hello) silent_.erase({c.accepted_at, c.id.index});
   c.state = next;
   update_accepting();
 }
@@ -166,6 +171,8 @@ void Engine::turn(Instant now) {
   }
   serving_.clear();
   run_timers();
+  drop_silent();
+  if (target_->wants() != wants_seen_ || reclaim_at_ <= now_) reclaim();
   for (const uint32_t index : released_) {
     connections_[index].reset();
     free_.push_back(index);

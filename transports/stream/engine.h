@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -54,9 +55,11 @@ class Engine final : public ports::Lender {
   void leave(Connection& c);
   void release_fenced(Connection& c);
   void update_accepting();
+  [[nodiscard]] Instant crowded_at() const;
+  void drop_silent();
   [[nodiscard]] uint64_t acknowledged_bytes(const Connection& c) const;  // by the peer's network
   void reclaim();
-  [[nodiscard]] Instant timers() const { return std::min(deadlines_.earliest(), reclaim_at_); }
+  [[nodiscard]] Instant timers() const { return std::min({deadlines_.earliest(), reclaim_at_, crowded_at()}); }
 
   // engine_handshake.cc
   void greet(Connection& c);
@@ -149,6 +152,7 @@ class Engine final : public ports::Lender {
   uint32_t connections_count_ = 0;
   uint32_t pending_count_ = 0;  // awaiting_hello and requested
   bool accepting_paused_ = false;
+  std::set<std::pair<Instant, uint32_t>> silent_;  // awaiting_hello: since when, index
   std::unordered_map<StreamId, uint32_t> by_stream_;
   std::vector<uint32_t> ready_;
   std::vector<uint32_t> serving_;

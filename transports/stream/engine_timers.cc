@@ -36,6 +36,20 @@ void Engine::run_timers() {
   }
 }
 
+Instant Engine::crowded_at() const {
+  const bool crowded = pending_count_ >= options_.pending_requests_max && !silent_.empty();
+  return crowded ? after(silent_.begin()->first, silence_when_crowded_max) : never;
+}
+
+// Else so many that say nothing would keep everybody out until the handshake's time is over.
+void Engine::drop_silent() {
+  if (crowded_at() > now_) return;
+  while (!silent_.empty() && after(silent_.begin()->first, silence_when_crowded_max) <= now_) {
+    counters_.add(Counter::hello_rejected);
+    release(*connections_[silent_.begin()->second]);
+  }
+}
+
 void Engine::on_timer(Connection& c) {
   if (c.step_deadline <= now_) return on_step_timeout(c);
   if (c.messages.deadline() <= now_) {

@@ -41,6 +41,17 @@ inline constexpr size_t hints_waiting_max = 1024;  // of a connection, that coul
 
 inline constexpr uint32_t keepalive_probes_max = 3;
 
+// Whoever has dialled and said nothing for so long makes room for those behind, once there are pending_requests_max: a hello comes
+// with the connection, or a lost packet later.
+inline constexpr Duration silence_when_crowded_max = std::chrono::milliseconds(250);
+
+// Memory that was lent to the network and is wanted back: how often it is asked what the peer has acknowledged, how long a peer may
+// acknowledge nothing, and how long it may all take; then the stream is reset, and the memory free.
+inline constexpr Duration lent_look_interval = std::chrono::milliseconds(2);
+inline constexpr Duration lent_stall_max = std::chrono::seconds(2);
+inline constexpr Duration lent_wait_max = std::chrono::seconds(10);
+inline constexpr size_t lent_reads_max = 512;  // ended reads of a connection with bytes not acknowledged; beyond: copied
+
 // A round trip that began and ended at one time, since whoever turns us did so twice without looking at the clock: as good as none.
 inline constexpr Duration round_trip_min = std::chrono::microseconds(1);
 
