@@ -326,7 +326,7 @@ int Endpoint::os_handle() const { return impl_->transport->os_handle(); }
 
 Status Endpoint::arm_os_handle(Instant wake_at) {
   if (!impl_->events.empty()) return Status::again;
-  impl_->transport->arm(impl_->target->hint_waits() ? impl_->now : wake_at);
+  impl_->transport->arm(std::min(wake_at, next_deadline()));
   return Status::success;
 }
 

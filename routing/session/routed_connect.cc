@@ -276,8 +276,8 @@ Status RoutedTransport::accept(ports::ConnectionId request) {
   std::vector<std::byte> message;
   encode(reply, message);
   post(*slot, std::move(message));
-  slot->deadline = after(now_, accept_timeout);
-  set_timer(*slot, slot->deadline);
+  slot->accept_unstamped = true;
+  activate(*slot);
   return Status::success;
 }
 
@@ -339,10 +339,11 @@ void RoutedTransport::on_timer(Slot& slot) {
 void RoutedTransport::watch_hops(Slot& slot) {
   lower_->set_keepalive(slot.lower, Duration::zero());
   post_plain(slot, MessageKind::watched);
-  keep_alive(slot);
+  activate(slot);
 }
 
 void RoutedTransport::keep_alive(Slot& slot) {
+  if (std::exchange(slot.watch_unstamped, false)) slot.watch_since = now_;
   Instant next = never;
   if (options_.keepalive > Duration::zero() && !slot.watched) {
     Instant due = slot.heard_at + options_.keepalive * (slot.probes + 1);

@@ -110,6 +110,9 @@ struct Slot {
   uint32_t probes = 0;
   Duration watch{0};  // set_keepalive: tell the application once
   Instant watch_since{};
+  // What calls from above begin counts from the next turn on: the last one may be long ago.
+  bool watch_unstamped = false;
+  bool accept_unstamped = false;
 
   bool draining = false;  // a router of the path stops soon: told, or to be told once the connection is open
   bool watched = false;   // set_keepalive was called: silence is told, and does not end the connection

@@ -86,7 +86,7 @@ void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration tim
   if (slot == nullptr) return;
   if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_keepalive(slot->lower, timeout));
   slot->watch = timeout == forever ? Duration::zero() : timeout;
-  slot->watch_since = now_;
+  slot->watch_unstamped = true;
   slot->watched = true;
   if (slot->phase == Phase::open) watch_hops(*slot);
 }
@@ -177,6 +177,11 @@ void RoutedTransport::push_active() {
       continue;
     }
     flush(*slot);
+    if (std::exchange(slot->accept_unstamped, false) && slot->phase == Phase::accepting) {
+      slot->deadline = after(now_, accept_timeout);
+      set_timer(*slot, slot->deadline);
+    }
+    if (slot->watch_unstamped && slot->phase == Phase::open) keep_alive(*slot);
     if (slot->phase == Phase::leaving) {
       try_finish(*slot);
       continue;

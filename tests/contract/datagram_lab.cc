@@ -37,7 +37,7 @@ class DatagramLab final : public Lab {
     for (const Machine& machine : machines_) world_.wake(machine.id);
     const auto step = [&] {
       if (done()) return true;
-      for (const Machine& machine : machines_) wake_if_due(world_, machine.id, *machine.node);
+      for (const Machine& machine : machines_) arm(world_, machine.id, *machine.node);
       return false;
     };
     return world_.run_until(step, after(world_.now(), limit)) == sim::RunEnd::reached;

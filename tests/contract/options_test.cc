@@ -321,6 +321,37 @@ TEST_CASE("contract__keepalive_event__the_option_is_zero_again_and_the_thawed_pe
   REQUIRE(b.count(EventType::receive) == 1);
 }
 
+// A process that did other things for a while, or had nothing to do, and then calls: what the call begins counts from now on.
+TEST_CASE("contract__after_long_idleness__accepting_and_watching_have_their_whole_time") {
+  EVERY_LAB(lab);
+  NodeOptions options;
+  options.transport.keepalive = 0s;
+  options.transport.handshake_timeout = 1000s;
+  Node& a = lab.add(options);
+  Node& b = lab.add(options);
+  REQUIRE(a.endpoint->connect(b.endpoint->uri(), {}));
+  std::optional<Event> request = wait_event(lab, b, EventType::connect_request);
+  REQUIRE(request);
+  const Duration idle = lab.routed() ? 15s : 60s;  // a router gives up who is silent for longer
+  b.frozen = true;
+  lab.pass(idle);
+  REQUIRE(b.endpoint->accept(*request, 7) == Status::success);
+  request.reset();
+  b.frozen = false;
+  const std::optional<Event> accepted = wait_event(lab, b, EventType::accept);
+  REQUIRE(accepted);
+  REQUIRE(accepted->status == Status::success);
+  REQUIRE(wait_event(lab, a, EventType::connect));
+  lab.pass(1s);
+  b.frozen = true;
+  lab.pass(idle);
+  REQUIRE(b.endpoint->set_keepalive(accepted->connection, 10s) == Status::success);
+  b.frozen = false;
+  lab.pass(30s);
+  REQUIRE_FALSE(b.has(EventType::keepalive_timed_out));
+  REQUIRE_FALSE(b.has(EventType::disconnected));
+}
+
 // Nothing that happens between the last event taken and arming is lost: the handle is readable for it.
 TEST_CASE("contract__armed_os_handle__readable_for_what_came_before_and_after") {
   EVERY_LAB(lab);

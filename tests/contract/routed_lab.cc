@@ -174,7 +174,7 @@ class RoutedLab final : public Lab {
       wake();
       const auto step = [&] {
         if (done()) return true;
-        for (const Machine& machine : machines_) wake_if_due(world_, machine.id, *machine.node);
+        for (const Machine& machine : machines_) arm(world_, machine.id, *machine.node);
         return false;
       };
       return world_.run_until(step, after(world_.now(), limit)) == sim::RunEnd::reached;

@@ -17,9 +17,11 @@ class Driver final : public sim::Actor {
     if (node_.frozen || node_.endpoint == nullptr) return;
     node_.endpoint->turn(now);
     if (node_.collects) node_.collect();
+    static_cast<void>(node_.endpoint->arm_os_handle());
   }
+  // Who leaves its events waiting cannot wait for the handle.
   [[nodiscard]] Instant next_deadline() const override {
-    return node_.frozen || node_.endpoint == nullptr ? never : node_.endpoint->next_deadline();
+    return node_.frozen || node_.endpoint == nullptr || node_.collects ? never : node_.endpoint->next_deadline();
   }
 
  private:
@@ -57,7 +59,7 @@ class SimLab final : public Lab {
     for (const Machine& machine : machines_) world_.wake(machine.id);
     const auto step = [&] {
       if (done()) return true;
-      for (const Machine& machine : machines_) wake_if_due(world_, machine.id, *machine.node);
+      for (const Machine& machine : machines_) arm(world_, machine.id, *machine.node);
       return false;
     };
     return world_.run_until(step, after(world_.now(), limit)) == sim::RunEnd::reached;
@@ -83,8 +85,10 @@ class SimLab final : public Lab {
 
 }  // namespace
 
-void wake_if_due(sim::World& world, sim::NodeId id, const Node& node) {
-  if (!node.frozen && node.endpoint != nullptr && node.endpoint->next_deadline() <= world.now()) world.wake(id);
+void arm(sim::World& world, sim::NodeId id, const Node& node) {
+  if (node.frozen || node.endpoint == nullptr) return;
+  static_cast<void>(node.endpoint->arm_os_handle());
+  world.look(id);
 }
 
 std::unique_ptr<sim::Actor> make_driver(Node& node) { return std::make_unique<Driver>(node); }

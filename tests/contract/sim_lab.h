@@ -5,8 +5,9 @@
 
 namespace ccixfer::contract {
 [[nodiscard]] std::unique_ptr<Lab> make_sim_lab(uint64_t seed);
-// Turns a node's endpoint as its driver would.
+// Turns a node's endpoint as a driver would that waits for the OS handle and nothing else: what a turn would do, timers included,
+// the armed handle has to show. (In the simulated world the net's deadline stands for the handle's timer.)
 [[nodiscard]] std::unique_ptr<sim::Actor> make_driver(Node& node);
-// The application may have acted outside a turn, without a system call that the world would see.
-void wake_if_due(sim::World& world, sim::NodeId id, const Node& node);
+// The same after the application may have acted outside a turn.
+void arm(sim::World& world, sim::NodeId id, const Node& node);
 }  // namespace ccixfer::contract

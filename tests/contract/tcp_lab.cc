@@ -76,16 +76,14 @@ class TcpLab final : public Lab {
     }
   }
 
-  // Until a handle is readable or a deadline has come: what a driver does.
+  // Until a handle is readable: it has to show deadlines as well.
   void wait(Duration most) {
     std::vector<pollfd> handles;
-    Instant next = never;
     for (const auto& node : nodes_) {
       if (node->frozen || node->endpoint == nullptr) continue;
       handles.push_back({node->endpoint->os_handle(), POLLIN, 0});
-      next = std::min(next, node->endpoint->next_deadline());
+      if (node->endpoint->arm_os_handle() == Status::again) most = Duration{0};
     }
-    if (next != never) most = std::min(most, std::max(Duration{0}, next - now()));
     const timespec timeout{static_cast<time_t>(most.count() / 1'000'000'000), static_cast<long>(most.count() % 1'000'000'000)};
     static_cast<void>(ppoll(handles.data(), handles.size(), &timeout, nullptr));
   }

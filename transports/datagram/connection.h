@@ -98,6 +98,7 @@ struct Connection {
   Duration keepalive{0};
   Instant last_received{};
   Instant last_probe{};
+  bool keepalive_unstamped = false;  // set_keepalive: it counts from the next turn on, as the last one may be long ago
   uint32_t probes = 0;
 
   // Packets.

@@ -35,6 +35,7 @@ std::vector<ports::HopInfo> DatagramTransport::hops(ports::ConnectionId connecti
 void DatagramTransport::turn(Instant now) { engine_->turn(now); }
 Instant DatagramTransport::next_deadline() const { return engine_->next_deadline(); }
 int DatagramTransport::os_handle() const { return engine_->net().os_handle(); }
+void DatagramTransport::arm(Instant when) { engine_->arm(when); }
 size_t DatagramTransport::held_bytes() const { return engine_->held_bytes(); }
 
 }  // namespace ccixfer::datagram

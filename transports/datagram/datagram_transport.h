@@ -42,6 +42,7 @@ class DatagramTransport final : public ports::Transport {
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;
+  void arm(Instant when) override;
 
   [[nodiscard]] size_t held_bytes() const;  // messages that came before their turn, of all connections: at most held_bytes_max
 

@@ -1,6 +1,7 @@
 #include "transports/datagram/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 
@@ -135,6 +136,7 @@ void Engine::service(Connection& c) {
     c.step_unstamped = false;
     c.step_deadline = after(now_, c.step_timeout);
   }
+  if (std::exchange(c.keepalive_unstamped, false)) c.last_probe = now_;
   c.rma.start(c.messages.ended());
   if (!c.fenced.empty()) release_fenced(c);
   c.messages.stamp(now_);

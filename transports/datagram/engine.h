@@ -2,6 +2,7 @@
 // engine_handshake.cc (how connections begin), engine_end.cc (and how they end), engine_rx.cc, engine_tx.cc, engine_timers.cc.
 // Private to this room.
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -38,6 +39,7 @@ class Engine final : public DatagramEvents {
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
+  void arm(Instant when) { net_->set_deadline(std::min(when, next_deadline())); }
   [[nodiscard]] size_t held_bytes() const { return held_bytes_; }
 
  private:

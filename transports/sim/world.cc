@@ -99,8 +99,12 @@ struct World::Impl {
     }
     n.turning = false;
     std::erase(n.actors, nullptr);
+    look(id);
+  }
+
+  void look(NodeId id) {
     Instant deadline = never;
-    for (const Actor* actor : n.actors) deadline = std::min(deadline, actor->next_deadline());
+    for (const Actor* actor : node(id).actors) deadline = std::min(deadline, actor->next_deadline());
     if (deadline != never) plan_turn(id, std::max(deadline, now + options.turn_spacing));
   }
 
@@ -184,6 +188,7 @@ void World::at_node(NodeId node, Instant when, std::function<void()> action) {
 }
 
 void World::wake(NodeId node) { impl_->wake(node); }
+void World::look(NodeId node) { impl_->look(node); }
 
 void World::add_actor(NodeId node, Actor* actor) {
   CHECK(impl_->node(node).alive);

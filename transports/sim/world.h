@@ -69,6 +69,7 @@ class World {
   // An event of a node: dropped when the node crashes before it; its actors are turned after it.
   void at_node(NodeId node, Instant when, std::function<void()> action);
   void wake(NodeId node);  // turn its actors soon
+  void look(NodeId node);  // at its actors' deadlines: one may have come nearer outside of a turn
 
   // `actor` must stay valid until removed or until its node crashed. Both are fine from within a turn of another actor or of
   // itself.

@@ -199,6 +199,7 @@ void Engine::service(Connection& c) {
     c.step_unstamped = false;
     c.step_deadline = after(now_, c.step_timeout);
   }
+  if (std::exchange(c.keepalive_unstamped, false)) c.last_probe = now_;
   c.messages.stamp(now_);
   if (c.readable && c.state != State::dialling) receive(c);
   if (c.state == State::gone || c.state == State::dialling) return schedule(c);

@@ -133,7 +133,7 @@ void Engine::set_keepalive(ports::ConnectionId id, Duration timeout) {
   c->keepalive = timeout;
   c->keepalive_mode = timeout > Duration{0} && timeout != forever ? Keepalive::notify : Keepalive::off;
   c->probes = 0;
-  c->last_probe = now_;
+  c->keepalive_unstamped = true;
   touch_from_above(*c);
 }
 

@@ -349,11 +349,12 @@ void TcpNet::Impl::arm() {
   const Instant at = std::min(deadline, accept_again);
   if (at <= now) return poke();
   if (at == never || (armed > now && armed <= at)) return;
-  const Duration from_now = at - now;
+  const Duration when =
+      polled_at + std::min<Duration>(at - now, std::chrono::hours(24 * 365));  // the last poll, which `now` is of, may be long ago
   itimerspec spec{};
-  spec.it_value.tv_sec = static_cast<time_t>(from_now.count() / 1'000'000'000);
-  spec.it_value.tv_nsec = static_cast<long>(from_now.count() % 1'000'000'000);
-  if (timerfd_settime(timer.get(), 0, &spec, nullptr) == 0) armed = at;
+  spec.it_value.tv_sec = static_cast<time_t>(when.count() / 1'000'000'000);
+  spec.it_value.tv_nsec = static_cast<long>(when.count() % 1'000'000'000);
+  if (timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0) armed = at;
 }
 
 }  // namespace ccixfer::tcp

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <utility>
 
 #include "core/base/check.h"
@@ -16,6 +17,12 @@ namespace ccixfer::tcp {
 namespace {
 
 constexpr uint32_t stream_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+Duration monotonic() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 }  // namespace
 
@@ -203,6 +210,7 @@ bool TcpNet::Impl::guess(const Report& report) {
 void TcpNet::poll(Instant now, const std::function<void(const StreamEvent&)>& event) {
   Impl& net = *impl_;
   net.now = now;
+  if (!net.adopted) net.polled_at = monotonic();
   net.poked = false;
   if (net.gathered == 0) {
     if (net.guess(event)) return;

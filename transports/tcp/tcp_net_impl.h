@@ -55,6 +55,7 @@ struct TcpNet::Impl {
   std::vector<StreamId> failed;  // dials whose failure poll() is to report
   std::optional<Resolver> resolver;
   Instant now{};
+  Duration polled_at{};  // that was by CLOCK_MONOTONIC; not kept when `adopted`
   Instant deadline = never;
   Instant armed = never;         // of the timerfd; never: not armed
   Instant accept_again = never;  // out of descriptors: until then, or until a stream closes

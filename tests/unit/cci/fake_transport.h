@@ -39,6 +39,7 @@ class FakeTransport final : public ports::Transport {
     std::vector<std::string> dialled;
     std::vector<ports::Hint> hints;
     std::vector<Instant> armed;
+    Instant deadline{Duration{42}};
     Status answer = Status::success;  // what send, rma, accept answer
     bool destroyed = false;
   };
@@ -97,7 +98,7 @@ class FakeTransport final : public ports::Transport {
   void turn(Instant) override {
     for (auto& step : std::exchange(planned_, {})) step(*sink_);
   }
-  Instant next_deadline() const override { return Instant{Duration{42}}; }
+  Instant next_deadline() const override { return log_->deadline; }
   int os_handle() const override { return 17; }
 
  private:

@@ -95,6 +95,23 @@ TEST_CASE("rma__the_target_withholds_its_answer__times_out_with_the_connections_
   CHECK(f.quiet());
 }
 
+// Whoever waits for the handle alone is woken for it.
+TEST_CASE("rma__the_target_withholds_its_answer__the_armed_handle_shows_when_its_time_is_over") {
+  Fixture f;
+  f.log->deadline = Instant(std::chrono::hours(1));
+  const Connection connection = f.connected();
+  f.endpoint->set_send_timeout(connection, std::chrono::milliseconds(200));
+  REQUIRE(f.endpoint->rma(connection, f.put()) == Status::success);
+  f.happen([&](TransportSink& sink) { sink.on_completion(connection, f.log->rmas[0].token, Status::withheld); });
+  REQUIRE(f.endpoint->arm_os_handle() == Status::success);
+  REQUIRE(f.endpoint->arm_os_handle(Instant(std::chrono::milliseconds(100))) == Status::success);
+  f.endpoint->turn(Instant(std::chrono::milliseconds(200)));
+  CHECK(f.next().status == Status::timed_out);
+  REQUIRE(f.endpoint->arm_os_handle() == Status::success);
+  using std::chrono::milliseconds;
+  CHECK(f.log->armed == std::vector<Instant>{Instant(milliseconds(200)), Instant(milliseconds(100)), f.log->deadline});
+}
+
 TEST_CASE("rma__withheld_and_the_connection_is_lost__ends_before_the_disconnected_event") {
   Fixture f;
   const Connection connection = f.connected();

@@ -20,14 +20,15 @@ namespace ccixfer::routing::test {
 
 class RawPeer final : public sim::Actor {
  public:
-  RawPeer(sim::World& world, sim::Fabric& fabric, const std::string& network, const std::string& address)
+  RawPeer(sim::World& world, sim::Fabric& fabric, const std::string& network, const std::string& address,
+          const ports::TransportOptions& options = {})
       : world_(world), node_(world.add_node("raw " + address)), entropy_(world.random().next()) {
     memory = std::make_shared<cci::MemoryTable>(entropy_, counters_);
     sim::SimNetOptions net;
     net.networks = {{network, address}};
     net.port = 7000;
-    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
-                                                               std::make_unique<sim::SimNet>(fabric, node_, net), counters_);
+    auto transport =
+        std::make_unique<stream::StreamTransport>(options, std::make_unique<sim::SimNet>(fabric, node_, net), counters_);
     endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters_);
     world.add_actor(node_, this);
   }

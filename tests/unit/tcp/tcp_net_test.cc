@@ -125,6 +125,17 @@ TEST_CASE("tcp_net__deadline_and_poke__the_handle_becomes_readable") {
   CHECK(readable(*net, 10000));
 }
 
+// An application may take its time between a turn and the wait.
+TEST_CASE("tcp_net__deadline_set_long_after_the_last_poll__does_not_come_later_for_that") {
+  const auto net = make();
+  host::SystemClock clock;
+  net->poll(clock.now(), [](const StreamEvent&) { FAIL("no event"); });
+  const Instant polled = clock.now();
+  static_cast<void>(readable(*net, 600));  // nothing happens; time passes
+  net->set_deadline(polled + 550ms);
+  CHECK(readable(*net, 300));
+}
+
 TEST_CASE("tcp_net__full_socket__again_then_writable_when_the_peer_reads") {
   const auto server = make();
   const auto client = make("127.0.0.1", false);
