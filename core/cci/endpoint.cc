@@ -99,6 +99,17 @@ void Endpoint::disconnect(Connection connection) {
   impl_->transport->disconnect(connection);
 }
 
+void Endpoint::abort(Connection connection) {
+  ConnectionRecord* record = impl_->find(connection);
+  if (record == nullptr) return;
+  impl_->leave(connection, *record);
+  impl_->transport->abort(connection);
+}
+
+std::optional<uint64_t> Endpoint::delivered_bytes(Connection connection) const {
+  return impl_->find(connection) == nullptr ? std::nullopt : impl_->transport->delivered_bytes(connection);
+}
+
 uint32_t Endpoint::max_send_bytes(Connection connection) const {
   const ConnectionRecord* record = impl_->find(connection);
   return record == nullptr ? 0 : record->max_send_bytes;

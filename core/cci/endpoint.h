@@ -155,6 +155,10 @@ class Endpoint {
   [[nodiscard]] Status accept(Event& request, uint64_t context);
   [[nodiscard]] Status reject(Event& request, std::string_view reason = {});
   void disconnect(Connection connection);  // operations in flight still end with their events; no `disconnected` event
+  void abort(Connection connection);       // the same at once: nothing of what was sent need arrive
+  // What of all that was sent has reached the peer's side of the network, and grows while the peer takes something. nullopt: there
+  // is no such connection, or its transport does not know.
+  [[nodiscard]] std::optional<uint64_t> delivered_bytes(Connection connection) const;
   [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;  // 0: no such connection
   [[nodiscard]] std::vector<ports::HopInfo> hops(Connection connection) const;
 

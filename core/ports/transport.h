@@ -8,6 +8,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -144,6 +145,8 @@ class Transport {
   // operation in flight still gets its on_completion (in later turns: how it ended, or disconnected) and an open message its
   // on_message_end. A request that was not decided, or a dial that has not ended, is just dropped.
   virtual void disconnect(ConnectionId connection) = 0;
+  // The same at once, for a peer that does not let anything end: what was sent need not arrive. Also after a disconnect.
+  virtual void abort(ConnectionId connection) { disconnect(connection); }
 
   // Copies the parts before it returns. no_buffers: too many in flight (try again after a completion). Completion means: delivered
   // to the peer's endpoint. receiver_not_ready is retried inside until the send timeout of the connection.
@@ -168,6 +171,11 @@ class Transport {
   virtual void set_send_timeout(ConnectionId connection, Duration timeout) = 0;  // forever: none
   virtual void set_keepalive(ConnectionId connection, Duration timeout) = 0;     // zero: off
   [[nodiscard]] virtual std::vector<HopInfo> hops(ConnectionId connection) const = 0;
+  // Bytes of this connection that the peer's side of the network has: the count grows for as long as the peer takes something,
+  // however slowly. nullopt: the transport does not know.
+  [[nodiscard]] virtual std::optional<uint64_t> delivered_bytes(ConnectionId connection) const {
+    return static_cast<void>(connection), std::nullopt;
+  }
 
   // All progress is made here: reads, writes, timers. `now` never goes backwards.
   virtual void turn(Instant now) = 0;

@@ -109,6 +109,9 @@ void Router::Impl::on_pair_event(Pair& pair, uint8_t which, cci::Event event) {
       encode(MailboxHint{event.mailbox, event.ending().detail}, message);
       return post(pair, static_cast<uint8_t>(1 - which), std::move(message));
     }
+    case cci::EventType::keepalive_timed_out:
+      if (side.connection != event.connection || pair.phase != PairPhase::open) return;
+      return close_pair(pair, Status::disconnected, "a hop is lost: " + side_name(pair, which) + ": it does not answer", -1);
     case cci::EventType::disconnected:
       if (side.connection != event.connection) return;
       side.live = false;
@@ -289,6 +292,7 @@ void Router::Impl::on_connect_reply(Pair& pair, Bytes message) {
   reply->fragment_bytes = std::min({reply->fragment_bytes, pair.request.fragment_bytes, pool.fragment_bytes()});
   pair.phase = PairPhase::open;
   pair.beyond = beyond;
+  name_ends(pair);
   --setting_up;
   pair.request.data.clear();
   pair.candidates.clear();

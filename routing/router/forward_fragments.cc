@@ -97,7 +97,14 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       turn.push_back(packed);
       continue;
     }
-    memory::Loan buffer = pool.take(data_class, pair->buffers[0] + pair->buffers[1]);
+    const Share share = share_of(*pair);
+    if (must_move_first(*pair, share)) {
+      turn.push_back(packed);
+      continue;
+    }
+    const bool shared = has_share(share);
+    memory::Loan buffer = pool.take(data_class, pair->buffers[0] + pair->buffers[1], shared);
+    if (!buffer && pair->stands < stalled_after) (shared ? pressed_for_buffers : pressed_for_trial) = true;
     if (!buffer && !options.mechanisms.turns) {
       turn.push_front(packed);
       return false;
@@ -115,6 +122,12 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       turn.push_front(packed);
     }
     fragment->buffer = std::move(buffer);
+    fragment->share = share;
+    ++shares[static_cast<size_t>(share)];
+    if (next_look == never) {
+      last_look = now;
+      next_look = after(now, look_interval);
+    }
     ++pair->buffers[fragment->from];
     if (options.rate_bytes_per_s > 0) {
       const auto cost = static_cast<int64_t>(uint64_t{fragment->length_bytes} * 1'000'000'000u / options.rate_bytes_per_s);
@@ -286,6 +299,7 @@ void Router::Impl::on_pulled(Pair& pair, Fragment& fragment) {
   counters.add(Counter::routed_bytes_passed, fragment.arrival.passed_bytes);
   fragment.here = Here::whole;
   fragment.arrival.complete = true;
+  pair.side[fragment.from].pulled_bytes += std::max<uint64_t>(fragment.length_bytes, progress_bytes_min);
   note_wait(pair, fragment.from, fragment.asked_at);
   if (fragment.onward == Onward::over) {  // answered already, and of a write the answer frees the buffers before us as well
     if (fragment.of_read) tell_taken(pair, fragment);
@@ -338,6 +352,7 @@ void Router::Impl::withdraw(Pair& pair, Fragment& fragment) {
 
 // Answered. What still arrives is drained into its buffer, which then comes back.
 void Router::Impl::let_go(Pair& pair, Fragment& fragment) {
+  pair.side[other(fragment.from)].taken_bytes += progress_bytes_min;
   note_wait(pair, other(fragment.from), fragment.offered_at);
   if (!fragment.pulling) return end_fragment(fragment);
   if (fragment.onward == Onward::exposed) withdraw(pair, fragment);
@@ -365,6 +380,7 @@ void Router::Impl::push(Fragment& fragment) {
 
 void Router::Impl::on_pushed(Pair& pair, Fragment& fragment, ports::Ending ending) {
   if (ending.status == Status::mailbox_empty && !options.mechanisms.empty_is_refused) return stall(fragment, true);
+  if (fragment.pulled.good()) prove(pair);
   acknowledge(pair, fragment.from, fragment.cookie, fragment.pulled.good() ? ending : fragment.pulled);
   if (!options.mechanisms.absorbs) tell_taken(pair, fragment);
   let_go(pair, fragment);
@@ -401,6 +417,7 @@ void Router::Impl::on_taken(Pair& pair, uint8_t which, Bytes message) {
   const Ref ref = Ref::of(found->second);
   Fragment* fragment = fragments.find(ref.index, ref.generation);
   CHECK(fragment != nullptr);
+  prove(pair);
   if (!options.mechanisms.absorbs) tell_taken(pair, *fragment);
   if (pair.phase == PairPhase::open) let_go(pair, *fragment);  // else it ended with the pair
 }
@@ -462,6 +479,7 @@ void Router::Impl::end_fragment(Fragment& fragment) {
       pair->exposed.erase(exposure_key(other(fragment.from), fragment.of_read, fragment.cookie));
     }
   }
+  if (fragment.buffer) --shares[static_cast<size_t>(fragment.share)];
   if (fragment.buffer && memory->in_use(fragment.lent)) {
     lent_buffers.push_back({fragment.lent, fragment.data_class, std::move(fragment.buffer)});
   } else if (fragment.buffer) {

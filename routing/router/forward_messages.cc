@@ -47,6 +47,7 @@ void Router::Impl::on_routing_message(Pair& pair, uint8_t which, cci::Event even
       return pass_on(pair, which, message);
     case MessageKind::watched:
       endpoint(pair.side[to].device).set_keepalive(pair.side[to].connection, Duration{0});
+      pair.side[to].unwatched = true;
       return pair.side[to].is_end ? void() : pass_on(pair, which, message);
     case MessageKind::mailbox_hint:
       if (!decode_mailbox_hint(message)) return reject_peer(pair, "malformed mailbox hint");

@@ -15,16 +15,15 @@ FragmentPool::FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8
   CHECK(classes > 0 && classes <= classes_max && pool_.count() >= classes);
 }
 
-bool FragmentPool::has(uint8_t data_class, uint32_t held) const {
+bool FragmentPool::has(uint8_t data_class, uint32_t held, bool shared) const {
   CHECK(data_class < classes_max);
   if (reserved_ && used_[class_of(data_class)] == 0) return true;
   // The reserved one is out: from the shared ones, if this connection has not its part already.
-  const uint32_t shared = pool_.count() - (reserved_ ? classes_ : 0u);
-  return shared_used_ < shared && held <= shared - shared_used_;
+  return shared && shared_used_ < shared_count() && held <= shared_count() - shared_used_;
 }
 
-memory::Loan FragmentPool::take(uint8_t data_class, uint32_t held) {
-  if (!has(data_class, held)) return {};
+memory::Loan FragmentPool::take(uint8_t data_class, uint32_t held, bool shared) {
+  if (!has(data_class, held, shared)) return {};
   uint32_t& used = used_[class_of(data_class)];
   if (used > 0 || !reserved_) ++shared_used_;
   ++used;

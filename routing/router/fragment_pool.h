@@ -16,10 +16,11 @@ class FragmentPool {
   // CHECKs that one fragment a class fits. Fewer classes, or none reserved, deadlock or starve: for tests that show it.
   FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes = classes_max, bool reserved = true,
                bool poison_returned = false);
-  // `held` is how many the asking connection has. An empty loan: not now.
-  [[nodiscard]] memory::Loan take(uint8_t data_class, uint32_t held);
+  // `held` is how many the asking connection has; without `shared`, only the reserved one. An empty loan: not now.
+  [[nodiscard]] memory::Loan take(uint8_t data_class, uint32_t held, bool shared = true);
   void give(uint8_t data_class, memory::Loan loan);
-  [[nodiscard]] bool has(uint8_t data_class, uint32_t held) const;  // take() would lend one
+  [[nodiscard]] bool has(uint8_t data_class, uint32_t held, bool shared = true) const;  // take() would lend one
+  [[nodiscard]] uint32_t shared_count() const { return pool_.count() - (reserved_ ? classes_ : 0u); }
   // Of data that crossed so many routers.
   [[nodiscard]] uint8_t class_of(uint8_t crossed) const {
     return crossed < classes_ ? crossed : static_cast<uint8_t>(classes_ - 1);

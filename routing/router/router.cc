@@ -210,6 +210,7 @@ void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
   follow_devices();
   refresh_and_age();
   probe_latency();
+  look_at_progress();
   bool any = true;
   for (int round = 0; round < rounds_per_turn_max && any; ++round) {
     if (round > 0 && clock) now = std::max(now, clock());
@@ -234,7 +235,7 @@ void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
 
 Instant Router::Impl::next_deadline() const {
   if (work || !started) return now;
-  Instant when = std::min({next_refresh, next_aging, next_probe});
+  Instant when = std::min({next_refresh, next_aging, next_probe, next_look});
   if (own_due) when = std::min(when, own_bucket.next);
   for (const RouterDevice& device : devices) when = std::min({when, device.endpoint->next_deadline(), settles_at(device)});
   if (!timers.empty()) when = std::min(when, timers.begin()->first);

@@ -51,6 +51,18 @@ inline constexpr Duration cut_off_time = std::chrono::seconds(60);
 inline constexpr size_t cut_off_max = 1024;
 inline constexpr size_t liars_logged_max = 256;
 
+// Of peers that stand still (progress.cc).
+inline constexpr Duration look_interval = std::chrono::milliseconds(100);
+inline constexpr Duration stalled_after = std::chrono::milliseconds(250);  // it gets no further buffer
+inline constexpr Duration cut_when_pressed = std::chrono::seconds(2);      // others wait for what it holds
+inline constexpr Duration cut_new_when_pressed = std::chrono::seconds(1);  // who has never moved anything
+inline constexpr Duration cut_anyway = std::chrono::seconds(30);
+inline constexpr Duration penalty_time = std::chrono::seconds(60);
+inline constexpr Duration hop_watch = std::chrono::seconds(5);
+inline constexpr size_t stood_still_max = 1024;
+inline constexpr uint64_t progress_bytes_min = 4096;  // a byte now and then is no progress
+enum class Share : uint8_t { full, trial, penalty };  // of the shared buffers
+
 // How often one router may say something new.
 struct RecordBucket {
   static constexpr uint32_t burst = 16;
@@ -139,12 +151,24 @@ struct Outgoing {
   [[nodiscard]] Bytes bytes() const { return is_event ? event.data() : Bytes(copy); }
 };
 
+// Bytes that a side has moved, and how long it was waited for in vain.
+struct Clock {
+  uint64_t moved = 0;
+  Duration stands{0};
+  void note(uint64_t at, Duration passed);
+};
+
 struct Side {
   uint32_t device = 0;
   cci::Connection connection;
   bool live = false;
   Duration wait = forever;  // the shortest from our asking for a fragment to its first byte, or from offering one to its end
   bool is_end = false;      // the routed connection ends there: no router beyond
+  bool unwatched = false;   // the ends watch one another, and no keepalive of ours is on it
+  Clock gave, took;         // of what we wait for from it, and of what it is to take
+  uint64_t pulled_bytes = 0, taken_bytes = 0;  // of fragments that are over
+  uint64_t arriving_bytes = 0;                 // this and the next: at a look
+  bool sends = false, takes = false, skips = false;
   std::deque<Outgoing> out;
 };
 
@@ -167,6 +191,12 @@ struct Pair {
   Instant timer = never;
   bool active = false;
 
+  std::array<std::string, 2> ends;  // whose standstill is remembered under these names
+  bool proven = false;              // a fragment went through: both ends move
+  uint64_t look = 0;                // the last one at which it held a buffer
+  Duration stands{0};               // at that
+  uint8_t stands_side = 0;
+  bool stands_taking = false;
   uint8_t beyond = 0;                                     // routers between here and the destination
   size_t copied_bytes = 0;                                // of messages that wait, and hold no receive buffer
   uint32_t fragments = 0;                                 // known here
@@ -211,6 +241,9 @@ struct Fragment {
   ports::Arrival arrival;
   Instant asked_at{}, offered_at{};
   uint64_t told_bytes = 0;                // how much of it the way out knows of
+  Share share = Share::full;              // from which its buffer is
+  uint64_t seen_bytes = 0;                // at the last look
+  uint64_t offered_moved = 0;             // what the way out had taken when it was first seen there, and 1
   ports::Ending pulled{Status::success};  // why it will not become whole
   [[nodiscard]] Ref ref(bool of_push = false) const {
     return {Tag::fragment, of_push ? uint8_t{1} : uint8_t{0}, generation, index};
@@ -406,6 +439,18 @@ struct Router::Impl {
   void drop_fragments(Pair& pair);
   Pair* pair_of(const Fragment& fragment) { return find_pair(Ref::of(fragment.pair)); }
 
+  // progress.cc
+  void name_ends(Pair& pair);
+  [[nodiscard]] Share share_of(const Pair& pair) const;
+  [[nodiscard]] bool has_share(Share share) const;
+  [[nodiscard]] bool must_move_first(const Pair& pair, Share share) const;
+  void prove(Pair& pair);
+  void look_at_progress();
+  void note_waiting();
+  void judge(Pair& pair, Duration passed);
+  void stop_waiting(Pair& pair);
+  void remember_standstill(const std::string& end);
+
   // admin_requests.cc
   void on_admin_request(uint32_t device, cci::Event& event);
   void on_admin_event(Admin& admin, cci::Event& event);
@@ -458,7 +503,13 @@ struct Router::Impl {
   size_t copied_bytes = 0;
   std::array<std::deque<uint64_t>, classes_max> turns;  // pairs with fragments waiting, by class
   std::vector<uint64_t> cutting;                        // fragments that arrive
-  Instant rate_next{};                                  // when the rate's budget is used up
+  std::array<uint32_t, 3> shares{};                     // buffers lent, by Share
+  std::map<std::string, Instant> stood_still;           // Pair::ends, and until when they have the smaller share
+  Instant next_look = never, last_look{};
+  uint64_t look = 0;
+  std::vector<uint64_t> looked_at;
+  bool pressed_for_buffers = false, pressed_for_trial = false;  // since the last look somebody who moves had to wait for one
+  Instant rate_next{};                                          // when the rate's budget is used up
 };
 
 }  // namespace ccixfer::routing

@@ -47,6 +47,11 @@ size_t part_of(Random& random, size_t available, double split_chance) {
   return static_cast<size_t>(random.between(1, random.chance(0.5) ? std::min<size_t>(available, 64) : available));
 }
 
+// One takes at most 50 ms: a slow network delivers bit by bit, not 64 KiB a second.
+size_t packet_bytes_max(const LinkOptions& link) {
+  return static_cast<size_t>(std::clamp<uint64_t>(link.rate_bytes_per_s / 20, 1500, sim_packet_bytes));
+}
+
 }  // namespace
 
 SimNet::Impl::Impl(Fabric::Impl& owner, NodeId node_id, const SimNetOptions& net_options)
@@ -244,6 +249,12 @@ int64_t SimNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
   return stream::receive_to(*this, id, static_cast<stream::BufferConduit&>(conduit), size);
 }
 
+uint64_t SimNet::waiting_bytes(StreamId id) const {
+  const auto found = impl_->streams.find(id);
+  if (found == impl_->streams.end()) return 0;
+  return found->second.first->directions[found->second.second].window_used;
+}
+
 std::unique_ptr<ports::Conduit> SimNet::make_conduit() {
   const uint32_t room = impl_->fabric.link(impl_->options.networks.front().network).conduit_bytes;
   return room == 0 ? nullptr : std::make_unique<stream::BufferConduit>(room);
@@ -273,7 +284,7 @@ int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
     impl_->push_later(id, StreamEventType::writable);
     return stream::io_again;
   }
-  const size_t total = part_of(random, std::min({wanted, room, size_t{sim_packet_bytes}}), link.split_chance);
+  const size_t total = part_of(random, std::min({wanted, room, packet_bytes_max(link)}), link.split_chance);
   Packet packet;
   packet.bytes.reserve(total);
   for (const ConstIoSpan& span : from) {

@@ -91,6 +91,7 @@ class SimNet final : public stream::StreamNet {
   int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
   int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
+  [[nodiscard]] uint64_t waiting_bytes(stream::StreamId id) const override;
   [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
   [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
   [[nodiscard]] wire::Machine machine() const override;

@@ -37,6 +37,8 @@ class Engine final : public ports::Lender {
   void hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch);
   void set_send_timeout(ports::ConnectionId id, Duration timeout);
   void set_keepalive(ports::ConnectionId id, Duration timeout);
+  void abort(ports::ConnectionId id);
+  [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId id) const;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;

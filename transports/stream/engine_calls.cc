@@ -137,6 +137,22 @@ void Engine::set_keepalive(ports::ConnectionId id, Duration timeout) {
   touch_from_above(*c);
 }
 
+// Its operations end in the next turn, and their memory is free then, whatever the peer has not taken.
+void Engine::abort(ports::ConnectionId id) {
+  Connection* c = find(id);
+  if (c == nullptr) return;
+  const bool established = c->state == State::accepting || c->state == State::open || c->state == State::closing;
+  if (!established) return disconnect(id);
+  c->left = c->cancelled = true;
+  touch_from_above(*c);
+}
+
+std::optional<uint64_t> Engine::delivered_bytes(ports::ConnectionId id) const {
+  const Connection* c = find(id);
+  if (c == nullptr) return std::nullopt;
+  return c->given_bytes - std::min(c->given_bytes, net_->waiting_bytes(c->stream));
+}
+
 std::vector<ports::HopInfo> Engine::hops(ports::ConnectionId id) const {
   const Connection* c = find(id);
   if (c == nullptr) return {};

@@ -68,6 +68,8 @@ class StreamNet {
   // Whether recv would answer io_again until the stream is told readable again. false: not known.
   [[nodiscard]] virtual bool drained(StreamId) const { return false; }
   virtual int64_t send(StreamId id, std::span<const ConstIoSpan> from) = 0;
+  // Of what send() took, what the peer's side of the network has not acknowledged.
+  [[nodiscard]] virtual uint64_t waiting_bytes(StreamId) const { return 0; }
   // At most `size` bytes into a conduit that it takes: bytes > 0, or io_*. See ports::Transport for the other two.
   virtual int64_t recv_to(StreamId, ports::Conduit&, size_t /*size*/) { return io_full; }
   [[nodiscard]] virtual std::unique_ptr<ports::Conduit> make_conduit() { return nullptr; }

@@ -36,6 +36,10 @@ void StreamTransport::set_send_timeout(ports::ConnectionId connection, Duration 
 void StreamTransport::set_keepalive(ports::ConnectionId connection, Duration timeout) {
   engine_->set_keepalive(connection, timeout);
 }
+void StreamTransport::abort(ports::ConnectionId connection) { engine_->abort(connection); }
+std::optional<uint64_t> StreamTransport::delivered_bytes(ports::ConnectionId connection) const {
+  return engine_->delivered_bytes(connection);
+}
 std::vector<ports::HopInfo> StreamTransport::hops(ports::ConnectionId connection) const { return engine_->hops(connection); }
 void StreamTransport::turn(Instant now) { engine_->turn(now); }
 Instant StreamTransport::next_deadline() const { return engine_->next_deadline(); }

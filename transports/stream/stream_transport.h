@@ -38,6 +38,8 @@ class StreamTransport final : public ports::Transport {
   void hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override;
   void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;
   void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
+  void abort(ports::ConnectionId connection) override;
+  [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId connection) const override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;

@@ -71,6 +71,13 @@ std::vector<std::string> TcpNet::uris() const {
   return hosts;
 }
 
+uint64_t TcpNet::waiting_bytes(StreamId id) const {
+  const Impl::Stream* stream = impl_->find(id);
+  int bytes = 0;
+  if (stream == nullptr || !stream->fd || ioctl(stream->fd.get(), SIOCOUTQ, &bytes) != 0) return 0;
+  return static_cast<uint64_t>(bytes) + stream->pipe.held_bytes();
+}
+
 std::string TcpNet::uri() const {
   const std::vector<std::string> all = uris();
   return all.empty() ? std::string() : all.front();

@@ -60,6 +60,7 @@ class TcpNet final : public stream::StreamNet {
   [[nodiscard]] bool drained(stream::StreamId id) const override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
   int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
+  [[nodiscard]] uint64_t waiting_bytes(stream::StreamId id) const override;
   [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
   [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
   [[nodiscard]] wire::Machine machine() const override;

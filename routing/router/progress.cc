@@ -1,0 +1,166 @@
+// Who stands still. A buffer is held by a fragment that waits for one of its two sides: to send it, or to take it. Such a side may
+// be stopped, or never mean to go on, and live all the while; so what counts is the bytes that move, not its signs of life, and not
+// the time that a slow network needs. Nothing is asked of sides that move. Source: architecture 'A peer that stands still'.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/log.h"
+#include "routing/router/router_impl.h"
+
+namespace ccixfer::routing {
+namespace {
+
+constexpr uint64_t skipped_after_fragments = 64;  // others went by, and this one is still where it was
+
+}  // namespace
+
+// A peer that has stood still is known by what it cannot choose: the destination, wherever the router is; the initiator, by its
+// address, where it is next to us.
+void Router::Impl::name_ends(Pair& pair) {
+  pair.ends[1] = fmt::format("{}:{} {}", pair.to.subnet.as, pair.to.subnet.subnet, pair.to.node);
+  if (pair.side[0].is_end) pair.ends[0] = peer_of(pair.side[0].device, pair.side[0].connection);
+}
+
+Share Router::Impl::share_of(const Pair& pair) const {
+  if (!options.mechanisms.progress || pair.proven) return Share::full;
+  for (const std::string& end : pair.ends) {
+    const auto found = end.empty() ? stood_still.end() : stood_still.find(end);
+    if (found != stood_still.end() && now < found->second) return Share::penalty;
+  }
+  return Share::trial;
+}
+
+// Of the shared buffers. Half of them are for those that have shown that both their ends move, whatever the others do.
+bool Router::Impl::has_share(Share share) const {
+  const uint32_t parts = share == Share::trial ? 2 : 8;
+  return share == Share::full || shares[static_cast<size_t>(share)] < std::max(1u, pool.shared_count() / parts);
+}
+
+// It holds what it may hold until it moves.
+bool Router::Impl::must_move_first(const Pair& pair, Share share) const {
+  if (!options.mechanisms.progress || pair.buffers[0] + pair.buffers[1] == 0) return false;
+  return share != Share::full || pair.stands >= stalled_after;
+}
+
+void Router::Impl::prove(Pair& pair) {
+  if (std::exchange(pair.proven, true)) return;
+  for (const std::string& end : pair.ends) stood_still.erase(end);
+}
+
+void Router::Impl::look_at_progress() {
+  if (now < next_look) return;
+  // Of the time between two looks: when it was this process that stood still, its peers did not.
+  const Duration passed = std::min<Duration>(now - last_look, 2 * look_interval);
+  last_look = now;
+  next_look = pool.used() > 0 ? after(now, look_interval) : never;
+  const bool pressed = std::exchange(pressed_for_buffers, false);
+  const bool pressed_by_new = std::exchange(pressed_for_trial, false);
+  if (!options.mechanisms.progress) return;
+  for (const uint64_t packed : std::exchange(looked_at, {})) {
+    if (Pair* pair = find_pair(Ref::of(packed))) pair->stands = Duration{0};
+  }
+  ++look;
+  note_waiting();
+  for (const uint64_t packed : looked_at) judge(*find_pair(Ref::of(packed)), passed);
+  for (const uint64_t packed : std::vector<uint64_t>(looked_at)) {
+    Pair* pair = find_pair(Ref::of(packed));
+    if (pair == nullptr || pair->phase != PairPhase::open) continue;
+    const bool others_wait = pressed || (pressed_by_new && !pair->proven);
+    const Duration patience = pair->proven ? cut_when_pressed : cut_new_when_pressed;
+    if (pair->stands >= (others_wait ? patience : cut_anyway)) stop_waiting(*pair);
+  }
+}
+
+// What each side of each pair with a buffer is waited for.
+void Router::Impl::note_waiting() {
+  fragments.each([&](Fragment& fragment) {
+    Pair* pair = pair_of(fragment);
+    if (!fragment.buffer || pair == nullptr || pair->phase != PairPhase::open) return;
+    if (const uint64_t last = std::exchange(pair->look, look); last != look) {
+      looked_at.push_back(pair->ref(0).packed());
+      for (Side& side : pair->side) {
+        side.arriving_bytes = 0;
+        side.sends = side.takes = side.skips = false;
+        if (last + 1 != look) side.gave.stands = side.took.stands = Duration{0};
+      }
+    }
+    Side& in = pair->side[fragment.from];
+    Side& out = pair->side[1 - fragment.from];
+    if (fragment.pulling) {
+      in.sends = in.sends || endpoint(in.device).sends_what_arrives();
+      in.arriving_bytes += fragment.arrival.placed_bytes;
+    }
+    const bool leaves = fragment.pushing || fragment.onward == Onward::exposed;
+    if (!leaves || !endpoint(out.device).delivered_bytes(out.connection)) return;
+    if (fragment.here == Here::whole || fragment.arrival.placed_bytes > fragment.seen_bytes) out.takes = true;
+    fragment.seen_bytes = fragment.arrival.placed_bytes;
+    if (fragment.offered_moved == 0) fragment.offered_moved = out.took.moved + 1;
+    const uint64_t others = skipped_after_fragments * pool.fragment_bytes();
+    out.skips = out.skips || (fragment.here == Here::whole && out.took.moved > fragment.offered_moved + others);
+  });
+}
+
+void Clock::note(uint64_t at, Duration passed) {
+  moved = std::min(moved, at);  // of what failed, nothing came
+  const bool moves = at >= moved + progress_bytes_min;
+  if (moves) moved = at;
+  stands = moves ? Duration{0} : stands + passed;
+}
+
+void Router::Impl::judge(Pair& pair, Duration passed) {
+  for (uint8_t which = 0; which < 2; ++which) {
+    Side& side = pair.side[which];
+    if (!side.sends) side.gave.stands = Duration{0};
+    if (side.sends) side.gave.note(side.pulled_bytes + side.arriving_bytes, passed);
+    if (!side.takes) side.took.stands = Duration{0};
+    if (side.takes && !side.skips) {
+      side.took.note(endpoint(side.device).delivered_bytes(side.connection).value_or(0) + side.taken_bytes, passed);
+    } else if (side.takes) {
+      side.took.stands += passed;
+    }
+    for (const Clock* clock : {&side.gave, &side.took}) {
+      if (clock->stands <= pair.stands) continue;
+      pair.stands = clock->stands;
+      pair.stands_side = which;
+      pair.stands_taking = clock == &side.took;
+    }
+  }
+}
+
+// It has held a buffer for long enough. An end is closed and remembered. Of a router beyond, who stands still there is its matter,
+// and it may have many to serve first; but whether it lives is asked, also where the ends watch one another.
+void Router::Impl::stop_waiting(Pair& pair) {
+  Side& side = pair.side[pair.stands_side];
+  if (!side.is_end) {
+    if (std::exchange(side.unwatched, false)) endpoint(side.device).set_keepalive(side.connection, hop_watch);
+    return;
+  }
+  const std::string what =
+      fmt::format("{} stands still: {} of a fragment for {:.1f} s", side_name(pair, pair.stands_side),
+                  pair.stands_taking ? "it takes nothing" : "nothing comes", std::chrono::duration<double>(pair.stands).count());
+  remember_standstill(pair.ends[pair.stands_side]);
+  log(LogLevel::info, "routing: connection closed: {}", what);
+  const uint64_t packed = pair.ref(0).packed();
+  const uint8_t still = pair.stands_side;
+  close_pair(pair, Status::timed_out, what, still);
+  // Its buffers now, not when the last byte has gone out: that is what it does not let happen.
+  if (Pair* left = find_pair(Ref::of(packed)); left != nullptr && left->side[still].live) {
+    Side& stopped = left->side[still];
+    stopped.live = false;
+    endpoint(stopped.device).abort(stopped.connection);
+  }
+}
+
+void Router::Impl::remember_standstill(const std::string& end) {
+  if (end.empty()) return;
+  std::erase_if(stood_still, [&](const auto& entry) { return entry.second <= now; });
+  if (stood_still.size() >= stood_still_max) {
+    const auto sooner = [](const auto& a, const auto& b) { return a.second < b.second; };
+    stood_still.erase(std::min_element(stood_still.begin(), stood_still.end(), sooner));
+  }
+  stood_still[end] = after(now, penalty_time);
+}
+
+}  // namespace ccixfer::routing

@@ -1,0 +1,220 @@
+// Peers that stand still, or that never mean to go on, and hold a router's buffers: what the others have of it, and what becomes of
+// those. Virtual time, so the figures are exact.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "tests/sim/deadlock/world.h"
+#include "tests/unit/routing/raw_peer.h"
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+using namespace ccixfer::routing::test;
+using cci::EventType;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr size_t peers_count = 64;
+constexpr size_t transfer_bytes = 4u << 20;
+constexpr uint32_t buffers = 64;
+
+enum class Kind { stopped_receivers, stopped_senders, hostile_senders, hostile_readers };
+
+// One router between subnets 1 and 2, with a buffer for each of the 64 that stand still, and no more.
+struct Scene {
+  Net net{11};
+  Flows flows{net};
+  App* a = nullptr;
+  App* b = nullptr;
+  std::vector<std::unique_ptr<RawPeer>> raw;
+  std::vector<App*> stopped;
+  std::vector<std::byte> theirs = std::vector<std::byte>(64u << 10);
+  std::vector<std::unique_ptr<ports::Arrival>> arrivals;
+  size_t before = 0;  // a connection that has moved something
+
+  explicit Scene(bool progress) {
+    net.options.mechanisms.progress = progress;
+    net.options.memory_bytes = uint64_t{buffers} * net.options.fragment_bytes;
+    for (const uint32_t subnet : {1u, 2u}) net.set_rate(subnet, 100'000'000);
+    net.router({1, 2});
+    net.settle();
+    a = &net.app(1);
+    b = &net.app(2);
+    before = flows.add(*a, *b, transfer_bytes);
+    REQUIRE(took(before) < seconds(1));
+  }
+  Router& router() { return *net.routers[0]->router; }
+  Duration took(size_t flow, Duration at_most = seconds(20)) {
+    flows.start(flow);
+    if (!flows.run_until_ended(flow, at_most)) return at_most;
+    CHECK(flows[flow].delivered());
+    return flows[flow].took_until - flows[flow].began;
+  }
+  Duration again() { return took(flows.add(*a, *b, flows[before].connection, transfer_bytes)); }  // on the old connection
+  Duration anew() { return took(flows.add(*a, *b, transfer_bytes)); }
+  void stop(App& app) {
+    net.world.remove_actor(app.node, &app);
+    stopped.push_back(&app);
+  }
+  void ask_of_router(RawPeer& peer, Kind kind) {
+    FragmentMessage fragment;
+    fragment.length_bytes = 64u << 10;
+    const bool sends = kind == Kind::hostile_senders;
+    fragment.kind = sends ? MessageKind::write_request : MessageKind::read_request;
+    fragment.remote.handle = b->memory->register_region(Bytes(theirs));
+    for (uint64_t cookie = 1; cookie <= 4; ++cookie) {
+      fragment.cookie = cookie;
+      if (sends) {
+        arrivals.push_back(std::make_unique<ports::Arrival>());
+        fragment.exposed = peer.memory->register_arriving(Bytes(theirs), arrivals.back().get());
+      }
+      peer.say(fragment);
+    }
+  }
+  void open_raw(RawPeer& peer, Kind kind) {
+    REQUIRE(peer.open("sim://10.1.0.1:7000", b->uri()));
+    peer.say_plain(MessageKind::watched);
+    ask_of_router(peer, kind);
+  }
+  // All of them hold what they can get.
+  void stand_still(Kind kind) {
+    for (size_t i = 0; i < peers_count; ++i) {
+      if (kind == Kind::hostile_senders || kind == Kind::hostile_readers) {
+        raw.push_back(std::make_unique<RawPeer>(net.world, net.fabric, "n1", "10.1.1." + std::to_string(i + 1)));
+        continue;
+      }
+      const bool receives = kind == Kind::stopped_receivers;
+      App& app = net.app(receives ? 2 : 1);
+      const size_t flow = flows.add(receives ? *a : app, receives ? app : *b, 1u << 20);
+      flows[flow].from->endpoint->set_keepalive(flows[flow].connection, seconds(600));
+      if (receives) stop(app);
+    }
+    net.world.run_for(milliseconds(100));
+    if (kind == Kind::stopped_receivers || kind == Kind::stopped_senders) {
+      for (size_t i = flows.size() - peers_count; i < flows.size(); ++i) flows.start(i);
+      net.world.run_for(std::chrono::microseconds(10));  // the offers are on their way
+    }
+    if (kind == Kind::stopped_senders) {
+      for (size_t i = flows.size() - peers_count; i < flows.size(); ++i) stop(*flows[i].from);
+    }
+    for (auto& peer : raw) open_raw(*peer, kind);
+    net.world.run_for(milliseconds(5));
+  }
+};
+
+double ratio(Duration one, Duration other) { return std::chrono::duration<double>(one) / std::chrono::duration<double>(other); }
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::stopped_receivers:
+      return "stopped receivers";
+    case Kind::stopped_senders:
+      return "stopped senders";
+    case Kind::hostile_senders:
+      return "senders that never send";
+    case Kind::hostile_readers:
+      return "readers that never take";
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("router_standstill__64_peers_that_stand_still__others_take_at_most_twice_as_long") {
+  const Kind kind = GENERATE(Kind::stopped_receivers, Kind::stopped_senders, Kind::hostile_senders, Kind::hostile_readers);
+  INFO(name_of(kind));
+  Scene scene(true);
+  const Duration alone = scene.again(), alone_anew = scene.anew();
+  scene.stand_still(kind);
+  CHECK(scene.router().fragments_in_use() > 0);
+  const Duration at_once = scene.again();
+  scene.net.world.run_for(seconds(3));
+  const Duration later = scene.again(), anew = scene.anew();
+  std::printf("64 %s: the others take %.2f, later %.2f, and over a new connection %.2f of what they take alone\n", name_of(kind),
+              ratio(at_once, alone), ratio(later, alone), ratio(anew, alone_anew));
+  CHECK(ratio(at_once, alone) <= 2);
+  CHECK(ratio(later, alone) <= 2);
+  CHECK(ratio(anew, alone_anew) <= 2);
+  // In the end they hold nothing, though nobody waits, and though their ends said that they watch one another.
+  scene.net.world.run_for(seconds(45));
+  CHECK(scene.router().fragments_in_use() == 0);
+  size_t told = 0;
+  if (kind == Kind::stopped_receivers) {
+    told = static_cast<size_t>(std::count_if(scene.a->events.begin(), scene.a->events.end(), [](const cci::Event& event) {
+      return event.type == EventType::disconnected && event.reason.find("stands still: it takes nothing") != std::string::npos;
+    }));
+    CHECK(told == peers_count);
+  }
+  CHECK(scene.again() <= 2 * alone);
+}
+
+TEST_CASE("router_standstill__control__without_a_look_at_progress_the_others_wait") {
+  const Kind kind = GENERATE(Kind::stopped_receivers, Kind::stopped_senders, Kind::hostile_senders, Kind::hostile_readers);
+  INFO(name_of(kind));
+  Scene scene(false);
+  const Duration alone = scene.again();
+  scene.stand_still(kind);
+  scene.net.world.run_for(seconds(3));
+  CHECK(ratio(scene.again(), alone) > 1.9);
+}
+
+// They come again and again, each time from where they were. Nobody knows them but by that.
+TEST_CASE("router_standstill__hostile_peers_that_come_again__others_take_at_most_twice_as_long") {
+  const Kind kind = GENERATE(Kind::hostile_senders, Kind::hostile_readers);
+  INFO(name_of(kind));
+  Scene scene(true);
+  const Duration alone = scene.again(), alone_anew = scene.anew();
+  scene.stand_still(kind);
+  double worst = 0, worst_anew = 0;
+  size_t came = 0;
+  for (int round = 0; round < 20; ++round) {
+    scene.net.world.run_for(seconds(2));
+    for (auto& peer : scene.raw) {
+      if (!peer->gone) continue;
+      scene.open_raw(*peer, kind);
+      ++came;
+    }
+    scene.net.world.run_for(milliseconds(5));
+    worst = std::max(worst, ratio(scene.again(), alone));
+    if (round >= 2) worst_anew = std::max(worst_anew, ratio(scene.anew(), alone_anew));
+  }
+  std::printf("64 %s that came again %zu times: the others take %.2f, over new connections %.2f\n", name_of(kind), came, worst,
+              worst_anew);
+  CHECK(worst <= 2);
+  CHECK(worst_anew <= 2);
+}
+
+// Slow is not still: a receiver on a crawling network, with others waiting for its buffers all the while, gets all.
+TEST_CASE("router_standstill__a_slow_receiver__is_never_cut_off") {
+  Net net(4);
+  net.pool_of_one();
+  net.set_rate(1, 100'000'000);
+  net.set_rate(3, 50'000);
+  net.router({1, 3});
+  net.settle();
+  App& from = net.app(1);
+  Flows flows(net);
+  for (int i = 0; i < 3; ++i) flows.add(from, net.app(3), 512u << 10);
+  flows.start_all();
+  REQUIRE(flows.run(seconds(30)));
+  CHECK(flows.all_delivered());
+}
+
+// It stopped for a while, nobody waited, and it goes on where it was.
+TEST_CASE("router_standstill__stopped_for_a_while_and_nobody_waits__goes_on") {
+  Scene scene(true);
+  App& app = scene.net.app(2);
+  const size_t flow = scene.flows.add(*scene.a, app, 1u << 20);
+  scene.flows[flow].from->endpoint->set_keepalive(scene.flows[flow].connection, seconds(600));
+  scene.net.world.run_for(milliseconds(50));
+  scene.net.world.remove_actor(app.node, &app);
+  scene.flows.start(flow);
+  scene.net.world.run_for(seconds(20));
+  CHECK(scene.router().fragments_in_use() == 1);  // and it holds no more than that
+  scene.net.world.add_actor(app.node, &app);
+  app.wake();
+  REQUIRE(scene.flows.run_until_ended(flow, seconds(10)));
+  CHECK(scene.flows[flow].delivered());
+}
