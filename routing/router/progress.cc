@@ -67,9 +67,9 @@ void Router::Impl::look_at_progress() {
   for (const uint64_t packed : std::vector<uint64_t>(looked_at)) {
     Pair* pair = find_pair(Ref::of(packed));
     if (pair == nullptr || pair->phase != PairPhase::open) continue;
-    const bool others_wait = pressed || (pressed_by_new && !pair->proven);
+    const bool others_wait = pressed || (pressed_by_new && !pair->proven) || now < pair->pressed_until;
     const Duration patience = pair->proven ? cut_when_pressed : cut_new_when_pressed;
-    if (pair->stands >= (others_wait ? patience : cut_anyway)) stop_waiting(*pair);
+    if (pair->stands >= (others_wait ? patience : cut_anyway)) stop_waiting(*pair, others_wait);
   }
 }
 
@@ -130,10 +130,18 @@ void Router::Impl::judge(Pair& pair, Duration passed) {
 }
 
 // It has held a buffer for long enough. An end is closed and remembered. Of a router beyond, who stands still there is its matter,
-// and it may have many to serve first; but whether it lives is asked, also where the ends watch one another.
-void Router::Impl::stop_waiting(Pair& pair) {
+// and it may have many to serve first; but it is told that others wait, and whether it lives is asked, also where the ends watch
+// one another.
+void Router::Impl::stop_waiting(Pair& pair, bool others_wait) {
   Side& side = pair.side[pair.stands_side];
   if (!side.is_end) {
+    if (others_wait && now >= pair.press_again) {
+      pair.press_again = after(now, press_interval);
+      std::vector<std::byte> message;
+      encode_plain(MessageKind::others_wait, message);
+      post(pair, pair.stands_side, std::move(message));
+      if (pair.phase != PairPhase::open) return;
+    }
     if (std::exchange(side.unwatched, false)) endpoint(side.device).set_keepalive(side.connection, hop_watch);
     return;
   }

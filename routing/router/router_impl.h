@@ -56,6 +56,7 @@ inline constexpr Duration look_interval = std::chrono::milliseconds(100);
 inline constexpr Duration stalled_after = std::chrono::milliseconds(250);  // it gets no further buffer
 inline constexpr Duration cut_when_pressed = std::chrono::seconds(2);      // others wait for what it holds
 inline constexpr Duration cut_new_when_pressed = std::chrono::seconds(1);  // who has never moved anything
+inline constexpr Duration press_interval = std::chrono::seconds(1);        // a router beyond is told so often that others wait
 inline constexpr Duration cut_anyway = std::chrono::seconds(30);
 inline constexpr Duration penalty_time = std::chrono::seconds(60);
 inline constexpr Duration hop_watch = std::chrono::seconds(5);
@@ -197,6 +198,8 @@ struct Pair {
   Duration stands{0};               // at that
   uint8_t stands_side = 0;
   bool stands_taking = false;
+  Instant pressed_until{};  // a router before or behind us has others waiting
+  Instant press_again{};
   uint8_t beyond = 0;                                     // routers between here and the destination
   size_t copied_bytes = 0;                                // of messages that wait, and hold no receive buffer
   uint32_t fragments = 0;                                 // known here
@@ -448,7 +451,7 @@ struct Router::Impl {
   void look_at_progress();
   void note_waiting();
   void judge(Pair& pair, Duration passed);
-  void stop_waiting(Pair& pair);
+  void stop_waiting(Pair& pair, bool others_wait);
   void remember_standstill(const std::string& end);
 
   // admin_requests.cc

@@ -58,7 +58,7 @@ uint64_t rate_of(wire::Reader& in) { return uint64_t{in.u32()} * bits_of_rate_un
 std::optional<MessageKind> kind_of(Bytes message) {
   if (message.empty()) return std::nullopt;
   const auto value = std::to_integer<uint8_t>(message[0]);
-  const bool known = (value >= 1 && value <= 17) || value == 32 || value == 33 || (value >= 48 && value <= 50);
+  const bool known = (value >= 1 && value <= 18) || value == 32 || value == 33 || (value >= 48 && value <= 50);
   if (!known) return std::nullopt;
   return static_cast<MessageKind>(value);
 }

@@ -48,6 +48,7 @@ enum class MessageKind : uint8_t {
   draining = 15,   // from a router, to both ends: it stops soon
   hop_waits = 16,  // from a router, to the initiator: what it asked for a way has not answered yet
   mailbox_hint = 17,
+  others_wait = 18,  // from a router to the next one: what it holds of this connection stands still, and others wait for it
   router_hello = 32,
   record = 33,
   map_request = 48,
@@ -155,7 +156,7 @@ void encode(const HopWaits& waits, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<HopWaits> decode_hop_waits(Bytes message);
 [[nodiscard]] std::string words_of(const HopWaits& waits);  // for the reason of a connect that timed out
 
-// connect_ack, keepalive, keepalive_ack, draining, watched, map_request, map_end: the kind says it all.
+// connect_ack, keepalive, keepalive_ack, draining, watched, others_wait, map_request, map_end: the kind says it all.
 void encode_plain(MessageKind kind, std::vector<std::byte>& out);
 
 // First on a connection of Role::router, both ways. `uri` is the sender's device on this subnet.

@@ -246,3 +246,17 @@ TEST_CASE("routes__more_than_the_bound__cut_and_said_so") {
   CHECK(map.routes({1, 1}, {1, 10}, &cut).size() == 1);
   CHECK_FALSE(cut);
 }
+
+// Two sites of one AS that both are on the public WAN, and on nothing else together: the way between them is not over it.
+TEST_CASE("map__wan_devices_of_one_as__are_no_way_within_it") {
+  const std::vector<RouterRecord> records = {router(1, {on({3, 1}, 10, "a"), wan_on({3, wan}, 10, "aw")}),
+                                             router(2, {on({3, 2}, 10, "b"), wan_on({3, wan}, 10, "bw")}),
+                                             router(5, {wan_on({4, wan}, 10, "cw"), on({4, 7}, 10, "c")})};
+  const RouterMap map(records, bandwidth);
+  for (const auto& [from, to] : {std::pair{SubnetId{3, 1}, SubnetId{3, 2}}, std::pair{SubnetId{3, 2}, SubnetId{3, 1}}}) {
+    CHECK(map.next_hops(from.subnet, from, from, to).empty());
+    CHECK_FALSE(map.chosen(from, to));
+    CHECK(map.routes(from, to).empty());
+    CHECK(map.next_hops(from.subnet, from, from, {4, 7}).size() == 1);  // out of the AS it is one
+  }
+}

@@ -82,6 +82,7 @@ inline std::vector<std::byte> message_with(uint8_t number, const std::string& de
     case MessageKind::keepalive_ack:
     case MessageKind::watched:
     case MessageKind::draining:
+    case MessageKind::others_wait:
     case MessageKind::map_request:
     case MessageKind::map_end:
       encode_plain(*kind, out);

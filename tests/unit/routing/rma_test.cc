@@ -557,3 +557,22 @@ TEST_CASE("routed_rma__a_slow_destination__leaves_buffers_to_others") {
   CHECK(site.world.now() - start < seconds(2));  // virtual time
   CHECK(target == data);
 }
+
+// A clock that is far from 0, as real ones are: the budget of all that time was not saved up.
+TEST_CASE("routed_rma__rate_limit_after_a_long_time__is_kept") {
+  Site site;
+  site.options.rate_bytes_per_s = 1u << 20;
+  site.chain(1);
+  site.world.run_for(seconds(3600));
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const auto data = pattern(2u << 20, 3);
+  std::vector<std::byte> target(data.size());
+  const auto local = site.left->memory->register_region(Bytes(data));
+  const auto remote = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+  for (int i = 0; i < 2; ++i) {
+    const Instant start = site.world.now();
+    CHECK(site.rma(*site.left, connection, whole(local, remote, data.size(), true)) == Status::success);
+    CHECK(site.world.now() - start > milliseconds(1700));
+    site.world.run_for(seconds(60));
+  }
+}

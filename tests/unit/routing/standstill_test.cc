@@ -186,6 +186,41 @@ TEST_CASE("router_standstill__hostile_peers_that_come_again__others_take_at_most
   CHECK(worst_anew <= 2);
 }
 
+// Two routers in a row: the receivers are behind the second one, which has buffers enough. The first cannot see them.
+TEST_CASE("router_standstill__receivers_behind_another_router_stop__the_first_ones_buffers_come_back") {
+  Net net(12);
+  for (const uint32_t subnet : {1u, 2u, 9u}) net.set_rate(subnet, 100'000'000);
+  net.options.memory_bytes = 24u * net.options.fragment_bytes;
+  net.router({1, 9});
+  net.options.memory_bytes = 512u * net.options.fragment_bytes;
+  net.router({9, 2});
+  net.settle();
+  net.world.run_for(seconds(1));
+  App& a = net.app(1);
+  App& b = net.app(2);
+  Flows flows(net);
+  std::vector<App*> receivers;
+  for (int i = 0; i < 16; ++i) {
+    receivers.push_back(&net.app(2));
+    flows.add(a, *receivers.back(), 256u << 10);
+    flows[flows.size() - 1].from->endpoint->set_keepalive(flows[flows.size() - 1].connection, seconds(600));
+  }
+  flows.start_all();
+  REQUIRE(flows.run());  // each has moved something
+  for (App* app : receivers) net.world.remove_actor(app->node, app);
+  for (size_t i = 0; i < receivers.size(); ++i) flows.start(flows.add(a, *receivers[i], flows[i].connection, 2u << 20));
+  net.world.run_for(milliseconds(200));
+  CHECK(net.routers[0]->router->fragments_in_use() > 8);
+  const size_t other = flows.add(a, b, 1u << 20);
+  flows.start(other);
+  REQUIRE(flows.run_until_ended(other, seconds(5)));  // and not in thirty
+  CHECK(flows[other].delivered());
+  net.world.run_for(seconds(5));
+  const size_t later = flows.add(a, b, 1u << 20);
+  flows.start(later);
+  REQUIRE(flows.run_until_ended(later, milliseconds(100)));
+}
+
 // Slow is not still: a receiver on a crawling network, with others waiting for its buffers all the while, gets all.
 TEST_CASE("router_standstill__a_slow_receiver__is_never_cut_off") {
   Net net(4);
