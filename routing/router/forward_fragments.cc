@@ -98,7 +98,7 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       continue;
     }
     const Share share = share_of(*pair);
-    if (must_move_first(*pair, share)) {
+    if (must_move_first(*pair, fragment->from, share)) {
       turn.push_back(packed);
       continue;
     }

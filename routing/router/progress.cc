@@ -19,17 +19,19 @@ constexpr uint64_t skipped_after_fragments = 64;  // others went by, and this on
 // A peer that has stood still is known by what it cannot choose: the destination, wherever the router is; the initiator, by its
 // address, where it is next to us.
 void Router::Impl::name_ends(Pair& pair) {
-  pair.ends[1] = fmt::format("{}:{} {}", pair.to.subnet.as, pair.to.subnet.subnet, pair.to.node);
+  pair.ends[1] = format_address(pair.to);
   if (pair.side[0].is_end) pair.ends[0] = peer_of(pair.side[0].device, pair.side[0].connection);
 }
 
 Share Router::Impl::share_of(const Pair& pair) const {
-  if (!options.mechanisms.progress || pair.proven) return Share::full;
+  if (!options.mechanisms.progress) return Share::full;
+  const bool proven = pair.proven_at != never;
   for (const std::string& end : pair.ends) {
     const auto found = end.empty() ? stood_still.end() : stood_still.find(end);
-    if (found != stood_still.end() && now < found->second) return Share::penalty;
+    if (found == stood_still.end() || now >= found->second.until) continue;
+    if (!proven || pair.proven_at < found->second.since) return Share::penalty;
   }
-  return Share::trial;
+  return proven ? Share::full : Share::trial;
 }
 
 // Of the shared buffers. Half of them are for those that have shown that both their ends move, whatever the others do.
@@ -38,16 +40,14 @@ bool Router::Impl::has_share(Share share) const {
   return share == Share::full || shares[static_cast<size_t>(share)] < std::max(1u, pool.shared_count() / parts);
 }
 
-// It holds what it may hold until it moves.
-bool Router::Impl::must_move_first(const Pair& pair, Share share) const {
-  if (!options.mechanisms.progress || pair.buffers[0] + pair.buffers[1] == 0) return false;
+// It holds what it may hold until it moves: of one direction, as with the window, or two routers, each with what goes to the other,
+// would wait for one another.
+bool Router::Impl::must_move_first(const Pair& pair, uint8_t from, Share share) const {
+  if (!options.mechanisms.progress || pair.buffers[from] == 0) return false;
   return share != Share::full || pair.stands >= stalled_after;
 }
 
-void Router::Impl::prove(Pair& pair) {
-  if (std::exchange(pair.proven, true)) return;
-  for (const std::string& end : pair.ends) stood_still.erase(end);
-}
+void Router::Impl::prove(Pair& pair) { pair.proven_at = now; }
 
 void Router::Impl::look_at_progress() {
   if (now < next_look) return;
@@ -67,8 +67,13 @@ void Router::Impl::look_at_progress() {
   for (const uint64_t packed : std::vector<uint64_t>(looked_at)) {
     Pair* pair = find_pair(Ref::of(packed));
     if (pair == nullptr || pair->phase != PairPhase::open) continue;
-    const bool others_wait = pressed || (pressed_by_new && !pair->proven) || now < pair->pressed_until;
-    const Duration patience = pair->proven ? cut_when_pressed : cut_new_when_pressed;
+    // What else goes there or comes from there would only stand still as well.
+    if (pair->stands >= stalled_after && pair->side[pair->stands_side].is_end)
+      remember_standstill(pair->ends[pair->stands_side], 2 * look_interval);
+    const bool others_wait = pressed || (pressed_by_new && pair->proven_at == never) || now < pair->pressed_until;
+    const auto known = stood_still.find(pair->ends[pair->stands_side]);
+    const bool again = known != stood_still.end() && known->second.until > after(now, 2 * look_interval);  // cut off lately
+    const Duration patience = again ? stalled_after : pair->proven_at != never ? cut_when_pressed : cut_new_when_pressed;
     if (pair->stands >= (others_wait ? patience : cut_anyway)) stop_waiting(*pair, others_wait);
   }
 }
@@ -148,27 +153,40 @@ void Router::Impl::stop_waiting(Pair& pair, bool others_wait) {
   const std::string what =
       fmt::format("{} stands still: {} of a fragment for {:.1f} s", side_name(pair, pair.stands_side),
                   pair.stands_taking ? "it takes nothing" : "nothing comes", std::chrono::duration<double>(pair.stands).count());
-  remember_standstill(pair.ends[pair.stands_side]);
+  const uint8_t which = pair.stands_side;
+  const std::string end = pair.ends[which];
+  const Duration stood = pair.stands;
+  remember_standstill(end, penalty_time);
+  cut_off_end(pair, which, what);
+  // And the other connections of that end, those that wait here for a buffer included: they hold up the routers before us.
+  pairs.each([&](Pair& other) {
+    if (end.empty() || other.ends[which] != end || other.phase != PairPhase::open || other.fragments == 0) return;
+    const bool moves = other.proven_at != never && now - other.proven_at < std::min(stood, 2 * stalled_after);
+    if (!moves) cut_off_end(other, which, what);
+  });
+}
+
+void Router::Impl::cut_off_end(Pair& pair, uint8_t which, const std::string& what) {
   log(LogLevel::info, "routing: connection closed: {}", what);
   const uint64_t packed = pair.ref(0).packed();
-  const uint8_t still = pair.stands_side;
-  close_pair(pair, Status::timed_out, what, still);
+  close_pair(pair, Status::timed_out, what, which);
   // Its buffers now, not when the last byte has gone out: that is what it does not let happen.
-  if (Pair* left = find_pair(Ref::of(packed)); left != nullptr && left->side[still].live) {
-    Side& stopped = left->side[still];
+  if (Pair* left = find_pair(Ref::of(packed)); left != nullptr && left->side[which].live) {
+    Side& stopped = left->side[which];
     stopped.live = false;
     endpoint(stopped.device).abort(stopped.connection);
   }
 }
 
-void Router::Impl::remember_standstill(const std::string& end) {
+void Router::Impl::remember_standstill(const std::string& end, Duration for_how_long) {
   if (end.empty()) return;
-  std::erase_if(stood_still, [&](const auto& entry) { return entry.second <= now; });
+  std::erase_if(stood_still, [&](const auto& entry) { return entry.second.until <= now; });
   if (stood_still.size() >= stood_still_max) {
-    const auto sooner = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const auto sooner = [](const auto& a, const auto& b) { return a.second.until < b.second.until; };
     stood_still.erase(std::min_element(stood_still.begin(), stood_still.end(), sooner));
   }
-  stood_still[end] = after(now, penalty_time);
+  Standstill& entry = stood_still.try_emplace(end, Standstill{now, now}).first->second;
+  entry.until = std::max(entry.until, after(now, for_how_long));
 }
 
 }  // namespace ccixfer::routing

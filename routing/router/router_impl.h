@@ -62,6 +62,9 @@ inline constexpr Duration penalty_time = std::chrono::seconds(60);
 inline constexpr Duration hop_watch = std::chrono::seconds(5);
 inline constexpr size_t stood_still_max = 1024;
 inline constexpr uint64_t progress_bytes_min = 4096;  // a byte now and then is no progress
+struct Standstill {                                   // of an end: who has moved since has its full share again
+  Instant since{}, until{};
+};
 enum class Share : uint8_t { full, trial, penalty };  // of the shared buffers
 
 // How often one router may say something new.
@@ -193,7 +196,7 @@ struct Pair {
   bool active = false;
 
   std::array<std::string, 2> ends;  // whose standstill is remembered under these names
-  bool proven = false;              // a fragment went through: both ends move
+  Instant proven_at = never;        // when a fragment went through last: both ends move
   uint64_t look = 0;                // the last one at which it held a buffer
   Duration stands{0};               // at that
   uint8_t stands_side = 0;
@@ -446,13 +449,14 @@ struct Router::Impl {
   void name_ends(Pair& pair);
   [[nodiscard]] Share share_of(const Pair& pair) const;
   [[nodiscard]] bool has_share(Share share) const;
-  [[nodiscard]] bool must_move_first(const Pair& pair, Share share) const;
+  [[nodiscard]] bool must_move_first(const Pair& pair, uint8_t from, Share share) const;
   void prove(Pair& pair);
   void look_at_progress();
   void note_waiting();
   void judge(Pair& pair, Duration passed);
   void stop_waiting(Pair& pair, bool others_wait);
-  void remember_standstill(const std::string& end);
+  void cut_off_end(Pair& pair, uint8_t which, const std::string& what);
+  void remember_standstill(const std::string& end, Duration for_how_long);
 
   // admin_requests.cc
   void on_admin_request(uint32_t device, cci::Event& event);
@@ -507,7 +511,7 @@ struct Router::Impl {
   std::array<std::deque<uint64_t>, classes_max> turns;  // pairs with fragments waiting, by class
   std::vector<uint64_t> cutting;                        // fragments that arrive
   std::array<uint32_t, 3> shares{};                     // buffers lent, by Share
-  std::map<std::string, Instant> stood_still;           // Pair::ends, and until when they have the smaller share
+  std::map<std::string, Standstill> stood_still;        // by Pair::ends
   Instant next_look = never, last_look{};
   uint64_t look = 0;
   std::vector<uint64_t> looked_at;

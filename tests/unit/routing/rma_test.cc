@@ -111,7 +111,7 @@ TEST_CASE("routed_rma__buffers_of_one_connection__as_many_as_its_networks_keep_b
     uint32_t at_least, at_most;
   };
   const Way way = GENERATE(Way{std::chrono::microseconds(10), 10'000'000'000, true, 2, 32},
-                           Way{std::chrono::microseconds(10), 10'000'000'000, false, 64, 512},
+                           Way{std::chrono::microseconds(10), 10'000'000'000, false, 60, 512},
                            Way{milliseconds(20), 10'000'000'000, true, 64, 512}, Way{milliseconds(20), 0, true, 64, 512});
   sim::LinkOptions links;
   links.delay_min = links.delay_max = way.delay;

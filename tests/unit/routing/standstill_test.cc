@@ -253,3 +253,26 @@ TEST_CASE("router_standstill__stopped_for_a_while_and_nobody_waits__goes_on") {
   REQUIRE(scene.flows.run_until_ended(flow, seconds(10)));
   CHECK(scene.flows[flow].delivered());
 }
+
+// The ends watch one another, so no keepalive is on the hops; but what a router that is gone holds up is asked for.
+TEST_CASE("router_standstill__the_next_router_is_gone_and_the_ends_watch__the_buffers_come_back") {
+  Site site;
+  site.chain(2);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  REQUIRE(site.left->endpoint->set_keepalive(connection, seconds(600)) == Status::success);
+  REQUIRE(site.right->endpoint->set_keepalive(site.right->accepted, seconds(600)) == Status::success);
+  site.world.run_for(milliseconds(100));
+  const auto data = pattern(4u << 20, 3);
+  std::vector<std::byte> target(data.size());
+  cci::RmaOptions write;
+  write.local = site.left->memory->register_region(Bytes(data));
+  write.remote.handle = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+  write.length_bytes = data.size();
+  REQUIRE(site.left->endpoint->rma(connection, write) == Status::success);
+  site.left->wake();
+  REQUIRE(site.run([&] { return site.routers[0]->router->fragments_in_use() > 1; }));
+  site.fabric.cut("mid1", "10.9.0.2");
+  site.world.run_for(seconds(90));
+  CHECK(site.routers[0]->router->fragments_in_use() == 0);
+  CHECK(site.routers[0]->router->connections_open() == 0);
+}
