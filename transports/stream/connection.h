@@ -103,7 +103,6 @@ struct Connection {
   Pace going;
   std::vector<std::byte> handshake_out;  // encoded frames of the handshake, and bye
   std::unique_ptr<OutBatch> batch;
-  uint64_t given_bytes = 0;  // that the network took
   bool bye_queued = false;
 };
 
