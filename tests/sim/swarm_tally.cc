@@ -45,7 +45,9 @@ void Swarm::watch_tally() {
 // too, and what is below a directory that cannot be listed does not, so with refusals and broken disks nothing is exact.
 void Swarm::judge_tally(const Error& result) {
   const bool whole = result.kind == ErrorKind::ok || result.kind == ErrorKind::partial || result.kind == ErrorKind::vanished;
-  const bool exact = options_.disk_error_chance + options_.read_error_chance + options_.refused_chance == 0;
+  const bool exact = options_.disk_error_chance + options_.read_error_chance + options_.refused_chance +
+                         options_.sync_error_chance + options_.close_error_chance + options_.disk.writeback_error_chance ==
+                     0;
   if (!whole || !exact || !violation_.empty()) return;
   const program::Tally tally = dialler_->tally();
   uint64_t files = 0, bytes = 0;
