@@ -330,3 +330,65 @@ TEST_CASE("held_puts_and_hints_owed__bounded_in_number_too") {
   while (hints.table.next_hint(0)) ++told;
   CHECK(told == hints_owed_max);
 }
+
+TEST_CASE("held_put__only_the_buffer_that_it_waits_for_bounds_it_and_its_fragments_agree") {
+  Fixture f({.key = 7, .when_empty = WhenEmpty::hold, .held_bytes_max = 128});
+  REQUIRE(f.table.post(1, f.part(0, 8), 1) == Status::success);
+  const Put next{.operation = 1, .epoch = 1, .base = 0, .total = 32};
+  CHECK(f.put(next, 0, 16, 1) == Status::success);  // the head is smaller, and not its buffer
+  Put other = next;
+  other.epoch = 2;
+  CHECK(f.put(other, 16, 16, 1) == Status::invalid);
+  CHECK(f.put(next, 16, 16, 1) == Status::success);
+  REQUIRE(f.table.post(1, f.part(64, 40), 2) == Status::success);
+  CHECK(f.put({.operation = 2, .epoch = 1}, 0, 41, 2) == Status::mailbox_too_long);  // its buffer is posted already
+}
+
+TEST_CASE("held_puts__dropped_by_a_rewind__all_of_their_room_is_free_again") {
+  Fixture f({.key = 7, .when_empty = WhenEmpty::hold, .held_bytes_max = 16});
+  CHECK(f.put({.operation = 1}, 0, 16, 1) == Status::success);
+  std::vector<CompletedBuffer> undone;
+  REQUIRE(f.table.rewind(1, 0, undone) == Status::success);
+  CHECK(f.put({.operation = 2, .incarnation = 1}, 0, 16, 2) == Status::success);
+  CHECK(f.put({.operation = 3, .incarnation = 1}, 0, 1, 2) == Status::mailbox_empty);
+}
+
+TEST_CASE("completion_record__bytes_and_holes__as_a_completion_says_them") {
+  Fixture f({.key = 7, .threshold = 2});
+  CompletionRecord record;
+  REQUIRE(f.table.post(1, f.part(0, 64), {.context = 9, .record = &record}) == Status::success);
+  CHECK(f.put({.operation = 1}, 0, 8, 1) == Status::success);
+  CHECK(f.put({.operation = 2}, 16, 8, 1) == Status::success);
+  CHECK(record.buffer == f.memory.data());
+  CHECK(record.length_bytes == 24);
+  CHECK(record.bytes == 16);
+  CHECK(record.count == 2);
+  CHECK(record.context == 9);
+  CHECK(record.address == 1);
+  CHECK(record.has_holes);
+  CHECK(record.status == Status::success);
+}
+
+TEST_CASE("closed_mailbox__opened_and_closed_again__is_remembered_for_its_last_end") {
+  Fixture f({.key = 7}, {.closed_remembered_max = 2});
+  REQUIRE(f.table.close(1) == Status::success);
+  REQUIRE(f.table.open(1, {.key = 8}) == Status::success);
+  REQUIRE(f.table.close(1) == Status::success);
+  REQUIRE(f.table.open(2, {}) == Status::success);
+  REQUIRE(f.table.close(2) == Status::success);  // the first end of 1 is forgotten, its last one is not
+  CHECK(f.put({}, 0, 8, 1) == Status::mailbox_closed);
+  CHECK(f.table.open(1, {.key = 8}) == Status::mailbox_key);
+  REQUIRE(f.table.open(3, {}) == Status::success);
+  REQUIRE(f.table.close(3) == Status::success);
+  CHECK(f.put({}, 0, 8, 1) == Status::mailbox_unknown);
+}
+
+TEST_CASE("unique_buffer__as_many_separate_ranges_as_are_kept__then_no_buffers_until_some_melt") {
+  Fixture f({.key = 7, .type = ThresholdType::bytes, .threshold = 0, .unique = true}, {.operations_per_buffer_max = 1u << 20});
+  std::vector<std::byte> large = fill(4 * coverage_ranges_max, 0);
+  REQUIRE(f.table.post(1, large, 1) == Status::success);
+  uint64_t placed = 0;
+  while (placed < 2 * coverage_ranges_max && f.put({.operation = placed}, 2 * placed, 1, 1) == Status::success) ++placed;
+  CHECK(placed == coverage_ranges_max);
+  CHECK(f.put({.operation = placed + 1}, 1, 1, 1) == Status::no_buffers);  // it would fit between two, but that is not known before
+}
