@@ -126,6 +126,50 @@ TEST_CASE("map__static_route_to_a_subnet_from_which_nothing_leads_on__is_no_rout
   CHECK(direct->subnets == std::vector<SubnetId>{{3, 1}, {3, 2}});
 }
 
+TEST_CASE("map__static_routes__each_for_its_own_pair_and_with_its_cost") {
+  const std::vector<RouterRecord> records{router(1, {on({3, 1}, "a"), on({3, 2}, "b"), on({3, 3}, "c")}),
+                                          router(2, {on({3, 3}, "d"), on({3, 2}, "e")})};
+  const RouterMap map(records, bandwidth,
+                      {{{3, 1}, {3, 3}, {}},
+                       {{3, 1}, {3, 2}, {{3, 2}, {3, 1}}},
+                       {{3, 2}, {3, 1}, {{3, 2}, {3, 1}}},
+                       {{3, 1}, {3, 3}, {{3, 1}, {3, 2}, {3, 3}}}});
+  const auto fixed = map.chosen({3, 1}, {3, 3});
+  REQUIRE(fixed);
+  CHECK(fixed->is_static);
+  CHECK(fixed->subnets == std::vector<SubnetId>{{3, 1}, {3, 2}, {3, 3}});
+  CHECK(fixed->cost == map.cost({3, 1}) + map.cost({3, 2}) + map.cost({3, 3}));
+  const auto free = map.chosen({3, 1}, {3, 2});  // its static route does not begin where it should
+  REQUIRE(free);
+  CHECK_FALSE(free->is_static);
+  CHECK(free->subnets == std::vector<SubnetId>{{3, 1}, {3, 2}});
+}
+
+TEST_CASE("metrics__every_name__and_no_other_nor_one_twice") {
+  const auto all = parse_metrics({"latency", "hops", "capabilities", "bandwidth"});
+  REQUIRE(all);
+  CHECK(*all == std::vector<Metric>{Metric::latency, Metric::hops, Metric::capabilities, Metric::bandwidth});
+  CHECK_FALSE(parse_metrics({"hops", "hops"}));
+  CHECK_FALSE(parse_metrics({"price"}));
+  CHECK_FALSE(parse_metrics({}));
+}
+
+TEST_CASE("map__private_wan_that_names_one_side__serves_what_goes_there_and_comes_from_there") {
+  const RouterMap map(
+      {router(1, {on({3, 1}, "a"), wan_on({3, wan}, "b", {4})}), router(2, {wan_on({4, wan}, "c", {3}), on({4, 7}, "d")})},
+      bandwidth);
+  CHECK(map.chosen({3, 1}, {4, 7}));
+  CHECK(map.chosen({4, 7}, {3, 1}));
+  CHECK(map.next_hops(2, {4, 7}, {4, 7}, {3, 1}).size() == 1);
+  CHECK(map.next_hops(1, {5, 1}, {3, 1}, {4, 7}).empty());  // nothing passes through AS 3
+}
+
+TEST_CASE("record__more_of_its_own_as_than_may_be_named__is_not_encoded") {
+  std::vector<std::byte> bytes;
+  CHECK(encode_record(router(1, {wan_on({3, wan}, "a", std::vector<uint32_t>(wan_to_max, 4))}), bytes));
+  CHECK_FALSE(encode_record(router(1, {wan_on({3, wan}, "a", std::vector<uint32_t>(wan_to_max + 1, 4))}), bytes));
+}
+
 TEST_CASE("map__routes__over_eight_routers_and_not_over_nine") {
   std::vector<RouterRecord> line;
   for (uint32_t i = 1; i <= 9; ++i) line.push_back(router(i, {on({3, i}, "a"), on({3, i + 1}, "b")}));

@@ -311,6 +311,33 @@ TEST_CASE("frames__hello__every_role_and_attribute_comes_back_and_none_beyond") 
   REQUIRE_FALSE(come_back(0, attributes + 1));
 }
 
+TEST_CASE("frames__status_or_kind_of_handle_that_nobody_knows__refused") {
+  const auto farewell = [](int status) {
+    Buffer bytes = written([](Writer& w) { encode_bye(w, {Status::disconnected, "bye"}); });
+    bytes[prefix_bytes] = static_cast<std::byte>(status);
+    return decode_farewell(bytes).has_value();
+  };
+  REQUIRE(farewell(static_cast<int>(Status::refused)));
+  REQUIRE_FALSE(farewell(255));
+  const auto ack = [](int status) {
+    Buffer bytes = written([](Writer& w) { encode(w, MessageAck{14, Status::success}); });
+    bytes[prefix_bytes + 8] = static_cast<std::byte>(status);
+    return decode_message_ack(bytes).has_value();
+  };
+  for (const Status status : {Status::success, Status::receiver_not_ready, Status::disconnected})
+    REQUIRE(ack(static_cast<int>(status)));
+  REQUIRE_FALSE(ack(static_cast<int>(Status::refused)));
+  REQUIRE_FALSE(ack(255));
+  const auto read = [](int kind) {
+    ports::RemoteRef ref = some_ref();
+    ref.handle.kind = static_cast<ports::HandleKind>(kind);
+    return decode_rma_read(written([&](Writer& w) { encode(w, RmaRead{1, 10, ref}); })).has_value();
+  };
+  const int mailbox = static_cast<int>(ports::HandleKind::mailbox);
+  REQUIRE(read(mailbox));
+  REQUIRE_FALSE(read(mailbox + 1));
+}
+
 TEST_CASE("frames__kinds__have_names_of_their_own_and_others_none") {
   std::set<std::string> names;
   for (int kind = 0; kind <= 255; ++kind) names.insert(to_string(static_cast<Kind>(kind)));
