@@ -22,6 +22,8 @@ class Committer {
   void run(std::vector<CommitItem>& batch);
 
  private:
+  [[nodiscard]] bool remembers() const { return !policy_.has(session::option_times) && !policy_.has(session::option_checksum); }
+  void remember(const std::vector<CommitItem>& batch);
   static void set(CommitItem& item, CommitOutcome outcome, int negative_errno);
   void finish(CommitItem& item);
   int finish_pieces(CommitItem& item, int file);
@@ -182,6 +184,9 @@ void Committer::place(CommitItem& item) {
     set(item, CommitOutcome::failed, root_.judged(error));
     return;
   }
+  ports::FileStat stat;
+  if (remembers() && files_.stat_at(last_parent_->fd(), split_path(item.task->path).name, stat, false) >= 0)
+    item.placed = {stat.size_bytes, stat.mtime, stat.inode};
   if (by_syncfs_) return;
   parents_.try_emplace(last_parent_path_, last_parent_);
   if (parents_.size() < parents_held_max) return;
@@ -254,6 +259,18 @@ void Committer::look_again(std::vector<CommitItem>& batch) {
   }
 }
 
+// Before the results: a transfer that begins anew finds them.
+void Committer::remember(const std::vector<CommitItem>& batch) {
+  std::vector<Deliveries::File> placed;
+  int64_t now_s = 0;
+  for (const CommitItem& item : batch) {
+    if (item.outcome != CommitOutcome::ok || !item.placed || item.task->size_bytes == size_unknown) continue;
+    placed.push_back({item.task->key, item.task->version, *item.placed});
+    now_s = std::max(now_s, item.placed->mtime.seconds);  // without times a file's is 'now'
+  }
+  root_.deliveries->add(owner_.transfer, now_s, placed);
+}
+
 void Committer::run(std::vector<CommitItem>& batch) {
   if (root_.check() < 0) {
     for (CommitItem& item : batch) {
@@ -273,6 +290,7 @@ void Committer::run(std::vector<CommitItem>& batch) {
   }
   sync_after(batch);
   look_again(batch);
+  if (remembers()) remember(batch);
   std::vector<Ledger::File> finished;
   for (const CommitItem& item : batch) {
     if (item.file && item.outcome == CommitOutcome::ok) finished.push_back(item.task->ledger_file());

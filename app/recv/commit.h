@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/recv/deliveries.h"
 #include "app/recv/pieces.h"
 #include "app/recv/root.h"
 #include "app/recv/task.h"
@@ -29,6 +30,8 @@ struct CommitItem {
   DiskSync::Mark mark = 0;           // of a pack: of before it was written
   bool attributes_refused = false;   // as of apply_attributes: the content is there all the same
   bool copied = false;               // a copy made in the target directory is renamed: the staged file may not get what that gives
+  // Out: what stands under the final name, where its stat cannot tell later whose it is.
+  std::optional<Deliveries::Placed> placed = {};
   CommitOutcome outcome = CommitOutcome::ok;
   int error_number = 0;
 };

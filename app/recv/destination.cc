@@ -41,6 +41,7 @@ Destination::Impl::Impl(const DestinationOptions& destination_options, Root& sha
       lanes(session_link, endpoint.mailboxes(), buffer_pool, entropy, destination_options.rate_bytes_per_s),
       transfer_record(options.record ? options.record : std::make_shared<session::TransferRecord>()) {
   root.sessions.fetch_add(1);
+  owner->transfer = session_link.hello().transfer;
 }
 
 Destination::Impl::~Impl() {
@@ -117,6 +118,14 @@ void Destination::Impl::turn(Instant at) {
   progress = false;
 }
 
+// The transfer has ended well: the next run of the command begins anew.
+void Destination::Impl::forget_deliveries() {
+  if (!root.deliveries || root.deliveries->empty()) return;
+  submit([shared_root = &root, transfer = owner->transfer,
+          others = entries_context->taken_over] { shared_root->deliveries->forget(transfer, others); },
+         [] {});
+}
+
 void Destination::Impl::post_durable(bool over) {
   const session::Durable durable{session_bytes, totals.files};
   if (over || (durable.bytes == durable_posted.bytes && durable.files == durable_posted.files)) return;
@@ -185,6 +194,7 @@ void Destination::Impl::on_message(const Message& message) {
   } else if (std::get_if<session::Bye>(&message) != nullptr) {
     if (summary_posted) {
       bye = true;
+      forget_deliveries();
     } else {
       reject("bye before the summary");
     }

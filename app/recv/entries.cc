@@ -62,6 +62,7 @@ class Decider {
                                                  Decision& decision);
   [[nodiscard]] bool has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat);
   [[nodiscard]] int is_empty_directory(std::string_view name);
+  [[nodiscard]] bool was_delivered(const Entry& entry, const std::string& path, const ports::FileStat& stat);
   void resume(const FileTask& task, Decision& decision);
   void enter(const Entry& entry, const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before);
 
@@ -411,6 +412,10 @@ void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision
     decision.verdict = Verdict::unchanged;
     return;
   }
+  if (found == 0 && was_delivered(entry, decision.path, stat)) {
+    decision.verdict = Verdict::unchanged;
+    return;
+  }
   decision.verdict = Verdict::send;
   if (dry()) return;
   const Hash128 key = path_key(decision.path);
@@ -429,6 +434,17 @@ void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision
   task->digest = entry.digest;
   resume(*task, decision);
   decision.task = std::move(task);
+}
+
+// By a transfer that did not end, this one or another: where stat alone cannot tell.
+bool Decider::was_delivered(const Entry& entry, const std::string& path, const ports::FileStat& stat) {
+  const Policy& policy = context_.policy;
+  if (!root_.deliveries || stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
+  if (policy.has(session::option_times) || policy.has(session::option_checksum)) return false;
+  const auto found = root_.deliveries->find(path_key(path), entry.version);
+  if (!found || found->placed != Deliveries::Placed{stat.size_bytes, stat.mtime, stat.inode}) return false;
+  context_.taken_over.insert(found->transfer);
+  return true;
 }
 
 // What an earlier run left: pieces of this version, read back; other versions of the path go.

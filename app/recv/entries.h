@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ struct EntriesContext {
   std::optional<AskedEntries> asked;  // of a pull
   bool base_ready = false;
   std::vector<OpenDirectory> open_directories;  // the chain from the base to where the walk is
+  std::set<int64_t> taken_over;                 // transfers that did not end and delivered files of ours, as numbered in the ledger
   std::atomic<uint64_t> pieces_read{0};         // moves while long files are read back: progress
 };
 

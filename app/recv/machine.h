@@ -92,6 +92,7 @@ struct Destination::Impl {
   void post(const session::Message& message);
   void post_answer(uint64_t first, const std::vector<Decision>& decisions);
   void post_durable(bool over);
+  void forget_deliveries();
   void look_at_disk(bool over);
   [[nodiscard]] uint32_t share_buffers() const;
   [[nodiscard]] bool idle() const;

@@ -70,10 +70,12 @@ Result<std::shared_ptr<Root::Impl>> open_root(ports::FileSystem& files, const st
   auto ledger = Ledger::open(files, impl.staging, path + "/" + std::string(staging_name), sqlite_vfs);
   if (!ledger) return tl::unexpected<Error>(ledger.error());
   impl.ledger = std::move(*ledger);  // from here on no other process is below this root
+  impl.deliveries = Deliveries::open(files, impl.staging, path + "/" + std::string(staging_name), sqlite_vfs);
   remove_unnamed(impl);
   ports::FileTime now;
   if (const int error = measure(impl, now); error < 0) return cannot("write below", path, error);
   remove_expired(impl, now);
+  impl.deliveries->expire(now.seconds);
   files.set_mtime(fd, before.mtime);
   // The names of the staging directory and of the ledger outlive a power cut, else what it says would be of no use.
   for (const int directory : {impl.staging, fd}) {
@@ -136,8 +138,13 @@ Root::Impl::~Impl() {
   if (staging >= 0) {
     ports::FileIdentity now;
     const bool is_ours = files.identify(fd, staging_name, now) >= 0 && now == staging_identity;  // else somebody took it away
-    const bool empty = is_ours && ledger && ledger->empty();
-    if (ledger && check() < 0) ledger->abandon();
+    const bool empty = is_ours && ledger && ledger->empty() && deliveries && deliveries->empty();
+    if (check() < 0) {
+      if (ledger) ledger->abandon();
+      if (deliveries) deliveries->abandon();
+    }
+    deliveries.reset();
+    if (empty) Deliveries::remove(files, staging);
     ledger.reset();
     if (empty) {
       // Another process cannot have it open: opening takes the lock that we hold until here, and begins anew when it is gone.

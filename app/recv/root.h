@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "app/recv/deliveries.h"
 #include "app/recv/destination.h"
 #include "app/recv/directories.h"
 #include "app/recv/disk_sync.h"
@@ -20,6 +21,7 @@ namespace ccixfer::recv {
 struct Owner {
   std::atomic<bool> link_dead{false};
   std::atomic<bool> lost{false};
+  Deliveries::Transfer transfer{};         // set once
   mutable std::atomic<uint64_t> steps{0};  // what its jobs have done: the disk answers, see session::DiskWatch
 };
 
@@ -37,14 +39,15 @@ struct Root::Impl {
   std::atomic<bool> stale{false};                  // found to have been moved, removed or replaced: see check
   const std::string path;
   uint64_t device = 0;
-  uint32_t umask = 022;                  // measured at open: what open(2) takes off below this root
-  uint32_t uid = 0, gid = 0;             // that a new file gets
-  bool one_writer_a_file = false;        // as of ports::SpaceInfo
-  bool syncfs_tells = false;             // too
-  std::unique_ptr<DiskSync> disk;        // locks itself
-  KeptTimes kept_times;                  // locks itself
-  std::unique_ptr<Ledger> ledger;        // locks itself
-  std::atomic<uint64_t> temporaries{0};  // numbers of staged files of packs
+  uint32_t umask = 022;                    // measured at open: what open(2) takes off below this root
+  uint32_t uid = 0, gid = 0;               // that a new file gets
+  bool one_writer_a_file = false;          // as of ports::SpaceInfo
+  bool syncfs_tells = false;               // too
+  std::unique_ptr<DiskSync> disk;          // locks itself
+  KeptTimes kept_times;                    // locks itself
+  std::unique_ptr<Ledger> ledger;          // locks itself
+  std::unique_ptr<Deliveries> deliveries;  // locks itself; none for a look, as the ledger
+  std::atomic<uint64_t> temporaries{0};    // numbers of staged files of packs
   std::atomic<uint32_t> sessions{0};
   // Directories made, and how many of them are known to be durable by name: a file in a new directory needs that too.
   std::atomic<uint64_t> directories_made{0};

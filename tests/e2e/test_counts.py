@@ -73,3 +73,32 @@ def cut_receiver(options):
 
 def test_receiver_killed_in_mid_transfer__with_archive__each_file_and_byte_once():
     cut_receiver(["-a"])
+
+
+def test_receiver_killed_in_mid_transfer__without_archive__each_file_and_byte_once():
+    cut_receiver([])
+
+
+def test_sender_killed_without_archive__the_rerun_sends_the_rest_and_the_next_run_all():
+    with Lab("rerun") as lab:
+        source, files, size = make_tree(lab)
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        command = ["send", "--insecure", f"{source}/", native(receiver.uris) + "/"]
+        sender = lab.start(None, "send", *command, "--bwlimit", "150MB/s")
+        delivered_files(sender, FILES * 2 // 3)
+        sender.kill()
+        sender.wait()
+        again = lab.start(None, "send", *command)
+        check(again.wait() == 0, again.tail())
+        done = again.done()
+        check(done["files"] + done["files_unchanged"] == files and done["files_unchanged"] >= FILES * 2 // 3, f"{done}")
+        check(done["bytes_sent"] <= size - FILES * 2 // 3 * FILE_BYTES, f"what was delivered was sent again: {done}")
+        same_files(source, root)
+        # the transfer has ended well: from here on a run without -a sends everything, as cp does
+        once_more = lab.start(None, "send", *command)
+        check(once_more.wait() == 0, once_more.tail())
+        check(once_more.done()["bytes_sent"] == size and once_more.done()["files"] == files, f"{once_more.done()}")
+        check(receiver.stop() == 0, receiver.tail())
+        check(not (root / ".ccixfer").exists(), "something is staged")

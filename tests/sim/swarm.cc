@@ -388,14 +388,13 @@ void Swarm::power_cut() {
 }
 
 // I4: what the last process of the destination received is at most what the ones before it had not made durable. Only where a crash
-// of the destination is all that ends sessions: each other end of one costs what was in flight. Without times a finished file
-// cannot be told from an older one, and goes again.
+// of the destination is all that ends sessions: each other end of one costs what was in flight.
 void Swarm::judge_resends() {
   if (options_.source_crashes + options_.router_crashes + options_.router_stops + options_.router_hangs + options_.router_cuts +
           options_.resets + options_.cuts + options_.changes + options_.administrator_acts >
       0)
     return;
-  if (options_.routers > 0 || options_.rival || !options_.attributes || disks_broken_ || options_.disk.lies) return;
+  if (options_.routers > 0 || options_.rival || disks_broken_ || options_.disk.lies) return;
   if (options_.link.reset_mean != forever || options_.link.corrupt_chance > 0) return;
   uint64_t total = 64u << 10;  // and names, modes and the like
   for (const auto& [path, entry] : wanted_) total += entry.content.size() + 2 * path.size() + 200;

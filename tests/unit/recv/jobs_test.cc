@@ -196,9 +196,11 @@ TEST_CASE("entries__same_size_and_mtime__unchanged_and_mode_brought_up_to_date")
   CHECK(place.decide_one(file("f", 4)).verdict == Verdict::send);
 }
 
-TEST_CASE("entries__without_times__sent_again") {
+TEST_CASE("entries__without_times__sent_again_once_the_transfer_has_ended") {
   Place place(session::option_recursive);
   place.deliver(place.decide_one(file("f", 3)).task, "abc");
+  CHECK(place.decide_one(file("f", 3)).verdict == Verdict::unchanged);
+  place.root->impl->deliveries->forget({}, {});
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::send);
 }
 
