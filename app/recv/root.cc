@@ -101,6 +101,7 @@ Result<std::unique_ptr<Root>> Root::look(ports::FileSystem& files, const std::st
   if (fd < 0 && fd != -ENOENT) return cannot("open the directory", path, fd);
   auto root = std::make_unique<Root>();
   root->impl = std::make_shared<Impl>(files, fd, path);
+  root->impl->disk = std::make_unique<DiskSync>(files, fd, 0);  // asked for nothing
   return root;
 }
 

@@ -7,6 +7,8 @@
 
 namespace ccixfer::recv::test {
 
-inline std::string hex_free(const std::vector<std::byte>& data) { return {reinterpret_cast<const char*>(data.data()), data.size()}; }
+inline std::string hex_free(const std::vector<std::byte>& data) {
+  return {reinterpret_cast<const char*>(data.data()), data.size()};
+}
 
 }  // namespace ccixfer::recv::test
