@@ -75,8 +75,16 @@ void Router::Impl::grant_buffers() {
   }
 }
 
-// One fragment of the next pair in turn. False: none waits, none can have a buffer, or the rate is used up.
+// One fragment of the next pair in turn. False: none waits, none can have a buffer, or the rate is used up. Who was passed over for
+// want of its share only keeps its place, or those on trial would be served after all the others.
 bool Router::Impl::grant_one(uint8_t data_class) {
+  const bool granted = grant_in_turn(data_class);
+  turns[data_class].insert(turns[data_class].begin(), passed_over.begin(), passed_over.end());
+  passed_over.clear();
+  return granted;
+}
+
+bool Router::Impl::grant_in_turn(uint8_t data_class) {
   auto& turn = turns[data_class];
   for (size_t left = turn.size(); left > 0; --left) {
     if (options.rate_bytes_per_s > 0 && rate_next > now + rate_burst) return false;
@@ -110,7 +118,7 @@ bool Router::Impl::grant_one(uint8_t data_class) {
       return false;
     }
     if (!buffer) {
-      turn.push_back(packed);
+      shared ? turn.push_back(packed) : passed_over.push_back(packed);
       continue;
     }
     waiting.pop_front();

@@ -48,7 +48,7 @@ void Router::Impl::on_routing_message(Pair& pair, uint8_t which, cci::Event even
     case MessageKind::others_wait:
       if (pair.side[which].is_end) return reject_peer(pair, "an end that says that it is a router");
       pair.pressed_until = after(now, 2 * press_interval);
-      return;
+      return drop_if_in_vain(pair);
     case MessageKind::watched:
       endpoint(pair.side[to].device).set_keepalive(pair.side[to].connection, Duration{0});
       pair.side[to].unwatched = true;

@@ -166,6 +166,16 @@ void Router::Impl::stop_waiting(Pair& pair, bool others_wait) {
   });
 }
 
+// It has no buffer here, and waits for one behind an end that stood still a moment ago, while it holds up a router before us.
+void Router::Impl::drop_if_in_vain(Pair& pair) {
+  if (pair.buffers[0] + pair.buffers[1] > 0 || pair.fragments == 0 || share_of(pair) != Share::penalty) return;
+  for (uint8_t which = 0; which < 2; ++which) {
+    const auto known = stood_still.find(pair.ends[which]);
+    if (pair.ends[which].empty() || known == stood_still.end() || !pair.side[which].is_end) continue;
+    return cut_off_end(pair, which, side_name(pair, which) + " stood still lately, and others wait");
+  }
+}
+
 void Router::Impl::cut_off_end(Pair& pair, uint8_t which, const std::string& what) {
   log(LogLevel::info, "routing: connection closed: {}", what);
   const uint64_t packed = pair.ref(0).packed();

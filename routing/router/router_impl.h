@@ -417,6 +417,7 @@ struct Router::Impl {
   void admit(Pair& pair, uint8_t from, const FragmentMessage& request, bool from_end);
   void grant_buffers();
   bool grant_one(uint8_t data_class);
+  bool grant_in_turn(uint8_t data_class);
   [[nodiscard]] uint32_t window(const Pair& pair) const;
   void note_wait(Pair& pair, uint8_t side, Instant since) const;
   void pull(Fragment& fragment);
@@ -455,6 +456,7 @@ struct Router::Impl {
   void note_waiting();
   void judge(Pair& pair, Duration passed);
   void stop_waiting(Pair& pair, bool others_wait);
+  void drop_if_in_vain(Pair& pair);
   void cut_off_end(Pair& pair, uint8_t which, const std::string& what);
   void remember_standstill(const std::string& end, Duration for_how_long);
 
@@ -515,6 +517,7 @@ struct Router::Impl {
   Instant next_look = never, last_look{};
   uint64_t look = 0;
   std::vector<uint64_t> looked_at;
+  std::vector<uint64_t> passed_over;                            // pairs, within grant_one()
   bool pressed_for_buffers = false, pressed_for_trial = false;  // since the last look somebody who moves had to wait for one
   Instant rate_next{};                                          // when the rate's budget is used up
 };

@@ -83,6 +83,7 @@ struct Shares {
 Shares ten_seconds(bool with_receiver, bool stops, bool empty_is_refused) {
   Net net(5);
   net.options.mechanisms.empty_is_refused = empty_is_refused;
+  net.options.mechanisms.progress = empty_is_refused;  // else the put that waits is cut off
   net.pool_of_one();
   for (const uint32_t subnet : {1u, 2u, 3u, 4u, 9u}) net.set_rate(subnet, rate);
   net.router({1, 2, 9});
