@@ -179,7 +179,7 @@ void datagram_frames() {
         datagram::encode(out, datagram::RmaEndFrame{1 << 16, Status::rma_op, true});
       },
       [&](Out& out) {
-        datagram::encode(out, datagram::MailboxHintFrame{3, 4});
+        datagram::encode(out, datagram::MailboxHintFrame{0, 3, 4});
       },
       [&](Out& out) { datagram::encode_ack(out, ack, 100); },
       [&](Out& out) { datagram::encode(out, datagram::AcceptFrame{}); },

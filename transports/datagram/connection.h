@@ -12,6 +12,7 @@
 #include "core/reliability/receive_ledger.h"
 #include "core/reliability/send_ledger.h"
 #include "transports/datagram/datagram_net.h"
+#include "transports/datagram/hints.h"
 #include "transports/datagram/messages.h"
 #include "transports/datagram/rma_in.h"
 #include "transports/datagram/rma_out.h"
@@ -127,7 +128,8 @@ struct Connection {
   InMessages incoming;
   RmaOut rma;
   RmaIn served;
-  std::deque<MailboxHintFrame> hints;  // to be sent
+  HintsOut hints;
+  HintsIn peer_hints;
 };
 
 }  // namespace ccixfer::datagram

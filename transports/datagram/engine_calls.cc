@@ -113,8 +113,8 @@ void Engine::release_fenced(Connection& c) {
 
 void Engine::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
   Connection* c = find(id);
-  if (c == nullptr || c->left || c->state != State::open || c->hints.size() >= hints_waiting_max) return;
-  c->hints.push_back({mailbox, epoch});
+  if (c == nullptr || c->left || c->state != State::open) return;
+  c->hints.push(mailbox, epoch);
   touch_from_above(*c);
 }
 

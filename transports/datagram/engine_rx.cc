@@ -139,7 +139,8 @@ void Engine::on_frame(Connection& c, const Packet& packet, const Frame& frame) {
   } else if (const auto* end = std::get_if<RmaEndFrame>(&frame)) {
     if (!c.rma.end(*end, c.messages, c.send_timeout, ended)) violation(c, "the end of an operation that was not begun");
   } else if (const auto* hinted = std::get_if<MailboxHintFrame>(&frame)) {
-    if (!c.left && c.state == State::open) sink_->on_mailbox_ready(c.id, hinted->mailbox, hinted->epoch);
+    if (c.peer_hints.arrived(hinted->number) && !c.left && c.state == State::open)
+      sink_->on_mailbox_ready(c.id, hinted->mailbox, hinted->epoch);
   }
 }
 
@@ -198,12 +199,13 @@ void Engine::carried_acked(Connection& c, const reliability::Carried& carried) {
       return;
     case Carries::read_fragment:
       return c.served.fragment_acked(carried.b, carried.c, *target_);
+    case Carries::mailbox_hint:
+      return c.hints.acked(carried.b);
     case Carries::hello_reply:
     case Carries::message:
     case Carries::message_ack:
     case Carries::read_request:
     case Carries::rma_end:
-    case Carries::mailbox_hint:
       return;
   }
 }
@@ -235,8 +237,7 @@ void Engine::carried_lost(Connection& c, const reliability::Carried& carried) {
     case Carries::rma_end:
       return c.served.reply_lost(carried.b);
     case Carries::mailbox_hint:
-      if (c.state == State::open) c.hints.push_back({carried.b, carried.c});
-      return;
+      return c.hints.lost(carried.b);
   }
 }
 

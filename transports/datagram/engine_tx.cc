@@ -33,7 +33,7 @@ void Engine::writable() {
 bool Engine::wants_to_send(Connection& c) {
   if (c.farewell_due) return true;
   if (c.state == State::draining || c.remote_key == 0) return false;
-  return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || !c.hints.empty() ||
+  return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || c.hints.due() ||
          c.messages.sendable() || c.rma.request_due() || c.rma.fragment_due() || c.served.fragment_due();
 }
 
@@ -123,10 +123,10 @@ void Engine::add_control(Connection& c, wire::Writer& out, size_t size_max, std:
   }
   if (c.incoming.due() && fits(c.incoming.frame_bytes())) carried.push_back(c.incoming.take(out, as(Carries::message_ack)));
   while (c.served.reply_due() && fits(rma_end_frame_bytes)) carried.push_back(c.served.take_reply(out, as(Carries::rma_end)));
-  while (!c.hints.empty() && fits(mailbox_hint_frame_bytes)) {
-    encode(out, c.hints.front());
-    carried.push_back({as(Carries::mailbox_hint), 0, c.hints.front().mailbox, c.hints.front().epoch});
-    c.hints.pop_front();
+  while (c.hints.due() && fits(mailbox_hint_frame_bytes)) {
+    const MailboxHintFrame hint = c.hints.take();
+    encode(out, hint);
+    carried.push_back({as(Carries::mailbox_hint), 0, hint.number, 0});
   }
   while (c.rma.request_due() && fits(rma_read_frame_bytes)) carried.push_back(c.rma.take_request(out, as(Carries::read_request)));
 }

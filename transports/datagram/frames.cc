@@ -163,6 +163,7 @@ void encode(Writer& out, const RmaEndFrame& frame) {
 
 void encode(Writer& out, const MailboxHintFrame& frame) {
   kind(out, FrameKind::mailbox_hint);
+  out.u64(frame.number);
   out.u64(frame.mailbox);
   out.u64(frame.epoch);
 }
@@ -209,8 +210,9 @@ std::optional<Frame> decode_frame(Reader& in) {
       frame = decode_rma_end(in);
       break;
     case FrameKind::mailbox_hint: {
+      const uint64_t number = in.u64();
       const uint64_t mailbox = in.u64();
-      frame = MailboxHintFrame{mailbox, in.u64()};
+      frame = MailboxHintFrame{number, mailbox, in.u64()};
       break;
     }
     default:

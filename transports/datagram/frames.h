@@ -93,6 +93,7 @@ struct RmaEndFrame {
 
 // What was refused as mailbox_empty may come again: a buffer is posted, for this epoch.
 struct MailboxHintFrame {
+  uint64_t number = 0;  // of the connection's hints in this direction, from 0: one that comes twice is told once
   uint64_t mailbox = 0;
   uint64_t epoch = 0;
 };
@@ -106,7 +107,7 @@ inline constexpr size_t rma_write_frame_bytes = 1 + 8 + 8 + 8 + wire::remote_ref
 inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_bytes;
 inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
-inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8;
+inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8 + 8;
 [[nodiscard]] constexpr size_t message_ack_frame_bytes(uint8_t words) { return 1 + 8 + 4 + 1 + 1 + size_t{8} * words; }
 [[nodiscard]] inline size_t farewell_frame_bytes(std::string_view reason) { return 1 + 1 + 2 + reason.size(); }
 

@@ -31,7 +31,7 @@ inline constexpr uint32_t operation_slots_max = 1u << 16;
 inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
 inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
 
-inline constexpr size_t hints_waiting_max = 1024;  // of a connection, that could not go out yet; beyond: lost
+inline constexpr size_t hints_outstanding_max = 1024;  // of a connection, not acknowledged yet; beyond: lost
 inline constexpr uint32_t keepalive_probes_max = 3;
 inline constexpr uint32_t farewells = 3;  // of an endpoint that is destroyed: nobody will repeat them
 

@@ -74,10 +74,12 @@ TEST_CASE("routed_silence__a_router_is_frozen_or_cut_off__both_ends_learn_of_it_
   for (App* end : {site.left.get(), site.right.get()}) {
     CAPTURE(end == site.left.get());
     REQUIRE(end->count(EventType::disconnected) == 1);
-    // Wherever it was noticed, the reason came along.
+    // Wherever it was noticed, the reason came along: in a bye, which a stream that has to be reset cannot bring any more. It is
+    // reset where memory of the application or of a router lies in it by reference, and only with traffic does it.
     const auto ended = end->take(EventType::disconnected);
     INFO(ended->reason);
-    CHECK(ended->reason.find("the peer does not answer") != std::string::npos);
+    const auto tells = [&ended](std::string_view words) { return ended->reason.find(words) != std::string::npos; };
+    CHECK((tells("the peer does not answer") || (traffic != Traffic::none && tells("closed with lent memory unsent"))));
   }
   REQUIRE(site.left->count(EventType::send) == (traffic == Traffic::none ? 0 : 1));
   if (traffic != Traffic::none) CHECK(site.left->take(EventType::send)->status != Status::success);

@@ -139,13 +139,17 @@ const ReceivedFile* FakeReceiver::by_path(const std::string& path, EntryType typ
   return nullptr;
 }
 
+std::string FakeReceiver::content_of(const ReceivedFile& file) {
+  if (file.packed) return *file.packed;
+  std::string whole;
+  for (const auto& [piece, bytes] : file.pieces) whole += bytes;
+  return whole;
+}
+
 std::string FakeReceiver::content(const std::string& path) const {
   const ReceivedFile* file = by_path(path);
   REQUIRE(file != nullptr);
-  if (file->packed) return *file->packed;
-  std::string whole;
-  for (const auto& [piece, bytes] : file->pieces) whole += bytes;
-  return whole;
+  return content_of(*file);
 }
 
 bool FakeReceiver::every_number_placed(LaneIndex lane) const {
@@ -272,9 +276,7 @@ void FakeReceiver::finish(ReceivedFile& file, uint64_t index, ErrorKind kind) {
   file.bad = kind != ErrorKind::ok;
   --outstanding;
   if (kind == ErrorKind::ok && file.entry.type == EntryType::file)
-    bytes_ += bytes_of_result                         ? *bytes_of_result
-              : file.entry.size_bytes == ~uint64_t{0} ? file.end->size_bytes
-                                                      : file.entry.size_bytes;
+    bytes_ += bytes_of_result ? *bytes_of_result : content_of(file).size();
   session::FileResults results;
   results.results.push_back({index, kind, 0});
   say(results);

@@ -139,7 +139,7 @@ class FakeReceiver {
   size_t puts_per_turn = 1000;
   size_t queue_room = 4096;
   uint64_t failures_in_summary = 0;
-  std::optional<uint64_t> bytes_of_result;  // durable with each file; none: its size
+  std::optional<uint64_t> bytes_of_result;  // durable with each file; none: what came of it
 
   // What came.
   std::map<uint64_t, ReceivedFile> entries;  // by index
@@ -153,6 +153,7 @@ class FakeReceiver {
   std::vector<std::pair<LaneIndex, session::Ask>> asks;
   [[nodiscard]] const ReceivedFile* by_path(const std::string& path, session::EntryType type = session::EntryType::file) const;
   [[nodiscard]] std::string content(const std::string& path) const;
+  [[nodiscard]] static std::string content_of(const ReceivedFile& file);
   [[nodiscard]] bool every_number_placed(LaneIndex lane) const;  // 0 to the greatest that was put: an epoch would wait for a gap
   [[nodiscard]] size_t count(session::SegmentKind kind) const;
 

@@ -52,7 +52,7 @@ TEST_CASE("source__summary_tells_of_more_failures_than_the_results__they_count")
   bench.run();
   CHECK(bench.totals().files_failed == 1 + more);
   const auto says_so = [](const std::string& warning) {
-    return warning.find("mode or times to 2 of the directories") != std::string::npos;
+    return warning.find("modes or times to 2 files and directories") != std::string::npos;
   };
   CHECK(std::count_if(bench.seen.warnings.begin(), bench.seen.warnings.end(), says_so) == (more > 0 ? 1 : 0));
 }

@@ -147,7 +147,8 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(answer, 22, {0}));        // a run of nothing
   CHECK(!patched(answer, 22, {1, 0x80}));  // more than may be outstanding
   CHECK(!patched(answer, 22, {0xff, 0xff, 0xff, 0xff}));
-  CHECK(!patched(answer, 26, {5}));                                               // unknown verdict
+  CHECK(patched(answer, 26, {static_cast<unsigned>(session::Verdict::change)}));
+  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::change) + 1}));
   CHECK(!patched(answer, 20, {2}));                                               // one run more than there is
   CHECK(!patched(answer, 12, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));  // index + count wraps
   Want want;

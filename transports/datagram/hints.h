@@ -1,0 +1,40 @@
+// Hints that a mailbox has a buffer again: each is told to the peer's user once, though the packets that carry it may be lost, or
+// only taken for lost and sent again. Private to this room.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+
+#include "transports/datagram/frames.h"
+
+namespace ccixfer::datagram {
+
+class HintsOut {
+ public:
+  // Dropped when hints_outstanding_max are not acknowledged: a hint is a kindness, its peer's own try is what counts.
+  void push(uint64_t mailbox, uint64_t epoch);
+  [[nodiscard]] bool due() const { return !due_.empty(); }
+  MailboxHintFrame take();  // due() only
+  void acked(uint64_t number);
+  void lost(uint64_t number);  // due again, if no other packet has brought it
+
+ private:
+  [[nodiscard]] std::optional<MailboxHintFrame>* find(uint64_t number);
+
+  std::deque<std::optional<MailboxHintFrame>> unacked_;  // from number first_ on; nullopt: acknowledged
+  uint64_t first_ = 0;
+  std::deque<uint64_t> due_;
+};
+
+class HintsIn {
+ public:
+  // false: it came before, or is further ahead than any peer of ours sends.
+  [[nodiscard]] bool arrived(uint64_t number);
+
+ private:
+  uint64_t first_missing_ = 0;
+  std::set<uint64_t> beyond_;  // hints_outstanding_max at most
+};
+
+}  // namespace ccixfer::datagram
