@@ -30,6 +30,7 @@ int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
   int error = write_all(root.files, fd, item.content, 0);
   const Current current{policy.created_mode(attributes), policy.uid, policy.gid};
   if (error >= 0) error = apply_attributes(root.files, fd, policy, current, attributes);
+  const bool refused = error == attributes_refused;
   if (error >= 0 && !root.syncfs_tells) error = root.files.fsync(fd);
   const int closed = root.files.close(fd);  // NFS and quotas say only here that there was no room, or that the data was lost
   if (error >= 0) error = closed;
@@ -37,7 +38,7 @@ int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
     root.files.unlink_at(root.staging, name, false);
     return error;
   }
-  item.attributes_refused = error == attributes_refused;
+  item.attributes_refused = refused;
   item.staged = std::move(name);
   return 0;
 }
