@@ -60,6 +60,9 @@ struct ConnectionLimits {
   uint32_t max_send_bytes = 0;  // the minimum of both ends, and of every hop
 };
 
+// A round trip that began and ended at one time, since whoever turns us did so twice without looking at the clock: as good as none.
+inline constexpr Duration round_trip_min = std::chrono::microseconds(1);
+
 // One hop of a connection, nearest first, for people and for the `session` event.
 struct HopInfo {
   std::string transport;         // "tcp"

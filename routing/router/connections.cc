@@ -283,8 +283,9 @@ void Router::Impl::on_connect_reply(Pair& pair, Bytes message) {
   }
   const auto beyond = static_cast<uint8_t>(reply->hops.size());
   const RouterDevice& out = devices[pair.side[1].device];
+  const Duration round_trip = std::max(now - pair.requested_at, ports::round_trip_min);
   reply->hops.insert(reply->hops.begin(),
-                     {out.scheme, pair.hop_uri, out.subnet.as, out.subnet.subnet, now - pair.requested_at, out.rate_bits_per_s});
+                     {out.scheme, pair.hop_uri, out.subnet.as, out.subnet.subnet, round_trip, out.rate_bits_per_s});
   reply->rate_bits_per_s = devices[pair.side[0].device].rate_bits_per_s;
   reply->max_send_bytes = std::min({reply->max_send_bytes, pair.request.max_send_bytes,
                                     payload_bytes_max(endpoint(pair.side[0].device).max_send_bytes(pair.side[0].connection)),

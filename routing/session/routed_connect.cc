@@ -156,8 +156,8 @@ void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
   }
   slot.limits.max_send_bytes = std::min(reply->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.lower)));
   slot.fragment_bytes = std::min(reply->fragment_bytes, options_.fragment_bytes_max);
-  slot.hops = {
-      {scheme(), slot.router, options_.subnet.as, options_.subnet.subnet, now_ - slot.requested_at, reply->rate_bits_per_s}};
+  const Duration round_trip = std::max(now_ - slot.requested_at, ports::round_trip_min);
+  slot.hops = {{scheme(), slot.router, options_.subnet.as, options_.subnet.subnet, round_trip, reply->rate_bits_per_s}};
   slot.hops.insert(slot.hops.end(), reply->hops.begin(), reply->hops.end());
   post_plain(slot, MessageKind::connect_ack);
   opened(slot);

@@ -166,7 +166,7 @@ void Engine::on_hello_reply(Connection& c, const PacketHeader& header, const Hel
   c.connect_data = {};
   c.next_hello = c.silence_ends = never;
   if (frame.attempt > 0 && frame.attempt <= c.attempt && c.attempt - frame.attempt < hello_attempts_remembered) {
-    c.round_trip = now_ - c.hello_at[frame.attempt % hello_attempts_remembered];
+    c.round_trip = std::max(now_ - c.hello_at[frame.attempt % hello_attempts_remembered], ports::round_trip_min);
     c.rtt.sample(c.round_trip);
   }
   set_state(c, State::awaiting_accept);

@@ -105,7 +105,7 @@ void Engine::on_hello_reply(Connection& c, Bytes header) {
   if (reply->version != wire::version || !offer_is_sane(reply->offer))
     return lose(c, Status::version, "the peer's version or limits cannot be used");
   agree(c, reply->offer, reply->machine);
-  c.round_trip = std::max(now_ - c.hello_at, round_trip_min);
+  c.round_trip = std::max(now_ - c.hello_at, ports::round_trip_min);
   set_state(c, State::awaiting_accept);
 }
 

@@ -52,9 +52,6 @@ inline constexpr Duration lent_stall_max = std::chrono::seconds(2);
 inline constexpr Duration lent_wait_max = std::chrono::seconds(10);
 inline constexpr size_t lent_reads_max = 512;  // ended reads of a connection with bytes not acknowledged; beyond: copied
 
-// A round trip that began and ended at one time, since whoever turns us did so twice without looking at the clock: as good as none.
-inline constexpr Duration round_trip_min = std::chrono::microseconds(1);
-
 // After our disconnect: how long what was sent before may take to be delivered; and how long the peer may take to close.
 inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);
 inline constexpr Duration close_wait_max = std::chrono::seconds(2);
