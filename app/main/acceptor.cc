@@ -33,8 +33,10 @@ class Acceptor::Session {
   bool under_way() const { return state_ == State::running; }
   bool ended() const { return state_ == State::ended; }
   bool same_transfer(const session::Hello& hello) const { return link_.hello().transfer == hello.transfer; }
-  bool holds_root() const { return machine_ != nullptr; }
-  uint32_t buffers() const { return buffers_; }
+  bool has_machine() const { return machine_ != nullptr; }
+  bool waits() const { return state_ == State::queued && !link_.live_lanes().empty(); }  // one that is cut off keeps its place
+  bool superseded() const { return superseded_; }
+  Instant last_progress() const { return machine_ ? machine_->last_progress() : Instant::min(); }
   Tally tally() const { return transfer_ != nullptr ? transfer_->tally : Tally{}; }
   const Error& result() const { return result_; }
   bool was_open() const { return reported_; }
@@ -64,31 +66,49 @@ class Acceptor::Session {
   }
 
   void turn(Instant now) {
-    if (state_ == State::waiting) turn_waiting(now);
+    if (state_ == State::waiting || state_ == State::queued) turn_waiting(now);
     if (state_ == State::running) turn_running(now);
     count();
     if (state_ == State::farewell) turn_farewell(now);
   }
   Instant next_deadline() const {
-    const Instant own = state_ == State::waiting ? opened_by_ : state_ == State::farewell ? leave_by_ : never;
+    Instant own = never;
+    if (state_ == State::waiting) own = opened_by_;
+    if (waits()) own = place_due_;
+    if (state_ == State::farewell) own = leave_by_;
     return machine_ ? std::min(own, machine_->next_deadline()) : own;
   }
 
+  // Its turn has come.
+  void admit(Instant now) {
+    if (auto begun = begin(now); !begun) stop(begun.error(), now);
+  }
+  // It has to wait: it hears its place when that changes, and now and then while those before it get on.
+  void tell_place(uint32_t before, Instant now) {
+    const bool heartbeat = now >= place_due_ && acceptor_.someone_got_on(place_told_);
+    if (place_ != before || heartbeat) {
+      if (place_ != before) log(LogLevel::info, "session {}: waits, {} before it", transfer_name(link_.hello().transfer), before);
+      link_.post(session::Queued{before});
+      place_ = before;
+      place_told_ = now;
+    }
+    if (now >= place_due_ || heartbeat) place_due_ = after(now, place_interval);
+  }
+
  private:
-  enum class State : uint8_t { waiting, running, farewell, ended };
+  enum class State : uint8_t { waiting, queued, running, farewell, ended };
 
   void turn_waiting(Instant now) {
     if (forwarder_.lost()) {
       result_ = *forwarder_.lost();
       return leave(now);
     }
+    if (state_ == State::queued) return;
     if (now >= opened_by_) return stop({ErrorKind::protocol, "no session was opened in time"}, now);
     if (!forwarder_.open()) return;
-    for (const auto& other : acceptor_.sessions_) {
-      if (other.get() != this && other->superseded_ && other->holds_root()) return;  // it still writes below the root
-    }
     counts_ = true;
-    if (auto begun = begin(now); !begun) stop(begun.error(), now);
+    state_ = State::queued;
+    place_due_ = now;
   }
 
   Result<void> begin(Instant now) {
@@ -110,13 +130,18 @@ class Acceptor::Session {
     ++transfer_->sessions;
     earlier_ = transfer_->tally;
     if (options.root != nullptr) {
-      buffers_ = acceptor_.share();
-      machine_ = make_destination(bench, link_,
-                                  {options.root, open.options, path.path, options.rate_bytes_per_s, buffers_, transfer_->record});
+      DestinationPart part{options.root, open.options, path.path};
+      part.turns = acceptor_.turns_;
+      part.rate = acceptor_.receive_rate_;
+      part.record = transfer_->record;
+      machine_ = make_destination(bench, link_, part);
     } else {
       const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
-      machine_ =
-          make_source(bench, link_, {{below}, options.served_root, open.options, options.rate_bytes_per_s, transfer_->record});
+      SourcePart part{{below}, options.served_root, open.options};
+      part.turns = acceptor_.turns_;
+      part.rate = acceptor_.send_rate_;
+      part.record = transfer_->record;
+      machine_ = make_source(bench, link_, part);
     }
     state_ = State::running;
     forwarder_.attach(machine_->user());  // before start(): it takes up live lanes that it has not been told of
@@ -172,7 +197,8 @@ class Acceptor::Session {
   std::unique_ptr<Machine> machine_;
   State state_ = State::waiting;
   Instant opened_by_, leave_by_ = never;
-  uint32_t buffers_ = 0;
+  std::optional<uint32_t> place_;  // as the peer was told
+  Instant place_told_ = Instant::min(), place_due_ = never;
   bool counts_ = false;
   bool superseded_ = false;
   bool reported_ = false;
@@ -182,18 +208,37 @@ class Acceptor::Session {
 };
 
 Acceptor::Acceptor(const Bench& bench, session::Hub& hub, const AcceptorOptions& options)
-    : bench_(bench), hub_(hub), options_(options) {
+    : bench_(bench),
+      hub_(hub),
+      options_(options),
+      turns_(std::make_shared<session::PoolTurns>(bench.pool.count(), options.once || options.sessions_max == 1)),
+      receive_rate_(std::make_shared<recv::RateAllowance>(options.rate_bytes_per_s)),
+      send_rate_(std::make_shared<send::RateCap>(options.rate_bytes_per_s)) {
   hub_.set_accept_user(this);
 }
 Acceptor::~Acceptor() { hub_.set_accept_user(nullptr); }
 
-// Half of what is left for each, so that there is always some for one more.
-uint32_t Acceptor::share() const {
-  const uint32_t all = bench_.pool.count();
-  if (options_.once) return all;
-  uint32_t taken = 0;
-  for (const auto& session : sessions_) taken += session->buffers();
-  return taken >= all ? 0 : std::max(session_buffers_min, (all - taken) / 2);
+// In the order in which they came, so that nobody waits for who came later.
+void Acceptor::admit(Instant now) {
+  size_t running = 0;
+  for (const auto& session : sessions_) running += session->has_machine() ? 1u : 0u;
+  uint32_t before = 0;
+  for (const auto& session : sessions_) {
+    if (!session->waits()) continue;
+    const bool earlier_self = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
+      return other != session && other->superseded() && other->has_machine() && other->same_transfer(session->link().hello());
+    });  // it still holds the names that this one wants
+    if (running < options_.sessions_max && !earlier_self) {
+      session->admit(now);
+      running += session->has_machine() ? 1u : 0u;
+    } else {
+      session->tell_place(before++, now);
+    }
+  }
+}
+
+bool Acceptor::someone_got_on(Instant since) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [since](const auto& session) { return session->last_progress() > since; });
 }
 
 Acceptor::Transfer& Acceptor::transfer(const session::TransferId& id) {
@@ -221,20 +266,20 @@ Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Ins
                                                            : "the peer serves (send --serve): pull from it");
   }
   size_t others = 0;
-  for (const auto& session : sessions_) {
-    if (session->ended()) continue;
-    if (session->same_transfer(hello)) {
-      session->supersede(now);
+  auto place = sessions_.end();
+  for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+    if ((*at)->ended()) continue;
+    if ((*at)->same_transfer(hello)) {
+      (*at)->supersede(now);
+      place = std::next(at);
     } else {
       ++others;
     }
   }
-  if ((options_.once && others > 0) || sessions_.size() >= accepted_sessions_max ||
-      (options_.root != nullptr && share() < session_buffers_min)) {
-    return fail(ErrorKind::network, "the peer is busy with other transfers");
+  if ((options_.once && others > 0) || sessions_.size() >= options_.sessions_max + sessions_waiting_max) {
+    return fail(ErrorKind::network, "the peer is busy with other transfers: try again later");
   }
-  sessions_.push_back(std::make_unique<Session>(*this, hello, now));
-  return &sessions_.back()->link();
+  return &(*sessions_.insert(place, std::make_unique<Session>(*this, hello, now)))->link();
 }
 
 session::Link* Acceptor::find_session(const session::Hello& hello) {
@@ -247,7 +292,14 @@ session::Link* Acceptor::find_session(const session::Hello& hello) {
 }
 
 void Acceptor::turn(Instant now) {
-  for (const auto& session : sessions_) session->turn(now);
+  // Each is the first in its turn, so that what they share (the cap, the pool) is nobody's more than the others'.
+  if (!sessions_.empty()) {
+    first_ = (first_ + 1) % sessions_.size();
+    const auto middle = std::next(sessions_.begin(), static_cast<std::ptrdiff_t>(first_));
+    for (auto at = middle; at != sessions_.end(); ++at) (*at)->turn(now);
+    for (auto at = sessions_.begin(); at != middle; ++at) (*at)->turn(now);
+  }
+  admit(now);
   for (auto at = sessions_.begin(); at != sessions_.end();) {
     Session& session = **at;
     if (!session.ended()) {

@@ -1,7 +1,9 @@
 // The listening side: turns hellos into sessions and runs them, several at once: a Destination each (recv --root), or a Source each
-// (send --serve). Gives each receiving session a share of the buffer pool, so that none starves the next.
+// (send --serve). They share the buffer pool (session::PoolTurns) and the cap of --bwlimit. At most sessions_max run at a time; the
+// others wait in the order in which they came, and are told their place (session::Queued). A dialler that begins its transfer anew
+// has the place of the session that it lost, and waits until that one has ended.
 // Errors of a session are the peer's (told by Abort) and the log's; the first ended transfer's is kept for --once.
-// Bounds: accepted_sessions_max; a session that is not opened within open_timeout ends.
+// Bounds: sessions_max and sessions_waiting_max; a session that is not opened within open_timeout ends.
 #pragma once
 #include <list>
 #include <memory>
@@ -13,9 +15,10 @@
 
 namespace ccixfer::program {
 
-inline constexpr size_t accepted_sessions_max = 64;
-inline constexpr size_t transfers_remembered_max = 64;  // besides those that have a session
-inline constexpr uint32_t session_buffers_min = 4;
+inline constexpr uint32_t sessions_max_default = 64;
+inline constexpr size_t sessions_waiting_max = 1024;                 // beyond them a dialler is refused, and tries again
+inline constexpr Duration place_interval = std::chrono::seconds(5);  // who waits hears that often that others get on
+inline constexpr size_t transfers_remembered_max = 64;               // besides those that have a session
 inline constexpr Duration open_timeout = std::chrono::seconds(30);
 inline constexpr Duration farewell_timeout = std::chrono::seconds(3);  // for an Abort to reach the peer
 
@@ -25,6 +28,7 @@ struct AcceptorOptions {
   uint32_t allowed_options = 0;  // of Open::options that this side agrees to; the others are refused
   uint64_t rate_bytes_per_s = 0;
   uint16_t lanes_max = session::lanes_max;
+  uint32_t sessions_max = sessions_max_default;  // at a time
   bool once = false;
 };
 
@@ -54,12 +58,17 @@ class Acceptor final : public session::AcceptUser {
     Tally tally;            // of this process
     unsigned sessions = 0;  // that there are now
   };
-  [[nodiscard]] uint32_t share() const;
   [[nodiscard]] Transfer& transfer(const session::TransferId& id);
+  void admit(Instant now);
+  [[nodiscard]] bool someone_got_on(Instant since) const;
 
   const Bench bench_;
   session::Hub& hub_;
   const AcceptorOptions options_;
+  const std::shared_ptr<session::PoolTurns> turns_;
+  const std::shared_ptr<recv::RateAllowance> receive_rate_;
+  const std::shared_ptr<send::RateCap> send_rate_;
+  size_t first_ = 0;  // whose turn is the first of this turn: what they share goes to each in turn
   bool stopped_ = false;
   std::list<Transfer> transfers_;
   Tally forgotten_;  // of transfers that are in the list no more

@@ -47,7 +47,7 @@ std::string name_of(const CLI::Option& option) {
 
 // What the parser fills as text; checked once afterwards so that every complaint has the same shape.
 struct Raw {
-  std::string bwlimit, timeout, retries, lanes, memory, count, seed, seeds;
+  std::string bwlimit, timeout, retries, lanes, memory, sessions, count, seed, seeds;
 };
 
 class Parser {
@@ -135,6 +135,9 @@ class Parser {
         ->type_name("FILE");
     app->add_flag("--once", listen.once, "exit after the first transfer, with its exit code");
   }
+  void add_sessions(CLI::App* app) {
+    app->add_option("--sessions", raw_.sessions, "transfers at a time, 1 to 1024 (64); others wait for their turn")->type_name("N");
+  }
   void add_transfer(CLI::App* app, TransferOptions& transfer) {
     app->add_flag("-a,--archive", transfer.archive, "keep links, modes, times, and owners when permitted (-rlptgoD)");
     app->add_flag("-n,--dry-run", transfer.dry_run, "say what would be done, and do nothing");
@@ -158,6 +161,7 @@ class Parser {
                                     "or publish a directory: ccixfer send --serve DIR [options]");
     add_common(send_app_, send_.common);
     add_listen(send_app_, send_.listen);
+    add_sessions(send_app_);
     add_transfer(send_app_, send_.transfer);
     send_app_->add_option("--serve", send_.serve, "publish DIR so that receivers can pull from it")->type_name("DIR");
     send_app_
@@ -171,6 +175,7 @@ class Parser {
                                     "or pull from a `send --serve`: ccixfer recv [options] SRC_URI... DIR");
     add_common(recv_app_, receive_.common);
     add_listen(recv_app_, receive_.listen);
+    add_sessions(recv_app_);
     add_transfer(recv_app_, receive_.transfer);
     recv_app_->add_option("--root", receive_.root, "accept transfers into DIR")->type_name("DIR");
     recv_app_->add_option("places", receive_.uris, "SRC_URI... and DIR")->type_name("");
@@ -295,14 +300,26 @@ class Parser {
     return {};
   }
 
+  Result<void> finish_sessions(ListenOptions& listen) const {
+    if (raw_.sessions.empty()) return {};
+    const auto sessions = whole_number("--sessions", raw_.sessions, 1, sessions_option_max);
+    if (!sessions) return tl::unexpected(sessions.error());
+    listen.sessions = static_cast<uint32_t>(*sessions);
+    return {};
+  }
   static Result<void> no_listening(const ListenOptions& listen, std::string_view with) {
-    const char* given = listen.once ? "--once" : !listen.uri_file.empty() ? "--uri-file" : listen.listen ? "--listen" : nullptr;
+    const char* given = listen.once                ? "--once"
+                        : listen.sessions          ? "--sessions"
+                        : !listen.uri_file.empty() ? "--uri-file"
+                        : listen.listen            ? "--listen"
+                                                   : nullptr;
     if (given != nullptr) return usage("bad command line", given, fmt::format("only with {}", with));
     return {};
   }
   Result<Command> finish_send() {
     send_.common.verbose = counted_[send_app_];
     if (const auto ended = finish_transfer(send_.transfer); !ended) return tl::unexpected(ended.error());
+    if (const auto ended = finish_sessions(send_.listen); !ended) return tl::unexpected(ended.error());
     if (send_.serve) {
       if (!send_.sources.empty()) return usage("bad command line", send_.sources.front(), "--serve takes no SRC and no DEST");
       if (send_.transfer.dry_run) return usage("bad command line", "--dry-run with --serve", "give it to the side that dials");
@@ -325,6 +342,7 @@ class Parser {
   Result<Command> finish_recv() {
     receive_.common.verbose = counted_[recv_app_];
     if (const auto ended = finish_transfer(receive_.transfer); !ended) return tl::unexpected(ended.error());
+    if (const auto ended = finish_sessions(receive_.listen); !ended) return tl::unexpected(ended.error());
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
       const TransferOptions& asked = receive_.transfer;

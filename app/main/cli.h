@@ -16,6 +16,7 @@ namespace ccixfer::program {
 
 inline constexpr uint64_t memory_bytes_default = 256u << 20;
 inline constexpr uint32_t ping_count_max = 100000;
+inline constexpr uint32_t sessions_option_max = 1024;
 
 struct CommonOptions {
   std::optional<std::string> config_file;
@@ -33,6 +34,7 @@ struct ListenOptions {
   std::optional<std::string> listen;  // HOST:PORT
   std::string uri_file;
   bool once = false;
+  std::optional<uint32_t> sessions;  // at a time
 };
 
 struct TransferOptions {

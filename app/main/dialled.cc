@@ -62,6 +62,8 @@ struct DialledTransfer::Attempt {
   std::unique_ptr<Machine> machine;
   Instant began;
   bool asked = false;  // Open is posted
+  uint64_t queue_news_seen = 0;
+  std::optional<uint32_t> place_told;
   bool lanes_were_up = false;
   bool leaving = false;  // the result stands; the peer is being told and jobs come back
   Instant leave_by = never;
@@ -71,7 +73,7 @@ struct DialledTransfer::Attempt {
 };
 
 DialledTransfer::DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now)
-    : bench_(bench), hub_(hub), plan_(std::move(plan)), last_progress_(now), begin_at_(now) {}
+    : bench_(bench), hub_(hub), plan_(std::move(plan)), last_sign_(now), counted_until_(now), begin_at_(now) {}
 DialledTransfer::~DialledTransfer() = default;
 
 bool DialledTransfer::ended() const { return ended_; }
@@ -84,8 +86,12 @@ Tally DialledTransfer::tally() const {
   return earlier_;
 }
 
+std::optional<uint32_t> DialledTransfer::place() const {
+  return attempt_ && !attempt_->machine ? attempt_->place_told : std::nullopt;
+}
+
 bool DialledTransfer::moving() const { return attempt_ && attempt_->machine; }
-Duration DialledTransfer::stalled(Instant now) const { return now - last_progress_; }
+Duration DialledTransfer::stalled(Instant now) const { return now - last_sign_; }
 
 bool DialledTransfer::take_completion(const rvma::Completion& completion) {
   return attempt_ && attempt_->machine && attempt_->machine->take_completion(completion);
@@ -105,7 +111,7 @@ void DialledTransfer::turn(Instant now) {
 void DialledTransfer::begin_attempt(Instant now) {
   ++attempts_;
   attempt_ = std::make_unique<Attempt>(*this, now);
-  const Duration left = plan_.timeout == forever ? forever : plan_.timeout - (now - last_progress_);
+  const Duration left = plan_.timeout == forever ? forever : plan_.timeout - (now - last_sign_);
   attempt_->dialler.set_lanes(1);
   if (reached_) attempt_->dialler.set_reached();
   attempt_->dialler.set_patience(plan_.retries ? Duration(0) : std::max(left, Duration(0)));
@@ -124,9 +130,8 @@ void DialledTransfer::turn_attempt(Instant now) {
   const bool lost = attempt.lanes_were_up && !up;
   attempt.lanes_were_up = up;
   if (!attempt.machine && attempt.forwarder.opened() && !attempt.forwarder.lost()) open_session(now);
-  if (attempt.machine) {
-    turn_machine(now);
-  }
+  if (attempt.machine) attempt.machine->turn(now);
+  watch_progress(now);
   tell_trouble();
   judge(now);
   // The peer hangs up as soon as it has our farewell: that its lanes are gone then is no loss.
@@ -141,6 +146,30 @@ void DialledTransfer::tell_trouble() {
   if (trouble == nullptr || plan_.retries || trouble->message == told_trouble_) return;
   told_trouble_ = trouble->message;
   bench_.reporter.retry(trouble->message);
+}
+
+void DialledTransfer::watch_progress(Instant now) {
+  Attempt& attempt = *attempt_;
+  if (attempt.machine && advance(reached_most_, attempt.machine->reached())) {
+    last_sign_ = now;
+    fruitless_ = 0;
+  }
+  if (!attempt.machine && attempt.forwarder.queue_news() != attempt.queue_news_seen) {
+    attempt.queue_news_seen = attempt.forwarder.queue_news();
+    last_sign_ = now;
+    fruitless_ = 0;
+    const uint32_t before = attempt.forwarder.queued()->before;
+    if (attempt.place_told != before) bench_.reporter.waiting(transfer_name(plan_.hello.transfer), before);
+    attempt.place_told = before;
+  }
+  if (attempt.machine) last_sign_ = std::max(last_sign_, std::min(attempt.machine->last_progress(), now));
+}
+
+Error DialledTransfer::late() const {
+  if (!reached_) return {ErrorKind::no_answer, at("no answer", plan_.uri, "check that the peer runs and can be reached")};
+  const std::string stuck = attempt_ && attempt_->machine ? attempt_->machine->stuck_disk() : std::string();
+  return {ErrorKind::timeout,
+          at(stuck.empty() ? "no progress within the timeout" : stuck, plan_.uri, "run the same command again to resume")};
 }
 
 void DialledTransfer::open_session(Instant now) {
@@ -180,10 +209,12 @@ void DialledTransfer::judge(Instant now) {
   }
   if (const Error* failure = attempt.dialler.failure(); failure != nullptr && attempt.link.live_lanes().empty()) {
     if (plan_.retries && is_passing(failure->kind) && !attempt.dialler.hopeless()) return end_attempt(now, *failure, true);
+    // A peer that refuses for now, as it is busy or going down, was reached as well.
+    reached_ = reached_ || attempt.dialler.refused();
     if (reached_ && is_passing(failure->kind) && !attempt.dialler.hopeless()) {
-      return end_attempt(
-          now, {ErrorKind::timeout, at("no progress within the timeout", plan_.uri, "run the same command again to resume")},
-          false);
+      Error end = late();
+      if (attempt.dialler.refused()) end.message = failure->message;
+      return end_attempt(now, end, false);
     }
     return end_attempt(now, *failure, false);
   }
@@ -191,38 +222,34 @@ void DialledTransfer::judge(Instant now) {
     return end_attempt(now, *attempt.forwarder.lost(), is_passing(attempt.forwarder.lost()->kind));
   }
   if (now < give_up_at()) return;
-  const std::string stuck = attempt.machine ? attempt.machine->stuck_disk() : std::string();
-  const Error late = reached_
-                         ? Error{ErrorKind::timeout, at(stuck.empty() ? "no progress within the timeout" : stuck, plan_.uri,
-                                                        "run the same command again to resume")}
-                         : Error{ErrorKind::no_answer, at("no answer", plan_.uri, "check that the peer runs and can be reached")};
+  const Error end = late();
   if (attempt.machine) {
-    attempt.machine->abort(late);
+    attempt.machine->abort(end);
   } else {
-    attempt.link.post(session::Abort{late.kind, late.message});
+    attempt.link.post(session::Abort{end.kind, end.message});
   }
-  end_attempt(now, late, false);
+  end_attempt(now, end, false);
 }
 
 void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
   Attempt& attempt = *attempt_;
+  if (again && attempt.machine && !attempt.machine->repeatable()) {
+    again = false;
+    why = {ErrorKind::network, at("the session is lost, and standard input cannot be read again", plan_.uri,
+                                  "run the command again with its input from the beginning")};
+  }
   attempt.leaving = true;
   attempt.leave_by = after(now, why.kind == ErrorKind::timeout ? silent_farewell_timeout : farewell_timeout);
   attempt.why = std::move(why);
   attempt.again = again;
 }
 
-void DialledTransfer::turn_machine(Instant now) {
-  attempt_->machine->turn(now);
-  const Instant progress = attempt_->machine->last_progress();
-  if (progress <= last_progress_) return;
-  last_progress_ = std::min(progress, now);
-  fruitless_ = 0;
-}
-
 void DialledTransfer::turn_farewell(Instant now) {
   Attempt& attempt = *attempt_;
-  if (attempt.machine) turn_machine(now);
+  if (attempt.machine) {
+    attempt.machine->turn(now);
+    watch_progress(now);
+  }
   if (attempt.why.kind != ErrorKind::ok && !attempt.again) {
     const bool said = attempt.link.control_drained() || attempt.link.live_lanes().empty() || now >= attempt.leave_by;
     if (!said) return;
@@ -241,9 +268,11 @@ void DialledTransfer::turn_farewell(Instant now) {
   bool again = attempt.again && !stop_why_;
   attempt_.reset();
   if (again && plan_.retries && attempts_ > *plan_.retries) again = false;
-  if (again && plan_.timeout != forever && now - last_progress_ >= plan_.timeout) again = false;
-  if (!again) {
-    result_ = stop_why_ ? *stop_why_ : report::advised(why, plan_.uri);
+  if (fruitless_ == 0) counted_until_ = last_sign_;
+  last_sign_ = counted_until_;
+  const bool is_late = again && plan_.timeout != forever && now - last_sign_ >= plan_.timeout;
+  if (!again || is_late) {
+    result_ = stop_why_ ? *stop_why_ : is_late ? late() : report::advised(why, plan_.uri);
     ended_ = true;
     return;
   }
@@ -262,7 +291,7 @@ Instant DialledTransfer::next_deadline() const {
 
 Instant DialledTransfer::give_up_at() const {
   const Duration patience = reached_ || plan_.timeout == forever ? plan_.timeout : plan_.timeout + dialler_slack;
-  return after(last_progress_, patience);
+  return after(last_sign_, patience);
 }
 
 void DialledTransfer::stop(const Error& why) {

@@ -2,7 +2,9 @@
 // a Destination; the rest is the same. A lost link, or a peer that no longer knows the session, begins a new session of the same
 // transfer id with a new machine; what is at the receiver already is found there. It ends when the machine ends, when the peer
 // refuses, or after `timeout` without progress: then with timeout (30) when the peer was ever reached, else with what the dialler
-// found (no answer 35, no route 43, network 10).
+// found (no answer 35, no route 43, network 10). Progress is what the receiver has or said that no earlier session of the transfer
+// reached, and that the queue at the peer moves. Signs of life keep a session, but do not count beyond it: a peer that dies in each
+// session is given up. What cannot be sent again (standard input) gets no second session.
 #pragma once
 #include <functional>
 #include <memory>
@@ -43,6 +45,7 @@ class DialledTransfer {
   [[nodiscard]] bool moving() const;                  // a session is open: there is progress to show
   [[nodiscard]] Duration stalled(Instant now) const;  // since the last progress
   [[nodiscard]] Duration timeout() const { return plan_.timeout; }
+  [[nodiscard]] std::optional<uint32_t> place() const;  // it waits at the peer, with so many before it
   [[nodiscard]] bool ended() const;
   // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed, or a disk
   // that does not answer. Whoever destroys the endpoint next, and turns it no more, need not wait for the puts.
@@ -57,12 +60,13 @@ class DialledTransfer {
   struct Attempt;
   void begin_attempt(Instant now);
   void turn_attempt(Instant now);
-  void turn_machine(Instant now);
   void open_session(Instant now);
   void tell_trouble();
   void judge(Instant now);
   void end_attempt(Instant now, Error why, bool again);
+  void watch_progress(Instant now);
   void turn_farewell(Instant now);
+  [[nodiscard]] Error late() const;
   [[nodiscard]] Instant give_up_at() const;
 
   const Bench bench_;
@@ -70,9 +74,12 @@ class DialledTransfer {
   const DialPlan plan_;
   std::unique_ptr<Attempt> attempt_;
   Tally earlier_;
-  Instant last_progress_{}, begin_at_{};
+  Instant last_sign_{};      // of progress, or of life in the session that runs
+  Instant counted_until_{};  // the last one of the sessions before, but for those in a row that got no further
+  Instant begin_at_{};
+  Reached reached_most_;
   uint32_t attempts_ = 0;
-  uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses
+  uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses, and their signs of life do not count
   bool reached_ = false;    // a lane was up once
   bool ended_ = false;
   std::optional<Error> stop_why_;

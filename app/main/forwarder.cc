@@ -49,6 +49,11 @@ void Forwarder::on_message(const session::Message& message) {
     opened_ = *opened;
     return;
   }
+  if (const auto* queued = std::get_if<session::Queued>(&message)) {
+    queued_ = *queued;
+    ++queue_news_;
+    return;
+  }
   if (machine_ != nullptr) return machine_->on_message(message);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
     const Error error = session::error_of(*abort, "the peer");

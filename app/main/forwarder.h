@@ -1,6 +1,6 @@
-// A LinkUser that stands in front of a machine that does not exist yet: the session's first messages (OpenPart, Opened, Abort) are
-// its owner's; what else comes before the machine is kept and replayed, afterwards all goes through. Bounds: early_messages_max,
-// open path path_bytes_max.
+// A LinkUser that stands in front of a machine that does not exist yet: the session's first messages (OpenPart, Opened, Queued,
+// Abort) are its owner's; what else comes before the machine is kept and replayed, afterwards all goes through. Bounds:
+// early_messages_max, open path path_bytes_max.
 #pragma once
 #include <functional>
 #include <optional>
@@ -21,6 +21,8 @@ class Forwarder final : public session::LinkUser {
 
   [[nodiscard]] const std::optional<session::Open>& open() const { return open_; }        // acceptor: complete
   [[nodiscard]] const std::optional<session::Opened>& opened() const { return opened_; }  // dialler
+  [[nodiscard]] const std::optional<session::Queued>& queued() const { return queued_; }  // dialler: the last word on its place
+  [[nodiscard]] uint64_t queue_news() const { return queue_news_; }                       // how many there were
   [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }  // link lost, aborted by the peer, protocol error
   [[nodiscard]] bool any_lane() const { return any_lane_; }                 // a lane was up once
   [[nodiscard]] size_t lanes_up() const { return lanes_.size(); }
@@ -49,6 +51,8 @@ class Forwarder final : public session::LinkUser {
   std::string path_;
   std::optional<session::Open> open_;
   std::optional<session::Opened> opened_;
+  std::optional<session::Queued> queued_;
+  uint64_t queue_news_ = 0;
   std::optional<Error> lost_;
 };
 

@@ -55,6 +55,12 @@ class SourceMachine final : public Machine {
   }
   Instant last_progress() const override { return source_.last_progress(); }
   std::string stuck_disk() const override { return source_.stuck_disk(); }
+  Reached reached() const override {
+    const send::Totals& totals = source_.totals();
+    return {totals.entries_answered, totals.files + totals.files_unchanged + totals.files_failed + totals.files_vanished,
+            totals.bytes};
+  }
+  bool repeatable() const override { return !source_.input_is_spent(); }
   void abort(const Error& error) override { source_.abort(error); }
   bool take_completion(const rvma::Completion&) override { return false; }
 
@@ -64,7 +70,8 @@ class SourceMachine final : public Machine {
     options.sources = part.sources;
     options.served_root = part.served_root;
     options.options = part.options;
-    options.rate_bytes_per_s = part.rate_bytes_per_s;
+    options.rate = part.rate;
+    options.turns = part.turns;
     const char* directory = std::getenv("TMPDIR");  // as sort(1); else one that is not in memory as a rule
     options.spool_directory = directory != nullptr && *directory == '/' ? directory : "/var/tmp";
     options.record = part.record;
@@ -93,6 +100,11 @@ class DestinationMachine final : public Machine {
   Tally tally() const override { return tally_of(destination_.totals()); }
   Instant last_progress() const override { return destination_.last_progress(); }
   std::string stuck_disk() const override { return destination_.stuck_disk(); }
+  Reached reached() const override {
+    const recv::DestinationTotals& totals = destination_.totals();
+    return {totals.entries_answered, totals.files + totals.files_unchanged + totals.files_failed, totals.bytes};
+  }
+  bool repeatable() const override { return true; }
   void abort(const Error& error) override { destination_.abort(error); }
   bool take_completion(const rvma::Completion& completion) override {
     if (!destination_.owns_mailbox(completion.mailbox)) return false;
@@ -105,11 +117,11 @@ class DestinationMachine final : public Machine {
     recv::DestinationOptions options;
     options.options = part.options;
     options.path = part.path;
-    options.rate_bytes_per_s = part.rate_bytes_per_s;
     options.record = part.record;
     options.disk_patience = part.disk_patience;
-    options.buffers_max = part.buffers_max;
     options.asked = part.asked;
+    options.rate = part.rate;
+    options.turns = part.turns;
     return options;
   }
   Observer observer_;
@@ -130,6 +142,15 @@ Tally tally_of(const recv::DestinationTotals& totals) {
   tally.bytes_sent = totals.bytes_received;
   tally.segments_resent = totals.segments_resent;
   return tally;
+}
+
+bool advance(Reached& most, const Reached& now) {
+  const bool further =
+      now.entries_answered > most.entries_answered || now.files_ended > most.files_ended || now.bytes_there > most.bytes_there;
+  most.entries_answered = std::max(most.entries_answered, now.entries_answered);
+  most.files_ended = std::max(most.files_ended, now.files_ended);
+  most.bytes_there = std::max(most.bytes_there, now.bytes_there);
+  return further;
 }
 
 void add(Tally& sum, const Tally& more) {

@@ -54,6 +54,16 @@ void add(Tally& sum, const Tally& more);
 [[nodiscard]] std::string transfer_name(const session::TransferId& transfer);  // 32 hexadecimal digits
 [[nodiscard]] std::vector<report::Hop> report_hops(const std::vector<ports::HopInfo>& hops);
 
+// How far a transfer came, by what the receiver has or said: the same things count in a later session of it, so that only what no
+// earlier session reached is progress.
+struct Reached {
+  uint64_t entries_answered = 0;
+  uint64_t files_ended = 0;
+  uint64_t bytes_there = 0;  // durable at the receiver, by this session or found there
+};
+// Takes over what is further; false: nothing is.
+bool advance(Reached& most, const Reached& now);
+
 class Machine {
  public:
   virtual ~Machine() = default;
@@ -67,7 +77,9 @@ class Machine {
   [[nodiscard]] virtual bool in_disk() const = 0;
   [[nodiscard]] virtual const Error* error() const = 0;
   [[nodiscard]] virtual Tally tally() const = 0;
-  [[nodiscard]] virtual Instant last_progress() const = 0;
+  [[nodiscard]] virtual Instant last_progress() const = 0;  // a sign that this session lives
+  [[nodiscard]] virtual Reached reached() const = 0;
+  [[nodiscard]] virtual bool repeatable() const = 0;         // a later session can do all of it again
   [[nodiscard]] virtual std::string stuck_disk() const = 0;  // words for a disk that has not answered for too long; empty: none
   virtual void abort(const Error& error) = 0;
   virtual bool take_completion(const rvma::Completion& completion) = 0;  // false: not a mailbox of ours
@@ -77,9 +89,11 @@ struct SourcePart {
   std::vector<std::string> sources;
   int served_root = -1;
   uint32_t options = 0;
-  uint64_t rate_bytes_per_s = 0;
   std::shared_ptr<session::TransferRecord> record = {};
   Duration disk_patience = forever;
+  // Shared by all sessions of the process; none: no cap, and the session is the only one at a time.
+  std::shared_ptr<send::RateCap> rate{};
+  std::shared_ptr<session::PoolTurns> turns{};
 };
 [[nodiscard]] std::unique_ptr<Machine> make_source(const Bench& bench, session::Link& link, const SourcePart& part);
 
@@ -87,11 +101,12 @@ struct DestinationPart {
   recv::Root* root = nullptr;
   uint32_t options = 0;
   std::string path;
-  uint64_t rate_bytes_per_s = 0;
-  uint32_t buffers_max = 0;
   std::shared_ptr<session::TransferRecord> record = {};
   Duration disk_patience = forever;
   std::optional<recv::Asked> asked = std::nullopt;  // of a pull
+  // As of SourcePart.
+  std::shared_ptr<recv::RateAllowance> rate{};
+  std::shared_ptr<session::PoolTurns> turns{};
 };
 [[nodiscard]] std::unique_ptr<Machine> make_destination(const Bench& bench, session::Link& link, const DestinationPart& part);
 

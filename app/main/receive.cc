@@ -30,6 +30,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   options.root = root->get();
   options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
   options.once = command.listen.once;
+  options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
   return (*loop)->serve(options, command.listen);
 }
@@ -37,6 +38,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Target>& targets, TransferLoop& loop,
                      recv::Root& root) {
   const Bench& bench = loop.bench();
+  const auto rate = std::make_shared<recv::RateAllowance>(command.transfer.rate_bytes_per_s);  // of all that this command pulls
   CommandEnd end;
   for (const Target& target : targets) {
     DialPlan plan = make_plan(bench, target.address, command.transfer);
@@ -45,7 +47,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     DestinationPart part;
     part.root = &root;
     part.options = plan.open.options;
-    part.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
+    part.rate = rate;
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = recv::asked_for(target.path, plan.open.options);  // each peer may send what it was asked for, and no more

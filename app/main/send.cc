@@ -50,6 +50,7 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
   options.served_root = root;
   options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
   options.once = command.listen.once;
+  options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
   CommandEnd end = (*loop)->serve(options, command.listen);
   (*loop)->files().close(root);
@@ -76,12 +77,10 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   plan.hello.direction = session::Direction::push;
   plan.open = {session_options(command.transfer), path.path};
   if (path.directory || command.sources.size() > 1) plan.open.options |= session::option_directory;
-  SourcePart part{command.sources,
-                  -1,
-                  plan.open.options,
-                  command.transfer.rate_bytes_per_s,
-                  std::make_shared<session::TransferRecord>(),
-                  session::disk_patience(plan.timeout)};
+  SourcePart part{command.sources, -1, plan.open.options};
+  part.rate = std::make_shared<send::RateCap>(command.transfer.rate_bytes_per_s);
+  part.record = std::make_shared<session::TransferRecord>();
+  part.disk_patience = session::disk_patience(plan.timeout);
   plan.make_machine = [&bench, part](session::Link& link) { return make_source(bench, link, part); };
   return (*loop)->dial(std::move(plan), {});
 }

@@ -38,7 +38,9 @@ Destination::Impl::Impl(const DestinationOptions& destination_options, Root& sha
       observer(file_observer),
       counters(process_counters),
       policy(policy_of(destination_options, root)),
-      lanes(session_link, endpoint.mailboxes(), buffer_pool, entropy, destination_options.rate_bytes_per_s),
+      lanes(session_link, endpoint.mailboxes(), buffer_pool, entropy,
+            options.turns ? options.turns : std::make_shared<session::PoolTurns>(buffer_pool.count(), true),
+            options.rate ? options.rate : std::make_shared<RateAllowance>(options.rate_bytes_per_s)),
       transfer_record(options.record ? options.record : std::make_shared<session::TransferRecord>()) {
   root.sessions.fetch_add(1);
   owner->transfer = session_link.hello().transfer;
@@ -68,13 +70,6 @@ void Destination::Impl::post(const Message& message) {
   if (link_gone) return;
   link.post(message);
   ++messages_unsent;
-}
-
-uint32_t Destination::Impl::share_buffers() const {
-  const uint32_t count = pool.count();
-  if (options.buffers_max > 0) return std::min(count, options.buffers_max);
-  // An eighth stays for sessions to come: what is posted cannot be taken back while its lane lives.
-  return std::max(1u, (count - count / 8) / std::max(1u, root.sessions.load()));
 }
 
 void Destination::Impl::end_with(Error reason, bool tell_peer) {
@@ -112,7 +107,7 @@ void Destination::Impl::turn(Instant at) {
     flush_resends();
     pump_end();
     flush_results();
-    lanes.turn(now, share_buffers(), buffers_out);
+    lanes.turn(now, options.buffers_max > 0 ? options.buffers_max : pool.count(), buffers_out);
   }
   look_at_disk(over);
   progress = false;
@@ -299,8 +294,11 @@ void Destination::on_lane_down(session::LaneIndex lane) {
   if (!impl_->lanes.has_live()) impl_->owner->link_dead.store(true);
 }
 
-void Destination::on_lane_message(session::LaneIndex, const Message&) {
-  impl_->reject("a lane message that only a destination sends");
+void Destination::on_lane_message(session::LaneIndex lane, const Message& message) {
+  impl_->wake = true;
+  const auto* ask = std::get_if<session::Ask>(&message);
+  if (ask == nullptr) return impl_->reject("a lane message that only a destination sends");
+  if (!impl_->lanes.asked(lane, ask->limit)) impl_->reject("a question beyond the credit");
 }
 
 void Destination::on_message(const Message& message) { impl_->on_message(message); }

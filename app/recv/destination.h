@@ -9,7 +9,9 @@
 #include <string>
 
 #include "app/recv/asked.h"
+#include "app/recv/rate_allowance.h"
 #include "app/session/link.h"
+#include "app/session/pool_turns.h"
 #include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
@@ -49,6 +51,7 @@ struct DestinationTotals {
   uint64_t bytes_received = 0;                          // payload that crossed the wire
   uint64_t segments_resent = 0;                         // asked for again
   uint64_t unlisted_failed = 0, unlisted_vanished = 0;  // what the source could not even list
+  uint64_t entries_answered = 0;
 };
 
 class DestinationObserver {
@@ -59,13 +62,16 @@ class DestinationObserver {
 };
 
 struct DestinationOptions {
-  uint32_t options = 0;  // session::Option bits, from Open (push) or from the user (pull)
-  std::string path;      // below the root
-  uint64_t rate_bytes_per_s = 0;
-  uint32_t buffers_max = 0;          // share of the pool that this session may hold; 0: all
+  uint32_t options = 0;              // session::Option bits, from Open (push) or from the user (pull)
+  std::string path;                  // below the root
+  uint64_t rate_bytes_per_s = 0;     // 0: no cap. Where `rate` is not given
+  uint32_t buffers_max = 0;          // of the pool that this session may hold; 0: as `turns` says
   Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
   std::shared_ptr<session::TransferRecord> record = {};  // of the transfer's earlier sessions; none: this is the only one
   std::optional<Asked> asked = std::nullopt;             // of a pull: what its peer may send
+  // Shared by the sessions of a process; without them the session is the only one.
+  std::shared_ptr<session::PoolTurns> turns{};
+  std::shared_ptr<RateAllowance> rate{};
 };
 
 class Destination final : public session::LinkUser {

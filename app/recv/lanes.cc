@@ -1,6 +1,7 @@
 #include "app/recv/lanes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/session/limits.h"
 #include "core/base/check.h"
@@ -12,20 +13,21 @@ namespace {
 constexpr uint64_t stripe_mask = session::stripes - 1;
 static_assert((session::stripes & stripe_mask) == 0, "a mailbox's base is its number without the low bits");
 constexpr int base_attempts_max = 8;
-constexpr double rate_burst_bytes = session::segment_bytes_max;
+constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
 
 }  // namespace
 
 Lanes::Lanes(session::Link& link, rvma::MailboxTable& mailboxes, memory::Pool& pool, ports::Entropy& entropy,
-             uint64_t rate_bytes_per_s)
-    : link_(link),
-      mailboxes_(mailboxes),
-      pool_(pool),
-      entropy_(entropy),
-      rate_bytes_per_s_(static_cast<double>(rate_bytes_per_s)),
-      allowance_bytes_(rate_burst_bytes) {}
+             std::shared_ptr<session::PoolTurns> turns, std::shared_ptr<RateAllowance> rate)
+    : link_(link), mailboxes_(mailboxes), pool_(pool), entropy_(entropy), turns_(std::move(turns)), rate_(std::move(rate)) {
+  turns_->join();
+}
 
-Lanes::~Lanes() { CHECK(idle()); }
+Lanes::~Lanes() {
+  CHECK(idle());
+  close_all();
+  turns_->leave();
+}
 
 void Lanes::up(session::LaneIndex index) {
   if (live_.contains(index)) down(index);
@@ -54,6 +56,7 @@ void Lanes::up(session::LaneIndex index) {
 void Lanes::close(Lane& lane) {
   if (!lane.live) return;
   lane.live = false;
+  step_out(lane);
   const uint64_t opened = std::clamp<uint64_t>(lane.next_n, 1, session::stripes);
   for (uint64_t stripe = 0; stripe < opened; ++stripe) {
     const Status closed = mailboxes_.close(lane.base + stripe);
@@ -91,8 +94,7 @@ std::optional<Arrival> Lanes::take(const rvma::Completion& completion) {
   --lane.posted;
   --posted_total_;
   const bool filled = completion.status == Status::success;
-  const double length = filled ? static_cast<double>(completion.length_bytes) : 0;
-  if (rate_bytes_per_s_ > 0) allowance_bytes_ = std::min(allowance_bytes_ + session::segment_bytes_max - length, rate_burst_bytes);
+  rate_->came_back(filled ? completion.length_bytes : 0);
   const uint64_t lane_session = lane.lane_session;
   forget_if_done(slot.base);
   if (!filled) return std::nullopt;
@@ -131,19 +133,8 @@ bool Lanes::post(Lane& lane, memory::Loan buffer, Instant now) {
   ++lane.next_n;
   ++lane.posted;
   ++posted_total_;
-  if (rate_bytes_per_s_ > 0) allowance_bytes_ -= session::segment_bytes_max;
+  rate_->posted();
   return true;
-}
-
-// A posted buffer is paid for whole; what a put leaves of it comes back. So the cap holds however the credit is used.
-void Lanes::refill_rate(Instant now) {
-  rate_deadline_ = never;
-  if (rate_bytes_per_s_ <= 0) return;
-  if (refilled_ && now > *refilled_) {
-    const double seconds = std::chrono::duration<double>(now - *refilled_).count();
-    allowance_bytes_ = std::min(allowance_bytes_ + seconds * rate_bytes_per_s_, rate_burst_bytes);
-  }
-  refilled_ = now;
 }
 
 void Lanes::judge_windows(Instant now) {
@@ -154,38 +145,68 @@ void Lanes::judge_windows(Instant now) {
   filled_.clear();
 }
 
-void Lanes::turn(Instant now, uint32_t share_buffers, uint32_t buffers_in_jobs) {
-  refill_rate(now);
+bool Lanes::asked(session::LaneIndex index, uint64_t limit) {
+  const auto at = live_.find(index);
+  if (at == live_.end()) return true;  // it is on its way down
+  Lane& lane = lanes_.at(at->second);
+  if (limit > lane.credit) return false;
+  if (limit == lane.credit) lane.ask_at = limit;  // else credit is under way to it
+  return true;
+}
+
+void Lanes::step_out(Lane& lane) {
+  if (lane.ticket != 0) turns_->step_out(lane.ticket);
+  lane.ticket = 0;
+}
+
+bool Lanes::post_one(Lane& lane, Instant now) {
+  if (!rate_->may_post()) return false;
+  memory::Loan buffer = pool_.lend();
+  if (!buffer) return false;
+  if (post(lane, std::move(buffer), now)) return true;
+  broken_.push_back(lane.index);
+  return false;
+}
+
+// A buffer that was asked for, in turn. Who may take none for another reason keeps nobody waiting.
+void Lanes::post_asked(Lane& lane, uint32_t room, Instant now) {
+  const bool wants = lane.ask_at == lane.next_n && lane.posted == 0 && room > 0 && rate_->may_post();
+  if (!wants) return step_out(lane);
+  if (lane.ticket == 0) lane.ticket = turns_->line_up();
+  if (turns_->is_next(lane.ticket, pool_.free_count()) && post_one(lane, now)) return step_out(lane);
+  deadline_ = std::min(deadline_, after(now, pool_retry_pause));
+}
+
+void Lanes::grant(Lane& lane) {
+  if (lane.next_n == lane.credit && turns_->asks() == lane.asks) return;
+  lane.credit = lane.next_n;
+  lane.asks = turns_->asks();
+  link_.post_on_lane(lane.index, session::Credit{lane.credit, lane.asks});
+}
+
+void Lanes::turn(Instant now, uint32_t buffers_max, uint32_t buffers_in_jobs) {
+  deadline_ = never;
+  rate_->refill(now);
   judge_windows(now);
   if (live_.empty()) return;
   const auto live_count = static_cast<uint32_t>(live_.size());
-  const uint32_t target = std::max(1u, share_buffers / live_count);
-  std::vector<session::LaneIndex> broken;
+  const uint32_t ahead_of_all = std::min(turns_->ahead(), buffers_max);
+  const uint32_t share = std::min(turns_->share(), buffers_max);
+  const uint32_t ahead_of_one = ahead_of_all == 0 ? 0 : std::max(1u, ahead_of_all / live_count);
+  const auto held = [&] { return posted_total_ + buffers_in_jobs; };
   auto at = live_.lower_bound(first_);
   for (uint32_t visited = 0; visited < live_count; ++visited, ++at) {
     if (at == live_.end()) at = live_.begin();
     Lane& lane = lanes_.at(at->second);
     first_ = lane.index;  // the next round begins where this one ran out
-    const uint32_t ahead = std::min(target, lane.window.segments());
-    while (lane.posted < ahead && posted_total_ + buffers_in_jobs < share_buffers) {
-      if (rate_bytes_per_s_ > 0 && allowance_bytes_ <= 0) break;
-      memory::Loan buffer = pool_.lend();
-      if (!buffer) break;
-      if (!post(lane, std::move(buffer), now)) {
-        broken.push_back(lane.index);
-        break;
-      }
+    const uint32_t ahead = std::min(ahead_of_one, lane.window.segments());
+    while (lane.posted < ahead && held() < ahead_of_all && post_one(lane, now)) {
     }
-    if (lane.next_n != lane.credit) {
-      lane.credit = lane.next_n;
-      link_.post_on_lane(lane.index, session::Credit{lane.credit});
-    }
+    post_asked(lane, share - std::min(share, held()), now);
+    grant(lane);
   }
-  for (const session::LaneIndex index : broken) link_.close_lane(index);
-  if (rate_bytes_per_s_ > 0 && allowance_bytes_ <= 0) {
-    const double seconds = -allowance_bytes_ / rate_bytes_per_s_ + 0.001;
-    rate_deadline_ = now + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, 3600.0)));
-  }
+  for (const session::LaneIndex index : std::exchange(broken_, {})) link_.close_lane(index);
+  deadline_ = std::min(deadline_, rate_->next_deadline(now));
 }
 
 }  // namespace ccixfer::recv

@@ -7,11 +7,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "app/recv/rate_allowance.h"
 #include "app/recv/window.h"
 #include "app/session/link.h"
+#include "app/session/pool_turns.h"
 #include "core/memory/pool.h"
 #include "core/ports/entropy.h"
 #include "core/rvma/mailbox_table.h"
@@ -28,7 +31,9 @@ struct Arrival {
 
 class Lanes {
  public:
-  Lanes(session::Link& link, rvma::MailboxTable& mailboxes, memory::Pool& pool, ports::Entropy& entropy, uint64_t rate_bytes_per_s);
+  // `turns` and `rate` are shared with the process's other sessions.
+  Lanes(session::Link& link, rvma::MailboxTable& mailboxes, memory::Pool& pool, ports::Entropy& entropy,
+        std::shared_ptr<session::PoolTurns> turns, std::shared_ptr<RateAllowance> rate);
   ~Lanes();  // CHECKs idle()
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
@@ -41,10 +46,12 @@ class Lanes {
   [[nodiscard]] bool owns(uint64_t mailbox) const;
   // Empty: a cancelled buffer, which went back to the pool.
   [[nodiscard]] std::optional<Arrival> take(const rvma::Completion& completion);
-  // Posts what `share_buffers` (less those in jobs) and the rate allow, grants credit.
-  void turn(Instant now, uint32_t share_buffers, uint32_t buffers_in_jobs);
+  // The source has used all its credit, up to `limit`, and has a segment ready. false: no such credit was given.
+  [[nodiscard]] bool asked(session::LaneIndex lane, uint64_t limit);
+  // Posts what the session's part of the pool (at most buffers_max, less those in jobs) and the rate allow, grants credit.
+  void turn(Instant now, uint32_t buffers_max, uint32_t buffers_in_jobs);
   [[nodiscard]] bool idle() const { return posted_total_ == 0; }
-  [[nodiscard]] Instant next_deadline() const { return rate_deadline_; }
+  [[nodiscard]] Instant next_deadline() const { return deadline_; }
 
  private:
   struct Lane {
@@ -56,6 +63,9 @@ class Lanes {
     uint64_t credit = 0;  // granted
     uint32_t posted = 0;  // now
     bool live = false;
+    bool asks = false;               // as the source was told
+    std::optional<uint64_t> ask_at;  // it asked when its credit was that
+    uint64_t ticket = 0;             // for a buffer that it asked for; 0: none
     Window window;
   };
   struct Slot {
@@ -73,7 +83,10 @@ class Lanes {
   void judge_windows(Instant now);
   void close(Lane& lane);
   void forget_if_done(uint64_t base);
-  void refill_rate(Instant now);
+  [[nodiscard]] bool post_one(Lane& lane, Instant now);  // false: not now
+  void post_asked(Lane& lane, uint32_t room, Instant now);
+  void step_out(Lane& lane);
+  void grant(Lane& lane);
 
   session::Link& link_;
   rvma::MailboxTable& mailboxes_;
@@ -85,11 +98,11 @@ class Lanes {
   std::vector<uint32_t> free_slots_;
   std::vector<Filled> filled_;  // since the last turn
   uint32_t posted_total_ = 0;
-  session::LaneIndex first_ = 0;   // where the next round of posting begins
-  const double rate_bytes_per_s_;  // 0: no cap
-  double allowance_bytes_;
-  std::optional<Instant> refilled_;
-  Instant rate_deadline_ = never;
+  session::LaneIndex first_ = 0;  // where the next round of posting begins
+  const std::shared_ptr<session::PoolTurns> turns_;
+  const std::shared_ptr<RateAllowance> rate_;
+  std::vector<session::LaneIndex> broken_;  // to be closed at the end of the turn
+  Instant deadline_ = never;
 };
 
 }  // namespace ccixfer::recv

@@ -94,7 +94,6 @@ struct Destination::Impl {
   void post_durable(bool over);
   void forget_deliveries();
   void look_at_disk(bool over);
-  [[nodiscard]] uint32_t share_buffers() const;
   [[nodiscard]] bool idle() const;
   [[nodiscard]] Instant next_deadline() const;
 

@@ -176,6 +176,7 @@ void Destination::Impl::decided(uint64_t sequence, Result<std::vector<Decision>>
   ++next_sequence;
   const uint64_t first = next_index;
   next_index += decisions->size();
+  totals.entries_answered = next_index;
   if (files.size() + decisions->size() > 2 * size_t{session::entries_outstanding_max}) {
     end_with({ErrorKind::protocol, "more entries than may be outstanding"}, true);
     return;

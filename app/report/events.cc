@@ -110,6 +110,13 @@ std::string ended_event(double t, const Ended& ended) {
   return line(json);
 }
 
+std::string waiting_event(double t, std::string_view transfer, uint32_t before) {
+  Json json = begin("waiting", t);
+  json["transfer"] = words(transfer);
+  json["before"] = before;
+  return line(json);
+}
+
 std::string done_event(double t, const Done& done) {
   const ErrorRow& row = error_row(done.kind);
   Json json = begin("done", t);

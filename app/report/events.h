@@ -87,6 +87,8 @@ struct DeviceLine {
 [[nodiscard]] std::string file_event(double t, const File& file);
 [[nodiscard]] std::string retry_event(double t, std::string_view reason);
 [[nodiscard]] std::string ended_event(double t, const Ended& ended);
+// The peer has no room for the session yet, and that many come before it.
+[[nodiscard]] std::string waiting_event(double t, std::string_view transfer, uint32_t before);
 [[nodiscard]] std::string done_event(double t, const Done& done);
 [[nodiscard]] std::string ping_event(double t, const Ping& ping);
 // One line of `routes`.

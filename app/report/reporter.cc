@@ -178,6 +178,13 @@ void Reporter::retry(std::string_view reason) {
   if (!impl_->options.quiet && !impl_->options.json) impl_->put_text(line);
 }
 
+void Reporter::waiting(std::string_view transfer, uint32_t before) {
+  impl_->put_event(waiting_event(seconds(), transfer, before));
+  const std::string line = fmt::format("waiting, {} before you", before);
+  impl_->to_log(LogLevel::info, line);
+  if (!impl_->options.quiet && !impl_->options.json) impl_->put_text("ccixfer: " + line);
+}
+
 void Reporter::warn(std::string_view line) {
   impl_->to_log(LogLevel::warning, printable(line));
   if (!impl_->options.quiet) impl_->put_text("ccixfer: " + printable(line));

@@ -49,9 +49,10 @@ class Reporter {
   void file(const File& file);
   void ended(const Ended& ended);  // a session that was accepted: an event only
   void retry(std::string_view reason);
-  void warn(std::string_view line);    // people and log; not under -q
-  void info(std::string_view line);    // people, not under -q
-  void output(std::string_view line);  // the answer of a command to standard output; dropped under --json
+  void waiting(std::string_view transfer, uint32_t before);  // at the peer, for its turn
+  void warn(std::string_view line);                          // people and log; not under -q
+  void info(std::string_view line);                          // people, not under -q
+  void output(std::string_view line);                        // the answer of a command to standard output; dropped under --json
   // Standard output (of events under --json: theirs) took no more, although somebody reads it: a script would miss the rest.
   // file_io.
   [[nodiscard]] std::optional<Error> output_problem() const;

@@ -28,11 +28,22 @@ bool LaneTable::opened(LaneIndex lane, const session::LaneOpen& where) {
   return true;
 }
 
-bool LaneTable::credit(LaneIndex lane, uint64_t limit) {
+bool LaneTable::credit(LaneIndex lane, const session::Credit& credit) {
   if (!is_up(lane)) return true;
-  if (!lanes_[lane].open || limit < lanes_[lane].limit) return false;
-  lanes_[lane].limit = limit;
+  if (!lanes_[lane].open || credit.limit < lanes_[lane].limit) return false;
+  lanes_[lane].limit = credit.limit;
+  lanes_[lane].asks = credit.ask;
   return true;
+}
+
+std::optional<LaneIndex> LaneTable::ask() {
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (!lane.up || !lane.open || !lane.asks || lane.next_n < lane.limit || lane.asked_at == lane.limit) continue;
+    lane.asked_at = lane.limit;
+    return static_cast<LaneIndex>(i);
+  }
+  return std::nullopt;
 }
 
 void LaneTable::put_accepted(LaneIndex lane) {

@@ -18,7 +18,9 @@ class LaneTable {
     bool open = false;     // LaneOpen came
     bool stalled = false;  // the link takes no more just now
     session::LaneOpen where;
-    uint64_t limit = 0;  // puts with n below it may go
+    uint64_t limit = 0;                // puts with n below it may go
+    bool asks = false;                 // the destination wants to be asked for more
+    std::optional<uint64_t> asked_at;  // it was, when the limit was that
     uint64_t next_n = 0;
     uint32_t in_air = 0;
     [[nodiscard]] bool usable() const { return up && open && !stalled && next_n < limit; }
@@ -27,7 +29,9 @@ class LaneTable {
   void up(session::LaneIndex lane);
   void down(session::LaneIndex lane);  // also: do not use it any more, although its last puts are still to be reported
   [[nodiscard]] bool opened(session::LaneIndex lane, const session::LaneOpen& where);
-  [[nodiscard]] bool credit(session::LaneIndex lane, uint64_t limit);
+  [[nodiscard]] bool credit(session::LaneIndex lane, const session::Credit& credit);
+  // A lane on which more is to be asked for, if there is one; it counts as asked then.
+  [[nodiscard]] std::optional<session::LaneIndex> ask();
   void put_accepted(session::LaneIndex lane);        // takes the next n
   void put_accepted_again(session::LaneIndex lane);  // the same n once more
   void put_ended(session::LaneIndex lane);

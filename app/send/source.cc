@@ -38,13 +38,15 @@ Source::Impl::Impl(const SourceOptions& options, session::Link& link, ports::Wor
       record_(options.record ? options.record : std::make_shared<session::TransferRecord>()),
       entries_of_source_(options.sources.size()),
       root_held_(options.sources.size()),
-      rate_(options.rate_bytes_per_s) {
+      rate_(options.rate ? options.rate : std::make_shared<RateCap>(options.rate_bytes_per_s)) {
+  if (options_.turns) options_.turns->join();
   CHECK(pool.buffer_bytes() >= session::segment_bytes_max);
   CHECK(!options.sources.empty());
   shared_->source = this;
 }
 
 Source::Impl::~Impl() {
+  if (options_.turns) options_.turns->leave();
   shared_->source = nullptr;
   entries_.for_each([](Entry& entry) { entry.large.reset(); });
   walk_.reset();
@@ -109,8 +111,8 @@ Instant Source::Impl::next_deadline() const {
   if (!started_ || error_ || summary_) return never;
   Instant at = disk_.next_deadline();
   for (const Retry& retry : retries_) at = std::min(at, retry.at);
-  if (!rate_.may_send(now_) && (!entries_ready_.empty() || !data_ready_.empty() || !retries_.empty()))
-    at = std::min(at, rate_.free_at());
+  if (!rate_->may_send(now_) && (!entries_ready_.empty() || !data_ready_.empty() || !retries_.empty()))
+    at = std::min(at, rate_->free_at());
   const bool own_buffers = segments_.size() > free_segments_.size() || reading_jobs_ > 0 || digest_jobs_ > 0;
   if (starved_ && !own_buffers) at = std::min(at, after(now_, pool_retry_pause));
   return at;
@@ -162,7 +164,7 @@ void Source::on_lane_message(session::LaneIndex lane, const session::Message& me
   impl_->dirty_ = true;
   bool sense = false;
   if (const auto* where = std::get_if<session::LaneOpen>(&message)) sense = impl_->lanes_.opened(lane, *where);
-  if (const auto* credit = std::get_if<session::Credit>(&message)) sense = impl_->lanes_.credit(lane, credit->limit);
+  if (const auto* credit = std::get_if<session::Credit>(&message)) sense = impl_->lanes_.credit(lane, *credit);
   if (!sense) impl_->reject("a lane message that makes no sense");
 }
 

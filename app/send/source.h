@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "app/send/rate_cap.h"
 #include "app/session/link.h"
+#include "app/session/pool_turns.h"
 #include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
@@ -28,6 +30,7 @@ struct Totals {
   bool over = false;        // every entry has ended: the counts are those of the whole tree
   uint64_t bytes_sent = 0;  // payload put, resends counted
   uint64_t segments_resent = 0;
+  uint64_t entries_answered = 0;
 };
 
 class SourceObserver {
@@ -42,10 +45,13 @@ struct SourceOptions {
   std::vector<std::string> sources;  // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
   int served_root = -1;              // pull: descriptor of the served directory; sources are opened beneath it
   uint32_t options = 0;              // session::Option bits
-  uint64_t rate_bytes_per_s = 0;     // 0: no cap
+  uint64_t rate_bytes_per_s = 0;     // 0: no cap. Where `rate` is not given
   std::string spool_directory;       // WalkOptions
   Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
   std::shared_ptr<session::TransferRecord> record;  // of the transfer's earlier sessions; none: this is the only one
+  // Shared by the sessions of a process; without them the session is the only one.
+  std::shared_ptr<session::PoolTurns> turns{};
+  std::shared_ptr<RateCap> rate{};
 };
 
 class Source final : public session::LinkUser {
@@ -64,6 +70,8 @@ class Source final : public session::LinkUser {
   [[nodiscard]] bool idle() const;
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] const Totals& totals() const;
+  // Standard input was read in part, or whole: no other session can send it.
+  [[nodiscard]] bool input_is_spent() const;
   [[nodiscard]] Instant last_progress() const;  // when the receiver last confirmed anything (for --timeout)
   // Which disk has not answered for longer than disk_patience; empty: none.
   [[nodiscard]] std::string stuck_disk() const;

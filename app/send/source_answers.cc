@@ -47,7 +47,7 @@ void Source::Impl::on_answer(const session::Answer& answer) {
     if (run.count > next_index_ - index) return reject("an answer for entries that were not sent");
     const uint64_t end = index + run.count;
     for (index = std::max(index, std::min(answered_, end)); index < end && !error_; ++index) {
-      answered_ = index + 1;
+      totals_.entries_answered = answered_ = index + 1;
       if (Entry* entry = entries_.find(index); entry != nullptr) on_verdict(*entry, run.verdict);
     }
     index = end;

@@ -123,7 +123,7 @@ void Source::Impl::announce() {
   if (paused_ && entries_.used() <= entries_resume_at) paused_ = false;
   const uint32_t buffers = std::max<uint32_t>(1, std::min<uint32_t>(entries_segments_max, pool_.count() / 2));
   while (!paused_ && !listings_.empty() && listings_.front().ready && entries_segments_ < buffers) {
-    memory::Loan loan = pool_.lend();
+    memory::Loan loan = has_its_share() ? memory::Loan() : pool_.lend();
     if (!loan) {
       starved_ = true;
       return;

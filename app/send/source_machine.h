@@ -152,6 +152,8 @@ struct Source::Impl {
   void want_small(Entry& entry);
   void want_large(Entry& entry);  // its LargeFile says which pieces
   [[nodiscard]] LargeFile& large_of(Entry& entry);
+  [[nodiscard]] uint32_t buffers_held() const;
+  [[nodiscard]] bool has_its_share() const;  // of a pool that others use too
   [[nodiscard]] bool may_lend_for_data();
   [[nodiscard]] bool pack_is_due() const;
   void read_on();
@@ -212,6 +214,7 @@ struct Source::Impl {
   void add_segment(memory::Loan loan, const session::SegmentHeader& header, std::vector<uint64_t> files, uint64_t payload_bytes,
                    bool resend);
   void put_on();
+  void ask_on();
   [[nodiscard]] bool put(uint32_t slot, session::LaneIndex lane, bool again);
   void retry_puts();
   void requeue(uint32_t slot);
@@ -280,7 +283,7 @@ struct Source::Impl {
 
   // segments and lanes
   LaneTable lanes_;
-  RateCap rate_;
+  const std::shared_ptr<RateCap> rate_;
   std::vector<Segment> segments_;
   std::vector<uint32_t> free_segments_;
   std::deque<uint32_t> entries_ready_;

@@ -42,12 +42,21 @@ void Source::Impl::add_segment(memory::Loan loan, const session::SegmentHeader& 
 
 void Source::Impl::put_on() {
   while (!entries_ready_.empty() || !data_ready_.empty()) {
-    if (!rate_.may_send(now_)) return;
+    if (!rate_->may_send(now_)) return;
     const std::optional<LaneIndex> lane = lanes_.choose();
-    if (!lane) return;
+    if (!lane) return ask_on();
     std::deque<uint32_t>& queue = entries_ready_.empty() ? data_ready_ : entries_ready_;
     const uint32_t slot = queue.front();
     if (put(slot, *lane, false)) queue.pop_front();
+  }
+}
+
+// A lane for each segment that is ready, where the destination wants to be asked.
+void Source::Impl::ask_on() {
+  for (size_t ready = entries_ready_.size() + data_ready_.size(); ready > 0; --ready) {
+    const std::optional<LaneIndex> lane = lanes_.ask();
+    if (!lane) return;
+    link_.post_on_lane(*lane, session::Ask{lanes_.at(*lane).limit});
   }
 }
 
@@ -79,7 +88,7 @@ bool Source::Impl::put(uint32_t slot, LaneIndex lane, bool again) {
   }
   sent_.push_back({header.lane_session, header, segment.files});
   if (sent_.size() > sent_puts_max) sent_.pop_front();
-  rate_.sent(now_, length);
+  rate_->sent(now_, length);
   totals_.bytes_sent += segment.payload_bytes;
   if (segment.resend) ++totals_.segments_resent;
   return true;
@@ -117,7 +126,7 @@ void Source::Impl::retry_puts() {
     if (retry.at == never) retry.at = after(now_, put_retry_pause);
     if (!lanes_.is_up(retry.lane)) {  // being closed
       requeue(retry.slot);
-    } else if (retry.at > now_ || !rate_.may_send(now_)) {
+    } else if (retry.at > now_ || !rate_->may_send(now_)) {
       later.push_back(retry);
     } else if (!put(retry.slot, retry.lane, true)) {
       retry.at = after(now_, put_retry_pause);

@@ -46,11 +46,18 @@ void Source::Impl::want_large(Entry& entry) {
   large_.push_back({entries_.slot_of(entry), entry.index});
 }
 
+uint32_t Source::Impl::buffers_held() const {
+  const bool stream = stream_ && (stream_->reading || stream_->part);
+  return static_cast<uint32_t>(segments_.size() - free_segments_.size()) + reading_jobs_ + digest_jobs_ + (stream ? 1 : 0);
+}
+
+bool Source::Impl::has_its_share() const { return options_.turns && buffers_held() >= options_.turns->share(); }
+
 // One buffer stays for entries while there may be more of them: they are what brings the next files.
 bool Source::Impl::may_lend_for_data() {
   const bool entries_to_come = !walk_over_ || !listings_.empty();
   const uint32_t reserve = entries_to_come && entries_segments_ == 0 && pool_.count() > 1 ? 1 : 0;
-  const bool may = pool_.free_count() > reserve;
+  const bool may = pool_.free_count() > reserve && !has_its_share();
   if (!may) starved_ = true;
   return may;
 }

@@ -16,10 +16,12 @@ std::atomic<bool> stream_was_read{false};
 
 }  // namespace
 
+bool Source::input_is_spent() const { return stream_was_read.load(); }
+
 void Source::Impl::want_stream(Entry& entry) {
   entries_.move(entry, EntryPhase::queued);
   if (stream_was_read.load()) {
-    return fail_session(ErrorKind::interrupted,
+    return fail_session(ErrorKind::network,
                         "standard input was read in part and cannot be read again: give the command its input anew");
   }
   entries_.move(entry, EntryPhase::reading);

@@ -24,6 +24,7 @@ struct AttemptFailure {
   Error error;
   bool final = false;  // no other attempt can end differently
   bool session_lost = false;
+  bool by_acceptor = false;  // in its own words
 };
 
 bool worth_another_attempt(ErrorKind kind) {
@@ -41,7 +42,7 @@ AttemptFailure judge(Status status, const std::string& uri, const std::string& r
       if (reason == refusal_unknown_session) return {{ErrorKind::network, words("the session is gone")}, false, true};
       if (std::optional<Error> refusal = parse_refusal(reason)) {
         const bool final = !worth_another_attempt(refusal->kind);
-        return {{refusal->kind, fmt::format("{}: refused: {}", uri, refusal->message)}, final, false};
+        return {{refusal->kind, fmt::format("{}: refused: {}", uri, refusal->message)}, final, false, true};
       }
       return {{ErrorKind::no_answer, words("connection refused")}, false, false};
     }
@@ -92,6 +93,7 @@ struct Dialler::Impl {
   bool reached = false;            // or one of an earlier session of the same transfer
   bool attempt_ended = false;
   std::optional<Error> last_error;
+  bool refused = false;  // it was the acceptor's
   std::optional<Error> failure;
   bool session_lost = false;
   bool hopeless = false;  // the failure is final, not patience that ran out
@@ -133,6 +135,7 @@ struct Dialler::Impl {
   void attempt_failed(LaneDial& lane, AttemptFailure cause) {
     attempt_ended = true;
     last_error = cause.error;
+    refused = cause.by_acceptor;
     log(LogLevel::info, "dial: {}", cause.error.message);
     if (cause.session_lost) {
       session_lost = true;
@@ -268,6 +271,7 @@ bool Dialler::hopeless() const { return impl_->hopeless; }
 const Error* Dialler::trouble() const {
   return impl_->last_error && !impl_->over() && !impl_->any_lane_lives() ? &*impl_->last_error : nullptr;
 }
+bool Dialler::refused() const { return impl_->refused; }
 bool Dialler::session_lost() const { return impl_->session_lost; }
 
 }  // namespace ccixfer::session

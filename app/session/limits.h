@@ -26,6 +26,6 @@ inline constexpr uint32_t unlisted_named_max = 32;        // the others are only
 inline constexpr uint32_t unlisted_path_bytes_max = 640;
 inline constexpr uint32_t unlisted_reason_bytes_max = 200;
 inline constexpr uint32_t reject_reason_bytes_max = 200;
-inline constexpr uint16_t session_version = 1;
+inline constexpr uint16_t session_version = 2;
 
 }  // namespace ccixfer::session

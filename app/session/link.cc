@@ -77,10 +77,6 @@ struct PutEnded {
 };
 using Notice = std::variant<LaneUp, LaneDown, LaneMessage, Message, PutEnded>;
 
-bool is_lane_message(const Message& message) {
-  return std::holds_alternative<LaneOpen>(message) || std::holds_alternative<Credit>(message);
-}
-
 }  // namespace
 
 struct Link::Impl {

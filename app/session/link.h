@@ -23,7 +23,7 @@ class LinkUser {
   virtual ~LinkUser() = default;
   virtual void on_lane_up(LaneIndex lane) = 0;                               // destination: opens mailboxes now and sends LaneOpen
   virtual void on_lane_down(LaneIndex lane) = 0;                             // after every put of it was reported
-  virtual void on_lane_message(LaneIndex lane, const Message& message) = 0;  // LaneOpen, Credit
+  virtual void on_lane_message(LaneIndex lane, const Message& message) = 0;  // LaneOpen, Credit, Ask
   virtual void on_message(const Message& message) = 0;                       // in order, once
   // A put of ours ended: placed (success), or not. `context` as given.
   virtual void on_put(LaneIndex lane, uint64_t context, Status status) = 0;
@@ -113,6 +113,7 @@ class Dialler {
   [[nodiscard]] const Error* failure() const;  // given up
   [[nodiscard]] bool hopeless() const;         // at once, as no other attempt can end differently
   [[nodiscard]] const Error* trouble() const;  // of the last attempt, while no lane lives and it goes on trying
+  [[nodiscard]] bool refused() const;          // the last attempt was refused by the acceptor itself, in its own words
   [[nodiscard]] bool session_lost() const;     // the acceptor no longer knows the session: start a new one
 
  private:

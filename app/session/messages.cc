@@ -31,7 +31,10 @@ void write(wire::Writer& out, const LaneOpen& m) {
   out.u64(m.key);
   out.u32(m.stripe_count);
 }
-void write(wire::Writer& out, const Credit& m) { out.u64(m.limit); }
+void write(wire::Writer& out, const Credit& m) {
+  out.u64(m.limit);
+  out.u8(m.ask ? 1 : 0);
+}
 void write(wire::Writer& out, const Answer& m) {
   CHECK(m.runs.size() <= answer_runs_max);
   out.u64(m.first_index);
@@ -107,6 +110,8 @@ void write(wire::Writer& out, const Unlisted& m) {
   out.text16(std::string_view(m.path).substr(cut));
   out.text16(std::string_view(m.reason).substr(0, unlisted_reason_bytes_max));
 }
+void write(wire::Writer& out, const Ask& m) { out.u64(m.limit); }
+void write(wire::Writer& out, const Queued& m) { out.u32(m.before); }
 
 }  // namespace
 
@@ -118,6 +123,11 @@ Error error_of(const Abort& abort, std::string_view who) {
   if (ends_a_session(abort.kind)) return {abort.kind, abort.message};
   return {ErrorKind::protocol,
           fmt::format("{} ended the session in the middle and calls that '{}'", who, error_row(abort.kind).name)};
+}
+
+bool is_lane_message(const Message& message) {
+  return std::holds_alternative<LaneOpen>(message) || std::holds_alternative<Credit>(message) ||
+         std::holds_alternative<Ask>(message);
 }
 
 std::vector<std::byte> encode(const Message& message, uint64_t sequence) {

@@ -1,7 +1,7 @@
 // The messages of a session, each at most session_message_bytes_max on the wire: kind u8, flags u8, length u16, sequence u64,
 // payload (little-endian; TLVs where noted), check u32 (low half of XXH3-64 of all before it). Encoders and decoders are pure.
 //
-// Two families. Lane messages (lane_open, credit) concern the lane that they travel on and die with it. Session messages go
+// Two families. Lane messages (lane_open, credit, ask) concern the lane that they travel on and die with it. Session messages go
 // through the Link's control channel: numbered, sent on the lowest live lane, sent again on another lane when theirs dies,
 // delivered once and in order.
 //
@@ -72,6 +72,7 @@ struct LaneOpen {             // destination -> source, on each new lane: where 
 };
 struct Credit {  // destination -> source, on its lane: puts with n < `limit` may go out. Never decreases
   uint64_t limit = 0;
+  bool ask = false;  // others wait for buffers too: say with Ask when a segment is ready and none is left of this
 };
 enum class Verdict : uint8_t {
   done = 0,  // nothing to send: directory or link made, or the file is unchanged (see `unchanged`)
@@ -160,11 +161,21 @@ struct Unlisted {  // source -> destination: what it could not list, by name; th
   std::string reason;  // at most unlisted_reason_bytes_max
 };
 
+struct Ask {  // source -> destination, on its lane: all credit up to `limit` is used, and a segment is ready
+  uint64_t limit = 0;
+};
+// acceptor -> dialler, instead of Opened, while the session waits for its turn. It comes again, also with the same number, as long
+// as the sessions that it waits for get on.
+struct Queued {
+  uint32_t before = 0;  // sessions that come before it; 0: the next that ends makes room
+};
+
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
-                             Bye, Abort, Unlisted, Alive>;
+                             Bye, Abort, Unlisted, Alive, Ask, Queued>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire: append only.
-// The sequence of LaneOpen and Credit is 0, of all others it is not.
+// The sequence of lane messages is 0, of all others it is not.
+[[nodiscard]] bool is_lane_message(const Message& message);
 [[nodiscard]] std::vector<std::byte> encode(const Message& message, uint64_t sequence);  // CHECKs that it fits; Abort's text is cut
 struct Decoded {
   Message message;

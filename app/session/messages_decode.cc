@@ -44,7 +44,10 @@ void read(wire::Reader& in, LaneOpen& m) {
   m.stripe_count = in.u32();
   in.require(m.stripe_count >= 1 && m.stripe_count <= stripes && m.mailbox_base <= ~uint64_t{0} - m.stripe_count);
 }
-void read(wire::Reader& in, Credit& m) { m.limit = in.u64(); }
+void read(wire::Reader& in, Credit& m) {
+  m.limit = in.u64();
+  m.ask = read_bool(in);
+}
 void read(wire::Reader& in, Answer& m) {
   m.first_index = in.u64();
   const uint16_t count = in.u16();
@@ -130,6 +133,8 @@ void read(wire::Reader& in, Unlisted& m) {
   m.path = in.text16(unlisted_path_bytes_max);
   m.reason = in.text16(unlisted_reason_bytes_max);
 }
+void read(wire::Reader& in, Ask& m) { m.limit = in.u64(); }
+void read(wire::Reader& in, Queued& m) { m.before = in.u32(); }
 
 // Makes `message` the alternative with that index and reads it; false: no such alternative.
 template <size_t... Is>
@@ -157,8 +162,7 @@ Result<Decoded> decode(Bytes bytes) {
     return fail(ErrorKind::protocol, "session message: unknown kind");
   }
   // Lane messages have no number, session messages have one.
-  const bool of_lane = std::holds_alternative<LaneOpen>(decoded.message) || std::holds_alternative<Credit>(decoded.message);
-  in.require(of_lane == (decoded.sequence == 0));
+  in.require(is_lane_message(decoded.message) == (decoded.sequence == 0));
   if (!in.done()) return fail(ErrorKind::protocol, "session message: malformed");
   return decoded;
 }

@@ -118,6 +118,8 @@ Listener::Listener(Site& site, const ListenPlan& plan) : Process(site, true), vf
     root_ = std::move(*opened);
     options.root = root_.get();
   }
+  options.sessions_max = plan.sessions_max;
+  options.rate_bytes_per_s = plan.rate_bytes_per_s;
   acceptor_ = std::make_unique<program::Acceptor>(bench_, hub_, options);
 }
 
@@ -141,6 +143,7 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     const uint64_t word = entropy_.next_u64();
     std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
   }
+  if (dial.transfer) plan.hello.transfer = *dial.transfer;
   plan.hello.direction = dial.pull ? session::Direction::pull : session::Direction::push;
   plan.open = {dial.options, dial.path};
   plan.lanes = dial.lanes;
@@ -157,17 +160,16 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     program::DestinationPart part;
     part.root = root_.get();
     part.options = dial.options;
+    part.rate = std::make_shared<recv::RateAllowance>(dial.rate_bytes_per_s);
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = dial.asked ? *dial.asked : recv::asked_for(dial.path, dial.options);
     plan.make_machine = [this, part](session::Link& link) { return program::make_destination(bench_, link, part); };
   } else {
-    const program::SourcePart part{{dial.directory + "/"},
-                                   -1,
-                                   dial.options,
-                                   0,
-                                   std::make_shared<session::TransferRecord>(),
-                                   session::disk_patience(plan.timeout)};
+    program::SourcePart part{{dial.directory + "/"}, -1, dial.options};
+    part.rate = std::make_shared<send::RateCap>(dial.rate_bytes_per_s);
+    part.record = std::make_shared<session::TransferRecord>();
+    part.disk_patience = session::disk_patience(plan.timeout);
     plan.make_machine = [this, part](session::Link& link) { return program::make_source(bench_, link, part); };
   }
   transfer_ = std::make_unique<program::DialledTransfer>(bench_, hub_, std::move(plan), site.world.now());

@@ -79,6 +79,8 @@ class Process : public sim::Actor {
 struct ListenPlan {
   bool serve = false;  // send --serve DIRECTORY; else recv --root DIRECTORY
   std::string directory;
+  uint32_t sessions_max = program::sessions_max_default;
+  uint64_t rate_bytes_per_s = 0;
 };
 
 // One run of a listening `ccixfer`.
@@ -112,6 +114,8 @@ struct DialPlan {
   std::optional<recv::Asked> asked = std::nullopt;  // pull: what the peer may send, if not what it was asked for
   uint16_t lanes = 2;                               // 0: chosen from the path
   Duration timeout = std::chrono::seconds(120);
+  std::optional<session::TransferId> transfer{};  // as of a command that lost its session; else a new one
+  uint64_t rate_bytes_per_s = 0;
   std::optional<uint32_t> retries{};  // new sessions at most; none: as many as the timeout allows
 };
 
@@ -125,6 +129,7 @@ class Dialler final : public Process {
   [[nodiscard]] bool may_be_left() const { return ended() || transfer_->may_be_left(); }
   [[nodiscard]] bool held_by_disk() const { return transfer_ && transfer_->held_by_disk(); }
   void interrupt() { stop_user(); }  // as by SIGINT
+  [[nodiscard]] std::optional<uint32_t> place() const { return transfer_ ? transfer_->place() : std::nullopt; }
   [[nodiscard]] const Error& result() const { return transfer_ ? transfer_->result() : *error_; }
   [[nodiscard]] program::Tally tally() const { return transfer_ ? transfer_->tally() : program::Tally{}; }
 

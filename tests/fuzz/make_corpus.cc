@@ -49,9 +49,11 @@ void session_messages() {
                                              session::Summary{1, 2, 3, 4},
                                              session::Bye{},
                                              session::Abort{ErrorKind::interrupted, "stopped"},
-                                             session::Alive{7, 60'000}};
+                                             session::Alive{7, 60'000},
+                                             session::Ask{9},
+                                             session::Queued{3}};
   for (const session::Message& message : all) {
-    const bool of_lane = std::holds_alternative<session::LaneOpen>(message) || std::holds_alternative<session::Credit>(message);
+    const bool of_lane = session::is_lane_message(message);
     put("session_message", session::encode(message, of_lane ? 0 : 1));
   }
   session::Hello hello;

@@ -57,13 +57,17 @@ Hall::Guest& Hall::add_guest(const std::function<void(sim::SimFileSystem& files,
 
 void Hall::start(Guest& guest, Duration timeout, std::optional<uint32_t> retries) {
   simulate::DialPlan dial;
+  dial.timeout = timeout;
+  dial.retries = retries;
+  start(guest, dial);
+}
+
+void Hall::start(Guest& guest, simulate::DialPlan dial) {
   dial.directory = "/src";
   dial.path = guest.path;
   dial.uri = fmt::format("sim://10.0.0.1:{}", simulate::receiver_port);
   dial.options = archive | session::option_directory;
   dial.lanes = 1;
-  dial.timeout = timeout;
-  dial.retries = retries;
   guest.dialler = std::make_unique<Dialler>(*guest.site, dial);
 }
 
@@ -95,6 +99,7 @@ bool Hall::run_to_the_end(Duration longest) {
         bool all = true;
         for (const auto& guest : guests) {
           if (!guest->dialler) continue;
+          guest->waited = guest->waited || guest->dialler->place().has_value();
           if (!guest->dialler->ended()) {
             all = false;
           } else if (guest->ended_at == Duration(0)) {

@@ -19,6 +19,7 @@ class Hall {
     sim::Tree tree;  // what it sends
     std::string path;
     Duration ended_at{0};
+    bool waited = false;  // in the receiver's queue
   };
 
   explicit Hall(uint64_t seed, uint32_t receiver_buffers = 63, const sim::LinkOptions& link = {},
@@ -31,8 +32,9 @@ class Hall {
   Guest& add_guest(const std::function<void(sim::SimFileSystem& files, size_t index)>& fill);
   // Sends its /src to /dst/gN.
   void start(Guest& guest, Duration timeout = std::chrono::seconds(120), std::optional<uint32_t> retries = std::nullopt);
-  void rest(Duration time);  // the clock goes on also when nothing is to happen
-  void crash_receiver();     // at once; from an event of the world
+  void start(Guest& guest, simulate::DialPlan dial);  // the rest of it: where from and where to
+  void rest(Duration time);                           // the clock goes on also when nothing is to happen
+  void crash_receiver();                              // at once; from an event of the world
   void restart_receiver();
   // false: not within `longest`.
   bool run_until(const std::function<bool()>& done, Duration longest);

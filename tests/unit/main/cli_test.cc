@@ -126,6 +126,19 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
   CHECK(complaint({"send", "--delete", "a", "b"}).find("--delete") != std::string::npos);
 }
 
+TEST_CASE("cli__sessions__of_a_listening_side_and_in_bounds") {
+  const auto receive = parse({"recv", "--root", "/r", "--sessions", "7"});
+  REQUIRE(receive);
+  CHECK(std::get<ReceiveCommand>(*receive).listen.sessions == 7u);
+  const auto serve = parse({"send", "--serve", "/r", "--sessions", "1024"});
+  REQUIRE(serve);
+  CHECK(std::get<SendCommand>(*serve).listen.sessions == 1024u);
+  CHECK(complaint({"recv", "--root", "/r", "--sessions", "0"}).find("--sessions") != std::string::npos);
+  CHECK(complaint({"recv", "--root", "/r", "--sessions", "1025"}).find("--sessions") != std::string::npos);
+  CHECK(complaint({"send", "--sessions", "7", "a", "tcp://h:1"}).find("--sessions") != std::string::npos);
+  CHECK(complaint({"recv", "--sessions", "7", "tcp://h:1", "d"}).find("--sessions") != std::string::npos);
+}
+
 TEST_CASE("cli__dry_run_of_a_side_that_does_not_dial__refused") {
   CHECK(complaint({"recv", "-n", "--root", "d"}).find("--root") != std::string::npos);
   CHECK(complaint({"recv", "-a", "--root", "d"}).find("--archive with --root") != std::string::npos);

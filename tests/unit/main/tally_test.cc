@@ -151,6 +151,32 @@ TEST_CASE("forwarder__abort_that_ends_no_session__protocol_error") {
   CHECK(honest.lost()->kind == ErrorKind::no_space);
 }
 
+TEST_CASE("forwarder__place_in_the_queue__is_its_owners_and_each_word_counts") {
+  Forwarder forwarder;
+  CHECK_FALSE(forwarder.queued());
+  forwarder.on_message(session::Queued{3});
+  forwarder.on_message(session::Queued{3});  // the same place again: those before it get on
+  REQUIRE(forwarder.queued());
+  CHECK(forwarder.queued()->before == 3);
+  CHECK(forwarder.queue_news() == 2);
+  for (int i = 0; i < 1000; ++i) forwarder.on_message(session::Queued{2});
+  CHECK_FALSE(forwarder.lost());  // it waits for as long as it takes
+  Recorder machine;
+  forwarder.attach(machine);
+  CHECK(machine.seen.empty());
+}
+
+TEST_CASE("reached__a_later_session_that_does_the_same_again__is_no_progress") {
+  Reached most;
+  CHECK(advance(most, {5, 1, 100}));
+  CHECK_FALSE(advance(most, {0, 0, 0}));  // a new session
+  CHECK_FALSE(advance(most, {5, 1, 100}));
+  CHECK(advance(most, {6, 0, 0}));
+  CHECK(advance(most, {0, 2, 0}));
+  CHECK(advance(most, {0, 0, 101}));
+  CHECK_FALSE(advance(most, {6, 2, 101}));
+}
+
 TEST_CASE("forwarder__flood_before_the_session_is_open__protocol_error") {
   Forwarder forwarder;
   for (size_t i = 0; i <= early_messages_max; ++i) forwarder.on_message(session::Durable{});

@@ -64,6 +64,10 @@ TEST_CASE("events__session_progress_ready_retry__shapes") {
   CHECK(progress["bytes_total"] == 3);
   CHECK(parsed(ready_event(0, {"cci://1:2:h:1", "tcp://h:1"}))["uris"].size() == 2);
   CHECK(parsed(retry_event(0, "lost"))["reason"] == "lost");
+  const auto waiting = parsed(waiting_event(1, "ab", 3));
+  CHECK(waiting["event"] == "waiting");
+  CHECK(waiting["transfer"] == "ab");
+  CHECK(waiting["before"] == 3);
 }
 
 TEST_CASE("events__utf8__as_the_standard_has_it") {

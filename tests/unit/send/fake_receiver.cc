@@ -26,6 +26,9 @@ Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_byt
                  uint64_t key, uint64_t epoch, uint64_t context, bool /*source_is_file*/) {
   return impl_->receiver->on_put(lane, local_offset_bytes, length_bytes, mailbox, key, epoch, context);
 }
+void Link::post_on_lane(LaneIndex lane, const Message& message) {
+  impl_->receiver->asks.emplace_back(lane, std::get<Ask>(message));
+}
 bool Link::control_drained() const { return true; }
 void Link::close_lane(LaneIndex lane) { impl_->receiver->on_close(lane); }
 
@@ -162,7 +165,7 @@ void FakeReceiver::lane_up(LaneIndex lane) {
   lanes_[lane].limit = credit_window;
   source->on_lane_up(lane);
   source->on_lane_message(lane, lanes_[lane].where);
-  source->on_lane_message(lane, session::Credit{credit_window});
+  source->on_lane_message(lane, session::Credit{credit_window, by_turns});
 }
 
 void FakeReceiver::lane_down(LaneIndex lane, Status status) {
@@ -277,6 +280,11 @@ void FakeReceiver::finish(ReceivedFile& file, uint64_t index, ErrorKind kind) {
   say(results);
 }
 
+void FakeReceiver::grant(LaneIndex lane, uint64_t limit) {
+  lanes_[lane].limit = limit;
+  source->on_lane_message(lane, session::Credit{limit, by_turns});
+}
+
 void FakeReceiver::turn() {
   for (size_t i = 0; i < puts_per_turn && !in_air_.empty(); ++i) {
     Put put = std::move(in_air_.front());
@@ -289,7 +297,7 @@ void FakeReceiver::turn() {
       ++lane.placed;
       lane.placed_numbers.insert(put.header.n);
       lane.limit = lane.placed + credit_window;
-      source->on_lane_message(put.lane, session::Credit{lane.limit});
+      source->on_lane_message(put.lane, session::Credit{lane.limit, by_turns});
     }
   }
   while (answering && !waiting_.empty() && waiting_.begin()->first == next_index_) {

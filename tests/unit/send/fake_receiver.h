@@ -133,6 +133,7 @@ class FakeReceiver {
   std::function<Status(LaneIndex)> accept = [](LaneIndex) { return Status::success; };  // what Link::put says
   std::function<bool(const Put&)> damaged = [](const Put&) { return false; };           // placed, then asked for again
   uint64_t credit_window = 4;
+  bool by_turns = false;  // the source is to ask
   bool answering = true;
   bool giving_results = true;
   size_t puts_per_turn = 1000;
@@ -149,6 +150,7 @@ class FakeReceiver {
   bool bye = false;
   std::optional<session::Abort> abort;
   std::vector<LaneIndex> closed;
+  std::vector<std::pair<LaneIndex, session::Ask>> asks;
   [[nodiscard]] const ReceivedFile* by_path(const std::string& path, session::EntryType type = session::EntryType::file) const;
   [[nodiscard]] std::string content(const std::string& path) const;
   [[nodiscard]] bool every_number_placed(LaneIndex lane) const;  // 0 to the greatest that was put: an epoch would wait for a gap
@@ -156,6 +158,7 @@ class FakeReceiver {
 
   // The world.
   void lane_up(LaneIndex lane);
+  void grant(LaneIndex lane, uint64_t limit);
   void lane_down(LaneIndex lane, Status status = Status::disconnected);
   void turn();
   void say(const session::Message& message) { to_source_.push_back(message); }

@@ -25,3 +25,24 @@ TEST_CASE("source__segments_damaged_on_one_of_three_lanes__those_of_that_lane_co
     CHECK(bench.receiver.content("large") == pattern(uint64_t{41} << 20));
   }
 }
+
+TEST_CASE("source__buffers_go_by_turns__asks_once_for_each_segment_that_is_ready") {
+  const TempDir dir;
+  dir.file_of("t/large", uint64_t{21} << 20);
+  Bench bench(options_of({dir.path("t")}));
+  bench.receiver.credit_window = 0;
+  bench.receiver.by_turns = true;
+  bench.start();
+  const auto& asks = bench.receiver.asks;
+  size_t granted = 0;
+  for (int i = 0; i < 10000 && !bench.source->finished(); ++i) {
+    bench.step();
+    REQUIRE(asks.size() <= granted + 1);  // nothing is asked twice
+    if (asks.size() == granted || i % 7 != 0) continue;
+    CHECK(asks.back().second.limit == granted);
+    bench.receiver.grant(0, ++granted);
+  }
+  REQUIRE(bench.source->finished());
+  CHECK(bench.receiver.content("large") == pattern(uint64_t{21} << 20));
+  CHECK(granted == bench.receiver.puts.size());  // and nothing for nothing
+}

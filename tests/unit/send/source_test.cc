@@ -542,7 +542,7 @@ TEST_CASE("source__standard_input__pieces_until_its_end_and_never_a_second_time"
   Bench again(options_of({"-"}));
   again.run();
   REQUIRE(again.source->error() != nullptr);
-  CHECK(again.source->error()->kind == ErrorKind::interrupted);
+  CHECK(again.source->error()->kind == ErrorKind::network);
   Bench nameless(options_of({"-"}, session::option_directory));
   nameless.run();
   REQUIRE(nameless.source->error() != nullptr);

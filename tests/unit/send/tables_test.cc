@@ -79,8 +79,8 @@ TEST_CASE("lanes__choice__fewest_in_the_air_among_those_with_credit") {
     REQUIRE(lanes.opened(lane, session::LaneOpen{1, 100, 5, 16}));
   }
   CHECK(!lanes.choose());
-  REQUIRE(lanes.credit(1, 2));
-  REQUIRE(lanes.credit(2, 2));
+  REQUIRE(lanes.credit(1, {2}));
+  REQUIRE(lanes.credit(2, {2}));
   CHECK(lanes.choose() == 1);
   lanes.put_accepted(1);
   CHECK(lanes.choose() == 2);
@@ -90,7 +90,7 @@ TEST_CASE("lanes__choice__fewest_in_the_air_among_those_with_credit") {
   lanes.put_accepted(1);
   CHECK(!lanes.choose());
   CHECK(!lanes.has_idle_credit());
-  REQUIRE(lanes.credit(2, 3));
+  REQUIRE(lanes.credit(2, {3}));
   lanes.put_ended(2);
   lanes.put_ended(2);
   CHECK(lanes.has_idle_credit());
@@ -102,17 +102,44 @@ TEST_CASE("lanes__choice__fewest_in_the_air_among_those_with_credit") {
   CHECK(!lanes.choose());
 }
 
+TEST_CASE("lanes__destination_wants_to_be_asked__once_for_each_credit_that_is_used_up") {
+  LaneTable lanes;
+  CHECK(!lanes.ask());
+  for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1}) {
+    lanes.up(lane);
+    REQUIRE(lanes.opened(lane, session::LaneOpen{1, 100, 5, 16}));
+  }
+  CHECK(!lanes.ask());
+  REQUIRE(lanes.credit(1, {0, true}));
+  CHECK(lanes.ask() == 1);
+  CHECK(!lanes.ask());  // it was
+  REQUIRE(lanes.credit(1, {2, true}));
+  CHECK(!lanes.ask());  // there is credit
+  lanes.put_accepted(1);
+  CHECK(!lanes.ask());
+  lanes.put_accepted(1);
+  CHECK(lanes.ask() == 1);
+  REQUIRE(lanes.credit(1, {2, false}));
+  REQUIRE(lanes.credit(0, {0, true}));
+  CHECK(lanes.ask() == 0);
+  lanes.down(0);
+  lanes.up(0);  // another lane session: the question died with the last one
+  REQUIRE(lanes.opened(0, session::LaneOpen{2, 100, 5, 16}));
+  REQUIRE(lanes.credit(0, {0, true}));
+  CHECK(lanes.ask() == 0);
+}
+
 TEST_CASE("lanes__nonsense__refused") {
   LaneTable lanes;
   lanes.up(0);
-  CHECK(!lanes.credit(0, 4));
+  CHECK(!lanes.credit(0, {4}));
   CHECK(!lanes.opened(0, session::LaneOpen{1, 100, 5, 0}));
   CHECK(!lanes.opened(0, session::LaneOpen{1, ~uint64_t{0} - 3, 5, 16}));
   CHECK(lanes.opened(0, session::LaneOpen{1, 100, 5, 16}));
   CHECK(!lanes.opened(0, session::LaneOpen{1, 100, 5, 16}));
-  CHECK(lanes.credit(0, 4));
-  CHECK(!lanes.credit(0, 3));
-  CHECK(lanes.credit(7, 3));  // of a lane that is gone: late, not wrong
+  CHECK(lanes.credit(0, {4}));
+  CHECK(!lanes.credit(0, {3}));
+  CHECK(lanes.credit(7, {3}));  // of a lane that is gone: late, not wrong
 }
 
 TEST_CASE("rate__debt__is_paid_before_the_next") {
@@ -124,6 +151,16 @@ TEST_CASE("rate__debt__is_paid_before_the_next") {
   CHECK(!rate.may_send(now));
   CHECK(rate.free_at() - now == std::chrono::milliseconds(480));
   CHECK(rate.may_send(rate.free_at()));
+  // Wherever the clock begins, and after any idle time, there is no more than a burst ahead of the rate.
+  for (const Instant begin : {Instant{} + std::chrono::seconds(1), Instant{} + std::chrono::hours(24 * 365 * 50)}) {
+    RateCap anywhere(1'000'000);
+    REQUIRE(anywhere.may_send(begin));
+    anywhere.sent(begin, 1'000'000);
+    CHECK_FALSE(anywhere.may_send(begin + std::chrono::milliseconds(979)));
+    CHECK(anywhere.may_send(begin + std::chrono::seconds(1)));
+    anywhere.sent(begin + std::chrono::hours(1), 1'000'000);
+    CHECK_FALSE(anywhere.may_send(begin + std::chrono::hours(1) + std::chrono::milliseconds(979)));
+  }
   RateCap none(0);
   none.sent(now, 1u << 30);
   CHECK(none.may_send(now));

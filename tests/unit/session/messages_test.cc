@@ -47,12 +47,12 @@ std::vector<Message> one_of_each() {
           Summary{1, 2, 3, 4},
           Bye{},
           Abort{ErrorKind::interrupted, "stopped"},
-          Alive{7, 60'000}};
+          Alive{7, 60'000},
+          Ask{top},
+          Queued{3}};
 }
 
-uint64_t sequence_of(const Message& message) {
-  return std::holds_alternative<LaneOpen>(message) || std::holds_alternative<Credit>(message) ? 0 : 42;
-}
+uint64_t sequence_of(const Message& message) { return is_lane_message(message) ? 0 : 42; }
 
 // With its check made good again: what a peer that knows the format would send.
 std::vector<std::byte> forged(std::vector<std::byte> bytes) {
@@ -75,8 +75,8 @@ Hello some_hello() {
 
 TEST_CASE("message__credit_and_answer__are_the_bytes_written_by_hand") {
   std::vector<std::byte> expected =
-      hex({4, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0, 0, 0});
-  CHECK(encode(Credit{0x1122334455667788}, 0) == forged(expected));
+      hex({4, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 1, 0, 0, 0, 0});
+  CHECK(encode(Credit{0x1122334455667788, true}, 0) == forged(expected));
   Answer answer;
   answer.first_index = 0x0102;
   answer.runs = {{5, session::Verdict::send}, {0x10, session::Verdict::failed}};
@@ -192,7 +192,7 @@ TEST_CASE("message__abort_with_a_long_text__is_cut_to_512_bytes") {
 TEST_CASE("hello__is_the_bytes_written_by_hand_and_comes_back") {
   const std::vector<std::byte> bytes = encode(some_hello());
   const std::vector<std::byte> expected = forged(
-      hex({'C',  'X',  'F',  'H',  1,    0,    1,    1,    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab,
+      hex({'C',  'X',  'F',  'H',  2,    0,    1,    1,    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab,
            0xac, 0xad, 0xae, 0xaf, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 3,    0,    0,    0,    0,    0,    0,    0}));
   CHECK(bytes == expected);
   const Result<Hello> hello = decode_hello(bytes);

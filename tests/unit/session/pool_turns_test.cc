@@ -1,0 +1,65 @@
+// How sessions share one pool: parts that are posted ahead, and turns for those who ask.
+#include "app/session/pool_turns.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+using namespace ccixfer::session;
+
+TEST_CASE("pool_turns__one_session_alone__may_post_half_of_a_shared_pool_and_nearly_all_of_its_own") {
+  PoolTurns shared(63, false);
+  shared.join();
+  CHECK(shared.ahead() == 31);
+  CHECK_FALSE(shared.asks());
+  PoolTurns own(63, true);
+  own.join();
+  CHECK(own.ahead() == 56);
+  own.join();  // several destinations of one pull do not run at a time
+  CHECK(own.ahead() == 56);
+  CHECK_FALSE(own.asks());
+}
+
+TEST_CASE("pool_turns__more_and_more_sessions__never_more_than_half_ahead_and_each_may_take_turns") {
+  PoolTurns turns(63, false);
+  for (uint32_t sessions = 1; sessions <= 1000; ++sessions) {
+    turns.join();
+    CHECK(turns.sessions() == sessions);
+    CHECK(turns.ahead() * sessions <= 31);  // so that there is always a half that comes back by itself
+    CHECK((turns.ahead() == 0 || turns.ahead() >= buffers_ahead_min));
+    CHECK(turns.share() >= buffers_in_turn_min);
+    CHECK(turns.asks() == (sessions > 1));
+    if (turns.ahead() == 0) CHECK(turns.asks());  // else its source would wait for ever
+  }
+  for (int i = 0; i < 999; ++i) turns.leave();
+  CHECK(turns.ahead() == 31);
+}
+
+TEST_CASE("pool_turns__tiny_pools__a_session_alone_gets_on") {
+  for (const uint32_t buffers : {1u, 2u, 3u, 4u}) {
+    for (const bool lone : {false, true}) {
+      PoolTurns turns(buffers, lone);
+      turns.join();
+      CHECK(turns.ahead() >= 1);
+      CHECK(turns.ahead() <= buffers);
+      CHECK(turns.share() >= 1);
+    }
+  }
+}
+
+TEST_CASE("pool_turns__who_asks__is_served_in_the_order_of_asking_as_far_as_buffers_go") {
+  PoolTurns turns(8, false);
+  std::vector<uint64_t> tickets;
+  for (int i = 0; i < 4; ++i) tickets.push_back(turns.line_up());
+  CHECK_FALSE(turns.is_next(tickets[0], 0));
+  CHECK(turns.is_next(tickets[0], 1));
+  CHECK_FALSE(turns.is_next(tickets[1], 1));
+  CHECK(turns.is_next(tickets[1], 2));
+  CHECK_FALSE(turns.is_next(tickets[3], 3));
+  turns.step_out(tickets[0]);  // served, or it wants nothing any more
+  CHECK(turns.is_next(tickets[1], 1));
+  const uint64_t again = turns.line_up();
+  CHECK_FALSE(turns.is_next(again, 3));  // behind those who waited
+  CHECK(turns.is_next(again, 4));
+  turns.step_out(12345);  // nobody's
+  CHECK(turns.is_next(tickets[1], 1));
+}
