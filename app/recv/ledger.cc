@@ -356,7 +356,7 @@ bool Ledger::empty() const {
 
 void Ledger::abandon() {
   const std::lock_guard lock(impl_->mutex);
-  sqlite3_db_config(impl_->database.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  if (impl_->database) sqlite3_db_config(impl_->database.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 bool Ledger::moved_aside() const { return impl_->moved_aside; }
