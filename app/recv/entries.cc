@@ -56,6 +56,7 @@ class Decider {
   void decide_file(const Entry& entry, uint64_t index, Decision& decision);
   int place_symlink(const Entry& entry, const std::string& path);
   void finish_symlink(const Entry& entry, std::string_view name);
+  [[nodiscard]] bool differs(const Entry& entry, const ports::FileStat& stat);
   [[nodiscard]] bool has_time(const Entry& entry, const ports::FileStat& stat);
   [[nodiscard]] bool is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat);
   [[nodiscard]] bool set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat,
@@ -167,16 +168,20 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
   }
   if (decision.path.empty()) {  // the root itself
     if (entry.type == EntryType::directory) {
-      enter(entry, decision.path, index, false, false, 0);
+      ports::FileStat stat;
+      if (dry() && root_.fd < 0) decision.verdict = Verdict::make;
+      if (dry() && root_.fd >= 0 && files_.fstat(root_.fd, stat) >= 0 && differs(entry, stat)) decision.verdict = Verdict::change;
+      if (!dry()) enter(entry, decision.path, index, false, false, 0);
     } else {
       fatal = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name, or end the path with '/'"};
     }
     return decision;
   }
   if (const int error = open_parent(split_path(decision.path).parent); error < 0) {
-    const bool would_be_made = dry() && (error == -ENOENT || error == -ENOTDIR);
+    // The directory that it is in comes before it, and takes the place of whatever stands there: a file or a link too.
+    const bool would_be_made = dry() && (error == -ENOENT || error == -ENOTDIR || error == -ELOOP);
     if (!would_be_made) return failed_or_fatal(decision, error);
-    decision.verdict = entry.type == EntryType::file ? Verdict::send : Verdict::done;
+    decision.verdict = entry.type == EntryType::file ? Verdict::send : Verdict::make;
     return decision;
   }
   switch (entry.type) {
@@ -237,7 +242,11 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
     fatal = Error{ErrorKind::file_io, fmt::format("{} is there at the receiver and is not a directory", printable(decision.path))};
     return;
   }
-  if (dry()) return;
+  if (dry()) {
+    const bool there = found == 0 && stat.type == ports::FileType::directory;
+    decision.verdict = !there ? Verdict::make : differs(entry, stat) ? Verdict::change : Verdict::done;
+    return;
+  }
   if (found == 0 && stat.type == ports::FileType::directory) {
     if (const int error = directories_.remember(parent_->fd(), name, decision.path); error < 0) {
       failed_or_fatal(decision, error);
@@ -317,6 +326,7 @@ void Decider::decide_symlink(const Entry& entry, Decision& decision) {
     std::string target;
     if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target) {
       if (!dry()) finish_symlink(entry, name);
+      if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
       return;
     }
   }
@@ -326,12 +336,28 @@ void Decider::decide_symlink(const Entry& entry, Decision& decision) {
       return;
     }
   }
-  if (dry()) return;
+  if (dry()) {
+    decision.verdict = Verdict::make;
+    return;
+  }
   if (const int error = place_symlink(entry, decision.path); error < 0) {
     failed_or_fatal(decision, error);
     return;
   }
   directories_.forget(decision.path);
+}
+
+// Whether the run would give something that is there, and stays, another mode, owner or time.
+bool Decider::differs(const Entry& entry, const ports::FileStat& stat) {
+  const Policy& policy = context_.policy;
+  const bool is_link = stat.type == ports::FileType::symlink;
+  if (policy.has(session::option_times) && !has_time(entry, stat)) return true;
+  if (policy.has(session::option_owner)) {
+    if (policy.uid == 0 && (stat.uid != entry.uid || stat.gid != entry.gid)) return true;
+    if (policy.uid != 0 && !is_link && stat.gid != entry.gid) return true;
+  }
+  if (is_link || !policy.has(session::option_permissions)) return false;
+  return wanted_mode(policy, {stat.mode, stat.uid, stat.gid}, attributes_of(entry)) != stat.mode;
 }
 
 bool Decider::has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
@@ -346,7 +372,7 @@ bool Decider::has_content(const Entry& entry, std::string_view name, const ports
 // The file system may not have been able to keep the time that it was given.
 bool Decider::has_time(const Entry& entry, const ports::FileStat& stat) {
   const std::string scratch = dry() ? std::string() : staged_beside_name(path_key(join_path(context_.base, entry.path)));
-  return root_.kept_times.same(files_, stat.device, parent_->fd(), scratch, stat.mtime, entry.mtime);
+  return root_.kept_times.same(files_, stat.device, parent_ ? parent_->fd() : root_.fd, scratch, stat.mtime, entry.mtime);
 }
 
 bool Decider::is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
@@ -409,7 +435,7 @@ void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision
     return;
   }
   if (found == 0 && is_unchanged(entry, name, stat) && set_attributes_of_unchanged(entry, name, stat, decision)) {
-    decision.verdict = Verdict::unchanged;
+    decision.verdict = dry() && differs(entry, stat) ? Verdict::change : Verdict::unchanged;
     return;
   }
   if (found == 0 && was_delivered(entry, decision.path, stat)) {

@@ -196,6 +196,13 @@ void Destination::Impl::adopt(Decision& decision) {
     tell(decision.path, decision.version, decision.size_bytes, TransferRecord::Said::failed, describe_errno(decision.error_number));
     return;
   }
+  if (decision.verdict == session::Verdict::make || decision.verdict == session::Verdict::change) {
+    if (is_file) ++totals.files_unchanged;
+    if (transfer_record->say(TransferRecord::name(decision.path, decision.version), TransferRecord::Said::ok))
+      observer.on_file(decision.path, decision.size_bytes,
+                       decision.verdict == session::Verdict::make ? "would-make" : "would-change", "");
+    return;
+  }
   if (decision.verdict == session::Verdict::unchanged) return adopt_unchanged(decision);
   if (!is_file || decision.verdict == session::Verdict::done) return;
   if (!decision.task) {  // a dry run

@@ -66,6 +66,16 @@ void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
       return end_entry(entry);
     case Verdict::failed:  // its result came before, as a rule, and has ended it
       return on_result({entry.index, ErrorKind::partial, 0});
+    case Verdict::make:
+    case Verdict::change:
+      if (!option(session::option_dry_run)) return reject("what would be done, though no dry run was asked for");
+      if (file && verdict == Verdict::make) return reject("a file that would be made without content");
+      if (file) totals_.bytes_total -= entry.counted_bytes;
+      if (file) ++totals_.files_unchanged;
+      if (record_->say(name_of(entry), TransferRecord::Said::ok))
+        observer_.on_file(shown_path(entry), file ? entry.listed.size_bytes : 0,
+                          verdict == Verdict::make ? "would-make" : "would-change", {});
+      return end_entry(entry);
     case Verdict::send:
     case Verdict::pieces:
       break;

@@ -79,6 +79,8 @@ enum class Verdict : uint8_t {
   send = 2,    // whole
   pieces = 3,  // some pieces are here already: a Want with the missing ones precedes this Answer
   failed = 4,  // cannot be made; a FileResult with the reason precedes
+  make = 5,    // dry run: a directory or link would be made, or replaced; of a file `send` says so
+  change = 6,  // dry run: it would get another mode, owner or time, and nothing else
 };
 struct Answer {  // destination -> source: runs of verdicts for entries first_index ..., in index order over the session
   struct Run {

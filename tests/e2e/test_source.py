@@ -68,3 +68,104 @@ def test_sparse_file_in_memory__arrives_whole_and_its_holes_stay_holes_at_the_so
             check(source.stat().st_blocks == before, "reading fills holes")
         finally:
             source.unlink()
+
+
+def snapshot(top):
+    """What can be seen of each name below, the top included ('.'), but when it was last changed or read."""
+    seen = {}
+    for path in [pathlib.Path(top), *pathlib.Path(top).rglob("*")]:
+        stat = path.lstat()
+        content = os.readlink(path) if path.is_symlink() else sha256(path) if path.is_file() else None
+        seen[str(path.relative_to(top))] = (stat.st_mode, stat.st_uid, stat.st_gid, stat.st_mtime_ns, content)
+    return seen
+
+
+def set_time(path, seconds):
+    os.utime(path, (seconds, seconds), follow_symlinks=False)
+
+
+def two_trees(source, target):
+    """The same tree twice, then every kind of difference that a run mends."""
+    for name in ("a", "kept", "moved mode", "moved time", "was link", "was file", "empty"):
+        (source / name).mkdir(parents=True)
+    for name in ("same", "content", "mode", "time", "a/below", "kept/file", "was link/file", "was file/file", "becomes file", "over link"):
+        (source / name).write_text(f"{name}, first")
+    for name in ("link", "link target", "link time", "becomes link"):
+        os.symlink("same", source / name)
+    for number, path in enumerate(sorted(source.rglob("*"), reverse=True)):
+        set_time(path, 1_000_000_000 + number)
+    shutil.copytree(source, target, symlinks=True)
+    for path in [*sorted(source.rglob("*"), reverse=True), source]:
+        set_time(target / path.relative_to(source), path.lstat().st_mtime)
+    (target / "content").write_text("other")
+    (target / "mode").chmod(0o600)
+    set_time(target / "time", 5)
+    (target / "moved mode").chmod(0o700)
+    set_time(target / "moved time", 5)
+    (target / "link target").unlink()
+    os.symlink("elsewhere", target / "link target")
+    set_time(target / "link time", 5)
+    (target / "over link").unlink()
+    os.symlink("same", target / "over link")
+    for name in ("was link", "was file"):
+        shutil.rmtree(target / name)
+    os.symlink("a", target / "was link")
+    (target / "was file").write_text("a file")
+    for name in ("becomes file", "becomes link"):
+        (target / name).unlink()
+        (target / name).mkdir()
+    (source / "new directory" / "in it").mkdir(parents=True)
+    (source / "new directory" / "file").write_text("new")
+    (source / "new file").write_text("new")
+    os.symlink("nowhere", source / "new link")
+    for path in [*source.rglob("new*"), source]:
+        set_time(path, 1_100_000_000)
+
+
+def compare_dry_run(dry, real, before, target, top):
+    check(dry.wait() == 0, dry.tail())
+    check(snapshot(target) == before, "a dry run changed something")
+    said = {}
+    for event in dry.events:
+        if event["event"] == "file" and event["status"] != "unchanged":
+            name = event["path"].removeprefix("tree").strip("/")
+            said["." if event["path"] == top else name] = event["status"]
+    run = real()
+    check(run.wait() == 0, run.tail())
+    after = snapshot(target)
+    changed = {}
+    for name, now in after.items():
+        then = before.get(name)
+        if then == now:
+            continue
+        is_content = then is None or then[4] != now[4] or (then[0] >> 12) != (now[0] >> 12)
+        is_file = now[0] >> 12 == 0o10
+        changed[name] = ("would-send" if is_file else "would-make") if is_content else "would-change"
+    changed["time"] = "would-send"   # judged by its time: the same content goes again
+    check(said == changed, f"said but not done: {sorted(said.items() - changed.items())}, not said: {sorted(changed.items() - said.items())}")
+    again = real()
+    check(again.wait() == 0 and again.done()["files"] == 0, again.tail())
+    check(len(changed) > 18, f"only {changed} changed")
+
+
+def test_dry_run__push__says_what_the_run_then_changes():
+    with Lab("drypush") as lab:
+        root, address = receive(lab)
+        source = lab.directory / "source"
+        two_trees(source, root / "tree")
+        before = snapshot(root / "tree")
+        arguments = ["send", "-a", "--insecure", f"{source}/", address + "/tree/"]
+        compare_dry_run(lab.start(None, "dry", *arguments, "-n"), lambda: lab.start(None, "real", *arguments), before, root / "tree",
+                        f"{source}/")
+        same_tree(source, root / "tree")
+
+
+def test_dry_run__pull__says_what_the_run_then_changes():
+    with Lab("drypull") as lab:
+        source, target = lab.directory / "source", lab.directory / "target"
+        two_trees(source, target)
+        server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+        before = snapshot(target)
+        arguments = ["recv", "-a", "--insecure", native(server.uris) + "/", target]
+        compare_dry_run(lab.start(None, "dry", *arguments, "-n"), lambda: lab.start(None, "real", *arguments), before, target, "")
+        same_tree(source, target)

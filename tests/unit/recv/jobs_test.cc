@@ -5,6 +5,8 @@
 #include <atomic>
 #include <barrier>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "app/recv/commit.h"
@@ -321,9 +323,24 @@ TEST_CASE("entries__dry_run__nothing_is_made") {
   Place place(archive | session::option_dry_run, "base");
   const auto decided = place.decide({directory(""), directory("d"), file("d/f", 1), link("l", "x")});
   REQUIRE(decided.decisions.size() == 4);
+  CHECK(decided.decisions[1].verdict == Verdict::make);
   CHECK(decided.decisions[2].verdict == Verdict::send);
   CHECK(decided.decisions[2].task == nullptr);
+  CHECK(decided.decisions[3].verdict == Verdict::make);
   CHECK_FALSE(place.temporary.has("base"));
+}
+
+// What stands there is replaced by the directory before what is in it is written.
+TEST_CASE("entries__dry_run_below_a_link_or_file__that_a_directory_replaces") {
+  Place place(archive | session::option_dry_run, "");
+  std::filesystem::create_directory(place.temporary.path() + "/other");
+  std::filesystem::create_symlink("other", place.temporary.path() + "/d");
+  std::ofstream(place.temporary.path() + "/e") << "a file";
+  const auto decided = place.decide({directory("d"), file("d/f", 1), directory("e"), directory("e/g"), link("e/l", "x")});
+  REQUIRE(decided.decisions.size() == 5);
+  for (const size_t i : {size_t{0}, size_t{2}, size_t{3}, size_t{4}}) CHECK(decided.decisions[i].verdict == Verdict::make);
+  CHECK(decided.decisions[1].verdict == Verdict::send);
+  CHECK(std::filesystem::is_symlink(place.temporary.path() + "/d"));
 }
 
 TEST_CASE("entries__no_space_or_read_only__ends_the_session") {

@@ -422,27 +422,6 @@ TEST_CASE("source__segments_damaged_on_the_way__named_by_lane_and_number__go_aga
   CHECK(resends(bench) == 3);
 }
 
-TEST_CASE("source__dry_run__entries_only") {
-  const TempDir dir;
-  dir.file("t/a", "A");
-  dir.file_of("t/large", 9 * mib);
-  Bench bench(options_of({dir.path("t")}, session::option_dry_run));
-  bench.receiver.decide = [&bench](const session::Entry& entry, uint64_t index) {
-    static_cast<void>(index);
-    static_cast<void>(bench);
-    return entry.type == EntryType::file ? Verdict::send : Verdict::done;
-  };
-  bench.receiver.giving_results = false;
-  bench.start();
-  bench.run_until([&] { return bench.totals().walk_done; });
-  for (int i = 0; i < 10; ++i) bench.step();
-  bench.receiver.say(session::Summary{});
-  bench.run_until([&] { return bench.source->finished(); });
-  CHECK(bench.source->error() == nullptr);
-  CHECK(bench.totals().bytes_sent == 0);
-  CHECK(bench.seen.find("large")->status == "would-send");
-}
-
 TEST_CASE("source__checksum__entries_carry_digests") {
   const TempDir dir;
   for (int i = 0; i < 200; ++i) dir.file("t/" + std::to_string(i), std::to_string(i));
