@@ -72,10 +72,16 @@ Result<Target> split_target(std::string_view uri) {
 
 PeerPath peer_path(std::string_view path) {
   PeerPath result;
-  result.directory = path.empty() || path.back() == '/';
-  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
-  while (!path.empty() && path.front() == '/') path.remove_prefix(1);
-  result.path = path;
+  result.directory = true;  // as with "", "a/" and "a/."
+  while (!path.empty()) {
+    const size_t slash = path.find('/');
+    const std::string_view component = path.substr(0, slash);
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+    result.directory = component.empty() || component == "." || slash != std::string_view::npos;
+    if (component.empty() || component == ".") continue;
+    if (!result.path.empty()) result.path += '/';
+    result.path += component;
+  }
   return result;
 }
 

@@ -13,8 +13,12 @@ using session::EntryType;
 
 Asked asked_for(std::string_view path, uint32_t options) {
   Asked asked;
-  asked.content = path.empty() || path.back() == '/';
-  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  // The source's rule: with a slash or a dot behind, it is what is in the directory.
+  asked.content = path.empty();
+  while (!path.empty() && (path.back() == '/' || path == "." || path.ends_with("/."))) {
+    path.remove_suffix(1);
+    asked.content = true;
+  }
   asked.name = split_path(path).name;
   asked.links = (options & session::option_links) != 0;
   asked.recursive = (options & session::option_recursive) != 0;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "app/session/limits.h"
 
 namespace ccixfer::recv {
@@ -40,29 +38,10 @@ Result<std::string> normalise_path(std::string_view typed) {
   return path;
 }
 
-namespace {
-
-// As a file system that ignores case compares the ASCII letters. What others it may take for equal (Unicode, short names) leads to
-// the staging directory itself, which KnownDirectories refuses whatever it is called.
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
-bool is_reserved_name(std::string_view name) {
-  if (!equals_ignoring_case(name.substr(0, staging_name.size()), staging_name)) return false;
-  const std::string_view rest = name.substr(staging_name.size());
-  if (rest.empty()) return true;
-  return rest.size() > part_suffix.size() && rest.front() == '.' &&
-         equals_ignoring_case(rest.substr(rest.size() - part_suffix.size()), part_suffix);
-}
-
-}  // namespace
-
 bool is_reserved_path(std::string_view path) {
   while (true) {
     const size_t slash = path.find('/');
-    if (is_reserved_name(path.substr(0, slash))) return true;
+    if (session::is_reserved_name(path.substr(0, slash))) return true;
     if (slash == std::string_view::npos) return false;
     path.remove_prefix(slash + 1);
   }

@@ -5,14 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "app/session/reserved.h"
 #include "core/base/hash.h"
 #include "core/base/result.h"
 
 namespace ccixfer::recv {
 
-inline constexpr std::string_view staging_name = ".ccixfer";  // in the root; refused as a name of the source's
+using session::part_suffix;
+using session::staging_name;                                  // in the root; refused as a name of the source's
 inline constexpr std::string_view ledger_name = "ledger.db";  // in the staging directory
-inline constexpr std::string_view part_suffix = ".part";
 inline constexpr std::string_view temporary_suffix = ".tmp";  // a staged file of a pack: worthless after a crash
 
 struct SplitPath {

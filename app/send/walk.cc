@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "app/session/limits.h"
+#include "app/session/reserved.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -43,11 +44,18 @@ std::string_view base_name(std::string_view path) {
 
 std::string words(int error) { return std::generic_category().message(-error); }
 
-// A name below the served directory as one that openat2 can judge: no slash in front or behind.
+// A name below the served directory as one that openat2 can judge: no slash in front, behind or doubled, and no `.`.
 std::string served_name(std::string_view given) {
-  while (!given.empty() && given.front() == '/') given.remove_prefix(1);
-  while (!given.empty() && given.back() == '/') given.remove_suffix(1);
-  return std::string(given);
+  std::string name;
+  while (!given.empty()) {
+    const size_t slash = given.find('/');
+    const std::string_view component = given.substr(0, slash);
+    given.remove_prefix(slash == std::string_view::npos ? given.size() : slash + 1);
+    if (component.empty() || component == ".") continue;
+    if (!name.empty()) name += '/';
+    name += component;
+  }
+  return name;
 }
 
 }  // namespace
@@ -351,9 +359,9 @@ void Walk::leave(ports::FileSystem& files, WalkBatch& out) {
 
 void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name) {
   const int directory = stack_.back().fd;
-  if (path_.empty() && name == reserved_name) return;
   if (!path_.empty()) path_.push_back('/');
   path_.append(name);
+  if (session::is_reserved_name(name)) return tell(out, Kind::warning, "left out: a name that receivers keep for themselves");
   if (path_.size() > session::path_bytes_max) return tell(out, Kind::failed, "the path is too long");
   FileStat stat;
   int result = files.stat_at(directory, name, stat, follow_);
@@ -435,7 +443,7 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, FileStat& sta
     FileStat other;
     const bool there = files.stat_at(directory, name, other, follow_) >= 0 && other.type != FileType::other;
     files.close(directory);
-    if (!there || (parent.empty() && name == reserved_name)) continue;
+    if (!there || session::is_reserved_name(name)) continue;
     if (other.type == FileType::directory && stat.type == FileType::directory) {
       if (merged.empty()) stat = other;
       merged.push_back(source);

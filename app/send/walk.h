@@ -37,7 +37,6 @@ inline constexpr size_t walk_names_total_bytes_max = 24u << 20;
 inline constexpr size_t walk_descriptors_max = 64;
 inline constexpr std::string_view stream_name = "-";  // standard input, when nothing is served
 inline constexpr int stream_fd = 0;
-inline constexpr std::string_view reserved_name = ".ccixfer";  // staging of a receiver: never sent from the top of a source
 
 struct WalkOptions {
   std::vector<std::string> sources;

@@ -169,3 +169,29 @@ def test_dry_run__pull__says_what_the_run_then_changes():
         arguments = ["recv", "-a", "--insecure", native(server.uris) + "/", target]
         compare_dry_run(lab.start(None, "dry", *arguments, "-n"), lambda: lab.start(None, "real", *arguments), before, target, "")
         same_tree(source, target)
+
+
+def test_staging_of_others_and_odd_slashes__left_out_with_a_line_and_taken_as_they_are_meant():
+    with Lab("oddnames") as lab:
+        root, address = receive(lab)
+        source = lab.directory / "source"
+        for name in (".ccixfer/ledger.db", "below/.ccixfer/file", "below/file"):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_text(name)
+        sender = lab.start(None, "send", "send", "-a", "--insecure", f"{source}/", address + "//to/./there//")
+        check(sender.wait() == 0, sender.tail())
+        lines = [line for line in sender.stderr().splitlines() if ".ccixfer" in line]
+        check(len(lines) == 2 and all("left out" in line for line in lines), sender.stderr())
+        arrived = sorted(str(p.relative_to(root / "to/there")) for p in (root / "to/there").rglob("*") if p.is_file())
+        check(arrived == ["below/file"], str(arrived))
+        (source / "one").write_text("one")
+        for path, arrives in (("/.", "one"), ("/to/.", "to/one"), ("/./new", "new")):
+            check(lab.start(None, "one", "send", "--insecure", source / "one", address + path).wait() == 0, path)
+            check((root / arrives).read_text() == "one", f"{path} is not at {arrives}")
+        server = lab.start_ready(None, "serve", "send", "--serve", lab.directory, "--listen", "127.0.0.1:0", "--insecure")
+        target = lab.directory / "target"
+        for path in ("/source//below/", "/./source/./below/."):
+            puller = lab.start(None, "pull", "recv", "-a", "--insecure", native(server.uris) + path, target)
+            check(puller.wait() == 0, puller.tail())
+            check((target / "file").read_text() == "below/file", f"{path} did not arrive")
+            shutil.rmtree(target)

@@ -46,6 +46,24 @@ TEST_CASE("peer_path__trailing_slash_or_nothing__is_a_directory") {
   CHECK(peer_path("a/").path == "a");
   CHECK_FALSE(peer_path("a/b").directory);
   CHECK(peer_path("//a//").path == "a");
+  CHECK(peer_path("//a//").directory);
+  CHECK_FALSE(peer_path("/a").directory);
+}
+
+TEST_CASE("peer_path__doubled_slashes_and_dots__mean_nothing") {
+  CHECK(peer_path("a//b").path == "a/b");
+  CHECK_FALSE(peer_path("a//b").directory);
+  CHECK(peer_path("./a/./b").path == "a/b");
+  CHECK_FALSE(peer_path("./a").directory);
+  for (const char* root : {".", "/", "./", "//.", "."}) {
+    CAPTURE(root);
+    CHECK(peer_path(root).path.empty());
+    CHECK(peer_path(root).directory);
+  }
+  CHECK(peer_path("a/.").path == "a");
+  CHECK(peer_path("a/.").directory);
+  CHECK(peer_path("a/../b").path == "a/../b");  // the receiver's to judge, and to refuse
+  CHECK(peer_path("a/..b/.c").path == "a/..b/.c");
 }
 
 TEST_CASE("topology__two_borders__routes_both_ways_over_the_wan") {

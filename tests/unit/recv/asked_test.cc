@@ -50,6 +50,8 @@ TEST_CASE("asked__what_an_honest_walk_sends__may_come") {
   const std::vector<Entry> content{directory(""), file("a"), directory("b"), file("b/a"), file("b/b"), leave("b"), leave("")};
   CHECK(may_come("data/", content));
   CHECK(may_come("", content));
+  for (const char* path : {".", "./", "data/.", "data//", "./data/./"}) CHECK(may_come(path, content));
+  CHECK(may_come("a//./data", {file("data")}));
   CHECK(may_come("data/", {file("data")}));  // a file that was called a directory
   CHECK(may_come("data", {directory("data"), directory("data/a"), leave("data/a"), file("data/a.x"), leave("data")}));
   CHECK(may_come("data/", {directory(""), file("\x7f"), file("\x80"), leave("")}));  // in byte order
@@ -71,6 +73,7 @@ TEST_CASE("asked__other_names__may_not_come") {
   CHECK_FALSE(may_come("data/", {file("data"), file("other")}));
   CHECK_FALSE(may_come("data/", {file("")}));
   CHECK_FALSE(may_come("", {file("")}));
+  CHECK_FALSE(may_come("data/.", {directory("data"), file("data/x")}));
 }
 
 TEST_CASE("asked__links_and_directories_that_nobody_asked_for__may_not_come") {

@@ -224,12 +224,37 @@ TEST_CASE("walk__served_directory__links_are_not_followed_and_nothing_above_is_r
   ::close(served);
 }
 
-TEST_CASE("walk__special_files_and_the_reserved_name__skipped") {
+TEST_CASE("walk__served_name_with_doubled_slashes_and_dots__is_the_same_source") {
+  const TempDir dir;
+  dir.file("served/t/d/f", "");
+  const int served = ::open(dir.path("served").c_str(), O_RDONLY | O_DIRECTORY);
+  for (const char* name : {"t/d", "t//d", "/t/./d/", "./t/d/."}) {
+    CAPTURE(name);
+    WalkOptions options = of({name});
+    options.served_root = served;
+    CHECK(lines_of(options) == Lines{">", "f", "<"});
+  }
+  for (const char* name : {"..", "t/../..", "t/.."}) {
+    CAPTURE(name);
+    WalkOptions options = of({name});
+    options.served_root = served;
+    WatchedFiles files;
+    CHECK(Walk(options).select(files).error().kind == ErrorKind::not_authorised);
+  }
+  ::close(served);
+}
+
+TEST_CASE("walk__special_files_and_reserved_names__left_out_with_a_line") {
   const TempDir dir;
   dir.file("t/.ccixfer/ledger.db", "");
-  dir.file("t/sub/.ccixfer", "");
+  dir.file("t/sub/.CCIXfer", "");
+  dir.file("t/sub/.ccixfer.0a1b.part", "");
+  dir.file("t/sub/.ccixferx", "");
   REQUIRE(::mkfifo(dir.path("t/fifo").c_str(), 0600) == 0);
-  CHECK(lines_of(of({dir.path("t")})) == Lines{">", "# fifo: skipping non-regular file", ">sub", "sub/.ccixfer", "<sub", "<"});
+  const std::string reserved = ": left out: a name that receivers keep for themselves";
+  CHECK(lines_of(of({dir.path("t")})) == Lines{">", "# .ccixfer" + reserved, "# fifo: skipping non-regular file", ">sub",
+                                               "# sub/.CCIXfer" + reserved, "# sub/.ccixfer.0a1b.part" + reserved, "sub/.ccixferx",
+                                               "<sub", "<"});
 }
 
 TEST_CASE("walk__several_sources__directories_merge_and_the_first_file_wins") {
