@@ -39,6 +39,7 @@ Result<std::vector<Metric>> check(const RouterOptions& options, const std::vecto
     if (auto fits = check_device(devices[i], std::span(devices).first(i)); !fits) return tl::unexpected<Error>(fits.error());
   }
   std::vector<DeviceRecord> records;
+  records.reserve(devices.size());
   for (const RouterDevice& device : devices) records.push_back(described(device, device.endpoint->uri()));
   if (!record_fits(std::move(records)))
     return fail(ErrorKind::usage, "the router's record is too long: fewer devices, shorter addresses or fewer AS in wan_to");
