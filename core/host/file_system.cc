@@ -148,7 +148,15 @@ std::array<timespec, 2> only_mtime(FileTime mtime) {
 }
 
 // tmpfs knows its holes to the page. What was only allocated (fallocate) counts as one too: it is read as well.
+// A file with as many blocks as it has bytes has none: to look
+// for its first hole would walk all of its pages, for each piece anew.
 bool has_hole(int fd, uint64_t offset_bytes, size_t bytes) {
+  constexpr uint64_t block_bytes = 512;  // of st_blocks, whatever the file system's own are
+  struct stat now {};
+  if (::fstat(fd, &now) < 0) return true;
+  const auto size_bytes = static_cast<uint64_t>(now.st_size);
+  if (offset_bytes > size_bytes || bytes > size_bytes - offset_bytes) return true;
+  if (static_cast<uint64_t>(now.st_blocks) * block_bytes >= size_bytes) return false;
   const off_t hole = ::lseek(fd, static_cast<off_t>(offset_bytes), SEEK_HOLE);  // nobody reads from the descriptor's own offset
   return hole < 0 || static_cast<uint64_t>(hole) < offset_bytes + bytes;
 }
