@@ -44,6 +44,7 @@ class Decider {
   std::optional<Error> fatal;
 
  private:
+  [[nodiscard]] bool base_is_directory();
   [[nodiscard]] bool dry() const { return context_.policy.has(session::option_dry_run); }
   int make_directories(const std::string& path);
   int open_parent(std::string_view parent);
@@ -154,10 +155,17 @@ std::optional<Error> Decider::prepare_base() {
   return std::nullopt;
 }
 
+bool Decider::base_is_directory() {
+  HeldFileRef directory;
+  return context_.base.empty() || directories_.open(context_.base, directory) == 0;
+}
+
 Decision Decider::decide(const Entry& entry, uint64_t index) {
   Decision decision;
   decision.type = entry.type;
   decision.path = join_path(context_.base, entry.path);
+  // As cp and rsync do: one thing that is sent to where a directory stands comes into it.
+  if (!entry.name.empty() && base_is_directory()) decision.path = join_path(context_.base, entry.name);
   decision.size_bytes = entry.type == EntryType::file ? entry.size_bytes : 0;
   decision.version = entry.version;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
@@ -173,7 +181,7 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
       if (dry() && root_.fd >= 0 && files_.fstat(root_.fd, stat) >= 0 && differs(entry, stat)) decision.verdict = Verdict::change;
       if (!dry()) enter(entry, decision.path, index, false, false, 0);
     } else {
-      fatal = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name, or end the path with '/'"};
+      fatal = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name"};
     }
     return decision;
   }
@@ -419,10 +427,9 @@ void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision
     return;
   }
   if (found == 0 && stat.type == ports::FileType::directory) {
-    if (entry.path.empty()) {
+    if (entry.path.empty() && entry.name.empty()) {  // standard input
       fatal = Error{ErrorKind::file_io,
-                    fmt::format("{} is a directory at the receiver: end the destination with '/' to put the file in it",
-                                printable(decision.path))};
+                    fmt::format("{} is a directory at the receiver: give the file a name in it", printable(decision.path))};
       return;
     }
     if (const int error = is_empty_directory(name); error < 0) {
@@ -475,11 +482,15 @@ bool Decider::was_delivered(const Entry& entry, const std::string& path, const p
 
 // What an earlier run left: pieces of this version, read back; other versions of the path go.
 void Decider::resume(const FileTask& task, Decision& decision) {
-  const std::vector<uint64_t> versions = root_.ledger->versions(task.key);
-  if (versions.empty()) return;
+  const Result<std::vector<uint64_t>> versions = root_.ledger->versions(task.key);
+  if (!versions) {
+    fatal = versions.error();
+    return;
+  }
+  if (versions->empty()) return;
   std::vector<Ledger::File> stale;
   bool known = false;
-  for (const uint64_t version : versions) {
+  for (const uint64_t version : *versions) {
     known = known || version == task.version;
     if (version != task.version) stale.push_back({task.key, version});
   }

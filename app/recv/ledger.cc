@@ -333,16 +333,18 @@ Result<void> Ledger::Impl::begin() {
   }
 }
 
-std::vector<uint64_t> Ledger::versions(const Hash128& key) const {
+Result<std::vector<uint64_t>> Ledger::versions(const Hash128& key) {
   const std::lock_guard lock(impl_->mutex);
+  if (auto begun = impl_->begin_if_closed(); !begun) return tl::unexpected<Error>(std::move(begun.error()));
   std::vector<uint64_t> versions;
   const auto [first, last] = impl_->files.equal_range(key);
   for (auto at = first; at != last; ++at) versions.push_back(at->second.version);
   return versions;
 }
 
-std::vector<Ledger::File> Ledger::all() const {
+Result<std::vector<Ledger::File>> Ledger::all() {
   const std::lock_guard lock(impl_->mutex);
+  if (auto begun = impl_->begin_if_closed(); !begun) return tl::unexpected<Error>(std::move(begun.error()));
   std::vector<File> all;
   all.reserve(impl_->files.size());
   for (const auto& [key, row] : impl_->files) all.push_back({key, row.version});
@@ -395,6 +397,7 @@ Result<void> Ledger::add(const std::vector<Addition>& additions) {
 
 Result<void> Ledger::remove(const std::vector<File>& files) {
   const std::lock_guard lock(impl_->mutex);
+  if (auto begun = impl_->begin_if_closed(); !begun) return begun;
   std::vector<int64_t> ids;
   const auto look_up = [&] {
     ids.clear();

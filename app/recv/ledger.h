@@ -42,8 +42,9 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  [[nodiscard]] std::vector<uint64_t> versions(const Hash128& key) const;  // from memory: cheap
-  [[nodiscard]] std::vector<File> all() const;
+  // From memory, unless the database has to be opened again: cheap.
+  [[nodiscard]] Result<std::vector<uint64_t>> versions(const Hash128& key);
+  [[nodiscard]] Result<std::vector<File>> all();
   [[nodiscard]] bool empty() const;
   [[nodiscard]] bool moved_aside() const;  // at open
   void

@@ -11,7 +11,9 @@ namespace ccixfer::recv {
 
 void remove_unnamed(Root::Impl& root) {
   std::unordered_set<std::string> named;
-  for (const Ledger::File& file : root.ledger->all()) named.insert(staged_name(file.key, file.version));
+  const auto known = root.ledger->all();
+  if (!known) return log(LogLevel::warning, "{}", known.error().message);
+  for (const Ledger::File& file : *known) named.insert(staged_name(file.key, file.version));
   std::vector<std::string> unnamed;
   const auto look = [&](std::string_view name) {
     const bool part = name.ends_with(part_suffix) && !named.contains(std::string(name));
@@ -26,7 +28,9 @@ void remove_unnamed(Root::Impl& root) {
 
 void remove_expired(Root::Impl& root, ports::FileTime now) {
   std::vector<Ledger::File> expired;
-  for (const Ledger::File& file : root.ledger->all()) {
+  const auto known = root.ledger->all();
+  if (!known) return log(LogLevel::warning, "{}", known.error().message);
+  for (const Ledger::File& file : *known) {
     const std::string name = staged_name(file.key, file.version);
     ports::FileStat stat;
     const int found = root.files.stat_at(root.staging, name, stat, false);

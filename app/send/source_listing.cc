@@ -154,6 +154,9 @@ bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& heade
       paused_ = entries_.used() >= session::entries_outstanding_max;
       entry_.type = record.type;
       entry_.path.assign(batch.path(record));
+      const bool is_one_thing = record.type == EntryType::file || record.type == EntryType::symlink;
+      const bool may_go_into_a_directory = is_one_thing && record.path_bytes == 0 && !(*walk_)->is_stream(record.source);
+      entry_.name = may_go_into_a_directory ? Walk::own_name((*walk_)->given(record.source)) : std::string();
       entry_.mode = record.stat.mode;
       entry_.uid = record.stat.uid;
       entry_.gid = record.stat.gid;

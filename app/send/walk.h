@@ -90,6 +90,8 @@ class Walk {
   [[nodiscard]] bool is_directory(uint32_t source) const { return sources_[source].type == ports::FileType::directory; }
   [[nodiscard]] bool is_stream(uint32_t source) const { return sources_[source].stream; }
   [[nodiscard]] const std::string& given(uint32_t source) const { return sources_[source].given; }
+  // The name of what a SRC names; "": it has none, or what is in it is meant.
+  [[nodiscard]] static std::string own_name(std::string_view given);
   // Gives up the root descriptor of a source whose entries have all ended; -1: there is none.
   [[nodiscard]] int take_root(uint32_t source);
   void close(ports::FileSystem& files);  // everything that is still open
@@ -111,7 +113,6 @@ class Walk {
     std::vector<uint32_t> earlier;  // earlier sources that have this directory too
   };
 
-  [[nodiscard]] static std::string own_name(std::string_view given);
   [[nodiscard]] int open_source(ports::FileSystem& files, const Source& source) const;
   [[nodiscard]] int open_below(ports::FileSystem& files, int root, std::string_view path) const;
   [[nodiscard]] int stat_source(ports::FileSystem& files, const std::string& given, bool follow, ports::FileStat& out) const;

@@ -12,11 +12,13 @@ namespace {
 // One entry: type u8, flags u8, shared u16 (bytes of the previous entry's path that this one starts with), suffix u16 + bytes;
 // all but `leave`: mode u16, uid u32, gid u32, mtime i64 seconds and u32 nanoseconds; file: size u64, version u64; flag_digest: 16
 // bytes; symlink: target u16 + bytes; flag_extensions: u16 + TLVs {type u8, length u16, value}; a TLV with the high bit in its type
-// must be understood.
+// must be understood. There is one: the name of an entry without a path.
 constexpr uint8_t flag_digest = 1;
 constexpr uint8_t flag_extensions = 2;
 constexpr uint8_t flags_known = flag_digest | flag_extensions;
 constexpr uint8_t mandatory_bit = 0x80;
+constexpr uint8_t extension_name = 1;
+constexpr size_t extension_head_bytes = 3;
 constexpr uint32_t mode_mask = 07777;
 
 size_t shared_prefix_bytes(std::string_view a, std::string_view b) {
@@ -26,14 +28,23 @@ size_t shared_prefix_bytes(std::string_view a, std::string_view b) {
   return static_cast<size_t>(in_a - a.begin());
 }
 
-void skip_extensions(wire::Reader& in) {
+// What comes of others than we know means nothing to us.
+void read_extensions(wire::Reader& in, Entry& entry) {
   wire::Reader extensions(in.bytes16());
   while (extensions.ok() && extensions.remaining() > 0) {
-    in.require((extensions.u8() & mandatory_bit) == 0);  // none is known yet
-    static_cast<void>(extensions.bytes16());
+    const uint8_t type = extensions.u8();
+    in.require((type & mandatory_bit) == 0);
+    const std::string_view value = extensions.text16(path_bytes_max);
+    if (type == extension_name) entry.name = value;
   }
   in.require(extensions.ok());
 }
+
+bool may_have_name(const Entry& entry) {
+  return entry.path.empty() && (entry.type == EntryType::file || entry.type == EntryType::symlink);
+}
+
+bool is_safe_name(std::string_view name) { return is_safe_relative_path(name) && name.find('/') == std::string_view::npos; }
 
 // Reads one entry; `previous` is the path before. The path is not yet judged.
 Entry read_entry(wire::Reader& in, const std::string& previous) {
@@ -73,7 +84,8 @@ Entry read_entry(wire::Reader& in, const std::string& previous) {
     entry.target = in.text16(path_bytes_max);
     in.require(!entry.target.empty() && entry.target.find('\0') == std::string::npos);
   }
-  if ((flags & flag_extensions) != 0) skip_extensions(in);
+  if ((flags & flag_extensions) != 0) read_extensions(in, entry);
+  in.require(entry.name.empty() || may_have_name(entry));
   return entry;
 }
 
@@ -98,11 +110,12 @@ bool EntryEncoder::add(const Entry& entry) {
   CHECK(entry.mtime.nanoseconds < ports::file_time_nanoseconds);
   CHECK(!entry.has_digest || entry.type == EntryType::file);
   CHECK(entry.type != EntryType::symlink || (!entry.target.empty() && entry.target.size() <= path_bytes_max));
+  CHECK(entry.name.empty() || (may_have_name(entry) && is_safe_name(entry.name)));
   if (count_ == entries_per_segment_max) return false;
   const size_t shared = shared_prefix_bytes(previous_, entry.path);
   wire::Writer out(into_.subspan(used_));
   out.u8(static_cast<uint8_t>(entry.type));
-  out.u8(entry.has_digest ? flag_digest : uint8_t{0});
+  out.u8(static_cast<uint8_t>((entry.has_digest ? flag_digest : 0) | (entry.name.empty() ? 0 : flag_extensions)));
   out.u16(static_cast<uint16_t>(shared));
   out.text16(std::string_view(entry.path).substr(shared));
   if (entry.type != EntryType::leave) {
@@ -121,6 +134,11 @@ bool EntryEncoder::add(const Entry& entry) {
     out.u64(entry.digest.high);
   }
   if (entry.type == EntryType::symlink) out.text16(entry.target);
+  if (!entry.name.empty()) {
+    out.u16(static_cast<uint16_t>(extension_head_bytes + entry.name.size()));
+    out.u8(extension_name);
+    out.text16(entry.name);
+  }
   if (!out.ok()) return false;
   used_ += static_cast<uint32_t>(out.position());
   ++count_;
@@ -138,7 +156,7 @@ Result<std::vector<Entry>> decode_entries(Bytes data, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     Entry entry = read_entry(in, entries.empty() ? nothing : entries.back().path);
     if (!in.ok()) break;
-    if (!is_safe_relative_path(entry.path)) {
+    if (!is_safe_relative_path(entry.path) || !is_safe_name(entry.name)) {
       return fail(ErrorKind::not_authorised, "entries: a path that leaves the root or is malformed");
     }
     entries.push_back(std::move(entry));

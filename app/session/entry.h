@@ -23,6 +23,8 @@ enum class EntryType : uint8_t {
 struct Entry {
   EntryType type = EntryType::file;
   std::string path;
+  std::string
+      name;  // of a file or link without a path: what the source calls it, for a directory that stands at the session's path
   uint32_t mode = 0;  // 07777
   uint32_t uid = 0, gid = 0;
   uint64_t size_bytes = 0;  // file
@@ -37,7 +39,8 @@ class EntryEncoder {
  public:
   // Appends; false: does not fit in `into` any more, or entries_per_segment_max are in (nothing counted). Reset by constructing
   // anew for each segment. CHECKs is_safe_relative_path(path) (so at most path_bytes_max: a walk that finds a longer one reports it
-  // and does not list it), mode <= 07777, a digest for files only, a symlink's target of 1 to path_bytes_max bytes.
+  // and does not list it), a name as decode_entries takes it, mode <= 07777, a digest for files only, a symlink's target of 1 to
+  // path_bytes_max bytes.
   explicit EntryEncoder(MutableBytes into) : into_(into) {}
   [[nodiscard]] bool add(const Entry& entry);
   [[nodiscard]] uint32_t size_bytes() const { return used_; }
@@ -51,7 +54,7 @@ class EntryEncoder {
 };
 
 [[nodiscard]] Result<std::vector<Entry>> decode_entries(
-    Bytes data, uint32_t count);  // protocol: malformed; not_authorised: a path that leaves the root
+    Bytes data, uint32_t count);  // protocol: malformed; not_authorised: a path or name that leaves the root
 [[nodiscard]] bool is_safe_relative_path(std::string_view path);  // the rule above, and at most path_bytes_max
 // Digest of a whole file from the hashes of its pieces (a file of 0 bytes has no piece; one of up to 4 MiB has one).
 [[nodiscard]] Hash128 file_digest(const std::vector<Hash128>& pieces);

@@ -141,6 +141,26 @@ def test_one_file__named_anew_and_into_a_directory__once_and_uri_file():
         check(sender.wait() == 0, sender.tail())
         check(receiver.wait() == 0, receiver.tail())
         check(sha256(source) == sha256(root / "there" / "data.bin"), "there/data.bin differs")
+        # Without a slash too, as with cp and rsync, and the root is a directory like any other; again, and it is unchanged.
+        (root / "else").mkdir()
+        (root / "else" / "stays").write_text("here")
+        os.symlink("data.bin", lab.directory / "link")
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        for way, statuses in (("/else", ["ok", "unchanged"]), ("", ["ok", "unchanged"])):
+            for status in statuses:
+                sender = lab.start(None, "send", "send", "-a", "--insecure", source, native(receiver.uris) + way)
+                check(sender.wait() == 0, sender.tail())
+                said = [(event["path"], event["status"]) for event in sender.events if event["event"] == "file"]
+                check(said in ([(str(source), status)], [("data.bin", status)]), f"{way}: {said}")
+                check(sha256(source) == sha256(root / way.lstrip("/") / "data.bin"), f"{way}/data.bin differs")
+            sender = lab.start(None, "send", "send", "-a", "--insecure", lab.directory / "link", native(receiver.uris) + way)
+            check(sender.wait() == 0, sender.tail())
+            check(os.readlink(root / way.lstrip("/") / "link") == "data.bin", f"{way}/link")
+        check((root / "else" / "stays").read_text() == "here", "what stood in the directory")
+        for name in ("link", "data.bin"):
+            (root / name).unlink()
+        shutil.rmtree(root / "else")
+        receiver.stop()
         names = sorted(p.name for p in root.iterdir())
         check(names == ["new.bin", "there"], f"the root holds {names}: staging was left behind")
 

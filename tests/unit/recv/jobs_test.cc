@@ -295,6 +295,41 @@ TEST_CASE("entries__session_path_is_a_directory__a_nameless_file_is_refused_with
   CHECK(decided.fatal->message.find("is a directory") != std::string::npos);
 }
 
+TEST_CASE("entries__session_path_is_a_directory__one_thing_with_a_name_comes_into_it") {
+  const std::string base = GENERATE(as<std::string>(), "a", "");
+  Place place(archive, base);
+  ::mkdir(place.temporary.path("a").c_str(), 0755);
+  session::Entry entry = file("", 1);
+  entry.name = "own";
+  const std::string at = base.empty() ? "own" : "a/own";
+  CHECK(place.deliver(place.decide_one(entry).task, "x").outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read(at) == "x");
+  session::Entry link = entry;
+  link.type = EntryType::symlink;
+  link.name = "link";
+  link.target = "own";
+  CHECK(place.decide_one(link).verdict == Verdict::done);
+  CHECK(place.temporary.read(base.empty() ? "link" : "a/link") == "x");
+}
+
+TEST_CASE("entries__session_path_is_no_directory__it_is_the_new_name") {
+  Place place(archive, "a");
+  session::Entry entry = file("", 1);
+  entry.name = "own";
+  CHECK(place.deliver(place.decide_one(entry).task, "x").outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("a") == "x");
+  CHECK(place.decide_one(entry).path == "a");  // a file stands there now
+}
+
+TEST_CASE("entries__own_name_is_reserved__refused_in_a_directory_only") {
+  Place place(archive, "a");
+  session::Entry entry = file("", 1);
+  entry.name = ".ccixfer";
+  CHECK(place.decide_one(entry).verdict == Verdict::send);
+  Place in_directory(archive, "");
+  CHECK(in_directory.decide_one(entry).error_number == EPERM);
+}
+
 TEST_CASE("entries__option_directory__made_if_absent") {
   Place place(archive | session::option_directory, "a/b");
   CHECK(place.deliver(place.decide_one(file("f", 1)).task, "x").outcome == CommitOutcome::ok);

@@ -42,7 +42,7 @@ TEST_CASE("ledger__reopened__has_what_was_added") {
   REQUIRE(pieces.size() == 2);
   CHECK(pieces[0].number == 1);
   CHECK((pieces[1].hash == Hash128{8, 9}));
-  CHECK(ledger->versions(file_a.key) == std::vector<uint64_t>{7});
+  CHECK(ledger->versions(file_a.key).value() == std::vector<uint64_t>{7});
   CHECK(ledger->pieces({file_a.key, 8}).value().empty());
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("ledger__removed__is_gone_after_reopen") {
     CHECK(ledger->pieces(file_a).value().empty());
   }
   auto ledger = place.open().value();
-  CHECK(ledger->all() == std::vector<Ledger::File>{file_b});
+  CHECK(ledger->all().value() == std::vector<Ledger::File>{file_b});
   REQUIRE(ledger->remove({file_b}));
   CHECK(ledger->empty());
 }
@@ -84,7 +84,7 @@ TEST_CASE("ledger__of_the_format_before__begins_empty_in_its_place") {
   for (int i = 0; i < 2; ++i) {
     auto ledger = place.open().value();
     CHECK_FALSE(ledger->moved_aside());
-    CHECK(ledger->versions(file_a.key).empty() == (i == 0));
+    CHECK(ledger->versions(file_a.key).value().empty() == (i == 0));
     REQUIRE(ledger->add({{file_a, "a", {{4, {1, 2}}}}}));
     CHECK(ledger->pieces(file_a).value().size() == 1);
   }

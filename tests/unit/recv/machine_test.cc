@@ -75,7 +75,7 @@ TEST_CASE("destination__durable_before_the_end__told_after_the_sync") {
   rig.announce({file_entry("f", data.size())});
   rig.put_piece(0, 0, Bytes(data).first(piece));
   REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == piece; }));
-  CHECK(rig.root->impl->ledger->all().size() == 1);
+  CHECK(rig.root->impl->ledger->all().value().size() == 1);
   CHECK_FALSE(rig.temporary.has("f"));
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("destination__no_space__aborts_with_no_space_and_what_is_durable_stays
     REQUIRE(rig.session->run([&] { return rig.source().aborted != nullptr && rig.session->destination->idle(); }));
     CHECK(rig.source().aborted->kind == ErrorKind::no_space);
     CHECK(rig.session->destination->error()->kind == ErrorKind::no_space);
-    CHECK(rig.root->impl->ledger->all().size() == 1);
+    CHECK(rig.root->impl->ledger->all().value().size() == 1);
     CHECK(rig.session->pool.free_count() == rig.session->pool.count());
   }
 }
@@ -471,7 +471,7 @@ TEST_CASE("destination__aborted_with_jobs_under_way__idle_only_after_them") {
   REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
   CHECK_FALSE(rig.temporary.has("g"));
   CHECK(rig.source().aborted->kind == ErrorKind::interrupted);
-  CHECK(rig.root->impl->ledger->all().size() == 1);  // what was written was saved
+  CHECK(rig.root->impl->ledger->all().value().size() == 1);  // what was written was saved
 }
 
 }  // namespace ccixfer::recv

@@ -28,6 +28,7 @@ Entry file(std::string path, uint64_t size_bytes = 5) {
 void check_same(const Entry& a, const Entry& b) {
   CHECK(a.type == b.type);
   CHECK(a.path == b.path);
+  CHECK(a.name == b.name);
   CHECK(a.mode == b.mode);
   CHECK(a.uid == b.uid);
   CHECK(a.gid == b.gid);
@@ -62,6 +63,54 @@ TEST_CASE("entry__file__is_the_bytes_written_by_hand") {
                                     0, 0, 0,    0,    0,    0,    0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
   REQUIRE(encoder.size_bytes() == sizeof expected);
   CHECK(std::memcmp(buffer.data(), expected, sizeof expected) == 0);
+}
+
+TEST_CASE("entry__own_name__travels_with_a_file_or_link_without_a_path_and_is_one_name") {
+  std::vector<std::byte> buffer(512);
+  Entry one = file("");
+  one.name = "own";
+  one.has_digest = true;
+  one.digest = {1, 2};
+  Entry link = one;
+  link.type = EntryType::symlink;
+  link.target = "t";
+  link.has_digest = false;
+  link.digest = {};
+  link.size_bytes = link.version = 0;
+  for (const Entry& entry : {one, link}) {
+    EntryEncoder encoder(buffer);
+    REQUIRE(encoder.add(entry));
+    const Bytes bytes = Bytes(buffer).first(encoder.size_bytes());
+    const auto decoded = decode_entries(bytes, 1);
+    REQUIRE(decoded);
+    check_same(decoded->front(), entry);
+    // As a peer that means harm would write it.
+    Entry nameless = entry;
+    nameless.name.clear();
+    EntryEncoder plain(buffer);
+    REQUIRE(plain.add(nameless));
+    const std::vector<std::byte> head(buffer.begin(), buffer.begin() + plain.size_bytes());
+    const auto named = [&head](std::string_view name) {
+      std::vector<std::byte> bad = head;
+      bad[1] |= std::byte{2};
+      const auto add = [&bad](size_t value) { bad.push_back(static_cast<std::byte>(value)); };
+      add(name.size() + 3), add(0), add(1), add(name.size()), add(0);
+      for (const char c : name) add(static_cast<unsigned char>(c));
+      return decode_entries(bad, 1);
+    };
+    CHECK(named("ab").value().front().name == "ab");
+    CHECK(named("").value().front().name.empty());
+    using namespace std::string_view_literals;
+    for (const std::string_view name : {"/ab"sv, "a/b"sv, ".."sv, "."sv, "a\0b"sv}) {
+      CHECK(named(name).error().kind == ErrorKind::not_authorised);
+    }
+  }
+  // Of what has a path, or is a directory, no name is taken.
+  EntryEncoder encoder(buffer);
+  REQUIRE(encoder.add(one));
+  std::vector<std::byte> directory(buffer.begin(), buffer.begin() + encoder.size_bytes());
+  directory[0] = std::byte{1};
+  CHECK(decode_entries(directory, 1).error().kind == ErrorKind::protocol);
 }
 
 TEST_CASE("entry__times_of_any_year__come_back_as_they_went") {
@@ -209,11 +258,11 @@ TEST_CASE("entry__unknown_type_flag_mode_or_mandatory_extension__is_refused_an_o
   std::vector<std::byte> mode = hostile("x");
   mode[8] = std::byte{0x10};  // 010000: not a permission bit
   CHECK(!decode_entries(mode, 1));
-  for (const unsigned tlv_type : {0x01u, 0x81u}) {
+  for (const unsigned tlv_type : {0x02u, 0x82u}) {
     std::vector<std::byte> extended = hostile("x");
     extended[1] = std::byte{2};
     for (const unsigned byte : {5u, 0u, tlv_type, 2u, 0u, 0xaau, 0xbbu}) extended.push_back(static_cast<std::byte>(byte));
-    CHECK(static_cast<bool>(decode_entries(extended, 1)) == (tlv_type == 0x01u));
+    CHECK(static_cast<bool>(decode_entries(extended, 1)) == (tlv_type == 0x02u));
     extended[extended.size() - 4] = std::byte{3};  // the value is longer than what is there
     CHECK(!decode_entries(extended, 1));
   }
