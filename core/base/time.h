@@ -1,6 +1,7 @@
 // Instants and durations of protocol code. Time is an argument: nothing in core, routing, session, send or recv reads
 // a clock; the driver reads it once per turn. An Instant counts nanoseconds since an arbitrary start, never wall time.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -22,7 +23,7 @@ inline constexpr Duration forever = Duration::max();
 
 // now + d without overflow; `forever` gives `never`.
 [[nodiscard]] constexpr Instant after(Instant now, Duration d) {
-  if (d == forever || d > never - now) return never;
+  if (d == forever || d > never - std::max(now, Instant{})) return never;
   return now + d;
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/check.h"
 #include "core/cci/endpoint.h"
 #include "tests/sim/heap.h"
+#include "tests/sim/seeds.h"
 #include "transports/stream/limits.h"
 #include "transports/stream/stream_transport.h"
 
@@ -114,7 +115,7 @@ struct Machine final : public sim::Actor {
 class CciSwarm {
  public:
   CciSwarm(uint64_t seed, const CciSwarmOptions& options)
-      : options_(options), world_(seed), fabric_(world_, options.link), random_(world_.random().next()) {
+      : options_(options), world_(seed, world_of(seed)), fabric_(world_, options.link), random_(world_.random().next()) {
     for (unsigned i = 0; i < options.nodes; ++i) machines_.push_back(std::make_unique<Machine>(*this, world_, fabric_, i, options));
     for (unsigned i = 1; i < options.nodes; ++i) {
       for (unsigned k = 0; k < i; ++k) add_pair(*machines_[i], *machines_[k]);
@@ -136,7 +137,7 @@ class CciSwarm {
       if (!heap.look(heap_bytes_max)) violated(fmt::format("{} bytes of memory are held", heap.most_bytes()));
       return !result_.violation.empty() || finished();
     };
-    const sim::RunEnd end = world_.run_until(done, Instant{} + virtual_time_max, events_max);
+    const sim::RunEnd end = world_.run_until(done, began_ + virtual_time_max, events_max);
     if (end != sim::RunEnd::reached) violated(fmt::format("no end: {} operations to begin, {} in flight", left(), in_flight()));
     static_cast<void>(world_.run_for(std::chrono::seconds(1)));  // what is under way arrives
     judge();
@@ -173,8 +174,7 @@ class CciSwarm {
 
  private:
   void violated(const std::string& what) {
-    if (result_.violation.empty())
-      result_.violation = fmt::format("at {} us: {}", world_.now().time_since_epoch().count() / 1000, what);
+    if (result_.violation.empty()) result_.violation = fmt::format("at {} us: {}", (world_.now() - began_).count() / 1000, what);
   }
   unsigned left() const {
     unsigned sum = 0;
@@ -225,7 +225,7 @@ class CciSwarm {
   }
 
   void plan_faults() {
-    const auto sometime = [this] { return Instant{} + random_.between(Duration(0), options_.faults_within); };
+    const auto sometime = [this] { return began_ + random_.between(Duration(0), options_.faults_within); };
     for (unsigned i = 0; i < options_.resets; ++i) {
       const sim::NodeId node = machines_[static_cast<size_t>(random_.below(machines_.size()))]->node;
       world_.at(sometime(), [this, node] { fabric_.reset_all(node); });
@@ -247,7 +247,7 @@ class CciSwarm {
         world_.wake(machine->node);
       });
     }
-    world_.at(Instant{} + std::chrono::seconds(10), [this] {
+    world_.at(began_ + std::chrono::seconds(10), [this] {
       sim::LinkOptions calm = options_.link;
       calm.reset_mean = forever;
       calm.dial_failure_chance = 0;
@@ -525,6 +525,7 @@ class CciSwarm {
 
   const CciSwarmOptions options_;
   sim::World world_;
+  const Instant began_ = world_.now();
   sim::Fabric fabric_;
   sim::Random random_;
   CciSwarmResult result_;

@@ -83,7 +83,8 @@ struct Machine final : sim::Actor {
 
 class LossySwarm {
  public:
-  explicit LossySwarm(uint64_t seed) : world_(seed), random_(seed * 0x9e37 + 17), fabric_(world_, draw_link(random_)) {}
+  explicit LossySwarm(uint64_t seed)
+      : world_(seed, testing::world_of(seed)), random_(seed * 0x9e37 + 17), fabric_(world_, draw_link(random_)) {}
   ~LossySwarm() {
     for (auto& machine : machines_) world_.remove_actor(machine->node, machine.get());
     for (auto& machine : machines_) machine->endpoint.reset();

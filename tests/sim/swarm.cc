@@ -19,6 +19,7 @@ const std::string end_address = "10.0.0.2";
 constexpr Duration virtual_time_max = std::chrono::minutes(30);
 constexpr uint64_t events_max = 3'000'000;
 constexpr size_t changed_bytes_max = 4u << 20;
+constexpr size_t put_back_bytes_max = 16u << 20;
 constexpr Duration leaks_gone_within = std::chrono::minutes(10);
 constexpr Duration wake_up_max = std::chrono::milliseconds(10);  // from a signal to the turn
 constexpr Duration down_max = std::chrono::seconds(2);
@@ -43,7 +44,10 @@ SwarmOptions with_conduits(SwarmOptions options, uint64_t seed) {
 }  // namespace
 
 Swarm::Swarm(uint64_t seed, const SwarmOptions& options)
-    : options_(with_conduits(options, seed)), world_(seed), random_(world_.random().next()), fabric_(world_, options_.link) {
+    : options_(with_conduits(options, seed)),
+      world_(seed, world_of(seed)),
+      random_(world_.random().next()),
+      fabric_(world_, options_.link) {
   build();
 }
 
@@ -66,6 +70,7 @@ void Swarm::build() {
       options_.disk);
   source_->verbose = destination_->verbose = verbose() ? 2 : 0;
   if (options_.job_max > Duration(0)) destination_->work.work_max = options_.job_max;
+  if (options_.read_job_max > Duration(0)) source_->work.work_max = options_.read_job_max;
   source_->work.slow_chance = destination_->work.slow_chance = options_.slow_chance;
   build_routers();
   if (options_.last_link) fabric_.set_link(network(options_.routers), *options_.last_link);
@@ -135,7 +140,7 @@ void Swarm::build_routers() {
 }
 
 void Swarm::violated(const std::string& what) {
-  if (violation_.empty()) violation_ = fmt::format("at {} ms: {}", world_.now().time_since_epoch().count() / 1'000'000, what);
+  if (violation_.empty()) violation_ = fmt::format("at {} ms: {}", (world_.now() - began_).count() / 1'000'000, what);
 }
 
 void Swarm::look_at_source() {
@@ -299,11 +304,21 @@ void Swarm::change_a_file() {
     if (entry.stat.type == ports::FileType::regular) paths.push_back(path);
   }
   if (paths.empty() || source_->files.down()) return;
-  const std::string& path = paths[static_cast<size_t>(random_.below(paths.size()))];
-  const size_t size = std::min(wanted_.at(path).content.size(), changed_bytes_max);
-  std::string content(random_.chance(0.5) ? size : static_cast<size_t>(random_.below(2 * size + 100)), '\0');
+  std::string path = paths[static_cast<size_t>(random_.below(paths.size()))];
+  // Whoever wants to deceive rsync's rule leaves size and time as they were: only the change time tells. What comes in pieces is
+  // where that matters most: some are of the old content, some of the new.
+  const bool deceives = random_.chance(0.4);
+  if (deceives && wanted_.contains("large") && random_.chance(0.5)) path = "large";
+  const sim::TreeEntry& entry = wanted_.at(path);
+  const size_t whole = entry.content.size();
+  const bool puts_back = deceives && whole <= put_back_bytes_max;
+  const size_t size = puts_back ? whole : std::min(whole, changed_bytes_max);
+  const bool same_size = puts_back || random_.chance(0.5);
+  std::string content(same_size ? size : static_cast<size_t>(random_.below(2 * size + 100)), '\0');
   for (char& c : content) c = static_cast<char>(random_.next());
-  source_->files.put(source_root + "/" + path, content, 0644);
+  if (puts_back) put_back_.insert(path);
+  source_->files.put(source_root + "/" + path, content, puts_back ? entry.stat.mode : 0644,
+                     puts_back ? std::optional(entry.stat.mtime) : std::nullopt);
   look_at_source();
 }
 
@@ -467,8 +482,21 @@ void Swarm::judge_end(const Error& result) {
   if (administrator_raced()) return;
   // What an administrator puts back has changed the time of the directory that it is in.
   const bool attributes = options_.attributes && options_.administrator_acts == 0;
-  const std::string differs = simulate::difference(wanted_, destination_->files.tree(destination_root), attributes);
+  const std::string differs = simulate::difference(as_it_may_be(), destination_->files.tree(destination_root), attributes);
   if (!differs.empty()) violated("ended well, but after a crash " + differs);
+}
+
+// The source, with an earlier state of those files that were delivered before they were changed, and whose size and time say that
+// they were not: without --checksum they are unchanged for whoever comes again, as with rsync.
+sim::Tree Swarm::as_it_may_be() const {
+  sim::Tree tree = wanted_;
+  for (const std::string& path : put_back_) {
+    const auto at = tree.find(path);
+    const auto there = destination_->files.get(destination_root + "/" + path);
+    if (at == tree.end() || !there || there->size() != at->second.content.size()) continue;
+    if (allowed_.at(path).contains(*there)) at->second.content = *there;
+  }
+  return tree;
 }
 
 void Swarm::count_sent() {

@@ -37,18 +37,19 @@ struct SwarmOptions {
   double disk_error_chance = 0;  // per call on the destination's disk
   double sync_error_chance = 0;  // per fsync and syncfs of the destination's disk: what was not on the disk is lost
   unsigned sync_errors_max = 1000;
-  double close_error_chance = 0;   // per close of a file there, with the same effect
-  bool ledger_syncs_fail = false;  // too
-  Duration job_max = Duration(0);  // that a job of the destination's disk takes; 0: as ever
-  bool second_disk = false;        // a file system of its own at one of the destination's directories
-  uint64_t capacity_bytes = 0;     // of the destination's disk; 0: enough
-  double read_error_chance = 0;    // per call on the source's disk
-  double denied_chance = 0;        // of a file of the source: nobody may open it
-  double refused_chance = 0;       // per call on the destination's disk that makes or changes a name or a mode: not permitted
-  bool rival = false;              // a second sender of the same names, with other content; push only
-  unsigned changes = 0;            // of source files, during the transfer
-  unsigned routers = 0;            // in a row between S and D
-  bool parallel = false;           // each of them twice
+  double close_error_chance = 0;        // per close of a file there, with the same effect
+  bool ledger_syncs_fail = false;       // too
+  Duration job_max = Duration(0);       // that a job of the destination's disk takes; 0: as ever
+  Duration read_job_max = Duration(0);  // the same of the source's
+  bool second_disk = false;             // a file system of its own at one of the destination's directories
+  uint64_t capacity_bytes = 0;          // of the destination's disk; 0: enough
+  double read_error_chance = 0;         // per call on the source's disk
+  double denied_chance = 0;             // of a file of the source: nobody may open it
+  double refused_chance = 0;            // per call on the destination's disk that makes or changes a name or a mode: not permitted
+  bool rival = false;                   // a second sender of the same names, with other content; push only
+  unsigned changes = 0;                 // of source files, during the transfer
+  unsigned routers = 0;                 // in a row between S and D
+  bool parallel = false;                // each of them twice
   unsigned router_crashes = 0;
   unsigned router_stops = 0;                  // planned: SIGTERM, and a new process a while later
   unsigned router_hangs = 0;                  // as by SIGSTOP, for up to a minute
@@ -123,6 +124,7 @@ class Swarm {
   [[nodiscard]] bool may_be_elsewhere(const std::string& path) const;
   sim::RunEnd run_transfer();
   void judge_end(const Error& result);
+  [[nodiscard]] sim::Tree as_it_may_be() const;
   void judge_resends();
   void judge_denials(const Error& result);
   void judge_rivals(const Error& result);
@@ -155,7 +157,9 @@ class Swarm {
   sim::Tree wanted_;                                      // the source as it is
   std::map<std::string, std::set<std::string>> allowed_;  // content of each final name: the old one, or any that the source had
   std::string violation_;
-  std::set<std::string> denied_;  // paths of the source that nobody may open
+  std::set<std::string> denied_;    // paths of the source that nobody may open
+  std::set<std::string> put_back_;  // files that were changed and given their old time
+  const Instant began_ = world_.now();
   uint64_t bytes_sent_ = 0;
   uint64_t segments_resent_ = 0;
   uint64_t durable_before_ = 0;  // bytes that the destination's processes before its last crash made durable

@@ -116,6 +116,24 @@ SwarmOptions calm(sim::Random& random) {
   return options;
 }
 
+// Hundreds of entries over four lanes: many packs, lists and credits are on their way at any time, and overtake one another.
+SwarmOptions wide(sim::Random& random) {
+  SwarmOptions options = calm(random);
+  options.lanes = 4;
+  options.tree.entries_min = 200;
+  options.tree.entries_max = 900;
+  options.tree.file_bytes_max = random.chance(0.5) ? 2'000 : 60'000;
+  options.tree.large_chance = 0.3;
+  options.tree.large_bytes_max = 14u << 20;
+  options.link.rate_bytes_per_s = random.between(2'000'000, 200'000'000);
+  options.destination_crashes = static_cast<unsigned>(random.below(2));
+  options.resets = static_cast<unsigned>(random.below(3));
+  options.changes = random.chance(0.3) ? static_cast<unsigned>(random.between(1, 10)) : 0;
+  if (random.chance(0.5)) options.link.reset_mean = random.between(Duration(200ms), Duration(5s));
+  options.link.corrupt_chance = random.chance(0.3) ? 0.002 : 0;
+  return options;
+}
+
 SwarmOptions resets(sim::Random& random) {
   SwarmOptions options = calm(random);
   options.link.reset_mean = random.between(Duration(20ms), Duration(5s));
@@ -216,8 +234,9 @@ SwarmOptions changing_source(sim::Random& random) {
   SwarmOptions options = calm(random);
   options.older_files = false;
   options.changes = static_cast<unsigned>(random.between(1, 30));
-  options.tree.large_chance = 0.2;
+  options.tree.large_chance = 0.4;
   options.link.rate_bytes_per_s = random.between(1'000'000, 20'000'000);
+  if (random.chance(0.5)) options.read_job_max = random.between(Duration(20ms), Duration(300ms));
   options.faults_within = random.chance(0.5) ? Duration(500ms) : Duration(5s);
   return options;
 }
@@ -314,6 +333,9 @@ SwarmOptions mixture(sim::Random& random) {
 }  // namespace
 
 TEST_CASE("swarm__direct_and_calm__arrives_whole_and_durable") { run_seeds("calm", 10, calm); }
+TEST_CASE("swarm__hundreds_of_entries_over_four_lanes__arrive_whole_and_durable") {
+  run_seeds("wide", 5, wide, Expect::then_success);
+}
 TEST_CASE("swarm__direct_with_resets_and_cuts__arrives_whole_and_durable") { run_seeds("resets", 10, resets); }
 TEST_CASE("swarm__direct_with_crashes__arrives_whole_and_durable") { run_seeds("crashes", 10, crashes); }
 

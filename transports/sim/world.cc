@@ -46,12 +46,13 @@ uint64_t mix(uint64_t hash, uint64_t value) {
 }  // namespace
 
 struct World::Impl {
-  Impl(uint64_t seed_value, const WorldOptions& world_options) : seed(seed_value), options(world_options), random(seed_value) {}
+  Impl(uint64_t seed_value, const WorldOptions& world_options)
+      : seed(seed_value), options(world_options), random(seed_value), now(world_options.start) {}
 
   const uint64_t seed;
   const WorldOptions options;
   Random random;
-  Instant now{};
+  Instant now;
   uint64_t next_sequence = 0;
   uint64_t next_ticket = 0;
   uint64_t events = 0;
@@ -138,7 +139,7 @@ World::~World() = default;
 uint64_t World::seed() const { return impl_->seed; }
 Instant World::now() const { return impl_->now; }
 int64_t World::wall_ns() const {
-  return static_cast<int64_t>(impl_->options.wall_start_ns) + impl_->now.time_since_epoch().count();
+  return static_cast<int64_t>(impl_->options.wall_start_ns) + (impl_->now - impl_->options.start).count();
 }
 Random& World::random() { return impl_->random; }
 

@@ -40,7 +40,8 @@ class NodePart {
 struct WorldOptions {
   Duration turn_delay_max = std::chrono::microseconds(50);  // from an event to the turn of the node's actors
   Duration turn_spacing = std::chrono::microseconds(5);     // between turns of a node whose deadline stays in the past
-  uint64_t wall_start_ns = 1'750'000'000'000'000'000u;      // time of day of Instant{} (mtimes), ns since 1970
+  Instant start{};                                          // what the clock shows at first: that of a machine just booted
+  uint64_t wall_start_ns = 1'750'000'000'000'000'000u;      // time of day at the start (mtimes), ns since 1970
 };
 
 enum class RunEnd : uint8_t { reached, deadline, idle, too_many_events };

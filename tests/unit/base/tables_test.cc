@@ -108,5 +108,7 @@ TEST_CASE("log__levels_and_sink__only_what_was_asked_for") {
 TEST_CASE("after__near_the_end_of_time__never") {
   CHECK(after(Instant{}, forever) == never);
   CHECK(after(Instant{Duration{5}}, forever - Duration{1}) == never);
+  CHECK(after(Instant{Duration{-5}}, forever - Duration{1}) == never - Duration{6});
+  CHECK(after(Instant{Duration{-5}}, Duration{7}) == Instant{Duration{2}});
   CHECK(after(Instant{Duration{5}}, Duration{7}) == Instant{Duration{12}});
 }
