@@ -42,9 +42,18 @@ class Acceptor::Session {
   bool was_open() const { return reported_; }
   void report_end() const {
     const Tally moved = tally();
-    acceptor_.bench_.reporter.ended({transfer_name(link_.hello().transfer), result_.kind, result_.message, moved.files,
-                                     moved.files_unchanged, moved.files_failed + moved.files_vanished, moved.bytes,
-                                     moved.bytes_sent, moved.segments_resent});
+    acceptor_.bench_.reporter.ended({.transfer = transfer_name(link_.hello().transfer),
+                                     .peer = peer_,
+                                     .path = path_,
+                                     .serves = acceptor_.options_.root == nullptr,
+                                     .kind = result_.kind,
+                                     .reason = result_.message,
+                                     .files = moved.files,
+                                     .files_unchanged = moved.files_unchanged,
+                                     .files_failed = moved.files_failed + moved.files_vanished,
+                                     .bytes = moved.bytes,
+                                     .bytes_sent = moved.bytes_sent,
+                                     .segments_resent = moved.segments_resent});
   }
   bool counts() const { return counts_; }  // it was a transfer, not a mere knock at the door
   bool take_completion(const rvma::Completion& completion) { return machine_ && machine_->take_completion(completion); }
@@ -121,6 +130,7 @@ class Acceptor::Session {
     if (!path.path.empty() && !session::is_safe_relative_path(path.path)) {
       return fail(ErrorKind::not_authorised, fmt::format("the path leaves the root: {}: name a place below it", open.path));
     }
+    path_ = path.path;
     uint64_t number = 0;
     while (number == 0) number = bench.entropy.next_u64();
     link_.set_session(number);
@@ -153,7 +163,7 @@ class Acceptor::Session {
     report::Session line;
     line.transfer = transfer_name(link_.hello().transfer);
     line.path = report_hops(link_.hops(0));
-    line.peer = line.path.empty() ? "?" : line.path.back().node;
+    line.peer = peer_ = line.path.empty() ? "?" : line.path.back().node;
     acceptor_.bench_.reporter.session(line);
     reported_ = true;
   }
@@ -202,6 +212,7 @@ class Acceptor::Session {
   bool counts_ = false;
   bool superseded_ = false;
   bool reported_ = false;
+  std::string peer_, path_;  // for people
   Transfer* transfer_ = nullptr;
   Tally earlier_;  // of the transfer, before this session
   Error result_{ErrorKind::ok, ""};
@@ -308,11 +319,12 @@ void Acceptor::turn(Instant now) {
     }
     const Error& result = session.result();
     const LogLevel level = result.kind == ErrorKind::ok ? LogLevel::info : LogLevel::warning;
-    if (session.counts() || result.kind != ErrorKind::ok) {
+    if (session.was_open()) {
+      session.report_end();
+    } else if (session.counts() || result.kind != ErrorKind::ok) {
       log(level, "session {}: {}{}{}", transfer_name(session.link().hello().transfer), error_row(result.kind).name,
           result.message.empty() ? "" : ": ", result.message);
     }
-    if (session.was_open()) session.report_end();
     if (session.counts() && !first_end_) first_end_ = result;
     at = sessions_.erase(at);
   }

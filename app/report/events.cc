@@ -98,6 +98,8 @@ std::string ended_event(double t, const Ended& ended) {
   const ErrorRow& row = error_row(ended.kind);
   Json json = begin("ended", t);
   json["transfer"] = ended.transfer;
+  json["peer"] = words(ended.peer);
+  json["path"] = words(ended.path);
   json["status"] = row.name;
   json["exit"] = row.exit_code;
   if (!ended.reason.empty()) json["reason"] = words(ended.reason);

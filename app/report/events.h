@@ -57,6 +57,9 @@ struct Done {
 // The end of a session at the side that accepted it.
 struct Ended {
   std::string transfer;  // as in Session
+  std::string peer;      // as in Session
+  std::string path;      // where to, below the receiver's root, or what of the served directory; "": all of it
+  bool serves = false;   // we sent
   ErrorKind kind = ErrorKind::ok;
   std::string reason;
   // Of the transfer, and of this process: what earlier sessions of it brought is counted once.

@@ -56,6 +56,17 @@ std::string summary_line(const Done& done) {
   return line;
 }
 
+std::string ended_line(const Ended& ended) {
+  const std::string path = ended.path.empty() ? std::string("the root") : printable(ended.path);
+  const std::string peer = printable(ended.peer);
+  std::string line =
+      ended.serves ? fmt::format("transfer of {} to {}", path, peer) : fmt::format("transfer from {} into {}", peer, path);
+  line += ended.kind == ErrorKind::ok ? std::string(" ended well") : fmt::format(" ended: {}", error_row(ended.kind).name);
+  if (ended.kind != ErrorKind::ok && !ended.reason.empty()) line += ": " + printable(ended.reason);
+  return line + fmt::format(": {} file{} delivered, {} unchanged, {} failed, {}", ended.files, ended.files == 1 ? "" : "s",
+                            ended.files_unchanged, ended.files_failed, format_bytes(ended.bytes));
+}
+
 void RateMeter::sample(Instant now, uint64_t bytes) {
   constexpr double settle_s = 2.0;  // older samples fade with this time constant
   if (first_ || bytes < bytes_) {

@@ -14,6 +14,8 @@ inline constexpr Duration stall_told_after = std::chrono::seconds(3);  // as lon
 // 60 s", cut from the right, whole fields at a time, to at most `width` columns.
 [[nodiscard]] std::string progress_line(const Progress& progress, bool total_known, unsigned width);
 [[nodiscard]] std::string summary_line(const Done& done);  // one line, no newline
+// Who, where to, how much, how it ended: of a transfer that somebody else began. One line, no newline.
+[[nodiscard]] std::string ended_line(const Ended& ended);
 [[nodiscard]] std::string format_seconds(double seconds);  // "0:07", "1:02:03"
 
 // Rate over the last few seconds, from samples of a growing count.

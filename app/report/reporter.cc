@@ -169,7 +169,12 @@ void Reporter::file(const File& file) {
   }
 }
 
-void Reporter::ended(const Ended& ended) { impl_->put_event(ended_event(seconds(), ended)); }
+void Reporter::ended(const Ended& ended) {
+  impl_->put_event(ended_event(seconds(), ended));
+  const std::string line = ended_line(ended);
+  impl_->to_log(ended.kind == ErrorKind::ok ? LogLevel::info : LogLevel::warning, line);
+  if (!impl_->options.quiet && !impl_->options.json) impl_->put_text(line);
+}
 
 void Reporter::retry(std::string_view reason) {
   impl_->put_event(retry_event(seconds(), reason));

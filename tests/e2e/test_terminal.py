@@ -254,6 +254,41 @@ def test_quiet_and_verbose__what_each_says():
         check("unchanged stays" in said and "unchanged changes" in said, said)
 
 
+def test_receiver_in_text__who_where_to_how_much_and_how_it_ended():
+    with Lab("receiver-text") as lab:
+        root, tree, log = lab.directory / "root", lab.directory / "tree", lab.directory / "log"
+        (root / "taken").mkdir(parents=True)
+        (root / "taken" / "by").write_text("something")
+        tree.mkdir()
+        for name in ("taken", "good"):
+            (tree / name).write_text(name)
+        address = "127.0.0.1:0"
+        for options in ([], ["-q"]):
+            receiver = subprocess.Popen([str(BINARY), "recv", "--root", str(root), "--listen", address, "--insecure", "--log-file", log, *options],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            try:
+                if not options:
+                    uri = next(line.split()[-1] for line in receiver.stderr if line.startswith("ready at "))
+                    address = uri.removeprefix("tcp://")
+                for way, code in (("/new/", 0), ("/", 23)):  # a sender tries until the receiver listens
+                    ended = subprocess.run([str(BINARY), "send", "-q", "-a", "--insecure", f"{tree}/", uri + way], check=False,
+                                           capture_output=True, timeout=PATIENCE_S)
+                    check(ended.returncode == code, f"{ended}")
+            finally:
+                receiver.terminate()
+                said = receiver.communicate(timeout=PATIENCE_S)[1]
+            check(receiver.returncode == 0, said)
+            lines = [line for line in said.splitlines() if line.startswith("transfer from tcp://127.0.0.1:")]
+            if options:
+                check(lines == [], f"under -q: {lines}")
+                continue
+            check(len(lines) == 2, said)
+            check(re.search(r" into new ended well: 2 files delivered, 0 unchanged, 0 failed, 9 B$", lines[0]), lines[0])
+            check(re.search(r" into the root ended: partial: .*: 1 file delivered, 0 unchanged, 1 failed, \d+ B$", lines[1]), lines[1])
+        logged = [line for line in log.read_text().splitlines() if "transfer from tcp://127.0.0.1:" in line]
+        check(len(logged) == 4 and "ended well" in logged[0] and "ended: partial" in logged[1], f"{logged}")
+
+
 def test_stats__failed_and_left_out_with_their_reasons():
     with Lab("stats") as lab:
         root = lab.directory / "root"

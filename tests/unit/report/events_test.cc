@@ -123,6 +123,26 @@ TEST_CASE("progress_event__nothing_moves__says_for_how_long_and_no_time_of_arriv
   CHECK(progress_event(1, {1, 2, 3, 4, 0.2, 0, -1}).find("stalled_s") == std::string::npos);
 }
 
+TEST_CASE("ended_line__who_where_to_how_much_and_how_it_ended") {
+  Ended ended;
+  ended.peer = "tcp://10.0.0.2:5";
+  ended.path = "run\n1";
+  ended.files = 1;
+  ended.files_unchanged = 2;
+  ended.files_failed = 3;
+  ended.bytes = 4000;
+  CHECK(ended_line(ended) ==
+        "transfer from tcp://10.0.0.2:5 into run\\x0a1 ended well: 1 file delivered, 2 unchanged, 3 failed, 4.0 kB");
+  ended.path.clear();
+  ended.serves = true;
+  ended.kind = ErrorKind::network;
+  ended.reason = "the peer is gone";
+  ended.files = 2;
+  CHECK(ended_line(ended) ==
+        "transfer of the root to tcp://10.0.0.2:5 ended: network: the peer is gone: 2 files delivered, 2 unchanged, 3 failed, 4.0 "
+        "kB");
+}
+
 TEST_CASE("format_seconds__hours_and_extremes") {
   CHECK(format_seconds(7) == "0:07");
   CHECK(format_seconds(3723) == "1:02:03");
