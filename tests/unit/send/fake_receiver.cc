@@ -84,6 +84,16 @@ int64_t WatchedFiles::read_stream(int fd, MutableBytes into) {
   stream_at += bytes.size();
   return static_cast<int64_t>(bytes.size());
 }
+int WatchedFiles::fstat(int fd, ports::FileStat& out) {
+  if (const int error = hook("fstat", ""); error != 0) return error;
+  return real_.fstat(fd, out);
+}
+int WatchedFiles::show(int fd, MutableBytes at, uint64_t offset_bytes) {
+  if (!after_show) return -ENOTSUP;
+  const int result = real_.show(fd, at, offset_bytes);
+  after_show(fd);
+  return result;
+}
 int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) {
   if (const int error = hook("stat_at", name); error != 0) return error;
   return real_.stat_at(directory, name, out, follow);

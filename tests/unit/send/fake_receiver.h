@@ -43,7 +43,8 @@ class WatchedFiles final : public ports::FileSystem {
  public:
   std::function<int(std::string_view call, std::string_view name)> hook = [](std::string_view, std::string_view) { return 0; };
   std::function<void(int fd)> after_pread = [](int) {};
-  std::string stream;  // what standard input gives, some bytes at a time and nothing every other time
+  std::function<void(int fd)> after_show;  // none: files are not shown but read
+  std::string stream;                      // what standard input gives, some bytes at a time and nothing every other time
   size_t stream_at = 0;
   size_t stream_chunk = 1u << 16;
   int open_now = 0;
@@ -57,7 +58,8 @@ class WatchedFiles final : public ports::FileSystem {
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t read_stream(int fd, MutableBytes into) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
-  int fstat(int fd, ports::FileStat& out) override { return real_.fstat(fd, out); }
+  int fstat(int fd, ports::FileStat& out) override;
+  int show(int fd, MutableBytes at, uint64_t offset_bytes) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
   int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;
   int mkdir_at(int, std::string_view, uint32_t) override { return -EROFS; }
