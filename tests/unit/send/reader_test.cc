@@ -45,6 +45,14 @@ struct Shelf {
     pack.planned_bytes += as.size_bytes + session::pack_record_bytes;
     pack.items.push_back(item);
   }
+  // A new mode, and so a new change time (which has the grain of a tick): another version of the same size and time.
+  void touch(const std::string& name) {
+    const uint64_t before = listed(name).version;
+    for (unsigned i = 0; listed(name).version == before; ++i) {
+      std::filesystem::permissions(dir.path(name),
+                                   i % 2 == 0 ? std::filesystem::perms::owner_all : std::filesystem::perms::owner_read);
+    }
+  }
   [[nodiscard]] ReadOutcome opened(const std::string& name, const Listed& as, bool follow = false) {
     ReadOutcome result;
     const int file = send::open_listed(files, {fd, name, follow}, as, result);
@@ -131,9 +139,8 @@ TEST_CASE("read_pack__a_file_that_is_never_still__is_tried_four_times") {
   uint32_t reads = 0;
   const uint32_t still_from = GENERATE(4u, 5u);
   CAPTURE(still_from);
-  // One read gives all of it, another one its end: a new mode each time changes the version, and neither size nor time.
   shelf.files.after_pread = [&](int) {
-    if (++reads < still_from) std::filesystem::permissions(shelf.dir.path("f"), static_cast<std::filesystem::perms>(0600 + reads));
+    if (++reads < still_from) shelf.touch("f");
   };
   memory::Loan loan = shelf.pool.lend();
   send::read_pack(shelf.files, shelf.pack, loan.bytes());
@@ -261,7 +268,7 @@ TEST_CASE("digest_file__of_one_version_only__and_a_step_each_piece") {
   SECTION("it is touched while it is read") {
     int reads = 0;
     shelf.files.after_pread = [&](int) {
-      if (++reads == 2) std::filesystem::permissions(shelf.dir.path("f"), std::filesystem::perms::owner_all);
+      if (++reads == 2) shelf.touch("f");
     };
     CHECK_FALSE(digested());
     CHECK(steps == 3);
