@@ -70,6 +70,7 @@ int64_t WatchedFiles::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
 }
 int64_t WatchedFiles::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
   if (const int error = hook("pwrite", ""); error != 0) return error;
+  written_to = std::max(written_to, offset_bytes + std::min(from.size(), write_max));
   return real_.pwrite(fd, from.first(std::min(from.size(), write_max)), offset_bytes);
 }
 int WatchedFiles::unlink_at(int directory, std::string_view name, bool is_directory) {

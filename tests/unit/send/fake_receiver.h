@@ -52,6 +52,7 @@ class WatchedFiles final : public ports::FileSystem {
   int directory_reads = 0;  // from the start
   size_t names_read = 0;
   size_t write_max = ~size_t{0};
+  uint64_t written_to = 0;  // the furthest end of a write
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;

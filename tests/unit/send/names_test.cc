@@ -68,8 +68,21 @@ TEST_CASE("spool__a_write_fails_half_way__its_place_is_given_to_the_next") {
   CHECK(spool.append(files, "y") == 3);
   CHECK_FALSE(spool.read(files, 0, 5, text));
   spool.close(files);
+  spool.close(files);                   // and nothing is closed twice
   CHECK(spool.append(files, "z") < 0);  // closed for good
   CHECK(files.open_now == 0);
+}
+
+TEST_CASE("name_list__keep_smallest__of_more_than_there_are_all") {
+  send::NameList list;
+  for (const char* name : {"b", "c", "a"}) list.add(name);
+  const size_t count = GENERATE(2u, 3u, 4u);
+  CHECK(list.keep_smallest(count) == (count == 2 ? "b" : "c"));
+  CHECK(list.count() == std::min<size_t>(count, 3));
+  list.sort();
+  CHECK(list.take() == "a");
+  CHECK(list.take() == "b");
+  CHECK(list.empty() == (count == 2));
 }
 
 struct Directory {
@@ -139,11 +152,47 @@ TEST_CASE("directory_names__the_directory_cannot_be_read__its_error_and_nothing_
   directory.spool.close(directory.files);
 }
 
+// Whoever is started without a standard input may have a directory there.
+TEST_CASE("directory_names__the_descriptor_is_0__read_as_any") {
+  Directory directory;
+  directory.dir.file("f", "");
+  const int input = ::dup(0);
+  REQUIRE(::dup2(directory.fd, 0) == 0);
+  const std::string name(directory.names.next(
+      directory.files, directory.spool, 1000, [] { return 0; }, directory.error));
+  if (input < 0) ::close(0);
+  if (input >= 0) {
+    ::dup2(input, 0);
+    ::close(input);
+  }
+  CHECK(name == "f");
+  directory.spool.close(directory.files);
+}
+
+// Runs that are longer than one read of them.
+TEST_CASE("directory_names__the_spool_cannot_be_read_any_more__the_directory_is_read_again_and_no_name_is_lost") {
+  Directory directory;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 600; ++i) expected.push_back(std::to_string(1000 + i) + std::string(200, static_cast<char>('a' + i % 26)));
+  for (const std::string& name : expected) directory.dir.file(name, "");
+  directory.bytes_max = 50'000;
+  for (int fails = 1; fails < 9; ++fails) {
+    CAPTURE(fails);
+    int reads = 0;
+    directory.files.hook = [&](std::string_view call, std::string_view) { return call == "pread" && ++reads == fails ? -EIO : 0; };
+    directory.files.directory_reads = 0;
+    directory.names = DirectoryNames();
+    CHECK((directory.rest() == expected));
+    CHECK(directory.files.directory_reads == (reads >= fails ? 2 : 1));
+  }
+  directory.spool.close(directory.files);
+}
+
 // Memory: what is held is said truly, and all of it is given back.
 TEST_CASE("directory_names__let_go__hold_nothing_and_go_on_behind_the_last_name") {
   Directory directory;
   std::vector<std::string> expected;
-  for (int i = 0; i < 300; ++i) expected.push_back("name-" + std::to_string(1000 + i));
+  for (int i = 0; i < 100; ++i) expected.push_back("name-" + std::to_string(1000 + i));
   for (const std::string& name : expected) directory.dir.file(name, "");
   const bool spools = GENERATE(true, false);
   directory.bytes_max = GENERATE(600u, 1u << 20);
