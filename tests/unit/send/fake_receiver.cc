@@ -29,7 +29,7 @@ Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_byt
 void Link::post_on_lane(LaneIndex lane, const Message& message) {
   impl_->receiver->asks.emplace_back(lane, std::get<Ask>(message));
 }
-bool Link::control_drained() const { return true; }
+bool Link::control_drained() const { return impl_->receiver->drained; }
 void Link::close_lane(LaneIndex lane) { impl_->receiver->on_close(lane); }
 
 }  // namespace ccixfer::session

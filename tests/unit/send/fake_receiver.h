@@ -141,6 +141,7 @@ class FakeReceiver {
   bool giving_results = true;
   size_t puts_per_turn = 1000;
   size_t queue_room = 4096;
+  bool drained = true;  // what Link::control_drained says
   uint64_t failures_in_summary = 0;
   std::optional<uint64_t> bytes_of_result;  // durable with each file; none: what came of it
 

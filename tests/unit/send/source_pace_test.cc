@@ -1,4 +1,5 @@
 // When a source reads and puts: what waits for more of its kind, how much it holds, and when it wants to be turned again.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/unit/send/fake_receiver.h"
@@ -123,6 +124,22 @@ TEST_CASE("source__many_large_files__sixteen_are_open_at_once") {
   bench.receiver.answering = true;
   steps(bench, 20);
   CHECK(opens == 16);
+}
+
+TEST_CASE("source__a_large_file_and_many_small_ones__go_by_turns") {
+  const TempDir dir;
+  dir.file_of("t/large", 28 * mib);
+  for (int i = 0; i < 10; ++i) dir.file_of("t/small" + std::to_string(i), 3 * mib);
+  Bench bench(options_of({dir.path("t")}), 16);
+  bench.run();
+  std::vector<SegmentKind> kinds;
+  for (const Put& put : bench.receiver.puts) {
+    if (put.header.kind != SegmentKind::entries) kinds.push_back(put.header.kind);
+  }
+  REQUIRE(kinds.size() == 17);
+  // Behind the first ones, which went while the large file was opened.
+  CHECK(std::count(kinds.begin() + 6, kinds.begin() + 12, SegmentKind::piece) >= 2);
+  CHECK(std::count(kinds.begin() + 6, kinds.begin() + 12, SegmentKind::pack) >= 2);
 }
 
 // Entries segments that arrive damaged are sent again once for each time that they are asked for.
