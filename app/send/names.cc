@@ -108,7 +108,7 @@ void NameSpool::close(ports::FileSystem& files) {
 void DirectoryNames::Run::let_go() {
   at += taken;
   taken = 0;
-  buffer = std::string();
+  std::string().swap(buffer);  // an empty one that is assigned would leave it its memory
 }
 
 size_t DirectoryNames::memory_bytes() const {
@@ -205,7 +205,8 @@ void DirectoryNames::let_go(ports::FileSystem& files, NameSpool& spool) {
     runs_.clear();
     more_ = true;
   }
-  list_ = NameList();
+  NameList none;
+  std::swap(list_, none);
 }
 
 bool DirectoryNames::head(ports::FileSystem& files, const NameSpool& spool, Run& run, std::string_view& name) {

@@ -107,3 +107,33 @@ TEST_CASE("router_drain__one_in_the_middle__the_others_pass_it_on_once") {
   CHECK(site.left->count(EventType::draining) == 1);
   CHECK(site.right->count(EventType::draining) == 1);
 }
+
+TEST_CASE("router_drain__a_connect_whose_next_hop_does_not_answer__hears_why_not_at_once") {
+  Site site;
+  site.chain(1);
+  site.fabric.cut("lan2", "10.0.0.2");
+  REQUIRE(site.left->endpoint->connect(site.right->uri(), {}));
+  site.left->wake();
+  site.world.run_for(milliseconds(100));
+  REQUIRE(site.routers[0]->router->connections_open() > 0);
+  drain(site, 0);
+  REQUIRE(site.run([&] { return site.left->count(EventType::connect) > 0; }, seconds(1)));
+  const cci::Event event = std::move(*site.left->take(EventType::connect));
+  CHECK(event.status == Status::no_route);
+  CHECK(event.reason.find("stops") != std::string::npos);
+}
+
+// It will be gone in a moment: who took it for a neighbour would send its connections there.
+TEST_CASE("router_drain__a_router_that_dials_it__is_refused") {
+  Site site;
+  site.chain(1);
+  site.connect(*site.left, *site.right);
+  drain(site, 0);
+  site.world.run_for(milliseconds(100));
+  const uint64_t refused = site.routers[0]->counters.get(Counter::connections_refused);
+  site.add_router("new", {{"lan2", "10.0.0.77", {1, 2}, {"sim://10.0.0.1:7000"}}, {"lan3", "10.0.0.1", {1, 3}, {}}});
+  site.world.run_for(seconds(2));
+  CHECK_FALSE(site.routers[0]->router->drained());
+  CHECK(site.routers[1]->router->links_open() == 0);
+  CHECK(site.routers[0]->counters.get(Counter::connections_refused) > refused);
+}

@@ -188,3 +188,22 @@ TEST_CASE("routing_messages__changed_bytes__never_crash") {
     decode_all(bytes);
   }
 }
+
+TEST_CASE("routing_fragment__of_no_bytes__only_as_the_answer_that_there_are_none") {
+  FragmentMessage fragment;
+  fragment.exposed.kind = ports::HandleKind::region;
+  for (const MessageKind kind : {MessageKind::write_request, MessageKind::read_request, MessageKind::read_reply}) {
+    for (const Status status : {Status::success, Status::mailbox_empty}) {
+      if (kind != MessageKind::read_reply && status != Status::success) continue;
+      for (const uint32_t length_bytes : {0u, 1u}) {
+        CAPTURE(static_cast<int>(kind), static_cast<int>(status), length_bytes);
+        fragment.kind = kind;
+        fragment.ending = ports::Ending(status);
+        fragment.length_bytes = length_bytes;
+        std::vector<std::byte> message;
+        encode(fragment, message);
+        CHECK(decode_fragment(message).has_value() == (length_bytes > 0 || status != Status::success));
+      }
+    }
+  }
+}

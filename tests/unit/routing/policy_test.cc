@@ -275,6 +275,47 @@ TEST_CASE("router_records__latency_metric__measured_and_told") {
   CHECK(slow_devices == 2);
 }
 
+TEST_CASE("router_records__latency_that_is_a_little_uneven__is_not_told_again_and_again") {
+  Site site;
+  site.options.metric = {"latency", "hops"};
+  sim::LinkOptions uneven;
+  uneven.delay_min = milliseconds(19), uneven.delay_max = milliseconds(21);
+  site.fabric.set_link("mid1", uneven);
+  site.chain(2);
+  site.world.run_for(seconds(20));
+  RawPeer peer(site.world, site.fabric, "lan1", "10.0.0.200");
+  const auto told = [&] {
+    uint64_t all = 0;
+    for (const RouterRecord& record : ask(peer, "sim://10.0.0.1:7000")) all += record.instance;
+    return all;
+  };
+  const uint64_t before = told();
+  site.world.run_for(seconds(200));
+  CHECK(told() - before <= 2 * 8);  // a refresh each half a minute; 40 measurements
+}
+
+// The next question comes before the answer to the last one: its answer is not that of the next.
+TEST_CASE("router_records__latency_beyond_what_lies_between_two_questions__is_measured_as_it_is") {
+  Site site;
+  site.options.metric = {"latency", "hops"};
+  site.chain(2);
+  sim::LinkOptions far;
+  far.delay_min = far.delay_max = seconds(3);
+  site.fabric.set_link("mid1", far);
+  site.world.run_for(seconds(120));
+  RawPeer peer(site.world, site.fabric, "lan1", "10.0.0.200");
+  size_t measured = 0;
+  for (const RouterRecord& record : ask(peer, "sim://10.0.0.1:7000")) {
+    for (const DeviceRecord& device : record.devices) {
+      if (device.subnet != SubnetId{1, 11}) continue;
+      ++measured;
+      CHECK(device.latency_ns > 2'000'000'000);
+      CHECK(device.latency_ns < 4'000'000'000);
+    }
+  }
+  CHECK(measured == 2);
+}
+
 TEST_CASE("router_reconfigure__a_record_that_would_be_too_long__usage_and_nothing_changes") {
   Site site;
   three_as(site);

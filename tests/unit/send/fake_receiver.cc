@@ -29,7 +29,7 @@ Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_byt
 void Link::post_on_lane(LaneIndex lane, const Message& message) {
   impl_->receiver->asks.emplace_back(lane, std::get<Ask>(message));
 }
-bool Link::control_drained() const { return true; }
+bool Link::control_drained() const { return impl_->receiver->drained; }
 void Link::close_lane(LaneIndex lane) { impl_->receiver->on_close(lane); }
 
 }  // namespace ccixfer::session
@@ -70,6 +70,7 @@ int64_t WatchedFiles::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
 }
 int64_t WatchedFiles::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
   if (const int error = hook("pwrite", ""); error != 0) return error;
+  written_to = std::max(written_to, offset_bytes + std::min(from.size(), write_max));
   return real_.pwrite(fd, from.first(std::min(from.size(), write_max)), offset_bytes);
 }
 int WatchedFiles::unlink_at(int directory, std::string_view name, bool is_directory) {
@@ -83,6 +84,16 @@ int64_t WatchedFiles::read_stream(int fd, MutableBytes into) {
   std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(into.data()));
   stream_at += bytes.size();
   return static_cast<int64_t>(bytes.size());
+}
+int WatchedFiles::fstat(int fd, ports::FileStat& out) {
+  if (const int error = hook("fstat", ""); error != 0) return error;
+  return real_.fstat(fd, out);
+}
+int WatchedFiles::show(int fd, MutableBytes at, uint64_t offset_bytes) {
+  if (!after_show) return -ENOTSUP;
+  const int result = real_.show(fd, at, offset_bytes);
+  after_show(fd);
+  return result;
 }
 int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) {
   if (const int error = hook("stat_at", name); error != 0) return error;

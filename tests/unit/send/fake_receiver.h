@@ -43,7 +43,8 @@ class WatchedFiles final : public ports::FileSystem {
  public:
   std::function<int(std::string_view call, std::string_view name)> hook = [](std::string_view, std::string_view) { return 0; };
   std::function<void(int fd)> after_pread = [](int) {};
-  std::string stream;  // what standard input gives, some bytes at a time and nothing every other time
+  std::function<void(int fd)> after_show;  // none: files are not shown but read
+  std::string stream;                      // what standard input gives, some bytes at a time and nothing every other time
   size_t stream_at = 0;
   size_t stream_chunk = 1u << 16;
   int open_now = 0;
@@ -51,13 +52,15 @@ class WatchedFiles final : public ports::FileSystem {
   int directory_reads = 0;  // from the start
   size_t names_read = 0;
   size_t write_max = ~size_t{0};
+  uint64_t written_to = 0;  // the furthest end of a write
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t read_stream(int fd, MutableBytes into) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
-  int fstat(int fd, ports::FileStat& out) override { return real_.fstat(fd, out); }
+  int fstat(int fd, ports::FileStat& out) override;
+  int show(int fd, MutableBytes at, uint64_t offset_bytes) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
   int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;
   int mkdir_at(int, std::string_view, uint32_t) override { return -EROFS; }
@@ -138,6 +141,7 @@ class FakeReceiver {
   bool giving_results = true;
   size_t puts_per_turn = 1000;
   size_t queue_room = 4096;
+  bool drained = true;  // what Link::control_drained says
   uint64_t failures_in_summary = 0;
   std::optional<uint64_t> bytes_of_result;  // durable with each file; none: what came of it
 

@@ -100,6 +100,35 @@ TEST_CASE("source__receiver_claims_what_was_never_sent__protocol_error") {
   CHECK(bench.source->error()->kind == ErrorKind::protocol);
 }
 
+TEST_CASE("source__summary_before_the_result_of_a_file_that_was_sent__protocol_error") {
+  const TempDir dir;
+  dir.file("t/a", "A");
+  Bench bench(options_of({dir.path("t")}));
+  bench.receiver.giving_results = false;
+  bench.start();
+  bench.run_until([&] { return bench.receiver.by_path("a") != nullptr && bench.receiver.by_path("a")->packed; });
+  for (int i = 0; i < 3; ++i) bench.step();
+  bench.receiver.say(session::Summary{0, 0, 0, 1});
+  bench.step();
+  REQUIRE(bench.source->error() != nullptr);
+  CHECK(bench.source->error()->kind == ErrorKind::protocol);
+}
+
+// The receiver has said that all is there: that it closes before it has our goodbye is no failure.
+TEST_CASE("source__link_lost_before_the_goodbye_is_gone__finished_without_an_error") {
+  const TempDir dir;
+  dir.file("t/a", "A");
+  Bench bench(options_of({dir.path("t")}));
+  bench.receiver.drained = false;
+  bench.start();
+  bench.run_until([&] { return bench.receiver.bye; });
+  for (int i = 0; i < 3; ++i) bench.step();
+  CHECK_FALSE(bench.source->finished());
+  bench.source->on_link_lost({ErrorKind::network, "gone"});
+  CHECK(bench.source->finished());
+  CHECK(bench.source->error() == nullptr);
+}
+
 TEST_CASE("source__receiver_claims_a_file_while_it_is_read__protocol_error") {
   const TempDir dir;
   dir.file_of("t/large", 9 * mib);

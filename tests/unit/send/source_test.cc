@@ -500,6 +500,21 @@ TEST_CASE("source__peer_talks_nonsense__rejected_counted_never_a_crash") {
 
 // One case, for a process has one standard input.
 TEST_CASE("source__standard_input__pieces_until_its_end_and_never_a_second_time") {
+  {  // empty: nothing of it was read, and a piece of it that is wanted again fails the file alone
+    Bench bench(options_of({"-"}));
+    bench.receiver.giving_results = false;
+    bench.start();
+    bench.run_until([&] { return bench.receiver.by_path("") != nullptr && bench.receiver.by_path("")->end; });
+    CHECK(bench.receiver.by_path("")->end->outcome == SourceOutcome::ok);
+    bench.receiver.say(session::Resend{0, 0, 0, 0});
+    for (int i = 0; i < 3; ++i) bench.step();
+    bench.receiver.giving_results = true;
+    bench.run_until([&] { return bench.source->finished(); });
+    CHECK(bench.source->error() == nullptr);
+    CHECK(bench.receiver.by_path("")->end->outcome == SourceOutcome::unreadable);
+    CHECK(bench.totals().files_failed == 1);
+    CHECK_FALSE(bench.source->input_is_spent());
+  }
   {
     Bench bench(options_of({"-"}));
     bench.files.stream = pattern(9 * mib + 5);

@@ -142,6 +142,18 @@ TEST_CASE("lanes__nonsense__refused") {
   CHECK(lanes.credit(7, {3}));  // of a lane that is gone: late, not wrong
 }
 
+TEST_CASE("lanes__a_put_ends_on_a_lane_that_never_was__nothing") {
+  LaneTable lanes;
+  lanes.put_ended(0);
+  lanes.up(0);
+  REQUIRE(lanes.opened(0, session::LaneOpen{1, 100, 5, 16}));
+  REQUIRE(lanes.credit(0, {4}));
+  lanes.put_ended(0);
+  lanes.put_ended(1);
+  CHECK_FALSE(lanes.anything_in_air());
+  CHECK(lanes.choose() == 0);
+}
+
 TEST_CASE("rate__debt__is_paid_before_the_next") {
   RateCap rate(1'000'000);
   Instant now{};
