@@ -135,6 +135,18 @@ TEST_CASE("destination__last_sync_after_an_abort_fails__nothing_is_asked_for_nor
   CHECK(rig.root->impl->ledger->empty());
 }
 
+TEST_CASE("destination__end_with_another_count_than_before__protocol_and_the_source_is_told") {
+  Rig rig;
+  rig.announce({file_entry("f", 1)});
+  rig.session->source_link->post(session::End{2});
+  rig.session->source_link->post(session::End{2});
+  rig.session->settle();
+  CHECK(rig.source().aborted == nullptr);
+  rig.session->source_link->post(session::End{3});
+  REQUIRE(rig.session->run([&] { return rig.source().aborted != nullptr; }));
+  CHECK(rig.source().aborted->kind == ErrorKind::protocol);
+}
+
 TEST_CASE("destination__directory_that_takes_no_time__said_and_counted") {
   Rig rig;
   rig.announce({directory_entry("d")});

@@ -77,6 +77,20 @@ TEST_CASE("entries__dry_run_over_what_is_there__tells_what_would_change_and_chan
     ++later.mtime.seconds;
     CHECK(place.decide_one(later).verdict == Verdict::send);
   }
+  SECTION("owners") {
+    Entry other = file("f", 3);
+    ++other.gid;
+    CHECK(place.decide_one(other).verdict == Verdict::change);
+    other = directory("d");
+    ++other.gid;
+    CHECK(place.decide_one(other).verdict == Verdict::change);
+  }
+  SECTION("the root itself") {
+    ::chmod(place.temporary.path().c_str(), 0755);
+    REQUIRE(::utimensat(AT_FDCWD, place.temporary.path().c_str(), entry_times, 0) == 0);
+    CHECK(place.decide_one(directory("")).verdict == Verdict::done);
+    CHECK(place.decide_one(directory("", 0700)).verdict == Verdict::change);
+  }
   SECTION("another target, another type") {
     CHECK(place.decide_one(link("l", "abd")).verdict == Verdict::make);
     CHECK(place.decide_one(link("f", "abd")).verdict == Verdict::make);
@@ -105,6 +119,18 @@ TEST_CASE("entries__leave_of_a_directory_that_failed__nothing_of_ours") {
   CHECK(place.decide_one(directory("d")).verdict == Verdict::done);
   CHECK_FALSE(place.decide_one(as_leave(directory("e"))).leave.has_value());
   CHECK(place.decide_one(as_leave(directory("d"))).leave.has_value());
+}
+
+// A file of a pack that does not get its name comes again whole, if at all.
+TEST_CASE("commit__file_of_a_pack_that_fails__nothing_of_it_stays_staged") {
+  Place place;
+  ::mkdir(place.temporary.path("d").c_str(), 0755);
+  const Decision decision = place.decide_one(file("d", 1));
+  place.temporary.write("d/precious", "x");
+  const CommitItem item = place.deliver(decision.task, "y");
+  CHECK(item.outcome == CommitOutcome::failed);
+  REQUIRE_FALSE(item.staged.empty());
+  CHECK_FALSE(place.temporary.has(".ccixfer/" + item.staged));
 }
 
 // Where syncfs does not tell of what was lost, every directory on the way to the file is synced by itself, up to the root.
