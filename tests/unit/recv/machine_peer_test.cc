@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "app/recv/machine.h"
 #include "app/recv/root.h"
@@ -118,6 +119,26 @@ TEST_CASE("destination__writes_of_one_file_fail_twice__it_fails_with_the_reason_
   CHECK(rig.source().results[1].kind == ErrorKind::ok);
   rig.finish(2);
   CHECK(rig.source().summary->files_failed == 1);
+}
+
+// All of it was durable before, so that there is nothing to ask for again.
+TEST_CASE("destination__sync_at_the_commit_fails_and_no_piece_is_lost__the_file_fails") {
+  Rig rig;
+  const auto data = pattern(2 * piece, 1);
+  rig.announce({file_entry("f", data.size())});
+  for (const uint64_t i : {0u, 1u}) rig.put_piece(0, i, Bytes(data).subspan(i * piece, piece));
+  REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == data.size(); }));
+  bool once = true;
+  rig.files.hook = [&](std::string_view call, std::string_view) {
+    return call == "fsync" && std::exchange(once, false) ? -EIO : 0;
+  };
+  rig.session->source_link->post(end_of(0));
+  REQUIRE(rig.run_until_result(0));
+  CHECK(rig.source().results[0].kind == ErrorKind::file_io);
+  CHECK(rig.source().results[0].error_number == EIO);
+  CHECK_FALSE(rig.temporary.has("f"));
+  CHECK(rig.source().resends.empty());
+  rig.finish(1);
 }
 
 // What is written is still to be saved then. Nobody is left whom one could ask again.
