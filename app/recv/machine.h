@@ -122,6 +122,7 @@ struct Destination::Impl {
   void pump_end();
   void synced(const std::vector<SyncFile>& batch, const std::optional<Error>& failure);
   void committed(std::vector<CommitItem>& batch);
+  void go_on_with(uint64_t index);
   void try_complete(FileState& file);
   void disk_fails(const FileState& file);
   void doom(FileState& file, Doom doom);

@@ -455,11 +455,7 @@ void Destination::Impl::piece_written(uint64_t index, uint64_t piece, uint64_t d
     dirty_bytes += data_bytes;
     list_dirty(file);
   }
-  if (file.doom) {
-    settle(file);
-  } else {
-    try_complete(file);
-  }
+  go_on_with(index);
 }
 
 }  // namespace ccixfer::recv

@@ -73,11 +73,18 @@ void Destination::Impl::synced(const std::vector<SyncFile>& batch, const std::op
         count_durable(file, piece_length(file.task->size_bytes, piece.number));
       }
     }
-    if (file.doom) {
-      settle(file);
-    } else {
-      try_complete(file);
-    }
+    go_on_with(sync.task->index);
+  }
+}
+
+// After a job of a file: with the failure of its second write or sync it may have ended, and is no more.
+void Destination::Impl::go_on_with(uint64_t index) {
+  FileState* file = find(index);
+  if (file == nullptr) return;
+  if (file->doom) {
+    settle(*file);
+  } else {
+    try_complete(*file);
   }
 }
 

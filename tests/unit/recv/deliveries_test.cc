@@ -87,6 +87,21 @@ TEST_CASE("deliveries__damaged_database__is_begun_anew") {
   CHECK(place.deliveries->find(path_key("a"), 1));
 }
 
+// It only saves work: where it cannot be had nothing is remembered, and nothing fails.
+TEST_CASE("deliveries__cannot_be_opened__nothing_is_remembered_and_nothing_fails") {
+  Place place;
+  place.deliveries.reset();
+  Deliveries::remove(place.files, place.directory);
+  place.temporary.write("delivered.db/in-the-way", "x");
+  place.deliveries = place.open();
+  place.deliveries->add(ours, 1000, {file_of("a", 1)});
+  CHECK_FALSE(place.deliveries->find(path_key("a"), 1));
+  CHECK(place.deliveries->empty());
+  place.deliveries->expire(1'000'000'000);
+  place.deliveries->forget(ours, {});
+  place.deliveries->abandon();
+}
+
 // Without times only the row tells that the file is the one that was placed; it goes when the transfer ends well.
 TEST_CASE("destination__without_times__a_file_that_was_delivered_does_not_come_again_until_the_transfer_ended") {
   DestinationOptions options;

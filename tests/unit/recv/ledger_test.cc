@@ -69,6 +69,16 @@ TEST_CASE("ledger__second_opener__is_told") {
   CHECK(second.error().message.find("another ccixfer") != std::string::npos);
 }
 
+TEST_CASE("ledger__cannot_be_opened__file_io_with_its_name") {
+  Place place;
+  place.temporary.write("ledger.db/in-the-way", "x");
+  const auto ledger = place.open();
+  REQUIRE_FALSE(ledger);
+  CHECK(ledger.error().kind == ErrorKind::file_io);
+  CHECK(ledger.error().message.find("ledger.db") != std::string::npos);
+  CHECK(place.temporary.has("ledger.db/in-the-way"));
+}
+
 TEST_CASE("ledger__of_the_format_before__begins_empty_in_its_place") {
   Place place;
   {

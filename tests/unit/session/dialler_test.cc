@@ -11,11 +11,13 @@ using namespace ccixfer::session::fake;
 namespace {
 
 // Dials by hand with any connect data; the reason of the refusal, or "accepted".
-std::string knock(World& world, Bytes data, ports::Role role = ports::Role::application) {
+std::string knock(World& world, Bytes data, ports::Role role = ports::Role::application,
+                  ports::Attribute attribute = ports::Attribute::reliable_ordered) {
   Side guest(world.net, "", 5);
   cci::ConnectOptions options;
   options.data = data;
   options.role = role;
+  options.attribute = attribute;
   REQUIRE(guest.endpoint->connect("fake://far", options));
   std::string answer;
   REQUIRE(world.run(
@@ -221,6 +223,20 @@ TEST_CASE("hub__bad_hello__is_refused_with_a_reason_and_counted") {
   CHECK(knock(world, good, ports::Role::hop) == "protocol: not a session's kind of connection");
   CHECK(world.far->counters.get(Counter::session_rejected) == 5);
   CHECK(world.far->counters.get(Counter::connections_refused) == 5);
+  CHECK(world.acceptor->sessions == 1);
+}
+
+TEST_CASE("hub__connection_of_another_kind__is_refused_and_that_of_a_ping_taken") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  const std::vector<std::byte> good = encode(world.link->hello());
+  CHECK(knock(world, good, ports::Role::application, ports::Attribute::reliable_unordered) ==
+        "protocol: not a session's kind of connection");
+  CHECK(knock(world, {}, ports::Role::admin, ports::Attribute::reliable_unordered) ==
+        "protocol: not a session's kind of connection");
+  CHECK(world.far->counters.get(Counter::session_rejected) == 2);
+  CHECK(knock(world, {}, ports::Role::admin) == "accepted");
+  CHECK(world.far->counters.get(Counter::session_rejected) == 2);
   CHECK(world.acceptor->sessions == 1);
 }
 

@@ -84,6 +84,7 @@ class Transport final : public ports::Transport {
     End& other = listener->second->make(State::requested);
     other.connect_data.assign(request.data.begin(), request.data.end());
     other.role = request.role;
+    other.attribute = request.attribute;
     join(end, *listener->second, other);
     return end.id;
   }
@@ -182,6 +183,7 @@ class Transport final : public ports::Transport {
     std::deque<uint64_t> operations;
     std::vector<std::byte> connect_data;
     ports::Role role = ports::Role::application;
+    ports::Attribute attribute = ports::Attribute::reliable_ordered;
     Status dial_status = Status::success;
     Instant deadline = never;
     bool left = false;      // disconnected by our own side
@@ -254,7 +256,7 @@ class Transport final : public ports::Transport {
       if (end.state == State::dialling && end.in.empty() && now_ >= end.deadline) return end_of(index, Status::timed_out, {});
       if (end.state == State::requested) {
         end.state = State::undecided;
-        sink_->on_connect_request(end.id, end.role, ports::Attribute::reliable_ordered, end.connect_data);
+        sink_->on_connect_request(end.id, end.role, end.attribute, end.connect_data);
         return;
       }
       if (std::exchange(end.draining, false)) sink_->on_draining(end.id);

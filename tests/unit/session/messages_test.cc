@@ -327,6 +327,26 @@ TEST_CASE("open_joiner__parts_of_a_long_path__make_it_whole") {
   }
 }
 
+// Whoever failed has failed: no later part mends it, and a whole path takes no more.
+TEST_CASE("open_joiner__failed_or_complete__takes_no_other_part") {
+  OpenJoiner failed;
+  CHECK_FALSE(failed.add({0, 2, 1, "b"}));
+  CHECK(failed.failed());
+  CHECK_FALSE(failed.add({0, 2, 0, "ab"}));
+  OpenJoiner complete;
+  REQUIRE(complete.add({3, 2, 0, "ab"}));
+  CHECK_FALSE(complete.failed());
+  CHECK_FALSE(complete.add({3, 2, 2, ""}));
+  CHECK(complete.failed());
+  OpenJoiner root;
+  const auto open = root.add({1, 0, 0, ""});
+  REQUIRE(open);
+  CHECK(open->path.empty());
+  CHECK(open->options == 1);
+  CHECK_FALSE(root.add({1, 0, 0, ""}));
+  CHECK(root.failed());
+}
+
 TEST_CASE("open_joiner__parts_that_contradict__fail") {
   const auto fails = [](const std::vector<OpenPart>& parts) {
     OpenJoiner joiner;

@@ -112,6 +112,27 @@ TEST_CASE("segment__values_out_of_bounds_with_a_good_check__are_refused") {
   CHECK_FALSE(forged(56 + 3, 0xff));                                      // more data than there is
 }
 
+// Each kind has bounds of its own, which the receiver's memory rests on.
+TEST_CASE("segment__count_and_length_of_each_kind__up_to_their_bounds_and_no_more") {
+  std::vector<std::byte> buffer(segment_bytes_max);
+  const auto is_taken = [&](SegmentKind kind, uint32_t data_bytes, uint32_t count) {
+    SegmentHeader header = piece_header(data_bytes);
+    const uint32_t length = seal(buffer, header);
+    const MutableBytes trailer = MutableBytes(buffer).subspan(length - segment_trailer_bytes, segment_trailer_bytes);
+    trailer[5] = static_cast<std::byte>(kind);
+    for (size_t i = 0; i < 4; ++i) trailer[60 + i] = static_cast<std::byte>(count >> (8 * i));
+    const uint64_t check = xxh3_64(trailer.first(segment_trailer_bytes - 8));
+    for (size_t i = 0; i < 8; ++i) trailer[segment_trailer_bytes - 8 + i] = static_cast<std::byte>(check >> (8 * i));
+    return peek(Bytes(buffer).first(length)).has_value();
+  };
+  CHECK(is_taken(SegmentKind::entries, 1, entries_per_segment_max));
+  CHECK_FALSE(is_taken(SegmentKind::entries, 1, entries_per_segment_max + 1));
+  CHECK(is_taken(SegmentKind::pack, 1, pack_files_max));
+  CHECK_FALSE(is_taken(SegmentKind::pack, 1, pack_files_max + 1));
+  CHECK(is_taken(SegmentKind::void_, 0, 0));
+  CHECK_FALSE(is_taken(SegmentKind::void_, 1, 0));
+}
+
 TEST_CASE("segment__cut_short_or_too_long__is_refused") {
   std::vector<std::byte> buffer = buffer_with("payload!");
   SegmentHeader header = piece_header(8);
