@@ -25,6 +25,17 @@ Json hops(const std::vector<Hop>& path) {
   return list;
 }
 
+// What was moved, of a session or of the whole command.
+template <typename Moved>
+void put_counts(Json& json, const Moved& moved) {
+  json["files"] = moved.files;
+  json["files_unchanged"] = moved.files_unchanged;
+  json["files_failed"] = moved.files_failed;
+  json["bytes"] = moved.bytes;
+  json["bytes_sent"] = moved.bytes_sent;
+  json["segments_resent"] = moved.segments_resent;
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text) {
@@ -103,12 +114,7 @@ std::string ended_event(double t, const Ended& ended) {
   json["status"] = row.name;
   json["exit"] = row.exit_code;
   if (!ended.reason.empty()) json["reason"] = words(ended.reason);
-  json["files"] = ended.files;
-  json["files_unchanged"] = ended.files_unchanged;
-  json["files_failed"] = ended.files_failed;
-  json["bytes"] = ended.bytes;
-  json["bytes_sent"] = ended.bytes_sent;
-  json["segments_resent"] = ended.segments_resent;
+  put_counts(json, ended);
   return line(json);
 }
 
@@ -124,12 +130,7 @@ std::string done_event(double t, const Done& done) {
   Json json = begin("done", t);
   json["status"] = row.name;
   json["exit"] = row.exit_code;
-  json["files"] = done.files;
-  json["files_unchanged"] = done.files_unchanged;
-  json["files_failed"] = done.files_failed;
-  json["bytes"] = done.bytes;
-  json["bytes_sent"] = done.bytes_sent;
-  json["segments_resent"] = done.segments_resent;
+  put_counts(json, done);
   json["seconds"] = std::round(done.seconds * 1e6) / 1e6;
   json["bytes_per_s"] = done.seconds > 0 ? std::round(static_cast<double>(done.bytes) / done.seconds) : 0.0;
   if (!done.counters.empty()) {

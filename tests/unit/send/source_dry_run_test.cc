@@ -10,22 +10,25 @@ using session::EntryType;
 
 constexpr uint64_t mib = 1u << 20;
 
-TEST_CASE("source__dry_run__entries_only") {
-  const TempDir dir;
-  dir.file("t/a", "A");
-  dir.file_of("t/large", 9 * mib);
-  Bench bench(options_of({dir.path("t")}, session::option_dry_run));
-  bench.receiver.decide = [&bench](const session::Entry& entry, uint64_t index) {
-    static_cast<void>(index);
-    static_cast<void>(bench);
-    return entry.type == EntryType::file ? Verdict::send : Verdict::done;
-  };
+// The receiver answers with verdicts alone, and ends.
+void run_dry(Bench& bench) {
   bench.receiver.giving_results = false;
   bench.start();
   bench.run_until([&] { return bench.totals().walk_done; });
   for (int i = 0; i < 10; ++i) bench.step();
   bench.receiver.say(session::Summary{});
   bench.run_until([&] { return bench.source->finished(); });
+}
+
+TEST_CASE("source__dry_run__entries_only") {
+  const TempDir dir;
+  dir.file("t/a", "A");
+  dir.file_of("t/large", 9 * mib);
+  Bench bench(options_of({dir.path("t")}, session::option_dry_run));
+  bench.receiver.decide = [](const session::Entry& entry, uint64_t) {
+    return entry.type == EntryType::file ? Verdict::send : Verdict::done;
+  };
+  run_dry(bench);
   CHECK(bench.source->error() == nullptr);
   CHECK(bench.totals().bytes_sent == 0);
   CHECK(bench.seen.find("large")->status == "would-send");
@@ -38,12 +41,7 @@ TEST_CASE("source__dry_run__what_would_be_made_and_changed_is_told") {
   bench.receiver.decide = [](const session::Entry& entry, uint64_t) {
     return entry.type == EntryType::file ? Verdict::change : entry.path == "d" ? Verdict::make : Verdict::done;
   };
-  bench.receiver.giving_results = false;
-  bench.start();
-  bench.run_until([&] { return bench.totals().walk_done; });
-  for (int i = 0; i < 10; ++i) bench.step();
-  bench.receiver.say(session::Summary{});
-  bench.run_until([&] { return bench.source->finished(); });
+  run_dry(bench);
   CHECK(bench.source->error() == nullptr);
   CHECK(bench.totals().files_unchanged == 1);
   CHECK(bench.totals().bytes_total == 0);
