@@ -83,6 +83,17 @@ int KnownDirectories::check(std::string_view path) {
   return check_these({{std::string(path), known}}, ignored);
 }
 
+int KnownDirectories::check(const std::set<std::string>& paths, std::string& path_that_is) {
+  Map known;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& path : paths) {
+      if (const auto found = known_.find(path); found != known_.end()) known.insert(*found);
+    }
+  }
+  return check_these(known, path_that_is);
+}
+
 // Each by its name in its parent, which is opened by its path: that is what whoever reads the tree will do.
 int KnownDirectories::check_these(const Map& known, std::string& path_that_is) {
   std::string parent_path;

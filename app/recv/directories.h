@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,8 +51,9 @@ class KnownDirectories {
   [[nodiscard]] int remember(int parent, std::string_view name, const std::string& path);
   void forget(std::string_view path);  // it and all below: we replaced it ourselves
   [[nodiscard]] int check(std::string_view path);
-  [[nodiscard]] int left(const std::string& path);         // all that goes into it has ended
-  [[nodiscard]] int check_all(std::string& path_that_is);  // which one, when one is stale
+  [[nodiscard]] int check(const std::set<std::string>& paths, std::string& path_that_is);  // those beside one another cost one open
+  [[nodiscard]] int left(const std::string& path);                                         // all that goes into it has ended
+  [[nodiscard]] int check_all(std::string& path_that_is);                                  // which one, when one is stale
 
  private:
   struct Known {

@@ -101,9 +101,8 @@ int Decider::open_parent(std::string_view parent) {
 
 // Before the verdicts are told: they are of directories that may have been moved meanwhile.
 std::optional<Error> Decider::look_again() {
-  for (const std::string& path : used_) {
-    if (const int error = directories_.check(path); error < 0) return fatal_error(-error, path);
-  }
+  std::string path;
+  if (const int error = directories_.check(used_, path); error < 0) return fatal_error(-error, path);
   if (root_.check() < 0) return fatal_error(ESTALE, root_.path);
   return std::nullopt;
 }
