@@ -1,6 +1,5 @@
 // `ccixfer bench`: the serving and the asking side of app/bench around one endpoint, and what people and scripts see of it.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <csignal>
@@ -20,14 +19,6 @@ namespace {
 constexpr const char* table_form = "{:<20} {:>9} {:>6} {:>10}  {:<58} {:>14}";
 
 double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-// empty-turn needs a descriptor a connection: as many as the administrator allows.
-void raise_open_files() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
-}
 
 std::string microseconds(Duration duration) {
   return fmt::format("{:.2f}", std::chrono::duration<double, std::micro>(duration).count());
@@ -205,7 +196,6 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   const auto device = device_of_command(process.config, command.common.device);
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, Target{routed, "", address, ""}); !there) return {there.error(), {}};
-  raise_open_files();
   host::SystemEntropy entropy;
   NodeOptions options;
   options.listening = command.serve;

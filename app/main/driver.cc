@@ -1,6 +1,7 @@
 #include "app/main/driver.h"
 
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -26,9 +27,19 @@ int wait_ms(Instant now, Instant deadline) {
   return static_cast<int>(std::min<int64_t>(longest_ms, (deadline - now).count() / 1'000'000 + 1));
 }
 
+// As many descriptors as the administrator allows: a connection takes one, and the 1,024 of a login shell are for programs that
+// use select(2), which we do not.
+void raise_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 }  // namespace
 
 Driver::Driver() {
+  raise_open_files();
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);

@@ -41,13 +41,13 @@ class Committer {
 
   Root::Impl& root_;
   ports::FileSystem& files_;
-  KnownDirectories& directories_;
+  JobDirectories directories_;
   const Policy& policy_;
   const Owner& owner_;
-  bool by_syncfs_ = false;                                   // has files of packs: then one syncfs serves all directories
-  std::map<std::string, HeldFileRef, std::less<>> parents_;  // of renames not yet synced
+  bool by_syncfs_ = false;                                        // has files of packs: then one syncfs serves all directories
+  std::map<std::string, HeldDirectoryRef, std::less<>> parents_;  // of renames not yet synced
   std::string last_parent_path_;
-  HeldFileRef last_parent_;
+  HeldDirectoryRef last_parent_;
   Inheritance inheritance_;  // of the last parent
 };
 
@@ -179,7 +179,7 @@ void Committer::place(CommitItem& item) {
   const std::string_view parent_path = split_path(item.task->path).parent;
   int error = open_parent(parent_path);
   if (error >= 0) error = rename_into(item, last_parent_->fd());
-  if (error == -ENOENT && directories_.check(parent_path) < 0) error = -ESTALE;
+  if (error == -ENOENT && directories_.look_again(parent_path) < 0) error = -ESTALE;
   if (error < 0) {
     set(item, CommitOutcome::failed, root_.judged(error));
     return;
@@ -208,7 +208,7 @@ int Committer::sync_directories(const std::vector<CommitItem>& batch) {
     for (std::string_view path = item.task->path; !path.empty();) paths.insert(path = split_path(path).parent);
   }
   for (const std::string_view path : paths) {
-    HeldFileRef directory;
+    HeldDirectoryRef directory;
     int error = directories_.open(path, directory);
     if (error >= 0) error = files_.fsync(directory->fd());
     if (error < 0) return error;
@@ -249,12 +249,14 @@ void Committer::sync_after(std::vector<CommitItem>& batch) {
 
 void Committer::look_again(std::vector<CommitItem>& batch) {
   const bool root_is_there = root_.check() == 0;
+  std::string path;
+  if (root_is_there && directories_.look_again(path) == 0) return;
   std::map<std::string, int, std::less<>> looked;
   for (CommitItem& item : batch) {
     if (item.outcome != CommitOutcome::ok) continue;
     const std::string_view parent = split_path(item.task->path).parent;
     auto found = looked.find(parent);
-    if (found == looked.end()) found = looked.emplace(parent, root_is_there ? directories_.check(parent) : -ESTALE).first;
+    if (found == looked.end()) found = looked.emplace(parent, root_is_there ? directories_.look_again(parent) : -ESTALE).first;
     if (found->second < 0) set(item, CommitOutcome::failed, found->second);
   }
 }

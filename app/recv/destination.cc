@@ -31,7 +31,7 @@ Destination::Impl::Impl(const DestinationOptions& destination_options, Root& sha
       root_is_open(shared_root.renew()),
       root_held(shared_root.impl),
       root(*root_held),
-      directories(root.files, root.fd, root.staging_identity),
+      directories(root.files, root.fd, root.staging_identity, root.held_directories),
       link(session_link),
       work(work_pool),
       pool(buffer_pool),

@@ -1,6 +1,9 @@
 #include "app/recv/directories.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "app/recv/names.h"
 
@@ -12,12 +15,12 @@ bool leads_elsewhere(int error) {
   return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV || error == -ESTALE;
 }
 
-constexpr uint32_t owner_all = 0700;
+bool has_no_descriptor(int error) { return error == -EMFILE || error == -ENFILE; }
 
 std::string_view or_dot(std::string_view path) { return path.empty() ? std::string_view(".") : path; }
 
-bool is_same(const ports::FileIdentity& a, const ports::FileIdentity& b, bool lasting) {
-  return lasting ? a == b : a.type == b.type;
+bool same_number(const ports::FileIdentity& a, const ports::FileIdentity& b) {
+  return a.type == b.type && a.device == b.device && a.inode == b.inode;
 }
 
 bool is_in(std::string_view path, std::string_view outer) {
@@ -26,164 +29,220 @@ bool is_in(std::string_view path, std::string_view outer) {
 
 }  // namespace
 
+bool KnownDirectories::Expected::is(const ports::FileIdentity& found, bool with_generation) const {
+  if (!lasting) return identity.type == found.type;
+  return with_generation && has_generation ? identity == found : same_number(identity, found);
+}
+
+KnownDirectories::~KnownDirectories() { budget_.give(held_.size()); }
+
+bool KnownDirectories::find(std::string_view path, Expected& out) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(path);
+  if (found == known_.end()) return false;
+  if (found->second.expected.held) held_.splice(held_.begin(), held_, found->second.age);
+  out = found->second.expected;
+  return true;
+}
+
 int KnownDirectories::as_known(std::string_view path, int error) {
   if (!leads_elsewhere(error)) return error;
   const std::lock_guard lock(mutex_);
   return known_.contains(path) ? -ESTALE : error;
 }
 
-int KnownDirectories::open(std::string_view path, HeldFileRef& out) {
+int KnownDirectories::open(std::string_view path, Paths& seen, HeldDirectoryRef& out) {
   if (root_ < 0) return -ENOENT;
-  const int fd = files_.open(root_, or_dot(path), {.directory = true}, 0);
+  Expected expected;
+  if (find(path, expected) && expected.held) {
+    Looking looking{seen, nullptr, {}};
+    if (const int error = look_at(path, expected, looking); error < 0) return error;
+    out = std::move(expected.held);
+    return 0;
+  }
+  const std::string name(path);
+  if (const int error = open_anew(root_, or_dot(path), name, out); error < 0) return error;
+  seen.insert(name);
+  return 0;
+}
+
+int KnownDirectories::open_anew(int parent, std::string_view name, const std::string& path, HeldDirectoryRef& out) {
+  int fd = files_.open(parent, name, {.directory = true}, 0);
+  if (has_no_descriptor(fd)) {
+    let_go_of_all();
+    fd = files_.open(parent, name, {.directory = true}, 0);
+  }
   if (fd < 0) return as_known(path, fd);
-  auto held = std::make_shared<HeldFile>(files_, fd);
-  ports::FileIdentity identity;
-  if (const int error = files_.identify(fd, ".", identity); error < 0) return error;
-  if (const int error = meet(path, identity, fd); error < 0) return error;
+  auto held = std::make_shared<HeldDirectory>(files_, fd);
+  // Of one that is not known yet the generation is looked for when it is closed, if ever.
+  Expected expected;
+  const bool wants_generation = find(path, expected) && expected.has_generation;
+  if (wants_generation) {
+    if (const int error = files_.identify(fd, ".", held->identity); error < 0) return error;
+  } else {
+    ports::FileStat stat;
+    if (const int error = files_.fstat(fd, stat); error < 0) return error;
+    held->identity = {stat.type, stat.device, stat.inode, 0};
+  }
+  if (const int error = meet(path, held->identity, wants_generation, fd, held); error < 0) return error;
   out = std::move(held);
   return 0;
 }
 
 int KnownDirectories::remember(int parent, std::string_view name, const std::string& path) {
+  HeldDirectoryRef held;
+  int error = open_anew(parent, name, path, held);
+  if (error != -EACCES && error != -EPERM && !has_no_descriptor(error)) return error;
+  // One that may not be read can be written into.
   ports::FileIdentity identity;
-  if (const int error = files_.identify(parent, name, identity); error < 0) return as_known(path, error);
-  return meet(path, identity, parent);
+  if (error = files_.identify(parent, name, identity); error < 0) return as_known(path, error);
+  return meet(path, identity, true, parent, nullptr);
 }
 
-int KnownDirectories::meet(std::string_view path, const ports::FileIdentity& identity, int somewhere_on_it) {
-  if (identity == staging_) return -EPERM;  // by another name: a file system that ignores case, or a mount
+int KnownDirectories::meet(const std::string& path, const ports::FileIdentity& identity, bool has_generation, int somewhere_on_it,
+                           const HeldDirectoryRef& held) {
+  if (same_number(identity, staging_)) return -EPERM;  // by another name: a file system that ignores case, or a mount
   const std::lock_guard lock(mutex_);
-  if (const auto found = known_.find(path); found != known_.end()) {
-    return is_same(found->second.identity, identity, found->second.lasting) ? 0 : -ESTALE;
+  auto found = known_.find(path);
+  if (found != known_.end()) {
+    if (!found->second.expected.is(identity, has_generation)) return -ESTALE;
+  } else {
+    auto device = lasting_.find(identity.device);
+    if (device == lasting_.end()) {
+      ports::SpaceInfo space;
+      const bool lasting = files_.space(somewhere_on_it, space) >= 0 && space.lasting_identity;
+      device = lasting_.emplace(identity.device, lasting).first;
+    }
+    found = known_.emplace(path, Known{{identity, has_generation, device->second, nullptr}, false, {}}).first;
   }
-  auto device = lasting_.find(identity.device);
-  if (device == lasting_.end()) {
-    ports::SpaceInfo space;
-    const bool lasting = files_.space(somewhere_on_it, space) >= 0 && space.lasting_identity;
-    device = lasting_.emplace(identity.device, lasting).first;
-  }
-  known_.emplace(path, Known{identity, device->second, false});
+  if (held && !found->second.expected.held) hold(found, held);
   return 0;
+}
+
+// Its slot is taken from the one that was used the longest ago when there is no other.
+void KnownDirectories::hold(Map::iterator at, const HeldDirectoryRef& held) {
+  if (held_.size() >= budget_.session_max() || !budget_.take()) {
+    if (held_.empty()) return remember_generation(at->second.expected, held->fd());
+    let_go(known_.find(*held_.back()));
+  }
+  at->second.expected.held = held;
+  held_.push_front(&at->first);
+  at->second.age = held_.begin();
+}
+
+// Whoever calls it has the slot.
+void KnownDirectories::let_go(Map::iterator at) {
+  Expected& expected = at->second.expected;
+  remember_generation(expected, expected.held->fd());
+  expected.held = nullptr;
+  held_.erase(at->second.age);
+}
+
+void KnownDirectories::let_go_of_all() {
+  const std::lock_guard lock(mutex_);
+  budget_.give(held_.size());
+  while (!held_.empty()) let_go(known_.find(*held_.back()));
+}
+
+void KnownDirectories::remember_generation(Expected& expected, int fd) {
+  ports::FileIdentity identity;
+  if (expected.has_generation || !expected.lasting || files_.identify(fd, ".", identity) < 0) return;
+  expected.identity = identity;
+  expected.has_generation = true;
+}
+
+KnownDirectories::Map::iterator KnownDirectories::erase(Map::iterator at) {
+  if (at->second.expected.held) {
+    held_.erase(at->second.age);
+    budget_.give(1);
+  }
+  return known_.erase(at);
 }
 
 void KnownDirectories::forget(std::string_view path) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(known_, [path](const auto& known) { return is_in(known.first, path); });
-}
-
-int KnownDirectories::check(std::string_view path) {
-  Known known;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = known_.find(path);
-    if (found == known_.end()) return 0;
-    known = found->second;
+  for (auto at = known_.lower_bound(path); at != known_.end() && at->first.starts_with(path);) {
+    at = is_in(at->first, path) ? erase(at) : std::next(at);
   }
-  std::string ignored;
-  return check_these({{std::string(path), known}}, ignored);
 }
 
-int KnownDirectories::check(const std::set<std::string>& paths, std::string& path_that_is) {
-  Map known;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const std::string& path : paths) {
-      if (const auto found = known_.find(path); found != known_.end()) known.insert(*found);
-    }
-  }
-  return check_these(known, path_that_is);
-}
-
-// Each by its name in its parent, which is opened by its path: that is what whoever reads the tree will do.
-int KnownDirectories::check_these(const Map& known, std::string& path_that_is) {
-  std::string parent_path;
-  HeldFileRef parent;
-  for (const auto& [path, directory] : known) {
-    path_that_is = path;
-    const SplitPath split = split_path(path);
-    if (!parent || parent_path != split.parent) {
-      const int fd = files_.open(root_, or_dot(split.parent), {.directory = true}, 0);
-      if (fd < 0) return leads_elsewhere(fd) ? -ESTALE : fd;
-      parent = std::make_shared<HeldFile>(files_, fd);
-      parent_path = split.parent;
-    }
-    ports::FileIdentity identity;
-    const int error = files_.identify(parent->fd(), or_dot(split.name), identity);
-    if (error < 0) return leads_elsewhere(error) ? -ESTALE : error;
-    if (!is_same(directory.identity, identity, directory.lasting)) return -ESTALE;
+// By its name in its parent, as whoever reads the tree will find it; and so are the parents that are held.
+int KnownDirectories::look_at(std::string_view path, const Expected& expected, Looking& looking) {
+  for (size_t end = 0; end < path.size();) {
+    end = std::min(path.find('/', end + 1), path.size());
+    const std::string_view so_far = path.substr(0, end);
+    if (looking.seen.contains(so_far)) continue;
+    Expected above;
+    if (end < path.size() && !(find(so_far, above) && above.held)) continue;
+    if (const int error = look_at_one(so_far, end < path.size() ? above : expected, looking); error < 0) return error;
+    looking.seen.emplace(so_far);
   }
   return 0;
 }
 
+int KnownDirectories::look_at_one(std::string_view path, const Expected& expected, Looking& looking) {
+  const SplitPath split = split_path(path);
+  Expected above;
+  int parent = root_;
+  if (!split.parent.empty() && find(split.parent, above) && above.held && looking.seen.contains(split.parent)) {
+    parent = above.held->fd();
+  } else if (!split.parent.empty()) {
+    if (!looking.parent || looking.parent_path != split.parent) {
+      const int fd = files_.open(root_, split.parent, {.directory = true}, 0);
+      if (fd < 0) return leads_elsewhere(fd) ? -ESTALE : fd;
+      looking.parent = std::make_shared<HeldFile>(files_, fd);
+      looking.parent_path = split.parent;
+    }
+    parent = looking.parent->fd();
+  }
+  ports::FileIdentity identity;
+  ports::FileStat stat;
+  const bool with_generation = !expected.held && expected.has_generation;
+  const int error =
+      with_generation ? files_.identify(parent, split.name, identity) : files_.stat_at(parent, split.name, stat, false);
+  if (error < 0) return leads_elsewhere(error) ? -ESTALE : error;
+  if (!with_generation) identity = {stat.type, stat.device, stat.inode, 0};
+  return expected.is(identity, with_generation) ? 0 : -ESTALE;
+}
+
+int KnownDirectories::look(const Paths& paths, std::string& path_that_is) {
+  Paths seen;
+  Looking looking{seen, nullptr, {}};
+  for (const std::string& path : paths) {
+    path_that_is = path;
+    Expected expected;
+    if (!find(path, expected)) continue;
+    if (const int error = look_at(path, expected, looking); error < 0) return error;
+  }
+  return 0;
+}
+
+int KnownDirectories::look_at_all(std::string& path_that_is) {
+  Paths all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [path, known] : known_) all.insert(all.end(), path);
+  }
+  return look(all, path_that_is);
+}
+
 int KnownDirectories::left(const std::string& path) {
-  Map left;
+  std::vector<std::pair<std::string, Expected>> gone;
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = known_.find(path); found != known_.end()) found->second.left = true;
     if (known_.size() <= known_max_) return 0;
     for (auto at = known_.begin(); at != known_.end();) {
-      const auto next = std::next(at);
-      if (at->second.left) left.insert(known_.extract(at));
-      at = next;
+      if (at->second.left) gone.emplace_back(at->first, at->second.expected);
+      at = at->second.left ? erase(at) : std::next(at);
     }
   }
-  std::string ignored;
-  return check_these(left, ignored);
-}
-
-int KnownDirectories::check_all(std::string& path_that_is) {
-  Map known;
-  {
-    const std::lock_guard lock(mutex_);
-    known = known_;
+  Paths seen;
+  Looking looking{seen, nullptr, {}};
+  for (const auto& [name, expected] : gone) {
+    if (const int error = look_at(name, expected, looking); error < 0) return error;
   }
-  return check_these(known, path_that_is);
-}
-
-namespace {
-
-int apply_leave(ports::FileSystem& files, KnownDirectories& directories, const Policy& policy, uint64_t root_device,
-                const Leave& leave) {
-  HeldFileRef directory;
-  if (const int error = directories.open(leave.path, directory); error < 0) return error;
-  ports::FileStat stat;
-  if (const int error = files.fstat(directory->fd(), stat); error < 0) return error;
-  const bool keeps_mode = !policy.has(session::option_permissions);
-  const Current current{stat.mode, stat.uid, stat.gid};
-  const Attributes& wanted = leave.attributes;
-  int applied = 0;
-  if (keeps_mode) {
-    // Not ours to change: the mode it had stays, and comes back if it was unlocked for the time. One that we made has what mkdir(2)
-    // gave it, with the directory it is in; but for what we gave ourselves to write in it.
-    const uint32_t made = stat.mode & ~(owner_all & ~wanted.mode);
-    const uint32_t mode = leave.made ? made : leave.unlocked ? leave.mode_before : stat.mode;
-    if (mode != stat.mode) {
-      if (const int error = files.set_mode(directory->fd(), mode); error < 0 && error != -EPERM && error != -ENOTSUP) return error;
-    }
-    if (policy.has(session::option_times)) {
-      if (const int error = files.set_mtime(directory->fd(), wanted.mtime); error < 0) return error;
-    }
-  } else {
-    applied = apply_attributes(files, directory->fd(), policy, current, wanted);
-    if (applied < 0) return applied;
-  }
-  // syncfs of the root covers the root's own file system only.
-  const int error = stat.device != root_device ? files.fsync(directory->fd()) : 0;
-  return error < 0 ? error : applied;
-}
-
-}  // namespace
-
-std::vector<LeaveOutcome> apply_leaves(ports::FileSystem& files, KnownDirectories& directories, const Policy& policy,
-                                       uint64_t root_device, const std::vector<Leave>& leaves) {
-  std::vector<LeaveOutcome> outcomes;
-  outcomes.reserve(leaves.size());
-  for (const Leave& leave : leaves) {
-    int error = apply_leave(files, directories, policy, root_device, leave);
-    if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;
-    outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path});
-  }
-  return outcomes;
+  return 0;
 }
 
 }  // namespace ccixfer::recv

@@ -6,13 +6,13 @@
 namespace ccixfer::recv {
 
 int DiskSync::sync_each() {
-  std::vector<HeldFileRef> others;
+  std::vector<HeldDirectoryRef> others;
   {
     const std::lock_guard lock(others_mutex_);
     for (const auto& [device, directory] : others_) others.push_back(directory);
   }
   int error = files_.syncfs(root_);
-  for (const HeldFileRef& directory : others) error = std::min(error, files_.syncfs(directory->fd()));
+  for (const HeldDirectoryRef& directory : others) error = std::min(error, files_.syncfs(directory->fd()));
   return error;
 }
 
@@ -37,11 +37,10 @@ int DiskSync::sync_names() {
   return error < 0 ? sync() : error;
 }
 
-void DiskSync::look_at(const HeldFileRef& directory) {
-  ports::FileStat stat;
-  if (files_.fstat(directory->fd(), stat) < 0 || stat.device == root_device_) return;
+void DiskSync::look_at(const HeldDirectoryRef& directory) {
+  if (directory->identity.device == root_device_) return;
   const std::lock_guard lock(others_mutex_);
-  others_.try_emplace(stat.device, directory);
+  others_.try_emplace(directory->identity.device, directory);
 }
 
 void DiskSync::forget_others() {

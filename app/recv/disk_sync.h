@@ -11,7 +11,7 @@
 #include <map>
 #include <mutex>
 
-#include "app/recv/directories.h"
+#include "app/recv/held.h"
 #include "core/ports/file_system.h"
 
 namespace ccixfer::recv {
@@ -31,7 +31,7 @@ class DiskSync {
 
   // A directory that is written into: if it is on another file system than the root, that one is synced too. Its descriptor is
   // held, so that the file system stays mounted, until forget_others.
-  void look_at(const HeldFileRef& directory);
+  void look_at(const HeldDirectoryRef& directory);
   void forget_others();  // nobody writes any more
 
  private:
@@ -46,7 +46,7 @@ class DiskSync {
   uint64_t last_good_ = 0;          // the number of the last one that succeeded
   int last_error_ = 0;
   std::mutex others_mutex_;
-  std::map<uint64_t, HeldFileRef> others_;  // by device
+  std::map<uint64_t, HeldDirectoryRef> others_;  // by device
 };
 
 }  // namespace ccixfer::recv

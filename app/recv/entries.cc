@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <set>
 #include <system_error>
 
 #include "app/recv/pieces.h"
@@ -71,10 +70,9 @@ class Decider {
   EntriesContext& context_;
   Root::Impl& root_;
   ports::FileSystem& files_;
-  KnownDirectories& directories_;
+  JobDirectories directories_;
   std::string parent_path_;
-  HeldFileRef parent_;
-  std::set<std::string> used_;  // directories that verdicts of this job rest on
+  HeldDirectoryRef parent_;
 };
 
 Decision& Decider::failed(Decision& decision, int negative_errno) {
@@ -90,19 +88,18 @@ Decision& Decider::failed_or_fatal(Decision& decision, int negative_errno) {
 
 int Decider::open_parent(std::string_view parent) {
   if (parent_ && parent_path_ == parent) return 0;
-  HeldFileRef opened;
+  HeldDirectoryRef opened;
   if (const int error = directories_.open(parent, opened); error < 0) return error;
   root_.disk->look_at(opened);
   parent_ = std::move(opened);
   parent_path_ = parent;
-  used_.insert(parent_path_);
   return 0;
 }
 
 // Before the verdicts are told: they are of directories that may have been moved meanwhile.
 std::optional<Error> Decider::look_again() {
   std::string path;
-  if (const int error = directories_.check(used_, path); error < 0) return fatal_error(-error, path);
+  if (const int error = directories_.look_again(path); error < 0) return fatal_error(-error, path);
   if (root_.check() < 0) return fatal_error(ESTALE, root_.path);
   return std::nullopt;
 }
@@ -111,14 +108,13 @@ int Decider::make_directories(const std::string& path) {
   for (size_t end = 0; end != std::string::npos && !path.empty();) {
     end = path.find('/', end == 0 ? 0 : end + 1);
     const std::string so_far = path.substr(0, end);
-    HeldFileRef directory;
+    HeldDirectoryRef directory;
     if (directories_.open(so_far, directory) == 0) continue;
     const SplitPath split = split_path(so_far);
     if (const int error = open_parent(split.parent); error < 0) return error;
     if (const int error = files_.mkdir_at(parent_->fd(), split.name, 0777); error < 0 && error != -EEXIST) return error;
     root_.directories_made.fetch_add(1);
     if (const int error = directories_.open(so_far, directory); error < 0) return error;
-    used_.insert(so_far);
   }
   return 0;
 }
@@ -129,7 +125,7 @@ std::optional<Error> Decider::prepare_base() {
   ports::SpaceInfo space;
   if (files_.space(root_.fd, space) >= 0 && space.read_only) return fatal_error(EROFS, context_.base);
   if (dry()) {
-    HeldFileRef directory;
+    HeldDirectoryRef directory;
     const int error = directories_.open(context_.base, directory);
     if (error == -ELOOP) {
       return Error{ErrorKind::not_authorised, fmt::format("{} passes a symbolic link", printable(context_.base))};
@@ -155,7 +151,7 @@ std::optional<Error> Decider::prepare_base() {
 }
 
 bool Decider::base_is_directory() {
-  HeldFileRef directory;
+  HeldDirectoryRef directory;
   return context_.base.empty() || directories_.open(context_.base, directory) == 0;
 }
 
@@ -261,7 +257,7 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
     }
     bool unlocked = false;
     if ((stat.mode & owner_all) != owner_all) {
-      HeldFileRef directory;
+      HeldDirectoryRef directory;
       unlocked = directories_.open(decision.path, directory) == 0 && files_.set_mode(directory->fd(), stat.mode | owner_all) >= 0;
     }
     enter(entry, decision.path, index, false, unlocked, stat.mode);

@@ -13,6 +13,7 @@
 
 #include "app/recv/asked.h"
 #include "app/recv/directories.h"
+#include "app/recv/leaves.h"
 #include "app/recv/root.h"
 #include "app/recv/task.h"
 #include "app/session/entry.h"

@@ -27,7 +27,7 @@ struct Owner {
 
 struct Root::Impl {
   Impl(ports::FileSystem& file_system, int root_fd, std::string root_path)
-      : files(file_system), fd(root_fd), path(std::move(root_path)) {}
+      : files(file_system), fd(root_fd), path(std::move(root_path)), held_directories(file_system.descriptors_max()) {}
   ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -38,6 +38,7 @@ struct Root::Impl {
   ports::FileIdentity identity, staging_identity;  // of the root, and of .ccixfer
   std::atomic<bool> stale{false};                  // found to have been moved, removed or replaced: see check
   const std::string path;
+  HeldBudget held_directories;  // locks itself
   uint64_t device = 0;
   uint32_t umask = 022;                    // measured at open: what open(2) takes off below this root
   uint32_t uid = 0, gid = 0;               // that a new file gets

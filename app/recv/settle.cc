@@ -338,7 +338,7 @@ std::optional<Error> sync_and_look(Root::Impl& root, KnownDirectories& directori
   }
   if (root.check() < 0) return fatal_error(ESTALE, root.path);
   std::string path;
-  if (const int error = directories.check_all(path); error < 0) return fatal_error(-error, path);
+  if (const int error = directories.look_at_all(path); error < 0) return fatal_error(-error, path);
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -381,6 +382,11 @@ int PosixFileSystem::space(int fd, ports::SpaceInfo& out) {
   out.syncfs_tells = is_known && !(running_kernel() < kernel_whose_syncfs_tells_of_data);
   out.lasting_identity = has_lasting_identity(fd);
   return 0;
+}
+
+size_t PosixFileSystem::descriptors_max() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : ports::FileSystem::descriptors_max();
 }
 
 int PosixFileSystem::identify(int directory, std::string_view name, ports::FileIdentity& out) {

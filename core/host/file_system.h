@@ -49,6 +49,7 @@ class PosixFileSystem final : public ports::FileSystem {
   int fsync(int fd) override;
   int syncfs(int fd) override;
   int space(int fd, ports::SpaceInfo& out) override;
+  size_t descriptors_max() override;
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override;
   int get_acl(int fd, bool inherited, std::string& out) override;
   int set_acl(int fd, bool inherited, std::string_view acl) override;

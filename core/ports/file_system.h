@@ -114,6 +114,7 @@ class FileSystem {
   virtual int fsync(int fd) = 0;
   virtual int syncfs(int fd) = 0;                 // the whole file system of fd, and no other one below it
   virtual int space(int fd, SpaceInfo& out) = 0;  // fstatvfs, fstatfs
+  virtual size_t descriptors_max();               // that may be open at once (RLIMIT_NOFILE)
   // fstatat, name_to_handle_at; `name` as of stat_at ("." for the directory itself), no link followed but with no_directory.
   virtual int identify(int directory, std::string_view name, FileIdentity& out);
   // POSIX access control lists, in the form of the kernel's attribute; empty: none, or the file system has no such thing.
@@ -129,6 +130,7 @@ inline int FileSystem::read_directory(int fd, const std::function<void(std::stri
 }
 inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
+inline size_t FileSystem::descriptors_max() { return 1024; }
 inline int FileSystem::identify(int directory, std::string_view name, FileIdentity& out) {
   FileStat stat;
   const int result = stat_at(directory, name, stat, directory == no_directory);

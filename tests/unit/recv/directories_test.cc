@@ -18,8 +18,9 @@ namespace {
 const DestinationOptions archive_options{.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0};
 
 // The root is a directory of the temporary one; "archive" stands beside it.
+// Each case runs with descriptors to keep directories open, and without: then a directory is known by its generation.
 struct Ground : Rig {
-  explicit Ground(const DestinationOptions& wanted = archive_options) : Rig(wanted, 1, "root") {
+  explicit Ground(const DestinationOptions& wanted = archive_options) : Rig(wanted, 1, "root", GENERATE(size_t{1024}, size_t{0})) {
     fs::create_directory(temporary.path("archive"));
   }
   void move(const std::string& from, const std::string& to) const { fs::rename(temporary.path(from), temporary.path(to)); }
@@ -250,11 +251,12 @@ TEST_CASE("directories__staging_removed_under_a_running_daemon__made_anew_for_th
 TEST_CASE("directories__more_than_are_remembered__looked_at_before_they_are_forgotten") {
   Ground ground;
   Root::Impl& root = *ground.root->impl;
-  KnownDirectories known(ground.files, root.fd, root.staging_identity, 3);
+  KnownDirectories known(ground.files, root.fd, root.staging_identity, root.held_directories, 3);
   const auto enter = [&](const std::string& name) {
     ground.make("root/" + name);
-    HeldFileRef held;
-    REQUIRE(known.open(name, held) == 0);
+    HeldDirectoryRef held;
+    KnownDirectories::Paths seen;
+    REQUIRE(known.open(name, seen, held) == 0);
   };
   for (const char* name : {"a", "b", "c"}) enter(name);
   CHECK(known.left("a") == 0);
@@ -263,17 +265,137 @@ TEST_CASE("directories__more_than_are_remembered__looked_at_before_they_are_forg
   SECTION("they are forgotten") {
     CHECK(known.left("c") == 0);
     ground.move("root/a", "archive/a");
-    CHECK(known.check("a") == 0);
     std::string which;
-    CHECK(known.check_all(which) == 0);
+    CHECK(known.look({"a"}, which) == 0);
+    CHECK(known.look_at_all(which) == 0);
     ground.move("root/d", "archive/d");  // is not left yet
-    CHECK(known.check_all(which) == -ESTALE);
+    CHECK(known.look_at_all(which) == -ESTALE);
     CHECK(which == "d");
   }
   SECTION("one of them was moved") {
     ground.move("root/a", "archive/a");
     CHECK(known.left("c") == -ESTALE);
   }
+}
+
+namespace {
+
+size_t open_descriptors() { return static_cast<size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), {})); }
+
+// A root below which `names` stand.
+struct Shelf : Rig {
+  Shelf(size_t descriptors_max, const std::vector<std::string>& names) : Rig(archive_options, 1, "", descriptors_max) {
+    for (const std::string& name : names) fs::create_directories(temporary.path(name));
+    session.reset();
+    known = std::make_unique<KnownDirectories>(files, root->impl->fd, root->impl->staging_identity, root->impl->held_directories);
+  }
+  ~Shelf() { known.reset(); }
+  // As another job would.
+  int open(const std::string& path) const {
+    KnownDirectories::Paths seen;
+    HeldDirectoryRef held;
+    return known->open(path, seen, held);
+  }
+  // How many were opened.
+  size_t opens(const std::function<void()>& then) {
+    size_t count = 0;
+    files.hook = [&count](std::string_view call, std::string_view) {
+      if (call == "open") ++count;
+      return 0;
+    };
+    then();
+    files.hook = nullptr;
+    return count;
+  }
+  std::unique_ptr<KnownDirectories> known;
+};
+
+}  // namespace
+
+TEST_CASE("directories_held__another_job_uses_one__is_not_opened_again") {
+  Shelf shelf(1024, {"a/b"});
+  CHECK(shelf.opens([&] { CHECK(shelf.open("a/b") == 0); }) == 1);
+  CHECK(shelf.opens([&] { CHECK(shelf.open("a/b") == 0); }) == 1);  // "a", to look where it leads now
+  REQUIRE(shelf.open("a") == 0);
+  CHECK(shelf.opens([&] { CHECK(shelf.open("a/b") == 0); }) == 0);
+  fs::rename(shelf.temporary.path("a"), shelf.temporary.path("c"));
+  fs::create_directories(shelf.temporary.path("a/b"));
+  CHECK(shelf.open("a/b") == -ESTALE);
+  shelf.known->forget("a");
+  CHECK(shelf.open("a/b") == 0);
+}
+
+TEST_CASE("directories_held__more_than_may_be__those_used_longest_ago_are_closed") {
+  Shelf shelf(32, {"a", "b", "c"});  // a quarter for all, a quarter of that for a session: two
+  const size_t before = open_descriptors();
+  for (const char* name : {"a", "b", "a", "c"}) REQUIRE(shelf.open(name) == 0);
+  CHECK(open_descriptors() == before + 2);
+  CHECK(shelf.root->impl->held_directories.taken() == 2);
+  CHECK(shelf.opens([&] { CHECK(shelf.open("a") == 0); }) == 0);
+  CHECK(shelf.opens([&] { CHECK(shelf.open("c") == 0); }) == 0);
+  CHECK(shelf.opens([&] { CHECK(shelf.open("b") == 0); }) == 1);
+  CHECK(shelf.opens([&] { CHECK(shelf.open("a") == 0); }) == 1);
+  SECTION("at the end all are") { shelf.known.reset(); }
+  SECTION("what was forgotten too") { shelf.known->forget(""); }
+  CHECK(open_descriptors() == before);
+  CHECK(shelf.root->impl->held_directories.taken() == 0);
+}
+
+TEST_CASE("directories_held__other_sessions_have_them_all__opened_by_each_job") {
+  Shelf shelf(32, {"a", "b", "c", "d"});
+  Root::Impl& root = *shelf.root->impl;
+  while (root.held_directories.take()) {
+  }
+  const size_t before = open_descriptors();
+  for (int i = 0; i < 2; ++i) CHECK(shelf.opens([&] { CHECK(shelf.open("a") == 0); }) == 1);
+  CHECK(open_descriptors() == before);
+  fs::remove(shelf.temporary.path("a"));
+  fs::create_directory(shelf.temporary.path("a"));  // may have its number
+  CHECK(shelf.open("a") == -ESTALE);
+  root.held_directories.give(1);
+  CHECK(shelf.open("b") == 0);
+  CHECK(open_descriptors() == before + 1);
+  for (const char* name : {"c", "d"}) CHECK(shelf.open(name) == 0);  // takes the place of the one before
+  CHECK(open_descriptors() == before + 1);
+  fs::remove(shelf.temporary.path("b"));
+  fs::create_directory(shelf.temporary.path("b"));
+  CHECK(shelf.open("b") == -ESTALE);
+  shelf.known.reset();
+  root.held_directories.give(7);
+  CHECK(root.held_directories.taken() == 0);
+}
+
+TEST_CASE("directories_held__one_that_may_not_be_read__is_known_all_the_same") {
+  Shelf shelf(1024, {"a"});
+  shelf.files.hook = [](std::string_view call, std::string_view) { return call == "open" ? -EACCES : 0; };
+  REQUIRE(shelf.known->remember(shelf.root->impl->fd, "a", "a") == 0);
+  shelf.files.hook = nullptr;
+  std::string which;
+  CHECK(shelf.known->look({"a"}, which) == 0);
+  fs::remove(shelf.temporary.path("a"));
+  fs::create_directory(shelf.temporary.path("a"));
+  CHECK(shelf.known->look({"a"}, which) == -ESTALE);
+  CHECK(which == "a");
+}
+
+TEST_CASE("directories_held__no_descriptor_is_left__they_are_closed_and_it_is_tried_again") {
+  Shelf shelf(1024, {"a", "b"});
+  REQUIRE(shelf.open("a") == 0);
+  const int error = GENERATE(-EMFILE, -ENFILE);
+  bool for_ever = false;
+  shelf.files.hook = [&](std::string_view call, std::string_view name) {
+    const bool fails = call == "open" && name == "b" && (for_ever || shelf.root->impl->held_directories.taken() > 0);
+    return fails ? error : 0;
+  };
+  CHECK(shelf.open("b") == 0);
+  CHECK(shelf.root->impl->held_directories.taken() == 1);
+  for_ever = true;
+  shelf.known->forget("b");
+  CHECK(shelf.open("b") == error);
+  shelf.files.hook = nullptr;
+  fs::remove(shelf.temporary.path("a"));
+  fs::create_directory(shelf.temporary.path("a"));
+  CHECK(shelf.open("a") == -ESTALE);  // known by its generation since it was closed
 }
 
 }  // namespace ccixfer::recv

@@ -50,6 +50,7 @@ class FaultyFiles final : public ports::FileSystem {
   std::function<int(std::string_view call, std::string_view name)> hook;
   size_t write_max = ~size_t{0};
   std::function<void()> writing;  // inside each write, by its thread
+  size_t descriptors = 1024;
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override {
     return fault("open", name, [&] { return files_.open(directory, name, flags, permissions); });
@@ -109,6 +110,7 @@ class FaultyFiles final : public ports::FileSystem {
   int syncfs(int fd) override {
     return fault("syncfs", "", [&] { return 0 * fd; });  // tests make no power cut here: spare the machine its real disks
   }
+  size_t descriptors_max() override { return descriptors; }
   int space(int fd, ports::SpaceInfo& out) override { return files_.space(fd, out); }
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override {
     return fault("identify", name, [&] { return files_.identify(directory, name, out); });

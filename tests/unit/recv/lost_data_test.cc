@@ -101,7 +101,7 @@ std::vector<CommitItem> commit(Rig& rig, const PackItem& staged) {
   batch[0].size_bytes = staged.content.size();
   batch[0].mark = staged.mark;
   Root::Impl& root = *rig.root->impl;
-  KnownDirectories directories(rig.files, root.fd, root.staging_identity);
+  KnownDirectories directories(rig.files, root.fd, root.staging_identity, root.held_directories);
   commit_batch(root, directories, Policy{}, Owner{}, batch);
   return batch;
 }

@@ -14,8 +14,8 @@ inline constexpr uint64_t piece = session::piece_bytes;
 
 struct Rig {
   explicit Rig(const DestinationOptions& options_ = {.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0},
-               uint16_t lanes = 1, const std::string& below = "")
-      : root(Root::open(files, made(below)).value()),
+               uint16_t lanes = 1, const std::string& below = "", size_t descriptors = 1024)
+      : root(Root::open(with(files, descriptors), made(below)).value()),
         work(files),
         options(options_),
         session(std::make_unique<Session>(*root, work, options, lanes)) {}
@@ -51,6 +51,10 @@ struct Rig {
     source().put_piece(index, 5, number, data, damage);
   }
 
+  static FaultyFiles& with(FaultyFiles& files, size_t descriptors) {
+    files.descriptors = descriptors;
+    return files;
+  }
   // The root's path: the temporary directory, or one in it.
   [[nodiscard]] std::string made(const std::string& below) const {
     if (!below.empty()) std::filesystem::create_directory(temporary.path(below));

@@ -27,7 +27,8 @@ struct Place {
       : files(faulty != nullptr ? *faulty : own_files),
         root(Root::open(files, temporary.path()).value()),
         policy{options, root->impl->umask, root->impl->uid, root->impl->gid},
-        directories(std::make_unique<KnownDirectories>(files, root->impl->fd, root->impl->staging_identity)),
+        directories(
+            std::make_unique<KnownDirectories>(files, root->impl->fd, root->impl->staging_identity, root->impl->held_directories)),
         context(*root->impl, *directories, policy, base, owner) {}
 
   DecidedEntries decide(const std::vector<Entry>& entries) {

@@ -173,7 +173,7 @@ TEST_CASE("directory_names__the_descriptor_is_0__read_as_any") {
 TEST_CASE("directory_names__the_spool_cannot_be_read_any_more__the_directory_is_read_again_and_no_name_is_lost") {
   Directory directory;
   std::vector<std::string> expected;
-  for (int i = 0; i < 600; ++i) expected.push_back(std::to_string(1000 + i) + std::string(200, static_cast<char>('a' + i % 26)));
+  for (int i = 0; i < 600; ++i) expected.push_back(std::to_string(1000 + i).append(200, static_cast<char>('a' + i % 26)));
   for (const std::string& name : expected) directory.dir.file(name, "");
   directory.bytes_max = 50'000;
   for (int fails = 1; fails < 9; ++fails) {

@@ -160,7 +160,7 @@ TEST_CASE("reader__a_file_that_is_not_what_was_listed__changed") {
   SECTION("another second") { ++listed.mtime.seconds; }
   SECTION("another nanosecond") { ++listed.mtime.nanoseconds; }
   SECTION("a directory by now") {
-    name = "d";
+    name = std::string("d");
     listed = shelf.listed("d");
   }
   SECTION("another version") {

@@ -1,0 +1,55 @@
+#include "app/recv/leaves.h"
+
+#include <cerrno>
+
+namespace ccixfer::recv {
+namespace {
+
+constexpr uint32_t owner_all = 0700;
+
+int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Policy& policy, uint64_t root_device,
+                const Leave& leave) {
+  HeldDirectoryRef directory;
+  if (const int error = directories.open(leave.path, directory); error < 0) return error;
+  ports::FileStat stat;
+  if (const int error = files.fstat(directory->fd(), stat); error < 0) return error;
+  const bool keeps_mode = !policy.has(session::option_permissions);
+  const Current current{stat.mode, stat.uid, stat.gid};
+  const Attributes& wanted = leave.attributes;
+  int applied = 0;
+  if (keeps_mode) {
+    // Not ours to change: the mode it had stays, and comes back if it was unlocked for the time. One that we made has what mkdir(2)
+    // gave it, with the directory it is in; but for what we gave ourselves to write in it.
+    const uint32_t made = stat.mode & ~(owner_all & ~wanted.mode);
+    const uint32_t mode = leave.made ? made : leave.unlocked ? leave.mode_before : stat.mode;
+    if (mode != stat.mode) {
+      if (const int error = files.set_mode(directory->fd(), mode); error < 0 && error != -EPERM && error != -ENOTSUP) return error;
+    }
+    if (policy.has(session::option_times)) {
+      if (const int error = files.set_mtime(directory->fd(), wanted.mtime); error < 0) return error;
+    }
+  } else {
+    applied = apply_attributes(files, directory->fd(), policy, current, wanted);
+    if (applied < 0) return applied;
+  }
+  // syncfs of the root covers the root's own file system only.
+  const int error = stat.device != root_device ? files.fsync(directory->fd()) : 0;
+  return error < 0 ? error : applied;
+}
+
+}  // namespace
+
+std::vector<LeaveOutcome> apply_leaves(ports::FileSystem& files, KnownDirectories& known, const Policy& policy,
+                                       uint64_t root_device, const std::vector<Leave>& leaves) {
+  std::vector<LeaveOutcome> outcomes;
+  outcomes.reserve(leaves.size());
+  JobDirectories directories(known);
+  for (const Leave& leave : leaves) {
+    int error = apply_leave(files, directories, policy, root_device, leave);
+    if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;
+    outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path});
+  }
+  return outcomes;
+}
+
+}  // namespace ccixfer::recv

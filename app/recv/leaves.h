@@ -1,0 +1,30 @@
+// The directories' own modes and times, once all that goes into them has ended.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/recv/attributes.h"
+#include "app/recv/directories.h"
+
+namespace ccixfer::recv {
+
+// A directory whose `leave` was reached: due when no entry in [first_index, leave_index) is still in work.
+struct Leave {
+  std::string path;
+  uint64_t first_index = 0;
+  uint64_t leave_index = 0;
+  Attributes attributes;
+  bool made = false;      // by this session: it has its first mode yet
+  bool unlocked = false;  // was there, and was given u+rwx for the time
+  uint32_t mode_before = 0;
+};
+struct LeaveOutcome {
+  int error_number = 0;             // the first that went wrong
+  bool attributes_refused = false;  // as of apply_attributes
+  std::string path;
+};
+// In the order given: a directory's own come after those below it. Runs in a job.
+[[nodiscard]] std::vector<LeaveOutcome> apply_leaves(ports::FileSystem& files, KnownDirectories& known, const Policy& policy,
+                                                     uint64_t root_device, const std::vector<Leave>& leaves);
+
+}  // namespace ccixfer::recv
