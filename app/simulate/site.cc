@@ -166,7 +166,8 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.asked = dial.asked ? *dial.asked : recv::asked_for(dial.path, dial.options);
     plan.make_machine = [this, part](session::Link& link) { return program::make_destination(bench_, link, part); };
   } else {
-    program::SourcePart part{{dial.directory + "/"}, -1, dial.options};
+    program::SourcePart part{dial.sources.empty() ? std::vector<std::string>{dial.directory + "/"} : dial.sources, -1,
+                             dial.options};
     part.rate = std::make_shared<send::RateCap>(dial.rate_bytes_per_s);
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
