@@ -156,7 +156,7 @@ void Reporter::progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bo
 }
 
 void Reporter::file(const File& file) {
-  impl_->put_event(file_event(seconds(), file));
+  if (impl_->options.json) impl_->put_event(file_event(seconds(), file));  // not built for nothing: there may be millions
   if (impl_->options.stats) impl_->files.count(file.status, file.reason);
   if (impl_->options.verbose == 0 && !impl_->log && !impl_->options.list) return;
   std::string line = fmt::format("{} {} ({} bytes)", file.status, printable(file.path), file.bytes);
