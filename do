@@ -7,6 +7,7 @@
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
 #   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, iperf3 and socat, one run, interleaved; a table and JSON
+#   ./do bench --before BUILD   the same figures beside an earlier version, a directory as build/release
 #   ./do mutants [--room ROOM] [--count N] [--seed S]   small changes to the product, each alone: which do the tests notice?
 #   ./do fuzz [SECONDS]   every fuzz target for that long each (default 20), and the canary that must be found
 set -euo pipefail

@@ -13,7 +13,7 @@ import threading
 import time
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = REPO / "build/release"
+BUILD = pathlib.Path(os.environ.get("CCIXFER_BUILD", REPO / "build/release"))
 BINARY = pathlib.Path(os.environ.get("CCIXFER", BUILD / "ccixfer"))
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 

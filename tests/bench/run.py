@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """./do bench: ccixfer beside the tools its users would pick instead, in one run, in turn, three times after a warm-up.
 
-  run.py [--only NAME,...] [--rounds 3] [--json FILE] [--readme] [--size-gib 4] [--seconds 3] [--count 20000] [--seeds 100]
+  run.py [--before BUILD] [--only NAME,...] [--rounds 3] [--json FILE] [--readme] [--size-gib 4] [--seconds 3] [--count 20000] [--seeds 100]
 
 Names: file, tree (whole commands, start to exit), latency, rma, empty-turn, rvma, simulator, map, routers (memory to memory). Everything is on tmpfs and
 loopback. A rate is decimal MB/s or files/s. Medians; a ratio compares medians of this run only. --readme writes the table between the README's
-<!-- bench --> marks. Exit 1 when a figure is not met.
+<!-- bench --> marks. Exit 1 when a figure is not met. --before: beside the build of an earlier version (a directory as build/release)
+in place of its peers; a figure may have 3 % less than there.
 """
 import argparse
 import json
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 
+import before
 import core
 import files
 import harness
@@ -51,6 +53,7 @@ def write_readme(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=pathlib.Path, default=harness.REPO / "build/bench.json")
+    parser.add_argument("--before", type=pathlib.Path, help="a build directory: the same figures of that one in turn with this one's")
     parser.add_argument("--only", type=selected, default=list(SUITES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--readme", action="store_true")
@@ -59,14 +62,7 @@ def main():
     parser.add_argument("--count", type=int, default=20_000, help="round trips of each latency")
     parser.add_argument("--seeds", type=int, default=100, help="simulated seeds of each scenario")
     options = parser.parse_args()
-    bench = harness.Bench(pathlib.Path(tempfile.mkdtemp(prefix="ccixfer-bench-", dir="/dev/shm")), options.rounds)
-    rows = []
-    try:
-        for name in options.only:
-            print(f"{name}:", file=sys.stderr, flush=True)
-            rows += SUITES[name](bench, options)
-    finally:
-        bench.stop()
+    rows = before.compare(options) if options.before else measured(options)
     text = table(rows, options.rounds)
     print("\n" + text)
     missed = [row.what for row in rows if not row.met()]
@@ -76,6 +72,18 @@ def main():
         write_readme(text)
     print(f"not met: {'; '.join(missed)}" if missed else "every figure is met")
     return 1 if missed else 0
+
+
+def measured(options):
+    bench = harness.Bench(pathlib.Path(tempfile.mkdtemp(prefix="ccixfer-bench-", dir="/dev/shm")), options.rounds)
+    rows = []
+    try:
+        for name in options.only:
+            print(f"{name}:", file=sys.stderr, flush=True)
+            rows += SUITES[name](bench, options)
+    finally:
+        bench.stop()
+    return rows
 
 
 if __name__ == "__main__":
