@@ -1,0 +1,150 @@
+// What is said to people at the end: the summary, the statistics, the error with its advice.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "app/report/outcome.h"
+#include "app/report/progress_line.h"
+#include "app/report/statistics.h"
+
+namespace ccixfer::report {
+
+using Lines = std::vector<std::string>;
+using namespace std::chrono_literals;
+
+TEST_CASE("summary_line__only_what_there_is_to_say") {
+  Done done;
+  done.seconds = 2;
+  CHECK(summary_line(done) == "0 files, 0 B in 2.0 s (0 B/s)");
+  done.files = 1;
+  done.bytes = 4000;
+  CHECK(summary_line(done) == "1 file, 4.0 kB in 2.0 s (2.0 kB/s)");
+  done.files = 2, done.files_unchanged = 3, done.files_failed = 4, done.segments_resent = 5;
+  CHECK(summary_line(done) == "2 files, 4.0 kB in 2.0 s (2.0 kB/s), 3 unchanged, 4 failed, 5 segments sent again");
+  done.seconds = 0;
+  CHECK(summary_line(done) == "2 files, 4.0 kB in 0.0 s (0 B/s), 3 unchanged, 4 failed, 5 segments sent again");
+}
+
+TEST_CASE("summary_line__a_failure_that_moved_nothing__no_rate_of_it") {
+  Done done;
+  done.kind = ErrorKind::network;
+  done.seconds = 4;
+  CHECK(summary_line(done) == "failed after 4.0 s");
+  done.files_failed = 2;
+  CHECK(summary_line(done) == "failed after 4.0 s, 2 failed");
+  for (uint64_t Done::*moved : {&Done::files, &Done::files_unchanged, &Done::bytes}) {
+    Done some = done;
+    some.*moved = 1;
+    CHECK(summary_line(some).find("failed after") == std::string::npos);
+  }
+}
+
+TEST_CASE("statistics__files_bytes_and_what_went_again") {
+  Done done;
+  CHECK(statistics(done, {}) == Lines{"0 files delivered, 0 unchanged at the receiver, 0 failed", "0 B delivered in 0:00, 0 B/s",
+                                      "0 B went over the network, nothing of it again"});
+  done.files = 1, done.files_unchanged = 2, done.files_failed = 3;
+  done.bytes = 4000, done.bytes_sent = 5000, done.segments_resent = 1;
+  done.seconds = 2;
+  CHECK(statistics(done, {}) == Lines{"1 file delivered, 2 unchanged at the receiver, 3 failed",
+                                      "4.0 kB delivered in 0:02, 2.0 kB/s", "5.0 kB went over the network, 1 segment of it again"});
+  done.segments_resent = 2;
+  CHECK(statistics(done, {}).back() == "5.0 kB went over the network, 2 segments of it again");
+}
+
+TEST_CASE("statistics__reasons__by_how_often_and_what_was_left_out") {
+  FileTally files;
+  files.count("ok", "");
+  for (int i = 0; i < 2; ++i) files.count("failed", "no\nspace");
+  files.count("failed", "denied");
+  files.count("failed", "a name");
+  files.count("skipped", "a socket");
+  files.count("skipped", "a device");
+  files.count("skipped", "a socket");
+  const Lines lines = statistics({}, files);
+  REQUIRE(lines.size() == 9);
+  CHECK(Lines(lines.begin() + 1, lines.begin() + 7) ==
+        Lines{"  2: no%0Aspace", "  1: a name", "  1: denied", "3 left out", "  2: a socket", "  1: a device"});
+  CHECK(files.reasons("ok").empty());
+  CHECK(files.reasons("unheard of").empty());
+}
+
+TEST_CASE("statistics__more_reasons_than_are_counted__the_rest_together_and_last") {
+  FileTally files;
+  for (size_t i = 0; i < reasons_counted_max; ++i) files.count("failed", "reason " + std::to_string(i));
+  CHECK(files.reasons("failed").size() == reasons_counted_max);
+  for (int i = 0; i < 5; ++i) files.count("failed", "one more " + std::to_string(i));
+  files.count("failed", "reason 7");  // known: counted as before
+  const auto reasons = files.reasons("failed");
+  REQUIRE(reasons.size() == reasons_counted_max + 1);
+  CHECK(reasons.front() == std::pair<std::string, uint64_t>("reason 7", 2));
+  CHECK(reasons.back() == std::pair<std::string, uint64_t>("other reasons", 5));
+}
+
+TEST_CASE("progress_line__what_is_not_known_is_not_shown") {
+  CHECK(progress_line({1, 0, 0, 0, -1, 0, -1}, true, 200) == "0 B of 0 B  0 B/s  1 file");
+  CHECK(progress_line({0, 50, 100, 10, 5, 0, -1}, false, 200) == "50 B of 100 B+  10 B/s  0:05  0 files");
+  CHECK(progress_line({2, 150, 100, 10, 0, 0, -1}, true, 200) == "150 B of 150 B  100%  10 B/s  0:00  2 files");
+  const std::string whole = progress_line({2, 50, 100, 10, 5, 0, -1}, true, 200);
+  CHECK(progress_line({2, 50, 100, 10, 5, 0, -1}, true, static_cast<unsigned>(whole.size())) == whole);
+  CHECK(progress_line({2, 50, 100, 10, 5, 0, -1}, true, static_cast<unsigned>(whole.size()) - 1) ==
+        "50 B of 100 B  50%  10 B/s  0:05");
+}
+
+TEST_CASE("format_seconds__each_place") {
+  CHECK(format_seconds(59.9) == "0:59");
+  CHECK(format_seconds(60) == "1:00");
+  CHECK(format_seconds(3599) == "59:59");
+  CHECK(format_seconds(3600) == "1:00:00");
+  CHECK(format_seconds(360'000) == "100:00:00");
+}
+
+TEST_CASE("rate_meter__begins_with_what_it_sees_and_follows_within_seconds") {
+  RateMeter meter;
+  const Instant start{1s};
+  meter.sample(start, 1000);
+  CHECK(meter.bytes_per_s() == 0);  // of one sample nothing can be said
+  meter.sample(start + 1s, 3000);
+  CHECK(meter.bytes_per_s() == 2000);
+  meter.sample(start + 1s + 40ms, 9'000'000);  // too short to say anything
+  CHECK(meter.bytes_per_s() == 2000);
+  meter.sample(start + 2s, 3000);
+  // One second of nothing: exp(-1/2) of it stays.
+  CHECK(meter.bytes_per_s() == Approx(2000 * std::exp(-0.5)));
+  meter.sample(start + 3s, 500);  // another transfer: it begins anew, and the memory fades
+  CHECK(meter.bytes_per_s() == Approx(2000 * std::exp(-0.5)));
+  meter.sample(start + 4s, 4500);
+  const double before = 2000 * std::exp(-0.5);
+  CHECK(meter.bytes_per_s() == Approx(before + (1 - std::exp(-0.5)) * (4000 - before)));
+}
+
+TEST_CASE("advised__what_where_and_what_to_do__each_once") {
+  const auto words = [](ErrorKind kind, const char* message, const char* where) { return advised({kind, message}, where).message; };
+  CHECK(words(ErrorKind::ok, "fine", "f") == "fine");
+  CHECK(words(ErrorKind::no_space, "disk full", "f") ==
+        "disk full: /d/x: free some space there and run the same command again to resume");
+  CHECK(words(ErrorKind::no_space, "/d/x: disk full", "/d/x") ==
+        "disk full: /d/x: free some space there and run the same command again to resume");
+  CHECK(words(ErrorKind::network, "lost tcp://h", "h") == "lost tcp://h: run the same command again to resume");
+  CHECK(words(ErrorKind::network, "lost", "") == "lost: run the same command again to resume");
+  CHECK(words(ErrorKind::network, "a: b: c", "h") == "a: b: c");
+  CHECK(words(ErrorKind::network, "a: b", "h") == "a: b: h: run the same command again to resume");
+}
+
+TEST_CASE("advised__each_kind_has_advice_of_its_own_need") {
+  const auto advice = [](ErrorKind kind) { return advised({kind, "x"}, "").message.substr(3); };
+  CHECK(advice(ErrorKind::no_answer) == "check that the peer runs and can be reached");
+  CHECK(advice(ErrorKind::no_route) == "check the routers and their configuration (ccixfer routes)");
+  CHECK(advice(ErrorKind::source_selection) == "name a file or directory that exists");
+  CHECK(advice(ErrorKind::not_authorised) == "name a place below the peer's directory");
+  CHECK(advice(ErrorKind::file_io) == "mend what it names and run the same command again to resume");
+  CHECK(advice(ErrorKind::protocol) == "use the same version at both ends");
+  CHECK(advice(ErrorKind::integrity) == "check memory and disks at both ends and run again");
+  CHECK(advice(ErrorKind::bug) == "report it with the log (-vv --log-file FILE)");
+  CHECK(advice(ErrorKind::usage) == "correct it and try again");
+  for (const ErrorKind kind : {ErrorKind::network, ErrorKind::interrupted, ErrorKind::timeout})
+    CHECK(advice(kind) == "run the same command again to resume");
+  for (const ErrorKind kind : {ErrorKind::partial, ErrorKind::vanished})
+    CHECK(advice(kind) == "see the files that are named and run again");
+}
+
+}  // namespace ccixfer::report
