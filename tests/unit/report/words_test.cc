@@ -120,7 +120,7 @@ TEST_CASE("rate_meter__begins_with_what_it_sees_and_follows_within_seconds") {
 TEST_CASE("advised__what_where_and_what_to_do__each_once") {
   const auto words = [](ErrorKind kind, const char* message, const char* where) { return advised({kind, message}, where).message; };
   CHECK(words(ErrorKind::ok, "fine", "f") == "fine");
-  CHECK(words(ErrorKind::no_space, "disk full", "f") ==
+  CHECK(words(ErrorKind::no_space, "disk full", "/d/x") ==
         "disk full: /d/x: free some space there and run the same command again to resume");
   CHECK(words(ErrorKind::no_space, "/d/x: disk full", "/d/x") ==
         "disk full: /d/x: free some space there and run the same command again to resume");
