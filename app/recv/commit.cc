@@ -85,6 +85,7 @@ int Committer::finish_pieces(CommitItem& item, int file) {
 
 // All that a staged file needs before its data is synced; and that sync, of one that came in pieces.
 void Committer::finish(CommitItem& item) {
+  owner_.step();
   int error = open_parent(split_path(item.task->path).parent);
   HeldFileRef file;
   if (error >= 0 && item.file) {
@@ -114,6 +115,7 @@ void Committer::finish(CommitItem& item) {
 int Committer::copy(int from, int to) {
   std::vector<std::byte> buffer(copy_bytes);
   for (uint64_t offset_bytes = 0;;) {
+    owner_.step();
     const int64_t got = files_.pread(from, buffer, offset_bytes);
     if (got <= 0) return static_cast<int>(got);
     const Bytes data = Bytes(buffer).first(static_cast<size_t>(got));
@@ -148,6 +150,7 @@ int Committer::place_across(CommitItem& item, int parent) {
     error = apply_attributes(files_, to, policy, {stat.mode, stat.uid, stat.gid}, wanted);
     item.attributes_refused = error == attributes_refused;
   }
+  owner_.step();
   if (error >= 0) error = files_.fsync(to);
   if (error >= 0) error = files_.rename_at(parent, beside, parent, split_path(item.task->path).name);
   if (error >= 0) error = files_.fsync(parent);
@@ -172,6 +175,7 @@ int Committer::rename_into(CommitItem& item, int parent) {
 // The final name appears, whole.
 void Committer::place(CommitItem& item) {
   trace_hop("[hop 11] commit");
+  owner_.step();
   if (owner_.lost.load()) {
     set(item, CommitOutcome::failed, -EBUSY);
     return;
@@ -195,7 +199,10 @@ void Committer::place(CommitItem& item) {
 
 int Committer::sync_parents() {
   int error = 0;
-  for (const auto& [path, directory] : parents_) error = std::min(error, files_.fsync(directory->fd()));
+  for (const auto& [path, directory] : parents_) {
+    owner_.step();
+    error = std::min(error, files_.fsync(directory->fd()));
+  }
   parents_.clear();
   return error;
 }
@@ -208,6 +215,7 @@ int Committer::sync_directories(const std::vector<CommitItem>& batch) {
     for (std::string_view path = item.task->path; !path.empty();) paths.insert(path = split_path(path).parent);
   }
   for (const std::string_view path : paths) {
+    owner_.step();
     HeldDirectoryRef directory;
     int error = directories_.open(path, directory);
     if (error >= 0) error = files_.fsync(directory->fd());

@@ -130,9 +130,7 @@ void Destination::Impl::post_durable(bool over) {
 
 // While jobs are in the disk nothing else may tell the source that we live.
 void Destination::Impl::look_at_disk(bool over) {
-  uint64_t steps = jobs_ended + owner->steps.load(std::memory_order_relaxed);
-  if (entries_context) steps += entries_context->pieces_read.load(std::memory_order_relaxed);
-  disk.look(now, jobs, steps);
+  disk.look(now, jobs, jobs_ended + owner->steps.load(std::memory_order_relaxed));
   if (progress || disk.moved()) last_progress = now;
   const Duration silent = disk.silent(now);
   if (disk.waiting()) last_progress = std::max(last_progress, after(now - silent, std::min(silent, options.disk_patience)));

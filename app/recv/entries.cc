@@ -368,7 +368,7 @@ bool Decider::has_content(const Entry& entry, std::string_view name, const ports
   const int fd = files_.open(parent_->fd(), name, {}, 0);
   if (fd < 0) return false;
   const HeldFile file(files_, fd);
-  const auto digest = digest_of(files_, fd, stat.size_bytes, context_.pieces_read);
+  const auto digest = digest_of(files_, fd, stat.size_bytes, *context_.owner);
   return digest.has_value() && *digest == entry.digest;
 }
 
@@ -490,7 +490,7 @@ void Decider::resume(const FileTask& task, Decision& decision) {
     if (version != task.version) stale.push_back({task.key, version});
   }
   if (known) {
-    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, context_.pieces_read);
+    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, *context_.owner);
     if (decision.present.empty()) stale.push_back(task.ledger_file());
   }
   for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);
@@ -518,6 +518,7 @@ DecidedEntries decide_entries(EntriesContext& context, const std::vector<Entry>&
   }
   decided.decisions.reserve(entries.size());
   for (const Entry& entry : entries) {
+    context.owner->step();
     decided.decisions.push_back(decider.decide(entry, first_index + decided.decisions.size()));
     if (decider.fatal) {
       decided.fatal = std::move(decider.fatal);

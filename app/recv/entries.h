@@ -61,7 +61,6 @@ struct EntriesContext {
   bool base_ready = false;
   std::vector<OpenDirectory> open_directories;  // the chain from the base to where the walk is
   std::set<int64_t> taken_over;                 // transfers that did not end and delivered files of ours, as numbered in the ledger
-  std::atomic<uint64_t> pieces_read{0};         // moves while long files are read back: progress
 };
 
 struct DecidedEntries {

@@ -39,13 +39,14 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
 
 }  // namespace
 
-std::vector<LeaveOutcome> apply_leaves(ports::FileSystem& files, KnownDirectories& known, const Policy& policy,
-                                       uint64_t root_device, const std::vector<Leave>& leaves) {
+std::vector<LeaveOutcome> apply_leaves(Root::Impl& root, KnownDirectories& known, const Policy& policy, const Owner& owner,
+                                       const std::vector<Leave>& leaves) {
   std::vector<LeaveOutcome> outcomes;
   outcomes.reserve(leaves.size());
   JobDirectories directories(known);
   for (const Leave& leave : leaves) {
-    int error = apply_leave(files, directories, policy, root_device, leave);
+    owner.step();
+    int error = apply_leave(root.files, directories, policy, root.device, leave);
     if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;
     outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path});
   }

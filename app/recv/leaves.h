@@ -5,6 +5,7 @@
 
 #include "app/recv/attributes.h"
 #include "app/recv/directories.h"
+#include "app/recv/root.h"
 
 namespace ccixfer::recv {
 
@@ -24,7 +25,7 @@ struct LeaveOutcome {
   std::string path;
 };
 // In the order given: a directory's own come after those below it. Runs in a job.
-[[nodiscard]] std::vector<LeaveOutcome> apply_leaves(ports::FileSystem& files, KnownDirectories& known, const Policy& policy,
-                                                     uint64_t root_device, const std::vector<Leave>& leaves);
+[[nodiscard]] std::vector<LeaveOutcome> apply_leaves(Root::Impl& root, KnownDirectories& known, const Policy& policy,
+                                                     const Owner& owner, const std::vector<Leave>& leaves);
 
 }  // namespace ccixfer::recv

@@ -45,8 +45,9 @@ int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
 
 }  // namespace
 
-void stage_pack(Root::Impl& root, const Policy& policy, std::vector<PackItem>& items) {
+void stage_pack(Root::Impl& root, const Policy& policy, const Owner& owner, std::vector<PackItem>& items) {
   for (PackItem& item : items) {
+    owner.step();
     item.digest_differs = !is_promised_content(item);
     if (item.digest_differs) continue;
     if (const int error = stage(root, policy, item); error < 0) item.error_number = -error;

@@ -20,6 +20,6 @@ struct PackItem {
   bool attributes_refused = false;  // out: as of apply_attributes
   bool digest_differs = false;      // out: not the content that the entry promised
 };
-void stage_pack(Root::Impl& root, const Policy& policy, std::vector<PackItem>& items);
+void stage_pack(Root::Impl& root, const Policy& policy, const Owner& owner, std::vector<PackItem>& items);
 
 }  // namespace ccixfer::recv

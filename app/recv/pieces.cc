@@ -156,9 +156,10 @@ int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_byte
   return 0;
 }
 
-std::optional<Error> sync_pieces(Root::Impl& root, std::vector<SyncFile>& batch) {
+std::optional<Error> sync_pieces(Root::Impl& root, const Owner& owner, std::vector<SyncFile>& batch) {
   std::vector<Ledger::Addition> additions;
   for (SyncFile& file : batch) {
+    owner.step();
     if (const int error = file.staged->sync(); error < 0) {
       file.error_number = -error;
       continue;
@@ -179,7 +180,7 @@ std::optional<Error> sync_pieces(Root::Impl& root, std::vector<SyncFile>& batch)
   return std::nullopt;
 }
 
-std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, std::atomic<uint64_t>& pieces_read) {
+std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, const Owner& owner) {
   std::vector<Ledger::Piece> good;
   const auto rows = root.ledger->pieces(task.ledger_file());
   if (!rows || rows->empty()) return good;
@@ -193,7 +194,7 @@ std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, std
     const MutableBytes data = MutableBytes(buffer).first(static_cast<size_t>(piece_length(task.size_bytes, piece.number)));
     if (read_piece(root.files, fd, data, piece.number * session::piece_bytes) && xxh3_128(data) == piece.hash)
       good.push_back(piece);
-    pieces_read.fetch_add(1, std::memory_order_relaxed);
+    owner.step();
   }
   return good;
 }
@@ -209,7 +210,7 @@ std::vector<session::Want::Range> missing_ranges(const std::vector<Ledger::Piece
   return ranges;
 }
 
-std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes, std::atomic<uint64_t>& pieces_read) {
+std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes, const Owner& owner) {
   std::vector<Hash128> hashes;
   const uint64_t count = piece_count(size_bytes);
   std::vector<std::byte> buffer(static_cast<size_t>(std::min<uint64_t>(size_bytes, session::piece_bytes)));
@@ -217,7 +218,7 @@ std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size
     const MutableBytes data = MutableBytes(buffer).first(static_cast<size_t>(piece_length(size_bytes, piece)));
     if (!read_piece(files, fd, data, piece * session::piece_bytes)) return std::nullopt;
     hashes.push_back(xxh3_128(data));
-    pieces_read.fetch_add(1, std::memory_order_relaxed);
+    owner.step();
   }
   return session::file_digest(hashes);
 }

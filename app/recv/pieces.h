@@ -91,12 +91,11 @@ struct SyncFile {
   bool let_go = false;   // nobody writes to it at present
   int error_number = 0;  // out: these pieces are not durable
 };
-[[nodiscard]] std::optional<Error> sync_pieces(Root::Impl& root, std::vector<SyncFile>& batch);
+[[nodiscard]] std::optional<Error> sync_pieces(Root::Impl& root, const Owner& owner, std::vector<SyncFile>& batch);
 
 // The pieces that the ledger names and staging holds undamaged.
-[[nodiscard]] std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, std::atomic<uint64_t>& pieces_read);
+[[nodiscard]] std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, const Owner& owner);
 [[nodiscard]] std::vector<session::Want::Range> missing_ranges(const std::vector<Ledger::Piece>& present, uint64_t count);
-[[nodiscard]] std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes,
-                                               std::atomic<uint64_t>& pieces_read);
+[[nodiscard]] std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes, const Owner& owner);
 
 }  // namespace ccixfer::recv

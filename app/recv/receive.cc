@@ -326,10 +326,10 @@ void Destination::Impl::receive_pack(Arrival& arrival, const SegmentHeader& head
   state->arrival = std::move(arrival);
   state->items = std::move(items);
   submit(
-      [state, shared_root = &root, rules = policy] {
+      [state, shared_root = &root, rules = policy, holder = owner] {
         const Bytes segment = Bytes(state->arrival.buffer.bytes()).first(static_cast<size_t>(state->arrival.length_bytes));
         state->damaged = !session::open(segment);
-        if (!state->damaged) stage_pack(*shared_root, rules, state->items);
+        if (!state->damaged) stage_pack(*shared_root, rules, *holder, state->items);
       },
       [this, state] {
         release(state->arrival.buffer);

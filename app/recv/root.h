@@ -23,6 +23,7 @@ struct Owner {
   std::atomic<bool> lost{false};
   Deliveries::Transfer transfer{};         // set once
   mutable std::atomic<uint64_t> steps{0};  // what its jobs have done: the disk answers, see session::DiskWatch
+  void step() const { steps.fetch_add(1, std::memory_order_relaxed); }
 };
 
 struct Root::Impl {

@@ -44,7 +44,7 @@ void Destination::Impl::pump_sync() {
   if (batch->empty()) return;
   sync_running = true;
   auto failure = std::make_shared<std::optional<Error>>();
-  submit([batch, failure, shared_root = &root] { *failure = sync_pieces(*shared_root, *batch); },
+  submit([batch, failure, shared_root = &root, holder = owner] { *failure = sync_pieces(*shared_root, *holder, *batch); },
          [this, batch, failure] { synced(*batch, *failure); });
 }
 
@@ -301,8 +301,8 @@ void Destination::Impl::pump_leaves() {
   if (due->empty()) return;
   leaves_running = true;
   auto outcomes = std::make_shared<std::vector<LeaveOutcome>>();
-  submit([due, outcomes, shared_root = &root, known = &directories,
-          rules = policy] { *outcomes = apply_leaves(shared_root->files, *known, rules, shared_root->device, *due); },
+  submit([due, outcomes, shared_root = &root, known = &directories, rules = policy,
+          holder = owner] { *outcomes = apply_leaves(*shared_root, *known, rules, *holder, *due); },
          [this, outcomes] {
            leaves_running = false;
            leaves_changed = true;

@@ -84,7 +84,7 @@ TEST_CASE("entries__new_tree__made_and_asked_for") {
   const Decision left = place.decide_one(leave);
   REQUIRE(left.leave.has_value());
   CHECK(left.leave->first_index == 0);
-  const auto outcomes = apply_leaves(place.files, *place.directories, place.policy, place.root->impl->device, {*left.leave});
+  const auto outcomes = apply_leaves(*place.root->impl, *place.directories, place.policy, *place.owner, {*left.leave});
   CHECK(outcomes[0].error_number == 0);
   CHECK((place.stat_of("d").st_mode & 07777u) == 0555);
   CHECK(place.stat_of("d").st_mtim.tv_nsec == 123'456'789);
@@ -104,8 +104,7 @@ TEST_CASE("leaves__read_only_directory_that_was_there__its_mode_comes_back") {
     return leave;
   }());
   REQUIRE(left.leave.has_value());
-  CHECK(apply_leaves(place.files, *place.directories, place.policy, place.root->impl->device, {*left.leave}).at(0).error_number ==
-        0);
+  CHECK(apply_leaves(*place.root->impl, *place.directories, place.policy, *place.owner, {*left.leave}).at(0).error_number == 0);
   CHECK((place.stat_of("d").st_mode & 07777u) == 0555);
   ::chmod(place.temporary.path("d").c_str(), 0755);
 }
@@ -357,6 +356,92 @@ TEST_CASE("commit__rename_across_file_systems__copied_beside_the_target") {
   CHECK(std::distance(std::filesystem::directory_iterator(place.temporary.path("d")), {}) == 1);
 }
 
+// Whoever waits for a job hears between two calls of the disk that it gets somewhere: none of many, or of many MiB, is taken for
+// one that does not answer.
+TEST_CASE("jobs__of_many_calls__tell_of_each_that_they_got_there") {
+  FaultyFiles files;
+  Place place(archive, "", &files);
+  const Owner& owner = *place.owner;
+  uint64_t seen = 0;  // steps at the last call of the kind
+  unsigned calls = 0, moved = 0;
+  const auto watch = [&](std::string_view kind) {
+    seen = owner.steps.load(), calls = moved = 0;
+    files.hook = [&, kind](std::string_view call, std::string_view) {
+      if (call == kind) {
+        ++calls;
+        moved += owner.steps.load() > seen ? 1u : 0u;
+        seen = owner.steps.load();
+      }
+      return 0;
+    };
+  };
+  SECTION("entries") {
+    watch("stat_at");
+    CHECK(place.decide({file("a", 1), file("b", 1), file("c", 1)}).decisions.size() == 3);
+    CHECK(moved >= 3);
+  }
+  SECTION("files of a pack") {
+    std::vector<PackItem> items(3);
+    for (size_t i = 0; i < items.size(); ++i) {
+      items[i].task = place.decide_one(file("f" + std::to_string(i), 1)).task;
+      items[i].content = as_bytes("x");
+    }
+    place.root->impl->syncfs_tells = false;
+    watch("fsync");
+    stage_pack(*place.root->impl, place.policy, owner, items);
+    CHECK(calls == 3);
+    CHECK(moved == 3);
+    std::vector<CommitItem> batch(3);
+    for (size_t i = 0; i < items.size(); ++i) {
+      batch[i].task = items[i].task;
+      batch[i].staged = items[i].staged;
+      batch[i].size_bytes = 1;
+    }
+    watch("rename_at");
+    commit_batch(*place.root->impl, *place.directories, place.policy, owner, batch);
+    CHECK(calls == 3);
+    CHECK(moved == 3);
+  }
+  SECTION("a copy across file systems") {
+    const std::string content(5u << 20, 'x');
+    const Decision decision = place.decide_one(file("large", content.size()));
+    std::vector<PackItem> items(1);
+    items[0].task = decision.task;
+    items[0].content = as_bytes(content);
+    stage_pack(*place.root->impl, place.policy, owner, items);
+    std::vector<CommitItem> batch(1);
+    batch[0].task = decision.task;
+    batch[0].staged = items[0].staged;
+    batch[0].size_bytes = content.size();
+    int renames = 0;
+    watch("pwrite");
+    const auto counted = files.hook;
+    files.hook = [&, counted](std::string_view call, std::string_view name) {
+      if (call == "rename_at" && name == "large" && renames++ == 0) return -EXDEV;
+      return counted(call, name);
+    };
+    commit_batch(*place.root->impl, *place.directories, place.policy, owner, batch);
+    CHECK(batch[0].outcome == CommitOutcome::ok);
+    CHECK(calls == 5);
+    CHECK(moved == 5);
+  }
+  SECTION("directories that are left") {
+    std::vector<Leave> leaves;
+    for (const char* name : {"d", "e", "f"}) {
+      CHECK(place.decide_one(directory(name)).verdict == Verdict::done);
+      Entry end = directory(name);
+      end.type = EntryType::leave;
+      leaves.push_back(*place.decide_one(end).leave);
+    }
+    watch("set_mtime");
+    for (const LeaveOutcome& outcome : apply_leaves(*place.root->impl, *place.directories, place.policy, owner, leaves))
+      CHECK(outcome.error_number == 0);
+    CHECK(calls == 3);
+    CHECK(moved == 3);
+  }
+  files.hook = nullptr;
+}
+
 TEST_CASE("commit__syncfs_fails__data_counts_as_lost_and_the_old_file_stays") {
   FaultyFiles files;
   Place place(archive, "", &files);
@@ -432,7 +517,7 @@ TEST_CASE("pieces__resume__damaged_staged_piece_is_asked_for_again") {
   batch[0].task = decision.task;
   batch[0].staged = staged;
   batch[0].pieces = pieces;
-  REQUIRE_FALSE(sync_pieces(*place.root->impl, batch).has_value());
+  REQUIRE_FALSE(sync_pieces(*place.root->impl, *place.owner, batch).has_value());
   place.root->impl->release(decision.task->key, place.owner);
 
   SECTION("undamaged: the missing piece only") {
@@ -479,7 +564,7 @@ TEST_CASE("pieces__fsync_fails__not_in_the_ledger") {
     if (fault) once = false;
     return fault ? -EIO : 0;
   };
-  REQUIRE_FALSE(sync_pieces(*place.root->impl, batch).has_value());
+  REQUIRE_FALSE(sync_pieces(*place.root->impl, *place.owner, batch).has_value());
   CHECK(batch[0].error_number == EIO);
   CHECK(place.root->impl->ledger->empty());
 }

@@ -91,7 +91,7 @@ std::vector<PackItem> stage(Rig& rig, const std::string& path, const std::string
   std::vector<PackItem> items(1);
   items[0].task = task;
   items[0].content = as_bytes(content);
-  stage_pack(*rig.root->impl, Policy{}, items);
+  stage_pack(*rig.root->impl, Policy{}, Owner{}, items);
   return items;
 }
 std::vector<CommitItem> commit(Rig& rig, const PackItem& staged) {

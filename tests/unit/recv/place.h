@@ -46,7 +46,7 @@ struct Place {
     std::vector<PackItem> items(1);
     items[0].task = task;
     items[0].content = as_bytes(content);
-    stage_pack(*root->impl, policy, items);
+    stage_pack(*root->impl, policy, *owner, items);
     REQUIRE(items[0].error_number == 0);
     std::vector<CommitItem> batch(1);
     batch[0].task = task;

@@ -171,7 +171,7 @@ TEST_CASE("packs__content_is_not_what_the_entry_promised__it_is_told_and_not_sta
   for (PackItem& item : items) item.task = decision.task;
   items[0].content = as_bytes("abd");
   items[1].content = as_bytes("abc");
-  stage_pack(*place.root->impl, place.policy, items);
+  stage_pack(*place.root->impl, place.policy, *place.owner, items);
   CHECK(items[0].digest_differs);
   CHECK(items[0].staged.empty());
   CHECK_FALSE(items[1].digest_differs);
