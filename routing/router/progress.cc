@@ -63,6 +63,7 @@ void Router::Impl::look_at_progress() {
   }
   ++look;
   note_waiting();
+  note_networks(passed);
   for (const uint64_t packed : looked_at) judge(*find_pair(Ref::of(packed)), passed);
   for (const uint64_t packed : std::vector<uint64_t>(looked_at)) {
     Pair* pair = find_pair(Ref::of(packed));
@@ -72,7 +73,8 @@ void Router::Impl::look_at_progress() {
       remember_standstill(pair->ends[pair->stands_side], 2 * look_interval);
     const bool others_wait = pressed || (pressed_by_new && pair->proven_at == never) || now < pair->pressed_until;
     const auto known = stood_still.find(pair->ends[pair->stands_side]);
-    const bool again = known != stood_still.end() && known->second.until > after(now, 2 * look_interval);  // cut off lately
+    const bool again = known != stood_still.end() && known->second.until > after(now, 2 * look_interval) &&  // cut off lately
+                       !known->second.moved;
     const Duration patience = again ? stalled_after : pair->proven_at != never ? cut_when_pressed : cut_new_when_pressed;
     if (pair->stands >= (others_wait ? patience : cut_anyway)) stop_waiting(*pair, others_wait);
   }
@@ -88,7 +90,11 @@ void Router::Impl::note_waiting() {
       for (Side& side : pair->side) {
         side.arriving_bytes = 0;
         side.sends = side.takes = side.skips = false;
-        if (last + 1 != look) side.gave.stands = side.took.stands = Duration{0};
+        if (last + 1 == look) continue;
+        side.gave.stands = side.took.stands = Duration{0};
+        const auto& flows = network_flows[side.device];
+        side.gave_share.network_bytes = flows[0].moved_bytes;
+        side.took_share.network_bytes = flows[1].moved_bytes;
       }
     }
     Side& in = pair->side[fragment.from];
@@ -107,29 +113,76 @@ void Router::Impl::note_waiting() {
   });
 }
 
-void Clock::note(uint64_t at, Duration passed) {
+void Clock::note(uint64_t at, Duration passed, uint64_t least_bytes) {
   moved = std::min(moved, at);  // of what failed, nothing came
-  const bool moves = at >= moved + progress_bytes_min;
+  const bool moves = at >= moved + least_bytes;
   if (moves) moved = at;
   stands = moves ? Duration{0} : stands + passed;
+}
+
+uint64_t Router::Impl::bytes_of(const Side& side, bool taking) {
+  if (!taking) return side.pulled_bytes + side.arriving_bytes;
+  return endpoint(side.device).delivered_bytes(side.connection).value_or(0) + side.taken_bytes;
+}
+
+// What each network has brought and taken since the last look, by all sides on it.
+void Router::Impl::note_networks(Duration passed) {
+  for (auto& [device, flows] : network_flows) {
+    for (NetworkFlow& flow : flows) flow.waited_for = 0;
+  }
+  for (const uint64_t packed : looked_at) {
+    for (Side& side : find_pair(Ref::of(packed))->side) {
+      if (!side.is_end) continue;
+      for (const bool taking : {false, true}) {
+        NetworkFlow& flow = network_flows[side.device][taking ? 1 : 0];
+        ShareOfFlow& share = taking ? side.took_share : side.gave_share;
+        const uint64_t at = bytes_of(side, taking);
+        flow.moved_bytes += at - std::min(at, share.seen_bytes);
+        share.seen_bytes = at;
+        if (taking ? side.takes : side.sends) ++flow.waited_for;
+      }
+    }
+  }
+  for (auto& [device, flows] : network_flows) {
+    for (NetworkFlow& flow : flows) {
+      if (flow.waited_for == 0) flow.clock.stands = Duration{0};
+      if (flow.waited_for > 0) flow.clock.note(flow.moved_bytes, passed, flow.waited_for * progress_bytes_min);
+    }
+  }
+}
+
+// How long the side has kept us waiting. On a network that moves as much as it would if each side had its turn, it may be waiting
+// for that: until as much has gone by as all our buffers hold, which is the most that can be before it.
+Duration Router::Impl::stands_for(Side& side, bool taking, Duration passed) {
+  Clock& clock = taking ? side.took : side.gave;
+  ShareOfFlow& share = taking ? side.took_share : side.gave_share;
+  const NetworkFlow& flow = network_flows[side.device][taking ? 1 : 0];
+  if (!(taking ? side.takes : side.sends)) {
+    clock.stands = Duration{0};
+  } else if (taking && side.skips) {
+    clock.stands += passed;
+    return clock.stands;  // what came behind it went by
+  } else {
+    clock.note(bytes_of(side, taking), passed);
+  }
+  if (clock.stands == Duration{0}) share.network_bytes = flow.moved_bytes;
+  const uint64_t before_it = uint64_t{pool.count()} * pool.fragment_bytes();
+  const bool has_had_its_turn = flow.moved_bytes - share.network_bytes > before_it;
+  return side.is_end && !has_had_its_turn ? std::min(clock.stands, flow.clock.stands) : clock.stands;
 }
 
 void Router::Impl::judge(Pair& pair, Duration passed) {
   for (uint8_t which = 0; which < 2; ++which) {
     Side& side = pair.side[which];
-    if (!side.sends) side.gave.stands = Duration{0};
-    if (side.sends) side.gave.note(side.pulled_bytes + side.arriving_bytes, passed);
-    if (!side.takes) side.took.stands = Duration{0};
-    if (side.takes && !side.skips) {
-      side.took.note(endpoint(side.device).delivered_bytes(side.connection).value_or(0) + side.taken_bytes, passed);
-    } else if (side.takes) {
-      side.took.stands += passed;
-    }
-    for (const Clock* clock : {&side.gave, &side.took}) {
-      if (clock->stands <= pair.stands) continue;
-      pair.stands = clock->stands;
+    for (const bool taking : {false, true}) {
+      const Duration stands = stands_for(side, taking, passed);
+      const bool moves = (taking ? side.takes : side.sends) && (taking ? side.took : side.gave).stands == Duration{0};
+      const auto known = moves && side.is_end ? stood_still.find(pair.ends[which]) : stood_still.end();
+      if (known != stood_still.end()) known->second.moved = true;
+      if (stands <= pair.stands) continue;
+      pair.stands = stands;
       pair.stands_side = which;
-      pair.stands_taking = clock == &side.took;
+      pair.stands_taking = taking;
     }
   }
 }

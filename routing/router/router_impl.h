@@ -64,6 +64,7 @@ inline constexpr size_t stood_still_max = 1024;
 inline constexpr uint64_t progress_bytes_min = 4096;  // a byte now and then is no progress
 struct Standstill {                                   // of an end: who has moved since has its full share again
   Instant since{}, until{};
+  bool moved = false;  // something has, over any connection of it, since it was cut off
 };
 enum class Share : uint8_t { full, trial, penalty };  // of the shared buffers
 
@@ -159,7 +160,18 @@ struct Outgoing {
 struct Clock {
   uint64_t moved = 0;
   Duration stands{0};
-  void note(uint64_t at, Duration passed);
+  void note(uint64_t at, Duration passed, uint64_t least_bytes = progress_bytes_min);
+};
+
+// What a network brings from, or takes to, all sides on it: those that wait their turn on a slow one do not stand still.
+struct NetworkFlow {
+  uint64_t moved_bytes = 0;
+  uint32_t waited_for = 0;  // sides, at this look
+  Clock clock;
+};
+// Of one side in that: its own bytes at the last look, and the network's when it moved itself.
+struct ShareOfFlow {
+  uint64_t seen_bytes = 0, network_bytes = 0;
 };
 
 struct Side {
@@ -170,6 +182,7 @@ struct Side {
   bool is_end = false;      // the routed connection ends there: no router beyond
   bool unwatched = false;   // the ends watch one another, and no keepalive of ours is on it
   Clock gave, took;         // of what we wait for from it, and of what it is to take
+  ShareOfFlow gave_share, took_share;
   uint64_t pulled_bytes = 0, taken_bytes = 0;  // of fragments that are over
   uint64_t arriving_bytes = 0;                 // this and the next: at a look
   bool sends = false, takes = false, skips = false;
@@ -454,6 +467,9 @@ struct Router::Impl {
   void prove(Pair& pair);
   void look_at_progress();
   void note_waiting();
+  [[nodiscard]] uint64_t bytes_of(const Side& side, bool taking);
+  void note_networks(Duration passed);
+  [[nodiscard]] Duration stands_for(Side& side, bool taking, Duration passed);
   void judge(Pair& pair, Duration passed);
   void stop_waiting(Pair& pair, bool others_wait);
   void drop_if_in_vain(Pair& pair);
@@ -517,9 +533,10 @@ struct Router::Impl {
   Instant next_look = never, last_look{};
   uint64_t look = 0;
   std::vector<uint64_t> looked_at;
-  std::vector<uint64_t> passed_over;                            // pairs, within grant_one()
-  bool pressed_for_buffers = false, pressed_for_trial = false;  // since the last look somebody who moves had to wait for one
-  Instant rate_next{};                                          // when the rate's budget is used up
+  std::map<uint32_t, std::array<NetworkFlow, 2>> network_flows;  // by device: what comes from its network, what goes to it
+  std::vector<uint64_t> passed_over;                             // pairs, within grant_one()
+  bool pressed_for_buffers = false, pressed_for_trial = false;   // since the last look somebody who moves had to wait for one
+  Instant rate_next{};                                           // when the rate's budget is used up
 };
 
 }  // namespace ccixfer::routing

@@ -137,8 +137,9 @@ TEST_CASE("router_standstill__64_peers_that_stand_still__others_take_at_most_twi
   CHECK(ratio(at_once, alone) <= 2);
   CHECK(ratio(later, alone) <= 2);
   CHECK(ratio(anew, alone_anew) <= 2);
-  // In the end they hold nothing, though nobody waits, and though their ends said that they watch one another.
-  scene.net.world.run_for(seconds(45));
+  // In the end they hold nothing, though nobody waits, and though their ends said that they watch one another. Some got a buffer
+  // only when others had lost theirs: each is given thirty seconds.
+  scene.net.world.run_for(seconds(75));
   CHECK(scene.router().fragments_in_use() == 0);
   size_t told = 0;
   if (kind == Kind::stopped_receivers) {
@@ -235,6 +236,62 @@ TEST_CASE("router_standstill__a_slow_receiver__is_never_cut_off") {
   flows.start_all();
   REQUIRE(flows.run(seconds(30)));
   CHECK(flows.all_delivered());
+}
+
+namespace {
+
+// Subnet 3 crawls, and more connections than the router has buffers share it: each waits its turn there for many seconds.
+struct Crawl {
+  Net net{6};
+  Flows flows{net};
+  App* fast = nullptr;
+  App* slow = nullptr;
+  Crawl() {
+    net.options.fragment_bytes = 256u << 10;
+    net.options.memory_bytes = 16u * net.options.fragment_bytes;
+    net.set_rate(1, 100'000'000);
+    net.set_rate(3, 200'000);
+    net.router({1, 3});
+    net.settle();
+    fast = &net.app(1);
+    slow = &net.app(3);
+  }
+  void add(bool slow_sends, size_t bytes) { flows.add(slow_sends ? *slow : *fast, slow_sends ? *fast : *slow, bytes); }
+};
+
+}  // namespace
+
+TEST_CASE("router_standstill__many_connections_of_a_slow_network__are_never_cut_off") {
+  const bool slow_sends = GENERATE(false, true);
+  INFO((slow_sends ? "senders" : "receivers"));
+  Crawl crawl;
+  for (int i = 0; i < 24; ++i) crawl.add(slow_sends, 512u << 10);
+  crawl.flows.start_all();
+  REQUIRE(crawl.flows.run(seconds(30)));
+  CHECK(crawl.flows.all_delivered());
+}
+
+// It did stand still, and was cut off for that. When it comes again it is no longer patiently waited for; but as soon as anything
+// moves it is one like any other.
+TEST_CASE("router_standstill__stood_still_and_comes_again_over_a_slow_network__gets_through") {
+  const bool slow_sends = GENERATE(false, true);
+  INFO((slow_sends ? "a sender" : "a receiver"));
+  Crawl crawl;
+  for (int i = 0; i < 12; ++i) crawl.add(slow_sends, 256u << 10);
+  crawl.flows.start_all();
+  crawl.net.world.run_for(milliseconds(1500));
+  crawl.net.world.remove_actor(crawl.slow->node, crawl.slow);
+  const Instant stopped = crawl.net.world.now();
+  while (crawl.net.world.now() < after(stopped, seconds(40))) crawl.net.world.run_for(milliseconds(500));
+  crawl.net.world.add_actor(crawl.slow->node, crawl.slow);
+  crawl.slow->wake();
+  REQUIRE(crawl.flows.run(seconds(30)));
+  CHECK_FALSE(crawl.flows.all_delivered());  // some were cut off
+  const size_t before = crawl.flows.size();
+  for (int i = 0; i < 24; ++i) crawl.add(slow_sends, 512u << 10);
+  for (size_t i = before; i < crawl.flows.size(); ++i) crawl.flows.start(i);
+  REQUIRE(crawl.flows.run(seconds(30)));
+  for (size_t i = before; i < crawl.flows.size(); ++i) CHECK(crawl.flows[i].delivered());
 }
 
 // It stopped for a while, nobody waited, and it goes on where it was.
