@@ -138,8 +138,10 @@ Source::~Source() = default;
 void Source::start(Instant now) { impl_->start(now); }
 void Source::turn(Instant now) { impl_->turn(now); }
 Instant Source::next_deadline() const { return impl_->next_deadline(); }
+// Once the summary is there everything is durable: a goodbye that nobody hears any more is no reason to begin anew.
 bool Source::finished() const {
-  return impl_->error_.has_value() || (impl_->summary_ && (impl_->link_lost_ || impl_->link_.control_drained()));
+  const bool nobody_hears = impl_->link_lost_ || impl_->lanes_.live() == 0;
+  return impl_->error_.has_value() || (impl_->summary_ && (nobody_hears || impl_->link_.control_drained()));
 }
 bool Source::idle() const { return !impl_->lanes_.anything_in_air(); }
 const Error* Source::error() const { return impl_->error_ ? &*impl_->error_ : nullptr; }
