@@ -21,8 +21,7 @@ void RoutedTransport::disconnect(ports::ConnectionId connection) {
     static_cast<void>(reject(connection, "not accepted"));
     return;
   }
-  const bool dialling = slot->phase == Phase::starting || slot->phase == Phase::dialling || slot->phase == Phase::requesting;
-  if (dialling && slot->mode == Mode::routed) {
+  if (slot->phase == Phase::starting || slot->phase == Phase::dialling || slot->phase == Phase::requesting) {
     if (slot->lower_live) lower_->disconnect(slot->lower);
     return free_slot(*slot);
   }
