@@ -47,6 +47,7 @@ class RawPeer final : public sim::Actor {
         gone = true;
         lost = event->connection;
       }
+      if (event->type == cci::EventType::send) ended.push_back(event->status);
       if (event->type == cci::EventType::receive) received.emplace_back(event->data().begin(), event->data().end());
     }
   }
@@ -156,6 +157,7 @@ class RawPeer final : public sim::Actor {
   cci::Connection lost;           // the last one that ended
   std::string words;              // with which the last connect was answered
   std::vector<Instant> requests;  // when somebody dialled it
+  std::vector<Status> ended;      // how its RMAs ended, and sends that failed
   std::vector<std::vector<std::byte>> received;
 
  private:
