@@ -326,7 +326,7 @@ TEST_CASE("router_reconfigure__peers__new_ones_are_dialled_dropped_ones_no_longe
   auto both = Running::settings();
   both[0].peers = {"sim://10.0.0.67:7000", "sim://10.0.0.66:7000", "sim://10.0.0.67:7000"};
   met.take(std::move(both));
-  CHECK(met.router->ready());  // that was told long ago
+  CHECK(met.router->ready());       // that was told long ago
   CHECK(old.requests.size() == 1);  // it is linked already
   CHECK_FALSE(old.gone);
   CHECK(fresh.requests.size() == 1);  // though it is named twice

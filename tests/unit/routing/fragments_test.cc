@@ -394,3 +394,46 @@ TEST_CASE("router_fragment__the_connection_ends_at_any_step_of_a_fragment__every
   CHECK(met.node->router->connections_open() == 0);
   CHECK(met.rejected() == 0);
 }
+
+// A network below that takes one RMA at a time: the others wait for it here, in their buffers.
+TEST_CASE("router_fragment__no_room_below__waits_for_it_and_all_go_on_in_the_end") {
+  ports::TransportOptions below;
+  below.rmas_in_flight_max = 1;
+  Passing met(true, 0, 32, fragment_bytes, below);
+  met.open_target();
+  met.left.say(met.offer(met.left));
+  REQUIRE(met.acked(met.left));  // it has moved something
+  constexpr uint64_t count = 8;
+  std::vector<std::vector<std::byte>> targets(count, std::vector<std::byte>(met.source.size()));
+  for (uint64_t i = 0; i < count; ++i) {
+    met.target.handle = met.right.memory->register_region(MutableBytes(targets[i]), cci::access_write);
+    met.left.say(met.offer(met.left, MessageKind::write_request, 100 + i));
+  }
+  met.left.say(met.question());
+  const auto reply = met.offered(met.left, MessageKind::read_reply);
+  REQUIRE(reply);
+  CHECK(met.read(met.left, *reply) == Status::success);
+  CHECK(met.got == met.source);
+  met.left.say(Taken{cookie, true});
+  REQUIRE(met.run([&] { return met.pulled() == count + 2; }));
+  met.rest();
+  for (const auto& target : targets) CHECK(target == met.source);
+  CHECK(met.held() == 0);
+  CHECK(met.known() == 0);
+  met.still_works();
+}
+
+TEST_CASE("router_fragment__the_connection_ends_while_some_wait_for_room_below__every_buffer_comes_back") {
+  ports::TransportOptions below;
+  below.rmas_in_flight_max = 1;
+  Passing met(false, 0, 32, fragment_bytes, below);
+  met.prove();
+  for (uint64_t i = 0; i < 4; ++i) met.left.say(met.endless(met.left, MessageKind::write_request, i));
+  met.rest();
+  CHECK(met.held() == 4);
+  met.right.say(Bye{Status::disconnected, "enough"});
+  met.rest();
+  CHECK(met.held() == 1);  // the one that the network has been asked for
+  REQUIRE(met.run([&] { return met.held() == 0; }, seconds(60)));
+  CHECK(met.known() == 0);
+}

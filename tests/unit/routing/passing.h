@@ -25,14 +25,15 @@ inline std::vector<std::byte> some_bytes(size_t count) {
 
 // left - router - right. Left is the initiator's end, or a router (`crossed` 1); right is the destination's end, or a router.
 struct Passing {
-  explicit Passing(bool right_is_end, uint8_t crossed = 0, uint32_t pool_fragments = 16, uint32_t one_bytes = fragment_bytes)
+  explicit Passing(bool right_is_end, uint8_t crossed = 0, uint32_t pool_fragments = 16, uint32_t one_bytes = fragment_bytes,
+                   const ports::TransportOptions& below = {})
       : left(world, fabric, "left", "10.0.0.66"), right(world, fabric, "right", "10.9.0.10"), source(some_bytes(one_bytes)) {
     RouterOptions options;
     options.fragment_bytes = one_bytes;
     options.memory_bytes = uint64_t{pool_fragments} * one_bytes;
     node = std::make_unique<RouterNode>(
         world, fabric, "router", std::vector<DeviceSpec>{{"left", "10.0.0.1", {1, 1}, {}}, {"right", "10.9.0.1", {1, 9}, {}}},
-        options);
+        options, std::nullopt, below);
     world.run_for(milliseconds(20));
     right.accepts = true;
     if (crossed > 0) know(left, "sim://10.0.0.1:7000", 50, {1, 1}, {1, 3});

@@ -488,3 +488,13 @@ TEST_CASE("router_ways__a_side_of_an_open_connection_is_lost__the_other_hears_wh
     CHECK(ways.run([&] { return ways.node->router->connections_open() == 0; }, seconds(2)));
   }
 }
+
+TEST_CASE("router_ways__a_hop_waits_that_is_none__ends_the_connect_and_is_counted") {
+  Ways ways(1);
+  ways.ask();
+  RawPeer& peer = ways.asked();
+  peer.send({static_cast<std::byte>(MessageKind::hop_waits), {}, {}, {}, std::byte{9}});
+  REQUIRE(ways.run([&] { return ways.initiator.gone; }, seconds(2)));
+  CHECK(ways.counted(Counter::routed_rejected) == 1);
+  CHECK_FALSE(ways.initiator.last(MessageKind::hop_waits));
+}
