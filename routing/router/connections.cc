@@ -97,7 +97,7 @@ void Router::Impl::on_pair_event(Pair& pair, uint8_t which, cci::Event event) {
       // would wait for ever for what it says. Of one that is gone, what was in flight fails first: the event behind it knows why.
       if (!endpoint(side.device).send_timeout(event.connection)) return;
       if (event.status == Status::receiver_not_ready || event.status == Status::timed_out) {
-        close_pair(pair, event.status, "an end takes no messages", -1);
+        close_pair(pair, event.status, "an end takes no messages", nobody);
       }
       return;
     case cci::EventType::receive:
@@ -111,7 +111,7 @@ void Router::Impl::on_pair_event(Pair& pair, uint8_t which, cci::Event event) {
     }
     case cci::EventType::keepalive_timed_out:
       if (side.connection != event.connection || pair.phase != PairPhase::open) return;
-      return close_pair(pair, Status::disconnected, "a hop is lost: " + side_name(pair, which) + ": it does not answer", -1);
+      return close_pair(pair, Status::disconnected, "a hop is lost: " + side_name(pair, which) + ": it does not answer", nobody);
     case cci::EventType::disconnected:
       if (side.connection != event.connection) return;
       side.live = false;
@@ -319,10 +319,10 @@ void Router::Impl::refuse(Pair& pair, Status status, std::string_view reason) {
 void Router::Impl::reject_peer(Pair& pair, std::string_view why) {
   counters.add(Counter::routed_rejected);
   log(LogLevel::warning, "routing: connection closed: {}", why);
-  close_pair(pair, Status::error, why, -1);
+  close_pair(pair, Status::error, why, nobody);
 }
 
-// `told_by`: the side that knows already (it said so, or is gone); -1: neither.
+// `told_by`: the side that knows already (it said so, or is gone), or nobody.
 void Router::Impl::close_pair(Pair& pair, Status status, std::string_view reason, int told_by) {
   if (pair.phase == PairPhase::closing) return activate(pair);
   const bool was_setting_up = setting_up_phase(pair.phase);

@@ -34,7 +34,7 @@ void Router::Impl::drain_turn() {
   drain_cut = true;
   pairs.each([&](Pair& pair) {
     if (pair.phase == PairPhase::closing) return set_timer(pair, after(now, drain_flush_timeout));
-    close_pair(pair, Status::disconnected, draining_reason(pair.side[0].device), -1);
+    close_pair(pair, Status::disconnected, draining_reason(pair.side[0].device), nobody);
   });
 }
 

@@ -247,9 +247,9 @@ bool Router::Impl::may_leave(const Pair& pair, const Fragment& fragment) const {
   if (fragment.arrival.placed_bytes == 0) return false;
   const uint64_t in = devices[pair.side[fragment.from].device].rate_bits_per_s;
   const uint64_t out = devices[pair.side[other(fragment.from)].device].rate_bits_per_s;
-  if (!options.mechanisms.paced || in == 0 || in >= out) return true;
+  if (!options.mechanisms.paced || in == 0) return true;
   const double missing = static_cast<double>(fragment.length_bytes - fragment.arrival.placed_bytes);
-  return missing / static_cast<double>(in) <= static_cast<double>(fragment.length_bytes) / static_cast<double>(out);
+  return missing * static_cast<double>(out) <= static_cast<double>(fragment.length_bytes) * static_cast<double>(in);
 }
 
 void Router::Impl::go_on(Pair& pair, Fragment& fragment) {

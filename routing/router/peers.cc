@@ -40,7 +40,6 @@ void Router::Impl::dial_targets() {
       continue;
     }
     link.connection = *connection;
-    link.live = true;
     target.link = link.ref().packed();
   }
 }
@@ -55,25 +54,20 @@ void Router::Impl::on_link_request(uint32_t device, cci::Event& event) {
   link.device = device;
   link.phase = LinkPhase::accepting;
   link.connection = event.connection;
-  if (endpoint(device).accept(event, link.ref().packed()) != Status::success) return links.remove(link);
-  link.live = true;
+  if (endpoint(device).accept(event, link.ref().packed()) != Status::success) links.remove(link);
 }
 
 void Router::Impl::on_link_event(Link& link, cci::Event& event) {
   switch (event.type) {
     case cci::EventType::connect:
     case cci::EventType::accept:
-      if (event.status != Status::success) {
-        link.live = false;
-        return end_link(link, false, event.reason);
-      }
+      if (event.status != Status::success) return end_link(link, false, event.reason);
       if (!link.dialled) {
         link.peer = peer_of(link.device, link.connection);
         link.node = node_of(link.device, link.connection);
       }
       return greet(link);
     case cci::EventType::disconnected:
-      link.live = false;
       return end_link(link, false, event.reason);
     case cci::EventType::keepalive_timed_out:
       return end_link(link, true, "no sign of life");
@@ -192,8 +186,9 @@ void Router::Impl::on_hello(Link& link, Bytes message) {
   if (loser != nullptr) end_link(*loser, true, "a second link between the same devices");
 }
 
+// `tell`: the connection is there, and the peer hears of its end.
 void Router::Impl::end_link(Link& link, bool tell, std::string_view why) {
-  if (tell || link.live) {
+  if (tell) {
     flush(link);
     endpoint(link.device).disconnect(link.connection);
   }

@@ -189,6 +189,8 @@ struct Side {
   std::deque<Outgoing> out;
 };
 
+inline constexpr int nobody = -1;  // instead of a side: neither of the two
+
 enum class PairPhase : uint8_t { accepting, awaiting_request, dialling, requesting, open, closing };
 
 struct Pair {
@@ -276,7 +278,6 @@ struct Link {  // a connection with another router
   LinkPhase phase = LinkPhase::dialling;
   uint32_t device = 0;
   cci::Connection connection;
-  bool live = false;
   bool dialled = false;  // by us
   uint64_t router = 0;
   std::string peer_uri;   // dialled, or as it says

@@ -87,16 +87,15 @@ void RoutedTransport::dial_next(Slot& slot) {
       work_ = true;
       return;
     }
-    note_answer(slot, Status::unreachable, "router " + slot.router + ": " + lower.error().message);
+    note_answer(slot, Told::dead, Status::unreachable, "router " + slot.router + ": " + lower.error().message);
   }
   fail_dial(slot, slot.answer, slot.answer_reason);
 }
 
-// Several routers may fail in several ways: one that knows a way and gets no answer says more than one that knows none, and that
-// more than one that is dead.
-void RoutedTransport::note_answer(Slot& slot, Status status, std::string_view reason) {
-  const bool answered = !slot.answer_reason.empty();
-  if (answered && slot.answer == Status::no_route && status == Status::unreachable) return;
+// Several routers may fail in several ways: the one that says most is believed, of equals the last.
+void RoutedTransport::note_answer(Slot& slot, Told told, Status status, std::string_view reason) {
+  if (told < slot.told) return;
+  slot.told = told;
   slot.answer = status;
   slot.answer_reason = reason.empty() ? std::string(to_string(status)) : printable(reason);
 }
@@ -119,7 +118,8 @@ void RoutedTransport::on_lower_connected(Slot& slot, const cci::Event& event) {
   if (event.status != Status::success) {
     detach(slot);
     const bool differs = event.status == Status::version;
-    note_answer(slot, differs ? Status::version : Status::unreachable, "router " + slot.router + ": " + event.reason);
+    note_answer(slot, differs ? Told::another_version : Told::dead, differs ? Status::version : Status::unreachable,
+                "router " + slot.router + ": " + event.reason);
     return dial_next(slot);
   }
   ConnectRequest request;
@@ -142,14 +142,15 @@ void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
   const auto reply = decode_connect_reply(message);
   if (!reply) {
     counters_.add(Counter::routed_rejected);
-    note_answer(slot, Status::error, "router " + slot.router + ": malformed reply");
+    note_answer(slot, Told::the_end, Status::error, "router " + slot.router + ": malformed reply");
     return fail_dial(slot, slot.answer, slot.answer_reason);
   }
   if (reply->status != Status::success) {
-    note_answer(slot, reply->status, reply->reason);
-    if ((reply->status != Status::no_route && reply->status != Status::unreachable) || slot.routers.empty()) {
-      return fail_dial(slot, slot.answer, slot.answer_reason);
-    }
+    const Told told = reply->status == Status::no_route      ? Told::no_way
+                      : reply->status == Status::unreachable ? Told::no_answer
+                                                             : Told::the_end;
+    note_answer(slot, told, reply->status, reply->reason);
+    if (told == Told::the_end || slot.routers.empty()) return fail_dial(slot, slot.answer, slot.answer_reason);
     lower_->disconnect(slot.lower);
     detach(slot);
     return dial_next(slot);

@@ -21,8 +21,7 @@ void RoutedTransport::disconnect(ports::ConnectionId connection) {
     static_cast<void>(reject(connection, "not accepted"));
     return;
   }
-  const bool dialling = slot->phase == Phase::starting || slot->phase == Phase::dialling || slot->phase == Phase::requesting;
-  if (dialling && slot->mode == Mode::routed) {
+  if (slot->phase == Phase::starting || slot->phase == Phase::dialling || slot->phase == Phase::requesting) {
     if (slot->lower_live) lower_->disconnect(slot->lower);
     return free_slot(*slot);
   }
@@ -50,7 +49,7 @@ void RoutedTransport::reject_peer(Slot& slot, std::string_view why) {
   counters_.add(Counter::routed_rejected);
   log(LogLevel::warning, "routing: connection closed: {}", why);
   if (slot.phase == Phase::requesting || slot.phase == Phase::dialling) {
-    note_answer(slot, Status::error, why);
+    note_answer(slot, Told::the_end, Status::error, why);
     return fail_dial(slot, Status::error, why);
   }
   close_slot(slot, Status::error, why, true);

@@ -230,7 +230,7 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
       if (!bye) return reject_peer(slot, "malformed bye");
       const Status status = bye->status == Status::success ? Status::disconnected : bye->status;
       if (slot.phase == Phase::requesting) {
-        note_answer(slot, Status::unreachable, bye->reason);
+        note_answer(slot, Told::dead, Status::unreachable, bye->reason);
         lower_->disconnect(slot.lower);
         detach(slot);
         return dial_next(slot);

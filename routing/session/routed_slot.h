@@ -34,6 +34,10 @@ enum class Phase : uint8_t {
   leaving,  // over: what is still in flight below ends first
 };
 
+// What a router's failure tells, the least first: nobody is there; it knows no way; it knows one, and the other end does not
+// answer; what no other router could change.
+enum class Told : uint8_t { dead, another_version, no_way, no_answer, the_end };
+
 // One RMA of ours.
 struct RoutedOperation {
   uint64_t token = 0;
@@ -94,6 +98,7 @@ struct Slot {
   Instant deadline = never;
   std::vector<std::string> routers;  // not tried yet, the next one last
   std::string router;                // being tried
+  Told told = Told::dead;
   Status answer = Status::unreachable;
   std::string answer_reason;
   std::optional<HopWaits> waits_for;  // a router said so: that hop has not answered yet

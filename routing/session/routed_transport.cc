@@ -119,11 +119,10 @@ Slot* RoutedTransport::make_slot(Mode mode, Phase phase) {
   return &slot;
 }
 
+// Of which no fragment and no direct RMA is left: try_finish() waits for those.
 void RoutedTransport::free_slot(Slot& slot) {
   set_timer(slot, never);
   detach(slot);
-  for (const auto& [cookie, fragment] : slot.fragments) static_cast<void>(memory_->deregister_region(fragment.exposed));
-  for (const auto& [token, handle] : slot.direct_sources) static_cast<void>(memory_->deregister_region(handle));
   if (slot.message_open) sink_->on_message_end(slot.id, false);
   const uint32_t index = slot.id.index;
   slots_[index].reset();
@@ -280,7 +279,7 @@ void RoutedTransport::on_event(cci::Event event) {
       if (slot->lower != event.connection) break;
       slot->lower_live = false;
       if (slot->phase == Phase::requesting) {
-        note_answer(*slot, Status::unreachable, "router " + slot->router + ": " + event.reason);
+        note_answer(*slot, Told::dead, Status::unreachable, "router " + slot->router + ": " + event.reason);
         detach(*slot);
         dial_next(*slot);
       } else if (slot->phase != Phase::leaving) {

@@ -40,3 +40,23 @@ TEST_CASE("address__malformed__is_a_usage_error") {
   CHECK_FALSE(address_of({1, 2}, "10.0.0.1:7000"));
   CHECK_FALSE(address_of({1, 2}, "tcp://"));
 }
+
+TEST_CASE("address__nodes_and_endpoints__up_to_their_lengths_and_no_longer") {
+  const std::string node(255, 'n'), endpoint(32, 'e');
+  for (const std::string& before : {std::string("cci://1:2:"), std::string("tcp://")}) {
+    const auto taken = [&](const std::string& rest) {
+      return before == "tcp://" ? static_cast<bool>(address_of({1, 2}, before + rest))
+                                : static_cast<bool>(parse_address(before + rest));
+    };
+    CHECK(taken(node + ":" + endpoint));
+    CHECK_FALSE(taken(node + "n:" + endpoint));
+    CHECK_FALSE(taken(node + ":" + endpoint + "e"));
+    CHECK(taken("[" + node + "]:7"));
+    CHECK_FALSE(taken("[" + node + "n]:7"));
+    CHECK_FALSE(taken("[]:7"));
+    CHECK_FALSE(taken("[:7"));
+    CHECK_FALSE(taken("a]:7"));
+    CHECK_FALSE(taken("[a/b]:7"));
+    CHECK_FALSE(taken("[a]b]:7"));
+  }
+}

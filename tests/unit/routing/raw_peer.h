@@ -36,12 +36,18 @@ class RawPeer final : public sim::Actor {
   void turn(Instant now) override {
     endpoint->turn(now);
     while (auto event = endpoint->get_event()) {
+      if (event->type == cci::EventType::connect_request) requests.push_back(now);
       if (event->type == cci::EventType::connect_request && accepts) static_cast<void>(endpoint->accept(*event, 1));
       if (event->type == cci::EventType::connect || event->type == cci::EventType::accept) {
         connection = event->connection;
         answered = true;
+        words = event->reason;
       }
-      if (event->type == cci::EventType::disconnected) gone = true;
+      if (event->type == cci::EventType::disconnected) {
+        gone = true;
+        lost = event->connection;
+      }
+      if (event->type == cci::EventType::send) ended.push_back(event->status);
       if (event->type == cci::EventType::receive) received.emplace_back(event->data().begin(), event->data().end());
     }
   }
@@ -148,6 +154,10 @@ class RawPeer final : public sim::Actor {
   cci::Connection connection;
   bool accepts = false;  // who dials it; else no request is answered
   bool answered = false, gone = false;
+  cci::Connection lost;           // the last one that ended
+  std::string words;              // with which the last connect was answered
+  std::vector<Instant> requests;  // when somebody dialled it
+  std::vector<Status> ended;      // how its RMAs ended, and sends that failed
   std::vector<std::vector<std::byte>> received;
 
  private:

@@ -8,12 +8,12 @@ namespace {
 
 std::unique_ptr<cci::Endpoint> lower_endpoint(sim::Fabric& fabric, sim::NodeId node, const std::string& network,
                                               const std::string& address, const std::shared_ptr<cci::MemoryTable>& memory,
-                                              Counters& counters, uint32_t receive_buffers = 1024) {
+                                              Counters& counters, uint32_t receive_buffers = 1024,
+                                              const ports::TransportOptions& below = {}) {
   sim::SimNetOptions net;
   net.networks = {{network, address}};
   net.port = 7000;
-  auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
-                                                             std::make_unique<sim::SimNet>(fabric, node, net), counters);
+  auto transport = std::make_unique<stream::StreamTransport>(below, std::make_unique<sim::SimNet>(fabric, node, net), counters);
   cci::EndpointOptions options;
   options.receive_buffers = receive_buffers;
   return std::make_unique<cci::Endpoint>(options, std::move(transport), memory, counters);
@@ -68,7 +68,7 @@ size_t App::count(cci::EventType type) const {
 }
 
 RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& name, std::vector<DeviceSpec> specs,
-                       RouterOptions options, std::optional<sim::NodeId> restarted)
+                       RouterOptions options, std::optional<sim::NodeId> restarted, const ports::TransportOptions& below)
     : world(w), node(restarted ? *restarted : w.add_node(name)), entropy(w.random().next()) {
   memory = std::make_shared<cci::MemoryTable>(entropy, counters);
   std::vector<RouterDevice> devices;
@@ -77,7 +77,7 @@ RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& na
     device.name = spec.network;
     device.subnet = spec.subnet;
     device.scheme = "sim";
-    device.endpoint = lower_endpoint(fabric, node, spec.network, spec.address, memory, counters);
+    device.endpoint = lower_endpoint(fabric, node, spec.network, spec.address, memory, counters, 1024, below);
     device.peers = std::move(spec.peers);
     device.rate_bits_per_s = spec.rate_bits_per_s;
     device.wan = spec.wan;

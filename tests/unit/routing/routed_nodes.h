@@ -54,7 +54,7 @@ struct DeviceSpec {
 class RouterNode final : public sim::Actor {
  public:
   RouterNode(sim::World& world, sim::Fabric& fabric, const std::string& name, std::vector<DeviceSpec> devices,
-             RouterOptions options, std::optional<sim::NodeId> restarted = {});
+             RouterOptions options, std::optional<sim::NodeId> restarted = {}, const ports::TransportOptions& below = {});
   ~RouterNode() override;
   void turn(Instant now) override { router->turn(now); }
   [[nodiscard]] Instant next_deadline() const override { return router->next_deadline(); }

@@ -35,3 +35,19 @@ TEST_CASE("nack_limit__very_many_connections__bounded_and_the_one_in_use_keeps_i
   }
   CHECK(limit.connections() <= NackLimit::connections_max);
 }
+
+TEST_CASE("nack_limit__few_connections_used_very_often_and_then_many__the_least_recently_used_give_way_in_their_order") {
+  NackLimit limit(1);
+  const Instant now{};
+  constexpr uint64_t few = 100;
+  for (int i = 0; i < 300; ++i) {
+    for (uint64_t connection = 0; connection < few; ++connection) CHECK(limit.allow(connection, now) == (i == 0));
+  }
+  CHECK(limit.connections() == few);
+  for (uint64_t connection = 1000; connection < 1000 + NackLimit::connections_max - few / 2; ++connection)
+    CHECK(limit.allow(connection, now));
+  CHECK(limit.connections() == NackLimit::connections_max);
+  for (uint64_t connection = few; connection-- > few / 2;) CHECK_FALSE(limit.allow(connection, now));  // the latter half is known
+  CHECK(limit.allow(0, now));                                                                          // the first is forgotten
+  CHECK(limit.connections() == NackLimit::connections_max);
+}

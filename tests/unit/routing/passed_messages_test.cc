@@ -1,0 +1,96 @@
+// Messages of an open connection at a router: which pass, which only routers may say, and how many may wait.
+#include "tests/unit/routing/passing.h"
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+using namespace ccixfer::routing::test;
+
+TEST_CASE("router_messages__cut_short__are_malformed_whoever_says_them_and_close_the_connection") {
+  const bool by_left = GENERATE(true, false);
+  for (const MessageKind kind :
+       {MessageKind::message, MessageKind::message_ack, MessageKind::fragment_ack, MessageKind::mailbox_hint,
+        MessageKind::write_request, MessageKind::read_request, MessageKind::read_reply, MessageKind::taken, MessageKind::bye}) {
+    CAPTURE(by_left, static_cast<int>(kind));
+    Passing met(false);
+    RawPeer& from = by_left ? met.left : met.right;
+    std::vector<std::byte> message = message_with(static_cast<uint8_t>(kind), "", {});
+    message.resize(6);
+    from.send(message);
+    REQUIRE(met.run([&] { return met.left.gone && met.right.gone; }));
+    CHECK(met.rejected() == 1);
+    const RawPeer& other = by_left ? met.right : met.left;
+    REQUIRE(other.received.size() == 1);
+    REQUIRE(other.last(MessageKind::bye));
+    CHECK(decode_bye(*other.last(MessageKind::bye))->status == Status::error);
+    CHECK(decode_bye(*other.last(MessageKind::bye))->reason.find("malformed") == 0);
+  }
+}
+
+TEST_CASE("router_messages__of_routers_only__pass_between_routers_and_not_from_ends") {
+  for (const MessageKind kind : {MessageKind::draining, MessageKind::others_wait}) {
+    CAPTURE(static_cast<int>(kind));
+    {
+      Passing met(false, 1);
+      met.right.say_plain(kind);
+      met.left.say_plain(kind);
+      met.rest();
+      const size_t passed = kind == MessageKind::draining ? 1 : 0;
+      CHECK(met.left.received.size() == passed);
+      CHECK(met.right.received.size() == passed);
+      met.still_works();
+    }
+    Passing met(true, 0);
+    (GENERATE(true, false) ? met.left : met.right).say_plain(kind);
+    REQUIRE(met.run([&] { return met.left.gone && met.right.gone; }));
+    CHECK(met.rejected() == 1);
+  }
+}
+
+TEST_CASE("router_messages__the_ends_watch_one_another__that_goes_as_far_as_the_last_router_and_silence_of_a_hop_ends_nothing") {
+  const bool right_is_end = GENERATE(true, false), watched = GENERATE(true, false);
+  CAPTURE(right_is_end, watched);
+  Passing met(right_is_end);
+  if (watched) met.left.say_plain(MessageKind::watched);
+  met.rest();
+  CHECK(met.right.last(MessageKind::watched).has_value() == (watched && !right_is_end));
+  met.right.freeze(true);
+  met.world.run_for(seconds(60));
+  CHECK(met.left.gone == !watched);
+  if (watched) return;
+  REQUIRE(met.left.last(MessageKind::bye));
+  CHECK(decode_bye(*met.left.last(MessageKind::bye))->reason.find("10.9.0.10") != std::string::npos);
+}
+
+TEST_CASE("router_messages__of_one_who_reads_nothing__as_many_wait_as_may_and_then_the_connection_is_closed") {
+  Passing met(false);
+  met.rest();
+  met.right.freeze(true);
+  // What the connection below has under way, and then what waits here.
+  constexpr size_t below = 256;
+  size_t sent = 0;
+  const auto say = [&](size_t up_to) {
+    while (sent < up_to && !met.left.gone) {
+      std::vector<std::byte> message;
+      encode(MessageAck{sent, Status::success}, message);
+      if (met.left.send(message) == Status::success) {
+        ++sent;
+      } else {
+        met.world.run_for(milliseconds(1));
+      }
+    }
+    met.rest();
+  };
+  say(below + out_messages_max);
+  CHECK_FALSE(met.left.gone);
+  CHECK(met.rejected() == 0);
+  say(below + out_messages_max + 1);
+  CHECK(met.run([&] { return met.left.gone; }, seconds(1)));
+  CHECK(met.rejected() == 1);
+  // What was taken before is delivered, if it is read by and by; then why there is no more.
+  met.right.freeze(false);
+  REQUIRE(met.run([&] { return met.right.gone; }));
+  REQUIRE(met.right.last(MessageKind::bye));
+  CHECK(decode_bye(*met.right.last(MessageKind::bye))->reason == "more messages than can be held");
+  CHECK(met.right.received.size() == below + out_messages_max + 2);
+  CHECK(met.run([&] { return met.node->router->connections_open() == 0; }));
+}
