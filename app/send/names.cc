@@ -155,7 +155,7 @@ int DirectoryNames::read(ports::FileSystem& files, NameSpool& spool, int fd, siz
   };
   int result = files.read_directory_part(fd, true, take);
   while (result > 0 && spools) result = files.read_directory_part(fd, false, take);
-  if (result >= 0 && spools && !runs_.empty()) spools = spool_list(files, spool);
+  if (result >= 0 && spools && !runs_.empty() && !list_.empty()) spools = spool_list(files, spool);
   if (result < 0) list_.clear(), runs_.clear();
   if (result < 0 || spools) {
     list_.sort();
