@@ -56,7 +56,7 @@ std::string NameList::keep_smallest(size_t count) {
 }
 
 bool NameSpool::open(ports::FileSystem& files) {
-  if (fd_ >= 0 || directory_.empty()) return fd_ >= 0;
+  if (directory_.empty()) return false;
   for (int i = 0; i < name_tries_max && fd_ < 0; ++i) {
     const std::string name = fmt::format("{}/ccixfer-names-{:x}-{}", directory_, reinterpret_cast<uintptr_t>(this), i);
     fd_ = files.open(ports::FileSystem::no_directory, name,
