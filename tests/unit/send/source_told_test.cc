@@ -238,6 +238,36 @@ TEST_CASE("source__results__are_counted_by_their_kind_and_said_once") {
   CHECK(totals.files_failed + totals.files_vanished == 1);
 }
 
+TEST_CASE("source__entries_wanted_again__go_again_until_they_are_answered_and_not_after") {
+  Talk talk;
+  Bench& bench = *talk.bench;
+  REQUIRE(bench.receiver.count(session::SegmentKind::entries) == 1);
+  session::Resend again;
+  again.index = session::Resend::by_segment;
+  again.lane_session = bench.receiver.puts.at(0).header.lane_session;
+  again.n = bench.receiver.puts.at(0).header.n;
+  CHECK(talk.say(again).empty());
+  bench.run_until([&] { return bench.receiver.count(session::SegmentKind::entries) == 2; });
+  CHECK(bench.totals().segments_resent == 1);
+  session::Resend other = again;
+  ++other.n;
+  ++other.lane_session;
+  CHECK(talk.say(other).empty());  // of a put that never was
+  for (int i = 0; i < 10; ++i) bench.step();
+  CHECK(bench.receiver.count(session::SegmentKind::entries) == 2);
+  SECTION("answered in part") {
+    CHECK(talk.say(answer(0, {{3, Verdict::done}})).empty());
+    CHECK(talk.say(again).empty());
+    bench.run_until([&] { return bench.receiver.count(session::SegmentKind::entries) == 3; });
+  }
+  SECTION("answered") {
+    CHECK(talk.say(answer(0, {{4, Verdict::done}})).empty());
+    CHECK(talk.say(again).empty());
+    for (int i = 0; i < 10; ++i) bench.step();
+    CHECK(bench.receiver.count(session::SegmentKind::entries) == 2);
+  }
+}
+
 TEST_CASE("source__part_of_a_shared_pool__never_holds_more_and_all_is_sent") {
   const TempDir dir;
   for (int i = 0; i < 5; ++i) dir.file_of("t/large" + std::to_string(i), 5 * mib);
