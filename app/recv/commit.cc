@@ -27,7 +27,7 @@ class Committer {
   static void set(CommitItem& item, CommitOutcome outcome, int negative_errno);
   void finish(CommitItem& item);
   int finish_pieces(CommitItem& item, int file);
-  int inherit(CommitItem& item, int file);
+  void inherit(CommitItem& item, int file);
   int open_parent(std::string_view path);
   void place(CommitItem& item);
   int rename_into(CommitItem& item, int parent);
@@ -67,10 +67,9 @@ int Committer::open_parent(std::string_view path) {
 }
 
 // What the file would have from its directory if it had been made there.
-int Committer::inherit(CommitItem& item, int file) {
-  if (inheritance_.is_nothing()) return 0;
+void Committer::inherit(CommitItem& item, int file) {
+  if (inheritance_.is_nothing()) return;
   if (inheritance_.give(files_, file, item.task->attributes.mode & 0777u) < 0) item.copied = true;
-  return 0;
 }
 
 // Length and attributes of a file that came in pieces.
@@ -96,7 +95,7 @@ void Committer::finish(CommitItem& item) {
     error = root_.judged(std::min(fd, 0));
     if (fd >= 0) file = std::make_shared<HeldFile>(files_, fd);
   }
-  if (error >= 0 && file) error = inherit(item, file->fd());
+  if (error >= 0 && file) inherit(item, file->fd());
   if (error < 0) {
     set(item, CommitOutcome::failed, error);
     return;
@@ -241,14 +240,8 @@ void Committer::sync_before(std::vector<CommitItem>& batch) {
 
 // After the renames only names wait to be synced: the data of each file is durable already.
 void Committer::sync_after(std::vector<CommitItem>& batch) {
-  int error = 0;
-  if (!root_.syncfs_tells) {
-    error = sync_directories(batch);
-  } else if (!by_syncfs_) {
-    error = sync_parents();
-  } else if (error = root_.disk->sync(); error < 0) {
-    error = sync_directories(batch);  // each tells of itself
-  }
+  int error = !root_.syncfs_tells ? sync_directories(batch) : by_syncfs_ ? root_.disk->sync() : sync_parents();
+  if (error < 0 && by_syncfs_) error = sync_directories(batch);  // each tells of itself
   if (error >= 0) return;
   for (CommitItem& item : batch) {
     if (item.outcome == CommitOutcome::ok) set(item, CommitOutcome::failed, error);

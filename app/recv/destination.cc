@@ -169,7 +169,7 @@ void Destination::Impl::on_message(const Message& message) {
       end_with({ErrorKind::protocol, "the source tells of more failures than there can be"}, true);
       return;
     }
-    if (!end && last->unlisted_failed + last->unlisted_vanished > 0) {
+    if (!end) {
       totals.unlisted_failed = last->unlisted_failed;
       totals.unlisted_vanished = last->unlisted_vanished;
       const uint64_t all = last->unlisted_failed + last->unlisted_vanished;

@@ -130,7 +130,7 @@ struct Destination::Impl {
   void list_dirty(FileState& file);
   [[nodiscard]] static std::vector<uint64_t> lose_unsynced(Pieces& pieces);
   void io_failed(FileState& file, int error_number, const std::vector<uint64_t>& lost_pieces);
-  void end_file(uint64_t index, const std::optional<Doom>& doom, uint64_t bytes);
+  void end_file(uint64_t index, const std::optional<Doom>& doom, uint64_t bytes = 0);  // bytes: of one that is there
   void flush_results();
   void count_durable(FileState& file, uint64_t bytes);
   void tell(const std::string& path, uint64_t version, uint64_t bytes, session::TransferRecord::Said said, std::string_view reason);

@@ -235,7 +235,7 @@ void Destination::Impl::settle(FileState& file) {
   if (!file.doom || file.jobs > 0 || error) return;
   if (!file.doom->discard && file.pieces && !file.pieces->unsynced.empty()) return list_dirty(file);  // synced() comes back here
   if (!file.pieces || !file.doom->discard) {
-    end_file(file.task->index, Doom(*file.doom), 0);
+    end_file(file.task->index, Doom(*file.doom));
     return;
   }
   ++file.jobs;
@@ -248,7 +248,7 @@ void Destination::Impl::settle(FileState& file) {
       [this, index = file.task->index] {
         FileState& doomed = *find(index);
         --doomed.jobs;
-        end_file(index, Doom(*doomed.doom), 0);
+        end_file(index, Doom(*doomed.doom));
       });
 }
 

@@ -56,7 +56,7 @@ std::string NameList::keep_smallest(size_t count) {
 }
 
 bool NameSpool::open(ports::FileSystem& files) {
-  if (fd_ >= 0 || directory_.empty()) return fd_ >= 0;
+  if (directory_.empty()) return false;
   for (int i = 0; i < name_tries_max && fd_ < 0; ++i) {
     const std::string name = fmt::format("{}/ccixfer-names-{:x}-{}", directory_, reinterpret_cast<uintptr_t>(this), i);
     fd_ = files.open(ports::FileSystem::no_directory, name,
@@ -155,7 +155,7 @@ int DirectoryNames::read(ports::FileSystem& files, NameSpool& spool, int fd, siz
   };
   int result = files.read_directory_part(fd, true, take);
   while (result > 0 && spools) result = files.read_directory_part(fd, false, take);
-  if (result >= 0 && spools && !runs_.empty()) spools = spool_list(files, spool);
+  if (result >= 0 && spools && !runs_.empty() && !list_.empty()) spools = spool_list(files, spool);
   if (result < 0) list_.clear(), runs_.clear();
   if (result < 0 || spools) {
     list_.sort();

@@ -1,6 +1,7 @@
 #include "app/recv/deliveries.h"
 
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -85,6 +86,48 @@ TEST_CASE("deliveries__damaged_database__is_begun_anew") {
   CHECK(place.deliveries->empty());
   place.deliveries->add(ours, 1000, {file_of("a", 1)});
   CHECK(place.deliveries->find(path_key("a"), 1));
+}
+
+TEST_CASE("deliveries__of_a_later_program__is_begun_anew") {
+  Place place;
+  place.deliveries->add(ours, 1000, {file_of("a", 1)});
+  place.deliveries.reset();
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(place.temporary.path("delivered.db").c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "PRAGMA user_version=2", nullptr, nullptr, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_close(raw) == SQLITE_OK);
+  place.deliveries = place.open();
+  CHECK(place.deliveries->empty());
+  place.deliveries->add(ours, 1000, {file_of("a", 1)});
+  CHECK(place.deliveries->find(path_key("a"), 1).has_value());
+}
+
+TEST_CASE("deliveries__of_one_week__stay_and_a_transfer_that_goes_on_stays_young") {
+  Place place;
+  place.deliveries->add(ours, 1000, {file_of("a", 1)});
+  place.deliveries->add(theirs, 1000, {file_of("b", 1)});
+  place.deliveries->add(theirs, 1001, {file_of("c", 1)});
+  place.deliveries->expire(1000 + Deliveries::kept_s);
+  CHECK(place.deliveries->find(path_key("a"), 1).has_value());
+  place.deliveries->expire(1000 + Deliveries::kept_s + 1);
+  CHECK_FALSE(place.deliveries->find(path_key("a"), 1).has_value());
+  CHECK(place.deliveries->find(path_key("b"), 1).has_value());
+  CHECK(place.deliveries->find(path_key("b"), 1)->transfer == place.deliveries->find(path_key("c"), 1)->transfer);
+  CHECK_FALSE(place.deliveries->empty());
+}
+
+TEST_CASE("deliveries__more_than_may_be_remembered__are_not") {
+  Place place;
+  std::vector<Deliveries::File> many(Deliveries::files_max + 1, file_of("a", 1));
+  place.deliveries->add(ours, 1000, many);
+  CHECK(place.deliveries->empty());
+  place.deliveries->add(ours, 1000, {});
+  CHECK(place.deliveries->empty());
+  place.deliveries->add(ours, 1000, {file_of("b", 1)});
+  many.resize(Deliveries::files_max);
+  place.deliveries->add(ours, 1000, many);  // with that one there are too many
+  CHECK_FALSE(place.deliveries->find(path_key("a"), 1).has_value());
+  CHECK(place.deliveries->find(path_key("b"), 1).has_value());
 }
 
 // It only saves work: where it cannot be had nothing is remembered, and nothing fails.

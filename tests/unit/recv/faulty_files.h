@@ -1,5 +1,6 @@
 // A temporary directory, and a FileSystem over the real one in which a test makes single calls fail.
 #pragma once
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "core/host/file_system.h"
 
@@ -44,11 +46,15 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// `hook` is asked before each call with its name and its file name (or ""): 0 or -errno. `write_max` makes writes short.
+// `hook` is asked before each call with its name and its file name (or ""): 0 or -errno; more than 0: it went well, and is not
+// made. `write_max` and `read_max` make writes and reads short. `given` is what was given to files, in words.
 class FaultyFiles final : public ports::FileSystem {
  public:
   std::function<int(std::string_view call, std::string_view name)> hook;
   size_t write_max = ~size_t{0};
+  size_t read_max = ~size_t{0};
+  bool read_only = false;
+  std::vector<std::string> given;
   std::function<void()> writing;  // inside each write, by its thread
   size_t descriptors = 1024;
 
@@ -60,24 +66,26 @@ class FaultyFiles final : public ports::FileSystem {
     return fault("close", "", [&] { return error; });
   }
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override {
-    return fault("pread", "", [&] { return files_.pread(fd, into, offset_bytes); });
+    return fault("pread", "", [&] { return files_.pread(fd, into.first(std::min(into.size(), read_max)), offset_bytes); });
   }
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override {
     if (writing) writing();
     return fault("pwrite", "", [&] { return files_.pwrite(fd, from.first(std::min(from.size(), write_max)), offset_bytes); });
   }
-  int fstat(int fd, ports::FileStat& out) override { return files_.fstat(fd, out); }
+  int fstat(int fd, ports::FileStat& out) override {
+    return fault("fstat", "", [&] { return files_.fstat(fd, out); });
+  }
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override {
     return fault("stat_at", name, [&] { return files_.stat_at(directory, name, out, follow); });
   }
   int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override {
-    return files_.read_directory_part(fd, from_start, entry);
+    return fault("read_directory", "", [&] { return files_.read_directory_part(fd, from_start, entry); });
   }
   int mkdir_at(int directory, std::string_view name, uint32_t permissions) override {
     return fault("mkdir_at", name, [&] { return files_.mkdir_at(directory, name, permissions); });
   }
   int symlink_at(std::string_view target, int directory, std::string_view name) override {
-    return files_.symlink_at(target, directory, name);
+    return fault("symlink_at", name, [&] { return files_.symlink_at(target, directory, name); });
   }
   int64_t readlink_at(int directory, std::string_view name, std::string& out) override {
     return files_.readlink_at(directory, name, out);
@@ -86,23 +94,30 @@ class FaultyFiles final : public ports::FileSystem {
     return fault("rename_at", to, [&] { return files_.rename_at(from_directory, from, to_directory, to); });
   }
   int unlink_at(int directory, std::string_view name, bool is_directory) override {
-    return files_.unlink_at(directory, name, is_directory);
+    return fault("unlink_at", name, [&] { return files_.unlink_at(directory, name, is_directory); });
   }
-  int truncate(int fd, uint64_t size_bytes) override { return files_.truncate(fd, size_bytes); }
+  int truncate(int fd, uint64_t size_bytes) override {
+    return fault("truncate", "", [&] { return files_.truncate(fd, size_bytes); });
+  }
   int set_mode(int fd, uint32_t permissions) override {
+    note(fmt::format("mode {:o}", permissions));
     return fault("set_mode", "", [&] { return files_.set_mode(fd, permissions); });
   }
   int set_owner(int fd, uint32_t uid, uint32_t gid) override {
+    note(fmt::format("owner {} {}", static_cast<int32_t>(uid), static_cast<int32_t>(gid)));
     return fault("set_owner", "", [&] { return files_.set_owner(fd, uid, gid); });
   }
   int set_mtime(int fd, ports::FileTime mtime) override {
+    note(fmt::format("time {}.{:09}", mtime.seconds, mtime.nanoseconds));
     return fault("set_mtime", "", [&] { return files_.set_mtime(fd, mtime); });
   }
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override {
-    return files_.set_link_owner_at(directory, name, uid, gid);
+    note(fmt::format("link's owner {} {}", uid, gid));
+    return fault("set_link_owner_at", name, [&] { return files_.set_link_owner_at(directory, name, uid, gid); });
   }
   int set_link_mtime_at(int directory, std::string_view name, ports::FileTime mtime) override {
-    return files_.set_link_mtime_at(directory, name, mtime);
+    note(fmt::format("link's time {}.{:09}", mtime.seconds, mtime.nanoseconds));
+    return fault("set_link_mtime_at", name, [&] { return files_.set_link_mtime_at(directory, name, mtime); });
   }
   int fsync(int fd) override {
     return fault("fsync", "", [&] { return files_.fsync(fd); });
@@ -111,7 +126,11 @@ class FaultyFiles final : public ports::FileSystem {
     return fault("syncfs", "", [&] { return 0 * fd; });  // tests make no power cut here: spare the machine its real disks
   }
   size_t descriptors_max() override { return descriptors; }
-  int space(int fd, ports::SpaceInfo& out) override { return files_.space(fd, out); }
+  int space(int fd, ports::SpaceInfo& out) override {
+    const int error = files_.space(fd, out);
+    out.read_only = out.read_only || read_only;
+    return error;
+  }
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override {
     return fault("identify", name, [&] { return files_.identify(directory, name, out); });
   }
@@ -121,6 +140,10 @@ class FaultyFiles final : public ports::FileSystem {
   }
 
  private:
+  void note(std::string what) {
+    const std::lock_guard lock(mutex_);
+    given.push_back(std::move(what));
+  }
   template <typename Call>
   auto fault(std::string_view call, std::string_view name, Call then) -> decltype(then()) {
     if (hook) {

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "app/recv/names.h"
@@ -139,6 +140,103 @@ TEST_CASE("ledger__copied_while_open__the_copy_is_consistent") {
     CHECK(survivor->pieces(file_a).value().size() == 20);
   }
   files.close(directory);
+}
+
+TEST_CASE("ledger__one_file_twice_in_a_transaction__is_one_file_and_another_version_another") {
+  Place place;
+  const Ledger::File newer{file_a.key, 8};
+  {
+    auto ledger = place.open().value();
+    REQUIRE(ledger->add({}));
+    CHECK(ledger->empty());
+    REQUIRE(ledger->add({{file_a, "a", {{0, {1, 2}}}},
+                         {newer, "a", {{7, {1, 2}}}},
+                         {file_b, "b", {{9, {1, 2}}}},
+                         {file_a, "a", {{1, {3, 4}}, {0, {5, 6}}}}}));
+    CHECK(ledger->all().value().size() == 3);
+    CHECK_FALSE(ledger->empty());
+  }
+  auto ledger = place.open().value();
+  CHECK(ledger->all().value().size() == 3);
+  const auto pieces = ledger->pieces(file_a).value();
+  REQUIRE(pieces.size() == 2);
+  CHECK((pieces[0].hash == Hash128{5, 6}));
+  CHECK((pieces[1].hash == Hash128{3, 4}));
+  CHECK(ledger->pieces(newer).value().at(0).number == 7);
+  std::vector<uint64_t> versions = ledger->versions(file_a.key).value();
+  std::sort(versions.begin(), versions.end());
+  CHECK(versions == std::vector<uint64_t>{7, 8});
+  REQUIRE(ledger->remove({}));
+  REQUIRE(ledger->remove({newer, file_b}));
+  CHECK(ledger->all().value() == std::vector<Ledger::File>{file_a});
+  CHECK(ledger->pieces(file_a).value().size() == 2);
+  CHECK(ledger->pieces(newer).value().empty());
+}
+
+namespace {
+
+void change(const Place& place, const char* sql) {
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open((place.temporary.path() + "/" + std::string(ledger_name)).c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_close(raw) == SQLITE_OK);
+}
+
+}  // namespace
+
+TEST_CASE("ledger__of_another_program_or_a_later_one__moved_aside_whole") {
+  Place place;
+  REQUIRE(place.open().value()->add({{file_a, "a", {{3, {1, 2}}}}}));
+  const std::string sql =
+      GENERATE(as<std::string>(), "PRAGMA user_version=3", "PRAGMA user_version=0", "PRAGMA application_id=7",
+               "PRAGMA user_version=1; PRAGMA application_id=7", "DROP TABLE piece", "ALTER TABLE file RENAME key TO k",
+               "UPDATE file SET key = x'00'", "UPDATE file SET key = zeroblob(17)");
+  INFO(sql);
+  change(place, sql.c_str());
+  const std::string content = place.temporary.read(std::string(ledger_name));
+  auto ledger = place.open().value();
+  CHECK(ledger->moved_aside());
+  CHECK(ledger->empty());
+  CHECK(place.temporary.read("ledger.db.damaged-1") == content);
+  REQUIRE(ledger->add({{file_b, "b", {{3, {1, 2}}}}}));
+  CHECK(ledger->all().value() == std::vector<Ledger::File>{file_b});
+}
+
+TEST_CASE("ledger__hash_of_an_impossible_length__that_piece_is_not_there") {
+  Place place;
+  REQUIRE(place.open().value()->add({{file_a, "a", {{3, {1, 2}}, {4, {0x0102030405060708, 0xf1f2f3f4f5f6f7f8}}}}}));
+  change(place, "UPDATE piece SET hash = x'00' WHERE number = 3");
+  auto ledger = place.open().value();
+  const auto pieces = ledger->pieces(file_a).value();
+  REQUIRE(pieces.size() == 1);
+  CHECK(pieces[0].number == 4);
+  CHECK((pieces[0].hash == Hash128{0x0102030405060708, 0xf1f2f3f4f5f6f7f8}));
+}
+
+TEST_CASE("ledger__damaged_again_and_again__sixteen_copies_are_kept") {
+  Place place;
+  for (int i = 1; i <= 18; ++i) {
+    place.temporary.write("ledger.db", "rubbish " + std::to_string(i) + std::string(1000, 'x'));
+    place.temporary.write("ledger.db-wal", "rubbish");
+    CHECK(place.open().value()->moved_aside());
+  }
+  for (int i = 1; i <= 15; ++i) {
+    const std::string copy = place.temporary.read("ledger.db.damaged-" + std::to_string(i));
+    CHECK(copy.starts_with("rubbish " + std::to_string(i) + "x"));
+  }
+  CHECK(place.temporary.read("ledger.db.damaged-16").starts_with("rubbish 18x"));
+  CHECK_FALSE(place.temporary.has("ledger.db.damaged-17"));
+}
+
+TEST_CASE("ledger__damaged_and_cannot_be_moved__file_io_and_it_stays") {
+  Place place;
+  const std::string content(8192, 'x');
+  place.temporary.write("ledger.db", content);
+  place.files.hook = [](std::string_view call, std::string_view) { return call == "rename_at" ? -EPERM : 0; };
+  const auto ledger = place.open();
+  REQUIRE_FALSE(ledger);
+  CHECK(ledger.error().kind == ErrorKind::file_io);
+  CHECK(place.temporary.read("ledger.db") == content);
 }
 
 }  // namespace ccixfer::recv

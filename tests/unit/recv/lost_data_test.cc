@@ -333,4 +333,42 @@ TEST_CASE("ledger__a_write_failed_before__what_is_removed_next_is_gone") {
   CHECK(rig.root->impl->ledger->pieces(file).value().empty());
 }
 
+TEST_CASE("ledger__no_room__said_so_and_nothing_is_lost_that_was_there") {
+  Rig rig;
+  const Ledger::File file{path_key("f"), 5};
+  REQUIRE(rig.root->impl->ledger->add({{file, "f", {{0, {1, 2}}}}}));
+  rig.files.set_hook([](std::string_view call, std::string_view name) {
+    return call == "pwrite" && name.find("ledger") != std::string_view::npos ? -ENOSPC : 0;
+  });
+  const auto added = rig.root->impl->ledger->add({{file, "f", {{1, {3, 4}}}}});
+  REQUIRE_FALSE(added);
+  CHECK(added.error().kind == ErrorKind::no_space);
+  CHECK(added.error().message.find("ledger.db") != std::string::npos);
+  CHECK(rig.root->impl->ledger->remove({file}).error().kind == ErrorKind::no_space);
+  rig.files.set_hook({});
+  CHECK(rig.root->impl->ledger->pieces(file).value().size() == 1);
+  REQUIRE(rig.root->impl->ledger->add({{file, "f", {{1, {3, 4}}}}}));
+  CHECK(rig.root->impl->ledger->pieces(file).value().size() == 2);
+}
+
+TEST_CASE("deliveries__cannot_be_written__nothing_is_remembered_any_more_and_nothing_fails") {
+  Rig rig;
+  Deliveries& deliveries = *rig.root->impl->deliveries;
+  const auto file = [](const char* path) { return Deliveries::File{path_key(path), 1, {100, ports::FileTime{1, 5}, 7}}; };
+  deliveries.add({1}, 1000, {file("a")});
+  REQUIRE_FALSE(deliveries.empty());
+  rig.files.set_hook([](std::string_view call, std::string_view name) {
+    return (call == "pwrite" || call == "fsync") && name.find("delivered") != std::string_view::npos ? -EIO : 0;
+  });
+  SECTION("as more come") { deliveries.add({1}, 1000, {file("b")}); }
+  SECTION("as a transfer ends") { deliveries.forget({1}, {}); }
+  SECTION("as they grow old") { deliveries.expire(1'000'000'000); }
+  rig.files.set_hook({});
+  CHECK(deliveries.empty());
+  CHECK_FALSE(deliveries.find(path_key("a"), 1).has_value());
+  deliveries.add({1}, 1000, {file("c")});
+  CHECK_FALSE(deliveries.find(path_key("c"), 1).has_value());
+  deliveries.abandon();
+}
+
 }  // namespace ccixfer::recv

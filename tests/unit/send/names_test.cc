@@ -217,5 +217,25 @@ TEST_CASE("directory_names__let_go__hold_nothing_and_go_on_behind_the_last_name"
   CHECK(directory.files.open_now == 0);
 }
 
+// More runs than are merged at once: no longer worth it, and right all the same.
+TEST_CASE("directory_names__as_many_runs_as_are_merged_and_one_more__the_spool_is_given_up_then") {
+  for (const size_t more : {size_t{0}, size_t{1}}) {
+    Directory directory;
+    directory.bytes_max = 1;  // a name fills a list
+    std::vector<std::string> all;
+    for (size_t i = 0; i < send::spool_runs_max + more; ++i) {
+      const std::string number = std::to_string(1000 + i);
+      directory.dir.file(number, "");
+      all.push_back(number);
+    }
+    CHECK(directory.next() == all.front());
+    CHECK(directory.files.directory_reads == (more == 0 ? 1 : 2));
+    all.erase(all.begin());
+    CHECK((directory.rest() == all));
+    CHECK(directory.error == 0);
+    directory.spool.close(directory.files);
+  }
+}
+
 }  // namespace
 }  // namespace ccixfer::send_test

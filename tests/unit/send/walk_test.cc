@@ -451,5 +451,61 @@ TEST_CASE("version__change_times_of_whole_seconds_prove_nothing__the_device_coun
   CHECK(send::version_of(other_image) != send::version_of(stat));
 }
 
+TEST_CASE("walk__a_link_to_a_directory_that_is_sent_under_its_name__is_a_link_and_with_a_slash_the_directory") {
+  const TempDir dir;
+  dir.file("d/f", "x");
+  REQUIRE(::symlink("d", dir.path("l").c_str()) == 0);
+  WalkOptions options = of({dir.path("l")});
+  CHECK(lines_of(options) == Lines{">", "f", "<"});  // the session's path names it
+  options.directory = true;
+  CHECK(lines_of(options) == Lines{"l -> d"});
+  options.sources = {dir.path("l/")};
+  CHECK(lines_of(options) == Lines{">", "f", "<"});
+  options.sources = {dir.path("l")};
+  options.links = false;
+  CHECK(lines_of(options) == Lines{">l", "l/f", "<l"});
+}
+
+TEST_CASE("walk__a_source_goes_between_the_first_look_and_its_turn__told_by_the_name_that_was_given") {
+  const TempDir dir;
+  dir.file("a/f", "x");
+  dir.file("b/g", "x");
+  const bool named = GENERATE(false, true);
+  WalkOptions options = of({dir.path(named ? "a" : "a/"), dir.path(named ? "b" : "b/")});
+  const std::string prefix = named ? "b/" : "";
+  Lines rest = named ? Lines{">b", "b/g", "<b"} : Lines{">", "g", "<"};
+  Walk walk(options);
+  Listing listing;
+  REQUIRE(walk.select(listing.files));
+  std::string line;
+  SECTION("it was removed") {
+    std::filesystem::remove_all(dir.path("a"));
+    line = "? " + options.sources[0];
+  }
+  SECTION("it cannot be opened") {
+    listing.files.hook = [&](std::string_view call, std::string_view name) {
+      return call == "open" && name == options.sources[0] ? -EACCES : call == "open" && name == "a" ? -EACCES : 0;
+    };
+    line = "! " + options.sources[0] + ": Permission denied";
+  }
+  SECTION("it cannot be looked at") {
+    bool once = true;
+    listing.files.hook = [once](std::string_view call, std::string_view) mutable {
+      return call == "fstat" && std::exchange(once, false) ? -EIO : 0;
+    };
+    line = "! " + options.sources[0] + ": Input/output error";
+  }
+  Lines lines;
+  for (WalkBatch batch; !batch.done;) {
+    batch = {};
+    walk.step(listing.files, batch, true);
+    for (const WalkRecord& record : batch.records) lines.push_back(line_of(batch, record));
+  }
+  walk.close(listing.files);
+  rest.insert(rest.begin(), line);
+  CHECK(lines == rest);
+  CHECK(listing.files.open_now == 0);
+}
+
 }  // namespace
 }  // namespace ccixfer::send_test

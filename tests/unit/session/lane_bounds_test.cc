@@ -97,3 +97,39 @@ TEST_CASE("dialler__a_connection_that_it_did_not_ask_for__is_not_its_own") {
   CHECK_FALSE(world.dialler->handle_connect(foreign));
   CHECK(world.run_until_up(1));
 }
+
+// One attempt is made without any patience; when it went well, none is made for a lane that is lost.
+TEST_CASE("dialler__no_patience_and_its_lane_is_lost__gives_up_without_another_attempt") {
+  World world;
+  world.dialler->set_patience(Duration::zero());
+  REQUIRE(world.run_until_up(1));
+  CHECK(world.dialler->failure() == nullptr);
+  world.near.transport->cut_all();
+  REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 1000));
+  CHECK(world.net.dials == 1);
+  CHECK(world.dialler->failure()->kind == ErrorKind::no_answer);
+  CHECK(world.dialler->next_deadline() == never);
+}
+
+// Between half and the whole of a pause that doubles, from 50 ms to 5 s.
+TEST_CASE("dialler__nobody_there__each_pause_is_between_half_and_the_whole_of_twice_the_one_before") {
+  World world;
+  world.net.dial_status = [](std::string_view) { return Status::unreachable; };
+  world.dialler->set_patience(std::chrono::seconds(60));
+  Duration pause = std::chrono::milliseconds(50);
+  size_t dials = 0;
+  while (dials < 15) {
+    const Instant at = world.near.hub->next_deadline();
+    world.now = std::max(world.now, at);
+    const size_t before = world.net.dials;
+    world.near.hub->turn(world.now);
+    if (world.net.dials == before) continue;
+    ++dials;
+    const Instant dialled = world.now;
+    world.near.hub->turn(world.now);  // it fails at once
+    const Duration waits = world.near.hub->next_deadline() - dialled;
+    CHECK(waits >= pause / 2);
+    CHECK(waits <= pause);
+    pause = std::min<Duration>(pause * 2, std::chrono::seconds(5));
+  }
+}

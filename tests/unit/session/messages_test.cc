@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <limits>
+#include <set>
 
 #include "app/session/message_wire.h"
 
@@ -362,4 +363,34 @@ TEST_CASE("open_joiner__parts_that_contradict__fail") {
   CHECK(fails({{0, 4, 0, "ab"}, {0, 4, 2, ""}}));    // nothing, for ever
   CHECK(fails({{0, path_bytes_max + 1, 0, "ab"}}));
   CHECK(fails({{0, 4, 0, "abcde"}}));
+}
+
+TEST_CASE("message__lane_open__stripes_and_mailboxes_within_their_bounds") {
+  const auto decodes = [](uint32_t stripe_count, uint64_t mailbox_base) {
+    std::vector<std::byte> bytes = encode(LaneOpen{1, mailbox_base, 2, 1}, 0);
+    for (size_t i = 0; i < 4; ++i) bytes[bytes.size() - 8 + i] = static_cast<std::byte>(stripe_count >> (8 * i));
+    return decode(forged(bytes)).has_value();
+  };
+  CHECK_FALSE(decodes(0, 0));
+  CHECK(decodes(1, 0));
+  CHECK(decodes(stripes, 0));
+  CHECK_FALSE(decodes(stripes + 1, 0));
+  constexpr uint64_t last = ~uint64_t{0};
+  CHECK(decodes(1, last - 1));
+  CHECK_FALSE(decodes(1, last));
+  CHECK(decodes(stripes, last - stripes));
+  CHECK_FALSE(decodes(stripes, last - stripes + 1));
+}
+
+// What counts tell at the end of a session is no reason to end one in the middle.
+TEST_CASE("abort__of_each_kind__its_own_words_or_a_protocol_error") {
+  const std::set<ErrorKind> of_the_end{ErrorKind::ok, ErrorKind::partial, ErrorKind::vanished, ErrorKind::max_delete};
+  for (uint8_t i = 0; i <= static_cast<uint8_t>(ErrorKind::bug); ++i) {
+    const auto kind = static_cast<ErrorKind>(i);
+    const Error error = error_of(Abort{kind, "words"}, "the peer");
+    CHECK(ends_a_session(kind) == (of_the_end.count(kind) == 0));
+    CHECK(error.kind == (ends_a_session(kind) ? kind : ErrorKind::protocol));
+    CHECK((error.message == "words") == ends_a_session(kind));
+    if (!ends_a_session(kind)) CHECK(error.message.find("the peer ended the session in the middle") == 0);
+  }
 }

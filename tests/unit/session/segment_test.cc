@@ -192,3 +192,72 @@ TEST_CASE("pack__record_longer_than_what_is_there__is_refused") {
     CHECK(rest.size() == pack.size());
   }
 }
+
+TEST_CASE("segment__as_long_as_a_buffer__is_taken_and_one_byte_more_is_not") {
+  std::vector<std::byte> buffer(segment_bytes_max + 1);
+  SegmentHeader header;
+  header.kind = SegmentKind::pack;
+  header.data_bytes = segment_bytes_max - segment_trailer_bytes;
+  header.count = pack_files_max;
+  REQUIRE(seal(MutableBytes(buffer).first(segment_bytes_max), header) == segment_bytes_max);
+  const auto opened = open(Bytes(buffer).first(segment_bytes_max));
+  REQUIRE(opened);
+  CHECK(opened->data_bytes == header.data_bytes);
+  CHECK(opened->count == pack_files_max);
+  CHECK_FALSE(peek(Bytes(buffer).first(segment_bytes_max - 1)));
+  CHECK_FALSE(peek(buffer));
+  // As if it were a longer one: its trailer stands behind.
+  std::copy(buffer.end() - 1 - segment_trailer_bytes, buffer.end() - 1,
+            buffer.begin() + (segment_bytes_max + 1 - segment_trailer_bytes));
+  CHECK_FALSE(peek(buffer));
+}
+
+TEST_CASE("segment__bounds_of_each_kind__held_at_the_receiver") {
+  std::vector<std::byte> buffer(1000);
+  const auto seals = [&](SegmentKind kind, uint32_t data_bytes, uint32_t count) {
+    SegmentHeader header;
+    header.kind = kind;
+    header.data_bytes = data_bytes;
+    header.count = count;
+    return peek(Bytes(buffer).first(seal(buffer, header))).has_value();
+  };
+  CHECK(seals(SegmentKind::void_, 0, 0));
+  CHECK(seals(SegmentKind::entries, 5, entries_per_segment_max));
+  CHECK(seals(SegmentKind::entries, 0, 0));
+  CHECK(seals(SegmentKind::pack, 5, pack_files_max));
+  CHECK(seals(SegmentKind::piece, 5, 0));
+  std::vector<std::byte> large(segment_bytes_max);
+  SegmentHeader piece;
+  piece.kind = SegmentKind::piece;
+  piece.data_bytes = piece_bytes;
+  CHECK(open(Bytes(large).first(seal(large, piece))).has_value());
+}
+
+// What was written is not asked for again in the middle: the writer says when it has enough.
+TEST_CASE("segment__opened_in_blocks__each_block_once_in_order_and_no_more_after_a_refusal") {
+  std::vector<std::byte> buffer(segment_bytes_max);
+  for (size_t i = 0; i < buffer.size(); ++i) buffer[i] = static_cast<std::byte>(i * 13 + i / 253);
+  SegmentHeader header;
+  header.kind = SegmentKind::piece;
+  header.data_bytes = 3 * hash_block_bytes + 17;
+  const Bytes segment = Bytes(buffer).first(seal(buffer, header));
+  std::vector<std::pair<uint64_t, size_t>> blocks;
+  const auto write = [&](size_t most) {
+    return [&blocks, most](Bytes block, uint64_t at_bytes) {
+      blocks.emplace_back(at_bytes, block.size());
+      return blocks.size() < most;
+    };
+  };
+  REQUIRE(open_in_blocks(segment, write(100)));
+  const uint64_t block = hash_block_bytes;
+  CHECK(blocks == std::vector<std::pair<uint64_t, size_t>>{{0, block}, {block, block}, {2 * block, block}, {3 * block, 17}});
+  blocks.clear();
+  buffer[0] ^= std::byte{1};
+  CHECK(open_in_blocks(segment, write(2)));  // it was not read to its end
+  CHECK(blocks.size() == 2);
+  blocks.clear();
+  const auto damaged = open_in_blocks(segment, write(100));
+  REQUIRE_FALSE(damaged);
+  CHECK(damaged.error().kind == ErrorKind::integrity);
+  CHECK(blocks.size() == 4);
+}

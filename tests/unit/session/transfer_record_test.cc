@@ -1,5 +1,6 @@
 #include "app/session/transfer_record.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -52,6 +53,38 @@ TEST_CASE("transfer_record__more_files_than_it_keeps__the_rest_is_new_each_time"
       CHECK(record.want(file, 7, 7) == 7);
     }
   }
+}
+
+TEST_CASE("transfer_record__many_files_with_parts_and_without__each_is_found_again") {
+  TransferRecord record;
+  constexpr uint64_t count = 5000;
+  const auto name = [](uint64_t i) { return TransferRecord::name("d/" + std::to_string(i % 97), i); };
+  for (uint64_t i = 0; i < count; ++i) {
+    CHECK(record.say(name(i), i % 2 == 0 ? Said::unchanged : Said::failed));
+    if (i % 3 != 0) CHECK(record.want(name(i), 100, i % 3 == 1 ? 100 : i % 50 + 1) == (i % 3 == 1 ? 100 : i % 50 + 1));
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    CHECK_FALSE(record.say(name(i), i % 2 == 0 ? Said::unchanged : Said::failed));
+    const auto delivered = record.delivered(name(i), 100);
+    CHECK(delivered.has_value() == (i % 3 != 0));
+    if (delivered) CHECK(*delivered == (i % 3 == 1 ? 100 : i % 50 + 1));
+    CHECK(record.say(name(i), Said::ok));
+  }
+  CHECK_FALSE(record.delivered(name(count), 100).has_value());
+}
+
+// Of no path is it 0 or its low bits set: those say something else.
+TEST_CASE("transfer_record__names__differ_by_path_and_version") {
+  std::vector<uint64_t> names;
+  for (uint64_t version = 0; version < 50; ++version) {
+    for (const char* path : {"", "a", "b", "a/b", "ab"}) names.push_back(TransferRecord::name(path, version));
+  }
+  for (const uint64_t one : names) {
+    CHECK(one != 0);
+    CHECK(one % 8 == 0);
+  }
+  std::sort(names.begin(), names.end());
+  CHECK(std::unique(names.begin(), names.end()) == names.end());
 }
 
 }  // namespace

@@ -1,0 +1,396 @@
+// Staged files to their names: what is synced when, what a failure of each call leaves, and copies across file systems.
+#include "app/recv/commit.h"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <map>
+
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv {
+
+using namespace test;
+
+namespace {
+
+constexpr int held_max = 128;  // directories
+
+// Files whose content came in pieces, and files of packs, in one batch.
+struct Batch : Place {
+  explicit Batch(uint32_t options = archive_options) : Place(options) {}
+  ~Batch() { files.hook = nullptr; }
+  void add_pieces(const Entry& entry, const std::string& content) {
+    CommitItem item;
+    item.task = decide_one(entry).task;
+    REQUIRE(item.task);
+    item.file = std::make_shared<StagedFile>(*root->impl, *item.task, false);
+    item.staged = item.file->name();
+    item.size_bytes = content.size();
+    HeldFileRef held;
+    REQUIRE(item.file->open(held) == 0);
+    REQUIRE(item.file->write(*held, as_bytes(content + "and more"), 0) == 0);
+    batch.push_back(item);
+  }
+  void add_of_pack(const Entry& entry, const std::string& content) {
+    std::vector<PackItem> staged(1);
+    staged[0].task = decide_one(entry).task;
+    REQUIRE(staged[0].task);
+    staged[0].content = as_bytes(content);
+    stage_pack(*root->impl, policy, staged);
+    REQUIRE(staged[0].error_number == 0);
+    CommitItem item;
+    item.task = staged[0].task;
+    item.staged = staged[0].staged;
+    item.size_bytes = content.size();
+    item.mark = staged[0].mark;
+    batch.push_back(item);
+  }
+  void commit() { commit_batch(*root->impl, *directories, policy, *owner, batch); }
+  void fail(std::string_view failing, int error) {
+    files.hook = [failing, error](std::string_view call, std::string_view) { return call == failing ? -error : 0; };
+  }
+  [[nodiscard]] size_t names_in(const std::string& below) const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(temporary.path(below)), {}));
+  }
+  std::vector<CommitItem> batch;
+};
+
+}  // namespace
+
+TEST_CASE("commit__file_in_pieces__has_its_length_mode_and_time_and_no_row") {
+  Batch place;
+  place.add_pieces(file("f", 3, 0640), "abc");
+  const Ledger::File row = place.batch[0].task->ledger_file();
+  REQUIRE(place.root->impl->ledger->add({{row, "f", {{0, {1, 2}}}}}));
+  place.commit();
+  CHECK(place.batch[0].outcome == CommitOutcome::ok);
+  CHECK(place.batch[0].error_number == 0);
+  CHECK_FALSE(place.batch[0].attributes_refused);
+  CHECK(place.temporary.read("f") == "abc");
+  CHECK((place.stat_of("f").st_mode & 07777u) == 0640);
+  CHECK(place.stat_of("f").st_mtim.tv_nsec == 123'456'789);
+  CHECK_FALSE(place.temporary.has(".ccixfer/" + place.batch[0].staged));
+  CHECK(place.root->impl->ledger->empty());
+  CHECK_FALSE(place.batch[0].placed.has_value());  // its time tells whose it is
+}
+
+TEST_CASE("commit__a_call_for_a_file_in_pieces_fails__it_is_not_placed_and_stays_staged") {
+  struct Row {
+    std::string_view call;
+    CommitOutcome outcome;
+  };
+  const Row row = GENERATE(Row{"truncate", CommitOutcome::failed}, Row{"fstat", CommitOutcome::failed},
+                           Row{"set_mode", CommitOutcome::failed}, Row{"set_mtime", CommitOutcome::failed},
+                           Row{"fsync", CommitOutcome::sync_failed}, Row{"rename_at", CommitOutcome::failed});
+  INFO(row.call);
+  Batch place;
+  place.temporary.write("f", "old");
+  place.add_pieces(file("f", 3, 0444), "abc");  // a mode that it is not made with
+  const Ledger::File kept = place.batch[0].task->ledger_file();
+  REQUIRE(place.root->impl->ledger->add({{kept, "f", {{0, {1, 2}}}}}));
+  place.fail(row.call, ENXIO);
+  place.commit();
+  place.files.hook = nullptr;
+  CHECK(place.batch[0].outcome == row.outcome);
+  CHECK(place.batch[0].error_number == ENXIO);
+  CHECK(place.temporary.read("f") == "old");
+  CHECK(place.temporary.has(".ccixfer/" + place.batch[0].staged));
+  CHECK(place.root->impl->ledger->all().value() == std::vector<Ledger::File>{kept});
+}
+
+TEST_CASE("commit__mode_or_time_is_refused__the_file_is_placed_and_it_is_told") {
+  Batch place;
+  place.add_pieces(file("f", 3, 0640), "abc");
+  place.fail("set_mtime", EPERM);
+  place.commit();
+  CHECK(place.batch[0].outcome == CommitOutcome::ok);
+  CHECK(place.batch[0].attributes_refused);
+  CHECK(place.temporary.read("f") == "abc");
+}
+
+TEST_CASE("commit__one_of_a_batch_fails__the_others_are_placed") {
+  Batch place;
+  std::filesystem::create_directory(place.temporary.path("d"));
+  place.add_of_pack(file("d/a", 1), "1");
+  place.add_pieces(file("d/b", 1), "2");
+  place.add_of_pack(file("c", 1), "3");
+  place.files.hook = [](std::string_view call, std::string_view name) { return call == "rename_at" && name == "b" ? -EPERM : 0; };
+  place.commit();
+  CHECK(place.batch[0].outcome == CommitOutcome::ok);
+  CHECK(place.batch[1].outcome == CommitOutcome::failed);
+  CHECK(place.batch[1].error_number == EPERM);
+  CHECK(place.batch[2].outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("d/a") == "1");
+  CHECK(place.temporary.read("c") == "3");
+}
+
+// What a name in a new directory needs: the directory's own name, synced once and before.
+TEST_CASE("commit__new_directories__their_names_are_synced_before_the_renames_and_once") {
+  Batch place;
+  place.decide_one(directory("d"));
+  const auto run = [&] {
+    std::string calls;
+    place.files.hook = [&](std::string_view call, std::string_view) {
+      if (call == "syncfs" || call == "rename_at") calls += std::string(call) + " ";
+      return 0;
+    };
+    place.commit();
+    place.files.hook = nullptr;
+    CHECK(place.batch.at(0).outcome == CommitOutcome::ok);
+    place.batch.clear();
+    return calls;
+  };
+  place.add_pieces(file("d/a", 1), "1");
+  CHECK(run() == "syncfs rename_at ");
+  place.add_pieces(file("d/b", 1), "1");
+  CHECK(run() == "rename_at ");
+  place.add_of_pack(file("d/c", 1), "1");
+  CHECK(run() == "syncfs rename_at syncfs ");
+}
+
+TEST_CASE("commit__sync_before_the_renames_fails_twice__nothing_is_renamed") {
+  Batch place;
+  place.decide_one(directory("d"));
+  place.add_pieces(file("d/a", 1), "1");
+  int left = GENERATE(1, 2);
+  const bool once = left == 1;
+  place.files.hook = [&](std::string_view call, std::string_view) { return call == "syncfs" && left > 0 ? (--left, -EIO) : 0; };
+  place.commit();
+  place.files.hook = nullptr;
+  CHECK(left == 0);
+  CHECK(place.batch[0].outcome == (once ? CommitOutcome::ok : CommitOutcome::failed));  // names wait in the journal
+  CHECK(place.temporary.has("d/a") == once);
+  if (once) return;
+  CHECK(place.batch[0].error_number == EIO);
+  place.batch[0].outcome = CommitOutcome::ok;  // another time: the directory's name is still to be synced
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    left += call == "syncfs" ? 1 : 0;
+    return 0;
+  };
+  place.commit();
+  CHECK(left == 1);
+  CHECK(place.batch[0].outcome == CommitOutcome::ok);
+}
+
+TEST_CASE("commit__sync_after_the_renames_of_packs_fails__each_directory_tells_of_itself") {
+  Batch place;
+  place.decide({directory("d"), directory("d/e")});
+  place.add_of_pack(file("d/e/a", 1), "1");
+  bool renamed = false;
+  int synced = 0;
+  const bool is_well = GENERATE(true, false);
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    renamed = renamed || call == "rename_at";
+    if (!renamed) return 0;
+    if (call == "syncfs") return -EIO;
+    if (call != "fsync") return 0;
+    return ++synced == 2 && !is_well ? -EIO : 0;
+  };
+  place.commit();
+  place.files.hook = nullptr;
+  CHECK(place.batch[0].outcome == (is_well ? CommitOutcome::ok : CommitOutcome::failed));
+  CHECK(place.batch[0].error_number == (is_well ? 0 : EIO));
+  if (is_well) CHECK(synced == 3);  // d/e, d and the root
+}
+
+TEST_CASE("commit__sync_of_the_directory_fails__the_name_may_be_lost_and_the_file_has_failed") {
+  Batch place;
+  place.add_pieces(file("f", 1), "1");
+  bool renamed = false;
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    renamed = renamed || call == "rename_at";
+    return call == "fsync" && renamed ? -EIO : 0;
+  };
+  place.commit();
+  CHECK(place.batch[0].outcome == CommitOutcome::failed);
+  CHECK(place.batch[0].error_number == EIO);
+}
+
+// Their descriptors are held until then.
+TEST_CASE("commit__more_directories_than_are_held__synced_in_between") {
+  Batch place;
+  for (int i = 0; i <= held_max; ++i) {
+    std::filesystem::create_directory(place.temporary.path("d" + std::to_string(i)));
+    place.add_pieces(file("d" + std::to_string(i) + "/f", 1), "1");
+  }
+  const int failing = GENERATE(0, 1, held_max, held_max + 1);
+  int renamed = 0;
+  int synced = 0;
+  int before_the_last = 0;
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    if (call == "rename_at" && ++renamed == held_max + 1) before_the_last = synced;
+    return call == "fsync" && renamed > 0 && ++synced == failing ? -EIO : 0;
+  };
+  place.commit();
+  CHECK(synced == held_max + 1);
+  CHECK(before_the_last == held_max);
+  const bool all_well =
+      std::all_of(place.batch.begin(), place.batch.end(), [](const CommitItem& item) { return item.outcome == CommitOutcome::ok; });
+  CHECK(all_well == (failing == 0));
+}
+
+TEST_CASE("commit__lost_to_another__busy_and_what_was_staged_of_a_pack_goes") {
+  Batch place;
+  place.add_of_pack(file("a", 1), "1");
+  place.add_pieces(file("b", 1), "1");
+  place.owner->lost.store(true);
+  place.commit();
+  for (const CommitItem& item : place.batch) {
+    CHECK(item.outcome == CommitOutcome::failed);
+    CHECK(item.error_number == EBUSY);
+  }
+  CHECK_FALSE(place.temporary.has(".ccixfer/" + place.batch[0].staged));
+  CHECK(place.temporary.has(".ccixfer/" + place.batch[1].staged));
+  CHECK_FALSE(place.temporary.has("a"));
+}
+
+TEST_CASE("commit__root_was_moved__stale_and_nothing_is_touched_in_either") {
+  Batch place;
+  place.add_of_pack(file("a", 1), "1");
+  place.add_pieces(file("b", 1), "1");
+  const std::string moved = place.temporary.path() + "-moved";
+  std::filesystem::rename(place.temporary.path(), moved);
+  std::filesystem::create_directory(place.temporary.path());
+  place.commit();
+  CHECK(std::filesystem::is_empty(place.temporary.path()));
+  CHECK_FALSE(std::filesystem::exists(moved + "/a"));
+  CHECK_FALSE(std::filesystem::exists(moved + "/b"));
+  CHECK_FALSE(std::filesystem::exists(moved + "/.ccixfer/" + place.batch[0].staged));
+  CHECK(std::filesystem::exists(moved + "/.ccixfer/" + place.batch[1].staged));
+  for (const CommitItem& item : place.batch) {
+    CHECK(item.outcome == CommitOutcome::failed);
+    CHECK(item.error_number == ESTALE);
+  }
+  std::filesystem::remove(place.temporary.path());
+  std::filesystem::rename(moved, place.temporary.path());
+}
+
+TEST_CASE("commit__without_times__what_was_placed_is_remembered_by_what_it_is") {
+  Batch place(session::option_recursive);
+  place.add_of_pack(file("a", 1), "1");
+  place.add_pieces(file("b", 1), "2");
+  place.add_pieces(file("c", size_unknown), "3");
+  place.commit();
+  for (const std::string name : {"a", "b"}) {
+    const auto found = place.root->impl->deliveries->find(path_key(name), 5);
+    REQUIRE(found);
+    const struct stat stat = place.stat_of(name);
+    CHECK(found->placed == Deliveries::Placed{1, {stat.st_mtim.tv_sec, static_cast<uint32_t>(stat.st_mtim.tv_nsec)}, stat.st_ino});
+  }
+  CHECK_FALSE(place.root->impl->deliveries->find(path_key("c"), 5).has_value());  // it is always sent
+  Batch by_content(session::option_recursive | session::option_checksum);
+  by_content.add_of_pack(file("a", 1), "1");
+  by_content.commit();
+  CHECK(by_content.root->impl->deliveries->empty());
+}
+
+namespace {
+
+// The directory of `f` is on another file system.
+struct Across : Batch {
+  explicit Across(uint32_t options = archive_options) : Batch(options) {
+    std::filesystem::create_directory(temporary.path("d"));
+    temporary.write("d/f", "old");
+    add_pieces(file("d/f", 3, 0640), "abc");
+    const std::string beside = staged_beside_name(batch[0].task->key);
+    temporary.write("d/" + beside, "of a run that was killed");
+    files.hook = [this](std::string_view call, std::string_view name) {
+      if (call == "rename_at" && !std::exchange(refused, true)) return -EXDEV;
+      return refused && call == failing && (failing_name.empty() || name == failing_name) ? -EIO : 0;
+    };
+  }
+  void run() {
+    const CommitItem& item = batch[0];
+    commit();
+    files.hook = nullptr;
+    const bool is_placed = failing.empty();
+    CHECK(item.outcome == (is_placed ? CommitOutcome::ok : CommitOutcome::failed));
+    CHECK(item.error_number == (is_placed ? 0 : EIO));
+    CHECK(temporary.read("d/f") == (is_placed ? "abc" : "old"));
+    CHECK(names_in("d") == 1);
+    CHECK(temporary.has(".ccixfer/" + item.staged) == !is_placed);
+  }
+  bool refused = false;
+  std::string_view failing;
+  std::string failing_name;
+};
+
+}  // namespace
+
+TEST_CASE("commit__across_file_systems__a_whole_copy_or_the_old_file") {
+  Across place;
+  SECTION("all goes well") {
+    place.run();
+    CHECK((place.stat_of("d/f").st_mode & 07777u) == 0640);
+    CHECK(place.stat_of("d/f").st_mtim.tv_nsec == 123'456'789);
+  }
+  SECTION("short reads") {
+    place.files.read_max = 2;
+    place.run();
+  }
+  SECTION("reading fails") {
+    place.failing = "pread";
+    place.run();
+  }
+  SECTION("writing fails") {
+    place.failing = "pwrite";
+    place.run();
+  }
+  SECTION("looking at it fails") {
+    place.failing = "fstat";
+    place.run();
+  }
+  SECTION("its mode fails") {
+    place.failing = "set_mode";
+    place.run();
+  }
+  SECTION("its sync fails") {
+    place.failing = "fsync";
+    place.run();
+  }
+  SECTION("the rename fails") {
+    place.failing = "rename_at";
+    place.run();
+  }
+}
+
+TEST_CASE("commit__across_file_systems__what_cannot_be_opened_has_failed") {
+  Across place;
+  place.failing = "open";
+  SECTION("what is staged") { place.failing_name = place.batch[0].staged; }
+  SECTION("the copy") {
+    // what stood in its place goes first
+    place.failing_name = staged_beside_name(place.batch[0].task->key);
+  }
+  place.commit();
+  place.files.hook = nullptr;
+  CHECK(place.batch[0].outcome == CommitOutcome::failed);
+  CHECK(place.batch[0].error_number == EIO);
+  CHECK(place.temporary.read("d/f") == "old");
+  CHECK(place.temporary.has(".ccixfer/" + place.batch[0].staged));
+}
+
+TEST_CASE("commit__across_file_systems__modes_and_times_as_asked_for_and_refusals_told") {
+  SECTION("without modes it has what open makes of it there") {
+    Across place(archive_options & ~session::option_permissions);
+    place.run();
+    CHECK((place.stat_of("d/f").st_mode & 07777u) == (0640u & ~place.policy.umask));
+    CHECK(place.stat_of("d/f").st_mtim.tv_nsec == 123'456'789);
+  }
+  SECTION("refused there") {
+    Across place;
+    auto before = place.files.hook;
+    place.files.hook = [&, before](std::string_view call, std::string_view name) {
+      return place.refused && call == "set_mtime" ? -EPERM : before(call, name);
+    };
+    place.commit();
+    place.files.hook = nullptr;
+    CHECK(place.batch[0].outcome == CommitOutcome::ok);
+    CHECK(place.batch[0].attributes_refused);
+    CHECK(place.temporary.read("d/f") == "abc");
+  }
+}
+
+}  // namespace ccixfer::recv

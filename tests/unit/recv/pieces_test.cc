@@ -1,0 +1,379 @@
+// The table of a file's pieces, its staged file, and what is read back of it.
+#include "app/recv/pieces.h"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv {
+
+using namespace test;
+
+namespace {
+
+constexpr uint64_t piece = session::piece_bytes;
+
+std::vector<std::byte> some_data(size_t size_bytes, uint8_t seed) {
+  std::vector<std::byte> data(size_bytes);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 7 + i / 251 + seed);
+  return data;
+}
+
+struct Staged : Place {
+  explicit Staged(uint64_t size_bytes = 10, uint32_t mode = 0644) {
+    task.index = 3;
+    task.path = "f";
+    task.key = path_key("f");
+    task.size_bytes = size_bytes;
+    task.version = 5;
+    task.attributes.mode = mode;
+  }
+  [[nodiscard]] std::unique_ptr<StagedFile> file(bool resumed = false) const {
+    return std::make_unique<StagedFile>(*root->impl, task, resumed);
+  }
+  [[nodiscard]] std::string name() const { return ".ccixfer/" + staged_name(task.key, task.version); }
+  HeldFileRef open(StagedFile& staged) {
+    HeldFileRef held;
+    REQUIRE(staged.open(held) == 0);
+    return held;
+  }
+  FileTask task;
+};
+
+}  // namespace
+
+TEST_CASE("piece_table__states_in_any_order__counts_what_is_written_and_knows_the_end") {
+  PieceTable table;
+  CHECK(table.state(0) == PieceState::absent);
+  CHECK(table.written() == 0);
+  CHECK(table.end() == 0);
+  uint64_t count = 0;
+  for (const uint64_t number : {255u, 0u, 256u, 1000u}) {
+    CHECK(table.state(number) == PieceState::absent);
+    table.set_state(number, PieceState::writing);
+    CHECK(table.written() == count);
+    table.set_state(number, PieceState::written);
+    CHECK(table.state(number) == PieceState::written);
+    CHECK(table.written() == ++count);
+    table.set_state(number, PieceState::durable);
+    CHECK(table.written() == count);
+  }
+  CHECK(table.end() == 1001);
+  table.set_state(1000, PieceState::absent);
+  table.set_state(255, PieceState::writing);
+  CHECK(table.written() == 2);
+  CHECK(table.state(1000) == PieceState::absent);
+  CHECK(table.state(1001) == PieceState::absent);
+  CHECK(table.state(100'000) == PieceState::absent);
+  CHECK(table.end() == 1001);
+}
+
+TEST_CASE("piece_table__the_hash_of_the_first_segment__counts_for_all_that_come_later") {
+  PieceTable table;
+  const Hash128 first{1, 2};
+  const Hash128 other{1, 3};
+  for (const uint64_t number : {0u, 1u, 256u}) {
+    CHECK(table.expect(number, first));
+    CHECK(table.expect(number, first));
+    CHECK_FALSE(table.expect(number, other));
+    CHECK(table.hash(number) == first);
+  }
+  CHECK(table.expect(2, other));
+  CHECK(table.digest(3) == session::file_digest({first, first, other}));
+  CHECK(table.digest(0) == session::file_digest({}));
+}
+
+TEST_CASE("pieces__numbers_and_lengths__cover_the_file") {
+  for (const uint64_t size_bytes : {uint64_t{0}, uint64_t{1}, piece - 1, piece, piece + 1, 3 * piece}) {
+    uint64_t sum = 0;
+    for (uint64_t number = 0; number < piece_count(size_bytes); ++number) {
+      CHECK(piece_length(size_bytes, number) > 0);
+      sum += piece_length(size_bytes, number);
+    }
+    CHECK(sum == size_bytes);
+  }
+}
+
+TEST_CASE("pieces__missing_ranges__between_and_behind_what_is_there") {
+  const auto ranges = [](const std::vector<uint64_t>& present, uint64_t count) {
+    std::vector<Ledger::Piece> pieces;
+    for (const uint64_t number : present) pieces.push_back({number, {}});
+    std::vector<std::pair<uint64_t, uint64_t>> found;
+    for (const auto& range : missing_ranges(pieces, count)) found.emplace_back(range.first, range.count);
+    return found;
+  };
+  using Found = std::vector<std::pair<uint64_t, uint64_t>>;
+  CHECK(ranges({}, 0).empty());
+  CHECK(ranges({}, 3) == Found{{0, 3}});
+  CHECK(ranges({0, 1, 2}, 3).empty());
+  CHECK(ranges({1}, 3) == Found{{0, 1}, {2, 1}});
+  CHECK(ranges({0, 3, 4}, 9) == Found{{1, 2}, {5, 4}});
+}
+
+TEST_CASE("staged_file__made_once__opened_again_it_keeps_what_it_has") {
+  Staged place(10, 0444);
+  const auto staged = place.file();
+  HeldFileRef held = place.open(*staged);
+  CHECK((place.stat_of(place.name()).st_mode & 0777u) == (0644u & ~place.policy.umask));  // ours to write
+  REQUIRE(staged->write(*held, as_bytes("abc"), 2) == 0);
+  CHECK(place.open(*staged) == held);
+  REQUIRE(staged->sync() == 0);
+  CHECK(place.open(*staged) == held);
+  held.reset();
+  staged->let_go();
+  held = place.open(*staged);
+  REQUIRE(staged->write(*held, as_bytes("d"), 5) == 0);
+  CHECK(place.temporary.read(place.name()) == std::string("\0\0abcd", 6));
+}
+
+TEST_CASE("staged_file__of_an_earlier_run__is_not_made_anew_nor_cut") {
+  Staged place;
+  HeldFileRef held;
+  CHECK(place.file(true)->open(held) == -ENOENT);
+  CHECK_FALSE(place.temporary.has(place.name()));
+  place.temporary.write(place.name(), "abc");
+  place.open(*place.file(true));
+  CHECK(place.temporary.read(place.name()) == "abc");
+  place.open(*place.file(false));  // of this run: whatever stands there is worthless
+  CHECK(place.temporary.read(place.name()).empty());
+}
+
+TEST_CASE("staged_file__removed__its_name_is_free_and_it_is_made_anew_when_it_is_written_again") {
+  Staged place;
+  const auto staged = place.file();
+  place.temporary.write(place.name(), "foreign");
+  staged->remove();  // it made none
+  CHECK(place.temporary.has(place.name()));
+  HeldFileRef held = place.open(*staged);
+  REQUIRE(staged->write(*held, as_bytes("abc"), 0) == 0);
+  staged->remove();
+  CHECK_FALSE(place.temporary.has(place.name()));
+  held = place.open(*staged);
+  CHECK(place.temporary.has(place.name()));
+  CHECK(place.temporary.read(place.name()).empty());
+}
+
+// The run before gave it its final mode, which lets nobody write.
+TEST_CASE("staged_file__read_only_since_the_run_before__is_made_writable_first") {
+  Staged place;
+  place.temporary.write(place.name(), "abc");
+  place.files.given.clear();
+  int openings = 0;
+  place.files.hook = [&](std::string_view call, std::string_view name) {
+    const bool is_staged = call == "open" && name == staged_name(place.task.key, place.task.version);
+    return is_staged && ++openings == 1 ? -EACCES : 0;
+  };
+  HeldFileRef held;
+  SECTION("of an earlier run") {
+    CHECK(place.file(true)->open(held) == 0);
+    CHECK(place.files.given == std::vector<std::string>{"mode 600"});
+    CHECK((place.stat_of(place.name()).st_mode & 0777u) == 0600);
+    CHECK(openings == 3);  // in vain, to change its mode, and to write
+  }
+  SECTION("of this run: there is none yet") {
+    CHECK(place.file(false)->open(held) == -EACCES);
+    CHECK(place.files.given.empty());
+  }
+  SECTION("its mode cannot be changed") {
+    place.files.hook = [](std::string_view call, std::string_view name) {
+      return call == "set_mode" || (call == "open" && name.ends_with(session::part_suffix)) ? -EACCES : 0;
+    };
+    CHECK(place.file(true)->open(held) == -EACCES);
+    CHECK(place.files.given.empty());  // it could not even be opened
+  }
+  SECTION("nor is it ours") {
+    place.files.hook = [&](std::string_view call, std::string_view name) {
+      if (call == "set_mode") return -EPERM;
+      return call == "open" && name.ends_with(session::part_suffix) && ++openings == 1 ? -EACCES : 0;
+    };
+    CHECK(place.file(true)->open(held) == -EACCES);
+    CHECK(openings == 2);
+  }
+  place.files.hook = nullptr;
+}
+
+TEST_CASE("staged_file__sync_fails__its_descriptor_is_used_no_more") {
+  Staged place;
+  const auto staged = place.file();
+  const HeldFileRef before = place.open(*staged);
+  REQUIRE(staged->write(*before, as_bytes("abc"), 0) == 0);
+  place.files.hook = [](std::string_view call, std::string_view) { return call == "fsync" ? -EIO : 0; };
+  CHECK(staged->sync() == -EIO);
+  place.files.hook = nullptr;
+  const HeldFileRef after = place.open(*staged);
+  CHECK(after != before);
+  CHECK(staged->sync() == 0);
+  CHECK(place.temporary.read(place.name()) == "abc");
+}
+
+TEST_CASE("staged_file__cannot_be_opened_or_written__the_error") {
+  Staged place;
+  const auto staged = place.file();
+  const HeldFileRef held = place.open(*staged);
+  place.files.hook = [](std::string_view call, std::string_view) { return call == "pwrite" ? -ENXIO : 0; };
+  CHECK(staged->write(*held, as_bytes("abc"), 0) == -ENXIO);
+  place.files.hook = [](std::string_view call, std::string_view) { return call == "open" ? -EMFILE : 0; };
+  HeldFileRef none;
+  const auto other = place.file();
+  CHECK(other->open(none) == -EMFILE);
+  CHECK(none == nullptr);
+  CHECK(other->sync() == -EMFILE);
+  place.files.hook = nullptr;
+}
+
+TEST_CASE("staged_file__staging_is_gone__stale") {
+  Staged place;
+  std::filesystem::remove_all(place.temporary.path(".ccixfer"));
+  HeldFileRef held;
+  CHECK(place.file()->open(held) == -ESTALE);
+}
+
+TEST_CASE("write_all__a_write_of_nothing__is_no_space") {
+  Staged place;
+  const HeldFileRef held = place.open(*place.file());
+  CHECK(write_all(place.files, held->fd(), {}, 0) == 0);
+  place.files.write_max = 0;
+  CHECK(write_all(place.files, held->fd(), as_bytes("abc"), 0) == -ENOSPC);
+  place.files.write_max = 2;
+  CHECK(write_all(place.files, held->fd(), as_bytes("abcde"), 1) == 0);
+  CHECK(place.temporary.read(place.name()) == std::string("\0abcde", 6));
+}
+
+namespace {
+
+// Two files with a piece each, in one batch.
+struct Batch : Staged {
+  Batch() : Staged(3) {
+    files_of.resize(2);
+    for (size_t i = 0; i < 2; ++i) {
+      auto of = std::make_shared<FileTask>(task);
+      of->path = i == 0 ? "f" : "g";
+      of->key = path_key(of->path);
+      files_of[i].task = of;
+      files_of[i].staged = std::make_shared<StagedFile>(*root->impl, *of, false);
+      files_of[i].pieces = {{0, {i, i}}};
+      const HeldFileRef held = open(*files_of[i].staged);
+      REQUIRE(files_of[i].staged->write(*held, as_bytes("abc"), 0) == 0);
+    }
+  }
+  std::vector<std::string> known() {
+    std::vector<std::string> paths;
+    for (const SyncFile& file : files_of) {
+      if (!root->impl->ledger->pieces(file.task->ledger_file()).value().empty()) paths.push_back(file.task->path);
+    }
+    return paths;
+  }
+  std::vector<SyncFile> files_of;
+};
+
+}  // namespace
+
+TEST_CASE("sync_pieces__one_file_fails__the_others_are_in_the_ledger") {
+  Batch batch;
+  int syncs = 0;
+  batch.files.hook = [&](std::string_view call, std::string_view) { return call == "fsync" && ++syncs == 1 ? -EIO : 0; };
+  CHECK_FALSE(sync_pieces(*batch.root->impl, batch.files_of).has_value());
+  batch.files.hook = nullptr;
+  CHECK(batch.files_of[0].error_number == EIO);
+  CHECK(batch.files_of[1].error_number == 0);
+  CHECK(syncs == 3);  // and staging
+  CHECK(batch.known() == std::vector<std::string>{"g"});
+}
+
+TEST_CASE("sync_pieces__names_are_not_durable__no_row_points_to_them") {
+  Batch batch;
+  int syncs = 0;
+  const bool one_failed_itself = GENERATE(false, true);
+  batch.files.hook = [&](std::string_view call, std::string_view) {
+    if (call != "fsync") return 0;
+    ++syncs;
+    return syncs == 3 ? -ENXIO : syncs == 1 && one_failed_itself ? -EIO : 0;
+  };
+  CHECK_FALSE(sync_pieces(*batch.root->impl, batch.files_of).has_value());
+  batch.files.hook = nullptr;
+  CHECK(batch.files_of[0].error_number == (one_failed_itself ? EIO : ENXIO));
+  CHECK(batch.files_of[1].error_number == ENXIO);
+  CHECK(batch.known().empty());
+}
+
+TEST_CASE("sync_pieces__root_was_moved__interrupted") {
+  Batch batch;
+  const std::string moved = batch.temporary.path() + "-moved";
+  std::filesystem::rename(batch.temporary.path(), moved);
+  const auto failure = sync_pieces(*batch.root->impl, batch.files_of);
+  std::filesystem::rename(moved, batch.temporary.path());
+  REQUIRE(failure);
+  CHECK(failure->kind == ErrorKind::interrupted);
+  CHECK(batch.known().empty());
+}
+
+TEST_CASE("sync_pieces__nobody_writes__the_file_is_closed_if_it_may_be") {
+  Batch batch;
+  batch.files_of[1].let_go = true;
+  int closed = 0;
+  batch.files.hook = [&](std::string_view call, std::string_view) {
+    closed += call == "close" ? 1 : 0;
+    return 0;
+  };
+  CHECK_FALSE(sync_pieces(*batch.root->impl, batch.files_of).has_value());
+  CHECK(closed == 1);
+  batch.files.hook = nullptr;
+  CHECK(batch.known() == std::vector<std::string>{"f", "g"});
+}
+
+TEST_CASE("read_back__only_what_the_ledger_names_and_the_disk_has__counts") {
+  Staged place(2 * piece + 100);
+  const auto data = some_data(static_cast<size_t>(place.task.size_bytes), 1);
+  const auto part = [&](uint64_t number) {
+    return Bytes(data).subspan(static_cast<size_t>(number * piece), static_cast<size_t>(piece_length(data.size(), number)));
+  };
+  std::atomic<uint64_t> read = 0;
+  CHECK(read_back(*place.root->impl, place.task, read).empty());
+  REQUIRE(place.root->impl->ledger->add(
+      {{place.task.ledger_file(), "f", {{0, xxh3_128(part(0))}, {1, {1, 2}}, {2, xxh3_128(part(2))}, {3, {3, 4}}}}}));
+  CHECK(read_back(*place.root->impl, place.task, read).empty());  // the rows alone are nothing
+  CHECK(read == 0);
+  const auto staged = place.file();
+  HeldFileRef held = place.open(*staged);
+  REQUIRE(staged->write(*held, data, 0) == 0);
+  const auto numbers = [&] {
+    std::vector<uint64_t> found;
+    for (const Ledger::Piece& good : read_back(*place.root->impl, place.task, read)) found.push_back(good.number);
+    return found;
+  };
+  CHECK(numbers() == std::vector<uint64_t>{0, 2});
+  CHECK(read == 3);  // one of them is behind the end of the file
+  place.files.read_max = piece / 3 + 1;
+  CHECK(numbers() == std::vector<uint64_t>{0, 2});
+  place.files.read_max = ~size_t{0};
+  REQUIRE(place.files.truncate(held->fd(), data.size() - 1) == 0);
+  CHECK(numbers() == std::vector<uint64_t>{0});
+  place.files.hook = [](std::string_view call, std::string_view) { return call == "pread" ? -EIO : 0; };
+  CHECK(numbers().empty());
+  place.files.hook = nullptr;
+}
+
+TEST_CASE("digest_of__whole_files_only__a_step_each_piece") {
+  Staged place;
+  const auto data = some_data(static_cast<size_t>(piece + 5), 2);
+  const auto staged = place.file();
+  const HeldFileRef held = place.open(*staged);
+  REQUIRE(staged->write(*held, data, 0) == 0);
+  const Hash128 wanted = session::file_digest({xxh3_128(Bytes(data).first(piece)), xxh3_128(Bytes(data).subspan(piece))});
+  std::atomic<uint64_t> steps = 0;
+  CHECK(digest_of(place.files, held->fd(), data.size(), steps) == wanted);
+  CHECK(steps == 2);
+  place.files.read_max = 1'000'003;
+  CHECK(digest_of(place.files, held->fd(), data.size(), steps) == wanted);
+  CHECK(digest_of(place.files, held->fd(), 5, steps) == session::file_digest({xxh3_128(Bytes(data).first(5))}));
+  CHECK_FALSE(digest_of(place.files, held->fd(), data.size() + 1, steps).has_value());
+  CHECK(digest_of(place.files, held->fd(), 0, steps) == session::file_digest({}));
+  place.files.hook = [](std::string_view call, std::string_view) { return call == "pread" ? -EIO : 0; };
+  CHECK_FALSE(digest_of(place.files, held->fd(), data.size(), steps).has_value());
+  place.files.hook = nullptr;
+}
+
+}  // namespace ccixfer::recv

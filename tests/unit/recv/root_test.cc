@@ -1,0 +1,269 @@
+// A root: what opening it leaves and says when any call of it fails, whose what in it is, and what becomes of it at the end.
+#include "app/recv/root.h"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "tests/unit/recv/faulty_files.h"
+
+namespace ccixfer::recv {
+
+using namespace test;
+
+namespace {
+
+size_t descriptors_open() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+timespec time_of(const std::string& path) {
+  struct stat stat {};
+  REQUIRE(::stat(path.c_str(), &stat) == 0);
+  return stat.st_mtim;
+}
+
+}  // namespace
+
+TEST_CASE("root__any_call_fails_at_its_opening__an_error_with_words_and_nothing_stays_open") {
+  for (const int failure : {EIO, ENOSPC}) {
+    size_t failed = 0;
+    bool reached = true;
+    for (size_t at = 1; reached; ++at) {
+      TemporaryDirectory temporary;
+      FaultyFiles files;
+      const size_t before = descriptors_open();
+      size_t calls = 0;
+      std::string which;
+      files.hook = [&](std::string_view call, std::string_view name) {
+        if (call == "close" || ++calls != at) return 0;
+        which = fmt::format("{} {}", call, name);
+        return -failure;
+      };
+      auto root = Root::open(files, temporary.path());
+      reached = calls >= at;
+      files.hook = nullptr;
+      INFO(which);
+      if (!root) {
+        ++failed;
+        const bool is_look = which.starts_with("identify");  // at the end: whatever it is, the root is not what it was
+        if (!is_look) CHECK(root.error().kind == (failure == ENOSPC ? ErrorKind::no_space : ErrorKind::file_io));
+        CHECK(root.error().message.find(temporary.path()) != std::string::npos);
+      } else {
+        CHECK((*root)->impl->check() == 0);
+        (*root).reset();
+        CHECK(temporary.has(".ccixfer") == which.starts_with("unlink_at"));
+      }
+      CHECK(descriptors_open() == before);
+    }
+    CHECK(failed >= 8);
+  }
+}
+
+TEST_CASE("root__syncs_and_looks_at_its_opening__each_must_go_well") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  const std::string_view failing = GENERATE(as<std::string_view>(), "fsync", "identify", "mkdir_at", "fstat");
+  files.hook = [&](std::string_view call, std::string_view) { return call == failing ? -EIO : 0; };
+  const auto root = Root::open(files, temporary.path());
+  REQUIRE_FALSE(root);
+  CHECK(root.error().kind == ErrorKind::file_io);
+  CHECK(root.error().message.find("Input/output error") != std::string::npos);
+}
+
+TEST_CASE("root__file_system_is_read_only__said_so") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  files.read_only = true;
+  const auto root = Root::open(files, temporary.path());
+  REQUIRE_FALSE(root);
+  CHECK(root.error().kind == ErrorKind::file_io);
+  CHECK(root.error().message.find("Read-only file system") != std::string::npos);
+}
+
+TEST_CASE("root__opened__knows_what_a_new_file_gets_and_leaves_none") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  const mode_t before = ::umask(027);
+  const auto root = Root::open(files, temporary.path()).value();
+  ::umask(before);
+  CHECK(root->impl->umask == 027);
+  CHECK(root->impl->uid == ::geteuid());
+  CHECK(root->impl->gid == ::getegid());
+  struct stat stat {};
+  REQUIRE(::stat(temporary.path().c_str(), &stat) == 0);
+  CHECK(root->impl->device == stat.st_dev);
+  for (const auto& entry : std::filesystem::directory_iterator(temporary.path(".ccixfer"))) {
+    CHECK(entry.path().filename().string().find(temporary_suffix) == std::string::npos);
+  }
+  // Which times the file system keeps was measured, too: nothing needs to be made for it again.
+  CHECK(root->impl->kept_times.same(files, root->impl->device, -1, "", {root->impl->device != 0 ? 1 : 0, 5}, {1, 5}));
+  const std::string first = root->impl->temporary_name();
+  const std::string second = root->impl->temporary_name();
+  CHECK(first != second);
+  CHECK(first.ends_with(temporary_suffix));
+}
+
+TEST_CASE("root__staging_directory_of_another_mode__is_made_ours_alone") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  std::filesystem::create_directory(temporary.path(".ccixfer"));
+  ::chmod(temporary.path(".ccixfer").c_str(), 0755);
+  const auto root = Root::open(files, temporary.path()).value();
+  struct stat stat {};
+  REQUIRE(::stat(temporary.path(".ccixfer").c_str(), &stat) == 0);
+  CHECK((stat.st_mode & 07777u) == 0700);
+}
+
+TEST_CASE("root__file_in_the_place_of_staging__an_error_and_it_stays") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  temporary.write(".ccixfer", "precious");
+  const auto root = Root::open(files, temporary.path());
+  REQUIRE_FALSE(root);
+  CHECK(root.error().kind == ErrorKind::file_io);
+  CHECK(temporary.read(".ccixfer") == "precious");
+}
+
+TEST_CASE("root__looked_at__makes_nothing_and_need_not_be_there") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  temporary.write("file", "x");
+  {
+    const auto root = Root::look(files, temporary.path()).value();
+    CHECK(root->impl->fd >= 0);
+    CHECK(root->impl->check() == 0);
+    CHECK(root->renew().has_value());
+    const auto absent = Root::look(files, temporary.path("absent")).value();
+    CHECK(absent->impl->fd < 0);
+  }
+  CHECK_FALSE(temporary.has(".ccixfer"));
+  CHECK(Root::look(files, temporary.path("file")).error().kind == ErrorKind::file_io);
+}
+
+TEST_CASE("root__closed__its_staging_goes_only_when_it_is_empty_and_its_own") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  const std::string staging = temporary.path(".ccixfer");
+  auto root = Root::open(files, temporary.path()).value();
+  const timespec before = time_of(temporary.path());
+  SECTION("nothing is in it") {
+    root.reset();
+    CHECK_FALSE(temporary.has(".ccixfer"));
+    const timespec after = time_of(temporary.path());
+    CHECK(before.tv_sec == after.tv_sec);
+    CHECK(before.tv_nsec == after.tv_nsec);
+  }
+  SECTION("something of somebody's is in it") {
+    temporary.write(".ccixfer/notes", "x");
+    root.reset();
+    CHECK(temporary.read(".ccixfer/notes") == "x");
+  }
+  SECTION("a partial file is in the ledger") {
+    const Ledger::File file{path_key("f"), 5};
+    REQUIRE(root->impl->ledger->add({{file, "f", {{0, {1, 2}}}}}));
+    root.reset();
+    CHECK(temporary.has(".ccixfer/ledger.db"));
+  }
+  SECTION("a delivered file is remembered") {
+    root->impl->deliveries->add({1}, 1000, {{path_key("f"), 5, {1, {1, 1}, 1}}});
+    root.reset();
+    CHECK(temporary.has(".ccixfer/ledger.db"));
+    CHECK(temporary.has(".ccixfer/delivered.db"));
+  }
+  SECTION("another stands in its place: it is left alone, empty as it is") {
+    std::filesystem::rename(staging, temporary.path("moved"));
+    std::filesystem::create_directory(staging);
+    root.reset();
+    CHECK(temporary.has(".ccixfer"));
+    CHECK(temporary.has("moved/ledger.db"));
+  }
+  SECTION("another process's ledger stands in its place") {
+    std::filesystem::rename(staging, temporary.path("moved"));
+    temporary.write(".ccixfer/ledger.db", "theirs");
+    temporary.write(".ccixfer/ledger.db-wal", "theirs too");
+    root.reset();
+    CHECK(temporary.read(".ccixfer/ledger.db") == "theirs");
+    CHECK(temporary.read(".ccixfer/ledger.db-wal") == "theirs too");
+  }
+  SECTION("it was removed") {
+    std::filesystem::remove_all(staging);
+    root.reset();
+    CHECK_FALSE(temporary.has(".ccixfer"));
+  }
+}
+
+TEST_CASE("root__moved_or_replaced__is_found_out_and_what_is_there_is_opened_for_the_next_session") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  const std::string path = temporary.path("root");
+  std::filesystem::create_directory(path);
+  auto root = Root::open(files, path).value();
+  const auto first = root->impl;
+  CHECK(first->check() == 0);
+  CHECK_FALSE(first->stale.load());
+  CHECK(root->renew().has_value());
+  CHECK(root->impl == first);
+  SECTION("the root is elsewhere") { std::filesystem::rename(path, path + "-moved"); }
+  SECTION("another is in its place") {
+    std::filesystem::rename(path, path + "-moved");
+    std::filesystem::create_directory(path);
+  }
+  SECTION("its staging is elsewhere") { std::filesystem::rename(path + "/.ccixfer", path + "-moved"); }
+  SECTION("another staging is in its place") {
+    std::filesystem::rename(path + "/.ccixfer", path + "-moved");
+    std::filesystem::create_directory(path + "/.ccixfer");
+  }
+  CHECK(first->judged(-EIO) == -EIO);
+  CHECK_FALSE(first->stale.load());  // nobody looked yet
+  CHECK(first->judged(-ENOENT) == -ESTALE);
+  CHECK(first->check() == -ESTALE);
+  CHECK(first->stale.load());
+  if (!std::filesystem::exists(path)) {
+    CHECK_FALSE(root->renew().has_value());
+    CHECK(root->impl == first);
+    std::filesystem::rename(path + "-moved", path);  // it is back
+    REQUIRE(root->renew().has_value());
+    CHECK(root->impl == first);
+    CHECK_FALSE(first->stale.load());
+    CHECK(first->judged(-ENOENT) == -ENOENT);
+    return;
+  }
+  REQUIRE(root->renew().has_value());
+  CHECK(root->impl != first);
+  CHECK(root->impl->check() == 0);
+  CHECK_FALSE(root->impl->stale.load());
+}
+
+TEST_CASE("root__claims__one_holder_a_path_unless_its_link_is_dead") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  const auto root = Root::open(files, temporary.path()).value();
+  Root::Impl& impl = *root->impl;
+  const auto first = std::make_shared<Owner>();
+  const auto second = std::make_shared<Owner>();
+  const Hash128 f = path_key("f");
+  const Hash128 g = path_key("g");
+  CHECK(impl.claim(f, first));
+  CHECK(impl.claim(g, first));
+  CHECK_FALSE(impl.claim(f, first));
+  CHECK_FALSE(impl.claim(f, second));
+  impl.release(f, second);  // not its own
+  CHECK_FALSE(impl.claim(f, second));
+  impl.release(f, first);
+  CHECK(impl.claim(f, second));
+  impl.release_all(second);
+  CHECK(impl.claim(f, first));
+  CHECK_FALSE(impl.claim(g, second));  // another's stayed
+  first->link_dead.store(true);
+  CHECK_FALSE(impl.claim(g, first));  // its own
+  CHECK_FALSE(first->lost.load());
+  CHECK(impl.claim(g, second));
+  CHECK(first->lost.load());
+  CHECK_FALSE(second->lost.load());
+  CHECK_FALSE(impl.claim(g, first));  // the second lives
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,149 @@
+// The Hub between an endpoint and its links: connections that end before they began, links that go, and when a turn is wanted.
+#include <catch2/catch.hpp>
+
+#include "app/session/limits.h"
+#include "tests/unit/session/link_fixture.h"
+
+using namespace ccixfer;
+using namespace ccixfer::session;
+using namespace ccixfer::session::fake;
+using namespace std::chrono_literals;
+
+namespace {
+
+// The connection that is being accepted breaks before its acceptor hears that it is there.
+void break_next_accept(World& world) {
+  world.net.fault = [once = true](size_t, FrameKind kind) mutable {
+    return kind == FrameKind::accept_ack && std::exchange(once, false) ? Fault::cut_before : Fault::none;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("hub__the_first_connection_of_a_session_ends_before_it_began__the_session_is_over") {
+  World world;
+  break_next_accept(world);
+  REQUIRE(world.run([&] { return world.acceptor->user.lost != nullptr; }));
+  CHECK(world.acceptor->user.lost->kind == ErrorKind::network);
+  CHECK(world.acceptor->user.lost->message.find("before the session began") != std::string::npos);
+  CHECK(world.acceptor->user.lanes.empty());
+}
+
+TEST_CASE("hub__a_later_connection_of_a_session_ends_before_it_began__the_session_goes_on") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  world.near.transport->cut_all();
+  break_next_accept(world);
+  REQUIRE(world.run([&] { return world.link->live_lanes().empty() && world.acceptor->link->live_lanes().empty(); }));
+  const size_t dials = world.net.dials;
+  REQUIRE(world.run([&] { return world.net.dials >= dials + 2; }));
+  REQUIRE(world.run_until_up(1));
+  CHECK(world.acceptor->user.lost == nullptr);
+  CHECK(world.acceptor->sessions == 1);
+  world.link->post(End{5});
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 1; }));
+}
+
+TEST_CASE("hub__a_link_goes_while_its_connection_is_accepted__that_connection_ends") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  world.near.transport->cut_all();
+  REQUIRE(world.run([&] { return world.acceptor->link->live_lanes().empty(); }));
+  const size_t dials = world.net.dials;
+  REQUIRE(world.run([&] { return world.net.dials > dials; }));
+  world.far->hub->turn(world.now);  // it is accepted, and the dialler has not said yet that it is there
+  world.acceptor->link.reset();
+  for (int i = 0; i < 5; ++i) {
+    world.near.hub->turn(world.now);
+    world.far->hub->turn(world.now);
+  }
+  CHECK(world.far->transport->connections() == 0);
+}
+
+TEST_CASE("hub__a_link_is_removed__it_hears_nothing_more") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  world.link->post(End{1});
+  world.far->hub->remove_link(world.acceptor->link.get());
+  world.far->hub->remove_link(world.acceptor->link.get());  // a second time: nothing
+  for (int i = 0; i < 20; ++i) world.turn();
+  CHECK(world.acceptor->user.messages.empty());
+}
+
+TEST_CASE("hub__nothing_under_way__wants_no_turn_and_a_link_that_is_alone_wants_one_at_its_grace") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  REQUIRE(world.run([&] { return world.near.hub->next_deadline() == never && world.far->hub->next_deadline() == never; }, 2000));
+  world.acceptor->link->set_grace(7s);
+  world.near.hub->remove_dialler(world.dialler.get());
+  world.near.transport->cut_all();
+  for (int i = 0; i < 10; ++i) world.far->hub->turn(world.now);
+  CHECK(world.acceptor->link->live_lanes().empty());
+  CHECK(world.far->hub->next_deadline() == world.now + 7s);
+  world.far->hub->turn(world.now + 7s - 1ns);
+  CHECK(world.acceptor->user.lost == nullptr);
+  world.far->hub->turn(world.now + 7s);
+  REQUIRE(world.acceptor->user.lost != nullptr);
+  CHECK(world.acceptor->user.lost->kind == ErrorKind::timeout);
+  CHECK(world.acceptor->user.lost->message.find("for 7 s") != std::string::npos);
+}
+
+// What its peer says after it failed is of no matter, even if it is rubbish.
+TEST_CASE("link__failed__says_what_was_first_and_takes_nothing_more") {
+  World world(2);
+  REQUIRE(world.run_until_up(2));
+  for (uint64_t i = 1; i <= 5; ++i) world.link->post(End{i});
+  world.turn();
+  world.acceptor->link->fail({ErrorKind::interrupted, "stop"});
+  world.acceptor->link->fail({ErrorKind::bug, "and again"});
+  const size_t before = world.acceptor->user.messages.size();
+  world.acceptor->link->post(End{9});
+  CHECK(world.acceptor->link->next_deadline() <= world.now);
+  REQUIRE(world.run([&] { return world.acceptor->user.lost != nullptr; }, 1000));
+  CHECK(world.acceptor->user.lost->kind == ErrorKind::interrupted);
+  CHECK(world.acceptor->user.messages.size() == before);
+  CHECK(world.acceptor->link->live_lanes().empty());
+  CHECK(world.acceptor->link->next_deadline() == never);
+  CHECK(world.user.messages.empty());
+  CHECK(world.acceptor->user.calls_after_lost == 0);
+}
+
+// The endpoint owes an end for each operation; who waits for one that does not come waits no longer than this.
+TEST_CASE("link__a_closed_lane_whose_puts_do_not_end__is_given_up_after_fifteen_seconds") {
+  Net net;
+  Side near(net, "", 1);
+  Side far(net, "fake://far", 2);
+  Recorder user;
+  Link link(*near.endpoint, Hello{}, user);
+  link.set_grace(forever);
+  Instant now{1s};
+  REQUIRE(near.endpoint->connect("fake://far", {}));
+  std::optional<cci::Connection> connection;
+  for (int i = 0; i < 10; ++i) {
+    near.endpoint->turn(now);
+    far.endpoint->turn(now);
+    while (auto event = far.endpoint->get_event()) {
+      if (event->type == cci::EventType::connect_request) REQUIRE(far.endpoint->accept(*event, 0) == Status::success);
+    }
+    while (auto event = near.endpoint->get_event()) {
+      if (event->type == cci::EventType::connect) connection = event->connection;
+    }
+  }
+  REQUIRE(connection);
+  link.turn(now);
+  link.add_lane(0, *connection);
+  const std::vector<std::byte> bytes(10);
+  REQUIRE(link.put(0, near.memory->register_region(Bytes(bytes)), 0, 10, 55, 66, 0, 1) == Status::success);
+  link.close_lane(0);
+  CHECK(link.next_deadline() <= now);  // that the lane came up is to be told
+  link.turn(now);
+  CHECK(link.next_deadline() == now + 15s);
+  link.turn(now + 15s - 1ns);
+  CHECK(user.puts.empty());
+  CHECK(user.lanes == std::vector<std::string>{"up 0"});
+  link.turn(now + 15s);
+  REQUIRE(user.puts.size() == 1);
+  CHECK(user.puts[0].status == Status::disconnected);
+  CHECK(user.lanes == std::vector<std::string>{"up 0", "put 0", "down 0"});
+  CHECK(link.next_deadline() == never);
+}
