@@ -31,8 +31,8 @@ void MapQuery::turn(Instant now) {
   if (!done_ && now >= deadline_) end(fail(ErrorKind::no_answer, fmt::format("{}: no answer in time", uri_)));
 }
 
+// Once: who calls it has seen that it is not done.
 void MapQuery::end(Result<std::vector<RouterRecord>> result) {
-  if (done_) return;
   done_ = true;
   result_ = std::move(result);
   if (connection_) endpoint_.disconnect(std::exchange(connection_, {}));

@@ -30,7 +30,7 @@ struct Asked {
   }
   // What has come for the asker.
   void hear() {
-    for (const cci::Event& event : app.events) ours += query->on_event(event) ? 1 : 0;
+    for (const cci::Event& event : app.events) CHECK(query->on_event(event) == (event.context == 42));
     app.events.clear();
     app.wake();
     query->turn(world.now());
@@ -62,7 +62,6 @@ struct Asked {
   App app{world, fabric, "lan", "10.0.0.9", {9, 9}, {}};
   std::optional<MapQuery> query;
   Instant begun{};
-  int ours = 0;
 };
 
 RouterRecord some(uint64_t id) {

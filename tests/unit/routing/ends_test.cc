@@ -229,6 +229,20 @@ TEST_CASE("routed_end__routers_that_do_not_answer__share_the_time_that_is_left_a
   CHECK(met.answered_after <= 2 * each + milliseconds(50));
 }
 
+TEST_CASE("routed_end__one_of_two_routers_is_silent__the_other_one_is_asked_at_half_the_time") {
+  Met met(two_routers());
+  met.a.freeze(true);
+  Duration longest{0};
+  for (int i = 0; i < 2; ++i) {  // each of them is the first once
+    met.dial(seconds(4));
+    met.asked().say(ConnectReply{Status::success, {}, 1392, 1u << 16, {}, 0});
+    CHECK(met.answer().status == Status::success);
+    longest = std::max(longest, met.answered_after);
+  }
+  CHECK(longest >= seconds(2));
+  CHECK(longest < seconds(2) + milliseconds(50));
+}
+
 TEST_CASE("routed_end__one_of_its_routers_has_no_address__the_other_is_asked") {
   for (int turn = 0; turn < 4; ++turn) {
     Met met(with_routers({"not an address", "sim://10.0.0.66:7000"}));
@@ -429,6 +443,9 @@ TEST_CASE("routed_end__the_far_end_is_silent__asked_three_times_and_then_given_u
   REQUIRE(met.came(EventType::disconnected));
   CHECK(met.end.take(EventType::disconnected)->status == Status::timed_out);
   CHECK(probes() == 6);
+  REQUIRE(met.run([&] { return met.a.gone; }));  // the routers between hear why
+  REQUIRE(met.a.last(MessageKind::bye));
+  CHECK(decode_bye(*met.a.last(MessageKind::bye))->status == Status::timed_out);
 }
 
 TEST_CASE("routed_end__watched_by_its_application__silence_is_told_once_and_ends_nothing") {

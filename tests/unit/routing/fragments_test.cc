@@ -437,3 +437,38 @@ TEST_CASE("router_fragment__the_connection_ends_while_some_wait_for_room_below__
   REQUIRE(met.run([&] { return met.held() == 0; }, seconds(60)));
   CHECK(met.known() == 0);
 }
+
+// The answer `taken` is one message too many for who reads none; meanwhile the data is on its way to the other side.
+TEST_CASE("router_fragment__what_it_says_of_a_fragment_closes_the_connection__the_bytes_under_way_are_still_the_fragments_own") {
+  Passing met(true, 0, 16, 1u << 20);
+  met.open_target();
+  met.left.holds = true;
+  constexpr size_t taken_by_left = 1024, below = 256;
+  const auto say = [&](size_t count) {
+    for (size_t sent = 0; sent < count;) {
+      std::vector<std::byte> message;
+      encode_plain(MessageKind::keepalive, message);
+      if (met.right.send(message) == Status::success) {
+        ++sent;
+      } else {
+        met.world.run_for(milliseconds(1));
+      }
+    }
+    met.rest();
+  };
+  say(taken_by_left + below + out_messages_max);
+  CHECK_FALSE(met.right.gone);
+  CHECK(met.left.received.size() == taken_by_left);
+  sim::LinkOptions slow;
+  slow.rate_bytes_per_s = 10'000'000;
+  met.fabric.set_link("right", slow);
+  met.left.say(met.offer(met.left));
+  REQUIRE(met.run([&] { return met.rejected() == 1; }));
+  CHECK(met.pulled() == 1);
+  CHECK(met.memory.back() == std::byte{});  // it is still being written
+  CHECK(met.held() == 1);
+  REQUIRE(met.run([&] { return met.held() == 0; }, seconds(30)));
+  CHECK(met.known() == 0);
+  const auto [there, sent] = std::mismatch(met.memory.begin(), met.memory.end(), met.source.begin());
+  CHECK(std::all_of(there, met.memory.end(), [](std::byte byte) { return byte == std::byte{}; }));
+}

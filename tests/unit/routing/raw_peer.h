@@ -49,6 +49,7 @@ class RawPeer final : public sim::Actor {
       }
       if (event->type == cci::EventType::send) ended.push_back(event->status);
       if (event->type == cci::EventType::receive) received.emplace_back(event->data().begin(), event->data().end());
+      if (event->type == cci::EventType::receive && holds) held.push_back(std::move(*event));
     }
   }
   [[nodiscard]] Instant next_deadline() const override { return endpoint->next_deadline(); }
@@ -153,6 +154,8 @@ class RawPeer final : public sim::Actor {
   std::unique_ptr<cci::Endpoint> endpoint;
   cci::Connection connection;
   bool accepts = false;  // who dials it; else no request is answered
+  bool holds = false;    // each message keeps its receive buffer, until there is none
+  std::vector<cci::Event> held;
   bool answered = false, gone = false;
   cci::Connection lost;           // the last one that ended
   std::string words;              // with which the last connect was answered
