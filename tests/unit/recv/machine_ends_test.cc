@@ -361,4 +361,53 @@ TEST_CASE("destination__promised_digest_of_a_pack__other_content_has_failed") {
   rig.finish(2);
 }
 
+// What a source may have outstanding bounds the memory here: twice as much is nobody's slip.
+TEST_CASE("destination__entries_without_end_and_no_content__protocol_at_twice_what_may_be_outstanding") {
+  constexpr uint64_t most = 2 * uint64_t{session::entries_outstanding_max};
+  constexpr uint64_t segment = session::entries_per_segment_max;
+  static_assert(most % segment == 0);
+  Rig rig;
+  const auto announce = [&](uint64_t count) {
+    std::vector<session::Entry> entries;
+    for (uint64_t i = 0; i < count; ++i) entries.push_back(file_entry(std::to_string(rig.announced + i), 1));
+    REQUIRE(rig.session->run([&] { return rig.source().has_credit(); }));
+    rig.source().put_entries(entries, rig.announced, rig.sequence++);
+    rig.announced += count;
+    REQUIRE(rig.session->run([&] { return rig.source().verdicts.size() == rig.announced || rig.source().aborted; }));
+  };
+  while (rig.announced < most) announce(segment);
+  CHECK(rig.source().aborted == nullptr);
+  CHECK(rig.session->destination->totals().entries_answered == most);
+  announce(1);
+  REQUIRE(rig.source().aborted != nullptr);
+  CHECK(rig.source().aborted->kind == ErrorKind::protocol);
+}
+
+TEST_CASE("destination__nothing_under_way__wants_no_turn_and_what_was_written_one_in_time") {
+  Rig rig;
+  rig.announce({file_entry("f", 2 * piece)});
+  REQUIRE(rig.session->run([&] { return rig.session->destination->next_deadline() == never; }, 2000));
+  rig.put_piece(0, 0, pattern(piece, 1));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_received > piece; }));
+  for (int i = 0; i < 3; ++i) {
+    const Instant still = rig.session->now;
+    rig.session->turn();
+    rig.session->now = still;
+  }
+  CHECK(rig.session->destination->next_deadline() > rig.session->now);
+  CHECK(rig.session->destination->next_deadline() <= rig.session->now + sync_interval);
+  CHECK_FALSE(rig.session->destination->in_disk());
+  REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == piece; }));
+  rig.session->destination->abort({ErrorKind::interrupted, "stop"});
+  CHECK(rig.session->destination->next_deadline() <= rig.session->now);
+  REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
+  rig.session->settle(20);
+  CHECK(rig.session->destination->next_deadline() == never);
+  const uint32_t free = rig.session->pool.free_count();
+  rig.session->destination->on_lane_up(7);  // it takes none any more
+  rig.session->destination->turn(rig.session->now);
+  CHECK(rig.session->pool.free_count() == free);
+  CHECK(rig.session->destination->idle());
+}
+
 }  // namespace ccixfer::recv
