@@ -410,4 +410,35 @@ TEST_CASE("destination__nothing_under_way__wants_no_turn_and_what_was_written_on
   CHECK(rig.session->destination->idle());
 }
 
+// Held, a directory keeps its file system mounted.
+TEST_CASE("root__its_last_session_ends__directories_of_other_file_systems_are_let_go") {
+  Rig rig;
+  auto second = std::make_unique<Session>(*rig.root, rig.work, rig.options);
+  const int fd = rig.files.open(ports::FileSystem::no_directory, rig.temporary.path(), {.directory = true}, 0);
+  auto directory = std::make_shared<HeldDirectory>(rig.files, fd);
+  directory->identity.device = rig.root->impl->device + 1;
+  const std::weak_ptr<HeldDirectory> held = directory;
+  rig.root->impl->disk->look_at(directory);
+  directory.reset();
+  CHECK_FALSE(held.expired());
+  rig.session.reset();
+  CHECK_FALSE(held.expired());
+  second.reset();
+  CHECK(held.expired());
+}
+
+// Its bytes say nothing, so nobody is blamed: it is asked for again.
+TEST_CASE("destination__trailer_is_damaged__counts_as_bad_and_not_as_a_peer_that_makes_no_sense") {
+  Rig rig;
+  rig.announce({file_entry("a", 3)});
+  const auto put = rig.source().put_pack({{0, "abc"}}, Damage::trailer);
+  REQUIRE(rig.session->run([&] { return !rig.source().resends.empty(); }));
+  rig.session->settle(20);
+  REQUIRE(rig.source().resends.size() == 1);
+  CHECK(rig.source().resends[0].n == put.second);
+  CHECK(rejected(rig) == 0);
+  CHECK(rig.session->counters().get(Counter::segments_bad) == 1);
+  CHECK(rig.session->destination->totals().segments_resent == 1);
+}
+
 }  // namespace ccixfer::recv
