@@ -189,7 +189,6 @@ void Destination::Impl::committed(std::vector<CommitItem>& batch) {
 }
 
 void Destination::Impl::list_dirty(FileState& file) {
-  if (dirty_since == never) dirty_since = now;
   if (file.pieces->listed) return;
   file.pieces->listed = true;
   dirty.push_back(file.task->index);

@@ -38,7 +38,7 @@ struct Batch : Place {
     staged[0].task = decide_one(entry).task;
     REQUIRE(staged[0].task);
     staged[0].content = as_bytes(content);
-    stage_pack(*root->impl, policy, staged);
+    stage_pack(*root->impl, policy, *owner, staged);
     REQUIRE(staged[0].error_number == 0);
     CommitItem item;
     item.task = staged[0].task;

@@ -381,6 +381,26 @@ TEST_CASE("entries__root_was_moved__before_or_meanwhile__interrupted_and_no_verd
   CHECK(decided.decisions.size() == (before ? 0 : 2));
 }
 
+TEST_CASE("entries__decided_again_and_again__no_descriptor_is_left_open") {
+  Watched place(archive_options | session::option_checksum);
+  place.temporary.write("full/x", "x");
+  std::filesystem::create_directory(place.temporary.path("empty"));
+  place.temporary.write("f", "abc");
+  Entry same = file("f", 3, 0600);
+  same.has_digest = true;
+  same.digest = session::file_digest({xxh3_128(as_bytes("abc"))});
+  Entry other = same;
+  other.digest.low ^= 1;
+  const auto decide_all = [&] {
+    place.decide({file("full", 1), file("empty", 1), link("full", "x"), same, other, directory("d"), leave("d")});
+    place.root->impl->release_all(place.owner);
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  decide_all();
+  const auto once = decide_all();
+  for (int i = 0; i < 5; ++i) CHECK(decide_all() == once);
+}
+
 TEST_CASE("fatal_error__kinds_and_words") {
   CHECK(fatal_error(ESTALE, "").kind == ErrorKind::interrupted);
   CHECK(says(fatal_error(ESTALE, ""), "its root"));

@@ -54,6 +54,7 @@ class FaultyFiles final : public ports::FileSystem {
   size_t write_max = ~size_t{0};
   size_t read_max = ~size_t{0};
   bool read_only = false;
+  std::function<ports::FileTime(ports::FileTime)> keeps;  // what becomes of a time that is given
   std::vector<std::string> given;
   std::function<void()> writing;  // inside each write, by its thread
   size_t descriptors = 1024;
@@ -109,7 +110,7 @@ class FaultyFiles final : public ports::FileSystem {
   }
   int set_mtime(int fd, ports::FileTime mtime) override {
     note(fmt::format("time {}.{:09}", mtime.seconds, mtime.nanoseconds));
-    return fault("set_mtime", "", [&] { return files_.set_mtime(fd, mtime); });
+    return fault("set_mtime", "", [&] { return files_.set_mtime(fd, keeps ? keeps(mtime) : mtime); });
   }
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override {
     note(fmt::format("link's owner {} {}", uid, gid));

@@ -361,4 +361,84 @@ TEST_CASE("destination__promised_digest_of_a_pack__other_content_has_failed") {
   rig.finish(2);
 }
 
+// What a source may have outstanding bounds the memory here: twice as much is nobody's slip.
+TEST_CASE("destination__entries_without_end_and_no_content__protocol_at_twice_what_may_be_outstanding") {
+  constexpr uint64_t most = 2 * uint64_t{session::entries_outstanding_max};
+  constexpr uint64_t segment = session::entries_per_segment_max;
+  static_assert(most % segment == 0);
+  Rig rig;
+  const auto announce = [&](uint64_t count) {
+    std::vector<session::Entry> entries;
+    for (uint64_t i = 0; i < count; ++i) entries.push_back(file_entry(std::to_string(rig.announced + i), 1));
+    REQUIRE(rig.session->run([&] { return rig.source().has_credit(); }));
+    rig.source().put_entries(entries, rig.announced, rig.sequence++);
+    rig.announced += count;
+    REQUIRE(rig.session->run([&] { return rig.source().verdicts.size() == rig.announced || rig.source().aborted; }));
+  };
+  while (rig.announced < most) announce(segment);
+  CHECK(rig.source().aborted == nullptr);
+  CHECK(rig.session->destination->totals().entries_answered == most);
+  announce(1);
+  REQUIRE(rig.source().aborted != nullptr);
+  CHECK(rig.source().aborted->kind == ErrorKind::protocol);
+}
+
+TEST_CASE("destination__nothing_under_way__wants_no_turn_and_what_was_written_one_in_time") {
+  Rig rig;
+  rig.announce({file_entry("f", 2 * piece)});
+  REQUIRE(rig.session->run([&] { return rig.session->destination->next_deadline() == never; }, 2000));
+  rig.put_piece(0, 0, pattern(piece, 1));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_received > piece; }));
+  for (int i = 0; i < 3; ++i) {
+    const Instant still = rig.session->now;
+    rig.session->turn();
+    rig.session->now = still;
+  }
+  CHECK(rig.session->destination->next_deadline() > rig.session->now);
+  CHECK(rig.session->destination->next_deadline() <= rig.session->now + sync_interval);
+  CHECK_FALSE(rig.session->destination->in_disk());
+  REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == piece; }));
+  rig.session->destination->abort({ErrorKind::interrupted, "stop"});
+  CHECK(rig.session->destination->next_deadline() <= rig.session->now);
+  REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
+  rig.session->settle(20);
+  CHECK(rig.session->destination->next_deadline() == never);
+  const uint32_t free = rig.session->pool.free_count();
+  rig.session->destination->on_lane_up(7);  // it takes none any more
+  rig.session->destination->turn(rig.session->now);
+  CHECK(rig.session->pool.free_count() == free);
+  CHECK(rig.session->destination->idle());
+}
+
+// Held, a directory keeps its file system mounted.
+TEST_CASE("root__its_last_session_ends__directories_of_other_file_systems_are_let_go") {
+  Rig rig;
+  auto second = std::make_unique<Session>(*rig.root, rig.work, rig.options);
+  const int fd = rig.files.open(ports::FileSystem::no_directory, rig.temporary.path(), {.directory = true}, 0);
+  auto directory = std::make_shared<HeldDirectory>(rig.files, fd);
+  directory->identity.device = rig.root->impl->device + 1;
+  const std::weak_ptr<HeldDirectory> held = directory;
+  rig.root->impl->disk->look_at(directory);
+  directory.reset();
+  CHECK_FALSE(held.expired());
+  rig.session.reset();
+  CHECK_FALSE(held.expired());
+  second.reset();
+  CHECK(held.expired());
+}
+
+// Its bytes say nothing, so nobody is blamed: it is asked for again.
+TEST_CASE("destination__trailer_is_damaged__counts_as_bad_and_not_as_a_peer_that_makes_no_sense") {
+  Rig rig;
+  rig.announce({file_entry("a", 3)});
+  const auto put = rig.source().put_pack({{0, "abc"}}, Damage::trailer);
+  REQUIRE(rig.session->run([&] { return !rig.source().resends.empty(); }));
+  rig.session->settle(20);
+  REQUIRE(rig.source().resends.size() == 1);
+  CHECK(rig.source().resends[0].n == put.second);
+  CHECK(rejected(rig) == 0);
+  CHECK(rig.session->counters().get(Counter::segments_bad) == 1);
+  CHECK(rig.session->destination->totals().segments_resent == 1);
+}
+
 }  // namespace ccixfer::recv

@@ -210,6 +210,18 @@ TEST_CASE("source__an_answer_told_twice_in_part__counts_once") {
   CHECK(talk.bench->totals().bytes_total == 0);
 }
 
+TEST_CASE("source__words_of_an_entry_that_has_ended__are_late_and_nothing") {
+  Talk talk;
+  CHECK(talk.say(answer(0, {{4, Verdict::done}})).empty());
+  CHECK(talk.say(session::Want{2, {{0, 9}}}).empty());
+  CHECK(talk.say(resend(2, 9)).empty());
+  CHECK(talk.say(result(2, ErrorKind::ok)).empty());
+  CHECK(talk.say(result(2, ErrorKind::file_io)).empty());
+  CHECK(talk.bench->totals().files == 0);
+  CHECK(talk.bench->totals().files_failed == 0);
+  CHECK(talk.bench->totals().files_unchanged == 2);
+}
+
 // A file that failed at the receiver: whatever was counted of it is taken back, and who is to blame is told.
 TEST_CASE("source__results__are_counted_by_their_kind_and_said_once") {
   struct Row {
