@@ -116,7 +116,7 @@ struct DialPlan {
   Duration timeout = std::chrono::seconds(120);
   std::optional<session::TransferId> transfer{};  // as of a command that lost its session; else a new one
   uint64_t rate_bytes_per_s = 0;
-  std::optional<uint32_t> retries{};  // new sessions at most; none: as many as the timeout allows
+  std::optional<uint32_t> retries{};   // new sessions at most; none: as many as the timeout allows
   std::vector<std::string> sources{};  // push: what is sent, as SRC of the command line, in place of the directory's content
 };
 
