@@ -36,6 +36,13 @@ def selected(text):
     return names
 
 
+def whole_seconds(text):
+    """iperf3 reads the whole number in front, and takes 0 for ever."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError("whole seconds, at least 1")
+    return int(text)
+
+
 def table(rows, rounds):
     cpu = next((l.split(":")[1].strip() for l in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if l.startswith("model name")), "?")
     lines = [f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, {cpu}, Linux {platform.release()}, tmpfs and loopback, medians of {rounds}.", "",
@@ -58,7 +65,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--readme", action="store_true")
     parser.add_argument("--size-gib", type=float, default=4)
-    parser.add_argument("--seconds", type=float, default=3, help="of each memory to memory rate")
+    parser.add_argument("--seconds", type=whole_seconds, default=3, help="of each memory to memory rate")
     parser.add_argument("--count", type=int, default=20_000, help="round trips of each latency")
     parser.add_argument("--seeds", type=int, default=100, help="simulated seeds of each scenario")
     options = parser.parse_args()
