@@ -151,6 +151,17 @@ TEST_CASE("router_standstill__64_peers_that_stand_still__others_take_at_most_twi
   CHECK(scene.again() <= 2 * alone);
 }
 
+// What moves on their network shields those who wait their turn there, and these for no longer than a turn can take.
+TEST_CASE("router_standstill__others_move_on_the_same_network_all_the_while__they_are_cut_off_all_the_same") {
+  Scene scene(true);
+  scene.stand_still(Kind::stopped_receivers);
+  for (int i = 0; i < 100; ++i) scene.again();
+  const auto told = std::count_if(scene.a->events.begin(), scene.a->events.end(), [](const cci::Event& event) {
+    return event.type == EventType::disconnected && event.reason.find("stands still: it takes nothing") != std::string::npos;
+  });
+  CHECK(told > static_cast<std::ptrdiff_t>(peers_count / 2));  // all that had a buffer
+}
+
 TEST_CASE("router_standstill__control__without_a_look_at_progress_the_others_wait") {
   const Kind kind = GENERATE(Kind::stopped_receivers, Kind::stopped_senders, Kind::hostile_senders, Kind::hostile_readers);
   INFO(name_of(kind));
