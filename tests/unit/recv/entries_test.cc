@@ -121,7 +121,7 @@ TEST_CASE("entries__the_root_itself__is_entered_as_a_directory_and_no_file_takes
 TEST_CASE("entries__path_at_the_limit__fails_alone") {
   Watched place;
   std::string path;
-  while (path.size() + 101 < session::path_bytes_max) path += std::string(99, 'd') + "/";
+  while (path.size() + 101 < session::path_bytes_max) path.append(99, 'd').append("/");
   path += std::string(session::path_bytes_max - 1 - path.size(), 'f');
   REQUIRE(path.size() == session::path_bytes_max - 1);
   CHECK(place.decide_one(file(path, 1)).error_number == ENOENT);  // as nobody made its directories
