@@ -197,7 +197,7 @@ void Destination::Impl::on_message(const Message& message) {
     const Error why = session::error_of(*abort, "the source");
     if (why.kind != abort->kind) return end_with(why, false);
     end_with({why.kind, fmt::format("the source ended the transfer: {}", why.message)}, false);
-  } else if (std::get_if<session::OpenPart>(&message) == nullptr && std::get_if<session::Opened>(&message) == nullptr) {
+  } else {
     reject("a message that only a destination sends");
   }
 }

@@ -56,7 +56,7 @@ Source::Impl::~Impl() {
 void Source::Impl::start(Instant now) {
   CHECK(!started_);
   started_ = true;
-  dirty_ = true;
+  wake();
   now_ = last_progress_ = now;
   auto data = std::make_unique<SelectData>();
   data->walk = walk_;
@@ -122,7 +122,6 @@ void Source::Impl::fail_session(ErrorKind kind, std::string message) {
   if (error_) return;
   link_.post(session::Abort{kind, message.substr(0, abort_message_bytes_max)});
   error_ = Error{kind, std::move(message)};
-  dirty_ = true;
 }
 
 void Source::Impl::reject(const char* what) {
@@ -156,14 +155,17 @@ void Source::abort(const Error& error) { impl_->fail_session(error.kind, error.m
 void Source::on_lane_up(session::LaneIndex lane) {
   if (lane >= session::lanes_max) return;
   impl_->lanes_.up(lane);
-  impl_->dirty_ = true;
+  impl_->wake();
 }
 
-void Source::on_lane_down(session::LaneIndex lane) { impl_->lane_gone(lane); }
+void Source::on_lane_down(session::LaneIndex lane) {
+  impl_->wake();
+  impl_->lane_gone(lane);
+}
 
 void Source::on_lane_message(session::LaneIndex lane, const session::Message& message) {
   if (impl_->error_) return;
-  impl_->dirty_ = true;
+  impl_->wake();
   bool sense = false;
   if (const auto* where = std::get_if<session::LaneOpen>(&message)) sense = impl_->lanes_.opened(lane, *where);
   if (const auto* credit = std::get_if<session::Credit>(&message)) sense = impl_->lanes_.credit(lane, *credit);
@@ -173,8 +175,8 @@ void Source::on_lane_message(session::LaneIndex lane, const session::Message& me
 void Source::on_message(const session::Message& message) {
   Impl& source = *impl_;
   if (source.error_) return;
+  source.wake();
   if (const auto* alive = std::get_if<session::Alive>(&message)) {
-    source.dirty_ = true;
     if (source.peers_disk_.heard(*alive, source.options_.disk_patience)) source.confirmed();
     return;
   }
@@ -197,15 +199,17 @@ void Source::on_message(const session::Message& message) {
     source.error_ = session::error_of(*abort, "the receiver");
     return;
   }
-  if (std::holds_alternative<session::Opened>(message)) return;  // the session's owner has read it
   source.reject("a message of the other direction");
 }
 
-void Source::on_put(session::LaneIndex lane, uint64_t context, Status status) { impl_->on_put(lane, context, status); }
+void Source::on_put(session::LaneIndex lane, uint64_t context, Status status) {
+  impl_->wake();
+  impl_->on_put(lane, context, status);
+}
 
 void Source::on_link_lost(const Error& error) {
   impl_->link_lost_ = true;
-  impl_->dirty_ = true;
+  impl_->wake();
   if (!impl_->summary_ && !impl_->error_) impl_->error_ = error;
 }
 

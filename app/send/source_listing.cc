@@ -11,7 +11,6 @@ namespace ccixfer::send {
 using session::EntryType;
 
 void Source::Impl::selected(SelectData& data) {
-  dirty_ = true;
   if (data.error) return fail_session(data.error->kind, data.error->message);
   selected_ = true;
 }
@@ -35,7 +34,6 @@ void Source::Impl::walk_on() {
 
 void Source::Impl::walked(WalkData& data) {
   walking_ = false;
-  dirty_ = true;
   walk_over_ = data.batch->done;
   wants_root_ = data.batch->wants_root;
   const auto is_file = [](const WalkRecord& record) {
@@ -81,7 +79,6 @@ void Source::Impl::digest_on() {
 
 void Source::Impl::digested(DigestData& data) {
   --digest_jobs_;
-  dirty_ = true;
   CHECK(data.number >= first_listing_ && data.number - first_listing_ < listings_.size());
   listings_[data.number - first_listing_].ready = true;
 }

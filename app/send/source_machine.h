@@ -58,7 +58,8 @@ struct Source::Impl {
   [[nodiscard]] Instant next_deadline() const;
   void fail_session(ErrorKind kind, std::string message);  // tells the peer
   void reject(const char* what);                           // a message that makes no sense: counted, the session ends
-  void confirmed() { progressed_ = dirty_ = true; }
+  void confirmed() { progressed_ = true; }
+  void wake() { dirty_ = true; }  // something came from outside: the next turn is due
   [[nodiscard]] bool option(session::Option bit) const { return (options_.options & bit) != 0; }
   template <typename Data>
   void submit(std::unique_ptr<Data> data, typename Task<Impl, Data>::Run run, void (Impl::*done)(Data&)) {

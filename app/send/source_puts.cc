@@ -95,7 +95,6 @@ bool Source::Impl::put(uint32_t slot, LaneIndex lane, bool again) {
 }
 
 void Source::Impl::on_put(LaneIndex lane, uint64_t context, Status status) {
-  dirty_ = true;
   const auto slot = static_cast<uint32_t>(context);
   CHECK(slot < segments_.size() && segments_[slot].generation == context >> 32u && segments_[slot].loan);
   lanes_.put_ended(lane);
@@ -139,7 +138,6 @@ void Source::Impl::retry_puts() {
 void Source::Impl::requeue(uint32_t slot) {
   const bool entries = segments_[slot].header.kind == SegmentKind::entries;
   (entries ? entries_ready_ : data_ready_).push_front(slot);
-  dirty_ = true;
 }
 
 void Source::Impl::release_segment(uint32_t slot) {
@@ -158,7 +156,6 @@ void Source::Impl::lane_gone(LaneIndex lane) {
       std::stable_partition(retries_.begin(), retries_.end(), [lane](const Retry& retry) { return retry.lane != lane; });
   for (auto retry = here; retry != retries_.end(); ++retry) requeue(retry->slot);
   retries_.erase(here, retries_.end());
-  dirty_ = true;
 }
 
 // Its numbers have a gap now, so nothing more goes there: it is closed, and what it did not place goes to others.
@@ -166,7 +163,6 @@ void Source::Impl::lane_lost(LaneIndex lane) {
   if (!lanes_.is_up(lane)) return;
   lanes_.down(lane);
   lanes_to_close_.push_back(lane);
-  dirty_ = true;
 }
 
 }  // namespace ccixfer::send

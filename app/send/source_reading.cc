@@ -139,7 +139,6 @@ bool Source::Impl::job_ended(Entry& entry) {
 void Source::Impl::pack_read(PackData& data) {
   --reading_jobs_;
   --packs_reading_;
-  dirty_ = true;
   std::vector<uint64_t> read;
   read.reserve(data.pack.items.size());
   for (const PackItem& item : data.pack.items) {
@@ -190,7 +189,6 @@ void Source::Impl::start_opens() {
 }
 
 void Source::Impl::opened(OpenData& data) {
-  dirty_ = true;
   Entry& entry = entries_.at(data.slot);
   if (!job_ended(entry)) return;
   LargeFile& large = *entry.large;
@@ -235,7 +233,6 @@ bool Source::Impl::start_piece() {
 
 void Source::Impl::piece_read(PieceData& data) {
   --reading_jobs_;
-  dirty_ = true;
   Entry& entry = entries_.at(data.slot);
   --entry.large->reading;
   if (!job_ended(entry)) return;
@@ -284,7 +281,6 @@ void Source::Impl::settle(Entry& entry) {
 }
 
 void Source::Impl::checked(OpenData& data) {
-  dirty_ = true;
   Entry& entry = entries_.at(data.slot);
   if (!job_ended(entry)) return;
   LargeFile& large = *entry.large;

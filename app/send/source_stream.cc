@@ -63,7 +63,6 @@ void Source::Impl::stream_on() {
 }
 
 void Source::Impl::stream_read(StreamData& data) {
-  dirty_ = true;
   Entry& entry = entries_.at(data.slot);
   --entry.large->reading;
   if (stream_) stream_->reading = false;

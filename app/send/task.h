@@ -70,7 +70,11 @@ class Task final : public ports::Job {
   }
   void done() override {
     --shared_->jobs;
-    if (shared_->source != nullptr) (static_cast<Machine*>(shared_->source)->*done_)(*data_);
+    if (shared_->source != nullptr) {
+      auto& machine = *static_cast<Machine*>(shared_->source);
+      machine.wake();
+      (machine.*done_)(*data_);
+    }
     data_.reset();
     if (shared_->source == nullptr) shared_->flush();
   }

@@ -84,7 +84,6 @@ void RoutedTransport::dial_next(Slot& slot) {
     if (lower) {
       attach(slot, *lower);
       slot.phase = Phase::dialling;
-      work_ = true;
       return;
     }
     note_answer(slot, Told::dead, Status::unreachable, "router " + slot.router + ": " + lower.error().message);
@@ -217,7 +216,6 @@ void RoutedTransport::take_backlog() {
     cci::Event event = std::move(backlog_.front());
     backlog_.pop_front();
     on_lower_request(std::move(event));
-    work_ = true;
   }
 }
 
@@ -255,8 +253,7 @@ void RoutedTransport::on_connect_request(Slot& slot, Bytes message) {
 
 Status RoutedTransport::accept(ports::ConnectionId request) {
   Slot* slot = find(request);
-  if (slot == nullptr) return Status::not_found;
-  if (slot->phase != Phase::offered) return slot->phase == Phase::leaving ? Status::not_found : Status::invalid;
+  if (slot == nullptr || slot->phase != Phase::offered) return Status::not_found;
   slot->phase = Phase::accepting;
   work_ = true;
   if (slot->mode == Mode::direct) {
@@ -284,8 +281,7 @@ Status RoutedTransport::accept(ports::ConnectionId request) {
 
 Status RoutedTransport::reject(ports::ConnectionId request, std::string_view reason) {
   Slot* slot = find(request);
-  if (slot == nullptr) return Status::not_found;
-  if (slot->phase != Phase::offered) return slot->phase == Phase::leaving ? Status::not_found : Status::invalid;
+  if (slot == nullptr || slot->phase != Phase::offered) return Status::not_found;
   work_ = true;
   if (slot->mode == Mode::direct) {
     cci::Event event = std::move(slot->request);

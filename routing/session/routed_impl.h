@@ -120,7 +120,7 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   Counters& counters_;
   ports::TransportSink* sink_ = nullptr;
   Instant now_{};
-  bool work_ = false;                  // something was asked for since the last turn
+  bool work_ = false;                  // something was asked for since the last turn, or it left something to do
   std::optional<size_t> next_router_;  // that a connection begins with
   uint32_t pending_ = 0;               // hops without a decided request
   std::deque<cci::Event> backlog_;     // hops that wait for one of those to be decided; bounded by the lower endpoint's requests

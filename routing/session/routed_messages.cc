@@ -105,7 +105,6 @@ void RoutedTransport::flush(Slot& slot) {
     // Silent: only a failure would be told, and that is followed by the end of the connection.
     const Status status = lower_->send(slot.lower, Bytes(slot.out.front().bytes), 0, true);
     if (status == Status::no_buffers || status == Status::again) return;
-    work_ = true;
     if (slot.out.front().is_message) slot.messages.sent(slot.out.front().flight);
     slot.out.pop_front();
   }

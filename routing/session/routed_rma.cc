@@ -167,7 +167,6 @@ void RoutedTransport::release_lent() {
     }
     if (any_left && std::ranges::find(lending_, packed) == lending_.end()) lending_.push_back(packed);
     if (released.empty()) continue;
-    work_ = true;
     for (const uint64_t number : released) {
       tell_local_completion(*slot, slot->operations.at(number));
       if (slot->phase != Phase::leaving) try_end_operation(*slot, number);
@@ -222,7 +221,6 @@ void RoutedTransport::begin_reads(Slot& slot) {
     read.context = reply.cookie;
     const Status status = lower_->rma(slot.lower, read);
     if (status == Status::no_buffers) return activate(slot);
-    work_ = true;
     const uint64_t cookie = reply.cookie;
     slot.ready_reads.pop_front();
     if (status != Status::success) {

@@ -208,7 +208,6 @@ void RoutedTransport::turn(Instant now) {
   run_timers();
   bool blocked = false;
   for (int round = 0; round < rounds_per_turn_max; ++round) {
-    work_ = false;
     take_backlog();
     push_active();
     lower_->turn(now);

@@ -134,6 +134,20 @@ TEST_CASE("lanes__destroyed_while_one_lives__its_mailboxes_are_closed") {
   CHECK(rig.turns->sessions() == 0);
 }
 
+TEST_CASE("lanes__fewer_buffers_than_lanes__one_each_as_far_as_they_go") {
+  Rig rig;
+  rig.up(0);
+  rig.entropy.next = {key, lane_session + 1, 2 * base};
+  rig.lanes->up(1);
+  rig.entropy.next = {key, lane_session + 2, 3 * base};
+  rig.lanes->up(2);
+  rig.turn(2);
+  CHECK(rig.posted() == 2);
+  CHECK(rig.put(0, 10) == Status::success);
+  CHECK(rig.put(0, 10, 2 * base) == Status::success);
+  CHECK(rig.put(0, 10, 3 * base) != Status::success);
+}
+
 TEST_CASE("lanes__a_put_arrives__is_told_by_its_place_and_a_buffer_takes_its_turn") {
   Rig rig;
   rig.up(0);

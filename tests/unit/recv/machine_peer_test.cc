@@ -66,6 +66,20 @@ TEST_CASE("destination__impossible_pieces__rejected_one_by_one_and_the_file_come
   CHECK(rig.source().results[0].kind == ErrorKind::ok);
 }
 
+// What opens a session is read before its destination is there.
+TEST_CASE("destination__words_of_the_wrong_time_or_direction__end_the_session") {
+  for (const session::Message& message : std::vector<session::Message>{session::OpenPart{}, session::Opened{1, 1}, session::Queued{},
+                                                                       session::Answer{}, session::Summary{}, session::Durable{}}) {
+    CAPTURE(message.index());
+    Rig rig;
+    rig.session->settle();
+    rig.session->destination->on_message(message);
+    REQUIRE(rig.session->destination->error() != nullptr);
+    CHECK(rig.session->destination->error()->kind == ErrorKind::protocol);
+    CHECK(rig.session->counters().get(Counter::session_rejected) == 1);
+  }
+}
+
 // A bound on memory: segments that come ahead of their turn wait in it.
 TEST_CASE("destination__entries_held_ahead__up_to_a_bound_of_bytes") {
   Rig rig;

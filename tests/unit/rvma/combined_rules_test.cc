@@ -383,6 +383,18 @@ TEST_CASE("closed_mailbox__opened_and_closed_again__is_remembered_for_its_last_e
   CHECK(f.put({}, 0, 8, 1) == Status::mailbox_unknown);
 }
 
+TEST_CASE("closed_mailbox__open_again_when_its_end_would_be_forgotten__stays_open") {
+  Fixture f({.key = 7}, {.closed_remembered_max = 1});
+  REQUIRE(f.table.close(1) == Status::success);
+  REQUIRE(f.table.open(1, {.key = 8}) == Status::success);
+  std::vector<std::byte> buffer = fill(8, 0);
+  REQUIRE(f.table.post(1, buffer, 1) == Status::success);
+  REQUIRE(f.table.open(2, {.key = 2}) == Status::success);
+  REQUIRE(f.table.close(2) == Status::success);  // the end of 1 leaves the list
+  CHECK(f.put({.mailbox = 2, .key = 2}, 0, 8, 1) == Status::mailbox_closed);
+  CHECK(f.put({.key = 8}, 0, 8, 1) == Status::success);
+}
+
 TEST_CASE("unique_buffer__as_many_separate_ranges_as_are_kept__then_no_buffers_until_some_melt") {
   Fixture f({.key = 7, .type = ThresholdType::bytes, .threshold = 0, .unique = true}, {.operations_per_buffer_max = 1u << 20});
   std::vector<std::byte> large = fill(4 * coverage_ranges_max, 0);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "app/send/walk.h"
 #include "tests/unit/send/fake_receiver.h"
 
 namespace ccixfer::send_test {
@@ -156,6 +157,29 @@ TEST_CASE("source__entries_damaged_one_after_the_other__each_goes_again_alone") 
   CHECK(hit.size() == 3);
   CHECK(bench.totals().segments_resent == 3);
   CHECK(bench.totals().files == 3000);
+}
+
+// A bound on memory: names that wait for the receiver. The batches of those that are hashed are small, and as many more are read
+// ahead as jobs hash them.
+TEST_CASE("source__nobody_takes_its_entries__the_walk_is_some_batches_ahead") {
+  const TempDir dir;
+  for (size_t i = 0; i < 10 * send::walk_batch_entries_max; ++i) dir.file("t/" + std::to_string(i), "");
+  const auto looked_at = [&dir](uint32_t bits) {
+    Bench bench(options_of({dir.path("t")}, bits));
+    size_t files = 0;
+    bench.files.hook = [&files](std::string_view call, std::string_view) {
+      if (call == "stat_at") ++files;
+      return 0;
+    };
+    bench.receiver.credit_window = 0;
+    bench.start();
+    steps(bench, 200);
+    bench.source->abort({ErrorKind::interrupted, "enough"});
+    return files;
+  };
+  constexpr size_t in_buffers = 4;
+  CHECK(looked_at(0) == (in_buffers + 3) * send::walk_batch_entries_max);
+  CHECK(looked_at(session::option_checksum) == (in_buffers + 3 + 4) * 64);
 }
 
 }  // namespace

@@ -167,6 +167,7 @@ TEST_CASE("source__words_that_make_no_sense__each_ends_the_session_with_what_was
       {session::Summary{}, "a summary without every result"},
       {session::FileEnd{}, "a message of the other direction"},
       {session::Bye{}, "a message of the other direction"},
+      {session::Opened{}, "a message of the other direction"},
   };
   for (const Row& row : rows) {
     INFO(row.words);
@@ -181,7 +182,6 @@ TEST_CASE("source__words_that_are_just_right__are_taken") {
                                           session::Want{2, {{0, 3}}},
                                           session::Want{2, {{2, 1}, {3, 0}}},
                                           session::Durable{0, 0},
-                                          session::Opened{},
                                           result(0, ErrorKind::file_io),
                                           result(1, ErrorKind::file_io),
                                           resend(2, 2),

@@ -14,7 +14,7 @@ TEST_CASE("reserved__names_of_the_receiver_in_any_case__and_no_others") {
     CHECK(is_reserved_name(name));
   }
   for (const char* name :
-       {"", ".", "ccixfer", ".ccixfe", ".ccixfers", ".ccixfer.part", ".ccixfer.x.parts", "[ccixfer", ".ccixfer.x"}) {
+       {"", ".", "ccixfer", ".ccixfe", ".ccixfers", ".ccixfer.part", ".ccixfer.x.parts", "[ccixfer", ".ccixfer.x", ".ccixfers.part", ".ccixfer-old.part"}) {
     INFO(name);
     CHECK_FALSE(is_reserved_name(name));
   }
