@@ -294,6 +294,20 @@ TEST_CASE("root__partial_file_of_last_month__kept_for_thirty_days") {
   CHECK(rig.root->impl->ledger->empty());
 }
 
+TEST_CASE("destination__pieces_cannot_be_noted__ends_and_tells_the_source_why") {
+  Rig rig;
+  const std::string data = pattern(2 * piece, 'a');
+  rig.announce({file_entry("f", data.size())});
+  rig.files.set_hook([](std::string_view call, std::string_view name) {
+    return (call == "fsync" || call == "open") && name.find("ledger") != std::string_view::npos ? -EIO : 0;
+  });
+  rig.put_piece(0, part(data, 0));
+  REQUIRE(rig.session->run([&] { return rig.session->source.aborted != nullptr; }));
+  CHECK(rig.session->source.aborted->kind == ErrorKind::file_io);
+  CHECK(rig.session->source.durable.bytes == 0);
+  CHECK(rig.session->source.results.empty());
+}
+
 TEST_CASE("ledger__a_write_fails_once__the_database_is_opened_again_and_the_rows_are_there") {
   Rig rig;
   const Ledger::File file{path_key("f"), 5};

@@ -67,17 +67,45 @@ TEST_CASE("destination__impossible_pieces__rejected_one_by_one_and_the_file_come
 }
 
 // What opens a session is read before its destination is there.
-TEST_CASE("destination__words_of_the_wrong_time_or_direction__end_the_session") {
-  for (const session::Message& message : std::vector<session::Message>{session::OpenPart{}, session::Opened{1, 1}, session::Queued{},
-                                                                       session::Answer{}, session::Summary{}, session::Durable{}}) {
+TEST_CASE("destination__words_of_the_wrong_time_or_direction__counted_and_nothing_else") {
+  Rig rig;
+  uint64_t rejected = 0;
+  for (const session::Message& message :
+       std::vector<session::Message>{session::OpenPart{}, session::Opened{1, 1}, session::Queued{}, session::Answer{},
+                                     session::Summary{}, session::Durable{}, session::Bye{}}) {
     CAPTURE(message.index());
-    Rig rig;
-    rig.session->settle();
     rig.session->destination->on_message(message);
-    REQUIRE(rig.session->destination->error() != nullptr);
-    CHECK(rig.session->destination->error()->kind == ErrorKind::protocol);
-    CHECK(rig.session->counters().get(Counter::session_rejected) == 1);
+    CHECK(rig.session->counters().get(Counter::session_rejected) == ++rejected);
   }
+  CHECK(rig.session->destination->error() == nullptr);
+  rig.announce({file_entry("f", 1)});
+  rig.source().put_pack({{0, "x"}});
+  REQUIRE(rig.run_until_result(0));
+  rig.finish(1);
+}
+
+// It has ended; an answer would be one to an answer.
+TEST_CASE("destination__the_source_aborts__hears_no_abort_in_return") {
+  Rig rig;
+  const ErrorKind kind = GENERATE(ErrorKind::interrupted, ErrorKind::ok);  // the second is no end of a session
+  rig.session->source_link->post(session::Abort{kind, "stop"});
+  REQUIRE(rig.session->run([&] { return rig.session->destination->finished(); }));
+  rig.session->settle();
+  CHECK(rig.source().aborted == nullptr);
+  CHECK(rig.session->destination->error()->kind == (kind == ErrorKind::ok ? ErrorKind::protocol : kind));
+}
+
+TEST_CASE("destination__dry_run_below_a_root_that_is_not_there__says_that_it_would_be_made") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  const auto root = Root::look(files, temporary.path("absent")).value();
+  InlinePool work(files);
+  Session session(*root, work, {.options = archive | session::option_dry_run, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0});
+  session.source.put_entries({directory_entry(""), file_entry("f", 3), directory_entry("", session::EntryType::leave)}, 0, 0);
+  REQUIRE(session.run([&] { return session.source.verdicts.size() == 3; }));
+  CHECK(session.source.verdicts[0] == Verdict::make);
+  CHECK(session.source.verdicts[1] == Verdict::send);
+  CHECK_FALSE(temporary.has("absent"));
 }
 
 // A bound on memory: segments that come ahead of their turn wait in it.

@@ -55,6 +55,7 @@ size_t QueuePool::reap() {
 int WatchedFiles::open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) {
   if (const int error = hook("open", name); error != 0) return error;
   const int fd = real_.open(directory, name, flags, permissions);
+  if (fd == -EBADF) ++bad_descriptors;
   if (fd >= 0) open_most = std::max(open_most, ++open_now);
   return fd;
 }

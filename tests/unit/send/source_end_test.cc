@@ -22,6 +22,24 @@ TEST_CASE("source__destroyed_in_the_middle__no_descriptor_and_no_buffer_is_left"
   SUCCEED("the bench's end checks descriptors, the pool's end checks loans");
 }
 
+// A descriptor of a source's directory is closed by a job, and might be somebody else's when a job that came before reads below it.
+TEST_CASE("source__destroyed_with_reads_under_way__its_directories_stay_open_for_them") {
+  const TempDir dir;
+  dir.file_of("t/large", 9 * mib);
+  for (int i = 0; i < 50; ++i) dir.file("t/" + std::to_string(i), "x");
+  for (int steps = 0; steps < 24; ++steps) {
+    Bench bench(options_of({dir.path("t")}));
+    bench.work.newest_first = true;
+    bench.start();
+    for (int i = 0; i < steps; ++i) bench.step();
+    bench.source->turn(bench.now);
+    bench.source.reset();
+    while (bench.work.reap() > 0) {
+    }
+    CHECK(bench.files.bad_descriptors == 0);
+  }
+}
+
 // The transport reads the buffers of what is in the air: who destroyed the source then would give them to somebody else.
 TEST_CASE("source__ended_by_an_error_with_puts_in_the_air__idle_when_they_ended") {
   const TempDir dir;

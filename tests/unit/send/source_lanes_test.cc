@@ -46,3 +46,42 @@ TEST_CASE("source__buffers_go_by_turns__asks_once_for_each_segment_that_is_ready
   CHECK(bench.receiver.content("large") == pattern(uint64_t{21} << 20));
   CHECK(granted == bench.receiver.puts.size());  // and nothing for nothing
 }
+
+TEST_CASE("source__a_lane_that_takes_no_put_any_more__is_closed_and_the_others_carry_on") {
+  const TempDir dir;
+  dir.file_of("t/large", uint64_t{21} << 20);
+  Bench bench(options_of({dir.path("t")}), 16);
+  bench.receiver.lane_up(1);
+  const Status status = GENERATE(Status::disconnected, Status::no_buffers);
+  int refused = 0;
+  bench.receiver.accept = [&](session::LaneIndex lane) {
+    if (lane != 1 || (status == Status::no_buffers && refused == 2)) return Status::success;
+    ++refused;
+    return status;
+  };
+  bench.run();
+  CHECK(bench.receiver.content("large") == pattern(uint64_t{21} << 20));
+  // What passes is tried again.
+  CHECK(refused == (status == Status::disconnected ? 1 : 2));
+  CHECK(bench.receiver.closed ==
+        (status == Status::disconnected ? std::vector<session::LaneIndex>{1} : std::vector<session::LaneIndex>{}));
+}
+
+TEST_CASE("source__files_that_are_hashed_first__are_read_once_for_it") {
+  const TempDir dir;
+  dir.file("t/a", "A");
+  Bench bench(options_of({dir.path("t")}, session::option_checksum));
+  bench.receiver.credit_window = 0;
+  int opens = 0;
+  bench.files.hook = [&opens](std::string_view call, std::string_view name) {
+    if (call == "open" && name == "a") ++opens;
+    return 0;
+  };
+  bench.start();
+  for (int i = 0; i < 20; ++i) {
+    bench.source->turn(bench.now);  // and again before the job is back
+    bench.step();
+  }
+  CHECK(opens == 1);
+  bench.source->abort({ErrorKind::interrupted, "enough"});
+}

@@ -91,6 +91,11 @@ class Transport final : public ports::Transport {
   [[nodiscard]] Status accept(ports::ConnectionId request) override {
     End* end = find(request);
     if (end == nullptr) return Status::not_found;
+    if (accept_status != Status::success) {
+      cut(*end, false);
+      ends_.erase(request.index);
+      return accept_status;
+    }
     end->state = State::accepting;
     push_to_peer(*end, {FrameKind::accept, 0, Status::success, {}, {}});
     return Status::success;
@@ -171,6 +176,7 @@ class Transport final : public ports::Transport {
     }
   }
   [[nodiscard]] size_t connections() const { return ends_.size(); }
+  Status accept_status = Status::success;  // not success: accept() ends so, as when the peer went
 
  private:
   enum class State : uint8_t { dialling, requested, undecided, accepting, established };

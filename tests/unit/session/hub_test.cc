@@ -60,6 +60,51 @@ TEST_CASE("hub__a_link_goes_while_its_connection_is_accepted__that_connection_en
   CHECK(world.far->transport->connections() == 0);
 }
 
+// `ccixfer ping` beside a session that begins: neither connection is taken for the other.
+TEST_CASE("hub__an_administrator_asks_while_a_session_begins__the_lane_is_the_sessions") {
+  World world;
+  Side third(world.net, "", 3);
+  cci::ConnectOptions how;
+  how.role = ports::Role::admin;
+  const auto asked = third.endpoint->connect("fake://far", how);
+  REQUIRE(asked);
+  const auto step = [&] {
+    third.endpoint->turn(world.now);
+    world.turn();
+  };
+  for (int i = 0; i < 50; ++i) step();
+  bool answered = false;
+  while (auto event = third.endpoint->get_event()) {
+    answered = answered || (event->type == cci::EventType::connect && event->status == Status::success);
+  }
+  CHECK(answered);
+  REQUIRE(world.run_until_up(1));
+  world.link->post(End{5});
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 1; }));
+  CHECK(world.acceptor->user.lanes == std::vector<std::string>{"up 0"});
+}
+
+TEST_CASE("hub__a_request_whose_peer_went__ends_its_session_only_if_it_was_to_begin_it") {
+  World world;
+  const bool first = GENERATE(true, false);
+  if (!first) {
+    REQUIRE(world.run_until_up(1));
+    world.near.transport->cut_all();
+    REQUIRE(world.run([&] { return world.link->live_lanes().empty() && world.acceptor->link->live_lanes().empty(); }));
+  }
+  world.far->transport->accept_status = Status::not_found;
+  const size_t dials = world.net.dials;
+  REQUIRE(world.run([&] { return world.net.dials > dials || (first && world.acceptor->user.lost != nullptr); }));
+  for (int i = 0; i < 5; ++i) world.far->hub->turn(world.now);
+  REQUIRE((world.acceptor->user.lost != nullptr) == first);
+  if (first) {
+    CHECK(world.acceptor->user.lost->message.find("before the session began") != std::string::npos);
+  } else {
+    world.far->transport->accept_status = Status::success;
+    REQUIRE(world.run_until_up(1));
+  }
+}
+
 TEST_CASE("hub__a_link_is_removed__it_hears_nothing_more") {
   World world;
   REQUIRE(world.run_until_up(1));

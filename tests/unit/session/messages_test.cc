@@ -213,6 +213,14 @@ TEST_CASE("hello__is_the_bytes_written_by_hand_and_comes_back") {
   CHECK_FALSE(decode_hello(encode(moving))->sealed);
 }
 
+TEST_CASE("hello__a_flag_that_is_not_known__is_refused") {
+  std::vector<std::byte> bytes = encode(some_hello());
+  for (unsigned bit = 0; bit < 8; ++bit) {
+    bytes[7] = static_cast<std::byte>(1u << bit);
+    CHECK(static_cast<bool>(decode_hello(forged(bytes))) == (bit < 2));
+  }
+}
+
 TEST_CASE("hello__any_flipped_bit_or_truncation__is_refused") {
   std::vector<std::byte> bytes = encode(some_hello());
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {

@@ -13,8 +13,8 @@ TEST_CASE("reserved__names_of_the_receiver_in_any_case__and_no_others") {
     INFO(name);
     CHECK(is_reserved_name(name));
   }
-  for (const char* name :
-       {"", ".", "ccixfer", ".ccixfe", ".ccixfers", ".ccixfer.part", ".ccixfer.x.parts", "[ccixfer", ".ccixfer.x", ".ccixfers.part", ".ccixfer-old.part"}) {
+  for (const char* name : {"", ".", "ccixfer", ".ccixfe", ".ccixfers", ".ccixfer.part", ".ccixfer.x.parts", "[ccixfer",
+                           ".ccixfer.x", ".ccixfers.part", ".ccixfer-old.part"}) {
     INFO(name);
     CHECK_FALSE(is_reserved_name(name));
   }
