@@ -205,6 +205,29 @@ TEST_CASE("endpoint_phases__each_message_in_each_phase__as_the_table_says") {
   }
 }
 
+TEST_CASE("endpoint_phases__a_message_as_long_as_was_agreed__delivered_and_one_byte_more_ends_it") {
+  for (const size_t length_bytes : {size_t{100}, size_t{101}}) {
+    CAPTURE(length_bytes);
+    Met met;
+    REQUIRE(met.peer.connect("sim://10.0.0.2:7000", ports::Role::hop));
+    ConnectRequest request = RawPeer::usual_request(met.app.uri());
+    request.max_send_bytes = 100;
+    met.peer.say(request);
+    REQUIRE(met.came(EventType::connect_request));
+    met.go_on(Stage::offered);
+    met.go_on(Stage::accepting);
+    CHECK(met.app.endpoint->max_send_bytes(met.connection) == 100);
+    std::vector<std::byte> message;
+    encode_message_header(0, message);
+    message.resize(message.size() + length_bytes);
+    met.peer.send(message);
+    met.world.run_for(milliseconds(50));
+    CHECK(met.app.count(EventType::receive) == (length_bytes == 100 ? 1 : 0));
+    CHECK(met.peer.gone == (length_bytes > 100));
+    CHECK(met.app.counters.get(Counter::routed_rejected) == (length_bytes > 100 ? 1 : 0));
+  }
+}
+
 TEST_CASE("endpoint_phases__any_message_behind_a_bye__is_not_looked_at") {
   for (const Stage stage : {Stage::open_dialled, Stage::open_accepted}) {
     for (unsigned number = 0; number < 256; ++number) {

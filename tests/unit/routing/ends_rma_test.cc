@@ -479,3 +479,26 @@ TEST_CASE("routed_end_rma__the_connection_ends__all_of_it_ends_and_nothing_can_b
   CHECK(met.app.memory->deregister_region(met.local) == Status::success);
   CHECK(met.start(1) == Status::not_found);
 }
+
+TEST_CASE("routed_end_rma__the_endpoint_is_destroyed_in_the_middle__what_it_registered_is_given_back") {
+  Met met;
+  const auto next_slot = [&met] {
+    const ports::Handle handle = met.app.memory->register_region(MutableBytes(met.memory), cci::access_write);
+    CHECK(met.app.memory->deregister_region(handle) == Status::success);
+    return handle.number;
+  };
+  const uint64_t before = next_slot();
+  REQUIRE(met.start(4ull * fragment) == Status::success);
+  REQUIRE(met.start(fragment, Met::reading()) == Status::success);
+  met.rest();
+  const uint64_t in_the_middle = next_slot();
+  REQUIRE(in_the_middle > before);
+  met.world.remove_actor(met.app.node, &met.app);
+  met.app.events.clear();
+  met.app.endpoint.reset();
+  std::set<uint64_t> free;
+  for (uint64_t i = 0; i <= in_the_middle - before; ++i)
+    free.insert(met.app.memory->register_region(MutableBytes(met.memory), cci::access_write).number);
+  CHECK(*free.begin() == before);
+  CHECK(*free.rbegin() == in_the_middle);
+}

@@ -312,6 +312,21 @@ TEST_CASE("router_records__of_another_as__its_own_as_only_and_none_that_is_ours_
   CHECK(met.known() == before + 2);
 }
 
+// Its last link broke, and it never knew: what it says next is what it said before, and believed once more.
+TEST_CASE("router_records__of_another_as_that_was_out_of_reach__is_believed_again_and_then_as_any_other") {
+  Heard met;
+  REQUIRE(met.stranger.tell(outside(99, 7, 9)));
+  const size_t before = met.known();
+  met.stranger.endpoint->disconnect(met.stranger.connection);
+  met.stranger.wake();
+  met.world.run_for(milliseconds(100));
+  CHECK(met.known() == before - 1);
+  REQUIRE(met.stranger.greet("sim://192.0.2.1:7000", 99, {9, wan}));
+  for (uint32_t i = 0; i < 2 * RecordBucket::burst; ++i) REQUIRE(met.stranger.tell(outside(99, 7, 9)));
+  CHECK(met.known() == before);
+  CHECK(met.rejected() == 0);  // nothing new was said
+}
+
 TEST_CASE("router_records__what_is_told_of_other_as__each_once_ascending_while_it_is_there_and_as_many_as_fit") {
   Heard met;
   const auto reached = [&] {

@@ -267,6 +267,11 @@ struct Crawl {
     fast = &net.app(1);
     slow = &net.app(3);
   }
+  void stop() { net.world.remove_actor(slow->node, slow); }
+  void go_on() {
+    net.world.add_actor(slow->node, slow);
+    slow->wake();
+  }
   void add(bool slow_sends, size_t bytes) { flows.add(slow_sends ? *slow : *fast, slow_sends ? *fast : *slow, bytes); }
 };
 
@@ -282,25 +287,49 @@ TEST_CASE("router_standstill__many_connections_of_a_slow_network__are_never_cut_
   CHECK(crawl.flows.all_delivered());
 }
 
+namespace {
+
+// The slow peer stands still for 40 s, and is back. Where the flows begin that it starts then.
+size_t stand_still_and_come_again(Crawl& crawl, bool slow_sends) {
+  for (int i = 0; i < 12; ++i) crawl.add(slow_sends, 256u << 10);
+  crawl.flows.start_all();
+  crawl.net.world.run_for(milliseconds(1500));
+  crawl.stop();
+  const Instant stopped = crawl.net.world.now();
+  while (crawl.net.world.now() < after(stopped, seconds(40))) crawl.net.world.run_for(milliseconds(500));
+  crawl.go_on();
+  REQUIRE(crawl.flows.run(seconds(30)));
+  CHECK_FALSE(crawl.flows.all_delivered());  // some were cut off
+  const size_t before = crawl.flows.size();
+  for (int i = 0; i < 24; ++i) crawl.add(slow_sends, 512u << 10);
+  for (size_t i = before; i < crawl.flows.size(); ++i) crawl.flows.start(i);
+  return before;
+}
+
+}  // namespace
+
 // It did stand still, and was cut off for that. When it comes again it is no longer patiently waited for; but as soon as anything
 // moves it is one like any other.
 TEST_CASE("router_standstill__stood_still_and_comes_again_over_a_slow_network__gets_through") {
   const bool slow_sends = GENERATE(false, true);
   INFO((slow_sends ? "a sender" : "a receiver"));
   Crawl crawl;
-  for (int i = 0; i < 12; ++i) crawl.add(slow_sends, 256u << 10);
-  crawl.flows.start_all();
-  crawl.net.world.run_for(milliseconds(1500));
-  crawl.net.world.remove_actor(crawl.slow->node, crawl.slow);
-  const Instant stopped = crawl.net.world.now();
-  while (crawl.net.world.now() < after(stopped, seconds(40))) crawl.net.world.run_for(milliseconds(500));
-  crawl.net.world.add_actor(crawl.slow->node, crawl.slow);
-  crawl.slow->wake();
+  const size_t before = stand_still_and_come_again(crawl, slow_sends);
   REQUIRE(crawl.flows.run(seconds(30)));
-  CHECK_FALSE(crawl.flows.all_delivered());  // some were cut off
-  const size_t before = crawl.flows.size();
-  for (int i = 0; i < 24; ++i) crawl.add(slow_sends, 512u << 10);
-  for (size_t i = before; i < crawl.flows.size(); ++i) crawl.flows.start(i);
+  for (size_t i = before; i < crawl.flows.size(); ++i) CHECK(crawl.flows[i].delivered());
+}
+
+TEST_CASE("router_standstill__stood_still_comes_again_and_pauses_for_a_moment__is_waited_for_as_others_are") {
+  const bool slow_sends = GENERATE(false, true);
+  INFO((slow_sends ? "a sender" : "a receiver"));
+  Crawl crawl;
+  const size_t before = stand_still_and_come_again(crawl, slow_sends);
+  for (int i = 0; i < 10; ++i) {
+    crawl.net.world.run_for(seconds(2));
+    crawl.stop();
+    crawl.net.world.run_for(milliseconds(500));  // longer than the router waits for one that never moved since
+    crawl.go_on();
+  }
   REQUIRE(crawl.flows.run(seconds(30)));
   for (size_t i = before; i < crawl.flows.size(); ++i) CHECK(crawl.flows[i].delivered());
 }

@@ -103,10 +103,12 @@ int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat&
 int WatchedFiles::read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) {
   if (from_start) ++directory_reads;
   if (const int error = hook("read_directory", ""); error != 0) return error;
-  return real_.read_directory_part(fd, from_start, [&](std::string_view name) {
+  const auto told = [&](std::string_view name) {
     ++names_read;
     entry(name);
-  });
+  };
+  if (from_start) std::for_each(more_names.begin(), more_names.end(), told);
+  return real_.read_directory_part(fd, from_start, told);
 }
 
 TempDir::TempDir() {

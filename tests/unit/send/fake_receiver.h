@@ -49,8 +49,9 @@ class WatchedFiles final : public ports::FileSystem {
   size_t stream_chunk = 1u << 16;
   int open_now = 0;
   int open_most = 0;
-  int directory_reads = 0;  // from the start
-  int bad_descriptors = 0;  // calls that were given one that was not open
+  int directory_reads = 0;              // from the start
+  std::vector<std::string> more_names;  // in each directory, besides those that are there
+  int bad_descriptors = 0;              // calls that were given one that was not open
   size_t names_read = 0;
   size_t write_max = ~size_t{0};
   uint64_t written_to = 0;  // the furthest end of a write

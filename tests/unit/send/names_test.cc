@@ -126,6 +126,24 @@ TEST_CASE("directory_names__longer_than_255_and_of_every_byte__come_out_of_the_s
   directory.spool.close(directory.files);
 }
 
+// No system of today has a name that the spool's buffer does not take. It would come out all the same, by reading again.
+TEST_CASE("directory_names__longer_than_the_spools_buffer__come_out_without_it") {
+  Directory directory;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 20; ++i) {
+    expected.push_back(std::to_string(i));
+    directory.dir.file(expected.back(), "");
+  }
+  const size_t length = GENERATE(send::spool_read_bytes - 2, send::spool_read_bytes - 1, size_t{70'000});
+  directory.files.more_names = {std::string(length, 'n')};
+  expected.push_back(directory.files.more_names[0]);
+  std::sort(expected.begin(), expected.end());
+  directory.bytes_max = 30;
+  CHECK((directory.rest() == expected));
+  CHECK((directory.files.directory_reads == 1) == (length == send::spool_read_bytes - 2));
+  directory.spool.close(directory.files);
+}
+
 TEST_CASE("directory_names__the_directory_cannot_be_read__its_error_and_nothing_of_it") {
   Directory directory;
   for (int i = 0; i < 100; ++i) directory.dir.file(std::to_string(i), "");
