@@ -187,7 +187,7 @@ int KnownDirectories::look_at_one(std::string_view path, const Expected& expecte
   if (!split.parent.empty() && find(split.parent, above) && above.held && looking.seen.contains(split.parent)) {
     parent = above.held->fd();
   } else if (!split.parent.empty()) {
-    if (!looking.parent || looking.parent_path != split.parent) {
+    if (looking.parent_path != split.parent) {
       const int fd = files_.open(root_, split.parent, {.directory = true}, 0);
       if (fd < 0) return leads_elsewhere(fd) ? -ESTALE : fd;
       looking.parent = std::make_shared<HeldFile>(files_, fd);

@@ -168,6 +168,7 @@ struct Source::Impl {
   void settle(Entry& entry);
   void close_large(Entry& entry);
   [[nodiscard]] bool job_ended(Entry& entry);  // false: the entry had ended meanwhile
+  [[nodiscard]] bool is_stale(const Queued& queued);
   void drop_stale(std::deque<Queued>& queue);
 
   // --- source_stream.cc: standard input, read once from front to end; what was sent of it cannot be sent again

@@ -21,14 +21,16 @@ LargeFile& Source::Impl::large_of(Entry& entry) {
   return *entry.large;
 }
 
+// It ended while it waited, and its slot may be another's by now.
+bool Source::Impl::is_stale(const Queued& queued) {
+  const Entry& entry = entries_.at(queued.slot);
+  return entry.index != queued.index || entry.phase != EntryPhase::queued;
+}
+
 // Queues are purged of what ended while it waited when they grow past what can wait.
 void Source::Impl::drop_stale(std::deque<Queued>& queue) {
   if (queue.size() < 2 * size_t{session::entries_outstanding_max}) return;
-  const auto stale = [this](const Queued& queued) {
-    const Entry& entry = entries_.at(queued.slot);
-    return entry.index != queued.index || entry.phase != EntryPhase::queued;
-  };
-  queue.erase(std::remove_if(queue.begin(), queue.end(), stale), queue.end());
+  std::erase_if(queue, [this](const Queued& queued) { return is_stale(queued); });
 }
 
 void Source::Impl::want_small(Entry& entry) {
@@ -93,7 +95,7 @@ bool Source::Impl::start_pack() {
   while (!small_.empty() && pack.items.size() < session::pack_files_max) {
     const Queued queued = small_.front();
     Entry& entry = entries_.at(queued.slot);
-    const bool stale = entry.index != queued.index || entry.phase != EntryPhase::queued;
+    const bool stale = is_stale(queued);
     if (!stale && pack.planned_bytes + bytes_in_pack(entry) > session::piece_bytes) break;
     small_.pop_front();
     if (stale) continue;
@@ -165,8 +167,8 @@ void Source::Impl::start_opens() {
   while (open_large_.size() < large_files_open_max && !large_.empty()) {
     const Queued queued = large_.front();
     large_.pop_front();
+    if (is_stale(queued)) continue;
     Entry& entry = entries_.at(queued.slot);
-    if (entry.index != queued.index || entry.phase != EntryPhase::queued || !entry.large) continue;
     entries_.move(entry, EntryPhase::reading);
     ++entry.jobs;
     entry.large->phase = LargeFile::Phase::opening;

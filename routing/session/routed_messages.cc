@@ -146,7 +146,8 @@ void RoutedTransport::complete(Slot& slot, uint64_t token, ports::Ending ending)
       static_cast<void>(memory_->deregister_region(source->second));
       slot.direct_sources.erase(source);
     }
-    if (slot.direct_in_flight > 0) --slot.direct_in_flight;
+    CHECK(slot.direct_in_flight > 0);
+    --slot.direct_in_flight;
   }
   sink_->on_completion(slot.id, token, ending);
   if (slot.mode == Mode::direct && slot.phase == Phase::leaving) try_finish(slot);

@@ -245,6 +245,11 @@ TEST_CASE("routes__more_than_the_bound__cut_and_said_so") {
   CHECK(routes.size() == RouterMap::routes_max);
   CHECK(map.routes({1, 1}, {1, 10}, &cut).size() == 1);
   CHECK_FALSE(cut);
+  for (const auto& [from, to] : {std::pair{SubnetId{1, 77}, SubnetId{1, 1}}, std::pair{SubnetId{1, 1}, SubnetId{1, 77}},
+                                 std::pair{SubnetId{1, 1}, SubnetId{1, 1}}}) {
+    CHECK(map.routes(from, to, &cut).empty());
+    CHECK_FALSE(cut);  // nothing is looked for that cannot be
+  }
 }
 
 // Two sites of one AS that both are on the public WAN, and on nothing else together: the way between them is not over it.

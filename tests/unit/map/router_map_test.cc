@@ -178,6 +178,7 @@ TEST_CASE("map__non_transit_subnet__only_first_or_last") {
 TEST_CASE("map__unknown_router_or_subnet__no_route") {
   const RouterMap map(as3(), bandwidth);
   CHECK(map.next_hops(99, {3, 1}, {3, 1}, {3, 2}).empty());
+  CHECK(map.next_hops(0, {3, 1}, {3, 1}, {3, 2}).empty());  // before all that are known
   CHECK(map.next_hops(1, {3, 1}, {3, 1}, {3, 77}).empty());
   CHECK(map.next_hops(1, {3, 1}, {3, 1}, {9, 1}).empty());
   CHECK(RouterMap({}, bandwidth).next_hops(1, {3, 1}, {3, 1}, {3, 2}).empty());

@@ -107,6 +107,18 @@ TEST_CASE("entries__dry_run_through_a_link__not_authorised_and_elsewhere_nothing
   CHECK(absent.decide_one(directory("")).verdict == Verdict::make);
 }
 
+// Only what would stand there after the real run may be missing now.
+TEST_CASE("entries__dry_run_below_a_directory_that_may_not_be_opened__failed_as_it_would_be") {
+  Watched place(archive_options | session::option_dry_run);
+  std::filesystem::create_directory(place.temporary.path("d"));
+  for (const int error : {EACCES, EMFILE, EIO}) {
+    CAPTURE(error);
+    place.fail("open", "d", error);
+    const DecidedEntries decided = place.decide({file("d/f", 1)});
+    CHECK((decided.fatal.has_value() || decided.decisions.at(0).verdict == Verdict::failed));
+  }
+}
+
 TEST_CASE("entries__the_root_itself__is_entered_as_a_directory_and_no_file_takes_its_place") {
   Watched place;
   CHECK(place.decide_one(directory("")).verdict == Verdict::done);

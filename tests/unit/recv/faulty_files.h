@@ -9,6 +9,7 @@
 #include <iterator>
 #include <mutex>
 #include <stdexcept>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ class FaultyFiles final : public ports::FileSystem {
   std::function<int(std::string_view call, std::string_view name)> hook;
   size_t write_max = ~size_t{0};
   size_t read_max = ~size_t{0};
+  std::optional<std::string> told_acl;  // what every file and directory is said to have
   bool read_only = false;
   std::function<ports::FileTime(ports::FileTime)> keeps;  // what becomes of a time that is given
   std::vector<std::string> given;
@@ -135,7 +137,11 @@ class FaultyFiles final : public ports::FileSystem {
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override {
     return fault("identify", name, [&] { return files_.identify(directory, name, out); });
   }
-  int get_acl(int fd, bool inherited, std::string& out) override { return files_.get_acl(fd, inherited, out); }
+  int get_acl(int fd, bool inherited, std::string& out) override {
+    if (!told_acl) return files_.get_acl(fd, inherited, out);
+    out = *told_acl;
+    return 0;
+  }
   int set_acl(int fd, bool inherited, std::string_view acl) override {
     return fault("set_acl", "", [&] { return files_.set_acl(fd, inherited, acl); });
   }

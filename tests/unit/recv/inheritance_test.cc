@@ -118,6 +118,22 @@ TEST_CASE("inheritance__the_root_gives_something__it_stays_out_of_other_director
   CHECK(staging.default_acl.empty());
 }
 
+TEST_CASE("inheritance__a_default_list_that_makes_no_sense__an_error_and_nothing_is_given") {
+  TemporaryDirectory temporary;
+  temporary.write("f", "x");
+  REQUIRE(::chmod(temporary.path("f").c_str(), 0600) == 0);
+  FaultyFiles files;
+  files.told_acl = "what is this";
+  const int directory = ::open(temporary.path().c_str(), O_RDONLY | O_DIRECTORY);
+  const int file = ::open(temporary.path("f").c_str(), O_RDWR);
+  Inheritance inheritance;
+  CHECK(inheritance.read(files, directory) == 0);
+  CHECK(inheritance.give(files, file, 0644) == -EINVAL);
+  CHECK(look(temporary.path("f")).mode == 0600);
+  ::close(file);
+  ::close(directory);
+}
+
 TEST_CASE("inheritance__default_lists__as_the_kernel_applies_them") {
   const auto more = inherited_acl(with_a_user, 0640);
   REQUIRE(more);

@@ -84,6 +84,12 @@ TEST_CASE("destination__words_of_the_wrong_time_or_direction__counted_and_nothin
   rig.finish(1);
 }
 
+TEST_CASE("destination__started__it_counts_from_then_on_whether_it_gets_on") {
+  Rig rig;
+  CHECK(rig.session->destination->last_progress() >= rig.session->began);
+  CHECK(rig.session->destination->last_progress() <= rig.session->now);
+}
+
 // It has ended; an answer would be one to an answer.
 TEST_CASE("destination__the_source_aborts__hears_no_abort_in_return") {
   Rig rig;

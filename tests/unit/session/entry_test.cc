@@ -111,6 +111,13 @@ TEST_CASE("entry__own_name__travels_with_a_file_or_link_without_a_path_and_is_on
   std::vector<std::byte> directory(buffer.begin(), buffer.begin() + encoder.size_bytes());
   directory[0] = std::byte{1};
   CHECK(decode_entries(directory, 1).error().kind == ErrorKind::protocol);
+  Entry with_path = file("p");
+  EntryEncoder plain(buffer);
+  REQUIRE(plain.add(with_path));
+  std::vector<std::byte> named(buffer.begin(), buffer.begin() + plain.size_bytes());
+  named[1] |= std::byte{2};
+  for (const unsigned byte : {4u, 0u, 1u, 1u, 0u, unsigned{'n'}}) named.push_back(static_cast<std::byte>(byte));
+  CHECK(decode_entries(named, 1).error().kind == ErrorKind::protocol);
 }
 
 TEST_CASE("entry__times_of_any_year__come_back_as_they_went") {
