@@ -38,6 +38,10 @@ struct Passing {
     right.accepts = true;
     if (crossed > 0) know(left, "sim://10.0.0.1:7000", 50, {1, 1}, {1, 3});
     if (!right_is_end) know(right, "sim://10.9.0.1:7000", 100, {1, 9}, {1, 2});
+    open(right_is_end, crossed);
+  }
+  // A connection from left to right: the one that they speak on from now on.
+  cci::Connection open(bool right_is_end, uint8_t crossed) {
     ConnectRequest request = RawPeer::usual_request(right_is_end ? "cci://1:9:10.9.0.10:7000" : "cci://1:2:10.2.0.77:7000");
     request.source = crossed > 0 ? SubnetId{1, 3} : SubnetId{1, 1};
     request.crossed = crossed;
@@ -51,6 +55,7 @@ struct Passing {
     left.say_plain(MessageKind::connect_ack);
     REQUIRE(run([&] { return right.last(MessageKind::connect_ack).has_value(); }));
     forget();
+    return left.connection;
   }
   void know(RawPeer& peer, const std::string& uri, uint64_t id, SubnetId here, SubnetId there) {
     REQUIRE(peer.greet(uri, id, here));
