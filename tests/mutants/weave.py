@@ -2,6 +2,7 @@
 
 write() only touches what differs from what is there, so that ninja builds only what it must.
 """
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -37,9 +38,9 @@ def sites_of(names, root, cache_folder, jobs):
         else:
             missing.append((name, kept))
     if missing:
-        import multiprocessing
-        with multiprocessing.Pool(jobs) as pool:
-            for (name, kept), (sites, errors) in zip(missing, pool.imap(_find, [(n, root) for n, _ in missing])):
+        # Not multiprocessing.Pool: when clang falls over, that waits for the dead process for ever.
+        with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
+            for (name, kept), (sites, errors) in zip(missing, pool.map(_find, [(n, root) for n, _ in missing])):
                 if errors:
                     print(f"mutants: clang does not read {name}: {errors[0]}", flush=True)
                 found[name] = sites
