@@ -108,7 +108,7 @@ void Source::Impl::look_at_disk() {
 
 Instant Source::Impl::next_deadline() const {
   if (dirty_ || !lanes_to_close_.empty()) return now_;
-  if (!started_ || error_ || summary_) return never;
+  if (error_ || summary_) return never;
   Instant at = disk_.next_deadline();
   for (const Retry& retry : retries_) at = std::min(at, retry.at);
   if (!rate_->may_send(now_) && (!entries_ready_.empty() || !data_ready_.empty() || !retries_.empty()))

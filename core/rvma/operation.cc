@@ -22,8 +22,9 @@ void Operation::begin(uint64_t begin, uint64_t end) {
 }
 
 uint64_t Operation::end(uint64_t begin, uint64_t end, bool complete) {
-  auto range = std::find_if(placing_.begin(), placing_.end(), [&](const Range& r) { return r.begin == begin && r.end == end; });
-  CHECK(range != placing_.end());
+  auto range =
+      std::find_if(placing_.begin(), placing_.end(), [&](const Range& r) { return r.begin == begin; });  // they do not overlap
+  CHECK(range != placing_.end() && range->end == end);
   *range = placing_.back();
   placing_.pop_back();
   if (!complete) return 0;

@@ -167,8 +167,9 @@ void Router::Impl::on_record(Link& link, Bytes bytes) {
   counters.add(Counter::records_received);
   const auto at = records.find(record->router);
   // What our own AS says of a router beats what another AS said of that number.
-  const bool usurped = at != records.end() && at->second.foreign && !link.external;
-  const KnownRecord* known = at == records.end() || usurped ? nullptr : &at->second;
+  const KnownRecord* known = at == records.end() ? nullptr : &at->second;
+  const bool usurped = known != nullptr && known->foreign && !link.external;
+  if (usurped) known = nullptr;
   if (const std::string_view fault = fault_of(link, *record, known); !fault.empty()) return offend(link, fault);
   if (record->router == id) return on_own_record(*record);
   std::vector<std::byte> raw(bytes.begin(), bytes.end());

@@ -110,6 +110,19 @@ TEST_CASE("commit__mode_or_time_is_refused__the_file_is_placed_and_it_is_told") 
   CHECK(place.temporary.read("f") == "abc");
 }
 
+// The verdict saw an empty directory, or none.
+TEST_CASE("commit__a_directory_in_the_files_place__an_empty_one_goes_and_one_that_was_filled_says_so") {
+  Batch place;
+  place.add_pieces(file("f", 1), "1");
+  std::filesystem::create_directory(place.temporary.path("f"));
+  const bool filled = GENERATE(true, false);
+  if (filled) place.temporary.write("f/x", "theirs");
+  place.commit();
+  CHECK((place.batch[0].outcome == CommitOutcome::ok) == !filled);
+  CHECK(place.batch[0].error_number == (filled ? ENOTEMPTY : 0));
+  CHECK(place.temporary.read(filled ? "f/x" : "f") == (filled ? "theirs" : "1"));
+}
+
 TEST_CASE("commit__one_of_a_batch_fails__the_others_are_placed") {
   Batch place;
   std::filesystem::create_directory(place.temporary.path("d"));

@@ -308,6 +308,23 @@ TEST_CASE("destination__pieces_cannot_be_noted__ends_and_tells_the_source_why") 
   CHECK(rig.session->source.results.empty());
 }
 
+// A piece that was lost and comes again with other content: then what is there of the file is of another one, and worthless.
+TEST_CASE("destination__a_lost_piece_comes_again_changed__the_file_ends_and_nothing_of_it_is_kept") {
+  Rig rig;
+  const std::string data = pattern(2 * piece, 'a'), other = pattern(2 * piece, 'b');
+  rig.announce({file_entry("f", data.size())});
+  rig.put_piece(0, part(data, 0));
+  REQUIRE(rig.session->run([&] { return rig.session->source.durable.bytes == piece; }));
+  rig.fail_once("fsync");
+  rig.put_piece(1, part(data, 1));
+  REQUIRE(rig.session->run([&] { return rig.session->source.resends.size() == 1; }));
+  rig.put_piece(1, part(other, 1));
+  REQUIRE(rig.run_until_result());
+  CHECK(rig.session->source.results[0].kind == ErrorKind::vanished);
+  rig.session->settle();
+  CHECK(rig.root->impl->ledger->empty());
+}
+
 TEST_CASE("ledger__a_write_fails_once__the_database_is_opened_again_and_the_rows_are_there") {
   Rig rig;
   const Ledger::File file{path_key("f"), 5};

@@ -275,4 +275,11 @@ TEST_CASE("routed_message__keepalive_event__once_when_the_far_end_is_silent") {
   site.world.remove_actor(site.right->node, site.right.get());
   REQUIRE(site.run([&] { return site.left->count(EventType::keepalive_timed_out) > 0; }, seconds(10)));
   CHECK(site.left->count(EventType::disconnected) == 0);
+  // It speaks again, and falls silent again: that was asked for once.
+  site.world.add_actor(site.right->node, site.right.get());
+  site.right->wake();
+  CHECK(site.send(*site.left, connection, "there again") == Status::success);
+  site.world.remove_actor(site.right->node, site.right.get());
+  site.world.run_for(seconds(10));
+  CHECK(site.left->count(EventType::keepalive_timed_out) == 1);
 }

@@ -1,5 +1,6 @@
 // Where two rules meet: each case fails when the second condition of a decision is left out.
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "core/rvma/mailbox.h"
 #include "tests/unit/rvma/place.h"
@@ -381,6 +382,21 @@ TEST_CASE("closed_mailbox__opened_and_closed_again__is_remembered_for_its_last_e
   REQUIRE(f.table.open(3, {}) == Status::success);
   REQUIRE(f.table.close(3) == Status::success);
   CHECK(f.put({}, 0, 8, 1) == Status::mailbox_unknown);
+}
+
+TEST_CASE("tickets__of_what_has_ended__name_nothing_though_their_slot_is_used_again") {
+  Fixture f({.key = 7, .threshold = 5});
+  std::vector<std::byte> buffer = fill(64, 0);
+  REQUIRE(f.table.post(1, buffer, 1) == Status::success);
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  for (uint64_t i = 0; i < 5; ++i) {
+    const ports::Admission one = f.table.begin_write(1, Put{.operation = i}.at(8 * i), 8);
+    REQUIRE(one.status == Status::success);
+    CHECK(seen.insert({one.ticket.index, one.ticket.generation}).second);
+    CHECK_FALSE(f.table.write_span(one.ticket, 0).empty());
+    CHECK(f.table.end_write(one.ticket, true).status == Status::success);
+    CHECK(f.table.write_span(one.ticket, 0).empty());
+  }
 }
 
 TEST_CASE("closed_mailbox__open_again_when_its_end_would_be_forgotten__stays_open") {

@@ -341,6 +341,27 @@ TEST_CASE("source__nothing_to_do__wants_no_turn") {
   CHECK(bench.source->error()->kind == ErrorKind::interrupted);
 }
 
+// Whatever it hears may be what it waits for: it wants to be turned at once.
+TEST_CASE("source__each_word_of_the_link__wakes_it") {
+  const TempDir dir;
+  dir.file("t/a", "A");
+  Bench bench(options_of({dir.path("t")}));
+  bench.start();
+  bench.receiver.answering = false;
+  for (int i = 0; i < 20; ++i) bench.step();
+  const auto wakes = [&](const std::function<void()>& word) {
+    bench.source->turn(bench.now);
+    REQUIRE(bench.source->next_deadline() == never);
+    word();
+    return bench.source->next_deadline() == bench.now;
+  };
+  CHECK(wakes([&] { bench.source->on_lane_message(0, session::Credit{100, false}); }));
+  CHECK(wakes([&] { bench.source->on_message(session::Alive{1, 0}); }));
+  CHECK(wakes([&] { bench.source->on_message(session::Durable{0, 0}); }));
+  CHECK(wakes([&] { bench.source->on_lane_up(1); }));
+  CHECK(wakes([&] { bench.source->on_lane_down(1); }));
+}
+
 TEST_CASE("source__lane_out_of_bounds_or_lane_words_without_sense__refused") {
   const TempDir dir;
   dir.file("t/a", "A");

@@ -319,6 +319,7 @@ TEST_CASE("refusal__every_kind_that_ends_a_session__comes_back_and_foreign_words
   CHECK(!parse_refusal("ECONNREFUSED: nobody"));
   CHECK(!parse_refusal(""));
   CHECK(!parse_refusal("ok: fine"));
+  CHECK(!parse_refusal(error_row(ErrorKind::timeout).name));  // a name and no words
   CHECK(parse_refusal("usage: \x1b[31mred")->message.find('\x1b') == std::string::npos);
   CHECK(format_refusal({ErrorKind::usage, std::string(5000, 'x')}).size() == reject_reason_bytes_max);
 }
