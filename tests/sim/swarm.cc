@@ -226,7 +226,7 @@ void Swarm::crash(Site& site) {
   const bool is_dialler = &site == &dialling();
   if (is_dialler && (!dialler_ || (dialler_->ended() && !site.files.down()))) return;  // it is over
   ++faults_;
-  if (&site == destination_.get()) durable_before_ += received().bytes;
+  if (&site == destination_.get()) durable_before_ = may_have_forgotten() ? 0 : durable_before_ + received().bytes;
   world_.crash(site.node);
   if (is_dialler) {
     dialler_crashed_ = true;
@@ -401,6 +401,10 @@ void Swarm::power_cut() {
   if (world_.alive(destination_->node)) world_.crash(destination_->node);
   if (destination_->files.down()) destination_->files.mount();
 }
+
+// A pull without times whose tree has ended may have heard the goodbye, and forgets then what it delivered: a process that begins
+// after it, because this one did not live to say that all is well, can only fetch everything again.
+bool Swarm::may_have_forgotten() const { return options_.pull && !options_.attributes && received().over; }
 
 // I4: what the last process of the destination received is at most what the ones before it had not made durable. Only where a crash
 // of the destination is all that ends sessions: each other end of one costs what was in flight.

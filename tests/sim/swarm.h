@@ -125,6 +125,7 @@ class Swarm {
   sim::RunEnd run_transfer();
   void judge_end(const Error& result);
   [[nodiscard]] sim::Tree as_it_may_be() const;
+  [[nodiscard]] bool may_have_forgotten() const;
   void judge_resends();
   void judge_denials(const Error& result);
   void judge_rivals(const Error& result);
