@@ -5,6 +5,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -88,6 +89,32 @@ TEST_CASE("work_pool__jobs_submitted__run_once_and_done_on_the_reaping_thread") 
   CHECK(right_thread);
   CHECK_FALSE(readable(pool.os_handle(), 0));
   CHECK(pool.reap() == 0);
+}
+
+TEST_CASE("work_pool__as_many_jobs_at_once_as_it_has_threads") {
+  constexpr int threads = 3;
+  host::PosixFileSystem files;
+  host::ThreadWorkPool pool(files, threads);
+  Gate gate;
+  std::atomic<int> running = 0;
+  for (int i = 0; i < threads + 2; ++i) {
+    auto job = std::make_unique<TestJob>();
+    job->on_run = [&](ports::FileSystem&) {
+      ++running;
+      gate.wait();
+    };
+    pool.submit(std::move(job));
+  }
+  while (running.load() < threads) std::this_thread::yield();
+  const auto of_this_process = std::filesystem::directory_iterator("/proc/self/task");
+  const auto before = std::distance(of_this_process, {});
+  {
+    const host::ThreadWorkPool other(files, threads);
+    CHECK(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}) == before + threads);
+  }
+  gate.open();
+  reap_all(pool);
+  CHECK(running.load() == threads + 2);
 }
 
 TEST_CASE("work_pool__done_submits__the_new_job_runs_too") {
