@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/main/acceptor.h"
+#include "app/main/flow_watch.h"
 #include "app/report/outcome.h"
 #include "core/base/check.h"
 
@@ -70,6 +71,7 @@ struct DialledTransfer::Attempt {
   Error why{ErrorKind::ok, ""};
   bool again = false;
   bool only_puts_left = false;  // and jobs in the disk
+  FlowWatch flow;
 };
 
 DialledTransfer::DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now)
@@ -163,6 +165,8 @@ void DialledTransfer::watch_progress(Instant now) {
     attempt.place_told = before;
   }
   if (attempt.machine) last_sign_ = std::max(last_sign_, std::min(attempt.machine->last_progress(), now));
+  if (!attempt.flow.is_due(now)) return;
+  if (const auto moved = attempt.flow.note(now, attempt.link.moved_bytes())) last_sign_ = std::max(last_sign_, *moved);
 }
 
 Error DialledTransfer::late() const {

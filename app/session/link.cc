@@ -526,6 +526,16 @@ std::vector<ports::HopInfo> Link::hops(LaneIndex index) const {
   return lane == nullptr ? std::vector<ports::HopInfo>{} : impl_->endpoint.hops(lane->connection);
 }
 
+uint64_t Link::moved_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [packed, lane] : impl_->lanes) {
+    static_cast<void>(packed);
+    bytes +=
+        impl_->endpoint.delivered_bytes(lane.connection).value_or(0) + impl_->endpoint.received_bytes(lane.connection).value_or(0);
+  }
+  return bytes;
+}
+
 void Link::close_lane(LaneIndex index) {
   if (Lane* lane = impl_->up_lane(index)) impl_->start_draining(*lane);
   impl_->pump();

@@ -70,6 +70,8 @@ class Link {
   [[nodiscard]] std::vector<LaneIndex> live_lanes() const;
   [[nodiscard]] bool control_drained() const;  // every session message was delivered
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;
+  // What the network brought and took over all lanes that there are now, of puts that have not ended too: less once a lane goes.
+  [[nodiscard]] uint64_t moved_bytes() const;
   [[nodiscard]] bool has_lane(LaneIndex lane) const;  // live, or about to be
   // Its path is going (EventType::draining) and nothing replaces it yet: dial it again. add_lane then lets its puts end, takes no
   // new ones (put: no_buffers), and puts the new connection in its place; without loss, if that takes no longer than settle_limit.

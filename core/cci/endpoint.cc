@@ -110,6 +110,10 @@ std::optional<uint64_t> Endpoint::delivered_bytes(Connection connection) const {
   return impl_->find(connection) == nullptr ? std::nullopt : impl_->transport->delivered_bytes(connection);
 }
 
+std::optional<uint64_t> Endpoint::received_bytes(Connection connection) const {
+  return impl_->find(connection) == nullptr ? std::nullopt : impl_->transport->received_bytes(connection);
+}
+
 uint32_t Endpoint::max_send_bytes(Connection connection) const {
   const ConnectionRecord* record = impl_->find(connection);
   return record == nullptr ? 0 : record->max_send_bytes;

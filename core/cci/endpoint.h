@@ -159,7 +159,8 @@ class Endpoint {
   // What of all that was sent has reached the peer's side of the network, and grows while the peer takes something. nullopt: there
   // is no such connection, or its transport does not know.
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(Connection connection) const;
-  [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;  // 0: no such connection
+  [[nodiscard]] std::optional<uint64_t> received_bytes(Connection connection) const;  // and what came, whether or not it has ended
+  [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;                 // 0: no such connection
   [[nodiscard]] std::vector<ports::HopInfo> hops(Connection connection) const;
 
   // Options of a connection. forever: no send timeout; zero: no keepalive, which it also is after its one event. not_found: no such

@@ -179,6 +179,10 @@ class Transport {
   [[nodiscard]] virtual std::optional<uint64_t> delivered_bytes(ConnectionId connection) const {
     return static_cast<void>(connection), std::nullopt;
   }
+  // Bytes that came over this connection, of what has not ended too. nullopt: the transport does not know.
+  [[nodiscard]] virtual std::optional<uint64_t> received_bytes(ConnectionId connection) const {
+    return static_cast<void>(connection), std::nullopt;
+  }
 
   // All progress is made here: reads, writes, timers. `now` never goes backwards.
   virtual void turn(Instant now) = 0;

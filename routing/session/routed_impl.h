@@ -31,6 +31,9 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;
   void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;
+  // Of the first hop.
+  [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId connection) const override;
+  [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId connection) const override;
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;

@@ -58,6 +58,16 @@ bool RoutedTransport::wait(Instant now, Instant until) { return lower_->wait(now
 int RoutedTransport::os_handle() const { return lower_->os_handle(); }
 void RoutedTransport::arm(Instant when) { static_cast<void>(lower_->arm_os_handle(std::min(when, next_deadline()))); }
 
+std::optional<uint64_t> RoutedTransport::delivered_bytes(ports::ConnectionId connection) const {
+  const Slot* slot = find(connection);
+  return slot == nullptr ? std::nullopt : lower_->delivered_bytes(slot->lower);
+}
+
+std::optional<uint64_t> RoutedTransport::received_bytes(ports::ConnectionId connection) const {
+  const Slot* slot = find(connection);
+  return slot == nullptr ? std::nullopt : lower_->received_bytes(slot->lower);
+}
+
 std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection) const {
   const Slot* slot = find(connection);
   if (slot == nullptr) return {};

@@ -420,6 +420,28 @@ TEST_CASE("swarm__slow_link_and_many_pieces__is_no_timeout") {
   CHECK(result.violation == "");
 }
 
+// A segment alone takes longer than the timeout, on lanes whose window is smaller than their path by far (seed 800635 of the slow
+// disk).
+TEST_CASE("swarm__a_segment_takes_minutes__is_no_timeout") {
+  for (const bool pull : {false, true}) {
+    for (const unsigned routers : {0u, 2u}) {
+      SwarmOptions options;
+      options.lanes = 4;
+      options.pull = pull;
+      options.routers = routers;
+      options.timeout = 60s;
+      options.tree.large_chance = 1;
+      options.tree.large_bytes_min = options.tree.large_bytes_max = 9'000'000;
+      options.link.window_bytes = 2'305;
+      options.link.delay_min = options.link.delay_max = 30ms;
+      const SwarmResult result = Swarm(1, options).run();
+      INFO("pull " << pull << ", routers " << routers << ": " << result.result.message);
+      CHECK(result.result.kind == ErrorKind::ok);
+      CHECK(result.violation == "");
+    }
+  }
+}
+
 // The checks are checked: on a disk that does not sync what it says it has synced, they must see files missing or torn.
 TEST_CASE("swarm__canary_disk_that_lies__is_caught") {
   unsigned caught = 0;

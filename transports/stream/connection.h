@@ -92,6 +92,7 @@ struct Connection {
   // What the network took so far, and how far memory of ours was lent among it: our own writes (the peer's reads: `served`).
   bool lends = false;
   uint64_t given_bytes = 0;
+  uint64_t received_bytes = 0;
   uint64_t lent_until = 0;
   // Somebody waits for memory that the peer's reads lent: since when, and the last progress.
   Instant owed_since = never;

@@ -39,6 +39,7 @@ class Engine final : public ports::Lender {
   void set_keepalive(ports::ConnectionId id, Duration timeout);
   void abort(ports::ConnectionId id);
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId id) const;
+  [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId id) const;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;

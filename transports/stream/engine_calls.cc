@@ -153,6 +153,11 @@ std::optional<uint64_t> Engine::delivered_bytes(ports::ConnectionId id) const {
   return c->given_bytes - std::min(c->given_bytes, net_->waiting_bytes(c->stream));
 }
 
+std::optional<uint64_t> Engine::received_bytes(ports::ConnectionId id) const {
+  const Connection* c = find(id);
+  return c == nullptr ? std::nullopt : std::optional(c->received_bytes);
+}
+
 std::vector<ports::HopInfo> Engine::hops(ports::ConnectionId id) const {
   const Connection* c = find(id);
   if (c == nullptr) return {};

@@ -69,6 +69,7 @@ bool Engine::received(Connection& c, int64_t n) {
     return false;
   }
   counters_.add(Counter::bytes_in, static_cast<uint64_t>(n));
+  c.received_bytes += static_cast<uint64_t>(n);
   c.last_received = now_;
   c.probes = 0;
   return true;

@@ -40,6 +40,9 @@ void StreamTransport::abort(ports::ConnectionId connection) { engine_->abort(con
 std::optional<uint64_t> StreamTransport::delivered_bytes(ports::ConnectionId connection) const {
   return engine_->delivered_bytes(connection);
 }
+std::optional<uint64_t> StreamTransport::received_bytes(ports::ConnectionId connection) const {
+  return engine_->received_bytes(connection);
+}
 std::vector<ports::HopInfo> StreamTransport::hops(ports::ConnectionId connection) const { return engine_->hops(connection); }
 void StreamTransport::turn(Instant now) { engine_->turn(now); }
 Instant StreamTransport::next_deadline() const { return engine_->next_deadline(); }

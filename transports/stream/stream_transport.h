@@ -40,6 +40,7 @@ class StreamTransport final : public ports::Transport {
   void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
   void abort(ports::ConnectionId connection) override;
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId connection) const override;
+  [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId connection) const override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;

