@@ -8,8 +8,8 @@
 #include <functional>
 #include <iterator>
 #include <mutex>
-#include <stdexcept>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
