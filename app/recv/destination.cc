@@ -130,6 +130,7 @@ void Destination::Impl::post_durable(bool over) {
 
 // While jobs are in the disk nothing else may tell the source that we live.
 void Destination::Impl::look_at_disk(bool over) {
+  if (!over && lanes.holds_back()) disk.hold_back();
   disk.look(now, jobs, jobs_ended + owner->steps.load(std::memory_order_relaxed));
   if (progress || disk.moved()) last_progress = now;
   const Duration silent = disk.silent(now);

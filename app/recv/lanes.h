@@ -42,6 +42,8 @@ class Lanes {
   void down(session::LaneIndex lane);
   void close_all();  // no buffer is posted any more
   [[nodiscard]] bool has_live() const { return !live_.empty(); }
+  // The cap alone keeps the source waiting: it has no buffer to put into.
+  [[nodiscard]] bool holds_back() const { return has_live() && posted_total_ == 0 && !rate_->may_post(); }
   [[nodiscard]] bool is_live(session::LaneIndex lane) const { return live_.contains(lane); }
   [[nodiscard]] bool owns(uint64_t mailbox) const;
   // Empty: a cancelled buffer, which went back to the pool.

@@ -96,6 +96,7 @@ void Source::Impl::turn(Instant now) {
 
 // While jobs are in the disk nothing else may tell the destination that we live.
 void Source::Impl::look_at_disk() {
+  if (waits_for_rate()) disk_.hold_back();
   disk_.look(now_, shared_->jobs, shared_->steps.load(std::memory_order_relaxed));
   if (progressed_ || disk_.moved()) last_progress_ = now_;
   progressed_ = false;
@@ -106,13 +107,16 @@ void Source::Impl::look_at_disk() {
   if (link_.control_drained()) link_.post(session::Alive{disk_.steps(), session::milliseconds_of(silent)});
 }
 
+bool Source::Impl::waits_for_rate() const {
+  return !rate_->may_send(now_) && (!entries_ready_.empty() || !data_ready_.empty() || !retries_.empty());
+}
+
 Instant Source::Impl::next_deadline() const {
   if (dirty_ || !lanes_to_close_.empty()) return now_;
   if (error_ || summary_) return never;
   Instant at = disk_.next_deadline();
   for (const Retry& retry : retries_) at = std::min(at, retry.at);
-  if (!rate_->may_send(now_) && (!entries_ready_.empty() || !data_ready_.empty() || !retries_.empty()))
-    at = std::min(at, rate_->free_at());
+  if (waits_for_rate()) at = std::min(at, rate_->free_at());
   const bool own_buffers = segments_.size() > free_segments_.size() || reading_jobs_ > 0 || digest_jobs_ > 0;
   if (starved_ && !own_buffers) at = std::min(at, after(now_, pool_retry_pause));
   return at;

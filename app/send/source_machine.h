@@ -55,6 +55,7 @@ struct Source::Impl {
   void start(Instant now);
   void turn(Instant now);
   void look_at_disk();
+  [[nodiscard]] bool waits_for_rate() const;
   [[nodiscard]] Instant next_deadline() const;
   void fail_session(ErrorKind kind, std::string message);  // tells the peer
   void reject(const char* what);                           // a message that makes no sense: counted, the session ends

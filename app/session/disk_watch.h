@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "app/session/messages.h"
 #include "core/base/time.h"
@@ -24,15 +25,22 @@ class DiskWatch {
  public:
   // Once a turn: how many jobs are in the pool, and how many steps were made since the machine began.
   void look(Instant now, size_t jobs, uint64_t steps) {
+    const bool waits = std::exchange(holds_back_, false) || jobs > 0;
+    steps += looks_held_back_;
     moved_ = steps != steps_;
-    if (jobs > 0 && (!waiting_ || moved_)) since_ = now;
-    waiting_ = jobs > 0;
+    if (waits && (!waiting_ || moved_)) since_ = now;
+    waiting_ = waits;
     steps_ = steps;
     if (!waiting_) {
       alive_at_ = never;
     } else if (alive_at_ == never) {
       alive_at_ = after(now, alive_interval);
     }
+  }
+  // Before a look: we keep the peer waiting on purpose (a cap). That is life, and the peer is to hear of it.
+  void hold_back() {
+    holds_back_ = true;
+    ++looks_held_back_;
   }
   [[nodiscard]] bool waiting() const { return waiting_; }
   [[nodiscard]] bool moved() const { return moved_; }  // since the look before
@@ -46,6 +54,8 @@ class DiskWatch {
  private:
   bool waiting_ = false;
   bool moved_ = false;
+  bool holds_back_ = false;
+  uint64_t looks_held_back_ = 0;
   uint64_t steps_ = 0;
   Instant since_{};
   Instant alive_at_ = never;

@@ -64,6 +64,30 @@ def test_send_serve_bwlimit__two_pulls_together_take_their_time():
         server.stop()
 
 
+def test_bwlimit_that_takes_longer_than_the_timeout_for_a_segment__whoever_has_it__is_no_timeout():
+    """4.2 s a segment with a timeout of 2: at the sender or the receiver, at the side that dials or the one that listens."""
+    slow, timeout = ("--bwlimit", "1MB/s"), ("--timeout", "2")
+    with Lab("bw-timeout") as lab:
+        published = lab.directory / "published"
+        published.mkdir()
+        source = big_file(published / "f", 10_000_000)
+        for name in ("root", "slow-root"):
+            (lab.directory / name).mkdir()
+        listen = ("--listen", "127.0.0.1:0", "--insecure")
+        fast_receiver = lab.start_ready(None, "recv", "recv", "--root", lab.directory / "root", *listen)
+        slow_receiver = lab.start_ready(None, "slow-recv", "recv", "--root", lab.directory / "slow-root", *slow, *listen)
+        fast_server = lab.start_ready(None, "serve", "send", "--serve", published, *listen)
+        slow_server = lab.start_ready(None, "slow-serve", "send", "--serve", published, *slow, *listen)
+        transfers = [lab.start(None, "push", "send", "--insecure", *timeout, *slow, source, native(fast_receiver.uris) + "/f"),
+                     lab.start(None, "push-slow", "send", "--insecure", *timeout, source, native(slow_receiver.uris) + "/f"),
+                     lab.start(None, "pull", "recv", "--insecure", *timeout, *slow, native(fast_server.uris) + "/f", lab.directory / "d1"),
+                     lab.start(None, "pull-slow", "recv", "--insecure", *timeout, native(slow_server.uris) + "/f", lab.directory / "d2")]
+        for process in transfers:
+            check(process.wait() == 0, process.tail())
+        for process in (fast_receiver, slow_receiver, fast_server, slow_server):
+            process.stop()
+
+
 def connections_to(uri):
     port = uri.rsplit(":", 1)[1]
     return len(run("ss", "-Htn", "state", "established", f"( dport = :{port} )").stdout.splitlines())

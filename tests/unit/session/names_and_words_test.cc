@@ -39,3 +39,25 @@ TEST_CASE("peers_disk__heard__alive_as_long_as_it_moves_or_its_silence_is_short"
   CHECK(disk.silent() > 90s);
   CHECK(disk.silent() < forever);
 }
+
+TEST_CASE("disk_watch__held_back_on_purpose__counts_as_life_and_the_peer_is_to_hear_of_it") {
+  using namespace std::chrono_literals;
+  DiskWatch watch;
+  Instant now{5h};
+  watch.look(now, 0, 7);
+  for (int i = 0; i < 3; ++i) {
+    now += alive_interval;
+    watch.hold_back();
+    watch.look(now, 0, 7);
+    CHECK(watch.waiting());
+    CHECK(watch.moved());
+    CHECK(watch.silent(now) == 0s);
+    CHECK(watch.next_deadline() != never);
+    CHECK(watch.alive_due(now) == (i > 0));
+  }
+  now += alive_interval;
+  watch.look(now, 0, 7);
+  CHECK_FALSE(watch.waiting());
+  CHECK_FALSE(watch.moved());
+  CHECK(watch.next_deadline() == never);
+}
