@@ -84,6 +84,40 @@ TEST_CASE("plan__bad_values__one_line_that_names_the_option") {
   CHECK(*parse_wait("") == Wait::poll);
 }
 
+TEST_CASE("plan__bounds__the_last_that_is_taken_and_the_first_that_is_not") {
+  const auto taken = [](const PlanText& text) { return complaint(text).empty(); };
+  CHECK(taken({.message_size = "1"}));
+  CHECK(taken({.message_size = "64MiB"}));
+  CHECK_FALSE(taken({.message_size = "67108865"}));
+  CHECK_FALSE(taken({.sizes = "67108865"}));
+  CHECK_FALSE(taken({.sizes = "0"}));
+  CHECK(taken({.sizes = "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}));
+  CHECK(taken({.depth = "1"}));
+  CHECK(taken({.count = "1"}));
+  CHECK(taken({.count = "2097152"}));
+  CHECK(complaint({.count = "2097153"}) == "bad value: --count 2097153: give a whole number from 1 to 2097152");
+  CHECK_FALSE(taken({.count = "0"}));
+  CHECK(taken({.connections = "1"}));
+  CHECK_FALSE(taken({.connections = "0"}));
+  CHECK(taken({.seconds = "0.001"}));
+  CHECK(taken({.seconds = "3600"}));
+  CHECK(complaint({.seconds = "0.0009"}) == "bad value: --seconds 0.0009: give seconds from 0.001 to 3600");
+  CHECK_FALSE(taken({.seconds = "3600.1"}));
+  CHECK_FALSE(taken({.seconds = "1s"}));
+  CHECK(taken({.timeout = "86400"}));
+  CHECK_FALSE(taken({.timeout = "86401"}));
+  CHECK(complaint({.message_size = "x"}) == "bad value: --message-size x: give a size from 1 to 67108864 bytes, such as 64KiB");
+  CHECK(complaint({.tests = "x"}) ==
+        "bad value: --tests x: name some of "
+        "message-latency,message-rate,rma-write,rma-read,rvma-put,completion,connect,empty-turn");
+  CHECK(parse_wait("").value() == Wait::poll);
+  CHECK(parse_wait("poll").value() == Wait::poll);
+  CHECK(parse_wait("sleep").error().message == "bad value: --wait sleep: give spin or poll");
+  CHECK(to_string(Wait::spin) == "spin");
+  CHECK(to_string(Wait::poll) == "poll");
+  CHECK(to_string(Test::completion) == "completion");
+}
+
 TEST_CASE("bench_messages__round_trip_and_any_prefix__whole_or_refused") {
   const std::vector<std::byte> open = encode(sane_open());
   REQUIRE(decode_open(open));
@@ -119,6 +153,14 @@ TEST_CASE("bench_messages__open_beyond_the_bounds__refused") {
     return !decode_open(encode(open));
   };
   CHECK_FALSE(refused([](Open&) {}));
+  CHECK_FALSE(refused([](Open& o) { o.slot_bytes = size_bytes_max, o.slots = 4; }));
+  CHECK(refused([](Open& o) { o.slot_bytes = size_bytes_max, o.slots = 5; }));
+  CHECK_FALSE(refused([](Open& o) { o.slots = depth_max; }));
+  CHECK_FALSE(refused([](Open& o) { o.slots = 1; }));
+  CHECK_FALSE(refused([](Open& o) { o.buffers = 4 * depth_max; }));
+  CHECK_FALSE(refused([](Open& o) { o.buffers = 1; }));
+  CHECK_FALSE(refused([](Open& o) { o.reply_bytes = o.slot_bytes; }));
+  CHECK_FALSE(refused([](Open& o) { o.slot_bytes = o.reply_bytes = 1; }));
   CHECK(refused([](Open& o) { o.slot_bytes = 0; }));
   CHECK(refused([](Open& o) { o.slot_bytes = size_bytes_max + 1; }));
   CHECK(refused([](Open& o) { o.slot_bytes = UINT64_MAX; }));
