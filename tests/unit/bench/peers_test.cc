@@ -321,7 +321,9 @@ TEST_CASE("asker__puts_that_find_no_buffer__go_out_again_and_are_counted") {
 }
 
 TEST_CASE("asker__rows_by_time__as_long_as_asked_and_without_the_first_tenth") {
-  Pair pair(35, {.tests = "message-latency,connect,completion,rma-write", .sizes = "4096", .depth = "1", .seconds = "0.5"});
+  Pair pair(
+      35,
+      {.tests = "message-latency,connect,completion,rma-write", .sizes = "4096", .depth = "1", .seconds = "0.5", .timeout = "0.1"});
   REQUIRE(pair.run() == sim::RunEnd::reached);
   REQUIRE(pair.asker.error().kind == ErrorKind::ok);
   for (const char* test : {"message-latency", "connect", "completion-put", "rma-write"}) {
