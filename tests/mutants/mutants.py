@@ -220,10 +220,9 @@ def measure(options, root, home, rooms, numbered, number_of, chosen, equivalents
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     stages = programs.STAGES[:programs.STAGES.index(options.until) + 1]
-    if not (tree / "CMakeLists.txt").exists():
-        weave.write(root, tree, {})
-    tests = programs.Tests(tree, tree / "build/release", scratch, options.seeds)
-    builder = build.Builder(root, tree, tests.targets(rooms, stages), options.jobs)
+    # What is to be built is asked of the checkout: the copy may be of before a test was added.
+    targets = programs.Tests(root, tree / "build/release", scratch, options.seeds).targets(rooms, stages)
+    builder = build.Builder(root, tree, targets, options.jobs)
     print(f"mutants: {len(number_of)} places in {len(numbered)} files of {len(rooms)} rooms; builds a private copy", flush=True)
     broken = builder.build(numbered)
     tests = programs.Tests(tree, tree / "build/release", scratch, options.seeds)

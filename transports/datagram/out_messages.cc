@@ -167,14 +167,10 @@ void OutMessages::give_up_refused(Instant now, const Ended& ended) {
       ++i;
       continue;
     }
-    end(entry, Status::receiver_not_ready, ended);
-    if (i >= numbered_) {
-      erase_unsent(i);
-      continue;
-    }
+    end(entry, Status::receiver_not_ready, ended);  // what is reported is passed over in the next round
     entry.empty = true;
     entry.bytes = {};
-    ++i;
+    if (i >= numbered_) erase_unsent(i);
   }
 }
 
@@ -200,11 +196,7 @@ void OutMessages::timer(Instant now, const Ended& ended) {
       continue;
     }
     end(entry, Status::timed_out, ended);
-    if (i >= numbered_) {
-      erase_unsent(i);
-    } else {
-      ++i;  // it may yet arrive: its number is taken
-    }
+    if (i >= numbered_) erase_unsent(i);  // else it may yet arrive: its number is taken
   }
 }
 
