@@ -42,7 +42,6 @@ bool Span::ended_one(Instant now) {
 }
 
 bool Span::enough(Instant now) const {
-  if (!warm_ || count_ == 0) return false;
   return plan_.count != 0 ? count_ >= plan_.count : count_ >= samples_max || now - measured_from_ >= plan_.row_time;
 }
 

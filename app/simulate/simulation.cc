@@ -157,7 +157,8 @@ class Simulation {
   void start_run(Run& run) {
     const ScenarioTransfer& transfer = *run.outcome.transfer;
     const Place& from = places_.at(transfer.from);
-    if (over_ || run.ended || run.dialler || !world_.alive(from.site->node)) return;  // a restart starts it
+    if (over_ || run.ended || !world_.alive(from.site->node)) return;  // a restart starts it
+    CHECK(!run.dialler);
     const Place& to = places_.at(transfer.to);
     DialPlan plan;
     plan.directory = source_root + transfer.name;

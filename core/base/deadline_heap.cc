@@ -37,7 +37,6 @@ void DeadlineHeap::set(uint32_t slot, Instant at) {
   if (position == absent) {
     if (at == never) return;
     heap_.push_back({at, slot});
-    position_of_[slot] = static_cast<uint32_t>(heap_.size() - 1);
     up(heap_.size() - 1);
     return;
   }

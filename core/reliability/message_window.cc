@@ -133,7 +133,6 @@ void MessageSender::timer(Instant now, const Ended& ended) {
     }
     if (retry_at_ <= now) {
       paused_ = false;
-      retry_at_ = never;
     }
     return;
   }
@@ -157,7 +156,6 @@ void MessageSender::fail_all(Status status, const Ended& ended) {
   next_ = sent_ = reported_ = stamped_ = 0;
   paused_ = false;
   pause_ = Duration{0};
-  retry_at_ = never;
   for (size_t i = 0; i < failed.size(); ++i) {
     if (i >= reported) end(failed[i].owner, status, ended);
   }

@@ -97,8 +97,8 @@ class MessageSender {
   bool unreliable_ = false;
   bool paused_ = false;
   bool peer_leaving_ = false;
-  Instant retry_at_ = never;
-  Duration pause_{0};  // not 0: refused, and nothing was delivered since
+  Instant retry_at_{};  // if paused_
+  Duration pause_{0};   // not 0: refused, and nothing was delivered since
 };
 
 class MessageReceiver {

@@ -74,7 +74,7 @@ bool Engine::build(Connection& c, bool eliciting) {
   if (c.received.ack_wanted() && c.state != State::draining) {
     const reliability::Ack ack = c.received.take_ack(now_);
     encode_ack(out, ack, size_max - out.position());
-    carried.push_back({as(Carries::ack), 0, ack.largest(), 0});
+    carried.push_back({.kind = as(Carries::ack), .b = ack.largest()});
   }
   const size_t after_ack = out.position();
   if (eliciting) add_control(c, out, size_max, carried);
@@ -102,19 +102,19 @@ void Engine::add_control(Connection& c, wire::Writer& out, size_t size_max, std:
   const auto fits = [&](size_t bytes) { return out.position() + bytes <= size_max; };
   if (c.farewell_due && fits(farewell_frame_bytes(c.farewell_reason))) {
     encode(out, FarewellFrame{c.farewell_is_reject, {c.farewell_status, c.farewell_reason}});
-    carried.push_back({as(Carries::farewell), 0, 0, 0});
+    carried.push_back({.kind = as(Carries::farewell)});
     c.farewell_due = false;
     return;
   }
   if (c.state == State::draining) return;
   if (c.hello_reply_due && fits(hello_reply_frame_bytes)) {
     encode(out, HelloReplyFrame{c.attempt, c.local_key, our_offer(), datagram_bytes_});
-    carried.push_back({as(Carries::hello_reply), 0, 0, 0});
+    carried.push_back({.kind = as(Carries::hello_reply)});
     c.hello_reply_due = false;
   }
   if (c.accept_due && fits(1)) {
     encode(out, AcceptFrame{});
-    carried.push_back({as(Carries::accept), 0, 0, 0});
+    carried.push_back({.kind = as(Carries::accept)});
     c.accept_due = false;
   }
   if (c.ping_due && fits(1)) {
@@ -126,7 +126,7 @@ void Engine::add_control(Connection& c, wire::Writer& out, size_t size_max, std:
   while (c.hints.due() && fits(mailbox_hint_frame_bytes)) {
     const MailboxHintFrame hint = c.hints.take();
     encode(out, hint);
-    carried.push_back({as(Carries::mailbox_hint), 0, hint.number, 0});
+    carried.push_back({.kind = as(Carries::mailbox_hint), .b = hint.number});
   }
   while (c.rma.request_due() && fits(rma_read_frame_bytes)) carried.push_back(c.rma.take_request(out, as(Carries::read_request)));
 }

@@ -115,7 +115,7 @@ reliability::Carried InMessages::take(wire::Writer& out, uint8_t carried_kind) {
   }
   encode(out, frame);
   due_ = false;
-  return {carried_kind, 0, ++version_, 0};
+  return {.kind = carried_kind, .b = ++version_};
 }
 
 }  // namespace ccixfer::datagram

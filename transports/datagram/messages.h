@@ -84,8 +84,8 @@ class OutMessages {
   ports::Attribute attribute_ = ports::Attribute::reliable_ordered;
   bool paused_ = false;
   bool peer_leaving_ = false;
-  Instant retry_at_ = never;
-  Duration pause_{0};  // not 0: refused, and nothing was delivered since
+  Instant retry_at_{};  // if paused_
+  Duration pause_{0};   // not 0: refused, and nothing was delivered since
 };
 
 class InMessages {

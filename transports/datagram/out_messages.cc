@@ -81,7 +81,7 @@ reliability::Carried OutMessages::take(wire::Writer& out, uint8_t carried_kind, 
     end(entry, Status::success, ended);
     pop_done();
   }
-  return {carried_kind, flight_, sequence, 0};
+  return {.kind = carried_kind, .a = flight_, .b = sequence};
 }
 
 void OutMessages::lost(uint64_t sequence, uint32_t flight) {
@@ -184,7 +184,6 @@ void OutMessages::timer(Instant now, const Ended& ended) {
     if (timed_ > 0) give_up_refused(now, ended);
     if (retry_at_ <= now) {
       paused_ = false;
-      retry_at_ = never;
     }
     return;
   }
@@ -217,7 +216,6 @@ void OutMessages::fail_all(Status status, const Ended& ended) {
   next_ = numbered_ = unstamped_ = 0;
   paused_ = false;
   pause_ = Duration{0};
-  retry_at_ = never;
   for (Entry& entry : failed) end(entry, status, ended);
 }
 

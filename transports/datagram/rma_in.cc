@@ -156,7 +156,7 @@ reliability::Carried RmaIn::take_reply(wire::Writer& out, uint8_t carried_kind) 
   operation.in_replies = false;
   const uint64_t id = operation.generation << 16 | slot;
   encode(out, RmaEndFrame{id, operation.ending, operation.write});
-  return {carried_kind, 0, id, 0};
+  return {.kind = carried_kind, .b = id};
 }
 
 void RmaIn::reply_lost(uint64_t id) {
@@ -207,7 +207,7 @@ std::optional<reliability::Carried> RmaIn::take_fragment(wire::Writer& out, uint
   }
   CHECK(span.size() >= length);
   encode(out, RmaReadDataFrame{piece.operation, offset, span.first(length)});
-  return reliability::Carried{carried_kind, 0, piece.operation, piece.index};
+  return reliability::Carried{.kind = carried_kind, .b = piece.operation, .c = piece.index};
 }
 
 void RmaIn::fragment_acked(uint64_t id, uint64_t index, ports::RmaTarget& target) {

@@ -115,7 +115,7 @@ reliability::Carried RmaOut::take_fragment(wire::Writer& out, uint8_t carried_ki
   const uint64_t length = fragment_length(operation.total_bytes, offset, fragment_bytes_);
   encode(out,
          RmaWriteFrame{piece.operation, operation.total_bytes, offset, operation.remote, operation.source.subspan(offset, length)});
-  return {carried_kind, 0, piece.operation, piece.index};
+  return {.kind = carried_kind, .b = piece.operation, .c = piece.index};
 }
 
 std::optional<uint64_t> RmaOut::fragment_acked(uint64_t id, uint64_t index) {
@@ -146,7 +146,7 @@ reliability::Carried RmaOut::take_request(wire::Writer& out, uint8_t carried_kin
   requests_.pop_front();
   const Operation& operation = operations_[id & 0xffff];
   encode(out, RmaReadFrame{id, operation.total_bytes, operation.remote});
-  return {carried_kind, 0, id, 0};
+  return {.kind = carried_kind, .b = id};
 }
 
 void RmaOut::request_lost(uint64_t id) {

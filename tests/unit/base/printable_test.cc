@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <set>
+#include <string>
 
 #include "core/base/units.h"
 
@@ -54,6 +56,49 @@ TEST_CASE("printable__invalid_utf8__escaped_byte_by_byte") {
   CHECK(shown("\xed\xa0\x80", true) == "%ED%A0%80");         // surrogate
   CHECK(shown("\xf4\x90\x80\x80", true) == "%F4%90%80%80");  // past U+10FFFF
   CHECK(shown("\xe6\x97", true) == "%E6%97");
+}
+
+// Each code point written as UTF-8 by the definition: these sequences are valid, and no others of the edges of each byte are.
+TEST_CASE("printable__sequences_of_bytes__valid_ones_are_those_of_the_definition") {
+  std::set<std::string> valid;
+  for (uint32_t point = 0x80; point <= 0x10ffff; ++point) {
+    if (point >= 0xd800 && point <= 0xdfff) continue;
+    std::string bytes;
+    const auto tail = [&](unsigned shift) { bytes += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
+    if (point < 0x800) {
+      bytes += static_cast<char>(0xc0 | point >> 6);
+    } else if (point < 0x10000) {
+      bytes += static_cast<char>(0xe0 | point >> 12);
+      tail(6);
+    } else {
+      bytes += static_cast<char>(0xf0 | point >> 18);
+      tail(12);
+      tail(6);
+    }
+    tail(0);
+    const bool harmful = point <= 0x9f || (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+    if (!harmful) valid.insert(bytes);
+  }
+  const std::string edges = "\x7f\x80\x81\x8f\x90\x9f\xa0\xa5\xa6\xa7\xa8\xa9\xaa\xae\xaf\xbf\xc0";
+  size_t wrong = 0;
+  const auto look = [&](const std::string& bytes) { wrong += (printable(bytes) == bytes) == valid.contains(bytes) ? 0u : 1u; };
+  for (unsigned lead = 0x80; lead <= 0xff; ++lead) {
+    const std::string one(1, static_cast<char>(lead));
+    look(one);
+    for (unsigned second = 0x80; second <= 0xff; ++second) {
+      const std::string two = one + static_cast<char>(second);
+      look(two);
+      for (const char third : edges) {
+        if (third != '\x7f') look(two + third);
+        if (third == '\x7f' || lead < 0xef) continue;
+        for (const char fourth : edges) {
+          if (fourth != '\x7f') look(two + third + fourth);
+        }
+      }
+    }
+  }
+  // Two that stand beside one another are not one.
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("printable__percent_beside_escaped__unambiguous") {

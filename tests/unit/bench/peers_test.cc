@@ -1,7 +1,7 @@
 // The asking side beside peers that are no server, or a bad one; and the server beside askers that are none.
 #include <fmt/format.h>
 
-#include <map>
+#include <set>
 
 #include "tests/unit/bench/rig.h"
 
@@ -231,7 +231,10 @@ TEST_CASE("asker__what_was_written_comes_back_changed__integrity_and_no_row") {
     peer.on_open = [&] {
       peer.offer();
       // Between the write's arrival and the read's.
-      pair.world.at(after(pair.world.now(), one_way * 3), [&, at] { peer.memory[at] ^= std::byte{1}; });
+      pair.world.at(after(pair.world.now(), one_way * 3), [&, at] {
+        CHECK(std::set<std::byte>(peer.memory.begin(), peer.memory.end()).size() > 200);  // no pattern that memory has by itself
+        peer.memory[at] ^= std::byte{1};
+      });
     };
     CHECK(peer.end().kind == ErrorKind::integrity);
     CHECK(pair.asker.error().message == std::string("what was written came back changed: ") + uri + ": check memory and network");
@@ -471,6 +474,34 @@ TEST_CASE("server__a_session_that_ends__takes_back_what_it_lent") {
   CHECK(stranger.write(*address, 1) != Status::success);
   CHECK(stranger.write(opened->mailbox, 1) != Status::success);
   CHECK(stranger.write(opened->echo_mailbox, 1) != Status::success);
+}
+
+TEST_CASE("server__a_peer_that_takes_no_answer__is_dropped") {
+  Pair pair(44, {});
+  Stranger stranger(pair);
+  stranger.dial(encode_hello(Purpose::session));
+  stranger.say(encode(stranger.open_here()));
+  REQUIRE(decode_opened(stranger.answer()));
+  CHECK(stranger.endpoint.set_receive_buffers(1) == Status::success);
+  cci::Event held;  // the one buffer
+  pair.here.work = [&](Instant now) {
+    stranger.endpoint.turn(now);
+    for (int i = 0; i < 100; ++i) {
+      static_cast<void>(stranger.endpoint.send(stranger.connections[0], encode_padded(Kind::echo, 8), 0, true));
+    }
+    while (auto event = stranger.endpoint.get_event()) {
+      if (event->type == cci::EventType::receive) held = std::move(*event);
+      if (event->type == cci::EventType::disconnected) ++stranger.lost;
+    }
+    stranger.endpoint.turn(now);
+  };
+  pair.world.wake(pair.east);
+  for (int i = 0; i < 10'000 && pair.server.dropped() == 0; ++i) {
+    pair.world.run_for(std::chrono::milliseconds(1));
+    pair.world.wake(pair.east);
+  }
+  CHECK(pair.server.dropped() == 1);
+  CHECK(pair.server.last_drop().rfind("cannot answer: ", 0) == 0);
 }
 
 TEST_CASE("server__answers_that_cannot_be_written__end_the_session") {

@@ -184,6 +184,107 @@ TEST_CASE("dialler__refusals__from_whom_it_asked_only") {
   REQUIRE(rig.a.sink.connected.size() == 1);
 }
 
+// Who refuses for its version's sake says so in its own.
+TEST_CASE("dialler__other_versions__only_refusals_are_read") {
+  Rig rig;
+  RawAcceptor q(rig);
+  q.dial();
+  const uint8_t other = packet_version + 1;
+  const uint64_t before = rig.a.counters.get(Counter::datagrams_rejected);
+  q.send({PacketKind::retry, other, q.source, 0, q.key, 0}, [](wire::Writer& out) { encode(out, Cookie{7, 9}); });
+  REQUIRE(q.got.size() == 1);
+  REQUIRE(rig.a.counters.get(Counter::datagrams_rejected) == before + 1);
+  q.send({PacketKind::data, other, q.source, 3, q.key, 0}, [](wire::Writer& out) { encode(out, RawAcceptor::reply()); });
+  REQUIRE(rig.a.counters.get(Counter::datagrams_rejected) == before + 2);
+  q.send({PacketKind::refuse, other, q.source, 0, q.key, 0}, [](wire::Writer& out) {
+    encode(out, wire::Farewell{Status::version, "newer"});
+  });
+  REQUIRE(rig.a.sink.connected.size() == 1);
+  REQUIRE(rig.a.sink.connected[0].status == Status::version);
+}
+
+TEST_CASE("peer__farewells_that_say_nothing_known__are_malformed") {
+  for (const unsigned status : {0u, 200u, static_cast<unsigned>(Status::success)}) {
+    Rig rig;
+    RawPeer peer(rig, "p");
+    peer.open();
+    peer.frames([&](wire::Writer& out) {
+      out.u8(static_cast<uint8_t>(FrameKind::bye));
+      out.u8(static_cast<uint8_t>(status));
+      out.text16("bye");
+    });
+    REQUIRE(rig.b.counters.get(Counter::frames_rejected) == 1);
+  }
+}
+
+TEST_CASE("frames__bytes_that_have_two_values__any_third_is_malformed") {
+  const auto decodes = [](const std::function<void(wire::Writer&)>& body) {
+    Buffer bytes;
+    wire::Writer out(bytes);
+    body(out);
+    wire::Reader in(bytes);
+    return decode_frame(in).has_value();
+  };
+  for (unsigned value = 0; value < 4; ++value) {
+    REQUIRE(decodes([&](wire::Writer& out) {
+              out.u8(static_cast<uint8_t>(FrameKind::rma_end));
+              out.u64(1 << 16);
+              out.u8(static_cast<uint8_t>(Status::rma_handle));
+              out.u8(static_cast<uint8_t>(value));
+              out.u64(0);
+            }) == (value <= 1));
+    REQUIRE(decodes([&](wire::Writer& out) {
+              out.u8(static_cast<uint8_t>(FrameKind::message));
+              out.u64(1);
+              out.u32(0);
+              out.u8(static_cast<uint8_t>(value));
+              out.bytes16({});
+            }) == (value <= 1));
+  }
+  REQUIRE_FALSE(decodes([](wire::Writer& out) { encode(out, MessageFrame{0, 0, true, Buffer(1)}); }));  // nothing, with bytes
+  REQUIRE_FALSE(decodes([](wire::Writer& out) { encode(out, RmaEndFrame{1 << 16, Status::success, false}); }));
+  REQUIRE(decodes([](wire::Writer& out) { encode(out, RmaEndFrame{1 << 16, Status::success, true}); }));
+  REQUIRE_FALSE(decodes([](wire::Writer& out) { encode(out, RmaReadFrame{1 << 16, 0, {}}); }));
+  REQUIRE_FALSE(decodes([](wire::Writer& out) { encode(out, RmaReadDataFrame{1 << 16, 0, {}}); }));
+  for (const Status status : {Status::success, Status::receiver_not_ready, Status::disconnected, Status::timed_out}) {
+    MessageAckFrame ack;
+    ack.status = status;
+    REQUIRE(decodes([&](wire::Writer& out) { encode(out, ack); }) == (status != Status::timed_out));
+  }
+}
+
+TEST_CASE("datagram__endpoint_is_destroyed__says_goodbye_as_often_as_may_be_lost") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  peer.open();
+  rig.b.transport.reset();
+  peer.settle();
+  REQUIRE(peer.all<FarewellFrame>().size() == farewells);
+  REQUIRE(peer.all<FarewellFrame>()[0].farewell.status == Status::disconnected);
+  REQUIRE(peer.all<FarewellFrame>()[0].farewell.reason == "the endpoint was destroyed");
+}
+
+TEST_CASE("datagram__keepalive_set_anew__its_probes_count_from_then") {
+  ports::TransportOptions options;
+  options.keepalive = 0s;
+  Rig rig({}, options);
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  rig.b.transport->set_keepalive(id, 1s);
+  rig.world.wake(rig.b.node);
+  rig.pass(3500ms);  // silent: three probes went out, the next is the end
+  peer.got.clear();
+  rig.b.transport->set_keepalive(id, 1s);
+  rig.world.wake(rig.b.node);
+  rig.pass(3500ms);
+  REQUIRE(rig.b.sink.keepalives == 0);
+  rig.pass(1s);
+  REQUIRE(rig.b.sink.keepalives == 1);
+  REQUIRE(rig.b.sink.disconnected.empty());
+  rig.pass(20s);
+  REQUIRE(rig.b.sink.keepalives == 1);  // one event, and then none
+}
+
 TEST_CASE("dialler__limits_that_cannot_be_used__version") {
   const std::vector<std::function<void(HelloReplyFrame&)>> changes{
       [](HelloReplyFrame& f) { f.key = 0; },

@@ -153,6 +153,8 @@ TEST_CASE("out_messages__refused_until_the_send_timeout__all_fail_in_order_and_t
   const auto next = s.take();
   REQUIRE(next->sequence == 1);
   REQUIRE(next->flight == 1);
+  REQUIRE_FALSE(s.ack(3, Status::success, 1));  // that number is not used again yet
+  REQUIRE(s.ack(2, Status::success, 1));
 }
 
 TEST_CASE("out_messages__tried_again_when_the_timeout_comes__the_answer_decides") {

@@ -41,6 +41,7 @@ struct Recorder final : ports::TransportSink {
   std::vector<Completion> completions;
   std::vector<std::pair<uint64_t, uint64_t>> hints;  // mailbox, epoch
   size_t buffers = SIZE_MAX;
+  size_t keepalives = 0;
   std::optional<Buffer> open;
   size_t open_bytes = 0;
 
@@ -68,7 +69,7 @@ struct Recorder final : ports::TransportSink {
   void on_disconnected(ConnectionId id, Status status, std::string_view reason) override {
     disconnected.push_back({id, status, std::string(reason)});
   }
-  void on_keepalive_timeout(ConnectionId) override {}
+  void on_keepalive_timeout(ConnectionId) override { ++keepalives; }
 };
 
 struct End final : sim::Actor {

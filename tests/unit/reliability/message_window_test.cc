@@ -255,6 +255,16 @@ TEST_CASE("message_receiver__no_buffer__one_refusal_and_what_is_behind_it_is_dro
   CHECK(told.status == Status::success);
 }
 
+TEST_CASE("message_receiver__it_comes_again_before_the_refusal_was_told__success_is_what_is_told") {
+  MessageReceiver r;
+  r.open(8, false);
+  r.refused();
+  CHECK(r.arriving(0) == Verdict::deliver);  // a sender that does not wait for our word
+  r.delivered();
+  CHECK_FALSE(r.refusal_due());
+  CHECK(r.acknowledgement().status == Status::success);
+}
+
 TEST_CASE("message_receiver__our_application_left__said_once") {
   MessageReceiver r;
   r.open(8, false);
