@@ -14,6 +14,7 @@
 namespace ccixfer::simulate {
 namespace {
 
+constexpr uint32_t receive_buffers = 128;  // of an endpoint
 constexpr int burial_turns_max = 1000;
 constexpr Duration burial_step = std::chrono::milliseconds(100);
 
@@ -37,7 +38,7 @@ std::unique_ptr<cci::Endpoint> make_native(Site& site, const std::vector<sim::At
   auto transport = std::make_unique<stream::StreamTransport>(
       ports::TransportOptions{}, std::make_unique<sim::SimNet>(site.fabric, site.node, net), site.counters);
   cci::EndpointOptions options;
-  options.receive_buffers = 128;
+  options.receive_buffers = receive_buffers;
   return std::make_unique<cci::Endpoint>(options, std::move(transport), memory, site.counters);
 }
 
@@ -51,7 +52,7 @@ std::unique_ptr<cci::Endpoint> make_endpoint(Site& site, bool listen, const std:
   options.scheme = "sim";
   auto routed = routing::make_routed_transport(options, std::move(native), memory, entropy, site.counters);
   cci::EndpointOptions above;
-  above.receive_buffers = 128;
+  above.receive_buffers = receive_buffers;
   return std::make_unique<cci::Endpoint>(above, std::move(routed), memory, site.counters);
 }
 

@@ -379,6 +379,40 @@ TEST_CASE("asker__empty_turn__a_lost_connection_and_one_alone") {
   CHECK(gone.asker.error().message == std::string("a connection is lost: ") + uri + ": take fewer connections");
 }
 
+TEST_CASE("asker__connect__a_refusal_is_no_connection") {
+  Pair pair(45, {.tests = "connect", .count = "5"});
+  Peer peer(pair);
+  peer.on_request = [&](cci::Event& event) {
+    if (peer.requests <= 3) return true;
+    CHECK(peer.endpoint.reject(event) == Status::success);
+    return false;
+  };
+  CHECK(peer.end().kind == ErrorKind::network);
+  CHECK(pair.asker.error().message ==
+        std::string("a further connection failed (refused): ") + uri + ": raise the limit of open files, or take fewer");
+  CHECK(peer.requests == 4);
+  CHECK(pair.rows.empty());
+}
+
+TEST_CASE("asker__empty_turn__words_of_the_peer_are_no_connection") {
+  Pair pair(46, {.tests = "empty-turn", .count = "20", .connections = "3"});
+  Peer peer(pair);
+  cci::Connection session;
+  peer.on_request = [&](cci::Event&) {
+    if (peer.requests == 2) session = peer.connection;
+    for (int i = 0; peer.requests == 2 && i < 20; ++i) {
+      pair.world.at(after(pair.world.now(), std::chrono::milliseconds(i)), [&] {
+        CHECK(peer.endpoint.send(session, encode_padded(Kind::echo, 8), 0) == Status::success);
+        pair.world.wake(pair.west);
+      });
+    }
+    return true;
+  };
+  CHECK(peer.end().kind == ErrorKind::ok);
+  REQUIRE(pair.rows.size() == 2);
+  CHECK(pair.rows[1].connections == 3);
+}
+
 TEST_CASE("server__other_services_and_versions__refused_with_words") {
   Pair pair(40, {});
   Stranger stranger(pair);

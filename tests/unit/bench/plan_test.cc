@@ -138,6 +138,17 @@ TEST_CASE("bench_messages__round_trip_and_any_prefix__whole_or_refused") {
   CHECK_FALSE(decode_open(opened));
   CHECK(decode_want(encode_want(77)) == 77);
   CHECK_FALSE(decode_want(encode_padded(Kind::want, 8)));
+  CHECK_FALSE(decode_want(encode_padded(Kind::echo, 9)));
+  std::vector<std::byte> other = encode_address(there.region);
+  other[0] = std::byte{static_cast<uint8_t>(Kind::want)};
+  CHECK_FALSE(decode_address(other));
+  std::vector<std::byte> as_opened = open, as_open = opened;
+  as_opened[0] = opened[0], as_open[0] = open[0];
+  CHECK_FALSE(decode_opened(as_opened));
+  CHECK_FALSE(decode_open(as_open));
+  std::vector<std::byte> sleeping = opened;
+  sleeping.back() = std::byte{2};
+  CHECK_FALSE(decode_opened(sleeping));
   CHECK(decode_address(encode_address(there.region)) == there.region);
   CHECK_FALSE(decode_address(encode_want(1)));
   CHECK_FALSE(kind_of({}));

@@ -39,6 +39,12 @@ TEST_CASE("bench__known_link__figures_are_the_links") {
   // dial, hello, accept, acknowledgement
   CHECK(pair.row("connect").latency.p50 >= 2 * one_way);
   CHECK(pair.row("connect").count == 20);
+  // One after the other, from the first to the last: the time is that of all of them and of nothing before.
+  for (const char* test : {"connect", "message-latency"}) {
+    const Row& row = pair.row(test);
+    const Duration each = row.latency_of == "connect" ? row.latency.p99_9 : 2 * row.latency.p99_9;
+    between(row.took, 20 * one_way, 20 * each);
+  }
   CHECK(pair.asker.peer_wait() == Wait::spin);
   REQUIRE(pair.world.run_until([&] { return pair.server.sessions() == 0; }, after(pair.world.now(), std::chrono::seconds(30))) ==
           sim::RunEnd::reached);
@@ -51,6 +57,8 @@ TEST_CASE("bench__empty_turn__rows_for_one_and_for_many_connections") {
   REQUIRE(pair.run() == sim::RunEnd::reached);
   REQUIRE(pair.asker.error().kind == ErrorKind::ok);
   REQUIRE(pair.rows.size() == 2);
+  CHECK(pair.rows[0].test == "empty-turn");
+  CHECK(pair.rows[1].latency_of == "turn");
   CHECK(pair.rows[0].connections == 1);
   CHECK(pair.rows[1].connections == 100);
   CHECK(pair.rows[0].count == 4 * 256);

@@ -241,6 +241,13 @@ TEST_CASE("frames__bytes_that_have_two_values__any_third_is_malformed") {
               out.bytes16({});
             }) == (value <= 1));
   }
+  for (const bool reject : {true, false}) {
+    Buffer bytes;
+    wire::Writer out(bytes);
+    encode(out, FarewellFrame{reject, {Status::refused, "no"}});
+    wire::Reader in(bytes);
+    REQUIRE(std::get<FarewellFrame>(decode_frame(in).value()).reject == reject);
+  }
   REQUIRE_FALSE(decodes([](wire::Writer& out) { encode(out, MessageFrame{0, 0, true, Buffer(1)}); }));  // nothing, with bytes
   REQUIRE_FALSE(decodes([](wire::Writer& out) { encode(out, RmaEndFrame{1 << 16, Status::success, false}); }));
   REQUIRE(decodes([](wire::Writer& out) { encode(out, RmaEndFrame{1 << 16, Status::success, true}); }));
@@ -330,6 +337,26 @@ TEST_CASE("dialler__data_before_the_acceptance__waits_for_it_and_greetings_come_
   q.frames([](wire::Writer& out) { encode(out, AcceptFrame{}); });
   q.frames([](wire::Writer& out) { encode(out, RawAcceptor::reply()); });
   REQUIRE(rig.a.sink.connected.size() == 1);
+  REQUIRE(rig.a.sink.disconnected.empty());
+}
+
+TEST_CASE("dialler__greetings_and_data_in_one_packet__the_same_order_holds") {
+  Rig rig;
+  RawAcceptor q(rig);
+  q.dial();
+  q.frames([](wire::Writer& out) {
+    encode(out, RawAcceptor::reply());
+    encode(out, MessageFrame{0, 0, false, as_bytes("x")});
+  });
+  REQUIRE(rig.a.sink.messages.empty());
+  REQUIRE(rig.a.sink.connected.empty());
+  q.frames([](wire::Writer& out) {
+    encode(out, RawAcceptor::reply());
+    encode(out, AcceptFrame{});
+    encode(out, MessageFrame{0, 0, false, as_bytes("y")});
+  });
+  REQUIRE(rig.a.sink.connected.size() == 1);
+  REQUIRE(rig.a.sink.messages.size() == 1);
   REQUIRE(rig.a.sink.disconnected.empty());
 }
 
