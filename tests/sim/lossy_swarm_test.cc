@@ -123,6 +123,8 @@ class LossySwarm {
     link.reorder_delay_max = random.between(10us, 20ms);
     link.rate_bytes_per_s = random.chance(0.3) ? 5'000'000 : 1'000'000'000;
     link.queue_bytes = random.chance(0.3) ? 50'000 : 1'000'000;
+    link.again_chance = random.chance(0.5) ? 0 : up_to(0.05);
+    link.again_max = random.between(1us, 20ms);
     link.datagram_bytes = static_cast<uint32_t>(random.between(datagram::datagram_bytes_min, datagram::datagram_bytes_max));
     return link;
   }

@@ -81,7 +81,7 @@ void Engine::refuse(const Address& from, const PacketHeader& hello, Status statu
   counters_.add(Counter::hello_rejected);
   out_.clear();
   wire::Writer out(out_);
-  begin_packet(out, {PacketKind::refuse, packet_version, hello.source, 0, hello.key, 0});
+  begin_packet(out, {.kind = PacketKind::refuse, .destination = hello.source, .key = hello.key});
   encode(out, wire::Farewell{status, reason});
   end_packet(out);
   put(from);
@@ -104,7 +104,7 @@ void Engine::on_hello(const Address& from, const Packet& packet, size_t datagram
   if (!proven || !room) {
     out_.clear();
     wire::Writer out(out_);
-    begin_packet(out, {PacketKind::retry, packet_version, header.source, 0, header.key, 0});
+    begin_packet(out, {.kind = PacketKind::retry, .destination = header.source, .key = header.key});
     encode(out, cookies_.bake(from, header.source, header.key, now_));
     end_packet(out);
     return put(from);

@@ -48,7 +48,7 @@ void Engine::on_data(const Address& from, const Packet& packet) {
   const PacketHeader& header = packet.header;
   Connection* c = header.destination < connections_.size() ? connections_[header.destination].get() : nullptr;
   if (c == nullptr || c->state == State::gone || c->local_key != header.key) {
-    return put_small(from, {PacketKind::gone, packet_version, header.source, 0, header.key, 0});
+    return put_small(from, {.kind = PacketKind::gone, .destination = header.source, .key = header.key});
   }
   if (c->address != from || (c->remote_key != 0 && c->remote_index != header.source))
     return counters_.add(Counter::datagrams_rejected);
@@ -124,7 +124,7 @@ void Engine::on_frame(Connection& c, const Packet& packet, const Frame& frame) {
   } else if (const auto* farewell = std::get_if<FarewellFrame>(&frame)) {
     lose(c, farewell->farewell.status, printable(farewell->farewell.reason));
     // So that the peer need not repeat it. It will ask no more: nobody is here.
-    put_small(c.address, {PacketKind::gone, packet_version, c.remote_index, 0, c.local_key, 0});
+    put_small(c.address, {.kind = PacketKind::gone, .destination = c.remote_index, .key = c.local_key});
   } else if (const auto* message = std::get_if<MessageFrame>(&frame)) {
     on_message(c, *message);
   } else if (const auto* told = std::get_if<MessageAckFrame>(&frame)) {

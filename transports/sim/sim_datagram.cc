@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "core/base/check.h"
 
@@ -165,11 +166,29 @@ Result<uint64_t> SimDatagramNet::resolve(std::string_view uri) {
 }
 
 bool SimDatagramNet::send(const Address& to, Bytes datagram) {
-  if (!dead_) fabric_.send(*this, to, datagram);
+  if (dead_) return true;
+  if (!full_ && fabric_.link_.again_chance > 0 && fabric_.world_.random().chance(fabric_.link_.again_chance)) fill_up();
+  if (full_) return false;
+  fabric_.send(*this, to, datagram);
   return true;
 }
 
+void SimDatagramNet::fill_up() {
+  World& world = fabric_.world_;
+  full_ = true;
+  world.at(after(world.now(), world.random().between(Duration(0), fabric_.link_.again_max)),
+           [&fabric = fabric_, address = address_] {
+             const auto found = fabric.nets_.find(address);
+             if (found == fabric.nets_.end()) return;  // it is over, or another process has its place
+             SimDatagramNet& net = *found->second;
+             net.full_ = false;
+             net.writable_ = true;
+             fabric.world_.wake(net.node_);
+           });
+}
+
 void SimDatagramNet::poll(Instant /*now*/, datagram::DatagramEvents& events) {
+  if (std::exchange(writable_, false)) events.writable();
   while (!answers_.empty()) {
     const Answer answer = answers_.front();
     answers_.pop_front();

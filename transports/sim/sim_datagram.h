@@ -3,9 +3,9 @@
 //
 // What happens to a datagram, each drawn from the world's seed: it is lost, doubled, damaged (a bit flipped, bytes cut off or
 // added), delayed, overtaken by later ones; it waits for its sender's way out, and is dropped when that queue, or the receiver's
-// socket buffer, is full. Cuts: an address, or one direction between two (a half-open link). A crashed node's datagrams go nowhere.
-// Nobody is told of any of it, as with UDP without ICMP.
-// Ownership: the DatagramFabric outlives its nets; the World outlives the fabric.
+// socket buffer, is full. A send may find the host's own buffers full (again, and later writable). Cuts: an address, or one
+// direction between two (a half-open link). A crashed node's datagrams go nowhere. Nobody is told of any of it, as with UDP without
+// ICMP. Ownership: the DatagramFabric outlives its nets; the World outlives the fabric.
 #pragma once
 #include <deque>
 #include <map>
@@ -31,6 +31,8 @@ struct DatagramLinkOptions {
   uint32_t queue_bytes = 1u << 20;            // that wait for the way out; more are dropped
   uint32_t receive_bytes = 1u << 20;          // that wait to be taken; more are dropped
   uint32_t datagram_bytes = 8192;
+  double again_chance = 0;  // that a send finds the host's buffers full, for up to again_max
+  Duration again_max = std::chrono::milliseconds(1);
 };
 
 struct DatagramTotals {
@@ -106,6 +108,8 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
     datagram::Address address;
     bool found = false;
   };
+  void fill_up();
+
   DatagramFabric& fabric_;
   const NodeId node_;
   const std::string name_;
@@ -114,6 +118,8 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
   size_t inbox_bytes_ = 0;
   std::deque<Answer> answers_;
   uint64_t queries_ = 0;
+  bool full_ = false;      // the host's buffers: sends say again
+  bool writable_ = false;  // that changed, and is not told yet
   bool dead_ = false;
   Instant deadline_ = never;
   Instant way_out_free_at_{};

@@ -145,6 +145,18 @@ TEST_CASE("dialler__retry__its_cookie_comes_back_at_once_and_only_once") {
   REQUIRE(q.hello().cookie->issued_at_ns == 8);
 }
 
+TEST_CASE("dialler__a_late_retry__its_answer_comes_again_after_the_first_pause") {
+  Rig rig;
+  RawAcceptor q(rig);
+  q.dial();
+  q.settle(4s);  // the pause is 2 s by now
+  q.retry(q.key);
+  const size_t before = q.got.size();
+  REQUIRE(q.hello().cookie);
+  q.settle(hello_pause_first + 20ms);
+  REQUIRE(q.got.size() == before + 1);
+}
+
 TEST_CASE("dialler__retries_go_on__somebody_is_there_and_it_waits_as_long_as_asked") {
   Rig rig;
   RawAcceptor q(rig);
@@ -446,6 +458,27 @@ TEST_CASE("acceptor__dialler_never_acknowledges__timed_out_after_the_handshake_t
   REQUIRE(rig.b.transport->accept(rig.b.sink.requests[0]) == Status::not_found);
 }
 
+TEST_CASE("acceptor__leaves_before_the_dialler_knows__cancelled_and_after_it_silently") {
+  for (const bool early : {true, false}) {
+    Rig rig;
+    ports::DialRequest dial;
+    dial.uri = "sim-datagram://b:1";
+    REQUIRE(rig.a.transport->dial(dial));
+    rig.world.wake(rig.a.node);
+    REQUIRE(rig.run([&] { return rig.b.sink.requests.size() == 1; }));
+    REQUIRE(rig.b.transport->accept(rig.b.sink.requests[0]) == Status::success);
+    rig.world.wake(rig.b.node);
+    if (!early) REQUIRE(rig.run([&] { return rig.b.sink.accepted.size() == 1; }));
+    rig.b.transport->disconnect(rig.b.sink.requests[0]);
+    rig.b.transport->disconnect(rig.b.sink.requests[0]);
+    rig.world.wake(rig.b.node);
+    REQUIRE(rig.run([&] { return rig.a.sink.disconnected.size() == 1; }));
+    REQUIRE(rig.b.sink.accepted.size() == 1);
+    REQUIRE(rig.b.sink.accepted[0].status == (early ? Status::cancelled : Status::success));
+    REQUIRE(rig.b.sink.disconnected.empty());
+  }
+}
+
 TEST_CASE("peer__never_answers_a_goodbye__its_place_is_free_after_a_while") {
   ports::TransportOptions options;
   options.connections_max = 1;
@@ -506,6 +539,10 @@ TEST_CASE("datagram__calls_that_cannot_be__refused_at_once") {
   REQUIRE(rig.a.transport->reject(none, "") == Status::not_found);
   REQUIRE(rig.a.transport->accept(rig.at_a) == Status::invalid);  // not a request
   REQUIRE(rig.a.transport->hops(none).empty());
+  rig.a.transport->set_keepalive(none, 1s);
+  rig.a.transport->set_send_timeout(none, 1s);
+  rig.a.transport->hint(none, 1, 1);
+  rig.a.transport->disconnect(none);
   const uint32_t most = rig.a.transport->max_send_bytes();
   REQUIRE(rig.a.send(rig.at_a, Buffer(most + 1), 1) == Status::message_size);
   REQUIRE(rig.a.send(rig.at_a, Buffer(most), 1) == Status::success);

@@ -153,6 +153,70 @@ TEST_CASE("datagram__a_clean_network__nothing_goes_out_twice_and_nothing_is_reje
   REQUIRE(rig.a.counters.get(Counter::bytes_out) < target.size() + target.size() / 40 + rig.fabric.totals().dropped * 8192);
 }
 
+TEST_CASE("datagram__the_hosts_buffers_are_full_again_and_again__everything_goes_on_when_there_is_room") {
+  sim::DatagramLinkOptions link;
+  link.again_chance = 0.2;
+  link.again_max = 5ms;
+  ports::TransportOptions options;
+  options.keepalive = 0s;  // nothing else wakes anybody
+  Rig rig(link, options);
+  rig.connect();
+  const Buffer source = filled(300'000, 1);
+  Buffer target(source.size());
+  ports::RmaRequest request;
+  request.write = true;
+  request.source = source;
+  request.remote.handle = rig.b.memory.register_region(target, cci::access_write);
+  REQUIRE(rig.a.rma(rig.at_a, request, 1) == Status::success);
+  for (uint64_t i = 2; i < 20; ++i) REQUIRE(rig.a.send(rig.at_a, filled(100, i), i) == Status::success);
+  REQUIRE(rig.run([&] { return rig.a.sink.completions.size() == 19; }, 5s));
+  REQUIRE(target == source);
+  REQUIRE(rig.b.sink.messages.size() == 18);
+  REQUIRE(rig.a.counters.get(Counter::datagrams_lost) > 0);  // what was not taken counts as lost on the way
+}
+
+TEST_CASE("datagram__the_hosts_buffers_are_full_at_the_first_word__it_goes_out_as_soon_as_there_is_room") {
+  sim::DatagramLinkOptions link;
+  link.again_chance = 1;
+  link.again_max = 2ms;
+  Rig rig(link);
+  ports::DialRequest dial;
+  dial.uri = "sim-datagram://b:1";
+  REQUIRE(rig.a.transport->dial(dial));
+  rig.world.wake(rig.a.node);
+  rig.pass(1ms);
+  link.again_chance = 0;
+  rig.fabric.set_link(link);
+  rig.pass(hello_pause_first + 50ms);
+  REQUIRE(rig.b.sink.requests.size() == 1);
+}
+
+// All that was out is lost: the window begins anew, small.
+TEST_CASE("datagram__silence_until_all_is_lost__goes_on_gently") {
+  ports::TransportOptions options;
+  options.keepalive = 0s;
+  Rig rig({}, options);
+  rig.connect();
+  const Buffer source = filled(20'000'000, 1);
+  Buffer target(source.size());
+  ports::RmaRequest request;
+  request.write = true;
+  request.source = source;
+  request.remote.handle = rig.b.memory.register_region(target, cci::access_write);
+  REQUIRE(rig.a.rma(rig.at_a, request, 1) == Status::success);
+  rig.pass(4ms);  // the window has grown
+  const uint64_t before = rig.fabric.totals().sent;
+  REQUIRE(before > 200);
+  rig.fabric.cut("b");
+  rig.pass(100s);
+  const uint64_t silent = rig.fabric.totals().sent;
+  rig.pass(reliability::rto_max);  // the next probes, still into nothing
+  REQUIRE(rig.fabric.totals().sent - silent < 20);
+  rig.fabric.join("b");
+  REQUIRE(rig.run([&] { return rig.a.sink.completions.size() == 1; }, 100s));
+  REQUIRE(target == source);
+}
+
 TEST_CASE("datagram__a_link_that_drops_what_is_too_fast__the_window_finds_its_rate") {
   sim::DatagramLinkOptions link;
   link.rate_bytes_per_s = 10'000'000;

@@ -469,7 +469,7 @@ struct Giver {
     request.fence = fence;
     request.local_completion = local;
     out.push(request, token, 0);
-    out.start(0);
+    if (started) out.start(0);
   }
   std::optional<std::pair<uint64_t, uint64_t>> take() {
     if (!out.fragment_due()) return std::nullopt;
@@ -486,6 +486,7 @@ struct Giver {
   RmaOut out;
   OutMessages messages;
   Buffer source, bytes;
+  bool started = true;
   ports::HandleKind kind = ports::HandleKind::region;
   Ends ends;
   RmaOut::Ended ended = [this](uint64_t token, ports::Ending ending) { ends.emplace_back(token, ending.status); };
@@ -546,6 +547,11 @@ TEST_CASE("rma_out__fence__waits_for_what_is_before_it_and_holds_what_is_behind"
   w.push(1, 10);
   w.push(2, 10, true);
   w.push(3, 10);
+  Giver unstarted;
+  unstarted.started = false;
+  unstarted.push(1, 10);
+  unstarted.push(2, 10);
+  REQUIRE_FALSE(unstarted.out.fence_before(2));  // they wait for their turn, and none is a fence
   REQUIRE(w.out.fence_before(3));
   REQUIRE(w.out.fence_before(2));
   REQUIRE_FALSE(w.out.fence_before(1));  // the fence is the second

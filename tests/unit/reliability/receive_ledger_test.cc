@@ -109,3 +109,11 @@ TEST_CASE("receive_ledger__the_ack_arrived_and_nothing_is_missing__late_numbers_
   REQUIRE(ledger.look(kept - 1) == Verdict::too_old);
   REQUIRE(ledger.look(200) == Verdict::fresh);
 }
+
+TEST_CASE("receive_ledger__the_peer_knows_more_than_we_keep__all_of_it_goes") {
+  ReceiveLedger ledger;
+  ledger.received(3, true, Instant{std::chrono::seconds(1)});
+  ledger.ack_arrived(1'000'000'000);
+  CHECK(ledger.look(3) == ReceiveLedger::Verdict::too_old);
+  CHECK(ledger.look(1'000'000'001) == ReceiveLedger::Verdict::fresh);
+}
