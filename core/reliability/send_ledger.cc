@@ -53,7 +53,7 @@ bool SendLedger::acknowledge(const Ack& ack, Instant now, RttEstimator& rtt, Out
     }
   }
   if (first != packets_.end()) packets_.erase(keep, packet);
-  if (!any_acked_ || ack.largest() > largest_acked_) largest_acked_ = ack.largest();
+  largest_acked_ = std::max(largest_acked_, ack.largest());
   any_acked_ = true;
   if (out.acked.size() > before) {
     const SentPacket& newest = out.acked.back();

@@ -121,10 +121,12 @@ TEST_CASE("peer__short_hello_bad_limits_other_version_multicast__no_answer_or_a_
   peer.send(peer.hello(hello));
   hello = RawPeer::usual();
   hello.cookie = cookie;
-  hello.attribute = ports::Attribute::multicast_send;
-  peer.send(peer.hello(hello));
-  REQUIRE(peer.count(PacketKind::refuse) == 4);
-  REQUIRE(rig.b.counters.get(Counter::hello_rejected) == 5);
+  for (const auto attribute : {ports::Attribute::multicast_send, ports::Attribute::multicast_receive}) {
+    hello.attribute = attribute;
+    peer.send(peer.hello(hello));
+  }
+  REQUIRE(peer.count(PacketKind::refuse) == 5);
+  REQUIRE(rig.b.counters.get(Counter::hello_rejected) == 6);
   REQUIRE(rig.b.sink.requests.empty());
 }
 

@@ -75,8 +75,9 @@ struct Recorder final : ports::TransportSink {
 struct End final : sim::Actor {
   End(sim::DatagramFabric& fabric, const std::string& name, const ports::TransportOptions& options, uint64_t seed)
       : world(fabric.world()), node(world.add_node(name)), entropy(seed) {
-    auto net = std::make_unique<sim::SimDatagramNet>(fabric, node, name, uint16_t{1});
-    transport = std::make_unique<DatagramTransport>(options, std::move(net), entropy, counters);
+    auto owned = std::make_unique<sim::SimDatagramNet>(fabric, node, name, uint16_t{1});
+    net = owned.get();
+    transport = std::make_unique<DatagramTransport>(options, std::move(owned), entropy, counters);
     transport->bind(sink, memory);
     world.add_actor(node, this);
   }
@@ -112,6 +113,7 @@ struct End final : sim::Actor {
   sim::SimEntropy entropy;
   cci::MemoryTable memory{entropy, counters};
   Recorder sink;
+  sim::SimDatagramNet* net = nullptr;
   std::unique_ptr<DatagramTransport> transport;
 };
 

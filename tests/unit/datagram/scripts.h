@@ -8,6 +8,14 @@ namespace ccixfer::datagram::testing {
 using ports::Attribute;
 inline const Instant start{1000s};
 
+class CountingEntropy final : public ports::Entropy {
+ public:
+  uint64_t next_u64() override { return state_ += 0x9e3779b97f4a7c15; }
+
+ private:
+  uint64_t state_ = 1;
+};
+
 struct Receiver {
   explicit Receiver(Attribute attribute, uint32_t window = 8) { machine.open(window, attribute, held); }
   bool arrives(uint64_t sequence, uint32_t flight = 0, bool empty = false) {

@@ -153,6 +153,24 @@ TEST_CASE("datagram__a_clean_network__nothing_goes_out_twice_and_nothing_is_reje
   REQUIRE(rig.a.counters.get(Counter::bytes_out) < target.size() + target.size() / 40 + rig.fabric.totals().dropped * 8192);
 }
 
+// Who only waits on the network's handle is woken in time.
+TEST_CASE("datagram__its_deadline__is_the_networks_after_each_turn_and_at_each_call") {
+  ports::TransportOptions options;
+  options.keepalive = 3s;
+  Rig rig({}, options);
+  rig.connect();
+  rig.pass(100ms);
+  REQUIRE(rig.a.net->next_deadline() == rig.a.transport->next_deadline());
+  REQUIRE(rig.a.net->next_deadline() != never);
+  const Buffer bytes = filled(10, 1);
+  const Bytes part(bytes);
+  REQUIRE(rig.a.transport->send(rig.at_a, {&part, 1}, 1) == Status::success);
+  REQUIRE(rig.a.net->next_deadline() <= rig.world.now());
+  rig.a.transport->turn(rig.world.now());
+  REQUIRE(rig.a.net->next_deadline() > rig.world.now());
+  REQUIRE(rig.a.net->next_deadline() == rig.a.transport->next_deadline());
+}
+
 TEST_CASE("datagram__the_hosts_buffers_are_full_again_and_again__everything_goes_on_when_there_is_room") {
   sim::DatagramLinkOptions link;
   link.again_chance = 0.2;

@@ -213,6 +213,9 @@ TEST_CASE("file_system__a_sparse_file_on_tmpfs__shows_its_data_and_keeps_its_hol
     CHECK(blocks() == before);
   }
   memory::Loan loan = pool.lend();
+  const int other = files.open(ports::FileSystem::no_directory, "/proc/self/status", to_read(), 0);
+  CHECK(files.show(other, loan.bytes(), 0) == -ENOTSUP);  // of a file system with rules of its own
+  files.close(other);
   CHECK(files.show(fd, loan.bytes(), 6 * piece) == -ENOTSUP);  // behind the end, where there is no hole to be found
   files.close(fd);
 }

@@ -310,6 +310,11 @@ TEST_CASE("simulation__routers__carry_stop_and_come_back") {
   const Ran crash(two_sites + "[[fault]]\nat = \"1s\"\nkind = \"crash\"\nnode = \"r2\"\nfor = \"1s\"\n");
   CHECK(crash.one().end.kind == ErrorKind::ok);
   CHECK(crash.faults.size() == 2);
+  // It has drained and is away; a crash and its end come before it was to be started: then it runs already.
+  const Ran away(two_sites + "start = \"20s\"\n" + stop + "for = \"5s\"\n" +
+                 "[[fault]]\nat = \"3s\"\nkind = \"crash\"\nnode = \"r1\"\nfor = \"1s\"\n");
+  CHECK(away.one().end.kind == ErrorKind::ok);
+  CHECK(away.faults.size() == 3);
   const Ran both(two_sites + stop + "for = \"100ms\"\n" +
                  "[[fault]]\nat = \"1001ms\"\nkind = \"crash\"\nnode = \"r1\"\nfor = \"1s\"\n");
   CHECK(both.one().end.kind == ErrorKind::ok);
