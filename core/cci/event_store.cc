@@ -4,13 +4,13 @@ namespace ccixfer::cci {
 
 std::optional<uint32_t> EventStore::take_buffer() {
   if (buffers_out()) return std::nullopt;
-  if (!free_.empty()) {
-    const uint32_t index = free_.back();
-    free_.pop_back();
-    return index;
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(buffers_.size()));
+    buffers_.emplace_back(new std::byte[buffer_bytes_]);  // not zeroed: memory is used as messages need it
   }
-  buffers_.emplace_back(new uint64_t[(size_t{buffer_bytes_} + 7) / 8]);  // not zeroed: memory is used as messages need it
-  return static_cast<uint32_t>(buffers_.size() - 1);
+  const uint32_t index = free_.back();
+  free_.pop_back();
+  return index;
 }
 
 std::optional<uint64_t> EventStore::add_request(ports::ConnectionId connection, Bytes data) {

@@ -25,7 +25,7 @@ class EventStore {
   void return_buffer(uint32_t index) { free_.push_back(index); }
   void set_buffers_max(uint32_t buffers) { buffers_max_ = buffers; }
   [[nodiscard]] bool buffers_out() const { return buffers_.size() - free_.size() >= buffers_max_; }
-  [[nodiscard]] MutableBytes buffer(uint32_t index) { return {reinterpret_cast<std::byte*>(buffers_[index].get()), buffer_bytes_}; }
+  [[nodiscard]] MutableBytes buffer(uint32_t index) { return {buffers_[index].get(), buffer_bytes_}; }
 
   struct Request {
     ports::ConnectionId connection;
@@ -46,7 +46,7 @@ class EventStore {
  private:
   uint32_t buffer_bytes_;
   uint32_t buffers_max_;
-  std::vector<std::unique_ptr<uint64_t[]>> buffers_;  // words: data is 8-byte aligned
+  std::vector<std::unique_ptr<std::byte[]>> buffers_;  // of new: aligned for whatever fits in
   std::vector<uint32_t> free_;
   std::unordered_map<uint64_t, Request> requests_;
   std::unordered_map<uint64_t, uint64_t> undecided_;  // connection -> request

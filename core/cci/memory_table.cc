@@ -136,14 +136,12 @@ bool MemoryTable::is_target_of_this(const ports::RmaTarget& target) const {
 
 Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable) {
   if (memory.empty() || (free_regions.empty() && regions.size() >= regions_max)) return {};
-  uint32_t index = 0;
   if (free_regions.empty()) {
-    index = static_cast<uint32_t>(regions.size());
+    free_regions.push_back(static_cast<uint32_t>(regions.size()));
     regions.emplace_back();
-  } else {
-    index = free_regions.back();
-    free_regions.pop_back();
   }
+  const uint32_t index = free_regions.back();
+  free_regions.pop_back();
   Region& region = regions[index];
   region.live = true;
   region.writable = writable;
@@ -243,14 +241,12 @@ Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, 
 }
 
 Ticket MemoryTable::Impl::issue(const RemoteRef& target, uint64_t length_bytes, bool write) {
-  uint32_t index = 0;
   if (free_transfers.empty()) {
-    index = static_cast<uint32_t>(transfers.size());
+    free_transfers.push_back(static_cast<uint32_t>(transfers.size()));
     transfers.emplace_back();
-  } else {
-    index = free_transfers.back();
-    free_transfers.pop_back();
   }
+  const uint32_t index = free_transfers.back();
+  free_transfers.pop_back();
   Transfer& transfer = transfers[index];
   transfer.live = true;
   transfer.write = write;

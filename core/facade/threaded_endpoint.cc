@@ -117,10 +117,7 @@ void Core::file(Event event) {
     return;
   }
   const auto found = waiters.find(event.waiter);
-  if (found == waiters.end()) {  // it has given up
-    if (event.type == EventType::connect && event.status == Status::success) endpoint->disconnect(event.connection);
-    return;
-  }
+  if (found == waiters.end()) return;  // a send that has given up: who dials or moves memory waits to the end
   found->second = {true, event.ending(), event.connection, std::move(event.reason)};
 }
 

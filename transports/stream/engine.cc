@@ -54,15 +54,13 @@ Connection* Engine::find(ports::ConnectionId id) const {
 
 Connection* Engine::create(StreamId stream, State state) {
   if (connections_count_ >= options_.connections_max) return nullptr;
-  uint32_t index = 0;
-  if (!free_.empty()) {
-    index = free_.back();
-    free_.pop_back();
-  } else {
-    index = static_cast<uint32_t>(connections_.size());
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(connections_.size()));
     connections_.emplace_back();
-    generations_.push_back(0);
+    generations_.emplace_back();
   }
+  const uint32_t index = free_.back();
+  free_.pop_back();
   if (++generations_[index] == 0) generations_[index] = 1;
   connections_[index] = std::make_unique<Connection>();
   Connection& c = *connections_[index];

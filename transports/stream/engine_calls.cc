@@ -131,7 +131,7 @@ void Engine::set_keepalive(ports::ConnectionId id, Duration timeout) {
   Connection* c = find(id);
   if (c == nullptr) return;
   c->keepalive = timeout;
-  c->keepalive_mode = timeout > Duration{0} && timeout != forever ? Keepalive::notify : Keepalive::off;
+  c->keepalive_mode = timeout > Duration{0} ? Keepalive::notify : Keepalive::off;
   c->probes = 0;
   c->keepalive_unstamped = true;
   touch_from_above(*c);

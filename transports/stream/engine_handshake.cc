@@ -33,7 +33,7 @@ void Engine::agree(Connection& c, const wire::Offer& theirs, const wire::Machine
   c.served.open(rmas, c.id.packed());
   if (wire::are_apart(machine, net_->machine())) net_->peer_is_elsewhere(c.stream);
   c.lends = net_->lends(c.stream);
-  if (options_.keepalive > Duration{0} && options_.keepalive != forever) {
+  if (options_.keepalive > Duration{0}) {
     c.keepalive_mode = Keepalive::lose;
     c.keepalive = options_.keepalive;
   }

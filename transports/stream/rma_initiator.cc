@@ -6,15 +6,13 @@ namespace ccixfer::stream {
 
 void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
   CHECK(!full());
-  uint32_t slot = 0;
-  if (!free_.empty()) {
-    slot = free_.back();
-    free_.pop_back();
-  } else {
-    slot = static_cast<uint32_t>(operations_.size());
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(operations_.size()));
     operations_.emplace_back();
-    issue_.push_back(0);
+    issue_.emplace_back();
   }
+  const uint32_t slot = free_.back();
+  free_.pop_back();
   Operation& operation = operations_[slot];
   const uint16_t generation = static_cast<uint16_t>(operation.generation + 1);
   operation = Operation{};

@@ -92,14 +92,12 @@ TcpNet::Impl::Stream* TcpNet::Impl::find(StreamId id) {
 }
 
 StreamId TcpNet::Impl::add_stream(State state) {
-  uint32_t index = 0;
-  if (!free_streams.empty()) {
-    index = free_streams.back();
-    free_streams.pop_back();
-  } else {
-    index = static_cast<uint32_t>(streams.size());
+  if (free_streams.empty()) {
+    free_streams.push_back(static_cast<uint32_t>(streams.size()));
     streams.emplace_back();
   }
+  const uint32_t index = free_streams.back();
+  free_streams.pop_back();
   const uint32_t generation = streams[index].generation + 1;
   streams[index] = Stream{};
   streams[index].generation = generation == 0 ? 1 : generation;

@@ -56,7 +56,10 @@ class MemoryNet final : public StreamNet {
   int64_t send(StreamId id, std::span<const ConstIoSpan> from) override;
   int64_t recv_to(StreamId id, ports::Conduit& conduit, size_t size) override;
   void poll(Instant now, const std::function<void(const StreamEvent&)>& event) override;
-  void set_deadline(Instant at) override { deadline = at; }
+  void set_deadline(Instant at) override {
+    deadline = at;
+    ++deadlines_set;
+  }
   [[nodiscard]] int os_handle() const override { return -1; }
   [[nodiscard]] wire::Machine machine() const override { return on; }
   void peer_is_elsewhere(StreamId) override { ++peers_elsewhere; }
@@ -69,6 +72,7 @@ class MemoryNet final : public StreamNet {
 
   bool accept_paused = false;
   Instant deadline = never;
+  uint64_t deadlines_set = 0;
   wire::Machine on;
   size_t peers_elsewhere = 0;
   uint64_t calls = 0;                  // of recv and send
