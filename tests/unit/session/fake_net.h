@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -44,8 +45,10 @@ class Net {
   size_t steps = 0;
   size_t dials = 0;
   size_t in_flight_max = 256;
-  size_t frames_per_turn = 8;     // of one end, so that the two sides' steps interleave
-  bool notice_half_open = false;  // ends of half-cut connections notice
+  size_t frames_per_turn = 8;              // of one end, so that the two sides' steps interleave
+  bool notice_half_open = false;           // ends of half-cut connections notice
+  std::vector<ports::HopInfo> path;        // of every connection
+  std::optional<uint64_t> received_bytes;  // over every connection
 };
 
 class Transport final : public ports::Transport {
@@ -137,7 +140,8 @@ class Transport final : public ports::Transport {
 
   void set_send_timeout(ports::ConnectionId, Duration) override {}
   void set_keepalive(ports::ConnectionId, Duration) override {}
-  [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId) const override { return {}; }
+  [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId) const override { return net_.path; }
+  [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId) const override { return net_.received_bytes; }
 
   void turn(Instant now) override {
     now_ = now;
