@@ -271,7 +271,7 @@ Status ThreadedEndpoint::send_blocking(Connection connection, Bytes message, Dur
     return status != Status::no_buffers;
   };
   const auto late = [&] { return core_->stopped ? Status::device_dead : Status::timed_out; };
-  if (!issued() && !core_->wait(lock, core_->progress_made, left(), issued)) return late();
+  if (!core_->wait(lock, core_->progress_made, left(), issued)) return late();
   if (status != Status::success) return status;
   const auto how = core_->wait_for(lock, inner.waiter, left());
   return how ? how->ending.status : late();
@@ -294,7 +294,7 @@ ports::Ending ThreadedEndpoint::rma_blocking(Connection connection, const cci::R
     status = core_->endpoint->rma(connection, inner);
     return status != Status::no_buffers;
   };
-  if (!issued() && !core_->wait(lock, core_->progress_made, forever, issued)) return Status::device_dead;
+  if (!core_->wait(lock, core_->progress_made, forever, issued)) return Status::device_dead;
   if (status != Status::success) return status;
   const auto how = core_->wait_for(lock, inner.waiter, forever);
   return how ? how->ending : ports::Ending(Status::device_dead);

@@ -48,7 +48,7 @@ Status Engine::reject(ports::ConnectionId id, std::string_view reason) {
 
 void Engine::disconnect(ports::ConnectionId id) {
   Connection* c = find(id);
-  if (c == nullptr || c->cancelled || c->left) return;
+  if (c == nullptr) return;
   switch (c->state) {
     case State::dialling:
     case State::hello_sent:
@@ -81,8 +81,7 @@ Status Engine::send(ports::ConnectionId id, std::span<const Bytes> parts, uint64
     c->messages.push({false, token}, copy_message(parts), c->send_timeout);
     send_at_once(*c);
   } else {
-    c->fenced.push_back({token, copy_message(parts), c->send_timeout, c->rma.issued()});
-    touch_from_above(*c);
+    c->fenced.push_back({token, copy_message(parts), c->send_timeout, c->rma.issued()});  // what the fence waits for wakes us
   }
   return Status::success;
 }

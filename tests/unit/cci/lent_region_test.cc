@@ -63,6 +63,9 @@ TEST_CASE("lent_region__deregistered__busy_until_each_read_that_was_lent_has_end
   REQUIRE(f.target->lend(one));  // more of it: it is lent once
   REQUIRE(f.target->lend(two));
   CHECK_FALSE(f.table.in_use(handle));  // nobody wants it back
+  Handle before = handle;
+  --before.generation;
+  CHECK_FALSE(f.table.in_use(before));  // what its place held before has nothing to do with it
   CHECK_FALSE(f.target->wanted_back(one));
   const uint64_t wants = f.target->wants();
   REQUIRE(f.table.deregister_region(handle) == Status::busy);

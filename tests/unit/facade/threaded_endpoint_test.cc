@@ -1,6 +1,9 @@
 // The facade under several threads: what each of them began ends as it should, whoever made the progress. Run under tsan, too.
 #include "core/facade/threaded_endpoint.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -245,6 +248,81 @@ TEST_CASE("facade__destroyed_while_threads_wait__they_come_back_and_held_events_
   REQUIRE(held->data().size() == 1);
   REQUIRE(held->data()[0] == byte);
   REQUIRE(next(*b.endpoint, EventType::disconnected));
+}
+
+TEST_CASE("facade__what_cannot_begin__comes_back_at_once_with_the_reason") {
+  Party a(1), b(2);
+  const Joined pair = join(a, b);
+  const std::vector<std::byte> large(a.endpoint->max_send_bytes(pair.at_dialler) + 1);
+  const Bytes fits = Bytes(large).first(large.size() - 1);
+  REQUIRE(fits.size() > 1000);
+  REQUIRE(a.endpoint->send_blocking(pair.at_dialler, large) == Status::message_size);
+  REQUIRE(a.endpoint->send_blocking(pair.at_dialler, fits) == Status::success);
+  REQUIRE(a.endpoint->send_blocking(Connection{}, fits) == Status::not_found);
+  cci::RmaOptions options;
+  options.length_bytes = 10;
+  REQUIRE(a.endpoint->rma_blocking(pair.at_dialler, options).status == Status::rma_handle);
+  REQUIRE(a.endpoint->rma_blocking(Connection{}, options).status == Status::not_found);
+  REQUIRE(a.endpoint->set_send_timeout(Connection{}, 1s) == Status::not_found);
+  REQUIRE(a.endpoint->set_keepalive(Connection{}, 1s) == Status::not_found);
+  REQUIRE(a.endpoint->max_send_bytes(Connection{}) == 0);
+  REQUIRE(a.endpoint->deregister_region({}) == Status::rma_handle);
+  REQUIRE(a.endpoint->calls_waiting() == 0);
+  REQUIRE_FALSE(a.endpoint->get_event());
+}
+
+TEST_CASE("facade__a_request_of_another_endpoint__is_not_decided_by_this_one") {
+  Party a(1), b(2), c(3);
+  REQUIRE(a.endpoint->connect(b.endpoint->uri(), {}));
+  auto request = next(*b.endpoint, EventType::connect_request);
+  REQUIRE(request);
+  REQUIRE(c.endpoint->accept(*request, 0) == Status::invalid);
+  REQUIRE(c.endpoint->reject(*request, "not mine") == Status::invalid);
+  ThreadedEvent none;
+  REQUIRE(b.endpoint->accept(none, 0) == Status::invalid);
+  REQUIRE(b.endpoint->reject(none, "nothing") == Status::invalid);
+  ThreadedEvent moved;
+  moved = std::move(*request);
+  REQUIRE(b.endpoint->accept(moved, 9) == Status::success);
+  const auto accepted = next(*b.endpoint, EventType::accept);
+  REQUIRE(accepted);
+  REQUIRE(accepted->context() == 9);
+  const auto connected = next(*a.endpoint, EventType::connect);
+  REQUIRE(connected);
+  a.endpoint->disconnect(connected->connection());
+  REQUIRE(next(*b.endpoint, EventType::disconnected));
+}
+
+TEST_CASE("facade__a_request_that_is_let_go__is_refused_at_once") {
+  Party a(1), b(2);
+  REQUIRE(a.endpoint->connect(b.endpoint->uri(), {}));
+  auto request = next(*b.endpoint, EventType::connect_request);
+  REQUIRE(request);
+  request.reset();
+  const auto refused = next(*a.endpoint, EventType::connect);
+  REQUIRE(refused);
+  REQUIRE(refused->status() == Status::refused);
+}
+
+TEST_CASE("facade__no_descriptor_for_its_thread__an_error_that_says_so") {
+  Counters counters;
+  SeededEntropy entropy(1);
+  auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 64, .listen = true});
+  REQUIRE(net);
+  auto memory = std::make_shared<cci::MemoryTable>(entropy, counters);
+  auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters);
+  auto endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters);
+  const int free = ::dup(0);
+  REQUIRE(free >= 0);
+  ::close(free);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{static_cast<rlim_t>(free), before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const auto started = ThreadedEndpoint::start(std::move(endpoint));
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE_FALSE(started);
+  REQUIRE(started.error().kind == ErrorKind::network);
 }
 
 }  // namespace

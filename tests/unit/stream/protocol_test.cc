@@ -272,6 +272,101 @@ TEST_CASE("protocol__a_probe__is_answered_and_an_answer_is_a_sign_of_life") {
   CHECK(peer.kinds() == std::vector{Kind::keepalive_ack});
 }
 
+TEST_CASE("protocol__destroyed_at_any_stage__the_peer_hears_goodbye_once_it_knows_of_a_connection") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  bool said = true;
+  SECTION("a request") {
+    peer.hello(RawPeer::usual());
+    said = false;
+  }
+  SECTION("accepted, and not acknowledged") {
+    peer.hello(RawPeer::usual());
+    REQUIRE(rig.b.transport->accept(rig.b.sink.requests.at(0)) == Status::success);
+    rig.settle();
+    peer.read();
+  }
+  SECTION("open") { static_cast<void>(peer.open()); }
+  SECTION("left, with a message that is not answered") {
+    const ConnectionId id = peer.open();
+    REQUIRE(rig.send(rig.b, id, Buffer(10), 1) == Status::success);
+    rig.b.transport->disconnect(id);
+    rig.settle();
+    peer.read();
+  }
+  REQUIRE(rig.b.sink.disconnected.empty());
+  peer.got.clear();
+  rig.b.transport.reset();
+  peer.read();
+  CHECK(peer.closed);
+  CHECK(peer.kinds() == (said ? std::vector{Kind::bye} : std::vector<Kind>{}));
+}
+
+TEST_CASE("protocol__aborted_before_the_peer_acknowledged__cancelled_and_closed") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  peer.hello(RawPeer::usual());
+  const ConnectionId id = rig.b.sink.requests.at(0);
+  REQUIRE(rig.b.transport->accept(id) == Status::success);
+  rig.settle();
+  REQUIRE(rig.send(rig.b, id, Buffer(10), 1) == Status::success);
+  rig.b.transport->abort(id);
+  rig.settle();
+  REQUIRE(rig.b.sink.accepted.size() == 1);
+  CHECK(rig.b.sink.accepted[0].status == Status::cancelled);
+  CHECK(rig.b.status_of(1) == Status::disconnected);
+  peer.read();
+  CHECK(peer.closed);
+}
+
+TEST_CASE("protocol__hints__as_many_as_are_kept_and_none_after_we_left") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  for (size_t i = 0; i < hints_waiting_max + 5; ++i) rig.b.transport->hint(id, i, 0);
+  rig.settle();
+  peer.read();
+  CHECK(peer.kinds() == std::vector(hints_waiting_max, Kind::mailbox_hint));
+  peer.got.clear();
+  REQUIRE(rig.send(rig.b, id, Buffer(10), 1) == Status::success);
+  rig.b.transport->disconnect(id);
+  rig.b.transport->hint(id, 1, 0);
+  rig.settle();
+  rig.b.transport->hint(id, 1, 0);
+  rig.settle();
+  peer.read();
+  CHECK(peer.kinds() == std::vector{Kind::message});
+}
+
+TEST_CASE("protocol__a_read_that_ends_well_without_its_bytes__is_a_violation") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  Buffer memory(10);
+  ports::RmaRequest request;
+  request.remote.handle.kind = ports::HandleKind::region;
+  request.write = false;
+  request.destination = memory;
+  REQUIRE(rig.b.transport->rma(id, request, 5) == Status::success);
+  rig.settle();
+  peer.read();
+  const auto read = wire::decode_rma_read(peer.got);
+  REQUIRE(read);
+  const size_t came = GENERATE(size_t{0}, size_t{9}, size_t{10});
+  if (came > 0) {
+    peer.frame(
+        [&](Writer& w) {
+          wire::encode(w, wire::RmaReadData{read->operation, 10, 0}, static_cast<uint32_t>(came));
+        },
+        filled(came, 3));
+  }
+  const bool good = GENERATE(true, false);
+  peer.frame([&](Writer& w) { wire::encode_read_end(w, {read->operation, good ? Status::success : Status::rma_handle, false}); });
+  const bool fine = came == 10 || !good;
+  CHECK(rig.b.status_of(5) == (!fine ? Status::disconnected : good ? Status::success : Status::rma_handle));
+  CHECK(rig.b.counters.get(Counter::frames_rejected) == (fine ? 0 : 1));
+}
+
 TEST_CASE("protocol__an_endpoint_that_is_destroyed__says_goodbye_where_the_stream_allows_it") {
   Rig rig;
   rig.connect();

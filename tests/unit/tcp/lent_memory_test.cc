@@ -281,6 +281,9 @@ TEST_CASE("tcp_net__told_to_copy__has_no_conduits") {
   const auto other = make()->make_conduit();
   REQUIRE(other != nullptr);
   CHECK_FALSE(net->takes(*other));
+  Pair pair(ByReference::never);
+  pair.client->peer_is_elsewhere(pair.out);
+  CHECK_FALSE(pair.client->lends(pair.out));
 }
 
 }  // namespace
