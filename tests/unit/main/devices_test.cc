@@ -1,6 +1,7 @@
 // What the host says of an address, and what is made of it.
 #include "app/main/devices.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;
@@ -39,4 +40,64 @@ TEST_CASE("address_watch__address_that_no_interface_ever_had__is_taken_to_work")
 TEST_CASE("address_watch__interface_is_down_from_the_beginning__does_not_work") {
   AddressWatch watch("10.0.0.1");
   CHECK_FALSE(watch.works({interface("a", {"10.0.0.1"}, false)}));
+}
+
+TEST_CASE("devices__described__every_column_as_it_is_configured_or_found") {
+  const auto config = parse_config("f.toml",
+                                   "[device.a]\nip = \"10.0.0.1\"\nport = 7\nas = 3\nsubnet = 4\nrouter = []\npriority = 60\n"
+                                   "[device.bb]\ninterface = \"down\"\nrate = \"10Gb/s\"\npriority = 1\n"
+                                   "[device.c]\nip = \"10.9.9.9\"\n"
+                                   "[device.d]\n"
+                                   "[device.e]\ntransport = \"udp\"\n"
+                                   "[device.f]\ninterface = \"none\"\n");
+  REQUIRE(config);
+  Interface up = interface("eth0", {"10.0.0.1"}, true);
+  up.rate_bits_per_s = 1'000'000'000;
+  CHECK(device_table(describe_devices(*config, {up, interface("down", {"10.0.1.1"}, false)})) ==
+        std::vector<std::string>{
+            "DEVICE  TRANSPORT  INTERFACE  ADDRESS     RATE    SUBNET  PRIORITY  STATE",
+            "a*      tcp        eth0       10.0.0.1:7  1Gb/s   3:4     60        up",
+            "bb      tcp        down       10.0.1.1    10Gb/s  -       1         down",
+            "c       tcp                   10.9.9.9    ?       -       50        absent",
+            "d       tcp                               ?       -       50        up",
+            "e       udp                               ?       -       50        not in this version",
+            "f       tcp        none                   ?       -       50        absent",
+        });
+}
+
+TEST_CASE("devices__of_this_host__have_the_loopback_and_its_address") {
+  const std::vector<Interface> found = addresses_of_host();
+  const auto loopback = std::find_if(found.begin(), found.end(), [](const Interface& each) { return each.loopback; });
+  REQUIRE(loopback != found.end());
+  CHECK(loopback->name == "lo");
+  CHECK(std::count(loopback->addresses.begin(), loopback->addresses.end(), "127.0.0.1") == 1);
+  CHECK(address_works("127.0.0.1", found) == true);
+  CHECK(interfaces_of_host().size() == found.size());
+}
+
+TEST_CASE("devices__without_a_configuration__are_the_interfaces_that_are_up_and_have_an_address") {
+  const auto devices =
+      devices_of({}, {interface("a", {}, true), interface("b", {"10.0.0.1"}, false), interface("c", {"10.0.0.2"}, true)});
+  REQUIRE(devices.size() == 1);
+  CHECK(devices[0].name == "c");
+  CHECK(devices[0].interface == "c");
+}
+
+TEST_CASE("devices__address__of_ip_of_the_interface_or_none_and_why") {
+  const std::vector<Interface> host = {interface("a", {"10.0.0.1", "10.0.0.2"}, true), interface("bare", {}, true)};
+  DeviceConfig device;
+  device.name = "x";
+  CHECK(address_of_device(device, host).value().empty());
+  device.interface = "a";
+  CHECK(address_of_device(device, host).value() == "10.0.0.1");
+  device.interface = "bare";
+  CHECK(address_of_device(device, host).error().message ==
+        "interface without an address: bare of device x: give it one, or ip = in the configuration");
+  device.interface = "none";
+  CHECK(address_of_device(device, host).error().message == "no such interface: none of device x: see ccixfer devices");
+  device.ip = "10.9.9.9";
+  CHECK(address_of_device(device, host).value() == "10.9.9.9");
+  CHECK(choose_device({}, std::nullopt, host).error().message ==
+        "no device: this host has no interface with an address: configure a [device.NAME]");
+  CHECK(choose_device({device}, "y", host).error().message == "no such device: y: see ccixfer devices");
 }

@@ -169,3 +169,30 @@ TEST_CASE("topology__records_of_a_running_router__problems_are_told_and_the_rest
   CHECK(has(topology->problems, "3:1 and 3:5 cannot reach one another"));
   REQUIRE(chosen(*topology, "3:1", "3:2") != nullptr);
 }
+
+TEST_CASE("topology__records__a_line_for_each_device_with_all_that_is_known_of_it") {
+  routing::DeviceRecord plain, wan;
+  plain.subnet = {3, 1};
+  plain.uri = "tcp://a:1";
+  plain.rate_bits_per_s = 10'000'000'000;
+  plain.transit = true;
+  wan = plain;
+  wan.subnet = {3, 9};
+  wan.uri = "tcp://a:2";
+  wan.wan = true;
+  wan.transit = false;
+  wan.latency_ns = 5'000;
+  wan.reaches = {4, 5};
+  auto topology = topology_of_records({{0x1F, 1, false, {plain, wan}}}, {"bandwidth", "hops"});
+  REQUIRE(topology);
+  REQUIRE(topology->routers.size() == 1);
+  CHECK(topology->routers[0].name == "000000000000001f");
+  CHECK(topology->routers[0].devices ==
+        std::vector<std::string>{"subnet 3:1, tcp://a:1, 10Gb/s",
+                                 "subnet 3:9, tcp://a:2, 10Gb/s, wan, no transit, 5us, reaches AS 4, 5"});
+  CHECK(topology->routers[0].subnets == std::vector<routing::SubnetId>{{3, 1}, {3, 9}});
+  topology->notes = {"the list is cut"};
+  CHECK(topology_text(*topology).back() == "note: the list is cut");
+  topology->routes.clear();
+  CHECK(has(topology_text(*topology), "  none"));
+}
