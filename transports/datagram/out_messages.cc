@@ -203,7 +203,7 @@ Instant OutMessages::deadline() const {
   Instant at = paused_ ? retry_at_ : never;
   if (timed_ == 0) return at;
   for (const Entry& entry : queue_) {
-    if (!entry.reported && entry.stamped) at = std::min(at, given_up_at(entry));
+    if (!entry.reported) at = std::min(at, given_up_at(entry));
   }
   return at;
 }

@@ -138,7 +138,6 @@ void Engine::net_event(const StreamEvent& event) {
       if (c.state == State::dialling) greet(c);
       break;
     case StreamEventType::failed:
-      if (c.state == State::draining) return release(c);
       return lose(c, event.status == Status::success ? Status::disconnected : event.status, event.reason);
     case StreamEventType::readable:
       c.readable = true;

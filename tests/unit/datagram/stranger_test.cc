@@ -155,6 +155,40 @@ TEST_CASE("peer__silent_while_its_request_waits__is_lost_by_the_keepalive") {
   REQUIRE(rig.b.sink.disconnected[0].reason == "the peer does not answer");
 }
 
+TEST_CASE("datagram__goodbyes__say_whether_they_are_a_refusal") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  rig.b.transport->disconnect(id);
+  rig.world.wake(rig.b.node);
+  peer.settle();
+  REQUIRE_FALSE(peer.all<FarewellFrame>().empty());
+  REQUIRE_FALSE(peer.all<FarewellFrame>()[0].reject);
+  REQUIRE(peer.all<FarewellFrame>()[0].farewell.status == Status::disconnected);
+
+  Rig other;
+  RawPeer violator(other, "p");
+  violator.open();
+  violator.frames([](wire::Writer& out) { out.u8(99); });
+  REQUIRE_FALSE(violator.all<FarewellFrame>().empty());
+  REQUIRE_FALSE(violator.all<FarewellFrame>()[0].reject);
+
+  Rig third;
+  RawPeer asker(third, "p");
+  Hello greeting = RawPeer::usual();
+  asker.send(asker.hello(greeting));
+  greeting.cookie = asker.cookie();
+  asker.send(asker.hello(greeting));
+  asker.got.clear();
+  REQUIRE(third.b.transport->reject(third.b.sink.requests.at(0), "no") == Status::success);
+  third.world.wake(third.b.node);
+  asker.settle();
+  REQUIRE_FALSE(asker.all<FarewellFrame>().empty());
+  REQUIRE(asker.all<FarewellFrame>()[0].reject);
+  REQUIRE(asker.all<FarewellFrame>()[0].farewell.status == Status::refused);
+  REQUIRE(asker.all<FarewellFrame>()[0].farewell.reason == "no");
+}
+
 TEST_CASE("datagram__keepalive__probes_in_silence_only") {
   ports::TransportOptions options;
   options.keepalive = 1s;

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "app/report/event_output.h"
 #include "app/report/outcome.h"
@@ -175,6 +176,30 @@ TEST_CASE("event_output__reader_that_sleeps__nothing_blocks_and_nothing_is_lost"
   CHECK_FALSE(output.waiting());
   close(ends[0]);
   close(ends[1]);
+}
+
+// Beyond what may wait in memory it blocks, until the reader has taken enough.
+TEST_CASE("event_output__more_than_may_wait__waits_for_the_reader_and_loses_nothing") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  size_t total = 0;
+  std::thread reader([&] {
+    std::vector<char> buffer(1 << 16);
+    for (ssize_t got = 0; (got = read(ends[0], buffer.data(), buffer.size())) > 0;) total += static_cast<size_t>(got);
+  });
+  const size_t lines = event_bytes_queued_max / (1u << 20) + 3;
+  {
+    EventOutput output(ends[1]);
+    const std::string line((1u << 20) - 1, 'x');
+    for (size_t i = 0; i < lines; ++i) output.line(line);
+    output.drain();
+    CHECK_FALSE(output.waiting());
+    CHECK(output.error() == 0);
+  }
+  close(ends[1]);
+  reader.join();
+  close(ends[0]);
+  CHECK(total == lines << 20);
 }
 
 }  // namespace ccixfer::report
