@@ -19,7 +19,6 @@ namespace ccixfer::facade {
 
 using cci::Connection;
 using cci::Event;
-using cci::EventType;
 
 class Core {
  public:
