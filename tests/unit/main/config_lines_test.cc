@@ -79,10 +79,8 @@ TEST_CASE("config_lines__numbers__from_the_least_to_the_most") {
 }
 
 TEST_CASE("config_lines__words__one_of_those_that_are_known") {
-  for (const char* transport : {"tcp", "udp", "verbs", "eth", "shm"}) {
-    const std::string line = in_device(fmt::format("transport = \"{}\"", transport));
-    if (line.empty()) CHECK(device(fmt::format("transport = \"{}\"", transport)).transport == transport);
-  }
+  for (const char* transport : {"tcp", "udp", "verbs", "eth", "shm"})
+    CHECK(device(fmt::format("transport = \"{}\"", transport)).transport == transport);
   CHECK(in_device("transport = \"pigeon\"").rfind("c:2: device.x.transport: unknown value 'pigeon': give one of tcp, ", 0) == 0);
   CHECK(in_device("capabilities = [\"magic\"]") ==
         "c:2: device.x.capabilities: unknown value 'magic': give one of zero-copy, os-bypass");

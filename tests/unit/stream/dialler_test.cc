@@ -8,87 +8,6 @@ using namespace std::chrono_literals;
 using wire::Kind;
 using wire::Writer;
 
-// Speaks to end `a` of a rig, which dials it.
-class RawAcceptor {
- public:
-  explicit RawAcceptor(Rig& rig) : rig_(rig), net_(rig.hub, "q") {}
-  ConnectionId dial(ports::DialRequest request = {}) {
-    request.uri = "mem://q";
-    const auto id = rig_.a.transport->dial(request);
-    REQUIRE(id);
-    rig_.settle();
-    net_.poll(rig_.now, [&](const StreamEvent& event) {
-      if (event.type == StreamEventType::accepted) stream_ = event.id;
-    });
-    REQUIRE(stream_ != 0);
-    rig_.settle();
-    read();
-    return *id;
-  }
-  template <typename Encode>
-  void frame(Encode encode_to, const Buffer& payload = {}) {
-    Buffer out;
-    Writer writer(out);
-    encode_to(writer);
-    out.insert(out.end(), payload.begin(), payload.end());
-    const ConstIoSpan span{out.data(), out.size()};
-    static_cast<void>(net_.send(stream_, {&span, 1}));
-    rig_.settle();
-    read();
-  }
-  void reply(const wire::HelloReply& frame) {
-    this->frame([&](Writer& w) { wire::encode(w, frame); });
-  }
-  void empty(Kind kind) {
-    frame([&](Writer& w) { wire::encode_empty(w, kind); });
-  }
-  void message(uint64_t number) {
-    const Buffer payload = filled(10, 1);
-    frame([&](Writer& w) { wire::encode(w, wire::Message{number, 0, wire::payload_check_of(payload)}, 10); }, payload);
-  }
-  [[nodiscard]] static wire::HelloReply usual() {
-    wire::HelloReply reply;
-    reply.offer = {8192, 16, 8};
-    return reply;
-  }
-  void read() {
-    Buffer chunk(65536);
-    for (;;) {
-      const IoSpan span{chunk.data(), chunk.size()};
-      const int64_t n = net_.recv(stream_, {&span, 1});
-      if (n <= 0) {
-        closed = closed || n != io_again;
-        return;
-      }
-      got.insert(got.end(), chunk.begin(), chunk.begin() + n);
-    }
-  }
-  [[nodiscard]] std::vector<Kind> kinds() const {
-    std::vector<Kind> list;
-    size_t at = 0;
-    while (const auto prefix = wire::decode_prefix(Bytes(got).subspan(at))) {
-      list.push_back(prefix->kind);
-      at += prefix->header_bytes + prefix->payload_bytes;
-      if (at > got.size()) break;
-    }
-    return list;
-  }
-  void accept() {
-    reply(usual());
-    empty(Kind::connect_accept);
-    REQUIRE(rig_.a.sink.connected.size() == 1);
-    REQUIRE(rig_.a.sink.connected[0].status == Status::success);
-    got.clear();
-  }
-  Buffer got;
-  bool closed = false;
-
- private:
-  Rig& rig_;
-  MemoryNet net_;
-  StreamId stream_ = 0;
-};
-
 TEST_CASE("dialler__hello__says_what_was_asked") {
   Rig rig;
   RawAcceptor q(rig);
@@ -183,7 +102,7 @@ TEST_CASE("dialler__farewells_of_success_or_cut_off__are_malformed") {
       RawAcceptor q(rig);
       q.dial();
       if (open) {
-        q.accept();
+        q.open();
       } else {
         q.reply(RawAcceptor::usual());
       }

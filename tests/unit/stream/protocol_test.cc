@@ -8,37 +8,17 @@ using namespace std::chrono_literals;
 using wire::Kind;
 using wire::Writer;
 
-// Whom transport `a` of a rig dials, and who answers by hand.
-class RawAcceptor {
+// One that transport `a` of a rig dials at once.
+class Dialled : public RawAcceptor {
  public:
-  explicit RawAcceptor(Rig& rig, Duration timeout = 10s) : rig_(rig), net_(rig.hub, "raw") {
-    ports::DialRequest dial;
-    dial.uri = "mem://raw";
-    dial.timeout = timeout;
-    id = *rig.a.transport->dial(dial);
-    net_.poll(rig.now, [&](const StreamEvent& event) { stream_ = event.id; });
-    rig.settle();
+  explicit Dialled(Rig& rig, Duration timeout = 10s) : RawAcceptor(rig), rig_(rig) {
+    ports::DialRequest request;
+    request.timeout = timeout;
+    id = dial(request);
   }
-  template <typename Encode>
-  void frame(Encode encode_to) {
-    Buffer out;
-    Writer writer(out);
-    encode_to(writer);
-    const ConstIoSpan span{out.data(), out.size()};
-    static_cast<void>(net_.send(stream_, {&span, 1}));
-    rig_.settle();
-  }
-  void reply(const wire::HelloReply& reply) {
-    frame([&](Writer& w) { wire::encode(w, reply); });
-  }
-  void reply() {
-    wire::HelloReply usual;
-    usual.offer = {8192, 16, 8};
-    reply(usual);
-  }
-  void accept() {
-    frame([](Writer& w) { wire::encode_empty(w, Kind::connect_accept); });
-  }
+  using RawAcceptor::reply;
+  void reply() { reply(usual()); }
+  void accept() { empty(Kind::connect_accept); }
   [[nodiscard]] const Recorder::Ended& ended() const {
     REQUIRE(rig_.a.sink.connected.size() == 1);
     return rig_.a.sink.connected[0];
@@ -47,13 +27,11 @@ class RawAcceptor {
 
  private:
   Rig& rig_;
-  MemoryNet net_;
-  StreamId stream_ = 0;
 };
 
 TEST_CASE("protocol__an_answer_to_our_hello_that_cannot_be__ends_the_dial_with_the_reason") {
   Rig rig;
-  RawAcceptor peer(rig);
+  Dialled peer(rig);
   wire::HelloReply reply;
   reply.offer = {8192, 16, 8};
   Status expected = Status::version;
@@ -79,7 +57,7 @@ TEST_CASE("protocol__an_answer_to_our_hello_that_cannot_be__ends_the_dial_with_t
 
 TEST_CASE("protocol__a_decision__accept_reject_or_goodbye") {
   Rig rig;
-  RawAcceptor peer(rig);
+  Dialled peer(rig);
   peer.reply();
   REQUIRE(rig.a.sink.connected.empty());
   Status expected = Status::refused;
@@ -198,12 +176,12 @@ TEST_CASE("protocol__a_peer_that_falls_silent_in_the_handshake__ends_it") {
   const Duration limit = 5s;  // three probes and their time
   Rig rig(options);
   SECTION("dialled, and nothing comes") {
-    RawAcceptor peer(rig, 4s);
+    Dialled peer(rig, 4s);
     rig.pass(limit);
     CHECK(peer.ended().status == Status::timed_out);
   }
   SECTION("dialled, no decision comes") {
-    RawAcceptor peer(rig, by_keepalive ? Duration{1h} : Duration{4s});
+    Dialled peer(rig, by_keepalive ? Duration{1h} : Duration{4s});
     peer.reply();
     rig.pass(3s);
     CHECK(rig.a.sink.connected.empty());

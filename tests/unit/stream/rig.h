@@ -257,4 +257,85 @@ class RawPeer {
   StreamId id_ = 0;
 };
 
+// Speaks to end `a` of a rig, which dials it.
+class RawAcceptor {
+ public:
+  explicit RawAcceptor(Rig& rig) : rig_(rig), net_(rig.hub, "q") {}
+  ConnectionId dial(ports::DialRequest request = {}) {
+    request.uri = "mem://q";
+    const auto id = rig_.a.transport->dial(request);
+    REQUIRE(id);
+    rig_.settle();
+    net_.poll(rig_.now, [&](const StreamEvent& event) {
+      if (event.type == StreamEventType::accepted) stream_ = event.id;
+    });
+    REQUIRE(stream_ != 0);
+    rig_.settle();
+    read();
+    return *id;
+  }
+  template <typename Encode>
+  void frame(Encode encode_to, const Buffer& payload = {}) {
+    Buffer out;
+    wire::Writer writer(out);
+    encode_to(writer);
+    out.insert(out.end(), payload.begin(), payload.end());
+    const ConstIoSpan span{out.data(), out.size()};
+    static_cast<void>(net_.send(stream_, {&span, 1}));
+    rig_.settle();
+    read();
+  }
+  void reply(const wire::HelloReply& frame) {
+    this->frame([&](wire::Writer& w) { wire::encode(w, frame); });
+  }
+  void empty(wire::Kind kind) {
+    frame([&](wire::Writer& w) { wire::encode_empty(w, kind); });
+  }
+  void message(uint64_t number) {
+    const Buffer payload = filled(10, 1);
+    frame([&](wire::Writer& w) { wire::encode(w, wire::Message{number, 0, wire::payload_check_of(payload)}, 10); }, payload);
+  }
+  [[nodiscard]] static wire::HelloReply usual() {
+    wire::HelloReply reply;
+    reply.offer = {8192, 16, 8};
+    return reply;
+  }
+  void read() {
+    Buffer chunk(65536);
+    for (;;) {
+      const IoSpan span{chunk.data(), chunk.size()};
+      const int64_t n = net_.recv(stream_, {&span, 1});
+      if (n <= 0) {
+        closed = closed || n != io_again;
+        return;
+      }
+      got.insert(got.end(), chunk.begin(), chunk.begin() + n);
+    }
+  }
+  [[nodiscard]] std::vector<wire::Kind> kinds() const {
+    std::vector<wire::Kind> list;
+    size_t at = 0;
+    while (const auto prefix = wire::decode_prefix(Bytes(got).subspan(at))) {
+      list.push_back(prefix->kind);
+      at += prefix->header_bytes + prefix->payload_bytes;
+      if (at > got.size()) break;
+    }
+    return list;
+  }
+  void open() {
+    reply(usual());
+    empty(wire::Kind::connect_accept);
+    REQUIRE(rig_.a.sink.connected.size() == 1);
+    REQUIRE(rig_.a.sink.connected[0].status == Status::success);
+    got.clear();
+  }
+  Buffer got;
+  bool closed = false;
+
+ private:
+  Rig& rig_;
+  MemoryNet net_;
+  StreamId stream_ = 0;
+};
+
 }  // namespace ccixfer::stream::testing
