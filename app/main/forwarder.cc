@@ -71,15 +71,9 @@ void Forwarder::on_link_lost(const Error& error) {
   if (machine_ != nullptr) machine_->on_link_lost(error);
 }
 
-// The parts come in order (the control channel's promise); a path longer than path_bytes_max, a gap or a part too many ends the
-// session.
 void Forwarder::take_part(const session::OpenPart& part) {
-  if (open_ || part.total_bytes > session::path_bytes_max || part.offset_bytes != path_.size() ||
-      part.bytes.size() > part.total_bytes - part.offset_bytes) {
-    return fail_with(ErrorKind::protocol, "the peer's request to open a session is malformed");
-  }
-  path_ += part.bytes;
-  if (path_.size() == part.total_bytes) open_ = session::Open{part.options, path_};
+  if (auto open = joiner_.add(part)) open_ = std::move(open);
+  if (joiner_.failed()) fail_with(ErrorKind::protocol, "the peer's request to open a session is malformed");
 }
 
 void Forwarder::keep(Early early) {

@@ -1,6 +1,6 @@
 // A LinkUser that stands in front of a machine that does not exist yet: the session's first messages (OpenPart, Opened, Queued,
 // Abort) are its owner's; what else comes before the machine is kept and replayed, afterwards all goes through. Bounds:
-// early_messages_max, open path path_bytes_max.
+// early_messages_max; the path of an Open, its OpenJoiner's.
 #pragma once
 #include <functional>
 #include <optional>
@@ -48,7 +48,7 @@ class Forwarder final : public session::LinkUser {
   bool any_lane_ = false;
   std::set<session::LaneIndex> lanes_;
   std::vector<Early> early_;
-  std::string path_;
+  session::OpenJoiner joiner_;
   std::optional<session::Open> open_;
   std::optional<session::Opened> opened_;
   std::optional<session::Queued> queued_;

@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 
 #include "app/main/dialled.h"
-#include "app/main/forwarder.h"
 #include "app/main/machine.h"
 #include "app/main/transfer_loop.h"
 
@@ -91,81 +90,6 @@ TEST_CASE("pool_buffers__too_little_memory__usage_that_says_how_much") {
   CHECK(pool_buffers(17u << 20) == 4u);
 }
 
-namespace {
-
-struct Recorder final : session::LinkUser {
-  std::vector<std::string> seen;
-  void on_lane_up(session::LaneIndex lane) override { seen.push_back("up " + std::to_string(lane)); }
-  void on_lane_down(session::LaneIndex lane) override { seen.push_back("down " + std::to_string(lane)); }
-  void on_lane_message(session::LaneIndex lane, const session::Message&) override {
-    seen.push_back("lane message " + std::to_string(lane));
-  }
-  void on_message(const session::Message&) override { seen.emplace_back("message"); }
-  void on_put(session::LaneIndex, uint64_t, Status) override { seen.emplace_back("put"); }
-  void on_link_lost(const Error& error) override { seen.push_back("lost " + error.message); }
-};
-
-}  // namespace
-
-TEST_CASE("forwarder__what_comes_before_the_machine__is_replayed_without_dead_lanes") {
-  Forwarder forwarder;
-  forwarder.on_lane_up(0);
-  forwarder.on_lane_up(1);
-  forwarder.on_lane_message(0, session::LaneOpen{});
-  forwarder.on_lane_message(1, session::LaneOpen{});
-  forwarder.on_lane_down(1);
-  Recorder machine;
-  forwarder.attach(machine);
-  CHECK(machine.seen == std::vector<std::string>{"up 0", "lane message 0"});
-  forwarder.on_message(session::Bye{});
-  CHECK(machine.seen.back() == "message");
-}
-
-TEST_CASE("forwarder__open_in_parts__joined_and_bad_parts_end_the_session") {
-  Forwarder good;
-  good.on_message(session::OpenPart{5, 4, 0, "ab"});
-  CHECK_FALSE(good.open());
-  good.on_message(session::OpenPart{5, 4, 2, "cd"});
-  REQUIRE(good.open());
-  CHECK(good.open()->path == "abcd");
-  CHECK(good.open()->options == 5);
-  good.on_message(session::OpenPart{5, 4, 0, "ab"});
-  CHECK(good.lost());
-  Forwarder gap;
-  gap.on_message(session::OpenPart{0, 4, 2, "cd"});
-  CHECK(gap.lost()->kind == ErrorKind::protocol);
-  Forwarder huge;
-  huge.on_message(session::OpenPart{0, 0xFFFFFFFF, 0, "x"});
-  CHECK(huge.lost());
-}
-
-TEST_CASE("forwarder__abort_that_ends_no_session__protocol_error") {
-  for (const ErrorKind kind : {ErrorKind::ok, ErrorKind::partial, ErrorKind::vanished, ErrorKind::max_delete}) {
-    Forwarder forwarder;
-    forwarder.on_message(session::Abort{kind, "fine"});
-    REQUIRE(forwarder.lost());
-    CHECK(forwarder.lost()->kind == ErrorKind::protocol);
-  }
-  Forwarder honest;
-  honest.on_message(session::Abort{ErrorKind::no_space, "full"});
-  CHECK(honest.lost()->kind == ErrorKind::no_space);
-}
-
-TEST_CASE("forwarder__place_in_the_queue__is_its_owners_and_each_word_counts") {
-  Forwarder forwarder;
-  CHECK_FALSE(forwarder.queued());
-  forwarder.on_message(session::Queued{3});
-  forwarder.on_message(session::Queued{3});  // the same place again: those before it get on
-  REQUIRE(forwarder.queued());
-  CHECK(forwarder.queued()->before == 3);
-  CHECK(forwarder.queue_news() == 2);
-  for (int i = 0; i < 1000; ++i) forwarder.on_message(session::Queued{2});
-  CHECK_FALSE(forwarder.lost());  // it waits for as long as it takes
-  Recorder machine;
-  forwarder.attach(machine);
-  CHECK(machine.seen.empty());
-}
-
 TEST_CASE("reached__a_later_session_that_does_the_same_again__is_no_progress") {
   Reached most;
   CHECK(advance(most, {5, 1, 100}));
@@ -175,13 +99,6 @@ TEST_CASE("reached__a_later_session_that_does_the_same_again__is_no_progress") {
   CHECK(advance(most, {0, 2, 0}));
   CHECK(advance(most, {0, 0, 101}));
   CHECK_FALSE(advance(most, {6, 2, 101}));
-}
-
-TEST_CASE("forwarder__flood_before_the_session_is_open__protocol_error") {
-  Forwarder forwarder;
-  for (size_t i = 0; i <= early_messages_max; ++i) forwarder.on_message(session::Durable{});
-  REQUIRE(forwarder.lost());
-  CHECK(forwarder.lost()->kind == ErrorKind::protocol);
 }
 
 }  // namespace ccixfer::program
