@@ -25,7 +25,6 @@ inline constexpr Duration farewell_timeout = std::chrono::seconds(3);  // for an
 struct AcceptorOptions {
   recv::Root* root = nullptr;    // recv --root: accept pushes
   int served_root = -1;          // send --serve: accept pulls
-  uint32_t allowed_options = 0;  // of Open::options that this side agrees to; the others are refused
   uint64_t rate_bytes_per_s = 0;
   uint16_t lanes_max = session::lanes_max;
   uint32_t sessions_max = sessions_max_default;  // at a time
