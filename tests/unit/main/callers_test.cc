@@ -1,4 +1,5 @@
-// Listeners of `recv --root` and `send --serve`, asked by a caller who is in the test's hand: what their options come to at the peer.
+// Listeners of `recv --root` and `send --serve`, asked by a caller who is in the test's hand: what their options come to at the
+// peer.
 #include <catch2/catch.hpp>
 #include <list>
 #include <thread>

@@ -1,4 +1,8 @@
 // The other commands in this process: a router and who asks it, measurements and their server, and what the driver leaves alone.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -56,6 +60,36 @@ BenchCommand bench_server(bool once) {
   command.serve = true;
   return command;
 }
+
+// A place whose kernel takes connections and from which no answer ever comes.
+class Silent {
+ public:
+  Silent() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof any;
+    auto* address = reinterpret_cast<sockaddr*>(&any);
+    REQUIRE(bind(fd_, address, length) == 0);
+    REQUIRE(listen(fd_, 8) == 0);
+    REQUIRE(getsockname(fd_, address, &length) == 0);
+    uri = "tcp://127.0.0.1:" + std::to_string(ntohs(any.sin_port));
+  }
+  ~Silent() { close(fd_); }
+  Silent(const Silent&) = delete;
+  Silent& operator=(const Silent&) = delete;
+  // Somebody has dialled.
+  void await() const {
+    pollfd one{fd_, POLLIN, 0};
+    while (poll(&one, 1, 60'000) < 0 && errno == EINTR) {
+    }
+    REQUIRE(one.revents == POLLIN);
+  }
+  std::string uri;
+
+ private:
+  int fd_;
+};
 
 }  // namespace
 
@@ -135,6 +169,86 @@ TEST_CASE("commands__routes__of_files_and_what_is_wrong_with_them") {
   CHECK(Ran(asking_routes(open)).end.error.kind == ErrorKind::authentication);
   CHECK(Ran(asking_routes(routes_of({"cci://1:1:h:1"}))).end.error.message.rfind("routed address without routing: ", 0) == 0);
   CHECK(Ran(asking_routes(routes_of({"nonsense://h"}))).end.error.kind == ErrorKind::usage);
+}
+
+TEST_CASE("commands__routes__with_a_configuration_of_its_own_and_others__all_of_them_and_only_if_it_was_named") {
+  TemporaryDirectory here;
+  here.write("own.toml", two_subnets);
+  here.write("other.toml",
+             "[device.c]\nip = \"127.0.0.1\"\nas = 1\nsubnet = 3\nrouter = []\n"
+             "[device.d]\nip = \"127.0.0.1\"\nas = 1\nsubnet = 1\nrouter = []\n");
+  const Config own = load_config(here.path("own.toml")).value();
+  const auto routers = [&](const RoutesCommand& command) {
+    Ran ran(asking_routes(command), own);
+    CHECK(of(ran.end) == "ok: ");
+    Words names{member(ran.running.said.await("router"), "name")};
+    if (command.common.config_file) names.push_back(member(ran.running.said.await("router"), "name"));
+    CHECK(member(ran.running.said.await("route"), "from") == "1:1");  // no further router before it
+    return names;
+  };
+  RoutesCommand command = routes_of({here.path("other.toml")});
+  CHECK(routers(command) == Words{here.path("other.toml")});
+  command.common.config_file = here.path("own.toml");
+  CHECK(routers(command) == Words{here.path("own.toml"), here.path("other.toml")});
+}
+
+TEST_CASE("commands__who_asks_a_silent_place__ends_in_time_or_by_a_signal_and_not_by_one_for_counters") {
+  const Silent silent;
+  PingCommand ping = ping_of(silent.uri);
+  ping.timeout = std::chrono::milliseconds(200);
+  const CommandEnd late = Ran(pinging(ping)).end;
+  CHECK(late.error.kind == ErrorKind::no_answer);
+  CHECK(late.error.message.find(silent.uri + ": check that the peer runs and can be reached") != std::string::npos);
+  {
+    Running asked(asking_routes(routes_of({silent.uri})));
+    silent.await();
+    asked.signal(SIGUSR1);
+    CHECK(asked.wait().error.kind == ErrorKind::no_answer);
+  }
+  BenchCommand bench;
+  bench.common = insecure();
+  bench.uri = silent.uri;
+  bench.plan = bench::make_plan({}).value();
+  const std::string by_signal = "interrupted: interrupted: by a signal: ";
+  for (const int number : {SIGINT, SIGTERM}) {
+    for (const size_t which : {0u, 1u, 2u}) {
+      const Silent another;
+      ping.uri = bench.uri = another.uri;
+      ping.timeout = std::chrono::minutes(1);
+      Running running(which == 0 ? pinging(ping) : which == 1 ? asking_routes(routes_of({another.uri})) : measuring(bench));
+      another.await();
+      CHECK(of(running.stop(number)) == by_signal + (which == 1 ? "ask again" : another.uri));
+    }
+  }
+}
+
+TEST_CASE("commands__a_device_that_is_not_there__is_said_by_each_command") {
+  const auto said = [](const CommandEnd& end) { return of(end).rfind("usage: no such device: none", 0) == 0; };
+  PingCommand ping = ping_of("tcp://127.0.0.1:1");
+  ping.common.device = "none";
+  CHECK(said(Ran(pinging(ping)).end));
+  RoutesCommand routes = routes_of({"tcp://127.0.0.1:1"});
+  routes.common.device = "none";
+  CHECK(said(Ran(asking_routes(routes)).end));
+  BenchCommand bench = bench_server(false);
+  bench.common.device = "none";
+  CHECK(said(Ran(measuring(bench)).end));
+}
+
+TEST_CASE("commands__a_device_that_cannot_be_had__is_said_by_each_command") {
+  const Config config = parse_config("f.toml", "[device.x]\nip = \"127.0.0.1\"\ntransport = \"udp\"\n").value();
+  const auto said = [](const CommandEnd& end) {
+    return of(end) == "usage: not in this version: transport udp of device x: use tcp";
+  };
+  PingCommand ping = ping_of("tcp://127.0.0.1:1");
+  ping.common.device = "x";
+  CHECK(said(Ran(pinging(ping), config).end));
+  RoutesCommand routes = routes_of({"tcp://127.0.0.1:1"});
+  routes.common.device = "x";
+  CHECK(said(Ran(asking_routes(routes), config).end));
+  BenchCommand bench = bench_server(false);
+  bench.common.device = "x";
+  CHECK(said(Ran(measuring(bench), config).end));
 }
 
 TEST_CASE("commands__ping__nobody_there_and_bad_places") {

@@ -17,7 +17,8 @@ struct Recorder final : session::LinkUser {
   }
   void on_message(const session::Message& message) override { seen.push_back("message " + std::to_string(message.index())); }
   void on_put(session::LaneIndex lane, uint64_t context, Status status) override {
-    seen.push_back("put " + std::to_string(lane) + " " + std::to_string(context) + (status == Status::success ? " placed" : " not"));
+    seen.push_back("put " + std::to_string(lane) + " " + std::to_string(context) +
+                   (status == Status::success ? " placed" : " not"));
   }
   void on_link_lost(const Error& error) override { seen.push_back("lost " + error.message); }
 };
