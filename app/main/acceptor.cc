@@ -237,7 +237,7 @@ void Acceptor::admit(Instant now) {
   for (const auto& session : sessions_) {
     if (!session->waits()) continue;
     const bool earlier_self = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
-      return other != session && other->superseded() && other->has_machine() && other->same_transfer(session->link().hello());
+      return other->superseded() && other->has_machine() && other->same_transfer(session->link().hello());
     });  // it still holds the names that this one wants
     if (running < options_.sessions_max && !earlier_self) {
       session->admit(now);

@@ -483,3 +483,57 @@ TEST_CASE("acceptor__nobody_there__no_deadline") {
   rig.finish(guest);
   CHECK(rig.acceptor->next_deadline() == never);
 }
+
+TEST_CASE("acceptor__buffers__are_shared_by_all_sessions") {
+  AcceptorRig rig;
+  std::vector<const Guest*> guests;
+  for (uint8_t transfer = 1; transfer <= 3; ++transfer) {
+    guests.push_back(&rig.arrive_and_run(transfer));
+    rig.run_for(1ms);
+  }
+  CHECK(guests[0]->source.has_credit());
+  CHECK(guests[1]->source.has_credit());
+  CHECK_FALSE(guests[2]->source.has_credit());  // a third's part would be too small: it is to ask
+}
+
+TEST_CASE("acceptor__rate__is_one_for_all_sessions") {
+  for (const uint64_t rate : {uint64_t{0}, uint64_t{1}}) {
+    AcceptorRig rig([&](AcceptorOptions& options) { options.rate_bytes_per_s = rate; });
+    const Guest& first = rig.arrive_and_run(1);
+    rig.run_for(1s);
+    CHECK(first.source.has_credit());
+    const Guest& second = rig.arrive_and_run(2);
+    rig.run_for(1s);
+    CHECK(second.source.has_credit() == (rate == 0));  // else the first one's buffers are all that it allows for ages
+  }
+}
+
+// Which transfers it knows, and what of them: a later session of one tells and counts nothing twice.
+TEST_CASE("acceptor__a_later_session_of_a_transfer__tells_and_counts_no_file_twice") {
+  AcceptorRig rig;
+  session::Entry entry;
+  entry.path = "f";
+  entry.type = session::EntryType::file;
+  entry.size_bytes = 5;
+  entry.mode = 0644;
+  Guest& first = rig.arrive_and_run(1);
+  REQUIRE(rig.run([&] { return first.source.has_credit(); }));
+  first.source.put_entries({entry}, 0, 0);
+  REQUIRE(rig.run([&] { return first.source.verdicts.size() == 1 && first.source.has_credit(); }));
+  first.source.put_pack({{0, "hello"}});
+  first.link->post(session::FileEnd{0, session::SourceOutcome::ok, ~uint64_t{0}, false, {}});
+  REQUIRE(rig.run([&] { return first.source.results.size() == 1; }));
+  Guest& second = rig.arrive_and_run(1);
+  REQUIRE(rig.run([&] { return second.source.has_credit(); }));
+  second.source.put_entries({entry}, 0, 0);
+  REQUIRE(rig.run([&] { return second.source.verdicts.size() == 1; }));
+  CHECK(second.source.verdicts.at(0) == session::Verdict::unchanged);
+  second.link->post(session::End{1, 0, 0});
+  REQUIRE(rig.run([&] { return second.got<session::Summary>(); }));
+  second.link->post(session::Bye{});
+  REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
+  CHECK(rig.acceptor->tally().files == 1);
+  CHECK(rig.acceptor->tally().files_unchanged == 0);
+  CHECK(rig.acceptor->tally().bytes == 5);
+  CHECK(rig.desk.told("file", "status") == Words{"ok"});
+}
