@@ -311,15 +311,17 @@ Result<std::unique_ptr<Ledger>> Ledger::open(ports::FileSystem& files, int stagi
   return std::unique_ptr<Ledger>(new Ledger(std::move(impl)));
 }
 
-// Opens the database; a damaged one is moved aside, and another begun.
+// Opens the database; one that fails is opened again, as what the disk could not read once looks like damage to SQLite's check. A
+// damaged one is moved aside, and another begun.
 Result<void> Ledger::Impl::begin() {
   const std::string file = path + "/" + std::string(ledger_name);
-  for (bool tried = false;; tried = true) {
+  for (int tried = 0;; ++tried) {
     const int code = open(file);
     if (code == SQLITE_OK) return {};
     Error error = to_error(database.get(), code, "open");
     close();
-    if (!is_damage(code) || tried) return tl::unexpected<Error>(std::move(error));
+    if (tried == 0 && may_pass(code)) continue;
+    if (!is_damage(code) || tried > 1) return tl::unexpected<Error>(std::move(error));
     log(LogLevel::warning, "ledger of {} is damaged or foreign ({}): moved aside", printable(path), error.message);
     moved_aside = true;
     const std::string name(ledger_name);
