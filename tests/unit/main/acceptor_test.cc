@@ -276,6 +276,7 @@ TEST_CASE("acceptor__one_who_asked_and_is_cut_off__keeps_its_place_for_a_while_a
   REQUIRE(rig.run([&] { return third.got<session::Queued>(); }));
   CHECK(third.places() == std::vector<uint32_t>{0});  // who is cut off is not counted
   rig.finish(first);
+  CHECK(rig.acceptor->unfinished() == 1);  // in the turn in which there was room: nothing would bring about another one
   REQUIRE(rig.run([&] { return third.got<session::Opened>(); }));
   CHECK(rig.acceptor->unfinished() == 1);
   CHECK(rig.acceptor->sessions() == 2);

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "app/main/node.h"
+#include "core/host/entropy.h"
 #include "tests/unit/main/running.h"
 
 using namespace ccixfer;
@@ -251,6 +252,23 @@ TEST_CASE("commands__a_device_that_cannot_be_had__is_said_by_each_command") {
   CHECK(said(Ran(measuring(bench), config).end));
 }
 
+TEST_CASE("commands__node__of_a_device_with_a_subnet__is_named_by_its_routed_address_first") {
+  const Config config = parse_config("f.toml", two_subnets).value();
+  host::SystemEntropy entropy;
+  Counters counters;
+  NodeOptions options;
+  options.listening = true;
+  for (const bool bare : {false, true}) {
+    options.bare = bare;
+    const auto node = make_node(config.devices.front(), options, entropy, counters).value();
+    REQUIRE(node.uris.size() == (bare ? 1u : 2u));
+    CHECK(node.uris.back().rfind("tcp://127.0.0.1:", 0) == 0);
+    if (!bare) CHECK(node.uris.front().rfind("cci://1:1:127.0.0.1:", 0) == 0);
+  }
+  options.bare = options.listening = false;
+  CHECK(make_node(config.devices.front(), options, entropy, counters).value().uris.empty());  // nobody can dial it
+}
+
 TEST_CASE("commands__ping__nobody_there_and_bad_places") {
   CHECK(of(Ran(pinging(ping_of("nonsense"))).end).rfind("usage: not an address: nonsense: ", 0) == 0);
   CHECK(Ran(pinging(ping_of("cci://1:1:h:1"))).end.error.message.rfind("routed address without routing: ", 0) == 0);
@@ -280,7 +298,8 @@ TEST_CASE("commands__ping__as_many_messages_as_asked_for_and_each_hop") {
   REQUIRE(shown.size() == 3);
   CHECK(shown[0].rfind(uri + ": at most ", 0) == 0);
   CHECK(shown[1].rfind("hop 1: tcp " + uri, 0) == 0);
-  CHECK(shown[1].find("the slowest subnet") == std::string::npos);  // there is only one
+  CHECK(shown[1].find("round trip <0.001 ms") == std::string::npos);  // a message through the kernel takes longer
+  CHECK(shown[1].find("the slowest subnet") == std::string::npos);    // there is only one
   CHECK(shown[2].rfind("3 messages of 64 bytes: round trip min ", 0) == 0);
   // Its port is taken.
   ReceiveCommand second = receiver(to.path());

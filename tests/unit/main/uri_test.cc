@@ -32,6 +32,12 @@ TEST_CASE("uri__malformed__usage") {
   }
 }
 
+TEST_CASE("uri__host_names__are_at_most_255_bytes") {
+  const std::string longest(255, 'h');
+  CHECK(split_target("tcp://" + longest + ":1/x").value().address == "tcp://" + longest + ":1");
+  CHECK(split_target("tcp://" + longest + "h:1/x").error().kind == ErrorKind::usage);
+}
+
 TEST_CASE("uri__transports_of_later_versions__said_so") {
   for (const char* uri : {"udp://h:1", "verbs://h:1", "eth://[aa:bb:cc:dd:ee:ff]:1", "shm://x"}) {
     const auto target = split_target(uri);

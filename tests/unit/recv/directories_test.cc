@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstring>
 
 #include "app/recv/root.h"
 #include "tests/unit/recv/rig.h"
@@ -376,6 +378,26 @@ TEST_CASE("directories_held__one_that_may_not_be_read__is_known_all_the_same") {
   fs::create_directory(shelf.temporary.path("a"));
   CHECK(shelf.known->look({"a"}, which) == -ESTALE);
   CHECK(which == "a");
+}
+
+TEST_CASE("directories_held__a_path_that_leads_elsewhere__is_told_from_a_disk_that_fails") {
+  for (const bool known_before : {true, false}) {
+    for (const int error : {ENOENT, ENOTDIR, ELOOP, EXDEV, ESTALE, EACCES, EIO}) {
+      INFO((known_before ? "known, " : "new, ") << std::strerror(error));
+      Shelf shelf(0, {"a/b"});  // none is held: each is opened by its path
+      if (known_before) REQUIRE(shelf.open("a/b") == 0);
+      shelf.files.hook = [&](std::string_view call, std::string_view) { return call == "open" ? -error : 0; };
+      const bool elsewhere = error != EACCES && error != EIO;
+      CHECK(shelf.open("a/b") == (known_before && elsewhere ? -ESTALE : -error));
+      if (!known_before) continue;
+      std::string which;  // its parent cannot be opened
+      CHECK(shelf.known->look({"a/b"}, which) == (elsewhere ? -ESTALE : -error));
+      shelf.files.hook = [&](std::string_view call, std::string_view) {
+        return call == "identify" || call == "stat_at" ? -error : 0;
+      };
+      CHECK(shelf.known->look({"a/b"}, which) == (elsewhere ? -ESTALE : -error));
+    }
+  }
 }
 
 TEST_CASE("directories_held__no_descriptor_is_left__they_are_closed_and_it_is_tried_again") {

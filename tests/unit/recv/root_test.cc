@@ -106,6 +106,22 @@ TEST_CASE("root__opened__knows_what_a_new_file_gets_and_leaves_none") {
   CHECK(first.ends_with(temporary_suffix));
 }
 
+TEST_CASE("root__opened__knows_what_its_file_system_takes_and_tells") {
+  for (const bool one_writer : {false, true}) {
+    for (const bool tells : {false, true}) {
+      TemporaryDirectory temporary;
+      FaultyFiles files;
+      files.tells = [&](ports::SpaceInfo& space) {
+        space.one_writer_a_file = one_writer;
+        space.syncfs_tells = tells;
+      };
+      const auto root = Root::open(files, temporary.path()).value();
+      CHECK(root->impl->one_writer_a_file == one_writer);
+      CHECK(root->impl->syncfs_tells == tells);
+    }
+  }
+}
+
 TEST_CASE("root__staging_directory_of_another_mode__is_made_ours_alone") {
   TemporaryDirectory temporary;
   FaultyFiles files;

@@ -275,6 +275,32 @@ TEST_CASE("entry__unknown_type_flag_mode_or_mandatory_extension__is_refused_an_o
   }
 }
 
+TEST_CASE("entry__a_digest_of_what_is_no_file__is_refused") {
+  for (const EntryType type : {EntryType::file, EntryType::directory, EntryType::symlink}) {
+    std::vector<std::byte> bytes = hostile("x");
+    bytes[0] = static_cast<std::byte>(type);
+    bytes[1] = std::byte{1};
+    if (type != EntryType::file) bytes.resize(bytes.size() - 16);  // no size and no version
+    bytes.insert(bytes.end(), 16, std::byte{7});
+    if (type == EntryType::symlink) bytes.insert(bytes.end(), {std::byte{1}, std::byte{0}, std::byte{'t'}});
+    CHECK(static_cast<bool>(decode_entries(bytes, 1)) == (type == EntryType::file));
+  }
+}
+
+TEST_CASE("entry__prefix_and_rest_longer_than_a_path__is_refused") {
+  const std::string longest(path_bytes_max, 'x');
+  for (const size_t rest : {size_t{1}, size_t{2}}) {
+    std::vector<std::byte> bytes = hostile(longest);
+    std::vector<std::byte> second = hostile(std::string(rest, 'y'));
+    second[2] = static_cast<std::byte>((path_bytes_max - 1) & 0xff);
+    second[3] = static_cast<std::byte>((path_bytes_max - 1) >> 8);
+    bytes.insert(bytes.end(), second.begin(), second.end());
+    const auto decoded = decode_entries(bytes, 2);
+    REQUIRE(static_cast<bool>(decoded) == (rest == 1));
+    if (decoded) CHECK(decoded->back().path == longest.substr(1) + "y");
+  }
+}
+
 TEST_CASE("entry__symbolic_link_to_nothing_or_with_a_zero_in_its_target__is_refused") {
   const auto link = [](std::string_view target) {
     std::vector<std::byte> bytes = hostile("x");
