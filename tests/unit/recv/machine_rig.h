@@ -14,8 +14,8 @@ inline constexpr uint64_t piece = session::piece_bytes;
 
 struct Rig {
   explicit Rig(const DestinationOptions& options_ = {.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0},
-               uint16_t lanes = 1, const std::string& below = "", size_t descriptors = 1024)
-      : root(Root::open(with(files, descriptors), made(below)).value()),
+               uint16_t lanes = 1, const std::string& below = "", size_t descriptors = 1024, const char* vfs = nullptr)
+      : root(Root::open(with(files, descriptors), made(below), vfs).value()),
         work(files),
         options(options_),
         session(std::make_unique<Session>(*root, work, options, lanes)) {}
