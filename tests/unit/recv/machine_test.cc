@@ -1,4 +1,6 @@
 // The destination's machine against a scripted source.
+#include "app/recv/machine.h"
+
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -123,6 +125,7 @@ TEST_CASE("destination__damaged_entries_pack_or_trailer__asked_for_again_by_put"
   REQUIRE(rig.run_until_result(1));
   CHECK(rig.temporary.read("b") == "defg");
   CHECK(rig.session->counters().get(Counter::segments_bad) == 2);
+  CHECK(rig.session->destination->totals().segments_resent == 2);
   rig.finish(2);
 }
 
@@ -155,6 +158,37 @@ TEST_CASE("destination__entries_out_of_order__answered_in_order") {
   REQUIRE(rig.run_until_result(1));
   rig.finish(2);
   CHECK(rig.source().result_count == 2);
+}
+
+TEST_CASE("destination__entries_that_wait_come_again_and_again__are_held_once") {
+  Rig rig;
+  const std::string long_name(4000, 'n');
+  std::vector<session::Entry> later;
+  for (int i = 0; i < 15; ++i) later.push_back(file_entry(std::to_string(i) + long_name, 0));
+  for (uint64_t put = 0; put < entries_held_bytes_max / (15 * 4000) + 2; ++put) {
+    REQUIRE(rig.session->run([&] { return rig.source().has_credit() || rig.source().aborted; }));
+    REQUIRE(rig.source().aborted == nullptr);
+    rig.source().put_entries(later, 1, 1);
+  }
+  rig.session->settle();
+  CHECK(rig.source().aborted == nullptr);
+}
+
+TEST_CASE("destination__entries_larger_than_a_segment_of_them__a_protocol_error") {
+  for (const bool larger : {false, true}) {
+    Rig rig;
+    REQUIRE(rig.session->run([&] { return rig.source().has_credit(); }));
+    const std::vector<std::byte> nonsense(entries_segment_bytes_max - session::segment_trailer_bytes + (larger ? 1 : 0));
+    session::SegmentHeader header;
+    header.kind = session::SegmentKind::entries;
+    header.sequence = 1;  // ahead of its turn: it would be held
+    header.count = 1;
+    rig.source().put(header, nonsense);
+    rig.session->settle();
+    if (larger) REQUIRE(rig.session->run([&] { return rig.source().aborted != nullptr; }));
+    REQUIRE((rig.source().aborted != nullptr) == larger);
+    if (larger) CHECK(rig.source().aborted->message.find("entries beyond what may be outstanding") != std::string::npos);
+  }
 }
 
 TEST_CASE("destination__fsync_fails__the_data_is_fetched_again_and_the_second_time_the_transfer_ends") {

@@ -267,6 +267,7 @@ TEST_CASE("root__claims__one_holder_a_path_unless_its_link_is_dead") {
   CHECK_FALSE(impl.claim(f, first));
   CHECK_FALSE(impl.claim(f, second));
   impl.release(f, second);  // not its own
+  impl.release(path_key("nobody's"), first);
   CHECK_FALSE(impl.claim(f, second));
   impl.release(f, first);
   CHECK(impl.claim(f, second));
