@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/base/log.h"
 #include "tests/unit/main/acceptor_rig.h"
 
 using namespace ccixfer;
@@ -340,6 +341,18 @@ TEST_CASE("acceptor__a_dialler_begins_anew__has_the_place_of_the_session_that_it
   REQUIRE(rig.run([&] { return again.got<session::Opened>(); }));
   CHECK_FALSE(third.got<session::Opened>());
   CHECK(rig.acceptor->first_end()->kind == ErrorKind::ok);
+}
+
+TEST_CASE("acceptor__sessions_that_never_began__are_in_the_log_loudly_if_they_went_wrong") {
+  AcceptorRig rig;
+  Words warned;
+  set_log_sink([&](LogLevel, std::string_view line) { warned.emplace_back(line); }, LogLevel::warning);
+  const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::error); });  // also when a check fails
+  Guest& outside = rig.arrive(1, {session::option_recursive, "../x"});
+  REQUIRE(rig.run([&] { return outside.got<session::Abort>(); }));
+  rig.run_for(farewell_timeout + 1s);
+  REQUIRE(warned.size() == 1);
+  CHECK(warned[0].rfind("session 01000000000000000000000000000000: not_authorised: the path leaves the root: ../x", 0) == 0);
 }
 
 TEST_CASE("acceptor__a_dialler_begins_anew__waits_for_the_jobs_of_the_session_that_it_lost") {

@@ -113,3 +113,30 @@ TEST_CASE("link__path_goes_and_the_replacement_dies_first__the_lane_goes_on_and_
   CHECK(world.net.dials >= 3);
   CHECK(world.user.lost == nullptr);
 }
+
+TEST_CASE("link__the_replacement_dies_first_and_no_other_is_there__the_lane_stays_and_takes_puts_again") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  Putting putting(world, true);
+  world.net.frames_per_turn = 1;
+  world.near.transport->drain_all();
+  world.far->transport->drain_all();
+  REQUIRE(world.run([&] { return putting.put(99) == Status::no_buffers; }));
+  const size_t before = world.user.puts.size();
+  world.near.transport->cut_newest();
+  world.net.dial_status = [](std::string_view) { return Status::no_route; };
+  REQUIRE(world.run([&] { return putting.put(98) == Status::success; }));
+  const Instant end = world.now + std::chrono::seconds(10);
+  REQUIRE(world.run([&] { return world.now >= end; }));
+  CHECK(world.user.puts.size() > before);
+  CHECK(count(world.user, "down 0") == 0);
+  CHECK(world.link->live_lanes() == std::vector<LaneIndex>{0});
+  CHECK(world.user.lost == nullptr);
+}
+
+TEST_CASE("link__without_a_lane__moved_nothing") {
+  World world;
+  CHECK(world.link->moved_bytes() == 0);
+  REQUIRE(world.run_until_up(1));
+  CHECK(world.link->moved_bytes() == 0);  // this network counts none
+}
