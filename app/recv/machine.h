@@ -217,7 +217,7 @@ struct Destination::Impl {
   uint32_t messages_unsent = 0;  // posted since the control channel was last drained
   Instant now{};
   Instant last_progress{};
-  bool progress = false;
+  bool progress = false;  // besides jobs that ended: those are in DiskWatch
   bool wake = false;
 };
 

@@ -158,7 +158,6 @@ void Destination::Impl::pump_entries() {
 
 void Destination::Impl::decided(uint64_t sequence, Result<std::vector<Decision>> decisions, bool is_damage) {
   entries_running = false;
-  progress = true;
   const Put put = entries_puts[sequence];
   entries_puts.erase(sequence);
   if (error) return;

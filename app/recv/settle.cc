@@ -152,7 +152,6 @@ void Destination::Impl::pump_commit() {
 
 void Destination::Impl::committed(std::vector<CommitItem>& batch) {
   commit_running = false;
-  progress = true;
   for (CommitItem& item : batch) {
     FileState& file = *find(item.task->index);
     if (item.file) --file.jobs;
@@ -305,7 +304,6 @@ void Destination::Impl::pump_leaves() {
          [this, outcomes] {
            leaves_running = false;
            leaves_changed = true;
-           progress = true;
            for (const LeaveOutcome& outcome : *outcomes) {
              if (outcome.attributes_refused) ++totals.attributes_refused;
              if (outcome.error_number == 0) continue;
@@ -374,7 +372,6 @@ void Destination::Impl::pump_end() {
         const uint64_t not_as_asked = totals.files_failed + totals.files_vanished + totals.attributes_refused;
         post(session::Summary{totals.files, totals.files_unchanged, not_as_asked, session_bytes});
         summary_posted = totals.over = true;
-        progress = true;
       });
 }
 

@@ -40,4 +40,27 @@ TEST_CASE("source__a_path_that_leads_over_links__is_where_they_lead") {
   }
 }
 
+// Its descriptor and its place go when the last job that reads it is back: the bench sees at its end that none stayed open.
+TEST_CASE("source__a_file_fails_at_the_receiver_while_jobs_read_it__is_let_go_after_the_last") {
+  const TempDir dir;
+  dir.file_of("t/large", uint64_t{41} << 20);
+  dir.file("t/small", "x");
+  Bench bench(options_of({dir.path("t")}), 16);
+  bench.start();
+  const auto reading = [&] { return bench.receiver.count(session::SegmentKind::piece) > 0 && bench.work.in_flight() > 1; };
+  bench.run_until(reading);
+  uint64_t index = 0;
+  for (const auto& [number, file] : bench.receiver.entries) {
+    if (file.entry.path == "large") index = number;
+  }
+  bench.receiver.say(session::FileResults{{{index, ErrorKind::no_space, 0}}});
+  bench.receiver.turn();  // it hears of it while the jobs are under way
+  CHECK(bench.totals().files_failed == 1);
+  CHECK(bench.work.in_flight() > 1);
+  bench.run_until([&] { return bench.totals().files_failed == 1; });
+  for (int i = 0; i < 100; ++i) bench.step();
+  CHECK(bench.work.in_flight() == 0);
+  CHECK(bench.files.open_now <= 1);  // the directory
+}
+
 }  // namespace ccixfer::send_test
