@@ -1,0 +1,173 @@
+// The one loop of a process: its signals, and that it leaves nothing behind. What ends a process is tried in a child.
+#include "app/main/driver.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+
+#include "tests/unit/recv/faulty_files.h"
+
+namespace ccixfer::program {
+namespace {
+
+// Turns until `turns` are over; `at_signal` is asked at each.
+struct Counting final : LoopUser {
+  bool turn(Instant) override {
+    if (at_turn) at_turn();
+    return ++seen < turns;
+  }
+  [[nodiscard]] Instant next_deadline() const override { return waits ? never : Instant{}; }
+  [[nodiscard]] bool spins() const override { return spinning; }
+  void on_signal(int number, Instant) override {
+    signals.push_back(number);
+    if (at_signal) at_signal();
+  }
+  int turns = 1, seen = 0;
+  bool waits = false, spinning = false;
+  std::vector<int> signals;
+  std::function<void()> at_turn, at_signal;
+};
+
+// How a child ended that did this: its exit code, or -signal.
+int ended(const std::function<int()>& body) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) std::signal(number, SIG_DFL);  // the framework's reports
+    alarm(30);                                                                                 // a hang ends by a signal of its own
+    _exit(body());
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+ptrdiff_t descriptors_open() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
+}  // namespace
+
+TEST_CASE("driver__signals__are_turns_and_the_second_that_ends_ends_the_process_after_the_action") {
+  const recv::test::TemporaryDirectory here;
+  for (const bool action : {true, false}) {
+    for (const int first : {SIGINT, SIGTERM}) {
+      std::filesystem::remove(here.path("abrupt"));
+      const int code = ended([&] {
+        Driver driver;
+        if (action) driver.at_abrupt_end([&] { here.write("abrupt", "x"); });
+        Counting user;
+        user.turns = 1000;
+        user.waits = true;
+        user.at_turn = [&] {
+          if (user.seen == 0) raise(SIGUSR1);
+          if (user.seen == 1) raise(SIGUSR1);  // however often
+          if (user.seen == 2) raise(first);
+          if (user.seen == 3) raise(first == SIGINT ? SIGTERM : SIGINT);
+        };
+        driver.run(user);
+        return 1;
+      });
+      CHECK(code == 20);
+      CHECK(here.has("abrupt") == action);
+    }
+  }
+}
+
+TEST_CASE("driver__each_run__has_a_first_signal_of_its_own") {
+  const int code = ended([] {
+    Driver driver;
+    std::vector<int> seen;
+    for (int run = 0; run < 2; ++run) {
+      Counting user;
+      user.turns = 2;
+      user.at_turn = [&] {
+        if (user.seen == 0) raise(SIGINT);
+      };
+      driver.run(user);
+      seen.insert(seen.end(), user.signals.begin(), user.signals.end());
+    }
+    return seen == std::vector<int>{SIGINT, SIGINT} ? 0 : 1;
+  });
+  CHECK(code == 0);
+}
+
+TEST_CASE("driver__hangups__end_the_process_unless_they_are_taken") {
+  const auto hang_up = [](bool taken) {
+    return ended([&] {
+      Driver driver;
+      if (taken) driver.take_hangups();
+      Counting user;
+      user.turns = 3;
+      user.at_turn = [&] {
+        if (user.seen < 2) raise(SIGHUP);
+      };
+      driver.run(user);
+      return user.signals == std::vector<int>{SIGHUP, SIGHUP} ? 0 : 1;
+    });
+  };
+  CHECK(hang_up(false) == -SIGHUP);
+  CHECK(hang_up(true) == 0);
+}
+
+TEST_CASE("driver__signals_that_were_released__end_the_process_as_in_any_other") {
+  for (const int number : {SIGINT, SIGTERM}) {
+    CHECK(ended([&] {
+            Driver driver;
+            driver.release_signals();
+            raise(number);
+            return 1;
+          }) == -number);
+  }
+}
+
+TEST_CASE("driver__while_it_spins__signals_are_taken_all_the_same") {
+  const int code = ended([] {
+    Driver driver;
+    Counting user;
+    user.spinning = true;
+    user.turns = 1 << 20;
+    user.at_turn = [&] {
+      if (user.seen == 0) raise(SIGINT);
+    };
+    user.at_signal = [&] { user.turns = user.seen; };
+    driver.run(user);
+    return user.signals == std::vector<int>{SIGINT} && user.seen < (1 << 20) ? 0 : 1;
+  });
+  CHECK(code == 0);
+}
+
+TEST_CASE("driver__what_it_watches__wakes_it") {
+  const int code = ended([] {
+    int ends[2];
+    if (pipe(ends) != 0) return 2;
+    Driver driver;
+    driver.watch(ends[0]);
+    driver.watch(-1);  // nothing
+    Counting user;
+    user.waits = true;
+    user.turns = 2;
+    user.at_turn = [&] {
+      if (write(ends[1], "x", 1) != 1) _exit(3);
+    };
+    driver.run(user);
+    return user.signals.empty() ? 0 : 1;
+  });
+  CHECK(code == 0);
+}
+
+TEST_CASE("driver__gone__has_closed_what_it_opened") {
+  const auto before = descriptors_open();
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  { const Driver driver; }
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  CHECK(descriptors_open() == before);
+}
+
+}  // namespace ccixfer::program
