@@ -111,6 +111,16 @@ TEST_CASE("topology__figure_one__the_dedicated_link_is_taken_and_why") {
   CHECK(has(topology_text(*topology), "* 3:3 -> 4:1: 3:3 > 3:1 > 3:104 > 4:1 (cost 225, 4): bandwidth 225 against 315"));
 }
 
+TEST_CASE("topology__public_wans__have_their_number_only_where_one_as_has_several") {
+  const auto table = [](const std::vector<Config>& configs) { return topology_table(topology_of(configs).value()); };
+  const auto apart = table({router("a", {"1:10Gb/s", "w9:1Gb/s"}), router("b", {"2:10Gb/s", "w8:1Gb/s"}, "", 4)});
+  CHECK(has(apart, "W*"));
+  CHECK_FALSE(has(apart, "W*("));
+  const auto together = table({router("a", {"1:10Gb/s", "w9:1Gb/s"}), router("bb", {"1:10Gb/s", "w8:1Gb/s"})});
+  CHECK(has(together, "W*(8)"));
+  CHECK(has(together, "W*(9)"));
+}
+
 TEST_CASE("topology__shipped_borders__are_good") {
   std::vector<Config> configs;
   for (const char* file : {"border-east.toml", "border-west.toml"})
