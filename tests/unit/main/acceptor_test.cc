@@ -351,7 +351,13 @@ TEST_CASE("acceptor__sessions_that_never_began__are_in_the_log_loudly_if_they_we
   Guest& outside = rig.arrive(1, {session::option_recursive, "../x"});
   REQUIRE(rig.run([&] { return outside.got<session::Abort>(); }));
   rig.run_for(farewell_timeout + 1s);
-  REQUIRE(warned.size() == 1);
+  Guest& gone = rig.dial(2);
+  REQUIRE(rig.run([&] { return !gone.link->live_lanes().empty(); }));
+  gone.link->post(session::Abort{ErrorKind::interrupted, "never mind"});
+  REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
+  REQUIRE(warned.size() == 2);
+  CHECK(warned[1].rfind("session 02000000000000000000000000000000: interrupted: ", 0) == 0);
+  CHECK(warned[1].find("never mind") != std::string::npos);
   CHECK(warned[0].rfind("session 01000000000000000000000000000000: not_authorised: the path leaves the root: ../x", 0) == 0);
 }
 

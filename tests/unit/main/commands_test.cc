@@ -333,6 +333,7 @@ TEST_CASE("commands__bench__a_server_for_once_and_each_hop_is_told") {
   CHECK(lines_with("rma-write") == 2);
   CHECK(lines_with(": this side waits by poll, the peer by poll") == 1);
   CHECK(of(serving.wait()) == "ok: ");
+  CHECK(serving.said.text.lines("a peer was disconnected").empty());
 
   ask.uri += "/path";
   CHECK(of(Ran(measuring(ask)).end) == "usage: bad address: " + ask.uri + ": a measurement has no path: give it without");

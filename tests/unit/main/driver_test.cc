@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 
+#include "app/main/node.h"
 #include "tests/unit/recv/faulty_files.h"
 
 namespace ccixfer::program {
@@ -77,6 +78,28 @@ TEST_CASE("driver__signals__are_turns_and_the_second_that_ends_ends_the_process_
       CHECK(here.has("abrupt") == action);
     }
   }
+}
+
+// Another process may have one of that name by then.
+TEST_CASE("driver__a_uri_file_that_went__is_not_removed_again_at_the_second_signal") {
+  const recv::test::TemporaryDirectory here;
+  const int code = ended([&] {
+    Driver driver;
+    {
+      UriFile file(driver);
+      if (!file.write(here.path("uris"), {"a"}) || !here.has("uris")) return 2;
+    }
+    if (here.has("uris")) return 3;
+    here.write("uris", "another's");
+    Counting user;
+    user.turns = 1000;
+    user.waits = true;
+    user.at_turn = [] { raise(SIGINT); };
+    driver.run(user);
+    return 1;
+  });
+  CHECK(code == 20);
+  CHECK(here.read("uris") == "another's");
 }
 
 TEST_CASE("driver__each_run__has_a_first_signal_of_its_own") {

@@ -49,6 +49,25 @@ TEST_CASE("transfers__one_file_to_a_receiver_for_once__both_end_well_and_count_a
   CHECK_FALSE(from.has("uris"));  // gone with the listener
 }
 
+TEST_CASE("transfers__that_end_well__leave_no_descriptor_of_theirs") {
+  TemporaryDirectory from, to;
+  from.write("f", "hello");
+  Running receiving_side(receiving(receiver(to.path())));
+  const std::string uri = receiving_side.uri();
+  CHECK(of(Ran(sending(send_of({from.path("f")}, uri + "/g"))).end) == "ok: ");
+  const auto open_now = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  CHECK(of(receiving_side.stop()) == "ok: ");
+  const auto before = open_now();
+  {
+    Running again(receiving(receiver(to.path())));
+    CHECK(of(Ran(sending(send_of({from.path("f")}, again.uri() + "/h"))).end) == "ok: ");
+    CHECK(of(again.stop()) == "ok: ");
+  }
+  CHECK(open_now() == before);
+}
+
 TEST_CASE("transfers__several_sources_or_a_slash__go_into_the_directory") {
   TemporaryDirectory from, to;
   from.write("a", "1");

@@ -220,6 +220,22 @@ TEST_CASE("destination__fsync_fails__the_data_is_fetched_again_and_the_second_ti
   rig.finish(2);
 }
 
+TEST_CASE("destination__writes_fail_again__the_file_has_failed_and_not_vanished") {
+  Rig rig;
+  const auto data = pattern(2 * piece, 1);
+  rig.announce({file_entry("f", data.size())});
+  rig.files.hook = [](std::string_view call, std::string_view) { return call == "pwrite" ? -ENXIO : 0; };
+  rig.put_piece(0, 0, Bytes(data).first(piece));
+  REQUIRE(rig.session->run([&] { return rig.source().resends.size() == 1; }));
+  rig.put_piece(0, 0, Bytes(data).first(piece));
+  REQUIRE(rig.run_until_result(0));
+  CHECK(rig.source().results[0].kind == ErrorKind::file_io);
+  CHECK(rig.source().results[0].error_number == ENXIO);
+  CHECK(rig.session->destination->totals().files_failed == 1);
+  CHECK(rig.session->destination->totals().files_vanished == 0);
+  rig.finish(1);
+}
+
 TEST_CASE("destination__fsync_fails_at_the_commit__lost_pieces_only") {
   Rig rig;
   const auto data = pattern(2 * piece, 1);

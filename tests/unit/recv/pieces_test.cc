@@ -224,6 +224,20 @@ TEST_CASE("staged_file__cannot_be_opened_or_written__the_error") {
   place.files.hook = nullptr;
 }
 
+// Only a file that may not be written is made writable and opened again.
+TEST_CASE("staged_file__opening_fails_once_by_the_disk__the_error_and_no_second_try") {
+  Staged place;
+  { const HeldFileRef held = place.open(*place.file()); }  // it exists
+  int openings = 0;
+  place.files.hook = [&openings](std::string_view call, std::string_view name) {
+    return call == "open" && name.ends_with(session::part_suffix) && ++openings == 1 ? -EIO : 0;
+  };
+  HeldFileRef held;
+  CHECK(place.file(true)->open(held) == -EIO);
+  CHECK(openings == 1);
+  place.files.hook = nullptr;
+}
+
 TEST_CASE("staged_file__staging_is_gone__stale") {
   Staged place;
   std::filesystem::remove_all(place.temporary.path(".ccixfer"));

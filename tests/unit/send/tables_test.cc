@@ -129,6 +129,24 @@ TEST_CASE("lanes__destination_wants_to_be_asked__once_for_each_credit_that_is_us
   CHECK(lanes.ask() == 0);
 }
 
+TEST_CASE("lanes__a_put_that_goes_again__is_in_the_air_and_takes_no_number") {
+  LaneTable lanes;
+  for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1}) {
+    lanes.up(lane);
+    REQUIRE(lanes.opened(lane, session::LaneOpen{1, 100, 5, 16}));
+    REQUIRE(lanes.credit(lane, {1}));
+  }
+  lanes.put_accepted_again(0);
+  CHECK(lanes.anything_in_air());
+  CHECK(lanes.choose() == 1);  // the one with less in the air
+  lanes.put_ended(0);
+  CHECK_FALSE(lanes.anything_in_air());
+  CHECK(lanes.choose() == 0);
+  lanes.put_accepted(0);
+  lanes.put_accepted(1);
+  CHECK(!lanes.choose());  // only what went for the first time used its credit
+}
+
 TEST_CASE("lanes__nonsense__refused") {
   LaneTable lanes;
   lanes.up(0);

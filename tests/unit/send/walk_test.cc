@@ -278,6 +278,19 @@ TEST_CASE("walk__several_sources__directories_merge_and_the_first_file_wins") {
         Lines{"both", "# both: named by several sources: the first is sent"});
 }
 
+TEST_CASE("walk__a_file_in_a_later_source_where_the_first_has_a_directory__the_directory_whose_mode_stays") {
+  const TempDir dir;
+  dir.file("a/top/clash/in-a", "1");
+  dir.file("b/top/clash", "2");
+  dir.file("c/top/clash/in-c", "3");
+  REQUIRE(::chmod(dir.path("a/top/clash").c_str(), 0710) == 0);
+  REQUIRE(::chmod(dir.path("b/top/clash").c_str(), 0604) == 0);
+  CHECK(lines_of(of({dir.path("a/"), dir.path("b/"), dir.path("c/")})) ==
+        Lines{">", ">top", ">top/clash", "top/clash/in-a", "<top/clash", "<top", ">top",
+              "# top/clash: in several sources: the first is sent", "<top", ">top", ">top/clash", "top/clash/in-c", "<top/clash",
+              "<top", "<"});
+}
+
 TEST_CASE("walk__into_a_directory__without_a_slash_the_directory_itself_is_sent") {
   const TempDir dir;
   dir.file("a/x", "1");
