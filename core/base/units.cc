@@ -42,7 +42,7 @@ std::optional<Number> split_number(std::string_view text) {
     }
     if (!is_digit(text[at])) break;
     const uint64_t digit = static_cast<uint64_t>(text[at] - '0');
-    if (number.mantissa > 0 || digit > 0 || point) {
+    if (number.mantissa > 0 || point) {
       if (++digits > digits_max) return std::nullopt;
     } else {
       digits = 1;  // leading zeros cost nothing

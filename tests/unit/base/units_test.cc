@@ -29,6 +29,10 @@ TEST_CASE("parse_size_bytes__units_people_write__bytes") {
                {"18446744073709551615B", 0},
                {"9999999999999999999", 9999999999999999999ull},
                {"0000000000000000000000001", 1},
+               {"09999999999999999999", 9999999999999999999ull},  // a leading zero is none of the nineteen digits
+               {"0.5000000000000000000KiB", 0},
+               {"0.500000000000000000KiB", 512},
+               {"0.0000000000000000000KiB", 0},
                {"15EiB", 15ull << 60}};
   for (const auto& c : cases) {
     INFO(c.text);
