@@ -71,6 +71,7 @@ TEST_CASE("plan__bad_values__one_line_that_names_the_option") {
   CHECK(complaint({.depth = "0"}).find("--depth 0") != std::string::npos);
   CHECK(complaint({.depth = "257"}).find("1 to 256") != std::string::npos);
   CHECK(complaint({.depth = "1x"}).find("--depth") != std::string::npos);
+  CHECK(complaint({.depth = "99999999999"}).find("--depth") != std::string::npos);  // what does not fit leaves no default either
   CHECK(complaint({.count = "-1"}).find("--count") != std::string::npos);
   CHECK(complaint({.count = "99999999999"}).find("--count") != std::string::npos);
   CHECK(complaint({.seconds = "0"}).find("--seconds 0") != std::string::npos);

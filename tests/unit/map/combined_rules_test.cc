@@ -59,6 +59,11 @@ TEST_CASE("wans_join__both_lead_out_of_different_as_speak_the_same_and_serve_one
   CHECK_FALSE(wans_join(on({3, 1}, "a"), four));
   CHECK_FALSE(wans_join(three, on({4, 1}, "b")));
   CHECK_FALSE(wans_join(three, wan_on({3, wan4}, "b")));
+  for (const char* other : {"ucp", "tcq", "tc", "tcpx", "cp"}) {
+    DeviceRecord speaks_otherwise = four;
+    speaks_otherwise.uri = std::string(other) + "://b:7000";
+    CHECK_FALSE(wans_join(three, speaks_otherwise));
+  }
   DeviceRecord other = four;
   other.uri = "eth://b:7000";
   CHECK_FALSE(wans_join(three, other));
@@ -90,6 +95,48 @@ TEST_CASE("forwarding__a_source_on_a_wan__is_not_answered_as_others_of_its_as") 
   CHECK(forwarding.next_hops({3, 2}, {3, 1}, {3, wan4}).size() == 1);
   CHECK(forwarding.next_hops({3, wan}, {3, 1}, {3, wan4}).empty());
   CHECK(forwarding.next_hops({3, 2}, {3, 1}, {3, wan4}).size() == 1);
+}
+
+// A static route is of its own pair, and a source that asks on its own subnet is not one that only comes through there.
+TEST_CASE("forwarding__with_static_routes__each_source_has_its_own_answer") {
+  const std::vector<RouterRecord> records{router(1, {on({3, 1}, "a"), on({3, 2}, "b"), on({3, 3}, "c")}),
+                                          router(2, {on({3, 2}, "d"), on({3, 9}, "e")}),
+                                          router(3, {on({3, 3}, "f"), on({3, 9}, "g")})};
+  const auto map = std::make_shared<const RouterMap>(records, bandwidth,
+                                                     std::vector<StaticRoute>{{{3, 5}, {3, 9}, {{3, 5}, {3, 1}, {3, 2}, {3, 9}}},
+                                                                              {{3, 6}, {3, 9}, {{3, 6}, {3, 1}, {3, 3}, {3, 9}}}});
+  Forwarding forwarding(map, 1);
+  const auto answers = [&](SubnetId source, SubnetId in) {
+    const std::vector<NextHop> expected = map->next_hops(1, source, in, {3, 9});
+    const std::vector<NextHop>& got = forwarding.next_hops(source, in, {3, 9});
+    REQUIRE(got.size() == expected.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      CHECK(got[i].router == expected[i].router);
+      CHECK(got[i].rank == expected[i].rank);
+    }
+    return got.empty() ? 0 : got[0].router;
+  };
+  for (int again = 0; again < 2; ++again) {
+    CHECK(answers({3, 5}, {3, 1}) == 2);
+    CHECK(answers({3, 6}, {3, 1}) == 3);
+  }
+  CHECK(forwarding.answers() == 2);
+}
+
+TEST_CASE("forwarding__without_static_routes__sources_of_an_as_share_an_answer_but_not_with_who_is_on_the_subnet") {
+  const auto map = std::make_shared<const RouterMap>(
+      std::vector<RouterRecord>{router(1, {on({3, 1}, "a"), on({3, 2}, "b"), wan_on({3, wan}, "w")})}, bandwidth);
+  Forwarding forwarding(map, 1);
+  for (const uint32_t subnet : {5u, 6u, 7u}) CHECK(forwarding.next_hops({3, subnet}, {3, 1}, {3, 2}).size() == 1);
+  CHECK(forwarding.answers() == 1);
+  static_cast<void>(forwarding.next_hops({3, 1}, {3, 1}, {3, 2}));  // begins there
+  CHECK(forwarding.answers() == 2);
+  static_cast<void>(forwarding.next_hops({4, 5}, {3, 1}, {3, 2}));  // another AS
+  CHECK(forwarding.answers() == 3);
+  static_cast<void>(forwarding.next_hops({3, wan}, {3, 1}, {3, 2}));
+  CHECK(forwarding.answers() == 4);
+  static_cast<void>(forwarding.next_hops({3, 8}, {3, 1}, {3, 2}));
+  CHECK(forwarding.answers() == 4);
 }
 
 TEST_CASE("map__what_came_over_a_wan__does_not_leave_over_another_one_of_the_same_as") {

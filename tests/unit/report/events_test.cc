@@ -10,6 +10,7 @@
 #include "app/report/outcome.h"
 #include "app/report/progress_line.h"
 #include "app/report/reporter.h"
+#include "core/base/units.h"
 
 namespace ccixfer::report {
 namespace {
@@ -72,9 +73,39 @@ TEST_CASE("events__session_progress_ready_retry__shapes") {
 }
 
 TEST_CASE("events__utf8__as_the_standard_has_it") {
-  CHECK(is_utf8("plain \xF0\x9F\x98\x80"));
-  for (const char* bad : {"\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE0\x80\x80", "\x80", "\xC3", "\xF0\x9F\x98"})
+  // The first and the last of each length, and what stands on both sides of the gaps.
+  for (const char* good : {"", "plain \xF0\x9F\x98\x80", "\x7F", "\xC2\x80", "\xC3\xBF", "\xDF\xBF", "\xE0\xA0\x80", "\xE1\x80\x80",
+                           "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF1\x80\x80\x80",
+                           "\xF4\x8F\xBF\xBF", "\xC2\x80\xE0\xA0\x80\xF0\x90\x80\x80 "}) {
+    INFO(printable(good));
+    CHECK(is_utf8(good));
+  }
+  for (const char* bad : {"\xC0\x80",
+                          "\xC1\xBF",
+                          "\xE0\x9F\xBF",
+                          "\xF0\x8F\xBF\xBF",
+                          "\xED\xA0\x80",
+                          "\xED\xBF\xBF",
+                          "\xF4\x90\x80\x80",
+                          "\xF5\x80\x80\x80",
+                          "\xFF\x80\x80\x80",
+                          "\xE0\x80\x80",
+                          "\x80",
+                          "\xBF",
+                          "\xC3",
+                          "\xC3 ",
+                          "\xC3\xC3",
+                          "\xE1\x80",
+                          "\xE1\x80 ",
+                          "\xE1 \x80",
+                          "\xF0\x9F\x98",
+                          "\xF1 \x80\x80",
+                          "\xF1\x80 \x80",
+                          "\xF1\x80\x80 ",
+                          "good \xE1\x80\x80\x80"}) {
+    INFO(printable(bad));
     CHECK_FALSE(is_utf8(bad));
+  }
 }
 
 TEST_CASE("outcome__precedence__every_kind_once_and_the_worse_wins") {
