@@ -3,12 +3,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <csignal>
 #include <set>
 #include <string>
 
@@ -147,6 +149,36 @@ TEST_CASE("file_system__streams__what_there_is_nothing_yet_and_the_end") {
   CHECK(files.read_stream(ends[0], into) == 0);
   ::close(ends[0]);
   CHECK(files.read_stream(bad_fd, into) == -EBADF);
+}
+
+// A timer's signals end the wait before its time, and that is as if nothing had come yet; a kernel that refuses to wait is an
+// error.
+TEST_CASE("file_system__waiting_for_a_stream__a_signal_is_nothing_yet_and_a_refusal_is_told") {
+  host::PosixFileSystem files;
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  std::array<std::byte, 4> into{};
+  static volatile sig_atomic_t rung = 0;
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int) { rung = 1; };
+  REQUIRE(::sigaction(SIGALRM, &action, &before) == 0);
+  const itimerval every_ms{{0, 1000}, {0, 1000}}, none{};
+  REQUIRE(::setitimer(ITIMER_REAL, &every_ms, nullptr) == 0);
+  rung = 0;
+  while (rung == 0) CHECK(files.read_stream(ends[0], into) == -EAGAIN);
+  REQUIRE(::setitimer(ITIMER_REAL, &none, nullptr) == 0);
+  REQUIRE(::sigaction(SIGALRM, &before, nullptr) == 0);
+
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
+  const rlimit no_handles{0, usual.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &no_handles) == 0);  // more handles than that are not waited for
+  const int64_t refused = files.read_stream(ends[0], into);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &usual) == 0);
+  CHECK(refused == -EINVAL);
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST_CASE("file_system__directory_in_parts__goes_on_where_it_was_until_the_end") {

@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "core/memory/pool.h"
@@ -119,4 +121,58 @@ TEST_CASE("file_view__a_missing_page_of_somebody_elses_mapping__ends_the_process
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK_FALSE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  if (WIFSIGNALED(status)) CHECK(WTERMSIG(status) == SIGBUS);  // a sanitizer has its own way to end
+}
+
+// A process of its own, for what the handler finds when it is installed: see below.
+TEST_CASE("file_view__in_a_process_of_its_own", "[.]") {
+  const char* had_before = std::getenv("CCIXFER_TEST_SIGBUS");
+  if (had_before == nullptr) return;
+  const std::string_view who(had_before);
+  static int calls = 0;
+  struct sigaction before {};
+  if (who == "handler") {
+    before.sa_flags = SA_SIGINFO;
+    before.sa_sigaction = [](int signal, siginfo_t* info, void* context) {
+      if (++calls > 1 || signal != SIGBUS || context == nullptr) ::_exit(43);
+      ::mmap(info->si_addr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    };
+  } else {
+    before.sa_flags = who == "nobody, in new words" ? SA_SIGINFO : 0;
+    before.sa_handler = who == "ignored" ? SIG_IGN : SIG_DFL;
+  }
+  REQUIRE(::sigaction(SIGBUS, &before, nullptr) == 0);
+  const File file(2);
+  Pool pool(page, 1);
+  Loan loan = pool.lend();
+  REQUIRE(show_file(loan.bytes(), file.fd(), 0) == 0);
+  loan.shows_file(page);
+  const auto* theirs = static_cast<const volatile char*>(::mmap(nullptr, page, PROT_READ, MAP_SHARED, file.fd(), page));
+  REQUIRE(::ftruncate(file.fd(), 0) == 0);
+  if (theirs[0] != 0 || calls != 1) ::_exit(44);
+  // Ours still comes to us, and to nobody else.
+  if (loan.bytes()[0] != std::byte{0} || is_whole(loan.bytes())) ::_exit(45);
+  ::_exit(42);
+}
+
+TEST_CASE("file_view__a_page_that_is_not_ours__goes_to_who_had_the_signal_before") {
+  const auto end_of = [](const char* had_before) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::close(2);
+      ::setenv("CCIXFER_TEST_SIGBUS", had_before, 1);
+      ::execl("/proc/self/exe", "unit", "file_view__in_a_process_of_its_own", static_cast<char*>(nullptr));
+      ::_exit(45);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return status;
+  };
+  const int handled = end_of("handler");
+  CHECK((WIFEXITED(handled) && WEXITSTATUS(handled) == 42));
+  for (const char* nobody : {"nobody", "nobody, in new words", "ignored"}) {
+    INFO(nobody);
+    const int ended = end_of(nobody);
+    CHECK((WIFSIGNALED(ended) && WTERMSIG(ended) == SIGBUS));
+  }
 }

@@ -398,6 +398,22 @@ TEST_CASE("router_records__not_heard_of_for_their_lifetime__forgotten_then_and_n
   CHECK(met.known() == before);
 }
 
+// What is inside is not told to another AS, and that it goes is: or a router there would send to it until its record has aged.
+TEST_CASE("router_records__told_to_another_as__wan_devices_only_and_the_withdrawal") {
+  Heard met;
+  REQUIRE(met.peer.tell(inside(50, 5)));
+  CHECK(Heard::records_of(met.stranger).empty());
+  CHECK(met.told(50).size() == 1);
+  met.node.router->drain();
+  met.world.wake(met.node.node);
+  met.world.run_for(milliseconds(20));
+  const std::vector<RouterRecord> told = Heard::records_of(met.stranger);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].router == met.own.router);
+  CHECK(told[0].withdrawn);
+  CHECK(met.told_of_itself(met.listener).back().withdrawn);
+}
+
 TEST_CASE("router_records__its_own__told_anew_each_refresh") {
   Heard met;
   const Duration refresh = RouterOptions{}.record_refresh;
