@@ -57,7 +57,6 @@ void Router::Impl::flush(Admin& admin) {
   while (!admin.out.empty()) {
     const Status status = endpoint(admin.device).send(admin.connection, Bytes(admin.out.front()), 0, true);
     if (status == Status::no_buffers || status == Status::again) return;
-    work = true;
     admin.out.pop_front();
   }
 }

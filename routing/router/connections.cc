@@ -228,7 +228,6 @@ void Router::Impl::dial_next(Pair& pair) {
       side.live = true;
       pair.phase = PairPhase::dialling;
       await_hop(pair);
-      work = true;
       return;
     }
     note_answer(pair, pair.hop.last ? Status::unreachable : Status::no_route, pair.hop_uri + ": " + connection.error().message);
@@ -357,7 +356,6 @@ void Router::Impl::try_finish(Pair& pair) {
     }
     endpoint(side.device).disconnect(side.connection);
     side.live = false;
-    work = true;
   }
   if (waits) {
     if (!pair.active) activate(pair);

@@ -62,7 +62,6 @@ void Router::Impl::admit(Pair& pair, uint8_t from, const FragmentMessage& reques
     pair.queued[fragment.data_class] = true;
     turns[fragment.data_class].push_back(pair.ref(0).packed());
   }
-  work = true;
 }
 
 // Higher classes first: what is in transit already goes on before new data enters (ITB). Every class has its reserved buffer, so a
@@ -181,7 +180,6 @@ void Router::Impl::pull(Fragment& fragment) {
   if (fragment.conduit == nullptr) lend_conduit(*pair, fragment);
   const Status status = endpoint(side.device).rma(side.connection, read);
   if (status == Status::no_buffers) return stall(fragment, false);
-  work = true;
   fragment.pulling = true;
   fragment.asked_at = now;
   if (status != Status::success) return on_fragment_event(fragment, false, status);
@@ -263,7 +261,6 @@ void Router::Impl::go_on(Pair& pair, Fragment& fragment) {
 void Router::Impl::resume(const Pair& pair, const Fragment& fragment) {
   const Side& side = pair.side[other(fragment.from)];
   endpoint(side.device).resume(side.connection);
-  work = true;
 }
 
 // The lower connection has as many RMAs in flight as it takes: after the next events.
@@ -381,7 +378,6 @@ void Router::Impl::push(Fragment& fragment) {
   write.arrival = &fragment.arrival;  // of a whole one, too, bytes may be in the conduit
   const Status status = endpoint(side.device).rma(side.connection, write);
   if (status == Status::no_buffers) return stall(fragment, true);
-  work = true;
   fragment.pushing = true;
   if (status != Status::success) on_fragment_event(fragment, true, status);
 }
@@ -495,7 +491,6 @@ void Router::Impl::end_fragment(Fragment& fragment) {
   }
   return_conduit(fragment);
   fragments.remove(fragment);
-  work = true;
 }
 
 // The pair closes. What no lower RMA works on is given back now; the rest when that ends (every one ends with an event).

@@ -153,7 +153,6 @@ void Router::Impl::flush(Pair& pair, uint8_t which) {
     Outgoing& next = side.out.front();
     const Status status = endpoint(side.device).send(side.connection, next.bytes(), pair.ref(which).packed(), true);
     if (status == Status::no_buffers || status == Status::again) return;
-    work = true;
     forget(pair, next);
     side.out.pop_front();
   }

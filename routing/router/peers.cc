@@ -221,7 +221,6 @@ bool Router::Impl::flush(Link& link) {
       if (link.out.size() > link_out_max) link.out.pop_front();
       return false;
     }
-    work = true;
     link.out.pop_front();
   }
   return true;

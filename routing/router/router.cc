@@ -215,7 +215,6 @@ void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
   bool any = true;
   for (int round = 0; round < rounds_per_turn_max && any; ++round) {
     if (round > 0 && clock) now = std::max(now, clock());
-    work = false;
     any = false;
     push_active();
     grant_buffers();
@@ -295,7 +294,6 @@ void Router::Impl::on_event(uint32_t device, cci::Event event) {
 }
 
 void Router::Impl::activate(Pair& pair) {
-  work = true;
   if (pair.active) return;
   pair.active = true;
   active.push_back(pair.ref(0).packed());

@@ -495,7 +495,7 @@ struct Router::Impl {
   ports::Handle pool_handle;  // the whole pool, for our own lower RMAs: no peer may touch it
 
   Instant now{};
-  bool work = false;
+  bool work = false;  // asked for from outside since the last turn, or that turn had more to do than it may
   bool draining = false;
   Instant drain_until = never;  // stamped in the first turn of it
   bool drain_cut = false;       // what neither ended nor moved was closed
