@@ -100,7 +100,7 @@ void Router::Impl::note_waiting() {
     Side& in = pair->side[fragment.from];
     Side& out = pair->side[1 - fragment.from];
     if (fragment.pulling) {
-      in.sends = in.sends || endpoint(in.device).sends_what_arrives();
+      in.sends = endpoint(in.device).sends_what_arrives();
       in.arriving_bytes += fragment.arrival.placed_bytes;
     }
     const bool leaves = fragment.pushing || fragment.onward == Onward::exposed;
