@@ -94,6 +94,55 @@ TEST_CASE("calls__after_our_disconnect__nothing_more_is_issued") {
 }
 
 // Its answer to our message says that it takes no more, before it says goodbye.
+// Whatever it waits for: its memory is wanted back at once.
+TEST_CASE("calls__abort__ends_what_is_in_flight_in_the_next_turn_also_of_one_that_was_left") {
+  Rig rig;
+  rig.connect();
+  rig.b.sink.buffers = 0;
+  const Buffer message = filled(10, 1);
+  REQUIRE(rig.send(rig.a, rig.at_a, message, 1) == Status::success);
+  rig.settle();
+  const bool left = GENERATE(false, true);
+  if (left) rig.a.transport->disconnect(rig.at_a);
+  rig.settle();
+  REQUIRE(rig.a.sink.completions.empty());
+  rig.a.transport->abort(rig.at_a);
+  CHECK(rig.send(rig.a, rig.at_a, message, 2) == Status::disconnected);
+  rig.settle();
+  REQUIRE(rig.a.sink.completions.size() == 1);
+  CHECK(rig.a.status_of(1) == Status::disconnected);
+  CHECK(rig.hub.links[0].ends[0] == nullptr);
+  CHECK(rig.b.sink.disconnected.size() == 1);
+}
+
+// Nothing is in flight on what is not open yet: it is left as by a disconnect, and the peer has its answer.
+TEST_CASE("calls__abort_of_a_request_or_a_dial__is_a_disconnect") {
+  Rig rig;
+  ports::DialRequest dial;
+  dial.uri = "mem://b";
+  const auto id = rig.a.transport->dial(dial);
+  REQUIRE(id);
+  SECTION("the request") {
+    rig.settle();
+    REQUIRE(rig.b.sink.requests.size() == 1);
+    rig.b.transport->abort(rig.b.sink.requests[0]);
+    rig.settle();
+    REQUIRE(rig.a.sink.connected.size() == 1);
+    CHECK(rig.a.sink.connected[0].status == Status::refused);
+    CHECK(rig.a.sink.connected[0].reason == "disconnected");
+    CHECK(rig.b.sink.accepted.empty());
+    CHECK(rig.b.transport->accept(rig.b.sink.requests[0]) == Status::not_found);
+  }
+  SECTION("the dial, at any time") {
+    if (GENERATE(false, true)) rig.settle();
+    rig.a.transport->abort(*id);
+    rig.settle();
+    REQUIRE(rig.a.sink.connected.size() == 1);
+    CHECK(rig.a.sink.connected[0].status == Status::cancelled);
+    CHECK(rig.hub.links.at(0).ends[0] == nullptr);
+  }
+}
+
 TEST_CASE("calls__to_a_peer_that_leaves__nothing_more_is_issued") {
   Rig rig;
   rig.connect();

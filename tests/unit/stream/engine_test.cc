@@ -175,6 +175,8 @@ TEST_CASE("engine__disconnect_before_the_peer_acknowledged__ends_on_both_sides")
   REQUIRE(rig.send(rig.b, id, filled(5, 1), 9) == Status::success);  // before the dialler said a word
   rig.b.transport->disconnect(id);
   rig.settle();
+  REQUIRE(rig.b.sink.accepted.size() == 1);
+  REQUIRE(rig.b.sink.accepted[0].status == Status::cancelled);
   REQUIRE(rig.a.sink.messages.size() == 1);
   REQUIRE(rig.b.status_of(9) == Status::success);
   REQUIRE(rig.a.sink.disconnected.size() == 1);
@@ -191,6 +193,24 @@ TEST_CASE("engine__disconnect_while_the_peer_never_takes_the_message__bounded_in
   rig.pass(disconnect_flush_max + 1s);
   REQUIRE(rig.a.status_of(9) == Status::disconnected);
   REQUIRE(rig.b.sink.disconnected.size() == 1);
+  rig.b.transport->disconnect(rig.at_b);
+  rig.settle();
+  REQUIRE(rig.a.sink.accepted.empty());  // an open connection has been accepted long ago
+  REQUIRE(rig.b.sink.accepted.size() == 1);
+}
+
+// A connection that was open: whoever leaves it hears no more of its acceptance.
+TEST_CASE("engine__both_leave_an_open_connection__nobody_is_told_of_an_acceptance") {
+  Rig rig;
+  rig.connect();
+  REQUIRE(rig.b.sink.accepted.size() == 1);
+  rig.b.transport->disconnect(rig.at_b);
+  rig.a.transport->disconnect(rig.at_a);
+  rig.settle();
+  REQUIRE(rig.b.sink.accepted.size() == 1);
+  REQUIRE(rig.a.sink.accepted.empty());
+  REQUIRE(rig.hub.links[0].ends[0] == nullptr);
+  REQUIRE(rig.hub.links[0].ends[1] == nullptr);
 }
 
 TEST_CASE("engine__send_timeout__runs_from_the_send_not_from_the_last_turn") {

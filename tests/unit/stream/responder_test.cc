@@ -423,6 +423,43 @@ TEST_CASE("responder__abandoned__every_ticket_goes_back_once_and_all_are_answere
   CHECK(one(6, false, Status::disconnected, false));
 }
 
+// Their answers are due all the same, but the target has had its end of them.
+TEST_CASE("responder__abandoned_with_ended_operations_whose_answer_is_due__no_ticket_goes_back_twice") {
+  Scene s;
+  REQUIRE(s.write(id_of(0), 30, 0, 30));
+  REQUIRE(s.read(id_of(1), 30));
+  REQUIRE(s.send() == Sent{id_of(1), 30});
+  s.target.refusal = Status::rma_op;
+  REQUIRE(s.write(id_of(2), 30, 0, 10));
+  REQUIRE(s.read(id_of(3), 30));
+  REQUIRE(s.target.transfers.size() == 2);
+  s.machine.leave();
+  s.machine.abandon(s.target);
+  const All told = s.told();
+  REQUIRE(told.size() == 4);
+  CHECK(std::count_if(told.begin(), told.end(), [](const Told& one) { return one.status == Status::rma_op; }) == 2);
+}
+
+// A ticket that is begun for what is admitted only: of the rest there is none to ask about.
+TEST_CASE("responder__a_slot_used_again__has_nothing_of_the_read_or_write_before") {
+  Scene s;
+  REQUIRE(s.write(id_of(1), 30, 0, 30));
+  CHECK(s.told() == All{{true, id_of(1), Status::success, ports::Ending::none, false}});
+  REQUIRE(s.read(id_of(1, 3), 2500));
+  REQUIRE(s.send() == Sent{id_of(1, 3), 1000});
+  REQUIRE(s.send() == Sent{id_of(1, 3), 1000});
+  REQUIRE(s.send() == Sent{id_of(1, 3), 500});
+  CHECK(s.told() == All{{false, id_of(1, 3), Status::success, ports::Ending::none, false}});
+  s.target.refusal = Status::rma_op;
+  REQUIRE(s.read(id_of(1, 4), 30));
+  CHECK(s.told() == All{{false, id_of(1, 4), Status::rma_op, ports::Ending::none, false}});
+  s.target.refusal = Status::success;
+  REQUIRE(s.write(id_of(1, 5), 30, 0, 10));
+  REQUIRE(s.write(id_of(1, 5), 30, 10, 20));
+  CHECK(s.told() == All{{true, id_of(1, 5), Status::success, ports::Ending::none, false}});
+  CHECK(s.target.transfers.size() == 3);
+}
+
 // What the network refers to keeps its ticket until the peer's network has acknowledged it.
 TEST_CASE("responder__lent_reads__hold_their_ticket_until_their_last_byte_is_acknowledged") {
   Scene s;
