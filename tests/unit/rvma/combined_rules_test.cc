@@ -68,6 +68,18 @@ TEST_CASE("held_put_that_tells_its_epoch__only_the_buffer_of_that_epoch_must_hav
   CHECK(second->length_bytes == 32);
 }
 
+TEST_CASE("held_put_that_tells_the_epoch_of_the_next_buffer__bounds_the_first_one_posted") {
+  Fixture f({.key = 7, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
+  CHECK(f.put({.operation = 1, .epoch = 0}, 0, 32, 1) == Status::success);
+  CHECK(f.table.post(1, f.part(0, 31), 1) == Status::range);
+  CHECK(f.table.post(1, f.part(0, 32), 1) == Status::success);
+  CHECK(f.table.next_completion()->epoch == 0);
+  CHECK(f.put({.operation = 2, .epoch = 1}, 0, 16, 2) == Status::success);  // the same in the epoch after it
+  CHECK(f.table.post(1, f.part(0, 15), 2) == Status::range);
+  CHECK(f.table.post(1, f.part(0, 16), 2) == Status::success);
+  CHECK(f.table.next_completion()->epoch == 1);
+}
+
 TEST_CASE("held_managed_puts__that_fill_a_buffer_to_its_last_byte__are_all_in_it") {
   Fixture f({.key = 7, .threshold = 3, .placement = Placement::managed, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
   CHECK(f.put({.operation = 1}, 0, 24, 1) == Status::success);
