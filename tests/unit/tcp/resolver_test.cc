@@ -1,0 +1,119 @@
+// Names to addresses, off the protocol thread, and what is left of the thread.
+#include "transports/tcp/resolver.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+namespace ccixfer::tcp {
+namespace {
+
+struct Wake {
+  int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ~Wake() { ::close(fd); }
+  [[nodiscard]] bool rang() const {
+    pollfd handle{fd, POLLIN, 0};
+    return ::poll(&handle, 1, 60'000) == 1;
+  }
+};
+
+size_t threads() {
+  const auto tasks = std::filesystem::directory_iterator("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+std::vector<Resolver::Answer> answers_of(Resolver& resolver, const Wake& wake, size_t count) {
+  std::vector<Resolver::Answer> all;
+  while (all.size() < count) {
+    REQUIRE(wake.rang());
+    for (Resolver::Answer& answer : resolver.take()) all.push_back(std::move(answer));
+    uint64_t rings = 0;
+    static_cast<void>(!::read(wake.fd, &rings, sizeof rings));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("resolver__several_names__each_answered_once_under_its_number_with_its_port") {
+  const Wake wake;
+  Resolver resolver(wake.fd);
+  CHECK(resolver.take().empty());
+  REQUIRE(resolver.resolve(7, "127.0.0.1", 80));
+  REQUIRE(resolver.resolve(9, "::1", 65535));
+  REQUIRE(resolver.resolve(8, "no such name", 81));
+  std::vector<Resolver::Answer> answers = answers_of(resolver, wake, 3);
+  REQUIRE(answers.size() == 3);
+  CHECK(answers[0].id == 7);
+  REQUIRE(answers[0].addresses.size() == 1);
+  CHECK(host_of(answers[0].addresses[0]) == "127.0.0.1");
+  CHECK(port_of(answers[0].addresses[0]) == 80);
+  CHECK(answers[0].reason.empty());
+  CHECK_FALSE(answers[0].unknown);
+  CHECK(answers[1].id == 9);
+  REQUIRE(answers[1].addresses.size() == 1);
+  CHECK(host_of(answers[1].addresses[0]) == "::1");
+  CHECK(port_of(answers[1].addresses[0]) == 65535);
+  CHECK(answers[2].id == 8);
+  CHECK(answers[2].addresses.empty());
+  CHECK_FALSE(answers[2].reason.empty());
+  CHECK(resolver.take().empty());
+}
+
+// The thread has nothing to do when the last answer is taken, as that needs what it holds until it waits.
+TEST_CASE("resolver__destroyed_while_nobody_asks__its_thread_ends") {
+  const Wake wake;
+  const size_t before = threads();
+  {
+    Resolver resolver(wake.fd);
+    CHECK(threads() == before);  // none is started for addresses
+    REQUIRE(resolver.resolve(1, "127.0.0.1", 80));
+    CHECK(answers_of(resolver, wake, 1).size() == 1);
+    REQUIRE(resolver.resolve(2, "127.0.0.1", 80));
+    CHECK(answers_of(resolver, wake, 1).size() == 1);
+    CHECK(threads() == before + 1);  // one for all
+  }
+  while (threads() > before) std::this_thread::yield();
+}
+
+TEST_CASE("resolver__without_anybody_to_wake__takes_no_question") {
+  Resolver resolver(-1);
+  CHECK_FALSE(resolver.resolve(1, "127.0.0.1", 80));
+  CHECK(resolver.take().empty());
+}
+
+TEST_CASE("numeric_address__addresses_of_both_kinds_and_nothing_else") {
+  Address address;
+  REQUIRE(numeric_address("192.0.2.7", 7, address));
+  CHECK(address.size == sizeof(sockaddr_in));
+  CHECK(host_of(address) == "192.0.2.7");
+  CHECK(port_of(address) == 7);
+  REQUIRE(numeric_address("2001:db8::7", 8, address));
+  CHECK(address.size == sizeof(sockaddr_in6));
+  CHECK(host_of(address) == "2001:db8::7");
+  CHECK(port_of(address) == 8);
+  REQUIRE(numeric_address("fe80::1%lo", 9, address));
+  sockaddr_in6 scoped{};
+  std::memcpy(&scoped, &address.storage, sizeof scoped);
+  CHECK(scoped.sin6_scope_id > 0);
+  for (const char* name : {"", "localhost", "1", "1.2.3", "1.2.3.4.5", "256.0.0.1", "12", "a:b", ":", "1:2"}) {
+    INFO(name);
+    CHECK_FALSE(numeric_address(name, 1, address));
+  }
+}
+
+TEST_CASE("resolve_now__an_address__is_itself") {
+  const Resolver::Answer answer = resolve_now("127.0.0.1", 4711);
+  REQUIRE(answer.addresses.size() == 1);
+  CHECK(port_of(answer.addresses[0]) == 4711);
+  CHECK_FALSE(answer.unknown);
+  CHECK(answer.reason.empty());
+}
+
+}  // namespace ccixfer::tcp
