@@ -28,7 +28,7 @@ bool ZeroCopyPipe::open() {
   if (fcntl(in_.get(), F_GETPIPE_SZ) >= pipe_bytes_min) return true;
   out_.reset();
   in_.reset();
-  return false;
+  return false;  // too short to be worth it
 }
 
 size_t ZeroCopyPipe::fill(Bytes memory) {
