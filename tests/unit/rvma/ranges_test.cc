@@ -109,6 +109,15 @@ TEST_CASE("history__few_and_many__finds_each_until_forgotten") {
   CHECK(history.find({5, 999}, any).outcome == Outcome::aborted);
 }
 
+TEST_CASE("history__numbers_that_were_given_up__a_put_for_a_later_epoch_than_theirs_is_another_one") {
+  History history;
+  for (uint64_t i = 0; i < 1000; ++i) history.add({5, 2 * i}, 4, false, true);
+  history.forget(6);
+  CHECK(history.find({5, 1}, 4).outcome == Outcome::forgotten);
+  CHECK(history.find({5, 1}, ports::PutOperation::any_epoch).outcome == Outcome::forgotten);
+  CHECK(history.find({5, 1}, 5).outcome == Outcome::unknown);
+}
+
 TEST_CASE("history__numbers_without_gaps_in_any_order__none_is_given_up") {
   constexpr uint64_t any = ports::PutOperation::any_epoch;
   History history;
