@@ -139,6 +139,32 @@ TEST_CASE("forwarding__without_static_routes__sources_of_an_as_share_an_answer_b
   CHECK(forwarding.answers() == 4);
 }
 
+TEST_CASE("map__routers_that_disagree_about_a_subnet__the_dearer_one_counts_whoever_says_it") {
+  DeviceRecord slow = on({3, 1}, "s");
+  slow.rate_bits_per_s = gigabit;
+  const uint64_t dear = bandwidth_metric(gigabit, 3);
+  CHECK(RouterMap({router(1, {slow}), router(2, {on({3, 1}, "f")})}, bandwidth).cost({3, 1}).value[0] == dear);
+  CHECK(RouterMap({router(1, {on({3, 1}, "f")}), router(2, {slow})}, bandwidth).cost({3, 1}).value[0] == dear);
+}
+
+// Who fixed the route has looked at it: a router on it that is no nearer than we are is a fallback too.
+TEST_CASE("map__static_route__also_to_routers_that_lead_on_by_a_longer_way") {
+  const std::vector<RouterRecord> records{
+      router(1, {on({3, 1}, "a"), on({3, 2}, "b")}), router(2, {on({3, 2}, "c"), on({3, 9}, "d")}),
+      router(5, {on({3, 2}, "e"), on({3, 4}, "f")}), router(6, {on({3, 4}, "g"), on({3, 5}, "h")}),
+      router(7, {on({3, 5}, "i"), on({3, 9}, "j")})};
+  const auto free_hops = RouterMap(records, bandwidth).next_hops(1, {3, 1}, {3, 1}, {3, 9});
+  REQUIRE(free_hops.size() == 1);
+  CHECK(free_hops[0].router == 2);
+  const RouterMap fixed(records, bandwidth, {{{3, 1}, {3, 9}, {{3, 1}, {3, 2}}}});
+  const auto hops = fixed.next_hops(1, {3, 1}, {3, 1}, {3, 9});
+  REQUIRE(hops.size() == 2);
+  CHECK(hops[0].router == 2);
+  CHECK(hops[0].rank == 0);
+  CHECK(hops[1].router == 5);
+  CHECK(hops[1].rank == 1);
+}
+
 TEST_CASE("map__what_came_over_a_wan__does_not_leave_over_another_one_of_the_same_as") {
   const RouterMap map({router(1, {on({3, 1}, "a"), wan_on({3, wan}, "b"), wan_on({3, wan4}, "c", {4})}),
                        router(2, {wan_on({4, wan4}, "d", {3}), on({4, 7}, "e")})},

@@ -415,6 +415,25 @@ TEST_CASE("routed_end__routers_that_stop__are_told_once_a_connection_and_not_aft
   CHECK(met.rejected() == 0);
 }
 
+TEST_CASE("routed_end__left_and_not_ended_yet__what_still_comes_is_answered_disconnected_and_not_delivered") {
+  Met met;
+  met.open();
+  REQUIRE(met.end.endpoint->send(met.connection, as_bytes("last"), 1) == Status::success);
+  met.end.wake();
+  met.rest();
+  met.end.endpoint->disconnect(met.connection);
+  met.end.wake();
+  met.rest();
+  std::vector<std::byte> message;
+  encode_message_header(0, message);
+  message.push_back(std::byte{7});
+  met.a.send(message);
+  met.rest();
+  REQUIRE(met.a.last(MessageKind::message_ack));
+  CHECK(decode_message_ack(*met.a.last(MessageKind::message_ack))->status == Status::disconnected);
+  CHECK(met.end.count(EventType::receive) == 0);
+}
+
 TEST_CASE("routed_end__the_far_end_is_silent__asked_three_times_and_then_given_up_and_a_word_of_it_starts_anew") {
   RoutedOptions options = with_routers({"sim://10.0.0.66:7000"});
   options.keepalive = seconds(4);
