@@ -66,3 +66,63 @@ TEST_CASE("routed_end__stopped_for_longer_than_its_keepalives__asks_and_waits_fo
   pass(keepalive);
   CHECK(app.count(EventType::disconnected) == 1);
 }
+
+// All answers to its first operation are there at once: it has ended before its next piece would have had its turn.
+TEST_CASE("routed_end__stopped_while_an_operation_fails__its_pieces_that_waited_for_their_turn_never_go") {
+  constexpr uint32_t piece = 16u << 10;
+  sim::World world{7};
+  sim::Fabric fabric{world, {}};
+  RawPeer peer(world, fabric, "lan", "10.0.0.66");
+  App app(world, fabric, "lan", "10.0.0.2", {1, 1}, {"sim://10.0.0.66:7000"});
+  peer.accepts = true;
+  const auto connection = app.endpoint->connect("cci://1:2:10.0.0.9:7000", {});
+  REQUIRE(connection);
+  app.wake();
+  REQUIRE(peer.run([&] { return peer.last(MessageKind::connect_request).has_value(); }, seconds(5)));
+  peer.say(ConnectReply{Status::success, {}, 1392, piece, {}, 0});
+  REQUIRE(peer.run([&] { return app.count(EventType::connect) > 0 && peer.last(MessageKind::connect_ack); }, seconds(5)));
+  app.events.clear();
+  peer.received.clear();
+  std::vector<std::byte> memory(40 * size_t{piece});
+  cci::RmaOptions rma;
+  rma.local = app.memory->register_region(Bytes(memory));
+  rma.remote.handle = {ports::HandleKind::region, 1, 2, 3};
+  rma.length_bytes = memory.size();
+  for (const uint64_t context : {1u, 2u}) {
+    rma.context = context;
+    REQUIRE(app.endpoint->rma(*connection, rma) == Status::success);
+  }
+  app.wake();
+  const auto asked = [&] {
+    world.run_for(milliseconds(50));
+    std::vector<uint64_t> cookies;
+    for (const auto& each : peer.received) {
+      if (kind_of(Bytes(each)) == MessageKind::write_request) cookies.push_back(decode_fragment(Bytes(each))->cookie);
+    }
+    peer.received.clear();
+    return cookies;
+  };
+  const auto first = asked();
+  REQUIRE(first.size() == 64);  // in turns: every other one is of the first operation
+  world.remove_actor(app.node, &app);
+  for (size_t i = 0; i < first.size(); i += 2) {
+    REQUIRE(peer.say(FragmentAck{first[i], i == 0 ? Status::rma_op : Status::success}) == Status::success);
+  }
+  world.run_for(milliseconds(50));
+  world.add_actor(app.node, &app);
+  app.wake();
+  const auto rest = asked();
+  CHECK(rest.size() == 8);  // of the second operation
+  REQUIRE(app.count(EventType::send) == 1);
+  const auto failed = app.take(EventType::send);
+  CHECK(failed->context == 1);
+  CHECK(failed->status == Status::rma_op);
+  for (size_t i = 1; i < first.size(); i += 2) peer.say(FragmentAck{first[i], Status::success});
+  for (const uint64_t cookie : rest) peer.say(FragmentAck{cookie, Status::success});
+  CHECK(asked().empty());
+  REQUIRE(app.count(EventType::send) == 1);
+  const auto ended = app.take(EventType::send);
+  CHECK(ended->context == 2);
+  CHECK(ended->status == Status::success);
+  CHECK(app.counters.get(Counter::routed_rejected) == 0);
+}

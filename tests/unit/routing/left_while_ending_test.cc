@@ -1,0 +1,73 @@
+// What a routing transport tells who is above it, of a connection that was left in the middle of its end.
+#include "routing/session/routed_transport.h"
+#include "tests/unit/cci/fake_transport.h"
+
+#undef CHECK
+#include <catch2/catch.hpp>
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+using ports::ConnectionId;
+
+namespace {
+
+struct Recorder final : ports::TransportSink {
+  void on_connect_request(ConnectionId, ports::Role, ports::Attribute, Bytes) override {}
+  void on_connected(ConnectionId, Status status, ports::ConnectionLimits, std::string_view) override { connected = status; }
+  void on_accepted(ConnectionId, Status, ports::ConnectionLimits) override {}
+  MutableBytes on_message_begin(ConnectionId, uint32_t) override { return {}; }
+  void on_message_end(ConnectionId, bool) override {}
+  void on_completion(ConnectionId, uint64_t token, ports::Ending) override { completed.push_back(token); }
+  void on_disconnected(ConnectionId, Status, std::string_view words) override { lost.emplace_back(words); }
+  void on_keepalive_timeout(ConnectionId) override {}
+  std::optional<Status> connected;
+  std::vector<uint64_t> completed;
+  std::vector<std::string> lost;
+};
+
+}  // namespace
+
+TEST_CASE("routed_direct__lost_with_an_operation_in_flight__told_when_it_has_ended_unless_it_was_left_meanwhile") {
+  const bool left = GENERATE(false, true);
+  cci::CountingEntropy entropy;
+  Counters counters;
+  auto memory = std::make_shared<cci::MemoryTable>(entropy, counters);
+  auto log = std::make_shared<cci::FakeTransport::Log>();
+  auto below = std::make_unique<cci::FakeTransport>(log);
+  cci::FakeTransport& network = *below;
+  RoutedOptions options;
+  options.subnet = {1, 1};
+  auto lower_endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(below), memory, counters);
+  auto transport = make_routed_transport(options, std::move(lower_endpoint), memory, entropy, counters);
+  Recorder above;
+  transport->bind(above, *memory);
+  const auto happens = [&](std::function<void(ports::TransportSink&)> step) {
+    network.plan(std::move(step));
+    transport->turn(Instant{});
+  };
+  ports::DialRequest dial;
+  dial.uri = "fake://2";
+  const auto connection = transport->dial(dial);
+  REQUIRE(connection);
+  transport->turn(Instant{});
+  REQUIRE(log->dialled.size() == 1);
+  const ConnectionId lower{100, 1};
+  happens([&](ports::TransportSink& sink) { sink.on_connected(lower, Status::success, {2000}, ""); });
+  REQUIRE(above.connected == Status::success);
+  const std::vector<std::byte> source(100);
+  ports::RmaRequest request;
+  request.source = source;
+  request.remote.handle.kind = ports::HandleKind::region;
+  REQUIRE(transport->rma(*connection, request, 7) == Status::success);
+  transport->turn(Instant{});
+  REQUIRE(log->rmas.size() == 1);
+  happens([&](ports::TransportSink& sink) { sink.on_disconnected(lower, Status::timed_out, "nobody there"); });
+  CHECK(above.lost.empty());  // each operation's end comes first
+  if (left) transport->disconnect(*connection);
+  transport->turn(Instant{});
+  CHECK(above.completed.empty());
+  happens([&](ports::TransportSink& sink) { sink.on_completion(lower, log->rmas[0].token, Status::disconnected); });
+  transport->turn(Instant{});
+  CHECK(above.completed == std::vector<uint64_t>{7});
+  CHECK(above.lost == (left ? std::vector<std::string>{} : std::vector<std::string>{"nobody there"}));
+}
