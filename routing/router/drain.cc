@@ -19,7 +19,6 @@ void Router::Impl::begin_drain() {
   pairs.each([&](Pair& pair) {
     if (pair.phase == PairPhase::dialling || pair.phase == PairPhase::requesting)
       return refuse(pair, Status::no_route, draining_reason(pair.side[0].device));
-    if (pair.phase != PairPhase::open) return;
     for (uint8_t which = 0; which < 2 && pair.phase == PairPhase::open; ++which) {
       std::vector<std::byte> message;
       encode_plain(MessageKind::draining, message);
