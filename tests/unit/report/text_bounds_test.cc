@@ -1,0 +1,141 @@
+// What is text and what is not, to the byte; how a mistake in a file is told; and a rate between two looks.
+#include <catch2/catch.hpp>
+#include <string>
+#include <toml.hpp>
+
+#include "app/report/events.h"
+#include "app/report/progress_line.h"
+#include "app/report/statistics.h"
+#include "app/report/toml_error.h"
+#include "app/report/toml_file.h"
+
+namespace ccixfer::report {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// By the table of the Unicode standard (3-7): the ranges of each byte of a well-formed sequence.
+bool is_well_formed(const std::string& bytes) {
+  const auto in = [&](size_t at, unsigned low, unsigned high) {
+    const auto byte = static_cast<unsigned char>(bytes.at(at));
+    return byte >= low && byte <= high;
+  };
+  if (bytes.size() == 1) return in(0, 0, 0x7F);
+  if (bytes.size() == 2) return in(0, 0xC2, 0xDF) && in(1, 0x80, 0xBF);
+  if (bytes.size() == 3) {
+    if (!in(2, 0x80, 0xBF)) return false;
+    return (in(0, 0xE0, 0xE0) && in(1, 0xA0, 0xBF)) || (in(0, 0xE1, 0xEC) && in(1, 0x80, 0xBF)) ||
+           (in(0, 0xED, 0xED) && in(1, 0x80, 0x9F)) || (in(0, 0xEE, 0xEF) && in(1, 0x80, 0xBF));
+  }
+  if (!in(2, 0x80, 0xBF) || !in(3, 0x80, 0xBF)) return false;
+  return (in(0, 0xF0, 0xF0) && in(1, 0x90, 0xBF)) || (in(0, 0xF1, 0xF3) && in(1, 0x80, 0xBF)) ||
+         (in(0, 0xF4, 0xF4) && in(1, 0x80, 0x8F));
+}
+
+std::string of(std::initializer_list<unsigned> bytes) {
+  std::string text;
+  for (const unsigned byte : bytes) text += static_cast<char>(byte);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("utf8__each_first_byte_with_others_at_their_bounds__as_the_table_of_the_standard_says") {
+  constexpr unsigned edges[] = {0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF};
+  size_t wrong = 0;
+  const auto look = [&](const std::string& text) {
+    // A byte below 0x80 in the middle begins the next character.
+    bool expected = true;
+    for (size_t at = 0; at < text.size() && expected;) {
+      const auto first = static_cast<unsigned char>(text[at]);
+      const size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+      expected = at + length <= text.size() && is_well_formed(text.substr(at, length));
+      at += length;
+    }
+    wrong += is_utf8(text) != expected ? 1u : 0u;
+  };
+  for (unsigned first = 0; first <= 0xFF; ++first) {
+    look(of({first}));
+    for (const unsigned second : edges) {
+      look(of({first, second}));
+      for (const unsigned third : edges) {
+        look(of({first, second, third}));
+        for (const unsigned fourth : edges) look(of({first, second, third, fourth}));
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(is_utf8(""));
+  CHECK(
+      is_utf8("a\xC3\xA9"
+              "b\xE2\x82\xAC"
+              "c\xF0\x9F\x98\x80"));
+  CHECK_FALSE(is_utf8("a\xC3\xA9\xC3"));
+}
+
+TEST_CASE("toml_error__what_the_parser_says__in_one_line_with_the_place") {
+  CHECK(toml_error("f", 3, "[error] toml::parse_value: bad number\n --> f\n", "a = 1x") == "f:3: a: bad number: correct the TOML");
+  CHECK(toml_error("f", 3, "bad number", "  a  = 1x") == "f:3:   a: bad number: correct the TOML");
+  CHECK(toml_error("f\n", 3, "bad\x01number", "a\x1b") == "f%0A:3: a%1B: bad%01number: correct the TOML");
+  // Without words of its own, or with no more than that the line is bad, the remark below counts.
+  for (const char* head : {"[error] toml::parse_line:", "[error] toml::parse_line: ", "[error] toml::x: invalid line format", "",
+                           "invalid line format"}) {
+    INFO(head);
+    CHECK(toml_error("f", 1, std::string(head) + "\n 1 | a\n   | ^----- expected '='\n", "a") ==
+          "f:1: a: expected '=': correct the TOML");
+    CHECK(toml_error("f", 1, std::string(head) + "\n   | ^--- the next token is not a number\nmore", "a") ==
+          "f:1: a: this is no value, and text stands in quotes: correct the TOML");
+  }
+  CHECK(toml_error("f", 1, "", "a") == "f:1: a: it cannot be read: correct the TOML");
+  CHECK(toml_error("f", 1, "invalid line format", "") == "f:1: : invalid line format: correct the TOML");
+  CHECK(toml_error("f\x1b", "two\nlines") == "f%1B:1: two lines: correct the TOML");
+}
+
+TEST_CASE("parse_toml__what_is_no_text__the_line_and_its_beginning") {
+  const auto error = [](const std::string& text) {
+    const auto parsed = parse_toml("f.toml", text);
+    REQUIRE_FALSE(parsed.has_value());
+    CHECK(parsed.error().kind == ErrorKind::usage);
+    return parsed.error().message;
+  };
+  CHECK(error("\xFF") == "f.toml:1: %FF: is not UTF-8: save the file as UTF-8");
+  CHECK(error("a = 1\n\nb = \"\xC3\"\nc = 2\n") == "f.toml:3: b = \"%C3\": is not UTF-8: save the file as UTF-8");
+  CHECK(error("a = 1\nb = \xC3") == "f.toml:2: b = %C3: is not UTF-8: save the file as UTF-8");
+  CHECK(error(std::string(200, 'x') + "\xFF") == "f.toml:1: " + std::string(80, 'x') + ": is not UTF-8: save the file as UTF-8");
+  CHECK(error("a = 1\nb 2\n").starts_with("f.toml:2: b 2: "));
+  CHECK(error("a = 1\na = 2\n").starts_with("f.toml:"));
+  const auto good = parse_toml("f.toml", "a = 1\nb = \"\xC3\xA9\"\n");
+  REQUIRE(good.has_value());
+  CHECK(toml::find<int>(*good, "a") == 1);
+  CHECK(parse_toml("f.toml", "").has_value());
+}
+
+TEST_CASE("rate_meter__two_looks_within_a_moment__count_from_that_moment_on") {
+  RateMeter meter;
+  const Instant start{1s};
+  meter.sample(start, 0);
+  meter.sample(start + 49ms, 4900);
+  CHECK(meter.bytes_per_s() == 0);
+  meter.sample(start + 100ms, 10'000);  // what came before is in it
+  CHECK(meter.bytes_per_s() == Approx(100'000));
+  meter.sample(start + 200ms, 10'000);
+  meter.sample(start + 300ms, 10'000);
+  CHECK(meter.bytes_per_s() == Approx(100'000 * std::exp(-0.1)));
+}
+
+TEST_CASE("statistics__reasons_of_equal_weight__the_rest_stays_last_and_the_others_in_their_order") {
+  FileTally files;
+  for (int i = 0; i < 3; ++i) files.count("failed", "other reasons");
+  files.count("failed", "b");
+  files.count("failed", "a");
+  const auto reasons = files.reasons("failed");
+  REQUIRE(reasons.size() == 3);
+  CHECK(reasons[0].first == "a");
+  CHECK(reasons[1].first == "b");
+  CHECK(reasons[2] == std::pair<std::string, uint64_t>("other reasons", 3));
+  files.count("failed", "");
+  CHECK(files.reasons("failed").size() == 3);
+}
+
+}  // namespace ccixfer::report
