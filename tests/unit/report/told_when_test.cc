@@ -1,0 +1,151 @@
+// When a time of arrival can be told and when not, and what a log has of each level.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "app/report/log_file.h"
+#include "app/report/reporter.h"
+#include "core/base/log.h"
+
+namespace ccixfer::report {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr Instant start{10s};
+
+class Written {
+ public:
+  Written() : file_(std::tmpfile()) { REQUIRE(file_ != nullptr); }
+  ~Written() { std::fclose(file_); }
+  Written(const Written&) = delete;
+  Written& operator=(const Written&) = delete;
+  [[nodiscard]] int fd() const { return fileno(file_); }
+  std::string take() {
+    std::string text(65536, '\0');
+    const ssize_t got = pread(fd(), text.data(), text.size(), read_);
+    REQUIRE(got >= 0);
+    read_ += got;
+    text.resize(static_cast<size_t>(got));
+    return text;
+  }
+
+ private:
+  std::FILE* file_;
+  off_t read_ = 0;
+};
+
+struct Desk {
+  explicit Desk(ReporterOptions options) {
+    options.json_fd = events.fd();
+    options.text_fd = text.fd();
+    auto made = Reporter::create(options, start);
+    REQUIRE(made.has_value());
+    reporter = std::move(*made);
+  }
+  Written events, text;
+  std::unique_ptr<Reporter> reporter;
+};
+
+struct LogPlace {
+  LogPlace() : path(std::filesystem::temp_directory_path() / ("told-when-" + std::to_string(getpid()) + ".log")) {}
+  ~LogPlace() { std::filesystem::remove(path); }
+  LogPlace(const LogPlace&) = delete;
+  LogPlace& operator=(const LogPlace&) = delete;
+  // Without time and process.
+  [[nodiscard]] std::vector<std::string> lines() const {
+    std::ifstream in(path);
+    std::vector<std::string> found;
+    for (std::string line; std::getline(in, line);) found.push_back(line.substr(line.find(' ', line.find(' ') + 1) + 1));
+    return found;
+  }
+  std::filesystem::path path;
+};
+
+}  // namespace
+
+TEST_CASE("reporter__time_of_arrival__from_a_byte_a_second_on_and_up_to_the_last_byte") {
+  ReporterOptions options;
+  options.json = true;
+  Desk desk(options);
+  const auto eta = [&](Duration at, uint64_t bytes, uint64_t total, bool known = true) {
+    desk.reporter->set_now(start + at);
+    desk.reporter->progress(1, bytes, total, known);
+    const std::string line = desk.events.take();
+    const size_t from = line.find("\"eta_s\":") + 8;
+    return line.substr(from, line.find_first_of(",}", from) - from);
+  };
+  CHECK(eta(0s, 0, 1000) == "null");
+  CHECK(eta(1s, 1, 1000) == "999.0");  // one byte a second
+  CHECK(eta(2s, 1, 1000) == "null");   // and less: the memory of it
+  CHECK(eta(12s, 10'001, 10'001) == "0.0");
+  CHECK(eta(13s, 20'001, 20'000) == "null");
+  CHECK(eta(14s, 20'001, 30'000, false) == "null");
+}
+
+TEST_CASE("reporter__nothing_moves__how_long_it_is_borne_if_that_ends") {
+  ReporterOptions options;
+  options.progress = true;
+  Desk desk(options);
+  desk.reporter->progress(1, 0, 1000, true, stall_told_after, forever);
+  CHECK(desk.text.take() == "0 B of 1.0 kB  0%  no progress for 3 s  1 file\n");
+  desk.reporter->set_now(start + 1s);
+  desk.reporter->progress(1, 0, 1000, true, stall_told_after, 1min);
+  CHECK(desk.text.take() == "0 B of 1.0 kB  0%  no progress for 3 s, gives up at 60 s  1 file\n");
+}
+
+TEST_CASE("reporter__log_of_each_level__has_what_is_shown_and_never_less_than_information") {
+  const unsigned level = GENERATE(0u, 1u, 2u, 3u);
+  const bool quiet = GENERATE(false, true);
+  LogPlace place;
+  ReporterOptions options;
+  options.log_file = place.path;
+  options.verbose = level;
+  options.quiet = quiet;
+  Desk desk(options);
+  log(LogLevel::error, "an error");
+  log(LogLevel::warning, "a warning");
+  log(LogLevel::info, "an information");
+  log(LogLevel::debug, "a detail");
+  desk.reporter.reset();
+  INFO(level << quiet);
+  const bool all = level >= 2 && !quiet;
+  std::vector<std::string> expected{"error an error", "warning a warning", "info an information"};
+  if (all) expected.emplace_back("debug a detail");
+  CHECK(place.lines() == expected);
+  std::string shown = "ccixfer: an error\n";
+  if (!quiet) shown += "ccixfer: a warning\n";
+  if (!quiet && level >= 1) shown += "ccixfer: an information\n";
+  if (all) shown += "ccixfer: a detail\n";
+  CHECK(desk.text.take() == shown);
+}
+
+TEST_CASE("reporter__without_a_log__files_are_said_only_to_who_asked") {
+  ReporterOptions options;
+  Desk desk(options);
+  desk.reporter->file({"f", 3, "ok", "", ""});
+  CHECK(desk.text.take().empty());
+  CHECK(desk.events.take().empty());
+}
+
+TEST_CASE("log_file__what_is_there__is_kept_and_a_place_that_takes_nothing_is_said_or_borne") {
+  LogPlace place;
+  for (const char* line : {"first", "second"}) {
+    auto opened = LogFile::open(place.path);
+    REQUIRE(opened.has_value());
+    (*opened)->write(LogLevel::info, line);
+    CHECK(place.lines().back() == std::string("info ") + line);  // at once: who looks after a crash finds it
+  }
+  CHECK(place.lines() == std::vector<std::string>{"info first", "info second"});
+  const auto directory = LogFile::open(std::filesystem::temp_directory_path());
+  REQUIRE_FALSE(directory.has_value());
+  CHECK(directory.error().kind == ErrorKind::usage);
+  CHECK(directory.error().message.find("Is a directory: give --log-file a writable place") != std::string::npos);
+  auto full = LogFile::open("/dev/full");
+  REQUIRE(full.has_value());
+  (*full)->write(LogLevel::warning, "nobody reads it");
+}
+
+}  // namespace ccixfer::report
