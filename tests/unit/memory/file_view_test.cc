@@ -137,6 +137,8 @@ TEST_CASE("file_view__in_a_process_of_its_own", "[.]") {
       if (++calls > 1 || signal != SIGBUS || context == nullptr) ::_exit(43);
       ::mmap(info->si_addr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     };
+  } else if (who == "plain handler") {
+    before.sa_handler = [](int signal) { ::_exit(signal == SIGBUS ? 46 : 43); };
   } else {
     before.sa_flags = who == "nobody, in new words" ? SA_SIGINFO : 0;
     before.sa_handler = who == "ignored" ? SIG_IGN : SIG_DFL;
@@ -170,6 +172,8 @@ TEST_CASE("file_view__a_page_that_is_not_ours__goes_to_who_had_the_signal_before
   };
   const int handled = end_of("handler");
   CHECK((WIFEXITED(handled) && WEXITSTATUS(handled) == 42));
+  const int plainly = end_of("plain handler");
+  CHECK((WIFEXITED(plainly) && WEXITSTATUS(plainly) == 46));
   for (const char* nobody : {"nobody", "nobody, in new words", "ignored"}) {
     INFO(nobody);
     const int ended = end_of(nobody);
