@@ -116,7 +116,7 @@ int Decider::make_directories(const std::string& path) {
     root_.directories_made.fetch_add(1);
     if (const int error = directories_.open(so_far, directory); error < 0) return error;
   }
-  return 0;
+  return 0;  // all of them are there
 }
 
 // Once a session: the parents of the session's path, or with option_directory the path itself.

@@ -400,6 +400,18 @@ TEST_CASE("directories_held__a_path_that_leads_elsewhere__is_told_from_a_disk_th
   }
 }
 
+TEST_CASE("directories_held__what_it_is_cannot_be_told__the_error_and_it_is_not_taken_for_known") {
+  for (const bool known_before : {false, true}) {
+    Shelf shelf(0, {"a"});  // none is held: one that is known is known by its generation
+    if (known_before) REQUIRE(shelf.open("a") == 0);
+    const char* call_of_it = known_before ? "identify" : "fstat";
+    shelf.files.hook = [&](std::string_view call, std::string_view) { return call == call_of_it ? -EIO : 0; };
+    CHECK(shelf.open("a") == -EIO);
+    shelf.files.hook = nullptr;
+    CHECK(shelf.open("a") == 0);
+  }
+}
+
 TEST_CASE("directories_held__no_descriptor_is_left__they_are_closed_and_it_is_tried_again") {
   Shelf shelf(1024, {"a", "b"});
   REQUIRE(shelf.open("a") == 0);

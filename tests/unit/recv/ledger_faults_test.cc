@@ -160,6 +160,32 @@ TEST_CASE("ledger_faults__a_failure_that_stays__is_said_and_what_was_acknowledge
   }
 }
 
+// What does not fit into SQLite's memory is read when it is asked for.
+TEST_CASE("ledger_faults__a_read_fails_when_pieces_are_asked_for__read_again_once_else_said") {
+  for (const bool lasts : {false, true}) {
+    Place place(lasts);
+    Ledger::Addition large{file_a, "a", {}};
+    for (uint64_t number = 0; number < 120'000; ++number) large.pieces.push_back({number, {number, ~number}});
+    REQUIRE(place.ledger().value()->add({large, {file_b, "b", {{0, {5, 6}}}}}));
+    auto ledger = place.ledger().value();
+    place.fail_at(1);
+    const auto read = ledger->pieces(file_a);
+    CHECK(place.faults > 0);
+    if (lasts) {
+      REQUIRE_FALSE(read);
+      CHECK(read.error().kind == ErrorKind::file_io);
+      CHECK(read.error().message.rfind("the ledger fails to ", 0) == 0);
+    } else {
+      REQUIRE(read);
+      REQUIRE(read->size() == large.pieces.size());
+      CHECK(read->back().number == large.pieces.back().number);
+      CHECK(read->back().hash == large.pieces.back().hash);
+    }
+    place.fail_at(0);
+    CHECK(ledger->pieces(file_a).value().size() == large.pieces.size());
+  }
+}
+
 TEST_CASE("ledger_faults__nothing_to_add_or_remove__touches_no_disk") {
   Place place(true);
   auto ledger = place.ledger().value();

@@ -228,6 +228,23 @@ TEST_CASE("ledger__damaged_again_and_again__sixteen_copies_are_kept") {
   CHECK_FALSE(place.temporary.has("ledger.db.damaged-17"));
 }
 
+// Its schema and its first page are good: only a look at all of it tells.
+TEST_CASE("ledger__damaged_in_its_middle__moved_aside_and_begun_anew") {
+  Place place;
+  Ledger::Addition large{file_a, "a", {}};
+  for (uint64_t number = 0; number < 5'000; ++number) large.pieces.push_back({number, {number, 1}});
+  REQUIRE(place.open().value()->add({large}));
+  const std::string path = place.temporary.path("ledger.db");
+  std::string bytes = place.temporary.read("ledger.db");
+  REQUIRE(bytes.size() > 20 * 4096);
+  bytes.replace(10 * 4096, 4096, 4096, '\xee');
+  place.temporary.write("ledger.db", bytes);
+  const auto ledger = place.open().value();
+  CHECK(ledger->moved_aside());
+  CHECK(ledger->empty());
+  CHECK(place.temporary.has("ledger.db.damaged-1"));
+}
+
 TEST_CASE("ledger__damaged_and_cannot_be_moved__file_io_and_it_stays") {
   Place place;
   const std::string content(8192, 'x');

@@ -129,6 +129,24 @@ TEST_CASE("lanes__destination_wants_to_be_asked__once_for_each_credit_that_is_us
   CHECK(lanes.ask() == 0);
 }
 
+// Pieces of the largest file, asked for one after the other from either end, are one range.
+TEST_CASE("pieces__that_touch__are_one_range_however_many") {
+  for (const bool upwards : {true, false}) {
+    PieceSet pieces;
+    constexpr uint64_t many = PieceSet::ranges_max + 10;
+    bool fits = true;
+    for (uint64_t i = 0; i < many; ++i) fits = pieces.add(upwards ? i : many - 1 - i, 1) && fits;
+    CHECK(fits);
+    CHECK(pieces.count() == many);
+    CHECK(pieces.take() == 0);
+  }
+  PieceSet apart;
+  bool fits = true;
+  for (uint64_t i = 0; i < PieceSet::ranges_max; ++i) fits = apart.add(2 * i, 1) && fits;
+  CHECK(fits);
+  CHECK_FALSE(apart.add(2 * PieceSet::ranges_max, 1));
+}
+
 TEST_CASE("lanes__a_put_that_goes_again__is_in_the_air_and_takes_no_number") {
   LaneTable lanes;
   for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1}) {
