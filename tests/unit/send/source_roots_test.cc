@@ -1,4 +1,8 @@
 // Sources that are directories: each is held open from its listing until its last entry has ended.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -38,6 +42,25 @@ TEST_CASE("source__a_path_that_leads_over_links__is_where_they_lead") {
       CHECK(bench.totals().files == (std::string_view(path) == "link/" && options == 0 ? 2 : 1));  // `last` is followed, or kept
     }
   }
+}
+
+TEST_CASE("source__what_it_tells_of_a_file__is_what_the_file_has") {
+  const TempDir dir;
+  dir.file("t/f", "12345");
+  const bool root = ::geteuid() == 0;
+  if (root) REQUIRE(::chown(dir.path("t/f").c_str(), 1234, 5678) == 0);
+  REQUIRE(::chmod(dir.path("t/f").c_str(), 0641) == 0);
+  const timespec times[2] = {{1, 2}, {1'234'567'890, 123'456'789}};
+  REQUIRE(::utimensat(AT_FDCWD, dir.path("t/f").c_str(), times, 0) == 0);
+  Bench bench(options_of({dir.path("t")}, archive));
+  bench.run();
+  const session::Entry& entry = bench.receiver.by_path("f")->entry;
+  CHECK(entry.uid == (root ? 1234 : ::geteuid()));
+  if (root) CHECK(entry.gid == 5678);
+  CHECK(entry.mode == 0641);
+  CHECK(entry.mtime.seconds == 1'234'567'890);
+  CHECK(entry.mtime.nanoseconds == 123'456'789);
+  CHECK(entry.size_bytes == 5);
 }
 
 // Its descriptor and its place go when the last job that reads it is back: the bench sees at its end that none stayed open.

@@ -224,6 +224,29 @@ TEST_CASE("walk__served_directory__links_are_not_followed_and_nothing_above_is_r
   ::close(served);
 }
 
+TEST_CASE("walk__served_source_whose_path_leads_outside__not_authorised_and_what_cannot_be_read_is_said") {
+  const TempDir dir;
+  dir.file("served/t/f", "");
+  const int served = ::open(dir.path("served").c_str(), O_RDONLY | O_DIRECTORY);
+  for (const int error : {EXDEV, ELOOP, EACCES, ENOENT}) {
+    for (const bool links : {true, false}) {
+      INFO(std::strerror(error));
+      WalkOptions options = of({"t/f"}, links);
+      options.served_root = served;
+      WatchedFiles files;
+      files.hook = [error](std::string_view call, std::string_view) { return call == "open" || call == "stat_at" ? -error : 0; };
+      Walk walk(options);
+      const auto selected = walk.select(files);
+      REQUIRE(!selected);
+      const bool outside = error == EXDEV || error == ELOOP;
+      CHECK(selected.error().kind == (outside ? ErrorKind::not_authorised : ErrorKind::source_selection));
+      CHECK(selected.error().message.find(outside ? "t/f: not below the served directory" : std::strerror(error)) !=
+            std::string::npos);
+    }
+  }
+  ::close(served);
+}
+
 TEST_CASE("walk__served_name_with_doubled_slashes_and_dots__is_the_same_source") {
   const TempDir dir;
   dir.file("served/t/d/f", "");
