@@ -129,6 +129,37 @@ TEST_CASE("lanes__destination_wants_to_be_asked__once_for_each_credit_that_is_us
   CHECK(lanes.ask() == 0);
 }
 
+TEST_CASE("entries__a_place_that_is_used_again__is_as_new") {
+  EntryTable table;
+  Entry& before = table.at(table.add(1));
+  before.resend = before.stream = true;
+  before.counted_bytes = before.before_bytes = 5;
+  before.jobs = 3;
+  before.outcome.outcome = session::SourceOutcome::unreadable;
+  before.path = "f";
+  before.large = std::make_unique<LargeFile>();
+  table.move(before, EntryPhase::queued);
+  table.move(before, EntryPhase::reading);
+  table.move(before, EntryPhase::sent);
+  CHECK(before.was_sent);
+  table.forget(before);
+  CHECK(table.find(1) == nullptr);
+  CHECK(table.used() == 1);
+  table.release(before);
+  CHECK(table.used() == 0);
+  const uint32_t slot = table.add(2);
+  const Entry& after = table.at(slot);
+  REQUIRE(&after == &before);
+  CHECK(after.index == 2);
+  CHECK(table.find(2) == &after);
+  CHECK_FALSE((after.resend || after.was_sent || after.stream));
+  CHECK(after.counted_bytes + after.before_bytes == 0);
+  CHECK(after.jobs == 0);
+  CHECK(after.outcome.outcome == session::SourceOutcome::ok);
+  CHECK(after.path.empty());
+  CHECK(after.large == nullptr);
+}
+
 // Pieces of the largest file, asked for one after the other from either end, are one range.
 TEST_CASE("pieces__that_touch__are_one_range_however_many") {
   for (const bool upwards : {true, false}) {
