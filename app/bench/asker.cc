@@ -11,8 +11,6 @@
 namespace ccixfer::bench {
 namespace {
 
-constexpr uint64_t session_context = 1;
-
 ErrorKind kind_of_connect(Status status) {
   if (status == Status::no_route) return ErrorKind::no_route;
   if (status == Status::version) return ErrorKind::protocol;
@@ -44,7 +42,6 @@ void Asker::turn(Instant now) {
     cci::ConnectOptions options;
     options.data = hello;
     options.timeout = plan_.timeout;
-    options.context = session_context;
     const auto connection = endpoint_.connect(channel_->uri, options);
     if (!connection) return end(connection.error());
   }

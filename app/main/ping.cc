@@ -81,7 +81,7 @@ class PingUser final : public LoopUser {
       ping_.bottleneck = bottleneck_of(path);
       return send(now);
     }
-    if (event.type == cci::EventType::send && connection_) {
+    if (event.type == cci::EventType::send) {
       if (event.status != Status::success) return lost(to_string(event.status));
       give_up_ = after(now, command_.timeout);
       ping_.round_trips_s.push_back(std::chrono::duration<double>(now - sent_at_).count());
