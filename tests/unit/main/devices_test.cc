@@ -1,8 +1,14 @@
 // What the host says of an address, and what is made of it.
 #include "app/main/devices.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <map>
+#include <set>
 
 using namespace ccixfer;
 using namespace ccixfer::program;
@@ -73,6 +79,28 @@ TEST_CASE("devices__of_this_host__have_the_loopback_and_its_address") {
   CHECK(std::count(loopback->addresses.begin(), loopback->addresses.end(), "127.0.0.1") == 1);
   CHECK(address_works("127.0.0.1", found) == true);
   CHECK(interfaces_of_host().size() == found.size());
+}
+
+// The kernel's own list: the address in hexadecimal, the interface's number, the prefix, the scope, flags, the name.
+TEST_CASE("devices__of_this_host__have_their_addresses_of_ipv6_behind_the_others_but_none_of_one_link_alone") {
+  std::ifstream list("/proc/net/if_inet6");
+  std::map<std::string, std::set<std::string>> expected;
+  for (std::string hex, number, prefix, scope, flags, name; list >> hex >> number >> prefix >> scope >> flags >> name;) {
+    if (scope == "20") continue;  // of one link
+    in6_addr address{};
+    for (size_t i = 0; i < sizeof address.s6_addr; ++i) {
+      address.s6_addr[i] = static_cast<uint8_t>(std::stoul(hex.substr(2 * i, 2), nullptr, 16));
+    }
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    REQUIRE(inet_ntop(AF_INET6, &address, text.data(), text.size()) != nullptr);
+    expected[name].insert(text.data());
+  }
+  for (const Interface& each : addresses_of_host()) {
+    CAPTURE(each.name);
+    const auto is_v6 = [](const std::string& address) { return address.find(':') != std::string::npos; };
+    const auto first = std::find_if(each.addresses.begin(), each.addresses.end(), is_v6);
+    CHECK(std::set<std::string>(first, each.addresses.end()) == expected[each.name]);
+  }
 }
 
 TEST_CASE("devices__without_a_configuration__are_the_interfaces_that_are_up_and_have_an_address") {
