@@ -25,6 +25,16 @@ Result<HostPort> listen_place(const DeviceConfig& device, const NodeOptions& opt
   return HostPort{host->empty() ? "0.0.0.0" : *host, device.port};
 }
 
+// None, or the errno of what could not be written: a full disk takes a part first, and says why at the next call only.
+std::optional<int> write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0) return errno;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
@@ -99,13 +109,12 @@ Result<void> UriFile::write(const std::string& path, const std::vector<std::stri
   const std::string staged = fmt::format("{}.{}.tmp", path, ::getpid());
   const int fd = ::open(staged.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return wrong(errno);
-  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const int problem = written ? 0 : errno;
+  std::optional<int> problem = write_all(fd, text);
   ::close(fd);
-  if (!written || ::rename(staged.c_str(), path.c_str()) != 0) {
-    const int reason = written ? errno : problem;
+  if (!problem && ::rename(staged.c_str(), path.c_str()) != 0) problem = errno;
+  if (problem) {
     ::unlink(staged.c_str());
-    return wrong(reason);
+    return wrong(*problem);
   }
   path_ = path;
   driver_.at_abrupt_end([this] { ::unlink(path_.c_str()); });
