@@ -16,6 +16,29 @@ using namespace ccixfer::program::test;
 
 namespace {
 
+// Of this process: how many descriptors that wait are waited for by others, as a loop waits for its devices.
+size_t waited_for_by_others() {
+  const auto waits = [](const std::string& fd) {
+    std::error_code gone;
+    return std::filesystem::read_symlink("/proc/self/fd/" + fd, gone) == "anon_inode:[eventpoll]";
+  };
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    if (!waits(entry.path().filename())) continue;
+    std::ifstream info(entry.path());
+    for (std::string line; std::getline(info, line);) {
+      if (line.rfind("tfd:", 0) != 0) continue;
+      const size_t at = line.find_first_not_of(' ', 4);
+      count += waits(line.substr(at, line.find(' ', at) - at)) ? 1u : 0u;
+    }
+  }
+  return count;
+}
+
+std::string device(const std::string& name, int subnet) {
+  return "[device." + name + "]\nip = \"127.0.0.1\"\nas = 1\nsubnet = " + std::to_string(subnet) + "\nrouter = []\n";
+}
+
 // No file grows beyond so many bytes.
 class Bound {
  public:
@@ -33,6 +56,24 @@ class Bound {
 };
 
 }  // namespace
+
+// Without, it would be heard of at the router's next deadline only.
+TEST_CASE("descriptors__a_device_that_a_reload_brought__is_waited_for_as_the_first_ones_are") {
+  TemporaryDirectory here;
+  here.write("router.toml", device("a", 1) + device("b", 2));
+  RouteCommand command;
+  command.common = insecure();
+  const size_t before = waited_for_by_others();
+  Running routing([command](const Process& process) { return run_route(process, command); },
+                  load_config(here.path("router.toml")).value());
+  static_cast<void>(routing.uri());
+  CHECK(waited_for_by_others() == before + 2);
+  here.write("router.toml", device("a", 1) + device("b", 2) + device("c", 3) + device("d", 4));
+  routing.signal(SIGHUP);
+  CHECK(member(routing.said.await("reloaded"), "devices") == "4");
+  CHECK(waited_for_by_others() == before + 4);
+  CHECK(routing.stop().error.kind == ErrorKind::ok);
+}
 
 TEST_CASE("descriptors__a_uri_file_that_does_not_fit__says_why_and_leaves_nothing") {
   TemporaryDirectory here;
