@@ -1,0 +1,70 @@
+// Routes that begin or end on a wide area network itself, and the table of routes to what nobody has.
+#include <catch2/catch.hpp>
+
+#include "routing/map/router_map.h"
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+
+namespace {
+
+constexpr uint32_t wan = 100, other_wan = 104;
+
+DeviceRecord on(SubnetId subnet, std::string uri = "tcp://r:7000") {
+  DeviceRecord device;
+  device.subnet = subnet;
+  device.rate_bits_per_s = 10'000'000'000;
+  device.uri = std::move(uri);
+  return device;
+}
+DeviceRecord wan_on(SubnetId subnet, std::string uri = "tcp://w:7000") {
+  DeviceRecord device = on(subnet, std::move(uri));
+  device.wan = true;
+  device.transit = false;
+  return device;
+}
+RouterRecord router(uint64_t id, std::vector<DeviceRecord> devices) { return {id, 1, false, std::move(devices)}; }
+
+const std::vector<Metric> hops_only{Metric::hops};
+
+using Subnets = std::vector<SubnetId>;
+
+}  // namespace
+
+TEST_CASE("map__from_a_wan_of_one_as_to_another_wan_of_a_second__goes_through_what_is_behind_it") {
+  const RouterMap map({router(1, {wan_on({3, wan})}), router(2, {wan_on({4, wan}), on({4, 7})}),
+                       router(3, {on({4, 7}, "tcp://r3:7000"), wan_on({4, other_wan})})},
+                      hops_only);
+  const auto routes = map.routes({3, wan}, {4, other_wan});
+  REQUIRE(routes.size() == 1);
+  CHECK(routes[0].subnets == Subnets{{3, wan}, {4, 7}, {4, other_wan}});
+  const auto next = map.next_hops(2, {3, wan}, {4, wan}, {4, other_wan});
+  REQUIRE(next.size() == 1);
+  CHECK(next[0].uri == "tcp://r3:7000");
+  // Within one AS that is never so, whatever is between the two.
+  CHECK(map.routes({4, wan}, {4, other_wan}).empty());
+  CHECK(map.next_hops(2, {4, wan}, {4, wan}, {4, other_wan}).empty());
+}
+
+TEST_CASE("map__from_a_wan_to_one_that_it_joins__is_no_route_of_its_own") {
+  const RouterMap map({router(1, {wan_on({3, wan}), on({3, 1})}), router(2, {wan_on({4, wan})})}, hops_only);
+  REQUIRE(map.routes({3, 1}, {3, wan}).size() == 1);
+  CHECK(map.routes({3, wan}, {4, wan}).empty());
+}
+
+TEST_CASE("map__routes_to_a_subnet_that_nobody_has__none_and_none_was_left_out") {
+  // A lattice in five dimensions, so that to try all its paths would be more steps than a table may take.
+  constexpr uint32_t side = 4, corners = 1024;
+  std::vector<RouterRecord> records;
+  for (uint32_t corner = 0; corner < corners; ++corner) {
+    for (uint32_t step = 1; step < corners; step *= side) {
+      const uint32_t along = corner / step % side;
+      const uint32_t next = corner - along * step + (along + 1) % side * step;
+      records.push_back(router(records.size() + 1, {on({1, corner + 1}), on({1, next + 1})}));
+    }
+  }
+  const RouterMap map(std::move(records), hops_only);
+  bool cut = true;
+  CHECK(map.routes({1, 1}, {1, corners + 1}, &cut).empty());
+  CHECK_FALSE(cut);
+}
