@@ -37,11 +37,12 @@ class SeededEntropy final : public ports::Entropy {
 
 // A listening process in small.
 struct Party {
-  explicit Party(uint64_t seed, const cci::EndpointOptions& options = {}) : entropy(seed) {
+  explicit Party(uint64_t seed, const cci::EndpointOptions& options = {}, const ports::TransportOptions& below = {})
+      : entropy(seed) {
     auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 64, .listen = true});
     REQUIRE(net);
     memory = std::make_shared<cci::MemoryTable>(entropy, counters);
-    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters);
+    auto transport = std::make_unique<stream::StreamTransport>(below, std::move(*net), counters);
     auto started = ThreadedEndpoint::start(std::make_unique<cci::Endpoint>(options, std::move(transport), memory, counters));
     REQUIRE(started);
     endpoint = std::move(*started);
@@ -294,7 +295,9 @@ TEST_CASE("facade__a_request_of_another_endpoint__is_not_decided_by_this_one") {
 }
 
 TEST_CASE("facade__a_request_that_is_let_go__is_refused_at_once") {
-  Party a(1), b(2);
+  ports::TransportOptions silent;  // nothing else wakes the thread that has to say so
+  silent.keepalive = Duration{0};
+  Party a(1, {}, silent), b(2, {}, silent);
   REQUIRE(a.endpoint->connect(b.endpoint->uri(), {}));
   auto request = next(*b.endpoint, EventType::connect_request);
   REQUIRE(request);

@@ -480,6 +480,22 @@ TEST_CASE("routed_end_rma__the_connection_ends__all_of_it_ends_and_nothing_can_b
   CHECK(met.start(1) == Status::not_found);
 }
 
+TEST_CASE("routed_end_rma__the_connection_ends_under_a_read__its_destination_is_registered_no_more") {
+  Met met;
+  const auto next_slot = [&met] {
+    const ports::Handle handle = met.app.memory->register_region(MutableBytes(met.memory), cci::access_write);
+    CHECK(met.app.memory->deregister_region(handle) == Status::success);
+    return handle.number;
+  };
+  const uint64_t before = next_slot();
+  REQUIRE(met.start(fragment, Met::reading()) == Status::success);
+  met.rest();
+  REQUIRE(next_slot() != before);
+  met.peer.say(Bye{Status::disconnected, "enough"});
+  REQUIRE(met.run([&] { return met.app.count(EventType::disconnected) > 0; }));
+  CHECK(next_slot() == before);
+}
+
 TEST_CASE("routed_end_rma__the_endpoint_is_destroyed_in_the_middle__what_it_registered_is_given_back") {
   Met met;
   const auto next_slot = [&met] {

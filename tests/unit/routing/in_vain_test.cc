@@ -101,3 +101,18 @@ TEST_CASE("router_clock_of_a_side__what_failed_is_taken_back_and_the_next_bytes_
   clock.note(progress_bytes_min, milliseconds(100));
   CHECK(clock.stands == Duration{0});
 }
+
+// Each would hold up whoever is before it for as long again, and nobody has said of those that others wait.
+TEST_CASE("router_standstill__an_end_is_cut_off_on_one_connection__its_others_that_wait_for_it_go_at_once") {
+  Stopped met;
+  met.right.freeze(true);
+  for (const size_t number : {size_t{1}, size_t{2}, size_t{0}}) met.offer_on(number);
+  REQUIRE(met.held() == 3);
+  met.left.gone = false;
+  for (int i = 0; i < 40 && !met.left.gone; ++i) {
+    met.left.say_plain(MessageKind::others_wait);
+    met.world.run_for(milliseconds(100));
+  }
+  REQUIRE(met.left.gone);
+  CHECK(met.known() == 0);
+}

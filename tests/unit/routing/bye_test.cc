@@ -1,0 +1,110 @@
+// How a routing endpoint leaves a connection, over a network of which the test decides when it has room.
+#include "routing/session/messages.h"
+#include "routing/session/routed_slot.h"
+#include "routing/session/routed_transport.h"
+#include "tests/unit/cci/fake_transport.h"
+
+#undef CHECK
+#include <catch2/catch.hpp>
+
+using namespace ccixfer;
+using namespace ccixfer::routing;
+using ports::ConnectionId;
+
+namespace {
+
+struct Recorder final : ports::TransportSink {
+  void on_connect_request(ConnectionId, ports::Role, ports::Attribute, Bytes) override {}
+  void on_connected(ConnectionId, Status status, ports::ConnectionLimits, std::string_view) override { connected = status; }
+  void on_accepted(ConnectionId, Status, ports::ConnectionLimits) override {}
+  MutableBytes on_message_begin(ConnectionId, uint32_t) override { return {}; }
+  void on_message_end(ConnectionId, bool) override {}
+  void on_completion(ConnectionId, uint64_t token, ports::Ending) override { completed.push_back(token); }
+  void on_disconnected(ConnectionId, Status, std::string_view words) override { lost.emplace_back(words); }
+  void on_keepalive_timeout(ConnectionId) override {}
+  std::optional<Status> connected;
+  std::vector<uint64_t> completed;
+  std::vector<std::string> lost;
+};
+
+struct Met {
+  Met() {
+    auto below = std::make_unique<cci::FakeTransport>(log);
+    network = below.get();
+    RoutedOptions options;
+    options.subnet = {1, 1};
+    options.routers = {"fake://router"};
+    auto lower_endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(below), memory, counters);
+    transport = make_routed_transport(options, std::move(lower_endpoint), memory, entropy, counters);
+    transport->bind(above, *memory);
+  }
+  void happens(std::function<void(ports::TransportSink&)> step) {
+    network->plan(std::move(step));
+    transport->turn(now);
+  }
+  ConnectionId dial(const std::string& uri) {
+    ports::DialRequest request;
+    request.uri = uri;
+    above.connected.reset();
+    const auto made = transport->dial(request);
+    REQUIRE(made);
+    transport->turn(now);
+    lower = ConnectionId{next_lower++, 1};
+    happens([&](ports::TransportSink& sink) { sink.on_connected(lower, Status::success, {2000}, ""); });
+    return *made;
+  }
+  template <typename Message>
+  void hears(const Message& message) {
+    std::vector<std::byte> bytes;
+    encode(message, bytes);
+    happens([&](ports::TransportSink& sink) { REQUIRE(cci::deliver(sink, lower, as_text(Bytes(bytes)))); });
+  }
+  [[nodiscard]] std::optional<MessageKind> said_last() const {
+    return log->sends.empty() ? std::nullopt : kind_of(as_bytes(log->sends.back().bytes));
+  }
+
+  cci::CountingEntropy entropy;
+  Counters counters;
+  std::shared_ptr<cci::MemoryTable> memory = std::make_shared<cci::MemoryTable>(entropy, counters);
+  std::shared_ptr<cci::FakeTransport::Log> log = std::make_shared<cci::FakeTransport::Log>();
+  cci::FakeTransport* network = nullptr;
+  Recorder above;
+  std::unique_ptr<ports::Transport> transport;
+  Instant now{};
+  ConnectionId lower;
+  uint32_t next_lower = 100;
+};
+
+}  // namespace
+
+TEST_CASE("routed_end__left_while_there_is_no_room_below__says_bye_when_there_is_and_only_then_leaves_its_router") {
+  Met met;
+  const ConnectionId connection = met.dial("cci://1:2:10.0.0.9:7000");
+  REQUIRE(met.said_last() == MessageKind::connect_request);
+  met.hears(ConnectReply{Status::success, {}, 1392, 64u << 10, {}, 0});
+  REQUIRE(met.above.connected == Status::success);
+  met.log->answer = GENERATE(Status::no_buffers, Status::again);
+  met.transport->disconnect(connection);
+  for (int i = 0; i < 3; ++i) met.transport->turn(met.now);
+  CHECK(met.said_last() == MessageKind::connect_ack);
+  CHECK(met.log->disconnected.empty());
+  met.log->answer = Status::success;
+  met.transport->turn(met.now);
+  CHECK(met.said_last() == MessageKind::bye);
+  CHECK(met.log->disconnected == std::vector<ConnectionId>{met.lower});
+  CHECK(met.above.lost.empty());
+}
+
+TEST_CASE("routed_direct__left__gives_its_place_among_all_that_there_may_be_back") {
+  Met met;
+  const ConnectionId connection = met.dial("fake://2");
+  REQUIRE(met.above.connected == Status::success);
+  met.transport->disconnect(connection);
+  met.transport->turn(met.now);
+  CHECK(met.log->disconnected == std::vector<ConnectionId>{met.lower});
+  CHECK(met.above.lost.empty());
+  ports::DialRequest request;
+  request.uri = "fake://2";
+  for (uint32_t i = 0; i < routed_connections_max; ++i) REQUIRE(met.transport->dial(request));
+  CHECK_FALSE(met.transport->dial(request));
+}
