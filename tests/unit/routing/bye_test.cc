@@ -108,3 +108,42 @@ TEST_CASE("routed_direct__left__gives_its_place_among_all_that_there_may_be_back
   for (uint32_t i = 0; i < routed_connections_max; ++i) REQUIRE(met.transport->dial(request));
   CHECK_FALSE(met.transport->dial(request));
 }
+
+// As a network that has told the far end all of it and still refers to the bytes: each is over when that is.
+TEST_CASE("routed_end_rma__two_writes_whose_sources_are_lent__each_ends_when_its_own_is_back") {
+  Met met;
+  const ConnectionId connection = met.dial("cci://1:2:10.0.0.9:7000");
+  met.hears(ConnectReply{Status::success, {}, 1392, 64u << 10, {}, 0});
+  REQUIRE(met.above.connected == Status::success);
+  const std::vector<std::byte> source(1000);
+  std::vector<ports::Ticket> lent;
+  std::vector<uint64_t> cookies;
+  for (const uint64_t token : {1u, 2u}) {
+    ports::RmaRequest write;
+    write.source = source;
+    write.remote.handle.kind = ports::HandleKind::region;
+    REQUIRE(met.transport->rma(connection, write, token) == Status::success);
+    met.transport->turn(met.now);
+    REQUIRE(met.said_last() == MessageKind::write_request);
+    const auto asked = decode_fragment(as_bytes(met.log->sends.back().bytes));
+    REQUIRE(asked);
+    ports::RemoteRef exposed;
+    exposed.handle = asked->exposed;
+    const ports::Admission read = met.network->target().begin_read(met.lower.packed(), exposed, source.size());
+    REQUIRE(read.status == Status::success);
+    REQUIRE(met.network->target().lend(read.ticket));
+    lent.push_back(read.ticket);
+    cookies.push_back(asked->cookie);
+  }
+  for (const uint64_t cookie : cookies) met.hears(FragmentAck{cookie, Status::success});
+  met.transport->turn(met.now);
+  CHECK(met.above.completed.empty());
+  const size_t first = GENERATE(size_t{0}, size_t{1});
+  for (const size_t which : {first, 1 - first}) {
+    met.network->target().end_read(lent[which]);
+    met.transport->turn(met.now);
+    REQUIRE_FALSE(met.above.completed.empty());
+    CHECK(met.above.completed.back() == which + 1);
+  }
+  CHECK(met.above.completed.size() == 2);
+}
