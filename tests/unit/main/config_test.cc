@@ -180,6 +180,27 @@ TEST_CASE("config__clashes_between_devices__are_errors") {
   starts(complaint("[device.a]\ntransport=\"udp\"\nrouter=[\"tcp://10.0.0.1:7\"]\n"), "bad.toml:3: device.a.router: ");
 }
 
+TEST_CASE("config__devices_that_differ_in_one_thing__do_not_clash") {
+  const auto both = [](const std::string& a, const std::string& b) {
+    return parse_config("f.toml", "[device.a]\n" + a + "[device.b]\n" + b).has_value();
+  };
+  const std::string there = "ip=\"10.0.0.1\"\nport=7\n";
+  CHECK_FALSE(both(there, there));
+  CHECK(both(there, "ip=\"10.0.0.2\"\nport=7\n"));
+  CHECK(both(there, "ip=\"10.0.0.1\"\nport=8\n"));
+  CHECK(both(there, there + "transport=\"udp\"\n"));
+  CHECK(both("ip=\"10.0.0.1\"\n", "ip=\"10.0.0.1\"\n"));  // each has a port that is free
+  CHECK_FALSE(both("interface=\"x\"\nport=7\n", "interface=\"x\"\nport=7\n"));
+  CHECK(both("interface=\"x\"\nport=7\n", "interface=\"y\"\nport=7\n"));
+  const std::string subnet = "as=1\nsubnet=1\nrouter=[]\n", udp = "transport=\"udp\"\n";
+  CHECK_FALSE(both(subnet, subnet + udp));
+  CHECK(both(subnet + udp, subnet + udp));
+  CHECK(both(subnet, "as=2\nsubnet=1\nrouter=[]\n" + udp));
+  CHECK(both(subnet, "as=1\nsubnet=2\nrouter=[]\n" + udp));
+  CHECK(both("", udp));  // of no subnet
+  CHECK(both("default=true\n", "default=false\n"));
+}
+
 TEST_CASE("config__unknown_key_of_a_device__is_a_warning_with_file_line_and_key") {
   const auto config = parse_config("f.toml", "[device.x]\nport = 1\nflavour = \"mint\"\n");
   REQUIRE(config);

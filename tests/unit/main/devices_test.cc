@@ -129,3 +129,20 @@ TEST_CASE("devices__address__of_ip_of_the_interface_or_none_and_why") {
         "no device: this host has no interface with an address: configure a [device.NAME]");
   CHECK(choose_device({device}, "y", host).error().message == "no such device: y: see ccixfer devices");
 }
+
+TEST_CASE("devices__choice__of_equal_ones_the_first_but_the_loopback_last") {
+  const auto chosen = [](std::vector<Interface> host, size_t loopback) {
+    host[loopback].loopback = true;
+    const std::vector<DeviceConfig> devices = devices_of({}, host);
+    return choose_device(devices, std::nullopt, host).value()->name;
+  };
+  const Interface a = interface("a", {"10.0.0.1"}, true), b = interface("b", {"10.0.0.2"}, true),
+                  c = interface("c", {"10.0.0.3"}, true);
+  CHECK(chosen({a, b, c}, 0) == "b");
+  CHECK(chosen({a, b, c}, 2) == "a");
+  Interface fast = a;
+  fast.rate_bits_per_s = 1;
+  CHECK(chosen({fast, b, c}, 0) == "b");
+  fast.name = "fast";
+  CHECK(chosen({a, fast, c}, 2) == "fast");
+}

@@ -97,7 +97,7 @@ TEST_CASE("router_settings__memory_and_fragments__of_the_configuration_and_the_c
   CHECK(refused("memory = \"5B\"\n", router()).rfind("usage: memory of 5 bytes is too little: ", 0) == 0);
   RouteCommand command = router();
   command.memory_bytes = 6;
-  CHECK(refused("memory = \"1GiB\"\n", command).rfind("usage: memory of 6 bytes is too little: ", 0) == 0);
+  CHECK(refused("memory = \"5B\"\n", command).rfind("usage: memory of 6 bytes is too little: ", 0) == 0);
   // More than fits into a fragment's length is as much as fits.
   CHECK(refused("fragment = \"4GiB\"\nmemory = \"5B\"\n", router()).rfind("usage: memory of 5 bytes is too little: ", 0) == 0);
 }
