@@ -3,8 +3,8 @@
 //
 // In: (final path, version of the source file) and its pieces. Out: the same after a reopen; a row is there only if the
 // transaction that added it returned ok (locking_mode=EXCLUSIVE, WAL or else a rollback journal, synchronous=FULL).
-// A torn, foreign or newer database is moved aside (`ledger.db.damaged-N`) and an empty one begun. One that fails to read or write
-// is opened again, once a call.
+// A torn, foreign or newer database is moved aside (`ledger.db.damaged-N`) and an empty one begun. One that fails to open, read or
+// write is opened again, once a call, before anything is made of that.
 // Errors: no_space (database or disk full), file_io (I/O, or another process has it open). Thread-safe: one lock.
 // Source: architecture, 'Files'.
 #pragma once
