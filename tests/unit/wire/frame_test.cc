@@ -237,6 +237,7 @@ TEST_CASE("frames__lengths_and_values_out_of_bounds__refused") {
   REQUIRE_FALSE(prefix({17, 0, 12, 0, 0, 0, 0, 0}));
   REQUIRE_FALSE(prefix({13, 1, 12, 0, 0, 0, 0, 0}));
   REQUIRE_FALSE(prefix({13, 0, 13, 0, 0, 0, 0, 0}));
+  REQUIRE_FALSE(prefix({13, 0, 11, 0, 0, 0, 0, 0}));
   REQUIRE_FALSE(prefix({13, 0, 12, 0, 1, 0, 0, 0}));
   REQUIRE(prefix({8, 0, 116, 0, 0, 0x10, 0x20, 0}));
   REQUIRE_FALSE(prefix({8, 0, 116, 0, 1, 0x10, 0x20, 0}));
