@@ -23,8 +23,8 @@ inline constexpr Duration open_timeout = std::chrono::seconds(30);
 inline constexpr Duration farewell_timeout = std::chrono::seconds(3);  // for an Abort to reach the peer
 
 struct AcceptorOptions {
-  recv::Root* root = nullptr;    // recv --root: accept pushes
-  int served_root = -1;          // send --serve: accept pulls
+  recv::Root* root = nullptr;  // recv --root: accept pushes
+  int served_root = -1;        // send --serve: accept pulls
   uint64_t rate_bytes_per_s = 0;
   uint16_t lanes_max = session::lanes_max;
   uint32_t sessions_max = sessions_max_default;  // at a time

@@ -56,7 +56,7 @@ class FaultyFiles final : public ports::FileSystem {
   size_t read_max = ~size_t{0};
   std::optional<std::string> told_acl;  // what every file and directory is said to have
   bool read_only = false;
-  std::function<void(ports::SpaceInfo&)> tells;  // what the file system says of itself
+  std::function<void(ports::SpaceInfo&)> tells;           // what the file system says of itself
   std::function<ports::FileTime(ports::FileTime)> keeps;  // what becomes of a time that is given
   std::vector<std::string> given;
   std::function<void()> writing;  // inside each write, by its thread
