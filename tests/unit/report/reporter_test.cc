@@ -12,47 +12,12 @@
 
 #include "app/report/event_output.h"
 #include "core/base/log.h"
+#include "tests/unit/report/desk.h"
 
 namespace ccixfer::report {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr Instant start{10s};
-
-// A file in the place of a descriptor; what was written to it.
-class Written {
- public:
-  Written() : file_(std::tmpfile()) { REQUIRE(file_ != nullptr); }
-  ~Written() { std::fclose(file_); }
-  Written(const Written&) = delete;
-  Written& operator=(const Written&) = delete;
-  [[nodiscard]] int fd() const { return fileno(file_); }
-  // Since the last call.
-  std::string take() {
-    std::string text(65536, '\0');
-    const ssize_t got = pread(fd(), text.data(), text.size(), read_);
-    REQUIRE(got >= 0);
-    read_ += got;
-    text.resize(static_cast<size_t>(got));
-    return text;
-  }
-
- private:
-  std::FILE* file_;
-  off_t read_ = 0;
-};
-
-struct Desk {
-  explicit Desk(ReporterOptions options = {}) {
-    options.json_fd = events.fd();
-    options.text_fd = text.fd();
-    auto made = Reporter::create(options, start);
-    REQUIRE(made.has_value());
-    reporter = std::move(*made);
-  }
-  Written events, text;
-  std::unique_ptr<Reporter> reporter;
-};
 
 ReporterOptions with_json() {
   ReporterOptions options;

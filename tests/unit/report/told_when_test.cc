@@ -7,47 +7,13 @@
 #include <sstream>
 
 #include "app/report/log_file.h"
-#include "app/report/reporter.h"
 #include "core/base/log.h"
+#include "tests/unit/report/desk.h"
 
 namespace ccixfer::report {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr Instant start{10s};
-
-class Written {
- public:
-  Written() : file_(std::tmpfile()) { REQUIRE(file_ != nullptr); }
-  ~Written() { std::fclose(file_); }
-  Written(const Written&) = delete;
-  Written& operator=(const Written&) = delete;
-  [[nodiscard]] int fd() const { return fileno(file_); }
-  std::string take() {
-    std::string text(65536, '\0');
-    const ssize_t got = pread(fd(), text.data(), text.size(), read_);
-    REQUIRE(got >= 0);
-    read_ += got;
-    text.resize(static_cast<size_t>(got));
-    return text;
-  }
-
- private:
-  std::FILE* file_;
-  off_t read_ = 0;
-};
-
-struct Desk {
-  explicit Desk(ReporterOptions options) {
-    options.json_fd = events.fd();
-    options.text_fd = text.fd();
-    auto made = Reporter::create(options, start);
-    REQUIRE(made.has_value());
-    reporter = std::move(*made);
-  }
-  Written events, text;
-  std::unique_ptr<Reporter> reporter;
-};
 
 struct LogPlace {
   LogPlace() : path(std::filesystem::temp_directory_path() / ("told-when-" + std::to_string(getpid()) + ".log")) {}

@@ -3,6 +3,7 @@
 #include "routing/session/routed_slot.h"
 #include "routing/session/routed_transport.h"
 #include "tests/unit/cci/fake_transport.h"
+#include "tests/unit/routing/recorder.h"
 
 #undef CHECK
 #include <catch2/catch.hpp>
@@ -12,20 +13,6 @@ using namespace ccixfer::routing;
 using ports::ConnectionId;
 
 namespace {
-
-struct Recorder final : ports::TransportSink {
-  void on_connect_request(ConnectionId, ports::Role, ports::Attribute, Bytes) override {}
-  void on_connected(ConnectionId, Status status, ports::ConnectionLimits, std::string_view) override { connected = status; }
-  void on_accepted(ConnectionId, Status, ports::ConnectionLimits) override {}
-  MutableBytes on_message_begin(ConnectionId, uint32_t) override { return {}; }
-  void on_message_end(ConnectionId, bool) override {}
-  void on_completion(ConnectionId, uint64_t token, ports::Ending) override { completed.push_back(token); }
-  void on_disconnected(ConnectionId, Status, std::string_view words) override { lost.emplace_back(words); }
-  void on_keepalive_timeout(ConnectionId) override {}
-  std::optional<Status> connected;
-  std::vector<uint64_t> completed;
-  std::vector<std::string> lost;
-};
 
 struct Met {
   Met() {

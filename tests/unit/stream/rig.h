@@ -183,13 +183,10 @@ inline Buffer filled(size_t size, uint8_t seed) {
   return bytes;
 }
 
-// A peer that writes what it likes: frames by hand, to and from transport `b` of a rig.
-class RawPeer {
+// A stream whose bytes are the test's: frames by hand, to and from a transport of a rig.
+class RawStream {
  public:
-  RawPeer(Rig& rig, const std::string& name) : rig_(rig), net_(rig.hub, name) {
-    id_ = *net_.dial("mem://b");
-    net_.poll(rig.now, [](const StreamEvent&) {});
-  }
+  RawStream(Rig& rig, const std::string& name) : rig_(rig), net_(rig.hub, name) {}
   void write(const Buffer& bytes) {
     const ConstIoSpan span{bytes.data(), bytes.size()};
     static_cast<void>(net_.send(id_, {&span, 1}));
@@ -227,6 +224,22 @@ class RawPeer {
     }
     return list;
   }
+  Buffer got;
+  bool closed = false;
+
+ protected:
+  Rig& rig_;
+  MemoryNet net_;
+  StreamId id_ = 0;
+};
+
+// A peer that writes what it likes: it dials transport `b` of a rig.
+class RawPeer : public RawStream {
+ public:
+  RawPeer(Rig& rig, const std::string& name) : RawStream(rig, name) {
+    id_ = *net_.dial("mem://b");
+    net_.poll(rig.now, [](const StreamEvent&) {});
+  }
   void hello(const wire::Hello& frame) {
     this->frame([&](wire::Writer& w) { wire::encode(w, frame); });
   }
@@ -248,42 +261,24 @@ class RawPeer {
     got.clear();
     return id;
   }
-  Buffer got;
-  bool closed = false;
-
- private:
-  Rig& rig_;
-  MemoryNet net_;
-  StreamId id_ = 0;
 };
 
 // Speaks to end `a` of a rig, which dials it.
-class RawAcceptor {
+class RawAcceptor : public RawStream {
  public:
-  explicit RawAcceptor(Rig& rig) : rig_(rig), net_(rig.hub, "q") {}
+  explicit RawAcceptor(Rig& rig) : RawStream(rig, "q") {}
   ConnectionId dial(ports::DialRequest request = {}) {
     request.uri = "mem://q";
     const auto id = rig_.a.transport->dial(request);
     REQUIRE(id);
     rig_.settle();
     net_.poll(rig_.now, [&](const StreamEvent& event) {
-      if (event.type == StreamEventType::accepted) stream_ = event.id;
+      if (event.type == StreamEventType::accepted) id_ = event.id;
     });
-    REQUIRE(stream_ != 0);
+    REQUIRE(id_ != 0);
     rig_.settle();
     read();
     return *id;
-  }
-  template <typename Encode>
-  void frame(Encode encode_to, const Buffer& payload = {}) {
-    Buffer out;
-    wire::Writer writer(out);
-    encode_to(writer);
-    out.insert(out.end(), payload.begin(), payload.end());
-    const ConstIoSpan span{out.data(), out.size()};
-    static_cast<void>(net_.send(stream_, {&span, 1}));
-    rig_.settle();
-    read();
   }
   void reply(const wire::HelloReply& frame) {
     this->frame([&](wire::Writer& w) { wire::encode(w, frame); });
@@ -300,28 +295,6 @@ class RawAcceptor {
     reply.offer = {8192, 16, 8};
     return reply;
   }
-  void read() {
-    Buffer chunk(65536);
-    for (;;) {
-      const IoSpan span{chunk.data(), chunk.size()};
-      const int64_t n = net_.recv(stream_, {&span, 1});
-      if (n <= 0) {
-        closed = closed || n != io_again;
-        return;
-      }
-      got.insert(got.end(), chunk.begin(), chunk.begin() + n);
-    }
-  }
-  [[nodiscard]] std::vector<wire::Kind> kinds() const {
-    std::vector<wire::Kind> list;
-    size_t at = 0;
-    while (const auto prefix = wire::decode_prefix(Bytes(got).subspan(at))) {
-      list.push_back(prefix->kind);
-      at += prefix->header_bytes + prefix->payload_bytes;
-      if (at > got.size()) break;
-    }
-    return list;
-  }
   void open() {
     reply(usual());
     empty(wire::Kind::connect_accept);
@@ -329,13 +302,6 @@ class RawAcceptor {
     REQUIRE(rig_.a.sink.connected[0].status == Status::success);
     got.clear();
   }
-  Buffer got;
-  bool closed = false;
-
- private:
-  Rig& rig_;
-  MemoryNet net_;
-  StreamId stream_ = 0;
 };
 
 }  // namespace ccixfer::stream::testing

@@ -106,15 +106,16 @@ TEST_CASE("numeric_address__addresses_of_both_kinds_and_nothing_else") {
   CHECK(address.size == sizeof(sockaddr_in));
   CHECK(host_of(address) == "192.0.2.7");
   CHECK(port_of(address) == 7);
-  REQUIRE(numeric_address("2001:db8::7", 8, address));
+  REQUIRE(numeric_address("2001:db8::7", 65535, address));
   CHECK(address.size == sizeof(sockaddr_in6));
   CHECK(host_of(address) == "2001:db8::7");
-  CHECK(port_of(address) == 8);
+  CHECK(port_of(address) == 65535);
   REQUIRE(numeric_address("fe80::1%lo", 9, address));
   sockaddr_in6 scoped{};
   std::memcpy(&scoped, &address.storage, sizeof scoped);
   CHECK(scoped.sin6_scope_id > 0);
-  for (const char* name : {"", "localhost", "1", "1.2.3", "1.2.3.4.5", "256.0.0.1", "12", "a:b", ":", "1:2"}) {
+  for (const char* name :
+       {"", "localhost", "1", "1.2.3", "1.2.3.4.5", "256.0.0.1", "12", "a:b", ":", "1:2", "fd00::x", "fd00:::1"}) {
     INFO(name);
     CHECK_FALSE(numeric_address(name, 1, address));
   }

@@ -139,30 +139,6 @@ TEST_CASE("resolver__destroyed__its_thread_ends_and_the_callers_descriptor_is_le
   CHECK(read(reader.get(), &byte, 1) == 0);
 }
 
-TEST_CASE("resolver__no_descriptor_to_wake_by__takes_no_question") {
-  Resolver resolver(-1);
-  CHECK_FALSE(resolver.resolve(7, "127.0.0.1", 80));
-  CHECK(resolver.take().empty());
-}
-
-TEST_CASE("numeric_address__addresses_of_both_families_and_no_names") {
-  Address address;
-  REQUIRE(numeric_address("10.1.2.3", 80, address));
-  CHECK(address.size == sizeof(sockaddr_in));
-  CHECK(host_of(address) == "10.1.2.3");
-  CHECK(port_of(address) == 80);
-  REQUIRE(numeric_address("fd00::7", 65535, address));
-  CHECK(address.size == sizeof(sockaddr_in6));
-  CHECK(host_of(address) == "fd00::7");
-  CHECK(port_of(address) == 65535);
-  REQUIRE(numeric_address("fe80::1%lo", 1, address));
-  CHECK(reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_scope_id != 0);
-  for (const char* name : {"", "localhost", "10.1.2", "10.1.2.3.4", "fd00::x", "fd00:::1"}) {
-    INFO(name);
-    CHECK_FALSE(numeric_address(name, 80, address));
-  }
-}
-
 TEST_CASE("is_wildcard__the_address_of_all_of_each_family") {
   for (const auto& [host, wild] :
        {std::pair{"0.0.0.0", true}, {"::", true}, {"127.0.0.1", false}, {"::1", false}, {"0.0.0.1", false}}) {
