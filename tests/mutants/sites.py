@@ -108,7 +108,12 @@ class Finder:
         for index, child in enumerate(children):
             if kind == K.CASE_STMT and index == 0:
                 continue
-            self.walk(child, constant, cursor)
+            self.walk(child, constant or (kind in (K.VAR_DECL, K.FIELD_DECL) and self.in_type(cursor, child)), cursor)
+
+    def in_type(self, variable, child):
+        """A template's argument or an array's bound: the compiler computes it."""
+        name, start = variable.location.offset, child.extent.start.offset
+        return start < name or bool(re.fullmatch(r"\w*\s*\[[^={(]*", self.code[name:start]))
 
     def look(self, cursor, kind, parent):
         if kind == K.IF_STMT:
