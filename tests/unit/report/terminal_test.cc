@@ -2,10 +2,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
@@ -20,6 +22,22 @@ namespace {
 using namespace std::chrono_literals;
 constexpr Instant start{10s};
 const std::string wiped = "\r\x1b[K";
+
+class IgnoredSignal {
+ public:
+  explicit IgnoredSignal(int number) : number_(number) {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    REQUIRE(sigaction(number, &ignore, &before_) == 0);
+  }
+  ~IgnoredSignal() { sigaction(number_, &before_, nullptr); }
+  IgnoredSignal(const IgnoredSignal&) = delete;
+  IgnoredSignal& operator=(const IgnoredSignal&) = delete;
+
+ private:
+  const int number_;
+  struct sigaction before_ {};
+};
 
 // A terminal of which the test is the screen.
 class Terminal {
@@ -358,17 +376,48 @@ TEST_CASE("event_output__a_reader_that_goes_while_lines_wait__they_are_let_go_an
   for (int i = 0; i < 40; ++i) output.line(std::string(4000, 'x'));
   REQUIRE(output.waiting());
   events.close_end(0);
-  struct sigaction ignore {
-  }, before{};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &before);
+  const IgnoredSignal no_pipe_signal(SIGPIPE);
   output.flush();
   CHECK(output.error() == EPIPE);
   CHECK_FALSE(output.waiting());
   output.line("more");
   CHECK_FALSE(output.waiting());
   output.drain();  // returns
-  sigaction(SIGPIPE, &before, nullptr);
+}
+
+// Half of the events would tell its second reader a story that did not happen.
+TEST_CASE("event_output__a_reader_that_went_and_another_that_comes__hears_nothing") {
+  char directory[] = "/tmp/ccixfer_fifo_XXXXXX";
+  REQUIRE(mkdtemp(directory) != nullptr);
+  const std::string path = std::string(directory) + "/events";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  const int writer = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  REQUIRE(writer >= 0);
+  const IgnoredSignal no_pipe_signal(SIGPIPE);
+  EventOutput output(writer);
+  output.line("first");
+  CHECK(output.error() == 0);
+  char bytes[32];
+  CHECK(read(reader, bytes, sizeof bytes) == 6);
+  close(reader);
+  output.line("lost");
+  CHECK(output.error() == EPIPE);
+  CHECK_FALSE(output.waiting());
+  reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  output.line("third");
+  output.flush();
+  output.drain();
+  CHECK_FALSE(output.waiting());
+  CHECK(read(reader, bytes, sizeof bytes) < 0);
+  CHECK(errno == EAGAIN);
+  CHECK(output.error() == EPIPE);
+  close(reader);
+  close(writer);
+  CHECK(unlink(path.c_str()) == 0);
+  CHECK(rmdir(directory) == 0);
 }
 
 }  // namespace ccixfer::report

@@ -74,6 +74,18 @@ TEST_CASE("utf8__each_first_byte_with_others_at_their_bounds__as_the_table_of_th
   CHECK_FALSE(is_utf8("a\xC3\xA9\xC3"));
 }
 
+// However many bytes that only go on a character stand behind it.
+TEST_CASE("utf8__a_byte_that_begins_nothing__is_no_text_whatever_follows") {
+  for (const unsigned first : {0x80u, 0xBFu, 0xC0u, 0xC1u, 0xF5u, 0xF8u, 0xFCu, 0xFFu}) {
+    for (size_t more = 0; more <= 40; ++more) {
+      const std::string bad = of({first}) + std::string(more, '\x80');
+      INFO(first << " and " << more);
+      CHECK_FALSE(is_utf8(bad));
+      CHECK_FALSE(is_utf8("good " + bad));
+    }
+  }
+}
+
 TEST_CASE("toml_error__what_the_parser_says__in_one_line_with_the_place") {
   CHECK(toml_error("f", 3, "[error] toml::parse_value: bad number\n --> f\n", "a = 1x") == "f:3: a: bad number: correct the TOML");
   CHECK(toml_error("f", 3, "bad number", "  a  = 1x") == "f:3:   a: bad number: correct the TOML");
