@@ -87,6 +87,38 @@ TEST_CASE("make_tree__options__bound_what_is_made") {
   CHECK((linked && odd && empty && longest && nested && far));
 }
 
+// Most files are of a size from one to the longest, whatever that is; the others are empty, or of some few bytes.
+TEST_CASE("make_tree__longest_file_of_one_byte__most_have_just_that") {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Disk disk(seed);
+    TreeOptions options;
+    options.entries_min = options.entries_max = 60;
+    options.file_bytes_max = 1;
+    size_t files = 0, of_one = 0;
+    for (const auto& [path, one] : disk.tree(options)) {
+      if (one.stat.type != ports::FileType::regular) continue;
+      ++files;
+      of_one += one.content.size() == 1 ? 1u : 0u;
+      CHECK(one.content.size() <= 64);
+    }
+    CHECK(files > 20);
+    CHECK(of_one > files / 3);
+  }
+}
+
+TEST_CASE("make_tree__no_entries__an_empty_directory_that_is_durable") {
+  Disk disk(5);
+  TreeOptions options;
+  options.entries_min = options.entries_max = 0;
+  options.large_chance = 0;
+  CHECK(disk.tree(options).empty());
+  disk.world.crash(0);
+  disk.files.mount();
+  ports::FileStat stat;
+  CHECK(disk.files.stat_at(ports::FileSystem::no_directory, "/t", stat, false) == 0);
+  CHECK(stat.type == ports::FileType::directory);
+}
+
 TEST_CASE("make_tree__plain__has_neither_links_nor_odd_names") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Disk disk(seed);
