@@ -202,7 +202,6 @@ RouterProcess::RouterProcess(Site& site, const RouterPlan& plan)
     device.peers = at.peers;
     device.rate_bits_per_s = at.rate_bits_per_s;
     device.wan = at.wan;
-    device.transit = !at.wan;
     device.wan_to = at.wan_to;
   }
   routing::RouterOptions options = plan.options;
