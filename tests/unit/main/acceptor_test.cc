@@ -265,66 +265,6 @@ TEST_CASE("acceptor__a_malformed_open_or_an_abort__ends_what_was_not_opened") {
   CHECK(rig.desk.events.lines("\"ended\"").empty());
 }
 
-TEST_CASE("acceptor__one_who_asked_and_is_cut_off__keeps_its_place_for_a_while_and_is_not_let_in") {
-  AcceptorRig rig([](AcceptorOptions& options) { options.sessions_max = 1; });
-  Guest& first = rig.arrive_and_run(1);
-  Guest& second = rig.arrive(2);
-  REQUIRE(rig.run([&] { return second.got<session::Queued>(); }));
-  rig.far.transport->cut_newest();
-  rig.leave(second);
-  rig.run_for(1ms);
-  Guest& third = rig.arrive(3);
-  REQUIRE(rig.run([&] { return third.got<session::Queued>(); }));
-  CHECK(third.places() == std::vector<uint32_t>{0});  // who is cut off is not counted
-  rig.finish(first);
-  CHECK(rig.acceptor->unfinished() == 1);  // in the turn in which there was room: nothing would bring about another one
-  REQUIRE(rig.run([&] { return third.got<session::Opened>(); }));
-  CHECK(rig.acceptor->unfinished() == 1);
-  CHECK(rig.acceptor->sessions() == 2);
-}
-
-TEST_CASE("acceptor__no_room__places_in_order_and_each_only_when_it_changes") {
-  AcceptorRig rig([](AcceptorOptions& options) { options.sessions_max = 2; });
-  std::vector<Guest*> guests;
-  for (uint8_t i = 1; i <= 5; ++i) {
-    guests.push_back(&rig.arrive(i));
-    rig.run_for(1ms);
-  }
-  CHECK(rig.acceptor->unfinished() == 2);
-  CHECK(rig.acceptor->sessions() == 5);
-  CHECK(guests[1]->got<session::Opened>());
-  for (size_t i = 2; i < 5; ++i) {
-    CHECK_FALSE(guests[i]->got<session::Opened>());
-    CHECK(guests[i]->places() == std::vector<uint32_t>{static_cast<uint32_t>(i - 2)});
-  }
-  rig.finish(*guests[1]);
-  rig.run_for(1ms);
-  CHECK(guests[2]->got<session::Opened>());
-  CHECK(guests[3]->places() == std::vector<uint32_t>{1, 0});
-  CHECK(guests[4]->places() == std::vector<uint32_t>{2, 1});
-}
-
-// Else those who wait would give up by their timeout, and a queue that stands would keep them for ever.
-TEST_CASE("acceptor__no_room__the_place_comes_again_while_others_get_on_and_only_then") {
-  AcceptorRig rig([](AcceptorOptions& options) { options.sessions_max = 1; });
-  Guest& first = rig.arrive_and_run(1);
-  Guest& second = rig.arrive(2);
-  REQUIRE(rig.run([&] { return second.got<session::Queued>(); }));
-  const Instant told = rig.now;
-  CHECK(rig.acceptor->next_deadline() <= told + place_interval);
-  rig.run_for(10 * place_interval);
-  CHECK(second.places() == std::vector<uint32_t>{0});  // nobody got on
-  first.link->post(session::Alive{1, 0});
-  rig.run_for(2 * place_interval);
-  CHECK(second.places() == std::vector<uint32_t>{0, 0});
-  for (uint64_t i = 2; i < 12; ++i) {
-    first.link->post(session::Alive{i, 0});
-    rig.run_for(place_interval / 5);
-  }
-  CHECK(second.places().size() >= 3);  // once an interval, however often
-  CHECK(second.places().size() <= 5);
-}
-
 TEST_CASE("acceptor__a_dialler_begins_anew__has_the_place_of_the_session_that_it_lost") {
   AcceptorRig rig([](AcceptorOptions& options) { options.sessions_max = 1; });
   Guest& first = rig.arrive_and_run(1);

@@ -48,6 +48,28 @@ TEST_CASE("address_watch__interface_is_down_from_the_beginning__does_not_work") 
   CHECK_FALSE(watch.works({interface("a", {"10.0.0.1"}, false)}));
 }
 
+// A list that could not be had says nothing of any address.
+TEST_CASE("address_watch__host_says_nothing__as_it_was_before") {
+  AddressWatch watch("10.0.0.1");
+  const Interface other = interface("lo", {"127.0.0.1"}, true);
+  CHECK(watch.works({}));
+  CHECK(watch.works({other, interface("a", {"10.0.0.1"}, true)}));
+  CHECK(watch.works({}));
+  CHECK_FALSE(watch.works({other}));
+  CHECK_FALSE(watch.works({}));
+  CHECK(watch.works({other, interface("a", {"10.0.0.1"}, true)}));
+  CHECK(watch.works({}));
+}
+
+TEST_CASE("address_works__of_each_interface_that_has_it__one_that_is_up_will_do") {
+  const Interface up = interface("a", {"10.0.0.9", "10.0.0.1"}, true), down = interface("b", {"10.0.0.1"}, false);
+  CHECK_FALSE(address_works("10.0.0.1", {}).has_value());
+  CHECK_FALSE(address_works("10.0.0.2", {up, down}).has_value());
+  CHECK(address_works("10.0.0.1", {up, down}) == true);
+  CHECK(address_works("10.0.0.1", {down, up}) == true);
+  CHECK(address_works("10.0.0.1", {down, down}) == false);
+}
+
 TEST_CASE("devices__described__every_column_as_it_is_configured_or_found") {
   const auto config = parse_config("f.toml",
                                    "[device.a]\nip = \"10.0.0.1\"\nport = 7\nas = 3\nsubnet = 4\nrouter = []\npriority = 60\n"
@@ -145,4 +167,72 @@ TEST_CASE("devices__choice__of_equal_ones_the_first_but_the_loopback_last") {
   CHECK(chosen({fast, b, c}, 0) == "b");
   fast.name = "fast";
   CHECK(chosen({a, fast, c}, 2) == "fast");
+}
+
+TEST_CASE("devices__choice__default_before_priority_before_what_is_no_loopback_before_rate") {
+  Interface slow = interface("slow", {"10.0.0.1"}, true), fast = interface("fast", {"10.0.0.2"}, true),
+            loopback = interface("lo", {"127.0.0.1"}, true);
+  slow.rate_bits_per_s = 1;
+  fast.rate_bits_per_s = 10;
+  loopback.rate_bits_per_s = 100;
+  loopback.loopback = true;
+  const std::vector<Interface> host = {loopback, slow, fast};
+  const auto on = [](const std::string& name) {
+    DeviceConfig device;
+    device.name = device.interface = name;
+    return device;
+  };
+  DeviceConfig a = on("lo"), b = on("slow"), c = on("fast");
+  const auto chosen = [&] { return choose_device({a, b, c}, std::nullopt, host).value()->name; };
+  CHECK(chosen() == "fast");
+  b.rate_bits_per_s = 11;  // what is configured counts, and not what the interface says
+  CHECK(chosen() == "slow");
+  a.priority = 51;
+  CHECK(chosen() == "lo");
+  c.is_default = true;
+  CHECK(chosen() == "fast");
+  b.priority = 99;
+  CHECK(chosen() == "fast");
+  CHECK(choose_device({a, b, c}, "slow", host).value()->name == "slow");
+  CHECK(rate_of_device(a, host) == 100);
+  CHECK(rate_of_device(b, host) == 11);
+  CHECK(rate_of_device(on("none"), host) == 0);
+  CHECK(choose_device({a}, "new\nline", host).error().message == "no such device: new%0Aline: see ccixfer devices");
+  // Of a device that is on no interface of this host nobody knows that it is the loopback.
+  DeviceConfig elsewhere;
+  elsewhere.name = "elsewhere";
+  elsewhere.ip = "192.0.2.1";
+  a.priority = 50;
+  CHECK(choose_device({a, elsewhere}, std::nullopt, host).value()->name == "elsewhere");
+}
+
+TEST_CASE("devices__described__where_its_address_is_and_which_one_is_taken") {
+  const auto lines = [](const std::string& text, const std::vector<Interface>& host) {
+    return describe_devices(parse_config("f.toml", text).value(), host);
+  };
+  const std::vector<Interface> host = {interface("eth0", {"10.0.0.1"}, true), interface("eth1", {"10.0.0.2"}, false)};
+  const auto found = lines(
+      "[device.a]\nip = \"10.0.0.2\"\n[device.b]\nport = 7\n[device.c]\ninterface = \"eth1\"\nport = 9\n"
+      "[device.d]\ndefault = true\n",
+      host);
+  REQUIRE(found.size() == 4);
+  const auto of = [&](size_t i) { return found[i].interface + " " + found[i].address + " " + found[i].state; };
+  CHECK(of(0) == "eth1 10.0.0.2 down");
+  CHECK(of(1) == " :7 up");  // every address of this host, at that port
+  CHECK(of(2) == "eth1 10.0.0.2:9 down");
+  for (size_t i = 0; i < 4; ++i) CHECK(found[i].is_default == (i == 3));
+  for (const auto& line : found) CHECK(line.subnet.empty());
+  // Nothing is configured: the interfaces themselves; and a host without any has none.
+  const auto own = describe_devices({}, host);
+  REQUIRE(own.size() == 1);
+  CHECK(own[0].name == "eth0");
+  CHECK(own[0].transport == "tcp");
+  CHECK(own[0].address == "10.0.0.1");
+  CHECK(own[0].is_default);
+  CHECK(describe_devices({}, {}).empty());
+  CHECK(device_table({}) == std::vector<std::string>{"DEVICE  TRANSPORT  INTERFACE  ADDRESS  RATE  SUBNET  PRIORITY  STATE"});
+  report::DeviceLine odd;
+  odd.name = "new\nline";
+  odd.interface = "\x1b";
+  CHECK(device_table({odd})[1].rfind("new%0Aline             %1B        ", 0) == 0);
 }

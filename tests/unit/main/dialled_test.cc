@@ -185,6 +185,25 @@ TEST_CASE("dialled__opened_twice__no_machine_is_made") {
   CHECK(rig.script.made == 0);
 }
 
+// With a machine it is the machine that says how the session ended, as it knows what came of it.
+TEST_CASE("dialled__opened_again_while_a_session_runs__ends_as_its_machine_says") {
+  DialledRig rig;
+  REQUIRE(rig.run_until_moving());
+  rig.open();
+  REQUIRE(rig.run([&] { return !rig.script.lost.empty(); }));
+  CHECK(rig.script.lost[0].kind == ErrorKind::protocol);
+  CHECK(rig.script.lost[0].message == "the peer opened the session twice, or without a number");
+  rig.run_to(rig.now + 5s);
+  CHECK(rig.transfer->moving());
+  CHECK(rig.script.living == 1);
+  rig.script.error = Error{ErrorKind::protocol, "in the machine's words"};
+  rig.script.finished = true;
+  REQUIRE(rig.run_to_the_end());
+  CHECK(rig.script.lost.size() == 1);
+  CHECK(rig.transfer->result().kind == ErrorKind::protocol);
+  CHECK(rig.transfer->result().message.rfind("in the machine's words: fake://far: ", 0) == 0);
+}
+
 TEST_CASE("dialled__nobody_answers__no_answer_after_the_timeout_and_the_reason_is_told_once") {
   DialledRig rig([](DialPlan& plan) { plan.timeout = 20s; });
   rig.net.dial_status = [](std::string_view) { return Status::unreachable; };
