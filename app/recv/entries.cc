@@ -161,7 +161,7 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
   decision.path = join_path(context_.base, entry.path);
   // As cp and rsync do: one thing that is sent to where a directory stands comes into it.
   if (!entry.name.empty() && base_is_directory()) decision.path = join_path(context_.base, entry.name);
-  decision.size_bytes = entry.type == EntryType::file ? entry.size_bytes : 0;
+  decision.size_bytes = entry.type == EntryType::file && entry.size_bytes != size_unknown ? entry.size_bytes : 0;
   decision.version = entry.version;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   if (decision.path.size() >= session::path_bytes_max) return failed(decision, -ENAMETOOLONG);

@@ -24,9 +24,9 @@ namespace ccixfer::recv {
 struct Decision {
   session::EntryType type = session::EntryType::file;
   session::Verdict verdict = session::Verdict::done;
-  int error_number = 0;  // failed
-  std::string path;      // final
-  uint64_t size_bytes = 0;
+  int error_number = 0;                     // failed
+  std::string path;                         // final
+  uint64_t size_bytes = 0;                  // 0 also of a file whose length is not known
   uint64_t version = 0;                     // of a file
   bool attributes_refused = false;          // unchanged: as of apply_attributes
   FileTaskRef task;                         // send, pieces

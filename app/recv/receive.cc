@@ -206,7 +206,7 @@ void Destination::Impl::adopt(Decision& decision) {
   if (decision.verdict == session::Verdict::unchanged) return adopt_unchanged(decision);
   if (!is_file || decision.verdict == session::Verdict::done) return;
   if (!decision.task) {  // a dry run
-    if (decision.size_bytes != size_unknown) totals.bytes_total += decision.size_bytes;
+    totals.bytes_total += decision.size_bytes;
     if (transfer_record->say(TransferRecord::name(decision.path, decision.version), TransferRecord::Said::ok))
       observer.on_file(decision.path, decision.size_bytes, "would-send", "");
     return;

@@ -41,9 +41,11 @@ class InlinePool final : public ports::WorkPool {
 class Notes final : public DestinationObserver {
  public:
   std::map<std::string, std::string> files;  // path -> status
+  std::vector<std::string> told;             // "path: status, bytes, reason", in order
   std::vector<std::string> warnings;
-  void on_file(std::string_view path, uint64_t, std::string_view status, std::string_view) override {
+  void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
     files[std::string(path)] = status;
+    told.push_back(std::string(path) + ": " + std::string(status) + ", " + std::to_string(bytes) + ", " + std::string(reason));
   }
   void on_warning(std::string_view line) override { warnings.emplace_back(line); }
 };
