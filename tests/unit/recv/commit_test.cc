@@ -280,6 +280,62 @@ TEST_CASE("commit__root_was_moved__stale_and_nothing_is_touched_in_either") {
   std::filesystem::rename(moved, place.temporary.path());
 }
 
+// Of a name that is not there either may be gone: what is staged, or the directory; the second is another's doing, and the next
+// transfer finds what is there now.
+TEST_CASE("commit__no_such_name_at_the_rename__stale_if_the_directory_is_gone_or_elsewhere") {
+  struct Row {
+    std::string gone, moved;  // at the rename
+    int says;                 // what it says; 0: what it comes to
+    int wanted;
+  };
+  const Row row = GENERATE(Row{"d", "", 0, ESTALE}, Row{"", "d", ENOENT, ESTALE}, Row{"staged", "", 0, ENOENT},
+                           Row{"", "", ENOENT, ENOENT}, Row{"", "d", EPERM, EPERM});
+  INFO(row.gone << " " << row.moved << " " << row.says);
+  for (const bool of_pack : {true, false}) {
+    INFO(of_pack);
+    Batch place;
+    std::filesystem::create_directory(place.temporary.path("d"));
+    of_pack ? place.add_of_pack(file("d/f", 1), "1") : place.add_pieces(file("d/f", 1), "1");
+    place.files.hook = [&](std::string_view call, std::string_view) {
+      if (call != "rename_at") return 0;
+      if (row.gone == "d") std::filesystem::remove_all(place.temporary.path("d"));
+      if (row.gone == "staged") std::filesystem::remove(place.temporary.path(".ccixfer/" + place.batch[0].staged));
+      if (row.moved == "d") std::filesystem::rename(place.temporary.path("d"), place.temporary.path("moved"));
+      return -row.says;
+    };
+    place.commit();
+    place.files.hook = nullptr;
+    CHECK(place.batch[0].outcome == CommitOutcome::failed);
+    CHECK(place.batch[0].error_number == row.wanted);
+    CHECK_FALSE(place.temporary.has("d/f"));
+    CHECK_FALSE(place.temporary.has("moved/f"));
+    // What came in pieces stays for the next run; of a pack nothing does.
+    const bool stays = !of_pack && row.gone != "staged";
+    CHECK(place.temporary.has(".ccixfer/" + place.batch[0].staged) == stays);
+  }
+}
+
+// Between the calls of a batch it is seen that it gets on, as of a slow disk each may take long.
+TEST_CASE("commit__each_call_that_may_be_slow__comes_after_a_step") {
+  Batch place;
+  place.decide({directory("d"), directory("e")});
+  place.add_pieces(file("d/a", 1), "1");
+  place.add_pieces(file("e/b", 1), "1");
+  std::map<std::string, std::vector<uint64_t>> steps;  // at each call
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    if (call == "fsync" || call == "rename_at") steps[std::string(call)].push_back(place.owner->steps.load());
+    return 0;
+  };
+  const uint64_t before = place.owner->steps.load();
+  place.commit();
+  place.files.hook = nullptr;
+  for (auto& [call, numbers] : steps) {
+    for (uint64_t& number : numbers) number -= before;
+  }
+  CHECK(steps["rename_at"] == std::vector<uint64_t>{3, 4});    // both were finished before
+  CHECK(steps["fsync"] == std::vector<uint64_t>{1, 2, 5, 6});  // the files, and then their directories
+}
+
 TEST_CASE("commit__without_times__what_was_placed_is_remembered_by_what_it_is") {
   Batch place(session::option_recursive);
   place.add_of_pack(file("a", 1), "1");

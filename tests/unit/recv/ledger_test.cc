@@ -175,6 +175,29 @@ TEST_CASE("ledger__one_file_twice_in_a_transaction__is_one_file_and_another_vers
 
 namespace {
 
+std::string hex(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    text += "0123456789ABCDEF"[static_cast<unsigned char>(c) >> 4];
+    text += "0123456789ABCDEF"[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+// The first column of each row, of a ledger that is closed.
+std::vector<std::string> read_all(const Place& place, const char* sql) {
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(place.temporary.path(std::string(ledger_name)).c_str(), &raw) == SQLITE_OK);
+  std::vector<std::string> found;
+  const auto take = [](void* into, int, char** values, char**) {
+    static_cast<std::vector<std::string>*>(into)->emplace_back(values[0]);
+    return 0;
+  };
+  REQUIRE(sqlite3_exec(raw, sql, take, &found, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_close(raw) == SQLITE_OK);
+  return found;
+}
+
 void change(const Place& place, const char* sql) {
   sqlite3* raw = nullptr;
   REQUIRE(sqlite3_open((place.temporary.path() + "/" + std::string(ledger_name)).c_str(), &raw) == SQLITE_OK);
@@ -183,6 +206,65 @@ void change(const Place& place, const char* sql) {
 }
 
 }  // namespace
+
+// What an administrator finds in it, and what later versions find of this one.
+TEST_CASE("ledger__its_rows__have_the_path_as_it_is_and_its_marks_say_whose_it_is") {
+  Place place;
+  const std::string path("d/new\nline \xff\0end", 16);
+  const Ledger::File file{path_key(path), ~uint64_t{0}};  // a version is any 64 bits
+  REQUIRE(place.open().value()->add({{file, path, {{0, {0x0102030405060708, 0xf1f2f3f4f5f6f7f8}}, {2, {1, 2}}}}}));
+  CHECK(read_all(place, "SELECT hex(path) FROM file") == std::vector<std::string>{hex(path)});
+  CHECK(read_all(place, "SELECT version FROM file") == std::vector<std::string>{"-1"});
+  CHECK(read_all(place, "SELECT length(key) FROM file") == std::vector<std::string>{"16"});
+  CHECK(read_all(place, "SELECT number FROM piece ORDER BY number") == std::vector<std::string>{"0", "2"});
+  // The low half first, each from its lowest byte on.
+  CHECK(read_all(place, "SELECT hex(hash) FROM piece WHERE number = 0") ==
+        std::vector<std::string>{"0807060504030201F8F7F6F5F4F3F2F1"});
+  CHECK(read_all(place, "PRAGMA application_id") == std::vector<std::string>{std::to_string(0x63636c67)});
+  CHECK(read_all(place, "PRAGMA user_version") == std::vector<std::string>{"2"});
+  CHECK(read_all(place, "PRAGMA journal_mode") == std::vector<std::string>{"wal"});
+  auto ledger = place.open().value();
+  CHECK(ledger->versions(file.key).value() == std::vector<uint64_t>{~uint64_t{0}});
+  CHECK(ledger->pieces(file).value().size() == 2);
+  REQUIRE(ledger->remove({file}));
+  ledger.reset();
+  CHECK(read_all(place, "SELECT count(*) FROM file") == std::vector<std::string>{"0"});
+  CHECK(read_all(place, "SELECT count(*) FROM piece") == std::vector<std::string>{"0"});
+}
+
+// Rows of the format before are of no use, and must not stay behind under a number that a file of now gets.
+TEST_CASE("ledger__of_the_format_before__neither_files_nor_pieces_are_left") {
+  Place place;
+  REQUIRE(place.open().value()->add({{file_a, "a", {{3, {1, 2}}}}, {file_b, "b", {{4, {1, 2}}}}}));
+  change(place, "PRAGMA user_version=1");
+  CHECK(place.open().value()->empty());
+  CHECK(read_all(place, "SELECT count(*) FROM file") == std::vector<std::string>{"0"});
+  CHECK(read_all(place, "SELECT count(*) FROM piece") == std::vector<std::string>{"0"});
+  CHECK(read_all(place, "PRAGMA user_version") == std::vector<std::string>{"2"});
+  CHECK_FALSE(place.temporary.has("ledger.db.damaged-1"));
+}
+
+TEST_CASE("ledger__damaged__what_stood_beside_it_goes_with_it") {
+  Place place;
+  place.temporary.write("ledger.db", std::string(8192, 'x'));
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) place.temporary.write(std::string("ledger.db") + suffix, "rubbish");
+  {
+    auto ledger = place.open().value();
+    CHECK(ledger->moved_aside());
+    REQUIRE(ledger->add({{file_a, "a", {{3, {1, 2}}}}}));
+    CHECK_FALSE(place.temporary.has("ledger.db-shm"));  // one process alone has it open, without shared memory
+    CHECK_FALSE(place.temporary.has("ledger.db-journal"));
+  }
+  CHECK(place.open().value()->all().value() == std::vector<Ledger::File>{file_a});
+  CHECK(place.temporary.read("ledger.db.damaged-1") == std::string(8192, 'x'));
+}
+
+TEST_CASE("ledger__while_it_is_open__a_second_opener_hears_which_file_and_what_to_do") {
+  Place place;
+  const auto ledger = place.open().value();
+  CHECK(place.open().error().message == "another ccixfer is writing below this root: " + place.temporary.path("ledger.db") +
+                                            " is locked: wait until it ends, or give another directory");
+}
 
 TEST_CASE("ledger__of_another_program_or_a_later_one__moved_aside_whole") {
   Place place;

@@ -297,6 +297,38 @@ TEST_CASE("sync_pieces__one_file_fails__the_others_are_in_the_ledger") {
   CHECK(batch.known() == std::vector<std::string>{"g"});
 }
 
+// A batch may be long and the disk slow: that it gets on is seen between the calls, whether or not they go well.
+TEST_CASE("sync_pieces__each_file__is_a_step_before_its_sync") {
+  Batch batch;
+  const bool fails = GENERATE(false, true);
+  const Owner owner{};
+  std::vector<uint64_t> steps;  // at each sync
+  batch.files.hook = [&](std::string_view call, std::string_view) {
+    if (call == "fsync") steps.push_back(owner.steps.load());
+    return call == "fsync" && fails ? -ENXIO : 0;
+  };
+  CHECK_FALSE(sync_pieces(*batch.root->impl, owner, batch.files_of).has_value());
+  batch.files.hook = nullptr;
+  CHECK(steps == std::vector<uint64_t>{1, 2, 2});  // the last is of the directory that has their names
+  for (const SyncFile& file : batch.files_of) CHECK(file.error_number == (fails ? ENXIO : 0));
+  CHECK(batch.known().size() == (fails ? 0u : 2u));
+}
+
+TEST_CASE("sync_pieces__no_file__names_are_synced_all_the_same_and_no_row_is_made") {
+  Batch batch;
+  std::vector<SyncFile> none;
+  int syncs = 0;
+  batch.files.hook = [&](std::string_view call, std::string_view) {
+    syncs += call == "fsync" ? 1 : 0;
+    return 0;
+  };
+  const Owner owner{};
+  CHECK_FALSE(sync_pieces(*batch.root->impl, owner, none).has_value());
+  CHECK(syncs == 1);
+  CHECK(owner.steps == 0);
+  CHECK(batch.root->impl->ledger->empty());
+}
+
 TEST_CASE("sync_pieces__names_are_not_durable__no_row_points_to_them") {
   Batch batch;
   int syncs = 0;
