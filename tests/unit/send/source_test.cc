@@ -143,21 +143,6 @@ TEST_CASE("source__pool_of_two_buffers__all_is_sent") {
   CHECK(bench.receiver.content("large") == pattern(14 * mib));
 }
 
-TEST_CASE("source__more_entries_than_may_be_outstanding__never_more_than_the_bound") {
-  const TempDir dir;
-  for (int i = 0; i < 34000; ++i) dir.file("t/" + std::to_string(i), "");
-  Bench bench(options_of({dir.path("t")}));
-  bench.receiver.giving_results = false;
-  bench.start();
-  for (int i = 0; i < 300; ++i) bench.step();
-  CHECK(bench.receiver.outstanding_most == session::entries_outstanding_max);
-  bench.receiver.giving_results = true;
-  bench.run_until([&] { return bench.source->finished(); });
-  CHECK(bench.totals().files == 34000);
-  CHECK(bench.receiver.outstanding_most <= session::entries_outstanding_max);
-  CHECK(bench.receiver.count(SegmentKind::pack) < 60);
-}
-
 TEST_CASE("source__lane_dies__its_puts_go_again_on_another") {
   const TempDir dir;
   dir.file_of("t/large", 40 * mib);
