@@ -1,6 +1,8 @@
 // Commands on both sides of a router, all of them in this process: what a path of two subnets comes to for who asks and who sends.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "routing/router/router.h"
@@ -191,4 +193,71 @@ TEST_CASE("routed_commands__router_told_to_end__says_how_many_connections_have_h
   CHECK(net.routing.said.text.lines("draining") == Words{"draining: 1" + until});
   CHECK(of(asked.stop()).rfind("interrupted: interrupted: by a signal: cci://1:2:", 0) == 0);
   CHECK(of(net.routing.wait()) == "ok: ");  // as soon as nobody is left
+}
+
+TEST_CASE("routed_commands__router_loaded_anew__says_of_which_file_and_how_many_devices_it_has") {
+  TemporaryDirectory here;
+  const std::string file = here.path("router.toml");
+  const std::string two = device("a", 1, "") + device("b", 2, "");
+  here.write("router.toml", two);
+  RouteCommand command;
+  command.common = insecure();
+  Running routing([command](const Process& process) { return run_route(process, command); }, load_config(file).value());
+  static_cast<void>(routing.uri());
+  const auto reloaded = [&] {
+    routing.signal(SIGHUP);
+    const std::string event = routing.said.await("reloaded");
+    return member(event, "status") + " " + member(event, "devices") + " " + member(event, "reason");
+  };
+  const auto lines = [&](const std::string& part) { return routing.said.text.lines(part); };
+  const auto last = [&](const std::string& part) { return lines(part).empty() ? "" : lines(part).back(); };
+  CHECK(reloaded() == "ok 2 ");
+  CHECK(last("reloaded: ") == "reloaded: " + file + ": 2 devices");
+  here.write("router.toml", two + device("c", 3, ""));
+  CHECK(reloaded() == "ok 3 ");
+  CHECK(last("reloaded: ") == "reloaded: " + file + ": 3 devices");
+  // What cannot be used is said, and the router has as many as before.
+  here.write("router.toml", two);
+  CHECK(reloaded() == "usage 3 " + file + ": device c is missing: restart the router");
+  CHECK(last("not reloaded: ") == "ccixfer: not reloaded: " + file + ": device c is missing: restart the router");
+  here.write("router.toml", two + device("c", 3, "") + device("d", 4, "") + device("e", 4, ""));
+  CHECK(reloaded() == "usage 3 " + file + ": devices d and e are on one subnet");
+  here.write("router.toml", two + device("c", 5, ""));
+  CHECK(reloaded() == "usage 3 " + file + ": device c is on subnet 1:3 (tcp): restart the router");
+  std::filesystem::remove(file);
+  CHECK(reloaded().rfind("usage 3 cannot read ", 0) == 0);
+  CHECK(lines("not reloaded: ").size() == 4);
+  here.write("router.toml", two + device("c", 3, ""));
+  CHECK(reloaded() == "ok 3 ");
+  CHECK(lines(": 3 devices").size() == 2);
+  CHECK(of(routing.stop()) == "ok: ");
+}
+
+TEST_CASE("routed_commands__routes__of_a_running_router_for_people_for_scripts_and_as_a_graph") {
+  TwoSubnets net;
+  RoutesCommand command;
+  command.common = insecure();
+  command.places = {net.places[0]};
+  const auto shown = [&](bool json) {
+    Output output;
+    Ran ran([&](const Process& process) { return run_routes(process, command); }, {}, json);
+    CHECK(of(ran.end) == "ok: ");
+    if (json) {
+      const std::string one = ran.running.said.await("route"), other = ran.running.said.await("route");
+      CHECK(member(one, "from") + " " + member(one, "to") + " " + member(one, "chosen") == "1:1 1:2 true");
+      CHECK(member(other, "from") + " " + member(other, "to") + " " + member(other, "chosen") == "1:2 1:1 true");
+    }
+    return output.take();
+  };
+  CHECK(shown(true).empty());
+  const Words text = shown(false);
+  CHECK(std::count_if(text.begin(), text.end(), [](const std::string& line) {
+          return line.rfind("  subnet 1:1, tcp://127.0.0.1:", 0) == 0 && line.find(", 10Gb/s") != std::string::npos;
+        }) == 1);
+  command.dot = true;
+  const Words graph = shown(false);
+  REQUIRE_FALSE(graph.empty());
+  CHECK(graph.front().rfind("graph ", 0) == 0);
+  CHECK(graph.back() == "}");
+  for (const std::string& line : graph) CHECK(std::find(text.begin(), text.end(), line) == text.end());
 }
