@@ -328,3 +328,58 @@ TEST_CASE("file_digest__pieces__is_the_hash_of_their_hashes_in_order") {
   CHECK(file_digest({{1, 2}, {3, 4}}) == xxh3_128(std::as_bytes(std::span(concatenated))));
   CHECK(file_digest({{1, 2}, {3, 4}}) != file_digest({{3, 4}, {1, 2}}));
 }
+
+// As a peer may write them: with extensions that mean nothing to us, entries are as long as these need to be.
+TEST_CASE("entries__as_many_bytes_as_a_segment_may_have__are_read_and_one_more_is_not") {
+  const size_t bare = hostile("").size() + 2;
+  for (const size_t more : {0u, 1u}) {
+    std::vector<std::byte> data;
+    uint32_t count = 0;
+    const auto u16 = [&](size_t number) {
+      data.push_back(static_cast<std::byte>(number & 0xff));
+      data.push_back(static_cast<std::byte>(number >> 8));
+    };
+    const size_t wanted = segment_bytes_max + more;
+    while (data.size() < wanted) {
+      std::vector<std::byte> entry = hostile("");
+      entry[1] = std::byte{2};  // has extensions
+      data.insert(data.end(), entry.begin(), entry.end());
+      size_t left = wanted - data.size() - 2;
+      if (left > 60000) left = std::min<size_t>(60000, left - 2 * bare);  // no rest that would be too short for an entry
+      u16(left);
+      while (left > 0) {
+        size_t value = left - 3;
+        if (value > 4000) value = std::min<size_t>(4000, value - 100);
+        data.push_back(std::byte{9});  // a type that nobody knows
+        u16(value);
+        data.resize(data.size() + value);
+        left -= 3 + value;
+      }
+      ++count;
+    }
+    REQUIRE(data.size() == wanted);
+    REQUIRE(count <= entries_per_segment_max);
+    const auto entries = decode_entries(data, count);
+    REQUIRE(entries.has_value() == (more == 0));
+    if (entries) {
+      CHECK(entries->size() == count);
+    } else {
+      CHECK(entries.error().message == "entries: too many in a segment");
+    }
+  }
+}
+
+TEST_CASE("entries__as_many_as_a_segment_may_have__are_read_and_one_more_is_not") {
+  std::vector<std::byte> data;
+  for (uint32_t i = 0; i <= entries_per_segment_max; ++i) {
+    const std::vector<std::byte> entry = hostile("");
+    data.insert(data.end(), entry.begin(), entry.end());
+  }
+  const size_t one = data.size() / (entries_per_segment_max + 1);
+  const auto all = decode_entries(Bytes(data).first(data.size() - one), entries_per_segment_max);
+  REQUIRE(all);
+  CHECK(all->size() == entries_per_segment_max);
+  CHECK_FALSE(decode_entries(data, entries_per_segment_max + 1));
+  CHECK_FALSE(decode_entries(data, entries_per_segment_max));  // something is behind them
+  CHECK_FALSE(decode_entries(Bytes(data).first(data.size() - one), entries_per_segment_max - 1));
+}
