@@ -66,6 +66,46 @@ TEST_CASE("memory_table__write_and_read_inside__the_bytes") {
   CHECK(f.table.end_write(broken.ticket, false).status == Status::disconnected);
 }
 
+TEST_CASE("memory_table__a_reader_asks_for_more_than_was_asked__gets_nothing") {
+  Fixture f;
+  const Handle handle = f.table.register_region(f.memory, access_read);
+  const ports::Admission read = f.table.begin_read(1, f.at(handle, 10), 20);
+  REQUIRE(read.status == Status::success);
+  CHECK(f.table.read_span(read.ticket, 0).data() == f.memory.data() + 10);
+  CHECK(f.table.read_span(read.ticket, 0).size() == 20);
+  CHECK(f.table.read_span(read.ticket, 19).data() == f.memory.data() + 29);
+  CHECK(f.table.read_span(read.ticket, 19).size() == 1);
+  for (const uint64_t beyond : {uint64_t{20}, uint64_t{21}, uint64_t{90}, uint64_t{91}, ~uint64_t{0}})
+    CHECK(f.table.read_span(read.ticket, beyond).empty());
+  ports::Ticket other = read.ticket;
+  ++other.generation;
+  CHECK(f.table.read_span(other, 0).empty());
+  other = read.ticket;
+  ++other.index;
+  CHECK(f.table.read_span(other, 0).empty());
+  CHECK(f.table.deregister_region(handle) == Status::success);
+  CHECK(f.table.read_span(read.ticket, 0).empty());
+  f.table.end_read(read.ticket);
+}
+
+// Two regions behind one another in memory: what was begun in one ends in no byte of the other.
+TEST_CASE("memory_table__a_ticket_of_a_region_that_is_gone__does_not_reach_the_one_in_its_place") {
+  Fixture f;
+  const Handle before = f.table.register_region(f.memory, access_read | access_write);
+  const ports::Admission read = f.table.begin_read(1, f.at(before, 0), 10);
+  const ports::Admission write = f.table.begin_write(1, f.at(before, 0), 10);
+  REQUIRE(read.status == Status::success);
+  REQUIRE(write.status == Status::success);
+  CHECK(f.table.deregister_region(before) == Status::success);
+  const Handle next = f.table.register_region(f.memory, access_read | access_write);
+  CHECK(next.number == before.number);
+  CHECK(f.table.read_span(read.ticket, 0).empty());
+  CHECK(f.table.write_span(write.ticket, 0).empty());
+  CHECK(f.table.end_write(write.ticket, true).status == Status::rma_handle);
+  f.table.end_read(read.ticket);
+  CHECK(f.read(next, 0, 10) == Status::success);
+}
+
 TEST_CASE("memory_table__out_of_bounds_in_any_way__rma_handle") {
   Fixture f;
   const Handle handle = f.table.register_region(f.memory, access_read | access_write);

@@ -133,3 +133,59 @@ TEST_CASE("rma__withheld_on_a_hop__is_passed_on_at_once_for_the_end_to_wait") {
     CHECK(f.next().status == Status::withheld);
   }
 }
+
+// Its application has left it, and the network's last word of what was in flight comes after that.
+TEST_CASE("rma__withheld_after_its_connection_was_left__ends_once_with_what_the_target_said") {
+  Fixture f;
+  const bool twice = GENERATE(false, true);
+  const Connection connection = f.connected();
+  f.endpoint->set_send_timeout(connection, std::chrono::seconds(3));
+  REQUIRE(f.endpoint->rma(connection, f.put()) == Status::success);
+  if (twice) f.happen([&](TransportSink& sink) { sink.on_completion(connection, f.log->rmas[0].token, Status::withheld); });
+  f.endpoint->disconnect(connection);
+  f.happen([&](TransportSink& sink) { sink.on_completion(connection, f.log->rmas[0].token, Status::withheld); });
+  const Event event = f.next();
+  CHECK(event.type == EventType::send);
+  CHECK(event.status == (twice ? Status::disconnected : Status::withheld));
+  CHECK(event.context == 31);
+  CHECK(event.connection == connection);
+  f.endpoint->turn(Instant(std::chrono::hours(9)));
+  CHECK(f.quiet());
+}
+
+TEST_CASE("rma__withheld_of_several__each_times_out_in_its_turn_and_those_of_a_lost_connection_at_once") {
+  Fixture f;
+  f.log->deadline = never;
+  const Connection quick = f.connected();
+  const Connection slow = f.connected();
+  f.endpoint->set_send_timeout(quick, std::chrono::seconds(1));
+  f.endpoint->set_send_timeout(slow, std::chrono::seconds(2));
+  RmaOptions options = f.put();
+  for (const Connection connection : {slow, quick, slow, quick}) {
+    options.context += 1;  // 32, 33, 34, 35
+    REQUIRE(f.endpoint->rma(connection, options) == Status::success);
+  }
+  f.happen([&](TransportSink& sink) {
+    for (size_t i = 0; i < 4; ++i) sink.on_completion(i % 2 == 0 ? slow : quick, f.log->rmas[i].token, Status::withheld);
+  });
+  CHECK(f.quiet());
+  CHECK(f.endpoint->next_deadline() == Instant(std::chrono::seconds(1)));
+  f.endpoint->turn(Instant(std::chrono::seconds(1)));
+  for (const uint64_t context : {33u, 35u}) {
+    const Event event = f.next();
+    CHECK(event.context == context);
+    CHECK(event.status == Status::timed_out);
+    CHECK(event.connection == quick);
+  }
+  CHECK(f.quiet());
+  CHECK(f.endpoint->next_deadline() == Instant(std::chrono::seconds(2)));
+  f.happen([&](TransportSink& sink) { sink.on_disconnected(slow, Status::disconnected, "gone"); });
+  for (const uint64_t context : {32u, 34u}) {
+    const Event event = f.next();
+    CHECK(event.context == context);
+    CHECK(event.status == Status::disconnected);
+  }
+  CHECK(f.next().type == EventType::disconnected);
+  CHECK(f.quiet());
+  CHECK(f.endpoint->next_deadline() == never);
+}

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -101,6 +102,33 @@ TEST_CASE("file_view__beyond_the_end_or_not_a_file__refused_and_memory_as_ever")
   CHECK(is_all(loan.bytes(), 5));
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+TEST_CASE("file_view__as_many_as_there_may_be__all_are_found_and_one_more_is_refused") {
+  constexpr uint32_t most = 4096;  // views_max
+  const File file(2);
+  Pool pool(page, most + 1);
+  std::vector<Loan> loans;
+  for (uint32_t i = 0; i < most; ++i) {
+    loans.push_back(pool.lend());
+    REQUIRE(loans.back());
+    REQUIRE(show_file(loans.back().bytes(), file.fd(), i % 2 * page) == 0);
+    loans.back().shows_file(page);
+  }
+  Loan more = pool.lend();
+  std::fill(more.bytes().begin(), more.bytes().end(), std::byte{7});
+  CHECK(show_file(more.bytes(), file.fd(), 0) == -ENOBUFS);
+  CHECK(is_all(more.bytes(), 7));  // nothing was done to it
+  CHECK_FALSE(is_whole(more.bytes()));
+  for (uint32_t i = 0; i < most; ++i) {
+    REQUIRE(is_whole(loans[i].bytes()));
+    REQUIRE(is_all(loans[i].bytes(), static_cast<uint8_t>(1 + i % 2)));
+  }
+  loans[most / 2].reset();
+  CHECK(show_file(more.bytes(), file.fd(), page) == 0);  // in its place
+  more.shows_file(page);
+  CHECK(is_all(more.bytes(), 2));
+  CHECK(is_whole(more.bytes()));
 }
 
 // Ours is the memory of views and no other: whoever else reads a page that is gone ends as he would without us.

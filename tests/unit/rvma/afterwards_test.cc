@@ -102,6 +102,29 @@ TEST_CASE("held_put_of_any_epoch__its_last_fragment_ends_when_the_buffer_is_ther
   CHECK(ending.detail == 1);
 }
 
+TEST_CASE("hints__owed_while_a_buffer_still_fills_up__are_told_when_the_next_takes_its_place") {
+  const bool another_is_posted = GENERATE(true, false);
+  Fixture f({.key = 7, .type = ThresholdType::bytes, .threshold = 16, .hints = true});
+  REQUIRE(f.table.post(1, f.a, 100) == Status::success);
+  if (another_is_posted) REQUIRE(f.table.post(1, f.b, 101) == Status::success);
+  const Put slow{.operation = 1, .base = 0, .total = 24};
+  CHECK(f.put(slow, 0, fill(8, 1)) == Status::success);
+  CHECK(f.put({.operation = 2}, 40, fill(8, 1)) == Status::success);  // the threshold, while the first is on its way
+  CHECK(f.begin(Put{.source = 5, .operation = 1}.at(0), 8, 9) == Status::mailbox_empty);
+  CHECK(f.put(slow, 8, fill(8, 1)) == Status::success);
+  CHECK_FALSE(f.table.next_completion());
+  CHECK_FALSE(f.table.hint_waits(0));  // the buffer still takes no other
+  CHECK(f.put(slow, 16, fill(8, 1)) == Status::success);
+  CHECK(f.table.next_completion()->context == 100);
+  CHECK(f.table.hint_waits(0) == another_is_posted);
+  if (!another_is_posted) REQUIRE(f.table.post(1, f.b, 101) == Status::success);
+  const auto hint = f.table.next_hint(0);
+  REQUIRE(hint);
+  CHECK(hint->connection == 9);
+  CHECK(hint->epoch == 1);
+  CHECK_FALSE(f.table.next_hint(0));
+}
+
 TEST_CASE("hints__that_no_transport_takes__as_many_wait_as_may_and_the_others_are_lost") {
   Fixture f({.key = 7, .hints = true});
   for (uint64_t i = 0; i <= hints_max; ++i) {
