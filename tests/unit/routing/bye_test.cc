@@ -96,6 +96,36 @@ TEST_CASE("routed_direct__left__gives_its_place_among_all_that_there_may_be_back
   CHECK_FALSE(met.transport->dial(request));
 }
 
+TEST_CASE("routed_end__asked_for_one_more_connection_than_there_may_be__refuses_it_and_takes_one_when_one_ends") {
+  const ports::Role role = GENERATE(ports::Role::application, ports::Role::hop);
+  Met met;
+  ports::DialRequest request;
+  request.uri = "fake://2";
+  std::vector<ConnectionId> all;
+  for (uint32_t i = 0; i < routed_connections_max; ++i) all.push_back(met.transport->dial(request).value());
+  const auto is_asked = [&](uint32_t index) {
+    met.happens([&](ports::TransportSink& sink) {
+      sink.on_connect_request({index, 1}, role, ports::Attribute::reliable_ordered, as_bytes("hello"));
+    });
+  };
+  is_asked(90000);
+  REQUIRE(met.log->rejected.size() == 1);
+  CHECK(met.log->rejected[0].first == ConnectionId{90000, 1});
+  CHECK(met.log->rejected[0].second == "too many connections");
+  CHECK(met.counters.get(Counter::connections_refused) > 0);
+  CHECK(met.log->accepted.empty());
+  CHECK(met.above.asked.empty());
+  met.transport->disconnect(all.back());
+  met.transport->turn(met.now);
+  is_asked(90001);
+  CHECK(met.log->rejected.size() == 1);
+  // A router is let in first, and asks then.
+  CHECK(met.log->accepted.size() == (role == ports::Role::hop ? 1 : 0));
+  CHECK(met.above.asked.size() == (role == ports::Role::hop ? 0 : 1));
+  is_asked(90002);
+  CHECK(met.log->rejected.size() == 2);
+}
+
 // As a network that has told the far end all of it and still refers to the bytes: each is over when that is.
 TEST_CASE("routed_end_rma__two_writes_whose_sources_are_lent__each_ends_when_its_own_is_back") {
   Met met;

@@ -372,6 +372,39 @@ TEST_CASE("routed_end_rma__a_put__goes_with_its_whole_extent_the_first_piece_alo
   }
 }
 
+// All pieces of a put go to one epoch, but who answers one again may not know it any more.
+TEST_CASE("routed_end_rma__pieces_that_end_differently__the_first_failure_counts_else_the_first_epoch_told") {
+  const ports::Ending of_five(Status::success, 5), of_six(Status::success, 6), unknown(Status::success);
+  struct Row {
+    std::vector<ports::Ending> endings;
+    Status status;
+    std::optional<uint64_t> epoch;
+  };
+  for (const Row& row :
+       {Row{{of_five, of_five, Status::rma_op}, Status::rma_op, {}}, Row{{of_five, Status::rma_op, of_five}, Status::rma_op, {}},
+        Row{{Status::rma_op, of_five, Status::rma_handle}, Status::rma_op, {}},
+        Row{{of_five, Status::mailbox_stale, Status::rma_op}, Status::mailbox_stale, {}},
+        Row{{unknown, of_five, unknown}, Status::success, 5}, Row{{of_five, unknown, unknown}, Status::success, 5},
+        Row{{unknown, of_five, of_six}, Status::success, 5}, Row{{unknown, unknown, unknown}, Status::success, {}}}) {
+    Met met;
+    auto options = Met::with(1);
+    options.remote.handle = {ports::HandleKind::mailbox, 1, 2, 3};
+    options.buffer_is_posted = true;
+    REQUIRE(met.start(3ull * fragment, options) == Status::success);
+    const auto pieces = met.asked();
+    REQUIRE(pieces.size() == 3);
+    for (size_t i = 0; i < 3; ++i) {
+      CHECK(met.ended().empty());
+      met.ack(pieces[i].cookie, row.endings[i]);
+    }
+    const auto ended = met.ended();
+    REQUIRE(ended.size() == 1);
+    CHECK(ended[0].status == row.status);
+    CHECK(ended[0].ending().epoch() == row.epoch);
+    CHECK(met.rejected() == 0);
+  }
+}
+
 TEST_CASE("routed_end_rma__a_put_whose_first_piece_is_refused__sends_no_other") {
   Met met;
   auto options = Met::with(1);

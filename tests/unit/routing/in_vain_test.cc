@@ -1,4 +1,6 @@
 // What waits at a router behind an end that stood still lately, while a router before it has nothing left for others.
+#include <algorithm>
+
 #include "tests/unit/routing/passing.h"
 
 using namespace ccixfer;
@@ -115,4 +117,108 @@ TEST_CASE("router_standstill__an_end_is_cut_off_on_one_connection__its_others_th
   }
   REQUIRE(met.left.gone);
   CHECK(met.known() == 0);
+}
+
+// It takes what it is sent, so that its connection moves, and yet what it offered itself has held a buffer for thirty seconds.
+TEST_CASE("router_standstill__an_end_takes_and_never_gives_what_it_offered__is_cut_off_all_the_same") {
+  Passing met(true);
+  met.open_target();
+  met.right.say(met.endless(met.right, MessageKind::write_request, 3));
+  met.rest();
+  REQUIRE(met.held() == 1);
+  const Instant begun = met.world.now();
+  uint64_t number = 100, acked = 0;
+  while (!met.right.gone && met.world.now() < begun + 2 * cut_anyway) {
+    met.left.say(met.offer(met.left, MessageKind::write_request, ++number));
+    met.world.run_for(milliseconds(100));
+    if (met.left.last(MessageKind::fragment_ack)) ++acked;
+    met.forget_all_but_bye();
+  }
+  CHECK(acked > 200);
+  CHECK(met.right.gone);
+  CHECK(met.world.now() - begun >= cut_anyway);
+  CHECK(met.world.now() - begun < cut_anyway + seconds(1));
+  REQUIRE(met.left.last(MessageKind::bye));
+  const auto bye = decode_bye(*met.left.last(MessageKind::bye));
+  REQUIRE(bye);
+  CHECK(bye->status == Status::timed_out);
+  CHECK(bye->reason.find("stands still: nothing comes of a fragment for 30.") != std::string::npos);
+  CHECK(met.held() == 0);
+  CHECK(met.known() == 0);
+}
+
+namespace {
+
+// Another router on the left that knows a way to the subnet on the right.
+struct Detour : Stopped {
+  Detour() : beside(world, fabric, "left", "10.0.0.77") {
+    beside.accepts = true;
+    know(beside, "sim://10.0.0.1:7000", 77, {1, 1}, {1, 9});
+  }
+  // As if the router's host said that its own device there is gone.
+  void lose_right() {
+    node->router->set_works("right", false);
+    world.wake(node->node);
+    world.run_for(device_lost_after + milliseconds(200));
+  }
+  // To the same destination as ever, by way of the other router.
+  void open_beside() {
+    ConnectRequest request = RawPeer::usual_request("cci://1:9:10.9.0.10:7000");
+    request.source = {1, 3};
+    request.crossed = 1;
+    beside.received.clear();
+    REQUIRE(left.connect("sim://10.0.0.1:7000", ports::Role::hop));
+    REQUIRE(left.say(request) == Status::success);
+    REQUIRE(run([&] { return beside.last(MessageKind::connect_request).has_value(); }));
+    ConnectReply reply{Status::success, {}, 1392, 1u << 20, {}, 0};
+    reply.hops.push_back({"sim", "beyond", 1, 9, milliseconds(1), 0});
+    REQUIRE(beside.say(reply) == Status::success);
+    REQUIRE(run([&] { return left.last(MessageKind::connect_reply).has_value(); }));
+    left.say_plain(MessageKind::connect_ack);
+    rest();
+    connections.push_back(left.connection);
+  }
+  RawPeer beside;
+};
+
+}  // namespace
+
+// Only who is next to it can tell that it stands still; of a router beyond, that is that router's matter.
+TEST_CASE("router_standstill__the_end_that_stood_still_is_behind_another_router_now__nobody_is_cut_off") {
+  Detour met;
+  met.cut_off_the_first();
+  met.lose_right();
+  met.connections.clear();
+  for (int i = 0; i < 2; ++i) met.open_beside();
+  met.offer_on(0);
+  CHECK(met.held() == 1);
+  met.offer_on(1);
+  CHECK(met.held() == 1);  // its share is that of an end that stood still
+  CHECK_FALSE(met.cut_when_told(1));
+  CHECK_FALSE(met.cut_when_told(0));
+  CHECK(met.known() == 2);
+}
+
+TEST_CASE("router_standstill__others_wait_behind_another_router__it_is_told_once_a_second_and_not_cut_off") {
+  Passing met(false, 1);
+  FragmentMessage fragment = met.offer(met.left);
+  fragment.data_class = 1;
+  met.left.say(fragment);
+  REQUIRE(met.offered(met.right, MessageKind::write_request));  // and not taken
+  REQUIRE(met.held() == 1);
+  const auto told = [&] {
+    return std::count_if(met.right.received.begin(), met.right.received.end(),
+                         [](const auto& message) { return kind_of(Bytes(message)) == MessageKind::others_wait; });
+  };
+  met.world.run_for(seconds(5));
+  CHECK(told() == 0);  // nobody waits
+  for (int i = 0; i < 100; ++i) {
+    met.left.say_plain(MessageKind::others_wait);
+    met.world.run_for(milliseconds(100));
+  }
+  CHECK(told() >= 9);
+  CHECK(told() <= 11);
+  CHECK_FALSE(met.left.gone);
+  CHECK_FALSE(met.right.gone);
+  CHECK(met.held() == 1);
 }

@@ -67,6 +67,10 @@ struct Passing {
   bool run(const std::function<bool()>& done, Duration at_most = seconds(5)) { return left.run(done, at_most); }
   void rest() { world.run_for(milliseconds(50)); }
   void forget() { left.received.clear(), right.received.clear(); }
+  void forget_all_but_bye() {
+    for (RawPeer* peer : {&left, &right})
+      std::erase_if(peer->received, [](const auto& message) { return kind_of(Bytes(message)) != MessageKind::bye; });
+  }
   [[nodiscard]] uint32_t held() const { return node->router->fragments_in_use(); }
   [[nodiscard]] size_t known() const { return node->router->fragments().size(); }
   [[nodiscard]] uint64_t rejected() const { return node->counters.get(Counter::routed_rejected); }
