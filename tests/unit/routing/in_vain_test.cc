@@ -147,6 +147,51 @@ TEST_CASE("router_standstill__an_end_takes_and_never_gives_what_it_offered__is_c
   CHECK(met.known() == 0);
 }
 
+// Those of its connections that stand still go with it, and no others.
+TEST_CASE("router_standstill__an_end_is_cut_off_on_one_connection__another_one_that_moves_stays") {
+  Passing met(true, 1, 64);
+  met.open_target();
+  std::vector<cci::Connection> lefts{met.left.connection}, rights{met.right.connection}, lost;
+  for (int i = 0; i < 3; ++i) {
+    lefts.push_back(met.open(true, 1));
+    rights.push_back(met.right.connection);
+  }
+  const auto offers_and_never_sends = [&](size_t number) {
+    met.right.connection = rights[number];
+    met.right.say(met.endless(met.right, MessageKind::write_request, 3));
+  };
+  uint64_t number = 100;
+  const auto write_until = [&](Instant end, size_t on = 2) {
+    while (met.world.now() < end) {
+      for (size_t i = 0; i < on; ++i) {
+        met.left.connection = lefts[i];
+        FragmentMessage fragment = met.offer(met.left, MessageKind::write_request, ++number);
+        fragment.data_class = 1;
+        met.left.say(fragment);
+        met.world.run_for(milliseconds(50));
+        if (std::exchange(met.left.gone, false)) lost.push_back(met.left.lost);
+      }
+      met.forget();
+    }
+  };
+  const Instant begun = met.world.now();
+  offers_and_never_sends(0);
+  write_until(begun + seconds(19));
+  write_until(begun + seconds(20), 3);
+  offers_and_never_sends(1);
+  offers_and_never_sends(2);
+  write_until(begun + seconds(29));
+  CHECK(lost.empty());
+  CHECK(met.node->router->connections_open() == 4);
+  write_until(begun + seconds(45));
+  // The third moved once, but not lately; the fourth has nothing here that could stand still.
+  CHECK(met.node->router->connections_open() == 2);
+  CHECK(std::count(lost.begin(), lost.end(), lefts[1]) == 0);
+  write_until(begun + seconds(52));
+  CHECK(lost.back() == lefts[1]);
+  CHECK(met.node->router->connections_open() == 1);
+}
+
 namespace {
 
 // Another router on the left that knows a way to the subnet on the right.

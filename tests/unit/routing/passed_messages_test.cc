@@ -94,3 +94,31 @@ TEST_CASE("router_messages__of_one_who_reads_nothing__as_many_wait_as_may_and_th
   CHECK(met.right.received.size() == below + out_messages_max + 2);
   CHECK(met.run([&] { return met.node->router->connections_open() == 0; }));
 }
+
+// Its own last word of the handshake comes late: until then nothing can be said to it, and it is told all the same.
+TEST_CASE("router_messages__the_initiator_is_not_there_yet_when_it_is_too_late__hears_why_as_soon_as_it_is") {
+  ports::TransportOptions below;
+  below.handshake_timeout = seconds(60);
+  Passing met(true, 0, 16, fragment_bytes, below);
+  RawPeer late(met.world, met.fabric, "left", "10.0.0.88");
+  cci::ConnectOptions how;
+  how.role = ports::Role::hop;
+  how.timeout = seconds(60);
+  REQUIRE(late.endpoint->connect("sim://10.0.0.1:7000", how));
+  late.wake();
+  REQUIRE(met.run([&] { return met.node->router->connections_open() == 2; }));
+  late.freeze(true);
+  met.world.run_for(hop_request_timeout - seconds(1));
+  CHECK(met.rejected() == 0);
+  met.world.run_for(seconds(2));
+  CHECK(met.rejected() == 1);
+  CHECK_FALSE(late.answered);
+  late.freeze(false);
+  REQUIRE(met.run([&] { return late.gone; }));
+  CHECK(late.answered);
+  REQUIRE(late.last(MessageKind::bye));
+  CHECK(decode_bye(*late.last(MessageKind::bye))->status == Status::error);
+  CHECK(decode_bye(*late.last(MessageKind::bye))->reason == "no connect request in time");
+  CHECK(met.node->router->connections_open() == 1);
+  met.still_works();
+}
