@@ -46,6 +46,19 @@ struct Met {
     encode(message, bytes);
     happens([&](ports::TransportSink& sink) { REQUIRE(cci::deliver(sink, lower, as_text(Bytes(bytes)))); });
   }
+  void hears_bytes(const std::vector<std::byte>& bytes) {
+    happens([&](ports::TransportSink& sink) { REQUIRE(cci::deliver(sink, lower, as_text(Bytes(bytes)))); });
+  }
+  ConnectionId open() {
+    const ConnectionId connection = dial("cci://1:2:10.0.0.9:7000");
+    hears(ConnectReply{Status::success, {}, 1392, 64u << 10, {}, 0});
+    REQUIRE(above.connected == Status::success);
+    return connection;
+  }
+  Status send(ConnectionId connection, std::string_view text) {
+    const Bytes part = as_bytes(text);
+    return transport->send(connection, {&part, 1}, 77);
+  }
   [[nodiscard]] std::optional<MessageKind> said_last() const {
     return log->sends.empty() ? std::nullopt : kind_of(as_bytes(log->sends.back().bytes));
   }
@@ -80,6 +93,103 @@ TEST_CASE("routed_end__left_while_there_is_no_room_below__says_bye_when_there_is
   CHECK(met.said_last() == MessageKind::bye);
   CHECK(met.log->disconnected == std::vector<ConnectionId>{met.lower});
   CHECK(met.above.lost.empty());
+}
+
+// What the far end says meanwhile makes it wait no longer.
+TEST_CASE("routed_end__left_with_a_message_that_nobody_answers__waits_for_it_as_long_as_it_may_and_no_longer") {
+  Met met;
+  const ConnectionId connection = met.open();
+  REQUIRE(met.send(connection, "the last") == Status::success);
+  met.transport->turn(met.now);
+  REQUIRE(met.said_last() == MessageKind::message);
+  met.transport->disconnect(connection);
+  met.transport->turn(met.now);
+  for (int i = 1; i < 10; ++i) {
+    met.now += std::chrono::seconds(1);
+    std::vector<std::byte> more;
+    encode_message_header(static_cast<uint64_t>(i - 1), more);
+    met.hears_bytes(more);
+    CHECK(met.said_last() == MessageKind::message_ack);
+    CHECK(met.log->disconnected.empty());
+  }
+  met.now = Instant{} + leave_timeout - std::chrono::nanoseconds(1);
+  met.transport->turn(met.now);
+  CHECK(met.log->disconnected.empty());
+  met.now = Instant{} + leave_timeout;
+  met.transport->turn(met.now);
+  CHECK(met.said_last() == MessageKind::bye);
+  CHECK(met.log->disconnected == std::vector<ConnectionId>{met.lower});
+  CHECK(met.above.completed == std::vector<uint64_t>{77});
+  CHECK(met.above.lost.empty());
+}
+
+TEST_CASE("routed_end__left_and_the_last_message_is_answered__says_bye_at_once") {
+  Met met;
+  const ConnectionId connection = met.open();
+  REQUIRE(met.send(connection, "the last") == Status::success);
+  met.transport->turn(met.now);
+  met.transport->disconnect(connection);
+  met.transport->turn(met.now);
+  CHECK(met.send(connection, "behind it") == Status::disconnected);
+  met.now += std::chrono::seconds(3);
+  met.hears(MessageAck{1, Status::success});
+  met.transport->turn(met.now);
+  CHECK(met.said_last() == MessageKind::bye);
+  CHECK(met.log->disconnected == std::vector<ConnectionId>{met.lower});
+  CHECK(met.above.completed == std::vector<uint64_t>{77});
+  CHECK(met.above.lost.empty());
+}
+
+TEST_CASE("routed_end__words_of_the_far_end__are_told_without_what_would_change_a_terminal") {
+  Met met;
+  static_cast<void>(met.open());
+  met.hears(Bye{Status::disconnected, "all \x1b[31mred\n"});
+  met.transport->turn(met.now);
+  REQUIRE(met.above.lost.size() == 1);
+  CHECK(met.above.lost[0].find("all ") == 0);
+  CHECK(met.above.lost[0].find("red") != std::string::npos);
+  for (const char control : {'\x1b', '\n'}) CHECK(met.above.lost[0].find(control) == std::string::npos);
+}
+
+// It has ended, and its end is not told yet, because something is still to go out below.
+TEST_CASE("routed_end__left_between_its_end_and_the_word_of_it__is_told_nothing") {
+  const bool left = GENERATE(true, false);
+  Met met;
+  const ConnectionId connection = met.open();
+  met.log->answer = Status::no_buffers;
+  REQUIRE(met.send(connection, "waits") == Status::success);
+  met.transport->turn(met.now);
+  met.hears(Bye{Status::disconnected, "going"});
+  met.transport->turn(met.now);
+  REQUIRE(met.above.lost.empty());
+  CHECK(met.send(connection, "more") == Status::not_found);
+  if (left) met.transport->disconnect(connection);
+  if (left) met.transport->disconnect(connection);  // a second time: nothing
+  met.log->answer = Status::success;
+  for (int i = 0; i < 3; ++i) met.transport->turn(met.now);
+  CHECK(met.above.lost == (left ? std::vector<std::string>{} : std::vector<std::string>{"going"}));
+  CHECK(met.log->disconnected == std::vector<ConnectionId>{met.lower});
+  CHECK(met.above.completed == std::vector<uint64_t>{77});
+}
+
+TEST_CASE("routed_end__ends_with_operations_behind_a_fence__each_is_told_once") {
+  Met met;
+  const ConnectionId connection = met.open();
+  REQUIRE(met.send(connection, "first") == Status::success);
+  const std::vector<std::byte> source(100);
+  ports::RmaRequest write;
+  write.source = source;
+  write.remote.handle = {ports::HandleKind::region, 1, 2, 3};
+  write.fence = true;
+  REQUIRE(met.transport->rma(connection, write, 88) == Status::success);
+  const Bytes part = as_bytes("behind");
+  REQUIRE(met.transport->send(connection, {&part, 1}, 99) == Status::success);
+  met.transport->turn(met.now);
+  CHECK(met.log->sends.size() == 3);  // the request, its ack, the first message
+  met.hears(Bye{Status::disconnected, "going"});
+  met.transport->turn(met.now);
+  CHECK(met.above.lost == std::vector<std::string>{"going"});
+  CHECK(met.above.completed == std::vector<uint64_t>{77, 99, 88});
 }
 
 TEST_CASE("routed_direct__left__gives_its_place_among_all_that_there_may_be_back") {
