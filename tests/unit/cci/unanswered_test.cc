@@ -153,7 +153,7 @@ TEST_CASE("rma__withheld_after_its_connection_was_left__ends_once_with_what_the_
   CHECK(f.quiet());
 }
 
-TEST_CASE("rma__withheld_of_several__each_times_out_in_its_turn_and_those_of_a_lost_connection_at_once") {
+TEST_CASE("rma__withheld_of_several__each_times_out_in_its_turn_or_goes_with_its_connection") {
   Fixture f;
   f.log->deadline = never;
   const Connection quick = f.connected();

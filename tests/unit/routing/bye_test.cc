@@ -96,7 +96,7 @@ TEST_CASE("routed_end__left_while_there_is_no_room_below__says_bye_when_there_is
 }
 
 // What the far end says meanwhile makes it wait no longer.
-TEST_CASE("routed_end__left_with_a_message_that_nobody_answers__waits_for_it_as_long_as_it_may_and_no_longer") {
+TEST_CASE("routed_end__left_with_a_message_that_nobody_answers__waits_for_it_ten_seconds") {
   Met met;
   const ConnectionId connection = met.open();
   REQUIRE(met.send(connection, "the last") == Status::success);
@@ -206,7 +206,7 @@ TEST_CASE("routed_direct__left__gives_its_place_among_all_that_there_may_be_back
   CHECK_FALSE(met.transport->dial(request));
 }
 
-TEST_CASE("routed_end__asked_for_one_more_connection_than_there_may_be__refuses_it_and_takes_one_when_one_ends") {
+TEST_CASE("routed_end__asked_for_one_connection_too_many__refuses_it_until_one_has_ended") {
   const ports::Role role = GENERATE(ports::Role::application, ports::Role::hop);
   Met met;
   ports::DialRequest request;

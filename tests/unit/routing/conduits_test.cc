@@ -42,7 +42,7 @@ struct Passing {
 
 }  // namespace
 
-TEST_CASE("router_conduits__one_fragment_after_the_other__all_use_the_one_that_was_made_for_the_first") {
+TEST_CASE("router_conduits__one_fragment_after_the_other__all_use_the_first_ones") {
   const bool is_wide = GENERATE(true, false);
   Passing met;
   met.set_room(is_wide ? 1u << 20 : 100);

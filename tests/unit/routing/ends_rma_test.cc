@@ -373,7 +373,7 @@ TEST_CASE("routed_end_rma__a_put__goes_with_its_whole_extent_the_first_piece_alo
 }
 
 // All pieces of a put go to one epoch, but who answers one again may not know it any more.
-TEST_CASE("routed_end_rma__pieces_that_end_differently__the_first_failure_counts_else_the_first_epoch_told") {
+TEST_CASE("routed_end_rma__pieces_that_end_differently__the_first_failure_or_else_epoch_counts") {
   const ports::Ending of_five(Status::success, 5), of_six(Status::success, 6), unknown(Status::success);
   struct Row {
     std::vector<ports::Ending> endings;

@@ -120,7 +120,7 @@ TEST_CASE("router_standstill__an_end_is_cut_off_on_one_connection__its_others_th
 }
 
 // It takes what it is sent, so that its connection moves, and yet what it offered itself has held a buffer for thirty seconds.
-TEST_CASE("router_standstill__an_end_takes_and_never_gives_what_it_offered__is_cut_off_all_the_same") {
+TEST_CASE("router_standstill__an_end_takes_and_never_gives_what_it_offered__is_cut_off") {
   Passing met(true);
   met.open_target();
   met.right.say(met.endless(met.right, MessageKind::write_request, 3));
@@ -229,7 +229,7 @@ struct Detour : Stopped {
 }  // namespace
 
 // Only who is next to it can tell that it stands still; of a router beyond, that is that router's matter.
-TEST_CASE("router_standstill__the_end_that_stood_still_is_behind_another_router_now__nobody_is_cut_off") {
+TEST_CASE("router_standstill__the_end_is_behind_another_router_now__nobody_is_cut_off") {
   Detour met;
   met.cut_off_the_first();
   met.lose_right();
@@ -244,7 +244,7 @@ TEST_CASE("router_standstill__the_end_that_stood_still_is_behind_another_router_
   CHECK(met.known() == 2);
 }
 
-TEST_CASE("router_standstill__others_wait_behind_another_router__it_is_told_once_a_second_and_not_cut_off") {
+TEST_CASE("router_standstill__others_wait_for_another_router__it_is_told_once_a_second") {
   Passing met(false, 1);
   FragmentMessage fragment = met.offer(met.left);
   fragment.data_class = 1;

@@ -120,7 +120,7 @@ TEST_CASE("router_latency__an_answer_to_nothing__is_none") {
   CHECK(met.node.router->links_open() == 1);
 }
 
-TEST_CASE("router_latency__answers_differ__each_counts_a_quarter_and_a_change_below_a_quarter_is_not_told") {
+TEST_CASE("router_latency__answers_differ__each_counts_a_quarter_and_less_than_one_is_not_told") {
   Measured met;
   RawPeer peer(met.world, met.fabric, "left", "10.0.0.66");
   met.greet(peer, 66);
@@ -150,7 +150,7 @@ TEST_CASE("router_latency__a_change_of_less_than_a_tenth_of_a_millisecond__is_no
   CHECK(Measured::is_about(Measured::told_ns(peer, 1), microseconds(240)));
 }
 
-TEST_CASE("router_latency__several_peers__a_device_is_as_far_as_the_farthest_and_as_none_of_another_device") {
+TEST_CASE("router_latency__several_peers__a_device_is_as_far_as_the_farthest_of_its_own") {
   Measured met;
   RawPeer near(met.world, met.fabric, "left", "10.0.0.66"), far(met.world, met.fabric, "left", "10.0.0.67");
   RawPeer other(met.world, met.fabric, "right", "10.3.0.66");

@@ -96,7 +96,7 @@ TEST_CASE("router_messages__of_one_who_reads_nothing__as_many_wait_as_may_and_th
 }
 
 // Its own last word of the handshake comes late: until then nothing can be said to it, and it is told all the same.
-TEST_CASE("router_messages__the_initiator_is_not_there_yet_when_it_is_too_late__hears_why_as_soon_as_it_is") {
+TEST_CASE("router_messages__the_initiator_is_there_when_it_is_too_late__hears_why_all_the_same") {
   ports::TransportOptions below;
   below.handshake_timeout = seconds(60);
   Passing met(true, 0, 16, fragment_bytes, below);

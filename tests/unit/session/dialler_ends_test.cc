@@ -100,7 +100,7 @@ TEST_CASE("dialler__the_endpoint_has_no_room_to_dial__tries_again_and_gets_throu
   CHECK(world.dialler->trouble() == nullptr);
 }
 
-TEST_CASE("dialler__each_end_of_an_attempt__is_told_in_its_words_with_the_reason_if_there_is_one") {
+TEST_CASE("dialler__each_end_of_an_attempt__is_told_in_its_words_with_any_reason") {
   struct Row {
     Status status;
     const char* words;
@@ -176,7 +176,7 @@ TEST_CASE("dialler__a_lane_that_cannot_be_had_while_another_lives__is_dialled_no
 }
 
 // Patience is for being without any lane, and each time anew.
-TEST_CASE("dialler__lanes_are_lost_again_and_again__patience_begins_anew_with_each_lane_that_came_up") {
+TEST_CASE("dialler__lanes_are_lost_again_and_again__each_time_its_patience_begins_anew") {
   World world;
   world.dialler->set_patience(12s);
   REQUIRE(world.run_until_up(1));

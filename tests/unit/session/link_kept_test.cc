@@ -81,7 +81,7 @@ struct Alone {
 
 }  // namespace
 
-TEST_CASE("link__a_message_that_cannot_be_read__ends_it_in_the_decoders_words_and_the_peer_hears_them") {
+TEST_CASE("link__a_message_that_cannot_be_read__ends_it_in_words_that_the_peer_hears_too") {
   std::vector<std::byte> flipped = encode(End{1}, 1);
   flipped[13] ^= std::byte{1};
   for (const std::vector<std::byte>& message : {std::vector<std::byte>{std::byte{0xff}, std::byte{1}}, flipped}) {
@@ -119,7 +119,7 @@ TEST_CASE("link__a_number_beyond_the_window__is_rejected_in_these_words_and_coun
 }
 
 // What came on a connection before it took its predecessor's place is the lane's, in order, once that is so.
-TEST_CASE("link__lane_messages_that_come_early__are_told_once_the_lane_is_up_and_no_more_than_may_wait") {
+TEST_CASE("link__lane_messages_that_come_early__as_many_as_may_wait_are_told_once_it_is_up") {
   const bool one_more = GENERATE(false, true);
   Alone alone;
   alone.begin_lane_whose_put_does_not_end();
