@@ -272,43 +272,6 @@ TEST_CASE("frames__bytes_that_have_two_values__any_third_is_malformed") {
   }
 }
 
-TEST_CASE("datagram__endpoint_is_destroyed__says_goodbye_as_often_as_may_be_lost") {
-  Rig rig;
-  RawPeer peer(rig, "p");
-  peer.open();
-  rig.b.transport.reset();
-  peer.settle();
-  REQUIRE(peer.all<FarewellFrame>().size() == farewells);
-  REQUIRE(peer.all<FarewellFrame>()[0].farewell.status == Status::disconnected);
-  REQUIRE(peer.all<FarewellFrame>()[0].farewell.reason == "the endpoint was destroyed");
-}
-
-TEST_CASE("datagram__endpoint_is_destroyed__a_put_that_was_half_there_holds_its_buffer_no_more") {
-  Rig rig;
-  RawPeer peer(rig, "p");
-  peer.open();
-  rvma::MailboxTable& mailboxes = rig.b.memory.mailboxes();
-  REQUIRE(mailboxes.open(7, {.key = 9}) == Status::success);
-  const uint32_t piece = fragment_bytes_of(8192);
-  Buffer buffer(2 * piece);
-  REQUIRE(mailboxes.post(7, buffer, 0) == Status::success);
-  ports::RemoteRef remote;
-  remote.handle.kind = ports::HandleKind::mailbox;
-  remote.handle.number = 7;
-  remote.handle.key = 9;
-  remote.put.source = 1;
-  remote.put.operation = 1;
-  const Buffer half(piece, std::byte{1});
-  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * piece, 0, remote, half}); });
-  REQUIRE(buffer[0] == std::byte{1});
-  REQUIRE(mailboxes.close(7) == Status::success);
-  REQUIRE_FALSE(mailboxes.next_completion());  // the buffer is still the peer's
-  rig.b.transport.reset();
-  const auto given_back = mailboxes.next_completion();
-  REQUIRE(given_back);
-  REQUIRE(given_back->status == Status::cancelled);
-}
-
 TEST_CASE("datagram__keepalive_set_anew__its_probes_count_from_then") {
   ports::TransportOptions options;
   options.keepalive = 0s;
