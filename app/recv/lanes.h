@@ -3,7 +3,7 @@
 // lane is the number of buffers ever posted to it. Mailboxes are opened when their stripe is first needed and closed with the lane.
 // A lane has a window of buffers ahead, within the session's share of the pool, split evenly among the live lanes. A lane that
 // comes up again is a new lane session. Single-threaded. Bounds: the share of the pool; lanes_max lanes. Source: RVMA §III.B
-// (mailboxes), architecture 'RVMA at the receiver of files'.
+// (mailboxes), app/recv/README.md.
 #pragma once
 #include <cstdint>
 #include <map>

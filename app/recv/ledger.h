@@ -6,7 +6,7 @@
 // A torn, foreign or newer database is moved aside (`ledger.db.damaged-N`) and an empty one begun. One that fails to open, read or
 // write is opened again, once a call, before anything is made of that.
 // Errors: no_space (database or disk full), file_io (I/O, or another process has it open). Thread-safe: one lock.
-// Source: architecture, 'Files'.
+// Source: app/recv/README.md.
 #pragma once
 #include <cstdint>
 #include <memory>

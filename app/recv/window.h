@@ -2,7 +2,7 @@
 // that has left the caches when its turn comes again. It begins small and doubles while the source waits for credit. That shows in
 // the time from a buffer's posting to its filling: a source that waits for credit fills it within about one round trip, one that
 // has credit in plenty only after the buffers before it. The shortest such time seen stands for the round trip: it is never less.
-// Pure. Source: architecture 'RVMA at the receiver of files' (grows to bandwidth x delay).
+// Pure. Source: app/recv/README.md (grows to bandwidth x delay).
 #pragma once
 #include <cstdint>
 

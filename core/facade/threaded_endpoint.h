@@ -7,7 +7,7 @@
 // timed_out: what it began goes on, and its end is forgotten; an RMA uses the caller's memory, so it is waited for without limit
 // (a dead peer's connection ends it). Destroying the facade ends everything; calls that still wait then answer device_dead, and are
 // let out before the destructor returns.
-// Source: CCI §III.C, §IV.E (BLOCKING); architecture 'Time, chance and the world are arguments'.
+// Source: CCI §III.C, §IV.E (BLOCKING); core/README.md 'facade: many threads'.
 #pragma once
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 // Memory that is still being filled, from its beginning on, while others send it on: how far it is. One writer, who owns it; it
 // outlives every operation and region that names it. Single-threaded.
 // Its last byte counts as there only when the whole is known to be good, so that nobody ends an operation with bytes that turn out
-// bad. Source: ITB p.2 (early re-injection); architecture 'A fragment's way through a router'.
+// bad. Source: ITB p.2 (early re-injection); routing/router/README.md 'A fragment's way'.
 #pragma once
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // A place for bytes that pass from one connection of this process to another without coming into its memory: a pipe of the kernel,
 // for sockets. It is bounded, first in first out, and belongs to one arrival (core/ports/arrival.h) at a time, of which it holds
 // the last bytes that came. Whoever made it owns it, until no operation and no region names the arrival. Single-threaded. Source:
-// architecture 'A fragment's way through a router'; Linux splice(2).
+// routing/router/README.md 'A fragment's way'; Linux splice(2).
 #pragma once
 #include <cstddef>
 

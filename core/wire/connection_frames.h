@@ -1,6 +1,6 @@
 // Frames that open, keep and end a connection: hello, hello_reply, connect_accept, connect_reject, connect_ack, keepalive,
 // keepalive_ack, bye. The five without fields are encode_empty's.
-// Source: architecture 'The stream wire'; CCI §III.A (connection establishment).
+// Source: transports/stream/README.md 'How a connection begins'; CCI §III.A (connection establishment).
 #pragma once
 #include <string_view>
 

@@ -4,7 +4,7 @@
 // All integers little-endian. Everything of a control frame (names, reasons, connect data) is in its header, so the check covers
 // it; payloads are messages (which carry a check of their own) and RMA data (which the application seals). Decoders here and in the
 // other files of this room take a peer's bytes: they answer nullopt for what is malformed, never abort, and allocate nothing; views
-// in a decoded frame point into the given header. Source: architecture 'The stream wire'.
+// in a decoded frame point into the given header. Source: core/wire/README.md 'Format'.
 #pragma once
 #include <optional>
 

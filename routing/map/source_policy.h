@@ -1,6 +1,6 @@
 // Whether a connect request may come from where it says, by the device on which it arrived. A request's source and its count of
 // routers are the asker's own words; what passes through an AS is decided by them, so they are held against what that device can
-// bring. Pure. Source: routing §IV.C.3, Table II; architecture 'Routing'.
+// bring. Pure. Source: routing §IV.C.3, Table II; routing/map/README.md.
 #pragma once
 #include <cstdint>
 #include <string>

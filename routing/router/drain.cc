@@ -1,5 +1,5 @@
-// A planned stop. Source: architecture 'Routing': a routed connection pinned to one router ends with it, and the layer above moves
-// on.
+// A planned stop. Source: README.md 'A planned stop': a routed connection pinned to one router ends with it, and the layer above
+// moves on.
 #include <fmt/core.h>
 
 #include "core/base/log.h"

@@ -1,6 +1,6 @@
 // Who stands still. A buffer is held by a fragment that waits for one of its two sides: to send it, or to take it. Such a side may
 // be stopped, or never mean to go on, and live all the while; so what counts is the bytes that move, not its signs of life, and not
-// the time that a slow network needs. Nothing is asked of sides that move. Source: architecture 'A peer that stands still'.
+// the time that a slow network needs. Nothing is asked of sides that move. Source: README.md 'A peer that stands still'.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // byte and answers nullopt for anything malformed, too long or left over. Encoders append to a vector.
 // Bounds: every message but `message` fits into max_send_bytes_floor; of connect_request all but the connect data into 256 bytes
 // when the names are of common length.
-// Source: routing §VII.C; architecture 'Routing'.
+// Source: routing §VII.C; routing/session/README.md.
 #pragma once
 #include <cstdint>
 #include <optional>

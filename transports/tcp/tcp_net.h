@@ -6,8 +6,8 @@
 // accepting pauses until a stream closes or accept_retry passed; the others go on. Lent memory of 64 KiB and more goes into the
 // socket by reference (ZeroCopyPipe) where the options say so; a stream that is closed with such bytes unsent is reset. The process
 // ignores SIGPIPE from the first net on, unless it handles it. Errors: create: ErrorKind::network (address in use, no such
-// interface ...), usage (a host or port that cannot be). Single-threaded but for the resolver inside. Source: architecture 'Layers
-// of one process'.
+// interface ...), usage (a host or port that cannot be). Single-threaded but for the resolver inside. Source:
+// ARCHITECTURE.md 'One process'; transports/tcp/README.md.
 #pragma once
 #include <memory>
 #include <string>

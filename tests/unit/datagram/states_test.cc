@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint8_t states_count = static_cast<uint8_t>(State::gone) + 1;
 
-// Written by the rules of ARCHITECTURE.md 'The datagram wire' and connection.h, not row by row, so that it is not the table again.
+// Written by the rules of transports/datagram/README.md and connection.h, not row by row, so that it is not the table again.
 bool expected(State from, State to) {
   switch (to) {
     case State::resolving:

@@ -31,7 +31,7 @@ enum class Outcome : uint8_t {
   cut,      // it is over, and counted
 };
 
-// Written by the rules of messages.h and ARCHITECTURE.md 'Routing', not row by row.
+// Written by the rules of messages.h and routing/session/README.md, not row by row.
 Outcome expected(Stage stage, std::optional<MessageKind> kind) {
   using Kinds = std::set<MessageKind>;
   if (!kind) return Outcome::cut;
