@@ -15,7 +15,7 @@
 #include <toml.hpp>
 
 #include "app/main/uri.h"
-#include "app/report/toml_file.h"
+#include "app/report/toml_reader.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -25,84 +25,37 @@ using Value = report::TomlValue;
 constexpr std::array transports{"tcp", "udp", "verbs", "eth", "shm"};
 constexpr std::array metrics{"bandwidth", "capabilities", "latency", "hops"};
 
-// Thrown within this file only; parse_config turns it into an Error.
-struct Bad {
-  std::string line;
-};
-
-class Reader {
+class Reader : report::TomlReader {
  public:
-  Reader(std::string file, Config& config) : file_(std::move(file)), config_(config) {}
+  Reader(const std::string& file, Config& config) : TomlReader(file), config_(config) {}
 
   void read(const Value& top) {
     for (const auto& [key, value] : top.as_table()) {
       if (key == "device") {
-        for (const auto& [name, device] : table(key, value).as_table())
-          read_device(name, table("device." + printable(name), device));
+        for (const auto& [name, device] : table(key, value)) read_device(name, device);
       } else if (key == "router") {
         read_router(table(key, value));
       } else {
-        bad(value, printable(key), "unknown table or key", "device and router are known");
+        bad(value, key, "unknown table or key", "device and router are known");
       }
     }
     check_together();
   }
 
  private:
-  [[noreturn]] void bad(const Value& at, std::string_view key, std::string_view what, std::string_view what_to_do) const {
-    throw Bad{fmt::format("{}:{}: {}: {}: {}", file_, at.location().line(), key, what, what_to_do)};
-  }
   void warn(const Value& at, std::string_view key, std::string_view what) const {
-    config_.warnings.push_back(fmt::format("{}:{}: {}: {}", file_, at.location().line(), key, what));
-  }
-
-  const Value& table(std::string_view key, const Value& value) const {
-    if (!value.is_table()) bad(value, key, "is not a table", fmt::format("write [{}]", key));
-    return value;
-  }
-  std::string text(std::string_view key, const Value& value, std::string_view example) const {
-    if (!value.is_string()) bad(value, key, "is not a string", fmt::format("write {} = {}", key, example));
-    return value.as_string().str;
-  }
-  bool boolean(std::string_view key, const Value& value) const {
-    if (!value.is_boolean()) bad(value, key, "is not true or false", fmt::format("write {} = true", key));
-    return value.as_boolean();
-  }
-  uint64_t number(std::string_view key, const Value& value, uint64_t low, uint64_t high) const {
-    if (!value.is_integer() || value.as_integer() < 0 || static_cast<uint64_t>(value.as_integer()) < low ||
-        static_cast<uint64_t>(value.as_integer()) > high) {
-      bad(value, key, "bad value", fmt::format("give a whole number from {} to {}", low, high));
-    }
-    return static_cast<uint64_t>(value.as_integer());
-  }
-  uint32_t id(std::string_view key, const Value& value) const { return static_cast<uint32_t>(number(key, value, 0, UINT32_MAX)); }
-  const std::vector<Value>& list(std::string_view key, const Value& value) const {
-    if (!value.is_array()) bad(value, key, "is not a list", fmt::format("write {} = [...]", key));
-    return value.as_array();
-  }
-  template <size_t N>
-  std::string one_of(std::string_view key, const Value& value, const std::array<const char*, N>& known) const {
-    const std::string word = text(key, value, fmt::format("\"{}\"", known[0]));
-    if (std::find(known.begin(), known.end(), word) == known.end()) {
-      bad(value, key, fmt::format("unknown value '{}'", printable(word)), fmt::format("give one of {}", fmt::join(known, ", ")));
-    }
-    return word;
-  }
-  uint64_t size(std::string_view key, const Value& value) const {
-    const auto bytes = parse_size_bytes(text(key, value, "\"1GiB\""));
-    if (!bytes || *bytes == 0) bad(value, key, "bad value", "give a size such as \"1MiB\"");
-    return *bytes;
+    config_.warnings.push_back(fmt::format("{}: {}", place(at, key), what));
   }
 
   void read_device(const std::string& name, const Value& values) {
     DeviceConfig device;
     device.name = name;
-    const std::string prefix = "device." + printable(name) + ".";
+    const std::string prefix = "device." + name + ".";
     std::optional<uint32_t> as, subnet;
     std::optional<std::vector<std::string>> routers;
     const Value* routing_at = nullptr;
-    for (const auto& [key, value] : values.as_table()) {
-      const std::string full = prefix + printable(key);
+    for (const auto& [key, value] : table("device." + name, values)) {
+      const std::string full = prefix + key;
       if (key == "transport") {
         device.transport = one_of(full, value, transports);
       } else if (key == "interface") {
@@ -111,7 +64,7 @@ class Reader {
       } else if (key == "ip") {
         device.ip = ip(full, value);
       } else if (key == "port") {
-        device.port = static_cast<uint16_t>(number(full, value, 0, UINT16_MAX));
+        device.port = static_cast<uint16_t>(whole(full, value, 0, UINT16_MAX));
       } else if (key == "as") {
         as = id(full, value);
         routing_at = &value;
@@ -122,11 +75,11 @@ class Reader {
         routers = router_list(full, value);
         routing_at = &value;
       } else if (key == "rate") {
-        device.rate_bits_per_s = rate(full, value);
+        device.rate_bits_per_s = rate_bits_per_s(full, value, 1);
       } else if (key == "capabilities") {
         device.capabilities = capabilities(full, value);
       } else if (key == "priority") {
-        device.priority = static_cast<uint32_t>(number(full, value, 0, 100));
+        device.priority = static_cast<uint32_t>(whole(full, value, 0, 100));
       } else if (key == "default") {
         device.is_default = boolean(full, value);
       } else if (key == "transit") {
@@ -163,11 +116,6 @@ class Reader {
     }
     return address;
   }
-  uint64_t rate(std::string_view key, const Value& value) const {
-    const auto bits = parse_rate_bits_per_s(text(key, value, "\"10Gb/s\""));
-    if (!bits || *bits == 0) bad(value, key, "bad value", "give a rate with its unit, such as \"10Gb/s\"");
-    return *bits;
-  }
   uint8_t capabilities(std::string_view key, const Value& value) const {
     constexpr std::array known{"zero-copy", "os-bypass"};
     uint8_t bits = 0;
@@ -197,9 +145,9 @@ class Reader {
     }
   }
 
-  void read_router(const Value& values) {
-    for (const auto& [key, value] : values.as_table()) {
-      const std::string full = "router." + printable(key);
+  void read_router(const report::TomlTable& values) {
+    for (const auto& [key, value] : values) {
+      const std::string full = "router." + key;
       if (key == "metric") {
         config_.router.metric.clear();
         for (const Value& item : list(full, value)) {
@@ -210,11 +158,11 @@ class Reader {
         }
         if (config_.router.metric.empty()) bad(value, full, "is empty", fmt::format("name some of {}", fmt::join(metrics, ", ")));
       } else if (key == "fragment") {
-        config_.router.fragment_bytes = size(full, value);
+        config_.router.fragment_bytes = size_bytes(full, value, 1, UINT64_MAX);
       } else if (key == "memory") {
-        config_.router.memory_bytes = size(full, value);
+        config_.router.memory_bytes = size_bytes(full, value, 1, UINT64_MAX);
       } else if (key == "static") {
-        for (const Value& item : list(full, value)) read_static(table("[router.static]", item));
+        for (const Value& item : list(full, value)) read_static(item);
       } else {
         bad(value, full, "unknown key", "metric, fragment, memory and static are known");
       }
@@ -223,8 +171,8 @@ class Reader {
   void read_static(const Value& values) {
     StaticRoute route;
     std::set<std::string> seen;
-    for (const auto& [key, value] : values.as_table()) {
-      const std::string full = "router.static." + printable(key);
+    for (const auto& [key, value] : table("[router.static]", values)) {
+      const std::string full = "router.static." + key;
       seen.insert(key);
       if (key == "from") {
         route.from = id(full, value);
@@ -271,27 +219,26 @@ class Reader {
     for (size_t i = 0; i < config_.devices.size(); ++i) {
       const DeviceConfig& device = config_.devices[i];
       if (device.is_default && chosen != nullptr) {
-        bad(where_[i]->at("default"), "device." + printable(device.name) + ".default",
+        bad(where_[i]->at("default"), "device." + device.name + ".default",
             fmt::format("device {} is the default too", printable(chosen->name)), "leave one");
       }
       if (device.is_default) chosen = &device;
       for (size_t k = 0; k < i; ++k) {
         const DeviceConfig& other = config_.devices[k];
         if (device.subnet && other.subnet && *device.subnet == *other.subnet && device.transport != other.transport) {
-          bad(where_[i]->at("subnet"), "device." + printable(device.name) + ".subnet",
+          bad(where_[i]->at("subnet"), "device." + device.name + ".subnet",
               fmt::format("device {} says that it is {}", printable(other.name), other.transport),
               "a subnet has exactly one transport: number the other one anew");
         }
         const bool same_place = device.interface == other.interface && device.ip == other.ip && device.transport == other.transport;
         if (same_place && device.port == other.port && device.port != 0) {
-          bad(where_[i]->at("port"), "device." + printable(device.name) + ".port",
+          bad(where_[i]->at("port"), "device." + device.name + ".port",
               fmt::format("device {} listens there", printable(other.name)), "give another port");
         }
       }
     }
   }
 
-  std::string file_;
   Config& config_;
   std::vector<const Value*> where_;  // by device
 };
@@ -305,7 +252,7 @@ Result<Config> parse_config(const std::string& file, const std::string& text) {
   config.file = file;
   try {
     Reader(file, config).read(*top);
-  } catch (const Bad& problem) {
+  } catch (const report::TomlMistake& problem) {
     return fail(ErrorKind::usage, problem.line);
   }
   return config;

@@ -13,7 +13,7 @@
 #include <set>
 #include <toml.hpp>
 
-#include "app/report/toml_file.h"
+#include "app/report/toml_reader.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
@@ -23,14 +23,9 @@ namespace {
 
 using Value = report::TomlValue;
 
-// Thrown within this file only; parse_scenario turns it into an Error.
-struct Bad {
-  std::string line;
-};
-
-class Reader {
+class Reader : report::TomlReader {
  public:
-  Reader(std::string file, Scenario& out) : file_(std::move(file)), out_(out) {}
+  Reader(const std::string& file, Scenario& out) : TomlReader(file), out_(out) {}
 
   void read(const Value& top) {
     for (const auto& [key, value] : top.as_table()) {
@@ -54,7 +49,7 @@ class Reader {
     if (top.contains("router")) {
       for (const auto& [name, node] : table("router", top.at("router"))) read_node("router." + name, name, node, true);
     }
-    check_places();
+    check_places(top);
     if (!top.contains("transfer")) bad(top, "transfer", "is missing", "write at least one [[transfer]]");
     const auto& transfers = list("transfer", top.at("transfer"), scenario_transfers_max);
     for (size_t i = 0; i < transfers.size(); ++i) read_transfer(i, transfers[i]);
@@ -64,41 +59,16 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void bad(const Value& at, std::string_view key, std::string_view what, std::string_view what_to_do) const {
-    throw Bad{fmt::format("{}:{}: {}: {}: {}", printable(file_), at.location().line(), printable(key), what, what_to_do)};
-  }
-  const Value::table_type& table(std::string_view key, const Value& value) const {
-    if (!value.is_table()) bad(value, key, "is not a table", fmt::format("write [{}]", key));
-    return value.as_table();
-  }
   const std::vector<Value>& list(std::string_view key, const Value& value, size_t most) const {
-    if (!value.is_array()) bad(value, key, "is not a list", fmt::format("write {} = [...] or [[{}]]", key, key));
-    if (value.as_array().empty()) bad(value, key, "is empty", "name at least one");
-    if (value.as_array().size() > most) bad(value, key, "is too long", fmt::format("at most {} are allowed", most));
-    return value.as_array();
+    const std::vector<Value>& items = TomlReader::list(key, value);
+    if (items.empty()) bad(value, key, "is empty", "name at least one");
+    if (items.size() > most) bad(value, key, "is too long", fmt::format("at most {} are allowed", most));
+    return items;
   }
-  std::string text(std::string_view key, const Value& value) const {
-    if (!value.is_string() || value.as_string().str.empty())
-      bad(value, key, "is not a text", fmt::format("write {} = \"...\"", key));
-    return value.as_string().str;
-  }
-  bool boolean(std::string_view key, const Value& value) const {
-    if (!value.is_boolean()) bad(value, key, "is not true or false", fmt::format("write {} = true", key));
-    return value.as_boolean();
-  }
-  uint64_t whole(std::string_view key, const Value& value, uint64_t low, uint64_t high) const {
-    if (!value.is_integer() || value.as_integer() < 0 || static_cast<uint64_t>(value.as_integer()) < low ||
-        static_cast<uint64_t>(value.as_integer()) > high) {
-      bad(value, key, "bad value", fmt::format("give a whole number from {} to {}", low, high));
-    }
-    return static_cast<uint64_t>(value.as_integer());
-  }
-  uint64_t size(std::string_view key, const Value& value, uint64_t low, uint64_t high) const {
-    const auto bytes = parse_size_bytes(text(key, value));
-    if (!bytes || *bytes < low || *bytes > high) {
-      bad(value, key, "bad value", fmt::format("give a size such as \"64KiB\", from {} to {} bytes", low, high));
-    }
-    return *bytes;
+  std::string text(std::string_view key, const Value& value, std::string_view example) const {
+    std::string given = TomlReader::text(key, value, example);
+    if (given.empty()) bad(value, key, "is empty", fmt::format("write {} = {}", printable(key), example));
+    return given;
   }
   double chance(std::string_view key, const Value& value) const {
     const double number = value.is_floating()  ? value.as_floating()
@@ -108,7 +78,7 @@ class Reader {
     return number;
   }
   Duration duration(std::string_view key, const Value& value, Duration low = Duration(0)) const {
-    const auto parsed = parse_duration(text(key, value));
+    const auto parsed = parse_duration(text(key, value, "\"20ms\""));
     if (!parsed || *parsed < low || *parsed > scenario_time_max)
       bad(value, key, "bad value", "give a time such as \"50us\", \"20ms\" or \"2s\"");
     return *parsed;
@@ -129,12 +99,12 @@ class Reader {
     return found == out_.nodes.end() ? nullptr : &*found;
   }
   std::string link_name(std::string_view key, const Value& value) const {
-    std::string word = text(key, value);
+    std::string word = text(key, value, "\"LINK\"");
     if (find_link(word) == nullptr) bad(value, key, fmt::format("there is no link '{}'", printable(word)), "define [link.NAME]");
     return word;
   }
   std::string node_name(std::string_view key, const Value& value, bool host_only) const {
-    std::string word = text(key, value);
+    std::string word = text(key, value, "\"NODE\"");
     const ScenarioNode* node = find_node(word);
     if (node == nullptr) bad(value, key, fmt::format("there is no node '{}'", printable(word)), "define [node.NAME]");
     if (host_only && node->is_router) bad(value, key, fmt::format("'{}' is a router", printable(word)), "name a node");
@@ -162,11 +132,9 @@ class Reader {
       } else if (key == "delay") {
         read_delay(full, value, options);
       } else if (key == "rate") {
-        const auto bits = parse_rate_bits_per_s(text(full, value));
-        if (!bits || *bits < 8) bad(value, full, "bad value", "give a rate with its unit, such as \"1Gb/s\"");
-        options.rate_bytes_per_s = *bits / 8;
+        options.rate_bytes_per_s = rate_bits_per_s(full, value, 8) / 8;
       } else if (key == "window") {
-        options.window_bytes = static_cast<uint32_t>(size(full, value, 1, 1u << 30));
+        options.window_bytes = static_cast<uint32_t>(size_bytes(full, value, 1, 1u << 30));
       } else if (key == "reset_mean") {
         options.reset_mean = duration(full, value, Duration(1));
       } else if (key == "dial_failure") {
@@ -221,27 +189,24 @@ class Reader {
             bad(item, full, "named twice", "name each once");
         }
       } else if (key == "address") {
-        node.address = text(full, value);
+        node.address = text(full, value, "\"10.0.0.2\"");
         in_addr parsed{};
         if (inet_pton(AF_INET, node.address.c_str(), &parsed) != 1)
           bad(value, full, "is no IPv4 address", "write for instance \"10.0.0.2\"");
       } else if (key == "buffers" && !is_router) {
         node.buffers = static_cast<uint32_t>(whole(full, value, 4, 256));
       } else if (key == "disk" && !is_router) {
-        node.disk_bytes = size(full, value, 64u << 10, uint64_t{1} << 40);
+        node.disk_bytes = size_bytes(full, value, 64u << 10, uint64_t{1} << 40);
       } else if (key == "fragment" && is_router) {
-        node.fragment_bytes = static_cast<uint32_t>(size(full, value, 4096, 4u << 20));
+        node.fragment_bytes = static_cast<uint32_t>(size_bytes(full, value, 4096, 4u << 20));
       } else if (key == "memory" && is_router) {
-        node.memory_bytes = size(full, value, 64u << 10, 1u << 30);
+        node.memory_bytes = size_bytes(full, value, 64u << 10, 1u << 30);
       } else if (key == "metric" && is_router) {
         node.metric.clear();
         for (const Value& item : list(full, value, 4)) {
-          node.metric.push_back(text(full, item));
-          constexpr std::array known{"bandwidth", "capabilities", "latency", "hops"};
-          if (std::find(known.begin(), known.end(), node.metric.back()) == known.end() ||
-              std::count(node.metric.begin(), node.metric.end(), node.metric.back()) > 1) {
-            bad(item, full, "bad value", fmt::format("give each of {} at most once", fmt::join(known, ", ")));
-          }
+          node.metric.push_back(one_of(full, item, std::array{"bandwidth", "capabilities", "latency", "hops"}));
+          if (std::count(node.metric.begin(), node.metric.end(), node.metric.back()) > 1)
+            bad(item, full, "named twice", "name each once");
         }
       } else {
         bad(value, full, "unknown key",
@@ -281,10 +246,9 @@ class Reader {
   }
 
   // Addresses that are not given are chosen here.
-  void check_places() {
+  void check_places(const Value& top) {
     if (out_.links.size() + out_.nodes.size() > scenario_places_max) {
-      throw Bad{fmt::format("{}:1: node: more than {} links, nodes and routers: describe a smaller world", printable(file_),
-                            scenario_places_max)};
+      bad(top, "node", fmt::format("more than {} links, nodes and routers", scenario_places_max), "describe a smaller world");
     }
     std::map<std::string, std::string> taken;  // address on a link: by whom
     for (size_t i = 0; i < out_.nodes.size(); ++i) {
@@ -318,7 +282,7 @@ class Reader {
       const std::string full = "transfer." + key;
       seen.insert(key);
       if (key == "name") {
-        transfer.name = text(full, value);
+        transfer.name = text(full, value, "\"NAME\"");
         name(full, value, transfer.name);
       } else if (key == "from") {
         transfer.from = node_name(full, value, true);
@@ -331,10 +295,10 @@ class Reader {
       } else if (key == "entries") {
         transfer.tree.entries_min = transfer.tree.entries_max = static_cast<size_t>(whole(full, value, 0, 100'000));
       } else if (key == "entry_size") {
-        transfer.tree.file_bytes_max = static_cast<size_t>(size(full, value, 1, 4u << 20));
+        transfer.tree.file_bytes_max = static_cast<size_t>(size_bytes(full, value, 1, 4u << 20));
       } else if (key == "large") {
         transfer.tree.large_bytes_min = transfer.tree.large_bytes_max =
-            static_cast<size_t>(size(full, value, 1, scenario_large_bytes_max));
+            static_cast<size_t>(size_bytes(full, value, 1, scenario_large_bytes_max));
         transfer.tree.large_chance = 1;
       } else if (key == "odd_names") {
         transfer.tree.odd_names = boolean(full, value);
@@ -401,17 +365,9 @@ class Reader {
       if (key == "at") {
         fault.at = duration(full, value);
       } else if (key == "kind") {
-        const std::string kind = text(full, value);
-        if (kind == "crash") {
-          fault.kind = FaultKind::crash;
-        } else if (kind == "reset") {
-          fault.kind = FaultKind::reset;
-        } else if (kind == "partition") {
-          fault.kind = FaultKind::partition;
-        } else if (kind == "stop") {
-          fault.kind = FaultKind::stop;
-        } else {
-          bad(value, full, fmt::format("unknown value '{}'", printable(kind)), "give one of crash, reset, partition, stop");
+        const std::string kind = one_of(full, value, std::array{"crash", "reset", "partition", "stop"});
+        for (const FaultKind known : {FaultKind::crash, FaultKind::reset, FaultKind::partition, FaultKind::stop}) {
+          if (fault_name(known) == kind) fault.kind = known;
         }
       } else if (key == "node") {
         fault.node = node_name(full, value, false);
@@ -443,7 +399,6 @@ class Reader {
     out_.faults.push_back(std::move(fault));
   }
 
-  std::string file_;
   Scenario& out_;
   std::vector<const Value*> where_;  // by node
 };
@@ -485,7 +440,7 @@ Result<Scenario> parse_scenario(const std::string& file, const std::string& text
   scenario.file = file;
   try {
     Reader(file, scenario).read(*top);
-  } catch (const Bad& problem) {
+  } catch (const report::TomlMistake& problem) {
     return fail(ErrorKind::usage, problem.line);
   }
   return scenario;

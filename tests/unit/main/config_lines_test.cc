@@ -51,7 +51,7 @@ TEST_CASE("config_lines__of_the_wrong_kind__what_to_write_instead") {
   CHECK(in_device("wan_to = 1") == "c:2: device.x.wan_to: is not a list: write device.x.wan_to = [...]");
   CHECK(in_router("metric = \"hops\"") == "c:2: router.metric: is not a list: write router.metric = [...]");
   CHECK(in_router("metric = [1]") == "c:2: router.metric: is not a string: write router.metric = \"bandwidth\"");
-  CHECK(in_router("fragment = 1") == "c:2: router.fragment: is not a string: write router.fragment = \"1GiB\"");
+  CHECK(in_router("fragment = 1") == "c:2: router.fragment: is not a string: write router.fragment = \"1MiB\"");
   CHECK(in_router("static = 1") == "c:2: router.static: is not a list: write router.static = [...]");
   CHECK(in_router("static = [1]") == "c:2: [router.static]: is not a table: write [[router.static]]");
   CHECK(in_static("from = 1\nvia = [1]\nto = []") == "c:4: router.static.to: is not a string: write router.static.to = \"4:7\"");
