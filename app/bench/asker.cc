@@ -213,7 +213,7 @@ Instant Asker::next_deadline() const { return ended_ ? never : std::min({endpoin
 std::optional<Row> Asker::next_row() {
   if (rows_.empty()) return std::nullopt;
   Row row = std::move(rows_.front());
-  rows_.pop_front();
+  rows_.drop_front();
   return row;
 }
 

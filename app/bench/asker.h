@@ -2,13 +2,13 @@
 // the other. Rows come out as they are finished. Ends by itself: all rows, or an error: no_answer, protocol, no_route (connect),
 // network (the peer has gone), timeout (nothing moved for plan.timeout), usage (the plan does not fit the path), integrity.
 #pragma once
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/bench/plan.h"
+#include "core/base/ring_buffer.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
 
@@ -58,7 +58,7 @@ class Asker {
   uint64_t progress_ = 0;
   Instant give_up_ = never;
   Error error_{ErrorKind::ok, ""};
-  std::deque<Row> rows_;
+  RingBuffer<Row> rows_;
   std::vector<ports::HopInfo> hops_;
 };
 

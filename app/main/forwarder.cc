@@ -25,7 +25,6 @@ void Forwarder::detach() {
 }
 
 void Forwarder::on_lane_up(session::LaneIndex lane) {
-  any_lane_ = true;
   lanes_.insert(lane);
   if (machine_ != nullptr) machine_->on_lane_up(lane);
 }

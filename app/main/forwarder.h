@@ -24,8 +24,6 @@ class Forwarder final : public session::LinkUser {
   [[nodiscard]] const std::optional<session::Queued>& queued() const { return queued_; }  // dialler: the last word on its place
   [[nodiscard]] uint64_t queue_news() const { return queue_news_; }                       // how many there were
   [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }  // link lost, aborted by the peer, protocol error
-  [[nodiscard]] bool any_lane() const { return any_lane_; }                 // a lane was up once
-  [[nodiscard]] size_t lanes_up() const { return lanes_.size(); }
 
   void on_lane_up(session::LaneIndex lane) override;
   void on_lane_down(session::LaneIndex lane) override;
@@ -45,7 +43,6 @@ class Forwarder final : public session::LinkUser {
 
   session::LinkUser* machine_ = nullptr;
   bool detached_ = false;
-  bool any_lane_ = false;
   std::set<session::LaneIndex> lanes_;
   std::vector<Early> early_;
   session::OpenJoiner joiner_;

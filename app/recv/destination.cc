@@ -89,7 +89,7 @@ void Destination::Impl::turn(Instant at) {
   if (link_gone || link.control_drained()) messages_unsent = 0;
   while (!arrivals.empty()) {
     Arrival arrival = std::move(arrivals.front());
-    arrivals.pop_front();
+    arrivals.drop_front();
     receive(std::move(arrival));
   }
   const bool over = error.has_value() || bye || (link_gone && summary_posted);

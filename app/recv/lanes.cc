@@ -86,9 +86,10 @@ bool Lanes::owns(uint64_t mailbox) const { return lanes_.contains(mailbox & ~str
 
 std::optional<Arrival> Lanes::take(const rvma::Completion& completion) {
   CHECK(completion.context < slots_.size());
-  Slot slot = std::move(slots_[completion.context]);
+  const auto posted_as = static_cast<uint32_t>(completion.context);
+  Slot slot = std::move(slots_[posted_as]);
   CHECK(slot.buffer);
-  free_slots_.push_back(static_cast<uint32_t>(completion.context));
+  slots_.release(posted_as);
   Lane& lane = lanes_.at(slot.base);
   CHECK(lane.posted > 0 && posted_total_ > 0);
   --lane.posted;
@@ -111,18 +112,11 @@ bool Lanes::post(Lane& lane, memory::Loan buffer, Instant now) {
       return false;
     }
   }
-  uint32_t slot = 0;
-  if (!free_slots_.empty()) {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-  } else {
-    slot = static_cast<uint32_t>(slots_.size());
-    slots_.emplace_back();
-  }
+  const uint32_t slot = slots_.take();
   const MutableBytes memory = buffer.bytes().first(std::min<size_t>(buffer.bytes().size(), session::segment_bytes_max));
   const Status posted = mailboxes_.post(mailbox, memory, slot);
   if (posted != Status::success) {
-    free_slots_.push_back(slot);
+    slots_.release(slot);
     log(LogLevel::warning, "lane {}: cannot post: {}", lane.index, to_string(posted));
     return false;
   }

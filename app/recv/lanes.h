@@ -15,6 +15,7 @@
 #include "app/recv/window.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
+#include "core/base/slot_table.h"
 #include "core/memory/pool.h"
 #include "core/ports/entropy.h"
 #include "core/rvma/mailbox_table.h"
@@ -96,9 +97,8 @@ class Lanes {
   ports::Entropy& entropy_;
   std::map<uint64_t, Lane> lanes_;               // by mailbox base; closed ones until their buffers are back
   std::map<session::LaneIndex, uint64_t> live_;  // base of the present session of a lane
-  std::vector<Slot> slots_;                      // by the context of a posted buffer
-  std::vector<uint32_t> free_slots_;
-  std::vector<Filled> filled_;  // since the last turn
+  SlotVector<Slot> slots_;                       // by the context of a posted buffer
+  std::vector<Filled> filled_;                   // since the last turn
   uint32_t posted_total_ = 0;
   session::LaneIndex first_ = 0;  // where the next round of posting begins
   const std::shared_ptr<session::PoolTurns> turns_;

@@ -2,7 +2,6 @@
 // function run on the protocol thread; every file in work counts the jobs that hold it.
 // destination.cc: life, messages, turn. receive.cc: what arrives. settle.cc: sync, commit, leaves, the end.
 #pragma once
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "app/recv/root.h"
 #include "app/session/disk_watch.h"
 #include "app/session/segment.h"
+#include "core/base/ring_buffer.h"
 
 namespace ccixfer::recv {
 
@@ -170,7 +170,7 @@ struct Destination::Impl {
   std::shared_ptr<Owner> owner = std::make_shared<Owner>();
   std::unique_ptr<EntriesContext> entries_context;  // after start; an entries job's while it runs
 
-  std::deque<Arrival> arrivals;
+  RingBuffer<Arrival> arrivals;
   uint32_t buffers_out = 0;  // of ours that are not posted: arrivals and jobs
   uint32_t jobs = 0;
 
@@ -192,12 +192,12 @@ struct Destination::Impl {
   std::vector<CommitItem> commit_queue;
   bool commit_running = false;
   std::vector<std::string> cleanup;  // staged files of packs that will not be committed
-  std::deque<Leave> leaves;          // reached, not yet due
+  RingBuffer<Leave> leaves;          // reached, not yet due
   bool leaves_running = false;
   bool leaves_changed = false;
 
   std::vector<session::FileResult> results;
-  std::deque<session::Resend> resends;  // not yet posted; a failed sync may ask for all pieces of a file
+  RingBuffer<session::Resend> resends;  // not yet posted; a failed sync may ask for all pieces of a file
   std::optional<session::End> end;
   uint32_t unlisted_named = 0;  // what the source could not list, as far as it told the names
   bool final_running = false;

@@ -39,7 +39,7 @@ void Destination::Impl::resend(const FileState& file, uint64_t piece) {
 void Destination::Impl::flush_resends() {
   while (!resends.empty() && messages_unsent <= messages_unsent_max) {
     post(resends.front());
-    resends.pop_front();
+    resends.drop_front();
   }
 }
 

@@ -285,7 +285,7 @@ void Destination::Impl::pump_leaves() {
   if (leaves_running || !leaves_changed || leaves.empty()) return;
   leaves_changed = false;
   auto due = std::make_shared<std::vector<Leave>>();
-  std::deque<Leave> waiting;
+  RingBuffer<Leave> waiting;
   for (Leave& leave : leaves) {
     const auto first = files.lower_bound(leave.first_index);
     const bool is_due = first == files.end() || first->first >= leave.leave_index;

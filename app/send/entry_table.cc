@@ -50,7 +50,7 @@ uint64_t PieceSet::take() {
   Range& range = ranges_.front();
   const uint64_t piece = range.first++;
   --count_;
-  if (range.first == range.end) ranges_.pop_front();
+  if (range.first == range.end) ranges_.drop_front();
   return piece;
 }
 
@@ -78,15 +78,8 @@ EntryTable::EntryTable() {
 }
 
 uint32_t EntryTable::add(uint64_t index) {
-  CHECK(used_ < session::entries_outstanding_max);
-  uint32_t slot = 0;
-  if (free_.empty()) {
-    slot = static_cast<uint32_t>(slots_.size());
-    slots_.emplace_back();
-  } else {
-    slot = free_.back();
-    free_.pop_back();
-  }
+  CHECK(used() < session::entries_outstanding_max);
+  const uint32_t slot = slots_.take();
   Entry& entry = slots_[slot];
   move(entry, EntryPhase::announced);
   entry.index = index;
@@ -97,7 +90,6 @@ uint32_t EntryTable::add(uint64_t index) {
   entry.jobs = 0;
   entry.outcome = {};
   CHECK(by_index_.emplace(index, slot).second);
-  ++used_;
   return slot;
 }
 
@@ -118,8 +110,7 @@ void EntryTable::release(Entry& entry) {
   move(entry, EntryPhase::free);
   entry.large.reset();
   entry.path.clear();
-  free_.push_back(slot_of(entry));
-  --used_;
+  slots_.release(slot_of(entry));
 }
 
 }  // namespace ccixfer::send

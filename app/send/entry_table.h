@@ -2,7 +2,6 @@
 // strings with them, so that a stream of small files allocates nothing.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -11,6 +10,8 @@
 #include "app/send/reader.h"
 #include "app/session/entry.h"
 #include "app/session/limits.h"
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 
 namespace ccixfer::send {
 
@@ -30,7 +31,7 @@ class PieceSet {
     uint64_t first = 0;
     uint64_t end = 0;
   };
-  std::deque<Range> ranges_;
+  RingBuffer<Range> ranges_;
   uint64_t count_ = 0;
 };
 
@@ -85,12 +86,12 @@ class EntryTable {
   [[nodiscard]] uint32_t add(uint64_t index);  // CHECKs that there is room; the slot, announced
   [[nodiscard]] Entry* find(uint64_t index);   // nullptr: never sent, or ended
   [[nodiscard]] Entry& at(uint32_t slot) { return slots_[slot]; }
-  [[nodiscard]] uint32_t slot_of(const Entry& entry) const { return static_cast<uint32_t>(&entry - slots_.data()); }
+  [[nodiscard]] uint32_t slot_of(const Entry& entry) const { return slots_.slot_of(entry); }
   void move(Entry& entry, EntryPhase to);  // CHECKs the transition
   void forget(Entry& entry);               // find() no longer gives it
   void release(Entry& entry);              // the slot is free; forgotten before
   [[nodiscard]] uint32_t count() const { return static_cast<uint32_t>(by_index_.size()); }
-  [[nodiscard]] uint32_t used() const { return used_; }  // ended ones with jobs included
+  [[nodiscard]] uint32_t used() const { return static_cast<uint32_t>(slots_.in_use()); }  // ended ones with jobs included
   template <typename Each>
   void for_each(Each&& each) {
     for (Entry& entry : slots_) {
@@ -99,10 +100,8 @@ class EntryTable {
   }
 
  private:
-  std::vector<Entry> slots_;
-  std::vector<uint32_t> free_;
+  SlotVector<Entry> slots_;
   std::unordered_map<uint64_t, uint32_t> by_index_;
-  uint32_t used_ = 0;
 };
 
 }  // namespace ccixfer::send

@@ -88,7 +88,7 @@ void Source::Impl::turn(Instant now) {
     end_of_listing();
     while (!file_ends_.empty() && link_.control_queue_room() > control_room_min) {
       link_.post(file_ends_.front());
-      file_ends_.pop_front();
+      file_ends_.drop_front();
     }
   }
   shared_->flush();
@@ -117,7 +117,7 @@ Instant Source::Impl::next_deadline() const {
   Instant at = disk_.next_deadline();
   for (const Retry& retry : retries_) at = std::min(at, retry.at);
   if (waits_for_rate()) at = std::min(at, rate_->free_at());
-  const bool own_buffers = segments_.size() > free_segments_.size() || reading_jobs_ > 0 || digest_jobs_ > 0;
+  const bool own_buffers = segments_.in_use() > 0 || reading_jobs_ > 0 || digest_jobs_ > 0;
   if (starved_ && !own_buffers) at = std::min(at, after(now_, pool_retry_pause));
   return at;
 }

@@ -53,7 +53,7 @@ void Source::Impl::on_answer(const session::Answer& answer) {
     index = end;
   }
   const auto answered = [this](const EntriesCopy& copy) { return copy.header.index + copy.header.count <= answered_; };
-  while (!entries_copies_.empty() && answered(entries_copies_.front())) entries_copies_.pop_front();
+  while (!entries_copies_.empty() && answered(entries_copies_.front())) entries_copies_.drop_front();
 }
 
 void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {

@@ -186,7 +186,7 @@ bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& heade
 
 void Source::Impl::listing_done() {
   const uint32_t walked = listings_.front().batch->sources_walked;
-  listings_.pop_front();
+  listings_.drop_front();
   ++first_listing_;
   while (sources_walked_ < walked) {
     const uint32_t source = sources_walked_++;

@@ -2,7 +2,6 @@
 // source_listing.cc (walk, digests, entries segments), source_answers.cc (what the other end says), source_reading.cc (packs and
 // pieces), source_puts.cc (segments to lanes), source.cc (the turn and the rest). Everything here is on the protocol thread.
 #pragma once
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +14,8 @@
 #include "app/send/task.h"
 #include "app/session/disk_watch.h"
 #include "app/session/segment.h"
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 
 namespace ccixfer::send {
 
@@ -170,7 +171,7 @@ struct Source::Impl {
   void close_large(Entry& entry);
   [[nodiscard]] bool job_ended(Entry& entry);  // false: the entry had ended meanwhile
   [[nodiscard]] bool is_stale(const Queued& queued);
-  void drop_stale(std::deque<Queued>& queue);
+  void drop_stale(RingBuffer<Queued>& queue);
 
   // --- source_stream.cc: standard input, read once from front to end; what was sent of it cannot be sent again
   struct StreamData {
@@ -255,7 +256,7 @@ struct Source::Impl {
   bool walk_over_ = false;   // all batches are here
   bool wants_root_ = false;  // the walk stands before a source directory that it may not open yet
   bool paused_ = false;      // entries_outstanding_max reached
-  std::deque<Listing> listings_;
+  RingBuffer<Listing> listings_;
   uint64_t first_listing_ = 0;  // number of listings_.front()
   uint32_t digest_jobs_ = 0;
   uint32_t sources_walked_ = 0;
@@ -273,28 +274,27 @@ struct Source::Impl {
 
   // files
   EntryTable entries_;
-  std::deque<Queued> small_;
+  RingBuffer<Queued> small_;
   uint64_t small_bytes_ = 0;  // of those in small_ that are still wanted, with their records
   uint32_t small_count_ = 0;
-  std::deque<Queued> large_;
+  RingBuffer<Queued> large_;
   std::vector<uint32_t> open_large_;  // slots: opening, open, checking
   uint32_t reading_jobs_ = 0;
   uint32_t packs_reading_ = 0;
   bool piece_next_ = true;
   std::optional<Stream> stream_;
-  std::deque<session::FileEnd> file_ends_;  // to be posted; at most one for each entry that has not ended
+  RingBuffer<session::FileEnd> file_ends_;  // to be posted; at most one for each entry that has not ended
 
   // segments and lanes
   LaneTable lanes_;
   const std::shared_ptr<RateCap> rate_;
-  std::vector<Segment> segments_;
-  std::vector<uint32_t> free_segments_;
-  std::deque<uint32_t> entries_ready_;
-  std::deque<uint32_t> data_ready_;
+  SlotVector<Segment> segments_;
+  RingBuffer<uint32_t> entries_ready_;
+  RingBuffer<uint32_t> data_ready_;
   uint32_t entries_segments_ = 0;
-  std::deque<EntriesCopy> entries_copies_;
+  RingBuffer<EntriesCopy> entries_copies_;
   bool entries_wanted_again_ = false;
-  std::deque<Sent> sent_;  // the last sent_puts_max puts
+  RingBuffer<Sent> sent_;  // the last sent_puts_max puts
   std::vector<Retry> retries_;
   std::vector<session::LaneIndex> lanes_to_close_;
 };

@@ -23,14 +23,7 @@ bool is_passing(Status status) {
 void Source::Impl::add_segment(memory::Loan loan, const session::SegmentHeader& header, std::vector<uint64_t> files,
                                uint64_t payload_bytes, bool resend) {
   trace_hop("[hop 3] segment");
-  uint32_t slot = 0;
-  if (free_segments_.empty()) {
-    slot = static_cast<uint32_t>(segments_.size());
-    segments_.emplace_back();
-  } else {
-    slot = free_segments_.back();
-    free_segments_.pop_back();
-  }
+  const uint32_t slot = segments_.take();
   Segment& segment = segments_[slot];
   segment.loan = std::move(loan);
   segment.header = header;
@@ -45,9 +38,9 @@ void Source::Impl::put_on() {
     if (!rate_->may_send(now_)) return;
     const std::optional<LaneIndex> lane = lanes_.choose();
     if (!lane) return ask_on();
-    std::deque<uint32_t>& queue = entries_ready_.empty() ? data_ready_ : entries_ready_;
+    RingBuffer<uint32_t>& queue = entries_ready_.empty() ? data_ready_ : entries_ready_;
     const uint32_t slot = queue.front();
-    if (put(slot, *lane, false)) queue.pop_front();
+    if (put(slot, *lane, false)) queue.drop_front();
   }
 }
 
@@ -87,7 +80,7 @@ bool Source::Impl::put(uint32_t slot, LaneIndex lane, bool again) {
     lanes_.put_accepted(lane);
   }
   sent_.push_back({header.lane_session, header, segment.files});
-  if (sent_.size() > sent_puts_max) sent_.pop_front();
+  if (sent_.size() > sent_puts_max) sent_.drop_front();
   rate_->sent(now_, length);
   totals_.bytes_sent += segment.payload_bytes;
   if (segment.resend) ++totals_.segments_resent;
@@ -145,7 +138,7 @@ void Source::Impl::release_segment(uint32_t slot) {
   if (segment.header.kind == SegmentKind::entries) --entries_segments_;
   segment.loan.reset();
   ++segment.generation;
-  free_segments_.push_back(slot);
+  segments_.release(slot);
 }
 
 // What waited for another try on it goes to others: when it comes back, it is a new lane session.

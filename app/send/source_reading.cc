@@ -28,9 +28,9 @@ bool Source::Impl::is_stale(const Queued& queued) {
 }
 
 // Queues are purged of what ended while it waited when they grow past what can wait.
-void Source::Impl::drop_stale(std::deque<Queued>& queue) {
+void Source::Impl::drop_stale(RingBuffer<Queued>& queue) {
   if (queue.size() < 2 * size_t{session::entries_outstanding_max}) return;
-  std::erase_if(queue, [this](const Queued& queued) { return is_stale(queued); });
+  queue.erase_if([this](const Queued& queued) { return is_stale(queued); });
 }
 
 void Source::Impl::want_small(Entry& entry) {
@@ -50,7 +50,7 @@ void Source::Impl::want_large(Entry& entry) {
 
 uint32_t Source::Impl::buffers_held() const {
   const bool stream = stream_ && (stream_->reading || stream_->part);
-  return static_cast<uint32_t>(segments_.size() - free_segments_.size()) + reading_jobs_ + digest_jobs_ + (stream ? 1 : 0);
+  return static_cast<uint32_t>(segments_.in_use()) + reading_jobs_ + digest_jobs_ + (stream ? 1 : 0);
 }
 
 bool Source::Impl::has_its_share() const { return options_.turns && buffers_held() >= options_.turns->share(); }
@@ -97,7 +97,7 @@ bool Source::Impl::start_pack() {
     Entry& entry = entries_.at(queued.slot);
     const bool stale = is_stale(queued);
     if (!stale && pack.planned_bytes + bytes_in_pack(entry) > session::piece_bytes) break;
-    small_.pop_front();
+    small_.drop_front();
     if (stale) continue;
     entries_.move(entry, EntryPhase::reading);
     ++entry.jobs;
@@ -166,7 +166,7 @@ void Source::Impl::pack_read(PackData& data) {
 void Source::Impl::start_opens() {
   while (open_large_.size() < large_files_open_max && !large_.empty()) {
     const Queued queued = large_.front();
-    large_.pop_front();
+    large_.drop_front();
     if (is_stale(queued)) continue;
     Entry& entry = entries_.at(queued.slot);
     entries_.move(entry, EntryPhase::reading);

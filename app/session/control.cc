@@ -37,7 +37,7 @@ void ControlSender::ended(uint64_t sequence, bool delivered) {
   if (item == nullptr || item->state != State::under_way) return;
   item->state = delivered ? State::delivered : State::waiting;
   while (!queue_.empty() && queue_.front().state == State::delivered) {
-    queue_.pop_front();
+    queue_.drop_front();
     ++first_;
   }
 }

@@ -6,12 +6,12 @@
 // Bounds: control_messages_queued_max + control_messages_reserve, control_messages_in_flight_max, control_messages_ahead_max.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "app/session/messages.h"
+#include "core/base/ring_buffer.h"
 
 namespace ccixfer::session {
 
@@ -36,7 +36,7 @@ class ControlSender {
   };
   [[nodiscard]] Item* find(uint64_t sequence);
 
-  std::deque<Item> queue_;  // numbers first_ ...; those delivered at the front are gone
+  RingBuffer<Item> queue_;  // numbers first_ ...; those delivered at the front are gone
   uint64_t first_ = 1;
 };
 

@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "app/session/control.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
+#include "core/base/ring_buffer.h"
 
 namespace ccixfer::session {
 namespace {
@@ -47,7 +47,7 @@ struct Lane {
   bool settling = false;    // and its replacement waits
   Instant settling_since{};
   Instant draining_since{};
-  std::deque<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
+  RingBuffer<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
   bool newest_out_is_credit = false;
   std::vector<Message> in;  // lane messages that came before the lane was announced
 };
@@ -105,7 +105,7 @@ struct Link::Impl {
   uint64_t next_operation = 1;
   ControlSender sender;
   ControlReceiver receiver;
-  std::deque<Notice> notices;
+  RingBuffer<Notice> notices;
 
   Instant now{};
   Instant laneless_since = never;  // never: a lane is up, or no turn yet
@@ -282,7 +282,7 @@ struct Link::Impl {
   }
   void pump_lane(Lane& lane) {
     while (lane.state == LaneState::up && !lane.out.empty() && send(lane, lane.out.front(), OperationKind::lane_message, 0)) {
-      lane.out.pop_front();
+      lane.out.drop_front();
     }
   }
 
@@ -461,7 +461,7 @@ void Link::post_on_lane(LaneIndex index, const Message& message) {
   if (lane == nullptr) return;
   const bool is_credit = std::holds_alternative<Credit>(message);
   // A credit that has not left yet is replaced: only the newest counts, and the queue stays short.
-  if (is_credit && lane->newest_out_is_credit && !lane->out.empty()) lane->out.pop_back();
+  if (is_credit && lane->newest_out_is_credit && !lane->out.empty()) lane->out.drop_back();
   if (lane->out.size() == lane_messages_queued_max) return impl_->start_draining(*lane);
   lane->out.push_back(encode(message, 0));
   lane->newest_out_is_credit = is_credit;
@@ -557,7 +557,7 @@ void Link::turn(Instant now) {
   }
   while (!impl.notices.empty()) {
     Notice notice = std::move(impl.notices.front());
-    impl.notices.pop_front();
+    impl.notices.drop_front();
     impl.tell(notice);
   }
   if (impl.failure && impl.lanes.empty()) {

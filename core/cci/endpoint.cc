@@ -270,7 +270,7 @@ std::optional<Event> Endpoint::get_event() {
   std::optional<Event> event;  // returned from one place: an event is not moved more often than it must
   if (impl_->events.empty()) return event;
   event.emplace(std::move(impl_->events.front()));
-  impl_->events.pop_front();
+  impl_->events.drop_front();
   switch (event->type) {
     case EventType::send:
     case EventType::local_completion:

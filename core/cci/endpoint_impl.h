@@ -1,7 +1,6 @@
 // The endpoint's bookkeeping, between the application's calls (endpoint.cc) and the transport's reports (endpoint_sink.cc).
 // Internal to core/cci.
 #pragma once
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 #include "core/cci/endpoint.h"
 #include "core/cci/event_store.h"
 
@@ -58,10 +59,9 @@ struct Endpoint::Impl final : ports::TransportSink {
   std::shared_ptr<EventStore> store;
   std::unordered_map<uint64_t, ConnectionRecord> connections;
   std::unordered_map<uint64_t, uint32_t> orphans;  // receive buffers that a transport still fills for a connection we left
-  std::vector<OperationRecord> operations;
-  std::vector<uint32_t> free_operations;
+  SlotVector<OperationRecord> operations;
   uint32_t in_use = 0;  // operations, local completions and connects whose event was not taken yet
-  std::deque<Event> events;
+  RingBuffer<Event> events;
   std::multimap<Instant, Unanswered> unanswered;  // by when they time out
   Instant now{};
   std::vector<ports::ConnectionId> fresh;            // established in this turn: the endpoint's options are to be set

@@ -54,14 +54,7 @@ Event& Endpoint::Impl::queue(EventType type, Status status, ConnectionId connect
 }
 
 uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t waiter, bool wants_local) {
-  uint32_t index = 0;
-  if (free_operations.empty()) {
-    index = static_cast<uint32_t>(operations.size());
-    operations.emplace_back();
-  } else {
-    index = free_operations.back();
-    free_operations.pop_back();
-  }
+  const uint32_t index = operations.take();
   OperationRecord& operation = operations[index];
   operation.live = true;
   operation.silent = silent;
@@ -73,7 +66,7 @@ uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t
 }
 
 OperationRecord* Endpoint::Impl::operation_of(uint64_t token) {
-  const size_t index = token & 0xffffffffu;
+  const auto index = static_cast<uint32_t>(token);
   if (index >= operations.size()) return nullptr;
   OperationRecord& operation = operations[index];
   return operation.live && operation.generation == token >> 32 ? &operation : nullptr;
@@ -84,8 +77,8 @@ std::optional<OperationRecord> Endpoint::Impl::end_operation(uint64_t token) {
   if (operation == nullptr) return std::nullopt;
   const OperationRecord ended = *operation;
   operation->live = false;
-  if (++operation->generation == 0) operation->generation = 1;
-  free_operations.push_back(static_cast<uint32_t>(token & 0xffffffffu));
+  operation->generation = next_generation(operation->generation);
+  operations.release(static_cast<uint32_t>(token));
   return ended;
 }
 

@@ -4,12 +4,9 @@ namespace ccixfer::cci {
 
 std::optional<uint32_t> EventStore::take_buffer() {
   if (buffers_out()) return std::nullopt;
-  if (free_.empty()) {
-    free_.push_back(static_cast<uint32_t>(buffers_.size()));
-    buffers_.emplace_back(new std::byte[buffer_bytes_]);  // not zeroed: memory is used as messages need it
-  }
-  const uint32_t index = free_.back();
-  free_.pop_back();
+  const uint32_t index = buffers_.take();
+  if (buffers_[index] == nullptr)
+    buffers_[index].reset(new std::byte[buffer_bytes_]);  // not zeroed: memory is used as messages need it
   return index;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/base/slot_table.h"
 #include "core/ports/transport.h"
 
 namespace ccixfer::cci {
@@ -22,9 +23,9 @@ class EventStore {
 
   // Receive buffers: mapped to memory when first taken, the last returned is taken first.
   [[nodiscard]] std::optional<uint32_t> take_buffer();  // none: the application holds them all
-  void return_buffer(uint32_t index) { free_.push_back(index); }
+  void return_buffer(uint32_t index) { buffers_.release(index); }
   void set_buffers_max(uint32_t buffers) { buffers_max_ = buffers; }
-  [[nodiscard]] bool buffers_out() const { return buffers_.size() - free_.size() >= buffers_max_; }
+  [[nodiscard]] bool buffers_out() const { return buffers_.in_use() >= buffers_max_; }
   [[nodiscard]] MutableBytes buffer(uint32_t index) { return {buffers_[index].get(), buffer_bytes_}; }
 
   struct Request {
@@ -46,8 +47,7 @@ class EventStore {
  private:
   uint32_t buffer_bytes_;
   uint32_t buffers_max_;
-  std::vector<std::unique_ptr<std::byte[]>> buffers_;  // of new: aligned for whatever fits in
-  std::vector<uint32_t> free_;
+  SlotVector<std::unique_ptr<std::byte[]>> buffers_;  // of new: aligned for whatever fits in
   std::unordered_map<uint64_t, Request> requests_;
   std::unordered_map<uint64_t, uint64_t> undecided_;  // connection -> request
   uint64_t next_request_ = 1;

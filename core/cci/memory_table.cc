@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/slot_table.h"
+
 namespace ccixfer::cci {
 namespace {
 
@@ -38,8 +40,6 @@ struct Transfer {
   uint64_t offset = 0;
   uint64_t length = 0;
 };
-
-uint32_t next_generation(uint32_t generation) { return generation + 1 == 0 ? 1 : generation + 1; }
 
 bool inside(uint64_t offset, uint64_t length, uint64_t size) { return offset <= size && length <= size - offset; }
 
@@ -90,10 +90,8 @@ struct MemoryTable::Impl {
   ports::Entropy& entropy;
   Counters& counters;
   rvma::MailboxTable mailboxes;
-  std::vector<Region> regions;
-  std::vector<uint32_t> free_regions;
-  std::vector<Transfer> transfers;
-  std::vector<uint32_t> free_transfers;
+  SlotVector<Region> regions;  // released once they are deregistered and nothing of them is lent
+  SlotVector<Transfer> transfers;
   uint64_t incarnation = 0;
   uint64_t operations = 0;
   uint64_t wants = 0;
@@ -135,13 +133,8 @@ bool MemoryTable::is_target_of_this(const ports::RmaTarget& target) const {
 // --- Regions ---
 
 Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable) {
-  if (memory.empty() || (free_regions.empty() && regions.size() >= regions_max)) return {};
-  if (free_regions.empty()) {
-    free_regions.push_back(static_cast<uint32_t>(regions.size()));
-    regions.emplace_back();
-  }
-  const uint32_t index = free_regions.back();
-  free_regions.pop_back();
+  if (memory.empty() || regions.in_use() >= regions_max) return {};
+  const uint32_t index = regions.take();
   Region& region = regions[index];
   region.live = true;
   region.writable = writable;
@@ -184,7 +177,7 @@ Status MemoryTable::deregister_region(const Handle& handle) {
     ++impl_->wants;
     return Status::busy;
   }
-  impl_->free_regions.push_back(static_cast<uint32_t>(handle.number));
+  impl_->regions.release(static_cast<uint32_t>(handle.number));
   return Status::success;
 }
 
@@ -236,17 +229,12 @@ Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, 
   if (region->arrival != nullptr && region->arrival->once && (region->arrival->taken || length_bytes != region->memory.size())) {
     return Status::rma_op;
   }
-  if (free_transfers.empty() && transfers.size() >= tickets_max) return Status::no_buffers;
+  if (transfers.in_use() >= tickets_max) return Status::no_buffers;
   return Status::success;
 }
 
 Ticket MemoryTable::Impl::issue(const RemoteRef& target, uint64_t length_bytes, bool write) {
-  if (free_transfers.empty()) {
-    free_transfers.push_back(static_cast<uint32_t>(transfers.size()));
-    transfers.emplace_back();
-  }
-  const uint32_t index = free_transfers.back();
-  free_transfers.pop_back();
+  const uint32_t index = transfers.take();
   Transfer& transfer = transfers[index];
   transfer.live = true;
   transfer.write = write;
@@ -284,11 +272,11 @@ void MemoryTable::Impl::retire(Ticket ticket) {
   Transfer& transfer = transfers[ticket.index];
   if (std::exchange(transfer.lent, false)) {
     Region& region = regions[transfer.region];
-    if (--region.lent == 0 && !region.live) free_regions.push_back(transfer.region);
+    if (--region.lent == 0 && !region.live) regions.release(transfer.region);
   }
   transfer.live = false;
   transfer.generation = next_generation(transfer.generation);
-  free_transfers.push_back(ticket.index);
+  transfers.release(ticket.index);
 }
 
 Admission MemoryTable::begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/ring_buffer.h"
 #include "core/host/clock.h"
 
 namespace ccixfer::facade {
@@ -38,7 +38,7 @@ class Core {
   std::condition_variable events_came;
   std::condition_variable progress_made;
   std::unique_ptr<cci::Endpoint> endpoint;  // null: stopped
-  std::deque<Event> events;
+  RingBuffer<Event> events;
   std::unordered_map<uint64_t, Waiter> waiters;
   uint64_t next_waiter = 1;
   uint32_t waiting = 0;  // calls inside a wait
@@ -307,7 +307,7 @@ std::optional<ThreadedEvent> ThreadedEndpoint::get_event(Duration timeout) {
   }
   std::optional<ThreadedEvent> event(std::in_place);
   event->event_ = std::move(core_->events.front());
-  core_->events.pop_front();
+  core_->events.drop_front();
   event->data_ = event->event_.data();
   event->core_ = core_;
   return event;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/check.h"
 #include "core/wire/message_frames.h"
 
 namespace ccixfer::reliability {
@@ -137,7 +138,7 @@ void MessageSender::timer(Instant now, const Ended& ended) {
     if (reported_ < next_) {
       ++reported_;  // it may yet arrive: its number is taken
     } else {
-      queue_.erase(reported_);
+      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(reported_));
       if (stamped_ > reported_) --stamped_;
     }
     end(entry.owner, Status::timed_out, ended);
@@ -146,7 +147,7 @@ void MessageSender::timer(Instant now, const Ended& ended) {
 
 void MessageSender::fail_all(Status status, const Ended& ended) {
   ++flight_;
-  Fifo<Entry> failed = std::move(queue_);
+  RingBuffer<Entry> failed = std::move(queue_);
   queue_.clear();
   const size_t reported = reported_;
   next_ = sent_ = reported_ = stamped_ = 0;

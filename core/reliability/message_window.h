@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "core/base/bytes.h"
-#include "core/base/fifo.h"
+#include "core/base/ring_buffer.h"
 #include "core/base/status.h"
 #include "core/base/time.h"
 
@@ -83,7 +83,7 @@ class MessageSender {
   void go_back(Instant now);
   [[nodiscard]] Instant given_up_at(const Entry& entry) const;
 
-  Fifo<Entry> queue_;
+  RingBuffer<Entry> queue_;
   uint64_t base_ = 0;    // number of the first in the queue
   size_t next_ = 0;      // index of the next to go out
   size_t sent_ = 0;      // this many from the front are wholly sent, in this flight

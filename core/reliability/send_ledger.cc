@@ -77,7 +77,7 @@ void SendLedger::detect(Instant now, const RttEstimator& rtt, Outcome& out) {
     }
     in_flight_bytes_ -= oldest.bytes;
     out.lost.push_back(std::move(oldest));
-    packets_.pop_front();
+    packets_.drop_front();
   }
 }
 

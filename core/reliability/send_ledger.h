@@ -8,9 +8,9 @@
 // the content of the oldest packet once more; the timeout doubles up to rto_max; after probes_max in a row all that is in flight is
 // lost. Bounds: records of packets that ask for an ack only: in_flight_bytes_max, and the owner's window below it.
 #pragma once
-#include <deque>
 #include <vector>
 
+#include "core/base/ring_buffer.h"
 #include "core/reliability/ack.h"
 #include "core/reliability/rtt.h"
 
@@ -63,7 +63,7 @@ class SendLedger {
   void detect(Instant now, const RttEstimator& rtt, Outcome& out);
   [[nodiscard]] Instant probe_at(const RttEstimator& rtt) const;
 
-  std::deque<SentPacket> packets_;  // in flight, by number
+  RingBuffer<SentPacket> packets_;  // in flight, by number
   uint64_t next_ = 0;
   uint64_t largest_acked_ = 0;
   bool any_acked_ = false;

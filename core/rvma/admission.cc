@@ -86,7 +86,7 @@ Status MailboxTable::Impl::admit_read(Arrival& arrival, Slot& slot) {
   if (mailbox.closed) return Status::mailbox_closed;
   if (target.handle.generation != mailbox.incarnation) return Status::mailbox_stale;
   if (arrival.length_bytes == 0) return Status::invalid;
-  if (free_slots.empty() && slots.size() >= tickets_max) return Status::no_buffers;
+  if (slots.in_use() >= tickets_max) return Status::no_buffers;
   // The last completed epoch's buffer, unless the owner has taken it back.
   if (mailbox.retired.empty() || mailbox.retired.back().buffer.epoch + 1 != mailbox.epoch) return Status::mailbox_empty;
   const Retired& last = mailbox.retired.back();
@@ -177,7 +177,7 @@ Status MailboxTable::Impl::admit_into(Arrival& arrival) {
   arrival.silent = !mailbox.options.negative_acks;
   arrival.extent = extent_of(arrival.target, arrival.length_bytes);
   if (arrival.extent.status != Status::success) return arrival.extent.status;
-  if (free_slots.empty() && slots.size() >= tickets_max) return Status::no_buffers;
+  if (slots.in_use() >= tickets_max) return Status::no_buffers;
   if (!mailbox.buffers.empty()) {
     const Buffer& head = mailbox.buffers.front();
     const auto bound = head.bound.find(arrival.key);
@@ -366,14 +366,7 @@ void MailboxTable::Impl::unbind(Mailbox& mailbox, Buffer& buffer, const Operatio
 // --- Tickets ---
 
 ports::Ticket MailboxTable::Impl::issue(Slot slot) {
-  uint32_t index = 0;
-  if (free_slots.empty()) {
-    index = static_cast<uint32_t>(slots.size());
-    slots.emplace_back();
-  } else {
-    index = free_slots.back();
-    free_slots.pop_back();
-  }
+  const uint32_t index = slots.take();
   slot.generation = slots[index].generation;
   slots[index] = std::move(slot);
   return {index, slots[index].generation};
@@ -389,8 +382,8 @@ Slot MailboxTable::Impl::retire_slot(ports::Ticket ticket) {
   Slot& slot = slots[ticket.index];
   Slot ended = std::move(slot);
   slot = Slot{};
-  slot.generation = ended.generation + 1 == 0 ? 1 : ended.generation + 1;
-  free_slots.push_back(ticket.index);
+  slot.generation = next_generation(ended.generation);
+  slots.release(ticket.index);
   return ended;
 }
 

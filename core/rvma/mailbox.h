@@ -2,12 +2,12 @@
 // get and rewind; the puts that are held until a buffer is posted. Internal to core/rvma.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/ring_buffer.h"
 #include "core/rvma/buffer_state.h"
 #include "core/rvma/history.h"
 #include "core/rvma/interval_set.h"
@@ -88,7 +88,7 @@ struct Mailbox {
   std::unique_ptr<History> history;
   std::list<std::shared_ptr<Held>> held;  // in order of arrival
   uint64_t held_bytes = 0;
-  std::deque<Retired> retired;  // oldest first
+  RingBuffer<Retired> retired;  // oldest first
   std::vector<HintOwed> hints_owed;
 
   [[nodiscard]] Past past(const OperationKey& key, uint64_t told_epoch) const {

@@ -57,7 +57,7 @@ Status MailboxTable::post(uint64_t mailbox, MutableBytes memory, const PostOptio
     const uint64_t base = found->options.placement == Placement::managed ? 0 : held->operation.base_bytes();
     if (base + held->operation.total_bytes() > memory.size()) return Status::range;
   }
-  std::erase_if(found->retired, [&](const Retired& retired) {  // posted again
+  found->retired.erase_if([&](const Retired& retired) {  // posted again
     const MutableBytes old = retired.buffer.memory;
     return old.data() < memory.data() + memory.size() && memory.data() < old.data() + old.size();
   });
@@ -112,7 +112,7 @@ void MailboxTable::Impl::bury(const Mailbox& mailbox) {
   closed_order.emplace_back(mailbox.number, stamp);
   while (closed_order.size() > limits.closed_remembered_max) {
     const auto [number, buried] = closed_order.front();
-    closed_order.pop_front();
+    closed_order.drop_front();
     const auto grave = tombstones.find(number);
     if (grave != tombstones.end() && grave->second.stamp == buried) tombstones.erase(grave);
   }
@@ -173,8 +173,7 @@ Status MailboxTable::rewind(uint64_t mailbox, uint64_t epoch, std::vector<Comple
 Status MailboxTable::release(uint64_t mailbox, const std::byte* buffer) {
   Mailbox* found = impl_->find(mailbox);
   if (found == nullptr) return Status::mailbox_unknown;
-  const size_t released =
-      std::erase_if(found->retired, [&](const Retired& retired) { return retired.buffer.memory.data() == buffer; });
+  const size_t released = found->retired.erase_if([&](const Retired& retired) { return retired.buffer.memory.data() == buffer; });
   return released > 0 ? Status::success : Status::not_found;
 }
 
@@ -224,7 +223,7 @@ void MailboxTable::set_catch_all(std::optional<uint64_t> mailbox) { impl_->catch
 std::optional<Completion> MailboxTable::next_completion() {
   if (impl_->completions.empty()) return std::nullopt;
   Completion completion = impl_->completions.front();
-  impl_->completions.pop_front();
+  impl_->completions.drop_front();
   return completion;
 }
 
@@ -234,7 +233,7 @@ std::optional<ports::Hint> MailboxTable::next_hint(uint32_t transport) {
   const auto waiting = impl_->hints.find(transport);
   if (waiting == impl_->hints.end()) return std::nullopt;
   const ports::Hint hint = waiting->second.front();
-  waiting->second.pop_front();
+  waiting->second.drop_front();
   if (waiting->second.empty()) impl_->hints.erase(waiting);
   return hint;
 }

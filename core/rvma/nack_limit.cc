@@ -15,7 +15,7 @@ bool NackLimit::allow(uint64_t connection, Instant now) {
   bucket.used = ++stamp_;
   uses_.push_back({connection, stamp_});
   if (uses_.size() > 4 * connections_max) {  // forget the uses that others followed
-    std::erase_if(uses_, [&](const Use& use) {
+    uses_.erase_if([&](const Use& use) {
       const auto at = buckets_.find(use.connection);
       return at == buckets_.end() || at->second.used != use.stamp;
     });
@@ -30,7 +30,7 @@ bool NackLimit::allow(uint64_t connection, Instant now) {
 void NackLimit::make_room() {
   while (buckets_.size() >= connections_max) {
     const Use use = uses_.front();
-    uses_.pop_front();
+    uses_.drop_front();
     const auto at = buckets_.find(use.connection);
     if (at != buckets_.end() && at->second.used == use.stamp) buckets_.erase(at);
   }

@@ -4,9 +4,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 
+#include "core/base/ring_buffer.h"
 #include "core/base/time.h"
 
 namespace ccixfer::rvma {
@@ -33,7 +33,7 @@ class NackLimit {
     uint64_t connection = 0;
     uint64_t stamp = 0;
   };
-  std::deque<Use> uses_;  // oldest first; those that are not their bucket's last are skipped
+  RingBuffer<Use> uses_;  // oldest first; those that are not their bucket's last are skipped
 };
 
 }  // namespace ccixfer::rvma

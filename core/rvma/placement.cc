@@ -154,7 +154,7 @@ void MailboxTable::Impl::publish(Mailbox& mailbox) {
   // The rest of them must not land in the next.
   for (const auto& [key, operation] : head.bound) mailbox.remember(key, operation.told_epoch(), false);
   if (mailbox.options.retired_max > 0) {
-    if (mailbox.retired.size() >= mailbox.options.retired_max) mailbox.retired.pop_front();
+    if (mailbox.retired.size() >= mailbox.options.retired_max) mailbox.retired.drop_front();
     mailbox.retired.push_back({{head.memory, head.extent_bytes, mailbox.epoch}, next_retired_id++});
   }
   tell(mailbox, head, completion);

@@ -1,11 +1,12 @@
 // The table behind MailboxTable. Internal to core/rvma: mailbox_table.cc (the owner's calls), admission.cc (which put goes where,
 // and which not), placement.cc (counting, publishing).
 #pragma once
-#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 #include "core/rvma/mailbox.h"
 #include "core/rvma/nack_limit.h"
 
@@ -63,12 +64,11 @@ struct MailboxTable::Impl {
   Instant now{};
   std::unordered_map<uint64_t, Mailbox> mailboxes;
   std::optional<uint64_t> catch_all;
-  std::vector<Slot> slots;
-  std::vector<uint32_t> free_slots;
-  std::deque<Completion> completions;                           // bound: the buffers posted
-  std::unordered_map<uint32_t, std::deque<ports::Hint>> hints;  // by transport; none is empty
+  SlotVector<Slot> slots;
+  RingBuffer<Completion> completions;                           // bound: the buffers posted
+  std::unordered_map<uint32_t, RingBuffer<ports::Hint>> hints;  // by transport; none is empty
   std::unordered_map<uint64_t, Tombstone> tombstones;
-  std::deque<std::pair<uint64_t, uint64_t>> closed_order;  // number, stamp; oldest first
+  RingBuffer<std::pair<uint64_t, uint64_t>> closed_order;  // number, stamp; oldest first
   uint64_t next_stamp = 1;
   uint64_t next_retired_id = 1;
 

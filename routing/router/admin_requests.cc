@@ -15,20 +15,20 @@ void Router::Impl::on_admin_request(uint32_t device, cci::Event& event) {
     static_cast<void>(endpoint(device).reject(event, why));
     return;
   }
-  Admin& admin = admins.add();
+  Admin& admin = add_to(admins);
   admin.device = device;
   admin.connection = event.connection;
   if (endpoint(device).accept(event, Ref{Tag::admin, 0, admin.generation, admin.index}.packed()) != Status::success)
-    admins.remove(admin);
+    admins.remove(admin.index);
 }
 
 void Router::Impl::on_admin_event(Admin& admin, cci::Event& event) {
   switch (event.type) {
     case cci::EventType::accept:
-      if (event.status != Status::success) admins.remove(admin);
+      if (event.status != Status::success) admins.remove(admin.index);
       return;
     case cci::EventType::disconnected:
-      return admins.remove(admin);
+      return admins.remove(admin.index);
     case cci::EventType::receive:
       break;
     default:
@@ -38,7 +38,7 @@ void Router::Impl::on_admin_event(Admin& admin, cci::Event& event) {
   if (kind_of(event.data()) != MessageKind::map_request || !admin.out.empty()) {
     counters.add(Counter::routed_rejected);
     endpoint(admin.device).disconnect(admin.connection);
-    return admins.remove(admin);
+    return admins.remove(admin.index);
   }
   const auto answer = [&](MessageKind kind, Bytes raw) {
     std::vector<std::byte> message;
@@ -57,7 +57,7 @@ void Router::Impl::flush(Admin& admin) {
   while (!admin.out.empty()) {
     const Status status = endpoint(admin.device).send(admin.connection, Bytes(admin.out.front()), 0, true);
     if (status == Status::no_buffers || status == Status::again) return;
-    admin.out.pop_front();
+    admin.out.drop_front();
   }
 }
 

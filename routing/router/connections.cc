@@ -19,14 +19,6 @@ bool setting_up_phase(PairPhase phase) { return phase != PairPhase::open && phas
 
 }  // namespace
 
-void Router::Impl::set_timer(Pair& pair, Instant when) {
-  if (pair.timer == when) return;
-  const uint64_t packed = pair.ref(0).packed();
-  if (pair.timer != never) timers.erase({pair.timer, packed});
-  pair.timer = when;
-  if (when != never) timers.insert({when, packed});
-}
-
 void Router::Impl::on_timer(Pair& pair) {
   switch (pair.phase) {
     case PairPhase::accepting:
@@ -69,10 +61,10 @@ void Router::Impl::on_hop_request(uint32_t device, cci::Event& event) {
         endpoint(device).reject(event, draining ? "this router is draining" : "this router has too many connections"));
     return;
   }
-  Pair& pair = pairs.add();
+  Pair& pair = add_to(pairs);
   pair.side[0].device = device;
   pair.side[0].connection = event.connection;
-  if (endpoint(device).accept(event, pair.ref(0).packed()) != Status::success) return pairs.remove(pair);
+  if (endpoint(device).accept(event, pair.ref(0).packed()) != Status::success) return pairs.remove(pair.index);
   pair.side[0].live = true;
   ++setting_up;
   set_timer(pair, after(now, hop_request_timeout));
@@ -362,7 +354,7 @@ void Router::Impl::try_finish(Pair& pair) {
     return;
   }
   set_timer(pair, never);
-  pairs.remove(pair);
+  pairs.remove(pair.index);
 }
 
 }  // namespace ccixfer::routing

@@ -16,7 +16,7 @@ void Router::Impl::begin_drain() {
   make_own_record(true);
   flood(own, own_raw, nullptr);
   log(LogLevel::info, "routing: draining, {} connections", pairs.size());
-  pairs.each([&](Pair& pair) {
+  pairs.for_each([&](Pair& pair) {
     if (pair.phase == PairPhase::dialling || pair.phase == PairPhase::requesting)
       return refuse(pair, Status::no_route, draining_reason(pair.side[0].device));
     for (uint8_t which = 0; which < 2 && pair.phase == PairPhase::open; ++which) {
@@ -31,7 +31,7 @@ void Router::Impl::drain_turn() {
   if (drain_until == never) begin_drain();
   if (drain_cut || now < drain_until) return;
   drain_cut = true;
-  pairs.each([&](Pair& pair) {
+  pairs.for_each([&](Pair& pair) {
     if (pair.phase == PairPhase::closing) return set_timer(pair, after(now, drain_flush_timeout));
     close_pair(pair, Status::disconnected, draining_reason(pair.side[0].device), nobody);
   });
@@ -42,7 +42,7 @@ bool Router::Impl::drained() const {
   if (now >= after(drain_until, drain_flush_timeout)) return true;
   if (pairs.size() > 0 || fragments.size() > 0) return false;
   bool told = true;
-  const_cast<Table<Link>&>(links).each([&](const Link& link) { told = told && link.out.empty(); });
+  links.for_each([&](const Link& link) { told = told && link.out.empty(); });
   return told;
 }
 

@@ -37,7 +37,7 @@ void Router::Impl::on_fragment_message(Pair& pair, uint8_t which, Bytes message)
 // A fragment's data waits on side `from`; `from_end`: in the application's own memory there.
 void Router::Impl::admit(Pair& pair, uint8_t from, const FragmentMessage& request, bool from_end) {
   if (pair.fragments >= fragments_per_side_max) return reject_peer(pair, "more fragments than the window allows");
-  Fragment& fragment = fragments.add();
+  Fragment& fragment = add_to(fragments);
   fragment.pair = pair.ref(0).packed();
   fragment.of_read = request.kind != MessageKind::write_request;
   fragment.from_end = from_end;
@@ -78,7 +78,7 @@ void Router::Impl::grant_buffers() {
 // want of its share only keeps its place, or those on trial would be served after all the others.
 bool Router::Impl::grant_one(uint8_t data_class) {
   const bool granted = grant_in_turn(data_class);
-  turns[data_class].insert(turns[data_class].begin(), passed_over.begin(), passed_over.end());
+  for (size_t i = passed_over.size(); i > 0; --i) turns[data_class].push_front(passed_over[i - 1]);
   passed_over.clear();
   return granted;
 }
@@ -88,7 +88,7 @@ bool Router::Impl::grant_in_turn(uint8_t data_class) {
   for (size_t left = turn.size(); left > 0; --left) {
     if (options.rate_bytes_per_s > 0 && rate_next > now + rate_burst) return false;
     const uint64_t packed = turn.front();
-    turn.pop_front();
+    turn.drop_front();
     Pair* pair = find_pair(Ref::of(packed));
     if (pair == nullptr) continue;
     auto& waiting = pair->waiting[data_class];
@@ -120,7 +120,7 @@ bool Router::Impl::grant_in_turn(uint8_t data_class) {
       shared ? turn.push_back(packed) : passed_over.push_back(packed);
       continue;
     }
-    waiting.pop_front();
+    waiting.drop_front();
     if (waiting.empty()) {
       pair->queued[data_class] = false;
     } else if (options.mechanisms.turns) {
@@ -490,7 +490,7 @@ void Router::Impl::end_fragment(Fragment& fragment) {
     pool.give(fragment.data_class, std::move(fragment.buffer));
   }
   return_conduit(fragment);
-  fragments.remove(fragment);
+  fragments.remove(fragment.index);
 }
 
 // The pair closes. What no lower RMA works on is given back now; the rest when that ends (every one ends with an event).

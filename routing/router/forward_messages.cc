@@ -125,7 +125,7 @@ void Router::Impl::post(Pair& pair, uint8_t to, Outgoing outgoing) {
 // The memory is all pairs' together: the one that has most of it gives its part back, not the one that happens to need some now.
 void Router::Impl::close_largest() {
   Pair* largest = nullptr;
-  pairs.each([&](Pair& pair) {
+  pairs.for_each([&](Pair& pair) {
     if (largest == nullptr || pair.copied_bytes > largest->copied_bytes) largest = &pair;
   });
   for (Side& side : largest->side) {
@@ -154,7 +154,7 @@ void Router::Impl::flush(Pair& pair, uint8_t which) {
     const Status status = endpoint(side.device).send(side.connection, next.bytes(), pair.ref(which).packed(), true);
     if (status == Status::no_buffers || status == Status::again) return;
     forget(pair, next);
-    side.out.pop_front();
+    side.out.drop_front();
   }
 }
 

@@ -19,7 +19,7 @@ bool Router::Impl::measures_latency() const { return std::find(metric.begin(), m
 void Router::Impl::probe_latency() {
   if (now < next_probe) return;
   next_probe = after(now, probe_interval);
-  links.each([&](Link& link) {
+  links.for_each([&](Link& link) {
     if (link.phase != LinkPhase::open || link.probed_at != never || !link.out.empty()) return;
     link.probed_at = now;
     std::vector<std::byte> message;
@@ -35,7 +35,7 @@ void Router::Impl::on_latency_answer(Link& link) {
   link.latency_ns = link.latency_ns == 0 ? one_way_ns : (link.latency_ns * (smoothing - 1) + one_way_ns) / smoothing;
   // A subnet is as far as its farthest pair that we see.
   uint64_t worst_ns = 0;
-  links.each([&](const Link& other) {
+  links.for_each([&](const Link& other) {
     if (other.device == link.device && other.phase == LinkPhase::open) worst_ns = std::max(worst_ns, other.latency_ns);
   });
   uint64_t& told_ns = devices[link.device].latency_ns;

@@ -14,7 +14,7 @@ void Router::Impl::dial_targets() {
   for (Target& target : targets) {
     if (target.link != 0 || target.self || now < target.next_dial) continue;
     // The other side may have dialled us meanwhile.
-    links.each([&](Link& link) {
+    links.for_each([&](Link& link) {
       if (link.phase == LinkPhase::open && link.device == target.device && link.router == target.router && target.router != 0 &&
           link.node == target.node) {
         target.link = link.ref().packed();
@@ -22,7 +22,7 @@ void Router::Impl::dial_targets() {
       }
     });
     if (target.link != 0) continue;
-    Link& link = links.add();
+    Link& link = add_to(links);
     link.device = target.device;
     link.dialled = true;
     link.peer = link.peer_uri = target.uri;
@@ -36,7 +36,7 @@ void Router::Impl::dial_targets() {
     if (!connection) {
       log(LogLevel::warning, "routing: peer {}: {}", target.uri, connection.error().message);
       target.tried = true;
-      links.remove(link);
+      links.remove(link.index);
       continue;
     }
     link.connection = *connection;
@@ -50,11 +50,11 @@ void Router::Impl::on_link_request(uint32_t device, cci::Event& event) {
     static_cast<void>(endpoint(device).reject(event, draining ? "draining" : "too many peers"));
     return;
   }
-  Link& link = links.add();
+  Link& link = add_to(links);
   link.device = device;
   link.phase = LinkPhase::accepting;
   link.connection = event.connection;
-  if (endpoint(device).accept(event, link.ref().packed()) != Status::success) links.remove(link);
+  if (endpoint(device).accept(event, link.ref().packed()) != Status::success) links.remove(link.index);
 }
 
 void Router::Impl::on_link_event(Link& link, cci::Event& event) {
@@ -164,7 +164,7 @@ void Router::Impl::on_hello(Link& link, Bytes message) {
     }
   }
   Link* other = nullptr;
-  links.each([&](Link& known) {
+  links.for_each([&](Link& known) {
     if (&known != &link && known.phase == LinkPhase::open && known.device == link.device && known.router == link.router &&
         known.node == link.node)  // else one of them says that it is the other
       other = &known;
@@ -204,7 +204,7 @@ void Router::Impl::end_link(Link& link, bool tell, std::string_view why) {
   }
   const bool was_open = link.phase == LinkPhase::open;
   const uint64_t router = link.router;
-  links.remove(link);
+  links.remove(link.index);
   if (was_open) suspect(router);
 }
 
@@ -218,16 +218,16 @@ bool Router::Impl::flush(Link& link) {
     const Status status = endpoint(link.device).send(link.connection, Bytes(link.out.front()), 0, true);
     if (status == Status::no_buffers || status == Status::again) {
       // A peer that takes nothing: what it misses comes again with the next refresh.
-      if (link.out.size() > link_out_max) link.out.pop_front();
+      if (link.out.size() > link_out_max) link.out.drop_front();
       return false;
     }
-    link.out.pop_front();
+    link.out.drop_front();
   }
   return true;
 }
 
 void Router::Impl::on_link_timers() {
-  links.each([&](Link& link) {
+  links.for_each([&](Link& link) {
     if (link.deadline <= now) {
       counters.add(Counter::routed_rejected);
       end_link(link, true, "no hello in time");

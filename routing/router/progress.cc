@@ -82,7 +82,7 @@ void Router::Impl::look_at_progress() {
 
 // What each side of each pair with a buffer is waited for.
 void Router::Impl::note_waiting() {
-  fragments.each([&](Fragment& fragment) {
+  fragments.for_each([&](Fragment& fragment) {
     Pair* pair = pair_of(fragment);
     if (!fragment.buffer || pair == nullptr || pair->phase != PairPhase::open) return;
     if (const uint64_t last = std::exchange(pair->look, look); last != look) {
@@ -212,7 +212,7 @@ void Router::Impl::stop_waiting(Pair& pair, bool others_wait) {
   remember_standstill(end, penalty_time);
   cut_off_end(pair, which, what);
   // And the other connections of that end, those that wait here for a buffer included: they hold up the routers before us.
-  pairs.each([&](Pair& other) {
+  pairs.for_each([&](Pair& other) {
     if (end.empty() || other.ends[which] != end || other.phase != PairPhase::open || other.fragments == 0) return;
     const bool moves = other.proven_at != never && now - other.proven_at < std::min(stood, 2 * stalled_after);
     if (!moves) cut_off_end(other, which, what);

@@ -77,7 +77,7 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& anew, std::vector<Ro
   }
   next_probe = measures_latency() ? now : never;
   // Whom the devices no longer let in.
-  links.each([&](Link& link) {
+  links.for_each([&](Link& link) {
     if (link.phase != LinkPhase::open || !link.external) return;
     const auto& to = devices[link.device].wan_to;
     const bool served = devices[link.device].wan && (to.empty() || std::find(to.begin(), to.end(), link.as) != to.end());

@@ -97,7 +97,7 @@ void Router::Impl::send_record(Link& link, const RouterRecord& record, Bytes raw
 }
 
 void Router::Impl::flood(const RouterRecord& record, Bytes raw, const Link* except) {
-  links.each([&](Link& link) {
+  links.for_each([&](Link& link) {
     if (&link != except && link.phase == LinkPhase::open) send_record(link, record, raw);
   });
 }
@@ -215,7 +215,7 @@ void Router::Impl::on_records_changed() {
 // The last link to a router broke, without its goodbye: nobody waits for its record to age. It answers if it lives.
 void Router::Impl::suspect(uint64_t router) {
   bool linked = false;
-  links.each([&](const Link& link) { linked = linked || (link.phase == LinkPhase::open && link.router == router); });
+  links.for_each([&](const Link& link) { linked = linked || (link.phase == LinkPhase::open && link.router == router); });
   const auto at = records.find(router);
   if (linked || draining || at == records.end() || at->second.record.withdrawn) return;
   KnownRecord& known = at->second;

@@ -127,7 +127,7 @@ uint32_t Router::fragments_in_use() const { return impl_->pool.used(); }
 
 std::vector<FragmentView> Router::fragments() const {
   std::vector<FragmentView> all;
-  impl_->fragments.each([&](const Fragment& fragment) {
+  impl_->fragments.for_each([&](const Fragment& fragment) {
     const Pair* pair = impl_->pair_of(fragment);
     FragmentView view;
     view.crossed = fragment.data_class;
@@ -152,7 +152,7 @@ uint32_t Router::fragments_leaving_early() const {
 
 size_t Router::links_open() const {
   size_t open = 0;
-  impl_->links.each([&](const Link& link) { open += link.phase == LinkPhase::open ? 1 : 0; });
+  impl_->links.for_each([&](const Link& link) { open += link.phase == LinkPhase::open ? 1 : 0; });
   return open;
 }
 
@@ -191,7 +191,7 @@ Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::sha
 
 Router::Impl::~Impl() {
   devices.clear();  // first: nothing may read or write the pool after this
-  fragments.each([&](Fragment& fragment) { end_fragment(fragment); });
+  fragments.for_each([&](Fragment& fragment) { end_fragment(fragment); });
   static_cast<void>(return_lent_buffers());  // all: nothing refers to them without a transport
   static_cast<void>(memory->deregister_region(pool_handle));
 }
@@ -238,12 +238,12 @@ Instant Router::Impl::next_deadline() const {
   Instant when = std::min({next_refresh, next_aging, next_probe, next_look});
   if (own_due) when = std::min(when, own_bucket.next);
   for (const RouterDevice& device : devices) when = std::min({when, device.endpoint->next_deadline(), settles_at(device)});
-  if (!timers.empty()) when = std::min(when, timers.begin()->first);
+  when = std::min(when, timers.earliest());
   if (draining) when = std::min(when, drain_cut ? after(drain_until, drain_flush_timeout) : drain_until);
   for (const Target& target : targets) {
     if (target.link == 0 && !target.self && !draining) when = std::min(when, target.next_dial);
   }
-  const_cast<Table<Link>&>(links).each([&](const Link& link) { when = std::min(when, link.deadline); });
+  links.for_each([&](const Link& link) { when = std::min(when, link.deadline); });
   const bool waiting = std::any_of(turns.begin(), turns.end(), [](const auto& turn) { return !turn.empty(); });
   if (waiting && options.rate_bytes_per_s > 0 && rate_next > now) when = std::min(when, std::max(now, rate_next - rate_burst));
   return when;
@@ -313,23 +313,19 @@ void Router::Impl::push_active() {
       activate(*pair);  // no room below: again when events came
     }
   }
-  links.each([&](Link& link) {
+  links.for_each([&](Link& link) {
     if (!link.out.empty()) flush(link);
   });
-  admins.each([&](Admin& admin) {
+  admins.for_each([&](Admin& admin) {
     if (!admin.out.empty()) flush(admin);
   });
 }
 
 void Router::Impl::run_timers() {
-  while (!timers.empty() && timers.begin()->first <= now) {
-    Pair* pair = find_pair(Ref::of(timers.begin()->second));
-    if (pair == nullptr) {
-      timers.erase(timers.begin());
-      continue;
-    }
-    set_timer(*pair, never);
-    on_timer(*pair);
+  while (timers.earliest() <= now) {
+    Pair& pair = *pairs.at(timers.earliest_slot());
+    set_timer(pair, never);
+    on_timer(pair);
   }
 }
 

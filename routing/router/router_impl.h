@@ -3,7 +3,6 @@
 // connections.cc (a routed connection's setup and end), forward_messages.cc, forward_fragments.cc, admin_requests.cc.
 #pragma once
 #include <array>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/deadline_heap.h"
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 #include "routing/map/forwarding.h"
 #include "routing/map/source_policy.h"
 #include "routing/router/fragment_pool.h"
@@ -94,49 +96,15 @@ struct Ref {
   }
 };
 
-// Entries named by index and generation; freed ones are used again with the next generation.
+// An entry of one of the router's tables knows its own name, from which its ref() is made.
 template <typename T>
-class Table {
- public:
-  T& add() {
-    if (free_.empty()) {
-      free_.push_back(static_cast<uint32_t>(entries_.size()));
-      entries_.emplace_back();
-      generations_.push_back(0);
-    }
-    const uint32_t index = free_.back();
-    free_.pop_back();
-    generations_[index] = generations_[index] >= Ref::generation_max ? 1 : generations_[index] + 1;
-    entries_[index] = std::make_unique<T>();
-    entries_[index]->index = index;
-    entries_[index]->generation = generations_[index];
-    ++size_;
-    return *entries_[index];
-  }
-  [[nodiscard]] T* find(uint32_t index, uint32_t generation) const {
-    if (index >= entries_.size() || entries_[index] == nullptr || generations_[index] != generation) return nullptr;
-    return entries_[index].get();
-  }
-  void remove(T& entry) {
-    const uint32_t index = entry.index;
-    entries_[index].reset();
-    free_.push_back(index);
-    --size_;
-  }
-  [[nodiscard]] size_t size() const { return size_; }
-  template <typename F>
-  void each(const F& f) {  // f may remove the entry it is given
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i] != nullptr) f(*entries_[i]);
-    }
-  }
-
- private:
-  std::vector<std::unique_ptr<T>> entries_;
-  std::vector<uint32_t> generations_;
-  std::vector<uint32_t> free_;
-  size_t size_ = 0;
-};
+T& add_to(SlotTable<T>& table) {
+  const auto name = table.add();
+  T& entry = *table.find(name);
+  entry.index = name.index;
+  entry.generation = name.generation;
+  return entry;
+}
 
 // Whether a device may stand beside others of the same router. usage.
 [[nodiscard]] Result<void> check_device(const RouterDevice& device, std::span<const RouterDevice> others);
@@ -186,7 +154,7 @@ struct Side {
   uint64_t pulled_bytes = 0, taken_bytes = 0;  // of fragments that are over
   uint64_t arriving_bytes = 0;                 // this and the next: at a look
   bool sends = false, takes = false, skips = false;
-  std::deque<Outgoing> out;
+  RingBuffer<Outgoing> out;
 };
 
 inline constexpr int nobody = -1;  // instead of a side: neither of the two
@@ -207,7 +175,6 @@ struct Pair {
   Instant requested_at{};
   Instant hop_late_at = never;  // when the initiator is told that the hop has not answered
   Instant deadline = never;     // of the whole connect, or of closing
-  Instant timer = never;
   bool active = false;
 
   std::array<std::string, 2> ends;  // whose standstill is remembered under these names
@@ -222,9 +189,9 @@ struct Pair {
   size_t copied_bytes = 0;                                // of messages that wait, and hold no receive buffer
   uint32_t fragments = 0;                                 // known here
   std::array<uint32_t, 2> buffers{};                      // held, by the side that their fragments come from
-  std::array<std::deque<uint64_t>, classes_max> waiting;  // fragments without a buffer
+  std::array<RingBuffer<uint64_t>, classes_max> waiting;  // fragments without a buffer
   std::array<bool, classes_max> queued{};                 // in the router's turn order of that class
-  std::deque<uint64_t> stalled;                           // fragments whose lower RMA found no room; side 1: the push
+  RingBuffer<uint64_t> stalled;                           // fragments whose lower RMA found no room; side 1: the push
   std::map<std::array<uint64_t, 2>, uint64_t> exposed;    // (side and kind, cookie) -> fragment
   [[nodiscard]] Ref ref(uint8_t which) const { return {Tag::pair, which, generation, index}; }
 };
@@ -291,7 +258,7 @@ struct Link {  // a connection with another router
   Instant probed_at = never;  // a latency probe is under way
   uint64_t latency_ns = 0;    // one way, smoothed; 0: not measured
   Instant deadline = never;   // of its hello
-  std::deque<std::vector<std::byte>> out;
+  RingBuffer<std::vector<std::byte>> out;
   [[nodiscard]] Ref ref() const { return {Tag::link, 0, generation, index}; }
 };
 
@@ -322,7 +289,7 @@ struct Admin {
   uint32_t index = 0, generation = 0;
   uint32_t device = 0;
   cci::Connection connection;
-  std::deque<std::vector<std::byte>> out;
+  RingBuffer<std::vector<std::byte>> out;
 };
 
 struct Router::Impl {
@@ -410,7 +377,7 @@ struct Router::Impl {
   void drop_downstream(Pair& pair);
   [[nodiscard]] std::string side_name(const Pair& pair, uint8_t which) const;
   void await_hop(Pair& pair);
-  void set_timer(Pair& pair, Instant when);
+  void set_timer(const Pair& pair, Instant when) { timers.set(pair.index, when); }
   void on_timer(Pair& pair);
   void activate(Pair& pair);
 
@@ -515,19 +482,19 @@ struct Router::Impl {
   Instant next_aging = never;
   bool started = false;
 
-  Table<Pair> pairs;
-  Table<Fragment> fragments;
-  Table<Link> links;
-  Table<Admin> admins;
+  SlotTable<Pair> pairs{Ref::generation_max};
+  SlotTable<Fragment> fragments{Ref::generation_max};
+  SlotTable<Link> links{Ref::generation_max};
+  SlotTable<Admin> admins{Ref::generation_max};
   std::vector<Target> targets;
-  std::set<std::pair<Instant, uint64_t>> timers;  // pairs
-  std::vector<uint64_t> active;                   // pairs with something to push
+  DeadlineHeap timers;           // of pairs
+  std::vector<uint64_t> active;  // pairs with something to push
   uint32_t setting_up = 0;
   std::set<std::string> liars_logged;  // peer_of
   std::optional<uint64_t> next_equal;  // whose turn it is among equally good hops
   size_t held_events = 0;
   size_t copied_bytes = 0;
-  std::array<std::deque<uint64_t>, classes_max> turns;  // pairs with fragments waiting, by class
+  std::array<RingBuffer<uint64_t>, classes_max> turns;  // pairs with fragments waiting, by class
   std::vector<uint64_t> cutting;                        // fragments that arrive
   std::array<uint32_t, 3> shares{};                     // buffers lent, by Share
   std::map<std::string, Standstill> stood_still;        // by Pair::ends

@@ -213,8 +213,7 @@ void RoutedTransport::on_lower_request(cci::Event event) {
 
 void RoutedTransport::take_backlog() {
   while (!backlog_.empty() && pending_ < options_.pending_requests_max) {
-    cci::Event event = std::move(backlog_.front());
-    backlog_.pop_front();
+    cci::Event event = backlog_.pop_front();
     on_lower_request(std::move(event));
   }
 }

@@ -1,13 +1,14 @@
 // The routing transport's inside. Split in files: routed_transport.cc (interface, turn, events from below), routed_connect.cc,
 // routed_messages.cc, routed_rma.cc, routed_end.cc.
 #pragma once
-#include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/deadline_heap.h"
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 #include "routing/session/routed_slot.h"
 #include "routing/session/routed_transport.h"
 
@@ -47,7 +48,7 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   Slot* find(ports::ConnectionId id) const { return find(id.packed()); }
   Slot* make_slot(Mode mode, Phase phase);  // nullptr: routed_connections_max
   void free_slot(Slot& slot);
-  void set_timer(Slot& slot, Instant when);
+  void set_timer(const Slot& slot, Instant when) { timers_.set(slot.id.index, when); }
   void run_timers();
   void activate(Slot& slot);
   void push_active();
@@ -126,12 +127,10 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   bool work_ = false;                  // something was asked for since the last turn, or it left something to do
   std::optional<size_t> next_router_;  // that a connection begins with
   uint32_t pending_ = 0;               // hops without a decided request
-  std::deque<cci::Event> backlog_;     // hops that wait for one of those to be decided; bounded by the lower endpoint's requests
-  std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<uint32_t> generations_;
-  std::vector<uint32_t> free_;
+  RingBuffer<cci::Event> backlog_;     // hops that wait for one of those to be decided; bounded by the lower endpoint's requests
+  SlotTable<Slot> slots_;
   std::unordered_map<uint64_t, uint64_t> by_lower_;  // lower connection -> slot
-  std::set<std::pair<Instant, uint32_t>> timers_;
+  DeadlineHeap timers_;                              // by slot
   std::vector<uint64_t> active_;
   std::vector<uint64_t> closing_;  // to finish in the next turn
   std::vector<uint64_t> lending_;  // slots with operations whose source the network below still refers to

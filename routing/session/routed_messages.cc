@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/base/units.h"
 #include "routing/session/routed_impl.h"
 
@@ -66,7 +67,7 @@ void RoutedTransport::push_messages(Slot& slot) {
     flush(slot);
   }
   if (slot.messages.sendable() || slot.incoming.acknowledgement_due()) activate(slot);
-  if (slot.messages.deadline() < slot.timer) keep_alive(slot);
+  if (slot.messages.deadline() < timers_.get(slot.id.index)) keep_alive(slot);
 }
 
 void RoutedTransport::acknowledge(Slot& slot) {
@@ -106,7 +107,7 @@ void RoutedTransport::flush(Slot& slot) {
     const Status status = lower_->send(slot.lower, Bytes(slot.out.front().bytes), 0, true);
     if (status == Status::no_buffers || status == Status::again) return;
     if (slot.out.front().is_message) slot.messages.sent(slot.out.front().flight);
-    slot.out.pop_front();
+    slot.out.drop_front();
   }
 }
 
@@ -115,7 +116,7 @@ void RoutedTransport::release_waiting(Slot& slot) {
   while (!slot.waiting.empty()) {
     if (slot.waiting.front().fence && slot.begun() > 0) return;
     Waiting next = std::move(slot.waiting.front());
-    slot.waiting.pop_front();
+    slot.waiting.drop_front();
     if (next.is_rma) {
       --slot.waiting_rmas;
       slot.issuing.push_back(next.operation);

@@ -92,7 +92,7 @@ Status RoutedTransport::rma_direct(Slot& slot, const ports::RmaRequest& request,
 void RoutedTransport::issue_fragments(Slot& slot) {
   while (!slot.issuing.empty() && slot.fragments.size() < options_.fragments_in_flight_max && slot.phase == Phase::open) {
     const uint64_t number = slot.issuing.front();
-    slot.issuing.pop_front();
+    slot.issuing.drop_front();
     const auto found = slot.operations.find(number);
     if (found == slot.operations.end()) continue;
     RoutedOperation& operation = found->second;
@@ -222,7 +222,7 @@ void RoutedTransport::begin_reads(Slot& slot) {
     const Status status = lower_->rma(slot.lower, read);
     if (status == Status::no_buffers) return activate(slot);
     const uint64_t cookie = reply.cookie;
-    slot.ready_reads.pop_front();
+    slot.ready_reads.drop_front();
     if (status != Status::success) {
       on_lower_read_end(slot, cookie, status);
       return activate(slot);  // the slot's state changed under the loop

@@ -1,11 +1,11 @@
 // The state of one connection of the routing transport. Internal to routing/session.
 #pragma once
-#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/ring_buffer.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
@@ -110,8 +110,7 @@ struct Slot {
   std::vector<ports::HopInfo> hops;
 
   // Timers.
-  Instant timer = never;  // as it stands in the set of timers
-  Instant heard_at{};     // the far end
+  Instant heard_at{};  // the far end
   uint32_t probes = 0;
   Duration watch{0};  // set_keepalive: tell the application once
   Instant watch_since{};
@@ -123,10 +122,10 @@ struct Slot {
   bool watched = false;   // set_keepalive was called: silence is told, and does not end the connection
 
   // Out.
-  std::deque<Outbound> out;             // what the lower endpoint had no room for, in order
+  RingBuffer<Outbound> out;             // what the lower endpoint had no room for, in order
   reliability::MessageSender messages;  // from end to end
   size_t messages_begun = 0;            // and not ended
-  std::deque<Waiting> waiting;
+  RingBuffer<Waiting> waiting;
   uint32_t waiting_messages = 0, waiting_rmas = 0;
   Duration send_timeout = forever;
 
@@ -134,10 +133,10 @@ struct Slot {
   std::unordered_map<uint64_t, RoutedOperation> operations;  // by our own number
   uint64_t next_operation = 1;
   std::unordered_map<uint64_t, ports::Ending> announcing;  // token of an RMA whose completion message is on its way: its end
-  std::deque<uint64_t> issuing;                            // operations with fragments left to begin, taken in turns
+  RingBuffer<uint64_t> issuing;                            // operations with fragments left to begin, taken in turns
   std::unordered_map<uint64_t, RoutedFragment> fragments;  // by cookie
   uint64_t next_cookie = 1;
-  std::deque<FragmentMessage> ready_reads;                     // read_reply came; the lower read found no room
+  RingBuffer<FragmentMessage> ready_reads;                     // read_reply came; the lower read found no room
   std::unordered_map<uint64_t, ports::Handle> direct_sources;  // direct RMA: token -> its registration
   uint32_t direct_in_flight = 0;
 

@@ -35,12 +35,11 @@ RoutedTransport::RoutedTransport(const RoutedOptions& options, std::unique_ptr<c
 RoutedTransport::~RoutedTransport() {
   backlog_.clear();  // rejected
   lower_.reset();    // first: nothing may read or write what is deregistered next
-  for (const auto& slot : slots_) {
-    if (slot == nullptr) continue;
-    for (const auto& [cookie, fragment] : slot->fragments) static_cast<void>(memory_->deregister_region(fragment.exposed));
-    for (const auto& [number, operation] : slot->operations) static_cast<void>(memory_->deregister_region(operation.local));
-    for (const auto& [token, handle] : slot->direct_sources) static_cast<void>(memory_->deregister_region(handle));
-  }
+  slots_.for_each([this](Slot& slot) {
+    for (const auto& [cookie, fragment] : slot.fragments) static_cast<void>(memory_->deregister_region(fragment.exposed));
+    for (const auto& [number, operation] : slot.operations) static_cast<void>(memory_->deregister_region(operation.local));
+    for (const auto& [token, handle] : slot.direct_sources) static_cast<void>(memory_->deregister_region(handle));
+  });
 }
 
 void RoutedTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
@@ -104,26 +103,14 @@ void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration tim
 // --- Slots ---
 
 Slot* RoutedTransport::find(uint64_t packed) const {
-  const auto index = static_cast<uint32_t>(packed);
-  if (index >= slots_.size() || slots_[index] == nullptr) return nullptr;
-  return slots_[index]->id.packed() == packed ? slots_[index].get() : nullptr;
+  return slots_.find(static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32));
 }
 
 Slot* RoutedTransport::make_slot(Mode mode, Phase phase) {
-  uint32_t index = 0;
-  if (!free_.empty()) {
-    index = free_.back();
-    free_.pop_back();
-  } else {
-    if (slots_.size() >= routed_connections_max) return nullptr;
-    index = static_cast<uint32_t>(slots_.size());
-    slots_.emplace_back();
-    generations_.push_back(0);
-  }
-  if (++generations_[index] == 0) generations_[index] = 1;
-  slots_[index] = std::make_unique<Slot>();
-  Slot& slot = *slots_[index];
-  slot.id = {index, generations_[index]};
+  if (slots_.size() >= routed_connections_max) return nullptr;
+  const auto name = slots_.add();
+  Slot& slot = *slots_.find(name);
+  slot.id = {name.index, name.generation};
   slot.mode = mode;
   slot.phase = phase;
   return &slot;
@@ -134,9 +121,7 @@ void RoutedTransport::free_slot(Slot& slot) {
   set_timer(slot, never);
   detach(slot);
   if (slot.message_open) sink_->on_message_end(slot.id, false);
-  const uint32_t index = slot.id.index;
-  slots_[index].reset();
-  free_.push_back(index);
+  slots_.remove(slot.id.index);
 }
 
 void RoutedTransport::attach(Slot& slot, cci::Connection lower) {
@@ -152,16 +137,9 @@ void RoutedTransport::detach(Slot& slot) {
   slot.lower_live = false;
 }
 
-void RoutedTransport::set_timer(Slot& slot, Instant when) {
-  if (slot.timer == when) return;
-  if (slot.timer != never) timers_.erase({slot.timer, slot.id.index});
-  slot.timer = when;
-  if (when != never) timers_.insert({when, slot.id.index});
-}
-
 void RoutedTransport::run_timers() {
-  while (!timers_.empty() && timers_.begin()->first <= now_) {
-    Slot& slot = *slots_[timers_.begin()->second];
+  while (timers_.earliest() <= now_) {
+    Slot& slot = *slots_.at(timers_.earliest_slot());
     set_timer(slot, never);
     on_timer(slot);
   }
@@ -241,7 +219,7 @@ void RoutedTransport::turn(Instant now) {
 Instant RoutedTransport::next_deadline() const {
   if (work_) return now_;
   Instant when = lower_->next_deadline();
-  if (!timers_.empty()) when = std::min(when, timers_.begin()->first);
+  when = std::min(when, timers_.earliest());
   return when;
 }
 

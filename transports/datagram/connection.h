@@ -1,11 +1,11 @@
 // All that the engine knows of one connection, and the life of one.
 #pragma once
 #include <array>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/base/ring_buffer.h"
 #include "core/ports/transport.h"
 #include "core/reliability/congestion.h"
 #include "core/reliability/pacer.h"
@@ -124,7 +124,7 @@ struct Connection {
 
   Duration send_timeout = forever;
   OutMessages messages;
-  std::deque<Fenced> fenced;
+  RingBuffer<Fenced> fenced;
   InMessages incoming;
   RmaOut rma;
   RmaIn served;

@@ -23,17 +23,16 @@ Engine::Engine(const ports::TransportOptions& options, std::unique_ptr<DatagramN
 }
 
 Engine::~Engine() {
-  for (const auto& owned : connections_) {
-    if (owned == nullptr || owned->state == State::gone) continue;
-    Connection& c = *owned;
+  connections_.for_each([this](Connection& c) {
+    if (c.state == State::gone) return;
     if (target_ != nullptr) c.served.abandon(*target_);
-    if (c.remote_key == 0) continue;
+    if (c.remote_key == 0) return;
     if (c.state != State::draining) say_farewell(c, false, Status::disconnected, "the endpoint was destroyed");
     for (uint32_t i = 0; i < farewells; ++i) {
       c.farewell_due = true;
       if (!build(c, true)) break;
     }
-  }
+  });
 }
 
 void Engine::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
@@ -42,26 +41,15 @@ void Engine::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
 }
 
 Connection* Engine::find(ports::ConnectionId id) const {
-  if (id.index >= connections_.size() || id.generation == 0 || generations_[id.index] != id.generation) return nullptr;
-  Connection* c = connections_[id.index].get();
+  Connection* c = connections_.find(id.index, id.generation);
   return c == nullptr || c->dead || c->state == State::gone ? nullptr : c;
 }
 
 Connection* Engine::create(State state) {
   if (connections_count_ >= options_.connections_max) return nullptr;
-  uint32_t index = 0;
-  if (!free_.empty()) {
-    index = free_.back();
-    free_.pop_back();
-  } else {
-    index = static_cast<uint32_t>(connections_.size());
-    connections_.emplace_back();
-    generations_.push_back(0);
-  }
-  if (++generations_[index] == 0) generations_[index] = 1;
-  connections_[index] = std::make_unique<Connection>();
-  Connection& c = *connections_[index];
-  c.id = {index, generations_[index]};
+  const auto name = connections_.add();
+  Connection& c = *connections_.find(name);
+  c.id = {name.index, name.generation};
   c.state = state;
   c.last_received = now_;
   while (c.local_key == 0) c.local_key = entropy_.next_u64();
@@ -105,18 +93,15 @@ void Engine::turn(Instant now) {
   net_->poll(now, *this);
   serving_.swap(ready_);
   for (const uint32_t index : serving_) {
-    Connection& c = *connections_[index];
+    Connection& c = *connections_.at(index);
     c.queued = false;
     service(c);
   }
   serving_.clear();
   run_timers();
-  for (const uint32_t index : released_) {
-    connections_[index].reset();
-    free_.push_back(index);
-  }
+  for (const uint32_t index : released_) connections_.remove(index);
   if (!released_.empty()) {
-    std::erase_if(ready_, [this](uint32_t index) { return connections_[index] == nullptr; });
+    std::erase_if(ready_, [this](uint32_t index) { return connections_.at(index) == nullptr; });
     released_.clear();
   }
   in_turn_ = false;

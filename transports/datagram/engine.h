@@ -3,7 +3,6 @@
 // Private to this room.
 #pragma once
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,6 +10,8 @@
 
 #include "core/base/counters.h"
 #include "core/base/deadline_heap.h"
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 #include "core/ports/entropy.h"
 #include "transports/datagram/connection.h"
 #include "transports/datagram/cookie_jar.h"
@@ -121,15 +122,13 @@ class Engine final : public DatagramEvents {
   ports::TransportSink* sink_ = nullptr;
   ports::RmaTarget* target_ = nullptr;
 
-  std::vector<std::unique_ptr<Connection>> connections_;  // by index; nullptr: free
-  std::vector<uint32_t> generations_;
-  std::vector<uint32_t> free_;
-  std::vector<uint32_t> released_;  // freed at the end of the turn
+  SlotTable<Connection> connections_;
+  std::vector<uint32_t> released_;  // to be removed at the end of the turn
   uint32_t connections_count_ = 0;
   uint32_t pending_count_ = 0;  // requested
   std::map<HelloName, uint32_t> by_hello_;
   std::set<HelloName> ended_hellos_;  // and in the order of their end:
-  std::deque<HelloName> ended_hellos_order_;
+  RingBuffer<HelloName> ended_hellos_order_;
   std::map<uint64_t, uint32_t> by_query_;
   std::vector<uint32_t> ready_;
   std::vector<uint32_t> serving_;

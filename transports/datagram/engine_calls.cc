@@ -107,7 +107,7 @@ void Engine::release_fenced(Connection& c) {
   while (!c.fenced.empty() && !c.rma.fence_before(c.fenced.front().operations_before)) {
     Fenced& next = c.fenced.front();
     c.messages.push({false, next.token}, std::move(next.bytes), next.timeout);
-    c.fenced.pop_front();
+    c.fenced.drop_front();
   }
 }
 

@@ -11,7 +11,7 @@ namespace ccixfer::datagram {
 // The peer restarted, or gave this connection up long ago. Only who saw our packets knows the key.
 void Engine::on_gone(const Address& from, const Packet& packet) {
   const PacketHeader& header = packet.header;
-  Connection* c = header.destination < connections_.size() ? connections_[header.destination].get() : nullptr;
+  Connection* c = connections_.at(header.destination);
   if (c == nullptr || c->remote_key == 0 || c->remote_key != header.key || c->address != from) return;
   if (c->state == State::draining) return release(*c);
   lose(*c, Status::disconnected, "the peer does not know this connection");
@@ -98,7 +98,7 @@ void Engine::release(Connection& c) {
     ended_hellos_order_.push_back(hello_name(c));
     if (ended_hellos_order_.size() > hellos_remembered_max) {
       ended_hellos_.erase(ended_hellos_order_.front());
-      ended_hellos_order_.pop_front();
+      ended_hellos_order_.drop_front();
     }
   }
   if (c.query != 0) by_query_.erase(c.query);

@@ -45,7 +45,7 @@ void Engine::agree(Connection& c, const wire::Offer& theirs, uint32_t their_data
 void Engine::resolved(uint64_t query, Status status, const Address& address, std::string_view reason) {
   const auto found = by_query_.find(query);
   if (found == by_query_.end()) return;
-  Connection& c = *connections_[found->second];
+  Connection& c = *connections_.at(found->second);
   by_query_.erase(found);
   c.query = 0;
   if (status != Status::success) return lose(c, status, reason);
@@ -132,7 +132,7 @@ void Engine::on_hello(const Address& from, const Packet& packet, size_t datagram
 
 void Engine::on_retry(const Address& from, const Packet& packet) {
   const PacketHeader& header = packet.header;
-  Connection* c = header.destination < connections_.size() ? connections_[header.destination].get() : nullptr;
+  Connection* c = connections_.at(header.destination);
   const std::optional<Cookie> cookie = decode_cookie(packet.body);
   if (c == nullptr || c->state != State::hello_sent || c->address != from || c->local_key != header.key || !cookie) return;
   const bool first = !c->cookie;
@@ -146,7 +146,7 @@ void Engine::on_retry(const Address& from, const Packet& packet) {
 
 void Engine::on_refuse(const Address& from, const Packet& packet) {
   const PacketHeader& header = packet.header;
-  Connection* c = header.destination < connections_.size() ? connections_[header.destination].get() : nullptr;
+  Connection* c = connections_.at(header.destination);
   if (c == nullptr || c->state != State::hello_sent || c->address != from || c->local_key != header.key) return;
   wire::Reader in(packet.body);
   const wire::Farewell farewell = decode_farewell(in);

@@ -46,7 +46,7 @@ void Engine::received(const Address& from, Bytes datagram) {
 
 void Engine::on_data(const Address& from, const Packet& packet) {
   const PacketHeader& header = packet.header;
-  Connection* c = header.destination < connections_.size() ? connections_[header.destination].get() : nullptr;
+  Connection* c = connections_.at(header.destination);
   if (c == nullptr || c->state == State::gone || c->local_key != header.key) {
     return put_small(from, {.kind = PacketKind::gone, .destination = header.source, .key = header.key});
   }

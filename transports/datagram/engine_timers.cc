@@ -27,7 +27,7 @@ void Engine::schedule(Connection& c) {
 
 void Engine::run_timers() {
   while (deadlines_.earliest() <= now_) {
-    Connection& c = *connections_[deadlines_.earliest_slot()];
+    Connection& c = *connections_.at(deadlines_.earliest_slot());
     if (deadline_of(c) <= now_) on_timer(c);
     if (c.state == State::gone) continue;
     // What is still due now has work in the next pass, not here again.

@@ -25,9 +25,9 @@ void Engine::put_small(const Address& to, const PacketHeader& header) {
 void Engine::writable() {
   if (!blocked_) return;
   blocked_ = false;
-  for (const auto& c : connections_) {
-    if (c != nullptr && c->state != State::gone) touch(*c);
-  }
+  connections_.for_each([this](Connection& c) {
+    if (c.state != State::gone) touch(c);
+  });
 }
 
 bool Engine::wants_to_send(Connection& c) {

@@ -21,7 +21,7 @@ MailboxHintFrame HintsOut::take() {
   CHECK(due());
   const std::optional<MailboxHintFrame>* hint = find(due_.front());
   CHECK(hint != nullptr && hint->has_value());
-  due_.pop_front();
+  due_.drop_front();
   return **hint;
 }
 
@@ -29,9 +29,9 @@ void HintsOut::acked(uint64_t number) {
   std::optional<MailboxHintFrame>* hint = find(number);
   if (hint == nullptr) return;
   hint->reset();
-  std::erase(due_, number);
+  due_.erase_if([number](uint64_t due) { return due == number; });
   while (!unacked_.empty() && !unacked_.front()) {
-    unacked_.pop_front();
+    unacked_.drop_front();
     ++first_;
   }
 }

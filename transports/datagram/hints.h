@@ -2,10 +2,10 @@
 // only taken for lost and sent again. Private to this room.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <set>
 
+#include "core/base/ring_buffer.h"
 #include "transports/datagram/frames.h"
 
 namespace ccixfer::datagram {
@@ -22,9 +22,9 @@ class HintsOut {
  private:
   [[nodiscard]] std::optional<MailboxHintFrame>* find(uint64_t number);
 
-  std::deque<std::optional<MailboxHintFrame>> unacked_;  // from number first_ on; nullopt: acknowledged
+  RingBuffer<std::optional<MailboxHintFrame>> unacked_;  // from number first_ on; nullopt: acknowledged
   uint64_t first_ = 0;
-  std::deque<uint64_t> due_;
+  RingBuffer<uint64_t> due_;
 };
 
 class HintsIn {

@@ -7,12 +7,12 @@
 // before its turn is held within held_bytes_max of all connections; for more, its packet is not taken (and comes again). Source:
 // reference cci.md points 6-9.
 #pragma once
-#include <deque>
 #include <functional>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "core/base/ring_buffer.h"
 #include "core/reliability/send_ledger.h"
 #include "transports/datagram/frames.h"
 
@@ -69,8 +69,8 @@ class OutMessages {
   void give_up_refused(Instant now, const Ended& ended);
   void erase_unsent(size_t index);
 
-  std::deque<Entry> queue_;
-  std::deque<uint64_t> again_;
+  RingBuffer<Entry> queue_;
+  RingBuffer<uint64_t> again_;
   uint64_t base_ = 0;     // number of the first in the queue
   size_t next_ = 0;       // index of the next to go out in this flight
   size_t numbered_ = 0;   // this many from the front went out at least once

@@ -50,7 +50,7 @@ bool OutMessages::sendable() {
     const uint64_t sequence = again_.front();
     if (sequence >= base_ && sequence - base_ < next_ && queue_[sequence - base_].again && !queue_[sequence - base_].done)
       return true;
-    again_.pop_front();
+    again_.drop_front();
   }
   while (next_ < queue_.size() && queue_[next_].done) ++next_;  // delivered in an earlier flight
   return next_ < queue_.size() && next_ < window_;
@@ -70,7 +70,7 @@ reliability::Carried OutMessages::take(wire::Writer& out, uint8_t carried_kind, 
     numbered_ = std::max(numbered_, next_);
   } else {
     index = static_cast<size_t>(again_.front() - base_);
-    again_.pop_front();
+    again_.drop_front();
     queue_[index].again = false;
   }
   Entry& entry = queue_[index];
@@ -104,7 +104,7 @@ void OutMessages::pop_done() {
   while (!queue_.empty() && queue_.front().done) {
     CHECK(numbered_ > 0);
     if (!queue_.front().stamped) --unstamped_;
-    queue_.pop_front();
+    queue_.drop_front();
     ++base_;
     --numbered_;
     if (next_ > 0) --next_;
@@ -210,7 +210,7 @@ Instant OutMessages::deadline() const {
 
 // Nothing of it can be delivered any more, or the connection is over: numbers that were used may be used again in the next flight.
 void OutMessages::fail_all(Status status, const Ended& ended) {
-  std::deque<Entry> failed = std::move(queue_);
+  RingBuffer<Entry> failed = std::move(queue_);
   queue_.clear();
   again_.clear();
   next_ = numbered_ = unstamped_ = 0;

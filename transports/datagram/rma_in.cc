@@ -143,7 +143,7 @@ bool RmaIn::reply_due() {
   while (!replies_.empty()) {
     if (owes_reply(replies_.front())) return true;
     operations_[replies_.front()].in_replies = false;  // another operation has its slot: the peer knows
-    replies_.pop_front();
+    replies_.drop_front();
   }
   return false;
 }
@@ -151,7 +151,7 @@ bool RmaIn::reply_due() {
 reliability::Carried RmaIn::take_reply(wire::Writer& out, uint8_t carried_kind) {
   CHECK(reply_due());
   const uint32_t slot = replies_.front();
-  replies_.pop_front();
+  replies_.drop_front();
   Operation& operation = operations_[slot];
   operation.in_replies = false;
   const uint64_t id = operation.generation << 16 | slot;
@@ -167,7 +167,7 @@ std::optional<RmaIn::Piece> RmaIn::next_piece() {
   while (!lost_.empty()) {
     const Operation* operation = current(lost_.front().operation);
     if (operation != nullptr && !operation->through.has(lost_.front().index)) return lost_.front();
-    lost_.pop_front();
+    lost_.drop_front();
   }
   while (!reads_.empty()) {
     Operation& operation = operations_[reads_.front()];
@@ -176,7 +176,7 @@ std::optional<RmaIn::Piece> RmaIn::next_piece() {
       return Piece{operation.generation << 16 | reads_.front(), operation.next};
     }
     operation.in_reads = false;
-    reads_.pop_front();
+    reads_.drop_front();
   }
   return std::nullopt;
 }
@@ -195,7 +195,7 @@ std::optional<reliability::Carried> RmaIn::take_fragment(wire::Writer& out, uint
   if (lost_.empty()) {
     ++operation.next;
   } else {
-    lost_.pop_front();
+    lost_.drop_front();
   }
   const uint64_t offset = piece.index * fragment_bytes_;
   const uint64_t length = fragment_length(operation.total_bytes, offset, fragment_bytes_);

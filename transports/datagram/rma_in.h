@@ -4,9 +4,9 @@
 // of order (a slot's generations rise; an older one is late). false of write() and read(): the peer broke the protocol. Source: CCI
 // §III.C; RVMA §III.B; reference cci.md point 10.
 #pragma once
-#include <deque>
 #include <optional>
 
+#include "core/base/ring_buffer.h"
 #include "core/reliability/send_ledger.h"
 #include "transports/datagram/fragments.h"
 #include "transports/datagram/frames.h"
@@ -65,9 +65,9 @@ class RmaIn {
   [[nodiscard]] std::optional<Piece> next_piece();
 
   std::vector<Operation> operations_;
-  std::deque<uint32_t> replies_;  // slots
-  std::deque<uint32_t> reads_;    // slots, with fragments that never went out
-  std::deque<Piece> lost_;
+  RingBuffer<uint32_t> replies_;  // slots
+  RingBuffer<uint32_t> reads_;    // slots, with fragments that never went out
+  RingBuffer<Piece> lost_;
   uint32_t slots_max_ = 0;
   uint32_t fragment_bytes_ = 0;
   uint64_t connection_ = 0;

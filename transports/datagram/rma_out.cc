@@ -14,14 +14,7 @@ void RmaOut::open(uint32_t slots_max, uint32_t fragment_bytes) {
 
 void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
   CHECK(!full());
-  uint32_t slot = 0;
-  if (!free_.empty()) {
-    slot = free_.back();
-    free_.pop_back();
-  } else {
-    slot = static_cast<uint32_t>(operations_.size());
-    operations_.emplace_back();
-  }
+  const uint32_t slot = operations_.take();
   Operation& operation = operations_[slot];
   const uint64_t generation = operation.generation + 1;
   operation = Operation{};
@@ -50,7 +43,7 @@ void RmaOut::start(uint64_t messages_ended) {
     const uint32_t slot = waiting_.front();
     Operation& operation = operations_[slot];
     if (operation.fence && (active_ > 0 || messages_ended < operation.messages_before)) return;
-    waiting_.pop_front();
+    waiting_.drop_front();
     ++active_;
     operation.phase = Phase::active;
     (operation.write ? writes_ : requests_).push_back(name(slot));
@@ -83,14 +76,14 @@ std::optional<RmaOut::Piece> RmaOut::next_piece() {
     if (look(lost_.front().operation, true, operation) == Known::active && !operation->through.has(lost_.front().index)) {
       return lost_.front();
     }
-    lost_.pop_front();
+    lost_.drop_front();
   }
   while (!writes_.empty()) {
     if (look(writes_.front(), true, operation) == Known::active && operation->next < operation->through.count()) {
       if (operation->next >= operation->through.end()) return std::nullopt;  // too far ahead of one that is missing
       return Piece{writes_.front(), operation->next};
     }
-    writes_.pop_front();
+    writes_.drop_front();
   }
   return std::nullopt;
 }
@@ -109,7 +102,7 @@ reliability::Carried RmaOut::take_fragment(wire::Writer& out, uint8_t carried_ki
   if (lost_.empty()) {
     ++operation.next;
   } else {
-    lost_.pop_front();
+    lost_.drop_front();
   }
   const uint64_t offset = piece.index * fragment_bytes_;
   const uint64_t length = fragment_length(operation.total_bytes, offset, fragment_bytes_);
@@ -135,7 +128,7 @@ bool RmaOut::request_due() {
   Operation* operation = nullptr;
   while (!requests_.empty()) {
     if (look(requests_.front(), false, operation) == Known::active) return true;
-    requests_.pop_front();
+    requests_.drop_front();
   }
   return false;
 }
@@ -143,7 +136,7 @@ bool RmaOut::request_due() {
 reliability::Carried RmaOut::take_request(wire::Writer& out, uint8_t carried_kind) {
   CHECK(request_due());
   const uint64_t id = requests_.front();
-  requests_.pop_front();
+  requests_.drop_front();
   const Operation& operation = operations_[id & 0xffff];
   encode(out, RmaReadFrame{id, operation.total_bytes, operation.remote});
   return {.kind = carried_kind, .b = id};
@@ -204,7 +197,7 @@ void RmaOut::finish_slot(uint32_t slot, ports::Ending ending, const Ended& ended
   operation.phase = Phase::free;
   operation.announcement = {};
   operation.through = {};
-  free_.push_back(slot);
+  operations_.release(slot);
   --active_;
   ended(operation.token, ending);
 }

@@ -4,9 +4,10 @@
 // after success, and the operation ends when it was delivered; operations go out one after the other. Source: CCI §III.C; reference
 // cci.md points 10, 11.
 #pragma once
-#include <deque>
 #include <optional>
 
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 #include "transports/datagram/fragments.h"
 #include "transports/datagram/messages.h"
 
@@ -17,7 +18,7 @@ class RmaOut {
   using Ended = std::function<void(uint64_t token, ports::Ending)>;
 
   void open(uint32_t slots_max, uint32_t fragment_bytes);
-  [[nodiscard]] bool full() const { return free_.empty() && operations_.size() >= slots_max_; }
+  [[nodiscard]] bool full() const { return operations_.in_use() >= slots_max_; }
   void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
   void start(uint64_t messages_ended);  // what no fence holds back
   // Whether a fence that is not passed yet is among the first `issued` operations: later messages wait for it.
@@ -74,12 +75,11 @@ class RmaOut {
   void finish(uint32_t slot, ports::Ending ending, OutMessages& messages, Duration send_timeout, const Ended& ended);
   void finish_slot(uint32_t slot, ports::Ending ending, const Ended& ended);
 
-  std::vector<Operation> operations_;
-  std::vector<uint32_t> free_;
-  std::deque<uint32_t> waiting_;
-  std::deque<uint64_t> writes_;    // with fragments that never went out
-  std::deque<Piece> lost_;         // fragments to go out again
-  std::deque<uint64_t> requests_;  // reads to ask for
+  SlotVector<Operation> operations_;
+  RingBuffer<uint32_t> waiting_;
+  RingBuffer<uint64_t> writes_;    // with fragments that never went out
+  RingBuffer<Piece> lost_;         // fragments to go out again
+  RingBuffer<uint64_t> requests_;  // reads to ask for
   uint32_t slots_max_ = 0;
   uint32_t fragment_bytes_ = 0;
   uint32_t active_ = 0;

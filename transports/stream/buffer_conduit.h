@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/base/check.h"
+#include "core/base/invariant.h"
 #include "core/ports/conduit.h"
 #include "transports/stream/stream_net.h"
 
@@ -19,12 +19,12 @@ class BufferConduit final : public ports::Conduit {
     take(held_bytes());
   }
   void put(Bytes bytes) {
-    CHECK(bytes.size() <= room_bytes());
+    invariant(bytes.size() <= room_bytes(), "bytes.size() <= room_bytes()");
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
   [[nodiscard]] const std::byte* front() const { return bytes_.data() + taken_; }
   void take(size_t count) {
-    CHECK(count <= held_bytes());
+    invariant(count <= held_bytes(), "count <= held_bytes()");
     taken_ += count;
     if (taken_ < bytes_.size()) return;
     bytes_.clear();

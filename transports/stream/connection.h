@@ -81,14 +81,14 @@ struct Connection {
 
   Duration send_timeout = forever;
   MessageSender messages;
-  Fifo<Fenced> fenced;
+  RingBuffer<Fenced> fenced;
   MessageReceiver incoming;
   RmaInitiator rma;
   RmaResponder served;
-  Fifo<uint32_t> writes;          // slots with a chunk to send, in order
-  Fifo<uint32_t> waiting_writes;  // slots whose next chunk has not arrived yet, until resume()
-  Fifo<uint32_t> read_requests;   // slots whose rma_read is to be sent
-  Fifo<wire::MailboxHint> hints;  // to be sent
+  RingBuffer<uint32_t> writes;          // slots with a chunk to send, in order
+  RingBuffer<uint32_t> waiting_writes;  // slots whose next chunk has not arrived yet, until resume()
+  RingBuffer<uint32_t> read_requests;   // slots whose rma_read is to be sent
+  RingBuffer<wire::MailboxHint> hints;  // to be sent
   // What the network took so far, and how far memory of ours was lent among it: our own writes (the peer's reads: `served`).
   bool lends = false;
   uint64_t given_bytes = 0;

@@ -22,22 +22,21 @@ Engine::Engine(const ports::TransportOptions& options, std::unique_ptr<StreamNet
 
 Engine::~Engine() {
   if (target_ != nullptr) target_->set_lender(nullptr);
-  for (const auto& c : connections_) {
-    if (c == nullptr || c->state == State::gone) continue;
-    if (target_ != nullptr) c->served.abandon(*target_);
+  connections_.for_each([this](Connection& c) {
+    if (c.state == State::gone) return;
+    if (target_ != nullptr) c.served.abandon(*target_);
     // The peer learns at once, if the stream stands between frames and takes the goodbye.
-    const bool between_frames = c->batch == nullptr || c->batch->empty() || c->batch->front().done_bytes == 0;
-    if (between_frames && (c->state == State::open || c->state == State::accepting || c->state == State::closing) &&
-        !c->bye_queued) {
+    const bool between_frames = c.batch == nullptr || c.batch->empty() || c.batch->front().done_bytes == 0;
+    if (between_frames && (c.state == State::open || c.state == State::accepting || c.state == State::closing) && !c.bye_queued) {
       std::vector<std::byte> out;
       wire::Writer writer(out);
       wire::encode_bye(writer, {Status::disconnected, "the endpoint was destroyed"});
       const ConstIoSpan span{out.data(), out.size()};
-      static_cast<void>(net_->send(c->stream, {&span, 1}));
+      static_cast<void>(net_->send(c.stream, {&span, 1}));
     }
-    if (c->stream != 0) net_->close(c->stream);
-    if (target_ != nullptr) c->served.closed(*target_);
-  }
+    if (c.stream != 0) net_->close(c.stream);
+    if (target_ != nullptr) c.served.closed(*target_);
+  });
 }
 
 void Engine::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
@@ -47,33 +46,24 @@ void Engine::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
 }
 
 Connection* Engine::find(ports::ConnectionId id) const {
-  if (id.index >= connections_.size() || id.generation == 0 || generations_[id.index] != id.generation) return nullptr;
-  Connection* c = connections_[id.index].get();
+  Connection* c = connections_.find(id.index, id.generation);
   return c == nullptr || c->dead || c->state == State::gone ? nullptr : c;
 }
 
 Connection* Engine::create(StreamId stream, State state) {
   if (connections_count_ >= options_.connections_max) return nullptr;
-  if (free_.empty()) {
-    free_.push_back(static_cast<uint32_t>(connections_.size()));
-    connections_.emplace_back();
-    generations_.emplace_back();
-  }
-  const uint32_t index = free_.back();
-  free_.pop_back();
-  if (++generations_[index] == 0) generations_[index] = 1;
-  connections_[index] = std::make_unique<Connection>();
-  Connection& c = *connections_[index];
-  c.id = {index, generations_[index]};
+  const auto name = connections_.add();
+  Connection& c = *connections_.find(name);
+  c.id = {name.index, name.generation};
   c.stream = stream;
   c.state = state;
   c.last_received = now_;
-  by_stream_.emplace(stream, index);
+  by_stream_.emplace(stream, name.index);
   ++connections_count_;
   if (state == State::awaiting_hello) {
     ++pending_count_;
     c.accepted_at = now_;
-    silent_.emplace(now_, index);
+    silent_.emplace(now_, name.index);
   }
   update_accepting();
   return &c;
@@ -132,7 +122,7 @@ void Engine::net_event(const StreamEvent& event) {
   if (event.type == StreamEventType::device_failed) return sink_->on_device_failed(event.reason);
   const auto found = by_stream_.find(event.id);
   if (found == by_stream_.end()) return;
-  Connection& c = *connections_[found->second];
+  Connection& c = *connections_.at(found->second);
   switch (event.type) {
     case StreamEventType::connected:
       if (c.state == State::dialling) greet(c);
@@ -162,7 +152,7 @@ void Engine::turn(Instant now) {
   serving_.swap(ready_);
   urgent_ = false;
   for (const uint32_t index : serving_) {
-    Connection& c = *connections_[index];
+    Connection& c = *connections_.at(index);
     c.queued = false;
     service(c);
   }
@@ -170,12 +160,9 @@ void Engine::turn(Instant now) {
   run_timers();
   drop_silent();
   if (target_->wants() != wants_seen_ || reclaim_at_ <= now_) reclaim();
-  for (const uint32_t index : released_) {
-    connections_[index].reset();
-    free_.push_back(index);
-  }
+  for (const uint32_t index : released_) connections_.remove(index);
   if (!released_.empty()) {
-    std::erase_if(ready_, [this](uint32_t index) { return connections_[index] == nullptr; });
+    std::erase_if(ready_, [this](uint32_t index) { return connections_.at(index) == nullptr; });
     released_.clear();
   }
   in_turn_ = false;
@@ -220,9 +207,9 @@ uint64_t Engine::acknowledged_bytes(const Connection& c) const {
 }
 
 void Engine::settle() {
-  for (const auto& c : connections_) {
-    if (c != nullptr && c->state != State::gone && c->served.holds()) c->served.acknowledged(acknowledged_bytes(*c), *target_);
-  }
+  connections_.for_each([this](Connection& c) {
+    if (c.state != State::gone && c.served.holds()) c.served.acknowledged(acknowledged_bytes(c), *target_);
+  });
 }
 
 // Regions were deregistered while the network refers to bytes of them. It lets go of those as the peer's network acknowledges them;
@@ -230,14 +217,13 @@ void Engine::settle() {
 void Engine::reclaim() {
   wants_seen_ = target_->wants();
   reclaim_at_ = never;
-  for (const auto& one : connections_) {
-    if (one == nullptr || one->state == State::gone || !one->lends) continue;
-    Connection& c = *one;
+  connections_.for_each([this](Connection& c) {
+    if (c.state == State::gone || !c.lends) return;
     const uint64_t acknowledged = acknowledged_bytes(c);
     c.served.acknowledged(acknowledged, *target_);
     if (!c.served.owes(acknowledged, *target_)) {
       c.owed_since = never;
-      continue;
+      return;
     }
     if (c.owed_since == never) c.owed_since = c.owed_progress_at = now_;
     if (acknowledged != std::exchange(c.owed_acknowledged, acknowledged)) c.owed_progress_at = now_;
@@ -247,7 +233,7 @@ void Engine::reclaim() {
     } else {
       reclaim_at_ = std::min(until, after(now_, lent_look_interval));
     }
-  }
+  });
 }
 
 void Engine::leave(Connection& c) {

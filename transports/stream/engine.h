@@ -11,6 +11,7 @@
 
 #include "core/base/counters.h"
 #include "core/base/deadline_heap.h"
+#include "core/base/slot_table.h"
 #include "core/wire/connection_frames.h"
 #include "transports/stream/connection.h"
 #include "transports/stream/stream_net.h"
@@ -148,10 +149,8 @@ class Engine final : public ports::Lender {
   ports::TransportSink* sink_ = nullptr;
   ports::RmaTarget* target_ = nullptr;
 
-  std::vector<std::unique_ptr<Connection>> connections_;  // by index; nullptr: free
-  std::vector<uint32_t> generations_;
-  std::vector<uint32_t> free_;
-  std::vector<uint32_t> released_;  // freed at the end of the turn
+  SlotTable<Connection> connections_;
+  std::vector<uint32_t> released_;  // to be removed at the end of the turn
   uint32_t connections_count_ = 0;
   uint32_t pending_count_ = 0;  // awaiting_hello and requested
   bool accepting_paused_ = false;

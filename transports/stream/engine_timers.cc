@@ -26,7 +26,7 @@ void Engine::schedule(Connection& c) {
 
 void Engine::run_timers() {
   while (deadlines_.earliest() <= now_) {
-    Connection& c = *connections_[deadlines_.earliest_slot()];
+    Connection& c = *connections_.at(deadlines_.earliest_slot());
     if (deadline_of(c) <= now_) on_timer(c);
     if (c.state == State::gone) continue;
     // What is still due now has work in the next pass, not here again.
@@ -46,7 +46,7 @@ void Engine::drop_silent() {
   if (crowded_at() > now_) return;
   while (!silent_.empty() && after(silent_.begin()->first, silence_when_crowded_max) <= now_) {
     counters_.add(Counter::hello_rejected);
-    release(*connections_[silent_.begin()->second]);
+    release(*connections_.at(silent_.begin()->second));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/reliability/message_window.h"
 #include "transports/stream/limits.h"
 

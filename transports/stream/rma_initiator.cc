@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
+
 namespace ccixfer::stream {
 
 void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
   CHECK(!full());
-  if (free_.empty()) {
-    free_.push_back(static_cast<uint32_t>(operations_.size()));
-    operations_.emplace_back();
-    issue_.emplace_back();
-  }
-  const uint32_t slot = free_.back();
-  free_.pop_back();
+  const uint32_t slot = operations_.take();
   Operation& operation = operations_[slot];
   const uint16_t generation = static_cast<uint16_t>(operation.generation + 1);
   operation = Operation{};
@@ -31,7 +27,7 @@ void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64
   operation.announces = request.has_completion_message;
   operation.local_completion = request.local_completion;
   if (request.has_completion_message) operation.announcement = copy_message({&request.completion_message, 1});
-  issue_[slot] = issued_++;
+  operation.issue = issued_++;
   waiting_.push_back(slot);
 }
 
@@ -45,7 +41,7 @@ std::optional<uint32_t> RmaInitiator::start(uint64_t messages_ended) {
 }
 
 bool RmaInitiator::fence_before(uint64_t issued) const {
-  for (size_t i = 0; i < waiting_.size() && issue_[waiting_[i]] < issued; ++i) {
+  for (size_t i = 0; i < waiting_.size() && operations_[waiting_[i]].issue < issued; ++i) {
     if (operations_[waiting_[i]].fence) return true;
   }
   return false;
@@ -88,7 +84,7 @@ void RmaInitiator::end(uint32_t slot, ports::Ending ending, const Ended& ended) 
   const uint64_t token = operations_[slot].token;
   operations_[slot].phase = Phase::free;
   operations_[slot].announcement = {};
-  free_.push_back(slot);
+  operations_.release(slot);
   --active_;
   ended(token, ending);
 }
@@ -98,7 +94,7 @@ void RmaInitiator::fail_all(Status status, const Ended& ended) {
   for (uint32_t slot = 0; slot < operations_.size(); ++slot) {
     if (operations_[slot].phase != Phase::free) slots.push_back(slot);
   }
-  std::sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) { return issue_[a] < issue_[b]; });
+  std::sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) { return operations_[a].issue < operations_[b].issue; });
   active_ += static_cast<uint32_t>(waiting_.size());
   waiting_.clear();
   for (const uint32_t slot : slots) end(slot, status, ended);

@@ -5,9 +5,9 @@
 #pragma once
 #include <functional>
 #include <optional>
-#include <vector>
 
-#include "core/base/fifo.h"
+#include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
 #include "core/wire/rma_frames.h"
@@ -40,6 +40,7 @@ class RmaInitiator {
     bool source_is_file = false;
     bool local_completion = false;  // is to be told once all is with the network; so nothing of it is lent
     uint64_t token = 0;
+    uint64_t issue = 0;  // which one it is in the order of issue
     ports::RemoteRef remote;
     Bytes source;
     MutableBytes destination;
@@ -54,7 +55,7 @@ class RmaInitiator {
   using Ended = std::function<void(uint64_t token, ports::Ending)>;
 
   void open(uint32_t slots_max) { slots_max_ = slots_max; }
-  [[nodiscard]] bool full() const { return free_.empty() && operations_.size() >= slots_max_; }
+  [[nodiscard]] bool full() const { return operations_.in_use() >= slots_max_; }
   void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
   // Whether a fence that is not passed yet is among the first `issued` operations: later messages wait for it.
   [[nodiscard]] uint64_t issued() const { return issued_; }
@@ -80,10 +81,8 @@ class RmaInitiator {
  private:
   void end(uint32_t slot, ports::Ending ending, const Ended& ended);
 
-  std::vector<Operation> operations_;
-  std::vector<uint64_t> issue_;  // by slot: order of issue
-  std::vector<uint32_t> free_;
-  Fifo<uint32_t> waiting_;
+  SlotVector<Operation> operations_;
+  RingBuffer<uint32_t> waiting_;
   uint32_t slots_max_ = 0;
   uint32_t active_ = 0;  // started and not ended
   uint64_t issued_ = 0;

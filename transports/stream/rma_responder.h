@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/fifo.h"
+#include "core/base/ring_buffer.h"
 #include "core/ports/rma_target.h"
 #include "core/wire/rma_frames.h"
 
@@ -67,8 +67,6 @@ class RmaResponder {
   [[nodiscard]] bool owes(uint64_t position, ports::RmaTarget& target);
   void closed(ports::RmaTarget& target);  // the network refers to nothing any more
 
-  [[nodiscard]] bool last_chunk(uint32_t slot) const { return slots_[slot].done_bytes == slots_[slot].total_bytes; }
-
  private:
   enum class Kind : uint8_t { none, write, read };
   struct Operation {
@@ -97,10 +95,10 @@ class RmaResponder {
   void reply(Operation& operation, bool early);
 
   std::vector<Operation> slots_;
-  Fifo<Reply> replies_;
-  Fifo<uint32_t> to_read_;
-  Fifo<uint32_t> waiting_;  // for what has not arrived
-  std::vector<Held> held_;  // at most lent_reads_max and the slots
+  RingBuffer<Reply> replies_;
+  RingBuffer<uint32_t> to_read_;
+  RingBuffer<uint32_t> waiting_;  // for what has not arrived
+  std::vector<Held> held_;        // at most lent_reads_max and the slots
   uint32_t slots_max_ = 0;
   uint64_t connection_ = 0;
   bool leaving_ = false;

@@ -313,7 +313,6 @@ TEST_CASE("responder__a_chunk_of_a_read__says_where_it_belongs") {
     CHECK(s.machine.read_span(1, 2490, 30, s.target).size() == 10);
     CHECK(s.machine.continues(1, at, s.target));
     CHECK(s.machine.arrival_of(1, s.target) == &s.target.arrival);
-    CHECK_FALSE(s.machine.last_chunk(1));
     s.machine.chunk_sent(1, chunk.bytes, s.target);
     if (at < 2000) REQUIRE(s.machine.next_to_read(1000, s.target) == 1u);
   }
