@@ -26,7 +26,7 @@ def figures(build, name, options):
 
 
 def is_rate(row):
-    return "/s" in row["unit"] or "%" in row["unit"]
+    return "/s" in row["unit"] or "a CPU second" in row["unit"] or "%" in row["unit"]
 
 
 def compare(options):

@@ -41,6 +41,12 @@ struct Met {
   }
   bool run(const std::function<bool()>& done, Duration at_most = seconds(5)) { return peer.run(done, at_most); }
   void rest() { world.run_for(milliseconds(50)); }
+  // The slot that the next registration of memory takes.
+  uint64_t next_slot() {
+    const ports::Handle handle = app.memory->register_region(MutableBytes(memory), cci::access_write);
+    CHECK(app.memory->deregister_region(handle) == Status::success);
+    return handle.number;
+  }
   Status start(uint64_t bytes, cci::RmaOptions options = {}) {
     options.local = local;
     if (options.remote.handle.kind == ports::HandleKind::none) options.remote.handle = {ports::HandleKind::region, 1, 2, 3};
@@ -515,32 +521,22 @@ TEST_CASE("routed_end_rma__the_connection_ends__all_of_it_ends_and_nothing_can_b
 
 TEST_CASE("routed_end_rma__the_connection_ends_under_a_read__its_destination_is_registered_no_more") {
   Met met;
-  const auto next_slot = [&met] {
-    const ports::Handle handle = met.app.memory->register_region(MutableBytes(met.memory), cci::access_write);
-    CHECK(met.app.memory->deregister_region(handle) == Status::success);
-    return handle.number;
-  };
-  const uint64_t before = next_slot();
+  const uint64_t before = met.next_slot();
   REQUIRE(met.start(fragment, Met::reading()) == Status::success);
   met.rest();
-  REQUIRE(next_slot() != before);
+  REQUIRE(met.next_slot() != before);
   met.peer.say(Bye{Status::disconnected, "enough"});
   REQUIRE(met.run([&] { return met.app.count(EventType::disconnected) > 0; }));
-  CHECK(next_slot() == before);
+  CHECK(met.next_slot() == before);
 }
 
 TEST_CASE("routed_end_rma__the_endpoint_is_destroyed_in_the_middle__what_it_registered_is_given_back") {
   Met met;
-  const auto next_slot = [&met] {
-    const ports::Handle handle = met.app.memory->register_region(MutableBytes(met.memory), cci::access_write);
-    CHECK(met.app.memory->deregister_region(handle) == Status::success);
-    return handle.number;
-  };
-  const uint64_t before = next_slot();
+  const uint64_t before = met.next_slot();
   REQUIRE(met.start(4ull * fragment) == Status::success);
   REQUIRE(met.start(fragment, Met::reading()) == Status::success);
   met.rest();
-  const uint64_t in_the_middle = next_slot();
+  const uint64_t in_the_middle = met.next_slot();
   REQUIRE(in_the_middle > before);
   met.world.remove_actor(met.app.node, &met.app);
   met.app.events.clear();
