@@ -54,6 +54,7 @@ class Decider {
   void decide_symlink(const Entry& entry, Decision& decision);
   void decide_leave(uint64_t index, Decision& decision);
   void decide_file(const Entry& entry, uint64_t index, Decision& decision);
+  [[nodiscard]] int look_for(const std::string& path, std::string_view name, ports::FileStat& stat);
   int place_symlink(const Entry& entry, const std::string& path);
   void finish_symlink(const Entry& entry, std::string_view name);
   [[nodiscard]] bool differs(const Entry& entry, const ports::FileStat& stat);
@@ -269,8 +270,9 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
       return;
     }
   }
-  if (const int error = files_.mkdir_at(parent_->fd(), name, (entry.mode & 0777u) | owner_all); error < 0 && error != -EEXIST) {
-    failed_or_fatal(decision, error);
+  const int made = files_.mkdir_at(parent_->fd(), name, (entry.mode & 0777u) | owner_all);
+  if (made < 0 && made != -EEXIST) {
+    failed_or_fatal(decision, made);
     return;
   }
   root_.directories_made.fetch_add(1);
@@ -280,6 +282,15 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
     return;
   }
   enter(entry, decision.path, index, true, false, 0);
+  context_.open_directories.back().was_empty = made >= 0;
+}
+
+// The look at a name costs a call for each file. Nothing worth keeping stands in a directory that was made for this run; what
+// another process puts there meanwhile meets the file at its commit, as it would after a look that came too early.
+int Decider::look_for(const std::string& path, std::string_view name, ports::FileStat& stat) {
+  const auto& chain = context_.open_directories;
+  if (!chain.empty() && chain.back().was_empty && chain.back().path == split_path(path).parent) return -ENOENT;
+  return files_.stat_at(parent_->fd(), name, stat, false);
 }
 
 int Decider::is_empty_directory(std::string_view name) {
@@ -416,7 +427,7 @@ bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view n
 void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision) {
   const std::string_view name = split_path(decision.path).name;
   ports::FileStat stat;
-  const int found = files_.stat_at(parent_->fd(), name, stat, false);
+  const int found = look_for(decision.path, name, stat);
   if (found < 0 && found != -ENOENT) {
     failed(decision, found);
     return;

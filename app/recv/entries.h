@@ -51,6 +51,7 @@ struct EntriesContext {
     bool made = false;
     bool unlocked = false;
     uint32_t mode_before = 0;
+    bool was_empty = false;  // nothing stood there, and this session made it: what is in it now is this run's
   };
   Root::Impl& root;
   KnownDirectories& directories;

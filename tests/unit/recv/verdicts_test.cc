@@ -47,6 +47,37 @@ TEST_CASE("entries__link_with_the_size_and_time_of_the_file__is_not_that_file") 
   CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(place.temporary.path("f"))));
 }
 
+// What stands there already is looked for where something can stand: not in a directory that this run has just made.
+TEST_CASE("entries__files_of_a_new_directory__are_not_looked_for") {
+  const std::string how = GENERATE("new", "there", "made by another meanwhile", "left");
+  CAPTURE(how);
+  FaultyFiles files;
+  Place place(archive_options, "", &files);
+  size_t looks = 0;
+  files.hook = [&](std::string_view call, std::string_view name) {
+    if (call == "stat_at" && name == "f") ++looks;
+    if (call != "mkdir_at" || how != "made by another meanwhile") return 0;
+    std::filesystem::create_directory(place.temporary.path("d"));
+    return -EEXIST;
+  };
+  if (how == "there") std::filesystem::create_directory(place.temporary.path("d"));
+  REQUIRE(place.decide_one(directory("d")).verdict != Verdict::failed);
+  if (how == "left") CHECK(place.decide_one(as_leave(directory("d"))).leave.has_value());
+  place.temporary.write("d/f", "abc");
+  ::chmod(place.temporary.path("d/f").c_str(), 0644);
+  REQUIRE(::utimensat(AT_FDCWD, place.temporary.path("d/f").c_str(), entry_times, AT_SYMLINK_NOFOLLOW) == 0);
+  const Decision decision = place.decide_one(file("d/f", 3));
+  if (how != "new") {
+    CHECK(looks == 1);
+    CHECK(decision.verdict == Verdict::unchanged);
+    return;
+  }
+  CHECK(looks == 0);
+  REQUIRE(decision.verdict == Verdict::send);
+  CHECK(place.deliver(decision.task, "xyz").outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("d/f") == "xyz");
+}
+
 TEST_CASE("entries__dry_run_over_what_is_there__tells_what_would_change_and_changes_nothing") {
   Place place(archive_options | session::option_dry_run);
   place.temporary.write("f", "abc");
