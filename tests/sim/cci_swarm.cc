@@ -14,6 +14,7 @@
 #include "core/cci/endpoint.h"
 #include "tests/sim/heap.h"
 #include "tests/sim/seeds.h"
+#include "transports/connection/limits.h"
 #include "transports/stream/limits.h"
 #include "transports/stream/stream_transport.h"
 
@@ -241,7 +242,7 @@ class CciSwarm {
       const Instant begin = sometime();
       world_.at(begin, [machine] { machine->stopped = true; });
       // Half of them for a little longer than a connection that was left is waited for.
-      const Duration least = random_.chance(0.5) ? Duration(0) : stream::disconnect_flush_max;
+      const Duration least = random_.chance(0.5) ? Duration(0) : connection::disconnect_flush_max;
       world_.at(after(begin, random_.between(least, options_.stop_max)), [this, machine] {
         machine->stopped = false;
         world_.wake(machine->node);

@@ -1,4 +1,4 @@
-// All that the engine knows of one connection, and the life of one.
+// What the datagram transport knows of one connection, beside what every transport does.
 #pragma once
 #include <array>
 #include <memory>
@@ -11,6 +11,8 @@
 #include "core/reliability/pacer.h"
 #include "core/reliability/receive_ledger.h"
 #include "core/reliability/send_ledger.h"
+#include "transports/connection/connection.h"
+#include "transports/connection/fenced_messages.h"
 #include "transports/datagram/datagram_net.h"
 #include "transports/datagram/hints.h"
 #include "transports/datagram/messages.h"
@@ -19,19 +21,7 @@
 
 namespace ccixfer::datagram {
 
-enum class State : uint8_t {
-  resolving,        // dialler: the network looks the name up
-  hello_sent,       // dialler: hellos are out
-  awaiting_accept,  // dialler: hello_reply came; the peer's application decides
-  requested,        // acceptor: our application decides
-  accepting,        // acceptor: accept is out; its acknowledgement, or anything that only an open end sends, is awaited
-  open,
-  closing,   // our application disconnected: what was sent before is being delivered, then bye goes out
-  draining,  // over: reject or bye goes out until it is acknowledged; what comes is thrown away
-  gone,
-};
-[[nodiscard]] bool may_follow(State from, State to);
-[[nodiscard]] const char* to_string(State state);
+using connection::State;
 
 // What a packet carried: the kinds of reliability::Carried.
 enum class Carries : uint8_t {
@@ -48,23 +38,8 @@ enum class Carries : uint8_t {
   mailbox_hint,    // b: mailbox, c: epoch
 };
 
-struct Fenced {  // a message that waits for a fence
-  uint64_t token = 0;
-  std::vector<std::byte> bytes;
-  Duration timeout = forever;
-  uint64_t operations_before = 0;  // RMAs issued before it
-};
-
-enum class Keepalive : uint8_t { off, lose, notify };
-
-struct Connection {
-  ports::ConnectionId id;
-  State state = State::gone;
-  bool dead = false;  // the core was told of its end, or told us: its id means nothing any more
-  bool dialler = false;
-  bool queued = false;     // in the ready list
-  bool cancelled = false;  // disconnect() before there was a connection
-  bool left = false;       // disconnect() of an established one, not yet acted upon
+struct Connection final : connection::Connection {
+  using Message = std::vector<std::byte>;
 
   // The two ends.
   Address address;
@@ -73,34 +48,16 @@ struct Connection {
   uint64_t remote_key = 0;
 
   // Handshake.
-  std::string uri;  // dialled
   uint64_t query = 0;
-  ports::Role role = ports::Role::application;
-  ports::Attribute attribute = ports::Attribute::reliable_ordered;
-  std::vector<std::byte> connect_data;
   std::optional<Cookie> cookie;
   uint32_t attempt = 0;  // dialler: hellos sent; acceptor: the one that it answers
   std::array<Instant, hello_attempts_remembered> hello_at{};
   Instant next_hello = never;
   Duration hello_pause = hello_pause_first;
   Instant silence_ends = never;  // dialler: nobody answered by then
-  Duration round_trip{0};
 
   // What both ends agreed on.
   uint32_t datagram_bytes = 0;
-  uint32_t max_send_bytes = 0;
-
-  // The state's own time limit; it runs from the first turn after it was set.
-  Duration step_timeout = forever;
-  bool step_unstamped = false;
-  Instant step_deadline = never;
-
-  Keepalive keepalive_mode = Keepalive::off;
-  Duration keepalive{0};
-  Instant last_received{};
-  Instant last_probe{};
-  bool keepalive_unstamped = false;  // set_keepalive: it counts from the next turn on, as the last one may be long ago
-  uint32_t probes = 0;
 
   // Packets.
   reliability::SendLedger sent;
@@ -122,9 +79,8 @@ struct Connection {
   bool bulk_first = false;  // whose turn it is in the next packet: RMA's, or the messages'
   bool served_first = false;
 
-  Duration send_timeout = forever;
   OutMessages messages;
-  RingBuffer<Fenced> fenced;
+  connection::FencedMessages<Message> fenced;
   InMessages incoming;
   RmaOut rma;
   RmaIn served;

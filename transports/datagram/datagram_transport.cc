@@ -1,41 +1,47 @@
 #include "transports/datagram/datagram_transport.h"
 
-#include "transports/datagram/engine.h"
+#include <algorithm>
+
+#include "transports/datagram/driver.h"
 
 namespace ccixfer::datagram {
 
 DatagramTransport::DatagramTransport(const ports::TransportOptions& options, std::unique_ptr<DatagramNet> net,
                                      ports::Entropy& entropy, Counters& counters)
-    : engine_(std::make_unique<Engine>(options, std::move(net), entropy, counters)) {}
+    : driver_(std::make_unique<Driver>(options, std::move(net), entropy, counters)) {}
 DatagramTransport::~DatagramTransport() = default;
 
-void DatagramTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) { engine_->bind(sink, target); }
-std::string DatagramTransport::uri() const { return engine_->net().uri(); }
-uint32_t DatagramTransport::max_send_bytes() const { return engine_->max_send_bytes(); }
-Result<ports::ConnectionId> DatagramTransport::dial(const ports::DialRequest& request) { return engine_->dial(request); }
-Status DatagramTransport::accept(ports::ConnectionId request) { return engine_->accept(request); }
-Status DatagramTransport::reject(ports::ConnectionId request, std::string_view reason) { return engine_->reject(request, reason); }
-void DatagramTransport::disconnect(ports::ConnectionId connection) { engine_->disconnect(connection); }
+void DatagramTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) { driver_->engine().bind(sink, target); }
+std::string DatagramTransport::uri() const { return driver_->net().uri(); }
+uint32_t DatagramTransport::max_send_bytes() const { return driver_->engine().our_offer().max_send_bytes; }
+Result<ports::ConnectionId> DatagramTransport::dial(const ports::DialRequest& request) { return driver_->engine().dial(request); }
+Status DatagramTransport::accept(ports::ConnectionId request) { return driver_->engine().accept(request); }
+Status DatagramTransport::reject(ports::ConnectionId request, std::string_view reason) {
+  return driver_->engine().reject(request, reason);
+}
+void DatagramTransport::disconnect(ports::ConnectionId connection) { driver_->engine().disconnect(connection); }
 Status DatagramTransport::send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) {
-  return engine_->send(connection, parts, token);
+  return driver_->engine().send(connection, parts, token);
 }
 void DatagramTransport::hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) {
-  engine_->hint(connection, mailbox, epoch);
+  driver_->hint(connection, mailbox, epoch);
 }
 Status DatagramTransport::rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) {
-  return engine_->rma(connection, request, token);
+  return driver_->engine().rma(connection, request, token);
 }
 void DatagramTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
-  engine_->set_send_timeout(connection, timeout);
+  driver_->engine().set_send_timeout(connection, timeout);
 }
 void DatagramTransport::set_keepalive(ports::ConnectionId connection, Duration timeout) {
-  engine_->set_keepalive(connection, timeout);
+  driver_->engine().set_keepalive(connection, timeout);
 }
-std::vector<ports::HopInfo> DatagramTransport::hops(ports::ConnectionId connection) const { return engine_->hops(connection); }
-void DatagramTransport::turn(Instant now) { engine_->turn(now); }
-Instant DatagramTransport::next_deadline() const { return engine_->next_deadline(); }
-int DatagramTransport::os_handle() const { return engine_->net().os_handle(); }
-void DatagramTransport::arm(Instant when) { engine_->arm(when); }
-size_t DatagramTransport::held_bytes() const { return engine_->held_bytes(); }
+std::vector<ports::HopInfo> DatagramTransport::hops(ports::ConnectionId connection) const {
+  return driver_->engine().hops(connection);
+}
+void DatagramTransport::turn(Instant now) { driver_->engine().turn(now); }
+Instant DatagramTransport::next_deadline() const { return driver_->engine().next_deadline(); }
+int DatagramTransport::os_handle() const { return driver_->net().os_handle(); }
+void DatagramTransport::arm(Instant when) { driver_->net().set_deadline(std::min(when, driver_->engine().next_deadline())); }
+size_t DatagramTransport::held_bytes() const { return driver_->held_bytes(); }
 
 }  // namespace ccixfer::datagram

@@ -17,7 +17,7 @@
 
 namespace ccixfer::datagram {
 
-class Engine;
+class Driver;
 
 class DatagramTransport final : public ports::Transport {
  public:
@@ -47,7 +47,7 @@ class DatagramTransport final : public ports::Transport {
   [[nodiscard]] size_t held_bytes() const;  // messages that came before their turn, of all connections: at most held_bytes_max
 
  private:
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Driver> driver_;
 };
 
 }  // namespace ccixfer::datagram

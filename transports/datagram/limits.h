@@ -32,11 +32,6 @@ inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
 inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
 
 inline constexpr size_t hints_outstanding_max = 1024;  // of a connection, not acknowledged yet; beyond: lost
-inline constexpr uint32_t keepalive_probes_max = 3;
-inline constexpr uint32_t farewells = 3;  // of an endpoint that is destroyed: nobody will repeat them
-
-// After our disconnect: how long what was sent before may take to be delivered; and how long the goodbye may take.
-inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);
-inline constexpr Duration goodbye_wait_max = std::chrono::seconds(2);
+inline constexpr uint32_t farewells = 3;               // of an endpoint that is destroyed: nobody will repeat them
 
 }  // namespace ccixfer::datagram

@@ -13,16 +13,13 @@
 #include <vector>
 
 #include "core/base/ring_buffer.h"
+#include "core/reliability/message_window.h"
 #include "core/reliability/send_ledger.h"
 #include "transports/datagram/frames.h"
 
 namespace ccixfer::datagram {
 
-// Whom a message's end concerns: the application (its token) or an RMA whose completion message it is (its slot).
-struct MessageOwner {
-  bool rma = false;
-  uint64_t token = 0;
-};
+using reliability::MessageOwner;
 
 class OutMessages {
  public:

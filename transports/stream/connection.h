@@ -1,4 +1,4 @@
-// All that the engine knows of one connection.
+// What the stream transport knows of one connection, beside what every transport does.
 #pragma once
 #include <memory>
 #include <string>
@@ -6,6 +6,8 @@
 
 #include "core/ports/transport.h"
 #include "core/wire/connection_frames.h"
+#include "transports/connection/connection.h"
+#include "transports/connection/fenced_messages.h"
 #include "transports/stream/out_batch.h"
 #include "transports/stream/pace.h"
 #include "transports/stream/rma_initiator.h"
@@ -30,81 +32,45 @@ struct Receiving {
   bool within = false;   // the last read of which a payload came is not complete
 };
 
-struct Fenced {  // a message that waits for a fence
-  uint64_t token = 0;
-  MessageBytes bytes;
-  Duration timeout = forever;
-  uint64_t operations_before = 0;  // RMAs issued before it
+// Somebody waits for memory that the peer's reads lent.
+struct Owed {
+  Instant since{};
+  Instant progress_at{};  // the peer acknowledged something
+  uint64_t acknowledged_bytes = 0;
 };
 
-enum class Keepalive : uint8_t { off, lose, notify };
+struct Connection final : connection::Connection {
+  using Message = MessageBytes;
 
-struct Connection {
-  ports::ConnectionId id;
   StreamId stream = 0;
-  State state = State::gone;
-  bool dead = false;  // the core was told of its end, or told us: its id means nothing any more
   bool readable = false;
-  bool broken = false;     // sending failed: it ends once all that came was read
-  bool blocked = false;    // the network took no more
-  bool queued = false;     // in the ready list
-  bool cancelled = false;  // disconnect() before there was a connection
-  uint32_t burst = 0;      // messages issued since there was none on its way
-  bool ack_held = false;   // an acknowledgement waits one turn for an answer to ride with
-  bool left = false;       // disconnect() of an established one, not yet acted upon
-  bool unreliable = false;
-
-  // Handshake.
-  std::string uri;  // dialled; of an accepted one the peer's, for people
-  ports::Role role = ports::Role::application;
-  ports::Attribute attribute = ports::Attribute::reliable_ordered;
-  std::vector<std::byte> connect_data;
-  uint32_t max_send_bytes = 0;
-  Instant hello_at{};
-  Duration round_trip{0};
-
-  Instant accepted_at{};
-
-  // The state's own time limit; it runs from the first turn after it was set.
-  Duration step_timeout = forever;
-  bool step_unstamped = false;
-  Instant step_deadline = never;
-
-  Keepalive keepalive_mode = Keepalive::off;
-  Duration keepalive{0};
-  Instant last_received{};
-  Instant last_probe{};
-  bool keepalive_unstamped = false;  // set_keepalive: it counts from the next turn on, as the last one may be long ago
-  uint32_t probes = 0;
+  bool broken = false;    // sending failed: it ends once all that came was read
+  bool blocked = false;   // the network took no more
+  bool ack_held = false;  // an acknowledgement waits one turn for an answer to ride with
   bool probe_due = false;
   bool probe_answer_due = false;
+  bool bye_queued = false;
+  bool lends = false;
+  bool served_next = false;  // whose chunk is next, a write of ours or a read of the peer's
+  uint32_t burst = 0;        // messages issued since there was none on its way
+  Instant hello_at{};        // dialler: it went out; acceptor: the stream came
 
-  Duration send_timeout = forever;
   MessageSender messages;
-  RingBuffer<Fenced> fenced;
+  connection::FencedMessages<MessageBytes> fenced;
   MessageReceiver incoming;
   RmaInitiator rma;
   RmaResponder served;
-  RingBuffer<uint32_t> writes;          // slots with a chunk to send, in order
-  RingBuffer<uint32_t> waiting_writes;  // slots whose next chunk has not arrived yet, until resume()
-  RingBuffer<uint32_t> read_requests;   // slots whose rma_read is to be sent
   RingBuffer<wire::MailboxHint> hints;  // to be sent
   // What the network took so far, and how far memory of ours was lent among it: our own writes (the peer's reads: `served`).
-  bool lends = false;
   uint64_t given_bytes = 0;
   uint64_t received_bytes = 0;
   uint64_t lent_until = 0;
-  // Somebody waits for memory that the peer's reads lent: since when, and the last progress.
-  Instant owed_since = never;
-  Instant owed_progress_at{};
-  uint64_t owed_acknowledged = 0;
-  bool served_next = false;  // whose chunk is next, a write of ours or a read of the peer's
+  std::unique_ptr<Owed> owed;
 
   Receiving rx;
   Pace going;
   std::vector<std::byte> handshake_out;  // encoded frames of the handshake, and bye
   std::unique_ptr<OutBatch> batch;
-  bool bye_queued = false;
 };
 
 }  // namespace ccixfer::stream

@@ -34,12 +34,7 @@ inline constexpr size_t staging_bytes = 32u << 10;
 inline constexpr size_t conduit_bytes_min = 16u << 10;  // less is copied, where it is not the rest of more
 inline constexpr size_t drain_bytes = 64u << 10;
 
-// How long an acknowledgement may wait for an answer to ride with, if nobody turns us before.
-inline constexpr Duration acknowledgement_delay_max = std::chrono::microseconds(200);
-
 inline constexpr size_t hints_waiting_max = 1024;  // of a connection, that could not go out yet; beyond: lost
-
-inline constexpr uint32_t keepalive_probes_max = 3;
 
 // Whoever has dialled and said nothing for so long makes room for those behind, once there are pending_requests_max: a hello comes
 // with the connection, or a lost packet later.
@@ -51,9 +46,5 @@ inline constexpr Duration lent_look_interval = std::chrono::milliseconds(2);
 inline constexpr Duration lent_stall_max = std::chrono::seconds(2);
 inline constexpr Duration lent_wait_max = std::chrono::seconds(10);
 inline constexpr size_t lent_reads_max = 512;  // ended reads of a connection with bytes not acknowledged; beyond: copied
-
-// After our disconnect: how long what was sent before may take to be delivered; and how long the peer may take to close.
-inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);
-inline constexpr Duration close_wait_max = std::chrono::seconds(2);
 
 }  // namespace ccixfer::stream

@@ -8,8 +8,9 @@ namespace ccixfer::stream {
 
 void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
   CHECK(!full());
-  const uint32_t slot = operations_.take();
-  Operation& operation = operations_[slot];
+  if (work_ == nullptr) work_ = std::make_unique<Work>();
+  const uint32_t slot = work_->operations.take();
+  Operation& operation = work_->operations[slot];
   const uint16_t generation = static_cast<uint16_t>(operation.generation + 1);
   operation = Operation{};
   operation.phase = Phase::waiting;
@@ -28,29 +29,36 @@ void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64
   operation.local_completion = request.local_completion;
   if (request.has_completion_message) operation.announcement = copy_message({&request.completion_message, 1});
   operation.issue = issued_++;
-  waiting_.push_back(slot);
+  work_->waiting.push_back(slot);
 }
 
-std::optional<uint32_t> RmaInitiator::start(uint64_t messages_ended) {
-  if (waiting_.empty()) return std::nullopt;
-  Operation& operation = operations_[waiting_.front()];
-  if (operation.fence && (active_ > 0 || messages_ended < operation.messages_before)) return std::nullopt;
-  ++active_;
-  operation.phase = operation.write ? Phase::sending : Phase::asked;
-  return waiting_.pop_front();
+void RmaInitiator::start(uint64_t messages_ended) {
+  while (work_ != nullptr && !work_->waiting.empty()) {
+    Operation& operation = work_->operations[work_->waiting.front()];
+    if (operation.fence && (work_->active > 0 || messages_ended < operation.messages_before)) return;
+    ++work_->active;
+    operation.phase = operation.write ? Phase::sending : Phase::asked;
+    (operation.write ? work_->writes : work_->requests).push_back(work_->waiting.pop_front());
+  }
+}
+
+void RmaInitiator::resume() {
+  if (work_ == nullptr) return;
+  while (!work_->waiting_writes.empty()) work_->writes.push_front(work_->waiting_writes.pop_back());
 }
 
 bool RmaInitiator::fence_before(uint64_t issued) const {
-  for (size_t i = 0; i < waiting_.size() && operations_[waiting_[i]].issue < issued; ++i) {
-    if (operations_[waiting_[i]].fence) return true;
+  if (work_ == nullptr) return false;
+  for (size_t i = 0; i < work_->waiting.size() && work_->operations[work_->waiting[i]].issue < issued; ++i) {
+    if (work_->operations[work_->waiting[i]].fence) return true;
   }
   return false;
 }
 
 RmaInitiator::Operation* RmaInitiator::find(uint32_t id, bool write) {
   const uint32_t slot = slot_of(id);
-  if (slot >= operations_.size()) return nullptr;
-  Operation& operation = operations_[slot];
+  if (work_ == nullptr || slot >= work_->operations.size()) return nullptr;
+  Operation& operation = work_->operations[slot];
   if (operation.generation != id >> 16 || operation.write != write) return nullptr;
   const bool in_flight =
       operation.phase == Phase::sending || operation.phase == Phase::asked || operation.phase == Phase::awaiting_end;
@@ -58,12 +66,12 @@ RmaInitiator::Operation* RmaInitiator::find(uint32_t id, bool write) {
 }
 
 void RmaInitiator::all_sent(uint32_t slot) {
-  CHECK(operations_[slot].phase == Phase::sending);
-  operations_[slot].phase = Phase::awaiting_end;
+  CHECK(work_->operations[slot].phase == Phase::sending);
+  work_->operations[slot].phase = Phase::awaiting_end;
 }
 
 void RmaInitiator::finish(uint32_t slot, ports::Ending ending, MessageSender& messages, Duration send_timeout, const Ended& ended) {
-  Operation& operation = operations_[slot];
+  Operation& operation = work_->operations[slot];
   if (!ending.good() || !operation.announces) return end(slot, ending, ended);
   operation.phase = Phase::announcing;
   operation.ending = ending;
@@ -71,32 +79,37 @@ void RmaInitiator::finish(uint32_t slot, ports::Ending ending, MessageSender& me
 }
 
 void RmaInitiator::cancel(uint32_t slot, const Ended& ended) {
-  CHECK(operations_[slot].phase == Phase::sending && operations_[slot].done_bytes == 0);
+  CHECK(work_->operations[slot].phase == Phase::sending && work_->operations[slot].done_bytes == 0);
   end(slot, Status::cancelled, ended);
 }
 
 void RmaInitiator::announced(uint32_t slot, Status status, const Ended& ended) {
-  CHECK(operations_[slot].phase == Phase::announcing);
-  end(slot, status == Status::success ? operations_[slot].ending : ports::Ending(status), ended);
+  CHECK(work_->operations[slot].phase == Phase::announcing);
+  end(slot, status == Status::success ? work_->operations[slot].ending : ports::Ending(status), ended);
 }
 
 void RmaInitiator::end(uint32_t slot, ports::Ending ending, const Ended& ended) {
-  const uint64_t token = operations_[slot].token;
-  operations_[slot].phase = Phase::free;
-  operations_[slot].announcement = {};
-  operations_.release(slot);
-  --active_;
+  const uint64_t token = work_->operations[slot].token;
+  work_->operations[slot].phase = Phase::free;
+  work_->operations[slot].announcement = {};
+  work_->operations.release(slot);
+  --work_->active;
   ended(token, ending);
 }
 
 void RmaInitiator::fail_all(Status status, const Ended& ended) {
+  if (work_ == nullptr) return;
+  work_->writes.clear();
+  work_->waiting_writes.clear();
+  work_->requests.clear();
   std::vector<uint32_t> slots;
-  for (uint32_t slot = 0; slot < operations_.size(); ++slot) {
-    if (operations_[slot].phase != Phase::free) slots.push_back(slot);
+  for (uint32_t slot = 0; slot < work_->operations.size(); ++slot) {
+    if (work_->operations[slot].phase != Phase::free) slots.push_back(slot);
   }
-  std::sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) { return operations_[a].issue < operations_[b].issue; });
-  active_ += static_cast<uint32_t>(waiting_.size());
-  waiting_.clear();
+  std::sort(slots.begin(), slots.end(),
+            [this](uint32_t a, uint32_t b) { return work_->operations[a].issue < work_->operations[b].issue; });
+  work_->active += static_cast<uint32_t>(work_->waiting.size());
+  work_->waiting.clear();
   for (const uint32_t slot : slots) end(slot, status, ended);
 }
 

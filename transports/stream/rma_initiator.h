@@ -4,6 +4,7 @@
 // delivered. Source: CCI §III.C; reference cci.md points 10, 11.
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "core/base/ring_buffer.h"
@@ -55,16 +56,24 @@ class RmaInitiator {
   using Ended = std::function<void(uint64_t token, ports::Ending)>;
 
   void open(uint32_t slots_max) { slots_max_ = slots_max; }
-  [[nodiscard]] bool full() const { return operations_.in_use() >= slots_max_; }
+  [[nodiscard]] bool full() const { return in_use() >= slots_max_; }
   void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
   // Whether a fence that is not passed yet is among the first `issued` operations: later messages wait for it.
   [[nodiscard]] uint64_t issued() const { return issued_; }
   [[nodiscard]] bool fence_before(uint64_t issued) const;
-  // The next operation that may start now, once each: the caller then sends its chunks or its request.
-  [[nodiscard]] std::optional<uint32_t> start(uint64_t messages_ended);
+  void start(uint64_t messages_ended);  // what no fence holds back: its chunks, or its request, are due
 
-  [[nodiscard]] Operation& at(uint32_t slot) { return operations_[slot]; }
-  [[nodiscard]] uint32_t id(uint32_t slot) const { return (uint32_t{operations_[slot].generation} << 16) | slot; }
+  // The slots of operations with something to send. A write whose next chunk has not arrived here yet waits for resume().
+  [[nodiscard]] bool write_due() const { return work_ != nullptr && !work_->writes.empty(); }
+  [[nodiscard]] uint32_t next_write() { return work_->writes.pop_front(); }  // write_due() only
+  void write_goes_on(uint32_t slot) { work_->writes.push_front(slot); }
+  void write_waits(uint32_t slot) { work_->waiting_writes.push_back(slot); }
+  void resume();
+  [[nodiscard]] bool request_due() const { return work_ != nullptr && !work_->requests.empty(); }
+  [[nodiscard]] uint32_t next_request() { return work_->requests.pop_front(); }  // request_due() only
+
+  [[nodiscard]] Operation& at(uint32_t slot) { return work_->operations[slot]; }
+  [[nodiscard]] uint32_t id(uint32_t slot) const { return (uint32_t{work_->operations[slot].generation} << 16) | slot; }
   // nullptr: no such operation in flight, or not a write (read).
   [[nodiscard]] Operation* find(uint32_t id, bool write);
   [[nodiscard]] static uint32_t slot_of(uint32_t id) { return id & 0xffff; }
@@ -76,15 +85,24 @@ class RmaInitiator {
   void announced(uint32_t slot, Status status, const Ended& ended);  // the completion message ended
   void fail_all(Status status, const Ended& ended);                  // in order of issue
 
-  [[nodiscard]] bool empty() const { return active_ == 0 && waiting_.empty(); }
+  [[nodiscard]] bool empty() const { return in_use() == 0; }
 
  private:
   void end(uint32_t slot, ports::Ending ending, const Ended& ended);
 
-  SlotVector<Operation> operations_;
-  RingBuffer<uint32_t> waiting_;
+  [[nodiscard]] size_t in_use() const { return work_ == nullptr ? 0 : work_->operations.in_use(); }
+
+  // From the first operation on: most connections never have one.
+  struct Work {
+    SlotVector<Operation> operations;
+    RingBuffer<uint32_t> waiting;  // for a fence
+    RingBuffer<uint32_t> writes;
+    RingBuffer<uint32_t> waiting_writes;
+    RingBuffer<uint32_t> requests;
+    uint32_t active = 0;  // started and not ended
+  };
+  std::unique_ptr<Work> work_;
   uint32_t slots_max_ = 0;
-  uint32_t active_ = 0;  // started and not ended
   uint64_t issued_ = 0;
 };
 

@@ -9,18 +9,20 @@ namespace ccixfer::stream {
 RmaResponder::Operation* RmaResponder::free_slot(uint32_t id) {
   const uint32_t slot = id & 0xffff;
   if (slot >= slots_max_) return nullptr;
-  if (slot >= slots_.size()) slots_.resize(size_t{slot} + 1);
-  return slots_[slot].kind == Kind::none ? &slots_[slot] : nullptr;
+  if (work_ == nullptr) work_ = std::make_unique<Work>();
+  if (slot >= work_->slots.size()) work_->slots.resize(size_t{slot} + 1);
+  return work_->slots[slot].kind == Kind::none ? &work_->slots[slot] : nullptr;
 }
 
 void RmaResponder::reply(Operation& operation, bool early) {
   operation.ended = !early;
-  replies_.push_back({operation.kind == Kind::write, {operation.id, operation.ending, early}});
+  work_->replies.push_back({operation.kind == Kind::write, {operation.id, operation.ending, early}});
 }
 
 bool RmaResponder::chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, ports::RmaTarget& target) {
   const uint32_t slot = frame.operation & 0xffff;
-  const bool first = frame.offset_bytes == 0 && (slot >= slots_.size() || slots_[slot].kind == Kind::none);
+  const bool is_new = work_ == nullptr || slot >= work_->slots.size();
+  const bool first = frame.offset_bytes == 0 && (is_new || work_->slots[slot].kind == Kind::none);
   if (first) {
     Operation* operation = free_slot(frame.operation);
     if (operation == nullptr || frame.abort) return false;
@@ -41,8 +43,8 @@ bool RmaResponder::chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, po
     if (!operation->ending.good() && payload_bytes < frame.total_bytes) reply(*operation, true);
     return true;
   }
-  if (slot >= slots_.size()) return false;
-  Operation& operation = slots_[slot];
+  if (is_new) return false;
+  Operation& operation = work_->slots[slot];
   if (operation.kind != Kind::write || operation.ended || operation.id != frame.operation ||
       operation.done_bytes != frame.offset_bytes || operation.total_bytes != frame.total_bytes ||
       operation.handle != frame.remote.handle || operation.target_offset_bytes != frame.remote.offset_bytes) {
@@ -65,7 +67,7 @@ void RmaResponder::revoke_write(Operation& operation, ports::RmaTarget& target) 
 }
 
 MutableBytes RmaResponder::write_span(uint32_t slot, size_t size, ports::RmaTarget& target) {
-  Operation& operation = slots_[slot];
+  Operation& operation = work_->slots[slot];
   if (!operation.admitted) return {};
   const MutableBytes span = target.write_span(operation.ticket, operation.done_bytes);
   if (span.empty()) revoke_write(operation, target);
@@ -73,7 +75,7 @@ MutableBytes RmaResponder::write_span(uint32_t slot, size_t size, ports::RmaTarg
 }
 
 void RmaResponder::written(uint32_t slot, size_t bytes, ports::RmaTarget& target) {
-  Operation& operation = slots_[slot];
+  Operation& operation = work_->slots[slot];
   operation.done_bytes += bytes;
   if (operation.done_bytes < operation.total_bytes) return;
   if (operation.admitted) operation.ending = target.end_write(operation.ticket, true);
@@ -97,7 +99,7 @@ bool RmaResponder::request(const wire::RmaRead& frame, ports::RmaTarget& target)
     operation->ticket = admission.ticket;
   }
   if (operation->admitted) {
-    to_read_.push_back(frame.operation & 0xffff);
+    work_->to_read.push_back(frame.operation & 0xffff);
   } else {
     reply(*operation, false);
   }
@@ -111,24 +113,25 @@ uint64_t RmaResponder::next_bytes(const Operation& operation, uint64_t chunk_byt
 }
 
 std::optional<uint32_t> RmaResponder::next_to_read(uint64_t chunk_bytes, const ports::RmaTarget& target) {
-  while (!to_read_.empty()) {
-    const uint32_t slot = to_read_.pop_front();
-    const Operation& operation = slots_[slot];
+  while (read_due()) {
+    const uint32_t slot = work_->to_read.pop_front();
+    const Operation& operation = work_->slots[slot];
     if (!operation.admitted ||
         !target.read_waits(operation.ticket, operation.done_bytes, next_bytes(operation, chunk_bytes, target))) {
       return slot;
     }
-    waiting_.push_back(slot);
+    work_->waiting.push_back(slot);
   }
   return std::nullopt;
 }
 
 void RmaResponder::resume() {
-  while (!waiting_.empty()) to_read_.push_front(waiting_.pop_back());
+  if (work_ == nullptr) return;
+  while (!work_->waiting.empty()) work_->to_read.push_front(work_->waiting.pop_back());
 }
 
 RmaResponder::Chunk RmaResponder::next_chunk(uint32_t slot, uint64_t chunk_bytes, ports::RmaTarget& target) {
-  Operation& operation = slots_[slot];
+  Operation& operation = work_->slots[slot];
   const uint64_t size = operation.admitted ? next_bytes(operation, chunk_bytes, target) : 0;
   const Bytes span = read_span(slot, operation.done_bytes, static_cast<size_t>(size), target);
   if (span.empty()) {
@@ -139,7 +142,7 @@ RmaResponder::Chunk RmaResponder::next_chunk(uint32_t slot, uint64_t chunk_bytes
 }
 
 Bytes RmaResponder::read_span(uint32_t slot, uint64_t offset, size_t size, ports::RmaTarget& target) {
-  Operation& operation = slots_[slot];
+  Operation& operation = work_->slots[slot];
   if (!operation.admitted) return {};
   const Bytes span = target.read_span(operation.ticket, offset);
   if (span.empty()) {
@@ -150,21 +153,21 @@ Bytes RmaResponder::read_span(uint32_t slot, uint64_t offset, size_t size, ports
 }
 
 bool RmaResponder::continues(uint32_t slot, uint64_t done_bytes, const ports::RmaTarget& target) const {
-  const Operation& operation = slots_[slot];
+  const Operation& operation = work_->slots[slot];
   if (!operation.admitted || done_bytes >= operation.total_bytes) return false;
   return !target.read_waits(operation.ticket, done_bytes, std::min(operation.total_bytes - done_bytes, chunk_bytes_min));
 }
 
 const ports::Arrival* RmaResponder::arrival_of(uint32_t slot, const ports::RmaTarget& target) const {
-  const Operation& operation = slots_[slot];
+  const Operation& operation = work_->slots[slot];
   return operation.admitted ? target.arrival_of(operation.ticket) : nullptr;
 }
 
 void RmaResponder::chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& target) {
-  Operation& operation = slots_[slot];
+  Operation& operation = work_->slots[slot];
   operation.done_bytes += bytes;
   if (operation.admitted && operation.done_bytes < operation.total_bytes) {
-    to_read_.push_front(slot);
+    work_->to_read.push_front(slot);
     return;
   }
   if (operation.admitted) end_read(operation, target);
@@ -174,21 +177,22 @@ void RmaResponder::chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& t
 void RmaResponder::end_read(Operation& operation, ports::RmaTarget& target) {
   operation.admitted = false;
   if (!operation.lent) return target.end_read(operation.ticket);
-  held_.push_back({operation.ticket, operation.lent_until});
+  work_->held.push_back({operation.ticket, operation.lent_until});
 }
 
 bool RmaResponder::lend(uint32_t slot, ports::RmaTarget& target) {
-  Operation& operation = slots_[slot];
-  if (!operation.lent && operation.admitted) operation.lent = held_.size() < lent_reads_max && target.lend(operation.ticket);
+  Operation& operation = work_->slots[slot];
+  if (!operation.lent && operation.admitted) operation.lent = work_->held.size() < lent_reads_max && target.lend(operation.ticket);
   return operation.lent && operation.admitted;
 }
 
 void RmaResponder::given(uint32_t slot, uint64_t position) {
-  if (slots_[slot].lent) slots_[slot].lent_until = position;
+  if (work_->slots[slot].lent) work_->slots[slot].lent_until = position;
 }
 
 void RmaResponder::acknowledged(uint64_t position, ports::RmaTarget& target) {
-  std::erase_if(held_, [&](const Held& held) {
+  if (work_ == nullptr) return;
+  std::erase_if(work_->held, [&](const Held& held) {
     if (held.until > position) return false;
     target.end_read(held.ticket);
     return true;
@@ -196,25 +200,27 @@ void RmaResponder::acknowledged(uint64_t position, ports::RmaTarget& target) {
 }
 
 bool RmaResponder::owes(uint64_t position, ports::RmaTarget& target) {
-  for (uint32_t slot = 0; slot < slots_.size(); ++slot) {
-    const Operation& operation = slots_[slot];
+  if (work_ == nullptr) return false;
+  for (uint32_t slot = 0; slot < work_->slots.size(); ++slot) {
+    const Operation& operation = work_->slots[slot];
     if (operation.kind != Kind::read || !operation.admitted || !operation.lent || !target.wanted_back(operation.ticket)) continue;
     static_cast<void>(read_span(slot, operation.done_bytes, 1, target));
   }
   acknowledged(position, target);
-  return std::ranges::any_of(held_, [&](const Held& held) { return target.wanted_back(held.ticket); });
+  return std::ranges::any_of(work_->held, [&](const Held& held) { return target.wanted_back(held.ticket); });
 }
 
 void RmaResponder::closed(ports::RmaTarget& target) { acknowledged(UINT64_MAX, target); }
 
 RmaResponder::Reply RmaResponder::next_reply() {
-  Reply reply = replies_.pop_front();
-  if (!reply.end.early) slots_[reply.end.operation & 0xffff] = Operation{};
+  Reply reply = work_->replies.pop_front();
+  if (!reply.end.early) work_->slots[reply.end.operation & 0xffff] = Operation{};
   return reply;
 }
 
 void RmaResponder::abandon(ports::RmaTarget& target) {
-  for (Operation& operation : slots_) {
+  if (work_ == nullptr) return;
+  for (Operation& operation : work_->slots) {
     if (operation.admitted && operation.kind == Kind::write) static_cast<void>(target.end_write(operation.ticket, false));
     if (operation.admitted && operation.kind == Kind::read) end_read(operation, target);
     operation.admitted = false;

@@ -4,6 +4,7 @@
 // contradiction). Out: replies in order, at most two for each slot, so they never block one another. Source: CCI §III.C; RVMA
 // §III.B; reference cci.md point 10.
 #pragma once
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -51,8 +52,8 @@ class RmaResponder {
   [[nodiscard]] const ports::Arrival* arrival_of(uint32_t slot, const ports::RmaTarget& target) const;
   void chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& target);  // the slot returns to `to_read`, or its end is due
 
-  [[nodiscard]] bool reply_due() const { return !replies_.empty(); }
-  [[nodiscard]] bool read_due() const { return !to_read_.empty(); }
+  [[nodiscard]] bool reply_due() const { return work_ != nullptr && !work_->replies.empty(); }
+  [[nodiscard]] bool read_due() const { return work_ != nullptr && !work_->to_read.empty(); }
   [[nodiscard]] Reply next_reply();  // frees the slot
   // The connection is over: every ticket goes back, incomplete, but those of which the network has bytes.
   void abandon(ports::RmaTarget& target);
@@ -61,13 +62,14 @@ class RmaResponder {
   // Positions are of the bytes that the network took of the connection.
   [[nodiscard]] bool lend(uint32_t slot, ports::RmaTarget& target);  // false: it is copied
   void given(uint32_t slot, uint64_t position);
-  [[nodiscard]] bool holds() const { return !held_.empty(); }
+  [[nodiscard]] bool holds() const { return work_ != nullptr && !work_->held.empty(); }
   void acknowledged(uint64_t position, ports::RmaTarget& target);
   // Somebody waits for what is not acknowledged. Reads in the middle whose memory is wanted end, if it is.
   [[nodiscard]] bool owes(uint64_t position, ports::RmaTarget& target);
   void closed(ports::RmaTarget& target);  // the network refers to nothing any more
 
  private:
+  struct Work;
   enum class Kind : uint8_t { none, write, read };
   struct Operation {
     Kind kind = Kind::none;
@@ -94,11 +96,15 @@ class RmaResponder {
   void revoke_write(Operation& operation, ports::RmaTarget& target);
   void reply(Operation& operation, bool early);
 
-  std::vector<Operation> slots_;
-  RingBuffer<Reply> replies_;
-  RingBuffer<uint32_t> to_read_;
-  RingBuffer<uint32_t> waiting_;  // for what has not arrived
-  std::vector<Held> held_;        // at most lent_reads_max and the slots
+  // From the peer's first operation on: most connections never have one.
+  struct Work {
+    std::vector<Operation> slots;
+    RingBuffer<Reply> replies;
+    RingBuffer<uint32_t> to_read;
+    RingBuffer<uint32_t> waiting;  // for what has not arrived
+    std::vector<Held> held;        // at most lent_reads_max and the slots
+  };
+  std::unique_ptr<Work> work_;
   uint32_t slots_max_ = 0;
   uint64_t connection_ = 0;
   bool leaving_ = false;

@@ -15,7 +15,7 @@
 
 namespace ccixfer::stream {
 
-class Engine;
+class Driver;
 
 class StreamTransport final : public ports::Transport {
  public:
@@ -50,7 +50,7 @@ class StreamTransport final : public ports::Transport {
   bool wait(Instant now, Instant until) override;
 
  private:
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Driver> driver_;
 };
 
 }  // namespace ccixfer::stream

@@ -1,5 +1,6 @@
 // The dialling side beside an acceptor that answers by hand, and both sides beside peers that stop answering.
 #include "tests/unit/datagram/rig.h"
+#include "transports/connection/limits.h"
 
 namespace ccixfer::datagram::testing {
 namespace {
@@ -482,7 +483,7 @@ TEST_CASE("peer__never_answers_a_goodbye__its_place_is_free_after_a_while") {
   dial.uri = "sim-datagram://a:1";
   REQUIRE_FALSE(rig.b.transport->dial(dial));  // no place yet
   REQUIRE(rig.b.transport->dial(dial).error().message == "too many connections");
-  rig.pass(goodbye_wait_max + 100ms);
+  rig.pass(connection::goodbye_wait_max + 100ms);
   REQUIRE(rig.b.transport->dial(dial));
 }
 

@@ -1,5 +1,6 @@
 // A hop that says nothing any more and closes nothing: what went through it ends at both ends, within what the keepalive allows.
 #include "tests/unit/routing/routed_world.h"
+#include "transports/connection/limits.h"
 #include "transports/stream/limits.h"
 
 using namespace ccixfer;
@@ -16,7 +17,7 @@ namespace {
 // made with these options. What lies beyond the neighbour is told by its bye, at once; so the end-to-end keepalive of the routing
 // transport (15 s x 4) is never what finds it.
 constexpr Duration hop_keepalive = ports::TransportOptions{}.keepalive;
-constexpr Duration hop_lost_after = hop_keepalive * (stream::keepalive_probes_max + 1);
+constexpr Duration hop_lost_after = hop_keepalive * (connection::keepalive_probes_max + 1);
 // It was heard of one keepalive before at the longest: an idle hop is asked that often, and answers.
 constexpr Duration hop_lost_not_before = hop_lost_after - hop_keepalive;
 // What was on its way when it fell silent, and the byes: a few times the longest delay of a link (0.5 ms).

@@ -190,7 +190,7 @@ TEST_CASE("engine__disconnect_while_the_peer_never_takes_the_message__bounded_in
   rig.b.sink.buffers = 0;
   REQUIRE(rig.send(rig.a, rig.at_a, filled(5, 1), 9) == Status::success);
   rig.a.transport->disconnect(rig.at_a);
-  rig.pass(disconnect_flush_max + 1s);
+  rig.pass(connection::disconnect_flush_max + 1s);
   REQUIRE(rig.a.status_of(9) == Status::disconnected);
   REQUIRE(rig.b.sink.disconnected.size() == 1);
   rig.b.transport->disconnect(rig.at_b);
@@ -274,7 +274,7 @@ TEST_CASE("engine__a_message_without_an_answer__is_acknowledged_in_the_next_turn
   rig.b.transport->turn(rig.now);
   // Who waits for the handle alone is woken for it, if not at once.
   CHECK(rig.b.net->deadline > rig.now);
-  CHECK(rig.b.net->deadline <= rig.now + acknowledgement_delay_max);
+  CHECK(rig.b.net->deadline <= rig.now + connection::patience_max);
   CHECK(rig.b.transport->next_deadline() <= rig.now);
   rig.b.transport->turn(rig.now);
   rig.a.transport->turn(rig.now);

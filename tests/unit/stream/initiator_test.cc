@@ -43,7 +43,12 @@ struct Scene {
   // The tokens of those that start now.
   std::vector<uint64_t> start(uint64_t messages_ended = 0) {
     std::vector<uint64_t> tokens;
-    while (const auto slot = machine.start(messages_ended)) tokens.push_back(machine.at(*slot).token);
+    machine.start(messages_ended);
+    std::vector<uint32_t> slots;
+    while (machine.write_due()) slots.push_back(machine.next_write());
+    while (machine.request_due()) slots.push_back(machine.next_request());
+    std::sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) { return machine.at(a).issue < machine.at(b).issue; });
+    for (const uint32_t slot : slots) tokens.push_back(machine.at(slot).token);
     return tokens;
   }
   uint32_t slot_of(uint64_t token) {

@@ -255,12 +255,12 @@ TEST_CASE("message_receiver__a_message_carries_the_acknowledgement__a_refusal_st
 
 TEST_CASE("states__table__every_state_ends_and_frames_belong_somewhere") {
   using wire::Kind;
-  for (uint8_t from = 0; from < states_count; ++from) {
+  for (uint8_t from = 0; from < connection::states_count; ++from) {
     const auto state = static_cast<State>(from);
     CAPTURE(to_string(state));
     REQUIRE(may_follow(state, State::gone) == (state != State::gone));
     REQUIRE_FALSE(may_follow(state, state));
-    for (uint8_t to = 0; to < states_count; ++to) {
+    for (uint8_t to = 0; to < connection::states_count; ++to) {
       // Nobody comes back from the end, and only a dialler greets.
       const auto next = static_cast<State>(to);
       if (state == State::gone || (state == State::draining && next != State::gone)) REQUIRE_FALSE(may_follow(state, next));

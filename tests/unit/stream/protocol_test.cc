@@ -211,7 +211,7 @@ TEST_CASE("protocol__a_peer_that_falls_silent_in_the_handshake__ends_it") {
     rig.b.transport->disconnect(id);
     rig.pass(limit);
     CHECK(rig.b.status_of(1) == (by_keepalive ? std::optional(Status::timed_out) : std::nullopt));
-    rig.pass(disconnect_flush_max);
+    rig.pass(connection::disconnect_flush_max);
     CHECK(rig.b.status_of(1) == (by_keepalive ? Status::timed_out : Status::disconnected));
   }
 }

@@ -15,6 +15,7 @@
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "tests/unit/stream/memory_net.h"
+#include "transports/connection/limits.h"
 #include "transports/stream/limits.h"
 #include "transports/stream/rma_initiator.h"
 #include "transports/stream/state.h"

@@ -1,6 +1,9 @@
-#include "transports/datagram/connection.h"
+#include "transports/connection/state.h"
 
-namespace ccixfer::datagram {
+#include <array>
+#include <initializer_list>
+
+namespace ccixfer::connection {
 namespace {
 
 constexpr uint32_t states(std::initializer_list<State> list) {
@@ -11,13 +14,14 @@ constexpr uint32_t states(std::initializer_list<State> list) {
 
 struct Row {
   const char* name;
-  uint32_t next;
+  uint32_t next;  // states that may follow
 };
 
-constexpr std::array<Row, 9> table = {{
-    {"resolving", states({State::hello_sent, State::gone})},
-    {"hello_sent", states({State::awaiting_accept, State::gone})},
+constexpr std::array<Row, states_count> table = {{
+    {"dialling", states({State::hello_sent, State::gone})},
+    {"hello_sent", states({State::awaiting_accept, State::draining, State::gone})},
     {"awaiting_accept", states({State::open, State::draining, State::gone})},
+    {"awaiting_hello", states({State::requested, State::draining, State::gone})},
     {"requested", states({State::accepting, State::draining, State::gone})},
     {"accepting", states({State::open, State::closing, State::draining, State::gone})},
     {"open", states({State::closing, State::draining, State::gone})},
@@ -31,4 +35,4 @@ constexpr std::array<Row, 9> table = {{
 bool may_follow(State from, State to) { return (table[static_cast<size_t>(from)].next & (1u << static_cast<unsigned>(to))) != 0; }
 const char* to_string(State state) { return table[static_cast<size_t>(state)].name; }
 
-}  // namespace ccixfer::datagram
+}  // namespace ccixfer::connection

@@ -1,5 +1,7 @@
 // What comes in: straight into the memory that it is for; only headers, and what happened to be behind them, pass through the
 // staging buffer that all connections share.
+#include "transports/stream/frame_reader.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -7,14 +9,21 @@
 #include "core/base/check.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
-#include "transports/stream/engine.h"
 #include "transports/stream/limits.h"
 
 namespace ccixfer::stream {
 
 using wire::Kind;
 
-void Engine::receive(Connection& c) {
+FrameReader::FrameReader(Engine& engine, StreamNet& net, Handshake& handshake, LentMemory& lent)
+    : engine_(engine),
+      net_(net),
+      handshake_(handshake),
+      lent_(lent),
+      staging_(wire::header_bytes_max + staging_bytes),
+      drain_(drain_bytes) {}
+
+void FrameReader::receive(Connection& c) {
   size_t budget = receive_budget_bytes;
   while (c.readable && budget > 0 && c.state != State::gone) {
     const bool draining = !parsing(c);
@@ -41,7 +50,7 @@ void Engine::receive(Connection& c) {
     }
     const std::array<IoSpan, 2> into = {{{direct.data(), direct.size()}, {staging_.data() + kept, staging_size}}};
     const std::span<const IoSpan> spans(into);
-    const int64_t n = net_->recv(c.stream, direct.empty() ? spans.last(1) : staging_size == 0 ? spans.first(1) : spans);
+    const int64_t n = net_.recv(c.stream, direct.empty() ? spans.last(1) : staging_size == 0 ? spans.first(1) : spans);
     if (!received(c, n)) return;
     const auto bytes = static_cast<size_t>(n);
     budget -= std::min(budget, bytes);
@@ -53,12 +62,12 @@ void Engine::receive(Connection& c) {
       consume(c, {staging_.data(), kept + bytes - placed});
     }
     // A short one is mostly all that there is, and its answer need not wait for the next try to tell so.
-    if (bytes < direct.size() + staging_size && !c.broken && net_->drained(c.stream)) c.readable = false;
+    if (bytes < direct.size() + staging_size && !c.broken && net_.drained(c.stream)) c.readable = false;
   }
 }
 
 // False: nothing came, which may be the end of the stream.
-bool Engine::received(Connection& c, int64_t n) {
+bool FrameReader::received(Connection& c, int64_t n) {
   if (n == io_again) {
     c.readable = false;
     if (c.broken) stream_ended(c);
@@ -68,15 +77,14 @@ bool Engine::received(Connection& c, int64_t n) {
     stream_ended(c);
     return false;
   }
-  counters_.add(Counter::bytes_in, static_cast<uint64_t>(n));
+  engine_.counters().add(Counter::bytes_in, static_cast<uint64_t>(n));
   c.received_bytes += static_cast<uint64_t>(n);
-  c.last_received = now_;
-  c.probes = 0;
+  engine_.heard(c);
   return true;
 }
 
 // Of the payload that comes next, if it is to go into a conduit. A few bytes into an empty one are not worth it.
-ports::Arrival* Engine::arrival_through(Connection& c) {
+ports::Arrival* FrameReader::arrival_through(Connection& c) {
   if (c.rx.payload != Payload::read || c.rx.rest_bytes == 0) return nullptr;
   ports::Arrival* arrival = c.rma.at(c.rx.slot).arrival;
   if (arrival == nullptr || arrival->conduit == nullptr) return nullptr;
@@ -84,10 +92,10 @@ ports::Arrival* Engine::arrival_through(Connection& c) {
 }
 
 // True: bytes came into a conduit. Else the usual way, if the connection is still readable.
-bool Engine::receive_through(Connection& c, size_t& budget) {
+bool FrameReader::receive_through(Connection& c, size_t& budget) {
   ports::Arrival* arrival = arrival_through(c);
   if (arrival == nullptr) return false;
-  const int64_t n = net_->recv_to(c.stream, *arrival->conduit, static_cast<size_t>(c.rx.rest_bytes));
+  const int64_t n = net_.recv_to(c.stream, *arrival->conduit, static_cast<size_t>(c.rx.rest_bytes));
   if (n == io_full) {
     arrival->leave_conduit(c.rma.at(c.rx.slot).destination);
     return false;
@@ -100,7 +108,7 @@ bool Engine::receive_through(Connection& c, size_t& budget) {
   return true;
 }
 
-void Engine::consume(Connection& c, MutableBytes bytes) {
+void FrameReader::consume(Connection& c, MutableBytes bytes) {
   while (!bytes.empty() && parsing(c)) {
     if (c.rx.rest_bytes > 0) {
       const MutableBytes memory = payload_memory(c);
@@ -116,29 +124,29 @@ void Engine::consume(Connection& c, MutableBytes bytes) {
     }
     if (bytes.size() < wire::prefix_bytes) break;
     const std::optional<wire::FramePrefix> prefix = wire::decode_prefix(bytes);
-    if (!prefix) return violation(c, "malformed frame");
-    if (!frame_allowed(c.state, prefix->kind)) return violation(c, "a frame that does not belong here");
+    if (!prefix) return engine_.violation(c, "malformed frame");
+    if (!frame_allowed(c.state, prefix->kind)) return engine_.violation(c, "a frame that does not belong here");
     if (bytes.size() < prefix->header_bytes) break;
     const Bytes header = bytes.first(prefix->header_bytes);
-    if (!wire::check_holds(header)) return violation(c, "damaged frame header");
+    if (!wire::check_holds(header)) return engine_.violation(c, "damaged frame header");
     bytes = bytes.subspan(prefix->header_bytes);
     on_frame(c, *prefix, header);
   }
   if (parsing(c)) c.rx.pending.assign(bytes.begin(), bytes.end());
 }
 
-void Engine::on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
+void FrameReader::on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
   switch (prefix.kind) {
     case Kind::hello:
-      return on_hello(c, header);
+      return handshake_.on_hello(c, header);
     case Kind::hello_reply:
-      return on_hello_reply(c, header);
+      return handshake_.on_hello_reply(c, header);
     case Kind::connect_accept:
-      return on_connect_accept(c);
+      return handshake_.on_connect_accept(c);
     case Kind::connect_reject:
-      return on_connect_reject(c, header);
+      return handshake_.on_connect_reject(c, header);
     case Kind::connect_ack:
-      return on_connect_ack(c);
+      return handshake_.on_connect_ack(c);
     case Kind::message:
       return on_message(c, prefix.payload_bytes, header);
     case Kind::message_ack:
@@ -159,15 +167,15 @@ void Engine::on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes head
     case Kind::keepalive_ack:
       return;
     case Kind::bye:
-      return on_bye(c, header);
+      return handshake_.on_bye(c, header);
     case Kind::mailbox_hint:
       return on_mailbox_hint(c, header);
   }
 }
 
-void Engine::on_message(Connection& c, uint32_t payload_bytes, Bytes header) {
+void FrameReader::on_message(Connection& c, uint32_t payload_bytes, Bytes header) {
   const std::optional<wire::Message> frame = wire::decode_message(header);
-  if (!frame || payload_bytes > c.max_send_bytes) return violation(c, "malformed message");
+  if (!frame || payload_bytes > c.max_send_bytes) return engine_.violation(c, "malformed message");
   acknowledged(c, frame->acknowledged, Status::success);
   if (!parsing(c)) return;
   c.rx.rest_bytes = payload_bytes;
@@ -176,13 +184,13 @@ void Engine::on_message(Connection& c, uint32_t payload_bytes, Bytes header) {
   switch (c.incoming.arriving(frame->sequence)) {
     case MessageReceiver::Verdict::violation:
       c.rx.rest_bytes = 0;
-      return violation(c, "a message out of order or beyond the window");
+      return engine_.violation(c, "a message out of order or beyond the window");
     case MessageReceiver::Verdict::drop:
       c.rx.payload = Payload::dropped;
       c.rx.refused = false;
       break;
     case MessageReceiver::Verdict::deliver:
-      c.rx.message = sink_->on_message_begin(c.id, payload_bytes);
+      c.rx.message = engine_.sink().on_message_begin(c.id, payload_bytes);
       c.rx.refused = c.rx.message.data() == nullptr;
       c.rx.payload = c.rx.refused ? Payload::dropped : Payload::message;
       CHECK(c.rx.refused || c.rx.message.size() >= payload_bytes);
@@ -191,90 +199,92 @@ void Engine::on_message(Connection& c, uint32_t payload_bytes, Bytes header) {
   if (payload_bytes == 0) payload_arrived(c, 0);
 }
 
-void Engine::on_message_ack(Connection& c, Bytes header) {
+void FrameReader::on_message_ack(Connection& c, Bytes header) {
   const std::optional<wire::MessageAck> frame = wire::decode_message_ack(header);
-  if (!frame || c.unreliable) return violation(c, "an acknowledgement that does not belong here");
+  if (!frame || c.is_unreliable()) return engine_.violation(c, "an acknowledgement that does not belong here");
   acknowledged(c, frame->next, frame->status);
 }
 
-void Engine::acknowledged(Connection& c, uint64_t next, Status status) {
-  const bool fine =
-      c.unreliable ? next == 0 : c.messages.acknowledge(next, status, now_, [&](const MessageOwner& owner, Status ended) {
-        message_ended(c, owner, ended);
-      });
-  if (!fine) violation(c, "an acknowledgement of what was not sent");
+void FrameReader::acknowledged(Connection& c, uint64_t next, Status status) {
+  const bool fine = c.is_unreliable()
+                        ? next == 0
+                        : c.messages.acknowledge(next, status, engine_.now(), [&](const MessageOwner& owner, Status ended) {
+                            engine_.message_ended(c, owner, ended);
+                          });
+  if (!fine) engine_.violation(c, "an acknowledgement of what was not sent");
 }
 
-void Engine::on_rma_write(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
+void FrameReader::on_rma_write(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
   const std::optional<wire::RmaWrite> frame = wire::decode_rma_write(header, prefix);
-  if (!frame || c.unreliable) return violation(c, "malformed write");
-  if (!c.served.chunk(*frame, prefix.payload_bytes, *target_)) return violation(c, "a write of an unknown or doubled operation");
+  if (!frame || c.is_unreliable()) return engine_.violation(c, "malformed write");
+  if (!c.served.chunk(*frame, prefix.payload_bytes, engine_.target()))
+    return engine_.violation(c, "a write of an unknown or doubled operation");
   c.rx.payload = Payload::write;
   c.rx.slot = RmaInitiator::slot_of(frame->operation);
   c.rx.rest_bytes = prefix.payload_bytes;
 }
 
-void Engine::on_rma_write_ack(Connection& c, Bytes header) {
+void FrameReader::on_rma_write_ack(Connection& c, Bytes header) {
   const std::optional<wire::RmaEnd> frame = wire::decode_rma_end(header);
   RmaInitiator::Operation* operation = frame ? c.rma.find(frame->operation, true) : nullptr;
   const bool early = frame && frame->early;
   if (operation == nullptr || (!early && operation->phase != RmaInitiator::Phase::awaiting_end)) {
-    return violation(c, "an answer to a write that was not sent");
+    return engine_.violation(c, "an answer to a write that was not sent");
   }
   if (early) {
     operation->refused = true;
-    while (!c.waiting_writes.empty()) c.writes.push_front(c.waiting_writes.pop_back());  // it need not wait for what is refused
+    c.rma.resume();  // it need not wait for what is refused
     return;
   }
   // Its end gives the memory back, and only what the peer has acknowledged is surely read from it no more.
-  if (operation->lent_until > 0 && operation->lent_until > acknowledged_bytes(c)) {
-    return violation(c, "an answer to a write that has not arrived");
+  if (operation->lent_until > 0 && operation->lent_until > lent_.acknowledged_bytes(c)) {
+    return engine_.violation(c, "an answer to a write that has not arrived");
   }
   c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->ending, c.messages, c.send_timeout,
-               [&](uint64_t token, ports::Ending ending) { complete(c, token, ending); });
+               [&](uint64_t token, ports::Ending ending) { engine_.operation_ended(c, token, ending); });
 }
 
-void Engine::on_rma_read(Connection& c, Bytes header) {
+void FrameReader::on_rma_read(Connection& c, Bytes header) {
   const std::optional<wire::RmaRead> frame = wire::decode_rma_read(header);
-  if (!frame || c.unreliable) return violation(c, "malformed read");
-  if (!c.served.request(*frame, *target_)) return violation(c, "a read of a doubled operation");
+  if (!frame || c.is_unreliable()) return engine_.violation(c, "malformed read");
+  if (!c.served.request(*frame, engine_.target())) return engine_.violation(c, "a read of a doubled operation");
 }
 
-void Engine::on_rma_read_data(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
+void FrameReader::on_rma_read_data(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
   const std::optional<wire::RmaReadData> frame = wire::decode_rma_read_data(header, prefix);
   const RmaInitiator::Operation* operation = frame ? c.rma.find(frame->operation, false) : nullptr;
   if (operation == nullptr || frame->offset_bytes != operation->done_bytes || frame->total_bytes != operation->total_bytes) {
-    return violation(c, "data of a read that was not asked for");
+    return engine_.violation(c, "data of a read that was not asked for");
   }
   c.rx.payload = Payload::read;
   c.rx.slot = RmaInitiator::slot_of(frame->operation);
   c.rx.rest_bytes = prefix.payload_bytes;
 }
 
-void Engine::on_rma_read_end(Connection& c, Bytes header) {
+void FrameReader::on_rma_read_end(Connection& c, Bytes header) {
   const std::optional<wire::RmaEnd> frame = wire::decode_rma_end(header);
   const RmaInitiator::Operation* operation = frame ? c.rma.find(frame->operation, false) : nullptr;
   if (operation == nullptr || (frame->ending.good() && operation->done_bytes != operation->total_bytes)) {
-    return violation(c, "an answer to a read that was not asked for");
+    return engine_.violation(c, "an answer to a read that was not asked for");
   }
   c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->ending, c.messages, c.send_timeout,
-               [&](uint64_t token, ports::Ending ending) { complete(c, token, ending); });
+               [&](uint64_t token, ports::Ending ending) { engine_.operation_ended(c, token, ending); });
 }
 
-void Engine::on_mailbox_hint(Connection& c, Bytes header) {
+void FrameReader::on_mailbox_hint(Connection& c, Bytes header) {
   const std::optional<wire::MailboxHint> frame = wire::decode_mailbox_hint(header);
-  if (!frame || c.unreliable) return violation(c, "malformed hint");
-  if (!c.left && c.state == State::open) sink_->on_mailbox_ready(c.id, frame->mailbox, frame->epoch);
+  if (!frame || c.is_unreliable()) return engine_.violation(c, "malformed hint");
+  if (!c.left && c.state == State::open) engine_.sink().on_mailbox_ready(c.id, frame->mailbox, frame->epoch);
 }
 
 // Where the next bytes of the payload go: at least one byte, at most its rest.
-MutableBytes Engine::payload_memory(Connection& c) {
+MutableBytes FrameReader::payload_memory(Connection& c) {
   const auto rest = static_cast<size_t>(c.rx.rest_bytes);
   switch (c.rx.payload) {
     case Payload::message:
       return c.rx.message.subspan(c.rx.message_at, rest);
     case Payload::write: {
-      const MutableBytes memory = c.served.write_span(c.rx.slot, rest, *target_);
+      const MutableBytes memory = c.served.write_span(c.rx.slot, rest, engine_.target());
       if (!memory.empty()) return memory;
       break;
     }
@@ -290,11 +300,11 @@ MutableBytes Engine::payload_memory(Connection& c) {
 }
 
 // A fragment's bytes have reached the mailbox's buffer, or whatever memory they are for.
-void Engine::payload_arrived(Connection& c, size_t bytes) {
+void FrameReader::payload_arrived(Connection& c, size_t bytes) {
   c.rx.rest_bytes -= bytes;
   switch (c.rx.payload) {
     case Payload::write:
-      c.served.written(c.rx.slot, bytes, *target_);
+      c.served.written(c.rx.slot, bytes, engine_.target());
       break;
     case Payload::read: {
       RmaInitiator::Operation& operation = c.rma.at(c.rx.slot);
@@ -308,8 +318,8 @@ void Engine::payload_arrived(Connection& c, size_t bytes) {
       if (c.rx.rest_bytes > 0) return;
       c.rx.payload = Payload::none;
       const bool intact = wire::payload_check_of(c.rx.message.first(c.rx.message_at)) == c.rx.message_check;
-      sink_->on_message_end(c.id, intact);
-      if (!intact) return violation(c, "damaged message");
+      engine_.sink().on_message_end(c.id, intact);
+      if (!intact) return engine_.violation(c, "damaged message");
       c.incoming.delivered();
       return;
     }
@@ -327,11 +337,11 @@ void Engine::payload_arrived(Connection& c, size_t bytes) {
   if (c.rx.rest_bytes == 0) c.rx.payload = Payload::none;
 }
 
-void Engine::stream_ended(Connection& c) {
+void FrameReader::stream_ended(Connection& c) {
   c.readable = false;
-  if (c.state == State::draining) return release(c);
-  if (c.state == State::awaiting_hello) counters_.add(Counter::hello_rejected);
-  lose(c, Status::disconnected, "the peer closed the connection without a goodbye");
+  if (c.state == State::draining) return engine_.release(c);
+  if (c.state == State::awaiting_hello) engine_.counters().add(Counter::hello_rejected);
+  engine_.lose(c, Status::disconnected, "the peer closed the connection without a goodbye");
 }
 
 }  // namespace ccixfer::stream

@@ -1,22 +1,23 @@
 // The life of a connection as a table: which state may follow which.
+#include <catch2/catch.hpp>
 #include <set>
+#include <string>
 
-#include "tests/unit/datagram/rig.h"
-#include "transports/datagram/connection.h"
+#include "transports/connection/state.h"
 
-namespace ccixfer::datagram::testing {
+namespace ccixfer::connection {
 namespace {
 
-constexpr uint8_t states_count = static_cast<uint8_t>(State::gone) + 1;
-
-// Written by the rules of transports/datagram/README.md and connection.h, not row by row, so that it is not the table again.
+// Written by the rules of transports/connection/README.md and state.h, not row by row, so that it is not the table again.
 bool expected(State from, State to) {
   switch (to) {
-    case State::resolving:
-    case State::requested:
-      return false;  // how a connection begins, at the dialler's and at the acceptor's
+    case State::dialling:
+    case State::awaiting_hello:
+      return false;         // how a connection begins, at the dialler's and at the acceptor's
+    case State::requested:  // or with it, where a hello is one datagram
+      return from == State::awaiting_hello;
     case State::hello_sent:
-      return from == State::resolving;
+      return from == State::dialling;
     case State::awaiting_accept:
       return from == State::hello_sent;
     case State::accepting:
@@ -25,8 +26,8 @@ bool expected(State from, State to) {
       return from == State::awaiting_accept || from == State::accepting;
     case State::closing:  // only what may have something to deliver
       return from == State::open || from == State::accepting;
-    case State::draining:  // a farewell needs the key of a peer, which the first two states do not know yet
-      return from != State::resolving && from != State::hello_sent && from != State::draining && from != State::gone;
+    case State::draining:  // somebody is there to be told
+      return from != State::dialling && from != State::draining && from != State::gone;
     case State::gone:
       return from != State::gone;
   }
@@ -51,4 +52,4 @@ TEST_CASE("states__table__only_forward_and_every_state_ends") {
 }
 
 }  // namespace
-}  // namespace ccixfer::datagram::testing
+}  // namespace ccixfer::connection

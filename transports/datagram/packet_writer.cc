@@ -1,47 +1,27 @@
 // What goes out: a packet begins with the ack that is wanted, then control, then messages and fragments by turns.
+#include "transports/datagram/packet_writer.h"
+
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "transports/datagram/engine.h"
 
 namespace ccixfer::datagram {
 namespace {
 constexpr uint8_t as(Carries kind) { return static_cast<uint8_t>(kind); }
 }  // namespace
 
-void Engine::put(const Address& to) {
-  counters_.add(Counter::bytes_out, out_.size());
-  if (!net_->send(to, out_)) blocked_ = true;  // as if it were lost on the way
-}
-
-void Engine::put_small(const Address& to, const PacketHeader& header) {
-  out_.clear();
-  wire::Writer out(out_);
-  begin_packet(out, header);
-  end_packet(out);
-  put(to);
-}
-
-void Engine::writable() {
-  if (!blocked_) return;
-  blocked_ = false;
-  connections_.for_each([this](Connection& c) {
-    if (c.state != State::gone) touch(c);
-  });
-}
-
-bool Engine::wants_to_send(Connection& c) {
+bool PacketWriter::wants_to_send(Connection& c) {
   if (c.farewell_due) return true;
   if (c.state == State::draining || c.remote_key == 0) return false;
   return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || c.hints.due() ||
          c.messages.sendable() || c.rma.request_due() || c.rma.fragment_due() || c.served.fragment_due();
 }
 
-void Engine::transmit(Connection& c) {
+void PacketWriter::transmit(Connection& c) {
   c.pace_at = never;
-  for (uint32_t budget = send_budget_datagrams; !blocked_; --budget) {
+  for (uint32_t budget = send_budget_datagrams; !outbox_.blocked(); --budget) {
     const bool wants = wants_to_send(c);
-    const bool ack = c.received.ack_deadline() <= now_ && c.state != State::draining;
+    const bool ack = c.received.ack_deadline() <= engine_.now() && c.state != State::draining;
     if (!wants && !ack) {
       c.probe_credit = 0;
       return;
@@ -51,28 +31,26 @@ void Engine::transmit(Connection& c) {
       const uint64_t window = c.congestion->window_bytes();
       may = c.sent.in_flight_bytes() + c.datagram_bytes <= window;
       if (may) {
-        const Instant ready = c.pacer.ready_at(now_);
-        may = ready <= now_;
+        const Instant ready = c.pacer.ready_at(engine_.now());
+        may = ready <= engine_.now();
         if (!may) c.pace_at = ready;
       }
     }
     if (!may && !ack) return;
-    if (budget == 0) return touch(c);
+    if (budget == 0) return engine_.touch(c);
     if (may && c.probe_credit > 0) --c.probe_credit;
     if (!build(c, may) && !wants_to_send(c)) return;  // withdrawn memory leaves an answer instead
   }
 }
 
-// One packet. Not eliciting: the ack alone. false: there was nothing to send after all.
-bool Engine::build(Connection& c, bool eliciting) {
-  out_.clear();
-  wire::Writer out(out_);
-  begin_packet(out, {PacketKind::data, packet_version, c.remote_index, c.id.index, c.remote_key, c.sent.next_number()});
+bool PacketWriter::build(Connection& c, bool eliciting) {
+  wire::Writer out =
+      outbox_.begin({PacketKind::data, packet_version, c.remote_index, c.id.index, c.remote_key, c.sent.next_number()});
   const size_t empty = out.position();
   const size_t size_max = c.datagram_bytes - packet_check_bytes;
-  std::vector<reliability::Carried> carried;
+  CarriedFrames carried;
   if (c.received.ack_wanted() && c.state != State::draining) {
-    const reliability::Ack ack = c.received.take_ack(now_);
+    const reliability::Ack ack = c.received.take_ack(engine_.now());
     encode_ack(out, ack, size_max - out.position());
     carried.push_back({.kind = as(Carries::ack), .b = ack.largest()});
   }
@@ -91,14 +69,15 @@ bool Engine::build(Connection& c, bool eliciting) {
   CHECK(bytes <= c.datagram_bytes);
   const uint64_t window = c.congestion->window_bytes();
   const bool limited = 2 * (c.sent.in_flight_bytes() + bytes) >= window;
-  static_cast<void>(c.sent.sent(now_, bytes, elicits, limited, std::move(carried)));
+  static_cast<void>(c.sent.sent(engine_.now(), bytes, elicits, limited, std::move(carried)));
   const Duration round_trip = c.rtt.known() ? c.rtt.smoothed() : Duration{0};
-  if (elicits) c.pacer.sent(bytes, reliability::Pacer::rate_bytes_per_s(window, round_trip, c.congestion->probing()), now_);
-  put(c.address);
+  if (elicits)
+    c.pacer.sent(bytes, reliability::Pacer::rate_bytes_per_s(window, round_trip, c.congestion->probing()), engine_.now());
+  outbox_.put(c.address);
   return true;
 }
 
-void Engine::add_control(Connection& c, wire::Writer& out, size_t size_max, std::vector<reliability::Carried>& carried) {
+void PacketWriter::add_control(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {
   const auto fits = [&](size_t bytes) { return out.position() + bytes <= size_max; };
   if (c.farewell_due && fits(farewell_frame_bytes(c.farewell_reason))) {
     encode(out, FarewellFrame{c.farewell_is_reject, {c.farewell_status, c.farewell_reason}});
@@ -108,7 +87,7 @@ void Engine::add_control(Connection& c, wire::Writer& out, size_t size_max, std:
   }
   if (c.state == State::draining) return;
   if (c.hello_reply_due && fits(hello_reply_frame_bytes)) {
-    encode(out, HelloReplyFrame{c.attempt, c.local_key, our_offer(), datagram_bytes_});
+    encode(out, HelloReplyFrame{c.attempt, c.local_key, engine_.our_offer(), datagram_bytes_});
     carried.push_back({.kind = as(Carries::hello_reply)});
     c.hello_reply_due = false;
   }
@@ -131,19 +110,19 @@ void Engine::add_control(Connection& c, wire::Writer& out, size_t size_max, std:
   while (c.rma.request_due() && fits(rma_read_frame_bytes)) carried.push_back(c.rma.take_request(out, as(Carries::read_request)));
 }
 
-void Engine::add_messages(Connection& c, wire::Writer& out, size_t size_max, std::vector<reliability::Carried>& carried) {
+void PacketWriter::add_messages(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {
   while (c.messages.sendable() && out.position() + c.messages.next_frame_bytes() <= size_max) {
     carried.push_back(c.messages.take(out, as(Carries::message),
-                                      [&](const MessageOwner& owner, Status status) { message_ended(c, owner, status); }));
+                                      [&](const MessageOwner& owner, Status status) { engine_.message_ended(c, owner, status); }));
   }
 }
 
-void Engine::add_bulk(Connection& c, wire::Writer& out, size_t size_max, std::vector<reliability::Carried>& carried) {
+void PacketWriter::add_bulk(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {
   for (unsigned side = 0; side < 2; ++side) {
     c.served_first = !c.served_first;
     if (c.served_first) {
       while (c.served.fragment_due() && out.position() + c.served.next_fragment_frame_bytes() <= size_max) {
-        const auto fragment = c.served.take_fragment(out, as(Carries::read_fragment), *target_);
+        const auto fragment = c.served.take_fragment(out, as(Carries::read_fragment), engine_.target());
         if (fragment) carried.push_back(*fragment);
       }
     } else {

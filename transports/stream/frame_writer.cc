@@ -1,24 +1,21 @@
 // What goes out: answers first, then messages, then chunks, the connection's operations in turn. Payloads go from where they are.
+#include "transports/stream/frame_writer.h"
+
 #include <algorithm>
 #include <array>
 
 #include "core/base/check.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
-#include "transports/stream/engine.h"
 #include "transports/stream/limits.h"
 
 namespace ccixfer::stream {
 
 using wire::Kind;
 
-void Engine::start_operations(Connection& c) {
-  while (const std::optional<uint32_t> slot = c.rma.start(c.messages.ended())) {
-    (c.rma.at(*slot).write ? c.writes : c.read_requests).push_back(*slot);
-  }
-}
+FrameWriter::FrameWriter(Engine& engine, StreamNet& net) : engine_(engine), net_(net), zeros_(staging_bytes) {}
 
-bool Engine::wants_to_send(const Connection& c) const {
+bool FrameWriter::wants_to_send(const Connection& c) {
   if ((c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty()) return true;
   if (c.state == State::closing && !c.bye_queued && c.messages.empty() && c.rma.empty()) return true;
   if (c.state == State::draining) return false;
@@ -26,38 +23,35 @@ bool Engine::wants_to_send(const Connection& c) const {
 }
 
 // An application answers what it received: the acknowledgement waits one turn for that, and both are one call and one wakeup.
-bool Engine::hold_acknowledgement(Connection& c) {
+bool FrameWriter::hold_acknowledgement(Connection& c) {
   if (c.ack_held || c.state != State::open || !c.incoming.acknowledgement_may_wait()) return c.ack_held = false;
   const bool has_more = (c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty() || c.probe_due ||
                         c.probe_answer_due || bulk_to_send(c) || c.messages.sendable();
   return c.ack_held = !has_more;
 }
 
-bool Engine::bulk_to_send(const Connection& c) {
-  return c.served.reply_due() || !c.hints.empty() || !c.read_requests.empty() || !c.writes.empty() || c.served.read_due();
+bool FrameWriter::bulk_to_send(const Connection& c) {
+  return c.served.reply_due() || !c.hints.empty() || c.rma.request_due() || c.rma.write_due() || c.served.read_due();
 }
 
 // A message with nothing of this connection on its way before it need not wait for a turn, unless the last such one was the first
 // of many: those share a call. (What is in flight decides, as Nagle has it, RFC 896.) Nothing is reported from here: what fails
 // shows in the turn.
-void Engine::send_at_once(Connection& c) {
+void FrameWriter::send_at_once(Connection& c) {
   const bool is_first = c.messages.in_queue() == 1;
   const bool was_alone = c.burst <= 1;
   c.burst = is_first ? 1 : c.burst + 1;
-  if (!is_first || !was_alone || in_turn_ || c.state != State::open || c.unreliable || c.left || c.blocked || c.broken ||
-      (c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty() || bulk_to_send(c)) {
-    return touch_from_above(c);
+  if (!is_first || !was_alone || engine_.in_turn() || c.state != State::open || c.is_unreliable() || c.left || c.blocked ||
+      c.broken || (c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty() || bulk_to_send(c)) {
+    return engine_.touch_from_above(c);
   }
   transmit(c);
   c.ack_held = false;
-  if (c.queued && !urgent_ && ready_.back() == c.id.index) {  // it was to have a turn for the acknowledgement that went along
-    ready_.pop_back();
-    c.queued = false;
-  }
-  if (c.send_timeout != forever || c.broken || (!c.blocked && wants_to_send(c))) touch_from_above(c);
+  engine_.take_back(c);  // it was to have a turn for the acknowledgement that went along
+  if (c.send_timeout != forever || c.broken || (!c.blocked && wants_to_send(c))) engine_.touch_from_above(c);
 }
 
-void Engine::transmit(Connection& c) {
+void FrameWriter::transmit(Connection& c) {
   size_t budget = send_budget_bytes;
   while (budget > 0 && c.state != State::dialling) {
     refill(c);
@@ -65,34 +59,33 @@ void Engine::transmit(Connection& c) {
     if (c.batch->empty()) {
       keep_batch(std::move(c.batch));
       if (c.bye_queued && c.state == State::closing) {
-        c.dead = true;
-        drain(c);
+        engine_.begin_draining(c);
       }
       return;
     }
     const size_t count = gather(c, spans_);
     spans_[count - 1].more = continues(c);
-    const int64_t n = net_->send(c.stream, {spans_.data(), count});
+    const int64_t n = net_.send(c.stream, {spans_.data(), count});
     if (n == io_again || n == 0) {
-      c.going.level(now_);
+      c.going.level(engine_.now());
       c.blocked = true;
       return;
     }
     if (n < 0) {
-      if (c.state == State::draining) return release(c);
+      if (c.state == State::draining) return engine_.release(c);
       // What the peer said last may still be unread, its goodbye for one: the end is reported when all was read.
       c.blocked = c.broken = c.readable = true;
       return;
     }
-    counters_.add(Counter::bytes_out, static_cast<uint64_t>(n));
-    c.going.moved(static_cast<uint64_t>(n), now_);
+    engine_.counters().add(Counter::bytes_out, static_cast<uint64_t>(n));
+    c.going.moved(static_cast<uint64_t>(n), engine_.now());
     budget -= std::min(budget, static_cast<size_t>(n));
     sent(c, static_cast<size_t>(n));
     if (c.batch->empty() && c.state == State::open && !wants_to_send(c)) return keep_batch(std::move(c.batch));
   }
 }
 
-void Engine::refill(Connection& c) {
+void FrameWriter::refill(Connection& c) {
   if (c.batch == nullptr) {
     if (!wants_to_send(c)) return;
     if (spare_batches_.empty()) {
@@ -114,18 +107,18 @@ void Engine::refill(Connection& c) {
   }
 }
 
-bool Engine::wants_control(const Connection& c) {
-  return c.probe_due || c.probe_answer_due || !c.handshake_out.empty() || !c.read_requests.empty() || c.served.reply_due() ||
+bool FrameWriter::wants_control(const Connection& c) {
+  return c.probe_due || c.probe_answer_due || !c.handshake_out.empty() || c.rma.request_due() || c.served.reply_due() ||
          !c.hints.empty() || acknowledges_alone(c) || c.state == State::closing;
 }
 
 // Else a message goes out now, and carries it.
-bool Engine::acknowledges_alone(const Connection& c) {
+bool FrameWriter::acknowledges_alone(const Connection& c) {
   return c.incoming.acknowledgement_due() && (c.incoming.refusal_due() || !c.messages.sendable());
 }
 
 // Answers: each has its place kept by a flag or a slot, so a peer that sends and does not read makes nothing grow.
-void Engine::add_control(Connection& c) {
+void FrameWriter::add_control(Connection& c) {
   if (c.batch->full() || !wants_control(c)) return;
   std::vector<std::byte>& control = c.batch->control();
   if (c.batch->control_items() == 0) control.clear();
@@ -143,8 +136,8 @@ void Engine::add_control(Connection& c) {
     while (!c.hints.empty() && !c.served.reply_due() && control.size() - start < batch_control_bytes_max) {
       wire::encode(out, c.hints.pop_front());
     }
-    while (!c.read_requests.empty() && control.size() - start < batch_control_bytes_max) {
-      const uint32_t slot = c.read_requests.pop_front();
+    while (c.rma.request_due() && control.size() - start < batch_control_bytes_max) {
+      const uint32_t slot = c.rma.next_request();
       const RmaInitiator::Operation& operation = c.rma.at(slot);
       wire::encode(out, wire::RmaRead{c.rma.id(slot), operation.total_bytes, operation.remote});
     }
@@ -163,7 +156,7 @@ void Engine::add_control(Connection& c) {
 }
 
 // Those of which there is one at most. They come with every message that is answered: the vector grows once, not for each field.
-void Engine::add_answers(Connection& c, wire::Writer& out) {
+void FrameWriter::add_answers(Connection& c, wire::Writer& out) {
   std::array<std::byte, 2 * wire::frame_overhead_bytes + wire::message_ack_header_bytes> memory;
   wire::Writer answers{MutableBytes(memory)};
   if (c.probe_due) wire::encode_empty(answers, Kind::keepalive);
@@ -176,9 +169,9 @@ void Engine::add_answers(Connection& c, wire::Writer& out) {
   out.bytes(answers.since(0));
 }
 
-bool Engine::add_message(Connection& c) {
+bool FrameWriter::add_message(Connection& c) {
   MessageSender::Outgoing outgoing =
-      c.messages.take([&](const MessageOwner& owner, Status status) { message_ended(c, owner, status); });
+      c.messages.take([&](const MessageOwner& owner, Status status) { engine_.message_ended(c, owner, status); });
   OutItem& item = c.batch->add();
   item.type = OutItem::Type::message;
   wire::Writer out(MutableBytes(item.header));
@@ -197,22 +190,22 @@ bool Engine::add_message(Connection& c) {
   return true;
 }
 
-bool Engine::add_chunk(Connection& c) {
+bool FrameWriter::add_chunk(Connection& c) {
   c.served_next = !c.served_next;
   if (c.served_next) return add_read_chunk(c) || add_write_chunk(c);
   return add_write_chunk(c) || add_read_chunk(c);
 }
 
-uint64_t Engine::chunk_bytes(const Connection& c) {
+uint64_t FrameWriter::chunk_bytes(const Connection& c) {
   return std::clamp<uint64_t>(c.going.bytes_in(chunk_time), chunk_bytes_min, wire::chunk_bytes_max);
 }
 
 // An operation goes out in chunks, so that messages and replies wait for one chunk at most. The first keeps its place until it is
 // out: in turns, none of many would end before nearly all do, and on a slow link nobody above would see progress for as long.
 // One whose next chunk has not arrived here yet lets the others pass: what is promised must be there.
-bool Engine::add_write_chunk(Connection& c) {
-  while (!c.writes.empty()) {
-    const uint32_t slot = c.writes.pop_front();
+bool FrameWriter::add_write_chunk(Connection& c) {
+  while (c.rma.write_due()) {
+    const uint32_t slot = c.rma.next_write();
     const RmaInitiator::Operation& operation = c.rma.at(slot);
     const ports::Arrival* arrival = operation.arrival;
     const uint64_t rest = operation.total_bytes - operation.done_bytes;
@@ -224,19 +217,19 @@ bool Engine::add_write_chunk(Connection& c) {
       return true;
     }
     if (!arrival->failed) {
-      c.waiting_writes.push_back(slot);
+      c.rma.write_waits(slot);
     } else if (operation.done_bytes > 0) {
       add_write_chunk(c, slot, 0);
       return true;
     } else {  // the target never heard of it
-      c.rma.cancel(slot, [&](uint64_t token, ports::Ending ending) { complete(c, token, ending); });
-      touch(c);  // a fence may be behind it
+      c.rma.cancel(slot, [&](uint64_t token, ports::Ending ending) { engine_.operation_ended(c, token, ending); });
+      engine_.touch(c);  // a fence may be behind it
     }
   }
   return false;
 }
 
-void Engine::add_write_chunk(Connection& c, uint32_t slot, uint32_t size) {
+void FrameWriter::add_write_chunk(Connection& c, uint32_t slot, uint32_t size) {
   RmaInitiator::Operation& operation = c.rma.at(slot);
   OutItem& item = c.batch->add();
   item.type = OutItem::Type::write;
@@ -250,9 +243,9 @@ void Engine::add_write_chunk(Connection& c, uint32_t slot, uint32_t size) {
   c.batch->commit(item);
 }
 
-bool Engine::add_read_chunk(Connection& c) {
-  while (const std::optional<uint32_t> slot = c.served.next_to_read(chunk_bytes(c), *target_)) {
-    const RmaResponder::Chunk chunk = c.served.next_chunk(*slot, chunk_bytes(c), *target_);
+bool FrameWriter::add_read_chunk(Connection& c) {
+  while (const std::optional<uint32_t> slot = c.served.next_to_read(chunk_bytes(c), engine_.target())) {
+    const RmaResponder::Chunk chunk = c.served.next_chunk(*slot, chunk_bytes(c), engine_.target());
     if (chunk.bytes == 0) continue;
     OutItem& item = c.batch->add();
     item.type = OutItem::Type::read_reply;
@@ -270,10 +263,10 @@ bool Engine::add_read_chunk(Connection& c) {
 
 // Whether the batch ends with a chunk whose successor is sure to be sent after it, and is here. A chunk is no multiple of a packet,
 // and its last one would leave nearly empty, to be received, acknowledged and woken up for like a full one.
-bool Engine::continues(Connection& c) const {
+bool FrameWriter::continues(Connection& c) const {
   const OutItem& last = (*c.batch)[c.batch->count() - 1];
   if (last.type == OutItem::Type::read_reply) {
-    return c.served.continues(last.slot, last.offset_bytes + last.payload_bytes, *target_);
+    return c.served.continues(last.slot, last.offset_bytes + last.payload_bytes, engine_.target());
   }
   if (last.type != OutItem::Type::write) return false;
   const RmaInitiator::Operation& operation = c.rma.at(last.slot);
@@ -284,7 +277,7 @@ bool Engine::continues(Connection& c) const {
 }
 
 // Where the bytes of the batch are now: memory of others is asked for again at every call.
-size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
+size_t FrameWriter::gather(Connection& c, std::span<ConstIoSpan> into) {
   size_t count = 0;
   const auto add = [&](Bytes bytes, bool lent = false, bool is_file = false) {
     if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent, nullptr, false, is_file};
@@ -319,12 +312,12 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
         break;
       }
       case OutItem::Type::read_reply: {
-        const Bytes memory = c.served.read_span(item.slot, item.offset_bytes + at, size, *target_);
+        const Bytes memory = c.served.read_span(item.slot, item.offset_bytes + at, size, engine_.target());
         // Revoked: the length is promised, so zeros go out, and the end will say that the data are bad.
         const Bytes bytes = memory.empty() ? Bytes(zeros_).first(std::min(size, zeros_.size())) : memory;
-        const ports::Arrival* arrival = memory.empty() ? nullptr : c.served.arrival_of(item.slot, *target_);
+        const ports::Arrival* arrival = memory.empty() ? nullptr : c.served.arrival_of(item.slot, engine_.target());
         const size_t here = in_memory(bytes, arrival, item.offset_bytes + at);
-        add_lent(bytes, here, arrival, c.lends && here > 0 && !memory.empty() && c.served.lend(item.slot, *target_));
+        add_lent(bytes, here, arrival, c.lends && here > 0 && !memory.empty() && c.served.lend(item.slot, engine_.target()));
         if (bytes.size() < size) return count;
         break;
       }
@@ -333,7 +326,7 @@ size_t Engine::gather(Connection& c, std::span<ConstIoSpan> into) {
   return count;
 }
 
-void Engine::sent(Connection& c, size_t bytes) {
+void FrameWriter::sent(Connection& c, size_t bytes) {
   while (bytes > 0) {
     OutItem& item = c.batch->front();
     const size_t step = std::min(bytes, item.left_bytes());
@@ -347,14 +340,14 @@ void Engine::sent(Connection& c, size_t bytes) {
   }
 }
 
-void Engine::note_lent(Connection& c, const OutItem& item) {
+void FrameWriter::note_lent(Connection& c, const OutItem& item) {
   if (item.type == OutItem::Type::read_reply) return c.served.given(item.slot, c.given_bytes);
   if (item.type != OutItem::Type::write) return;
   RmaInitiator::Operation& operation = c.rma.at(item.slot);
   if (!operation.local_completion && !operation.source_is_file) c.lent_until = operation.lent_until = c.given_bytes;
 }
 
-void Engine::item_sent(Connection& c, const OutItem& item) {
+void FrameWriter::item_sent(Connection& c, const OutItem& item) {
   switch (item.type) {
     case OutItem::Type::control:
       return;
@@ -363,17 +356,17 @@ void Engine::item_sent(Connection& c, const OutItem& item) {
     case OutItem::Type::write: {
       const RmaInitiator::Operation& operation = c.rma.at(item.slot);
       const bool aborted = item.payload_bytes == 0;
-      if (!aborted && operation.done_bytes < operation.total_bytes) return c.writes.push_front(item.slot);
+      if (!aborted && operation.done_bytes < operation.total_bytes) return c.rma.write_goes_on(item.slot);
       c.rma.all_sent(item.slot);
-      if (operation.local_completion) sink_->on_local_completion(c.id, operation.token);
+      if (operation.local_completion) engine_.sink().on_local_completion(c.id, operation.token);
       return;
     }
     case OutItem::Type::read_reply:
-      return c.served.chunk_sent(item.slot, static_cast<uint32_t>(item.payload_bytes), *target_);
+      return c.served.chunk_sent(item.slot, static_cast<uint32_t>(item.payload_bytes), engine_.target());
   }
 }
 
-void Engine::keep_batch(std::unique_ptr<OutBatch> batch) {
+void FrameWriter::keep_batch(std::unique_ptr<OutBatch> batch) {
   batch->clear();
   if (spare_batches_.size() < batches_kept_max) spare_batches_.push_back(std::move(batch));
 }

@@ -1,0 +1,65 @@
+// When a connection's silence asks for a probe, and when it means that the peer is gone. After each period of silence a probe goes
+// out; the period after the last of keepalive_probes_max unanswered ones ends in a verdict: the connection is lost, or, where the
+// application asked for CCI's keepalive, the application is told once and the keepalive is off.
+// Pure: `now` is an argument. Single-threaded. Source: CCI §III.D.
+#pragma once
+#include <algorithm>
+#include <utility>
+
+#include "core/base/time.h"
+#include "transports/connection/limits.h"
+
+namespace ccixfer::connection {
+
+class Keepalive {
+ public:
+  enum class Verdict : uint8_t { probe, tell, lost };
+
+  // Both ends have agreed. Zero or forever: off.
+  void begin(Duration period, Instant now) {
+    mode_ = is_off(period) ? Mode::off : Mode::lose;
+    period_ = period;
+    heard_at_ = probed_at_ = now;
+  }
+  // The application asks for CCI's. It may be long since the last turn: the period counts from the next one on.
+  void ask(Duration period) {
+    mode_ = is_off(period) ? Mode::off : Mode::tell;
+    period_ = period;
+    probes_ = 0;
+    stamped_ = false;
+  }
+  void stamp(Instant now) {
+    if (!std::exchange(stamped_, true)) probed_at_ = now;
+  }
+  void heard(Instant now) {
+    heard_at_ = now;
+    probes_ = 0;
+  }
+  void stop() { mode_ = Mode::off; }
+
+  [[nodiscard]] Instant deadline() const { return mode_ == Mode::off ? never : after(std::max(heard_at_, probed_at_), period_); }
+  // The deadline has come.
+  [[nodiscard]] Verdict due(Instant now) {
+    probed_at_ = now;
+    if (probes_ < keepalive_probes_max) {
+      ++probes_;
+      return Verdict::probe;
+    }
+    if (mode_ == Mode::lose) return Verdict::lost;
+    mode_ = Mode::off;
+    return Verdict::tell;
+  }
+
+ private:
+  enum class Mode : uint8_t { off, lose, tell };
+  [[nodiscard]] static bool is_off(Duration period) { return period <= Duration{0} || period == forever; }
+
+  Duration period_{0};
+  Instant heard_at_{};
+  Instant probed_at_{};
+  uint8_t probes_ = 0;
+  Mode mode_ = Mode::off;
+  bool stamped_ = true;
+};
+
+}  // namespace ccixfer::connection

@@ -1,0 +1,19 @@
+// The bounds that all transports share. Those that an application may set are in ports::TransportOptions.
+#pragma once
+#include <cstdint>
+
+#include "core/base/time.h"
+
+namespace ccixfer::connection {
+
+inline constexpr uint32_t keepalive_probes_max = 3;
+
+// How long a patient connection, which waits for an answer to ride with, may wait if nobody turns us before.
+inline constexpr Duration patience_max = std::chrono::microseconds(200);
+
+// After our disconnect: how long what was sent before may take to be delivered, and how long the last frame may take to go out and
+// the peer to go.
+inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);
+inline constexpr Duration goodbye_wait_max = std::chrono::seconds(2);
+
+}  // namespace ccixfer::connection

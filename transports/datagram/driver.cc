@@ -1,0 +1,152 @@
+#include "transports/datagram/driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "transports/connection/engine_impl.h"
+
+template class ccixfer::connection::Engine<ccixfer::datagram::Driver, ccixfer::datagram::Connection>;
+
+namespace ccixfer::datagram {
+namespace {
+
+ports::TransportOptions within_limits(ports::TransportOptions options) {
+  options.rmas_in_flight_max = std::min(options.rmas_in_flight_max, operation_slots_max);
+  options.sends_in_flight_max = std::min(options.sends_in_flight_max, messages_window_max);
+  return options;
+}
+
+}  // namespace
+
+Driver::Driver(const ports::TransportOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy,
+               Counters& counters)
+    : net_(std::move(net)),
+      datagram_bytes_(std::min(net_->datagram_bytes_max(), datagram_bytes_max)),
+      outbox_(*net_, counters),
+      engine_(within_limits(options), message_bytes_max(datagram_bytes_), *this, counters),
+      handshake_(engine_, outbox_, entropy, datagram_bytes_),
+      outcomes_(engine_),
+      reader_(engine_, outbox_, handshake_, outcomes_),
+      writer_(engine_, outbox_, datagram_bytes_) {
+  CHECK(datagram_bytes_ >= datagram_bytes_min);
+}
+
+Driver::~Driver() {
+  engine_.for_each([this](Connection& c) {
+    if (engine_.is_bound()) c.served.abandon(engine_.target());
+    if (c.remote_key == 0) return;
+    if (c.state != State::draining) {
+      static_cast<void>(
+          say_farewell(c, {connection::Farewell::Kind::finished, Status::disconnected, "the endpoint was destroyed"}));
+      engine_.begin_draining(c);
+    }
+    for (uint32_t i = 0; i < farewells; ++i) {
+      c.farewell_due = true;
+      if (!writer_.build(c, true)) break;
+    }
+  });
+}
+
+void Driver::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
+  Connection* c = engine_.find_open(id);
+  if (c == nullptr) return;
+  c->hints.push(mailbox, epoch);
+  engine_.touch_from_above(*c);
+}
+
+std::vector<std::byte> Driver::copy_message(std::span<const Bytes> parts) {
+  size_t size = 0;
+  for (const Bytes part : parts) size += part.size();
+  std::vector<std::byte> copy;
+  copy.reserve(size);
+  for (const Bytes part : parts) copy.insert(copy.end(), part.begin(), part.end());
+  return copy;
+}
+
+Duration Driver::round_trip(const Connection& c) {
+  if (c.dialler) return c.round_trip;
+  return c.rtt.known() ? c.rtt.smoothed() : Duration{0};
+}
+
+// ---- What the network tells.
+
+void Driver::received(const Address& from, Bytes datagram) {
+  engine_.counters().add(Counter::bytes_in, datagram.size());
+  const std::optional<Packet> packet = open_packet(datagram);
+  if (!packet) return engine_.counters().add(Counter::datagrams_rejected);
+  if (packet->header.kind == PacketKind::hello) return handshake_.on_hello(from, *packet, datagram.size());
+  if (packet->header.version != packet_version && packet->header.kind != PacketKind::refuse) {
+    return engine_.counters().add(Counter::datagrams_rejected);
+  }
+  switch (packet->header.kind) {
+    case PacketKind::hello:
+      return;
+    case PacketKind::retry:
+      return handshake_.on_retry(from, *packet);
+    case PacketKind::refuse:
+      return handshake_.on_refuse(from, *packet);
+    case PacketKind::data:
+      return reader_.on_data(from, *packet);
+    case PacketKind::gone:
+      return reader_.on_gone(from, *packet);
+  }
+}
+
+void Driver::resolved(uint64_t query, Status status, const Address& address, std::string_view reason) {
+  handshake_.resolved(query, status, address, reason);
+}
+
+void Driver::writable() {
+  if (!outbox_.unblock()) return;
+  engine_.for_each([this](Connection& c) { engine_.touch(c); });
+}
+
+// ---- One connection's part of a turn.
+
+void Driver::serve(Connection& c) {
+  c.rma.start(c.messages.ended());
+  engine_.release_fenced(c);
+  c.messages.stamp(engine_.now());
+  writer_.transmit(c);
+  if (c.state == State::closing) finish_closing(c);
+}
+
+// All of ours is delivered: say goodbye.
+void Driver::finish_closing(Connection& c) {
+  if (!c.messages.empty() || !c.rma.empty() || !c.fenced.empty()) return;
+  static_cast<void>(say_farewell(c, {connection::Farewell::Kind::finished, Status::disconnected, "the peer disconnected"}));
+  engine_.begin_draining(c);
+  writer_.transmit(c);
+}
+
+void Driver::stop_receiving(Connection& c) {
+  c.incoming.leave();
+  c.served.leave();
+  c.served.abandon(engine_.target());
+}
+
+bool Driver::say_farewell(Connection& c, const connection::Farewell& farewell) {
+  if (c.remote_key == 0) return false;  // nobody answered yet
+  c.farewell_due = true;
+  c.farewell_is_reject = farewell.kind == connection::Farewell::Kind::reject;
+  c.farewell_status = farewell.status == Status::success ? Status::disconnected : farewell.status;
+  c.farewell_reason = std::string(farewell.reason.substr(0, wire::reason_bytes_max));
+  return true;
+}
+
+// ---- Timers.
+
+Instant Driver::deadline(const Connection& c) {
+  const Instant ack = c.state == State::draining ? never : c.received.ack_deadline();
+  return std::min({c.next_hello, c.silence_ends, ack, c.pace_at, c.sent.deadline(c.rtt)});
+}
+
+void Driver::on_timer(Connection& c) {
+  const Instant now = engine_.now();
+  if (c.silence_ends <= now) return engine_.lose(c, Status::unreachable, "nobody answers");
+  if (c.next_hello <= now) handshake_.send_hello(c);
+  if (c.sent.deadline(c.rtt) <= now) outcomes_.silence(c);
+}
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,67 @@
+// The driver of the connection engine for networks of datagrams: it takes what the network tells to the part that it concerns.
+// Private to this room; single-threaded.
+#pragma once
+#include <memory>
+
+#include "transports/datagram/handshake.h"
+#include "transports/datagram/outbox.h"
+#include "transports/datagram/packet_outcomes.h"
+#include "transports/datagram/packet_reader.h"
+#include "transports/datagram/packet_writer.h"
+
+namespace ccixfer::datagram {
+
+class Driver final : public DatagramEvents {
+ public:
+  Driver(const ports::TransportOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters);
+  ~Driver() override;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  [[nodiscard]] Engine& engine() { return engine_; }
+  [[nodiscard]] const Engine& engine() const { return engine_; }
+  [[nodiscard]] DatagramNet& net() { return *net_; }
+  [[nodiscard]] const DatagramNet& net() const { return *net_; }
+  [[nodiscard]] size_t held_bytes() const { return handshake_.held_bytes(); }
+  void hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch);
+
+  // For the engine: what each does stands in transports/connection/engine.h.
+  [[nodiscard]] Result<uint64_t> dial(std::string_view uri) { return net_->resolve(uri); }
+  void dialling(Connection& c, uint64_t query) { handshake_.dialling(c, query); }
+  [[nodiscard]] static std::vector<std::byte> copy_message(std::span<const Bytes> parts);
+  void message_pushed(Connection& c) { engine_.touch_from_above(c); }
+  static void say_accept(Connection& c) { c.accept_due = true; }
+  [[nodiscard]] static bool say_farewell(Connection& c, const connection::Farewell& farewell);
+  void poll(Instant now) { net_->poll(now, *this); }
+  void serve(Connection& c);
+  void stop_receiving(Connection& c);
+  void operations_end(Connection& c) { c.served.abandon(engine_.target()); }
+  [[nodiscard]] static Instant deadline(const Connection& c);
+  void on_timer(Connection& c);
+  static void probe(Connection& c) { c.ping_due = true; }
+  void released(Connection& c) { handshake_.released(c); }
+  static void pause_accepting(bool /*pause*/) {}  // a hello beyond the bound is told to come again
+  static void end_turn() {}
+  [[nodiscard]] static Instant own_deadline() { return never; }
+  [[nodiscard]] bool can_serve() const { return !outbox_.blocked(); }
+  void set_deadline(Instant at) { net_->set_deadline(at); }
+  [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
+  [[nodiscard]] static Duration round_trip(const Connection& c);
+
+ private:
+  void received(const Address& from, Bytes datagram) override;
+  void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) override;
+  void writable() override;
+  void finish_closing(Connection& c);
+
+  std::unique_ptr<DatagramNet> net_;
+  const uint32_t datagram_bytes_;
+  Outbox outbox_;
+  Engine engine_;
+  Handshake handshake_;
+  PacketOutcomes outcomes_;
+  PacketReader reader_;
+  PacketWriter writer_;
+};
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,190 @@
+// How connections begin. The acceptor remembers nothing of a hello until the dialler has shown, by its cookie, that it receives at
+// the address that the hello names; then at most pending_requests_max that are not decided.
+#include "transports/datagram/handshake.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/base/units.h"
+
+namespace ccixfer::datagram {
+
+using ports::Attribute;
+
+namespace {
+
+bool is_usable(const wire::Offer& offer, uint32_t datagram_bytes) {
+  return connection::offer_is_usable(offer) && datagram_bytes >= datagram_bytes_min;
+}
+
+}  // namespace
+
+void Handshake::agree(Connection& c, const wire::Offer& theirs, uint32_t their_datagram_bytes) {
+  const connection::Agreed agreed = engine_.agree(c, theirs);
+  c.datagram_bytes = std::min(datagram_bytes_, their_datagram_bytes);
+  c.max_send_bytes = std::min(c.max_send_bytes, message_bytes_max(c.datagram_bytes));
+  c.messages.open(agreed.sends_in_flight_max, c.attribute);
+  c.incoming.open(agreed.sends_in_flight_max, c.attribute, held_bytes_);
+  c.rma.open(agreed.rmas_in_flight_max, fragment_bytes_of(c.datagram_bytes));
+  c.served.open(agreed.rmas_in_flight_max, fragment_bytes_of(c.datagram_bytes), c.id.packed());
+  c.congestion = std::make_unique<reliability::NewReno>(c.datagram_bytes);
+  c.pacer = reliability::Pacer(uint64_t{burst_datagrams} * c.datagram_bytes);
+}
+
+uint64_t Handshake::new_key() {
+  uint64_t key = 0;
+  while (key == 0) key = entropy_.next_u64();
+  return key;
+}
+
+void Handshake::dialling(Connection& c, uint64_t query) {
+  c.local_key = new_key();
+  c.query = query;
+  by_query_[query] = c.id.index;
+}
+
+void Handshake::resolved(uint64_t query, Status status, const Address& address, std::string_view reason) {
+  const auto found = by_query_.find(query);
+  if (found == by_query_.end()) return;
+  Connection& c = *engine_.at(found->second);
+  by_query_.erase(found);
+  c.query = 0;
+  if (status != Status::success) return engine_.lose(c, status, reason);
+  c.address = address;
+  engine_.hello_is_out(c);
+  c.silence_ends = after(engine_.now(), engine_.options().handshake_timeout);
+  send_hello(c);
+  engine_.touch(c);
+}
+
+void Handshake::send_hello(Connection& c) {
+  Hello hello;
+  hello.attempt = ++c.attempt;
+  hello.role = c.role;
+  hello.attribute = c.attribute;
+  hello.offer = engine_.our_offer();
+  hello.datagram_bytes = datagram_bytes_;
+  hello.cookie = c.cookie;
+  hello.data = c.connect_data;
+  wire::Writer out = outbox_.begin({PacketKind::hello, packet_version, 0, c.id.index, c.local_key, 0});
+  encode(out, hello);
+  if (out.position() + packet_check_bytes < hello_bytes_min) out.zeros(hello_bytes_min - packet_check_bytes - out.position());
+  end_packet(out);
+  outbox_.put(c.address);
+  c.hello_at[hello.attempt % hello_attempts_remembered] = engine_.now();
+  c.next_hello = after(engine_.now(), c.hello_pause);
+  c.hello_pause = std::min(c.hello_pause * 2, hello_pause_max);
+}
+
+void Handshake::refuse(const Address& from, const PacketHeader& hello, Status status, std::string_view reason) {
+  engine_.counters().add(Counter::hello_rejected);
+  wire::Writer out = outbox_.begin({.kind = PacketKind::refuse, .destination = hello.source, .key = hello.key});
+  encode(out, wire::Farewell{status, reason});
+  end_packet(out);
+  outbox_.put(from);
+}
+
+void Handshake::retry(const Address& from, const PacketHeader& hello) {
+  wire::Writer out = outbox_.begin({.kind = PacketKind::retry, .destination = hello.source, .key = hello.key});
+  encode(out, cookies_.bake(from, hello.source, hello.key, engine_.now()));
+  end_packet(out);
+  outbox_.put(from);
+}
+
+bool Handshake::fits(const Address& from, const PacketHeader& header, const Hello& hello) {
+  if (!is_usable(hello.offer, hello.datagram_bytes)) {
+    refuse(from, header, Status::version, "the hello's limits cannot be used");
+  } else if (hello.attribute == Attribute::multicast_send || hello.attribute == Attribute::multicast_receive) {
+    refuse(from, header, Status::not_implemented, "multicast is not implemented on this transport");
+  } else if (wire::scan_options(hello.options) != wire::OptionScan::fine) {
+    refuse(from, header, Status::version, "the hello demands an option that this end does not know");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+void Handshake::on_hello(const Address& from, const Packet& packet, size_t datagram_size) {
+  const PacketHeader& header = packet.header;
+  // What is shorter than our answers may be is not answered: nobody is to be flooded in another's name.
+  if (datagram_size < hello_bytes_min || header.key == 0) return engine_.counters().add(Counter::hello_rejected);
+  if (header.version != packet_version) {
+    return refuse(from, header, Status::version,
+                  fmt::format("this end speaks version {} of the datagram protocol", packet_version));
+  }
+  const std::optional<Hello> hello = decode_hello(packet.body);
+  if (!hello) return engine_.counters().add(Counter::hello_rejected);
+  const KnownHellos::Name name{from, {header.source, header.key}};
+  if (hellos_.knows(name)) return;  // our reply comes again by itself
+  const bool proven = hello->cookie && cookies_.holds(*hello->cookie, from, header.source, header.key, engine_.now());
+  if (!proven || engine_.is_crowded() || !engine_.has_room()) return retry(from, header);
+  if (!fits(from, header, *hello)) return;
+  Connection& c = *engine_.admit(State::requested);
+  c.local_key = new_key();
+  c.address = from;
+  c.remote_index = header.source;
+  c.remote_key = header.key;
+  c.role = hello->role;
+  c.attribute = hello->attribute;
+  c.attempt = hello->attempt;
+  hellos_.add(name);
+  agree(c, hello->offer, hello->datagram_bytes);
+  c.hello_reply_due = true;
+  engine_.touch(c);
+  engine_.requested(c, hello->data);
+}
+
+void Handshake::on_retry(const Address& from, const Packet& packet) {
+  const PacketHeader& header = packet.header;
+  Connection* c = engine_.at(header.destination);
+  const std::optional<Cookie> cookie = decode_cookie(packet.body);
+  if (c == nullptr || c->state != State::hello_sent || c->address != from || c->local_key != header.key || !cookie) return;
+  const bool first = !c->cookie;
+  c->cookie = cookie;
+  c->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);  // somebody is there, and perhaps busy
+  if (!first) return;
+  c->hello_pause = hello_pause_first;
+  send_hello(*c);
+  engine_.touch(*c);
+}
+
+void Handshake::on_refuse(const Address& from, const Packet& packet) {
+  const PacketHeader& header = packet.header;
+  Connection* c = engine_.at(header.destination);
+  if (c == nullptr || c->state != State::hello_sent || c->address != from || c->local_key != header.key) return;
+  wire::Reader in(packet.body);
+  const wire::Farewell farewell = decode_farewell(in);
+  if (!in.done()) return engine_.counters().add(Counter::frames_rejected);
+  engine_.lose(*c, farewell.status, printable(farewell.reason));
+}
+
+void Handshake::on_hello_reply(Connection& c, const PacketHeader& header, const HelloReplyFrame& frame) {
+  if (c.state != State::hello_sent) return;  // come again
+  if (frame.key == 0 || !is_usable(frame.offer, frame.datagram_bytes)) {
+    engine_.counters().add(Counter::hello_rejected);
+    return engine_.lose(c, Status::version, "the peer's version or limits cannot be used");
+  }
+  c.remote_index = header.source;
+  c.remote_key = frame.key;
+  agree(c, frame.offer, frame.datagram_bytes);
+  c.next_hello = c.silence_ends = never;
+  if (frame.attempt > 0 && frame.attempt <= c.attempt && c.attempt - frame.attempt < hello_attempts_remembered) {
+    c.round_trip = std::max(engine_.now() - c.hello_at[frame.attempt % hello_attempts_remembered], ports::round_trip_min);
+    c.rtt.sample(c.round_trip);
+  }
+  engine_.answered(c);
+}
+
+void Handshake::opened_by_dialler(Connection& c) {
+  if (c.state == State::accepting) c.accept_due = false;
+  engine_.opened_by_dialler(c);
+}
+
+void Handshake::released(const Connection& c) {
+  if (!c.dialler) hellos_.end({c.address, {c.remote_index, c.remote_key}});
+  if (c.query != 0) by_query_.erase(c.query);
+}
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,104 @@
+#include "transports/datagram/packet_outcomes.h"
+
+#include "transports/datagram/packet_writer.h"
+
+namespace ccixfer::datagram {
+
+void PacketOutcomes::acknowledged(Connection& c, const reliability::Ack& ack) {
+  outcome_.clear();
+  if (!c.sent.acknowledge(ack, engine_.now(), c.rtt, outcome_)) {
+    engine_.counters().add(Counter::acks_rejected);
+    return engine_.violation(c, "an acknowledgement of a packet that was not sent");
+  }
+  learn(c);
+}
+
+void PacketOutcomes::learn(Connection& c) {
+  for (const reliability::SentPacket& packet : outcome_.acked) {
+    c.congestion->acked(packet.bytes, packet.sent_at, packet.limited);
+    for (const reliability::Carried& carried : packet.carried) carried_acked(c, carried);
+    if (c.state == State::gone) return;
+  }
+  if (!outcome_.lost.empty()) {
+    engine_.counters().add(Counter::datagrams_lost, outcome_.lost.size());
+    if (outcome_.timed_out) {
+      c.congestion->timed_out();
+    } else {
+      c.congestion->lost(outcome_.lost.back().sent_at, engine_.now());
+    }
+  }
+  for (const reliability::SentPacket& packet : outcome_.lost) {
+    for (const reliability::Carried& carried : packet.carried) carried_lost(c, carried);
+  }
+}
+
+void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& carried) {
+  switch (static_cast<Carries>(carried.kind)) {
+    case Carries::ack:
+      return c.received.ack_arrived(carried.b);
+    case Carries::accept:
+      if (c.state == State::accepting) c.accept_due = false;
+      return engine_.opened_by_dialler(c);
+    case Carries::farewell:
+      if (c.state == State::draining) engine_.release(c);
+      return;
+    case Carries::write_fragment:
+      if (const auto token = c.rma.fragment_acked(carried.b, carried.c)) engine_.sink().on_local_completion(c.id, *token);
+      return;
+    case Carries::read_fragment:
+      return c.served.fragment_acked(carried.b, carried.c, engine_.target());
+    case Carries::mailbox_hint:
+      return c.hints.acked(carried.b);
+    case Carries::hello_reply:
+    case Carries::message:
+    case Carries::message_ack:
+    case Carries::read_request:
+    case Carries::rma_end:
+      return;
+  }
+}
+
+void PacketOutcomes::silence(Connection& c) {
+  outcome_.clear();
+  c.sent.timer(engine_.now(), c.rtt, outcome_);
+  if (outcome_.probe && !outcome_.timed_out) {
+    for (const reliability::Carried& carried : c.sent.oldest()->carried) carried_lost(c, carried);
+  }
+  learn(c);
+  if (!outcome_.probe) return;
+  c.probe_credit = 1;
+  if (!PacketWriter::wants_to_send(c)) c.ping_due = c.state != State::draining;
+}
+
+// It goes out again, if it still matters.
+void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& carried) {
+  switch (static_cast<Carries>(carried.kind)) {
+    case Carries::ack:
+      return;
+    case Carries::hello_reply:
+      c.hello_reply_due = c.state == State::requested || c.state == State::accepting;
+      return;
+    case Carries::accept:
+      c.accept_due = c.state == State::accepting || c.state == State::closing;
+      return;
+    case Carries::farewell:
+      c.farewell_due = c.state == State::draining;
+      return;
+    case Carries::message:
+      return c.messages.lost(carried.b, carried.a);
+    case Carries::message_ack:
+      return c.incoming.lost(carried.b);
+    case Carries::write_fragment:
+      return c.rma.fragment_lost(carried.b, carried.c);
+    case Carries::read_request:
+      return c.rma.request_lost(carried.b);
+    case Carries::read_fragment:
+      return c.served.fragment_lost(carried.b, carried.c);
+    case Carries::rma_end:
+      return c.served.reply_lost(carried.b);
+    case Carries::mailbox_hint:
+      return c.hints.lost(carried.b);
+  }
+}
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,24 @@
+// What became of packets: what an acknowledgement or a silence says of them, and what follows for the frames that they carried.
+// Private to this room; single-threaded.
+#pragma once
+#include "transports/datagram/engine.h"
+
+namespace ccixfer::datagram {
+
+class PacketOutcomes {
+ public:
+  explicit PacketOutcomes(Engine& engine) : engine_(engine) {}
+
+  void acknowledged(Connection& c, const reliability::Ack& ack);
+  void silence(Connection& c);  // the time for an acknowledgement is over
+
+ private:
+  void learn(Connection& c);
+  void carried_acked(Connection& c, const reliability::Carried& carried);
+  static void carried_lost(Connection& c, const reliability::Carried& carried);
+
+  Engine& engine_;
+  reliability::SendLedger::Outcome outcome_;
+};
+
+}  // namespace ccixfer::datagram

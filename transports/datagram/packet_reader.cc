@@ -1,0 +1,146 @@
+// What comes in. A packet is looked at whole before any of it takes effect: what cannot be taken now is not acknowledged, and comes
+// again.
+#include "transports/datagram/packet_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/check.h"
+#include "core/base/units.h"
+
+namespace ccixfer::datagram {
+namespace {
+
+template <typename... Kinds>
+bool is_one_of(const Frame& frame) {
+  return (std::holds_alternative<Kinds>(frame) || ...);
+}
+
+bool of_data(const Frame& frame) {
+  return is_one_of<MessageFrame, MessageAckFrame, RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame>(
+      frame);
+}
+
+}  // namespace
+
+void PacketReader::on_data(const Address& from, const Packet& packet) {
+  const PacketHeader& header = packet.header;
+  Connection* c = engine_.at(header.destination);
+  if (c == nullptr || c->state == State::gone || c->local_key != header.key) {
+    return outbox_.put_empty(from, {.kind = PacketKind::gone, .destination = header.source, .key = header.key});
+  }
+  if (c->address != from || (c->remote_key != 0 && c->remote_index != header.source))
+    return engine_.counters().add(Counter::datagrams_rejected);
+  switch (c->received.look(header.number)) {
+    case reliability::ReceiveLedger::Verdict::duplicate:
+    case reliability::ReceiveLedger::Verdict::too_old:
+      return engine_.counters().add(Counter::datagrams_duplicate);
+    case reliability::ReceiveLedger::Verdict::fresh:
+      break;
+  }
+  bool eliciting = false;
+  if (!may_take(*c, packet.body, eliciting)) return;
+  c->received.received(header.number, eliciting, engine_.now());
+  engine_.heard(*c);
+  wire::Reader in(packet.body);
+  while (in.remaining() > 0 && c->state != State::gone) {
+    const std::optional<Frame> frame = decode_frame(in);
+    CHECK(frame.has_value());
+    on_frame(*c, packet, *frame);
+  }
+  if (c->state != State::gone) engine_.touch(*c);
+}
+
+bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
+  wire::Reader in(body);
+  bool first = true;
+  bool greeted = c.state != State::hello_sent;
+  bool accepted = c.state != State::hello_sent && c.state != State::awaiting_accept;
+  while (in.remaining() > 0) {
+    const std::optional<Frame> frame = decode_frame(in);
+    if (!frame) {
+      engine_.violation(c, "malformed frame");
+      return false;
+    }
+    if (!is_one_of<reliability::Ack>(*frame)) eliciting = true;
+    if (is_one_of<HelloReplyFrame>(*frame)) greeted = true;
+    if (is_one_of<AcceptFrame>(*frame)) accepted = true;
+    // It overtook what must come before it.
+    if (!greeted || (of_data(*frame) && !accepted)) return false;
+    if (const auto* message = std::get_if<MessageFrame>(&*frame)) {
+      if (!c.incoming.room_for(*message)) return false;
+    }
+    first = false;
+  }
+  if (first) engine_.violation(c, "an empty packet");
+  return !first;
+}
+
+void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& frame) {
+  if (const auto* ack = std::get_if<reliability::Ack>(&frame)) return outcomes_.acknowledged(c, *ack);
+  if (c.state == State::draining) {
+    // The peer said goodbye as well: it needs no more of us than the answer that nobody is here.
+    if (is_one_of<FarewellFrame>(frame)) engine_.release(c);
+    return;
+  }
+  const bool data = of_data(frame);
+  if (data && c.state == State::requested) return engine_.violation(c, "data before the connection was accepted");
+  if (data && c.attribute == ports::Attribute::unreliable && !is_one_of<MessageFrame>(frame)) {
+    return engine_.violation(c, "a frame that an unreliable connection does not have");
+  }
+  if (data) handshake_.opened_by_dialler(c);
+  const auto ended = [&](uint64_t token, ports::Ending ending) { engine_.sink().on_completion(c.id, token, ending); };
+  if (const auto* reply = std::get_if<HelloReplyFrame>(&frame)) {
+    if (!c.dialler) return engine_.violation(c, "a reply to a hello that was not sent");
+    handshake_.on_hello_reply(c, packet.header, *reply);
+  } else if (is_one_of<AcceptFrame>(frame)) {
+    if (!c.dialler) return engine_.violation(c, "an acceptance that was not asked for");
+    if (c.state != State::awaiting_accept) return;
+    engine_.accepted_by_peer(c);
+  } else if (const auto* farewell = std::get_if<FarewellFrame>(&frame)) {
+    engine_.lose(c, farewell->farewell.status, printable(farewell->farewell.reason));
+    // So that the peer need not repeat it. It will ask no more: nobody is here.
+    outbox_.put_empty(c.address, {.kind = PacketKind::gone, .destination = c.remote_index, .key = c.local_key});
+  } else if (const auto* message = std::get_if<MessageFrame>(&frame)) {
+    on_message(c, *message);
+  } else if (const auto* told = std::get_if<MessageAckFrame>(&frame)) {
+    const bool fine = c.messages.acknowledge(*told, engine_.now(),
+                                             [&](const MessageOwner& owner, Status s) { engine_.message_ended(c, owner, s); });
+    if (!fine) engine_.violation(c, "an acknowledgement of a message that was not sent");
+  } else if (const auto* write = std::get_if<RmaWriteFrame>(&frame)) {
+    if (!c.served.write(*write, engine_.target())) engine_.violation(c, "a fragment of an operation that cannot be");
+  } else if (const auto* read = std::get_if<RmaReadFrame>(&frame)) {
+    if (!c.served.read(*read, engine_.target())) engine_.violation(c, "a read that cannot be");
+  } else if (const auto* placed = std::get_if<RmaReadDataFrame>(&frame)) {
+    if (!c.rma.data(*placed, c.messages, c.send_timeout, ended)) engine_.violation(c, "data of a read that was not asked for");
+  } else if (const auto* end = std::get_if<RmaEndFrame>(&frame)) {
+    if (!c.rma.end(*end, c.messages, c.send_timeout, ended)) engine_.violation(c, "the end of an operation that was not begun");
+  } else if (const auto* hinted = std::get_if<MailboxHintFrame>(&frame)) {
+    if (c.peer_hints.arrived(hinted->number) && !c.left && c.state == State::open)
+      engine_.sink().on_mailbox_ready(c.id, hinted->mailbox, hinted->epoch);
+  }
+}
+
+void PacketReader::on_message(Connection& c, const MessageFrame& frame) {
+  if (frame.bytes.size() > c.max_send_bytes) return engine_.violation(c, "a message longer than agreed");
+  const auto deliver = [&](Bytes bytes) {
+    const MutableBytes memory = engine_.sink().on_message_begin(c.id, static_cast<uint32_t>(bytes.size()));
+    if (memory.data() == nullptr) return false;
+    CHECK(memory.size() >= bytes.size());
+    if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
+    engine_.sink().on_message_end(c.id, true);
+    return true;
+  };
+  if (!c.incoming.arrived(frame, deliver)) engine_.violation(c, "a message beyond the window");
+}
+
+// The peer restarted, or gave this connection up long ago. Only who saw our packets knows the key.
+void PacketReader::on_gone(const Address& from, const Packet& packet) {
+  const PacketHeader& header = packet.header;
+  Connection* c = engine_.at(header.destination);
+  if (c == nullptr || c->remote_key == 0 || c->remote_key != header.key || c->address != from) return;
+  if (c->state == State::draining) return engine_.release(*c);
+  engine_.lose(*c, Status::disconnected, "the peer does not know this connection");
+}
+
+}  // namespace ccixfer::datagram

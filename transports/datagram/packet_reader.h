@@ -1,0 +1,31 @@
+// What comes in a connection's packets. A packet is looked at whole before any of it takes effect: what cannot be taken now is not
+// acknowledged, and comes again. Private to this room; single-threaded.
+#pragma once
+#include "transports/datagram/engine.h"
+#include "transports/datagram/handshake.h"
+#include "transports/datagram/outbox.h"
+#include "transports/datagram/packet_outcomes.h"
+
+namespace ccixfer::datagram {
+
+class PacketReader {
+ public:
+  PacketReader(Engine& engine, Outbox& outbox, Handshake& handshake, PacketOutcomes& outcomes)
+      : engine_(engine), outbox_(outbox), handshake_(handshake), outcomes_(outcomes) {}
+
+  void on_data(const Address& from, const Packet& packet);
+  void on_gone(const Address& from, const Packet& packet);
+
+ private:
+  [[nodiscard]] bool may_take(Connection& c, Bytes body, bool& eliciting);  // looks at all frames before any takes effect
+  void on_frame(Connection& c, const Packet& packet, const Frame& frame);
+  void on_data_frame(Connection& c, const Frame& frame);
+  void on_message(Connection& c, const MessageFrame& frame);
+
+  Engine& engine_;
+  Outbox& outbox_;
+  Handshake& handshake_;
+  PacketOutcomes& outcomes_;
+};
+
+}  // namespace ccixfer::datagram

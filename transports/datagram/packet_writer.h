@@ -1,0 +1,33 @@
+// What goes out in a connection's packets: the ack that is wanted, then control, then messages and fragments by turns, as the
+// window and the pace allow. Private to this room; single-threaded.
+#pragma once
+#include <vector>
+
+#include "transports/datagram/engine.h"
+#include "transports/datagram/outbox.h"
+
+namespace ccixfer::datagram {
+
+class PacketWriter {
+ public:
+  // `datagram_bytes`: what we offer to peers.
+  PacketWriter(Engine& engine, Outbox& outbox, uint32_t datagram_bytes)
+      : engine_(engine), outbox_(outbox), datagram_bytes_(datagram_bytes) {}
+
+  void transmit(Connection& c);
+  [[nodiscard]] static bool wants_to_send(Connection& c);
+  // One packet. Not eliciting: the ack alone. false: there was nothing to send after all.
+  [[nodiscard]] bool build(Connection& c, bool eliciting);
+
+ private:
+  using CarriedFrames = std::vector<reliability::Carried>;
+  void add_control(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried);
+  void add_messages(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried);
+  void add_bulk(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried);
+
+  Engine& engine_;
+  Outbox& outbox_;
+  const uint32_t datagram_bytes_;
+};
+
+}  // namespace ccixfer::datagram

@@ -1,0 +1,202 @@
+#include "transports/stream/driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "transports/connection/engine_impl.h"
+#include "transports/stream/limits.h"
+
+template class ccixfer::connection::Engine<ccixfer::stream::Driver, ccixfer::stream::Connection>;
+
+namespace ccixfer::stream {
+namespace {
+
+ports::TransportOptions within_limits(ports::TransportOptions options) {
+  options.rmas_in_flight_max = std::min(options.rmas_in_flight_max, wire::operation_slots_max);
+  return options;
+}
+
+// Half a chunk of memory that is no longer ours to read has gone out: nothing else fits in behind it.
+bool is_in_the_middle_of_a_payload(const Connection& c) {
+  if (c.batch == nullptr || c.batch->empty()) return false;
+  const OutItem::Type type = c.batch->front().type;
+  return type == OutItem::Type::write || type == OutItem::Type::read_reply;
+}
+
+}  // namespace
+
+Driver::Driver(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters)
+    : net_(std::move(net)),
+      engine_(within_limits(options), max_send_offered_bytes, *this, counters),
+      lent_(engine_, *net_),
+      handshake_(engine_, *net_, silent_),
+      reader_(engine_, *net_, handshake_, lent_),
+      writer_(engine_, *net_) {}
+
+Driver::~Driver() {
+  if (engine_.is_bound()) engine_.target().set_lender(nullptr);
+  engine_.for_each([this](Connection& c) {
+    if (engine_.is_bound()) c.served.abandon(engine_.target());
+    // The peer learns at once, if the stream stands between frames and takes the goodbye.
+    const bool between_frames = c.batch == nullptr || c.batch->empty() || c.batch->front().done_bytes == 0;
+    if (between_frames && connection::is_established(c.state) && !c.bye_queued) {
+      Handshake::say_bye(c, Status::disconnected, "the endpoint was destroyed");
+      const ConstIoSpan span{c.handshake_out.data(), c.handshake_out.size()};
+      static_cast<void>(net_->send(c.stream, {&span, 1}));
+    }
+    if (c.stream != 0) net_->close(c.stream);
+    if (engine_.is_bound()) c.served.closed(engine_.target());
+  });
+}
+
+void Driver::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
+  engine_.bind(sink, target);
+  target.set_lender(&lent_);
+}
+
+void Driver::resume(ports::ConnectionId id) {
+  Connection* c = engine_.find(id);
+  if (c == nullptr) return;
+  c->served.resume();
+  c->rma.resume();
+  engine_.touch_from_above(*c);
+}
+
+void Driver::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
+  Connection* c = engine_.find_open(id);
+  if (c == nullptr || c->hints.size() >= hints_waiting_max) return;
+  c->hints.push_back({mailbox, epoch});
+  engine_.touch_from_above(*c);
+}
+
+std::optional<uint64_t> Driver::delivered_bytes(ports::ConnectionId id) const {
+  const Connection* c = engine_.find(id);
+  if (c == nullptr) return std::nullopt;
+  return c->given_bytes - std::min(c->given_bytes, net_->waiting_bytes(c->stream));
+}
+
+std::optional<uint64_t> Driver::received_bytes(ports::ConnectionId id) const {
+  const Connection* c = engine_.find(id);
+  return c == nullptr ? std::nullopt : std::optional(c->received_bytes);
+}
+
+void Driver::dialling(Connection& c, uint64_t stream) {
+  c.stream = stream;
+  by_stream_.emplace(stream, c.id.index);
+}
+
+// ---- One turn.
+
+void Driver::poll(Instant now) {
+  net_->poll(now, [this](const StreamEvent& event) { net_event(event); });
+}
+
+void Driver::stream_accepted(const StreamEvent& event) {
+  Connection* c = engine_.admit(State::awaiting_hello);
+  if (c == nullptr) return net_->close(event.id);  // it came before the pause took hold
+  dialling(*c, event.id);
+  c->uri = event.reason;
+  c->readable = true;
+  c->hello_at = engine_.now();
+  silent_.add(c->id.index, c->hello_at);
+  c->step.set(engine_.options().handshake_timeout);
+  engine_.touch(*c);
+}
+
+void Driver::net_event(const StreamEvent& event) {
+  if (event.type == StreamEventType::accepted) return stream_accepted(event);
+  if (event.type == StreamEventType::device_failed) return engine_.sink().on_device_failed(event.reason);
+  const auto found = by_stream_.find(event.id);
+  if (found == by_stream_.end()) return;
+  Connection& c = *engine_.at(found->second);
+  switch (event.type) {
+    case StreamEventType::connected:
+      if (c.state == State::dialling) handshake_.greet(c);
+      break;
+    case StreamEventType::failed:
+      return engine_.lose(c, event.status == Status::success ? Status::disconnected : event.status, event.reason);
+    case StreamEventType::readable:
+      c.readable = true;
+      break;
+    case StreamEventType::writable:
+      c.blocked = false;
+      break;
+    case StreamEventType::accepted:
+    case StreamEventType::device_failed:
+      return;
+  }
+  engine_.touch(c);
+}
+
+void Driver::serve(Connection& c) {
+  c.messages.stamp(engine_.now());
+  if (c.readable && c.state != State::dialling) reader_.receive(c);
+  if (c.state == State::gone || c.state == State::dialling) return;
+  if (c.served.holds()) c.served.acknowledged(lent_.acknowledged_bytes(c), engine_.target());
+  c.rma.start(c.messages.ended());
+  engine_.release_fenced(c);
+  c.messages.stamp(engine_.now());
+  if (!c.blocked && !FrameWriter::hold_acknowledgement(c)) writer_.transmit(c);
+  if (c.state == State::gone) return;
+  if (c.ack_held && !c.readable) {
+    engine_.touch(c, true);
+  } else if (c.readable || (!c.blocked && FrameWriter::wants_to_send(c))) {
+    engine_.touch(c);
+  }
+}
+
+void Driver::end_turn() {
+  if (engine_.is_crowded()) {
+    while (const std::optional<uint32_t> index = silent_.first_due(engine_.now())) {
+      engine_.counters().add(Counter::hello_rejected);
+      engine_.release(*engine_.at(*index));
+    }
+  }
+  lent_.turn();
+}
+
+Instant Driver::own_deadline() const { return std::min(lent_.deadline(), engine_.is_crowded() ? silent_.deadline() : never); }
+
+// ---- The end.
+
+bool Driver::say_farewell(Connection& c, const connection::Farewell& farewell) {
+  if (farewell.kind == connection::Farewell::Kind::reject) {
+    Handshake::say_reject(c, farewell.status, farewell.reason);
+    return true;
+  }
+  if (farewell.kind == connection::Farewell::Kind::gave_up) return false;
+  if (c.state == State::dialling || c.state == State::awaiting_hello) return false;
+  // Memory of operations that have just ended is their owner's again: what the network still has of it must not arrive.
+  if (c.lent_until > lent_.acknowledged_bytes(c)) return false;
+  if (c.batch != nullptr) c.batch->keep_begun();
+  if (is_in_the_middle_of_a_payload(c)) return false;
+  Handshake::say_bye(c, farewell.status, farewell.reason);
+  return true;
+}
+
+void Driver::stop_receiving(Connection& c) {
+  c.incoming.leave();
+  c.served.leave();
+  c.served.abandon(engine_.target());
+  if (c.rx.payload == Payload::message) {
+    engine_.sink().on_message_end(c.id, false);
+    c.rx.payload = Payload::dropped;
+  }
+}
+
+void Driver::operations_end(Connection& c) {
+  if (c.rx.payload == Payload::message) engine_.sink().on_message_end(c.id, false);
+  c.rx.payload = Payload::none;
+  c.rx.rest_bytes = 0;
+  c.served.abandon(engine_.target());
+}
+
+void Driver::released(Connection& c) {
+  if (c.state == State::awaiting_hello) silent_.remove(c.id.index, c.hello_at);
+  net_->close(c.stream);
+  c.served.closed(engine_.target());
+  by_stream_.erase(c.stream);
+  if (c.batch != nullptr) writer_.keep_batch(std::move(c.batch));
+}
+
+}  // namespace ccixfer::stream

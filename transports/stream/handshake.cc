@@ -1,0 +1,125 @@
+#include "transports/stream/handshake.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/units.h"
+
+namespace ccixfer::stream {
+
+using ports::Attribute;
+
+void Handshake::agree(Connection& c, const wire::Offer& theirs, const wire::Machine& machine) {
+  const connection::Agreed agreed = engine_.agree(c, theirs);
+  c.messages.open(agreed.sends_in_flight_max, c.is_unreliable());
+  c.incoming.open(agreed.sends_in_flight_max, c.is_unreliable());
+  c.rma.open(agreed.rmas_in_flight_max);
+  c.served.open(agreed.rmas_in_flight_max, c.id.packed());
+  if (wire::are_apart(machine, net_.machine())) net_.peer_is_elsewhere(c.stream);
+  c.lends = net_.lends(c.stream);
+}
+
+void Handshake::greet(Connection& c) {
+  wire::Hello hello;
+  hello.role = c.role;
+  hello.attribute = c.attribute;
+  hello.offer = engine_.our_offer();
+  hello.machine = net_.machine();
+  hello.data = c.connect_data;
+  wire::Writer out(c.handshake_out);
+  wire::encode(out, hello);
+  c.connect_data = {};
+  c.hello_at = engine_.now();
+  c.readable = true;
+  engine_.hello_is_out(c);
+}
+
+void Handshake::refuse_hello(Connection& c, Status status, std::string_view reason) {
+  engine_.counters().add(Counter::hello_rejected);
+  wire::HelloReply reply;
+  reply.status = status;
+  reply.offer = engine_.our_offer();
+  reply.reason = reason;
+  wire::Writer out(c.handshake_out);
+  wire::encode(out, reply);
+  engine_.begin_draining(c);
+}
+
+void Handshake::on_hello(Connection& c, Bytes header) {
+  const std::optional<wire::Hello> hello = wire::decode_hello(header);
+  if (!hello || hello->magic != wire::magic) return engine_.violation(c, "not a hello of this protocol");
+  silent_.remove(c.id.index, c.hello_at);
+  if (hello->version != wire::version) {
+    return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the stream protocol", wire::version));
+  }
+  if (!connection::offer_is_usable(hello->offer)) return refuse_hello(c, Status::version, "the hello's limits cannot be used");
+  if (hello->attribute == Attribute::multicast_send || hello->attribute == Attribute::multicast_receive) {
+    return refuse_hello(c, Status::not_implemented, "multicast is not implemented on this transport");
+  }
+  switch (wire::scan_options(hello->options)) {
+    case wire::OptionScan::fine:
+      break;
+    case wire::OptionScan::malformed:
+      return engine_.violation(c, "malformed options in the hello");
+    case wire::OptionScan::unknown_mandatory:
+      return refuse_hello(c, Status::version, "the hello demands an option that this end does not know");
+  }
+  c.role = hello->role;
+  c.attribute = hello->attribute;
+  agree(c, hello->offer, hello->machine);
+  wire::HelloReply reply;
+  reply.offer = engine_.our_offer();
+  reply.machine = net_.machine();
+  wire::Writer out(c.handshake_out);
+  wire::encode(out, reply);
+  engine_.requested(c, hello->data);
+}
+
+void Handshake::on_hello_reply(Connection& c, Bytes header) {
+  const std::optional<wire::HelloReply> reply = wire::decode_hello_reply(header);
+  if (!reply || reply->magic != wire::magic) return engine_.violation(c, "not an answer of this protocol");
+  if (reply->status != Status::success) return engine_.lose(c, reply->status, printable(reply->reason));
+  if (reply->version != wire::version || !connection::offer_is_usable(reply->offer)) {
+    return engine_.lose(c, Status::version, "the peer's version or limits cannot be used");
+  }
+  agree(c, reply->offer, reply->machine);
+  c.round_trip = std::max(engine_.now() - c.hello_at, ports::round_trip_min);
+  engine_.answered(c);
+}
+
+void Handshake::on_connect_accept(Connection& c) {
+  wire::Writer out(c.handshake_out);
+  wire::encode_empty(out, wire::Kind::connect_ack);
+  engine_.accepted_by_peer(c);
+}
+
+void Handshake::on_connect_reject(Connection& c, Bytes header) {
+  const std::optional<wire::Farewell> reject = wire::decode_farewell(header);
+  if (!reject || reject->status == Status::success) return engine_.violation(c, "malformed reject");
+  engine_.lose(c, reject->status, printable(reject->reason));
+}
+
+void Handshake::on_bye(Connection& c, Bytes header) {
+  const std::optional<wire::Farewell> bye = wire::decode_farewell(header);
+  if (!bye || bye->status == Status::success) return engine_.violation(c, "malformed bye");
+  engine_.lose(c, bye->status, printable(bye->reason));
+}
+
+void Handshake::say_accept(Connection& c) {
+  wire::Writer out(c.handshake_out);
+  wire::encode_empty(out, wire::Kind::connect_accept);
+}
+
+void Handshake::say_reject(Connection& c, Status status, std::string_view reason) {
+  wire::Writer out(c.handshake_out);
+  wire::encode_reject(out, {status, reason});
+}
+
+void Handshake::say_bye(Connection& c, Status status, std::string_view reason) {
+  c.handshake_out.clear();
+  wire::Writer out(c.handshake_out);
+  wire::encode_bye(out, {status, reason});
+}
+
+}  // namespace ccixfer::stream
