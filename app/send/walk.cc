@@ -99,16 +99,31 @@ Walk::Walk(WalkOptions options)
   }
 }
 
+int Walk::open_parent(ports::FileSystem& files, std::string_view given, std::string_view& name) const {
+  const size_t slash = given.rfind('/');
+  name = slash == std::string_view::npos ? given : given.substr(slash + 1);
+  return files.open(options_.served_root, slash == std::string_view::npos ? "." : given.substr(0, slash), directory_flags(false),
+                    0);
+}
+
 int Walk::stat_source(ports::FileSystem& files, const std::string& given, bool follow, FileStat& out) const {
   if (options_.served_root < 0) return files.stat_at(ports::FileSystem::no_directory, given, out, follow);
-  const size_t slash = given.rfind('/');
-  const std::string parent = given.empty() || slash == std::string::npos ? "." : given.substr(0, slash);
-  const int fd = files.open(options_.served_root, parent, directory_flags(false), 0);
+  std::string_view name;
+  const int fd = open_parent(files, given, name);
   if (fd < 0) return fd;
-  const int result = given.empty() ? files.fstat(fd, out)
-                                   : files.stat_at(fd, slash == std::string::npos ? given : given.substr(slash + 1), out, false);
+  const int result = name.empty() ? files.fstat(fd, out) : files.stat_at(fd, name, out, false);
   files.close(fd);
   return result;
+}
+
+int64_t Walk::read_link_of(ports::FileSystem& files, const std::string& given, std::string& target) const {
+  if (options_.served_root < 0) return files.readlink_at(ports::FileSystem::no_directory, given, target);
+  std::string_view name;
+  const int fd = open_parent(files, given, name);
+  if (fd < 0) return fd;
+  const int64_t length = files.readlink_at(fd, name, target);
+  files.close(fd);
+  return length;
 }
 
 Result<void> Walk::select(ports::FileSystem& files) {
@@ -260,8 +275,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
       tell(out, Kind::warning, "named by several sources: the first is sent");
     } else if (current_ == 0 || !taken_earlier(files, out, stat, merged)) {
       if (source.type == FileType::symlink) {
-        const int fd = ports::FileSystem::no_directory;
-        const int64_t length = options_.served_root < 0 ? files.readlink_at(fd, source.given, target_) : -ELOOP;
+        const int64_t length = read_link_of(files, source.given, target_);
         if (length < 0) {
           tell_errno(out, static_cast<int>(length));
         } else {

@@ -115,7 +115,11 @@ class Walk {
 
   [[nodiscard]] int open_source(ports::FileSystem& files, const Source& source) const;
   [[nodiscard]] int open_below(ports::FileSystem& files, int root, std::string_view path) const;
+  // Of what is named below the served root: opens the directory in which it stands, without following links, and gives its name
+  // there. "": it is the served root itself.
+  [[nodiscard]] int open_parent(ports::FileSystem& files, std::string_view given, std::string_view& name) const;
   [[nodiscard]] int stat_source(ports::FileSystem& files, const std::string& given, bool follow, ports::FileStat& out) const;
+  [[nodiscard]] int64_t read_link_of(ports::FileSystem& files, const std::string& given, std::string& target) const;
   void begin_source(ports::FileSystem& files, WalkBatch& out);
   void advance(ports::FileSystem& files, WalkBatch& out);
   void take(ports::FileSystem& files, WalkBatch& out, std::string_view name);

@@ -224,6 +224,47 @@ TEST_CASE("walk__served_directory__links_are_not_followed_and_nothing_above_is_r
   ::close(served);
 }
 
+TEST_CASE("walk__link_of_a_served_directory_by_its_own_name__kept_with_its_target") {
+  const TempDir dir;
+  dir.file("served/t/f", "");
+  dir.file("outside/secret", "");
+  std::filesystem::create_symlink("t/f", dir.path("served/top"));
+  std::filesystem::create_symlink("f", dir.path("served/t/link"));
+  std::filesystem::create_symlink(dir.path("outside"), dir.path("served/out"));
+  const int served = ::open(dir.path("served").c_str(), O_RDONLY | O_DIRECTORY);
+  const auto lines = [served](const char* source) {
+    WalkOptions options = of({source});
+    options.served_root = served;
+    return lines_of(options);
+  };
+  CHECK(lines("top") == Lines{" -> t/f"});
+  CHECK(lines("t/link") == Lines{" -> f"});
+  CHECK(lines("out") == Lines{" -> " + dir.path("outside")});  // the link itself is below the root
+  ::close(served);
+}
+
+TEST_CASE("walk__served_directory_becomes_a_link__nothing_is_read_behind_it") {
+  const TempDir dir;
+  dir.directory("served/t");
+  dir.directory("outside");
+  std::filesystem::create_symlink("f", dir.path("served/t/link"));
+  std::filesystem::create_symlink("secret", dir.path("outside/link"));
+  const int served = ::open(dir.path("served").c_str(), O_RDONLY | O_DIRECTORY);
+  WalkOptions options = of({"t/link"});
+  options.served_root = served;
+  WatchedFiles files;
+  Walk walk(options);
+  REQUIRE(walk.select(files));
+  std::filesystem::rename(dir.path("served/t"), dir.path("served/was"));
+  std::filesystem::create_symlink(dir.path("outside"), dir.path("served/t"));
+  WalkBatch batch;
+  walk.step(files, batch, true);
+  REQUIRE(batch.records.size() == 1);
+  CHECK(batch.records[0].kind == WalkRecord::Kind::failed);
+  CHECK(files.open_now == 0);
+  ::close(served);
+}
+
 TEST_CASE("walk__served_source_whose_path_leads_outside__not_authorised_and_what_cannot_be_read_is_said") {
   const TempDir dir;
   dir.file("served/t/f", "");
