@@ -77,12 +77,20 @@ EntryTable::EntryTable() {
   slots_.reserve(session::entries_outstanding_max);  // addresses stay
 }
 
-uint32_t EntryTable::add(uint64_t index) {
+LargeFile& large_file_of(Entry& entry) {
+  if (!entry.large) entry.large = std::make_unique<LargeFile>();
+  return *entry.large;
+}
+
+uint32_t EntryTable::add(uint64_t index, uint32_t source) {
   CHECK(used() < session::entries_outstanding_max);
   const uint32_t slot = slots_.take();
   Entry& entry = slots_[slot];
   move(entry, EntryPhase::announced);
   entry.index = index;
+  entry.source = source;
+  if (source >= of_source_.size()) of_source_.resize(size_t{source} + 1);
+  ++of_source_[source];
   entry.resend = false;
   entry.was_sent = false;
   entry.counted_bytes = entry.before_bytes = 0;
@@ -104,12 +112,24 @@ void EntryTable::move(Entry& entry, EntryPhase to) {
   if (to == EntryPhase::sent) entry.was_sent = true;
 }
 
-void EntryTable::forget(Entry& entry) { CHECK(by_index_.erase(entry.index) == 1); }
+void EntryTable::end(Entry& entry) {
+  CHECK(by_index_.erase(entry.index) == 1);
+  if (entry.jobs > 0) return move(entry, EntryPhase::ended);
+  release(entry);
+}
+
+bool EntryTable::job_ended(Entry& entry) {
+  --entry.jobs;
+  if (entry.phase != EntryPhase::ended) return true;
+  if (entry.jobs == 0) release(entry);
+  return false;
+}
 
 void EntryTable::release(Entry& entry) {
   move(entry, EntryPhase::free);
   entry.large.reset();
   entry.path.clear();
+  --of_source_[entry.source];
   slots_.release(slot_of(entry));
 }
 

@@ -35,7 +35,7 @@ class PieceSet {
   uint64_t count_ = 0;
 };
 
-class OpenFile;  // app/send/task.h
+class OpenFile;  // app/send/jobs.h
 
 // A file that travels in pieces.
 struct LargeFile {
@@ -80,16 +80,23 @@ struct Entry {
   std::unique_ptr<LargeFile> large;
 };
 
+// The entry's LargeFile, made if there was none.
+[[nodiscard]] LargeFile& large_file_of(Entry& entry);
+
 class EntryTable {
  public:
   EntryTable();
-  [[nodiscard]] uint32_t add(uint64_t index);  // CHECKs that there is room; the slot, announced
-  [[nodiscard]] Entry* find(uint64_t index);   // nullptr: never sent, or ended
+  [[nodiscard]] uint32_t add(uint64_t index, uint32_t source);  // CHECKs that there is room; the slot, announced
+  [[nodiscard]] Entry* find(uint64_t index);                    // nullptr: never sent, or ended
   [[nodiscard]] Entry& at(uint32_t slot) { return slots_[slot]; }
   [[nodiscard]] uint32_t slot_of(const Entry& entry) const { return slots_.slot_of(entry); }
   void move(Entry& entry, EntryPhase to);  // CHECKs the transition
-  void forget(Entry& entry);               // find() no longer gives it
-  void release(Entry& entry);              // the slot is free; forgotten before
+  // The entry is over at both ends: find() no longer gives it. Its slot is kept as long as a job uses it.
+  void end(Entry& entry);
+  [[nodiscard]] bool job_ended(Entry& entry);                 // false: the entry had ended meanwhile
+  [[nodiscard]] bool has_entries_of(uint32_t source) const {  // ended ones with jobs included
+    return source < of_source_.size() && of_source_[source] > 0;
+  }
   [[nodiscard]] uint32_t count() const { return static_cast<uint32_t>(by_index_.size()); }
   [[nodiscard]] uint32_t used() const { return static_cast<uint32_t>(slots_.in_use()); }  // ended ones with jobs included
   template <typename Each>
@@ -100,8 +107,11 @@ class EntryTable {
   }
 
  private:
+  void release(Entry& entry);
+
   SlotVector<Entry> slots_;
   std::unordered_map<uint64_t, uint32_t> by_index_;
+  std::vector<uint32_t> of_source_;  // slots in use
 };
 
 }  // namespace ccixfer::send

@@ -33,36 +33,33 @@ Source::Impl::Impl(const SourceOptions& options, session::Link& link, ports::Wor
       pool_region_(pool_region),
       observer_(observer),
       counters_(counters),
-      shared_(std::make_shared<Shared>(work)),
-      walk_(std::make_shared<WalkHold>(shared_, walk_options(options))),
+      jobs_(std::make_shared<Jobs>(work)),
+      walk_(std::make_shared<WalkHold>(jobs_, walk_options(options))),
       record_(options.record ? options.record : std::make_shared<session::TransferRecord>()),
-      entries_of_source_(options.sources.size()),
-      root_held_(options.sources.size()),
       rate_(options.rate ? options.rate : std::make_shared<RateCap>(options.rate_bytes_per_s)) {
   if (options_.turns) options_.turns->join();
   CHECK(pool.buffer_bytes() >= session::segment_bytes_max);
   CHECK(!options.sources.empty());
-  shared_->source = this;
 }
 
 Source::Impl::~Impl() {
   if (options_.turns) options_.turns->leave();
-  shared_->source = nullptr;
+  jobs_->source_ends();
   entries_.for_each([](Entry& entry) { entry.large.reset(); });
   walk_.reset();
-  shared_->flush();
+  jobs_->flush();
 }
 
 void Source::Impl::start(Instant now) {
   CHECK(!started_);
   started_ = true;
-  wake();
+  jobs_->wake();
   now_ = last_progress_ = now;
   auto data = std::make_unique<SelectData>();
   data->walk = walk_;
   submit(
       std::move(data),
-      [](ports::FileSystem& files, SelectData& job, Shared&) {
+      [](ports::FileSystem& files, SelectData& job, Jobs&) {
         const Result<void> selected = (*job.walk)->select(files);
         if (!selected) job.error = selected.error();
       },
@@ -71,12 +68,13 @@ void Source::Impl::start(Instant now) {
 
 void Source::Impl::turn(Instant now) {
   now_ = now;
-  dirty_ = false;
+  jobs_->begin_turn();
   starved_ = false;
   look_at_disk();
   std::vector<session::LaneIndex> closing;
   closing.swap(lanes_to_close_);
   for (const session::LaneIndex lane : closing) link_.close_lane(lane);
+  release_roots();
   if (started_ && !error_ && !summary_) {
     lanes_.unstall();
     retry_puts();
@@ -91,13 +89,13 @@ void Source::Impl::turn(Instant now) {
       file_ends_.drop_front();
     }
   }
-  shared_->flush();
+  jobs_->flush();
 }
 
 // While jobs are in the disk nothing else may tell the destination that we live.
 void Source::Impl::look_at_disk() {
   if (waits_for_rate()) disk_.hold_back();
-  disk_.look(now_, shared_->jobs, shared_->steps.load(std::memory_order_relaxed));
+  disk_.look(now_, jobs_->running(), jobs_->steps().load(std::memory_order_relaxed));
   if (progressed_ || disk_.moved()) last_progress_ = now_;
   progressed_ = false;
   const Duration silent = disk_.silent(now_);
@@ -112,7 +110,7 @@ bool Source::Impl::waits_for_rate() const {
 }
 
 Instant Source::Impl::next_deadline() const {
-  if (dirty_ || !lanes_to_close_.empty()) return now_;
+  if (jobs_->woken() || !lanes_to_close_.empty()) return now_;
   if (error_ || summary_) return never;
   Instant at = disk_.next_deadline();
   for (const Retry& retry : retries_) at = std::min(at, retry.at);
@@ -159,17 +157,17 @@ void Source::abort(const Error& error) { impl_->fail_session(error.kind, error.m
 void Source::on_lane_up(session::LaneIndex lane) {
   if (lane >= session::lanes_max) return;
   impl_->lanes_.up(lane);
-  impl_->wake();
+  impl_->jobs_->wake();
 }
 
 void Source::on_lane_down(session::LaneIndex lane) {
-  impl_->wake();
+  impl_->jobs_->wake();
   impl_->lane_gone(lane);
 }
 
 void Source::on_lane_message(session::LaneIndex lane, const session::Message& message) {
   if (impl_->error_) return;
-  impl_->wake();
+  impl_->jobs_->wake();
   bool sense = false;
   if (const auto* where = std::get_if<session::LaneOpen>(&message)) sense = impl_->lanes_.opened(lane, *where);
   if (const auto* credit = std::get_if<session::Credit>(&message)) sense = impl_->lanes_.credit(lane, *credit);
@@ -179,7 +177,7 @@ void Source::on_lane_message(session::LaneIndex lane, const session::Message& me
 void Source::on_message(const session::Message& message) {
   Impl& source = *impl_;
   if (source.error_) return;
-  source.wake();
+  source.jobs_->wake();
   if (const auto* alive = std::get_if<session::Alive>(&message)) {
     if (source.peers_disk_.heard(*alive, source.options_.disk_patience)) source.confirmed();
     return;
@@ -207,13 +205,13 @@ void Source::on_message(const session::Message& message) {
 }
 
 void Source::on_put(session::LaneIndex lane, uint64_t context, Status status) {
-  impl_->wake();
+  impl_->jobs_->wake();
   impl_->on_put(lane, context, status);
 }
 
 void Source::on_link_lost(const Error& error) {
   impl_->link_lost_ = true;
-  impl_->wake();
+  impl_->jobs_->wake();
   if (!impl_->summary_ && !impl_->error_) impl_->error_ = error;
 }
 

@@ -91,7 +91,7 @@ void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
     entry.counted_bytes = record_->want(name_of(entry), entry.listed.size_bytes, entry.listed.size_bytes);
     entry.large.reset();
     if (is_small(entry.listed.size_bytes)) return want_small(entry);
-    if (!large_of(entry).wanted.add(0, pieces_of(entry.listed.size_bytes))) return reject("too many pieces");
+    if (!large_file_of(entry).wanted.add(0, pieces_of(entry.listed.size_bytes))) return reject("too many pieces");
     return want_large(entry);
   }
   on_pieces(entry);
@@ -117,7 +117,7 @@ void Source::Impl::on_unchanged(Entry& entry) {
 // Some of its pieces are there: from an earlier session of this transfer, or from before it.
 void Source::Impl::on_pieces(Entry& entry) {
   const uint64_t size_bytes = entry.listed.size_bytes;
-  const PieceSet& wanted = large_of(entry).wanted;
+  const PieceSet& wanted = large_file_of(entry).wanted;
   const uint64_t pieces = pieces_of(size_bytes);
   uint64_t missing_bytes = wanted.count() * session::piece_bytes;
   if (pieces > 0 && wanted.contains(pieces - 1)) missing_bytes -= pieces * session::piece_bytes - size_bytes;
@@ -150,7 +150,7 @@ void Source::Impl::on_want(const session::Want& want) {
     if (range.first > pieces || range.count > pieces - range.first) return reject("pieces behind the end wanted");
     if (entry->phase != EntryPhase::announced) {
       send_again(*entry, range.first, range.count);
-    } else if (!large_of(*entry).wanted.add(range.first, range.count)) {
+    } else if (!large_file_of(*entry).wanted.add(range.first, range.count)) {
       return reject("too many pieces");
     }
   }
@@ -275,19 +275,15 @@ void Source::Impl::refuse(Entry& entry) {
   file_ends_.push_back(end);
 }
 
-// The entry is over at both ends. Its slot is kept as long as a job reads the file.
+// The entry is over at both ends.
 void Source::Impl::end_entry(Entry& entry) {
   if (entry.phase == EntryPhase::queued && !entry.large) {
     small_bytes_ -= entry.listed.size_bytes + session::pack_record_bytes;
     --small_count_;
   }
   if (entry.stream) stream_.reset();
-  entries_.forget(entry);
   if (entry.large && entry.phase == EntryPhase::reading && entry.jobs == 0) close_large(entry);
-  if (entry.jobs > 0) return entries_.move(entry, EntryPhase::ended);
-  const uint32_t source = entry.source;
-  entries_.release(entry);
-  if (--entries_of_source_[source] == 0) let_go_root(source);
+  entries_.end(entry);
 }
 
 std::string Source::Impl::shown_path(const Entry& entry) const {

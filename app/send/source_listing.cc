@@ -19,7 +19,7 @@ void Source::Impl::walk_on() {
   const bool checksum = option(session::option_checksum);
   const size_t ahead = checksum ? batches_ahead_max + digest_jobs_max : batches_ahead_max;
   if (!selected_ || walk_over_ || walking_ || listings_.size() >= ahead) return;
-  const bool may_open_root = roots_open_ + 1 < roots_open_max;
+  const bool may_open_root = open_roots_.size() + 1 < roots_open_max;
   if (wants_root_ && !may_open_root) return;
   walking_ = true;
   auto data = std::make_unique<WalkData>();
@@ -28,7 +28,7 @@ void Source::Impl::walk_on() {
   data->may_open_root = may_open_root;
   submit(
       std::move(data),
-      [](ports::FileSystem& files, WalkData& walk, Shared&) { (*walk.walk)->step(files, *walk.batch, walk.may_open_root); },
+      [](ports::FileSystem& files, WalkData& walk, Jobs&) { (*walk.walk)->step(files, *walk.batch, walk.may_open_root); },
       &Impl::walked);
 }
 
@@ -63,14 +63,14 @@ void Source::Impl::digest_on() {
     ++digest_jobs_;
     submit(
         std::move(data),
-        [](ports::FileSystem& files, DigestData& digest, Shared& shared) {
+        [](ports::FileSystem& files, DigestData& digest, Jobs& jobs) {
           WalkBatch& batch = *digest.batch;
           for (WalkRecord& record : batch.records) {
             if (record.kind != WalkRecord::Kind::entry || record.type != EntryType::file) continue;
             if ((*digest.walk)->is_stream(record.source)) continue;
             const Listed listed{record.stat.size_bytes, record.stat.mtime, version_of(record.stat)};
             const SourcePlace place = (*digest.walk)->place(record.source, batch.path(record));
-            record.has_digest = digest_file(files, place, listed, digest.loan.bytes(), record.digest, shared.steps);
+            record.has_digest = digest_file(files, place, listed, digest.loan.bytes(), record.digest, jobs.steps());
           }
         },
         &Impl::digested);
@@ -165,14 +165,12 @@ bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& heade
       entry_.digest = record.digest;
       full = paused_ || !encoder.add(entry_);
       if (full) break;
-      Entry& entry = entries_.at(entries_.add(next_index_++));
+      Entry& entry = entries_.at(entries_.add(next_index_++, record.source));
       entry.type = entry_.type;
-      entry.source = record.source;
       entry.stream = record.type == EntryType::file && (*walk_)->is_stream(record.source);
       entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime, entry_.version};
       entry.path.assign(entry_.path);
       if (entry.type == EntryType::file) entry.counted_bytes = entry.listed.size_bytes;
-      ++entries_of_source_[record.source];
     }
     if (!full) listing_done();
   }
@@ -185,24 +183,22 @@ bool Source::Impl::fill_entries(MutableBytes into, session::SegmentHeader& heade
 }
 
 void Source::Impl::listing_done() {
-  const uint32_t walked = listings_.front().batch->sources_walked;
+  sources_announced_ = listings_.front().batch->sources_walked;
   listings_.drop_front();
   ++first_listing_;
-  while (sources_walked_ < walked) {
-    const uint32_t source = sources_walked_++;
-    if (!(*walk_)->is_directory(source)) continue;
-    ++roots_open_;
-    root_held_[source] = true;
-    if (entries_of_source_[source] == 0) let_go_root(source);
-  }
 }
 
-void Source::Impl::let_go_root(uint32_t source) {
-  if (!root_held_[source]) return;
-  root_held_[source] = false;
-  const int fd = (*walk_)->take_root(source);
-  --roots_open_;
-  if (fd >= 0) shared_->descriptors.push_back(fd);
+// Closes the roots of sources that are announced and have no entries left.
+void Source::Impl::release_roots() {
+  for (; sources_released_ < sources_announced_; ++sources_released_) {
+    if ((*walk_)->is_directory(sources_released_)) open_roots_.push_back(sources_released_);
+  }
+  const auto is_over = [this](uint32_t source) {
+    if (entries_.has_entries_of(source)) return false;
+    if (const int fd = (*walk_)->take_root(source); fd >= 0) jobs_->release(fd);
+    return true;
+  };
+  open_roots_.erase(std::remove_if(open_roots_.begin(), open_roots_.end(), is_over), open_roots_.end());
 }
 
 void Source::Impl::end_of_listing() {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "app/send/entry_table.h"
+#include "app/send/jobs.h"
 #include "app/send/lane_table.h"
 #include "app/send/rate_cap.h"
 #include "app/send/source.h"
-#include "app/send/task.h"
 #include "app/session/disk_watch.h"
 #include "app/session/segment.h"
 #include "core/base/ring_buffer.h"
@@ -61,12 +61,10 @@ struct Source::Impl {
   void fail_session(ErrorKind kind, std::string message);  // tells the peer
   void reject(const char* what);                           // a message that makes no sense: counted, the session ends
   void confirmed() { progressed_ = true; }
-  void wake() { dirty_ = true; }  // something came from outside: the next turn is due
   [[nodiscard]] bool option(session::Option bit) const { return (options_.options & bit) != 0; }
   template <typename Data>
-  void submit(std::unique_ptr<Data> data, typename Task<Impl, Data>::Run run, void (Impl::*done)(Data&)) {
-    ++shared_->jobs;
-    shared_->work.submit(std::make_unique<Task<Impl, Data>>(shared_, std::move(data), run, done));
+  void submit(std::unique_ptr<Data> data, std::type_identity_t<Jobs::Run<Data>> run, void (Impl::*done)(Data&)) {
+    jobs_->submit(*this, std::move(data), run, done);
   }
 
   // --- source_listing.cc
@@ -101,7 +99,7 @@ struct Source::Impl {
   [[nodiscard]] bool fill_entries(MutableBytes into, session::SegmentHeader& header);
   void tell_record(const WalkBatch& batch, const WalkRecord& record);
   void listing_done();  // the front one
-  void let_go_root(uint32_t source);
+  void release_roots();
   void end_of_listing();
 
   // --- source_answers.cc
@@ -154,7 +152,6 @@ struct Source::Impl {
   };
   void want_small(Entry& entry);
   void want_large(Entry& entry);  // its LargeFile says which pieces
-  [[nodiscard]] LargeFile& large_of(Entry& entry);
   [[nodiscard]] uint32_t buffers_held() const;
   [[nodiscard]] bool has_its_share() const;  // of a pool that others use too
   [[nodiscard]] bool may_lend_for_data();
@@ -169,7 +166,7 @@ struct Source::Impl {
   void checked(OpenData& data);
   void settle(Entry& entry);
   void close_large(Entry& entry);
-  [[nodiscard]] bool job_ended(Entry& entry);  // false: the entry had ended meanwhile
+  [[nodiscard]] bool job_ended(Entry& entry);  // of a large file; false: the entry had ended meanwhile
   [[nodiscard]] bool is_stale(const Queued& queued);
   void drop_stale(RingBuffer<Queued>& queue);
 
@@ -233,13 +230,12 @@ struct Source::Impl {
   const ports::Handle pool_region_;
   SourceObserver& observer_;
   Counters& counters_;
-  std::shared_ptr<Shared> shared_;
+  const std::shared_ptr<Jobs> jobs_;
   std::shared_ptr<WalkHold> walk_;
   const std::shared_ptr<session::TransferRecord> record_;
 
   Instant now_{};
   Instant last_progress_{};
-  bool dirty_ = false;  // something happened since the last turn
   bool progressed_ = false;
   session::DiskWatch disk_;
   session::PeersDisk peers_disk_;
@@ -259,11 +255,10 @@ struct Source::Impl {
   RingBuffer<Listing> listings_;
   uint64_t first_listing_ = 0;  // number of listings_.front()
   uint32_t digest_jobs_ = 0;
-  uint32_t sources_walked_ = 0;
-  uint32_t roots_open_ = 0;  // of walked sources
-  std::vector<uint32_t> entries_of_source_;
-  std::vector<bool> root_held_;  // a walked source whose root is open, or was to be
-  session::Entry entry_;         // reused
+  uint32_t sources_announced_ = 0;    // sources before it are announced completely
+  uint32_t sources_released_ = 0;     // the roots of sources before it are in open_roots_, or closed
+  std::vector<uint32_t> open_roots_;  // sources
+  session::Entry entry_;              // reused
   uint64_t next_index_ = 0;
   uint64_t answered_ = 0;  // entries before it have their verdict
   uint64_t next_sequence_ = 0;

@@ -16,11 +16,6 @@ uint64_t bytes_in_pack(const Entry& entry) { return entry.listed.size_bytes + se
 
 }  // namespace
 
-LargeFile& Source::Impl::large_of(Entry& entry) {
-  if (!entry.large) entry.large = std::make_unique<LargeFile>();
-  return *entry.large;
-}
-
 // It ended while it waited, and its slot may be another's by now.
 bool Source::Impl::is_stale(const Queued& queued) {
   const Entry& entry = entries_.at(queued.slot);
@@ -122,20 +117,14 @@ bool Source::Impl::start_pack() {
   ++reading_jobs_;
   ++packs_reading_;
   submit(
-      std::move(data), [](ports::FileSystem& files, PackData& job, Shared&) { read_pack(files, job.pack, job.loan.bytes()); },
+      std::move(data), [](ports::FileSystem& files, PackData& job, Jobs&) { read_pack(files, job.pack, job.loan.bytes()); },
       &Impl::pack_read);
   return true;
 }
 
 bool Source::Impl::job_ended(Entry& entry) {
-  --entry.jobs;
-  if (entry.phase != EntryPhase::ended) return true;
-  if (entry.jobs > 0) return false;
-  if (entry.large) close_large(entry);
-  const uint32_t source = entry.source;
-  entries_.release(entry);
-  if (--entries_of_source_[source] == 0) let_go_root(source);
-  return false;
+  if (entry.phase == EntryPhase::ended && entry.jobs == 1) close_large(entry);
+  return entries_.job_ended(entry);
 }
 
 void Source::Impl::pack_read(PackData& data) {
@@ -146,7 +135,7 @@ void Source::Impl::pack_read(PackData& data) {
   for (const PackItem& item : data.pack.items) {
     if (item.result.outcome == SourceOutcome::ok) read.push_back(item.index);
     Entry& entry = entries_.at(item.slot);
-    if (!job_ended(entry)) continue;
+    if (!entries_.job_ended(entry)) continue;
     entry.outcome = item.result;
     if (item.result.outcome != SourceOutcome::ok) {
       refuse(entry);
@@ -179,10 +168,10 @@ void Source::Impl::start_opens() {
     data->listed = entry.listed;
     data->place = (*walk_)->place(entry.source, entry.path);
     data->name = std::string(data->place.name);
-    data->file = std::make_shared<OpenFile>(shared_);
+    data->file = std::make_shared<OpenFile>(jobs_);
     submit(
         std::move(data),
-        [](ports::FileSystem& files, OpenData& job, Shared&) {
+        [](ports::FileSystem& files, OpenData& job, Jobs&) {
           job.place.name = job.name;
           job.file->set(open_listed(files, job.place, job.listed, job.result));
         },
@@ -224,7 +213,7 @@ bool Source::Impl::start_piece() {
     ++reading_jobs_;
     submit(
         std::move(data),
-        [](ports::FileSystem& files, PieceData& job, Shared&) {
+        [](ports::FileSystem& files, PieceData& job, Jobs&) {
           job.read = show_or_read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.loan);
         },
         &Impl::piece_read);
@@ -278,7 +267,7 @@ void Source::Impl::settle(Entry& entry) {
   data->file = large.file;
   submit(
       std::move(data),
-      [](ports::FileSystem& files, OpenData& job, Shared&) { job.result = check_listed(files, job.file->fd(), job.listed); },
+      [](ports::FileSystem& files, OpenData& job, Jobs&) { job.result = check_listed(files, job.file->fd(), job.listed); },
       &Impl::checked);
 }
 

@@ -25,7 +25,7 @@ void Source::Impl::want_stream(Entry& entry) {
                         "standard input was read in part and cannot be read again: give the command its input anew");
   }
   entries_.move(entry, EntryPhase::reading);
-  large_of(entry).phase = LargeFile::Phase::open;
+  large_file_of(entry).phase = LargeFile::Phase::open;
   stream_.emplace();
   stream_->slot = entries_.slot_of(entry);
   stream_->index = entry.index;
@@ -46,7 +46,7 @@ void Source::Impl::stream_on() {
   ++entry.large->reading;
   submit(
       std::move(data),
-      [](ports::FileSystem& files, StreamData& job, Shared&) {
+      [](ports::FileSystem& files, StreamData& job, Jobs&) {
         at_reader();
         const MutableBytes piece = job.loan.bytes().first(session::piece_bytes);
         while (job.data_bytes < piece.size() && !job.end && job.error == 0) {

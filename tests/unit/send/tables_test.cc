@@ -7,7 +7,6 @@
 #include "app/send/entry_table.h"
 #include "app/send/lane_table.h"
 #include "app/send/rate_cap.h"
-#include "app/send/task.h"
 
 namespace ccixfer::send {
 namespace {
@@ -59,13 +58,12 @@ TEST_CASE("entry_phase__every_pair__only_these_moves") {
 TEST_CASE("entries__slots_are_reused__and_found_by_index") {
   EntryTable table;
   for (uint64_t index = 0; index < 100000; ++index) {
-    Entry& entry = table.at(table.add(index));
+    Entry& entry = table.at(table.add(index, 0));
     entry.path = "some/path/that/is/longer/than/a/small/string";
     if (index < 5) continue;
     Entry* found = table.find(index - 5);
     REQUIRE(found != nullptr);
-    table.forget(*found);
-    table.release(*found);
+    table.end(*found);
     REQUIRE(table.find(index - 5) == nullptr);
   }
   CHECK(table.used() == 5);
@@ -131,10 +129,9 @@ TEST_CASE("lanes__destination_wants_to_be_asked__once_for_each_credit_that_is_us
 
 TEST_CASE("entries__a_place_that_is_used_again__is_as_new") {
   EntryTable table;
-  Entry& before = table.at(table.add(1));
+  Entry& before = table.at(table.add(1, 0));
   before.resend = before.stream = true;
   before.counted_bytes = before.before_bytes = 5;
-  before.jobs = 3;
   before.outcome.outcome = session::SourceOutcome::unreadable;
   before.path = "f";
   before.large = std::make_unique<LargeFile>();
@@ -142,12 +139,10 @@ TEST_CASE("entries__a_place_that_is_used_again__is_as_new") {
   table.move(before, EntryPhase::reading);
   table.move(before, EntryPhase::sent);
   CHECK(before.was_sent);
-  table.forget(before);
+  table.end(before);
   CHECK(table.find(1) == nullptr);
-  CHECK(table.used() == 1);
-  table.release(before);
   CHECK(table.used() == 0);
-  const uint32_t slot = table.add(2);
+  const uint32_t slot = table.add(2, 0);
   const Entry& after = table.at(slot);
   REQUIRE(&after == &before);
   CHECK(after.index == 2);
@@ -158,6 +153,27 @@ TEST_CASE("entries__a_place_that_is_used_again__is_as_new") {
   CHECK(after.outcome.outcome == session::SourceOutcome::ok);
   CHECK(after.path.empty());
   CHECK(after.large == nullptr);
+}
+
+TEST_CASE("entries__one_ends_while_a_job_uses_it__its_place_is_kept_until_the_job_ends") {
+  EntryTable table;
+  Entry& entry = table.at(table.add(1, 3));
+  CHECK(table.has_entries_of(3));
+  CHECK_FALSE(table.has_entries_of(2));
+  CHECK_FALSE(table.has_entries_of(4));
+  table.move(entry, EntryPhase::queued);
+  table.move(entry, EntryPhase::reading);
+  entry.jobs = 2;
+  CHECK(table.job_ended(entry));
+  ++entry.jobs;
+  table.end(entry);
+  CHECK(table.find(1) == nullptr);
+  CHECK_FALSE(table.job_ended(entry));
+  CHECK(table.used() == 1);
+  CHECK(table.has_entries_of(3));
+  CHECK_FALSE(table.job_ended(entry));
+  CHECK(table.used() == 0);
+  CHECK_FALSE(table.has_entries_of(3));
 }
 
 // Pieces of the largest file, asked for one after the other from either end, are one range.

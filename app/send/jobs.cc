@@ -1,4 +1,4 @@
-#include "app/send/task.h"
+#include "app/send/jobs.h"
 
 namespace ccixfer::send {
 namespace {
@@ -20,11 +20,11 @@ class CloseJob final : public ports::Job {
 
 }  // namespace
 
-void Shared::flush() {
-  if (descriptors.empty() && walks.empty()) return;
-  work.submit(std::make_unique<CloseJob>(std::move(descriptors), std::move(walks)));
-  descriptors.clear();
-  walks.clear();
+void Jobs::flush() {
+  if (descriptors_.empty() && walks_.empty()) return;
+  pool_.submit(std::make_unique<CloseJob>(std::move(descriptors_), std::move(walks_)));
+  descriptors_.clear();
+  walks_.clear();
 }
 
 }  // namespace ccixfer::send
