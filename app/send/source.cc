@@ -29,7 +29,7 @@ Source::Impl::Impl(const SourceOptions& options, session::Link& link, ports::Wor
                    ports::Handle pool_region, SourceObserver& observer, Counters& counters)
     : options_(options),
       link_(link),
-      pool_(pool),
+      buffers_(pool, options.turns),
       pool_region_(pool_region),
       observer_(observer),
       counters_(counters),
@@ -37,13 +37,10 @@ Source::Impl::Impl(const SourceOptions& options, session::Link& link, ports::Wor
       walk_(std::make_shared<WalkHold>(jobs_, walk_options(options))),
       record_(options.record ? options.record : std::make_shared<session::TransferRecord>()),
       rate_(options.rate ? options.rate : std::make_shared<RateCap>(options.rate_bytes_per_s)) {
-  if (options_.turns) options_.turns->join();
-  CHECK(pool.buffer_bytes() >= session::segment_bytes_max);
   CHECK(!options.sources.empty());
 }
 
 Source::Impl::~Impl() {
-  if (options_.turns) options_.turns->leave();
   jobs_->source_ends();
   entries_.for_each([](Entry& entry) { entry.large.reset(); });
   walk_.reset();
@@ -69,7 +66,7 @@ void Source::Impl::start(Instant now) {
 void Source::Impl::turn(Instant now) {
   now_ = now;
   jobs_->begin_turn();
-  starved_ = false;
+  buffers_.begin_turn();
   look_at_disk();
   std::vector<session::LaneIndex> closing;
   closing.swap(lanes_to_close_);
@@ -115,8 +112,9 @@ Instant Source::Impl::next_deadline() const {
   Instant at = disk_.next_deadline();
   for (const Retry& retry : retries_) at = std::min(at, retry.at);
   if (waits_for_rate()) at = std::min(at, rate_->free_at());
-  const bool own_buffers = segments_.in_use() > 0 || reading_jobs_ > 0 || digest_jobs_ > 0;
-  if (starved_ && !own_buffers) at = std::min(at, after(now_, pool_retry_pause));
+  // A buffer of our own wakes us when it comes back. The one that waits for standard input may take for ever.
+  const uint32_t coming_back = buffers_.held() - (stream_ && (stream_->reading || stream_->part) ? 1 : 0);
+  if (buffers_.starved() && coming_back == 0) at = std::min(at, after(now_, pool_retry_pause));
   return at;
 }
 

@@ -53,12 +53,12 @@ void Source::Impl::digest_on() {
   for (size_t i = 0; i < listings_.size() && digest_jobs_ < digest_jobs_max; ++i) {
     Listing& listing = listings_[i];
     if (listing.ready || listing.started) continue;
-    if (!may_lend_for_data()) return;
+    if (!buffers_.may_lend(keep_one())) return;
     auto data = std::make_unique<DigestData>();
     data->walk = walk_;
     data->batch = listing.batch;
     data->number = first_listing_ + i;
-    data->loan = pool_.lend();
+    data->buffer = buffers_.lend();
     listing.started = true;
     ++digest_jobs_;
     submit(
@@ -70,7 +70,7 @@ void Source::Impl::digest_on() {
             if ((*digest.walk)->is_stream(record.source)) continue;
             const Listed listed{record.stat.size_bytes, record.stat.mtime, version_of(record.stat)};
             const SourcePlace place = (*digest.walk)->place(record.source, batch.path(record));
-            record.has_digest = digest_file(files, place, listed, digest.loan.bytes(), record.digest, jobs.steps());
+            record.has_digest = digest_file(files, place, listed, digest.buffer.bytes(), record.digest, jobs.steps());
           }
         },
         &Impl::digested);
@@ -101,15 +101,12 @@ void Source::Impl::tell_record(const WalkBatch& batch, const WalkRecord& record)
 bool Source::Impl::announce_again() {
   for (EntriesCopy& copy : entries_copies_) {
     if (!copy.wanted_again) continue;
-    memory::Loan loan = pool_.lend();
-    if (!loan) {
-      starved_ = true;
-      return false;
-    }
-    std::copy(copy.data.begin(), copy.data.end(), loan.bytes().begin());
+    Buffer buffer = buffers_.lend_for_entries(true);
+    if (!buffer) return false;
+    std::copy(copy.data.begin(), copy.data.end(), buffer.bytes().begin());
     copy.wanted_again = false;
     ++entries_segments_;
-    add_segment(std::move(loan), copy.header, {}, 0, true);
+    add_segment(std::move(buffer), copy.header, {}, 0, true);
   }
   entries_wanted_again_ = false;
   return true;
@@ -118,20 +115,17 @@ bool Source::Impl::announce_again() {
 void Source::Impl::announce() {
   if (entries_wanted_again_ && !announce_again()) return;
   if (paused_ && entries_.used() <= entries_resume_at) paused_ = false;
-  const uint32_t buffers = std::max<uint32_t>(1, std::min<uint32_t>(entries_segments_max, pool_.count() / 2));
-  while (!paused_ && !listings_.empty() && listings_.front().ready && entries_segments_ < buffers) {
-    memory::Loan loan = has_its_share() ? memory::Loan() : pool_.lend();
-    if (!loan) {
-      starved_ = true;
-      return;
-    }
+  const uint32_t segments = std::max<uint32_t>(1, std::min<uint32_t>(entries_segments_max, buffers_.pool_buffers() / 2));
+  while (!paused_ && !listings_.empty() && listings_.front().ready && entries_segments_ < segments) {
+    Buffer buffer = buffers_.lend_for_entries(false);
+    if (!buffer) return;
     session::SegmentHeader header;
-    if (!fill_entries(loan.bytes().first(session::entries_segment_bytes), header)) continue;
+    if (!fill_entries(buffer.bytes().first(session::entries_segment_bytes), header)) continue;
     ++entries_segments_;
-    header.hash = xxh3_128(loan.bytes().first(header.data_bytes));
-    const Bytes data = loan.bytes().first(header.data_bytes);
+    header.hash = xxh3_128(buffer.bytes().first(header.data_bytes));
+    const Bytes data = buffer.bytes().first(header.data_bytes);
     entries_copies_.push_back({header, {data.begin(), data.end()}, false});
-    add_segment(std::move(loan), header, {}, 0, false);
+    add_segment(std::move(buffer), header, {}, 0, false);
   }
 }
 

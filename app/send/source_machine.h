@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/send/buffer_share.h"
 #include "app/send/entry_table.h"
 #include "app/send/jobs.h"
 #include "app/send/lane_table.h"
@@ -41,7 +42,7 @@ struct Stream {
   bool reading = false;
   bool over = false;
   uint64_t bytes = 0;  // in segments
-  memory::Loan part;   // a piece that is not full yet
+  Buffer part;         // a piece that is not full yet
   uint32_t part_bytes = 0;
 };
 
@@ -81,7 +82,7 @@ struct Source::Impl {
     std::shared_ptr<WalkHold> walk;
     std::shared_ptr<WalkBatch> batch;
     uint64_t number = 0;
-    memory::Loan loan;
+    Buffer buffer;
   };
   struct Listing {
     std::shared_ptr<WalkBatch> batch;
@@ -125,7 +126,7 @@ struct Source::Impl {
   struct PackData {
     std::shared_ptr<WalkHold> walk;
     Pack pack;
-    memory::Loan loan;
+    Buffer buffer;
     bool resend = false;
   };
   struct OpenData {
@@ -142,7 +143,7 @@ struct Source::Impl {
     uint64_t piece = 0;
     uint64_t size_bytes = 0;
     std::shared_ptr<OpenFile> file;
-    memory::Loan loan;
+    Buffer buffer;
     bool resend = false;
     PieceRead read;
   };
@@ -151,10 +152,8 @@ struct Source::Impl {
     uint64_t index = 0;
   };
   void want_small(Entry& entry);
-  void want_large(Entry& entry);  // its LargeFile says which pieces
-  [[nodiscard]] uint32_t buffers_held() const;
-  [[nodiscard]] bool has_its_share() const;  // of a pool that others use too
-  [[nodiscard]] bool may_lend_for_data();
+  void want_large(Entry& entry);        // its LargeFile says which pieces
+  [[nodiscard]] bool keep_one() const;  // buffer for entries
   [[nodiscard]] bool pack_is_due() const;
   void read_on();
   [[nodiscard]] bool start_pack();
@@ -172,7 +171,7 @@ struct Source::Impl {
 
   // --- source_stream.cc: standard input, read once from front to end; what was sent of it cannot be sent again
   struct StreamData {
-    memory::Loan loan;
+    Buffer buffer;
     uint32_t slot = 0;
     uint64_t index = 0;
     uint32_t data_bytes = 0;
@@ -188,7 +187,7 @@ struct Source::Impl {
 
   // --- source_puts.cc
   struct Segment {
-    memory::Loan loan;
+    Buffer buffer;
     session::SegmentHeader header;
     std::vector<uint64_t> files;  // of a pack: their indices
     uint64_t payload_bytes = 0;   // content of files
@@ -212,7 +211,7 @@ struct Source::Impl {
     std::vector<std::byte> data;
     bool wanted_again = false;
   };
-  void add_segment(memory::Loan loan, const session::SegmentHeader& header, std::vector<uint64_t> files, uint64_t payload_bytes,
+  void add_segment(Buffer buffer, const session::SegmentHeader& header, std::vector<uint64_t> files, uint64_t payload_bytes,
                    bool resend);
   void put_on();
   void ask_on();
@@ -226,7 +225,7 @@ struct Source::Impl {
 
   const SourceOptions options_;
   session::Link& link_;
-  memory::Pool& pool_;
+  BufferShare buffers_;
   const ports::Handle pool_region_;
   SourceObserver& observer_;
   Counters& counters_;
@@ -239,7 +238,6 @@ struct Source::Impl {
   bool progressed_ = false;
   session::DiskWatch disk_;
   session::PeersDisk peers_disk_;
-  bool starved_ = false;  // wanted a buffer and got none
   std::optional<Error> error_;
   Totals totals_;
   uint64_t before_bytes_ = 0;   // of files that this session has come to: moved by earlier sessions of the transfer

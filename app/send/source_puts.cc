@@ -20,12 +20,12 @@ bool is_passing(Status status) {
 
 }  // namespace
 
-void Source::Impl::add_segment(memory::Loan loan, const session::SegmentHeader& header, std::vector<uint64_t> files,
+void Source::Impl::add_segment(Buffer buffer, const session::SegmentHeader& header, std::vector<uint64_t> files,
                                uint64_t payload_bytes, bool resend) {
   trace_hop("[hop 3] segment");
   const uint32_t slot = segments_.take();
   Segment& segment = segments_[slot];
-  segment.loan = std::move(loan);
+  segment.buffer = std::move(buffer);
   segment.header = header;
   segment.files = std::move(files);
   segment.payload_bytes = payload_bytes;
@@ -61,11 +61,12 @@ bool Source::Impl::put(uint32_t slot, LaneIndex lane, bool again) {
   if (!again) header.n = to.next_n;
   header.session = link_.session();
   header.lane_session = to.where.lane_session;
-  const uint32_t length = session::seal_hashed(segment.loan.bytes(), header);
+  const memory::Loan& loan = segment.buffer.loan();
+  const uint32_t length = session::seal_hashed(loan.bytes(), header);
   const uint64_t mailbox = to.where.mailbox_base + header.n % to.where.stripe_count;
   const uint64_t context = uint64_t{segment.generation} << 32u | slot;
-  const Status status = link_.put(lane, pool_region_, segment.loan.offset_bytes(), length, mailbox, to.where.key,
-                                  header.n / to.where.stripe_count, context, segment.loan.shows_file());
+  const Status status = link_.put(lane, pool_region_, loan.offset_bytes(), length, mailbox, to.where.key,
+                                  header.n / to.where.stripe_count, context, loan.shows_file());
   if (status != Status::success) {
     if (is_passing(status)) {
       lanes_.stall(lane);
@@ -89,7 +90,7 @@ bool Source::Impl::put(uint32_t slot, LaneIndex lane, bool again) {
 
 void Source::Impl::on_put(LaneIndex lane, uint64_t context, Status status) {
   const auto slot = static_cast<uint32_t>(context);
-  CHECK(slot < segments_.size() && segments_[slot].generation == context >> 32u && segments_[slot].loan);
+  CHECK(slot < segments_.size() && segments_[slot].generation == context >> 32u && segments_[slot].buffer);
   lanes_.put_ended(lane);
   if (status == Status::success) {
     confirmed();
@@ -136,7 +137,7 @@ void Source::Impl::requeue(uint32_t slot) {
 void Source::Impl::release_segment(uint32_t slot) {
   Segment& segment = segments_[slot];
   if (segment.header.kind == SegmentKind::entries) --entries_segments_;
-  segment.loan.reset();
+  segment.buffer.reset();
   ++segment.generation;
   segments_.release(slot);
 }

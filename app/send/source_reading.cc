@@ -43,21 +43,8 @@ void Source::Impl::want_large(Entry& entry) {
   large_.push_back({entries_.slot_of(entry), entry.index});
 }
 
-uint32_t Source::Impl::buffers_held() const {
-  const bool stream = stream_ && (stream_->reading || stream_->part);
-  return static_cast<uint32_t>(segments_.in_use()) + reading_jobs_ + digest_jobs_ + (stream ? 1 : 0);
-}
-
-bool Source::Impl::has_its_share() const { return options_.turns && buffers_held() >= options_.turns->share(); }
-
-// One buffer stays for entries while there may be more of them: they are what brings the next files.
-bool Source::Impl::may_lend_for_data() {
-  const bool entries_to_come = !walk_over_ || !listings_.empty();
-  const uint32_t reserve = entries_to_come && entries_segments_ == 0 && pool_.count() > 1 ? 1 : 0;
-  const bool may = pool_.free_count() > reserve && !has_its_share();
-  if (!may) starved_ = true;
-  return may;
-}
+// While there may be more entries: they bring the next files.
+bool Source::Impl::keep_one() const { return (!walk_over_ || !listings_.empty()) && entries_segments_ == 0; }
 
 // A pack goes when it is full; a smaller one only when it would keep nobody waiting for more: when a lane idles, or all is
 // answered.
@@ -83,7 +70,7 @@ void Source::Impl::read_on() {
 }
 
 bool Source::Impl::start_pack() {
-  if (!pack_is_due() || !may_lend_for_data()) return false;
+  if (!pack_is_due() || !buffers_.may_lend(keep_one())) return false;
   auto data = std::make_unique<PackData>();
   data->walk = walk_;
   Pack& pack = data->pack;
@@ -113,11 +100,11 @@ bool Source::Impl::start_pack() {
     data->resend = data->resend || entry.resend;
   }
   if (pack.items.empty()) return false;
-  data->loan = pool_.lend();
+  data->buffer = buffers_.lend();
   ++reading_jobs_;
   ++packs_reading_;
   submit(
-      std::move(data), [](ports::FileSystem& files, PackData& job, Jobs&) { read_pack(files, job.pack, job.loan.bytes()); },
+      std::move(data), [](ports::FileSystem& files, PackData& job, Jobs&) { read_pack(files, job.pack, job.buffer.bytes()); },
       &Impl::pack_read);
   return true;
 }
@@ -149,7 +136,7 @@ void Source::Impl::pack_read(PackData& data) {
   header.data_bytes = data.pack.data_bytes;
   header.count = data.pack.count;
   header.hash = data.pack.hash;
-  add_segment(std::move(data.loan), header, std::move(read), data.pack.content_bytes, data.resend);
+  add_segment(std::move(data.buffer), header, std::move(read), data.pack.content_bytes, data.resend);
 }
 
 void Source::Impl::start_opens() {
@@ -200,13 +187,13 @@ bool Source::Impl::start_piece() {
     LargeFile& large = *entry.large;
     if (large.phase != LargeFile::Phase::open || large.wanted.empty() || entry.outcome.outcome != SourceOutcome::ok) continue;
     if (entry.phase == EntryPhase::ended) continue;
-    if (!may_lend_for_data()) return false;
+    if (!buffers_.may_lend(keep_one())) return false;
     auto data = std::make_unique<PieceData>();
     data->slot = slot;
     data->piece = large.wanted.take();
     data->size_bytes = entry.listed.size_bytes;
     data->file = large.file;
-    data->loan = pool_.lend();
+    data->buffer = buffers_.lend();
     data->resend = large.again.remove(data->piece);
     ++entry.jobs;
     ++large.reading;
@@ -214,7 +201,7 @@ bool Source::Impl::start_piece() {
     submit(
         std::move(data),
         [](ports::FileSystem& files, PieceData& job, Jobs&) {
-          job.read = show_or_read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.loan);
+          job.read = show_or_read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.buffer.loan());
         },
         &Impl::piece_read);
     return true;
@@ -243,7 +230,7 @@ void Source::Impl::piece_read(PieceData& data) {
     header.data_bytes = data.read.data_bytes;
     header.hash = data.read.hash;
     ++large.unplaced;
-    add_segment(std::move(data.loan), header, {}, data.read.data_bytes, data.resend);
+    add_segment(std::move(data.buffer), header, {}, data.read.data_bytes, data.resend);
   }
   settle(entry);
 }

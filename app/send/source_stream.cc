@@ -33,9 +33,9 @@ void Source::Impl::want_stream(Entry& entry) {
 
 void Source::Impl::stream_on() {
   if (!stream_ || stream_->reading || stream_->over || data_ready_.size() >= segments_ahead_max) return;
-  if (!stream_->part && !may_lend_for_data()) return;
+  if (!stream_->part && !buffers_.may_lend(keep_one())) return;
   auto data = std::make_unique<StreamData>();
-  data->loan = stream_->part ? std::move(stream_->part) : pool_.lend();
+  data->buffer = stream_->part ? std::move(stream_->part) : buffers_.lend();
   data->slot = stream_->slot;
   data->index = stream_->index;
   data->data_bytes = stream_->part_bytes;
@@ -48,7 +48,7 @@ void Source::Impl::stream_on() {
       std::move(data),
       [](ports::FileSystem& files, StreamData& job, Jobs&) {
         at_reader();
-        const MutableBytes piece = job.loan.bytes().first(session::piece_bytes);
+        const MutableBytes piece = job.buffer.bytes().first(session::piece_bytes);
         while (job.data_bytes < piece.size() && !job.end && job.error == 0) {
           const int64_t bytes = files.read_stream(stream_fd, piece.subspan(job.data_bytes));
           if (bytes == -EAGAIN) return;  // the rest in a next job: others want this thread too
@@ -72,7 +72,7 @@ void Source::Impl::stream_read(StreamData& data) {
   }
   if (data.error != 0) return refuse_stream(entry, data.error);
   if (data.data_bytes < session::piece_bytes && !data.end) {
-    stream_->part = std::move(data.loan);
+    stream_->part = std::move(data.buffer);
     stream_->part_bytes = data.data_bytes;
     return;
   }
@@ -91,7 +91,7 @@ void Source::Impl::stream_read(StreamData& data) {
     stream_->bytes += data.data_bytes;
     totals_.bytes_total += data.data_bytes;
     entry.counted_bytes += data.data_bytes;
-    add_segment(std::move(data.loan), header, {}, header.data_bytes, false);
+    add_segment(std::move(data.buffer), header, {}, header.data_bytes, false);
   }
   settle_stream(entry);
 }
