@@ -30,13 +30,12 @@ Source::Impl::Impl(const SourceOptions& options, session::Link& link, ports::Wor
     : options_(options),
       link_(link),
       buffers_(pool, options.turns),
-      pool_region_(pool_region),
       observer_(observer),
       counters_(counters),
       jobs_(std::make_shared<Jobs>(work)),
       walk_(std::make_shared<WalkHold>(jobs_, walk_options(options))),
       record_(options.record ? options.record : std::make_shared<session::TransferRecord>()),
-      rate_(options.rate ? options.rate : std::make_shared<RateCap>(options.rate_bytes_per_s)) {
+      sender_(link, pool_region, options.rate ? options.rate : std::make_shared<RateCap>(options.rate_bytes_per_s)) {
   CHECK(!options.sources.empty());
 }
 
@@ -68,17 +67,14 @@ void Source::Impl::turn(Instant now) {
   jobs_->begin_turn();
   buffers_.begin_turn();
   look_at_disk();
-  std::vector<session::LaneIndex> closing;
-  closing.swap(lanes_to_close_);
-  for (const session::LaneIndex lane : closing) link_.close_lane(lane);
+  sender_.close_lost_lanes();
   release_roots();
   if (started_ && !error_ && !summary_) {
-    lanes_.unstall();
-    retry_puts();
+    sender_.retry_puts(now_);
     walk_on();
     digest_on();
     announce();
-    put_on();
+    sender_.send_ready_segments(now_);
     read_on();
     end_of_listing();
     while (!file_ends_.empty() && link_.control_queue_room() > control_room_min) {
@@ -91,7 +87,7 @@ void Source::Impl::turn(Instant now) {
 
 // While jobs are in the disk nothing else may tell the destination that we live.
 void Source::Impl::look_at_disk() {
-  if (waits_for_rate()) disk_.hold_back();
+  if (sender_.waits_for_rate(now_)) disk_.hold_back();
   disk_.look(now_, jobs_->running(), jobs_->steps().load(std::memory_order_relaxed));
   if (progressed_ || disk_.moved()) last_progress_ = now_;
   progressed_ = false;
@@ -102,16 +98,10 @@ void Source::Impl::look_at_disk() {
   if (link_.control_drained()) link_.post(session::Alive{disk_.steps(), session::milliseconds_of(silent)});
 }
 
-bool Source::Impl::waits_for_rate() const {
-  return !rate_->may_send(now_) && (!entries_ready_.empty() || !data_ready_.empty() || !retries_.empty());
-}
-
 Instant Source::Impl::next_deadline() const {
-  if (jobs_->woken() || !lanes_to_close_.empty()) return now_;
+  if (jobs_->woken() || sender_.has_lanes_to_close()) return now_;
   if (error_ || summary_) return never;
-  Instant at = disk_.next_deadline();
-  for (const Retry& retry : retries_) at = std::min(at, retry.at);
-  if (waits_for_rate()) at = std::min(at, rate_->free_at());
+  Instant at = std::min(disk_.next_deadline(), sender_.next_deadline(now_));
   // A buffer of our own wakes us when it comes back. The one that waits for standard input may take for ever.
   const uint32_t coming_back = buffers_.held() - (stream_ && (stream_->reading || stream_->part) ? 1 : 0);
   if (buffers_.starved() && coming_back == 0) at = std::min(at, after(now_, pool_retry_pause));
@@ -139,12 +129,17 @@ void Source::turn(Instant now) { impl_->turn(now); }
 Instant Source::next_deadline() const { return impl_->next_deadline(); }
 // Once the summary is there everything is durable: a goodbye that nobody hears any more is no reason to begin anew.
 bool Source::finished() const {
-  const bool nobody_hears = impl_->link_lost_ || impl_->lanes_.live() == 0;
+  const bool nobody_hears = impl_->link_lost_ || impl_->sender_.lanes().live() == 0;
   return impl_->error_.has_value() || (impl_->summary_ && (nobody_hears || impl_->link_.control_drained()));
 }
-bool Source::idle() const { return !impl_->lanes_.anything_in_air(); }
+bool Source::idle() const { return !impl_->sender_.lanes().anything_in_air(); }
 const Error* Source::error() const { return impl_->error_ ? &*impl_->error_ : nullptr; }
-const Totals& Source::totals() const { return impl_->totals_; }
+Totals Source::totals() const {
+  Totals totals = impl_->totals_;
+  totals.bytes_sent = impl_->sender_.bytes_sent();
+  totals.segments_resent = impl_->sender_.segments_resent();
+  return totals;
+}
 Instant Source::last_progress() const { return impl_->last_progress_; }
 std::string Source::stuck_disk() const {
   return session::stuck_disk(impl_->disk_.silent(impl_->now_), impl_->peers_disk_.silent(), impl_->options_.disk_patience,
@@ -154,21 +149,21 @@ void Source::abort(const Error& error) { impl_->fail_session(error.kind, error.m
 
 void Source::on_lane_up(session::LaneIndex lane) {
   if (lane >= session::lanes_max) return;
-  impl_->lanes_.up(lane);
+  impl_->sender_.lane_up(lane);
   impl_->jobs_->wake();
 }
 
 void Source::on_lane_down(session::LaneIndex lane) {
   impl_->jobs_->wake();
-  impl_->lane_gone(lane);
+  impl_->sender_.lane_gone(lane);
 }
 
 void Source::on_lane_message(session::LaneIndex lane, const session::Message& message) {
   if (impl_->error_) return;
   impl_->jobs_->wake();
   bool sense = false;
-  if (const auto* where = std::get_if<session::LaneOpen>(&message)) sense = impl_->lanes_.opened(lane, *where);
-  if (const auto* credit = std::get_if<session::Credit>(&message)) sense = impl_->lanes_.credit(lane, *credit);
+  if (const auto* where = std::get_if<session::LaneOpen>(&message)) sense = impl_->sender_.lane_opened(lane, *where);
+  if (const auto* credit = std::get_if<session::Credit>(&message)) sense = impl_->sender_.credit(lane, *credit);
   if (!sense) impl_->reject("a lane message that makes no sense");
 }
 
@@ -204,7 +199,10 @@ void Source::on_message(const session::Message& message) {
 
 void Source::on_put(session::LaneIndex lane, uint64_t context, Status status) {
   impl_->jobs_->wake();
-  impl_->on_put(lane, context, status);
+  const std::optional<session::SegmentHeader> placed = impl_->sender_.put_ended(lane, context, status);
+  if (!placed) return;
+  impl_->confirmed();
+  if (placed->kind == session::SegmentKind::piece) impl_->piece_placed(placed->index);
 }
 
 void Source::on_link_lost(const Error& error) {

@@ -69,7 +69,7 @@ class Source final : public session::LinkUser {
   // holds these, is not to be destroyed until idle(). Every put ends by its acknowledgement or with its connection.
   [[nodiscard]] bool idle() const;
   [[nodiscard]] const Error* error() const;
-  [[nodiscard]] const Totals& totals() const;
+  [[nodiscard]] Totals totals() const;
   // Standard input was read in part, or whole: no other session can send it.
   [[nodiscard]] bool input_is_spent() const;
   [[nodiscard]] Instant last_progress() const;  // when the receiver last confirmed anything (for --timeout)

@@ -170,10 +170,8 @@ void Source::Impl::on_resend(const session::Resend& resend) {
 }
 
 void Source::Impl::on_resend_segment(const session::Resend& resend) {
-  const auto sent = std::find_if(sent_.rbegin(), sent_.rend(), [&resend](const Sent& put) {
-    return put.lane_session == resend.lane_session && put.header.n == resend.n;
-  });
-  if (sent == sent_.rend()) return;
+  const SentPut* sent = sender_.find_sent(resend.lane_session, resend.n);
+  if (sent == nullptr) return;
   const session::SegmentHeader& header = sent->header;
   if (header.kind == session::SegmentKind::entries) {
     for (EntriesCopy& copy : entries_copies_) {
@@ -232,7 +230,7 @@ void Source::Impl::on_result(const session::FileResult& result) {
 
 // Only what was put can be durable.
 void Source::Impl::on_durable(uint64_t bytes) {
-  if (bytes > totals_.bytes_sent) return reject("more durable bytes than were sent");
+  if (bytes > sender_.bytes_sent()) return reject("more durable bytes than were sent");
   durable_bytes_ = bytes;  // less than before when a file failed that was here in part
   count_bytes();
 }

@@ -101,12 +101,14 @@ void Source::Impl::tell_record(const WalkBatch& batch, const WalkRecord& record)
 bool Source::Impl::announce_again() {
   for (EntriesCopy& copy : entries_copies_) {
     if (!copy.wanted_again) continue;
-    Buffer buffer = buffers_.lend_for_entries(true);
-    if (!buffer) return false;
-    std::copy(copy.data.begin(), copy.data.end(), buffer.bytes().begin());
+    FilledSegment segment;
+    segment.buffer = buffers_.lend_for_entries(true);
+    if (!segment.buffer) return false;
+    std::copy(copy.data.begin(), copy.data.end(), segment.buffer.bytes().begin());
     copy.wanted_again = false;
-    ++entries_segments_;
-    add_segment(std::move(buffer), copy.header, {}, 0, true);
+    segment.header = copy.header;
+    segment.resend = true;
+    sender_.add(std::move(segment));
   }
   entries_wanted_again_ = false;
   return true;
@@ -116,16 +118,16 @@ void Source::Impl::announce() {
   if (entries_wanted_again_ && !announce_again()) return;
   if (paused_ && entries_.used() <= entries_resume_at) paused_ = false;
   const uint32_t segments = std::max<uint32_t>(1, std::min<uint32_t>(entries_segments_max, buffers_.pool_buffers() / 2));
-  while (!paused_ && !listings_.empty() && listings_.front().ready && entries_segments_ < segments) {
-    Buffer buffer = buffers_.lend_for_entries(false);
-    if (!buffer) return;
-    session::SegmentHeader header;
-    if (!fill_entries(buffer.bytes().first(session::entries_segment_bytes), header)) continue;
-    ++entries_segments_;
-    header.hash = xxh3_128(buffer.bytes().first(header.data_bytes));
-    const Bytes data = buffer.bytes().first(header.data_bytes);
+  while (!paused_ && !listings_.empty() && listings_.front().ready && sender_.entries_segments() < segments) {
+    FilledSegment segment;
+    segment.buffer = buffers_.lend_for_entries(false);
+    if (!segment.buffer) return;
+    session::SegmentHeader& header = segment.header;
+    if (!fill_entries(segment.buffer.bytes().first(session::entries_segment_bytes), header)) continue;
+    header.hash = xxh3_128(segment.buffer.bytes().first(header.data_bytes));
+    const Bytes data = segment.buffer.bytes().first(header.data_bytes);
     entries_copies_.push_back({header, {data.begin(), data.end()}, false});
-    add_segment(std::move(buffer), header, {}, 0, false);
+    sender_.add(std::move(segment));
   }
 }
 

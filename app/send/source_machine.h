@@ -1,6 +1,6 @@
 // The inside of Source, in one place; its functions stand in four files by what they are about:
 // source_listing.cc (walk, digests, entries segments), source_answers.cc (what the other end says), source_reading.cc (packs and
-// pieces), source_puts.cc (segments to lanes), source.cc (the turn and the rest). Everything here is on the protocol thread.
+// pieces), source.cc (the turn and the rest). Everything here is on the protocol thread.
 #pragma once
 #include <memory>
 #include <optional>
@@ -10,8 +10,7 @@
 #include "app/send/buffer_share.h"
 #include "app/send/entry_table.h"
 #include "app/send/jobs.h"
-#include "app/send/lane_table.h"
-#include "app/send/rate_cap.h"
+#include "app/send/segment_sender.h"
 #include "app/send/source.h"
 #include "app/session/disk_watch.h"
 #include "app/session/segment.h"
@@ -30,9 +29,7 @@ inline constexpr uint32_t roots_open_max = 64;
 inline constexpr uint32_t digest_jobs_max = 4;
 inline constexpr uint32_t digest_batch_entries = 64;
 inline constexpr uint32_t entries_resume_at = session::entries_outstanding_max / 4 * 3;  // so that entries segments stay large
-inline constexpr size_t sent_puts_max = 1024;   // remembered; more are never between a put and its buffer's release
-inline constexpr size_t control_room_min = 64;  // of the control queue, left for others
-inline constexpr Duration put_retry_pause = std::chrono::milliseconds(5);
+inline constexpr size_t control_room_min = 64;                                           // of the control queue, left for others
 inline constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
 
 // Standard input while it is read. Outside of Impl: clang 14 finds a nested one not default-constructible there.
@@ -57,7 +54,6 @@ struct Source::Impl {
   void start(Instant now);
   void turn(Instant now);
   void look_at_disk();
-  [[nodiscard]] bool waits_for_rate() const;
   [[nodiscard]] Instant next_deadline() const;
   void fail_session(ErrorKind kind, std::string message);  // tells the peer
   void reject(const char* what);                           // a message that makes no sense: counted, the session ends
@@ -163,6 +159,7 @@ struct Source::Impl {
   void opened(OpenData& data);
   void piece_read(PieceData& data);
   void checked(OpenData& data);
+  void piece_placed(uint64_t index);
   void settle(Entry& entry);
   void close_large(Entry& entry);
   [[nodiscard]] bool job_ended(Entry& entry);  // of a large file; false: the entry had ended meanwhile
@@ -185,48 +182,16 @@ struct Source::Impl {
   void settle_stream(Entry& entry);
   void refuse_stream(Entry& entry, int error);
 
-  // --- source_puts.cc
-  struct Segment {
-    Buffer buffer;
-    session::SegmentHeader header;
-    std::vector<uint64_t> files;  // of a pack: their indices
-    uint64_t payload_bytes = 0;   // content of files
-    uint32_t generation = 0;
-    bool resend = false;
-  };
-  struct Retry {
-    uint32_t slot = 0;
-    session::LaneIndex lane = 0;
-    Instant at;  // never: from the next turn on, which knows what time it is
-  };
-  // What went in a put, for a destination that can only say which put came damaged.
-  struct Sent {
-    uint64_t lane_session = 0;
-    session::SegmentHeader header;
-    std::vector<uint64_t> files;
-  };
   // An entries segment until all of it is answered: what it was made of is gone by then.
   struct EntriesCopy {
     session::SegmentHeader header;
     std::vector<std::byte> data;
     bool wanted_again = false;
   };
-  void add_segment(Buffer buffer, const session::SegmentHeader& header, std::vector<uint64_t> files, uint64_t payload_bytes,
-                   bool resend);
-  void put_on();
-  void ask_on();
-  [[nodiscard]] bool put(uint32_t slot, session::LaneIndex lane, bool again);
-  void retry_puts();
-  void requeue(uint32_t slot);
-  void release_segment(uint32_t slot);
-  void lane_lost(session::LaneIndex lane);  // by our judgement
-  void lane_gone(session::LaneIndex lane);  // the link says so
-  void on_put(session::LaneIndex lane, uint64_t context, Status status);
 
   const SourceOptions options_;
   session::Link& link_;
   BufferShare buffers_;
-  const ports::Handle pool_region_;
   SourceObserver& observer_;
   Counters& counters_;
   const std::shared_ptr<Jobs> jobs_;
@@ -279,17 +244,9 @@ struct Source::Impl {
   RingBuffer<session::FileEnd> file_ends_;  // to be posted; at most one for each entry that has not ended
 
   // segments and lanes
-  LaneTable lanes_;
-  const std::shared_ptr<RateCap> rate_;
-  SlotVector<Segment> segments_;
-  RingBuffer<uint32_t> entries_ready_;
-  RingBuffer<uint32_t> data_ready_;
-  uint32_t entries_segments_ = 0;
+  SegmentSender sender_;
   RingBuffer<EntriesCopy> entries_copies_;
   bool entries_wanted_again_ = false;
-  RingBuffer<Sent> sent_;  // the last sent_puts_max puts
-  std::vector<Retry> retries_;
-  std::vector<session::LaneIndex> lanes_to_close_;
 };
 
 }  // namespace ccixfer::send

@@ -44,7 +44,7 @@ void Source::Impl::want_large(Entry& entry) {
 }
 
 // While there may be more entries: they bring the next files.
-bool Source::Impl::keep_one() const { return (!walk_over_ || !listings_.empty()) && entries_segments_ == 0; }
+bool Source::Impl::keep_one() const { return (!walk_over_ || !listings_.empty()) && sender_.entries_segments() == 0; }
 
 // A pack goes when it is full; a smaller one only when it would keep nobody waiting for more: when a lane idles, or all is
 // answered.
@@ -53,15 +53,15 @@ bool Source::Impl::pack_is_due() const {
   if (small_bytes_ >= session::piece_bytes || small_count_ >= session::pack_files_max) return true;
   if (packs_reading_ > 0) return false;
   const bool all_known = end_posted_ && answered_ == next_index_;
-  return all_known || (reading_jobs_ == 0 && data_ready_.empty() && lanes_.has_idle_credit());
+  return all_known || (reading_jobs_ == 0 && sender_.data_ready() == 0 && sender_.lanes().has_idle_credit());
 }
 
 void Source::Impl::read_on() {
   if (option(session::option_dry_run)) return;
   start_opens();
   stream_on();
-  const size_t ahead = segments_ahead_max + 2 * lanes_.live();
-  while (reading_jobs_ < reading_jobs_max && reading_jobs_ + data_ready_.size() < ahead) {
+  const size_t ahead = segments_ahead_max + 2 * sender_.lanes().live();
+  while (reading_jobs_ < reading_jobs_max && reading_jobs_ + sender_.data_ready() < ahead) {
     // By turns, so that neither a large file nor many small ones keep the other waiting.
     const bool started = piece_next_ ? start_piece() || start_pack() : start_pack() || start_piece();
     if (!started) return;
@@ -136,7 +136,7 @@ void Source::Impl::pack_read(PackData& data) {
   header.data_bytes = data.pack.data_bytes;
   header.count = data.pack.count;
   header.hash = data.pack.hash;
-  add_segment(std::move(data.buffer), header, std::move(read), data.pack.content_bytes, data.resend);
+  sender_.add({std::move(data.buffer), header, std::move(read), data.pack.content_bytes, data.resend});
 }
 
 void Source::Impl::start_opens() {
@@ -230,9 +230,16 @@ void Source::Impl::piece_read(PieceData& data) {
     header.data_bytes = data.read.data_bytes;
     header.hash = data.read.hash;
     ++large.unplaced;
-    add_segment(std::move(data.buffer), header, {}, data.read.data_bytes, data.resend);
+    sender_.add({std::move(data.buffer), header, {}, data.read.data_bytes, data.resend});
   }
   settle(entry);
+}
+
+void Source::Impl::piece_placed(uint64_t index) {
+  Entry* entry = entries_.find(index);
+  if (entry == nullptr || !entry->large) return;
+  --entry->large->unplaced;
+  settle(*entry);
 }
 
 // What a large file needs next, if it needs anything: called whenever something of it ended.

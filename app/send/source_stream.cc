@@ -32,7 +32,7 @@ void Source::Impl::want_stream(Entry& entry) {
 }
 
 void Source::Impl::stream_on() {
-  if (!stream_ || stream_->reading || stream_->over || data_ready_.size() >= segments_ahead_max) return;
+  if (!stream_ || stream_->reading || stream_->over || sender_.data_ready() >= segments_ahead_max) return;
   if (!stream_->part && !buffers_.may_lend(keep_one())) return;
   auto data = std::make_unique<StreamData>();
   data->buffer = stream_->part ? std::move(stream_->part) : buffers_.lend();
@@ -91,7 +91,7 @@ void Source::Impl::stream_read(StreamData& data) {
     stream_->bytes += data.data_bytes;
     totals_.bytes_total += data.data_bytes;
     entry.counted_bytes += data.data_bytes;
-    add_segment(std::move(data.buffer), header, {}, header.data_bytes, false);
+    sender_.add({std::move(data.buffer), header, {}, header.data_bytes, false});
   }
   settle_stream(entry);
 }

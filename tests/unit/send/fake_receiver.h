@@ -233,7 +233,7 @@ struct Bench {
   void step();                          // one turn of everything
   void run(size_t steps_max = 100000);  // until finished; REQUIREs it
   void run_until(const std::function<bool()>& condition, size_t steps_max = 100000);
-  [[nodiscard]] const send::Totals& totals() const { return source->totals(); }
+  [[nodiscard]] send::Totals totals() const { return source->totals(); }
 
   WatchedFiles files;
   QueuePool work{files};
