@@ -16,7 +16,8 @@
 
 namespace ccixfer::send {
 
-inline constexpr int read_tries_max = 4;  // the first and three more, while the file looks as it was listed
+inline constexpr uint64_t digest_pieces_max = 1u << 20;  // of larger files (4 TiB) no digest is kept
+inline constexpr int read_tries_max = 4;                 // the first and three more, while the file looks as it was listed
 
 // What the walk saw of a file: what the other end was promised.
 struct Listed {

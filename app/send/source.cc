@@ -1,6 +1,7 @@
 #include "app/send/source.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "app/send/source_machine.h"
 #include "app/session/limits.h"
@@ -11,6 +12,9 @@ namespace ccixfer::send {
 namespace {
 
 constexpr size_t abort_message_bytes_max = 512;
+
+// Of this process: a session that starts after another one took bytes would send the rest as if it were the whole.
+std::atomic<bool> input_was_read{false};
 
 WalkOptions walk_options(const SourceOptions& options) {
   WalkOptions walk;
@@ -35,15 +39,9 @@ Source::Impl::Impl(const SourceOptions& options, session::Link& link, ports::Wor
       jobs_(std::make_shared<Jobs>(work)),
       walk_(std::make_shared<WalkHold>(jobs_, walk_options(options))),
       record_(options.record ? options.record : std::make_shared<session::TransferRecord>()),
-      sender_(link, pool_region, options.rate ? options.rate : std::make_shared<RateCap>(options.rate_bytes_per_s)) {
+      sender_(link, pool_region, options.rate ? options.rate : std::make_shared<RateCap>(options.rate_bytes_per_s)),
+      reads_(jobs_, walk_, entries_, sender_, *this, input_was_read) {
   CHECK(!options.sources.empty());
-}
-
-Source::Impl::~Impl() {
-  jobs_->source_ends();
-  entries_.for_each([](Entry& entry) { entry.large.reset(); });
-  walk_.reset();
-  jobs_->flush();
 }
 
 void Source::Impl::start(Instant now) {
@@ -75,7 +73,7 @@ void Source::Impl::turn(Instant now) {
     digest_on();
     announce();
     sender_.send_ready_segments(now_);
-    read_on();
+    if (!option(session::option_dry_run)) reads_.start_reads(pace(), buffers_);
     end_of_listing();
     while (!file_ends_.empty() && link_.control_queue_room() > control_room_min) {
       link_.post(file_ends_.front());
@@ -103,9 +101,22 @@ Instant Source::Impl::next_deadline() const {
   if (error_ || summary_) return never;
   Instant at = std::min(disk_.next_deadline(), sender_.next_deadline(now_));
   // A buffer of our own wakes us when it comes back. The one that waits for standard input may take for ever.
-  const uint32_t coming_back = buffers_.held() - (stream_ && (stream_->reading || stream_->part) ? 1 : 0);
+  const uint32_t coming_back = buffers_.held() - (reads_.waits_for_input() ? 1 : 0);
   if (buffers_.starved() && coming_back == 0) at = std::min(at, after(now_, pool_retry_pause));
   return at;
+}
+
+// While there may be more entries: they bring the next files.
+bool Source::Impl::keep_one() const { return (!walk_over_ || !listings_.empty()) && sender_.entries_segments() == 0; }
+
+ReadPace Source::Impl::pace() const {
+  ReadPace pace;
+  pace.segments_ready = sender_.data_ready();
+  pace.segments_ahead = segments_ahead_max + 2 * sender_.lanes().live();
+  pace.lane_is_idle = sender_.lanes().has_idle_credit();
+  pace.all_is_wanted = end_posted_ && answered_ == next_index_;
+  pace.keep_one = keep_one();
+  return pace;
 }
 
 void Source::Impl::fail_session(ErrorKind kind, std::string message) {
@@ -122,7 +133,13 @@ void Source::Impl::reject(const char* what) {
 Source::Source(const SourceOptions& options, session::Link& link, ports::WorkPool& work, memory::Pool& pool,
                ports::Handle pool_region, SourceObserver& observer, Counters& counters)
     : impl_(std::make_unique<Impl>(options, link, work, pool, pool_region, observer, counters)) {}
-Source::~Source() = default;
+
+Source::~Source() {
+  const std::shared_ptr<Jobs> jobs = impl_->jobs_;
+  jobs->source_ends();
+  impl_.reset();
+  jobs->flush();
+}
 
 void Source::start(Instant now) { impl_->start(now); }
 void Source::turn(Instant now) { impl_->turn(now); }
@@ -133,6 +150,7 @@ bool Source::finished() const {
   return impl_->error_.has_value() || (impl_->summary_ && (nobody_hears || impl_->link_.control_drained()));
 }
 bool Source::idle() const { return !impl_->sender_.lanes().anything_in_air(); }
+bool Source::input_is_spent() const { return input_was_read.load(); }
 const Error* Source::error() const { return impl_->error_ ? &*impl_->error_ : nullptr; }
 Totals Source::totals() const {
   Totals totals = impl_->totals_;
@@ -202,7 +220,7 @@ void Source::on_put(session::LaneIndex lane, uint64_t context, Status status) {
   const std::optional<session::SegmentHeader> placed = impl_->sender_.put_ended(lane, context, status);
   if (!placed) return;
   impl_->confirmed();
-  if (placed->kind == session::SegmentKind::piece) impl_->piece_placed(placed->index);
+  if (placed->kind == session::SegmentKind::piece) impl_->reads_.piece_placed(placed->index);
 }
 
 void Source::on_link_lost(const Error& error) {

@@ -86,16 +86,13 @@ void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
       observer_.on_file(shown_path(entry), entry.listed.size_bytes, "would-send", {});
     return end_entry(entry);
   }
-  if (entry.stream) return want_stream(entry);
+  if (entry.stream) return judge(reads_.want_whole(entry));
   if (verdict == Verdict::send) {
     entry.counted_bytes = record_->want(name_of(entry), entry.listed.size_bytes, entry.listed.size_bytes);
-    entry.large.reset();
-    if (is_small(entry.listed.size_bytes)) return want_small(entry);
-    if (!large_file_of(entry).wanted.add(0, pieces_of(entry.listed.size_bytes))) return reject("too many pieces");
-    return want_large(entry);
+    return judge(reads_.want_whole(entry));
   }
   on_pieces(entry);
-  want_large(entry);
+  reads_.want_pieces(entry);
 }
 
 // The destination has it. What this transfer brought in an earlier session it has delivered, whether or not we heard of it then.
@@ -187,15 +184,7 @@ void Source::Impl::on_resend_segment(const session::Resend& resend) {
 }
 
 void Source::Impl::send_again(Entry& entry, uint64_t first_piece, uint64_t count) {
-  if (entry.phase == EntryPhase::announced || entry.phase == EntryPhase::refused) return;
-  if (entry.stream) return refuse_stream(entry, ESPIPE);
-  if (!entry.large) {
-    if (entry.phase != EntryPhase::sent) return;  // it is on its way
-    entry.resend = true;
-    return want_small(entry);
-  }
-  if (!entry.large->wanted.add(first_piece, count) || !entry.large->again.add(first_piece, count)) return reject("too many pieces");
-  if (entry.phase == EntryPhase::sent) want_large(entry);
+  if (!reads_.want_again(entry, first_piece, count)) reject("too many pieces");
 }
 
 void Source::Impl::on_result(const session::FileResult& result) {
@@ -264,8 +253,7 @@ void Source::Impl::on_summary(const session::Summary& summary) {
   link_.post(session::Bye{});
 }
 
-void Source::Impl::refuse(Entry& entry) {
-  entries_.move(entry, EntryPhase::refused);
+void Source::Impl::on_refused(const Entry& entry) {
   observer_.on_warning(printable(shown_path(entry)) + ": " + words_of(entry.outcome));
   session::FileEnd end;
   end.index = entry.index;
@@ -273,14 +261,18 @@ void Source::Impl::refuse(Entry& entry) {
   file_ends_.push_back(end);
 }
 
+void Source::Impl::on_grown(Entry& entry, uint64_t bytes) {
+  totals_.bytes_total += bytes;
+  entry.counted_bytes += bytes;
+}
+
+void Source::Impl::judge(const Result<void>& judgement) {
+  if (!judgement) fail_session(judgement.error().kind, judgement.error().message);
+}
+
 // The entry is over at both ends.
 void Source::Impl::end_entry(Entry& entry) {
-  if (entry.phase == EntryPhase::queued && !entry.large) {
-    small_bytes_ -= entry.listed.size_bytes + session::pack_record_bytes;
-    --small_count_;
-  }
-  if (entry.stream) stream_.reset();
-  if (entry.large && entry.phase == EntryPhase::reading && entry.jobs == 0) close_large(entry);
+  reads_.entry_ends(entry);
   entries_.end(entry);
 }
 

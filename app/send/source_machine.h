@@ -1,6 +1,6 @@
-// The inside of Source, in one place; its functions stand in four files by what they are about:
-// source_listing.cc (walk, digests, entries segments), source_answers.cc (what the other end says), source_reading.cc (packs and
-// pieces), source.cc (the turn and the rest). Everything here is on the protocol thread.
+// The inside of Source, in one place; its functions stand in three files by what they are about:
+// source_listing.cc (walk, digests, entries segments), source_answers.cc (what the other end says), source.cc (the turn and the
+// rest). Everything here is on the protocol thread.
 #pragma once
 #include <memory>
 #include <optional>
@@ -10,6 +10,7 @@
 #include "app/send/buffer_share.h"
 #include "app/send/entry_table.h"
 #include "app/send/jobs.h"
+#include "app/send/read_stage.h"
 #include "app/send/segment_sender.h"
 #include "app/send/source.h"
 #include "app/session/disk_watch.h"
@@ -19,11 +20,7 @@
 
 namespace ccixfer::send {
 
-inline constexpr uint32_t reading_jobs_max = 8;
-inline constexpr uint32_t segments_ahead_max = 4;  // read and waiting for credit, besides two a lane
-inline constexpr uint32_t large_files_open_max = 16;
-inline constexpr uint64_t digest_pieces_max = 1u << 20;  // of larger files (4 TiB) no digest is kept
-inline constexpr uint32_t entries_segments_max = 4;      // in buffers at once
+inline constexpr uint32_t entries_segments_max = 4;  // in buffers at once
 inline constexpr uint32_t batches_ahead_max = 3;
 inline constexpr uint32_t roots_open_max = 64;
 inline constexpr uint32_t digest_jobs_max = 4;
@@ -32,21 +29,9 @@ inline constexpr uint32_t entries_resume_at = session::entries_outstanding_max /
 inline constexpr size_t control_room_min = 64;                                           // of the control queue, left for others
 inline constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
 
-// Standard input while it is read. Outside of Impl: clang 14 finds a nested one not default-constructible there.
-struct Stream {
-  uint32_t slot = 0;
-  uint64_t index = 0;
-  bool reading = false;
-  bool over = false;
-  uint64_t bytes = 0;  // in segments
-  Buffer part;         // a piece that is not full yet
-  uint32_t part_bytes = 0;
-};
-
-struct Source::Impl {
+struct Source::Impl final : ReadHandler {
   Impl(const SourceOptions& options, session::Link& link, ports::WorkPool& work, memory::Pool& pool, ports::Handle pool_region,
        SourceObserver& observer, Counters& counters);
-  ~Impl();
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -56,7 +41,8 @@ struct Source::Impl {
   void look_at_disk();
   [[nodiscard]] Instant next_deadline() const;
   void fail_session(ErrorKind kind, std::string message);  // tells the peer
-  void reject(const char* what);                           // a message that makes no sense: counted, the session ends
+  void judge(const Result<void>& judgement);
+  void reject(const char* what);  // a message that makes no sense: counted, the session ends
   void confirmed() { progressed_ = true; }
   [[nodiscard]] bool option(session::Option bit) const { return (options_.options & bit) != 0; }
   template <typename Data>
@@ -116,71 +102,12 @@ struct Source::Impl {
   void on_summary(const session::Summary& summary);
   void end_entry(Entry& entry);
   [[nodiscard]] std::string shown_path(const Entry& entry) const;
-  void refuse(Entry& entry);  // FileEnd with entry.outcome
 
-  // --- source_reading.cc
-  struct PackData {
-    std::shared_ptr<WalkHold> walk;
-    Pack pack;
-    Buffer buffer;
-    bool resend = false;
-  };
-  struct OpenData {
-    std::shared_ptr<WalkHold> walk;
-    uint32_t slot = 0;
-    std::string name;
-    SourcePlace place;
-    Listed listed;
-    ReadOutcome result;
-    std::shared_ptr<OpenFile> file;
-  };
-  struct PieceData {
-    uint32_t slot = 0;
-    uint64_t piece = 0;
-    uint64_t size_bytes = 0;
-    std::shared_ptr<OpenFile> file;
-    Buffer buffer;
-    bool resend = false;
-    PieceRead read;
-  };
-  struct Queued {
-    uint32_t slot = 0;
-    uint64_t index = 0;
-  };
-  void want_small(Entry& entry);
-  void want_large(Entry& entry);        // its LargeFile says which pieces
   [[nodiscard]] bool keep_one() const;  // buffer for entries
-  [[nodiscard]] bool pack_is_due() const;
-  void read_on();
-  [[nodiscard]] bool start_pack();
-  [[nodiscard]] bool start_piece();
-  void start_opens();
-  void pack_read(PackData& data);
-  void opened(OpenData& data);
-  void piece_read(PieceData& data);
-  void checked(OpenData& data);
-  void piece_placed(uint64_t index);
-  void settle(Entry& entry);
-  void close_large(Entry& entry);
-  [[nodiscard]] bool job_ended(Entry& entry);  // of a large file; false: the entry had ended meanwhile
-  [[nodiscard]] bool is_stale(const Queued& queued);
-  void drop_stale(RingBuffer<Queued>& queue);
-
-  // --- source_stream.cc: standard input, read once from front to end; what was sent of it cannot be sent again
-  struct StreamData {
-    Buffer buffer;
-    uint32_t slot = 0;
-    uint64_t index = 0;
-    uint32_t data_bytes = 0;
-    bool end = false;
-    int error = 0;
-    Hash128 hash;
-  };
-  void want_stream(Entry& entry);
-  void stream_on();
-  void stream_read(StreamData& data);
-  void settle_stream(Entry& entry);
-  void refuse_stream(Entry& entry, int error);
+  [[nodiscard]] ReadPace pace() const;
+  void on_refused(const Entry& entry) override;
+  void on_file_end(const session::FileEnd& end) override { file_ends_.push_back(end); }
+  void on_grown(Entry& entry, uint64_t bytes) override;
 
   // An entries segment until all of it is answered: what it was made of is gone by then.
   struct EntriesCopy {
@@ -232,19 +159,11 @@ struct Source::Impl {
 
   // files
   EntryTable entries_;
-  RingBuffer<Queued> small_;
-  uint64_t small_bytes_ = 0;  // of those in small_ that are still wanted, with their records
-  uint32_t small_count_ = 0;
-  RingBuffer<Queued> large_;
-  std::vector<uint32_t> open_large_;  // slots: opening, open, checking
-  uint32_t reading_jobs_ = 0;
-  uint32_t packs_reading_ = 0;
-  bool piece_next_ = true;
-  std::optional<Stream> stream_;
   RingBuffer<session::FileEnd> file_ends_;  // to be posted; at most one for each entry that has not ended
 
   // segments and lanes
   SegmentSender sender_;
+  ReadStage reads_;
   RingBuffer<EntriesCopy> entries_copies_;
   bool entries_wanted_again_ = false;
 };

@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "app/send/entry_queue.h"
 #include "app/send/entry_table.h"
 #include "app/send/lane_table.h"
 #include "app/send/rate_cap.h"
@@ -174,6 +175,33 @@ TEST_CASE("entries__one_ends_while_a_job_uses_it__its_place_is_kept_until_the_jo
   CHECK_FALSE(table.job_ended(entry));
   CHECK(table.used() == 0);
   CHECK_FALSE(table.has_entries_of(3));
+}
+
+TEST_CASE("entry_queue__entries_end_while_they_wait__passed_over_and_purged") {
+  EntryTable table;
+  EntryQueue queue(table);
+  CHECK(queue.front() == nullptr);
+  Entry& first = table.at(table.add(0, 0));
+  table.move(first, EntryPhase::queued);
+  queue.push(first);
+  table.end(first);
+  Entry& second = table.at(table.add(1, 0));  // in the slot of the first
+  REQUIRE(&second == &first);
+  CHECK(queue.front() == nullptr);
+  table.move(second, EntryPhase::queued);
+  queue.push(second);
+  CHECK(queue.front() == &second);
+  const size_t most = 2 * size_t{session::entries_outstanding_max};
+  for (uint64_t index = 2; index < 2 * most; ++index) {
+    Entry& ends = table.at(table.add(index, 0));
+    table.move(ends, EntryPhase::queued);
+    queue.push(ends);
+    table.end(ends);
+    REQUIRE(queue.places() <= most);
+  }
+  CHECK(queue.front() == &second);
+  queue.pop();
+  CHECK(queue.front() == nullptr);
 }
 
 // Pieces of the largest file, asked for one after the other from either end, are one range.

@@ -1,0 +1,184 @@
+#include "app/send/large_reads.h"
+
+#include <algorithm>
+
+#include "app/session/limits.h"
+
+namespace ccixfer::send {
+
+using session::SourceOutcome;
+
+LargeReads::LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
+                       ReadHandler& handler)
+    : jobs_(std::move(jobs)), walk_(std::move(walk)), entries_(entries), sink_(sink), handler_(handler), queue_(entries) {}
+
+void LargeReads::want(Entry& entry) {
+  entries_.move(entry, EntryPhase::queued);
+  entry.large->phase = LargeFile::Phase::waiting;
+  queue_.push(entry);
+}
+
+void LargeReads::start_opens() {
+  while (open_.size() < large_files_open_max) {
+    Entry* const next = queue_.front();
+    if (next == nullptr) return;
+    queue_.pop();
+    Entry& entry = *next;
+    entries_.move(entry, EntryPhase::reading);
+    ++entry.jobs;
+    entry.large->phase = LargeFile::Phase::opening;
+    auto data = std::make_unique<OpenData>();
+    data->walk = walk_;
+    data->slot = entries_.slot_of(entry);
+    data->listed = entry.listed;
+    data->place = (*walk_)->place(entry.source, entry.path);
+    data->name = std::string(data->place.name);
+    data->file = std::make_shared<OpenFile>(jobs_);
+    open_.push_back(data->slot);
+    jobs_->submit(
+        *this, std::move(data),
+        [](ports::FileSystem& files, OpenData& job, Jobs&) {
+          job.place.name = job.name;
+          job.file->set(open_listed(files, job.place, job.listed, job.result));
+        },
+        &LargeReads::opened);
+  }
+}
+
+void LargeReads::opened(OpenData& data) {
+  Entry& entry = entries_.at(data.slot);
+  if (!job_ended(entry)) return;
+  LargeFile& large = *entry.large;
+  large.phase = LargeFile::Phase::open;
+  large.file = std::move(data.file);
+  entry.outcome = data.result;
+  const uint64_t pieces = pieces_of(entry.listed.size_bytes);
+  if (!large.has_digest && large.wanted.count() == pieces && pieces <= digest_pieces_max) {
+    large.hashes.assign(pieces, Hash128{});
+    large.hashed = 0;
+  }
+  settle(entry);
+}
+
+bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {
+  for (const uint32_t slot : open_) {
+    Entry& entry = entries_.at(slot);
+    LargeFile& large = *entry.large;
+    if (large.phase != LargeFile::Phase::open || large.wanted.empty() || entry.outcome.outcome != SourceOutcome::ok) continue;
+    if (entry.phase == EntryPhase::ended) continue;
+    if (!buffers.may_lend(pace.keep_one)) return false;
+    auto data = std::make_unique<PieceData>();
+    data->slot = slot;
+    data->piece = large.wanted.take();
+    data->size_bytes = entry.listed.size_bytes;
+    data->file = large.file;
+    data->buffer = buffers.lend();
+    data->resend = large.again.remove(data->piece);
+    ++entry.jobs;
+    ++large.reading;
+    ++reading_;
+    jobs_->submit(
+        *this, std::move(data),
+        [](ports::FileSystem& files, PieceData& job, Jobs&) {
+          job.read = show_or_read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.buffer.loan());
+        },
+        &LargeReads::piece_read);
+    return true;
+  }
+  return false;
+}
+
+void LargeReads::piece_read(PieceData& data) {
+  --reading_;
+  Entry& entry = entries_.at(data.slot);
+  --entry.large->reading;
+  if (!job_ended(entry)) return;
+  LargeFile& large = *entry.large;
+  if (data.read.result.outcome != SourceOutcome::ok) {
+    if (entry.outcome.outcome == SourceOutcome::ok) entry.outcome = data.read.result;
+  } else if (entry.outcome.outcome == SourceOutcome::ok) {
+    if (data.piece < large.hashes.size() && !data.resend) {
+      large.hashes[data.piece] = data.read.hash;
+      ++large.hashed;
+    }
+    ++large.unplaced;
+    FilledSegment segment;
+    segment.header.kind = session::SegmentKind::piece;
+    segment.header.index = entry.index;
+    segment.header.sequence = data.piece;
+    segment.header.file_version = entry.listed.version;
+    segment.header.data_bytes = data.read.data_bytes;
+    segment.header.hash = data.read.hash;
+    segment.buffer = std::move(data.buffer);
+    segment.payload_bytes = data.read.data_bytes;
+    segment.resend = data.resend;
+    sink_.add(std::move(segment));
+  }
+  settle(entry);
+}
+
+void LargeReads::placed(Entry& entry) {
+  --entry.large->unplaced;
+  settle(entry);
+}
+
+// What a large file needs next, if it needs anything. Called whenever something of the file ended.
+void LargeReads::settle(Entry& entry) {
+  if (entry.phase != EntryPhase::reading) return;
+  LargeFile& large = *entry.large;
+  if (large.phase != LargeFile::Phase::open || large.reading > 0) return;
+  if (entry.outcome.outcome != SourceOutcome::ok) {
+    close(entry);
+    return refuse(entries_, entry, entry.outcome, handler_);
+  }
+  if (!large.wanted.empty() || large.unplaced > 0) return;
+  large.phase = LargeFile::Phase::checking;
+  ++entry.jobs;
+  auto data = std::make_unique<OpenData>();
+  data->slot = entries_.slot_of(entry);
+  data->listed = entry.listed;
+  data->file = large.file;
+  jobs_->submit(
+      *this, std::move(data),
+      [](ports::FileSystem& files, OpenData& job, Jobs&) { job.result = check_listed(files, job.file->fd(), job.listed); },
+      &LargeReads::checked);
+}
+
+void LargeReads::checked(OpenData& data) {
+  Entry& entry = entries_.at(data.slot);
+  if (!job_ended(entry)) return;
+  LargeFile& large = *entry.large;
+  large.phase = LargeFile::Phase::open;
+  entry.outcome = data.result;
+  if (entry.outcome.outcome != SourceOutcome::ok || !large.wanted.empty()) return settle(entry);
+  if (!large.hashes.empty() && large.hashed == large.hashes.size()) {
+    large.digest = session::file_digest(large.hashes);
+    large.has_digest = true;
+  }
+  close(entry);
+  entries_.move(entry, EntryPhase::sent);
+  session::FileEnd end;
+  end.index = entry.index;
+  end.has_digest = large.has_digest;
+  end.digest = large.digest;
+  handler_.on_file_end(end);
+}
+
+void LargeReads::entry_ends(Entry& entry) {
+  if (entry.phase == EntryPhase::reading && entry.jobs == 0) close(entry);
+}
+
+bool LargeReads::job_ended(Entry& entry) {
+  if (entry.phase == EntryPhase::ended && entry.jobs == 1) close(entry);
+  return entries_.job_ended(entry);
+}
+
+void LargeReads::close(Entry& entry) {
+  LargeFile& large = *entry.large;
+  large.phase = LargeFile::Phase::idle;
+  large.file.reset();
+  large.hashes = {};
+  open_.erase(std::remove(open_.begin(), open_.end(), entries_.slot_of(entry)), open_.end());
+}
+
+}  // namespace ccixfer::send

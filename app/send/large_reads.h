@@ -1,0 +1,70 @@
+// Reads files that go in pieces: opens each, reads the pieces that are wanted, and looks at the file once more when all of them are
+// placed. A file that is not the listed version any more at either look is refused.
+// In: files with wanted pieces (LargeFile), the pieces that were placed. Out: pieces to the sink; the end of each file to the
+// handler.
+// Bounds: large_files_open_max open files. Digests of files up to digest_pieces_max pieces.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/send/entry_queue.h"
+#include "app/send/jobs.h"
+#include "app/send/read_handler.h"
+#include "app/send/segment_sink.h"
+
+namespace ccixfer::send {
+
+inline constexpr uint32_t large_files_open_max = 16;
+
+class LargeReads {
+ public:
+  LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
+             ReadHandler& handler);
+
+  void want(Entry& entry);        // its LargeFile says which pieces; announced, or sent before
+  void placed(Entry& entry);      // a piece of it
+  void entry_ends(Entry& entry);  // before it leaves the table
+  void start_opens();
+  // False: no piece of an open file is wanted, or there is no buffer.
+  [[nodiscard]] bool start_piece(const ReadPace& pace, BufferShare& buffers);
+  [[nodiscard]] uint32_t reading() const { return reading_; }  // jobs that read pieces
+
+ private:
+  struct OpenData {
+    std::shared_ptr<WalkHold> walk;
+    uint32_t slot = 0;
+    std::string name;
+    SourcePlace place;
+    Listed listed;
+    ReadOutcome result;
+    std::shared_ptr<OpenFile> file;
+  };
+  struct PieceData {
+    uint32_t slot = 0;
+    uint64_t piece = 0;
+    uint64_t size_bytes = 0;
+    std::shared_ptr<OpenFile> file;
+    Buffer buffer;
+    bool resend = false;
+    PieceRead read;
+  };
+  void opened(OpenData& data);
+  void piece_read(PieceData& data);
+  void checked(OpenData& data);
+  void settle(Entry& entry);
+  void close(Entry& entry);
+  [[nodiscard]] bool job_ended(Entry& entry);  // false: the entry had ended meanwhile
+
+  const std::shared_ptr<Jobs> jobs_;
+  const std::shared_ptr<WalkHold> walk_;
+  EntryTable& entries_;
+  SegmentSink& sink_;
+  ReadHandler& handler_;
+  EntryQueue queue_;
+  std::vector<uint32_t> open_;  // slots of files that are opening, open or checking
+  uint32_t reading_ = 0;
+};
+
+}  // namespace ccixfer::send

@@ -1,0 +1,138 @@
+// Files in pieces.
+#include "app/send/large_reads.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/send/stage_fakes.h"
+
+namespace ccixfer::send_test {
+namespace {
+
+using send::EntryPhase;
+using session::SourceOutcome;
+
+constexpr uint64_t mib = 1u << 20;
+
+struct LargeBench : StageBench {
+  send::LargeReads large{jobs, walk, entries, sink, heard};
+  send::Entry& wanted(const std::string& path, uint64_t index, uint64_t first = 0, uint64_t count = ~uint64_t{0}) {
+    send::Entry& entry = announced(path, index);
+    const uint64_t pieces = send::pieces_of(entry.listed.size_bytes);
+    REQUIRE(send::large_file_of(entry).wanted.add(first, std::min(count, pieces - first)));
+    large.want(entry);
+    return entry;
+  }
+  void read_all() {
+    large.start_opens();
+    reap();
+    while (large.start_piece({}, share)) {
+    }
+    reap();
+  }
+};
+
+TEST_CASE("large__whole_file__pieces_and_an_end_with_its_digest_when_all_is_placed") {
+  LargeBench bench;
+  bench.dir.file_of("f", 9 * mib);
+  send::Entry& entry = bench.wanted("f", 4);
+  bench.read_all();
+  REQUIRE(bench.sink.segments.size() == 3);
+  std::vector<Hash128> hashes;
+  for (const send::FilledSegment& piece : bench.sink.segments) {
+    CHECK(piece.header.kind == session::SegmentKind::piece);
+    CHECK(piece.header.index == 4);
+    CHECK(piece.header.sequence == hashes.size());
+    CHECK(piece.header.file_version == entry.listed.version);
+    hashes.push_back(piece.header.hash);
+  }
+  CHECK(bench.sink.segments[2].payload_bytes == mib);
+  bench.large.placed(entry);
+  bench.large.placed(entry);
+  CHECK(bench.work.in_flight() == 0);
+  bench.large.placed(entry);
+  CHECK(bench.work.in_flight() == 1);  // the second look
+  bench.reap();
+  REQUIRE(bench.heard.ends.size() == 1);
+  CHECK(bench.heard.ends[0].index == 4);
+  CHECK(bench.heard.ends[0].digest == session::file_digest(hashes));
+  CHECK(entry.phase == EntryPhase::sent);
+}
+
+TEST_CASE("large__a_piece_is_wanted_again__it_is_a_resend_and_the_digest_stays") {
+  LargeBench bench;
+  bench.dir.file_of("f", 9 * mib);
+  send::Entry& entry = bench.wanted("f", 0);
+  bench.read_all();
+  for (int i = 0; i < 3; ++i) bench.large.placed(entry);
+  bench.reap();
+  REQUIRE((entry.large->wanted.add(1, 1) && entry.large->again.add(1, 1)));
+  bench.large.want(entry);
+  bench.read_all();
+  REQUIRE(bench.sink.segments.size() == 4);
+  CHECK(bench.sink.segments[3].resend);
+  CHECK(bench.sink.segments[3].header.sequence == 1);
+  bench.large.placed(entry);
+  bench.reap();
+  REQUIRE(bench.heard.ends.size() == 2);
+  CHECK(bench.heard.ends[1].digest == bench.heard.ends[0].digest);
+}
+
+TEST_CASE("large__file_changes__refused_at_either_look") {
+  LargeBench bench;
+  bench.dir.file_of("before", 5 * mib);
+  bench.dir.file_of("behind", 5 * mib);
+  send::Entry& before = bench.wanted("before", 0);
+  send::Entry& behind = bench.wanted("behind", 1);
+  bench.dir.file_of("before", 6 * mib);
+  bench.read_all();
+  CHECK(bench.heard.refused == std::vector<uint64_t>{0});
+  CHECK(before.outcome.outcome == SourceOutcome::changed);
+  CHECK(bench.sink.segments.size() == 2);
+  bench.dir.file_of("behind", 6 * mib);
+  bench.large.placed(behind);
+  bench.large.placed(behind);
+  bench.reap();
+  CHECK(bench.heard.refused == std::vector<uint64_t>{0, 1});
+  CHECK(bench.heard.ends.empty());
+  bench.jobs->flush();
+  bench.reap();
+  CHECK(bench.files.open_now == 1);  // the root of the source
+}
+
+TEST_CASE("large__many_files__sixteen_are_open_and_the_next_when_one_ends") {
+  LargeBench bench;
+  bench.dir.file_of("f", 5 * mib);
+  for (uint64_t i = 0; i < send::large_files_open_max + 2; ++i) static_cast<void>(bench.wanted("f", i, 1, 0));
+  bench.large.start_opens();
+  CHECK(bench.work.in_flight() == send::large_files_open_max);
+  bench.reap();
+  CHECK(bench.heard.ends.size() == send::large_files_open_max);  // nothing of them is wanted
+  bench.large.start_opens();
+  CHECK(bench.work.in_flight() == 2 + 0);
+  bench.reap();
+}
+
+TEST_CASE("large__entry_ends_while_jobs_read_it__its_slot_and_its_place_are_free_after_them") {
+  LargeBench bench;
+  bench.dir.file_of("f", 9 * mib);
+  send::Entry& entry = bench.wanted("f", 0);
+  bench.large.start_opens();
+  bench.reap();
+  REQUIRE(bench.large.start_piece({}, bench.share));
+  REQUIRE(bench.large.start_piece({}, bench.share));
+  bench.large.entry_ends(entry);
+  bench.entries.end(entry);
+  CHECK_FALSE(bench.large.start_piece({}, bench.share));
+  CHECK(bench.entries.used() == 1);
+  bench.reap();
+  CHECK(bench.entries.used() == 0);
+  CHECK(bench.sink.segments.empty());
+  CHECK(bench.share.held() == 0);
+  CHECK_FALSE(bench.large.start_piece({}, bench.share));  // its slot is no open file any more
+  bench.jobs->flush();
+  bench.reap();
+  CHECK(bench.files.open_now == 1);
+}
+
+}  // namespace
+}  // namespace ccixfer::send_test
