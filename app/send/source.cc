@@ -6,7 +6,7 @@
 #include "app/send/source_machine.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
-#include "core/base/log.h"
+#include "core/base/units.h"
 
 namespace ccixfer::send {
 namespace {
@@ -40,6 +40,8 @@ Source::Impl::Impl(const SourceOptions& options, session::Link& link, ports::Wor
       walk_(std::make_shared<WalkHold>(jobs_, walk_options(options))),
       record_(options.record ? options.record : std::make_shared<session::TransferRecord>()),
       sender_(link, pool_region, options.rate ? options.rate : std::make_shared<RateCap>(options.rate_bytes_per_s)),
+      lister_(jobs_, walk_, option(session::option_checksum), *this),
+      announcer_(**walk_, entries_, sender_, *this),
       reads_(jobs_, walk_, entries_, sender_, *this, input_was_read) {
   CHECK(!options.sources.empty());
 }
@@ -49,15 +51,7 @@ void Source::Impl::start(Instant now) {
   started_ = true;
   jobs_->wake();
   now_ = last_progress_ = now;
-  auto data = std::make_unique<SelectData>();
-  data->walk = walk_;
-  submit(
-      std::move(data),
-      [](ports::FileSystem& files, SelectData& job, Jobs&) {
-        const Result<void> selected = (*job.walk)->select(files);
-        if (!selected) job.error = selected.error();
-      },
-      &Impl::selected);
+  lister_.select();
 }
 
 void Source::Impl::turn(Instant now) {
@@ -66,12 +60,12 @@ void Source::Impl::turn(Instant now) {
   buffers_.begin_turn();
   look_at_disk();
   sender_.close_lost_lanes();
-  release_roots();
+  lister_.release_roots(entries_);
   if (started_ && !error_ && !summary_) {
     sender_.retry_puts(now_);
-    walk_on();
-    digest_on();
-    announce();
+    lister_.advance_walk();
+    lister_.start_digests(buffers_, keep_one());
+    announcer_.announce(lister_.listings(), buffers_, sender_.entries_segments());
     sender_.send_ready_segments(now_);
     if (!option(session::option_dry_run)) reads_.start_reads(pace(), buffers_);
     end_of_listing();
@@ -107,16 +101,37 @@ Instant Source::Impl::next_deadline() const {
 }
 
 // While there may be more entries: they bring the next files.
-bool Source::Impl::keep_one() const { return (!walk_over_ || !listings_.empty()) && sender_.entries_segments() == 0; }
+bool Source::Impl::keep_one() const { return !lister_.over() && sender_.entries_segments() == 0; }
 
 ReadPace Source::Impl::pace() const {
   ReadPace pace;
   pace.segments_ready = sender_.data_ready();
   pace.segments_ahead = segments_ahead_max + 2 * sender_.lanes().live();
   pace.lane_is_idle = sender_.lanes().has_idle_credit();
-  pace.all_is_wanted = end_posted_ && answered_ == next_index_;
+  pace.all_is_wanted = end_posted_ && answered_ == announcer_.entries();
   pace.keep_one = keep_one();
   return pace;
+}
+
+void Source::Impl::on_not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) {
+  observer_.on_warning(printable(path) + ": " + std::string(reason));
+  if (kind == WalkRecord::Kind::warning) return observer_.on_file(path, 0, "skipped", reason);
+  const bool vanished = kind == WalkRecord::Kind::vanished;
+  if (vanished) reason = "vanished";
+  ++(vanished ? totals_.files_vanished : totals_.files_failed);
+  ++(vanished ? unlisted_vanished_ : unlisted_failed_);
+  if (record_->say(session::TransferRecord::name(path, 0), session::TransferRecord::Said::failed))
+    observer_.on_file(path, 0, "failed", reason);
+  // Whoever pulls has no other way to learn the names.
+  if (unlisted_vanished_ + unlisted_failed_ > session::unlisted_named_max) return;
+  link_.post(session::Unlisted{vanished, std::string(path), std::string(reason)});
+}
+
+void Source::Impl::end_of_listing() {
+  if (!lister_.over() || end_posted_) return;
+  totals_.walk_done = true;
+  end_posted_ = true;
+  link_.post(session::End{announcer_.entries(), unlisted_failed_, unlisted_vanished_});
 }
 
 void Source::Impl::fail_session(ErrorKind kind, std::string message) {

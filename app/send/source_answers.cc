@@ -44,7 +44,7 @@ void Source::Impl::on_answer(const session::Answer& answer) {
   if (answer.first_index > answered_) return reject("an answer out of order");
   uint64_t index = answer.first_index;
   for (const session::Answer::Run& run : answer.runs) {
-    if (run.count > next_index_ - index) return reject("an answer for entries that were not sent");
+    if (run.count > announcer_.entries() - index) return reject("an answer for entries that were not sent");
     const uint64_t end = index + run.count;
     for (index = std::max(index, std::min(answered_, end)); index < end && !error_; ++index) {
       totals_.entries_answered = answered_ = index + 1;
@@ -52,8 +52,7 @@ void Source::Impl::on_answer(const session::Answer& answer) {
     }
     index = end;
   }
-  const auto answered = [this](const EntriesCopy& copy) { return copy.header.index + copy.header.count <= answered_; };
-  while (!entries_copies_.empty() && answered(entries_copies_.front())) entries_copies_.drop_front();
+  announcer_.answered_before(answered_);
 }
 
 void Source::Impl::on_verdict(Entry& entry, Verdict verdict) {
@@ -138,7 +137,7 @@ void Source::Impl::tell(const Entry& entry, TransferRecord::Said said, std::stri
 }
 
 void Source::Impl::on_want(const session::Want& want) {
-  if (want.index >= next_index_) return reject("pieces of an entry that was not sent wanted");
+  if (want.index >= announcer_.entries()) return reject("pieces of an entry that was not sent wanted");
   Entry* entry = entries_.find(want.index);
   if (entry == nullptr) return;
   if (entry->type != EntryType::file) return reject("pieces of something that is no file wanted");
@@ -155,7 +154,7 @@ void Source::Impl::on_want(const session::Want& want) {
 
 void Source::Impl::on_resend(const session::Resend& resend) {
   if (resend.index == session::Resend::by_segment) return on_resend_segment(resend);
-  if (resend.index >= next_index_) return reject("an entry that was not sent wanted again");
+  if (resend.index >= announcer_.entries()) return reject("an entry that was not sent wanted again");
   Entry* entry = entries_.find(resend.index);
   if (entry == nullptr) return;
   if (entry->type != EntryType::file) return reject("something that is no file wanted again");
@@ -171,9 +170,7 @@ void Source::Impl::on_resend_segment(const session::Resend& resend) {
   if (sent == nullptr) return;
   const session::SegmentHeader& header = sent->header;
   if (header.kind == session::SegmentKind::entries) {
-    for (EntriesCopy& copy : entries_copies_) {
-      if (copy.header.sequence == header.sequence) copy.wanted_again = entries_wanted_again_ = true;
-    }
+    announcer_.want_again(header.sequence);
   } else if (header.kind == session::SegmentKind::piece) {
     if (Entry* entry = entries_.find(header.index); entry != nullptr) send_again(*entry, header.sequence, 1);
   } else {
@@ -188,7 +185,7 @@ void Source::Impl::send_again(Entry& entry, uint64_t first_piece, uint64_t count
 }
 
 void Source::Impl::on_result(const session::FileResult& result) {
-  if (result.index >= next_index_) return reject("the result of an entry that was not sent");
+  if (result.index >= announcer_.entries()) return reject("the result of an entry that was not sent");
   Entry* entry = entries_.find(result.index);
   if (entry == nullptr) return;
   const bool file = entry->type == EntryType::file;
@@ -245,7 +242,7 @@ void Source::Impl::on_summary(const session::Summary& summary) {
   const uint64_t told = totals_.files_failed + totals_.files_vanished - unlisted_failed_ - unlisted_vanished_;
   if (summary.files_failed > told) {
     const uint64_t more = summary.files_failed - told;
-    if (more > next_index_) return reject("more failures than entries");
+    if (more > announcer_.entries()) return reject("more failures than entries");
     totals_.files_failed += more;
     observer_.on_warning(fmt::format("the receiver could not give modes or times to {} files and directories", more));
   }

@@ -1,15 +1,16 @@
-// The inside of Source, in one place; its functions stand in three files by what they are about:
-// source_listing.cc (walk, digests, entries segments), source_answers.cc (what the other end says), source.cc (the turn and the
-// rest). Everything here is on the protocol thread.
+// The inside of Source, in one place; its functions stand in two files by what they are about: source_answers.cc (what the other
+// end says) and source.cc (the turn and the rest). Everything here is on the protocol thread.
 #pragma once
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/send/announcer.h"
 #include "app/send/buffer_share.h"
 #include "app/send/entry_table.h"
 #include "app/send/jobs.h"
+#include "app/send/lister.h"
 #include "app/send/read_stage.h"
 #include "app/send/segment_sender.h"
 #include "app/send/source.h"
@@ -20,16 +21,10 @@
 
 namespace ccixfer::send {
 
-inline constexpr uint32_t entries_segments_max = 4;  // in buffers at once
-inline constexpr uint32_t batches_ahead_max = 3;
-inline constexpr uint32_t roots_open_max = 64;
-inline constexpr uint32_t digest_jobs_max = 4;
-inline constexpr uint32_t digest_batch_entries = 64;
-inline constexpr uint32_t entries_resume_at = session::entries_outstanding_max / 4 * 3;  // so that entries segments stay large
-inline constexpr size_t control_room_min = 64;                                           // of the control queue, left for others
+inline constexpr size_t control_room_min = 64;                               // of the control queue, left for others
 inline constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
 
-struct Source::Impl final : ReadHandler {
+struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   Impl(const SourceOptions& options, session::Link& link, ports::WorkPool& work, memory::Pool& pool, ports::Handle pool_region,
        SourceObserver& observer, Counters& counters);
   Impl(const Impl&) = delete;
@@ -45,44 +40,10 @@ struct Source::Impl final : ReadHandler {
   void reject(const char* what);  // a message that makes no sense: counted, the session ends
   void confirmed() { progressed_ = true; }
   [[nodiscard]] bool option(session::Option bit) const { return (options_.options & bit) != 0; }
-  template <typename Data>
-  void submit(std::unique_ptr<Data> data, std::type_identity_t<Jobs::Run<Data>> run, void (Impl::*done)(Data&)) {
-    jobs_->submit(*this, std::move(data), run, done);
-  }
 
-  // --- source_listing.cc
-  struct SelectData {
-    std::shared_ptr<WalkHold> walk;
-    std::optional<Error> error;
-  };
-  struct WalkData {
-    std::shared_ptr<WalkHold> walk;
-    std::shared_ptr<WalkBatch> batch;
-    bool may_open_root = false;
-  };
-  struct DigestData {
-    std::shared_ptr<WalkHold> walk;
-    std::shared_ptr<WalkBatch> batch;
-    uint64_t number = 0;
-    Buffer buffer;
-  };
-  struct Listing {
-    std::shared_ptr<WalkBatch> batch;
-    size_t next = 0;    // record
-    bool ready = true;  // digests are in
-    bool started = false;
-  };
-  void selected(SelectData& data);
-  void walk_on();
-  void walked(WalkData& data);
-  void digest_on();
-  void digested(DigestData& data);
-  [[nodiscard]] bool announce_again();  // false: no buffer
-  void announce();                      // builds entries segments
-  [[nodiscard]] bool fill_entries(MutableBytes into, session::SegmentHeader& header);
-  void tell_record(const WalkBatch& batch, const WalkRecord& record);
-  void listing_done();  // the front one
-  void release_roots();
+  void on_selection_failed(const Error& error) override { fail_session(error.kind, error.message); }
+  void on_listed(uint64_t bytes) override { totals_.bytes_total += bytes; }
+  void on_not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) override;
   void end_of_listing();
 
   // --- source_answers.cc
@@ -109,13 +70,6 @@ struct Source::Impl final : ReadHandler {
   void on_file_end(const session::FileEnd& end) override { file_ends_.push_back(end); }
   void on_grown(Entry& entry, uint64_t bytes) override;
 
-  // An entries segment until all of it is answered: what it was made of is gone by then.
-  struct EntriesCopy {
-    session::SegmentHeader header;
-    std::vector<std::byte> data;
-    bool wanted_again = false;
-  };
-
   const SourceOptions options_;
   session::Link& link_;
   BufferShare buffers_;
@@ -137,21 +91,7 @@ struct Source::Impl final : ReadHandler {
 
   // listing
   bool started_ = false;
-  bool selected_ = false;
-  bool walking_ = false;     // a step is in the work pool
-  bool walk_over_ = false;   // all batches are here
-  bool wants_root_ = false;  // the walk stands before a source directory that it may not open yet
-  bool paused_ = false;      // entries_outstanding_max reached
-  RingBuffer<Listing> listings_;
-  uint64_t first_listing_ = 0;  // number of listings_.front()
-  uint32_t digest_jobs_ = 0;
-  uint32_t sources_announced_ = 0;    // sources before it are announced completely
-  uint32_t sources_released_ = 0;     // the roots of sources before it are in open_roots_, or closed
-  std::vector<uint32_t> open_roots_;  // sources
-  session::Entry entry_;              // reused
-  uint64_t next_index_ = 0;
-  uint64_t answered_ = 0;  // entries before it have their verdict
-  uint64_t next_sequence_ = 0;
+  uint64_t answered_ = 0;                                 // entries before it have their verdict
   uint64_t unlisted_failed_ = 0, unlisted_vanished_ = 0;  // told by no entry: End tells them
   bool end_posted_ = false;
   bool summary_ = false;
@@ -163,9 +103,9 @@ struct Source::Impl final : ReadHandler {
 
   // segments and lanes
   SegmentSender sender_;
+  Lister lister_;
+  Announcer announcer_;
   ReadStage reads_;
-  RingBuffer<EntriesCopy> entries_copies_;
-  bool entries_wanted_again_ = false;
 };
 
 }  // namespace ccixfer::send

@@ -1,7 +1,7 @@
 // Where a source begins to wait and where it goes on: entries outstanding, files of a pack, buffers that others have.
 #include <catch2/catch.hpp>
 
-#include "app/send/source_machine.h"
+#include "app/send/announcer.h"
 #include "tests/unit/send/fake_receiver.h"
 
 namespace ccixfer::send_test {

@@ -1,0 +1,109 @@
+#include "app/send/announcer.h"
+
+#include <algorithm>
+
+#include "app/session/limits.h"
+
+namespace ccixfer::send {
+
+using session::EntryType;
+
+Announcer::Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler)
+    : walk_(walk), entries_(entries), sink_(sink), handler_(handler) {}
+
+void Announcer::announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers) {
+  if (copies_wanted_again_ && !announce_again(buffers, in_buffers)) return;
+  if (paused_ && entries_.used() <= entries_resume_at) paused_ = false;
+  const uint32_t in_buffers_max = std::max<uint32_t>(1, std::min<uint32_t>(entries_segments_max, buffers.pool_buffers() / 2));
+  while (!paused_ && listings.front() != nullptr && in_buffers < in_buffers_max) {
+    FilledSegment segment;
+    segment.buffer = buffers.lend_for_entries(false);
+    if (!segment.buffer) return;
+    if (!fill(listings, segment.buffer.bytes().first(session::entries_segment_bytes), segment.header)) continue;
+    const Bytes data = segment.buffer.bytes().first(segment.header.data_bytes);
+    segment.header.hash = xxh3_128(data);
+    copies_.push_back({segment.header, {data.begin(), data.end()}, false});
+    ++in_buffers;
+    sink_.add(std::move(segment));
+  }
+}
+
+bool Announcer::announce_again(BufferShare& buffers, uint32_t& in_buffers) {
+  for (Copy& copy : copies_) {
+    if (!copy.wanted_again) continue;
+    FilledSegment segment;
+    segment.buffer = buffers.lend_for_entries(true);
+    if (!segment.buffer) return false;
+    std::copy(copy.data.begin(), copy.data.end(), segment.buffer.bytes().begin());
+    copy.wanted_again = false;
+    segment.header = copy.header;
+    segment.resend = true;
+    ++in_buffers;
+    sink_.add(std::move(segment));
+  }
+  copies_wanted_again_ = false;
+  return true;
+}
+
+bool Announcer::fill(Listings& listings, MutableBytes into, session::SegmentHeader& header) {
+  session::EntryEncoder encoder(into);
+  header.kind = session::SegmentKind::entries;
+  header.index = next_index_;
+  for (const WalkRecord* record = listings.front(); record != nullptr; record = listings.front()) {
+    if (record->kind != WalkRecord::Kind::entry) {
+      const std::string_view path = record->path_bytes > 0 ? listings.front_path() : walk_.given(record->source);
+      handler_.on_not_listed(record->kind, path, listings.front_more());
+    } else {
+      paused_ = entries_.used() >= session::entries_outstanding_max;
+      if (paused_) break;
+      describe(listings);
+      if (!encoder.add(entry_)) break;
+      add_to_table(*record);
+    }
+    listings.pop();
+  }
+  header.data_bytes = encoder.size_bytes();
+  header.count = encoder.count();
+  if (encoder.count() > 0) header.sequence = next_sequence_++;
+  return encoder.count() > 0;
+}
+
+void Announcer::describe(const Listings& listings) {
+  const WalkRecord& record = *listings.front();
+  const bool file = record.type == EntryType::file;
+  const bool is_one_thing = file || record.type == EntryType::symlink;
+  const bool may_go_into_a_directory = is_one_thing && record.path_bytes == 0 && !walk_.is_stream(record.source);
+  entry_.type = record.type;
+  entry_.path.assign(listings.front_path());
+  entry_.name = may_go_into_a_directory ? Walk::own_name(walk_.given(record.source)) : std::string();
+  entry_.mode = record.stat.mode;
+  entry_.uid = record.stat.uid;
+  entry_.gid = record.stat.gid;
+  entry_.size_bytes = file ? record.stat.size_bytes : 0;
+  entry_.mtime = record.stat.mtime;
+  entry_.version = file ? version_of(record.stat) : 0;
+  entry_.target.assign(listings.front_more());
+  entry_.has_digest = record.has_digest;
+  entry_.digest = record.digest;
+}
+
+void Announcer::add_to_table(const WalkRecord& record) {
+  Entry& entry = entries_.at(entries_.add(next_index_++, record.source));
+  entry.type = entry_.type;
+  entry.stream = record.type == EntryType::file && walk_.is_stream(record.source);
+  entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime, entry_.version};
+  entry.path.assign(entry_.path);
+  if (entry.type == EntryType::file) entry.counted_bytes = entry.listed.size_bytes;
+}
+
+void Announcer::answered_before(uint64_t index) {
+  while (!copies_.empty() && copies_.front().header.index + copies_.front().header.count <= index) copies_.drop_front();
+}
+
+void Announcer::want_again(uint64_t sequence) {
+  for (Copy& copy : copies_) {
+    if (copy.header.sequence == sequence) copy.wanted_again = copies_wanted_again_ = true;
+  }
+}
+
+}  // namespace ccixfer::send
