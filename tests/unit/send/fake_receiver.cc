@@ -6,7 +6,7 @@
 
 namespace ccixfer::send_test {
 namespace {
-FakeReceiver* newest = nullptr;
+LinkEnd* newest = nullptr;
 constexpr uint64_t session_number = 77;
 }  // namespace
 }  // namespace ccixfer::send_test
@@ -15,22 +15,20 @@ constexpr uint64_t session_number = 77;
 namespace ccixfer::session {
 
 struct Link::Impl {
-  send_test::FakeReceiver* receiver;
+  send_test::LinkEnd* end;
 };
 Link::Link(cci::Endpoint&, const Hello&, LinkUser&) : impl_(new Impl{send_test::newest}) {}
 Link::~Link() = default;
 uint64_t Link::session() const { return send_test::session_number; }
-void Link::post(const Message& message) { impl_->receiver->on_post(message); }
-size_t Link::control_queue_room() const { return impl_->receiver->queue_room; }
+void Link::post(const Message& message) { impl_->end->on_post(message); }
+size_t Link::control_queue_room() const { return impl_->end->queue_room; }
 Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_bytes, uint64_t length_bytes, uint64_t mailbox,
                  uint64_t key, uint64_t epoch, uint64_t context, bool /*source_is_file*/) {
-  return impl_->receiver->on_put(lane, local_offset_bytes, length_bytes, mailbox, key, epoch, context);
+  return impl_->end->on_put(lane, local_offset_bytes, length_bytes, mailbox, key, epoch, context);
 }
-void Link::post_on_lane(LaneIndex lane, const Message& message) {
-  impl_->receiver->asks.emplace_back(lane, std::get<Ask>(message));
-}
-bool Link::control_drained() const { return impl_->receiver->drained; }
-void Link::close_lane(LaneIndex lane) { impl_->receiver->on_close(lane); }
+void Link::post_on_lane(LaneIndex lane, const Message& message) { impl_->end->asks.emplace_back(lane, std::get<Ask>(message)); }
+bool Link::control_drained() const { return impl_->end->drained; }
+void Link::close_lane(LaneIndex lane) { impl_->end->closed.push_back(lane); }
 
 }  // namespace ccixfer::session
 
@@ -137,14 +135,17 @@ std::string pattern(uint64_t size_bytes) {
   return text;
 }
 
-FakeReceiver::FakeReceiver() {
-  decide = [](const session::Entry& entry, uint64_t) { return entry.type == EntryType::file ? Verdict::send : Verdict::done; };
+LinkEnd::LinkEnd() {
   newest = this;
   alignas(16) static std::byte nothing[16];  // the fake never looks at either
   link_ = std::make_unique<session::Link>(*reinterpret_cast<cci::Endpoint*>(nothing), session::Hello{},
                                           *reinterpret_cast<session::LinkUser*>(nothing));
 }
-FakeReceiver::~FakeReceiver() = default;
+LinkEnd::~LinkEnd() = default;
+
+FakeReceiver::FakeReceiver() {
+  decide = [](const session::Entry& entry, uint64_t) { return entry.type == EntryType::file ? Verdict::send : Verdict::done; };
+}
 
 const ReceivedFile* FakeReceiver::by_path(const std::string& path, EntryType type) const {
   for (const auto& [index, file] : entries) {
@@ -202,8 +203,6 @@ void FakeReceiver::lane_down(LaneIndex lane, Status status) {
   source->on_lane_down(lane);
 }
 
-void FakeReceiver::on_close(LaneIndex lane) { closed.push_back(lane); }
-
 Status FakeReceiver::on_put(LaneIndex lane, uint64_t offset, uint64_t length, uint64_t mailbox, uint64_t key, uint64_t epoch,
                             uint64_t context) {
   if (const Status status = accept(lane); status != Status::success) return status;
@@ -237,7 +236,7 @@ Status FakeReceiver::on_put(LaneIndex lane, uint64_t offset, uint64_t length, ui
 }
 
 void FakeReceiver::on_post(const session::Message& message) {
-  posted.push_back(message);
+  LinkEnd::on_post(message);
   if (const auto* end = std::get_if<session::FileEnd>(&message)) {
     ReceivedFile& file = entries.at(end->index);
     CHECK(!file.ended);

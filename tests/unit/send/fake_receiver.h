@@ -120,12 +120,32 @@ struct ReceivedFile {
   bool bad = false;
 };
 
-class FakeReceiver {
+// Where the Link of this test program leads: what is put and posted on it arrives here at once.
+class LinkEnd {
+ public:
+  LinkEnd();
+  virtual ~LinkEnd();
+  LinkEnd(const LinkEnd&) = delete;
+  LinkEnd& operator=(const LinkEnd&) = delete;
+  [[nodiscard]] session::Link& link() { return *link_; }
+
+  size_t queue_room = 4096;
+  bool drained = true;  // what Link::control_drained says
+  std::vector<session::Message> posted;
+  std::vector<LaneIndex> closed;
+  std::vector<std::pair<LaneIndex, session::Ask>> asks;
+
+  virtual Status on_put(LaneIndex lane, uint64_t offset, uint64_t length, uint64_t mailbox, uint64_t key, uint64_t epoch,
+                        uint64_t context) = 0;
+  virtual void on_post(const session::Message& message) { posted.push_back(message); }
+
+ private:
+  std::unique_ptr<session::Link> link_;
+};
+
+class FakeReceiver final : public LinkEnd {
  public:
   FakeReceiver();
-  ~FakeReceiver();
-  FakeReceiver(const FakeReceiver&) = delete;
-  FakeReceiver& operator=(const FakeReceiver&) = delete;
 
   // Knobs.
   std::function<Verdict(const session::Entry&, uint64_t index)> decide;
@@ -142,21 +162,16 @@ class FakeReceiver {
   bool answering = true;
   bool giving_results = true;
   size_t puts_per_turn = 1000;
-  size_t queue_room = 4096;
-  bool drained = true;  // what Link::control_drained says
   uint64_t failures_in_summary = 0;
   std::optional<uint64_t> bytes_of_result;  // durable with each file; none: what came of it
 
   // What came.
   std::map<uint64_t, ReceivedFile> entries;  // by index
-  std::vector<session::Message> posted;
-  std::vector<Put> puts;  // as issued (without bytes after they were handled)
+  std::vector<Put> puts;                     // as issued (without bytes after they were handled)
   uint64_t outstanding_most = 0;
   uint64_t outstanding = 0;
   bool bye = false;
   std::optional<session::Abort> abort;
-  std::vector<LaneIndex> closed;
-  std::vector<std::pair<LaneIndex, session::Ask>> asks;
   [[nodiscard]] const ReceivedFile* by_path(const std::string& path, session::EntryType type = session::EntryType::file) const;
   [[nodiscard]] std::string content(const std::string& path) const;
   [[nodiscard]] static std::string content_of(const ReceivedFile& file);
@@ -170,14 +185,13 @@ class FakeReceiver {
   void turn();
   void say(const session::Message& message) { to_source_.push_back(message); }
   [[nodiscard]] size_t in_air() const { return in_air_.size(); }
-  [[nodiscard]] session::Link& link() { return *link_; }
   MutableBytes memory;  // the pool's
   send::Source* source = nullptr;
 
   // From the Link.
-  Status on_put(LaneIndex lane, uint64_t offset, uint64_t length, uint64_t mailbox, uint64_t key, uint64_t epoch, uint64_t context);
-  void on_post(const session::Message& message);
-  void on_close(LaneIndex lane);
+  Status on_put(LaneIndex lane, uint64_t offset, uint64_t length, uint64_t mailbox, uint64_t key, uint64_t epoch,
+                uint64_t context) override;
+  void on_post(const session::Message& message) override;
 
  private:
   struct Lane {
@@ -194,7 +208,6 @@ class FakeReceiver {
   void finish(ReceivedFile& file, uint64_t index, ErrorKind kind);
   void flush();
 
-  std::unique_ptr<session::Link> link_;
   std::map<LaneIndex, Lane> lanes_;
   std::deque<Put> in_air_;
   std::deque<session::Message> to_source_;
