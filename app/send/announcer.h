@@ -1,8 +1,9 @@
-// Makes entries segments of what was listed, and keeps a copy of each until all of it is answered, because a damaged segment must
-// be sent again when its records are gone.
-// In: records of a Listings, the indices that were answered. Out: entries in the EntryTable, segments to the sink, and what could
-// not be listed to the handler.
-// Bounds: entries_outstanding_max entries that have not ended; entries_segments_max segments in buffers.
+// Makes entries segments of what was listed, and keeps a copy of each until all of it is answered,
+// because a damaged segment must be sent again when its records are gone.
+// In: records of a Listings, the indices that were answered. Out: entries in the EntryTable,
+// segments to the sink, and what could not be listed to the handler.
+// Bounds: entries_outstanding_max entries that have not ended; entries_segments_max segments in
+// buffers.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,9 @@
-// The part of the process's buffer pool that one session uses. Sessions share the pool (session::PoolTurns), so that each may hold
-// only its share of it.
-// Out: Buffers, which count for the session until they are reset or destroyed, in whatever job or segment they are by then.
-// Errors: no buffer is a normal answer; starved() tells that somebody in this turn went without. Single-threaded.
+// The part of the process's buffer pool that one session uses. Sessions share the pool
+// (session::PoolTurns), so that each may hold only its share of it.
+// Out: Buffers, which count for the session until they are reset or destroyed, in whatever job or
+// segment they are by then.
+// Errors: no buffer is a normal answer; starved() tells that somebody in this turn went without.
+// Single-threaded.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -39,11 +41,12 @@ class BufferShare {
   BufferShare& operator=(const BufferShare&) = delete;
 
   void begin_turn() { starved_ = false; }
-  // Whether lend() gives a buffer for data now. `keep_one`: one buffer of the pool must stay free after that.
+  // Whether lend() gives a buffer for data now. `keep_one`: one buffer of the pool must stay free
+  // after that.
   [[nodiscard]] bool may_lend(bool keep_one);
   [[nodiscard]] Buffer lend();
-  // Entries bring the next files, so they may take the last buffer of the pool. `again`: the destination waits for these, so they
-  // may go beyond the share too. Empty: there is none.
+  // Entries bring the next files, so they may take the last buffer of the pool. `again`: the
+  // destination waits for these, so they may go beyond the share too. Empty: there is none.
   [[nodiscard]] Buffer lend_for_entries(bool again);
   [[nodiscard]] uint32_t held() const { return *held_; }
   [[nodiscard]] bool starved() const { return starved_; }

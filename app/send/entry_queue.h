@@ -1,5 +1,5 @@
-// Wanted files that wait for a reader, first come first served. An entry may end while it waits, and its slot may then be another
-// entry's: such a place in the queue is stale and passed over.
+// Wanted files that wait for a reader, first come first served. An entry may end while it waits,
+// and its slot may then be another entry's: such a place in the queue is stale and passed over.
 // Bounds: places of entries that ended are purged when the queue is twice as long as what can wait.
 #pragma once
 #include <cstdint>

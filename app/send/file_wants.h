@@ -14,7 +14,8 @@ class FileWants {
   [[nodiscard]] virtual Result<void> want_whole(Entry& entry) = 0;
   // The pieces of an announced file that its LargeFile names; no LargeFile: none of them.
   virtual void want_pieces(Entry& entry) = 0;
-  // Pieces of a file that is wanted already, because they arrived damaged or were lost. False: too many ranges.
+  // Pieces of a file that is wanted already, because they arrived damaged or were lost. False: too
+  // many ranges.
   [[nodiscard]] virtual bool want_again(Entry& entry, uint64_t first_piece, uint64_t count) = 0;
   virtual void entry_ends(Entry& entry) = 0;  // before it leaves the table
 };

@@ -1,8 +1,9 @@
-// The jobs of a source in the work pool, and the descriptors that they hold. A job owns all that its run() touches. When the
-// source is gone by the time that a job comes back, the job only lets go of what it owned. Closing a descriptor is a system call
-// and so a job too: release() puts the descriptor on a list, and flush() submits one job that closes the list.
-// Ownership: the source and each of its jobs share one Jobs. Thread: all of it belongs to the protocol thread, but for run() of a
-// job and steps().
+// The jobs of a source in the work pool, and the descriptors that they hold. A job owns all that
+// its run() touches. When the source is gone by the time that a job comes back, the job only lets
+// go of what it owned. Closing a descriptor is a system call and so a job too: release() puts the
+// descriptor on a list, and flush() submits one job that closes the list.
+// Ownership: the source and each of its jobs share one Jobs. Thread: all of it belongs to the
+// protocol thread, but for run() of a job and steps().
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,7 +24,8 @@ class Jobs : public std::enable_shared_from_this<Jobs> {
 
   explicit Jobs(ports::WorkPool& pool) : pool_(pool) {}
 
-  // Runs `run` in the work pool, and then `done` of `stage` on the protocol thread, if the source still lives.
+  // Runs `run` in the work pool, and then `done` of `stage` on the protocol thread, if the source
+  // still lives.
   template <typename Stage, typename Data>
   void submit(Stage& stage, std::unique_ptr<Data> data, std::type_identity_t<Run<Data>> run, void (Stage::*done)(Data&));
   void source_ends() { source_lives_ = false; }  // the stages of the source are about to be destroyed
@@ -31,7 +33,8 @@ class Jobs : public std::enable_shared_from_this<Jobs> {
   // Work done by jobs: it shows that the source is alive although the network is silent.
   [[nodiscard]] std::atomic<uint64_t>& steps() { return steps_; }
 
-  // Something happened, so that the next turn of the source is due. The end of each job is such a thing.
+  // Something happened, so that the next turn of the source is due. The end of each job is such a
+  // thing.
   void wake() { woken_ = true; }
   [[nodiscard]] bool woken() const { return woken_; }
   void begin_turn() { woken_ = false; }
@@ -53,8 +56,8 @@ class Jobs : public std::enable_shared_from_this<Jobs> {
   std::vector<std::unique_ptr<Walk>> walks_;
 };
 
-// The place of a descriptor that a job opens. It is made before the job, so that the descriptor is released whatever becomes of
-// the job.
+// The place of a descriptor that a job opens. It is made before the job, so that the descriptor is
+// released whatever becomes of the job.
 class OpenFile {
  public:
   explicit OpenFile(std::shared_ptr<Jobs> jobs) : jobs_(std::move(jobs)) {}

@@ -1,7 +1,8 @@
-// Reads files that go in pieces: opens each, reads the pieces that are wanted, and looks at the file once more when all of them are
-// placed. A file that is not the listed version any more at either look is refused.
-// In: files with wanted pieces (LargeFile), the pieces that were placed. Out: pieces to the sink; the end of each file to the
-// handler.
+// Reads files that go in pieces: opens each, reads the pieces that are wanted, and looks at the
+// file once more when all of them are placed. A file that is not the listed version any more at
+// either look is refused.
+// In: files with wanted pieces (LargeFile), the pieces that were placed. Out: pieces to the sink;
+// the end of each file to the handler.
 // Bounds: large_files_open_max open files. Digests of files up to digest_pieces_max pieces.
 #pragma once
 #include <cstdint>

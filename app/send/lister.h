@@ -1,7 +1,10 @@
-// Walks the sources some batches ahead of what is announced, and reads the digests for --checksum. Both are jobs in the work pool.
+// Walks the sources some batches ahead of what is announced, and reads the digests for --checksum.
+// Both are jobs in the work pool.
 // In: the sources, as the Walk has them. Out: batches in a Listings.
-// Errors: a source that cannot be selected ends the session (on_selection_failed); what cannot be listed later is a record.
-// Bounds: batches_ahead_max batches (and digest_jobs_max more with digests); roots_open_max root directories.
+// Errors: a source that cannot be selected ends the session (on_selection_failed); what cannot be
+// listed later is a record.
+// Bounds: batches_ahead_max batches (and digest_jobs_max more with digests); roots_open_max root
+// directories.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,8 @@
-// The batches that the walk has listed and that wait until their records are announced, in the order of the walk. With --checksum
-// a batch waits for its digests first: several batches are read at a time, and each is named by its number.
-// Single-threaded; a job that reads digests has the batch for itself from start_digests() to digested().
+// The batches that the walk has listed and that wait until their records are announced, in the
+// order of the walk. With --checksum a batch waits for its digests first: several batches are read
+// at a time, and each is named by its number.
+// Single-threaded; a job that reads digests has the batch for itself from start_digests() to
+// digested().
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +22,8 @@ class Listings {
   [[nodiscard]] std::optional<uint64_t> next_without_digests() const;
   [[nodiscard]] std::shared_ptr<WalkBatch> start_digests(uint64_t number);
   void digested(uint64_t number);
-  // The next record to announce and its texts, until pop() or add(). nullptr: there is none, or its digests are still being read.
+  // The next record to announce and its texts, until pop() or add(). nullptr: there is none, or its
+  // digests are still being read.
   [[nodiscard]] const WalkRecord* front() const;
   [[nodiscard]] std::string_view front_path() const;
   [[nodiscard]] std::string_view front_more() const;

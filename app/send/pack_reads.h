@@ -1,6 +1,7 @@
-// Reads small files into packs. A pack goes out when it is full; a smaller one goes only when a lane would be idle otherwise, or
-// when no more files can come.
-// In: small files that are wanted. Out: packs to the sink, files that cannot be sent to the handler.
+// Reads small files into packs. A pack goes out when it is full; a smaller one goes only when a
+// lane would be idle otherwise, or when no more files can come.
+// In: small files that are wanted. Out: packs to the sink, files that cannot be sent to the
+// handler.
 #pragma once
 #include <cstdint>
 #include <memory>

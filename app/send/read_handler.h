@@ -12,7 +12,8 @@ inline constexpr uint32_t segments_ahead_max = 4;  // read and waiting for a lan
 class ReadHandler {
  public:
   virtual ~ReadHandler() = default;
-  // The file cannot be sent as it was listed; entry.outcome says why. It is in the phase `refused` now.
+  // The file cannot be sent as it was listed; entry.outcome says why. It is in the phase `refused`
+  // now.
   virtual void on_refused(const Entry& entry) = 0;
   // All of a file that goes in pieces is placed.
   virtual void on_file_end(const session::FileEnd& end) = 0;

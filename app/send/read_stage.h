@@ -1,7 +1,10 @@
-// Reads wanted files into segments, ahead of the credit: small files into packs, larger ones as pieces, standard input as it comes.
-// Packs and pieces take turns, so that neither a large file nor many small ones keep the other waiting.
-// In: which files and pieces are wanted, and the pace of each turn. Out: segments to the sink, the ends of files to the handler.
-// Bounds: reading_jobs_max jobs, besides those that open and check files and the one that reads standard input.
+// Reads wanted files into segments, ahead of the credit: small files into packs, larger ones as
+// pieces, standard input as it comes. Packs and pieces take turns, so that neither a large file nor
+// many small ones keep the other waiting.
+// In: which files and pieces are wanted, and the pace of each turn. Out: segments to the sink, the
+// ends of files to the handler.
+// Bounds: reading_jobs_max jobs, besides those that open and check files and the one that reads
+// standard input.
 #pragma once
 #include <atomic>
 #include <cstdint>

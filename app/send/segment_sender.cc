@@ -54,7 +54,8 @@ void SegmentSender::ask_for_credit() {
   }
 }
 
-// A put takes its number when the link has taken it, so that the numbers of a lane are dense. False: not on this lane now.
+// A put takes its number when the link has taken it, so that the numbers of a lane are dense.
+// False: not on this lane now.
 bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) {
   FilledSegment& segment = segments_[slot].filled;
   const LaneTable::Lane& to = lanes_.at(lane);
@@ -140,7 +141,8 @@ void SegmentSender::release(uint32_t slot) {
   segments_.release(slot);
 }
 
-// Puts that waited for another try on this lane go on others: when the lane comes back, it is a new lane session.
+// Puts that waited for another try on this lane go on others: when the lane comes back, it is a new
+// lane session.
 void SegmentSender::lane_gone(LaneIndex lane) {
   lanes_.down(lane);
   lanes_to_close_.erase(std::remove(lanes_to_close_.begin(), lanes_to_close_.end(), lane), lanes_to_close_.end());
@@ -150,7 +152,8 @@ void SegmentSender::lane_gone(LaneIndex lane) {
   retries_.erase(here, retries_.end());
 }
 
-// The numbers of the lane have a gap now, so nothing more goes there. What the lane did not place goes on others.
+// The numbers of the lane have a gap now, so nothing more goes there. What the lane did not place
+// goes on others.
 void SegmentSender::lose_lane(LaneIndex lane) {
   if (!lanes_.is_up(lane)) return;
   lanes_.down(lane);

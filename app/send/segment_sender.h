@@ -1,8 +1,10 @@
-// Puts filled segments on lanes: which lane, which number, and what becomes of each put. A put that failed for a passing reason
-// goes out again on its lane, with its number; any other failure leaves a gap in the numbers of the lane, so that the lane is
-// closed and the segment goes on another one.
-// In: filled segments, what the destination and the link say of lanes, the ends of puts. Out: puts on the link.
-// Guarantees: the numbers of the puts that a lane takes have no gap. Entries segments go before data.
+// Puts filled segments on lanes: which lane, which number, and what becomes of each put. A put that
+// failed for a passing reason goes out again on its lane, with its number; any other failure leaves
+// a gap in the numbers of the lane, so that the lane is closed and the segment goes on another one.
+// In: filled segments, what the destination and the link say of lanes, the ends of puts. Out: puts
+// on the link.
+// Guarantees: the numbers of the puts that a lane takes have no gap. Entries segments go before
+// data.
 #pragma once
 #include <cstdint>
 #include <memory>

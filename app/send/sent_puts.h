@@ -1,6 +1,6 @@
-// What went in each of the last sent_puts_max puts. A destination that got a damaged segment cannot read what was in it: its
-// Resend names the put, and the content is looked up here. More puts than these are never between a put and the release of its
-// buffer at the destination.
+// What went in each of the last sent_puts_max puts. A destination that got a damaged segment cannot
+// read what was in it: its Resend names the put, and the content is looked up here. More puts than
+// these are never between a put and the release of its buffer at the destination.
 #pragma once
 #include <algorithm>
 #include <cstddef>

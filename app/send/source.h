@@ -1,4 +1,4 @@
-// The source's machine: walk -> read -> segment -> seal -> put, and the bookkeeping until every entry has ended. One object a
+// The source of a session: walk -> read -> segment -> seal -> put, and the bookkeeping until every entry has ended. One object a
 // session. It never waits: the walk, reads and digests run in the work pool; this object turns on the protocol thread.
 // Memory: the buffer pool, plus a constant per outstanding entry (entries_outstanding_max), whatever the tree's size.
 #pragma once
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/send/rate_cap.h"
+#include "app/send/totals.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
 #include "app/session/transfer_record.h"
@@ -17,29 +18,6 @@
 #include "core/ports/work_pool.h"
 
 namespace ccixfer::send {
-
-// What a session moved; the same shape at both ends feeds progress, JSON and the last line.
-struct Totals {
-  // Each file once: files_vanished vanished or changed here, files_failed failed for any other reason.
-  uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
-  // Of the transfer: what earlier sessions of it moved of the files that this one has come to is counted in. `bytes` is durable at
-  // the receiver, of files that have not failed, and at most bytes_total.
-  uint64_t bytes = 0;
-  uint64_t bytes_total = 0;  // known so far (walk); `walk_done` tells whether it is final
-  bool walk_done = false;
-  bool over = false;        // every entry has ended: the counts are those of the whole tree
-  uint64_t bytes_sent = 0;  // payload put, resends counted
-  uint64_t segments_resent = 0;
-  uint64_t entries_answered = 0;
-};
-
-class SourceObserver {
- public:
-  virtual ~SourceObserver() = default;
-  virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status /* ok unchanged failed */,
-                       std::string_view reason) = 0;
-  virtual void on_warning(std::string_view line) = 0;  // one line a failed source file
-};
 
 struct SourceOptions {
   std::vector<std::string> sources;  // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
@@ -65,7 +43,7 @@ class Source final : public session::LinkUser {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] bool finished() const;  // Summary came and Bye is delivered, or error() is set
-  // The machine may have ended while puts are in the air: the transport still reads their buffers, so that the machine, which
+  // The source may have ended while puts are in the air: the transport still reads their buffers, so that the source, which
   // holds these, is not to be destroyed until idle(). Every put ends by its acknowledgement or with its connection.
   [[nodiscard]] bool idle() const;
   [[nodiscard]] const Error* error() const;

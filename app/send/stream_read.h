@@ -1,8 +1,9 @@
-// Reads standard input: a file whose length nobody knows until its end. Its pieces are read one after the other, and what left its
-// buffer is gone: a piece that the destination wants again fails the file.
-// Bounds: one job at a time, segments_ahead_max segments that wait for a lane.
-// Whether standard input was read is the state of the process: a session that starts after another one took bytes would send the
-// rest as if it were the whole.
+// Reads standard input: a file whose length nobody knows until its end. Its pieces are read one
+// after the other, and what left its buffer is gone: a piece that the destination wants again fails
+// the file.
+// Bounds: one job at a time, segments_ahead_max segments that wait for a lane. Whether standard
+// input was read is the state of the process: a session that starts after another one took bytes
+// would send the rest as if it were the whole.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,6 +17,19 @@
 #include "core/base/result.h"
 
 namespace ccixfer::send {
+
+// Standard input while it is read and placed. Outside of StreamRead, because clang 14 finds a nested
+// one not default-constructible there.
+struct InputStream {
+  uint32_t slot = 0;
+  bool reading = false;  // a job reads it
+  bool over = false;
+  uint64_t bytes = 0;  // in segments
+  Buffer part;         // a piece that is not full yet
+  uint32_t part_bytes = 0;
+  uint32_t unplaced = 0;  // segments
+  std::vector<Hash128> hashes;
+};
 
 class StreamRead {
  public:
@@ -31,16 +45,6 @@ class StreamRead {
   [[nodiscard]] bool holds_buffer() const { return stream_ && (stream_->reading || stream_->part); }
 
  private:
-  struct Stream {
-    uint32_t slot = 0;
-    bool reading = false;  // a job reads it
-    bool over = false;
-    uint64_t bytes = 0;  // in segments
-    Buffer part;         // a piece that is not full yet
-    uint32_t part_bytes = 0;
-    uint32_t unplaced = 0;  // segments
-    std::vector<Hash128> hashes;
-  };
   struct StreamData {
     Buffer buffer;
     std::atomic<bool>* was_read = nullptr;
@@ -61,7 +65,7 @@ class StreamRead {
   SegmentSink& sink_;
   ReadHandler& handler_;
   std::atomic<bool>& was_read_;
-  std::optional<Stream> stream_;  // while it is read and placed
+  std::optional<InputStream> stream_;
 };
 
 }  // namespace ccixfer::send

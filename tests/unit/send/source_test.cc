@@ -1,4 +1,4 @@
-// The source's machine against a scripted destination.
+// The whole source against a scripted destination.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>

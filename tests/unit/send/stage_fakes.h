@@ -1,4 +1,5 @@
-// What stands around one stage of a source in its unit tests: files in a directory, a pool, and ears for what the stage says.
+// What stands around one stage of a source in its unit tests: files in a directory, a pool, and
+// ears for what the stage says.
 #pragma once
 #include <atomic>
 #include <memory>

@@ -1,0 +1,162 @@
+#include "app/send/reports.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <system_error>
+
+#include "app/session/limits.h"
+#include "app/session/receiver_words.h"
+#include "core/base/units.h"
+
+namespace ccixfer::send {
+
+using session::EntryType;
+using session::SourceOutcome;
+using session::TransferRecord;
+
+namespace {
+
+std::string words_of(const ReadOutcome& outcome) {
+  switch (outcome.outcome) {
+    case SourceOutcome::ok:
+      return "ok";
+    case SourceOutcome::changed:
+      return "changed while it was read";
+    case SourceOutcome::vanished:
+      return "vanished";
+    case SourceOutcome::unreadable:
+      return "cannot be read: " + std::generic_category().message(outcome.error);
+  }
+  return "";
+}
+
+std::string words_of(const session::FileResult& result) {
+  return result.error_number > 0 ? session::words_of_receiver_errno(result.error_number) : error_row(result.kind).words;
+}
+
+}  // namespace
+
+Reports::Reports(SourceObserver& observer, std::shared_ptr<TransferRecord> record, std::vector<std::string> sources)
+    : observer_(observer), record_(record ? std::move(record) : std::make_shared<TransferRecord>()), sources_(std::move(sources)) {}
+
+bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) {
+  observer_.on_warning(printable(path) + ": " + std::string(reason));
+  if (kind == WalkRecord::Kind::warning) {
+    observer_.on_file(path, 0, "skipped", reason);
+    return false;
+  }
+  const bool vanished = kind == WalkRecord::Kind::vanished;
+  ++(vanished ? totals_.files_vanished : totals_.files_failed);
+  ++(vanished ? unlisted_vanished_ : unlisted_failed_);
+  if (record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed))
+    observer_.on_file(path, 0, "failed", vanished ? "vanished" : reason);
+  return unlisted_vanished_ + unlisted_failed_ <= session::unlisted_named_max;
+}
+
+void Reports::wanted(Entry& entry) {
+  entry.counted_bytes = record_->want(name_of(entry), entry.listed.size_bytes, entry.listed.size_bytes);
+}
+
+// Some of its pieces are there: from an earlier session of this transfer, or from before it.
+void Reports::wanted_in_part(Entry& entry, uint64_t missing_bytes) {
+  const uint64_t size_bytes = entry.listed.size_bytes;
+  const uint64_t moved_bytes = record_->want(name_of(entry), size_bytes, missing_bytes);
+  totals_.bytes_total -= size_bytes - moved_bytes;
+  entry.counted_bytes = moved_bytes;
+  entry.before_bytes = moved_bytes - missing_bytes;
+  before_bytes_ += entry.before_bytes;
+  count_bytes();
+}
+
+// What this transfer brought in an earlier session it has delivered, whether or not we heard of it
+// then.
+void Reports::unchanged(const Entry& entry) {
+  totals_.bytes_total -= entry.counted_bytes;
+  const std::optional<uint64_t> moved_bytes = record_->delivered(name_of(entry), entry.listed.size_bytes);
+  if (!moved_bytes) {
+    ++totals_.files_unchanged;
+    return tell(entry, TransferRecord::Said::unchanged, {});
+  }
+  ++totals_.files;
+  totals_.bytes_total += *moved_bytes;
+  before_bytes_ += *moved_bytes;
+  count_bytes();
+  tell(entry, TransferRecord::Said::ok, {});
+}
+
+void Reports::would_send(const Entry& entry) { would(entry, entry.listed.size_bytes, "would-send"); }
+void Reports::would_make(const Entry& entry) { would(entry, 0, "would-make"); }
+
+void Reports::would_change(const Entry& entry) {
+  const bool file = entry.type == EntryType::file;
+  if (file) totals_.bytes_total -= entry.counted_bytes;
+  if (file) ++totals_.files_unchanged;
+  would(entry, file ? entry.listed.size_bytes : 0, "would-change");
+}
+
+void Reports::would(const Entry& entry, uint64_t bytes, std::string_view status) {
+  if (record_->say(name_of(entry), TransferRecord::Said::ok)) observer_.on_file(shown_path(entry), bytes, status, {});
+}
+
+void Reports::grown(Entry& entry, uint64_t bytes) {
+  totals_.bytes_total += bytes;
+  entry.counted_bytes += bytes;
+}
+
+void Reports::refused(const Entry& entry) { observer_.on_warning(printable(shown_path(entry)) + ": " + words_of(entry.outcome)); }
+
+void Reports::delivered(const Entry& entry) {
+  ++totals_.files;
+  tell(entry, TransferRecord::Said::ok, {});
+}
+
+void Reports::failed(const Entry& entry, const session::FileResult& result) {
+  totals_.bytes_total -= entry.counted_bytes;
+  before_bytes_ -= entry.before_bytes;
+  count_bytes();
+  const SourceOutcome ours = entry.phase == EntryPhase::refused ? entry.outcome.outcome : SourceOutcome::ok;
+  // The destination finds changes too: a piece that was asked for again and is another now.
+  const bool theirs = ours == SourceOutcome::ok && result.kind == ErrorKind::vanished;
+  if (ours == SourceOutcome::changed || ours == SourceOutcome::vanished || theirs) {
+    ++totals_.files_vanished;
+  } else {
+    ++totals_.files_failed;
+  }
+  const std::string reason = ours == SourceOutcome::ok ? words_of(result) : words_of(entry.outcome);
+  if (ours == SourceOutcome::ok) observer_.on_warning(printable(shown_path(entry)) + ": " + reason);
+  tell(entry, TransferRecord::Said::failed, reason);
+}
+
+void Reports::durable(uint64_t bytes) {
+  durable_bytes_ = bytes;  // less than before when a file failed that was here in part
+  count_bytes();
+}
+
+bool Reports::summed_up(uint64_t files_failed, uint64_t entries) {
+  // That the receiver could not give modes or times to directories, or to files that it has, shows
+  // in its count only.
+  const uint64_t told = totals_.files_failed + totals_.files_vanished - unlisted_failed_ - unlisted_vanished_;
+  if (files_failed > told) {
+    const uint64_t more = files_failed - told;
+    if (more > entries) return false;
+    totals_.files_failed += more;
+    observer_.on_warning(fmt::format("the receiver could not give modes or times to {} files and directories", more));
+  }
+  totals_.over = true;
+  return true;
+}
+
+void Reports::tell(const Entry& entry, TransferRecord::Said said, std::string_view reason) {
+  if (!record_->say(name_of(entry), said)) return;
+  const char* status = said == TransferRecord::Said::ok ? "ok" : said == TransferRecord::Said::unchanged ? "unchanged" : "failed";
+  observer_.on_file(shown_path(entry), entry.listed.size_bytes, status, reason);
+}
+
+const std::string& Reports::shown_path(const Entry& entry) const {
+  return entry.path.empty() ? sources_[entry.source] : entry.path;
+}
+
+uint64_t Reports::name_of(const Entry& entry) const { return TransferRecord::name(shown_path(entry), entry.listed.version); }
+
+}  // namespace ccixfer::send

@@ -1,0 +1,68 @@
+// Counts what the session moves, and tells the user of each file. A transfer may take several
+// sessions, so each file and each byte is counted once and told once over all of them
+// (session::TransferRecord).
+// In: what becomes of each entry. Out: Totals for progress and the last line; lines to the
+// observer.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/send/entry_table.h"
+#include "app/send/totals.h"
+#include "app/session/messages.h"
+#include "app/session/transfer_record.h"
+
+namespace ccixfer::send {
+
+class Reports {
+ public:
+  // `sources`: as the user named them; an entry without a path is shown as its source. `record`:
+  // none, if there was no earlier session.
+  Reports(SourceObserver& observer, std::shared_ptr<session::TransferRecord> record, std::vector<std::string> sources);
+
+  void listed(uint64_t bytes) { totals_.bytes_total += bytes; }
+  void listing_over() { totals_.walk_done = true; }
+  // Something that the walk leaves out or cannot list. True: the destination is to be told of it by
+  // name.
+  [[nodiscard]] bool not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason);
+  [[nodiscard]] uint64_t unlisted_failed() const { return unlisted_failed_; }
+  [[nodiscard]] uint64_t unlisted_vanished() const { return unlisted_vanished_; }
+
+  void answered(uint64_t entries) { totals_.entries_answered = entries; }
+  void wanted(Entry& entry);                                  // all of the file
+  void wanted_in_part(Entry& entry, uint64_t missing_bytes);  // the destination has the rest
+  void unchanged(const Entry& entry);                         // the destination has the file
+  void would_send(const Entry& entry);                        // a dry run
+  void would_make(const Entry& entry);
+  void would_change(const Entry& entry);
+  void grown(Entry& entry, uint64_t bytes);  // more of a file of unknown length was read
+  void refused(const Entry& entry);          // our end cannot send it
+  void delivered(const Entry& entry);        // the file is durable at the destination
+  void failed(const Entry& entry, const session::FileResult& result);
+  void durable(uint64_t bytes);  // of this session
+  // Every entry has ended. `files_failed`: as the destination counts them. False: more than there
+  // were entries.
+  [[nodiscard]] bool summed_up(uint64_t files_failed, uint64_t entries);
+
+  [[nodiscard]] const Totals& totals() const { return totals_; }  // without what was sent
+
+ private:
+  void count_bytes() { totals_.bytes = before_bytes_ + durable_bytes_; }
+  void would(const Entry& entry, uint64_t bytes, std::string_view status);
+  void tell(const Entry& entry, session::TransferRecord::Said said, std::string_view reason);
+  [[nodiscard]] const std::string& shown_path(const Entry& entry) const;
+  [[nodiscard]] uint64_t name_of(const Entry& entry) const;  // in the record
+
+  SourceObserver& observer_;
+  const std::shared_ptr<session::TransferRecord> record_;
+  const std::vector<std::string> sources_;
+  Totals totals_;
+  uint64_t before_bytes_ = 0;   // of files that this session has come to: moved by earlier sessions of the transfer
+  uint64_t durable_bytes_ = 0;  // of this session, as the destination says
+  uint64_t unlisted_failed_ = 0, unlisted_vanished_ = 0;  // no entry tells of these: End does
+};
+
+}  // namespace ccixfer::send

@@ -1,0 +1,177 @@
+// What the destination says of entries, and what of it makes no sense.
+#include "app/send/answers.h"
+
+#include <catch2/catch.hpp>
+
+#include "app/session/limits.h"
+#include "tests/unit/send/fake_receiver.h"
+
+namespace ccixfer::send_test {
+namespace {
+
+using send::Answers;
+using send::Entry;
+using send::EntryPhase;
+using session::EntryType;
+
+class HeardWants final : public send::FileWants {
+ public:
+  explicit HeardWants(send::EntryTable& entries) : entries_(entries) {}
+  std::vector<std::string> said;
+  bool fits = true;
+  Result<void> want_whole(Entry& entry) override {
+    say("whole", entry);
+    entries_.move(entry, EntryPhase::queued);
+    return {};
+  }
+  void want_pieces(Entry& entry) override {
+    say("pieces", entry);
+    entries_.move(entry, EntryPhase::queued);
+  }
+  bool want_again(Entry& entry, uint64_t first_piece, uint64_t count) override {
+    say("again " + std::to_string(first_piece) + "+" + std::to_string(count), entry);
+    return fits;
+  }
+  void entry_ends(Entry& entry) override { say("ends", entry); }
+
+ private:
+  void say(const std::string& what, const Entry& entry) { said.push_back(what + " " + std::to_string(entry.index)); }
+  send::EntryTable& entries_;
+};
+
+using Said = std::vector<std::string>;
+
+struct AnswerBench {
+  explicit AnswerBench(bool dry_run = false) : answers(entries, wants, reports, dry_run) {}
+  Entry& add(EntryType type, uint64_t size_bytes = 0) {
+    Entry& entry = entries.at(entries.add(sent++, 0));
+    entry.type = type;
+    entry.path = "e" + std::to_string(entry.index);
+    entry.listed.size_bytes = entry.counted_bytes = size_bytes;
+    reports.listed(size_bytes);
+    return entry;
+  }
+  Result<void> answer(uint64_t first, std::vector<session::Answer::Run> runs) {
+    return answers.on_answer({first, std::move(runs)}, sent);
+  }
+
+  uint64_t sent = 0;
+  SeenByUser seen;
+  send::EntryTable entries;
+  HeardWants wants{entries};
+  send::Reports reports{seen, nullptr, {"source"}};
+  Answers answers;
+};
+
+TEST_CASE("answers__verdicts__wanted_files_are_asked_for_and_the_others_end") {
+  AnswerBench bench;
+  bench.add(EntryType::directory);
+  bench.add(EntryType::file, 5);
+  bench.add(EntryType::file, 7);
+  bench.add(EntryType::file, 9);
+  Entry& part = bench.add(EntryType::file, 9u << 20u);
+  REQUIRE(bench.answer(0, {{1, Verdict::done}, {1, Verdict::unchanged}, {1, Verdict::send}, {1, Verdict::failed}}));
+  CHECK(bench.answers.answered() == 4);
+  REQUIRE(bench.answers.on_want({4, {{1, 2}}}, bench.sent));
+  REQUIRE(bench.answer(4, {{1, Verdict::pieces}}));
+  CHECK(bench.wants.said == Said{"ends 0", "ends 1", "whole 2", "ends 3", "pieces 4"});
+  CHECK(bench.entries.used() == 2);
+  CHECK(bench.reports.totals().files_unchanged == 1);
+  CHECK(bench.reports.totals().files_failed == 1);
+  CHECK(part.counted_bytes == 5u << 20u);  // a whole piece and the short last one
+  CHECK(bench.reports.totals().entries_answered == 5);
+}
+
+TEST_CASE("answers__an_answer_comes_twice__the_second_says_nothing") {
+  AnswerBench bench;
+  bench.add(EntryType::file, 5);
+  REQUIRE(bench.answer(0, {{1, Verdict::send}}));
+  REQUIRE(bench.answer(0, {{1, Verdict::unchanged}}));
+  CHECK(bench.wants.said == Said{"whole 0"});
+}
+
+TEST_CASE("answers__dry_run__nothing_is_wanted") {
+  AnswerBench bench(true);
+  bench.add(EntryType::file, 5);
+  bench.add(EntryType::directory);
+  bench.add(EntryType::file, 5);
+  REQUIRE(bench.answer(0, {{1, Verdict::send}, {1, Verdict::make}, {1, Verdict::change}}));
+  CHECK(bench.wants.said == Said{"ends 0", "ends 1", "ends 2"});
+  CHECK(bench.seen.files.size() == 3);
+  bench.add(EntryType::file, 5);
+  CHECK_FALSE(bench.answer(3, {{1, Verdict::make}}));
+}
+
+TEST_CASE("answers__nonsense__each_is_a_protocol_error") {
+  const auto refused = [](const Result<void>& judged) {
+    return !judged && judged.error().kind == ErrorKind::protocol && judged.error().message.starts_with("the receiver sent ");
+  };
+  AnswerBench bench;
+  bench.add(EntryType::file, 5);
+  bench.add(EntryType::directory);
+  Answers& answers = bench.answers;
+  CHECK(refused(bench.answer(1, {{1, Verdict::done}})));
+  CHECK(refused(bench.answer(0, {{3, Verdict::done}})));
+  CHECK(refused(bench.answer(0, {{1, Verdict::make}})));
+  CHECK(refused(bench.answer(1, {{1, Verdict::send}})));
+  CHECK(refused(answers.on_want({2, {}}, bench.sent)));
+  CHECK(refused(answers.on_want({1, {}}, bench.sent)));
+  CHECK(refused(answers.on_want({0, {{0, 2}}}, bench.sent)));
+  CHECK(refused(answers.on_resend({2}, bench.sent)));
+  CHECK(refused(answers.on_resend({1}, bench.sent)));
+  CHECK(refused(answers.on_resend({0, 1}, bench.sent)));
+  CHECK(refused(answers.on_results({{{2, ErrorKind::ok, 0}}}, bench.sent)));
+  CHECK(refused(answers.on_results({{{0, ErrorKind::ok, 0}}}, bench.sent)));  // it was never sent
+  CHECK(refused(answers.on_durable(6, 5)));
+  CHECK(refused(answers.on_summary({}, bench.sent, 5)));
+  bench.entries.move(*bench.entries.find(0), EntryPhase::queued);
+  bench.wants.fits = false;
+  CHECK(refused(answers.on_want({0, {{0, 1}}}, bench.sent)));
+}
+
+TEST_CASE("answers__damaged__pieces_and_files_are_wanted_again_unless_they_ended") {
+  AnswerBench bench;
+  bench.add(EntryType::file, 9u << 20u);
+  REQUIRE(bench.answer(0, {{1, Verdict::send}}));
+  REQUIRE(bench.answers.on_resend({0, 2}, bench.sent));
+  REQUIRE(bench.answers.on_resend({0}, bench.sent));
+  REQUIRE(bench.answers.want_again(0, 1, 1));
+  REQUIRE(bench.answers.on_want({0, {{0, 2}}}, bench.sent));
+  REQUIRE(bench.answers.on_results({{{0, ErrorKind::no_space, 0}}}, bench.sent));
+  REQUIRE(bench.answers.on_resend({0, 2}, bench.sent));
+  REQUIRE(bench.answers.want_whole_again(0));
+  CHECK(bench.wants.said == Said{"whole 0", "again 2+1 0", "again 0+3 0", "again 1+1 0", "again 0+2 0", "ends 0"});
+}
+
+TEST_CASE("answers__results__delivered_files_and_failures_end_once") {
+  AnswerBench bench;
+  Entry& file = bench.add(EntryType::file, 5);
+  REQUIRE(bench.answer(0, {{1, Verdict::send}}));
+  bench.entries.move(file, EntryPhase::reading);
+  bench.entries.move(file, EntryPhase::sent);
+  REQUIRE(bench.answers.on_durable(5, 5));
+  REQUIRE(bench.answers.on_results({{{0, ErrorKind::ok, 0}, {0, ErrorKind::ok, 0}}}, bench.sent));
+  CHECK(bench.reports.totals().files == 1);
+  CHECK(bench.reports.totals().bytes == 5);
+  CHECK(bench.entries.used() == 0);
+}
+
+TEST_CASE("answers__summary__ends_refused_files_and_what_has_no_data") {
+  AnswerBench bench;
+  Entry& file = bench.add(EntryType::file, 5);
+  REQUIRE(bench.answer(0, {{1, Verdict::send}}));
+  bench.entries.move(file, EntryPhase::reading);
+  file.outcome = {session::SourceOutcome::unreadable, EACCES};
+  bench.entries.move(file, EntryPhase::refused);
+  session::Summary summary;
+  summary.files_failed = 1;
+  REQUIRE(bench.answers.on_summary(summary, bench.sent, 0));
+  CHECK(bench.reports.totals().files_failed == 1);
+  CHECK(bench.reports.totals().over);
+  CHECK(bench.entries.used() == 0);
+  summary.files_failed = 3;
+  CHECK_FALSE(bench.answers.on_summary(summary, bench.sent, 0));
+}
+
+}  // namespace
+}  // namespace ccixfer::send_test

@@ -1,0 +1,154 @@
+// What a source counts and tells, over the sessions of one transfer.
+#include "app/send/reports.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/send/fake_receiver.h"
+
+namespace ccixfer::send_test {
+namespace {
+
+using send::Entry;
+using send::Reports;
+using send::WalkRecord;
+
+Entry entry_of(const std::string& path, uint64_t size_bytes) {
+  Entry entry;
+  entry.path = path;
+  entry.listed.size_bytes = entry.counted_bytes = size_bytes;
+  entry.listed.version = 7;
+  return entry;
+}
+
+struct ReportBench {
+  SeenByUser seen;
+  std::shared_ptr<session::TransferRecord> record = std::make_shared<session::TransferRecord>();
+  Reports reports{seen, record, {"first", "second"}};
+};
+
+TEST_CASE("reports__delivered_unchanged_and_failed__each_is_counted_and_told_once") {
+  ReportBench bench;
+  Entry whole = entry_of("whole", 10);
+  const Entry same = entry_of("same", 20);
+  Entry bad = entry_of("bad", 40);
+  bench.reports.listed(70);
+  bench.reports.wanted(whole);
+  bench.reports.unchanged(same);
+  bench.reports.wanted(bad);
+  bench.reports.durable(10);
+  bench.reports.delivered(whole);
+  bench.reports.failed(bad, {2, ErrorKind::no_space, ENOSPC});
+  const send::Totals& totals = bench.reports.totals();
+  CHECK(totals.files == 1);
+  CHECK(totals.files_unchanged == 1);
+  CHECK(totals.files_failed == 1);
+  CHECK(totals.bytes == 10);
+  CHECK(totals.bytes_total == 10);
+  CHECK(bench.seen.find("whole")->status == "ok");
+  CHECK(bench.seen.find("same")->status == "unchanged");
+  CHECK(bench.seen.find("bad")->status == "failed");
+  REQUIRE(bench.seen.warnings.size() == 1);
+  CHECK(bench.seen.warnings[0].starts_with("bad: "));
+}
+
+TEST_CASE("reports__later_session__what_an_earlier_one_brought_is_delivered_and_not_told_again") {
+  ReportBench bench;
+  Entry file = entry_of("f", 10);
+  bench.reports.listed(10);
+  bench.reports.wanted(file);
+  bench.reports.delivered(file);
+  SeenByUser seen;
+  Reports later(seen, bench.record, {"first"});
+  later.listed(10);
+  later.unchanged(file);
+  CHECK(later.totals().files == 1);
+  CHECK(later.totals().files_unchanged == 0);
+  CHECK(later.totals().bytes == 10);
+  CHECK(later.totals().bytes_total == 10);
+  CHECK(seen.files.empty());
+}
+
+TEST_CASE("reports__some_of_a_file_is_there__only_what_the_transfer_moves_is_counted") {
+  ReportBench bench;
+  Entry file = entry_of("f", 100);
+  bench.reports.listed(100);
+  bench.reports.wanted_in_part(file, 60);
+  CHECK(bench.reports.totals().bytes_total == 60);
+  CHECK(bench.reports.totals().bytes == 0);
+  SeenByUser seen;
+  Reports later(seen, bench.record, {"first"});
+  Entry again = entry_of("f", 100);
+  later.listed(100);
+  later.wanted_in_part(again, 20);
+  CHECK(later.totals().bytes_total == 60);
+  CHECK(later.totals().bytes == 40);  // the session before brought them
+  later.failed(again, {0, ErrorKind::partial, 0});
+  CHECK(later.totals().bytes_total == 0);
+  CHECK(later.totals().bytes == 0);
+}
+
+TEST_CASE("reports__our_end_could_not_send__vanished_or_failed_by_our_reason") {
+  ReportBench bench;
+  for (const auto& [outcome, vanished] :
+       {std::pair{session::SourceOutcome::changed, true}, std::pair{session::SourceOutcome::vanished, true},
+        std::pair{session::SourceOutcome::unreadable, false}}) {
+    ReportBench each;
+    Entry file = entry_of("", 5);
+    file.source = 1;
+    file.phase = send::EntryPhase::refused;
+    file.outcome = {outcome, EACCES};
+    each.reports.refused(file);
+    each.reports.failed(file, {0, ErrorKind::partial, 0});
+    CHECK(each.reports.totals().files_vanished == (vanished ? 1 : 0));
+    CHECK(each.reports.totals().files_failed == (vanished ? 0 : 1));
+    CHECK(each.seen.warnings.size() == 1);
+    REQUIRE(each.seen.find("second") != nullptr);
+  }
+  Entry sent = entry_of("f", 5);
+  bench.reports.failed(sent, {0, ErrorKind::vanished, 0});  // the destination saw that it changed
+  CHECK(bench.reports.totals().files_vanished == 1);
+}
+
+TEST_CASE("reports__not_listed__counted_but_for_warnings_and_the_first_are_named_to_the_peer") {
+  ReportBench bench;
+  CHECK_FALSE(bench.reports.not_listed(WalkRecord::Kind::warning, "fifo", "left out"));
+  CHECK(bench.seen.find("fifo")->status == "skipped");
+  CHECK(bench.reports.not_listed(WalkRecord::Kind::vanished, "gone", "no such file"));
+  CHECK(bench.seen.find("gone")->reason == "vanished");
+  for (uint32_t i = 1; i < session::unlisted_named_max; ++i)
+    CHECK(bench.reports.not_listed(WalkRecord::Kind::failed, "f" + std::to_string(i), "no permission"));
+  CHECK_FALSE(bench.reports.not_listed(WalkRecord::Kind::failed, "more", "no permission"));
+  CHECK(bench.reports.unlisted_vanished() == 1);
+  CHECK(bench.reports.unlisted_failed() == session::unlisted_named_max);
+  CHECK(bench.reports.totals().files_failed == session::unlisted_named_max);
+}
+
+TEST_CASE("reports__summary_counts_more_failures__they_are_attributes_if_they_can_be") {
+  ReportBench bench;
+  CHECK(bench.reports.not_listed(WalkRecord::Kind::failed, "unlisted", "no permission"));  // not of the summary's
+  CHECK_FALSE(bench.reports.summed_up(4, 3));
+  CHECK_FALSE(bench.reports.totals().over);
+  CHECK(bench.reports.summed_up(3, 3));
+  CHECK(bench.reports.totals().over);
+  CHECK(bench.reports.totals().files_failed == 4);
+  CHECK(bench.seen.warnings.size() == 2);
+}
+
+TEST_CASE("reports__dry_run__told_what_would_be_done") {
+  ReportBench bench;
+  const Entry file = entry_of("f", 5);
+  Entry directory = entry_of("d", 0);
+  directory.type = session::EntryType::directory;
+  bench.reports.listed(10);
+  bench.reports.would_send(file);
+  bench.reports.would_make(directory);
+  bench.reports.would_change(entry_of("other", 5));
+  CHECK(bench.seen.find("f")->status == "would-send");
+  CHECK(bench.seen.find("d")->status == "would-make");
+  CHECK(bench.seen.find("other")->status == "would-change");
+  CHECK(bench.reports.totals().files_unchanged == 1);
+  CHECK(bench.reports.totals().bytes_total == 5);
+}
+
+}  // namespace
+}  // namespace ccixfer::send_test
