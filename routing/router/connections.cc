@@ -55,10 +55,10 @@ void Router::Impl::await_hop(Pair& pair) {
 }
 
 void Router::Impl::on_hop_request(uint32_t device, cci::Event& event) {
-  if (draining || pairs.size() >= pairs_max || setting_up >= pairs_setting_up_max) {
+  if (stop.wanted() || pairs.size() >= pairs_max || setting_up >= pairs_setting_up_max) {
     counters.add(Counter::connections_refused);
     static_cast<void>(
-        endpoint(device).reject(event, draining ? "this router is draining" : "this router has too many connections"));
+        endpoint(device).reject(event, stop.wanted() ? "this router is draining" : "this router has too many connections"));
     return;
   }
   Pair& pair = add_to(pairs);
@@ -133,7 +133,7 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
   pair.side[0].is_end = pair.request.crossed == 0;
   pair.deadline = after(now, pair.request.timeout);
   set_timer(pair, pair.deadline);
-  if (draining) return refuse(pair, Status::no_route, draining_reason(pair.side[0].device));
+  if (stop.wanted()) return refuse(pair, Status::no_route, draining_reason(pair.side[0].device));
   // The hop limit ends what a map in change may let circle.
   if (pair.request.crossed >= hops_max) return refuse(pair, Status::no_route, "more than eight routers");
   if (const ClaimFault fault = claim_fault(pair); fault.status != Status::success) {
@@ -141,8 +141,7 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
     return refuse(pair, fault.status, fmt::format("router {}: {}", endpoint(pair.side[0].device).uri(), fault.reason));
   }
   const SubnetId in = devices[pair.side[0].device].subnet;
-  auto hops = forwarding().next_hops(pair.request.source, in, pair.to.subnet);
-  for (NextHop& hop : hops) hop.device = own_devices[hop.device];
+  auto hops = records.next_hops(pair.request.source, in, pair.to.subnet);
   if (hops.empty()) {
     return refuse(pair, Status::no_route,
                   fmt::format("router {} knows no way to subnet {}:{}", endpoint(pair.side[0].device).uri(), pair.to.subnet.as,
@@ -164,34 +163,18 @@ void Router::Impl::on_connect_request(Pair& pair, Bytes message) {
 }
 
 ClaimFault Router::Impl::claim_fault(const Pair& pair) {
-  for (const RouterDevice& device : devices) {
-    if (address_of(device.subnet, device.endpoint->uri()) == pair.to)
-      return {Status::refused, "that is this router itself: connect to what is behind it"};
-  }
+  if (devices.is_own(pair.to)) return {Status::refused, "that is this router itself: connect to what is behind it"};
   const RouterDevice& device = devices[pair.side[0].device];
   const DeviceRecord in{device.subnet, 0, 0, device.transit, device.wan, device.wan_to, device.endpoint->uri(), 0};
-  return check_claim({pair.request.source, pair.request.crossed, pair.to.subnet}, in, id, forwarding().map());
+  return check_claim({pair.request.source, pair.request.crossed, pair.to.subnet}, in, records.own().router(), records.map());
 }
 
 // Counted each time, logged once for whoever it is: one line tells an administrator of a wrong configuration or a stranger.
 void Router::Impl::note_liar(const Side& side, std::string_view what) {
   counters.add(Counter::routed_rejected);
-  const std::string peer = peer_of(side.device, side.connection);
+  const std::string peer = devices.peer_of(side.device, side.connection);
   if (liars_logged.size() >= liars_logged_max || !liars_logged.insert(peer).second) return;
   log(LogLevel::warning, "routing: a connect request from {} is refused: {}", peer, what);
-}
-
-// Who that is, by what we know ourselves: the device on which it came, and its address there without the port, which it chooses
-// anew each time. A name that a peer gives itself is none.
-std::string Router::Impl::peer_of(uint32_t device, cci::Connection connection) {
-  const std::string node = node_of(device, connection);
-  return fmt::format("{} on device {}", node.empty() ? "somebody" : node, devices[device].name);
-}
-
-std::string Router::Impl::node_of(uint32_t device, cci::Connection connection) {
-  const std::vector<ports::HopInfo> hops = endpoint(device).hops(connection);
-  const auto address = hops.empty() ? Result<Address>(fail(ErrorKind::network, "")) : address_of({}, hops.front().node);
-  return address ? address->node : std::string();
 }
 
 void Router::Impl::drop_downstream(Pair& pair) {
@@ -322,7 +305,7 @@ void Router::Impl::close_pair(Pair& pair, Status status, std::string_view reason
   if (pair.phase == PairPhase::open)
     counters.add(Counter::connections_lost, told_by >= 0 && pair.side[static_cast<size_t>(told_by)].live ? 0 : 1);
   pair.phase = PairPhase::closing;
-  set_timer(pair, after(now, draining ? drain_flush_timeout : close_flush_timeout));
+  set_timer(pair, after(now, stop.wanted() ? drain_flush_timeout : close_flush_timeout));
   for (uint8_t which = 0; which < 2; ++which) {
     if (told_by == which || !pair.side[which].live) continue;
     std::vector<std::byte> message;

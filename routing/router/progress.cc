@@ -20,7 +20,7 @@ constexpr uint64_t skipped_after_fragments = 64;  // others went by, and this on
 // address, where it is next to us.
 void Router::Impl::name_ends(Pair& pair) {
   pair.ends[1] = format_address(pair.to);
-  if (pair.side[0].is_end) pair.ends[0] = peer_of(pair.side[0].device, pair.side[0].connection);
+  if (pair.side[0].is_end) pair.ends[0] = devices.peer_of(pair.side[0].device, pair.side[0].connection);
 }
 
 Share Router::Impl::share_of(const Pair& pair) const {

@@ -3,11 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
+#include <span>
 #include <utility>
 
 #include "core/base/hash.h"
 #include "core/base/log.h"
+#include "routing/router/device_settings.h"
 #include "routing/router/router_impl.h"
 
 namespace ccixfer::routing {
@@ -46,23 +47,214 @@ Result<std::vector<Metric>> check(const RouterOptions& options, const std::vecto
   return parse_metrics(options.metric);
 }
 
+// From the addresses: a router that restarts is the same router.
+uint64_t id_of(const std::vector<RouterDevice>& devices) {
+  std::string all;
+  for (const RouterDevice& device : devices) all += format_address(*address_of(device.subnet, device.endpoint->uri())) + "\n";
+  return xxh3_64(as_bytes(all));
+}
+
+bool measures_latency(const std::vector<Metric>& metric) {
+  return std::find(metric.begin(), metric.end(), Metric::latency) != metric.end();
+}
+
 }  // namespace
 
-Result<void> check_device(const RouterDevice& device, std::span<const RouterDevice> others) {
-  for (const RouterDevice& other : others) {
-    if (device.subnet.as != other.subnet.as) {
-      return fail(ErrorKind::usage,
-                  fmt::format("device {}: AS {}, but device {} is of AS {}: a router belongs to one AS; between two "
-                              "AS stand two routers with WAN devices",
-                              device.name, device.subnet.as, other.name, other.subnet.as));
+Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> all, std::shared_ptr<cci::MemoryTable> m, ports::Entropy& e,
+                   Counters& c, std::vector<Metric> metric)
+    : options(o),
+      counters(c),
+      devices(std::move(all)),
+      records(
+          id_of(devices.all()), devices[0].subnet.as, {o.record_refresh, o.record_lifetime}, {metric, o.static_routes},
+          [this] { return devices.told(); },
+          [this](const RouterRecord& record, Bytes raw, uint64_t except) { links.flood(record, raw, except); }, counters),
+      links(devices, records, counters),
+      admins(devices, records, counters),
+      memory(std::move(m)),
+      entropy(e),
+      measures(measures_latency(metric)),
+      pool(lent_bytes(o), o.memory_bytes, o.mechanisms.classes, o.mechanisms.reserved, o.mechanisms.poison_returned) {
+  pool_handle = memory->register_region(pool.memory(), 0);
+  for (uint32_t device = 0; device < devices.count(); ++device) links.set_peers(device, devices[device].peers, false, now);
+}
+
+Router::Impl::~Impl() {
+  devices.close();  // first: nothing may read or write the pool after this
+  fragments.for_each([&](Fragment& fragment) { end_fragment(fragment); });
+  static_cast<void>(return_lent_buffers());  // all: nothing refers to them without a transport
+  static_cast<void>(memory->deregister_region(pool_handle));
+}
+
+void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
+  now = at;
+  if (!std::exchange(started, true)) links.measure_latencies(measures, now);
+  drain();
+  links.turn(now);
+  run_timers();
+  if (devices.follow(now) && !stop.wanted()) records.tell_anew(now);
+  records.turn(now);
+  links.probe(now);
+  look_at_progress();
+  bool any = true;
+  for (int round = 0; round < rounds_per_turn_max && any; ++round) {
+    if (round > 0 && clock) now = std::max(now, clock());
+    any = false;
+    push();
+    grant_buffers();
+    for (uint32_t device = 0; device < devices.count(); ++device) {
+      endpoint(device).turn(now);
+      any = take_events(device) || any;
     }
-    if (device.subnet == other.subnet) {
-      return fail(ErrorKind::usage, fmt::format("device {}: another device is on subnet {}:{} already", device.name,
-                                                device.subnet.as, device.subnet.subnet));
+    any = cut_through() || any;
+    any = return_lent_buffers() || any;
+  }
+  if (!any) {  // room below may have come without an event: our sends are silent; and so buffers
+    const uint32_t used = pool.used();
+    push();
+    any = pool.used() < used;
+  }
+  work = any;
+}
+
+void Router::Impl::push() {
+  push_active();
+  links.push();
+  admins.push();
+}
+
+bool Router::Impl::take_events(uint32_t device) {
+  bool any = false;
+  while (auto event = devices.endpoint(device).get_event()) {
+    any = true;
+    on_event(device, std::move(*event));
+  }
+  return any;
+}
+
+void Router::Impl::on_event(uint32_t device, cci::Event event) {
+  if (event.type == cci::EventType::connect_request) {
+    switch (event.role) {
+      case ports::Role::hop:
+        return on_hop_request(device, event);
+      case ports::Role::router:
+        return links.on_request(device, event);
+      case ports::Role::admin:
+        return admins.on_request(device, event);
+      default:
+        counters.add(Counter::connections_refused);
+        static_cast<void>(endpoint(device).reject(event, "this is a router: use it as one, or connect to the destination"));
+        return;
     }
   }
-  if (device.endpoint == nullptr || !address_of(device.subnet, device.endpoint->uri()))
-    return fail(ErrorKind::usage, fmt::format("device {}: a router's device must listen", device.name));
+  const Ref ref = Ref::of(event.context);
+  switch (ref.tag) {
+    case Tag::pair:
+      if (Pair* pair = find_pair(ref)) on_pair_event(*pair, ref.side, std::move(event));
+      return;
+    case Tag::fragment:
+      if (Fragment* fragment = fragments.find(ref.index, ref.generation))
+        on_fragment_event(*fragment, ref.side == 1, event.ending());
+      return;
+    case Tag::link:
+      return links.on_event(ref, event, now);
+    case Tag::admin:
+      return admins.on_event(ref, event);
+    default:
+      return;
+  }
+}
+
+void Router::Impl::activate(Pair& pair) {
+  if (pair.active) return;
+  pair.active = true;
+  active.push_back(pair.ref(0).packed());
+}
+
+void Router::Impl::push_active() {
+  for (const uint64_t packed : std::exchange(active, {})) {
+    Pair* pair = find_pair(Ref::of(packed));
+    if (pair == nullptr) continue;
+    pair->active = false;
+    flush(*pair, 0);
+    flush(*pair, 1);
+    retry_stalled(*pair);
+    if (pair->phase == PairPhase::closing) {
+      try_finish(*pair);
+    } else if (!pair->side[0].out.empty() || !pair->side[1].out.empty() || !pair->stalled.empty()) {
+      activate(*pair);  // no room below: again when events came
+    }
+  }
+}
+
+void Router::Impl::run_timers() {
+  while (timers.earliest() <= now) {
+    Pair& pair = *pairs.at(timers.earliest_slot());
+    set_timer(pair, never);
+    on_timer(pair);
+  }
+}
+
+Instant Router::Impl::next_deadline() const {
+  if (work || !started) return now;
+  Instant when = std::min({devices.next_deadline(), records.next_deadline(), links.next_deadline(), timers.earliest(), next_look,
+                           stop.next_deadline()});
+  const bool waiting = std::any_of(turns.begin(), turns.end(), [](const auto& turn) { return !turn.empty(); });
+  if (waiting && options.rate_bytes_per_s > 0 && rate_next > now) when = std::min(when, std::max(now, rate_next - rate_burst));
+  return when;
+}
+
+// A routed connection that is pinned to one router ends with it, and the layer above moves on. The record goes first: who hears of
+// a connection that must move looks for another way at once. Source: README.md 'A planned stop'.
+void Router::Impl::drain() {
+  if (stop.begins(now)) {
+    records.tell_now();
+    log(LogLevel::info, "routing: draining, {} connections", pairs.size());
+    pairs.for_each([&](Pair& pair) {
+      if (pair.phase == PairPhase::dialling || pair.phase == PairPhase::requesting)
+        return refuse(pair, Status::no_route, draining_reason(pair.side[0].device));
+      for (uint8_t which = 0; which < 2 && pair.phase == PairPhase::open; ++which) {
+        std::vector<std::byte> message;
+        encode_plain(MessageKind::draining, message);
+        post(pair, which, std::move(message));
+      }
+    });
+  }
+  if (!stop.closes(now)) return;
+  pairs.for_each([&](Pair& pair) {
+    if (pair.phase == PairPhase::closing) return set_timer(pair, after(now, drain_flush_timeout));
+    close_pair(pair, Status::disconnected, draining_reason(pair.side[0].device), nobody);
+  });
+}
+
+std::string Router::Impl::draining_reason(uint32_t device) const { return fmt::format("router {} stops", endpoint(device).uri()); }
+
+bool Router::Impl::drained() const {
+  if (!stop.has_begun()) return false;
+  if (stop.is_over(now)) return true;
+  return pairs.size() == 0 && fragments.size() == 0 && links.all_told();
+}
+
+Result<void> Router::Impl::reconfigure(const RouterOptions& anew, std::vector<RouterDevice> settings) {
+  auto metric = parse_metrics(anew.metric);
+  if (!metric) return tl::unexpected<Error>(metric.error());
+  const auto which = match_settings(settings, devices.all());
+  if (!which) return tl::unexpected<Error>(which.error());
+  measures = measures_latency(*metric);
+  records.set_rules({std::move(*metric), anew.static_routes});
+  options.rate_bytes_per_s = anew.rate_bytes_per_s;
+  const uint32_t before = devices.count();
+  for (size_t i = 0; i < settings.size(); ++i) {
+    const uint32_t device = (*which)[i];
+    std::vector<std::string> peers = std::move(settings[i].peers);
+    device < before ? devices.change(device, std::move(settings[i])) : devices.add(std::move(settings[i]));
+    links.set_peers(device, std::move(peers), true, now);  // readiness was told long ago
+  }
+  if (!measures) devices.forget_latencies();
+  links.measure_latencies(measures, now);
+  links.end_unserved(now);
+  work = true;
+  records.tell_anew(now);
   return {};
 }
 
@@ -84,30 +276,28 @@ Instant Router::next_deadline() const { return impl_->next_deadline(); }
 
 std::vector<int> Router::os_handles() const {
   std::vector<int> handles;
-  for (const RouterDevice& device : impl_->devices) handles.push_back(device.endpoint->os_handle());
+  for (const RouterDevice& device : impl_->devices.all()) handles.push_back(device.endpoint->os_handle());
   return handles;
 }
 
-bool Router::ready() const {
-  return impl_->started &&
-         std::all_of(impl_->targets.begin(), impl_->targets.end(), [](const Target& target) { return target.tried; });
-}
+bool Router::ready() const { return impl_->started && impl_->links.ready(); }
 
 std::vector<std::string> Router::uris() const {
   std::vector<std::string> all;
-  for (const RouterDevice& device : impl_->devices) {
+  for (const RouterDevice& device : impl_->devices.all()) {
     if (const auto address = address_of(device.subnet, device.endpoint->uri())) all.push_back(format_address(*address));
   }
   return all;
 }
 
 bool Router::has_device(std::string_view name) const {
-  return std::any_of(impl_->devices.begin(), impl_->devices.end(), [&](const RouterDevice& device) { return device.name == name; });
+  const auto& all = impl_->devices.all();
+  return std::any_of(all.begin(), all.end(), [&](const RouterDevice& device) { return device.name == name; });
 }
 
 std::vector<std::pair<std::string, std::string>> Router::devices() const {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const RouterDevice& device : impl_->devices) all.emplace_back(device.name, device.endpoint->uri());
+  for (const RouterDevice& device : impl_->devices.all()) all.emplace_back(device.name, device.endpoint->uri());
   return all;
 }
 
@@ -115,14 +305,19 @@ Result<void> Router::reconfigure(const RouterOptions& options, std::vector<Route
   return impl_->reconfigure(options, std::move(devices));
 }
 
+void Router::set_works(std::string_view device, bool works) {
+  if (impl_->devices.set_works(device, works)) impl_->work = true;
+}
+
 void Router::drain() {
-  impl_->draining = true;
+  impl_->stop.want();
   impl_->work = true;
+  impl_->records.withdraw();
+  impl_->links.drain();
 }
 
 bool Router::drained() const { return impl_->drained(); }
 size_t Router::connections_open() const { return impl_->pairs.size(); }
-
 uint32_t Router::fragments_in_use() const { return impl_->pool.used(); }
 
 std::vector<FragmentView> Router::fragments() const {
@@ -150,183 +345,7 @@ uint32_t Router::fragments_leaving_early() const {
   return count;
 }
 
-size_t Router::links_open() const {
-  size_t open = 0;
-  impl_->links.for_each([&](const Link& link) { open += link.phase == LinkPhase::open ? 1 : 0; });
-  return open;
-}
-
-size_t Router::routers_known() const {
-  size_t known = 1;
-  for (const auto& [router, record] : impl_->records) known += record.record.withdrawn ? 0 : 1;
-  return known;
-}
-
-// --- Impl ---
-
-Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::shared_ptr<cci::MemoryTable> m, ports::Entropy& e,
-                   Counters& c, std::vector<Metric> order)
-    : options(o),
-      devices(std::move(d)),
-      memory(std::move(m)),
-      entropy(e),
-      counters(c),
-      metric(std::move(order)),
-      pool(lent_bytes(o), o.memory_bytes, o.mechanisms.classes, o.mechanisms.reserved, o.mechanisms.poison_returned) {
-  pool_handle = memory->register_region(pool.memory(), 0);
-  // The id comes from the addresses: a router that restarts is the same router.
-  std::string all;
-  for (uint32_t i = 0; i < devices.size(); ++i) {
-    all += format_address(*address_of(devices[i].subnet, devices[i].endpoint->uri())) + "\n";
-    for (const std::string& uri : devices[i].peers) {
-      Target target;
-      target.device = i;
-      target.uri = uri;
-      targets.push_back(std::move(target));
-    }
-  }
-  id = xxh3_64(as_bytes(all));
-  make_own_record(false);
-}
-
-Router::Impl::~Impl() {
-  devices.clear();  // first: nothing may read or write the pool after this
-  fragments.for_each([&](Fragment& fragment) { end_fragment(fragment); });
-  static_cast<void>(return_lent_buffers());  // all: nothing refers to them without a transport
-  static_cast<void>(memory->deregister_region(pool_handle));
-}
-
-void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
-  now = at;
-  if (!started) {
-    started = true;
-    next_refresh = after(now, options.record_refresh);
-    next_aging = after(now, options.record_lifetime / 8);
-    if (measures_latency()) next_probe = now;
-  }
-  if (draining) drain_turn();
-  dial_targets();
-  on_link_timers();
-  run_timers();
-  follow_devices();
-  refresh_and_age();
-  probe_latency();
-  look_at_progress();
-  bool any = true;
-  for (int round = 0; round < rounds_per_turn_max && any; ++round) {
-    if (round > 0 && clock) now = std::max(now, clock());
-    any = false;
-    push_active();
-    grant_buffers();
-    for (uint32_t device = 0; device < devices.size(); ++device) {
-      devices[device].endpoint->turn(now);
-      any = take_events(device) || any;
-    }
-    any = cut_through() || any;
-    any = return_lent_buffers() || any;
-  }
-  if (!any) {  // room below may have come without an event: our sends are silent; and so buffers
-    const uint32_t used = pool.used();
-    push_active();
-    any = pool.used() < used;
-  }
-  work = any;
-}
-
-Instant Router::Impl::next_deadline() const {
-  if (work || !started) return now;
-  Instant when = std::min({next_refresh, next_aging, next_probe, next_look});
-  if (own_due) when = std::min(when, own_bucket.next);
-  for (const RouterDevice& device : devices) when = std::min({when, device.endpoint->next_deadline(), settles_at(device)});
-  when = std::min(when, timers.earliest());
-  if (draining) when = std::min(when, drain_cut ? after(drain_until, drain_flush_timeout) : drain_until);
-  for (const Target& target : targets) {
-    if (target.link == 0 && !target.self && !draining) when = std::min(when, target.next_dial);
-  }
-  links.for_each([&](const Link& link) { when = std::min(when, link.deadline); });
-  const bool waiting = std::any_of(turns.begin(), turns.end(), [](const auto& turn) { return !turn.empty(); });
-  if (waiting && options.rate_bytes_per_s > 0 && rate_next > now) when = std::min(when, std::max(now, rate_next - rate_burst));
-  return when;
-}
-
-bool Router::Impl::take_events(uint32_t device) {
-  bool any = false;
-  while (auto event = endpoint(device).get_event()) {
-    any = true;
-    on_event(device, std::move(*event));
-  }
-  return any;
-}
-
-void Router::Impl::on_event(uint32_t device, cci::Event event) {
-  if (event.type == cci::EventType::connect_request) {
-    switch (event.role) {
-      case ports::Role::hop:
-        return on_hop_request(device, event);
-      case ports::Role::router:
-        return on_link_request(device, event);
-      case ports::Role::admin:
-        return on_admin_request(device, event);
-      default:
-        counters.add(Counter::connections_refused);
-        static_cast<void>(endpoint(device).reject(event, "this is a router: use it as one, or connect to the destination"));
-        return;
-    }
-  }
-  const Ref ref = Ref::of(event.context);
-  switch (ref.tag) {
-    case Tag::pair:
-      if (Pair* pair = find_pair(ref)) on_pair_event(*pair, ref.side, std::move(event));
-      return;
-    case Tag::fragment:
-      if (Fragment* fragment = fragments.find(ref.index, ref.generation))
-        on_fragment_event(*fragment, ref.side == 1, event.ending());
-      return;
-    case Tag::link:
-      if (Link* link = links.find(ref.index, ref.generation)) on_link_event(*link, event);
-      return;
-    case Tag::admin:
-      if (Admin* admin = admins.find(ref.index, ref.generation)) on_admin_event(*admin, event);
-      return;
-    default:
-      return;
-  }
-}
-
-void Router::Impl::activate(Pair& pair) {
-  if (pair.active) return;
-  pair.active = true;
-  active.push_back(pair.ref(0).packed());
-}
-
-void Router::Impl::push_active() {
-  for (const uint64_t packed : std::exchange(active, {})) {
-    Pair* pair = find_pair(Ref::of(packed));
-    if (pair == nullptr) continue;
-    pair->active = false;
-    flush(*pair, 0);
-    flush(*pair, 1);
-    retry_stalled(*pair);
-    if (pair->phase == PairPhase::closing) {
-      try_finish(*pair);
-    } else if (!pair->side[0].out.empty() || !pair->side[1].out.empty() || !pair->stalled.empty()) {
-      activate(*pair);  // no room below: again when events came
-    }
-  }
-  links.for_each([&](Link& link) {
-    if (!link.out.empty()) flush(link);
-  });
-  admins.for_each([&](Admin& admin) {
-    if (!admin.out.empty()) flush(admin);
-  });
-}
-
-void Router::Impl::run_timers() {
-  while (timers.earliest() <= now) {
-    Pair& pair = *pairs.at(timers.earliest_slot());
-    set_timer(pair, never);
-    on_timer(pair);
-  }
-}
+size_t Router::links_open() const { return impl_->links.open(); }
+size_t Router::routers_known() const { return impl_->records.known(); }
 
 }  // namespace ccixfer::routing

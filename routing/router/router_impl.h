@@ -1,6 +1,6 @@
-// The router's inside. Split in files: router.cc (creation, turn, events), peers.cc (links to other routers), records.cc (the
-// flooded records and the map), latency.cc (a metric), lost_devices.cc (subnets that went), drain.cc (a planned stop),
-// connections.cc (a routed connection's setup and end), forward_messages.cc, forward_fragments.cc, admin_requests.cc.
+// The router's inside: the objects that it is made of, and what forwards. Split in files: router.cc (creation, turn, events),
+// connections.cc (a routed connection's setup and end), forward_messages.cc, forward_fragments.cc, progress.cc (peers that stand
+// still).
 #pragma once
 #include <array>
 #include <map>
@@ -15,9 +15,13 @@
 #include "core/base/deadline_heap.h"
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
-#include "routing/map/forwarding.h"
 #include "routing/map/source_policy.h"
+#include "routing/router/admin_desk.h"
+#include "routing/router/devices.h"
 #include "routing/router/fragment_pool.h"
+#include "routing/router/peer_links.h"
+#include "routing/router/planned_stop.h"
+#include "routing/router/record_store.h"
 #include "routing/router/router.h"
 #include "routing/session/messages.h"
 
@@ -25,32 +29,17 @@ namespace ccixfer::routing {
 
 inline constexpr uint32_t pairs_max = 16384;  // routed connections
 inline constexpr uint32_t pairs_setting_up_max = 1024;
-inline constexpr size_t records_max = 4096;
-inline constexpr size_t links_max = 1024;
-inline constexpr size_t admins_max = 64;
 inline constexpr size_t candidates_tried_max = 4;
 inline constexpr uint32_t window_fragments_min = 4;  // of each side of a connection
 inline constexpr size_t conduits_max = 32;           // fragments that pass without coming into memory, at one time
 inline constexpr size_t held_events_max = 256;       // receive buffers held for messages that cannot go on yet, over all pairs
 inline constexpr size_t out_messages_max = 2048;     // waiting on one side of a pair; an honest peer's windows stay below
-inline constexpr size_t link_out_max = 2 * records_max;
 inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
 inline constexpr Duration hop_patience = std::chrono::seconds(1);  // then the initiator is told which hop has not answered
 inline constexpr Duration hop_request_timeout = std::chrono::seconds(10);
 inline constexpr Duration close_flush_timeout = std::chrono::seconds(10);
-inline constexpr Duration redial_first = std::chrono::milliseconds(250);
-inline constexpr Duration redial_max = std::chrono::seconds(5);
 inline constexpr Duration rate_burst = std::chrono::milliseconds(20);
 
-// Of records. An honest router speaks every 30 s, now and then a few times in a row.
-inline constexpr Duration link_keepalive =
-    std::chrono::seconds(3);                                      // three unanswered probes: a link is lost after 12 s of silence
-inline constexpr uint64_t instance_max = uint64_t{1} << 62;       // beyond is the future, and leaves the router no way past it
-inline constexpr uint64_t instance_jump_max = uint64_t{1} << 32;  // from one heard record to the next: over a century of them
-inline constexpr uint32_t link_offences_max = 32;                 // bad records in a window
-inline constexpr Duration link_offences_window = std::chrono::seconds(30);
-inline constexpr Duration cut_off_time = std::chrono::seconds(60);
-inline constexpr size_t cut_off_max = 1024;
 inline constexpr size_t liars_logged_max = 256;
 
 // Of peers that stand still (progress.cc).
@@ -69,51 +58,6 @@ struct Standstill {                                   // of an end: who has move
   bool moved = false;  // something has, over any connection of it, since it was cut off
 };
 enum class Share : uint8_t { full, trial, penalty };  // of the shared buffers
-
-// How often one router may say something new.
-struct RecordBucket {
-  static constexpr uint32_t burst = 16;
-  static constexpr Duration gap = std::chrono::seconds(1);
-  uint32_t left = burst;
-  Instant next{};  // when another one is earned
-  bool take(Instant now);
-};
-
-// What an event's context names: a kind, a side, and an entry of a table.
-enum class Tag : uint8_t { none = 0, pair = 1, fragment = 2, link = 4, admin = 5 };
-struct Ref {
-  Tag tag = Tag::none;
-  uint8_t side = 0;
-  uint32_t generation = 0;  // 27 bits
-  uint32_t index = 0;
-  static constexpr uint32_t generation_max = (1u << 27) - 1;
-  [[nodiscard]] uint64_t packed() const {
-    return uint64_t{static_cast<uint8_t>(tag)} << 60 | uint64_t{side} << 59 | uint64_t{generation} << 32 | index;
-  }
-  static Ref of(uint64_t packed) {
-    return {static_cast<Tag>(packed >> 60), static_cast<uint8_t>((packed >> 59) & 1),
-            static_cast<uint32_t>(packed >> 32) & generation_max, static_cast<uint32_t>(packed)};
-  }
-};
-
-// An entry of one of the router's tables knows its own name, from which its ref() is made.
-template <typename T>
-T& add_to(SlotTable<T>& table) {
-  const auto name = table.add();
-  T& entry = *table.find(name);
-  entry.index = name.index;
-  entry.generation = name.generation;
-  return entry;
-}
-
-// Whether a device may stand beside others of the same router. usage.
-[[nodiscard]] Result<void> check_device(const RouterDevice& device, std::span<const RouterDevice> others);
-
-// As our record has it.
-[[nodiscard]] DeviceRecord described(const RouterDevice& device, const std::string& uri);
-// Whether a record of these is short enough to be told, whatever the latencies turn out to be. What it reaches may be left out, so
-// it does not count.
-[[nodiscard]] bool record_fits(std::vector<DeviceRecord> devices);
 
 // One message on its way out: its bytes, or the event that still holds them in its receive buffer.
 struct Outgoing {
@@ -238,60 +182,6 @@ struct Fragment {
   }
 };
 
-enum class LinkPhase : uint8_t { dialling, accepting, greeting, open };
-
-struct Link {  // a connection with another router
-  uint32_t index = 0, generation = 0;
-  LinkPhase phase = LinkPhase::dialling;
-  uint32_t device = 0;
-  cci::Connection connection;
-  bool dialled = false;  // by us
-  uint64_t router = 0;
-  std::string peer_uri;   // dialled, or as it says
-  std::string peer;       // who it is by what we know: the URI that we dialled, or the address that dialled us
-  std::string node;       // its address alone; "": not known yet
-  uint32_t as = 0;        // the peer's
-  bool external = false;  // which is not ours
-  uint32_t offences = 0;  // bad records in this window
-  Instant offences_until{};
-  bool offence_logged = false;
-  Instant probed_at = never;  // a latency probe is under way
-  uint64_t latency_ns = 0;    // one way, smoothed; 0: not measured
-  Instant deadline = never;   // of its hello
-  RingBuffer<std::vector<std::byte>> out;
-  [[nodiscard]] Ref ref() const { return {Tag::link, 0, generation, index}; }
-};
-
-struct Target {  // a configured peer
-  uint32_t device = 0;
-  std::string uri;
-  std::string node;     // Link::node of the last one
-  uint64_t link = 0;    // Ref of the link that serves it; 0: none
-  uint64_t router = 0;  // as it last said
-  bool tried = false;
-  bool self = false;          // it is this very router
-  Instant opened_at = never;  // its link
-  Instant next_dial{};
-  Duration backoff = redial_first;
-};
-
-struct KnownRecord {
-  RouterRecord record;
-  std::vector<std::byte> raw;
-  Instant heard{};
-  bool foreign = false;    // of another AS: reachability only, never passed on
-  bool suspected = false;  // foreign: withdrawn by us, as its last link broke; it does not know, and need not say anything new
-  uint32_t as = 0;
-  RecordBucket bucket;
-};
-
-struct Admin {
-  uint32_t index = 0, generation = 0;
-  uint32_t device = 0;
-  cci::Connection connection;
-  RingBuffer<std::vector<std::byte>> out;
-};
-
 struct Router::Impl {
   Impl(const RouterOptions& o, std::vector<RouterDevice> d, std::shared_ptr<cci::MemoryTable> m, ports::Entropy& e, Counters& c,
        std::vector<Metric> metric);
@@ -304,58 +194,13 @@ struct Router::Impl {
   void push_active();
   void run_timers();
   [[nodiscard]] Instant next_deadline() const;
-  [[nodiscard]] cci::Endpoint& endpoint(uint32_t device) { return *devices[device].endpoint; }
-  [[nodiscard]] const std::string& scheme(uint32_t device) const { return devices[device].scheme; }
-
-  // peers.cc
-  void dial_targets();
-  void on_link_request(uint32_t device, cci::Event& event);
-  void on_link_event(Link& link, cci::Event& event);
-  void greet(Link& link);
-  void on_hello(Link& link, Bytes message);
-  void end_link(Link& link, bool tell, std::string_view why);
-  void post(Link& link, std::vector<std::byte> message);
-  bool flush(Link& link);
-  void on_link_timers();
-  [[nodiscard]] std::string refusal_of(const Link& link, SubnetId peer) const;
-  [[nodiscard]] static std::string node_behind(std::string_view dialled, std::string_view said);
-
-  // records.cc
-  [[nodiscard]] std::vector<uint32_t> reaches(const DeviceRecord& device) const;
-  void make_own_record(bool withdrawn);
-  void tell_anew();
-  void send_record(Link& link, const RouterRecord& record, Bytes raw);
-  void flood(const RouterRecord& record, Bytes raw, const Link* except);
-  void send_records(Link& link);
-  void offend(Link& link, std::string_view what);
-  void cut(const Link& link);
-  [[nodiscard]] std::string_view fault_of(const Link& link, const RouterRecord& record, const KnownRecord* known) const;
-  void reduce(RouterRecord& record, std::vector<std::byte>& raw);
-  void on_record(Link& link, Bytes bytes);
-  void on_own_record(const RouterRecord& record);
-  void on_records_changed();
-  void suspect(uint64_t router);
-  void refresh_and_age();
-  Forwarding& forwarding();
-
-  // drain.cc
-  void drain_turn();
-  void begin_drain();
+  void push();
+  void drain();
   [[nodiscard]] bool drained() const;
-  [[nodiscard]] std::string draining_reason(uint32_t device);
-
-  // reconfigure.cc
+  [[nodiscard]] std::string draining_reason(uint32_t device) const;
   Result<void> reconfigure(const RouterOptions& anew, std::vector<RouterDevice> settings);
-  void take_peers(uint32_t device, std::vector<std::string> peers);
-
-  // lost_devices.cc
-  void follow_devices();
-  [[nodiscard]] static Instant settles_at(const RouterDevice& device);
-
-  // latency.cc
-  [[nodiscard]] bool measures_latency() const;
-  void probe_latency();
-  void on_latency_answer(Link& link);
+  [[nodiscard]] cci::Endpoint& endpoint(uint32_t device) const { return devices.endpoint(device); }
+  [[nodiscard]] const std::string& scheme(uint32_t device) const { return devices[device].scheme; }
 
   // connections.cc
   Pair* find_pair(const Ref& ref) { return pairs.find(ref.index, ref.generation); }
@@ -364,8 +209,6 @@ struct Router::Impl {
   void on_connect_request(Pair& pair, Bytes message);
   [[nodiscard]] ClaimFault claim_fault(const Pair& pair);
   void note_liar(const Side& side, std::string_view what);
-  [[nodiscard]] std::string peer_of(uint32_t device, cci::Connection connection);
-  [[nodiscard]] std::string node_of(uint32_t device, cci::Connection connection);  // "": not known
   void dial_next(Pair& pair);
   void note_answer(Pair& pair, Status status, std::string reason);
   void on_downstream_connected(Pair& pair, const cci::Event& event);
@@ -444,17 +287,16 @@ struct Router::Impl {
   void cut_off_end(Pair& pair, uint8_t which, const std::string& what);
   void remember_standstill(const std::string& end, Duration for_how_long);
 
-  // admin_requests.cc
-  void on_admin_request(uint32_t device, cci::Event& event);
-  void on_admin_event(Admin& admin, cci::Event& event);
-  void flush(Admin& admin);
-
   RouterOptions options;
-  std::vector<RouterDevice> devices;
+  Counters& counters;
+  Devices devices;
+  RecordStore records;
+  PeerLinks links;
+  AdminDesk admins;
+  PlannedStop stop;
   std::shared_ptr<cci::MemoryTable> memory;
   ports::Entropy& entropy;
-  Counters& counters;
-  std::vector<Metric> metric;
+  bool measures = false;  // latencies
   FragmentPool pool;
   std::vector<LentBuffer> lent_buffers;
   std::vector<std::unique_ptr<ports::Conduit>> conduits;  // not lent
@@ -463,34 +305,14 @@ struct Router::Impl {
 
   Instant now{};
   bool work = false;  // asked for from outside since the last turn, or that turn had more to do than it may
-  bool draining = false;
-  Instant drain_until = never;  // stamped in the first turn of it
-  bool drain_cut = false;       // what neither ended nor moved was closed
-  uint64_t id = 0;
-  uint64_t instance = 1;
-  std::vector<std::byte> own_raw;
-  RouterRecord own;
-  std::vector<uint32_t> own_devices;  // of a device in `own`: which one of ours
-  std::map<uint64_t, KnownRecord> records;
-  std::optional<Forwarding> forwarding_;
-  bool map_is_old = true;
-  bool own_due = false;  // our own record is to be told anew as soon as its bucket allows
-  RecordBucket own_bucket;
-  std::map<std::string, Instant> cut_off;  // Link::peer, and until when
-  Instant next_probe = never;
-  Instant next_refresh = never;
-  Instant next_aging = never;
   bool started = false;
 
   SlotTable<Pair> pairs{Ref::generation_max};
   SlotTable<Fragment> fragments{Ref::generation_max};
-  SlotTable<Link> links{Ref::generation_max};
-  SlotTable<Admin> admins{Ref::generation_max};
-  std::vector<Target> targets;
   DeadlineHeap timers;           // of pairs
   std::vector<uint64_t> active;  // pairs with something to push
   uint32_t setting_up = 0;
-  std::set<std::string> liars_logged;  // peer_of
+  std::set<std::string> liars_logged;  // Devices::peer_of
   std::optional<uint64_t> next_equal;  // whose turn it is among equally good hops
   size_t held_events = 0;
   size_t copied_bytes = 0;

@@ -1,7 +1,7 @@
 // The question for a map: what the asker makes of every answer and of none, and what a router lets be asked.
 #include "routing/router/admin.h"
 
-#include "routing/router/router_impl.h"
+#include "routing/router/admin_desk.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 

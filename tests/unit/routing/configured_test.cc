@@ -1,5 +1,5 @@
 // What a router may be made of, and what it takes from a changed configuration while it runs.
-#include "routing/router/router_impl.h"
+#include "routing/router/device_settings.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 

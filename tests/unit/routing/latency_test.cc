@@ -1,7 +1,6 @@
 // The latency metric of a router whose peers answer when the test says so: what is measured, smoothed and told, and when.
 #include <algorithm>
 
-#include "routing/router/router_impl.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 

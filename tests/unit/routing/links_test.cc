@@ -1,5 +1,5 @@
 // Links between routers: who is dialled and when again, which of two is kept, how many there may be.
-#include "routing/router/router_impl.h"
+#include "routing/router/peer_links.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 
@@ -216,7 +216,7 @@ TEST_CASE("router_links__as_many_as_there_may_be__more_are_refused_until_some_ha
   CHECK_FALSE(peer.connect(router_uri, ports::Role::router));
   // Who says nothing does not stay.
   const uint64_t counted = met.node.counters.get(Counter::routed_rejected);
-  met.world.run_for(hop_request_timeout);
+  met.world.run_for(link_hello_timeout);
   CHECK(met.node.counters.get(Counter::routed_rejected) == counted + links_max);
   CHECK(peer.connect(router_uri, ports::Role::router));
 }

@@ -1,5 +1,6 @@
 // What a router believes of records, how often it speaks itself, and the bounds of both.
-#include "routing/router/router_impl.h"
+#include "routing/router/device_settings.h"
+#include "routing/router/peer_links.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 

@@ -1,0 +1,210 @@
+#include "routing/router/record_store.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/log.h"
+
+namespace ccixfer::routing {
+
+RecordStore::RecordStore(uint64_t router, uint32_t as, const RecordTimes& times, MapRules rules, Told told, Flood flood,
+                         Counters& counters)
+    : as_(as),
+      times_(times),
+      rules_(std::move(rules)),
+      told_(std::move(told)),
+      flood_(std::move(flood)),
+      counters_(counters),
+      own_(router) {
+  make_own();
+}
+
+// Only these are told to the routers of our own AS about the other AS that have been heard over a WAN device of ours.
+std::vector<uint32_t> RecordStore::reaches(const DeviceRecord& device) const {
+  std::set<uint32_t> found;
+  for (const auto& [router, heard] : heard_) {
+    if (!heard.foreign || heard.record.withdrawn || !device.wan) continue;
+    for (const DeviceRecord& other : heard.record.devices) {
+      if (wans_join(device, other)) found.insert(other.subnet.as);
+    }
+  }
+  std::vector<uint32_t> list(found.begin(), found.end());
+  if (list.size() > reaches_max) {
+    log(LogLevel::warning, "routing: {} other AS over one device: {} of them are told", list.size(), reaches_max);
+    list.resize(reaches_max);
+  }
+  return list;
+}
+
+void RecordStore::make_own() {
+  own_.make(told_(), withdrawn_, [this](const DeviceRecord& device) { return reaches(device); });
+  forwarding_.reset();
+}
+
+void RecordStore::tell_now() {
+  own_.next_instance();
+  make_own();
+  flood_(own_.record(), own_.raw(), 0);
+}
+
+void RecordStore::tell_anew(Instant now) {
+  due_ = true;
+  if (!bucket_.take(now)) return;
+  due_ = false;
+  tell_now();
+}
+
+std::string_view RecordStore::fault_of(const RecordPeer& from, const RouterRecord& record, const Heard* known) const {
+  const bool brings_others = std::any_of(record.devices.begin(), record.devices.end(),
+                                         [&](const DeviceRecord& device) { return device.subnet.as != from.as; });
+  if (brings_others) return "a record of an AS that it may not bring";
+  if (record.instance > instance_max) return "a record from the future";
+  const bool is_own = record.router == own_.router();
+  const uint64_t last = is_own ? own_.instance() : known != nullptr ? known->record.instance : instance_max;
+  if (record.instance > last && record.instance - last > instance_jump_max) return "a record from the future";
+  if (!from.external) return {};
+  if (is_own) return "our own record from another AS";
+  if (known != nullptr && (!known->foreign || known->as != from.as)) return "a record of a router that is not of its AS";
+  return {};
+}
+
+// Of another AS we keep only how it can be reached: its WAN devices. What is inside of it is not for us.
+void RecordStore::reduce(RouterRecord& record, std::vector<std::byte>& raw) const {
+  record = as_seen_by(as_, record);
+  record.withdrawn = record.devices.empty();
+  raw.clear();
+  CHECK(encode_record(record, raw));  // a part of what was decoded
+}
+
+std::string_view RecordStore::hear(const RecordPeer& from, Bytes bytes, Instant now) {
+  auto record = decode_record(bytes);
+  if (!record) return "a malformed record";
+  counters_.add(Counter::records_received);
+  return take(from, std::move(*record), bytes, now);
+}
+
+// A record that is not newer than the known one ends here, or records would circle for ever.
+std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, Bytes bytes, Instant now) {
+  const auto at = heard_.find(record.router);
+  // What our own AS says of a router beats what another AS said of that number.
+  const Heard* known = at == heard_.end() ? nullptr : &at->second;
+  const bool usurped = known != nullptr && known->foreign && !from.external;
+  if (usurped) known = nullptr;
+  if (const std::string_view fault = fault_of(from, record, known); !fault.empty()) return fault;
+  if (record.router == own_.router()) {
+    if (!own_.is_contradicted_by(record)) return {};
+    own_.go_past(record);
+    tell_anew(now);
+    return {};
+  }
+  std::vector<std::byte> raw(bytes.begin(), bytes.end());
+  if (from.external) reduce(record, raw);
+  if (known == nullptr && from.external && record.withdrawn) return {};
+  if (known != nullptr) {
+    // A neighbour that lost a router withdraws it in its name, with the instance that it knows; a living one answers with the next.
+    const bool says_gone = record.withdrawn && !known->record.withdrawn;
+    const bool is_back = known->suspected && !record.withdrawn;
+    const bool is_same = record.instance == known->record.instance;
+    if (record.instance < known->record.instance || (is_same && !says_gone && !is_back)) return {};
+  } else if (!usurped && heard_.size() >= records_max) {
+    return "more routers than there may be";
+  }
+  if (usurped) heard_.erase(record.router);
+  Heard& entry = heard_[record.router];
+  if (!entry.bucket.take(now)) return "a router that floods";
+  const bool changed = entry.record.devices != record.devices;
+  entry.record = std::move(record);
+  entry.raw = std::move(raw);
+  entry.at = now;
+  entry.foreign = from.external;
+  entry.suspected = false;
+  entry.as = from.as;
+  if (!from.external) flood_(entry.record, Bytes(entry.raw), from.link);
+  if (changed) on_change(now);
+  return {};
+}
+
+// The map is another one now. Our own record changes too when it reaches other AS over a WAN device.
+void RecordStore::on_change(Instant now) {
+  forwarding_.reset();
+  const auto& devices = own_.record().devices;
+  const bool differs = std::any_of(devices.begin(), devices.end(),
+                                   [&](const DeviceRecord& device) { return device.wan && device.reaches != reaches(device); });
+  if (differs) tell_anew(now);
+}
+
+void RecordStore::suspect(uint64_t router, Instant now) {
+  const auto at = heard_.find(router);
+  if (withdrawn_ || at == heard_.end() || at->second.record.withdrawn) return;
+  Heard& known = at->second;
+  log(LogLevel::info, "routing: router {:016x} is lost", router);
+  known.record = {router, known.record.instance, true, {}};
+  known.raw.clear();
+  CHECK(encode_record(known.record, known.raw));
+  known.at = now;
+  known.suspected = known.foreign;
+  if (!known.foreign) flood_(known.record, Bytes(known.raw), 0);
+  on_change(now);
+}
+
+void RecordStore::turn(Instant now) {
+  if (!std::exchange(started_, true)) {
+    next_refresh_ = after(now, times_.refresh);
+    next_aging_ = after(now, times_.lifetime / 8);
+  }
+  if (now >= next_refresh_) {
+    next_refresh_ = after(now, times_.refresh);
+    tell_now();
+  } else if (due_ && now >= bucket_.next) {
+    tell_anew(now);
+  }
+  if (now < next_aging_) return;
+  next_aging_ = after(now, times_.lifetime / 8);
+  age(now);
+}
+
+void RecordStore::age(Instant now) {
+  const size_t forgotten = std::erase_if(heard_, [&](const auto& entry) {
+    const Heard& heard = entry.second;
+    if (now - heard.at < times_.lifetime) return false;
+    if (!heard.record.withdrawn) log(LogLevel::info, "routing: router {:016x} not heard of any more", entry.first);
+    return true;
+  });
+  if (forgotten > 0) on_change(now);
+}
+
+Instant RecordStore::next_deadline() const {
+  const Instant when = std::min(next_refresh_, next_aging_);
+  return due_ ? std::min(when, bucket_.next) : when;
+}
+
+size_t RecordStore::known() const {
+  return 1 + static_cast<size_t>(
+                 std::count_if(heard_.begin(), heard_.end(), [](const auto& entry) { return !entry.second.record.withdrawn; }));
+}
+
+void RecordStore::set_rules(MapRules rules) {
+  rules_ = std::move(rules);
+  forwarding_.reset();
+}
+
+std::vector<NextHop> RecordStore::next_hops(SubnetId source, SubnetId in, SubnetId to) {
+  std::vector<NextHop> hops = forwarding().next_hops(source, in, to);
+  for (NextHop& hop : hops) hop.device = own_.device_of(hop.device);
+  return hops;
+}
+
+Forwarding& RecordStore::forwarding() {
+  if (!forwarding_) {
+    std::vector<RouterRecord> all{own_.record()};
+    for (const auto& [router, heard] : heard_) {
+      if (!heard.record.withdrawn) all.push_back(heard.record);
+    }
+    forwarding_.emplace(std::make_shared<const RouterMap>(std::move(all), rules_.metric, rules_.static_routes), own_.router());
+  }
+  return *forwarding_;
+}
+
+}  // namespace ccixfer::routing

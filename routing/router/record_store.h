@@ -1,0 +1,110 @@
+// What routers tell: the router's own record, the records that it hears, and the map that is made of them. A new record is passed
+// on once, a record is refreshed and forgotten when it was not, and what a peer may not tell is refused.
+// In: records as bytes, and from what kind of peer they came. Out: calls of `flood`, from within the methods that take `now`.
+// Errors: hear() says what is wrong with a record; the caller knows the peer, counts and drops.
+// Single-threaded. Bounds: records_max.
+// Source: routing §VI; routing/router/README.md 'Records and links'.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/counters.h"
+#include "routing/map/forwarding.h"
+#include "routing/router/own_record.h"
+
+namespace ccixfer::routing {
+
+inline constexpr size_t records_max = 4096;
+
+struct RecordTimes {
+  Duration refresh = std::chrono::seconds(30);
+  Duration lifetime = std::chrono::seconds(120);
+};
+
+// By what the map is made of the records.
+struct MapRules {
+  std::vector<Metric> metric;
+  std::vector<StaticRoute> static_routes;
+};
+
+// A link over which a record came.
+struct RecordPeer {
+  uint64_t link = 0;
+  uint32_t as = 0;
+  bool external = false;  // of another AS than ours
+};
+
+class RecordStore {
+ public:
+  using Told = std::function<std::vector<ToldDevice>()>;
+  // To every open link but the one that the record came from (0: to all).
+  using Flood = std::function<void(const RouterRecord& record, Bytes raw, uint64_t except_link)>;
+  RecordStore(uint64_t router, uint32_t as, const RecordTimes& times, MapRules rules, Told told, Flood flood, Counters& counters);
+
+  void turn(Instant now);  // refreshes, forgets, and tells what had to wait
+  [[nodiscard]] Instant next_deadline() const;
+
+  // What is wrong with the record that came; "": nothing.
+  [[nodiscard]] std::string_view hear(const RecordPeer& from, Bytes bytes, Instant now);
+  // The last link to a router broke, and it did not say goodbye. Its record is withdrawn in its name, so that nobody waits for the
+  // record to age. The router answers with a newer record if it lives.
+  void suspect(uint64_t router, Instant now);
+  // Our own record is told with what it says now. At once, unless there were many just before: what happens around us must not
+  // make us a router that floods.
+  void tell_anew(Instant now);
+  void withdraw() { withdrawn_ = true; }  // from the next one on our own record says that we go
+  void tell_now();                        // the same, however much was told just before
+
+  [[nodiscard]] const OwnRecord& own() const { return own_; }
+  [[nodiscard]] size_t known() const;  // routers, ourselves among them, that have not withdrawn
+  template <typename Each>
+  void for_each_heard(const Each& each) const {  // each(record, raw, foreign), withdrawn ones as well
+    for (const auto& [router, heard] : heard_) each(heard.record, Bytes(heard.raw), heard.foreign);
+  }
+
+  void set_rules(MapRules rules);
+  [[nodiscard]] const RouterMap& map() { return forwarding().map(); }
+  // The routers to try next, best first, each with the device that leads there.
+  [[nodiscard]] std::vector<NextHop> next_hops(SubnetId source, SubnetId in, SubnetId to);
+
+ private:
+  struct Heard {
+    RouterRecord record;
+    std::vector<std::byte> raw;
+    Instant at{};
+    bool foreign = false;    // of another AS: it says what can be reached, and is never passed on
+    bool suspected = false;  // foreign and withdrawn by us: its router does not know, and need not say anything new
+    uint32_t as = 0;
+    RecordBucket bucket;
+  };
+  [[nodiscard]] std::vector<uint32_t> reaches(const DeviceRecord& device) const;
+  [[nodiscard]] std::string_view fault_of(const RecordPeer& from, const RouterRecord& record, const Heard* known) const;
+  void reduce(RouterRecord& record, std::vector<std::byte>& raw) const;
+  [[nodiscard]] std::string_view take(const RecordPeer& from, RouterRecord record, Bytes bytes, Instant now);
+  void make_own();
+  void on_change(Instant now);
+  void age(Instant now);
+  Forwarding& forwarding();
+
+  uint32_t as_;
+  RecordTimes times_;
+  MapRules rules_;
+  Told told_;
+  Flood flood_;
+  Counters& counters_;
+  OwnRecord own_;
+  bool withdrawn_ = false;
+  bool due_ = false;  // our own record is to be told anew as soon as its bucket allows
+  RecordBucket bucket_;
+  std::map<uint64_t, Heard> heard_;       // by router
+  std::optional<Forwarding> forwarding_;  // none: the records or the rules have changed
+  Instant next_refresh_ = never;
+  Instant next_aging_ = never;
+  bool started_ = false;
+};
+
+}  // namespace ccixfer::routing
