@@ -1,7 +1,8 @@
-// Administrators: a connection of Role::admin may ask for the map. WAN devices answer no administrator, because other AS are there,
-// and they learn nothing of the inside.
-// In: events whose context is an administrator's Ref. Errors: who asks anything else, or asks again before the answer has gone out,
-// is counted and disconnected. Single-threaded. Bounds: admins_max.
+// Administrators: a connection of Role::admin may ask for the map. WAN devices answer no
+// administrator, because other AS are there, and they learn nothing of the inside.
+// In: events whose context is an administrator's Ref.
+// Errors: who asks anything else, or asks again before the answer has gone out, is counted and
+// disconnected. Single-threaded. Bounds: admins_max.
 #pragma once
 #include <vector>
 

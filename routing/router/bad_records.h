@@ -1,4 +1,5 @@
-// Peers that tell bad records: each one is counted, and who goes on is cut off and not let in again for a while.
+// Peers that tell bad records: each one is counted, and who goes on is cut off and not let in again
+// for a while.
 // Single-threaded. Bounds: cut_off_max.
 #pragma once
 #include <cstdint>
@@ -26,10 +27,12 @@ class BadRecordCount {
   bool logged_ = false;
 };
 
-// By what we know of a peer ourselves: what a peer calls itself it may change, or take from another.
+// By what we know of a peer ourselves: what a peer calls itself it may change, or take from
+// another.
 class CutOffPeers {
  public:
-  void add(const std::string& peer, Instant now);  // of many, the first to be let in again is forgotten, never all
+  // Of many, the first to be let in again is forgotten, never all.
+  void add(const std::string& peer, Instant now);
   [[nodiscard]] bool has(const std::string& peer, Instant now) const;
 
  private:

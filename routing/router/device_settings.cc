@@ -8,7 +8,8 @@
 namespace ccixfer::routing {
 namespace {
 
-// Of two new devices, which are those that come with an endpoint, none may be on the subnet of the other.
+// Of two new devices, which are those that come with an endpoint, none may be on the subnet of the
+// other.
 Result<void> check_new(const std::vector<RouterDevice>& settings) {
   for (size_t i = 0; i < settings.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {

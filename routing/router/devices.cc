@@ -48,8 +48,8 @@ Instant Devices::settles_at(const RouterDevice& device) {
   return device.differs_since == never ? never : after(device.differs_since, device.works ? device_back_after : device_lost_after);
 }
 
-// The record goes on without a lost device, so that the other routers find ways around it, and nobody waits for connections to
-// fail one by one.
+// The record goes on without a lost device, so that the other routers find ways around it, and
+// nobody waits for connections to fail one by one.
 bool Devices::follow(Instant now) {
   bool changed = false;
   for (RouterDevice& device : devices_) {

@@ -1,7 +1,8 @@
-// The router's devices, each with its endpoint: what the configuration says of them, what was measured on them, and which of them
-// this host has lost. A device is named by its index, which stays the same for the life of the router.
-// What is known of a lost device comes from outside (Router::set_works). A break counts when it has lasted for device_lost_after,
-// a return when it has lasted for device_back_after.
+// The router's devices, each with its endpoint: what the configuration says of them, what was
+// measured on them, and which of them this host has lost. A device is named by its index, which
+// stays the same for the life of the router. What is known of a lost device comes from outside
+// (Router::set_works). A break counts when it has lasted for device_lost_after, a return when it
+// has lasted for device_back_after.
 // Single-threaded. Bounds: devices_max, which the configuration's checks keep.
 #pragma once
 #include <string>
@@ -35,20 +36,22 @@ class Devices final : public MessageSender {
   [[nodiscard]] bool is_own(const Address& address) const;
   // The address of a peer without its port, which it chooses anew each time; "": not known.
   [[nodiscard]] std::string node_of(uint32_t device, cci::Connection connection) const;
-  // Who a peer is by what we know ourselves: the device on which it came, and its address there. A name that a peer gives itself
-  // does not count.
+  // Who a peer is by what we know ourselves: the device on which it came, and its address there. A
+  // name that a peer gives itself does not count.
   [[nodiscard]] std::string peer_of(uint32_t device, cci::Connection connection) const;
 
   bool set_works(std::string_view name, bool works);  // true: that was not known
-  [[nodiscard]] bool follow(Instant now);             // true: another set of them is told() from now on
-  [[nodiscard]] Instant next_deadline() const;        // of follow() and of the endpoints
+  // true: another set of them is told() from now on.
+  [[nodiscard]] bool follow(Instant now);
+  [[nodiscard]] Instant next_deadline() const;  // of follow() and of the endpoints
 
   void set_latency(uint32_t device, uint64_t latency_ns) { devices_[device].latency_ns = latency_ns; }
   void forget_latencies();
   // A changed configuration: all but the endpoint, the name, the subnet and the scheme.
   void change(uint32_t device, RouterDevice settings);
   void add(RouterDevice device) { devices_.push_back(std::move(device)); }
-  void close() { devices_.clear(); }  // every endpoint ends, so that nothing reads or writes the router's memory any more
+  // Every endpoint ends, so that nothing reads or writes the router's memory any more.
+  void close() { devices_.clear(); }
 
  private:
   [[nodiscard]] static Instant settles_at(const RouterDevice& device);

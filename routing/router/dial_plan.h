@@ -1,6 +1,7 @@
-// The configured peers of a router: which of them have a link, and when each of the others is dialled next. A peer that cannot be
-// reached is dialled less and less often.
-// Links are named by their packed Ref; 0 is no link. A peer is named by its place in the plan, which keep_only() changes.
+// The configured peers of a router: which of them have a link, and when each of the others is
+// dialled next. A peer that cannot be reached is dialled less and less often. Links are named by
+// their packed Ref; 0 is no link. A peer is named by its place in the plan, which keep_only()
+// changes.
 // Single-threaded.
 #pragma once
 #include <cstdint>
@@ -33,7 +34,8 @@ class DialPlan {
 
   [[nodiscard]] std::vector<size_t> due(Instant now) const;
   [[nodiscard]] const ConfiguredPeer& operator[](size_t peer) const { return entries_[peer].peer; }
-  void dials(size_t peer, Instant now);  // it is due again after a while, and after a longer one the next time
+  // It is due again after a while, and after a longer one the next time.
+  void dials(size_t peer, Instant now);
   void has_link(size_t peer, uint64_t link) { entries_[peer].link = link; }
   void is_tried(size_t peer) { entries_[peer].tried = true; }
 
@@ -41,7 +43,8 @@ class DialPlan {
   void on_self(uint64_t link);    // the router itself is there: it is never dialled again
   void on_open(uint64_t link, uint64_t router, const std::string& node, Instant now);
   void on_replaced(uint64_t link, uint64_t by);
-  std::vector<std::string> on_end(uint64_t link, Instant now);  // the URIs of the peers that it served
+  // The URIs of the peers that it served.
+  std::vector<std::string> on_end(uint64_t link, Instant now);
 
   [[nodiscard]] bool all_tried() const;
   [[nodiscard]] Instant next_deadline() const;

@@ -1,6 +1,7 @@
-// The latency metric: what a message takes from router to router, told in our own record and measured only when the metrics ask for
-// it. What is told changes when the measurement differs by a quarter and by latency_step_min_ns, so that noise neither floods
-// records nor makes routes flap. Pure. Source: routing §VI.B.
+// The latency metric: what a message takes from router to router, told in our own record and
+// measured only when the metrics ask for it. What is told changes when the measurement differs by a
+// quarter and by latency_step_min_ns, so that noise neither floods records nor makes routes flap.
+// Pure. Source: routing §VI.B.
 #pragma once
 #include <cstdint>
 

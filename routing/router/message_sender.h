@@ -1,5 +1,6 @@
-// Sends one message over a connection of one of the router's devices: what the parts of a router need of its endpoints to tell
-// peers something. Success is silent: no event follows. no_buffers or again: there is no room now, and nothing was sent.
+// Sends one message over a connection of one of the router's devices: what the parts of a router
+// need of its endpoints to tell peers something. Success is silent: no event follows. no_buffers or
+// again: there is no room now, and nothing was sent.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,7 @@
-// The record that a router tells of itself: which devices it has, and which other AS are heard over them. Each one that is told has
-// a higher instance than the one before.
-// Bounds: record_bytes_max; where the AS that are heard would make it longer, some of them are left out.
+// The record that a router tells of itself: which devices it has, and which other AS are heard over
+// them. Each one that is told has a higher instance than the one before.
+// Bounds: record_bytes_max; where the AS that are heard would make it longer, some of them are left
+// out.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,8 +14,10 @@
 
 namespace ccixfer::routing {
 
-inline constexpr uint64_t instance_max = uint64_t{1} << 62;       // beyond is the future, and leaves the router no way past it
-inline constexpr uint64_t instance_jump_max = uint64_t{1} << 32;  // from one heard record to the next: over a century of them
+// Beyond is the future, and leaves the router no way past it.
+inline constexpr uint64_t instance_max = uint64_t{1} << 62;
+// From one heard record to the next: over a century of them.
+inline constexpr uint64_t instance_jump_max = uint64_t{1} << 32;
 
 class OwnRecord {
  public:
@@ -25,12 +28,14 @@ class OwnRecord {
   [[nodiscard]] uint64_t instance() const { return instance_; }
   [[nodiscard]] const RouterRecord& record() const { return record_; }
   [[nodiscard]] Bytes raw() const { return Bytes(raw_); }
-  [[nodiscard]] uint32_t device_of(uint32_t told) const { return devices_[told]; }  // which of the router's devices that is
+  // Which of the router's devices that is.
+  [[nodiscard]] uint32_t device_of(uint32_t told) const { return devices_[told]; }
   // Of these devices from now on. No device, or `withdrawn`: the router leaves every map.
   void make(std::vector<ToldDevice> devices, bool withdrawn, const Reaches& reaches);
   void next_instance() { ++instance_; }
-  // A record in our name is newer than ours, or says something else with the same instance. It is of an earlier life, or of a
-  // neighbour that took us for dead. We go past it, so that the others take ours for newer; no clock is needed.
+  // A record in our name is newer than ours, or says something else with the same instance. It is
+  // of an earlier life, or of a neighbour that took us for dead. We go past it, so that the others
+  // take ours for newer; no clock is needed.
   [[nodiscard]] bool is_contradicted_by(const RouterRecord& heard) const;
   void go_past(const RouterRecord& heard) { instance_ = heard.instance; }
 

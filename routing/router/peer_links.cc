@@ -173,7 +173,8 @@ void PeerLinks::on_hello(Link& link, Bytes message, Instant now) {
   link.phase = Phase::open;
   plan_.on_open(link.ref(), link.router, link.node, now);
   Link* loser = lose_one(link, hello->uri);
-  // Everything that is known goes out even on a link that will lose: the peer may still count on it.
+  // Everything that is known goes out even on a link that will lose: the peer may still count on
+  // it.
   send_records(link);
   if (loser != nullptr) end(*loser, true, "a second link between the same devices", now);
 }
@@ -189,7 +190,8 @@ PeerLinks::Link* PeerLinks::other_to_same_device(const Link& link) const {
   return other;
 }
 
-// Of two links between the same two devices the one that the lower URI dialled is kept; of two by the same dialler, the newer.
+// Of two links between the same two devices the one that the lower URI dialled is kept; of two by
+// the same dialler, the newer.
 PeerLinks::Link* PeerLinks::lose_one(Link& link, const std::string& uri) {
   Link* other = other_to_same_device(link);
   if (other == nullptr) return nullptr;
@@ -231,7 +233,8 @@ void PeerLinks::end(Link& link, bool tell, std::string_view why, Instant now) {
   if (!is_linked) records_.suspect(router, now);
 }
 
-// Inside our AS a record goes as it is, to another AS what that may know. Records of other AS go nowhere.
+// Inside our AS a record goes as it is, to another AS what that may know. Records of other AS go
+// nowhere.
 void PeerLinks::send_record(Link& link, const RouterRecord& record, Bytes raw) {
   std::vector<std::byte> message;
   if (!link.external) {

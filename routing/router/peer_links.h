@@ -1,8 +1,10 @@
-// Links to neighbouring routers: dialled as configured or accepted, greeted, one kept of two, dialled again when lost. Records go
-// in and out on them, and the latency to the neighbours is measured on them.
-// In: events whose context is a link's Ref, and what changes at the devices. Out: records to the RecordStore, and the latencies
-// to the Devices.
-// Errors: a peer that breaks the rules is counted and its link is ended; one that tells too many bad records is cut off.
+// Links to neighbouring routers: dialled as configured or accepted, greeted, one kept of two,
+// dialled again when lost. Records go in and out on them, and the latency to the neighbours is
+// measured on them.
+// In: events whose context is a link's Ref, and what changes at the devices. Out: records to the
+// RecordStore, and the latencies to the Devices.
+// Errors: a peer that breaks the rules is counted and its link is ended; one that tells too many
+// bad records is cut off.
 // Single-threaded. Bounds: links_max, link_out_max, cut_off_max.
 // Source: routing §IV.C.3, §VI; routing/router/README.md 'Records and links'.
 #pragma once
@@ -24,7 +26,8 @@ namespace ccixfer::routing {
 
 inline constexpr size_t links_max = 1024;
 inline constexpr size_t link_out_max = 2 * records_max;
-inline constexpr Duration link_keepalive = std::chrono::seconds(3);  // three unanswered probes: it is lost after 12 s of silence
+// Three unanswered probes: it is lost after 12 s of silence.
+inline constexpr Duration link_keepalive = std::chrono::seconds(3);
 inline constexpr Duration link_dial_timeout = std::chrono::seconds(5);
 inline constexpr Duration link_hello_timeout = std::chrono::seconds(10);
 
@@ -40,8 +43,8 @@ class PeerLinks {
   void on_event(const Ref& ref, cci::Event& event, Instant now);
   void flood(const RouterRecord& record, Bytes raw, uint64_t except_link);
 
-  // The configured peers of a device. One that is no longer named is no longer dialled; one that dials us stays. `tried`: the new
-  // ones need not be dialled for ready().
+  // The configured peers of a device. One that is no longer named is no longer dialled; one that
+  // dials us stays. `tried`: the new ones need not be dialled for ready().
   void set_peers(uint32_t device, std::vector<std::string> uris, bool tried, Instant now);
   void measure_latencies(bool wanted, Instant now);
   void end_unserved(Instant now);  // those whose AS the devices no longer serve
@@ -60,8 +63,9 @@ class PeerLinks {
     cci::Connection connection;
     bool dialled = false;  // by us
     uint64_t router = 0;
-    std::string peer_uri;   // dialled, or as it says
-    std::string peer;       // who it is by what we know: the URI that we dialled, or the address that dialled us
+    std::string peer_uri;  // dialled, or as it says
+    // Who it is by what we know: the URI that we dialled, or the address that dialled us.
+    std::string peer;
     std::string node;       // its address alone; "": not known yet
     uint32_t as = 0;        // the peer's
     bool external = false;  // which is not ours
@@ -98,7 +102,8 @@ class PeerLinks {
   bool draining_ = false;
 };
 
-// Of a link that we dialled: the address that the configuration gives, or, where that is a name, what is there says. "": neither.
+// Of a link that we dialled: the address that the configuration gives, or, where that is a name,
+// what is there says. "": neither.
 [[nodiscard]] std::string node_behind(std::string_view dialled, std::string_view said);
 
 }  // namespace ccixfer::routing

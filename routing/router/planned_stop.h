@@ -1,5 +1,6 @@
-// When the steps of a router's planned stop are due: the connections have drain_timeout to end or move, and what is left is closed
-// and has drain_flush_timeout to hear why. Time is an argument. Source: routing/router/README.md 'A planned stop'.
+// When the steps of a router's planned stop are due: the connections have drain_timeout to end or
+// move, and what is left is closed and has drain_flush_timeout to hear why. Time is an argument.
+// Source: routing/router/README.md 'A planned stop'.
 #pragma once
 #include <utility>
 

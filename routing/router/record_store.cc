@@ -21,7 +21,8 @@ RecordStore::RecordStore(uint64_t router, uint32_t as, const RecordTimes& times,
   make_own();
 }
 
-// Only these are told to the routers of our own AS about the other AS that have been heard over a WAN device of ours.
+// Only these are told to the routers of our own AS about the other AS that have been heard over a
+// WAN device of ours.
 std::vector<uint32_t> RecordStore::reaches(const DeviceRecord& device) const {
   std::set<uint32_t> found;
   for (const auto& [router, heard] : heard_) {
@@ -70,7 +71,8 @@ std::string_view RecordStore::fault_of(const RecordPeer& from, const RouterRecor
   return {};
 }
 
-// Of another AS we keep only how it can be reached: its WAN devices. What is inside of it is not for us.
+// Of another AS we keep only how it can be reached: its WAN devices. What is inside of it is not
+// for us.
 void RecordStore::reduce(RouterRecord& record, std::vector<std::byte>& raw) const {
   record = as_seen_by(as_, record);
   record.withdrawn = record.devices.empty();
@@ -103,7 +105,8 @@ std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, 
   if (from.external) reduce(record, raw);
   if (known == nullptr && from.external && record.withdrawn) return {};
   if (known != nullptr) {
-    // A neighbour that lost a router withdraws it in its name, with the instance that it knows; a living one answers with the next.
+    // A neighbour that lost a router withdraws it in its name, with the instance that it knows; a
+    // living one answers with the next.
     const bool says_gone = record.withdrawn && !known->record.withdrawn;
     const bool is_back = known->suspected && !record.withdrawn;
     const bool is_same = record.instance == known->record.instance;
@@ -126,7 +129,8 @@ std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, 
   return {};
 }
 
-// The map is another one now. Our own record changes too when it reaches other AS over a WAN device.
+// The map is another one now. Our own record changes too when it reaches other AS over a WAN
+// device.
 void RecordStore::on_change(Instant now) {
   forwarding_.reset();
   const auto& devices = own_.record().devices;

@@ -1,6 +1,8 @@
-// What routers tell: the router's own record, the records that it hears, and the map that is made of them. A new record is passed
-// on once, a record is refreshed and forgotten when it was not, and what a peer may not tell is refused.
-// In: records as bytes, and from what kind of peer they came. Out: calls of `flood`, from within the methods that take `now`.
+// What routers tell: the router's own record, the records that it hears, and the map that is made
+// of them. A new record is passed on once, a record is refreshed and forgotten when it was not, and
+// what a peer may not tell is refused.
+// In: records as bytes, and from what kind of peer they came. Out: calls of `flood`, from within
+// the methods that take `now`.
 // Errors: hear() says what is wrong with a record; the caller knows the peer, counts and drops.
 // Single-threaded. Bounds: records_max.
 // Source: routing §VI; routing/router/README.md 'Records and links'.
@@ -50,11 +52,12 @@ class RecordStore {
 
   // What is wrong with the record that came; "": nothing.
   [[nodiscard]] std::string_view hear(const RecordPeer& from, Bytes bytes, Instant now);
-  // The last link to a router broke, and it did not say goodbye. Its record is withdrawn in its name, so that nobody waits for the
-  // record to age. The router answers with a newer record if it lives.
+  // The last link to a router broke, and it did not say goodbye. Its record is withdrawn in its
+  // name, so that nobody waits for the record to age. The router answers with a newer record if it
+  // lives.
   void suspect(uint64_t router, Instant now);
-  // Our own record is told with what it says now. At once, unless there were many just before: what happens around us must not
-  // make us a router that floods.
+  // Our own record is told with what it says now. At once, unless there were many just before: what
+  // happens around us must not make us a router that floods.
   void tell_anew(Instant now);
   void withdraw() { withdrawn_ = true; }  // from the next one on our own record says that we go
   void tell_now();                        // the same, however much was told just before
@@ -62,7 +65,8 @@ class RecordStore {
   [[nodiscard]] const OwnRecord& own() const { return own_; }
   [[nodiscard]] size_t known() const;  // routers, ourselves among them, that have not withdrawn
   template <typename Each>
-  void for_each_heard(const Each& each) const {  // each(record, raw, foreign), withdrawn ones as well
+  // Each(record, raw, foreign), withdrawn ones as well.
+  void for_each_heard(const Each& each) const {
     for (const auto& [router, heard] : heard_) each(heard.record, Bytes(heard.raw), heard.foreign);
   }
 
@@ -76,8 +80,9 @@ class RecordStore {
     RouterRecord record;
     std::vector<std::byte> raw;
     Instant at{};
-    bool foreign = false;    // of another AS: it says what can be reached, and is never passed on
-    bool suspected = false;  // foreign and withdrawn by us: its router does not know, and need not say anything new
+    bool foreign = false;  // of another AS: it says what can be reached, and is never passed on
+    // Foreign and withdrawn by us: its router does not know, and need not say anything new.
+    bool suspected = false;
     uint32_t as = 0;
     RecordBucket bucket;
   };

@@ -1,4 +1,5 @@
-// What the context of an event names: an entry of one of the router's tables, and which of its two sides it is about.
+// What the context of an event names: an entry of one of the router's tables, and which of its two
+// sides it is about.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +7,7 @@
 
 namespace ccixfer::routing {
 
-enum class Tag : uint8_t { none = 0, pair = 1, fragment = 2, link = 4, admin = 5 };
+enum class Tag : uint8_t { none = 0, connection = 1, fragment = 2, link = 4, admin = 5 };
 struct Ref {
   Tag tag = Tag::none;
   uint8_t side = 0;

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "core/base/hash.h"
-#include "core/base/log.h"
+#include "routing/router/admin_desk.h"
 #include "routing/router/device_settings.h"
-#include "routing/router/router_impl.h"
+#include "routing/router/peer_links.h"
+#include "routing/router/planned_stop.h"
+#include "routing/router/relayed_connections.h"
 
 namespace ccixfer::routing {
 namespace {
@@ -60,54 +62,97 @@ bool measures_latency(const std::vector<Metric>& metric) {
 
 }  // namespace
 
-Router::Impl::Impl(const RouterOptions& o, std::vector<RouterDevice> all, std::shared_ptr<cci::MemoryTable> m, ports::Entropy& e,
-                   Counters& c, std::vector<Metric> metric)
-    : options(o),
-      counters(c),
+// The parts of a router, in the order in which each needs the ones before it. Where one asks something of a later one, it asks
+// here.
+struct Router::Impl final : public ConnectionEnder {
+  Impl(const RouterOptions& options, std::vector<RouterDevice> all, const std::shared_ptr<cci::MemoryTable>& memory,
+       ports::Entropy& entropy, Counters& counters, std::vector<Metric> metric);
+  ~Impl() { devices.close(); }  // first: nothing may read or write the pool after this
+
+  void close(RelayedConnection& connection, Status status, std::string_view reason, int told_by) override {
+    relayed.close(connection, status, reason, told_by);
+  }
+  void reject(RelayedConnection& connection, std::string_view why) override { relayed.reject(connection, why); }
+
+  void turn(Instant at, const std::function<Instant()>& clock);
+  bool round();
+  void set_now(Instant at);
+  void push();
+  void drain();
+  [[nodiscard]] bool drained() const;
+  bool take_events(uint32_t device);
+  void on_request(uint32_t device, cci::Event& event);
+  void on_event(cci::Event event);
+  [[nodiscard]] Instant next_deadline() const;
+  Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> settings);
+
+  Counters& counters;
+  Devices devices;
+  RecordStore records;
+  PeerLinks links;
+  AdminDesk admins;
+  ConnectionTable connections;
+  FragmentPool pool;
+  StoodStill stood_still;
+  BufferGrants grants;
+  MessageRelay relay;
+  FragmentForwarder forwarder;
+  StandstillWatch watch;
+  ConnectionSetup setup;
+  RelayedConnections relayed;
+
+  PlannedStop stop;
+
+  Instant now{};
+  bool measures = false;  // latencies
+  bool work = false;      // asked for from outside since the last turn, or that turn had more to do than it may
+  bool started = false;
+};
+
+Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, const std::shared_ptr<cci::MemoryTable>& memory,
+                   ports::Entropy& entropy, Counters& c, std::vector<Metric> metric)
+    : counters(c),
       devices(std::move(all)),
       records(
-          id_of(devices.all()), devices[0].subnet.as, {o.record_refresh, o.record_lifetime}, {metric, o.static_routes},
-          [this] { return devices.told(); },
+          id_of(devices.all()), devices[0].subnet.as, {options.record_refresh, options.record_lifetime},
+          {metric, options.static_routes}, [this] { return devices.told(); },
           [this](const RouterRecord& record, Bytes raw, uint64_t except) { links.flood(record, raw, except); }, counters),
       links(devices, records, counters),
       admins(devices, records, counters),
-      memory(std::move(m)),
-      entropy(e),
-      measures(measures_latency(metric)),
-      pool(lent_bytes(o), o.memory_bytes, o.mechanisms.classes, o.mechanisms.reserved, o.mechanisms.poison_returned) {
-  pool_handle = memory->register_region(pool.memory(), 0);
+      pool(lent_bytes(options), options.memory_bytes, options.mechanisms.classes, options.mechanisms.reserved,
+           options.mechanisms.poison_returned),
+      grants(options.mechanisms, options.rate_bytes_per_s, pool, connections, stood_still, devices),
+      relay(
+          devices, *this, connections, options.copied_bytes_max,
+          options.mechanisms.messages_apart ? std::function<bool()>() : [this] { return pool.has(0, 0); }, counters),
+      forwarder(options.mechanisms, devices, memory, pool, grants, connections, relay, *this, counters),
+      watch(options.mechanisms.progress, devices, pool, connections, stood_still, relay, *this),
+      setup(devices, records, connections, relay, *this, entropy, pool.fragment_bytes(), counters),
+      relayed(devices, connections, setup, relay, forwarder, watch, counters),
+      measures(measures_latency(metric)) {
   for (uint32_t device = 0; device < devices.count(); ++device) links.set_peers(device, devices[device].peers, false, now);
 }
 
-Router::Impl::~Impl() {
-  devices.close();  // first: nothing may read or write the pool after this
-  fragments.for_each([&](Fragment& fragment) { end_fragment(fragment); });
-  static_cast<void>(return_lent_buffers());  // all: nothing refers to them without a transport
-  static_cast<void>(memory->deregister_region(pool_handle));
+void Router::Impl::set_now(Instant at) {
+  now = at;
+  forwarder.set_now(at);
+  relayed.set_now(at);
 }
 
 void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
-  now = at;
+  set_now(at);
   if (!std::exchange(started, true)) links.measure_latencies(measures, now);
   drain();
   links.turn(now);
-  run_timers();
+  relayed.run_timers();
   if (devices.follow(now) && !stop.wanted()) records.tell_anew(now);
   records.turn(now);
   links.probe(now);
-  look_at_progress();
+  if (watch.look(now, forwarder.fragments(), grants)) forwarder.release_idle();
   bool any = true;
-  for (int round = 0; round < rounds_per_turn_max && any; ++round) {
-    if (round > 0 && clock) now = std::max(now, clock());
-    any = false;
-    push();
-    grant_buffers();
-    for (uint32_t device = 0; device < devices.count(); ++device) {
-      endpoint(device).turn(now);
-      any = take_events(device) || any;
-    }
-    any = cut_through() || any;
-    any = return_lent_buffers() || any;
+  for (int i = 0; i < rounds_per_turn_max && any; ++i) {
+    if (i > 0 && clock) set_now(std::max(now, clock()));
+    any = round();
   }
   if (!any) {  // room below may have come without an event: our sends are silent; and so buffers
     const uint32_t used = pool.used();
@@ -117,8 +162,21 @@ void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
   work = any;
 }
 
+// What is here goes out, and what comes meanwhile is taken. True: something came, so that there may be more to do.
+bool Router::Impl::round() {
+  bool any = false;
+  push();
+  if (forwarder.grant_buffers()) watch.begin(now);
+  for (uint32_t device = 0; device < devices.count(); ++device) {
+    devices.endpoint(device).turn(now);
+    any = take_events(device) || any;
+  }
+  any = forwarder.cut_through() || any;
+  return forwarder.return_lent() || any;
+}
+
 void Router::Impl::push() {
-  push_active();
+  relayed.push();
   links.push();
   admins.push();
 }
@@ -127,35 +185,32 @@ bool Router::Impl::take_events(uint32_t device) {
   bool any = false;
   while (auto event = devices.endpoint(device).get_event()) {
     any = true;
-    on_event(device, std::move(*event));
+    event->type == cci::EventType::connect_request ? on_request(device, *event) : on_event(std::move(*event));
   }
   return any;
 }
 
-void Router::Impl::on_event(uint32_t device, cci::Event event) {
-  if (event.type == cci::EventType::connect_request) {
-    switch (event.role) {
-      case ports::Role::hop:
-        return on_hop_request(device, event);
-      case ports::Role::router:
-        return links.on_request(device, event);
-      case ports::Role::admin:
-        return admins.on_request(device, event);
-      default:
-        counters.add(Counter::connections_refused);
-        static_cast<void>(endpoint(device).reject(event, "this is a router: use it as one, or connect to the destination"));
-        return;
-    }
+void Router::Impl::on_request(uint32_t device, cci::Event& event) {
+  switch (event.role) {
+    case ports::Role::hop:
+      return relayed.on_request(device, event);
+    case ports::Role::router:
+      return links.on_request(device, event);
+    case ports::Role::admin:
+      return admins.on_request(device, event);
+    default:
+      counters.add(Counter::connections_refused);
+      static_cast<void>(devices.endpoint(device).reject(event, "this is a router: use it as one, or connect to the destination"));
   }
+}
+
+void Router::Impl::on_event(cci::Event event) {
   const Ref ref = Ref::of(event.context);
   switch (ref.tag) {
-    case Tag::pair:
-      if (Pair* pair = find_pair(ref)) on_pair_event(*pair, ref.side, std::move(event));
-      return;
+    case Tag::connection:
+      return relayed.on_event(ref, std::move(event));
     case Tag::fragment:
-      if (Fragment* fragment = fragments.find(ref.index, ref.generation))
-        on_fragment_event(*fragment, ref.side == 1, event.ending());
-      return;
+      return forwarder.on_event(ref, event.ending());
     case Tag::link:
       return links.on_event(ref, event, now);
     case Tag::admin:
@@ -165,43 +220,10 @@ void Router::Impl::on_event(uint32_t device, cci::Event event) {
   }
 }
 
-void Router::Impl::activate(Pair& pair) {
-  if (pair.active) return;
-  pair.active = true;
-  active.push_back(pair.ref(0).packed());
-}
-
-void Router::Impl::push_active() {
-  for (const uint64_t packed : std::exchange(active, {})) {
-    Pair* pair = find_pair(Ref::of(packed));
-    if (pair == nullptr) continue;
-    pair->active = false;
-    flush(*pair, 0);
-    flush(*pair, 1);
-    retry_stalled(*pair);
-    if (pair->phase == PairPhase::closing) {
-      try_finish(*pair);
-    } else if (!pair->side[0].out.empty() || !pair->side[1].out.empty() || !pair->stalled.empty()) {
-      activate(*pair);  // no room below: again when events came
-    }
-  }
-}
-
-void Router::Impl::run_timers() {
-  while (timers.earliest() <= now) {
-    Pair& pair = *pairs.at(timers.earliest_slot());
-    set_timer(pair, never);
-    on_timer(pair);
-  }
-}
-
 Instant Router::Impl::next_deadline() const {
   if (work || !started) return now;
-  Instant when = std::min({devices.next_deadline(), records.next_deadline(), links.next_deadline(), timers.earliest(), next_look,
-                           stop.next_deadline()});
-  const bool waiting = std::any_of(turns.begin(), turns.end(), [](const auto& turn) { return !turn.empty(); });
-  if (waiting && options.rate_bytes_per_s > 0 && rate_next > now) when = std::min(when, std::max(now, rate_next - rate_burst));
-  return when;
+  return std::min({devices.next_deadline(), records.next_deadline(), links.next_deadline(), connections.next_deadline(),
+                   watch.next_deadline(), grants.next_deadline(now), stop.next_deadline()});
 }
 
 // A routed connection that is pinned to one router ends with it, and the layer above moves on. The record goes first: who hears of
@@ -209,40 +231,25 @@ Instant Router::Impl::next_deadline() const {
 void Router::Impl::drain() {
   if (stop.begins(now)) {
     records.tell_now();
-    log(LogLevel::info, "routing: draining, {} connections", pairs.size());
-    pairs.for_each([&](Pair& pair) {
-      if (pair.phase == PairPhase::dialling || pair.phase == PairPhase::requesting)
-        return refuse(pair, Status::no_route, draining_reason(pair.side[0].device));
-      for (uint8_t which = 0; which < 2 && pair.phase == PairPhase::open; ++which) {
-        std::vector<std::byte> message;
-        encode_plain(MessageKind::draining, message);
-        post(pair, which, std::move(message));
-      }
-    });
+    relayed.tell_drain();
   }
-  if (!stop.closes(now)) return;
-  pairs.for_each([&](Pair& pair) {
-    if (pair.phase == PairPhase::closing) return set_timer(pair, after(now, drain_flush_timeout));
-    close_pair(pair, Status::disconnected, draining_reason(pair.side[0].device), nobody);
-  });
+  if (stop.closes(now)) relayed.close_all();
 }
-
-std::string Router::Impl::draining_reason(uint32_t device) const { return fmt::format("router {} stops", endpoint(device).uri()); }
 
 bool Router::Impl::drained() const {
   if (!stop.has_begun()) return false;
   if (stop.is_over(now)) return true;
-  return pairs.size() == 0 && fragments.size() == 0 && links.all_told();
+  return connections.size() == 0 && forwarder.fragments().size() == 0 && links.all_told();
 }
 
-Result<void> Router::Impl::reconfigure(const RouterOptions& anew, std::vector<RouterDevice> settings) {
-  auto metric = parse_metrics(anew.metric);
+Result<void> Router::Impl::reconfigure(const RouterOptions& options, std::vector<RouterDevice> settings) {
+  auto metric = parse_metrics(options.metric);
   if (!metric) return tl::unexpected<Error>(metric.error());
   const auto which = match_settings(settings, devices.all());
   if (!which) return tl::unexpected<Error>(which.error());
   measures = measures_latency(*metric);
-  records.set_rules({std::move(*metric), anew.static_routes});
-  options.rate_bytes_per_s = anew.rate_bytes_per_s;
+  records.set_rules({std::move(*metric), options.static_routes});
+  grants.set_rate(options.rate_bytes_per_s);
   const uint32_t before = devices.count();
   for (size_t i = 0; i < settings.size(); ++i) {
     const uint32_t device = (*which)[i];
@@ -267,7 +274,7 @@ Result<std::unique_ptr<Router>> Router::create(const RouterOptions& options, std
   auto metric = check(options, devices);
   if (!metric) return tl::unexpected<Error>(metric.error());
   std::unique_ptr<Router> router(new Router);
-  router->impl_ = std::make_unique<Impl>(options, std::move(devices), std::move(memory), entropy, counters, std::move(*metric));
+  router->impl_ = std::make_unique<Impl>(options, std::move(devices), memory, entropy, counters, std::move(*metric));
   return router;
 }
 
@@ -314,37 +321,28 @@ void Router::drain() {
   impl_->work = true;
   impl_->records.withdraw();
   impl_->links.drain();
+  impl_->relayed.drain();
 }
 
 bool Router::drained() const { return impl_->drained(); }
-size_t Router::connections_open() const { return impl_->pairs.size(); }
+size_t Router::connections_open() const { return impl_->connections.size(); }
 uint32_t Router::fragments_in_use() const { return impl_->pool.used(); }
 
 std::vector<FragmentView> Router::fragments() const {
   std::vector<FragmentView> all;
-  impl_->fragments.for_each([&](const Fragment& fragment) {
-    const Pair* pair = impl_->pair_of(fragment);
+  impl_->forwarder.fragments().for_each([&](const Fragment& fragment) {
+    const RelayedConnection* connection = impl_->connections.find(fragment.connection);
     FragmentView view;
     view.crossed = fragment.data_class;
     view.buffer_class = impl_->pool.class_of(fragment.data_class);
     view.holds_buffer = static_cast<bool>(fragment.buffer);
-    if (pair != nullptr && fragment.from == 0) view.next = pair->hop_uri;
+    if (connection != nullptr && fragment.from == 0) view.next = connection->hop_uri;
     all.push_back(std::move(view));
   });
   return all;
 }
 
-uint32_t Router::fragments_leaving_early() const {
-  uint32_t count = 0;
-  for (const uint64_t packed : impl_->cutting) {
-    const Ref ref = Ref::of(packed);
-    const Fragment* fragment = impl_->fragments.find(ref.index, ref.generation);
-    if (fragment == nullptr || fragment->here != Here::arriving) continue;
-    count += fragment->onward == Onward::exposed || fragment->onward == Onward::pushed ? 1 : 0;
-  }
-  return count;
-}
-
+uint32_t Router::fragments_leaving_early() const { return impl_->forwarder.leaving_early(); }
 size_t Router::links_open() const { return impl_->links.open(); }
 size_t Router::routers_known() const { return impl_->records.known(); }
 

@@ -52,7 +52,7 @@ struct RouterMechanisms {
   bool absorbs = true;            // the buffer before is free when the fragment is here; off: when it has left here
   bool windows = true;            // a connection holds the buffers that its networks keep busy; off: what the pool gives it
   bool paced = true;              // it leaves when the slower way in will not hold it up; off: with its first byte
-  bool progress = true;           // buffers are for who moves (progress.cc); off: whoever has one keeps it
+  bool progress = true;           // buffers are for who moves (StandstillWatch); off: whoever has one keeps it
   bool empty_is_refused = true;   // a put that the mailbox has no buffer for ends; off: it waits, in a buffer of the last router
   bool poison_returned = false;   // a buffer that comes back to the pool is written over: who still refers to it shows
 };

@@ -1,4 +1,5 @@
-// The devices of a router: which of them its record has while the host loses them and finds them again.
+// The devices of a router: which of them its record has while the host loses them and finds them
+// again.
 #include "routing/router/devices.h"
 
 #undef CHECK

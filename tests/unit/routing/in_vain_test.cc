@@ -91,19 +91,6 @@ TEST_CASE("router_standstill__cut_off_and_has_moved_since__has_the_share_of_any_
   CHECK(met.held() == 2);
 }
 
-// Bytes of a fragment that failed are taken back: what comes after it counts from there.
-TEST_CASE("router_clock_of_a_side__what_failed_is_taken_back_and_the_next_bytes_count") {
-  Clock clock;
-  clock.note(progress_bytes_min, milliseconds(100));
-  CHECK(clock.stands == Duration{0});
-  clock.note(2 * progress_bytes_min - 1, milliseconds(100));
-  CHECK(clock.stands == milliseconds(100));  // too little to count
-  clock.note(0, milliseconds(100));
-  CHECK(clock.stands == milliseconds(200));
-  clock.note(progress_bytes_min, milliseconds(100));
-  CHECK(clock.stands == Duration{0});
-}
-
 // Each would hold up whoever is before it for as long again, and nobody has said of those that others wait.
 TEST_CASE("router_standstill__an_end_is_cut_off_on_one_connection__its_others_that_wait_for_it_go_at_once") {
   Stopped met;

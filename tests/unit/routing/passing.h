@@ -1,6 +1,6 @@
 // A router between two raw peers with one open connection, and what either of them may say of fragments.
 #pragma once
-#include "routing/router/router_impl.h"
+#include "routing/router/relayed_connections.h"
 #include "tests/unit/routing/kinds.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"

@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t own_id = 1;
 const RecordPeer neighbour{70, 1, false}, stranger{71, 2, true};
 
-// A router with a device on 1:1 and a WAN device on 1:9. No peer is there: what is flooded is noted.
+// A router with a device on 1:1 and a WAN device on 1:9. No peer is there: what is flooded is
+// noted.
 struct Told {
   Told()
       : store(

@@ -2,7 +2,7 @@
 // message does in each phase, from either side. `accepting` is over before any message can come, and `closing` takes none.
 #include <set>
 
-#include "routing/router/router_impl.h"
+#include "routing/router/relayed_connections.h"
 #include "tests/unit/routing/kinds.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"

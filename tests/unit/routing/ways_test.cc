@@ -1,7 +1,7 @@
 // What becomes of a connect at a router: whom it asks, in what words, which of several answers the initiator gets, and when.
 #include <fmt/format.h>
 
-#include "routing/router/router_impl.h"
+#include "routing/router/relayed_connections.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 
@@ -115,7 +115,7 @@ struct Ways {
   size_t room() {
     RawPeer many(world, fabric, "left", "10.0.0.68");
     size_t taken = 0;
-    while (taken <= pairs_setting_up_max && many.connect(router_uri, ports::Role::hop)) ++taken;
+    while (taken <= connections_setting_up_max && many.connect(router_uri, ports::Role::hop)) ++taken;
     many_words = many.words;
     return taken;
   }
@@ -182,7 +182,7 @@ TEST_CASE("router_ways__what_two_routers_answer__the_one_that_knows_most_is_beli
     ways.nothing_is_left();
   }
   CHECK(ways.counted(Counter::routed_rejected) == 0);
-  CHECK(ways.room() == pairs_setting_up_max);  // each of them has left
+  CHECK(ways.room() == connections_setting_up_max);  // each of them has left
 }
 
 TEST_CASE("router_ways__a_reply_that_is_none__ends_it_and_is_counted") {
@@ -433,7 +433,7 @@ TEST_CASE("router_ways__connects_under_way__as_many_as_there_may_be_and_room_aga
   const uint64_t refused = ways.counted(Counter::connections_refused);
   RawPeer many(ways.world, ways.fabric, "left", "10.0.0.67");
   std::vector<cci::Connection> open;
-  for (uint32_t i = 0; i < pairs_setting_up_max; ++i) {
+  for (uint32_t i = 0; i < connections_setting_up_max; ++i) {
     REQUIRE(many.connect(router_uri, ports::Role::hop));
     open.push_back(many.connection);
   }
@@ -448,7 +448,7 @@ TEST_CASE("router_ways__connects_under_way__as_many_as_there_may_be_and_room_aga
   CHECK_FALSE(many.connect(router_uri, ports::Role::hop));
   ways.world.run_for(hop_request_timeout + seconds(1));  // who says nothing does not keep its place
   CHECK(ways.node->router->connections_open() == 0);
-  CHECK(ways.room() == pairs_setting_up_max);
+  CHECK(ways.room() == connections_setting_up_max);
 }
 
 TEST_CASE("router_ways__a_side_of_an_open_connection_is_lost__the_other_hears_which_hop_and_it_is_counted_as_lost") {

@@ -1,0 +1,26 @@
+// The conduits of a router, which bytes of a fragment may pass through instead of coming into its
+// buffer (ports/conduit.h). One that comes back empty is used again. Single-threaded. Bounds:
+// conduits_max.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "core/cci/endpoint.h"
+
+namespace ccixfer::routing {
+
+// Fragments that pass without coming into memory, at one time.
+inline constexpr size_t conduits_max = 32;
+
+class ConduitStock {
+ public:
+  // From one network to another. nullptr: none is left, or one of the two takes none of them.
+  [[nodiscard]] std::unique_ptr<ports::Conduit> lend(cci::Endpoint& in, const cci::Endpoint& out);
+  void give(std::unique_ptr<ports::Conduit> conduit);
+
+ private:
+  std::vector<std::unique_ptr<ports::Conduit>> free_;
+  size_t lent_ = 0;
+};
+
+}  // namespace ccixfer::routing

@@ -1,0 +1,248 @@
+#include "routing/router/connection_setup.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.h"
+
+namespace ccixfer::routing {
+
+ConnectionSetup::ConnectionSetup(const Devices& devices, RecordStore& records, ConnectionTable& connections, MessageRelay& relay,
+                                 ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes, Counters& counters)
+    : devices_(devices),
+      records_(records),
+      connections_(connections),
+      relay_(relay),
+      ender_(ender),
+      turns_(entropy),
+      fragment_bytes_(fragment_bytes),
+      counters_(counters) {}
+
+std::string ConnectionSetup::draining_reason(const RelayedConnection& connection) const {
+  return fmt::format("router {} stops", devices_.endpoint(connection.legs[0].device).uri());
+}
+
+void ConnectionSetup::refuse_as_draining(RelayedConnection& connection) {
+  refuse(connection, Status::no_route, draining_reason(connection));
+}
+
+void ConnectionSetup::on_request(RelayedConnection& connection, Bytes message, Instant now) {
+  auto request = decode_connect_request(message);
+  const auto to = request ? parse_address(request->destination) : Result<Address>(fail(ErrorKind::usage, ""));
+  if (!request || !to) return ender_.reject(connection, "malformed connect request");
+  connection.attempt = std::make_unique<ConnectAttempt>();
+  ConnectAttempt& attempt = *connection.attempt;
+  attempt.request = std::move(*request);
+  attempt.to = *to;
+  attempt.deadline = after(now, attempt.request.timeout);
+  Leg& first = connection.legs[0];
+  first.is_end = attempt.request.crossed == 0;
+  connection.crossed = attempt.request.crossed;
+  connections_.set_timer(connection, attempt.deadline);
+  if (draining_) return refuse_as_draining(connection);
+  // The hop limit ends what a map in change may let circle.
+  if (attempt.request.crossed >= hops_max) return refuse(connection, Status::no_route, "more than eight routers");
+  const std::string own_uri = devices_.endpoint(first.device).uri();
+  if (const ClaimFault fault = claim_fault(connection); fault.status != Status::success) {
+    note_liar(first, fault.reason);
+    return refuse(connection, fault.status, fmt::format("router {}: {}", own_uri, fault.reason));
+  }
+  auto hops = records_.next_hops(attempt.request.source, devices_[first.device].subnet, attempt.to.subnet);
+  if (hops.empty()) {
+    return refuse(connection, Status::no_route,
+                  fmt::format("router {} knows no way to subnet {}:{}", own_uri, attempt.to.subnet.as, attempt.to.subnet.subnet));
+  }
+  attempt.candidates = turns_.next(std::move(hops));
+  dial_next(connection, now);
+}
+
+ClaimFault ConnectionSetup::claim_fault(const RelayedConnection& connection) {
+  const ConnectAttempt& attempt = *connection.attempt;
+  if (devices_.is_own(attempt.to)) return {Status::refused, "that is this router itself: connect to what is behind it"};
+  const RouterDevice& device = devices_[connection.legs[0].device];
+  const DeviceRecord in{device.subnet, 0, 0, device.transit, device.wan, device.wan_to, device.endpoint->uri(), 0};
+  const Claim claim{attempt.request.source, attempt.request.crossed, attempt.to.subnet};
+  return check_claim(claim, in, records_.own().router(), records_.map());
+}
+
+// Counted each time, logged once for whoever it is: one line tells an administrator of a wrong
+// configuration or a stranger.
+void ConnectionSetup::note_liar(const Leg& leg, std::string_view what) {
+  counters_.add(Counter::routed_rejected);
+  const std::string peer = devices_.peer_of(leg.device, leg.connection);
+  if (liars_logged_.size() >= liars_logged_max || !liars_logged_.insert(peer).second) return;
+  log(LogLevel::warning, "routing: a connect request from {} is refused: {}", peer, what);
+}
+
+void ConnectionSetup::drop_hop(RelayedConnection& connection) {
+  Leg& leg = connection.legs[1];
+  if (leg.live) devices_.endpoint(leg.device).disconnect(leg.connection);
+  relay_.drop(connection, leg);
+  leg = Leg{};
+}
+
+void ConnectionSetup::dial_next(RelayedConnection& connection, Instant now) {
+  ConnectAttempt& attempt = *connection.attempt;
+  drop_hop(connection);
+  while (!attempt.candidates.empty()) {
+    NextHop hop = std::move(attempt.candidates.back());
+    attempt.candidates.pop_back();
+    if (!dial(connection, std::move(hop))) continue;
+    connection.phase = ConnectionPhase::dialling;
+    return await_hop(connection, now);
+  }
+  refuse(connection, attempt.answer, attempt.answer_reason);
+}
+
+bool ConnectionSetup::dial(RelayedConnection& connection, NextHop to) {
+  ConnectAttempt& attempt = *connection.attempt;
+  NextHop& hop = attempt.hop = std::move(to);
+  Leg& leg = connection.legs[1];
+  leg.device = hop.device;
+  leg.is_end = hop.last;
+  connection.hop_uri = hop.last ? native_uri(attempt.to, devices_[hop.device].scheme) : hop.uri;
+  cci::ConnectOptions how;
+  how.role = ports::Role::hop;
+  how.timeout = hop_dial_timeout;
+  how.context = connection.ref(1);
+  const auto dialled = devices_.endpoint(leg.device).connect(connection.hop_uri, how);
+  if (!dialled) {
+    note_answer(connection, hop.last ? Status::unreachable : Status::no_route, connection.hop_uri + ": " + dialled.error().message);
+    return false;
+  }
+  leg.connection = *dialled;
+  leg.live = true;
+  return true;
+}
+
+// A router that knows a way whose end does not answer says more than one that is dead or knows
+// none.
+void ConnectionSetup::note_answer(RelayedConnection& connection, Status status, std::string reason) {
+  ConnectAttempt& attempt = *connection.attempt;
+  if (!attempt.answer_reason.empty() && status == Status::no_route && attempt.answer != Status::no_route) return;
+  attempt.answer = status;
+  attempt.answer_reason = reason.empty() ? std::string(to_string(status)) : std::move(reason);
+}
+
+// From now on the hop that is tried has hop_patience to answer before the initiator is told its
+// name.
+void ConnectionSetup::await_hop(const RelayedConnection& connection, Instant now) {
+  connections_.set_timer(connection, std::min(after(now, hop_patience), connection.attempt->deadline));
+}
+
+void ConnectionSetup::on_timer(RelayedConnection& connection, Instant now) {
+  const ConnectAttempt& attempt = *connection.attempt;
+  const HopWaits waits{connection.hop_uri, connection.phase == ConnectionPhase::requesting};
+  if (now >= attempt.deadline) {
+    return refuse(connection, Status::timed_out, attempt.answer_reason.empty() ? words_of(waits) : attempt.answer_reason);
+  }
+  connections_.set_timer(connection, attempt.deadline);
+  std::vector<std::byte> message;
+  encode(waits, message);
+  relay_.post(connection, 0, std::move(message));
+}
+
+void ConnectionSetup::on_hop_waits(RelayedConnection& connection, Bytes message) {
+  if (!decode_hop_waits(message)) return ender_.reject(connection, "malformed hop_waits");
+  connections_.set_timer(connection, connection.attempt->deadline);  // the hop itself is there
+  relay_.pass_on(connection, 1, message);
+}
+
+uint32_t ConnectionSetup::payload_bytes_max(const Leg& leg) const {
+  const uint32_t lower_bytes = devices_.endpoint(leg.device).max_send_bytes(leg.connection);
+  return lower_bytes > message_header_bytes ? lower_bytes - static_cast<uint32_t>(message_header_bytes) : 0;
+}
+
+void ConnectionSetup::on_hop_connected(RelayedConnection& connection, const cci::Event& event, Instant now) {
+  if (connection.phase != ConnectionPhase::dialling) return;
+  const ConnectAttempt& attempt = *connection.attempt;
+  Leg& leg = connection.legs[1];
+  if (event.status != Status::success) {
+    leg.live = false;
+    // A router that is dead is no way; a destination that is dead is no answer.
+    Status status = event.status;
+    if (!attempt.hop.last && status != Status::version) status = Status::no_route;
+    if (attempt.hop.last && status != Status::version && status != Status::refused) status = Status::unreachable;
+    const std::string why = event.reason.empty() ? std::string(to_string(event.status)) : event.reason;
+    note_answer(connection, status, connection.hop_uri + ": " + why);
+    return dial_next(connection, now);
+  }
+  ConnectRequest request = attempt.request;
+  request.crossed = static_cast<uint8_t>(attempt.request.crossed + 1);
+  for (const Leg& each : connection.legs) request.max_send_bytes = std::min(request.max_send_bytes, payload_bytes_max(each));
+  request.fragment_bytes = std::min(request.fragment_bytes, fragment_bytes_);
+  if (attempt.deadline != never) request.timeout = std::max<Duration>(attempt.deadline - now, std::chrono::milliseconds(1));
+  connection.phase = ConnectionPhase::requesting;
+  await_hop(connection, now);
+  connection.attempt->requested_at = now;
+  // End to end.
+  for (const Leg& each : connection.legs) devices_.endpoint(each.device).set_send_timeout(each.connection, forever);
+  std::vector<std::byte> message;
+  encode(request, message);
+  relay_.post(connection, 1, std::move(message));
+}
+
+void ConnectionSetup::on_hop_lost(RelayedConnection& connection, std::string_view why, Instant now) {
+  const bool last = connection.attempt->hop.last;
+  note_answer(connection, last ? Status::unreachable : Status::no_route, fmt::format("{}: {}", connection.hop_uri, why));
+  dial_next(connection, now);
+}
+
+bool ConnectionSetup::on_reply(RelayedConnection& connection, Bytes message, Instant now) {
+  auto reply = decode_connect_reply(message);
+  if (!reply) {
+    ender_.reject(connection, "malformed connect reply");
+    return false;
+  }
+  if (reply->status == Status::success) {
+    open(connection, std::move(*reply), now);
+    return true;
+  }
+  const bool last = connection.attempt->hop.last;
+  if (reply->status == Status::no_route || (reply->status == Status::unreachable && !last)) {
+    note_answer(connection, reply->status, std::move(reply->reason));
+    dial_next(connection, now);
+  } else {
+    refuse(connection, reply->status, reply->reason);
+  }
+  return false;
+}
+
+// A peer that has stood still is known by what it cannot choose: the destination by its address,
+// wherever the router is, and the initiator by its address where it is next to us.
+void ConnectionSetup::open(RelayedConnection& connection, ConnectReply reply, Instant now) {
+  const std::unique_ptr<ConnectAttempt> attempt = std::move(connection.attempt);
+  const std::array<Leg, 2>& legs = connection.legs;
+  const RouterDevice& out = devices_[legs[1].device];
+  const Duration round_trip = std::max(now - attempt->requested_at, ports::round_trip_min);
+  connection.beyond = static_cast<uint8_t>(reply.hops.size());
+  reply.hops.insert(reply.hops.begin(),
+                    {out.scheme, connection.hop_uri, out.subnet.as, out.subnet.subnet, round_trip, out.rate_bits_per_s});
+  reply.rate_bits_per_s = devices_[legs[0].device].rate_bits_per_s;
+  reply.max_send_bytes =
+      std::min({reply.max_send_bytes, attempt->request.max_send_bytes, payload_bytes_max(legs[0]), payload_bytes_max(legs[1])});
+  reply.fragment_bytes = std::min({reply.fragment_bytes, attempt->request.fragment_bytes, fragment_bytes_});
+  connection.phase = ConnectionPhase::open;
+  connection.ends[1] = format_address(attempt->to);
+  if (legs[0].is_end) connection.ends[0] = devices_.peer_of(legs[0].device, legs[0].connection);
+  connections_.set_timer(connection, never);
+  counters_.add(Counter::routed_connections);
+  std::vector<std::byte> bytes;
+  encode(reply, bytes);
+  relay_.post(connection, 0, std::move(bytes));
+}
+
+void ConnectionSetup::refuse(RelayedConnection& connection, Status status, std::string_view reason) {
+  counters_.add(Counter::connections_refused);
+  ConnectReply reply;
+  reply.status = status;
+  reply.reason = reason;
+  std::vector<std::byte> message;
+  encode(reply, message);
+  if (connection.legs[0].live) relay_.post(connection, 0, std::move(message));
+  ender_.close(connection, status, reason, 0);
+}
+
+}  // namespace ccixfer::routing

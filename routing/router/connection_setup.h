@@ -1,0 +1,75 @@
+// The setup of a relayed connection, from the initiator's request to the answer: checks what the
+// request says, tries the next hops in order, and agrees on lengths. The initiator hears of success
+// only after the destination said so.
+// Errors: a connect that fails is answered with the status and the words of the last hop that said
+// something, and ended.
+// Single-threaded. Bounds: candidates_tried_max, hops_max, hop_dial_timeout, hop_patience,
+// liars_logged_max.
+// Source: routing §VII; routing/router/README.md 'A connection's setup and end'.
+#pragma once
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "core/base/counters.h"
+#include "routing/map/source_policy.h"
+#include "routing/router/connection_ender.h"
+#include "routing/router/connection_table.h"
+#include "routing/router/devices.h"
+#include "routing/router/hop_turns.h"
+#include "routing/router/message_relay.h"
+#include "routing/router/record_store.h"
+
+namespace ccixfer::routing {
+
+inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
+// Then the initiator is told which hop has not answered.
+inline constexpr Duration hop_patience = std::chrono::seconds(1);
+inline constexpr size_t liars_logged_max = 256;
+
+class ConnectionSetup {
+ public:
+  // `fragment_bytes`: of this router's buffers.
+  ConnectionSetup(const Devices& devices, RecordStore& records, ConnectionTable& connections, MessageRelay& relay,
+                  ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes, Counters& counters);
+  void on_request(RelayedConnection& connection, Bytes message, Instant now);
+  void on_hop_connected(RelayedConnection& connection, const cci::Event& event, Instant now);
+  // Before it has answered.
+  void on_hop_lost(RelayedConnection& connection, std::string_view why, Instant now);
+  // It waits for another one beyond it.
+  void on_hop_waits(RelayedConnection& connection, Bytes message);
+  // true: it was opened.
+  [[nodiscard]] bool on_reply(RelayedConnection& connection, Bytes message, Instant now);
+  // Of the hop, or of the whole connect.
+  void on_timer(RelayedConnection& connection, Instant now);
+  // Ends a connect that did not succeed: the initiator gets the answer.
+  void refuse(RelayedConnection& connection, Status status, std::string_view reason);
+  // The router stops: the initiator, or the router before us, has to try another way.
+  void refuse_as_draining(RelayedConnection& connection);
+  void drop_hop(RelayedConnection& connection);  // that is being tried
+  void drain() { draining_ = true; }
+  [[nodiscard]] std::string draining_reason(const RelayedConnection& connection) const;
+
+ private:
+  [[nodiscard]] ClaimFault claim_fault(const RelayedConnection& connection);
+  void note_liar(const Leg& leg, std::string_view what);
+  void dial_next(RelayedConnection& connection, Instant now);
+  [[nodiscard]] bool dial(RelayedConnection& connection, NextHop hop);
+  static void note_answer(RelayedConnection& connection, Status status, std::string reason);
+  void await_hop(const RelayedConnection& connection, Instant now);
+  [[nodiscard]] uint32_t payload_bytes_max(const Leg& leg) const;
+  void open(RelayedConnection& connection, ConnectReply reply, Instant now);
+
+  const Devices& devices_;
+  RecordStore& records_;
+  ConnectionTable& connections_;
+  MessageRelay& relay_;
+  ConnectionEnder& ender_;
+  HopTurns turns_;
+  uint32_t fragment_bytes_;
+  Counters& counters_;
+  std::set<std::string> liars_logged_;  // Devices::peer_of
+  bool draining_ = false;
+};
+
+}  // namespace ccixfer::routing

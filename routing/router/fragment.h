@@ -1,0 +1,58 @@
+// A fragment that a router knows of. Changed by the FragmentForwarder, but for `look`, which is the
+// StandstillWatch's.
+#pragma once
+#include <memory>
+
+#include "core/memory/pool.h"
+#include "core/ports/arrival.h"
+#include "core/ports/transport.h"
+#include "routing/router/ref.h"
+#include "routing/router/stood_still.h"
+
+namespace ccixfer::routing {
+
+// Where a fragment's data are, and what is done with them further on. Cut-through is `arriving`
+// with something begun.
+enum class Here : uint8_t { waiting, arriving, whole };
+enum class Onward : uint8_t { not_yet, exposed, pushed, over };
+
+struct FragmentLook {
+  uint64_t seen_bytes = 0;     // at the last look
+  uint64_t offered_moved = 0;  // what the way out had taken when it was first seen there, and 1
+};
+
+struct Fragment {
+  uint32_t index = 0, generation = 0;
+  uint64_t connection = 0;  // Ref, leg 0
+  Here here = Here::waiting;
+  Onward onward = Onward::not_yet;
+  bool pulling = false, pushing = false;  // a lower RMA of ours is in flight: the buffer stays
+  bool of_read = false;
+  // The first pull of a read: from the application's own memory, nothing to answer `taken`.
+  bool from_end = false;
+  uint8_t from = 0;  // the leg where the data is; it goes to the other one
+  uint8_t data_class = 0;
+  uint32_t length_bytes = 0;
+  uint64_t cookie = 0;
+  ports::RemoteRef source;  // what to pull
+  ports::RemoteRef remote;  // write: where the last router puts it
+  memory::Loan buffer;
+  // Its bytes may pass through; else, and besides, the buffer has them.
+  std::unique_ptr<ports::Conduit> conduit;
+  ports::Handle handle;  // exposed to the next router
+  // It was, and the network still refers to bytes of the buffer.
+  ports::Handle lent;
+  ports::Arrival arrival;
+  Instant asked_at{}, offered_at{};
+  uint64_t told_bytes = 0;    // how much of it the way out knows of
+  Share share = Share::full;  // from which its buffer is
+  FragmentLook look;
+  ports::Ending pulled{Status::success};  // why it will not become whole
+  [[nodiscard]] uint8_t to() const { return static_cast<uint8_t>(1 - from); }
+  [[nodiscard]] bool in_flight() const { return pulling || pushing; }
+  [[nodiscard]] uint64_t ref(bool of_push = false) const {
+    return Ref{Tag::fragment, of_push ? uint8_t{1} : uint8_t{0}, generation, index}.packed();
+  }
+};
+
+}  // namespace ccixfer::routing

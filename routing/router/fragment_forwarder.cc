@@ -1,0 +1,461 @@
+#include "routing/router/fragment_forwarder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/log.h"
+#include "core/wire/frame.h"
+
+namespace ccixfer::routing {
+namespace {
+
+uint8_t other(uint8_t leg) { return static_cast<uint8_t>(1 - leg); }
+Exposure exposure_of(const Fragment& fragment) { return {fragment.to(), fragment.of_read, fragment.cookie}; }
+
+}  // namespace
+
+FragmentForwarder::FragmentForwarder(const RouterMechanisms& mechanisms, const Devices& devices,
+                                     std::shared_ptr<cci::MemoryTable> memory, FragmentPool& pool, BufferGrants& grants,
+                                     ConnectionTable& connections, MessageRelay& relay, ConnectionEnder& ender, Counters& counters)
+    : mechanisms_(mechanisms),
+      devices_(devices),
+      memory_(std::move(memory)),
+      pool_(pool),
+      pool_handle_(memory_->register_region(pool.memory(), 0)),
+      grants_(grants),
+      connections_(connections),
+      relay_(relay),
+      ender_(ender),
+      counters_(counters),
+      lent_(pool, [this](const ports::Handle& handle) { return memory_->in_use(handle); }) {}
+
+FragmentForwarder::~FragmentForwarder() {
+  fragments_.for_each([&](Fragment& fragment) { end(fragment); });
+  static_cast<void>(return_lent());  // all: nothing refers to them without a transport
+  static_cast<void>(memory_->deregister_region(pool_handle_));
+}
+
+RelayedConnection* FragmentForwarder::connection_of(const Fragment& fragment) const {
+  return connections_.find(fragment.connection);
+}
+
+void FragmentForwarder::on_message(RelayedConnection& connection, uint8_t which, Bytes message) {
+  const auto fragment = decode_fragment(message);
+  if (!fragment) return ender_.reject(connection, "malformed fragment message");
+  const uint8_t to = other(which);
+  switch (fragment->kind) {
+    case MessageKind::write_request:
+      return admit(connection, which, *fragment, false);
+    case MessageKind::read_request:
+      // Only the last router, next to the memory, does something about it.
+      return connection.legs[to].is_end ? admit(connection, to, *fragment, true) : relay_.pass_on(connection, which, message);
+    default:
+      return fragment->ending.good() ? admit(connection, which, *fragment, false) : relay_.pass_on(connection, which, message);
+  }
+}
+
+// A fragment's data waits on leg `from`; `from_end`: in the application's own memory there.
+void FragmentForwarder::admit(RelayedConnection& connection, uint8_t from, const FragmentMessage& request, bool from_end) {
+  if (connection.fragments.known() >= fragments_per_side_max)
+    return ender_.reject(connection, "more fragments than the window allows");
+  Fragment& fragment = add_to(fragments_);
+  fragment.connection = connection.ref(0);
+  fragment.of_read = request.kind != MessageKind::write_request;
+  fragment.from_end = from_end;
+  fragment.from = from;
+  fragment.data_class = from_end ? 0 : request.data_class;
+  fragment.length_bytes = request.length_bytes;
+  fragment.cookie = request.cookie;
+  fragment.remote = request.remote;
+  fragment.source = from_end ? request.remote : ports::RemoteRef{request.exposed, 0, {}};
+  connection.fragments.add();
+  if (!is_acceptable(connection, fragment)) {
+    counters_.add(Counter::routed_rejected);
+    answer_failure(connection, fragment, Status::range);
+    return end(fragment);
+  }
+  grants_.queue(connection, fragment.data_class, {fragment.ref(), fragment.length_bytes, from});
+}
+
+// Its length is one that an honest chain gives. Its class is the count of routers between the data
+// and us, which both ends of the chain have told at the connect; who said a higher one would go
+// before the others. What is not so is answered, and never pulled.
+bool FragmentForwarder::is_acceptable(const RelayedConnection& connection, const Fragment& fragment) const {
+  const uint8_t between = fragment.from_end ? 0 : fragment.from == 0 ? connection.crossed : connection.beyond;
+  return fragment.length_bytes > 0 && fragment.length_bytes <= pool_.fragment_bytes() && fragment.data_class < classes_max &&
+         fragment.data_class == between;
+}
+
+// Higher classes first: what is in transit already goes on before new data enters (ITB). Every
+// class has its reserved buffer, so a lower one waits a bounded time.
+bool FragmentForwarder::grant_buffers() {
+  bool any = false;
+  for (uint8_t i = 0; i < classes_max; ++i) {
+    const auto data_class = static_cast<uint8_t>(mechanisms_.transit_first ? classes_max - 1 - i : i);
+    while (auto granted = grants_.next(data_class, now_)) {
+      any = true;
+      start(std::move(*granted));
+    }
+  }
+  return any;
+}
+
+void FragmentForwarder::start(GrantedBuffer granted) {
+  Fragment* fragment = find(granted.fragment);
+  CHECK(fragment != nullptr);
+  fragment->buffer = std::move(granted.buffer);
+  fragment->share = granted.share;
+  fragment->here = Here::arriving;
+  pull(*fragment);
+}
+
+void FragmentForwarder::note_wait(RelayedConnection& connection, uint8_t leg, Instant since) const {
+  Duration& wait = connection.legs[leg].traffic.wait;
+  wait = std::min(wait, now_ - since);
+}
+
+// Each router: the fragment comes into a buffer of its class, which is held for the whole of it,
+// whatever becomes of the way out.
+void FragmentForwarder::pull(Fragment& fragment) {
+  trace_hop("[hop 6] router");
+  RelayedConnection* connection = connection_of(fragment);
+  const Leg& leg = connection->legs[fragment.from];
+  cci::RmaOptions read;
+  read.write = false;
+  read.local = pool_handle_;
+  read.local_offset_bytes = fragment.buffer.offset_bytes();
+  read.remote = fragment.source;
+  read.length_bytes = fragment.length_bytes;
+  read.context = fragment.ref();
+  read.arrival = &fragment.arrival;
+  if (fragment.conduit == nullptr) lend_conduit(*connection, fragment);
+  const Status status = endpoint(leg).rma(leg.connection, read);
+  if (status == Status::no_buffers) return stall(fragment, false);
+  fragment.pulling = true;
+  fragment.asked_at = now_;
+  if (status != Status::success) return on_ended(fragment, false, status);
+  if (!mechanisms_.cut_through || !endpoint(connection->legs[fragment.to()]).sends_what_arrives()) return;
+  cutting_.push_back(fragment.ref());
+}
+
+// Where both networks can hand bytes on, these need not come into the buffer; that stays the
+// fragment's, for when the way out does not take them fast enough. A fragment that may have to
+// leave twice has to be in memory.
+void FragmentForwarder::lend_conduit(const RelayedConnection& connection, Fragment& fragment) {
+  if (!mechanisms_.cut_through || !mechanisms_.empty_is_refused) return;
+  const cci::Endpoint& out = endpoint(connection.legs[fragment.to()]);
+  if (!out.sends_what_arrives()) return;
+  fragment.conduit = conduits_.lend(endpoint(connection.legs[fragment.from]), out);
+  if (fragment.conduit == nullptr) return;
+  fragment.arrival.conduit = fragment.conduit.get();
+  fragment.arrival.once = true;
+}
+
+bool FragmentForwarder::cut_through() {
+  bool any = false;
+  size_t kept = 0;
+  for (size_t i = 0; i < cutting_.size(); ++i) {
+    Fragment* fragment = find(cutting_[i]);
+    if (fragment == nullptr) continue;
+    RelayedConnection* connection = connection_of(*fragment);
+    if (connection == nullptr || connection->phase != ConnectionPhase::open || fragment->here != Here::arriving) continue;
+    cutting_[kept++] = cutting_[i];
+    any = look_at_arriving(*connection, *fragment) || any;
+  }
+  cutting_.resize(kept);
+  return any;
+}
+
+// Whether it may leave, and whether the way out has another chunk to send. May end it.
+bool FragmentForwarder::look_at_arriving(RelayedConnection& connection, Fragment& fragment) {
+  const uint64_t placed_bytes = fragment.arrival.placed_bytes;
+  if (fragment.told_bytes == 0 && placed_bytes > 0) note_wait(connection, fragment.from, fragment.asked_at);
+  if (fragment.onward == Onward::not_yet) {
+    if (!may_leave(connection, fragment)) return false;
+    go_on(connection, fragment);
+    return true;
+  }
+  if (placed_bytes <= fragment.told_bytes) return false;
+  fragment.told_bytes = placed_bytes;
+  resume(connection, fragment);
+  return true;
+}
+
+// A fragment whose way in is the slower one stays until the rest will be here by the time that it
+// is wanted: it would be no earlier at its end, and would hold the buffer of the next router, on
+// the faster link, for all the time.
+bool FragmentForwarder::may_leave(const RelayedConnection& connection, const Fragment& fragment) const {
+  if (fragment.arrival.placed_bytes == 0) return false;
+  const uint64_t in = devices_[connection.legs[fragment.from].device].rate_bits_per_s;
+  const uint64_t out = devices_[connection.legs[fragment.to()].device].rate_bits_per_s;
+  if (!mechanisms_.paced || in == 0) return true;
+  const double missing = static_cast<double>(fragment.length_bytes - fragment.arrival.placed_bytes);
+  return missing * static_cast<double>(out) <= static_cast<double>(fragment.length_bytes) * static_cast<double>(in);
+}
+
+void FragmentForwarder::go_on(RelayedConnection& connection, Fragment& fragment) {
+  fragment.told_bytes = fragment.arrival.placed_bytes;
+  fragment.offered_at = now_;
+  if (fragment.of_read || !connection.legs[fragment.to()].is_end) return expose(connection, fragment);
+  fragment.onward = Onward::pushed;
+  push(fragment);
+}
+
+void FragmentForwarder::resume(const RelayedConnection& connection, const Fragment& fragment) {
+  const Leg& leg = connection.legs[fragment.to()];
+  endpoint(leg).resume(leg.connection);
+}
+
+// The lower connection has as many RMAs in flight as it takes: after the next events.
+void FragmentForwarder::stall(Fragment& fragment, bool of_push) {
+  RelayedConnection* connection = connection_of(fragment);
+  connection->fragments.stall(fragment.ref(of_push));
+  connections_.activate(*connection);
+}
+
+void FragmentForwarder::retry_stalled(RelayedConnection& connection) {
+  for (const uint64_t packed : connection.fragments.take_stalled()) {
+    Fragment* fragment = find(packed);
+    if (fragment == nullptr) continue;
+    if (connection.phase != ConnectionPhase::open) {
+      if (!fragment->in_flight()) end(*fragment);
+    } else if (Ref::of(packed).side == 0) {
+      pull(*fragment);
+    } else if (fragment->onward == Onward::pushed) {
+      push(*fragment);
+    }
+  }
+}
+
+void FragmentForwarder::on_event(const Ref& ref, ports::Ending ending) {
+  if (Fragment* fragment = fragments_.find(ref.index, ref.generation)) on_ended(*fragment, ref.side == 1, ending);
+}
+
+void FragmentForwarder::on_ended(Fragment& fragment, bool of_push, ports::Ending ending) {
+  (of_push ? fragment.pushing : fragment.pulling) = false;
+  RelayedConnection* connection = connection_of(fragment);
+  if (connection == nullptr || connection->phase != ConnectionPhase::open) {
+    if (!fragment.in_flight()) end(fragment);
+    return;
+  }
+  if (of_push) return on_pushed(*connection, fragment, ending);
+  if (ending.good()) return on_pulled(*connection, fragment);
+  on_pull_failed(*connection, fragment, ending);
+}
+
+void FragmentForwarder::on_pulled(RelayedConnection& connection, Fragment& fragment) {
+  counters_.add(Counter::routed_fragments);
+  counters_.add(Counter::routed_bytes, fragment.length_bytes);
+  counters_.add(Counter::routed_bytes_passed, fragment.arrival.passed_bytes);
+  fragment.here = Here::whole;
+  fragment.arrival.complete = true;
+  connection.legs[fragment.from].traffic.pulled_bytes += std::max<uint64_t>(fragment.length_bytes, progress_bytes_min);
+  note_wait(connection, fragment.from, fragment.asked_at);
+  // Answered already, and of a write the answer frees the buffers before us as well.
+  if (fragment.onward == Onward::over) {
+    if (fragment.of_read) tell_taken(connection, fragment);
+    return end(fragment);
+  }
+  const uint64_t packed = fragment.ref();
+  if (mechanisms_.absorbs) tell_taken(connection, fragment);
+  // Closed by that, which may have ended the fragment.
+  if (connection.phase != ConnectionPhase::open) {
+    Fragment* left = find(packed);
+    if (left != nullptr && !left->pushing) end(*left);
+  } else if (fragment.onward == Onward::not_yet) {
+    go_on(connection, fragment);
+  } else {
+    resume(connection, fragment);
+  }
+}
+
+void FragmentForwarder::tell_taken(RelayedConnection& connection, const Fragment& fragment) {
+  if (fragment.from_end) return;
+  std::vector<std::byte> message;
+  encode(Taken{fragment.cookie, fragment.of_read}, message);
+  relay_.post(connection, fragment.from, std::move(message));
+}
+
+// What is under way further on ends too, and is answered there: by the next router, whose own pull
+// fails, or by the write that we give up.
+void FragmentForwarder::on_pull_failed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending) {
+  fragment.arrival.failed = true;
+  if (fragment.onward == Onward::pushed && fragment.pushing) {
+    fragment.pulled = ending;
+    return resume(connection, fragment);
+  }
+  const uint64_t packed = fragment.ref();
+  if (fragment.onward == Onward::exposed) {
+    withdraw(connection, fragment);
+  } else if (fragment.onward != Onward::over) {
+    answer_failure(connection, fragment, ending);
+  }
+  Fragment* left = find(packed);  // the answer may have closed the connection, and that ended it
+  if (left != nullptr) end(*left);
+}
+
+// No peer reads it any more.
+void FragmentForwarder::withdraw(RelayedConnection& connection, Fragment& fragment) {
+  unexpose(fragment);
+  connection.fragments.withdraw(exposure_of(fragment));
+  fragment.onward = Onward::over;
+  resume(connection, fragment);
+}
+
+// Answered. What still arrives is drained into its buffer, which then comes back.
+void FragmentForwarder::let_go(RelayedConnection& connection, Fragment& fragment) {
+  connection.legs[fragment.to()].traffic.taken_bytes += progress_bytes_min;
+  note_wait(connection, fragment.to(), fragment.offered_at);
+  if (!fragment.pulling) return end(fragment);
+  if (fragment.onward == Onward::exposed) withdraw(connection, fragment);
+  fragment.onward = Onward::over;
+}
+
+// The last router writes into the application's memory, by the application's own reference. A
+// mailbox without a buffer is reported, never waited for.
+void FragmentForwarder::push(Fragment& fragment) {
+  RelayedConnection* connection = connection_of(fragment);
+  const Leg& leg = connection->legs[fragment.to()];
+  cci::RmaOptions write;
+  write.local = pool_handle_;
+  write.local_offset_bytes = fragment.buffer.offset_bytes();
+  write.remote = fragment.remote;
+  write.length_bytes = fragment.length_bytes;
+  write.context = fragment.ref(true);
+  write.arrival = &fragment.arrival;  // of a whole one, too, bytes may be in the conduit
+  const Status status = endpoint(leg).rma(leg.connection, write);
+  if (status == Status::no_buffers) return stall(fragment, true);
+  fragment.pushing = true;
+  if (status != Status::success) on_ended(fragment, true, status);
+}
+
+void FragmentForwarder::on_pushed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending) {
+  if (ending.status == Status::mailbox_empty && !mechanisms_.empty_is_refused) return stall(fragment, true);
+  if (fragment.pulled.good()) connection.fragments.prove(now_);
+  acknowledge(connection, fragment.from, fragment.cookie, fragment.pulled.good() ? ending : fragment.pulled);
+  if (!mechanisms_.absorbs) tell_taken(connection, fragment);
+  let_go(connection, fragment);
+}
+
+// To the next router, or to the initiator of a read: one-use, withdrawn at `taken`.
+void FragmentForwarder::expose(RelayedConnection& connection, Fragment& fragment) {
+  fragment.handle = memory_->register_arriving(Bytes(fragment.buffer.bytes().first(fragment.length_bytes)), &fragment.arrival);
+  if (fragment.handle.kind == ports::HandleKind::none || !connection.fragments.expose(exposure_of(fragment), fragment.ref())) {
+    counters_.add(Counter::routed_rejected);  // a cookie used twice at once, or no region left
+    answer_failure(connection, fragment, Status::no_memory);
+    return let_go(connection, fragment);
+  }
+  fragment.onward = Onward::exposed;
+  FragmentMessage message;
+  message.kind = fragment.of_read ? MessageKind::read_reply : MessageKind::write_request;
+  message.cookie = fragment.cookie;
+  message.length_bytes = fragment.length_bytes;
+  message.data_class = static_cast<uint8_t>(fragment.data_class + 1);
+  message.exposed = fragment.handle;
+  message.remote = fragment.remote;
+  std::vector<std::byte> bytes;
+  encode(message, bytes);
+  relay_.post(connection, fragment.to(), std::move(bytes));
+}
+
+void FragmentForwarder::on_taken(RelayedConnection& connection, uint8_t which, Bytes message) {
+  const auto taken = decode_taken(message);
+  if (!taken) return ender_.reject(connection, "malformed taken");
+  const uint64_t packed = connection.fragments.exposed_as({which, taken->of_read, taken->cookie});
+  if (packed == 0) return counters_.add(Counter::routed_rejected);  // stale
+  Fragment* fragment = find(packed);
+  CHECK(fragment != nullptr);
+  connection.fragments.prove(now_);
+  if (!mechanisms_.absorbs) tell_taken(connection, *fragment);
+  // Else it ended with the connection.
+  if (connection.phase == ConnectionPhase::open) let_go(connection, *fragment);
+}
+
+void FragmentForwarder::on_ack(RelayedConnection& connection, uint8_t which, Bytes message) {
+  const auto ack = decode_fragment_ack(message);
+  if (!ack) return ender_.reject(connection, "malformed fragment ack");
+  // A failure downstream comes without `taken`.
+  const uint64_t packed = connection.fragments.exposed_as({which, false, ack->cookie});
+  if (packed != 0) let_go(connection, *find(packed));
+  relay_.pass_on(connection, which, message);
+}
+
+void FragmentForwarder::acknowledge(RelayedConnection& connection, uint8_t to, uint64_t cookie, ports::Ending ending) {
+  std::vector<std::byte> message;
+  encode(FragmentAck{cookie, ending}, message);
+  relay_.post(connection, to, std::move(message));
+}
+
+// To whoever asked for it: a write's initiator is where the data is, a read's is at the other side.
+void FragmentForwarder::answer_failure(RelayedConnection& connection, const Fragment& fragment, ports::Ending ending) {
+  if (!fragment.of_read) return acknowledge(connection, fragment.from, fragment.cookie, ending);
+  FragmentMessage reply;
+  reply.kind = MessageKind::read_reply;
+  reply.cookie = fragment.cookie;
+  reply.ending = ending;
+  std::vector<std::byte> message;
+  encode(reply, message);
+  relay_.post(connection, fragment.to(), std::move(message));
+}
+
+void FragmentForwarder::unexpose(Fragment& fragment) {
+  const ports::Handle handle = std::exchange(fragment.handle, {});
+  if (memory_->deregister_region(handle) == Status::busy) fragment.lent = handle;
+}
+
+// Gives everything back. No lower RMA of it may be in flight.
+void FragmentForwarder::end(Fragment& fragment) {
+  unexpose(fragment);
+  if (RelayedConnection* connection = connection_of(fragment)) {
+    if (fragment.buffer) connection->fragments.give_buffer(fragment.from);
+    if (fragment.onward == Onward::exposed) connection->fragments.withdraw(exposure_of(fragment));
+    if (connection->fragments.remove()) idle_.push_back(connection->ref(0));
+  }
+  if (fragment.buffer) {
+    grants_.is_over(fragment.share);
+    lent_.give(fragment.data_class, std::move(fragment.buffer), fragment.lent);
+  }
+  fragment.arrival.conduit = nullptr;
+  if (fragment.conduit != nullptr) conduits_.give(std::move(fragment.conduit));
+  fragments_.remove(fragment.index);
+}
+
+// What no lower RMA works on is given back now; the rest when that ends (every one ends with an
+// event).
+void FragmentForwarder::drop(RelayedConnection& connection) {
+  std::vector<uint64_t> all = connection.fragments.take_all();
+  for (const uint64_t packed : cutting_) {  // what is being written on while it arrives
+    const Fragment* fragment = find(packed);
+    if (fragment == nullptr || connection_of(*fragment) != &connection) continue;
+    if (fragment->in_flight()) all.push_back(packed);  // else who called us ends it
+  }
+  for (const uint64_t packed : all) {
+    if (Fragment* fragment = find(packed)) drop_one(connection, *fragment);
+  }
+}
+
+void FragmentForwarder::drop_one(RelayedConnection& connection, Fragment& fragment) {
+  if (!fragment.in_flight()) return end(fragment);
+  if (fragment.onward == Onward::exposed) withdraw(connection, fragment);
+  if (fragment.here != Here::arriving || fragment.arrival.failed) return;
+  fragment.arrival.failed = true;
+  resume(connection, fragment);
+}
+
+// Not when its last fragment ends: the next one comes at once as long as something is being moved.
+void FragmentForwarder::release_idle() {
+  for (const uint64_t packed : std::exchange(idle_, {})) {
+    if (RelayedConnection* connection = connections_.find(packed)) connection->fragments.release();
+  }
+}
+
+uint32_t FragmentForwarder::leaving_early() const {
+  return static_cast<uint32_t>(std::count_if(cutting_.begin(), cutting_.end(), [this](uint64_t packed) {
+    const Fragment* fragment = find(packed);
+    if (fragment == nullptr || fragment->here != Here::arriving) return false;
+    return fragment->onward == Onward::exposed || fragment->onward == Onward::pushed;
+  }));
+}
+
+}  // namespace ccixfer::routing

@@ -1,0 +1,33 @@
+// A budget of bytes a second. What was not used is not saved, and it may be overdrawn for
+// rate_burst. Pure; 0: there is no limit.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "core/base/time.h"
+
+namespace ccixfer::routing {
+
+inline constexpr Duration rate_burst = std::chrono::milliseconds(20);
+
+class RateLimit {
+ public:
+  explicit RateLimit(uint64_t bytes_per_s) : bytes_per_s_(bytes_per_s) {}
+  void set(uint64_t bytes_per_s) { bytes_per_s_ = bytes_per_s; }
+  [[nodiscard]] bool is_used_up(Instant now) const { return bytes_per_s_ > 0 && used_until_ > now + rate_burst; }
+  void use(uint64_t bytes, Instant now) {
+    if (bytes_per_s_ == 0) return;
+    const auto cost = static_cast<int64_t>(bytes * 1'000'000'000u / bytes_per_s_);
+    used_until_ = std::max(used_until_, now) + Duration(cost);
+  }
+  // When somebody who waits may go on. never: the rate holds up nobody.
+  [[nodiscard]] Instant next_deadline(Instant now) const {
+    return bytes_per_s_ > 0 && used_until_ > now ? std::max(now, used_until_ - rate_burst) : never;
+  }
+
+ private:
+  uint64_t bytes_per_s_;
+  Instant used_until_{};
+};
+
+}  // namespace ccixfer::routing

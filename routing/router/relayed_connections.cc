@@ -1,0 +1,282 @@
+#include "routing/router/relayed_connections.h"
+
+#include <utility>
+
+#include "core/base/log.h"
+
+namespace ccixfer::routing {
+
+RelayedConnections::RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionSetup& setup,
+                                       MessageRelay& relay, FragmentForwarder& forwarder, StandstillWatch& watch,
+                                       Counters& counters)
+    : devices_(devices),
+      connections_(connections),
+      setup_(setup),
+      relay_(relay),
+      forwarder_(forwarder),
+      watch_(watch),
+      counters_(counters) {}
+
+void RelayedConnections::on_request(uint32_t device, cci::Event& event) {
+  cci::Endpoint& endpoint = devices_.endpoint(device);
+  if (draining_ || connections_.size() >= connections_max || setting_up_ >= connections_setting_up_max) {
+    counters_.add(Counter::connections_refused);
+    static_cast<void>(endpoint.reject(event, draining_ ? "this router is draining" : "this router has too many connections"));
+    return;
+  }
+  RelayedConnection& connection = connections_.add();
+  Leg& leg = connection.legs[0];
+  leg.device = device;
+  leg.connection = event.connection;
+  if (endpoint.accept(event, connection.ref(0)) != Status::success) return connections_.remove(connection);
+  leg.live = true;
+  ++setting_up_;
+  connections_.set_timer(connection, after(now_, hop_request_timeout));
+}
+
+void RelayedConnections::on_event(const Ref& ref, cci::Event event) {
+  if (RelayedConnection* connection = connections_.find(ref.packed())) on_leg_event(*connection, ref.side, std::move(event));
+}
+
+void RelayedConnections::on_leg_event(RelayedConnection& connection, uint8_t which, cci::Event event) {
+  const Leg& leg = connection.legs[which];
+  switch (event.type) {
+    case cci::EventType::accept:
+      return on_accepted(connection, event);
+    case cci::EventType::connect:
+      return setup_.on_hop_connected(connection, event, now_);
+    case cci::EventType::send:
+      return on_own_message_failed(connection, which, event);
+    case cci::EventType::receive:
+      if (leg.connection == event.connection && leg.live) on_message(connection, which, std::move(event));
+      return;
+    case cci::EventType::mailbox_ready:
+      return on_mailbox_ready(connection, which, event);
+    case cci::EventType::keepalive_timed_out:
+      if (leg.connection != event.connection || connection.phase != ConnectionPhase::open) return;
+      return close(connection, Status::disconnected, "a hop is lost: " + connection.leg_name(which) + ": it does not answer",
+                   nobody);
+    case cci::EventType::disconnected:
+      return on_lost(connection, which, event);
+    default:
+      return;
+  }
+}
+
+void RelayedConnections::on_accepted(RelayedConnection& connection, const cci::Event& event) {
+  if (connection.phase != ConnectionPhase::accepting) return;
+  if (event.status == Status::success) {
+    connection.phase = ConnectionPhase::awaiting_request;
+    return;
+  }
+  connection.legs[0].live = false;
+  close(connection, event.status, event.reason, 0);
+}
+
+// One of our own messages, a silent one, failed though the connection lives: an end that takes none
+// within the send timeout would wait for ever for what it says. Of one that is gone, what was in
+// flight fails first: the event behind it knows why.
+void RelayedConnections::on_own_message_failed(RelayedConnection& connection, uint8_t which, const cci::Event& event) {
+  if (!devices_.endpoint(connection.legs[which].device).send_timeout(event.connection)) return;
+  if (event.status == Status::receiver_not_ready || event.status == Status::timed_out)
+    close(connection, event.status, "an end takes no messages", nobody);
+}
+
+void RelayedConnections::on_mailbox_ready(RelayedConnection& connection, uint8_t which, const cci::Event& event) {
+  if (connection.legs[which].connection != event.connection || connection.phase != ConnectionPhase::open) return;
+  std::vector<std::byte> message;
+  encode(MailboxHint{event.mailbox, event.ending().detail}, message);
+  relay_.post(connection, static_cast<uint8_t>(1 - which), std::move(message));
+}
+
+void RelayedConnections::on_lost(RelayedConnection& connection, uint8_t which, const cci::Event& event) {
+  Leg& leg = connection.legs[which];
+  if (leg.connection != event.connection) return;
+  leg.live = false;
+  if (which == 1 && connection.phase == ConnectionPhase::requesting) return setup_.on_hop_lost(connection, event.reason, now_);
+  const char* what = which == 1 && leg.is_end ? "the peer is lost: " : "a hop is lost: ";
+  close(connection, Status::disconnected, what + connection.leg_name(which) + ": " + event.reason, which);
+}
+
+void RelayedConnections::on_message(RelayedConnection& connection, uint8_t which, cci::Event event) {
+  const auto kind = kind_of(event.data());
+  if (!kind) return reject(connection, "unknown routing message");
+  if (connection.phase == ConnectionPhase::closing) return;
+  if (connection.phase != ConnectionPhase::open) return on_setup_message(connection, which, *kind, event.data());
+  on_open_message(connection, which, *kind, std::move(event));
+}
+
+void RelayedConnections::on_setup_message(RelayedConnection& connection, uint8_t which, MessageKind kind, Bytes message) {
+  const bool requesting = which == 1 && connection.phase == ConnectionPhase::requesting;
+  if (kind == MessageKind::connect_request && which == 0 && connection.phase == ConnectionPhase::awaiting_request)
+    return setup_.on_request(connection, message, now_);
+  if (kind == MessageKind::connect_reply && requesting) {
+    if (setup_.on_reply(connection, message, now_)) --setting_up_;
+    return;
+  }
+  if (kind == MessageKind::hop_waits && requesting) return setup_.on_hop_waits(connection, message);
+  if (kind == MessageKind::bye && requesting) {
+    const auto bye = decode_bye(message);
+    return setup_.refuse(connection, Status::refused, bye ? bye->reason : "malformed bye");
+  }
+  if (kind == MessageKind::bye && which == 0) return close(connection, Status::disconnected, "the initiator gave up", 0);
+  reject(connection, "a routing message out of order");
+}
+
+void RelayedConnections::on_open_message(RelayedConnection& connection, uint8_t which, MessageKind kind, cci::Event event) {
+  const Bytes message = event.data();
+  switch (kind) {
+    case MessageKind::message:
+      return relay_.forward(connection, which, std::move(event));
+    case MessageKind::message_ack:
+      if (!decode_message_ack(message)) return reject(connection, "malformed message ack");
+      return relay_.pass_on(connection, which, message);
+    case MessageKind::connect_ack:
+      if (which != 0) return reject(connection, "a connect ack from the acceptor");
+      return relay_.pass_on(connection, which, message);
+    case MessageKind::keepalive:
+    case MessageKind::keepalive_ack:
+      return relay_.pass_on(connection, which, message);
+    case MessageKind::draining:
+    case MessageKind::others_wait:
+      return on_router_message(connection, which, kind, message);
+    case MessageKind::watched:
+      return on_watched(connection, which, message);
+    case MessageKind::mailbox_hint:
+      if (!decode_mailbox_hint(message)) return reject(connection, "malformed mailbox hint");
+      return relay_.pass_on(connection, which, message);
+    case MessageKind::write_request:
+    case MessageKind::read_request:
+    case MessageKind::read_reply:
+      return forwarder_.on_message(connection, which, message);
+    case MessageKind::taken:
+      return forwarder_.on_taken(connection, which, message);
+    case MessageKind::fragment_ack:
+      return forwarder_.on_ack(connection, which, message);
+    case MessageKind::bye:
+      return on_bye(connection, which, message);
+    default:
+      return reject(connection, "a routing message that does not belong here");
+  }
+}
+
+// What only a router may say.
+void RelayedConnections::on_router_message(RelayedConnection& connection, uint8_t which, MessageKind kind, Bytes message) {
+  if (connection.legs[which].is_end) return reject(connection, "an end that says that it is a router");
+  kind == MessageKind::draining ? relay_.pass_on(connection, which, message) : watch_.on_others_wait(connection, now_);
+}
+
+void RelayedConnections::on_watched(RelayedConnection& connection, uint8_t which, Bytes message) {
+  Leg& leg = connection.legs[1 - which];
+  devices_.endpoint(leg.device).set_keepalive(leg.connection, Duration{0});
+  leg.unwatched = true;
+  if (!leg.is_end) relay_.pass_on(connection, which, message);
+}
+
+void RelayedConnections::on_bye(RelayedConnection& connection, uint8_t which, Bytes message) {
+  const auto bye = decode_bye(message);
+  if (!bye) return reject(connection, "malformed bye");
+  close(connection, bye->status == Status::success ? Status::disconnected : bye->status, bye->reason, which);
+}
+
+void RelayedConnections::reject(RelayedConnection& connection, std::string_view why) {
+  counters_.add(Counter::routed_rejected);
+  log(LogLevel::warning, "routing: connection closed: {}", why);
+  close(connection, Status::error, why, nobody);
+}
+
+void RelayedConnections::close(RelayedConnection& connection, Status status, std::string_view reason, int told_by) {
+  if (connection.phase == ConnectionPhase::closing) return connections_.activate(connection);
+  if (is_setting_up(connection.phase)) {
+    --setting_up_;
+    // Nobody there knows of us yet.
+    if (connection.phase != ConnectionPhase::requesting) setup_.drop_hop(connection);
+  } else {
+    const bool peer_ended_it = told_by >= 0 && connection.legs[static_cast<size_t>(told_by)].live;
+    counters_.add(Counter::connections_lost, peer_ended_it ? 0 : 1);
+  }
+  connection.phase = ConnectionPhase::closing;
+  connections_.set_timer(connection, after(now_, draining_ ? drain_flush_timeout : close_flush_timeout));
+  for (uint8_t which = 0; which < 2; ++which) {
+    if (told_by == which || !connection.legs[which].live) continue;
+    std::vector<std::byte> message;
+    encode(Bye{status, std::string(reason)}, message);
+    relay_.post(connection, which, std::move(message));
+  }
+  forwarder_.drop(connection);
+  connections_.activate(connection);
+}
+
+// What is queued for a living leg goes out first; then its connection is closed, orderly.
+void RelayedConnections::try_finish(RelayedConnection& connection) {
+  bool waits = false;
+  for (Leg& leg : connection.legs) {
+    if (leg.live && !leg.out.empty()) {
+      waits = true;
+      continue;
+    }
+    relay_.drop(connection, leg);
+    if (std::exchange(leg.live, false)) devices_.endpoint(leg.device).disconnect(leg.connection);
+  }
+  waits ? connections_.activate(connection) : connections_.remove(connection);
+}
+
+void RelayedConnections::push() {
+  for (const uint64_t packed : connections_.take_active()) {
+    RelayedConnection* connection = connections_.find(packed);
+    if (connection == nullptr) continue;
+    ConnectionTable::is_taken(*connection);
+    relay_.flush(*connection, 0);
+    relay_.flush(*connection, 1);
+    forwarder_.retry_stalled(*connection);
+    if (connection->phase == ConnectionPhase::closing) {
+      try_finish(*connection);
+    } else if (!connection->legs[0].out.empty() || !connection->legs[1].out.empty() || connection->fragments.has_stalled()) {
+      connections_.activate(*connection);  // no room below: again when events came
+    }
+  }
+}
+
+void RelayedConnections::run_timers() {
+  while (RelayedConnection* due = connections_.take_due(now_)) on_timer(*due);
+}
+
+void RelayedConnections::on_timer(RelayedConnection& connection) {
+  switch (connection.phase) {
+    case ConnectionPhase::accepting:
+    case ConnectionPhase::awaiting_request:
+      return reject(connection, "no connect request in time");
+    case ConnectionPhase::dialling:
+    case ConnectionPhase::requesting:
+      return setup_.on_timer(connection, now_);
+    case ConnectionPhase::open:
+      return;
+    case ConnectionPhase::closing:  // what could not be sent by now is lost
+      for (Leg& leg : connection.legs) relay_.drop(connection, leg);
+      return try_finish(connection);
+  }
+}
+
+void RelayedConnections::drain() {
+  draining_ = true;
+  setup_.drain();
+}
+
+void RelayedConnections::tell_drain() {
+  log(LogLevel::info, "routing: draining, {} connections", connections_.size());
+  connections_.for_each([&](RelayedConnection& connection) {
+    if (connection.phase == ConnectionPhase::dialling || connection.phase == ConnectionPhase::requesting)
+      return setup_.refuse_as_draining(connection);
+    for (uint8_t which = 0; which < 2 && connection.phase == ConnectionPhase::open; ++which)
+      relay_.post_plain(connection, which, MessageKind::draining);
+  });
+}
+
+void RelayedConnections::close_all() {
+  connections_.for_each([&](RelayedConnection& connection) {
+    if (connection.phase == ConnectionPhase::closing) return connections_.set_timer(connection, after(now_, drain_flush_timeout));
+    close(connection, Status::disconnected, setup_.draining_reason(connection), nobody);
+  });
+}
+
+}  // namespace ccixfer::routing
