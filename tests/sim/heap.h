@@ -24,4 +24,31 @@ class HeapWatch {
   size_t most_ = 0;
 };
 
+// The memory of one part of a program: what was allocated while the innermost HeapScope named this account, and is not given back,
+// whoever gives it back. Memory from before the first scope of the program counts for nobody.
+class HeapAccount {
+ public:
+  HeapAccount() = default;
+  ~HeapAccount();
+  HeapAccount(const HeapAccount&) = delete;
+  HeapAccount& operator=(const HeapAccount&) = delete;
+  [[nodiscard]] size_t bytes() const { return bytes_; }
+  void add(size_t bytes) { bytes_ += bytes; }
+  void remove(size_t bytes) { bytes_ -= bytes; }
+
+ private:
+  size_t bytes_ = 0;
+};
+
+class HeapScope {
+ public:
+  explicit HeapScope(HeapAccount* account);  // nullptr: nobody's
+  ~HeapScope();
+  HeapScope(const HeapScope&) = delete;
+  HeapScope& operator=(const HeapScope&) = delete;
+
+ private:
+  HeapAccount* outer_;
+};
+
 }  // namespace ccixfer::testing
