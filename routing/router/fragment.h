@@ -21,14 +21,10 @@ struct FragmentLook {
   uint64_t offered_moved = 0;  // what the way out had taken when it was first seen there, and 1
 };
 
-struct Fragment {
-  uint32_t index = 0, generation = 0;
-  uint64_t connection = 0;  // Ref, leg 0
-  Here here = Here::waiting;
-  Onward onward = Onward::not_yet;
-  bool pulling = false, pushing = false;  // a lower RMA of ours is in flight: the buffer stays
+// What was offered or asked for: a fragment's data, where they are and where they go.
+struct FragmentOffer {
   bool of_read = false;
-  // The first pull of a read: from the application's own memory, nothing to answer `taken`.
+  // The first pull of a read is from the application's own memory: nobody there waits for `taken`.
   bool from_end = false;
   uint8_t from = 0;  // the leg where the data is; it goes to the other one
   uint8_t data_class = 0;
@@ -36,6 +32,15 @@ struct Fragment {
   uint64_t cookie = 0;
   ports::RemoteRef source;  // what to pull
   ports::RemoteRef remote;  // write: where the last router puts it
+};
+
+struct Fragment {
+  uint32_t index = 0, generation = 0;
+  uint64_t connection = 0;  // Ref, leg 0
+  Here here = Here::waiting;
+  Onward onward = Onward::not_yet;
+  bool pulling = false, pushing = false;  // a lower RMA of ours is in flight: the buffer stays
+  FragmentOffer offer;
   memory::Loan buffer;
   // Its bytes may pass through; else, and besides, the buffer has them.
   std::unique_ptr<ports::Conduit> conduit;
@@ -48,7 +53,7 @@ struct Fragment {
   Share share = Share::full;  // from which its buffer is
   FragmentLook look;
   ports::Ending pulled{Status::success};  // why it will not become whole
-  [[nodiscard]] uint8_t to() const { return static_cast<uint8_t>(1 - from); }
+  [[nodiscard]] uint8_t to() const { return static_cast<uint8_t>(1 - offer.from); }
   [[nodiscard]] bool in_flight() const { return pulling || pushing; }
   [[nodiscard]] uint64_t ref(bool of_push = false) const {
     return Ref{Tag::fragment, of_push ? uint8_t{1} : uint8_t{0}, generation, index}.packed();

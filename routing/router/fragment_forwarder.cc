@@ -11,7 +11,7 @@ namespace ccixfer::routing {
 namespace {
 
 uint8_t other(uint8_t leg) { return static_cast<uint8_t>(1 - leg); }
-Exposure exposure_of(const Fragment& fragment) { return {fragment.to(), fragment.of_read, fragment.cookie}; }
+Exposure exposure_of(const Fragment& fragment) { return {fragment.to(), fragment.offer.of_read, fragment.offer.cookie}; }
 
 }  // namespace
 
@@ -26,6 +26,7 @@ FragmentForwarder::FragmentForwarder(const RouterMechanisms& mechanisms, const D
       grants_(grants),
       connections_(connections),
       relay_(relay),
+      answers_(relay),
       ender_(ender),
       counters_(counters),
       lent_(pool, [this](const ports::Handle& handle) { return memory_->in_use(handle); }) {}
@@ -61,30 +62,30 @@ void FragmentForwarder::admit(RelayedConnection& connection, uint8_t from, const
     return ender_.reject(connection, "more fragments than the window allows");
   Fragment& fragment = add_to(fragments_);
   fragment.connection = connection.ref(0);
-  fragment.of_read = request.kind != MessageKind::write_request;
-  fragment.from_end = from_end;
-  fragment.from = from;
-  fragment.data_class = from_end ? 0 : request.data_class;
-  fragment.length_bytes = request.length_bytes;
-  fragment.cookie = request.cookie;
-  fragment.remote = request.remote;
-  fragment.source = from_end ? request.remote : ports::RemoteRef{request.exposed, 0, {}};
+  fragment.offer.of_read = request.kind != MessageKind::write_request;
+  fragment.offer.from_end = from_end;
+  fragment.offer.from = from;
+  fragment.offer.data_class = from_end ? 0 : request.data_class;
+  fragment.offer.length_bytes = request.length_bytes;
+  fragment.offer.cookie = request.cookie;
+  fragment.offer.remote = request.remote;
+  fragment.offer.source = from_end ? request.remote : ports::RemoteRef{request.exposed, 0, {}};
   connection.fragments.add();
   if (!is_acceptable(connection, fragment)) {
     counters_.add(Counter::routed_rejected);
-    answer_failure(connection, fragment, Status::range);
+    answers_.failed(connection, fragment.offer, Status::range);
     return end(fragment);
   }
-  grants_.queue(connection, fragment.data_class, {fragment.ref(), fragment.length_bytes, from});
+  grants_.queue(connection, fragment.offer.data_class, {fragment.ref(), fragment.offer.length_bytes, from});
 }
 
 // Its length is one that an honest chain gives. Its class is the count of routers between the data
 // and us, which both ends of the chain have told at the connect; who said a higher one would go
 // before the others. What is not so is answered, and never pulled.
 bool FragmentForwarder::is_acceptable(const RelayedConnection& connection, const Fragment& fragment) const {
-  const uint8_t between = fragment.from_end ? 0 : fragment.from == 0 ? connection.crossed : connection.beyond;
-  return fragment.length_bytes > 0 && fragment.length_bytes <= pool_.fragment_bytes() && fragment.data_class < classes_max &&
-         fragment.data_class == between;
+  const uint8_t between = fragment.offer.from_end ? 0 : fragment.offer.from == 0 ? connection.crossed : connection.beyond;
+  return fragment.offer.length_bytes > 0 && fragment.offer.length_bytes <= pool_.fragment_bytes() &&
+         fragment.offer.data_class < classes_max && fragment.offer.data_class == between;
 }
 
 // Higher classes first: what is in transit already goes on before new data enters (ITB). Every
@@ -120,13 +121,13 @@ void FragmentForwarder::note_wait(RelayedConnection& connection, uint8_t leg, In
 void FragmentForwarder::pull(Fragment& fragment) {
   trace_hop("[hop 6] router");
   RelayedConnection* connection = connection_of(fragment);
-  const Leg& leg = connection->legs[fragment.from];
+  const Leg& leg = connection->legs[fragment.offer.from];
   cci::RmaOptions read;
   read.write = false;
   read.local = pool_handle_;
   read.local_offset_bytes = fragment.buffer.offset_bytes();
-  read.remote = fragment.source;
-  read.length_bytes = fragment.length_bytes;
+  read.remote = fragment.offer.source;
+  read.length_bytes = fragment.offer.length_bytes;
   read.context = fragment.ref();
   read.arrival = &fragment.arrival;
   if (fragment.conduit == nullptr) lend_conduit(*connection, fragment);
@@ -146,7 +147,7 @@ void FragmentForwarder::lend_conduit(const RelayedConnection& connection, Fragme
   if (!mechanisms_.cut_through || !mechanisms_.empty_is_refused) return;
   const cci::Endpoint& out = endpoint(connection.legs[fragment.to()]);
   if (!out.sends_what_arrives()) return;
-  fragment.conduit = conduits_.lend(endpoint(connection.legs[fragment.from]), out);
+  fragment.conduit = conduits_.lend(endpoint(connection.legs[fragment.offer.from]), out);
   if (fragment.conduit == nullptr) return;
   fragment.arrival.conduit = fragment.conduit.get();
   fragment.arrival.once = true;
@@ -170,7 +171,7 @@ bool FragmentForwarder::cut_through() {
 // Whether it may leave, and whether the way out has another chunk to send. May end it.
 bool FragmentForwarder::look_at_arriving(RelayedConnection& connection, Fragment& fragment) {
   const uint64_t placed_bytes = fragment.arrival.placed_bytes;
-  if (fragment.told_bytes == 0 && placed_bytes > 0) note_wait(connection, fragment.from, fragment.asked_at);
+  if (fragment.told_bytes == 0 && placed_bytes > 0) note_wait(connection, fragment.offer.from, fragment.asked_at);
   if (fragment.onward == Onward::not_yet) {
     if (!may_leave(connection, fragment)) return false;
     go_on(connection, fragment);
@@ -187,17 +188,17 @@ bool FragmentForwarder::look_at_arriving(RelayedConnection& connection, Fragment
 // the faster link, for all the time.
 bool FragmentForwarder::may_leave(const RelayedConnection& connection, const Fragment& fragment) const {
   if (fragment.arrival.placed_bytes == 0) return false;
-  const uint64_t in = devices_[connection.legs[fragment.from].device].rate_bits_per_s;
+  const uint64_t in = devices_[connection.legs[fragment.offer.from].device].rate_bits_per_s;
   const uint64_t out = devices_[connection.legs[fragment.to()].device].rate_bits_per_s;
   if (!mechanisms_.paced || in == 0) return true;
-  const double missing = static_cast<double>(fragment.length_bytes - fragment.arrival.placed_bytes);
-  return missing * static_cast<double>(out) <= static_cast<double>(fragment.length_bytes) * static_cast<double>(in);
+  const double missing = static_cast<double>(fragment.offer.length_bytes - fragment.arrival.placed_bytes);
+  return missing * static_cast<double>(out) <= static_cast<double>(fragment.offer.length_bytes) * static_cast<double>(in);
 }
 
 void FragmentForwarder::go_on(RelayedConnection& connection, Fragment& fragment) {
   fragment.told_bytes = fragment.arrival.placed_bytes;
   fragment.offered_at = now_;
-  if (fragment.of_read || !connection.legs[fragment.to()].is_end) return expose(connection, fragment);
+  if (fragment.offer.of_read || !connection.legs[fragment.to()].is_end) return expose(connection, fragment);
   fragment.onward = Onward::pushed;
   push(fragment);
 }
@@ -246,19 +247,19 @@ void FragmentForwarder::on_ended(Fragment& fragment, bool of_push, ports::Ending
 
 void FragmentForwarder::on_pulled(RelayedConnection& connection, Fragment& fragment) {
   counters_.add(Counter::routed_fragments);
-  counters_.add(Counter::routed_bytes, fragment.length_bytes);
+  counters_.add(Counter::routed_bytes, fragment.offer.length_bytes);
   counters_.add(Counter::routed_bytes_passed, fragment.arrival.passed_bytes);
   fragment.here = Here::whole;
   fragment.arrival.complete = true;
-  connection.legs[fragment.from].traffic.pulled_bytes += std::max<uint64_t>(fragment.length_bytes, progress_bytes_min);
-  note_wait(connection, fragment.from, fragment.asked_at);
+  connection.legs[fragment.offer.from].traffic.pulled_bytes += std::max<uint64_t>(fragment.offer.length_bytes, progress_bytes_min);
+  note_wait(connection, fragment.offer.from, fragment.asked_at);
   // Answered already, and of a write the answer frees the buffers before us as well.
   if (fragment.onward == Onward::over) {
-    if (fragment.of_read) tell_taken(connection, fragment);
+    if (fragment.offer.of_read) answers_.taken(connection, fragment.offer);
     return end(fragment);
   }
   const uint64_t packed = fragment.ref();
-  if (mechanisms_.absorbs) tell_taken(connection, fragment);
+  if (mechanisms_.absorbs) answers_.taken(connection, fragment.offer);
   // Closed by that, which may have ended the fragment.
   if (connection.phase != ConnectionPhase::open) {
     Fragment* left = find(packed);
@@ -268,13 +269,6 @@ void FragmentForwarder::on_pulled(RelayedConnection& connection, Fragment& fragm
   } else {
     resume(connection, fragment);
   }
-}
-
-void FragmentForwarder::tell_taken(RelayedConnection& connection, const Fragment& fragment) {
-  if (fragment.from_end) return;
-  std::vector<std::byte> message;
-  encode(Taken{fragment.cookie, fragment.of_read}, message);
-  relay_.post(connection, fragment.from, std::move(message));
 }
 
 // What is under way further on ends too, and is answered there: by the next router, whose own pull
@@ -289,7 +283,7 @@ void FragmentForwarder::on_pull_failed(RelayedConnection& connection, Fragment& 
   if (fragment.onward == Onward::exposed) {
     withdraw(connection, fragment);
   } else if (fragment.onward != Onward::over) {
-    answer_failure(connection, fragment, ending);
+    answers_.failed(connection, fragment.offer, ending);
   }
   Fragment* left = find(packed);  // the answer may have closed the connection, and that ended it
   if (left != nullptr) end(*left);
@@ -320,8 +314,8 @@ void FragmentForwarder::push(Fragment& fragment) {
   cci::RmaOptions write;
   write.local = pool_handle_;
   write.local_offset_bytes = fragment.buffer.offset_bytes();
-  write.remote = fragment.remote;
-  write.length_bytes = fragment.length_bytes;
+  write.remote = fragment.offer.remote;
+  write.length_bytes = fragment.offer.length_bytes;
   write.context = fragment.ref(true);
   write.arrival = &fragment.arrival;  // of a whole one, too, bytes may be in the conduit
   const Status status = endpoint(leg).rma(leg.connection, write);
@@ -333,30 +327,22 @@ void FragmentForwarder::push(Fragment& fragment) {
 void FragmentForwarder::on_pushed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending) {
   if (ending.status == Status::mailbox_empty && !mechanisms_.empty_is_refused) return stall(fragment, true);
   if (fragment.pulled.good()) connection.fragments.prove(now_);
-  acknowledge(connection, fragment.from, fragment.cookie, fragment.pulled.good() ? ending : fragment.pulled);
-  if (!mechanisms_.absorbs) tell_taken(connection, fragment);
+  answers_.acknowledge(connection, fragment.offer, fragment.pulled.good() ? ending : fragment.pulled);
+  if (!mechanisms_.absorbs) answers_.taken(connection, fragment.offer);
   let_go(connection, fragment);
 }
 
 // To the next router, or to the initiator of a read: one-use, withdrawn at `taken`.
 void FragmentForwarder::expose(RelayedConnection& connection, Fragment& fragment) {
-  fragment.handle = memory_->register_arriving(Bytes(fragment.buffer.bytes().first(fragment.length_bytes)), &fragment.arrival);
+  fragment.handle =
+      memory_->register_arriving(Bytes(fragment.buffer.bytes().first(fragment.offer.length_bytes)), &fragment.arrival);
   if (fragment.handle.kind == ports::HandleKind::none || !connection.fragments.expose(exposure_of(fragment), fragment.ref())) {
     counters_.add(Counter::routed_rejected);  // a cookie used twice at once, or no region left
-    answer_failure(connection, fragment, Status::no_memory);
+    answers_.failed(connection, fragment.offer, Status::no_memory);
     return let_go(connection, fragment);
   }
   fragment.onward = Onward::exposed;
-  FragmentMessage message;
-  message.kind = fragment.of_read ? MessageKind::read_reply : MessageKind::write_request;
-  message.cookie = fragment.cookie;
-  message.length_bytes = fragment.length_bytes;
-  message.data_class = static_cast<uint8_t>(fragment.data_class + 1);
-  message.exposed = fragment.handle;
-  message.remote = fragment.remote;
-  std::vector<std::byte> bytes;
-  encode(message, bytes);
-  relay_.post(connection, fragment.to(), std::move(bytes));
+  answers_.offer_on(connection, fragment.offer, fragment.handle);
 }
 
 void FragmentForwarder::on_taken(RelayedConnection& connection, uint8_t which, Bytes message) {
@@ -367,7 +353,7 @@ void FragmentForwarder::on_taken(RelayedConnection& connection, uint8_t which, B
   Fragment* fragment = find(packed);
   CHECK(fragment != nullptr);
   connection.fragments.prove(now_);
-  if (!mechanisms_.absorbs) tell_taken(connection, *fragment);
+  if (!mechanisms_.absorbs) answers_.taken(connection, fragment->offer);
   // Else it ended with the connection.
   if (connection.phase == ConnectionPhase::open) let_go(connection, *fragment);
 }
@@ -381,24 +367,6 @@ void FragmentForwarder::on_ack(RelayedConnection& connection, uint8_t which, Byt
   relay_.pass_on(connection, which, message);
 }
 
-void FragmentForwarder::acknowledge(RelayedConnection& connection, uint8_t to, uint64_t cookie, ports::Ending ending) {
-  std::vector<std::byte> message;
-  encode(FragmentAck{cookie, ending}, message);
-  relay_.post(connection, to, std::move(message));
-}
-
-// To whoever asked for it: a write's initiator is where the data is, a read's is at the other side.
-void FragmentForwarder::answer_failure(RelayedConnection& connection, const Fragment& fragment, ports::Ending ending) {
-  if (!fragment.of_read) return acknowledge(connection, fragment.from, fragment.cookie, ending);
-  FragmentMessage reply;
-  reply.kind = MessageKind::read_reply;
-  reply.cookie = fragment.cookie;
-  reply.ending = ending;
-  std::vector<std::byte> message;
-  encode(reply, message);
-  relay_.post(connection, fragment.to(), std::move(message));
-}
-
 void FragmentForwarder::unexpose(Fragment& fragment) {
   const ports::Handle handle = std::exchange(fragment.handle, {});
   if (memory_->deregister_region(handle) == Status::busy) fragment.lent = handle;
@@ -408,13 +376,13 @@ void FragmentForwarder::unexpose(Fragment& fragment) {
 void FragmentForwarder::end(Fragment& fragment) {
   unexpose(fragment);
   if (RelayedConnection* connection = connection_of(fragment)) {
-    if (fragment.buffer) connection->fragments.give_buffer(fragment.from);
+    if (fragment.buffer) connection->fragments.give_buffer(fragment.offer.from);
     if (fragment.onward == Onward::exposed) connection->fragments.withdraw(exposure_of(fragment));
     if (connection->fragments.remove()) idle_.push_back(connection->ref(0));
   }
   if (fragment.buffer) {
     grants_.is_over(fragment.share);
-    lent_.give(fragment.data_class, std::move(fragment.buffer), fragment.lent);
+    lent_.give(fragment.offer.data_class, std::move(fragment.buffer), fragment.lent);
   }
   fragment.arrival.conduit = nullptr;
   if (fragment.conduit != nullptr) conduits_.give(std::move(fragment.conduit));

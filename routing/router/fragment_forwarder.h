@@ -15,7 +15,7 @@
 #include "routing/router/buffer_grants.h"
 #include "routing/router/conduit_stock.h"
 #include "routing/router/connection_ender.h"
-#include "routing/router/fragment.h"
+#include "routing/router/fragment_answers.h"
 #include "routing/router/lent_buffers.h"
 #include "routing/router/message_relay.h"
 
@@ -62,9 +62,6 @@ class FragmentForwarder {
   void on_pulled(RelayedConnection& connection, Fragment& fragment);
   void on_pull_failed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending);
   void on_pushed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending);
-  void tell_taken(RelayedConnection& connection, const Fragment& fragment);
-  void acknowledge(RelayedConnection& connection, uint8_t to, uint64_t cookie, ports::Ending ending);
-  void answer_failure(RelayedConnection& connection, const Fragment& fragment, ports::Ending ending);
   void withdraw(RelayedConnection& connection, Fragment& fragment);
   void let_go(RelayedConnection& connection, Fragment& fragment);
   void stall(Fragment& fragment, bool of_push);
@@ -84,6 +81,7 @@ class FragmentForwarder {
   BufferGrants& grants_;
   ConnectionTable& connections_;
   MessageRelay& relay_;
+  FragmentAnswers answers_;
   ConnectionEnder& ender_;
   Counters& counters_;
   SlotTable<Fragment> fragments_{Ref::generation_max};

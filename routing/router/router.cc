@@ -333,10 +333,10 @@ std::vector<FragmentView> Router::fragments() const {
   impl_->forwarder.fragments().for_each([&](const Fragment& fragment) {
     const RelayedConnection* connection = impl_->connections.find(fragment.connection);
     FragmentView view;
-    view.crossed = fragment.data_class;
-    view.buffer_class = impl_->pool.class_of(fragment.data_class);
+    view.crossed = fragment.offer.data_class;
+    view.buffer_class = impl_->pool.class_of(fragment.offer.data_class);
     view.holds_buffer = static_cast<bool>(fragment.buffer);
-    if (connection != nullptr && fragment.from == 0) view.next = connection->hop_uri;
+    if (connection != nullptr && fragment.offer.from == 0) view.next = connection->hop_uri;
     all.push_back(std::move(view));
   });
   return all;

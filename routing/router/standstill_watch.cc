@@ -81,7 +81,7 @@ void StandstillWatch::begin_look(RelayedConnection& connection) {
 }
 
 void StandstillWatch::note_waiting(RelayedConnection& connection, Fragment& fragment) {
-  Leg& in = connection.legs[fragment.from];
+  Leg& in = connection.legs[fragment.offer.from];
   Leg& out = connection.legs[fragment.to()];
   if (fragment.pulling) {
     in.progress[Direction::gives].waited_for = devices_.endpoint(in.device).sends_what_arrives();

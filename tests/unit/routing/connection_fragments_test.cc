@@ -33,6 +33,7 @@ TEST_CASE("connection_fragments__exposed__are_found_by_leg_kind_and_cookie_until
   CHECK_FALSE(fragments.expose({1, false, 9}, 22));
   CHECK(fragments.expose({0, false, 9}, 23));
   CHECK(fragments.expose({1, true, 9}, 24));
+  CHECK(fragments.expose({0, true, 9}, 25));
   CHECK(fragments.exposed_as({1, false, 9}) == 21);
   CHECK(fragments.exposed_as({0, false, 9}) == 23);
   CHECK(fragments.exposed_as({1, true, 9}) == 24);

@@ -52,6 +52,7 @@ TEST_CASE("stood_still__no_name__is_not_remembered") {
   StoodStill known;
   known.remember("", penalty_time, start);
   CHECK(known.share_of({"", ""}, never, start) == Share::trial);
+  CHECK_FALSE(known.was_cut_off("", start));
 }
 
 TEST_CASE("stood_still__too_many__the_first_whose_time_is_over_is_forgotten") {
