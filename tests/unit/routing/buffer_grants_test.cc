@@ -127,10 +127,12 @@ TEST_CASE("buffer_grants__many_on_trial__have_half_of_the_shared_buffers_togethe
   while (waiting.next() != 0) ++granted;
   CHECK(granted == 5);
   CHECK(waiting.grants.take_pressed().trial);
-  waiting.queue(waiting.connection(), 100);
+  RelayedConnection& moving = waiting.connection();
+  for (const uint64_t number : {100u, 101u}) waiting.queue(moving, number);
   CHECK(waiting.next() == 100);
   waiting.give_back();
-  CHECK(waiting.next() == 6);  // it kept its place
+  CHECK(waiting.next() == 6);  // it kept its place before the one that moves
+  CHECK(waiting.next() == 101);
 }
 
 TEST_CASE("buffer_grants__an_end_that_stood_still__has_an_eighth_of_the_shared_buffers") {
