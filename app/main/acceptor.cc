@@ -50,7 +50,7 @@ class Acceptor::Session {
                                      .reason = result_.message,
                                      .files = moved.files,
                                      .files_unchanged = moved.files_unchanged,
-                                     .files_failed = moved.files_failed + moved.files_vanished,
+                                     .files_failed = moved.failed() + moved.vanished(),
                                      .bytes = moved.bytes,
                                      .bytes_sent = moved.bytes_sent,
                                      .segments_resent = moved.segments_resent});

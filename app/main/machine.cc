@@ -51,6 +51,7 @@ class SourceMachine final : public Machine {
     tally.over = totals.over;
     tally.bytes_sent = totals.bytes_sent;
     tally.segments_resent = totals.segments_resent;
+    tally.entries_answered = totals.entries_answered;
     return tally;
   }
   Instant last_progress() const override { return source_.last_progress(); }
@@ -97,11 +98,11 @@ class DestinationMachine final : public Machine {
   bool idle() const override { return destination_.idle(); }
   bool in_disk() const override { return destination_.in_disk(); }
   const Error* error() const override { return destination_.error(); }
-  Tally tally() const override { return tally_of(destination_.totals()); }
+  Tally tally() const override { return destination_.totals(); }
   Instant last_progress() const override { return destination_.last_progress(); }
   std::string stuck_disk() const override { return destination_.stuck_disk(); }
   Reached reached() const override {
-    const recv::DestinationTotals& totals = destination_.totals();
+    const Tally& totals = destination_.totals();
     return {totals.entries_answered, totals.files + totals.files_unchanged + totals.files_failed, totals.bytes};
   }
   bool repeatable() const override { return true; }
@@ -130,20 +131,6 @@ class DestinationMachine final : public Machine {
 
 }  // namespace
 
-Tally tally_of(const recv::DestinationTotals& totals) {
-  Tally tally;
-  tally.files = totals.files;
-  tally.files_unchanged = totals.files_unchanged;
-  tally.files_failed = totals.files_failed + totals.attributes_refused + totals.unlisted_failed;
-  tally.files_vanished = totals.files_vanished + totals.unlisted_vanished;
-  tally.bytes = totals.bytes;
-  tally.bytes_total = totals.bytes_total;
-  tally.over = totals.over;
-  tally.bytes_sent = totals.bytes_received;
-  tally.segments_resent = totals.segments_resent;
-  return tally;
-}
-
 bool advance(Reached& most, const Reached& now) {
   const bool further =
       now.entries_answered > most.entries_answered || now.files_ended > most.files_ended || now.bytes_there > most.bytes_there;
@@ -153,33 +140,10 @@ bool advance(Reached& most, const Reached& now) {
   return further;
 }
 
-void add(Tally& sum, const Tally& more) {
-  sum.files += more.files;
-  sum.files_unchanged += more.files_unchanged;
-  sum.files_failed += more.files_failed;
-  sum.files_vanished += more.files_vanished;
-  sum.bytes += more.bytes;
-  sum.bytes_total += more.bytes_total;
-  sum.total_known = more.total_known;
-  sum.bytes_sent += more.bytes_sent;
-  sum.segments_resent += more.segments_resent;
-}
-
-Tally continued(const Tally& earlier, const Tally& later) {
-  const auto reached = [](const Tally& tally) {
-    return std::pair(tally.files + tally.files_unchanged + tally.files_failed + tally.files_vanished, tally.bytes);
-  };
-  Tally tally = later.over || reached(later) >= reached(earlier) ? later : earlier;
-  tally.over = later.over;
-  tally.bytes_sent = earlier.bytes_sent + later.bytes_sent;
-  tally.segments_resent = earlier.segments_resent + later.segments_resent;
-  return tally;
-}
-
 Error end_of_tally(const Tally& tally) {
-  const ErrorKind kind = report::kind_of_counts(tally.files_failed, tally.files_vanished);
+  const ErrorKind kind = report::kind_of_counts(tally.failed(), tally.vanished());
   if (kind == ErrorKind::ok) return {ErrorKind::ok, ""};
-  const uint64_t count = tally.files_failed + tally.files_vanished;
+  const uint64_t count = tally.failed() + tally.vanished();
   const char* what = kind == ErrorKind::partial ? "failed" : "vanished or changed";
   return {kind, fmt::format("{} file{} {}: the rest is delivered: see the lines above and run again", count, count == 1 ? "" : "s",
                             what)};

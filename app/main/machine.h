@@ -9,6 +9,7 @@
 #include "app/report/reporter.h"
 #include "app/send/source.h"
 #include "app/session/disk_watch.h"
+#include "app/session/tally.h"
 #include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
@@ -29,25 +30,7 @@ struct Bench {
   report::Reporter& reporter;
 };
 
-// What a session, or all of them, moved; seen from either end.
-struct Tally {
-  // Each file once: files_vanished vanished or changed at the source, files_failed failed for any other reason.
-  uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
-  uint64_t bytes = 0;        // durable at the receiver
-  uint64_t bytes_total = 0;  // known so far
-  bool total_known = false;
-  bool over = false;        // every entry of the tree has ended and is counted
-  uint64_t bytes_sent = 0;  // payload that crossed the wire
-  uint64_t segments_resent = 0;
-};
-// A receiver's: what its source could not even list has failed, or vanished, as well.
-[[nodiscard]] Tally tally_of(const recv::DestinationTotals& totals);
-// Several transfers beside or after one another.
-void add(Tally& sum, const Tally& more);
-// One transfer over several sessions, each of which counts what it comes to, earlier sessions' part of it included
-// (session::TransferRecord): the later one's counts once it has come as far, the earlier ones' before; what crossed the wire adds
-// up.
-[[nodiscard]] Tally continued(const Tally& earlier, const Tally& later);
+using session::Tally;
 
 // The end of a transfer that ran to its summary: ok, or how many files failed.
 [[nodiscard]] Error end_of_tally(const Tally& tally);

@@ -269,7 +269,7 @@ bool Destination::in_disk() const { return impl_->jobs > 0; }
 
 const Error* Destination::error() const { return impl_->error ? &*impl_->error : nullptr; }
 
-const DestinationTotals& Destination::totals() const { return impl_->totals; }
+const session::Tally& Destination::totals() const { return impl_->totals; }
 
 Instant Destination::last_progress() const { return impl_->last_progress; }
 

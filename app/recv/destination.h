@@ -12,6 +12,7 @@
 #include "app/recv/rate_allowance.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
+#include "app/session/tally.h"
 #include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
@@ -37,21 +38,6 @@ class Root {
   struct Impl;
   std::shared_ptr<Impl> impl;  // also of the sessions that began on it
   const char* sqlite_vfs = nullptr;
-};
-
-struct DestinationTotals {
-  // Each file once: files_vanished vanished or changed at the source, files_failed failed for any other reason.
-  uint64_t files = 0, files_unchanged = 0, files_failed = 0, files_vanished = 0;
-  uint64_t attributes_refused = 0;  // files (delivered or unchanged) and directories whose mode or times their file system refuses
-  // Of the transfer: what earlier sessions of it brought of the files that this one has come to is counted in. `bytes` is durable,
-  // of files that have not failed, and at most bytes_total.
-  uint64_t bytes = 0;
-  uint64_t bytes_total = 0;                             // of the entries known so far
-  bool over = false;                                    // every entry has ended: the counts are those of the whole tree
-  uint64_t bytes_received = 0;                          // payload that crossed the wire
-  uint64_t segments_resent = 0;                         // asked for again
-  uint64_t unlisted_failed = 0, unlisted_vanished = 0;  // what the source could not even list
-  uint64_t entries_answered = 0;
 };
 
 class DestinationObserver {
@@ -91,7 +77,7 @@ class Destination final : public session::LinkUser {
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool in_disk() const;  // jobs are in the work pool: idle() waits for them, however long one call takes
   [[nodiscard]] const Error* error() const;
-  [[nodiscard]] const DestinationTotals& totals() const;
+  [[nodiscard]] const session::Tally& totals() const;
   [[nodiscard]] Instant last_progress() const;
   // Which disk has not answered for longer than disk_patience; empty: none.
   [[nodiscard]] std::string stuck_disk() const;

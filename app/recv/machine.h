@@ -207,7 +207,7 @@ struct Destination::Impl {
   bool started = false;
   std::optional<Error> error;
 
-  DestinationTotals totals;
+  session::Tally totals;
   uint64_t session_bytes = 0;  // of totals.bytes: what this session made durable
   const std::shared_ptr<session::TransferRecord> transfer_record;
   session::Durable durable_posted;

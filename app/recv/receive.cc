@@ -64,7 +64,7 @@ void Destination::Impl::receive(Arrival arrival) {
   }
   progress = true;
   peers_disk.answered();
-  totals.bytes_received += header->data_bytes;
+  totals.bytes_sent += header->data_bytes;
   switch (header->kind) {
     case SegmentKind::void_:
       release(arrival.buffer);

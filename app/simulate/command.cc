@@ -120,7 +120,7 @@ class Printer {
     event["seconds"] = seconds(transfer.took);
     event["files"] = transfer.tally.files;
     event["files_unchanged"] = transfer.tally.files_unchanged;
-    event["files_failed"] = transfer.tally.files_failed + transfer.tally.files_vanished;
+    event["files_failed"] = transfer.tally.failed() + transfer.tally.vanished();
     event["bytes"] = transfer.tally.bytes;
     event["bytes_sent"] = transfer.tally.bytes_sent;
     event["segments_resent"] = transfer.tally.segments_resent;
@@ -153,7 +153,7 @@ program::CommandEnd run_sim(const program::Process& process, const program::SimC
     }
     printer.world(outcome);
     events += outcome.events;
-    for (const TransferOutcome& transfer : outcome.transfers) program::add(end.tally, transfer.tally);
+    for (const TransferOutcome& transfer : outcome.transfers) session::add(end.tally, transfer.tally);
     if (outcome.end.kind == ErrorKind::ok) continue;
     ++failed;
     if (report::worse(outcome.end.kind, end.error.kind) != end.error.kind) {

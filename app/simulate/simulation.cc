@@ -185,7 +185,7 @@ class Simulation {
     run.ended = true;
     run.outcome.end = error;
     run.outcome.took = world_.now() - (Instant{} + run.outcome.began);
-    run.outcome.tally = run.dialler ? program::continued(run.earlier, run.dialler->tally()) : run.earlier;
+    run.outcome.tally = run.dialler ? session::continued(run.earlier, run.dialler->tally()) : run.earlier;
     if (news_.on_end) news_.on_end(world_.now() - Instant{}, run.outcome);
   }
   void give_up(Run& run, sim::RunEnd end) {
@@ -204,7 +204,7 @@ class Simulation {
     place.router.reset();
     for (Run& run : runs_) {
       if (!run.dialler || places_.at(run.outcome.transfer->from).site != place.site) continue;
-      if (!run.ended) run.earlier = program::continued(run.earlier, run.dialler->tally());
+      if (!run.ended) run.earlier = session::continued(run.earlier, run.dialler->tally());
       run.dialler->bury();
       run.dialler.reset();
     }

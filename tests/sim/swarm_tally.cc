@@ -6,15 +6,11 @@
 namespace ccixfer::testing {
 namespace {
 
-uint64_t ended_files(const program::Tally& tally) {
-  return tally.files + tally.files_unchanged + tally.files_failed + tally.files_vanished;
-}
-
 bool is_file(const sim::TreeEntry& entry) { return entry.stat.type == ports::FileType::regular; }
 
 std::string words(const program::Tally& tally) {
   return fmt::format("{} files, {} unchanged, {} failed, {} vanished, {} bytes of {}", tally.files, tally.files_unchanged,
-                     tally.files_failed, tally.files_vanished, tally.bytes, tally.bytes_total);
+                     tally.failed(), tally.vanished(), tally.bytes, tally.bytes_total);
 }
 
 }  // namespace
@@ -58,10 +54,10 @@ void Swarm::judge_tally(const Error& result) {
     bytes += entry.content.size();
   }
   const bool administered = options_.administrator_acts > 0;
-  if (!administered && ended_files(tally) != files)
+  if (!administered && tally.ended() != files)
     return violated(fmt::format("of {} files the command counts {}", files, words(tally)));
   if (result.kind != ErrorKind::ok) return;
-  if (tally.files_failed + tally.files_vanished > 0) return violated("ended well with failures: " + words(tally));
+  if (tally.failed() + tally.vanished() > 0) return violated("ended well with failures: " + words(tally));
   if (tally.bytes != tally.bytes_total) return violated("ended well with bytes left: " + words(tally));
   if (dialler_crashed_ || rival_ || options_.changes > 0 || administered) return;
   // What this very process delivered is no unchanged file, however often the other side began anew.

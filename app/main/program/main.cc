@@ -103,7 +103,7 @@ int run_program(int argc, char** argv) {
   done.kind = end.error.kind;
   done.files = end.tally.files;
   done.files_unchanged = end.tally.files_unchanged;
-  done.files_failed = end.tally.files_failed + end.tally.files_vanished;
+  done.files_failed = end.tally.failed() + end.tally.vanished();
   done.bytes = end.tally.bytes;
   done.bytes_sent = end.tally.bytes_sent;
   done.segments_resent = end.tally.segments_resent;

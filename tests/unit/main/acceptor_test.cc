@@ -63,7 +63,7 @@ TEST_CASE("acceptor__a_session_to_its_end__is_reported_and_counted") {
   CHECK(rig.acceptor->unfinished() == 0);
   REQUIRE(rig.acceptor->first_end());
   CHECK(rig.acceptor->first_end()->kind == ErrorKind::partial);
-  CHECK(rig.acceptor->tally().files_failed == 2);
+  CHECK(rig.acceptor->tally().failed() == 2);
   CHECK(rig.stray_completions == 0);
   REQUIRE(rig.desk.events.lines("\"ended\"").size() == 1);
   CHECK(rig.desk.told("ended", "transfer") == Words{"09000000000000000000000000000000"});
@@ -247,7 +247,7 @@ TEST_CASE("acceptor__a_session_that_is_not_opened__ends_in_time_and_counts_for_n
   CHECK(rig.now - at < open_timeout + 1s);
   CHECK_FALSE(rig.acceptor->first_end());  // --once waits for a transfer
   CHECK(rig.desk.events.lines("\"ended\"").empty());
-  CHECK(rig.acceptor->tally().files_failed == 0);
+  CHECK(rig.acceptor->tally().failed() == 0);
 }
 
 TEST_CASE("acceptor__a_malformed_open_or_an_abort__ends_what_was_not_opened") {
@@ -398,11 +398,11 @@ TEST_CASE("acceptor__a_transfer_of_several_sessions__is_counted_once") {
     rig.finish(guest, 2);
     rig.leave(guest);
   }
-  CHECK(rig.acceptor->tally().files_failed == 2);
+  CHECK(rig.acceptor->tally().failed() == 2);
   CHECK(rig.desk.told("ended", "files_failed") == Words{"2", "2", "2"});
   Guest& other = rig.arrive_and_run(2);
   rig.finish(other, 3);
-  CHECK(rig.acceptor->tally().files_failed == 5);
+  CHECK(rig.acceptor->tally().failed() == 5);
   CHECK(rig.acceptor->first_end()->message.rfind("2 files failed", 0) == 0);  // the first one's
 }
 
@@ -415,23 +415,23 @@ TEST_CASE("acceptor__more_transfers_than_are_remembered__the_sum_is_right_and_th
     rig.finish(guest, 1);
     rig.leave(guest);
   }
-  CHECK(rig.acceptor->tally().files_failed == transfers_remembered_max - 1);
+  CHECK(rig.acceptor->tally().failed() == transfers_remembered_max - 1);
   const auto again = [&](uint8_t transfer) {
     Guest& guest = rig.arrive_and_run(transfer);
     rig.finish(guest, 1);
     rig.leave(guest);
   };
   again(1);  // as many as are remembered: known
-  CHECK(rig.acceptor->tally().files_failed == transfers_remembered_max - 1);
+  CHECK(rig.acceptor->tally().failed() == transfers_remembered_max - 1);
   again(100);  // one more: the oldest without a session goes
-  CHECK(rig.acceptor->tally().files_failed == transfers_remembered_max);
+  CHECK(rig.acceptor->tally().failed() == transfers_remembered_max);
   again(2);
-  CHECK(rig.acceptor->tally().files_failed == transfers_remembered_max);
+  CHECK(rig.acceptor->tally().failed() == transfers_remembered_max);
   again(1);
-  CHECK(rig.acceptor->tally().files_failed == transfers_remembered_max + 1);
+  CHECK(rig.acceptor->tally().failed() == transfers_remembered_max + 1);
   rig.finish(stays, 1);
   again(200);
-  CHECK(rig.acceptor->tally().files_failed == transfers_remembered_max + 2);
+  CHECK(rig.acceptor->tally().failed() == transfers_remembered_max + 2);
 }
 
 TEST_CASE("acceptor__nobody_there__no_deadline") {

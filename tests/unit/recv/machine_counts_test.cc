@@ -51,7 +51,7 @@ TEST_CASE("destination__second_session_of_a_transfer__counts_and_tells_each_file
   rig.announce(entries());
   CHECK(rig.source().verdicts[0] == Verdict::unchanged);
   CHECK(rig.source().verdicts[1] == Verdict::pieces);
-  const DestinationTotals& totals = rig.session->destination->totals();
+  const session::Tally& totals = rig.session->destination->totals();
   CHECK(totals.files == 1);
   CHECK(totals.files_unchanged == 1);
   CHECK(totals.bytes == piece + 1);

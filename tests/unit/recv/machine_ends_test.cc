@@ -164,7 +164,7 @@ TEST_CASE("destination__a_piece_comes_twice_or_of_another_version__counts_once")
   Rig rig;
   const auto data = pattern(2 * piece, 1);
   rig.announce({file_entry("f", data.size())});
-  const uint64_t entries_bytes = rig.session->destination->totals().bytes_received;
+  const uint64_t entries_bytes = rig.session->destination->totals().bytes_sent;
   rig.put_piece(0, 0, Bytes(data).first(piece));
   rig.put_piece(0, 0, Bytes(data).first(piece));
   session::SegmentHeader other;
@@ -185,7 +185,7 @@ TEST_CASE("destination__a_piece_comes_twice_or_of_another_version__counts_once")
   CHECK(rig.source().resends.empty());
   rig.finish(1);
   CHECK(rig.source().summary->bytes == data.size());
-  CHECK(rig.session->destination->totals().bytes_received - entries_bytes == 5 * piece);
+  CHECK(rig.session->destination->totals().bytes_sent - entries_bytes == 5 * piece);
 }
 
 // Sixteen pieces are as much as may be lost at once.
@@ -335,7 +335,7 @@ TEST_CASE("destination__source_cannot_read_a_file__its_pieces_are_kept") {
   const auto data = pattern(2 * piece, 1);
   rig.announce({file_entry("f", data.size())});
   rig.put_piece(0, 0, Bytes(data).first(piece));
-  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_received > piece; }));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_sent > piece; }));
   rig.session->source_link->post(end_of(0, session::SourceOutcome::unreadable));
   REQUIRE(rig.run_until_result(0));
   CHECK(rig.source().results[0].kind == ErrorKind::partial);
@@ -388,7 +388,7 @@ TEST_CASE("destination__nothing_under_way__wants_no_turn_and_what_was_written_on
   rig.announce({file_entry("f", 2 * piece)});
   REQUIRE(rig.session->run([&] { return rig.session->destination->next_deadline() == never; }, 2000));
   rig.put_piece(0, 0, pattern(piece, 1));
-  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_received > piece; }));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_sent > piece; }));
   for (int i = 0; i < 3; ++i) {
     const Instant still = rig.session->now;
     rig.session->turn();

@@ -194,7 +194,7 @@ TEST_CASE("destination__last_sync_after_an_abort_fails__nothing_is_asked_for_nor
   Rig rig;
   rig.announce({file_entry("f", 2 * piece)});
   rig.put_piece(0, 0, pattern(piece, 1));
-  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_received >= piece; }));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_sent >= piece; }));
   rig.files.hook = [](std::string_view call, std::string_view) { return call == "fsync" ? -EIO : 0; };
   rig.session->destination->abort({ErrorKind::interrupted, "stop"});
   REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));

@@ -387,7 +387,7 @@ TEST_CASE("destination__link_lost__resumed_by_a_new_session_with_the_missing_pie
   const auto data = pattern(3 * piece, 1);
   rig.announce({file_entry("f", data.size())});
   rig.put_piece(0, 1, Bytes(data).subspan(piece, piece));  // written, not yet synced when the link goes
-  rig.session->run([&] { return rig.session->destination->totals().bytes_received >= piece + 1; });
+  rig.session->run([&] { return rig.session->destination->totals().bytes_sent >= piece + 1; });
   rig.session->destination->on_link_lost({ErrorKind::timeout, "gone"});
   REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
   CHECK(rig.session->destination->finished());

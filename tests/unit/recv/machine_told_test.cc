@@ -60,7 +60,7 @@ TEST_CASE("destination_told__the_source_gives_files_up__why_and_how_long_they_we
   REQUIRE(rig.run_until_result(3));
   rig.put_piece(4, 0, as_bytes("12345"));
   rig.put_piece(4, 1, as_bytes("6"));
-  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_received >= 6; }));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_sent >= 6; }));
   rig.session->source_link->post(end_with_size(4, 5));
   REQUIRE(rig.run_until_result(4));
   CHECK(rig.session->notes.told == Words{"a: failed, 11, it changed while it was read", "b: failed, 22, it vanished at the source",
@@ -185,7 +185,7 @@ TEST_CASE("destination__ended_by_what_came_first__what_came_with_it_is_given_bac
   Rig rig;
   rig.announce({file_entry("a", 3)});
   REQUIRE(rig.session->run([&] { return rig.source().lanes[0].credit >= rig.source().lanes[0].next_n + 4; }));
-  const uint64_t received = rig.session->destination->totals().bytes_received;
+  const uint64_t received = rig.session->destination->totals().bytes_sent;
   const uint64_t rejected = rig.session->counters().get(Counter::session_rejected);
   const auto wrong = pattern(100, 1);
   session::SegmentHeader header;
@@ -204,7 +204,7 @@ TEST_CASE("destination__ended_by_what_came_first__what_came_with_it_is_given_bac
   rig.session->settle();
   CHECK(rig.source().aborted->kind == ErrorKind::protocol);
   CHECK(rig.source().aborted->message == "entries beyond what may be outstanding");
-  CHECK(rig.session->destination->totals().bytes_received == received + wrong.size());
+  CHECK(rig.session->destination->totals().bytes_sent == received + wrong.size());
   CHECK(rig.session->destination->totals().segments_resent == 0);
   CHECK(rig.session->counters().get(Counter::segments_bad) == 0);
   CHECK(rig.session->counters().get(Counter::session_rejected) == rejected + 1);
