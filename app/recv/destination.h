@@ -9,6 +9,7 @@
 #include <string>
 
 #include "app/recv/asked.h"
+#include "app/recv/observer.h"
 #include "app/recv/rate_allowance.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
@@ -38,13 +39,6 @@ class Root {
   struct Impl;
   std::shared_ptr<Impl> impl;  // also of the sessions that began on it
   const char* sqlite_vfs = nullptr;
-};
-
-class DestinationObserver {
- public:
-  virtual ~DestinationObserver() = default;
-  virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) = 0;
-  virtual void on_warning(std::string_view line) = 0;
 };
 
 struct DestinationOptions {

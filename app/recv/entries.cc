@@ -16,17 +16,6 @@ using session::Entry;
 using session::EntryType;
 using session::Verdict;
 
-Error fatal_error(int error_number, const std::string& path) {
-  if (error_number == ESTALE) {
-    return {ErrorKind::interrupted,
-            fmt::format("a directory was moved, removed or replaced at the receiver during the transfer: {}: "
-                        "run again to go on with what is there now",
-                        path.empty() ? std::string("its root") : printable(path))};
-  }
-  const ErrorKind kind = is_no_space(error_number) ? ErrorKind::no_space : ErrorKind::file_io;
-  return {kind, fmt::format("cannot write {}: {}", printable(path), std::generic_category().message(error_number))};
-}
-
 namespace {
 
 constexpr uint32_t owner_all = 0700;  // u+rwx: what we need in a directory while we write in it

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "app/recv/machine.h"
-#include "app/session/receiver_words.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -14,8 +13,6 @@
 namespace ccixfer::recv {
 
 using session::TransferRecord;
-
-std::string describe_errno(int error_number) { return session::words_of_receiver_errno(error_number); }
 
 void Destination::Impl::pump_sync() {
   if (dirty_since == never && !dirty.empty()) dirty_since = now;  // what was written since the last turn
