@@ -1,0 +1,108 @@
+#include "app/recv/results.h"
+
+#include <optional>
+
+namespace ccixfer::recv {
+
+using session::TransferRecord;
+using session::Verdict;
+
+Results::Results(std::shared_ptr<TransferRecord> record, DestinationObserver& observer)
+    : record_(record ? std::move(record) : std::make_shared<TransferRecord>()), observer_(observer) {}
+
+void Results::tell(const std::string& path, uint64_t version, uint64_t bytes, TransferRecord::Said said, std::string_view reason) {
+  if (!record_->say(TransferRecord::name(path, version), said)) return;
+  const char* status = said == TransferRecord::Said::ok ? "ok" : said == TransferRecord::Said::unchanged ? "unchanged" : "failed";
+  observer_.on_file(path, bytes, status, reason);
+}
+
+void Results::tell_of_dry_run(const Decision& decision, std::string_view what) {
+  if (!record_->say(TransferRecord::name(decision.path, decision.version), TransferRecord::Said::ok)) return;
+  observer_.on_file(decision.path, decision.size_bytes, what, "");
+}
+
+void Results::decided(const Decision& decision) {
+  const bool is_file = decision.type == session::EntryType::file;
+  switch (decision.verdict) {
+    case Verdict::failed:
+      ++tally_.files_failed;
+      tell(decision.path, decision.version, decision.size_bytes, TransferRecord::Said::failed,
+           describe_errno(decision.error_number));
+      return;
+    case Verdict::make:
+    case Verdict::change:
+      if (is_file) ++tally_.files_unchanged;
+      tell_of_dry_run(decision, decision.verdict == Verdict::make ? "would-make" : "would-change");
+      return;
+    case Verdict::unchanged:
+      unchanged(decision);
+      return;
+    case Verdict::send:
+    case Verdict::pieces:
+      if (!is_file) return;
+      tally_.bytes_total += decision.size_bytes;
+      tell_of_dry_run(decision, "would-send");
+      return;
+    case Verdict::done:
+      return;
+  }
+}
+
+// What this transfer brought in an earlier session it has delivered.
+void Results::unchanged(const Decision& decision) {
+  if (decision.attributes_refused) ++tally_.attributes_refused;
+  const uint64_t file = TransferRecord::name(decision.path, decision.version);
+  const std::optional<uint64_t> moved_bytes = record_->delivered(file, decision.size_bytes);
+  if (moved_bytes) {
+    ++tally_.files;
+    tally_.bytes += *moved_bytes;
+    tally_.bytes_total += *moved_bytes;
+  } else {
+    ++tally_.files_unchanged;
+  }
+  tell(decision.path, decision.version, decision.size_bytes,
+       moved_bytes ? TransferRecord::Said::ok : TransferRecord::Said::unchanged, "");
+}
+
+FileShare Results::wanted(const FileTask& task, uint64_t present_bytes) {
+  FileShare share;
+  if (task.size_bytes == size_unknown) return share;  // it counts when it is committed
+  const uint64_t missing_bytes = task.size_bytes - present_bytes;
+  share.counted_bytes = record_->want(TransferRecord::name(task.path, task.version), task.size_bytes, missing_bytes);
+  share.before_bytes = share.counted_bytes - missing_bytes;
+  tally_.bytes_total += share.counted_bytes;
+  tally_.bytes += share.before_bytes;
+  return share;
+}
+
+void Results::durable(FileShare& share, uint64_t bytes) {
+  share.durable_bytes += bytes;
+  session_bytes_ += bytes;
+  tally_.bytes += bytes;
+}
+
+void Results::delivered(const FileTask& task, uint64_t bytes) {
+  ++tally_.files;
+  tell(task.path, task.version, bytes, TransferRecord::Said::ok, "");
+}
+
+void Results::failed(const FileTask& task, const FileShare& share, const FileFailure& failure) {
+  tally_.bytes -= share.before_bytes + share.durable_bytes;
+  tally_.bytes_total -= share.counted_bytes;
+  session_bytes_ -= share.durable_bytes;
+  ++(failure.kind == ErrorKind::vanished ? tally_.files_vanished : tally_.files_failed);
+  const uint64_t bytes = task.size_bytes != size_unknown ? task.size_bytes : 0;
+  tell(task.path, task.version, bytes, TransferRecord::Said::failed, failure.reason);
+}
+
+void Results::not_listed(uint64_t failed, uint64_t vanished) {
+  tally_.unlisted_failed = failed;
+  tally_.unlisted_vanished = vanished;
+}
+
+session::Summary Results::summary() const {
+  const uint64_t not_as_asked = tally_.files_failed + tally_.files_vanished + tally_.attributes_refused;
+  return {tally_.files, tally_.files_unchanged, not_as_asked, session_bytes_};
+}
+
+}  // namespace ccixfer::recv

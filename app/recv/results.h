@@ -1,0 +1,74 @@
+// What has become of the files of a session: counted for the program, told to its reporter, and
+// kept for later sessions of the same transfer (session::TransferRecord), so that each file and
+// each byte is counted once and told once.
+// In: verdicts, and how the files that were wanted ended. Out: the tally, and what Durable and
+// Summary say.
+// Protocol thread.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "app/recv/entries.h"
+#include "app/recv/observer.h"
+#include "app/recv/task.h"
+#include "app/session/messages.h"
+#include "app/session/tally.h"
+#include "app/session/transfer_record.h"
+
+namespace ccixfer::recv {
+
+// Why a file ends without success.
+struct FileFailure {
+  ErrorKind kind = ErrorKind::file_io;
+  int error_number = 0;
+  bool discard = true;  // what is staged is worthless
+  std::string reason;
+};
+
+// A file's part in the counts of bytes, until it has ended.
+struct FileShare {
+  uint64_t counted_bytes = 0;  // of the total: what the transfer moves of it
+  uint64_t before_bytes = 0;   // of those: what an earlier session of the transfer brought
+  uint64_t durable_bytes = 0;  // and what this one made durable
+};
+
+class Results {
+ public:
+  // `record`: of the transfer's earlier sessions; none: this is the only one.
+  Results(std::shared_ptr<session::TransferRecord> record, DestinationObserver& observer);
+
+  // The verdict on an entry that is not wanted.
+  void decided(const Decision& decision);
+  void answered(uint64_t entries) { tally_.entries_answered = entries; }
+  // A file is wanted, but for the bytes that are present.
+  [[nodiscard]] FileShare wanted(const FileTask& task, uint64_t present_bytes);
+  void durable(FileShare& share, uint64_t bytes);
+  // The length of a file whose length was not known counts only now.
+  void grown(uint64_t bytes) { tally_.bytes_total += bytes; }
+  void delivered(const FileTask& task, uint64_t bytes);
+  void failed(const FileTask& task, const FileShare& share, const FileFailure& failure);
+  void attributes_refused() { ++tally_.attributes_refused; }
+  void attributes_failed() { ++tally_.files_failed; }  // of a directory
+  void received(uint64_t bytes) { tally_.bytes_sent += bytes; }
+  void asked_again() { ++tally_.segments_resent; }
+  void not_listed(uint64_t failed, uint64_t vanished);
+  void over() { tally_.over = true; }
+
+  [[nodiscard]] const session::Tally& tally() const { return tally_; }
+  [[nodiscard]] session::Durable durable_so_far() const { return {session_bytes_, tally_.files}; }
+  [[nodiscard]] session::Summary summary() const;
+
+ private:
+  void unchanged(const Decision& decision);
+  void tell(const std::string& path, uint64_t version, uint64_t bytes, session::TransferRecord::Said said, std::string_view reason);
+  void tell_of_dry_run(const Decision& decision, std::string_view what);
+
+  const std::shared_ptr<session::TransferRecord> record_;
+  DestinationObserver& observer_;
+  session::Tally tally_;
+  uint64_t session_bytes_ = 0;  // of tally_.bytes: what this session made durable
+};
+
+}  // namespace ccixfer::recv

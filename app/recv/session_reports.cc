@@ -1,0 +1,44 @@
+#include "app/recv/session_reports.h"
+
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/log.h"
+
+namespace ccixfer::recv {
+namespace {
+
+constexpr size_t abort_message_bytes_max = 512;
+
+}  // namespace
+
+void SessionReports::end_with(Error reason, bool tell_peer) {
+  if (end_.is_closing()) return;
+  log(LogLevel::info, "destination: session {:x} ends: {}", number_(), reason.message);
+  if (tell_peer) outbox_.post(session::Abort{reason.kind, reason.message.substr(0, abort_message_bytes_max)});
+  CHECK(end_.fail(std::move(reason)));
+  wake_.set();
+}
+
+void SessionReports::refuse(Error reason) {
+  counters_.add(Counter::session_rejected);
+  fail(std::move(reason));
+}
+
+void SessionReports::reject(std::string_view why) {
+  counters_.add(Counter::session_rejected);
+  log(LogLevel::warning, "destination: session {:x}: rejected: {}", number_(), why);
+}
+
+void SessionReports::ask_for_put(uint64_t lane_session, uint64_t n) {
+  counters_.add(Counter::segments_bad);
+  results_.asked_again();
+  outbox_.ask_for_put(lane_session, n);
+}
+
+void SessionReports::ask_for_piece(uint64_t index, uint64_t piece) {
+  results_.asked_again();
+  outbox_.ask_for_piece(index, piece);
+}
+
+}  // namespace ccixfer::recv
