@@ -1,0 +1,60 @@
+// Staged files that wait for the committer. One batch is committed at a time, and all that came
+// meanwhile is the next one, so that a sync serves many files. When the session has failed, what
+// waits is given back instead.
+// Protocol thread; `commit` runs in a job.
+#pragma once
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "app/recv/commit.h"
+#include "app/recv/session_jobs.h"
+
+namespace ccixfer::recv {
+
+class CommitHandler {
+ public:
+  virtual ~CommitHandler() = default;
+  virtual void on_committed(const CommitItem& item) = 0;         // with its outcome
+  virtual void on_commit_cancelled(const CommitItem& item) = 0;  // the session has failed: nothing was done
+};
+
+class CommitQueue {
+ public:
+  using Commit = std::function<void(std::vector<CommitItem>&)>;
+  CommitQueue(SessionJobs& jobs, Commit commit, CommitHandler& handler)
+      : jobs_(jobs), commit_(std::move(commit)), handler_(handler) {}
+  CommitQueue(const CommitQueue&) = delete;
+  CommitQueue& operator=(const CommitQueue&) = delete;
+
+  void add(CommitItem item) { waiting_.push_back(std::move(item)); }
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  // Begins a batch, if none is running.
+  void turn() {
+    if (is_running_ || waiting_.empty()) return;
+    auto batch = std::make_shared<std::vector<CommitItem>>(std::exchange(waiting_, {}));
+    is_running_ = true;
+    jobs_.submit([this, batch] { commit_(*batch); }, [this, batch] { committed(*batch); });
+  }
+  // As turn, of a session that has failed. True: something was given back.
+  bool cancel() {
+    if (is_running_ || waiting_.empty()) return false;
+    for (const CommitItem& item : std::exchange(waiting_, {})) handler_.on_commit_cancelled(item);
+    return true;
+  }
+
+ private:
+  void committed(const std::vector<CommitItem>& batch) {
+    is_running_ = false;
+    for (const CommitItem& item : batch) handler_.on_committed(item);
+  }
+
+  SessionJobs& jobs_;
+  const Commit commit_;
+  CommitHandler& handler_;
+  std::vector<CommitItem> waiting_;
+  bool is_running_ = false;
+};
+
+}  // namespace ccixfer::recv

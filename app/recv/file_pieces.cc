@@ -1,0 +1,63 @@
+#include "app/recv/file_pieces.h"
+
+#include "core/base/check.h"
+
+namespace ccixfer::recv {
+
+void FilePieces::found(const Ledger::Piece& piece) {
+  CHECK(table_.expect(piece.number, piece.hash));
+  table_.set_state(piece.number, PieceState::durable);
+}
+
+FilePieces::Arrived FilePieces::arrive(uint64_t piece, const Hash128& hash) {
+  if (table_.state(piece) != PieceState::absent) return Arrived::here;
+  if (!table_.expect(piece, hash)) return Arrived::changed;
+  table_.set_state(piece, PieceState::writing);
+  return Arrived::wanted;
+}
+
+bool FilePieces::written(uint64_t piece, uint32_t losses_before) {
+  if (losses_before != losses_) {
+    not_written(piece);
+    return false;
+  }
+  table_.set_state(piece, PieceState::written);
+  unsynced_.push_back(piece);
+  return true;
+}
+
+void FilePieces::not_written(uint64_t piece) { table_.set_state(piece, PieceState::absent); }
+
+uint64_t FilePieces::unsynced_bytes(uint64_t size_bytes) const {
+  uint64_t bytes = 0;
+  for (const uint64_t piece : unsynced_) bytes += piece_length(size_bytes, piece);
+  return bytes;
+}
+
+std::vector<Ledger::Piece> FilePieces::take_unsynced() {
+  std::vector<Ledger::Piece> pieces;
+  pieces.reserve(unsynced_.size());
+  for (const uint64_t piece : unsynced_) pieces.push_back({piece, table_.hash(piece)});
+  unsynced_.clear();
+  return pieces;
+}
+
+void FilePieces::synced(const std::vector<Ledger::Piece>& pieces) {
+  for (const Ledger::Piece& piece : pieces) table_.set_state(piece.number, PieceState::durable);
+}
+
+std::vector<uint64_t> FilePieces::sync_failed(const std::vector<Ledger::Piece>& pieces) {
+  // What was written while the sync ran was dropped with the rest, and the next sync would say that
+  // it is durable.
+  for (const Ledger::Piece& piece : pieces) unsynced_.push_back(piece.number);
+  return lose_unsynced();
+}
+
+std::vector<uint64_t> FilePieces::lose_unsynced() {
+  ++losses_;
+  std::vector<uint64_t> lost = std::exchange(unsynced_, {});
+  for (const uint64_t piece : lost) table_.set_state(piece, PieceState::absent);
+  return lost;
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,56 @@
+// The pieces of one file that comes in pieces: which are here, which of those are durable, and the
+// staged file that they are in.
+// Guarantee: after a failed sync nothing counts that was not durable before it, because the kernel
+// may have dropped any such byte and calls it clean; that includes what was being written while the
+// sync ran.
+// Protocol thread; the staged file is used by jobs.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "app/recv/ledger.h"
+#include "app/recv/pieces.h"
+
+namespace ccixfer::recv {
+
+class FilePieces {
+ public:
+  enum class Arrived : uint8_t {
+    here,     // it is here already, or is being written
+    changed,  // it had another hash before: the source's file has changed
+    wanted,   // it is to be written now
+  };
+
+  explicit FilePieces(std::shared_ptr<StagedFile> staged) : staged_(std::move(staged)) {}
+
+  // A piece that an earlier run left durable.
+  void found(const Ledger::Piece& piece);
+  [[nodiscard]] Arrived arrive(uint64_t piece, const Hash128& hash);
+  // How many syncs have failed: written() is told what it was when the writing began.
+  [[nodiscard]] uint32_t losses() const { return losses_; }
+  // False: a sync failed since the writing began, and the piece has to come again.
+  [[nodiscard]] bool written(uint64_t piece, uint32_t losses_before);
+  void not_written(uint64_t piece);
+
+  [[nodiscard]] bool has_unsynced() const { return !unsynced_.empty(); }
+  [[nodiscard]] uint64_t unsynced_bytes(uint64_t size_bytes) const;
+  // What is written and in no sync yet; it is in one now.
+  [[nodiscard]] std::vector<Ledger::Piece> take_unsynced();
+  void synced(const std::vector<Ledger::Piece>& pieces);
+  // The sync with these pieces failed. Out: what has to come again.
+  [[nodiscard]] std::vector<uint64_t> sync_failed(const std::vector<Ledger::Piece>& pieces);
+  [[nodiscard]] std::vector<uint64_t> lose_unsynced();
+
+  [[nodiscard]] const PieceTable& table() const { return table_; }
+  [[nodiscard]] const std::shared_ptr<StagedFile>& staged() const { return staged_; }
+
+ private:
+  PieceTable table_;
+  const std::shared_ptr<StagedFile> staged_;
+  std::vector<uint64_t> unsynced_;
+  uint32_t losses_ = 0;
+};
+
+}  // namespace ccixfer::recv

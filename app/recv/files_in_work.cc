@@ -1,0 +1,220 @@
+#include "app/recv/files_in_work.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/units.h"
+
+namespace ccixfer::recv {
+namespace {
+
+FileFailure failure_of_errno(int error_number) {
+  // Its content is whole and may be wanted once what is in the way is gone (an immutable file, a
+  // full directory).
+  return {ErrorKind::file_io, error_number, false, describe_errno(error_number)};
+}
+
+}  // namespace
+
+FileInWork* FilesInWork::find(uint64_t index) {
+  const auto at = files_.find(index);
+  return at == files_.end() ? nullptr : &at->second;
+}
+
+bool FilesInWork::has_any(uint64_t first, uint64_t end) const {
+  const auto at = files_.lower_bound(first);
+  return at != files_.end() && at->first < end;
+}
+
+void FilesInWork::add(const Decision& decision) {
+  FileInWork& file = files_.try_emplace(decision.task->index, decision.task).first->second;
+  uint64_t present_bytes = 0;
+  if (decision.verdict == session::Verdict::pieces) {
+    FilePieces& pieces = file.begin_pieces(make_staged_(file.task(), true));
+    for (const Ledger::Piece& piece : decision.present) {
+      pieces.found(piece);
+      present_bytes += piece_length(file.task().size_bytes, piece.number);
+    }
+  }
+  file.share() = results_.wanted(file.task(), present_bytes);
+}
+
+FilePieces& FilesInWork::pieces_of(FileInWork& file) {
+  FilePieces* pieces = file.pieces();
+  return pieces != nullptr ? *pieces : file.begin_pieces(make_staged_(file.task(), false));
+}
+
+bool FilesInWork::on_end(const session::FileEnd& end) {
+  FileInWork* file = find(end.index);
+  if (file == nullptr) return false;
+  if (!file->takes_content()) return true;  // its content was complete: too late to matter
+  switch (end.outcome) {
+    case session::SourceOutcome::ok:
+      file->set_end(end);
+      if (file->size_bytes() > file_bytes_max) {
+        session_.fail({ErrorKind::protocol, "the end of a file of unknown length without its length"});
+      } else {
+        go_on(*file);
+      }
+      break;
+    case session::SourceOutcome::changed:
+      on_failed(*file, {ErrorKind::vanished, 0, true, "it changed while it was read"});
+      break;
+    case session::SourceOutcome::vanished:
+      on_failed(*file, {ErrorKind::vanished, 0, true, "it vanished at the source"});
+      break;
+    case session::SourceOutcome::unreadable:
+      on_failed(*file, {ErrorKind::partial, 0, false, "it cannot be read at the source"});
+      break;
+  }
+  return true;
+}
+
+void FilesInWork::on_written(FileInWork& file, uint64_t bytes) { steps_.sync_soon(file.task().index, bytes); }
+
+void FilesInWork::on_durable(FileInWork& file, uint64_t bytes) { results_.durable(file.share(), bytes); }
+
+void FilesInWork::on_staged(FileInWork& file, CommitItem item) {
+  file.begin_commit();
+  steps_.commit(std::move(item));
+}
+
+void FilesInWork::on_failed(FileInWork& file, FileFailure why) {
+  if (file.fail(std::move(why))) go_on(file);
+}
+
+// Once it is asked for again, and never simply synced again: the next sync would say that what was
+// lost is durable.
+void FilesInWork::on_io_failed(FileInWork& file, int error_number, const std::vector<uint64_t>& lost_pieces) {
+  if (session_.has_failed()) return;
+  if (!file.may_come_again()) {
+    if (error_number == EIO) {
+      disk_fails(file);
+    } else {
+      on_failed(file, failure_of_errno(error_number));
+    }
+    return;
+  }
+  const uint64_t index = file.task().index;
+  session_.warn(fmt::format("{}: {}: asked for again", printable(file.task().path), describe_errno(error_number)));
+  if (file.pieces() == nullptr) session_.ask_for_piece(index, session::Resend::whole);
+  if (file.pieces() == nullptr) return;
+  for (const uint64_t piece : lost_pieces) session_.ask_for_piece(index, piece);
+}
+
+// The failure is not this file's fault, and the next one would fare no better.
+void FilesInWork::disk_fails(const FileInWork& file) {
+  session_.fail({ErrorKind::file_io, fmt::format("the receiver's disk fails: {}", fatal_error(EIO, file.task().path).message)});
+}
+
+void FilesInWork::on_job_ended(uint64_t index) {
+  FileInWork* file = find(index);  // with its second failure it may have ended before
+  if (file != nullptr) go_on(*file);
+}
+
+void FilesInWork::go_on(FileInWork& file) {
+  if (session_.has_failed()) return;
+  switch (file.next()) {
+    case NextStep::none:
+      return;
+    case NextStep::commit:
+      return begin_commit(file);
+    case NextStep::sync:  // comes back here afterwards
+      return steps_.sync_soon(file.task().index, 0);
+    case NextStep::discard:
+      file.hold();
+      return steps_.discard(file.task_ref(), file.pieces()->staged());
+    case NextStep::end:
+      return end_failed(file);
+  }
+}
+
+void FilesInWork::discarded(uint64_t index) {
+  FileInWork* file = find(index);
+  CHECK(file != nullptr);
+  file->let_go();
+  end_failed(*file);
+}
+
+// What is not durable yet becomes so there.
+void FilesInWork::begin_commit(FileInWork& file) {
+  CommitItem item;
+  item.task = file.task_ref();
+  item.file = pieces_of(file).staged();
+  item.staged = item.file->name();
+  item.size_bytes = file.size_bytes();
+  file.begin_commit();
+  steps_.commit(std::move(item));
+}
+
+void FilesInWork::on_committed(const CommitItem& item) {
+  FileInWork* file = find(item.task->index);
+  CHECK(file != nullptr);
+  file->end_commit();
+  if (item.outcome == CommitOutcome::ok) {
+    on_placed(*file, item);
+  } else {
+    on_not_placed(*file, item);
+  }
+}
+
+void FilesInWork::on_placed(FileInWork& file, const CommitItem& item) {
+  if (item.attributes_refused) results_.attributes_refused();
+  const bool some_was_durable = file.pieces() != nullptr && file.is_length_known();
+  results_.durable(file.share(), some_was_durable ? file.pieces()->unsynced_bytes(item.size_bytes) : item.size_bytes);
+  if (!file.is_length_known()) results_.grown(item.size_bytes);
+  end_delivered(file, item.size_bytes);
+}
+
+void FilesInWork::on_not_placed(FileInWork& file, const CommitItem& item) {
+  FilePieces* pieces = file.pieces();
+  if (is_fatal(item.error_number)) {
+    // Its pieces go to the ledger with the last sync.
+    if (pieces != nullptr && pieces->has_unsynced()) steps_.sync_soon(item.task->index, 0);
+    session_.fail(fatal_error(item.error_number, item.task->path));
+    return;
+  }
+  if (item.outcome == CommitOutcome::failed) {
+    if (item.error_number == EIO) return disk_fails(file);
+    return on_failed(file, failure_of_errno(item.error_number));
+  }
+  const std::vector<uint64_t> lost = pieces != nullptr ? pieces->lose_unsynced() : std::vector<uint64_t>{};
+  if (pieces != nullptr && lost.empty()) return on_failed(file, failure_of_errno(item.error_number));
+  on_io_failed(file, item.error_number, lost);
+}
+
+// The session has failed. The file stays staged for the next run: its pieces go to the ledger with
+// the last sync.
+void FilesInWork::on_commit_cancelled(const CommitItem& item) {
+  FileInWork* file = find(item.task->index);
+  CHECK(file != nullptr);
+  file->end_commit();
+  if (!item.file) {
+    steps_.remove_staged(item.staged);
+  } else if (file->pieces()->has_unsynced()) {
+    steps_.sync_soon(item.task->index, 0);
+  }
+}
+
+void FilesInWork::end_delivered(FileInWork& file, uint64_t bytes) {
+  results_.delivered(file.task(), bytes);
+  end(file, ErrorKind::ok, 0);
+}
+
+void FilesInWork::end_failed(FileInWork& file) {
+  const FileFailure& why = *file.failure();
+  results_.failed(file.task(), file.share(), why);
+  end(file, why.kind, why.error_number);
+}
+
+void FilesInWork::end(FileInWork& file, ErrorKind kind, int error_number) {
+  CHECK(!file.is_held());
+  const FileTaskRef task = file.task_ref();
+  files_.erase(task->index);
+  steps_.ended(*task, {task->index, kind, error_number});
+}
+
+}  // namespace ccixfer::recv

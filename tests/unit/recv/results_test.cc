@@ -1,0 +1,158 @@
+#include "app/recv/results.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/recv/parts.h"
+
+namespace ccixfer::recv {
+namespace {
+
+using session::Verdict;
+using test::task_of;
+
+Decision decision_of(Verdict verdict, const std::string& path = "a", uint64_t size_bytes = 10) {
+  Decision decision;
+  decision.verdict = verdict;
+  decision.path = path;
+  decision.size_bytes = size_bytes;
+  decision.version = 5;
+  return decision;
+}
+
+struct Rig {
+  test::Notes notes;
+  std::shared_ptr<session::TransferRecord> record = std::make_shared<session::TransferRecord>();
+  Results results{record, notes};
+  [[nodiscard]] const session::Tally& tally() const { return results.tally(); }
+};
+
+TEST_CASE("results__file_that_arrives__counts_once_with_its_bytes_and_is_told") {
+  Rig rig;
+  const FileTaskRef task = task_of(1, 10);
+  FileShare share = rig.results.wanted(*task, 0);
+  CHECK(rig.tally().bytes_total == 10);
+  rig.results.durable(share, 4);
+  rig.results.durable(share, 6);
+  CHECK(rig.results.durable_so_far().bytes == 10);
+  CHECK(rig.results.durable_so_far().files == 0);
+  rig.results.delivered(*task, 10);
+  CHECK(rig.tally().files == 1);
+  CHECK(rig.tally().bytes == 10);
+  CHECK(rig.notes.told == std::vector<std::string>{"file1: ok, 10, "});
+}
+
+TEST_CASE("results__file_that_fails__takes_its_bytes_out_of_every_count") {
+  Rig rig;
+  const FileTaskRef task = task_of(1, 10);
+  FileShare share = rig.results.wanted(*task, 0);
+  rig.results.durable(share, 4);
+  const FileTaskRef other = task_of(2, 3);
+  FileShare kept = rig.results.wanted(*other, 0);
+  rig.results.durable(kept, 3);
+  rig.results.failed(*task, share, {ErrorKind::vanished, 0, true, "it vanished"});
+  CHECK(rig.tally().files_vanished == 1);
+  CHECK(rig.tally().files_failed == 0);
+  CHECK(rig.tally().bytes == 3);
+  CHECK(rig.tally().bytes_total == 3);
+  CHECK(rig.results.durable_so_far().bytes == 3);
+  rig.results.failed(*other, kept, {ErrorKind::partial, 0, false, "unreadable"});
+  CHECK(rig.tally().files_failed == 1);
+  CHECK(rig.notes.told.at(0) == "file1: failed, 10, it vanished");
+  CHECK(rig.notes.told.at(1) == "file2: failed, 3, unreadable");
+}
+
+TEST_CASE("results__pieces_of_an_earlier_session__count_for_the_transfer_and_not_for_the_session") {
+  Rig rig;
+  const FileTaskRef task = task_of(1, 10);
+  Results earlier(rig.record, rig.notes);
+  CHECK(earlier.wanted(*task, 0).counted_bytes == 10);
+  FileShare share = rig.results.wanted(*task, 7);
+  CHECK(share.counted_bytes == 10);
+  CHECK(share.before_bytes == 7);
+  CHECK(rig.tally().bytes == 7);
+  CHECK(rig.results.durable_so_far().bytes == 0);
+  rig.results.failed(*task, share, {ErrorKind::partial, 0, false, ""});
+  CHECK(rig.tally().bytes == 0);
+  CHECK(rig.tally().bytes_total == 0);
+}
+
+TEST_CASE("results__length_that_was_not_known__counts_when_it_is") {
+  Rig rig;
+  const FileTaskRef task = task_of(1, size_unknown);
+  FileShare share = rig.results.wanted(*task, 0);
+  CHECK(rig.tally().bytes_total == 0);
+  rig.results.durable(share, 9);
+  rig.results.grown(9);
+  rig.results.delivered(*task, 9);
+  CHECK(rig.tally().bytes == 9);
+  CHECK(rig.tally().bytes_total == 9);
+}
+
+TEST_CASE("results__unchanged_file__is_delivered_if_an_earlier_session_of_the_transfer_wanted_it") {
+  Rig rig;
+  rig.results.decided(decision_of(Verdict::unchanged));
+  CHECK(rig.tally().files_unchanged == 1);
+  CHECK(rig.tally().bytes_total == 0);
+  Decision mine = decision_of(Verdict::unchanged, "file1");
+  mine.attributes_refused = true;
+  CHECK(Results(rig.record, rig.notes).wanted(*task_of(1, 10), 0).counted_bytes == 10);
+  rig.results.decided(mine);
+  CHECK(rig.tally().files == 1);
+  CHECK(rig.tally().files_unchanged == 1);
+  CHECK(rig.tally().bytes == 10);
+  CHECK(rig.tally().bytes_total == 10);
+  CHECK(rig.tally().attributes_refused == 1);
+  CHECK(rig.notes.told == std::vector<std::string>{"a: unchanged, 10, ", "file1: ok, 10, "});
+}
+
+TEST_CASE("results__what_was_told_before__is_counted_and_not_told_again") {
+  Rig rig;
+  Decision failed = decision_of(Verdict::failed);
+  failed.error_number = 13;
+  rig.results.decided(failed);
+  rig.results.decided(failed);
+  CHECK(rig.tally().files_failed == 2);
+  CHECK(rig.notes.told.size() == 1);
+  CHECK(rig.notes.files["a"] == "failed");
+}
+
+TEST_CASE("results__dry_run__tells_what_would_happen_and_counts_what_would_be_moved") {
+  Rig rig;
+  Decision directory = decision_of(Verdict::make, "d", 0);
+  directory.type = session::EntryType::directory;
+  rig.results.decided(directory);
+  CHECK(rig.tally().files_unchanged == 0);
+  rig.results.decided(decision_of(Verdict::change, "c"));
+  CHECK(rig.tally().files_unchanged == 1);
+  rig.results.decided(decision_of(Verdict::send, "s", 30));
+  CHECK(rig.tally().bytes_total == 30);
+  CHECK(rig.tally().bytes == 0);
+  CHECK(rig.notes.files["d"] == "would-make");
+  CHECK(rig.notes.files["c"] == "would-change");
+  CHECK(rig.notes.files["s"] == "would-send");
+}
+
+TEST_CASE("results__summary__counts_what_is_not_as_asked_but_not_what_only_the_source_knows") {
+  Rig rig;
+  rig.results.not_listed(100, 200);
+  rig.results.attributes_refused();
+  rig.results.attributes_failed();
+  rig.results.failed(*task_of(1, 0), {}, {ErrorKind::vanished, 0, true, ""});
+  rig.results.delivered(*task_of(2, 0), 0);
+  rig.results.decided(decision_of(Verdict::unchanged));
+  FileShare share;
+  rig.results.durable(share, 8);
+  const session::Summary summary = rig.results.summary();
+  CHECK(summary.files_ok == 1);
+  CHECK(summary.files_unchanged == 1);
+  CHECK(summary.files_failed == 3);
+  CHECK(summary.bytes == 8);
+  CHECK(rig.tally().failed() == 102);
+  CHECK(rig.tally().vanished() == 201);
+  CHECK_FALSE(rig.tally().over);
+  rig.results.over();
+  CHECK(rig.tally().over);
+}
+
+}  // namespace
+}  // namespace ccixfer::recv
