@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "app/session/entry.h"
+#include "app/session/segment.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 
@@ -154,6 +155,20 @@ int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_byte
     offset_bytes += static_cast<uint64_t>(wrote);
   }
   return 0;
+}
+
+PieceWritten write_piece(StagedFile& staged, Bytes segment, uint64_t piece) {
+  PieceWritten outcome;
+  HeldFileRef open;
+  int failure = staged.open(open);
+  if (failure >= 0) {
+    outcome.is_damaged = !session::open_in_blocks(segment, [&](Bytes block, uint64_t at_bytes) {
+      failure = staged.write(*open, block, piece * session::piece_bytes + at_bytes);
+      return failure >= 0;
+    });
+  }
+  outcome.error_number = failure < 0 ? -failure : 0;
+  return outcome;
 }
 
 std::optional<Error> sync_pieces(Root::Impl& root, const Owner& owner, std::vector<SyncFile>& batch) {

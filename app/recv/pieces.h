@@ -83,7 +83,15 @@ class StagedFile {
 // Writes all of it, however short the single writes are. 0, or -errno (-ENOSPC when a write of some bytes wrote none).
 [[nodiscard]] int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
-// A batch of the committer: fsync of each file, then one transaction with the pieces of those that went well.
+// A piece out of its segment into its place in the staged file, block by block while it is hashed. That place counts as absent
+// until the hash agrees, so a damaged piece overwrites nothing that counts.
+struct PieceWritten {
+  bool is_damaged = false;
+  int error_number = 0;
+};
+[[nodiscard]] PieceWritten write_piece(StagedFile& staged, Bytes segment, uint64_t piece);
+
+// A batch of the syncer: fsync of each file, then one transaction with the pieces of those that went well.
 struct SyncFile {
   FileTaskRef task;
   std::shared_ptr<StagedFile> staged;

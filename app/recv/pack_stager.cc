@@ -1,0 +1,96 @@
+#include "app/recv/pack_stager.h"
+
+#include <memory>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace ccixfer::recv {
+
+// The files of the pack that still want their content. The list is read before its hash was
+// checked: it only finds our own records, and the job checks before it writes. False: the list is
+// damaged, and no file was taken.
+bool PackStager::take_wanted(const Arrival& arrival, const session::SegmentHeader& header, std::vector<PackItem>& items) {
+  items.reserve(header.count);
+  Bytes rest = Bytes(arrival.buffer.bytes()).first(header.data_bytes);
+  session::PackRecord record;
+  for (uint32_t i = 0; i < header.count; ++i) {
+    if (!session::next_pack_record(rest, record)) {
+      for (const PackItem& item : items) {
+        FileInWork& taken = *files_.find(item.task->index);
+        taken.drop_pack();
+        taken.let_go();
+      }
+      return false;
+    }
+    FileInWork* file = files_.find(record.index);
+    if (file == nullptr || !file->begin_pack()) continue;  // it has ended, or its content is here already
+    file->hold();
+    PackItem item;
+    item.task = file->task_ref();
+    item.content = record.content;
+    items.push_back(std::move(item));
+  }
+  return true;
+}
+
+void PackStager::receive(Arrival arrival, const session::SegmentHeader& header) {
+  // Where nothing is to be written its hash is looked at all the same: it may be that a damaged
+  // number named no file that waits.
+  struct Work {
+    Arrival arrival;
+    std::vector<PackItem> items;
+    bool is_damaged = false;
+  };
+  auto work = std::make_shared<Work>();
+  if (!take_wanted(arrival, header, work->items)) {
+    session_.ask_for_put(arrival.lane_session, arrival.n);
+    inbox_.release(arrival);
+    return;
+  }
+  work->arrival = std::move(arrival);
+  jobs_.submit(
+      [this, work] {
+        const Bytes segment = Bytes(work->arrival.buffer.bytes()).first(static_cast<size_t>(work->arrival.length_bytes));
+        work->is_damaged = !stage_(segment, work->items);
+      },
+      [this, work] {
+        inbox_.release(work->arrival);
+        if (work->is_damaged) session_.ask_for_put(work->arrival.lane_session, work->arrival.n);
+        staged(work->items, work->is_damaged);
+      });
+}
+
+void PackStager::staged(std::vector<PackItem>& items, bool is_damaged) {
+  for (PackItem& item : items) {
+    FileInWork* file = files_.find(item.task->index);
+    CHECK(file != nullptr);
+    file->let_go();
+    staged_one(*file, item, is_damaged);
+  }
+}
+
+void PackStager::staged_one(FileInWork& file, PackItem& item, bool is_damaged) {
+  if (!item.staged.empty()) {
+    CommitItem commit;
+    commit.task = file.task_ref();
+    commit.staged = std::move(item.staged);
+    commit.size_bytes = item.content.size();
+    commit.mark = item.mark;
+    commit.attributes_refused = item.attributes_refused;
+    files_.on_staged(file, std::move(commit));
+  } else if (session_.has_failed()) {
+    return;
+  } else if (is_damaged) {
+    file.drop_pack();
+  } else if (is_fatal(item.error_number)) {
+    session_.fail(fatal_error(item.error_number, item.task->path));
+  } else if (item.digest_differs) {
+    files_.on_failed(file, {ErrorKind::integrity, 0, true, "its content is not what its digest says"});
+  } else {
+    file.drop_pack();  // without an error it was not tried: the session ended in the middle of the pack
+    if (item.error_number != 0) files_.on_io_failed(file, item.error_number, {});
+  }
+}
+
+}  // namespace ccixfer::recv
