@@ -3,8 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "app/recv/machine.h"
+#include "app/recv/commit_queue.h"
+#include "app/recv/discards.h"
+#include "app/recv/entry_queue.h"
+#include "app/recv/files_in_work.h"
+#include "app/recv/inbox.h"
+#include "app/recv/leave_queue.h"
+#include "app/recv/outbox.h"
+#include "app/recv/pack_stager.h"
+#include "app/recv/piece_writer.h"
+#include "app/recv/results.h"
+#include "app/recv/session_end.h"
+#include "app/recv/session_reports.h"
+#include "app/recv/session_root.h"
+#include "app/recv/syncer.h"
+#include "app/session/liveness.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -12,224 +27,386 @@
 namespace ccixfer::recv {
 
 using session::Message;
+using session::SegmentHeader;
+using session::SegmentKind;
 
-namespace {
+// The objects of a session, and who tells whom what. Each of them has a state and tests of its own;
+// here is only the order in which they have their turn. That makes more than twenty fields: one for
+// each object, and what they share.
+class Destination::Impl final : public EntriesHandler, public FileSteps {
+ public:
+  Impl(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint, ports::WorkPool& work,
+       memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer, Counters& counters);
 
-constexpr size_t abort_message_bytes_max = 512;
-constexpr uint64_t unlisted_max = uint64_t{1} << 48;  // sums of such counts never wrap round to 0
+  void start(Instant now);
+  void turn(Instant now);
+  [[nodiscard]] Instant next_deadline() const;
+  [[nodiscard]] bool idle() const;
+  void abort(const Error& error) { session_.fail(error); }
 
-Policy policy_of(const DestinationOptions& options, const Root::Impl& root) {
-  return {options.options, root.umask, root.uid, root.gid};
-}
+  void on_lane_up(session::LaneIndex lane);
+  void on_lane_down(session::LaneIndex lane);
+  void on_lane_message(session::LaneIndex lane, const Message& message);
+  void on_message(const Message& message);
+  void on_link_lost(const Error& error);
+  void on_completion(const rvma::Completion& completion);
 
-}  // namespace
+  [[nodiscard]] const Lanes& lanes() const { return lanes_; }
+  [[nodiscard]] const SessionJobs& jobs() const { return jobs_; }
+  [[nodiscard]] const SessionEnd& end() const { return end_; }
+  [[nodiscard]] const Results& results() const { return results_; }
+  [[nodiscard]] const session::Liveness& liveness() const { return liveness_; }
 
-Destination::Impl::Impl(const DestinationOptions& destination_options, Root& shared_root, session::Link& session_link,
-                        cci::Endpoint& endpoint, ports::WorkPool& work_pool, memory::Pool& buffer_pool, ports::Entropy& entropy,
-                        DestinationObserver& file_observer, Counters& process_counters)
-    : options(destination_options),
-      root_is_open(shared_root.renew()),
-      root_held(shared_root.impl),
-      root(*root_held),
-      directories(root.files, root.fd, root.staging_identity, root.held_directories),
-      link(session_link),
-      work(work_pool),
-      pool(buffer_pool),
-      observer(file_observer),
-      counters(process_counters),
-      policy(policy_of(destination_options, root)),
-      lanes(session_link, endpoint.mailboxes(), buffer_pool, entropy,
-            options.turns ? options.turns : std::make_shared<session::PoolTurns>(buffer_pool.count(), true),
-            options.rate ? options.rate : std::make_shared<RateAllowance>(options.rate_bytes_per_s)),
-      transfer_record(options.record ? options.record : std::make_shared<session::TransferRecord>()) {
-  root.sessions.fetch_add(1);
-  owner->transfer = session_link.hello().transfer;
-}
+ private:
+  // What the objects of the session tell it.
+  void on_decided(uint64_t first_index, std::vector<Decision> decisions) override;
+  void commit(CommitItem item) override;
+  void sync_soon(uint64_t index, uint64_t bytes) override { syncer_.add(index, bytes); }
+  void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) override;
+  void remove_staged(std::string name) override { discards_.add(std::move(name)); }
+  void ended(const FileTask& task, const session::FileResult& result) override;
+  void on_left(const std::vector<LeaveOutcome>& outcomes);
 
-Destination::Impl::~Impl() {
-  if (root.sessions.fetch_sub(1) == 1) root.disk->forget_others();
-  root.release_all(owner);
-}
+  // What the source says.
+  void on_end(const session::End& end);
+  void on_file_end(const session::FileEnd& end);
+  void on_unlisted(const session::Unlisted& unlisted);
+  void on_bye();
+  void on_abort(const session::Abort& abort);
 
-void Destination::Impl::start() {
-  if (started) return;
-  started = true;
-  last_progress = now;
-  if (!root_is_open) return end_with(root_is_open.error(), true);
-  auto base = normalise_path(options.path);
-  if (!base) {
-    counters.add(Counter::session_rejected);
-    end_with(base.error(), true);
-    return;
+  // Steps of a turn.
+  void receive(Arrival arrival);
+  void finish();
+  void summarise();
+  void look_at_disk(Instant now, bool is_over);
+
+  const DestinationOptions options_;
+  const uint32_t buffers_max_;
+  session::Link& link_;
+  DestinationObserver& observer_;
+  Wake wake_;
+  SessionRoot root_;
+  SessionJobs jobs_;
+  SessionEnd end_;
+  session::Liveness liveness_;
+  Outbox outbox_;
+  Results results_;
+  SessionReports session_;
+  Lanes lanes_;
+  Inbox inbox_;
+  EntryQueue entries_;
+  FilesInWork files_;
+  PieceWriter pieces_;
+  PackStager packs_;
+  Syncer syncer_;
+  CommitQueue commits_;
+  Discards discards_;
+  LeaveQueue leaves_;
+  Instant now_{};  // of the last turn
+};
+
+Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint,
+                        ports::WorkPool& work, memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer,
+                        Counters& counters)
+    : options_(options),
+      buffers_max_(options.buffers_max > 0 ? options.buffers_max : pool.count()),
+      link_(link),
+      observer_(observer),
+      root_(root, options.options, link.hello().transfer),
+      jobs_(work, wake_),
+      liveness_(options.disk_patience),
+      outbox_([this](const Message& message) { link_.post(message); }),
+      results_(options.record, observer),
+      session_(end_, outbox_, results_, liveness_, wake_, observer, counters, [&link] { return link.session(); }),
+      lanes_(link, endpoint.mailboxes(), pool, entropy,
+             options.turns ? options.turns : std::make_shared<session::PoolTurns>(pool.count(), true),
+             options.rate ? options.rate : std::make_shared<RateAllowance>(options.rate_bytes_per_s)),
+      entries_(
+          jobs_, [this](Bytes segment, uint64_t first_index) { return root_.judge(segment, first_index); }, *this, session_),
+      files_(session_, *this, results_, [this](const FileTask& task, bool resumed) { return root_.make_staged(task, resumed); }),
+      pieces_(
+          jobs_,
+          [](const std::shared_ptr<StagedFile>& staged, Bytes segment, uint64_t piece) {
+            return write_piece(*staged, segment, piece);
+          },
+          inbox_, files_, session_, counters),
+      packs_(
+          jobs_, [this](Bytes segment, std::vector<PackItem>& items) { return root_.stage(segment, items); }, inbox_, files_,
+          session_),
+      syncer_(
+          jobs_, [this](std::vector<SyncFile>& batch) { return root_.sync(batch); }, files_, session_),
+      commits_(
+          jobs_, [this](std::vector<CommitItem>& batch) { root_.commit(batch); }, files_),
+      discards_(jobs_, [this](const std::vector<std::string>& names) { root_.remove_staged(names); }),
+      leaves_(
+          jobs_, [this](const std::vector<Leave>& due) { return root_.apply(due); },
+          [this](const std::vector<LeaveOutcome>& outcomes) { on_left(outcomes); },
+          [this](uint64_t first_index, uint64_t end_index) { return files_.has_any(first_index, end_index); }) {}
+
+// --- Life
+
+void Destination::Impl::start(Instant now) {
+  now_ = now;
+  if (!end_.is_started()) {
+    end_.start();
+    liveness_.start(now);
+    if (!root_.opened()) {
+      session_.fail(root_.opened().error());
+    } else if (auto begun = root_.begin(options_.path, options_.asked); !begun) {
+      session_.refuse(begun.error());
+    }
   }
-  entries_context = std::make_unique<EntriesContext>(root, directories, policy, std::move(*base), owner);
-  if (options.asked) entries_context->asked.emplace(*options.asked);
-}
-
-void Destination::Impl::post(const Message& message) {
-  if (link_gone) return;
-  link.post(message);
-  ++messages_unsent;
-}
-
-void Destination::Impl::end_with(Error reason, bool tell_peer) {
-  if (error || bye) return;
-  log(LogLevel::info, "destination: session {:x} ends: {}", link.session(), reason.message);
-  if (tell_peer) post(session::Abort{reason.kind, reason.message.substr(0, abort_message_bytes_max)});
-  error = std::move(reason);
-  wake = true;
-}
-
-void Destination::Impl::turn(Instant at) {
-  now = at;
-  wake = false;
-  if (owner->lost.load()) {
-    end_with({ErrorKind::network, "another transfer took this destination over while our connection was gone"}, true);
+  // Lanes that were up before this object: their on_lane_up went to whoever decided to make it.
+  for (const session::LaneIndex lane : link_.live_lanes()) {
+    if (!lanes_.is_live(lane)) on_lane_up(lane);
   }
-  if (link_gone || link.control_drained()) messages_unsent = 0;
-  while (!arrivals.empty()) {
-    Arrival arrival = std::move(arrivals.front());
-    arrivals.drop_front();
-    receive(std::move(arrival));
-  }
-  const bool over = error.has_value() || bye || (link_gone && summary_posted);
-  if (started && !over) {
-    pump_entries();
-    pump_leaves();
-  }
-  pump_sync();
-  pump_commit();
-  pump_cleanup();
-  post_durable(over);  // before results and summary: what a failed file takes away is known with them
-  if (over) {
-    lanes.close_all();
-  } else if (started) {
-    flush_resends();
-    pump_end();
-    flush_results();
-    lanes.turn(now, options.buffers_max > 0 ? options.buffers_max : pool.count(), buffers_out);
-  }
-  look_at_disk(over);
-  progress = false;
 }
 
-// The transfer has ended well: the next run of the command begins anew.
-void Destination::Impl::forget_deliveries() {
-  if (!root.deliveries || root.deliveries->empty()) return;
-  submit([shared_root = &root, transfer = owner->transfer,
-          others = entries_context->taken_over] { shared_root->deliveries->forget(transfer, others); },
-         [] {});
+void Destination::Impl::turn(Instant now) {
+  now_ = now;
+  wake_.clear();
+  if (root_.is_taken_over()) {
+    session_.fail({ErrorKind::network, "another transfer took this destination over while our connection was gone"});
+  }
+  if (end_.is_link_gone() || link_.control_drained()) outbox_.delivered();
+  while (!inbox_.empty()) receive(inbox_.take());
+  const bool is_over = end_.is_over();
+  const bool is_active = end_.is_started() && !is_over;
+  if (is_active && !outbox_.is_full()) entries_.turn();
+  if (is_active) leaves_.turn();
+  syncer_.turn(now, end_.is_closing());
+  if (!session_.has_failed()) {
+    commits_.turn();
+  } else if (commits_.cancel()) {
+    wake_.set();
+  }
+  discards_.turn();
+  if (!is_over) outbox_.report_durable(results_.durable_so_far());  // first: with a file's failure its bytes are known to be gone
+  if (is_over) lanes_.close_all();
+  if (is_active) {
+    outbox_.flush_requests();
+    finish();
+    outbox_.flush_results();
+    lanes_.turn(now, buffers_max_, inbox_.held());
+  }
+  look_at_disk(now, is_over);
 }
 
-void Destination::Impl::post_durable(bool over) {
-  const session::Durable durable{session_bytes, totals.files};
-  if (over || (durable.bytes == durable_posted.bytes && durable.files == durable_posted.files)) return;
-  post(durable);
-  durable_posted = durable;
+// Everything has ended: one last sync, for directories and links, and then the summary.
+void Destination::Impl::finish() {
+  const std::optional<uint64_t> entries = end_.entries_before_last_sync();
+  if (!entries) return;
+  if (entries_.next_index() > *entries) return session_.fail({ErrorKind::protocol, "the source sent more entries than it says"});
+  if (entries_.next_index() < *entries || !files_.empty() || entries_.is_running() || !leaves_.empty()) return;
+  outbox_.flush_results();
+  if (outbox_.has_results()) return;
+  end_.begin_last_sync();
+  auto failure = std::make_shared<std::optional<Error>>();
+  jobs_.submit([this, failure] { *failure = root_.sync_all(); },
+               [this, failure] {
+                 end_.end_last_sync();
+                 if (session_.has_failed()) return;
+                 if (*failure) return session_.fail(std::move(**failure));
+                 summarise();
+               });
 }
 
-// While jobs are in the disk nothing else may tell the source that we live.
-void Destination::Impl::look_at_disk(bool over) {
-  if (!over && lanes.holds_back()) disk.hold_back();
-  disk.look(now, jobs, jobs_ended + owner->steps.load(std::memory_order_relaxed));
-  if (progress || disk.moved()) last_progress = now;
-  const Duration silent = disk.silent(now);
-  if (disk.waiting()) last_progress = std::max(last_progress, after(now - silent, std::min(silent, options.disk_patience)));
-  if (over || !disk.alive_due(now)) return;
-  disk.alive_said(now);
-  if (link.control_drained()) post(session::Alive{disk.steps(), session::milliseconds_of(silent)});
+void Destination::Impl::summarise() {
+  if (const uint64_t refused = results_.tally().attributes_refused; refused > 0) {
+    session_.warn(
+        fmt::format("the file system refuses modes or times: {}: {} files and directories have others than at the "
+                    "source: send without -a, or to another file system",
+                    printable(root_.path()), refused));
+  }
+  outbox_.post(results_.summary());
+  end_.summary_posted();
+  results_.over();
+}
+
+void Destination::Impl::look_at_disk(Instant now, bool is_over) {
+  if (!is_over && lanes_.holds_back()) liveness_.hold_back();
+  liveness_.look(now, jobs_.running(), jobs_.ended() + root_.steps());
+  if (is_over) return;
+  const std::optional<session::Alive> alive = liveness_.take_alive(now);
+  if (alive && link_.control_drained()) outbox_.post(*alive);
 }
 
 Instant Destination::Impl::next_deadline() const {
-  if (wake || !arrivals.empty()) return now;
-  Instant next = lanes.next_deadline();
-  if (dirty_since != never && !sync_running) next = std::min(next, dirty_since + sync_interval);
-  if (!error && !bye && !link_gone) next = std::min(next, disk.next_deadline());
+  if (wake_.is_set() || !inbox_.empty()) return now_;
+  Instant next = std::min(lanes_.next_deadline(), syncer_.next_deadline());
+  if (!end_.is_closing() && !end_.is_link_gone()) next = std::min(next, liveness_.next_deadline());
   return next;
 }
 
 bool Destination::Impl::idle() const {
-  if (!lanes.idle() || buffers_out > 0 || jobs > 0) return false;
-  const bool over = error.has_value() || bye || (link_gone && summary_posted);
+  if (!lanes_.idle() || inbox_.held() > 0 || jobs_.running() > 0) return false;
   // What was written is saved to the ledger before we go.
-  return !over || (dirty.empty() && cleanup.empty() && !lanes.has_live());
+  return !end_.is_over() || (syncer_.empty() && commits_.empty() && discards_.empty() && !lanes_.has_live());
+}
+
+// --- What arrives
+
+void Destination::Impl::on_completion(const rvma::Completion& completion) {
+  wake_.set();
+  if (std::optional<Arrival> arrival = lanes_.take(completion)) inbox_.add(std::move(*arrival));
+}
+
+void Destination::Impl::receive(Arrival arrival) {
+  if (session_.has_failed() || !end_.is_started()) return inbox_.release(arrival);
+  const Bytes segment = Bytes(arrival.buffer.bytes()).first(static_cast<size_t>(arrival.length_bytes));
+  const Result<SegmentHeader> header = session::peek(segment);
+  if (!header) {
+    session_.ask_for_put(arrival.lane_session, arrival.n);
+    return inbox_.release(arrival);
+  }
+  if (header->session != link_.session() || header->lane_session != arrival.lane_session || header->n != arrival.n) {
+    // Bytes that belong elsewhere are as good as damaged: the put that has its place here is still
+    // to come.
+    session_.reject("a segment of another session, lane or number");
+    session_.ask_for_put(arrival.lane_session, arrival.n);
+    return inbox_.release(arrival);
+  }
+  session_.made_progress();
+  liveness_.answered();
+  results_.received(header->data_bytes);
+  switch (header->kind) {
+    case SegmentKind::void_:
+      return inbox_.release(arrival);
+    case SegmentKind::entries:
+      entries_.receive(segment, *header);
+      return inbox_.release(arrival);
+    case SegmentKind::pack:
+      return packs_.receive(std::move(arrival), *header);
+    case SegmentKind::piece:
+      return pieces_.receive(std::move(arrival), *header, entries_.next_index());
+  }
+}
+
+void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> decisions) {
+  results_.answered(first_index + decisions.size());
+  if (!files_.has_room(decisions.size())) return session_.fail({ErrorKind::protocol, "more entries than may be outstanding"});
+  for (Decision& decision : decisions) {
+    if (decision.leave) leaves_.add(std::move(*decision.leave));
+    if (decision.task) {
+      files_.add(decision);
+    } else {
+      results_.decided(decision);
+    }
+  }
+  outbox_.answer(first_index, decisions);
 }
 
 void Destination::Impl::on_message(const Message& message) {
-  wake = true;
-  if (error) return;
-  if (!std::holds_alternative<session::Alive>(message)) peers_disk.answered();
+  wake_.set();
+  if (session_.has_failed()) return;
+  if (!std::holds_alternative<session::Alive>(message)) liveness_.answered();
   if (const auto* file_end = std::get_if<session::FileEnd>(&message)) {
     on_file_end(*file_end);
-  } else if (const auto* last = std::get_if<session::End>(&message)) {
-    if (end && end->entries != last->entries) {
-      end_with({ErrorKind::protocol, "the source changed its count of entries"}, true);
-      return;
-    }
-    if (last->unlisted_failed > unlisted_max || last->unlisted_vanished > unlisted_max) {
-      end_with({ErrorKind::protocol, "the source tells of more failures than there can be"}, true);
-      return;
-    }
-    if (!end) {
-      totals.unlisted_failed = last->unlisted_failed;
-      totals.unlisted_vanished = last->unlisted_vanished;
-      const uint64_t all = last->unlisted_failed + last->unlisted_vanished;
-      if (all > unlisted_named) {
-        observer.on_warning(fmt::format("the source could not list {} more: its own lines name them", all - unlisted_named));
-      }
-    }
-    end = *last;
+  } else if (const auto* end = std::get_if<session::End>(&message)) {
+    on_end(*end);
   } else if (const auto* unlisted = std::get_if<session::Unlisted>(&message)) {
-    if (unlisted_named >= session::unlisted_named_max) return reject("more names than a source may tell");
-    ++unlisted_named;
-    observer.on_warning(
-        fmt::format("{}: the source could not list it: {}", printable(unlisted->path), printable(unlisted->reason)));
-    observer.on_file(unlisted->path, 0, "failed", unlisted->reason);
-  } else if (std::get_if<session::Bye>(&message) != nullptr) {
-    if (summary_posted) {
-      bye = true;
-      forget_deliveries();
-    } else {
-      reject("bye before the summary");
-    }
+    on_unlisted(*unlisted);
+  } else if (std::holds_alternative<session::Bye>(message)) {
+    on_bye();
   } else if (const auto* alive = std::get_if<session::Alive>(&message)) {
-    progress = peers_disk.heard(*alive, options.disk_patience) || progress;
+    liveness_.heard(*alive);
   } else if (const auto* abort = std::get_if<session::Abort>(&message)) {
-    const Error why = session::error_of(*abort, "the source");
-    if (why.kind != abort->kind) return end_with(why, false);
-    end_with({why.kind, fmt::format("the source ended the transfer: {}", why.message)}, false);
+    on_abort(*abort);
   } else {
-    reject("a message that only a destination sends");
+    session_.reject("a message that only a destination sends");
   }
 }
 
-void Destination::Impl::on_file_end(const session::FileEnd& file_end) {
-  FileState* file = find(file_end.index);
-  if (file == nullptr) {
-    if (file_end.index >= next_index) reject("the end of a file that has no verdict");
-    return;
-  }
-  if (file->doom || file->committing || file->by_pack) return;  // its content was complete: too late to matter
-  switch (file_end.outcome) {
-    case session::SourceOutcome::ok:
-      file->end = file_end;
-      if (file->size_bytes() > file_bytes_max) {
-        end_with({ErrorKind::protocol, "the end of a file of unknown length without its length"}, true);
-        return;
-      }
-      try_complete(*file);
-      return;
-    case session::SourceOutcome::changed:
-      doom(*file, {ErrorKind::vanished, 0, true, "it changed while it was read"});
-      return;
-    case session::SourceOutcome::vanished:
-      doom(*file, {ErrorKind::vanished, 0, true, "it vanished at the source"});
-      return;
-    case session::SourceOutcome::unreadable:
-      doom(*file, {ErrorKind::partial, 0, false, "it cannot be read at the source"});
-      return;
+void Destination::Impl::on_file_end(const session::FileEnd& end) {
+  const bool is_in_work = files_.on_end(end);
+  if (!is_in_work && end.index >= entries_.next_index()) session_.reject("the end of a file that has no verdict");
+}
+
+void Destination::Impl::on_end(const session::End& end) {
+  const Result<bool> is_first = end_.on_end(end);
+  if (!is_first) return session_.fail(is_first.error());
+  if (!*is_first) return;
+  results_.not_listed(end.unlisted_failed, end.unlisted_vanished);
+  const uint64_t all = end.unlisted_failed + end.unlisted_vanished;
+  if (all <= end_.unlisted_named()) return;
+  session_.warn(fmt::format("the source could not list {} more: its own lines name them", all - end_.unlisted_named()));
+}
+
+void Destination::Impl::on_unlisted(const session::Unlisted& unlisted) {
+  if (!end_.on_unlisted()) return session_.reject("more names than a source may tell");
+  session_.warn(fmt::format("{}: the source could not list it: {}", printable(unlisted.path), printable(unlisted.reason)));
+  observer_.on_file(unlisted.path, 0, "failed", unlisted.reason);
+}
+
+void Destination::Impl::on_bye() {
+  if (!end_.on_bye()) return session_.reject("bye before the summary");
+  if (root_.remembers_deliveries()) jobs_.submit([this] { root_.forget_deliveries(); }, [] {});
+}
+
+void Destination::Impl::on_abort(const session::Abort& abort) {
+  const Error why = session::error_of(abort, "the source");
+  const bool is_as_said = why.kind == abort.kind;
+  session_.end_with(is_as_said ? Error{why.kind, fmt::format("the source ended the transfer: {}", why.message)} : why, false);
+}
+
+void Destination::Impl::on_lane_up(session::LaneIndex lane) {
+  wake_.set();
+  if (end_.is_over()) return;
+  lanes_.up(lane);
+  if (lanes_.has_live()) root_.set_link_dead(false);
+}
+
+void Destination::Impl::on_lane_down(session::LaneIndex lane) {
+  wake_.set();
+  lanes_.down(lane);
+  if (!lanes_.has_live()) root_.set_link_dead(true);
+}
+
+void Destination::Impl::on_lane_message(session::LaneIndex lane, const Message& message) {
+  wake_.set();
+  const auto* ask = std::get_if<session::Ask>(&message);
+  if (ask == nullptr) return session_.reject("a lane message that only a destination sends");
+  if (!lanes_.asked(lane, ask->limit)) session_.reject("a question beyond the credit");
+}
+
+void Destination::Impl::on_link_lost(const Error& error) {
+  wake_.set();
+  end_.on_link_lost();
+  outbox_.close();
+  root_.set_link_dead(true);
+  if (!end_.is_summary_posted()) session_.end_with(error, false);
+}
+
+// --- What the objects of the session say
+
+void Destination::Impl::commit(CommitItem item) {
+  commits_.add(std::move(item));
+  wake_.set();
+}
+
+void Destination::Impl::discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) {
+  jobs_.submit([this, task, staged] { root_.discard(*task, *staged); }, [this, index = task->index] { files_.discarded(index); });
+}
+
+void Destination::Impl::ended(const FileTask& task, const session::FileResult& result) {
+  root_.release(task.key);
+  outbox_.add_result(result);
+  leaves_.file_ended();
+  session_.made_progress();
+  wake_.set();
+}
+
+void Destination::Impl::on_left(const std::vector<LeaveOutcome>& outcomes) {
+  for (const LeaveOutcome& outcome : outcomes) {
+    if (outcome.attributes_refused) results_.attributes_refused();
+    if (outcome.error_number == 0) continue;
+    if (is_fatal(outcome.error_number)) return session_.fail(fatal_error(outcome.error_number, outcome.path));
+    results_.attributes_failed();
+    session_.warn(fmt::format("{}: cannot set mode or times: {}", printable(outcome.path), describe_errno(outcome.error_number)));
   }
 }
+
+// --- The public face
 
 Destination::Destination(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint,
                          ports::WorkPool& work, memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer,
@@ -238,78 +415,24 @@ Destination::Destination(const DestinationOptions& options, Root& root, session:
 
 Destination::~Destination() { CHECK(idle()); }
 
-void Destination::start(Instant now) {
-  impl_->now = now;
-  impl_->start();
-  // Lanes that were up before this object: their on_lane_up went to whoever decided to make it.
-  for (const session::LaneIndex lane : impl_->link.live_lanes()) {
-    if (!impl_->lanes.is_live(lane)) on_lane_up(lane);
-  }
-}
-
+void Destination::start(Instant now) { impl_->start(now); }
 void Destination::turn(Instant now) { impl_->turn(now); }
-
-bool Destination::owns_mailbox(uint64_t mailbox) const { return impl_->lanes.owns(mailbox); }
-
-void Destination::on_completion(const rvma::Completion& completion) {
-  impl_->wake = true;
-  std::optional<Arrival> arrival = impl_->lanes.take(completion);
-  if (!arrival) return;
-  ++impl_->buffers_out;
-  impl_->arrivals.push_back(std::move(*arrival));
-}
-
+bool Destination::owns_mailbox(uint64_t mailbox) const { return impl_->lanes().owns(mailbox); }
+void Destination::on_completion(const rvma::Completion& completion) { impl_->on_completion(completion); }
 Instant Destination::next_deadline() const { return impl_->next_deadline(); }
-
-bool Destination::finished() const { return impl_->error.has_value() || impl_->bye || (impl_->link_gone && impl_->summary_posted); }
-
+bool Destination::finished() const { return impl_->end().is_over(); }
 bool Destination::idle() const { return impl_->idle(); }
-
-bool Destination::in_disk() const { return impl_->jobs > 0; }
-
-const Error* Destination::error() const { return impl_->error ? &*impl_->error : nullptr; }
-
-const session::Tally& Destination::totals() const { return impl_->totals; }
-
-Instant Destination::last_progress() const { return impl_->last_progress; }
-
-std::string Destination::stuck_disk() const {
-  return session::stuck_disk(impl_->disk.silent(impl_->now), impl_->peers_disk.silent(), impl_->options.disk_patience,
-                             "the sender's");
-}
-
-void Destination::abort(const Error& error) { impl_->end_with(error, true); }
-
-void Destination::on_lane_up(session::LaneIndex lane) {
-  impl_->wake = true;
-  if (finished()) return;
-  impl_->lanes.up(lane);
-  if (impl_->lanes.has_live()) impl_->owner->link_dead.store(false);
-}
-
-void Destination::on_lane_down(session::LaneIndex lane) {
-  impl_->wake = true;
-  impl_->lanes.down(lane);
-  if (!impl_->lanes.has_live()) impl_->owner->link_dead.store(true);
-}
-
-void Destination::on_lane_message(session::LaneIndex lane, const Message& message) {
-  impl_->wake = true;
-  const auto* ask = std::get_if<session::Ask>(&message);
-  if (ask == nullptr) return impl_->reject("a lane message that only a destination sends");
-  if (!impl_->lanes.asked(lane, ask->limit)) impl_->reject("a question beyond the credit");
-}
-
+bool Destination::in_disk() const { return impl_->jobs().running() > 0; }
+const Error* Destination::error() const { return impl_->end().error(); }
+const session::Tally& Destination::totals() const { return impl_->results().tally(); }
+Instant Destination::last_progress() const { return impl_->liveness().last_progress(); }
+std::string Destination::stuck_disk() const { return impl_->liveness().stuck_disk("the sender's"); }
+void Destination::abort(const Error& error) { impl_->abort(error); }
+void Destination::on_lane_up(session::LaneIndex lane) { impl_->on_lane_up(lane); }
+void Destination::on_lane_down(session::LaneIndex lane) { impl_->on_lane_down(lane); }
+void Destination::on_lane_message(session::LaneIndex lane, const Message& message) { impl_->on_lane_message(lane, message); }
 void Destination::on_message(const Message& message) { impl_->on_message(message); }
-
 void Destination::on_put(session::LaneIndex, uint64_t, Status) {}  // a destination puts nothing
-
-void Destination::on_link_lost(const Error& error) {
-  impl_->wake = true;
-  impl_->link_gone = true;
-  impl_->owner->link_dead.store(true);
-  // After the summary everything is durable: the transfer succeeded, whether or not the source knows it.
-  if (!impl_->summary_posted) impl_->end_with(error, false);
-}
+void Destination::on_link_lost(const Error& error) { impl_->on_link_lost(error); }
 
 }  // namespace ccixfer::recv

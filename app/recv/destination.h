@@ -85,7 +85,7 @@ class Destination final : public session::LinkUser {
   void on_link_lost(const Error& error) override;
 
  private:
-  struct Impl;
+  class Impl;  // in destination.cc alone
   std::unique_ptr<Impl> impl_;
 };
 

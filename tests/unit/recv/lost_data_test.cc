@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/commit.h"
-#include "app/recv/machine.h"
+#include "app/recv/syncer.h"
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
 #include "app/recv/root.h"

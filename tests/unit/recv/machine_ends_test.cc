@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "app/recv/machine.h"
+#include "app/recv/syncer.h"
 #include "tests/unit/recv/rig.h"
 
 namespace ccixfer::recv {

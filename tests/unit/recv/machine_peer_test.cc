@@ -4,7 +4,8 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
-#include "app/recv/machine.h"
+#include "app/recv/entry_queue.h"
+#include "app/recv/piece_writer.h"
 #include "app/recv/root.h"
 #include "tests/unit/recv/machine_rig.h"
 

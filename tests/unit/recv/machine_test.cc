@@ -1,5 +1,5 @@
 // The destination's machine against a scripted source.
-#include "app/recv/machine.h"
+#include "app/recv/entry_queue.h"
 
 #include <sys/stat.h>
 

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "app/recv/machine.h"
+#include "app/recv/outbox.h"
 #include "tests/unit/recv/machine_rig.h"
 
 namespace ccixfer::recv {

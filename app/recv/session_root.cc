@@ -1,0 +1,111 @@
+#include "app/recv/session_root.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "app/session/segment.h"
+#include "core/base/log.h"
+#include "core/base/units.h"
+
+namespace ccixfer::recv {
+
+SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer)
+    : opened_(root.renew()),
+      root_(root.impl),
+      directories_(root_->files, root_->fd, root_->staging_identity, root_->held_directories),
+      policy_{options, root_->umask, root_->uid, root_->gid} {
+  root_->sessions.fetch_add(1);
+  owner_->transfer = transfer;
+}
+
+SessionRoot::~SessionRoot() {
+  if (root_->sessions.fetch_sub(1) == 1) root_->disk->forget_others();
+  root_->release_all(owner_);
+}
+
+Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked) {
+  auto base = normalise_path(path);
+  if (!base) return tl::unexpected<Error>(base.error());
+  context_ = std::make_unique<EntriesContext>(*root_, directories_, policy_, std::move(*base), owner_);
+  if (asked) context_->asked.emplace(*asked);
+  return {};
+}
+
+std::shared_ptr<StagedFile> SessionRoot::make_staged(const FileTask& task, bool resumed) const {
+  return std::make_shared<StagedFile>(*root_, task, resumed);
+}
+
+JudgedSegment SessionRoot::judge(Bytes segment, uint64_t first_index) {
+  JudgedSegment judged;
+  const Result<session::SegmentHeader> header = session::open(segment);
+  if (!header) {
+    judged.is_damaged = true;
+    return judged;
+  }
+  if (header->index != first_index) {
+    judged.decisions = fail(ErrorKind::protocol, "entries out of order");
+    return judged;
+  }
+  const auto entries = session::decode_entries(segment.first(header->data_bytes), header->count);
+  if (!entries) {
+    judged.decisions = tl::unexpected<Error>(entries.error());
+    // A name that leaves the root: one who pushes is told that he may not; one whom we asked lies.
+    if (context_->asked) judged.decisions = fail(ErrorKind::protocol, entries.error().message);
+    return judged;
+  }
+  if (context_->asked) {
+    if (const auto may = context_->asked->judge(*entries); !may) {
+      judged.decisions = tl::unexpected<Error>(may.error());
+      return judged;
+    }
+  }
+  DecidedEntries decided = decide_entries(*context_, *entries, first_index);
+  if (decided.fatal) {
+    judged.decisions = tl::unexpected<Error>(std::move(*decided.fatal));
+  } else {
+    judged.decisions = std::move(decided.decisions);
+  }
+  return judged;
+}
+
+bool SessionRoot::stage(Bytes segment, std::vector<PackItem>& items) const {
+  if (!session::open(segment)) return false;
+  stage_pack(*root_, policy_, *owner_, items);
+  return true;
+}
+
+std::optional<Error> SessionRoot::sync(std::vector<SyncFile>& batch) const { return sync_pieces(*root_, *owner_, batch); }
+
+void SessionRoot::commit(std::vector<CommitItem>& batch) { commit_batch(*root_, directories_, policy_, *owner_, batch); }
+
+std::vector<LeaveOutcome> SessionRoot::apply(const std::vector<Leave>& leaves) {
+  return apply_leaves(*root_, directories_, policy_, *owner_, leaves);
+}
+
+void SessionRoot::remove_staged(const std::vector<std::string>& names) const {
+  for (const std::string& name : names) root_->files.unlink_at(root_->staging, name, false);
+}
+
+void SessionRoot::discard(const FileTask& task, StagedFile& staged) const {
+  staged.remove();
+  const auto removed = root_->ledger->remove({task.ledger_file()});
+  if (!removed) log(LogLevel::warning, "{}", removed.error().message);
+}
+
+std::optional<Error> SessionRoot::sync_all() {
+  if (policy_.has(session::option_dry_run)) return std::nullopt;
+  if (const int error = root_->disk->sync_names(); error < 0) {
+    return Error{ErrorKind::file_io, fmt::format("cannot sync {}: {}", printable(root_->path), describe_errno(-error))};
+  }
+  // The look comes after the sync, so that whatever an administrator did before the sync is seen.
+  if (root_->check() < 0) return fatal_error(ESTALE, root_->path);
+  std::string path;
+  if (const int error = directories_.look_at_all(path); error < 0) return fatal_error(-error, path);
+  return std::nullopt;
+}
+
+void SessionRoot::forget_deliveries() const { root_->deliveries->forget(owner_->transfer, context_->taken_over); }
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,68 @@
+// A root as one session writes below it: the session's claims on final paths, the directories that
+// it has met, and the work that its jobs do on the disk.
+// In: what the jobs of a session are given. Out: what became of it, item by item; an error that is
+// returned ends the session. The methods under `jobs` run on pool threads, several at a time,
+// except that only one job judges at a time; the others run on the protocol thread. The object
+// outlives its jobs.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/recv/asked.h"
+#include "app/recv/attributes.h"
+#include "app/recv/commit.h"
+#include "app/recv/directories.h"
+#include "app/recv/entries.h"
+#include "app/recv/entry_queue.h"
+#include "app/recv/leaves.h"
+#include "app/recv/packs.h"
+#include "app/recv/pieces.h"
+#include "app/recv/root.h"
+
+namespace ccixfer::recv {
+
+class SessionRoot {
+ public:
+  // Opens what is there now if what was open is gone. `options`: session::Option bits.
+  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer);
+  ~SessionRoot();  // gives up the claims
+  SessionRoot(const SessionRoot&) = delete;
+  SessionRoot& operator=(const SessionRoot&) = delete;
+
+  [[nodiscard]] const Result<void>& opened() const { return opened_; }
+  // Before any job. `path` is where the session writes, as a user typed it. not_authorised: it
+  // leads out of the root.
+  [[nodiscard]] Result<void> begin(const std::string& path, const std::optional<Asked>& asked);
+  [[nodiscard]] const std::string& path() const { return root_->path; }
+  void release(const Hash128& key) { root_->release(key, owner_); }  // a claim: its file has ended
+  void set_link_dead(bool is_dead) { owner_->link_dead.store(is_dead); }
+  [[nodiscard]] bool is_taken_over() const { return owner_->lost.load(); }  // by a session that claims what this one did
+  [[nodiscard]] uint64_t steps() const { return owner_->steps.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::shared_ptr<StagedFile> make_staged(const FileTask& task, bool resumed) const;
+  [[nodiscard]] bool remembers_deliveries() const { return root_->deliveries && !root_->deliveries->empty(); }
+
+  // Jobs.
+  [[nodiscard]] JudgedSegment judge(Bytes segment, uint64_t first_index);
+  [[nodiscard]] bool stage(Bytes segment, std::vector<PackItem>& items) const;  // false: the segment is damaged
+  [[nodiscard]] std::optional<Error> sync(std::vector<SyncFile>& batch) const;
+  void commit(std::vector<CommitItem>& batch);
+  [[nodiscard]] std::vector<LeaveOutcome> apply(const std::vector<Leave>& leaves);
+  void remove_staged(const std::vector<std::string>& names) const;
+  void discard(const FileTask& task, StagedFile& staged) const;
+  // Everything that was written is durable, and stands where its path leads.
+  [[nodiscard]] std::optional<Error> sync_all();
+  // The transfer has ended well: the next run of the command begins anew.
+  void forget_deliveries() const;
+
+ private:
+  const Result<void> opened_;
+  const std::shared_ptr<Root::Impl> root_;
+  KnownDirectories directories_;
+  const Policy policy_;
+  const std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
+  std::unique_ptr<EntriesContext> context_;  // after begin
+};
+
+}  // namespace ccixfer::recv

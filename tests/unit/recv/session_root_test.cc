@@ -1,0 +1,98 @@
+#include "app/recv/session_root.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv {
+namespace {
+
+using test::archive_options;
+
+struct Rig {
+  test::TemporaryDirectory temporary;
+  test::FaultyFiles files;
+  std::unique_ptr<Root> root = Root::open(files, temporary.path()).value();
+  std::vector<std::byte> bytes = std::vector<std::byte>(session::entries_segment_bytes + session::segment_trailer_bytes);
+
+  // A segment with these entries, the first of which has the number 4.
+  Bytes segment(const std::vector<session::Entry>& entries) {
+    session::EntryEncoder encoder(MutableBytes(bytes).first(session::entries_segment_bytes));
+    for (const session::Entry& entry : entries) REQUIRE(encoder.add(entry));
+    session::SegmentHeader header;
+    header.kind = session::SegmentKind::entries;
+    header.index = 4;
+    header.count = encoder.count();
+    header.data_bytes = static_cast<uint32_t>(encoder.size_bytes());
+    return Bytes(bytes).first(session::seal(bytes, header));
+  }
+};
+
+TEST_CASE("session_root__path_of_the_session__must_not_lead_out_of_the_root") {
+  Rig rig;
+  SessionRoot place(*rig.root, archive_options, {});
+  REQUIRE(place.opened());
+  CHECK(place.begin("a/../..", std::nullopt).error().kind == ErrorKind::not_authorised);
+  CHECK(place.begin("a", std::nullopt));
+}
+
+TEST_CASE("session_root__segment__is_judged_only_whole_in_order_and_as_asked_for") {
+  Rig rig;
+  SessionRoot place(*rig.root, archive_options, {});
+  REQUIRE(place.begin("", std::nullopt));
+  const JudgedSegment good = place.judge(rig.segment({test::file("a", 3)}), 4);
+  REQUIRE(good.decisions);
+  REQUIRE(good.decisions->size() == 1);
+  CHECK(good.decisions->at(0).verdict == session::Verdict::send);
+  CHECK(place.steps() > 0);
+  CHECK(place.judge(rig.segment({test::file("b", 3)}), 5).decisions.error().kind == ErrorKind::protocol);
+  const Bytes damaged = rig.segment({test::file("b", 3)});
+  rig.bytes[0] ^= std::byte{1};
+  CHECK(place.judge(damaged, 4).is_damaged);
+  SessionRoot pull(*rig.root, archive_options, {});
+  REQUIRE(pull.begin("", asked_for("c", archive_options)));
+  CHECK(pull.judge(rig.segment({test::file("d", 3)}), 4).decisions.error().kind == ErrorKind::protocol);
+  CHECK(pull.judge(rig.segment({test::file("c", 3)}), 4).decisions);
+}
+
+TEST_CASE("session_root__path_that_another_session_writes__is_free_when_that_one_ends_or_loses_its_link") {
+  Rig rig;
+  const auto verdict_of = [&](SessionRoot& place) {
+    return place.judge(rig.segment({test::file("a", 3)}), 4).decisions->at(0).verdict;
+  };
+  auto first = std::make_unique<SessionRoot>(*rig.root, archive_options, Deliveries::Transfer{});
+  SessionRoot second(*rig.root, archive_options, {});
+  REQUIRE(first->begin("", std::nullopt));
+  REQUIRE(second.begin("", std::nullopt));
+  CHECK(verdict_of(*first) == session::Verdict::send);
+  CHECK(verdict_of(second) == session::Verdict::failed);
+  first->release(path_key("a"));
+  CHECK(verdict_of(second) == session::Verdict::send);
+  second.set_link_dead(true);
+  CHECK(verdict_of(*first) == session::Verdict::send);
+  CHECK(second.is_taken_over());
+  CHECK_FALSE(first->is_taken_over());
+  SessionRoot third(*rig.root, archive_options, {});
+  REQUIRE(third.begin("", std::nullopt));
+  CHECK(verdict_of(third) == session::Verdict::failed);
+  first.reset();
+  CHECK(verdict_of(third) == session::Verdict::send);
+}
+
+TEST_CASE("session_root__dry_run__syncs_nothing_at_the_end") {
+  Rig rig;
+  int syncs = 0;
+  rig.files.hook = [&](std::string_view call, std::string_view) {
+    if (call == "syncfs") ++syncs;
+    return 0;
+  };
+  SessionRoot dry(*rig.root, archive_options | session::option_dry_run, {});
+  CHECK_FALSE(dry.sync_all());
+  CHECK(syncs == 0);
+  SessionRoot real(*rig.root, archive_options, {});
+  CHECK_FALSE(real.sync_all());
+  CHECK(syncs > 0);
+}
+
+}  // namespace
+}  // namespace ccixfer::recv
