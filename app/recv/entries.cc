@@ -447,7 +447,7 @@ void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision
   decision.verdict = Verdict::send;
   if (dry()) return;
   const Hash128 key = path_key(decision.path);
-  if (!root_.claim(key, context_.owner)) {
+  if (!root_.claims.take(key, context_.owner)) {
     failed(decision, -EBUSY);
     return;
   }

@@ -159,26 +159,6 @@ Root::Impl::~Impl() {
   files.close(fd);
 }
 
-bool Root::Impl::claim(const Hash128& key, const std::shared_ptr<Owner>& owner) {
-  const std::lock_guard lock(claims_mutex_);
-  const auto [at, added] = claims_.try_emplace(key, owner);
-  if (added) return true;
-  if (at->second == owner || !at->second->link_dead.load()) return false;
-  at->second->lost.store(true);
-  at->second = owner;
-  return true;
-}
-
-void Root::Impl::release(const Hash128& key, const std::shared_ptr<Owner>& owner) {
-  const std::lock_guard lock(claims_mutex_);
-  if (const auto at = claims_.find(key); at != claims_.end() && at->second == owner) claims_.erase(at);
-}
-
-void Root::Impl::release_all(const std::shared_ptr<Owner>& owner) {
-  const std::lock_guard lock(claims_mutex_);
-  std::erase_if(claims_, [&](const auto& claim) { return claim.second == owner; });
-}
-
 std::string Root::Impl::temporary_name() { return fmt::format("{:x}{}", temporaries.fetch_add(1), temporary_suffix); }
 
 }  // namespace ccixfer::recv

@@ -2,10 +2,9 @@
 #pragma once
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 
+#include "app/recv/claims.h"
 #include "app/recv/deliveries.h"
 #include "app/recv/destination.h"
 #include "app/recv/directories.h"
@@ -15,16 +14,6 @@
 #include "app/recv/names.h"
 
 namespace ccixfer::recv {
-
-// A session as the holder of final paths. A path held by a session whose link is dead goes to whoever asks next; the old
-// session is then `lost`: it touches nothing any more and ends.
-struct Owner {
-  std::atomic<bool> link_dead{false};
-  std::atomic<bool> lost{false};
-  Deliveries::Transfer transfer{};         // set once
-  mutable std::atomic<uint64_t> steps{0};  // what its jobs have done: the disk answers, see session::DiskWatch
-  void step() const { steps.fetch_add(1, std::memory_order_relaxed); }
-};
 
 struct Root::Impl {
   Impl(ports::FileSystem& file_system, int root_fd, std::string root_path)
@@ -49,6 +38,7 @@ struct Root::Impl {
   KeptTimes kept_times;                    // locks itself
   std::unique_ptr<Ledger> ledger;          // locks itself
   std::unique_ptr<Deliveries> deliveries;  // locks itself; none for a look, as the ledger
+  Claims claims;                           // locks itself
   std::atomic<uint64_t> temporaries{0};    // numbers of staged files of packs
   std::atomic<uint32_t> sessions{0};
   // Directories made, and how many of them are known to be durable by name: a file in a new directory needs that too.
@@ -61,16 +51,7 @@ struct Root::Impl {
   // A failure of a call in staging: -ESTALE when it failed because that is gone.
   [[nodiscard]] int judged(int error) { return error == -ENOENT && check() < 0 ? -ESTALE : error; }
 
-  // False: another live session, or another entry of this one, writes that path.
-  [[nodiscard]] bool claim(const Hash128& key, const std::shared_ptr<Owner>& owner);
-  void release(const Hash128& key, const std::shared_ptr<Owner>& owner);
-  void release_all(const std::shared_ptr<Owner>& owner);
-
   [[nodiscard]] std::string temporary_name();
-
- private:
-  std::mutex claims_mutex_;
-  std::unordered_map<Hash128, std::shared_ptr<Owner>, KeyHash> claims_;  // bounded by entries_outstanding_max a session
 };
 
 }  // namespace ccixfer::recv

@@ -22,7 +22,7 @@ SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfe
 
 SessionRoot::~SessionRoot() {
   if (root_->sessions.fetch_sub(1) == 1) root_->disk->forget_others();
-  root_->release_all(owner_);
+  root_->claims.release_all(owner_);
 }
 
 Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked) {

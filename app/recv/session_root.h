@@ -36,7 +36,7 @@ class SessionRoot {
   // leads out of the root.
   [[nodiscard]] Result<void> begin(const std::string& path, const std::optional<Asked>& asked);
   [[nodiscard]] const std::string& path() const { return root_->path; }
-  void release(const Hash128& key) { root_->release(key, owner_); }  // a claim: its file has ended
+  void release(const Hash128& key) { root_->claims.release(key, owner_); }  // a claim: its file has ended
   void set_link_dead(bool is_dead) { owner_->link_dead.store(is_dead); }
   [[nodiscard]] bool is_taken_over() const { return owner_->lost.load(); }  // by a session that claims what this one did
   [[nodiscard]] uint64_t steps() const { return owner_->steps.load(std::memory_order_relaxed); }

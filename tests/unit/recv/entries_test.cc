@@ -337,7 +337,7 @@ TEST_CASE("entries__delivered_before_and_without_times__only_the_untouched_regul
   const auto verdict = [&](const Entry& entry, uint32_t options) {
     EntriesContext context(*place.root->impl, *place.directories, {options, 022, 0, 0}, "", place.owner);
     DecidedEntries decided = decide_entries(context, {entry}, place.next_index++);
-    place.root->impl->release_all(place.owner);
+    place.root->impl->claims.release_all(place.owner);
     CHECK(context.taken_over.size() == (decided.decisions.at(0).verdict == Verdict::unchanged ? 1 : 0));
     return decided.decisions.at(0).verdict;
   };
@@ -405,7 +405,7 @@ TEST_CASE("entries__decided_again_and_again__no_descriptor_is_left_open") {
   other.digest.low ^= 1;
   const auto decide_all = [&] {
     place.decide({file("full", 1), file("empty", 1), link("full", "x"), same, other, directory("d"), leave("d")});
-    place.root->impl->release_all(place.owner);
+    place.root->impl->claims.release_all(place.owner);
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   };
   decide_all();

@@ -457,11 +457,11 @@ TEST_CASE("commit__lost_to_another_session__touches_nothing") {
   const Decision decision = place.decide_one(file("f", 1));
   place.owner->link_dead.store(true);
   const auto other = std::make_shared<Owner>();
-  REQUIRE(place.root->impl->claim(decision.task->key, other));
+  REQUIRE(place.root->impl->claims.take(decision.task->key, other));
   CHECK(place.owner->lost.load());
   CHECK(place.deliver(decision.task, "x").outcome == CommitOutcome::failed);
   CHECK_FALSE(place.temporary.has("f"));
-  CHECK_FALSE(place.root->impl->claim(decision.task->key, place.owner));  // the other one lives
+  CHECK_FALSE(place.root->impl->claims.take(decision.task->key, place.owner));  // the other one lives
 }
 
 TEST_CASE("pieces__two_jobs_write_one_file__in_turn_where_the_file_system_takes_no_more_and_together_elsewhere") {
@@ -518,7 +518,7 @@ TEST_CASE("pieces__resume__damaged_staged_piece_is_asked_for_again") {
   batch[0].staged = staged;
   batch[0].pieces = pieces;
   REQUIRE_FALSE(sync_pieces(*place.root->impl, *place.owner, batch).has_value());
-  place.root->impl->release(decision.task->key, place.owner);
+  place.root->impl->claims.release(decision.task->key, place.owner);
 
   SECTION("undamaged: the missing piece only") {
     const Decision again = place.decide_one(file("big", size_bytes));

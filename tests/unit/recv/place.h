@@ -53,7 +53,7 @@ struct Place {
     batch[0].staged = items[0].staged;
     batch[0].size_bytes = content.size();
     commit_batch(*root->impl, *directories, policy, *owner, batch);
-    root->impl->release(task->key, owner);
+    root->impl->claims.release(task->key, owner);
     return batch[0];
   }
   [[nodiscard]] struct stat stat_of(const std::string& path) const {

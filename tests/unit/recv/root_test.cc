@@ -253,34 +253,4 @@ TEST_CASE("root__moved_or_replaced__is_found_out_and_what_is_there_is_opened_for
   CHECK_FALSE(root->impl->stale.load());
 }
 
-TEST_CASE("root__claims__one_holder_a_path_unless_its_link_is_dead") {
-  TemporaryDirectory temporary;
-  FaultyFiles files;
-  const auto root = Root::open(files, temporary.path()).value();
-  Root::Impl& impl = *root->impl;
-  const auto first = std::make_shared<Owner>();
-  const auto second = std::make_shared<Owner>();
-  const Hash128 f = path_key("f");
-  const Hash128 g = path_key("g");
-  CHECK(impl.claim(f, first));
-  CHECK(impl.claim(g, first));
-  CHECK_FALSE(impl.claim(f, first));
-  CHECK_FALSE(impl.claim(f, second));
-  impl.release(f, second);  // not its own
-  impl.release(path_key("nobody's"), first);
-  CHECK_FALSE(impl.claim(f, second));
-  impl.release(f, first);
-  CHECK(impl.claim(f, second));
-  impl.release_all(second);
-  CHECK(impl.claim(f, first));
-  CHECK_FALSE(impl.claim(g, second));  // another's stayed
-  first->link_dead.store(true);
-  CHECK_FALSE(impl.claim(g, first));  // its own
-  CHECK_FALSE(first->lost.load());
-  CHECK(impl.claim(g, second));
-  CHECK(first->lost.load());
-  CHECK_FALSE(second->lost.load());
-  CHECK_FALSE(impl.claim(g, first));  // the second lives
-}
-
 }  // namespace ccixfer::recv

@@ -1,0 +1,38 @@
+// Who writes which final path below a root: two sessions cannot write the same one. A path goes from
+// a session whose link is dead to the one that asks next; the old session is then `lost`: it touches
+// nothing any more and ends.
+// Thread-safe. Bounded: each session claims a path for each of its files in work at most.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "app/recv/deliveries.h"
+#include "app/recv/names.h"
+
+namespace ccixfer::recv {
+
+// A session as the holder of final paths, and as its jobs know it.
+struct Owner {
+  std::atomic<bool> link_dead{false};
+  std::atomic<bool> lost{false};
+  Deliveries::Transfer transfer{};         // set once
+  mutable std::atomic<uint64_t> steps{0};  // of its jobs: the disk answers, see session::DiskWatch
+  void step() const { steps.fetch_add(1, std::memory_order_relaxed); }
+};
+
+class Claims {
+ public:
+  // False: another live session, or another entry of this one, writes that path.
+  [[nodiscard]] bool take(const Hash128& key, const std::shared_ptr<Owner>& owner);
+  void release(const Hash128& key, const std::shared_ptr<Owner>& owner);  // if it is this owner's
+  void release_all(const std::shared_ptr<Owner>& owner);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<Hash128, std::shared_ptr<Owner>, KeyHash> owners_;
+};
+
+}  // namespace ccixfer::recv
