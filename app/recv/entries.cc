@@ -20,11 +20,13 @@ namespace {
 
 constexpr uint32_t owner_all = 0700;  // u+rwx: what we need in a directory while we write in it
 
-// One entry being decided. The parent's descriptor is kept from entry to entry: a walk stays in one directory for long.
-class Decider {
+}  // namespace
+
+// The parent's descriptor is kept from entry to entry: a walk stays in one directory for long.
+class EntryDecider::Job {
  public:
-  explicit Decider(EntriesContext& context)
-      : context_(context), root_(context.root), files_(context.root.files), directories_(context.directories) {}
+  explicit Job(EntryDecider& session)
+      : session_(session), root_(session.root_), files_(session.root_.files), directories_(session.directories_) {}
 
   std::optional<Error> prepare_base();
   std::optional<Error> look_again();
@@ -33,7 +35,7 @@ class Decider {
 
  private:
   [[nodiscard]] bool base_is_directory();
-  [[nodiscard]] bool dry() const { return context_.policy.has(session::option_dry_run); }
+  [[nodiscard]] bool dry() const { return session_.policy_.has(session::option_dry_run); }
   int make_directories(const std::string& path);
   int open_parent(std::string_view parent);
   static Decision& failed(Decision& decision, int negative_errno);
@@ -55,9 +57,8 @@ class Decider {
   [[nodiscard]] int is_empty_directory(std::string_view name);
   [[nodiscard]] bool was_delivered(const Entry& entry, const std::string& path, const ports::FileStat& stat);
   void resume(const FileTask& task, Decision& decision);
-  void enter(const Entry& entry, const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before);
 
-  EntriesContext& context_;
+  EntryDecider& session_;
   Root::Impl& root_;
   ports::FileSystem& files_;
   JobDirectories directories_;
@@ -65,18 +66,18 @@ class Decider {
   HeldDirectoryRef parent_;
 };
 
-Decision& Decider::failed(Decision& decision, int negative_errno) {
+Decision& EntryDecider::Job::failed(Decision& decision, int negative_errno) {
   decision.verdict = Verdict::failed;
   decision.error_number = -negative_errno;
   return decision;
 }
 
-Decision& Decider::failed_or_fatal(Decision& decision, int negative_errno) {
+Decision& EntryDecider::Job::failed_or_fatal(Decision& decision, int negative_errno) {
   if (is_fatal(-negative_errno)) fatal = fatal_error(-negative_errno, decision.path);
   return failed(decision, negative_errno);
 }
 
-int Decider::open_parent(std::string_view parent) {
+int EntryDecider::Job::open_parent(std::string_view parent) {
   if (parent_ && parent_path_ == parent) return 0;
   HeldDirectoryRef opened;
   if (const int error = directories_.open(parent, opened); error < 0) return error;
@@ -87,14 +88,14 @@ int Decider::open_parent(std::string_view parent) {
 }
 
 // Before the verdicts are told: they are of directories that may have been moved meanwhile.
-std::optional<Error> Decider::look_again() {
+std::optional<Error> EntryDecider::Job::look_again() {
   std::string path;
   if (const int error = directories_.look_again(path); error < 0) return fatal_error(-error, path);
   if (root_.check() < 0) return fatal_error(ESTALE, root_.path);
   return std::nullopt;
 }
 
-int Decider::make_directories(const std::string& path) {
+int EntryDecider::Job::make_directories(const std::string& path) {
   for (size_t end = 0; end != std::string::npos && !path.empty();) {
     end = path.find('/', end == 0 ? 0 : end + 1);
     const std::string so_far = path.substr(0, end);
@@ -110,21 +111,21 @@ int Decider::make_directories(const std::string& path) {
 }
 
 // Once a session: the parents of the session's path, or with option_directory the path itself.
-std::optional<Error> Decider::prepare_base() {
-  if (context_.base_ready) return std::nullopt;
+std::optional<Error> EntryDecider::Job::prepare_base() {
+  if (session_.base_ready_) return std::nullopt;
   ports::SpaceInfo space;
-  if (files_.space(root_.fd, space) >= 0 && space.read_only) return fatal_error(EROFS, context_.base);
+  if (files_.space(root_.fd, space) >= 0 && space.read_only) return fatal_error(EROFS, session_.base_);
   if (dry()) {
     HeldDirectoryRef directory;
-    const int error = directories_.open(context_.base, directory);
+    const int error = directories_.open(session_.base_, directory);
     if (error == -ELOOP) {
-      return Error{ErrorKind::not_authorised, fmt::format("{} passes a symbolic link", printable(context_.base))};
+      return Error{ErrorKind::not_authorised, fmt::format("{} passes a symbolic link", printable(session_.base_))};
     }
-    context_.base_ready = true;
+    session_.base_ready_ = true;
     return std::nullopt;
   }
-  const bool is_directory = context_.policy.has(session::option_directory);
-  const std::string directory = is_directory ? context_.base : std::string(split_path(context_.base).parent);
+  const bool is_directory = session_.policy_.has(session::option_directory);
+  const std::string directory = is_directory ? session_.base_ : std::string(split_path(session_.base_).parent);
   if (const int error = make_directories(directory); error < 0) {
     if (error == -ELOOP || error == -EXDEV) {
       return Error{ErrorKind::not_authorised,
@@ -136,21 +137,21 @@ std::optional<Error> Decider::prepare_base() {
     return Error{ErrorKind::file_io,
                  fmt::format("cannot make the directory {}: {}", printable(directory), std::generic_category().message(-error))};
   }
-  context_.base_ready = true;
+  session_.base_ready_ = true;
   return std::nullopt;
 }
 
-bool Decider::base_is_directory() {
+bool EntryDecider::Job::base_is_directory() {
   HeldDirectoryRef directory;
-  return context_.base.empty() || directories_.open(context_.base, directory) == 0;
+  return session_.base_.empty() || directories_.open(session_.base_, directory) == 0;
 }
 
-Decision Decider::decide(const Entry& entry, uint64_t index) {
+Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   Decision decision;
   decision.type = entry.type;
-  decision.path = join_path(context_.base, entry.path);
+  decision.path = join_path(session_.base_, entry.path);
   // As cp and rsync do: one thing that is sent to where a directory stands comes into it.
-  if (!entry.name.empty() && base_is_directory()) decision.path = join_path(context_.base, entry.name);
+  if (!entry.name.empty() && base_is_directory()) decision.path = join_path(session_.base_, entry.name);
   decision.size_bytes = entry.type == EntryType::file && entry.size_bytes != size_unknown ? entry.size_bytes : 0;
   decision.version = entry.version;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
@@ -164,7 +165,7 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
       ports::FileStat stat;
       if (dry() && root_.fd < 0) decision.verdict = Verdict::make;
       if (dry() && root_.fd >= 0 && files_.fstat(root_.fd, stat) >= 0 && differs(entry, stat)) decision.verdict = Verdict::change;
-      if (!dry()) enter(entry, decision.path, index, false, false, 0);
+      if (!dry()) session_.open_directories_.enter({decision.path, index, attributes_of(entry), false, false, 0, false});
     } else {
       fatal = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name"};
     }
@@ -192,33 +193,22 @@ Decision Decider::decide(const Entry& entry, uint64_t index) {
   return decision;
 }
 
-void Decider::enter(const Entry& entry, const std::string& path, uint64_t index, bool made, bool unlocked, uint32_t mode_before) {
-  auto& chain = context_.open_directories;
-  const auto holds = [&](const std::string& outer) {
-    return outer.empty() || (path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/');
-  };
-  while (!chain.empty() && !holds(chain.back().path)) chain.pop_back();
-  chain.push_back({path, index, attributes_of(entry), made, unlocked, mode_before});
-}
-
-void Decider::decide_leave(uint64_t index, Decision& decision) {
+void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {
   if (dry()) return;
   Leave leave;
   leave.path = decision.path;
   leave.leave_index = index;
-  auto& chain = context_.open_directories;
-  const auto found = std::find_if(chain.rbegin(), chain.rend(), [&](const auto& open) { return open.path == decision.path; });
-  if (found == chain.rend()) return;  // its own entry failed, or there was none: nothing of ours
-  leave.first_index = found->index;
-  leave.attributes = found->attributes;
-  leave.made = found->made;
-  leave.unlocked = found->unlocked;
-  leave.mode_before = found->mode_before;
-  chain.erase(std::prev(found.base()), chain.end());
+  auto left = session_.open_directories_.leave(decision.path);
+  if (!left) return;  // its own entry failed, or there was none: nothing of ours
+  leave.first_index = left->index;
+  leave.attributes = left->attributes;
+  leave.made = left->made;
+  leave.unlocked = left->unlocked;
+  leave.mode_before = left->mode_before;
   decision.leave = std::move(leave);
 }
 
-void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& decision) {
+void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Decision& decision) {
   const std::string_view name = split_path(decision.path).name;
   ports::FileStat stat;
   const int found = files_.stat_at(parent_->fd(), name, stat, false);
@@ -250,7 +240,7 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
       HeldDirectoryRef directory;
       unlocked = directories_.open(decision.path, directory) == 0 && files_.set_mode(directory->fd(), stat.mode | owner_all) >= 0;
     }
-    enter(entry, decision.path, index, false, unlocked, stat.mode);
+    session_.open_directories_.enter({decision.path, index, attributes_of(entry), false, unlocked, stat.mode, false});
     return;
   }
   if (found == 0) {
@@ -270,19 +260,17 @@ void Decider::decide_directory(const Entry& entry, uint64_t index, Decision& dec
     failed_or_fatal(decision, error);
     return;
   }
-  enter(entry, decision.path, index, true, false, 0);
-  context_.open_directories.back().was_empty = made >= 0;
+  session_.open_directories_.enter({decision.path, index, attributes_of(entry), true, false, 0, made >= 0});
 }
 
 // The look at a name costs a call for each file. Nothing worth keeping stands in a directory that was made for this run; what
 // another process puts there meanwhile meets the file at its commit, as it would after a look that came too early.
-int Decider::look_for(const std::string& path, std::string_view name, ports::FileStat& stat) {
-  const auto& chain = context_.open_directories;
-  if (!chain.empty() && chain.back().was_empty && chain.back().path == split_path(path).parent) return -ENOENT;
+int EntryDecider::Job::look_for(const std::string& path, std::string_view name, ports::FileStat& stat) {
+  if (session_.open_directories_.is_new(split_path(path).parent)) return -ENOENT;
   return files_.stat_at(parent_->fd(), name, stat, false);
 }
 
-int Decider::is_empty_directory(std::string_view name) {
+int EntryDecider::Job::is_empty_directory(std::string_view name) {
   const int fd = files_.open(parent_->fd(), name, {.directory = true}, 0);
   if (fd < 0) return fd;
   bool empty = true;
@@ -294,15 +282,15 @@ int Decider::is_empty_directory(std::string_view name) {
   return empty ? 0 : -ENOTEMPTY;
 }
 
-void Decider::finish_symlink(const Entry& entry, std::string_view name) {
-  const Policy& policy = context_.policy;
+void EntryDecider::Job::finish_symlink(const Entry& entry, std::string_view name) {
+  const Policy& policy = session_.policy_;
   // Always: one that was there may be anybody's, and in a setgid directory a new one has the directory's group.
   if (policy.has(session::option_owner) && policy.uid == 0) files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid);
   if (policy.has(session::option_times)) files_.set_link_mtime_at(parent_->fd(), name, entry.mtime);
 }
 
 // Under another name first, then renamed: a link that was there is replaced at once or not at all.
-int Decider::place_symlink(const Entry& entry, const std::string& path) {
+int EntryDecider::Job::place_symlink(const Entry& entry, const std::string& path) {
   const std::string_view name = split_path(path).name;
   const std::string temporary = staged_beside_name(path_key(path));
   files_.unlink_at(parent_->fd(), temporary, false);
@@ -317,7 +305,7 @@ int Decider::place_symlink(const Entry& entry, const std::string& path) {
   return error;
 }
 
-void Decider::decide_symlink(const Entry& entry, Decision& decision) {
+void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
   const std::string_view name = split_path(decision.path).name;
   ports::FileStat stat;
   const int found = files_.stat_at(parent_->fd(), name, stat, false);
@@ -351,8 +339,8 @@ void Decider::decide_symlink(const Entry& entry, Decision& decision) {
 }
 
 // Whether the run would give something that is there, and stays, another mode, owner or time.
-bool Decider::differs(const Entry& entry, const ports::FileStat& stat) {
-  const Policy& policy = context_.policy;
+bool EntryDecider::Job::differs(const Entry& entry, const ports::FileStat& stat) {
+  const Policy& policy = session_.policy_;
   const bool is_link = stat.type == ports::FileType::symlink;
   if (policy.has(session::option_times) && !has_time(entry, stat)) return true;
   if (policy.has(session::option_owner)) {
@@ -363,31 +351,31 @@ bool Decider::differs(const Entry& entry, const ports::FileStat& stat) {
   return wanted_mode(policy, {stat.mode, stat.uid, stat.gid}, attributes_of(entry)) != stat.mode;
 }
 
-bool Decider::has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+bool EntryDecider::Job::has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
   if (!entry.has_digest || stat.size_bytes != entry.size_bytes) return false;
   const int fd = files_.open(parent_->fd(), name, {}, 0);
   if (fd < 0) return false;
   const HeldFile file(files_, fd);
-  const auto digest = digest_of(files_, fd, stat.size_bytes, *context_.owner);
+  const auto digest = digest_of(files_, fd, stat.size_bytes, *session_.owner_);
   return digest.has_value() && *digest == entry.digest;
 }
 
 // The file system may not have been able to keep the time that it was given.
-bool Decider::has_time(const Entry& entry, const ports::FileStat& stat) {
-  const std::string scratch = dry() ? std::string() : staged_beside_name(path_key(join_path(context_.base, entry.path)));
+bool EntryDecider::Job::has_time(const Entry& entry, const ports::FileStat& stat) {
+  const std::string scratch = dry() ? std::string() : staged_beside_name(path_key(join_path(session_.base_, entry.path)));
   return root_.kept_times.same(files_, stat.device, parent_ ? parent_->fd() : root_.fd, scratch, stat.mtime, entry.mtime);
 }
 
-bool Decider::is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+bool EntryDecider::Job::is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
   if (stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
-  if (context_.policy.has(session::option_checksum)) return has_content(entry, name, stat);
-  return context_.policy.has(session::option_times) && stat.size_bytes == entry.size_bytes && has_time(entry, stat);
+  if (session_.policy_.has(session::option_checksum)) return has_content(entry, name, stat);
+  return session_.policy_.has(session::option_times) && stat.size_bytes == entry.size_bytes && has_time(entry, stat);
 }
 
 // The content stays; mode, owner and (under --checksum) mtime are brought up to date. False: it cannot be; write it anew.
-bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat,
-                                          Decision& decision) {
-  Policy policy = context_.policy;
+bool EntryDecider::Job::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat,
+                                                    Decision& decision) {
+  Policy policy = session_.policy_;
   if (has_time(entry, stat)) policy.options &= ~uint32_t{session::option_times};
   const Current current{stat.mode, stat.uid, stat.gid};
   const Attributes wanted = attributes_of(entry);
@@ -413,7 +401,7 @@ bool Decider::set_attributes_of_unchanged(const Entry& entry, std::string_view n
   return applied == 0 || (decision.attributes_refused && is_ours);
 }
 
-void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision) {
+void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision& decision) {
   const std::string_view name = split_path(decision.path).name;
   ports::FileStat stat;
   const int found = look_for(decision.path, name, stat);
@@ -447,7 +435,7 @@ void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision
   decision.verdict = Verdict::send;
   if (dry()) return;
   const Hash128 key = path_key(decision.path);
-  if (!root_.claims.take(key, context_.owner)) {
+  if (!root_.claims.take(key, session_.owner_)) {
     failed(decision, -EBUSY);
     return;
   }
@@ -465,18 +453,18 @@ void Decider::decide_file(const Entry& entry, uint64_t index, Decision& decision
 }
 
 // By a transfer that did not end, this one or another: where stat alone cannot tell.
-bool Decider::was_delivered(const Entry& entry, const std::string& path, const ports::FileStat& stat) {
-  const Policy& policy = context_.policy;
+bool EntryDecider::Job::was_delivered(const Entry& entry, const std::string& path, const ports::FileStat& stat) {
+  const Policy& policy = session_.policy_;
   if (!root_.deliveries || stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
   if (policy.has(session::option_times) || policy.has(session::option_checksum)) return false;
   const auto found = root_.deliveries->find(path_key(path), entry.version);
   if (!found || found->placed != Deliveries::Placed{stat.size_bytes, stat.mtime, stat.inode}) return false;
-  context_.taken_over.insert(found->transfer);
+  session_.taken_over_.insert(found->transfer);
   return true;
 }
 
 // What an earlier run left: pieces of this version, read back; other versions of the path go.
-void Decider::resume(const FileTask& task, Decision& decision) {
+void EntryDecider::Job::resume(const FileTask& task, Decision& decision) {
   const Result<std::vector<uint64_t>> versions = root_.ledger->versions(task.key);
   if (!versions) {
     fatal = versions.error();
@@ -490,7 +478,7 @@ void Decider::resume(const FileTask& task, Decision& decision) {
     if (version != task.version) stale.push_back({task.key, version});
   }
   if (known) {
-    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, *context_.owner);
+    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, *session_.owner_);
     if (decision.present.empty()) stale.push_back(task.ledger_file());
   }
   for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);
@@ -503,29 +491,27 @@ void Decider::resume(const FileTask& task, Decision& decision) {
   decision.wants = missing_ranges(decision.present, piece_count(task.size_bytes));
 }
 
-}  // namespace
-
-DecidedEntries decide_entries(EntriesContext& context, const std::vector<Entry>& entries, uint64_t first_index) {
+DecidedEntries EntryDecider::decide(const std::vector<Entry>& entries, uint64_t first_index) {
   DecidedEntries decided;
-  if (context.root.check() < 0) {
-    decided.fatal = fatal_error(ESTALE, context.root.path);
+  if (root_.check() < 0) {
+    decided.fatal = fatal_error(ESTALE, root_.path);
     return decided;
   }
-  Decider decider(context);
-  if (auto error = decider.prepare_base()) {
+  Job job(*this);
+  if (auto error = job.prepare_base()) {
     decided.fatal = std::move(error);
     return decided;
   }
   decided.decisions.reserve(entries.size());
   for (const Entry& entry : entries) {
-    context.owner->step();
-    decided.decisions.push_back(decider.decide(entry, first_index + decided.decisions.size()));
-    if (decider.fatal) {
-      decided.fatal = std::move(decider.fatal);
+    owner_->step();
+    decided.decisions.push_back(job.decide(entry, first_index + decided.decisions.size()));
+    if (job.fatal) {
+      decided.fatal = std::move(job.fatal);
       return decided;
     }
   }
-  decided.fatal = decider.look_again();
+  decided.fatal = job.look_again();
   return decided;
 }
 

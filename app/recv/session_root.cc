@@ -28,8 +28,8 @@ SessionRoot::~SessionRoot() {
 Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked) {
   auto base = normalise_path(path);
   if (!base) return tl::unexpected<Error>(base.error());
-  context_ = std::make_unique<EntriesContext>(*root_, directories_, policy_, std::move(*base), owner_);
-  if (asked) context_->asked.emplace(*asked);
+  decider_ = std::make_unique<EntryDecider>(*root_, directories_, policy_, std::move(*base), owner_);
+  if (asked) asked_.emplace(*asked);
   return {};
 }
 
@@ -52,16 +52,16 @@ JudgedSegment SessionRoot::judge(Bytes segment, uint64_t first_index) {
   if (!entries) {
     judged.decisions = tl::unexpected<Error>(entries.error());
     // A name that leaves the root: one who pushes is told that he may not; one whom we asked lies.
-    if (context_->asked) judged.decisions = fail(ErrorKind::protocol, entries.error().message);
+    if (asked_) judged.decisions = fail(ErrorKind::protocol, entries.error().message);
     return judged;
   }
-  if (context_->asked) {
-    if (const auto may = context_->asked->judge(*entries); !may) {
+  if (asked_) {
+    if (const auto may = asked_->judge(*entries); !may) {
       judged.decisions = tl::unexpected<Error>(may.error());
       return judged;
     }
   }
-  DecidedEntries decided = decide_entries(*context_, *entries, first_index);
+  DecidedEntries decided = decider_->decide(*entries, first_index);
   if (decided.fatal) {
     judged.decisions = tl::unexpected<Error>(std::move(*decided.fatal));
   } else {
@@ -106,6 +106,6 @@ std::optional<Error> SessionRoot::sync_all() {
   return std::nullopt;
 }
 
-void SessionRoot::forget_deliveries() const { root_->deliveries->forget(owner_->transfer, context_->taken_over); }
+void SessionRoot::forget_deliveries() const { root_->deliveries->forget(owner_->transfer, decider_->taken_over()); }
 
 }  // namespace ccixfer::recv

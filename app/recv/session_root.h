@@ -62,7 +62,8 @@ class SessionRoot {
   KnownDirectories directories_;
   const Policy policy_;
   const std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
-  std::unique_ptr<EntriesContext> context_;  // after begin
+  std::unique_ptr<EntryDecider> decider_;  // after begin
+  std::optional<AskedEntries> asked_;      // of a pull
 };
 
 }  // namespace ccixfer::recv

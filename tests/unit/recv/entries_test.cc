@@ -333,12 +333,12 @@ TEST_CASE("entries__delivered_before_and_without_times__only_the_untouched_regul
   Watched place(session::option_recursive);
   place.deliver(place.decide_one(file("f", 3)).task, "abc");
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::unchanged);
-  CHECK(place.context.taken_over.size() == 1);
+  CHECK(place.decider.taken_over().size() == 1);
   const auto verdict = [&](const Entry& entry, uint32_t options) {
-    EntriesContext context(*place.root->impl, *place.directories, {options, 022, 0, 0}, "", place.owner);
-    DecidedEntries decided = decide_entries(context, {entry}, place.next_index++);
+    EntryDecider decider(*place.root->impl, *place.directories, {options, 022, 0, 0}, "", place.owner);
+    DecidedEntries decided = decider.decide({entry}, place.next_index++);
     place.root->impl->claims.release_all(place.owner);
-    CHECK(context.taken_over.size() == (decided.decisions.at(0).verdict == Verdict::unchanged ? 1 : 0));
+    CHECK(decider.taken_over().size() == (decided.decisions.at(0).verdict == Verdict::unchanged ? 1 : 0));
     return decided.decisions.at(0).verdict;
   };
   CHECK(verdict(file("f", 3), session::option_recursive) == Verdict::unchanged);

@@ -29,10 +29,10 @@ struct Place {
         policy{options, root->impl->umask, root->impl->uid, root->impl->gid},
         directories(
             std::make_unique<KnownDirectories>(files, root->impl->fd, root->impl->staging_identity, root->impl->held_directories)),
-        context(*root->impl, *directories, policy, base, owner) {}
+        decider(*root->impl, *directories, policy, base, owner) {}
 
   DecidedEntries decide(const std::vector<Entry>& entries) {
-    DecidedEntries decided = decide_entries(context, entries, next_index);
+    DecidedEntries decided = decider.decide(entries, next_index);
     next_index += entries.size();
     return decided;
   }
@@ -69,7 +69,7 @@ struct Place {
   std::shared_ptr<Owner> owner = std::make_shared<Owner>();
   Policy policy;
   std::unique_ptr<KnownDirectories> directories;
-  EntriesContext context;
+  EntryDecider decider;
   uint64_t next_index = 0;
 };
 

@@ -39,13 +39,13 @@ struct As : Place {
   ~As() { files.hook = nullptr; }
   Decision look(const Entry& entry) {
     files.given.clear();
-    DecidedEntries decided = decide_entries(other, {entry}, next_index++);
+    DecidedEntries decided = other.decide({entry}, next_index++);
     REQUIRE_FALSE(decided.fatal.has_value());
     return std::move(decided.decisions.at(0));
   }
   Verdict verdict(const Entry& entry) { return look(entry).verdict; }
 
-  EntriesContext other;
+  EntryDecider other;
   std::map<std::string, int> failing;
 };
 
