@@ -188,7 +188,7 @@ class RingBuffer {
   }
 
  private:
-  static constexpr uint32_t capacity_first = 4;
+  static constexpr uint32_t capacity_first = 1;  // an idle connection keeps what it used last
   static constexpr uint32_t capacity_max = 1u << 31;
   [[nodiscard]] T* slot(size_t index) const { return items_ + ((head_ + index) & (capacity_ - size_t{1})); }
   void grow() {

@@ -84,11 +84,11 @@ class MessageSender {
   [[nodiscard]] Instant given_up_at(const Entry& entry) const;
 
   RingBuffer<Entry> queue_;
-  uint64_t base_ = 0;    // number of the first in the queue
-  size_t next_ = 0;      // index of the next to go out
-  size_t sent_ = 0;      // this many from the front are wholly sent, in this flight
-  size_t reported_ = 0;  // this many from the front have timed out and were reported
-  size_t stamped_ = 0;
+  uint64_t base_ = 0;      // number of the first in the queue
+  uint32_t next_ = 0;      // index of the next to go out
+  uint32_t sent_ = 0;      // this many from the front are wholly sent, in this flight
+  uint32_t reported_ = 0;  // this many from the front have timed out and were reported
+  uint32_t stamped_ = 0;
   uint64_t flight_ = 0;  // counts the times we went back
   uint32_t window_ = 0;
   uint32_t application_count_ = 0;

@@ -1,6 +1,7 @@
 // What the engine knows of one connection on any transport. A driver derives its own from it, with the machines for messages and
 // RMA. Only the engine writes what stands here; a driver fills in what is marked so.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct Connection {
   Keepalive keepalive;
   Duration round_trip{0};  // the driver's: of the handshake, at the dialler
   Duration send_timeout = forever;
-  std::string uri;                      // dialled; of an accepted one what the driver knows of its peer, for people
-  std::vector<std::byte> connect_data;  // of the dialler, until it is sent
+  std::string uri;  // dialled; of an accepted one what the driver knows of its peer, for people
+  std::unique_ptr<std::vector<std::byte>> connect_data;  // of the dialler, until it is sent, if there is any
 
   [[nodiscard]] bool is_unreliable() const { return attribute == ports::Attribute::unreliable; }
 };

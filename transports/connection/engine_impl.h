@@ -38,7 +38,9 @@ Result<ports::ConnectionId> Engine<D, C>::dial(const ports::DialRequest& request
   c.uri = std::string(request.uri);
   c.role = request.role;
   c.attribute = request.attribute;
-  c.connect_data.assign(request.data.begin(), request.data.end());
+  if (!request.data.empty()) {
+    c.connect_data = std::make_unique<std::vector<std::byte>>(request.data.begin(), request.data.end());
+  }
   driver_.dialling(c, *name);
   c.step.set(request.timeout);
   touch_from_above(c);
@@ -236,7 +238,7 @@ Agreed Engine<D, C>::agree(C& c, const wire::Offer& theirs) {
 
 template <typename D, typename C>
 void Engine<D, C>::answered(C& c) {
-  c.connect_data = {};
+  c.connect_data.reset();
   set_state(c, State::awaiting_accept);
 }
 

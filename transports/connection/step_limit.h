@@ -9,7 +9,6 @@ class StepLimit {
  public:
   void set(Duration timeout) {
     timeout_ = timeout;
-    deadline_ = never;
     stamped_ = false;
   }
   // A turn begins.
@@ -20,11 +19,13 @@ class StepLimit {
   }
   void expire() { deadline_ = never; }  // it has been acted upon
   [[nodiscard]] bool is_stamped() const { return stamped_; }
-  [[nodiscard]] Instant deadline() const { return deadline_; }
+  [[nodiscard]] Instant deadline() const { return stamped_ ? deadline_ : never; }
 
  private:
-  Duration timeout_ = forever;
-  Instant deadline_ = never;
+  union {                       // a connection has one of these, and thousands of connections are idle
+    Instant deadline_ = never;  // once it is stamped
+    Duration timeout_;
+  };
   bool stamped_ = true;
 };
 

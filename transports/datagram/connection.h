@@ -38,6 +38,15 @@ enum class Carries : uint8_t {
   mailbox_hint,    // b: mailbox, c: epoch
 };
 
+struct Dialling {
+  uint64_t query = 0;  // the network looks the name up; 0: no more
+  std::optional<Cookie> cookie;
+  std::array<Instant, hello_attempts_remembered> hello_at{};
+  Instant next_hello = never;
+  Duration hello_pause = hello_pause_first;
+  Instant silence_ends = never;  // nobody answered by then
+};
+
 struct Connection final : connection::Connection {
   using Message = std::vector<std::byte>;
 
@@ -48,13 +57,8 @@ struct Connection final : connection::Connection {
   uint64_t remote_key = 0;
 
   // Handshake.
-  uint64_t query = 0;
-  std::optional<Cookie> cookie;
-  uint32_t attempt = 0;  // dialler: hellos sent; acceptor: the one that it answers
-  std::array<Instant, hello_attempts_remembered> hello_at{};
-  Instant next_hello = never;
-  Duration hello_pause = hello_pause_first;
-  Instant silence_ends = never;  // dialler: nobody answered by then
+  std::unique_ptr<Dialling> dialling;  // of a dial that nobody has answered
+  uint32_t attempt = 0;                // dialler: hellos sent; acceptor: the one that it answers
 
   // What both ends agreed on.
   uint32_t datagram_bytes = 0;
@@ -84,8 +88,8 @@ struct Connection final : connection::Connection {
   InMessages incoming;
   RmaOut rma;
   RmaIn served;
-  HintsOut hints;
-  HintsIn peer_hints;
+  std::unique_ptr<HintsOut> hints;  // from the first one on
+  std::unique_ptr<HintsIn> peer_hints;
 };
 
 }  // namespace ccixfer::datagram

@@ -51,7 +51,8 @@ Driver::~Driver() {
 void Driver::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
   Connection* c = engine_.find_open(id);
   if (c == nullptr) return;
-  c->hints.push(mailbox, epoch);
+  if (c->hints == nullptr) c->hints = std::make_unique<HintsOut>();
+  c->hints->push(mailbox, epoch);
   engine_.touch_from_above(*c);
 }
 
@@ -139,13 +140,16 @@ bool Driver::say_farewell(Connection& c, const connection::Farewell& farewell) {
 
 Instant Driver::deadline(const Connection& c) {
   const Instant ack = c.state == State::draining ? never : c.received.ack_deadline();
-  return std::min({c.next_hello, c.silence_ends, ack, c.pace_at, c.sent.deadline(c.rtt)});
+  const Instant hello = c.dialling == nullptr ? never : std::min(c.dialling->next_hello, c.dialling->silence_ends);
+  return std::min({hello, ack, c.pace_at, c.sent.deadline(c.rtt)});
 }
 
 void Driver::on_timer(Connection& c) {
   const Instant now = engine_.now();
-  if (c.silence_ends <= now) return engine_.lose(c, Status::unreachable, "nobody answers");
-  if (c.next_hello <= now) handshake_.send_hello(c);
+  if (c.dialling != nullptr) {
+    if (c.dialling->silence_ends <= now) return engine_.lose(c, Status::unreachable, "nobody answers");
+    if (c.dialling->next_hello <= now) handshake_.send_hello(c);
+  }
   if (c.sent.deadline(c.rtt) <= now) outcomes_.silence(c);
 }
 

@@ -41,7 +41,8 @@ uint64_t Handshake::new_key() {
 
 void Handshake::dialling(Connection& c, uint64_t query) {
   c.local_key = new_key();
-  c.query = query;
+  c.dialling = std::make_unique<Dialling>();
+  c.dialling->query = query;
   by_query_[query] = c.id.index;
 }
 
@@ -50,11 +51,11 @@ void Handshake::resolved(uint64_t query, Status status, const Address& address, 
   if (found == by_query_.end()) return;
   Connection& c = *engine_.at(found->second);
   by_query_.erase(found);
-  c.query = 0;
+  c.dialling->query = 0;
   if (status != Status::success) return engine_.lose(c, status, reason);
   c.address = address;
   engine_.hello_is_out(c);
-  c.silence_ends = after(engine_.now(), engine_.options().handshake_timeout);
+  c.dialling->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);
   send_hello(c);
   engine_.touch(c);
 }
@@ -66,16 +67,16 @@ void Handshake::send_hello(Connection& c) {
   hello.attribute = c.attribute;
   hello.offer = engine_.our_offer();
   hello.datagram_bytes = datagram_bytes_;
-  hello.cookie = c.cookie;
-  hello.data = c.connect_data;
+  hello.cookie = c.dialling->cookie;
+  if (c.connect_data != nullptr) hello.data = *c.connect_data;
   wire::Writer out = outbox_.begin({PacketKind::hello, packet_version, 0, c.id.index, c.local_key, 0});
   encode(out, hello);
   if (out.position() + packet_check_bytes < hello_bytes_min) out.zeros(hello_bytes_min - packet_check_bytes - out.position());
   end_packet(out);
   outbox_.put(c.address);
-  c.hello_at[hello.attempt % hello_attempts_remembered] = engine_.now();
-  c.next_hello = after(engine_.now(), c.hello_pause);
-  c.hello_pause = std::min(c.hello_pause * 2, hello_pause_max);
+  c.dialling->hello_at[hello.attempt % hello_attempts_remembered] = engine_.now();
+  c.dialling->next_hello = after(engine_.now(), c.dialling->hello_pause);
+  c.dialling->hello_pause = std::min(c.dialling->hello_pause * 2, hello_pause_max);
 }
 
 void Handshake::refuse(const Address& from, const PacketHeader& hello, Status status, std::string_view reason) {
@@ -141,11 +142,11 @@ void Handshake::on_retry(const Address& from, const Packet& packet) {
   Connection* c = engine_.at(header.destination);
   const std::optional<Cookie> cookie = decode_cookie(packet.body);
   if (c == nullptr || c->state != State::hello_sent || c->address != from || c->local_key != header.key || !cookie) return;
-  const bool first = !c->cookie;
-  c->cookie = cookie;
-  c->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);  // somebody is there, and perhaps busy
+  const bool first = !c->dialling->cookie;
+  c->dialling->cookie = cookie;
+  c->dialling->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);  // somebody is there, and perhaps busy
   if (!first) return;
-  c->hello_pause = hello_pause_first;
+  c->dialling->hello_pause = hello_pause_first;
   send_hello(*c);
   engine_.touch(*c);
 }
@@ -169,11 +170,11 @@ void Handshake::on_hello_reply(Connection& c, const PacketHeader& header, const 
   c.remote_index = header.source;
   c.remote_key = frame.key;
   agree(c, frame.offer, frame.datagram_bytes);
-  c.next_hello = c.silence_ends = never;
   if (frame.attempt > 0 && frame.attempt <= c.attempt && c.attempt - frame.attempt < hello_attempts_remembered) {
-    c.round_trip = std::max(engine_.now() - c.hello_at[frame.attempt % hello_attempts_remembered], ports::round_trip_min);
+    c.round_trip = std::max(engine_.now() - c.dialling->hello_at[frame.attempt % hello_attempts_remembered], ports::round_trip_min);
     c.rtt.sample(c.round_trip);
   }
+  c.dialling.reset();
   engine_.answered(c);
 }
 
@@ -184,7 +185,7 @@ void Handshake::opened_by_dialler(Connection& c) {
 
 void Handshake::released(const Connection& c) {
   if (!c.dialler) hellos_.end({c.address, {c.remote_index, c.remote_key}});
-  if (c.query != 0) by_query_.erase(c.query);
+  if (c.dialling != nullptr && c.dialling->query != 0) by_query_.erase(c.dialling->query);
 }
 
 }  // namespace ccixfer::datagram

@@ -31,14 +31,19 @@ bool InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
   if (frame.sequence >= expected_ && frame.sequence - expected_ >= window_) return false;  // beyond the window
   if (frame.flight < flight_ || frame.sequence < expected_) return true;                   // late
   if (attribute_ == Attribute::reliable_unordered) {
-    if (delivered_.contains(frame.sequence)) return true;
+    if (delivered_ != nullptr && delivered_->contains(frame.sequence)) return true;
     if (!frame.empty && !deliver(frame.bytes)) {
       refuse();
       return true;
     }
     refusing_ = false;
-    delivered_.insert(frame.sequence);
-    while (delivered_.erase(expected_) > 0) ++expected_;
+    if (frame.sequence > expected_) {
+      if (delivered_ == nullptr) delivered_ = std::make_unique<std::set<uint64_t>>();
+      delivered_->insert(frame.sequence);
+    } else {
+      ++expected_;
+    }
+    while (delivered_ != nullptr && delivered_->erase(expected_) > 0) ++expected_;
     due_ = true;
     return true;
   }
@@ -50,21 +55,22 @@ bool InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
   refusing_ = false;
   ++expected_;
   due_ = true;
-  while (!held_.empty() && held_.begin()->first == expected_) {
-    const Held& held = held_.begin()->second;
+  while (held() > 0 && held_->begin()->first == expected_) {
+    const Held& held = held_->begin()->second;
     if (!held.empty && !deliver(held.bytes)) {
       refuse();
       break;
     }
     *held_bytes_total_ -= held.bytes.size();
-    held_.erase(held_.begin());
+    held_->erase(held_->begin());
     ++expected_;
   }
   return true;
 }
 
 bool InMessages::hold(const MessageFrame& frame) {
-  const auto [place, fresh] = held_.try_emplace(frame.sequence);
+  if (held_ == nullptr) held_ = std::make_unique<std::map<uint64_t, Held>>();
+  const auto [place, fresh] = held_->try_emplace(frame.sequence);
   if (!fresh) return true;
   place->second = {frame.empty, {frame.bytes.begin(), frame.bytes.end()}};
   *held_bytes_total_ += frame.bytes.size();
@@ -79,8 +85,9 @@ void InMessages::refuse() {
 }
 
 void InMessages::forget_held() {
-  for (const auto& [sequence, held] : held_) *held_bytes_total_ -= held.bytes.size();
-  held_.clear();
+  if (held_ == nullptr) return;
+  for (const auto& [sequence, held] : *held_) *held_bytes_total_ -= held.bytes.size();
+  held_.reset();
 }
 
 void InMessages::leave() {
@@ -89,8 +96,8 @@ void InMessages::leave() {
 }
 
 uint8_t InMessages::words() const {
-  if (delivered_.empty()) return 0;
-  const uint64_t bits = *delivered_.rbegin() - expected_;  // bit i is expected_ + 1 + i
+  if (delivered_ == nullptr || delivered_->empty()) return 0;
+  const uint64_t bits = *delivered_->rbegin() - expected_;  // bit i is expected_ + 1 + i
   CHECK(bits <= messages_window_max);
   return static_cast<uint8_t>((bits + 63) / 64);
 }
@@ -109,9 +116,11 @@ reliability::Carried InMessages::take(wire::Writer& out, uint8_t carried_kind) {
     frame.flight = flight_ - 1;
   }
   frame.words = words();
-  for (const uint64_t sequence : delivered_) {
-    const uint64_t bit = sequence - expected_ - 1;
-    frame.bits[bit / 64] |= uint64_t{1} << (bit % 64);
+  if (frame.words > 0) {
+    for (const uint64_t sequence : *delivered_) {
+      const uint64_t bit = sequence - expected_ - 1;
+      frame.bits[bit / 64] |= uint64_t{1} << (bit % 64);
+    }
   }
   encode(out, frame);
   due_ = false;

@@ -9,6 +9,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -104,7 +105,7 @@ class InMessages {
   reliability::Carried take(wire::Writer& out, uint8_t carried_kind);
   void lost(uint64_t version) { due_ = due_ || version == version_; }  // of what take() told
   void leave();  // our application disconnected: what comes from now on is answered `disconnected`
-  [[nodiscard]] size_t held() const { return held_.size(); }
+  [[nodiscard]] size_t held() const { return held_ == nullptr ? 0 : held_->size(); }
 
  private:
   [[nodiscard]] bool hold(const MessageFrame& frame);
@@ -116,8 +117,9 @@ class InMessages {
     bool empty = false;
     std::vector<std::byte> bytes;
   };
-  std::map<uint64_t, Held> held_;  // ordered: came before their turn
-  std::set<uint64_t> delivered_;   // unordered: above expected_
+  // From the first one on that comes before its turn.
+  std::unique_ptr<std::map<uint64_t, Held>> held_;  // ordered
+  std::unique_ptr<std::set<uint64_t>> delivered_;   // unordered: above expected_
   size_t* held_bytes_total_ = nullptr;
   uint64_t expected_ = 0;  // all below were delivered
   uint64_t version_ = 0;   // counts what was told

@@ -48,7 +48,7 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
     case Carries::read_fragment:
       return c.served.fragment_acked(carried.b, carried.c, engine_.target());
     case Carries::mailbox_hint:
-      return c.hints.acked(carried.b);
+      return c.hints->acked(carried.b);
     case Carries::hello_reply:
     case Carries::message:
     case Carries::message_ack:
@@ -97,7 +97,7 @@ void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& car
     case Carries::rma_end:
       return c.served.reply_lost(carried.b);
     case Carries::mailbox_hint:
-      return c.hints.lost(carried.b);
+      return c.hints->lost(carried.b);
   }
 }
 

@@ -116,7 +116,8 @@ void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& fr
   } else if (const auto* end = std::get_if<RmaEndFrame>(&frame)) {
     if (!c.rma.end(*end, c.messages, c.send_timeout, ended)) engine_.violation(c, "the end of an operation that was not begun");
   } else if (const auto* hinted = std::get_if<MailboxHintFrame>(&frame)) {
-    if (c.peer_hints.arrived(hinted->number) && !c.left && c.state == State::open)
+    if (c.peer_hints == nullptr) c.peer_hints = std::make_unique<HintsIn>();
+    if (c.peer_hints->arrived(hinted->number) && !c.left && c.state == State::open)
       engine_.sink().on_mailbox_ready(c.id, hinted->mailbox, hinted->epoch);
   }
 }

@@ -8,12 +8,13 @@
 namespace ccixfer::datagram {
 namespace {
 constexpr uint8_t as(Carries kind) { return static_cast<uint8_t>(kind); }
+bool hints_due(const Connection& c) { return c.hints != nullptr && c.hints->due(); }
 }  // namespace
 
 bool PacketWriter::wants_to_send(Connection& c) {
   if (c.farewell_due) return true;
   if (c.state == State::draining || c.remote_key == 0) return false;
-  return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || c.hints.due() ||
+  return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || hints_due(c) ||
          c.messages.sendable() || c.rma.request_due() || c.rma.fragment_due() || c.served.fragment_due();
 }
 
@@ -102,8 +103,8 @@ void PacketWriter::add_control(Connection& c, wire::Writer& out, size_t size_max
   }
   if (c.incoming.due() && fits(c.incoming.frame_bytes())) carried.push_back(c.incoming.take(out, as(Carries::message_ack)));
   while (c.served.reply_due() && fits(rma_end_frame_bytes)) carried.push_back(c.served.take_reply(out, as(Carries::rma_end)));
-  while (c.hints.due() && fits(mailbox_hint_frame_bytes)) {
-    const MailboxHintFrame hint = c.hints.take();
+  while (hints_due(c) && fits(mailbox_hint_frame_bytes)) {
+    const MailboxHintFrame hint = c.hints->take();
     encode(out, hint);
     carried.push_back({.kind = as(Carries::mailbox_hint), .b = hint.number});
   }

@@ -23,8 +23,7 @@ struct Receiving {
   std::vector<std::byte> pending;  // the beginning of a header
   Payload payload = Payload::none;
   uint64_t rest_bytes = 0;  // of the payload
-  MutableBytes message;     // the endpoint's memory
-  size_t message_at = 0;
+  MutableBytes message;     // the endpoint's memory, as long as the message
   uint32_t message_check = 0;
   bool refused = false;  // dropped, and for want of a buffer
   uint32_t slot = 0;     // write, read
@@ -60,7 +59,7 @@ struct Connection final : connection::Connection {
   MessageReceiver incoming;
   RmaInitiator rma;
   RmaResponder served;
-  RingBuffer<wire::MailboxHint> hints;  // to be sent
+  std::unique_ptr<RingBuffer<wire::MailboxHint>> hints;  // to be sent; from the first one on
   // What the network took so far, and how far memory of ours was lent among it: our own writes (the peer's reads: `served`).
   uint64_t given_bytes = 0;
   uint64_t received_bytes = 0;
@@ -69,7 +68,7 @@ struct Connection final : connection::Connection {
 
   Receiving rx;
   Pace going;
-  std::vector<std::byte> handshake_out;  // encoded frames of the handshake, and bye
+  std::unique_ptr<std::vector<std::byte>> handshake_out;  // encoded frames of the handshake, and bye, that are to go out
   std::unique_ptr<OutBatch> batch;
 };
 

@@ -41,7 +41,7 @@ Driver::~Driver() {
     const bool between_frames = c.batch == nullptr || c.batch->empty() || c.batch->front().done_bytes == 0;
     if (between_frames && connection::is_established(c.state) && !c.bye_queued) {
       Handshake::say_bye(c, Status::disconnected, "the endpoint was destroyed");
-      const ConstIoSpan span{c.handshake_out.data(), c.handshake_out.size()};
+      const ConstIoSpan span{c.handshake_out->data(), c.handshake_out->size()};
       static_cast<void>(net_->send(c.stream, {&span, 1}));
     }
     if (c.stream != 0) net_->close(c.stream);
@@ -64,8 +64,10 @@ void Driver::resume(ports::ConnectionId id) {
 
 void Driver::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
   Connection* c = engine_.find_open(id);
-  if (c == nullptr || c->hints.size() >= hints_waiting_max) return;
-  c->hints.push_back({mailbox, epoch});
+  if (c == nullptr) return;
+  if (c->hints == nullptr) c->hints = std::make_unique<RingBuffer<wire::MailboxHint>>();
+  if (c->hints->size() >= hints_waiting_max) return;
+  c->hints->push_back({mailbox, epoch});
   engine_.touch_from_above(*c);
 }
 

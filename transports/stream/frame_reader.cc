@@ -179,7 +179,6 @@ void FrameReader::on_message(Connection& c, uint32_t payload_bytes, Bytes header
   acknowledged(c, frame->acknowledged, Status::success);
   if (!parsing(c)) return;
   c.rx.rest_bytes = payload_bytes;
-  c.rx.message_at = 0;
   c.rx.message_check = frame->payload_check;
   switch (c.incoming.arriving(frame->sequence)) {
     case MessageReceiver::Verdict::violation:
@@ -194,6 +193,7 @@ void FrameReader::on_message(Connection& c, uint32_t payload_bytes, Bytes header
       c.rx.refused = c.rx.message.data() == nullptr;
       c.rx.payload = c.rx.refused ? Payload::dropped : Payload::message;
       CHECK(c.rx.refused || c.rx.message.size() >= payload_bytes);
+      if (!c.rx.refused) c.rx.message = c.rx.message.first(payload_bytes);
       break;
   }
   if (payload_bytes == 0) payload_arrived(c, 0);
@@ -282,7 +282,7 @@ MutableBytes FrameReader::payload_memory(Connection& c) {
   const auto rest = static_cast<size_t>(c.rx.rest_bytes);
   switch (c.rx.payload) {
     case Payload::message:
-      return c.rx.message.subspan(c.rx.message_at, rest);
+      return c.rx.message.last(rest);
     case Payload::write: {
       const MutableBytes memory = c.served.write_span(c.rx.slot, rest, engine_.target());
       if (!memory.empty()) return memory;
@@ -314,10 +314,9 @@ void FrameReader::payload_arrived(Connection& c, size_t bytes) {
       break;
     }
     case Payload::message: {
-      c.rx.message_at += bytes;
       if (c.rx.rest_bytes > 0) return;
       c.rx.payload = Payload::none;
-      const bool intact = wire::payload_check_of(c.rx.message.first(c.rx.message_at)) == c.rx.message_check;
+      const bool intact = wire::payload_check_of(c.rx.message) == c.rx.message_check;
       engine_.sink().on_message_end(c.id, intact);
       if (!intact) return engine_.violation(c, "damaged message");
       c.incoming.delivered();

@@ -13,10 +13,14 @@ namespace ccixfer::stream {
 
 using wire::Kind;
 
+namespace {
+bool hints_due(const Connection& c) { return c.hints != nullptr && !c.hints->empty(); }
+}  // namespace
+
 FrameWriter::FrameWriter(Engine& engine, StreamNet& net) : engine_(engine), net_(net), zeros_(staging_bytes) {}
 
 bool FrameWriter::wants_to_send(const Connection& c) {
-  if ((c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty()) return true;
+  if ((c.batch != nullptr && !c.batch->empty()) || c.handshake_out != nullptr) return true;
   if (c.state == State::closing && !c.bye_queued && c.messages.empty() && c.rma.empty()) return true;
   if (c.state == State::draining) return false;
   return c.probe_due || c.probe_answer_due || c.incoming.acknowledgement_due() || bulk_to_send(c) || c.messages.sendable();
@@ -25,13 +29,13 @@ bool FrameWriter::wants_to_send(const Connection& c) {
 // An application answers what it received: the acknowledgement waits one turn for that, and both are one call and one wakeup.
 bool FrameWriter::hold_acknowledgement(Connection& c) {
   if (c.ack_held || c.state != State::open || !c.incoming.acknowledgement_may_wait()) return c.ack_held = false;
-  const bool has_more = (c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty() || c.probe_due ||
+  const bool has_more = (c.batch != nullptr && !c.batch->empty()) || c.handshake_out != nullptr || c.probe_due ||
                         c.probe_answer_due || bulk_to_send(c) || c.messages.sendable();
   return c.ack_held = !has_more;
 }
 
 bool FrameWriter::bulk_to_send(const Connection& c) {
-  return c.served.reply_due() || !c.hints.empty() || c.rma.request_due() || c.rma.write_due() || c.served.read_due();
+  return c.served.reply_due() || hints_due(c) || c.rma.request_due() || c.rma.write_due() || c.served.read_due();
 }
 
 // A message with nothing of this connection on its way before it need not wait for a turn, unless the last such one was the first
@@ -42,7 +46,7 @@ void FrameWriter::send_at_once(Connection& c) {
   const bool was_alone = c.burst <= 1;
   c.burst = is_first ? 1 : c.burst + 1;
   if (!is_first || !was_alone || engine_.in_turn() || c.state != State::open || c.is_unreliable() || c.left || c.blocked ||
-      c.broken || (c.batch != nullptr && !c.batch->empty()) || !c.handshake_out.empty() || bulk_to_send(c)) {
+      c.broken || (c.batch != nullptr && !c.batch->empty()) || c.handshake_out != nullptr || bulk_to_send(c)) {
     return engine_.touch_from_above(c);
   }
   transmit(c);
@@ -108,8 +112,8 @@ void FrameWriter::refill(Connection& c) {
 }
 
 bool FrameWriter::wants_control(const Connection& c) {
-  return c.probe_due || c.probe_answer_due || !c.handshake_out.empty() || c.rma.request_due() || c.served.reply_due() ||
-         !c.hints.empty() || acknowledges_alone(c) || c.state == State::closing;
+  return c.probe_due || c.probe_answer_due || c.handshake_out != nullptr || c.rma.request_due() || c.served.reply_due() ||
+         hints_due(c) || acknowledges_alone(c) || c.state == State::closing;
 }
 
 // Else a message goes out now, and carries it.
@@ -124,8 +128,8 @@ void FrameWriter::add_control(Connection& c) {
   if (c.batch->control_items() == 0) control.clear();
   if (control.size() > batch_control_kept_bytes_max) return;  // until what is before it has gone out
   const size_t start = control.size();
-  control.insert(control.end(), c.handshake_out.begin(), c.handshake_out.end());
-  c.handshake_out.clear();
+  if (c.handshake_out != nullptr) control.insert(control.end(), c.handshake_out->begin(), c.handshake_out->end());
+  c.handshake_out.reset();
   wire::Writer out(control);
   if (c.state != State::draining) {
     add_answers(c, out);
@@ -133,8 +137,8 @@ void FrameWriter::add_control(Connection& c) {
       const RmaResponder::Reply reply = c.served.next_reply();
       reply.write ? wire::encode_write_ack(out, reply.end) : wire::encode_read_end(out, reply.end);
     }
-    while (!c.hints.empty() && !c.served.reply_due() && control.size() - start < batch_control_bytes_max) {
-      wire::encode(out, c.hints.pop_front());
+    while (hints_due(c) && !c.served.reply_due() && control.size() - start < batch_control_bytes_max) {
+      wire::encode(out, c.hints->pop_front());
     }
     while (c.rma.request_due() && control.size() - start < batch_control_bytes_max) {
       const uint32_t slot = c.rma.next_request();

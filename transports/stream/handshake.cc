@@ -10,6 +10,15 @@ namespace ccixfer::stream {
 
 using ports::Attribute;
 
+namespace {
+
+wire::Writer writer(Connection& c) {
+  if (c.handshake_out == nullptr) c.handshake_out = std::make_unique<std::vector<std::byte>>();
+  return wire::Writer(*c.handshake_out);
+}
+
+}  // namespace
+
 void Handshake::agree(Connection& c, const wire::Offer& theirs, const wire::Machine& machine) {
   const connection::Agreed agreed = engine_.agree(c, theirs);
   c.messages.open(agreed.sends_in_flight_max, c.is_unreliable());
@@ -26,10 +35,10 @@ void Handshake::greet(Connection& c) {
   hello.attribute = c.attribute;
   hello.offer = engine_.our_offer();
   hello.machine = net_.machine();
-  hello.data = c.connect_data;
-  wire::Writer out(c.handshake_out);
+  if (c.connect_data != nullptr) hello.data = *c.connect_data;
+  wire::Writer out = writer(c);
   wire::encode(out, hello);
-  c.connect_data = {};
+  c.connect_data.reset();
   c.hello_at = engine_.now();
   c.readable = true;
   engine_.hello_is_out(c);
@@ -41,7 +50,7 @@ void Handshake::refuse_hello(Connection& c, Status status, std::string_view reas
   reply.status = status;
   reply.offer = engine_.our_offer();
   reply.reason = reason;
-  wire::Writer out(c.handshake_out);
+  wire::Writer out = writer(c);
   wire::encode(out, reply);
   engine_.begin_draining(c);
 }
@@ -71,7 +80,7 @@ void Handshake::on_hello(Connection& c, Bytes header) {
   wire::HelloReply reply;
   reply.offer = engine_.our_offer();
   reply.machine = net_.machine();
-  wire::Writer out(c.handshake_out);
+  wire::Writer out = writer(c);
   wire::encode(out, reply);
   engine_.requested(c, hello->data);
 }
@@ -89,7 +98,7 @@ void Handshake::on_hello_reply(Connection& c, Bytes header) {
 }
 
 void Handshake::on_connect_accept(Connection& c) {
-  wire::Writer out(c.handshake_out);
+  wire::Writer out = writer(c);
   wire::encode_empty(out, wire::Kind::connect_ack);
   engine_.accepted_by_peer(c);
 }
@@ -107,18 +116,18 @@ void Handshake::on_bye(Connection& c, Bytes header) {
 }
 
 void Handshake::say_accept(Connection& c) {
-  wire::Writer out(c.handshake_out);
+  wire::Writer out = writer(c);
   wire::encode_empty(out, wire::Kind::connect_accept);
 }
 
 void Handshake::say_reject(Connection& c, Status status, std::string_view reason) {
-  wire::Writer out(c.handshake_out);
+  wire::Writer out = writer(c);
   wire::encode_reject(out, {status, reason});
 }
 
 void Handshake::say_bye(Connection& c, Status status, std::string_view reason) {
-  c.handshake_out.clear();
-  wire::Writer out(c.handshake_out);
+  c.handshake_out.reset();
+  wire::Writer out = writer(c);
   wire::encode_bye(out, {status, reason});
 }
 

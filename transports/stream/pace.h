@@ -26,16 +26,16 @@ class Pace {
   static constexpr uint64_t beyond_any_buffer_bytes = 16u << 20;
 
   void measure(Instant now) {
-    const Duration took = now - since_;
-    if (began_ && took < window_min) return;
-    if (began_) bytes_per_s_ = static_cast<double>(bytes_) / std::chrono::duration<double>(took).count();
-    began_ = true;
+    const Duration took = began() ? now - since_ : Duration{0};
+    if (began() && took < window_min) return;
+    if (began()) bytes_per_s_ = static_cast<double>(bytes_) / std::chrono::duration<double>(took).count();
     bytes_ = 0;
     since_ = now;
   }
 
-  bool began_ = false;
-  Instant since_{};
+  [[nodiscard]] bool began() const { return since_ != never; }
+
+  Instant since_ = never;  // never: nothing has been measured
   uint64_t bytes_ = 0;
   double bytes_per_s_ = 0;
 };

@@ -9,7 +9,9 @@
 #include "routing/router/router.h"
 #include "tests/sim/heap.h"
 #include "tests/unit/stream/memory_net.h"
+#include "transports/datagram/connection.h"
 #include "transports/sim/random.h"
+#include "transports/stream/connection.h"
 #include "transports/stream/stream_transport.h"
 
 #undef CHECK
@@ -27,7 +29,8 @@ using stream::testing::MemoryNet;
 namespace {
 
 constexpr size_t count = 1000;
-constexpr size_t own_bytes_max = 1000;  // of the router's own record of one connection
+constexpr size_t own_bytes_max = 1000;    // of the router's own record of one connection
+constexpr size_t whole_bytes_max = 3072;  // and of its two ends at the router
 constexpr uint32_t fragment_bytes = 64u << 10;
 
 // A network whose own memory is on nobody's account, though calls come from what is counted.
@@ -271,7 +274,7 @@ struct Plain : Three {
 
 template <typename Middle>
 size_t bytes_of_one(Middle& met) {
-  met.open(8);  // what the first ones need, others need no more
+  met.open(100);  // what as many at once need, such as buffers for what they receive, others need no more
   const size_t before = met.middle.account.bytes();
   for (size_t i = 0; i < count; i += 100) met.open(100);
   return (met.middle.account.bytes() - before) / count;
@@ -282,7 +285,7 @@ size_t bytes_of_one(Middle& met) {
 TEST_CASE("router_idle__a_relayed_connection__costs_the_router_little_beside_its_two_ends") {
   Relayed relayed;
   const size_t whole = bytes_of_one(relayed);
-  REQUIRE(relayed.router->connections_open() == count + 8);
+  REQUIRE(relayed.router->connections_open() == count + 100);
   Plain plain;
   const size_t ends = bytes_of_one(plain);
   REQUIRE(whole > ends);
@@ -295,4 +298,14 @@ TEST_CASE("router_idle__a_relayed_connection__costs_the_router_little_beside_its
       "fragment later %ld bytes more\n",
       whole, whole - ends, sizeof(RelayedConnection), ends, kept / static_cast<long>(count));
   CHECK(whole - ends <= own_bytes_max);
+  CHECK(whole <= whole_bytes_max);
+}
+
+// What a transport keeps of an open connection on which nothing is in flight. What was in flight once stays a while: one message's
+// place, and the books on RMA once there was one.
+TEST_CASE("transport_idle__the_record_of_a_connection__is_small") {
+  std::printf("an idle connection: a record of %zu bytes over a stream, of %zu over datagrams\n", sizeof(stream::Connection),
+              sizeof(datagram::Connection));
+  CHECK(sizeof(stream::Connection) <= 512);
+  CHECK(sizeof(datagram::Connection) <= 1024);
 }
