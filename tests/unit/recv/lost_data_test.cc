@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/commit.h"
-#include "app/recv/syncer.h"
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
 #include "app/recv/root.h"
+#include "app/recv/syncer.h"
 #include "tests/unit/recv/machine_fixture.h"
 #include "transports/sim/sim_file_system.h"
 #include "transports/sim/sim_sqlite_vfs.h"

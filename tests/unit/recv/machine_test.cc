@@ -1,10 +1,9 @@
 // The destination's machine against a scripted source.
-#include "app/recv/entry_queue.h"
-
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 
+#include "app/recv/entry_queue.h"
 #include "app/recv/root.h"
 #include "tests/unit/recv/machine_rig.h"
 
