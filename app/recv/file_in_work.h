@@ -33,7 +33,7 @@ class FileInWork {
   explicit FileInWork(FileTaskRef task) : task_(std::move(task)) {}
 
   [[nodiscard]] const FileTask& task() const { return *task_; }
-  [[nodiscard]] const FileTaskRef& task_ref() const { return task_; }
+  [[nodiscard]] FileTaskRef task_ref() const { return task_; }
   [[nodiscard]] bool is_length_known() const { return task_->size_bytes != size_unknown; }
   [[nodiscard]] uint64_t size_bytes() const;  // size_unknown while nobody has said it
   [[nodiscard]] FileShare& share() { return share_; }

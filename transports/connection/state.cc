@@ -1,6 +1,7 @@
 #include "transports/connection/state.h"
 
 #include <array>
+#include <cstddef>
 #include <initializer_list>
 
 namespace ccixfer::connection {
@@ -32,7 +33,7 @@ constexpr std::array<Row, states_count> table = {{
 
 }  // namespace
 
-bool may_follow(State from, State to) { return (table[static_cast<size_t>(from)].next & (1u << static_cast<unsigned>(to))) != 0; }
-const char* to_string(State state) { return table[static_cast<size_t>(state)].name; }
+bool may_follow(State from, State to) { return (table[static_cast<std::size_t>(from)].next & (1u << static_cast<unsigned>(to))) != 0; }
+const char* to_string(State state) { return table[static_cast<std::size_t>(state)].name; }
 
 }  // namespace ccixfer::connection
