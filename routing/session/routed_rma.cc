@@ -77,6 +77,8 @@ Status RoutedTransport::rma_direct(Slot& slot, const ports::RmaRequest& request,
   options.fence = request.fence;
   if (request.has_completion_message) options.completion_message = request.completion_message;
   options.local_completion = request.local_completion;
+  options.buffer_is_posted = request.buffer_is_posted;
+  options.source_is_file = request.source_is_file;
   options.context = token;
   const Status status = lower_->rma(slot.lower, options);
   if (status != Status::success) {

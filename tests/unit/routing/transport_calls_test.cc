@@ -156,6 +156,25 @@ TEST_CASE("routed_calls__directly__what_the_network_refuses_is_not_in_flight") {
   CHECK(above.sink.completed.empty());
 }
 
+TEST_CASE("routed_calls__directly__each_option_of_an_rma_reaches_the_network") {
+  Above above;
+  above.dial("fake://2");
+  above.lower_connected();
+  const auto passed_on = [&](bool of_a_file, bool posted) {
+    ports::RmaRequest request;
+    request.source = Bytes(above.memory_of_it).first(10);
+    request.remote.handle.kind = ports::HandleKind::region;
+    request.source_is_file = of_a_file;
+    request.buffer_is_posted = posted;
+    REQUIRE(above.transport->rma(above.id, request, 2) == Status::success);
+    return above.log->rmas.back().rma;
+  };
+  CHECK(passed_on(true, false).source_is_file);
+  CHECK_FALSE(passed_on(true, false).buffer_is_posted);
+  CHECK(passed_on(false, true).buffer_is_posted);
+  CHECK_FALSE(passed_on(false, true).source_is_file);
+}
+
 TEST_CASE("routed_calls__options_beyond_reason__are_brought_within_it") {
   const auto [wanted, at_once] = GENERATE(table<uint32_t, size_t>({{0, 1},
                                                                    {1, 1},
