@@ -170,8 +170,8 @@ void RoutedTransport::opened(Slot& slot) {
   slot.incoming.open(messages_in_flight_max, unreliable);
   slot.phase = Phase::open;
   slot.deadline = never;
-  slot.heard_at = now_;
-  if (slot.watched) watch_hops(slot);
+  slot.far_end.heard(now_);
+  if (slot.far_end.is_asked()) watch_hops(slot);
   keep_alive(slot);
 }
 
@@ -339,32 +339,20 @@ void RoutedTransport::watch_hops(Slot& slot) {
 }
 
 void RoutedTransport::keep_alive(Slot& slot) {
-  if (std::exchange(slot.watch_unstamped, false)) slot.watch_since = now_;
-  Instant next = never;
-  if (options_.keepalive > Duration::zero() && !slot.watched) {
-    Instant due = slot.heard_at + options_.keepalive * (slot.probes + 1);
-    if (due <= now_) {
-      if (slot.probes >= keepalive_probes_max) return close_slot(slot, Status::timed_out, "the far end does not answer", true);
-      ++slot.probes;
+  const FarEndWatch::Look look = slot.far_end.look(now_, options_.keepalive);
+  switch (look.verdict) {
+    case FarEndWatch::Verdict::quiet:
+      break;
+    case FarEndWatch::Verdict::probe:
       post_plain(slot, MessageKind::keepalive);
-      due = now_ + options_.keepalive;
-    }
-    next = due;
-  }
-  if (slot.watch > Duration::zero()) {
-    const Instant since = std::max(slot.heard_at, slot.watch_since);
-    Instant due = since + slot.watch / 2;
-    if (since + slot.watch <= now_) {
-      slot.watch = Duration::zero();
+      break;
+    case FarEndWatch::Verdict::tell:
       if (!slot.left) sink_->on_keepalive_timeout(slot.id);
-      due = never;
-    } else if (due <= now_) {
-      post_plain(slot, MessageKind::keepalive);
-      due = since + slot.watch;
-    }
-    next = std::min(next, due);
+      break;
+    case FarEndWatch::Verdict::lost:
+      return close_slot(slot, Status::timed_out, "the far end does not answer", true);
   }
-  set_timer(slot, std::min({next, slot.messages.deadline(), slot.left ? slot.deadline : never}));
+  set_timer(slot, std::min({look.next, slot.messages.deadline(), slot.left ? slot.deadline : never}));
 }
 
 }  // namespace ccixfer::routing

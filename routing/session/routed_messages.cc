@@ -200,8 +200,7 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
     if (kind != MessageKind::bye) return reject_peer(slot, "a routing message out of order");
   }
   if (kind != MessageKind::taken) {  // that one comes from the next router
-    slot.heard_at = now_;
-    slot.probes = 0;
+    slot.far_end.heard(now_);
   }
   switch (kind) {
     case MessageKind::message:

@@ -9,6 +9,7 @@
 #include "core/cci/endpoint.h"
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
+#include "routing/session/far_end_watch.h"
 #include "routing/session/messages.h"
 
 namespace ccixfer::routing {
@@ -18,8 +19,7 @@ inline constexpr uint32_t routed_connections_max = 16384;
 inline constexpr Duration router_dial_timeout = std::chrono::seconds(5);  // then the next router is tried
 inline constexpr Duration request_timeout = std::chrono::seconds(10);     // an accepted hop must say what it wants
 inline constexpr Duration accept_timeout = std::chrono::seconds(30);      // from connect_reply to connect_ack
-inline constexpr uint32_t keepalive_probes_max = 3;
-inline constexpr Duration leave_timeout = std::chrono::seconds(10);  // after our disconnect: for what is in flight
+inline constexpr Duration leave_timeout = std::chrono::seconds(10);       // after our disconnect: for what is in flight
 
 enum class Mode : uint8_t { direct, routed };
 enum class Phase : uint8_t {
@@ -109,17 +109,11 @@ struct Slot {
   uint32_t fragment_bytes = 0;
   std::vector<ports::HopInfo> hops;
 
-  // Timers.
-  Instant heard_at{};  // the far end
-  uint32_t probes = 0;
-  Duration watch{0};  // set_keepalive: tell the application once
-  Instant watch_since{};
+  FarEndWatch far_end;
   // What calls from above begin counts from the next turn on: the last one may be long ago.
-  bool watch_unstamped = false;
   bool accept_unstamped = false;
 
   bool draining = false;  // a router of the path stops soon: told, or to be told once the connection is open
-  bool watched = false;   // set_keepalive was called: silence is told, and does not end the connection
 
   // Out.
   RingBuffer<Outbound> out;             // what the lower endpoint had no room for, in order

@@ -94,9 +94,7 @@ void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration tim
   Slot* slot = find(connection);
   if (slot == nullptr) return;
   if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_keepalive(slot->lower, timeout));
-  slot->watch = timeout == forever ? Duration::zero() : timeout;
-  slot->watch_unstamped = true;
-  slot->watched = true;
+  slot->far_end.ask(timeout);
   if (slot->phase == Phase::open) watch_hops(*slot);
 }
 
@@ -168,7 +166,7 @@ void RoutedTransport::push_active() {
       slot->deadline = after(now_, accept_timeout);
       set_timer(*slot, slot->deadline);
     }
-    if (slot->watch_unstamped && slot->phase == Phase::open) keep_alive(*slot);
+    if (slot->far_end.awaits_look() && slot->phase == Phase::open) keep_alive(*slot);
     if (slot->phase == Phase::leaving) {
       try_finish(*slot);
       continue;
