@@ -32,12 +32,8 @@ Result<ports::ConnectionId> RoutedTransport::dial(const ports::DialRequest& requ
   if (address->subnet == options_.subnet) return dial_direct(request, native_uri(*address, scheme()));
   Slot* slot = make_slot(Mode::routed, Phase::starting);
   if (slot == nullptr) return fail(ErrorKind::network, "too many connections");
-  slot->to = *address;
-  slot->uri = request.uri;
-  slot->role = request.role;
   slot->attribute = request.attribute;
-  slot->data.assign(request.data.begin(), request.data.end());
-  slot->timeout = request.timeout;
+  slot->attempts = std::make_unique<RouterAttempts>(request);
   activate(*slot);
   return slot->id;
 }
@@ -45,7 +41,6 @@ Result<ports::ConnectionId> RoutedTransport::dial(const ports::DialRequest& requ
 Result<ports::ConnectionId> RoutedTransport::dial_direct(const ports::DialRequest& request, const std::string& native) {
   Slot* slot = make_slot(Mode::direct, Phase::dialling);
   if (slot == nullptr) return fail(ErrorKind::network, "too many connections");
-  slot->uri = native;
   const auto lower = lower_->connect(native, {request.role, request.attribute, request.data, request.timeout, slot->id.packed()});
   if (!lower) {
     free_slot(*slot);
@@ -57,46 +52,31 @@ Result<ports::ConnectionId> RoutedTransport::dial_direct(const ports::DialReques
 }
 
 void RoutedTransport::start(Slot& slot) {
-  slot.deadline = after(now_, slot.timeout);
-  slot.routers = options_.routers;
-  if (slot.routers.empty()) return fail_dial(slot, Status::no_route, "no router is configured on this subnet");
+  if (options_.routers.empty()) return fail_dial(slot, Status::no_route, "no router is configured on this subnet");
+  std::vector<std::string> routers = options_.routers;
   // Clients begin with any of them, by chance (routing §VI); the next connection with the next one, so that the lanes of one
   // session are spread too. The last of the list is dialled first.
-  if (!next_router_) next_router_ = entropy_.next_u64() % slot.routers.size();
-  std::rotate(slot.routers.begin(), slot.routers.begin() + static_cast<std::ptrdiff_t>(*next_router_), slot.routers.end());
-  next_router_ = (*next_router_ + 1) % slot.routers.size();
-  set_timer(slot, slot.deadline);
+  if (!next_router_) next_router_ = entropy_.next_u64() % routers.size();
+  std::rotate(routers.begin(), routers.begin() + static_cast<std::ptrdiff_t>(*next_router_), routers.end());
+  next_router_ = (*next_router_ + 1) % routers.size();
+  slot.attempts->begin(std::move(routers), now_);
+  set_timer(slot, slot.attempts->deadline());
   dial_next(slot);
 }
 
 void RoutedTransport::dial_next(Slot& slot) {
-  while (!slot.routers.empty()) {
-    slot.router = std::move(slot.routers.back());
-    slot.routers.pop_back();
-    slot.waits_for.reset();
-    Duration patience = router_dial_timeout;
-    if (slot.deadline != never) {  // what is left is shared among those that are left
-      patience = std::min<Duration>(patience, (slot.deadline - now_) / static_cast<int64_t>(slot.routers.size() + 1));
-      patience = std::max<Duration>(patience, std::chrono::milliseconds(1));
-    }
-    const auto lower =
-        lower_->connect(slot.router, {ports::Role::hop, ports::Attribute::reliable_ordered, {}, patience, slot.id.packed()});
+  RouterAttempts& attempts = *slot.attempts;
+  while (attempts.next()) {
+    const auto lower = lower_->connect(
+        attempts.router(), {ports::Role::hop, ports::Attribute::reliable_ordered, {}, attempts.patience(now_), slot.id.packed()});
     if (lower) {
       attach(slot, *lower);
       slot.phase = Phase::dialling;
       return;
     }
-    note_answer(slot, Told::dead, Status::unreachable, "router " + slot.router + ": " + lower.error().message);
+    attempts.note_unreachable(lower.error().message);
   }
-  fail_dial(slot, slot.answer, slot.answer_reason);
-}
-
-// Several routers may fail in several ways: the one that says most is believed, of equals the last.
-void RoutedTransport::note_answer(Slot& slot, Told told, Status status, std::string_view reason) {
-  if (told < slot.told) return;
-  slot.told = told;
-  slot.answer = status;
-  slot.answer_reason = reason.empty() ? std::string(to_string(status)) : printable(reason);
+  fail_dial(slot, attempts.answer().status, attempts.answer().reason);
 }
 
 void RoutedTransport::fail_dial(Slot& slot, Status status, std::string_view reason) {
@@ -116,24 +96,20 @@ void RoutedTransport::on_lower_connected(Slot& slot, const cci::Event& event) {
   }
   if (event.status != Status::success) {
     detach(slot);
-    const bool differs = event.status == Status::version;
-    note_answer(slot, differs ? Told::another_version : Told::dead, differs ? Status::version : Status::unreachable,
-                "router " + slot.router + ": " + event.reason);
+    if (event.status == Status::version) {
+      slot.attempts->note_another_version(event.reason);
+    } else {
+      slot.attempts->note_unreachable(event.reason);
+    }
     return dial_next(slot);
   }
-  ConnectRequest request;
-  request.destination = slot.uri;
+  ConnectRequest request = slot.attempts->ask(now_);
   request.source = options_.subnet;
-  request.role = slot.role;
-  request.attribute = slot.attribute;
   request.max_send_bytes = payload_bytes_max(lower_->max_send_bytes(slot.lower));
   request.fragment_bytes = options_.fragment_bytes_max;
-  request.timeout = slot.deadline == never ? forever : std::max<Duration>(slot.deadline - now_, std::chrono::milliseconds(1));
-  request.data = slot.data;
   std::vector<std::byte> message;
   encode(request, message);
   slot.phase = Phase::requesting;
-  slot.requested_at = now_;
   post(slot, std::move(message));
 }
 
@@ -141,23 +117,21 @@ void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
   const auto reply = decode_connect_reply(message);
   if (!reply) {
     counters_.add(Counter::routed_rejected);
-    note_answer(slot, Told::the_end, Status::error, "router " + slot.router + ": malformed reply");
-    return fail_dial(slot, slot.answer, slot.answer_reason);
+    slot.attempts->note(Told::the_end, Status::error, "router " + slot.attempts->router() + ": malformed reply");
+    return fail_dial(slot, slot.attempts->answer().status, slot.attempts->answer().reason);
   }
   if (reply->status != Status::success) {
-    const Told told = reply->status == Status::no_route      ? Told::no_way
-                      : reply->status == Status::unreachable ? Told::no_answer
-                                                             : Told::the_end;
-    note_answer(slot, told, reply->status, reply->reason);
-    if (told == Told::the_end || slot.routers.empty()) return fail_dial(slot, slot.answer, slot.answer_reason);
+    if (!slot.attempts->note_reply(*reply)) {
+      return fail_dial(slot, slot.attempts->answer().status, slot.attempts->answer().reason);
+    }
     lower_->disconnect(slot.lower);
     detach(slot);
     return dial_next(slot);
   }
   slot.limits.max_send_bytes = std::min(reply->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.lower)));
   slot.fragment_bytes = std::min(reply->fragment_bytes, options_.fragment_bytes_max);
-  const Duration round_trip = std::max(now_ - slot.requested_at, ports::round_trip_min);
-  slot.hops = {{scheme(), slot.router, options_.subnet.as, options_.subnet.subnet, round_trip, reply->rate_bits_per_s}};
+  slot.hops = {{scheme(), slot.attempts->router(), options_.subnet.as, options_.subnet.subnet, slot.attempts->round_trip(now_),
+                reply->rate_bits_per_s}};
   slot.hops.insert(slot.hops.end(), reply->hops.begin(), reply->hops.end());
   post_plain(slot, MessageKind::connect_ack);
   opened(slot);
@@ -169,6 +143,7 @@ void RoutedTransport::opened(Slot& slot) {
   slot.messages.open(messages_in_flight_max, unreliable);
   slot.incoming.open(messages_in_flight_max, unreliable);
   slot.phase = Phase::open;
+  slot.attempts.reset();
   slot.deadline = never;
   slot.far_end.heard(now_);
   if (slot.far_end.is_asked()) watch_hops(slot);
@@ -199,10 +174,8 @@ void RoutedTransport::on_lower_request(cci::Event event) {
     return;
   }
   if (!is_hop) {
-    slot->role = event.role;
-    slot->attribute = event.attribute;
     slot->request = std::move(event);
-    sink_->on_connect_request(slot->id, slot->role, slot->attribute, slot->request.data());
+    sink_->on_connect_request(slot->id, slot->request.role, slot->request.attribute, slot->request.data());
     return;
   }
   slot->phase = Phase::hop_accepting;
@@ -240,14 +213,13 @@ void RoutedTransport::on_connect_request(Slot& slot, Bytes message) {
   if (!request) return reject_peer(slot, "malformed connect request");
   const auto to = parse_address(request->destination);
   if (!to || to->subnet != options_.subnet || request->crossed > hops_max) return reject_peer(slot, "not for this endpoint");
-  slot.role = request->role;
   slot.attribute = request->attribute;
   slot.limits.max_send_bytes = std::min(request->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.lower)));
   slot.fragment_bytes = std::min(request->fragment_bytes, options_.fragment_bytes_max);
   slot.phase = Phase::offered;
   slot.deadline = never;
   set_timer(slot, never);
-  sink_->on_connect_request(slot.id, slot.role, slot.attribute, request->data);
+  sink_->on_connect_request(slot.id, request->role, slot.attribute, request->data);
 }
 
 Status RoutedTransport::accept(ports::ConnectionId request) {
@@ -311,11 +283,8 @@ void RoutedTransport::on_timer(Slot& slot) {
   switch (slot.phase) {
     case Phase::starting:
     case Phase::dialling:
-    case Phase::requesting: {
-      const HopWaits waits = slot.waits_for.value_or(HopWaits{slot.router, slot.phase == Phase::requesting});
-      const std::string late = waits.node.empty() ? "no answer in time" : words_of(waits);
-      return fail_dial(slot, Status::timed_out, slot.answer_reason.empty() ? late : slot.answer_reason);
-    }
+    case Phase::requesting:
+      return fail_dial(slot, Status::timed_out, slot.attempts->why_late());
     case Phase::awaiting_request:
       return reject_peer(slot, "no connect request in time");
     case Phase::accepting:

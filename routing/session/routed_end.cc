@@ -49,7 +49,6 @@ void RoutedTransport::reject_peer(Slot& slot, std::string_view why) {
   counters_.add(Counter::routed_rejected);
   log(LogLevel::warning, "routing: connection closed: {}", why);
   if (slot.phase == Phase::requesting || slot.phase == Phase::dialling) {
-    note_answer(slot, Told::the_end, Status::error, why);
     return fail_dial(slot, Status::error, why);
   }
   close_slot(slot, Status::error, why, true);

@@ -61,7 +61,6 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   Result<ports::ConnectionId> dial_direct(const ports::DialRequest& request, const std::string& native);
   void start(Slot& slot);
   void dial_next(Slot& slot);
-  void note_answer(Slot& slot, Told told, Status status, std::string_view reason);
   void fail_dial(Slot& slot, Status status, std::string_view reason);
   void on_lower_connected(Slot& slot, const cci::Event& event);
   void on_lower_request(cci::Event event);

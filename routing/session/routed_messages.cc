@@ -189,9 +189,7 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
     if (slot.phase == Phase::requesting && kind == MessageKind::hop_waits) {
       auto waits = decode_hop_waits(message);
       if (!waits) return reject_peer(slot, "malformed hop_waits");
-      waits->node = printable(waits->node);
-      slot.waits_for = std::move(*waits);
-      return;
+      return slot.attempts->note_waits(std::move(*waits));
     }
     if (slot.phase == Phase::accepting && kind == MessageKind::draining) {  // it is told when the acceptance is
       slot.draining = true;
@@ -230,7 +228,7 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
       if (!bye) return reject_peer(slot, "malformed bye");
       const Status status = bye->status == Status::success ? Status::disconnected : bye->status;
       if (slot.phase == Phase::requesting) {
-        note_answer(slot, Told::dead, Status::unreachable, bye->reason);
+        slot.attempts->note(Told::dead, Status::unreachable, bye->reason);
         lower_->disconnect(slot.lower);
         detach(slot);
         return dial_next(slot);

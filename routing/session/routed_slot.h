@@ -1,6 +1,6 @@
 // The state of one connection of the routing transport. Internal to routing/session.
 #pragma once
-#include <optional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,15 +11,15 @@
 #include "core/reliability/message_window.h"
 #include "routing/session/far_end_watch.h"
 #include "routing/session/messages.h"
+#include "routing/session/router_attempts.h"
 
 namespace ccixfer::routing {
 
 inline constexpr uint32_t routed_operations_max = 256;  // RMAs of one connection that have not ended
 inline constexpr uint32_t routed_connections_max = 16384;
-inline constexpr Duration router_dial_timeout = std::chrono::seconds(5);  // then the next router is tried
-inline constexpr Duration request_timeout = std::chrono::seconds(10);     // an accepted hop must say what it wants
-inline constexpr Duration accept_timeout = std::chrono::seconds(30);      // from connect_reply to connect_ack
-inline constexpr Duration leave_timeout = std::chrono::seconds(10);       // after our disconnect: for what is in flight
+inline constexpr Duration request_timeout = std::chrono::seconds(10);  // an accepted hop must say what it wants
+inline constexpr Duration accept_timeout = std::chrono::seconds(30);   // from connect_reply to connect_ack
+inline constexpr Duration leave_timeout = std::chrono::seconds(10);    // after our disconnect: for what is in flight
 
 enum class Mode : uint8_t { direct, routed };
 enum class Phase : uint8_t {
@@ -33,10 +33,6 @@ enum class Phase : uint8_t {
   open,
   leaving,  // over: what is still in flight below ends first
 };
-
-// What a router's failure tells, the least first: nobody is there; it knows no way; it knows one, and the other end does not
-// answer; what no other router could change.
-enum class Told : uint8_t { dead, another_version, no_way, no_answer, the_end };
 
 // One RMA of ours.
 struct RoutedOperation {
@@ -88,22 +84,10 @@ struct Slot {
   bool active = false;  // in the list of those with something to push
   bool closing_queued = false;
 
-  // Dialling.
-  Address to;
-  std::string uri;
-  ports::Role role = ports::Role::application;
   ports::Attribute attribute = ports::Attribute::reliable_ordered;
-  std::vector<std::byte> data;
-  Duration timeout = forever;
-  Instant deadline = never;
-  std::vector<std::string> routers;  // not tried yet, the next one last
-  std::string router;                // being tried
-  Told told = Told::dead;
-  Status answer = Status::unreachable;
-  std::string answer_reason;
-  std::optional<HopWaits> waits_for;  // a router said so: that hop has not answered yet
-  Instant requested_at{};
-  cci::Event request;  // direct, offered
+  Instant deadline = never;                  // of the step that is under way, at the accepting end or after our disconnect
+  std::unique_ptr<RouterAttempts> attempts;  // at the initiator, until it is open
+  cci::Event request;                        // direct, offered
 
   ports::ConnectionLimits limits;
   uint32_t fragment_bytes = 0;

@@ -264,7 +264,7 @@ void RoutedTransport::on_event(cci::Event event) {
       if (slot->lower != event.connection) break;
       slot->lower_live = false;
       if (slot->phase == Phase::requesting) {
-        note_answer(*slot, Told::dead, Status::unreachable, "router " + slot->router + ": " + event.reason);
+        slot->attempts->note_unreachable(event.reason);
         detach(*slot);
         dial_next(*slot);
       } else if (slot->phase != Phase::leaving) {
