@@ -72,17 +72,7 @@ void RoutedTransport::close_slot(Slot& slot, Status status, std::string_view rea
     slot.lower_live = false;
     lower_->disconnect(slot.lower);
   }
-  // Withdrawn at once: no byte of the application's memory leaves after this, but those that the network below has already.
-  for (auto at = slot.fragments.begin(); at != slot.fragments.end();) {
-    if (at->second.exposed.kind != ports::HandleKind::none) unexpose(slot, at->second);
-    at = at->second.reading ? std::next(at) : slot.fragments.erase(at);
-  }
-  for (const FragmentMessage& reply : slot.ready_reads) {  // never begun below
-    const auto found = slot.fragments.find(reply.cookie);
-    --slot.operations.at(found->second.operation).reads_below;
-    slot.fragments.erase(found);
-  }
-  slot.ready_reads.clear();
+  withdraw_rma(slot);
   if (!slot.closing_queued) {
     slot.closing_queued = true;
     closing_.push_back(slot.id.packed());
@@ -103,17 +93,9 @@ void RoutedTransport::try_finish(Slot& slot) {
   for (const Waiting& waiting : std::exchange(slot.waiting, {})) {
     if (!waiting.is_rma) sink_->on_completion(slot.id, waiting.token, Status::disconnected);
   }
-  for (auto at = slot.operations.begin(); at != slot.operations.end();) {
-    // A lower read may still write into the destination: its event comes. Or the network refers to the source: release_lent().
-    if (at->second.reads_below > 0 || !at->second.lent.empty()) {
-      ++at;
-      continue;
-    }
-    static_cast<void>(memory_->deregister_region(at->second.local));
-    sink_->on_completion(slot.id, at->second.token, Status::disconnected);
-    at = slot.operations.erase(at);
-  }
-  if (slot.direct_in_flight > 0 || !slot.operations.empty()) return;
+  // A lower read may still write into the destination: its event comes. Or the network refers to the source: release_lent().
+  end_unused_rma(slot);
+  if (slot.direct_in_flight > 0 || (slot.rma != nullptr && slot.rma->size() > 0)) return;
   if (slot.lower_live) return activate(slot);  // bye waits for room below
   if (slot.tell_sink) sink_->on_disconnected(slot.id, slot.end_status, slot.end_reason);
   free_slot(slot);

@@ -95,19 +95,15 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
 
   // RMA (routed_rma.cc).
   Status rma_direct(Slot& slot, const ports::RmaRequest& request, uint64_t token);
-  void issue_fragments(Slot& slot);
-  bool begin_fragment(Slot& slot, uint64_t number, RoutedOperation& operation);
-  void withdraw(Slot& slot, RoutedFragment& fragment);
-  void unexpose(Slot& slot, RoutedFragment& fragment);
+  class RmaWay;  // what the operations of one connection need of it
   void release_lent();
-  void tell_local_completion(const Slot& slot, const RoutedOperation& operation);
   void on_taken(Slot& slot, Bytes message);
   void on_fragment_ack(Slot& slot, Bytes message);
   void on_read_reply(Slot& slot, Bytes message);
-  void begin_reads(Slot& slot);
+  void push_rma(Slot& slot);
   void on_lower_read_end(Slot& slot, uint64_t cookie, Status status);
-  void end_fragment(Slot& slot, uint64_t cookie, ports::Ending ending);
-  void try_end_operation(Slot& slot, uint64_t number);
+  void withdraw_rma(Slot& slot);
+  void end_unused_rma(Slot& slot);
   void complete(Slot& slot, uint64_t token, ports::Ending ending);
 
   // The end (routed_end.cc).

@@ -119,7 +119,7 @@ void RoutedTransport::release_waiting(Slot& slot) {
     slot.waiting.drop_front();
     if (next.is_rma) {
       --slot.waiting_rmas;
-      slot.issuing.push_back(next.operation);
+      slot.rma->start(next.operation);
       activate(slot);
     } else {
       --slot.waiting_messages;

@@ -10,6 +10,7 @@
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
 #include "routing/session/far_end_watch.h"
+#include "routing/session/fragmented_rma.h"
 #include "routing/session/messages.h"
 #include "routing/session/router_attempts.h"
 
@@ -32,32 +33,6 @@ enum class Phase : uint8_t {
   accepting,         // connect_reply is out; connect_ack awaited
   open,
   leaving,  // over: what is still in flight below ends first
-};
-
-// One RMA of ours.
-struct RoutedOperation {
-  uint64_t token = 0;
-  ports::RmaRequest request;
-  std::vector<std::byte> completion_message;
-  ports::Handle local;  // read: the destination, for the lower endpoint's reads
-  uint64_t length_bytes = 0;
-  uint32_t fragment_bytes = 0;
-  uint64_t next_offset_bytes = 0;  // of the first fragment that is not under way
-  uint32_t in_flight = 0;
-  bool admitted = true;  // a put of several fragments: once its first one is placed, and bound to an epoch; only then the rest goes
-  uint32_t exposed = 0;  // fragments of a write that the next router may still read
-  std::vector<ports::Handle> lent;  // exposed no more, and the network below still refers to bytes of the source
-  uint32_t reads_below = 0;         // lower reads that may still write into the destination
-  // The first failure; then nothing more is begun. Until then: the epoch, once a fragment's answer has told it.
-  ports::Ending ending{Status::success};
-};
-
-struct RoutedFragment {
-  uint64_t operation = 0;
-  uint64_t offset_bytes = 0;
-  uint32_t length_bytes = 0;
-  ports::Handle exposed;  // write: until `taken`
-  bool reading = false;   // read: the lower read is under way
 };
 
 // One routing message on its way to the lower endpoint.
@@ -108,13 +83,8 @@ struct Slot {
   Duration send_timeout = forever;
 
   // RMA.
-  std::unordered_map<uint64_t, RoutedOperation> operations;  // by our own number
-  uint64_t next_operation = 1;
-  std::unordered_map<uint64_t, ports::Ending> announcing;  // token of an RMA whose completion message is on its way: its end
-  RingBuffer<uint64_t> issuing;                            // operations with fragments left to begin, taken in turns
-  std::unordered_map<uint64_t, RoutedFragment> fragments;  // by cookie
-  uint64_t next_cookie = 1;
-  RingBuffer<FragmentMessage> ready_reads;                     // read_reply came; the lower read found no room
+  std::unique_ptr<FragmentedRma> rma;                          // routed; from the first operation on
+  std::unordered_map<uint64_t, ports::Ending> announcing;      // token of an RMA whose completion message is on its way: its end
   std::unordered_map<uint64_t, ports::Handle> direct_sources;  // direct RMA: token -> its registration
   uint32_t direct_in_flight = 0;
 
@@ -129,7 +99,7 @@ struct Slot {
   std::string end_reason;
 
   // Begun and not ended: what a fence waits for.
-  [[nodiscard]] size_t begun() const { return messages_begun + operations.size() - waiting_rmas; }
+  [[nodiscard]] size_t begun() const { return messages_begun + (rma == nullptr ? 0 : rma->size()) - waiting_rmas; }
 };
 
 }  // namespace ccixfer::routing

@@ -36,8 +36,7 @@ RoutedTransport::~RoutedTransport() {
   backlog_.clear();  // rejected
   lower_.reset();    // first: nothing may read or write what is deregistered next
   slots_.for_each([this](Slot& slot) {
-    for (const auto& [cookie, fragment] : slot.fragments) static_cast<void>(memory_->deregister_region(fragment.exposed));
-    for (const auto& [number, operation] : slot.operations) static_cast<void>(memory_->deregister_region(operation.local));
+    slot.rma.reset();
     for (const auto& [token, handle] : slot.direct_sources) static_cast<void>(memory_->deregister_region(handle));
   });
 }
@@ -171,10 +170,10 @@ void RoutedTransport::push_active() {
       try_finish(*slot);
       continue;
     }
-    begin_reads(*slot);
-    issue_fragments(*slot);
+    push_rma(*slot);
     if (slot->phase == Phase::open && slot->mode == Mode::routed) push_messages(*slot);
-    if (!slot->out.empty() || !slot->ready_reads.empty()) activate(*slot);  // no room below: again when events came
+    if (!slot->out.empty() || (slot->rma != nullptr && slot->rma->has_ready_reads()))
+      activate(*slot);  // no room below: again when events came
     if (slot->left) finish_leaving(*slot);
   }
 }
