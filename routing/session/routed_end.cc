@@ -38,7 +38,7 @@ void RoutedTransport::disconnect(ports::ConnectionId connection) {
 
 void RoutedTransport::finish_leaving(Slot& slot) {
   if (slot.phase != Phase::open) return;
-  if (slot.begun() == 0 && slot.waiting.empty()) return close_slot(slot, Status::disconnected, "the peer disconnected", true);
+  if (slot.begun() == 0 && slot.fenced.empty()) return close_slot(slot, Status::disconnected, "the peer disconnected", true);
   if (slot.deadline != never) return;
   slot.deadline = after(now_, leave_timeout);
   keep_alive(slot);
@@ -90,9 +90,7 @@ void RoutedTransport::try_finish(Slot& slot) {
     }
   }
   slot.messages.fail_all(Status::disconnected, [&](const auto& owner, Status status) { message_ended(slot, owner, status); });
-  for (const Waiting& waiting : std::exchange(slot.waiting, {})) {
-    if (!waiting.is_rma) sink_->on_completion(slot.id, waiting.token, Status::disconnected);
-  }
+  slot.fenced.end_all([&](uint64_t token) { sink_->on_completion(slot.id, token, Status::disconnected); });
   // A lower read may still write into the destination: its event comes. Or the network refers to the source: release_lent().
   end_unused_rma(slot);
   if (slot.direct_in_flight > 0 || (slot.rma != nullptr && slot.rma->size() > 0)) return;

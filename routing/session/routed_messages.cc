@@ -31,16 +31,14 @@ Status RoutedTransport::send(ports::ConnectionId connection, std::span<const Byt
   size_t total = 0;
   for (const Bytes part : parts) total += part.size();
   if (total > slot->limits.max_send_bytes) return Status::message_size;
-  if (slot->messages.in_queue() + slot->waiting_messages >= messages_in_flight_max) return Status::no_buffers;
-  if (slot->waiting.empty()) {
+  if (slot->messages.in_queue() + slot->fenced.messages() >= messages_in_flight_max) return Status::no_buffers;
+  if (slot->fenced.empty()) {
     post_message(*slot, parts, {false, token});
     return Status::success;
   }
-  Waiting behind;
-  behind.token = token;
-  for (const Bytes part : parts) behind.message.insert(behind.message.end(), part.begin(), part.end());
-  slot->waiting.push_back(std::move(behind));
-  ++slot->waiting_messages;
+  std::vector<std::byte> message;
+  for (const Bytes part : parts) message.insert(message.end(), part.begin(), part.end());
+  slot->fenced.push_message(token, std::move(message));
   return Status::success;
 }
 
@@ -111,22 +109,17 @@ void RoutedTransport::flush(Slot& slot) {
   }
 }
 
-// The front of what waits behind a fence may begin once all before it has ended.
 void RoutedTransport::release_waiting(Slot& slot) {
-  while (!slot.waiting.empty()) {
-    if (slot.waiting.front().fence && slot.begun() > 0) return;
-    Waiting next = std::move(slot.waiting.front());
-    slot.waiting.drop_front();
-    if (next.is_rma) {
-      --slot.waiting_rmas;
-      slot.rma->start(next.operation);
-      activate(slot);
-    } else {
-      --slot.waiting_messages;
-      const Bytes part(next.message);
-      post_message(slot, {&part, 1}, {false, next.token});
-    }
-  }
+  const auto all_ended = [&slot] { return slot.begun() == 0; };
+  const auto send_message = [&](uint64_t token, const std::vector<std::byte>& message) {
+    const Bytes part(message);
+    post_message(slot, {&part, 1}, {false, token});
+  };
+  const auto start_operation = [&](uint64_t number) {
+    slot.rma->start(number);
+    activate(slot);
+  };
+  slot.fenced.release(all_ended, send_message, start_operation);
 }
 
 void RoutedTransport::on_message_ack(Slot& slot, Bytes message) {

@@ -52,16 +52,11 @@ Status RoutedTransport::rma(ports::ConnectionId connection, const ports::RmaRequ
     return Status::message_size;
 
   if (slot->rma == nullptr) slot->rma = std::make_unique<FragmentedRma>(*memory_);
-  const bool must_wait = !slot->waiting.empty() || (request.fence && slot->begun() > 0);
+  const bool must_wait = !slot->fenced.empty() || (request.fence && slot->begun() > 0);
   const uint64_t number = slot->rma->add(request, token, slot->fragment_bytes);
   if (number == 0) return Status::no_buffers;
   if (must_wait) {
-    Waiting behind;
-    behind.is_rma = true;
-    behind.fence = request.fence;
-    behind.operation = number;
-    slot->waiting.push_back(std::move(behind));
-    ++slot->waiting_rmas;
+    slot->fenced.push_operation(number, request.fence);
   } else {
     slot->rma->start(number);
     activate(*slot);

@@ -10,6 +10,7 @@
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
 #include "routing/session/far_end_watch.h"
+#include "routing/session/fence_queue.h"
 #include "routing/session/fragmented_rma.h"
 #include "routing/session/messages.h"
 #include "routing/session/router_attempts.h"
@@ -42,14 +43,6 @@ struct Outbound {
   uint64_t flight = 0;
 };
 
-struct Waiting {  // behind a fence
-  bool is_rma = false;
-  bool fence = false;
-  uint64_t token = 0;      // of a message
-  uint64_t operation = 0;  // of an RMA
-  std::vector<std::byte> message;
-};
-
 struct Slot {
   ports::ConnectionId id;
   Mode mode = Mode::routed;
@@ -78,8 +71,7 @@ struct Slot {
   RingBuffer<Outbound> out;             // what the lower endpoint had no room for, in order
   reliability::MessageSender messages;  // from end to end
   size_t messages_begun = 0;            // and not ended
-  RingBuffer<Waiting> waiting;
-  uint32_t waiting_messages = 0, waiting_rmas = 0;
+  FenceQueue fenced;
   Duration send_timeout = forever;
 
   // RMA.
@@ -99,7 +91,7 @@ struct Slot {
   std::string end_reason;
 
   // Begun and not ended: what a fence waits for.
-  [[nodiscard]] size_t begun() const { return messages_begun + (rma == nullptr ? 0 : rma->size()) - waiting_rmas; }
+  [[nodiscard]] size_t begun() const { return messages_begun + (rma == nullptr ? 0 : rma->size()) - fenced.operations(); }
 };
 
 }  // namespace ccixfer::routing
