@@ -80,7 +80,7 @@ void RoutedTransport::dial_next(Slot& slot) {
 }
 
 void RoutedTransport::fail_dial(Slot& slot, Status status, std::string_view reason) {
-  if (slot.lower_live) lower_->disconnect(slot.lower);
+  if (slot.hop.is_live()) lower_->disconnect(slot.hop.connection());
   sink_->on_connected(slot.id, status, {}, reason);
   free_slot(slot);
 }
@@ -89,7 +89,7 @@ void RoutedTransport::on_lower_connected(Slot& slot, const cci::Event& event) {
   if (slot.phase != Phase::dialling) return;
   if (slot.mode == Mode::direct) {
     if (event.status != Status::success) {
-      slot.lower_live = false;
+      slot.hop.lose();
       return fail_dial(slot, event.status, event.reason);
     }
     return direct_opened(slot);
@@ -105,7 +105,7 @@ void RoutedTransport::on_lower_connected(Slot& slot, const cci::Event& event) {
   }
   ConnectRequest request = slot.attempts->ask(now_);
   request.source = options_.subnet;
-  request.max_send_bytes = payload_bytes_max(lower_->max_send_bytes(slot.lower));
+  request.max_send_bytes = payload_bytes_max(lower_->max_send_bytes(slot.hop.connection()));
   request.fragment_bytes = options_.fragment_bytes_max;
   std::vector<std::byte> message;
   encode(request, message);
@@ -124,11 +124,11 @@ void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
     if (!slot.attempts->note_reply(*reply)) {
       return fail_dial(slot, slot.attempts->answer().status, slot.attempts->answer().reason);
     }
-    lower_->disconnect(slot.lower);
+    lower_->disconnect(slot.hop.connection());
     detach(slot);
     return dial_next(slot);
   }
-  slot.limits.max_send_bytes = std::min(reply->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.lower)));
+  slot.limits.max_send_bytes = std::min(reply->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.hop.connection())));
   slot.fragment_bytes = std::min(reply->fragment_bytes, options_.fragment_bytes_max);
   slot.hops = {{scheme(), slot.attempts->router(), options_.subnet.as, options_.subnet.subnet, slot.attempts->round_trip(now_),
                 reply->rate_bits_per_s}};
@@ -154,7 +154,7 @@ void RoutedTransport::opened(Slot& slot) {
 void RoutedTransport::direct_opened(Slot& slot) {
   const bool dialled = slot.phase == Phase::dialling;
   slot.phase = Phase::open;
-  slot.limits = {lower_->max_send_bytes(slot.lower)};
+  slot.limits = {lower_->max_send_bytes(slot.hop.connection())};
   if (dialled) {
     sink_->on_connected(slot.id, Status::success, slot.limits, {});
   } else {
@@ -214,7 +214,7 @@ void RoutedTransport::on_connect_request(Slot& slot, Bytes message) {
   const auto to = parse_address(request->destination);
   if (!to || to->subnet != options_.subnet || request->crossed > hops_max) return reject_peer(slot, "not for this endpoint");
   slot.attribute = request->attribute;
-  slot.limits.max_send_bytes = std::min(request->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.lower)));
+  slot.limits.max_send_bytes = std::min(request->max_send_bytes, payload_bytes_max(lower_->max_send_bytes(slot.hop.connection())));
   slot.fragment_bytes = std::min(request->fragment_bytes, options_.fragment_bytes_max);
   slot.phase = Phase::offered;
   slot.deadline = never;
@@ -302,7 +302,7 @@ void RoutedTransport::on_timer(Slot& slot) {
 
 // Our application watches the far end: no hop of the chain, the first included, ends the connection for its silence.
 void RoutedTransport::watch_hops(Slot& slot) {
-  lower_->set_keepalive(slot.lower, Duration::zero());
+  lower_->set_keepalive(slot.hop.connection(), Duration::zero());
   post_plain(slot, MessageKind::watched);
   activate(slot);
 }

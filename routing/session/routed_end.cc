@@ -22,7 +22,7 @@ void RoutedTransport::disconnect(ports::ConnectionId connection) {
     return;
   }
   if (slot->phase == Phase::starting || slot->phase == Phase::dialling || slot->phase == Phase::requesting) {
-    if (slot->lower_live) lower_->disconnect(slot->lower);
+    if (slot->hop.is_live()) lower_->disconnect(slot->hop.connection());
     return free_slot(*slot);
   }
   if (slot->phase == Phase::open && slot->mode == Mode::routed) {
@@ -63,14 +63,14 @@ void RoutedTransport::close_slot(Slot& slot, Status status, std::string_view rea
   slot.end_status = status;
   slot.end_reason = printable(reason);
   set_timer(slot, never);
-  if (slot.mode == Mode::routed && tell_peer && slot.lower_live) {
+  if (slot.mode == Mode::routed && tell_peer && slot.hop.is_live()) {
     std::vector<std::byte> message;
     encode(Bye{status, slot.end_reason}, message);
     post(slot, std::move(message));
   }
-  if (slot.mode == Mode::direct && slot.lower_live) {
-    slot.lower_live = false;
-    lower_->disconnect(slot.lower);
+  if (slot.mode == Mode::direct && slot.hop.is_live()) {
+    slot.hop.lose();
+    lower_->disconnect(slot.hop.connection());
   }
   withdraw_rma(slot);
   if (!slot.closing_queued) {
@@ -82,11 +82,11 @@ void RoutedTransport::close_slot(Slot& slot, Status status, std::string_view rea
 
 // Within a turn only. Frees the slot when nothing is left of it.
 void RoutedTransport::try_finish(Slot& slot) {
-  if (slot.lower_live && slot.mode == Mode::routed) {
+  if (slot.hop.is_live() && slot.mode == Mode::routed) {
     flush(slot);
-    if (slot.out.empty()) {
-      lower_->disconnect(slot.lower);  // orderly: what went out before is delivered
-      slot.lower_live = false;
+    if (slot.hop.empty()) {
+      lower_->disconnect(slot.hop.connection());  // orderly: what went out before is delivered
+      slot.hop.lose();
     }
   }
   slot.messages.fail_all(Status::disconnected, [&](const auto& owner, Status status) { message_ended(slot, owner, status); });
@@ -94,7 +94,7 @@ void RoutedTransport::try_finish(Slot& slot) {
   // A lower read may still write into the destination: its event comes. Or the network refers to the source: release_lent().
   end_unused_rma(slot);
   if (slot.direct_in_flight > 0 || (slot.rma != nullptr && slot.rma->size() > 0)) return;
-  if (slot.lower_live) return activate(slot);  // bye waits for room below
+  if (slot.hop.is_live()) return activate(slot);  // bye waits for room below
   if (slot.tell_sink) sink_->on_disconnected(slot.id, slot.end_status, slot.end_reason);
   free_slot(slot);
 }

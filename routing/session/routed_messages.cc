@@ -23,7 +23,7 @@ Status RoutedTransport::send(ports::ConnectionId connection, std::span<const Byt
   if (slot->phase != Phase::open) return Status::again;
   work_ = true;
   if (slot->mode == Mode::direct) {
-    const Status status = lower_->send(slot->lower, parts, token);
+    const Status status = lower_->send(slot->hop.connection(), parts, token);
     if (status == Status::success) ++slot->direct_in_flight;
     return status;
   }
@@ -53,15 +53,13 @@ void RoutedTransport::push_messages(Slot& slot) {
   const auto ended = [&](const auto& owner, Status status) { message_ended(slot, owner, status); };
   slot.messages.stamp(now_);
   if (slot.incoming.acknowledgement_due()) acknowledge(slot);
-  while (slot.out.empty() && slot.messages.sendable()) {
+  while (slot.hop.empty() && slot.messages.sendable()) {
     const reliability::MessageSender::Outgoing next = slot.messages.take(ended);
-    Outbound message;
-    encode_message_header(next.sequence, message.bytes);
+    std::vector<std::byte> message;
+    encode_message_header(next.sequence, message);
     const Bytes payload = next.bytes.bytes();
-    message.bytes.insert(message.bytes.end(), payload.begin(), payload.end());
-    message.is_message = true;
-    message.flight = next.flight;
-    slot.out.push_back(std::move(message));
+    message.insert(message.end(), payload.begin(), payload.end());
+    slot.hop.push_message(std::move(message), next.flight);
     flush(slot);
   }
   if (slot.messages.sendable() || slot.incoming.acknowledgement_due()) activate(slot);
@@ -69,7 +67,7 @@ void RoutedTransport::push_messages(Slot& slot) {
 }
 
 void RoutedTransport::acknowledge(Slot& slot) {
-  if (!slot.out.empty()) return;  // it waits as a flag: a peer that sends and does not read makes nothing grow
+  if (!slot.hop.empty()) return;  // it waits as a flag: a peer that sends and does not read makes nothing grow
   const reliability::MessageReceiver::Acknowledgement acknowledgement = slot.incoming.acknowledgement();
   std::vector<std::byte> message;
   encode(MessageAck{acknowledgement.next, acknowledgement.status}, message);
@@ -87,26 +85,22 @@ void RoutedTransport::message_ended(Slot& slot, const reliability::MessageOwner&
 }
 
 void RoutedTransport::post(Slot& slot, std::vector<std::byte> message) {
-  slot.out.push_back({std::move(message), false, 0});
+  slot.hop.push(std::move(message));
   flush(slot);
-  if (!slot.out.empty()) activate(slot);
+  if (!slot.hop.empty()) activate(slot);
 }
 
 void RoutedTransport::post_plain(Slot& slot, MessageKind kind) {
-  if (slot.out.size() > out_replies_max) return;
+  if (slot.hop.size() > out_replies_max) return;
   std::vector<std::byte> message;
   encode_plain(kind, message);
   post(slot, std::move(message));
 }
 
 void RoutedTransport::flush(Slot& slot) {
-  while (!slot.out.empty() && slot.lower_live) {
-    // Silent: only a failure would be told, and that is followed by the end of the connection.
-    const Status status = lower_->send(slot.lower, Bytes(slot.out.front().bytes), 0, true);
-    if (status == Status::no_buffers || status == Status::again) return;
-    if (slot.out.front().is_message) slot.messages.sent(slot.out.front().flight);
-    slot.out.drop_front();
-  }
+  // Silent: only a failure would be told, and that is followed by the end of the connection.
+  const auto send_below = [this](cci::Connection lower, Bytes message) { return lower_->send(lower, message, 0, true); };
+  slot.hop.flush(send_below, [&slot](uint64_t flight) { slot.messages.sent(flight); });
 }
 
 void RoutedTransport::release_waiting(Slot& slot) {
@@ -222,7 +216,7 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
       const Status status = bye->status == Status::success ? Status::disconnected : bye->status;
       if (slot.phase == Phase::requesting) {
         slot.attempts->note(Told::dead, Status::unreachable, bye->reason);
-        lower_->disconnect(slot.lower);
+        lower_->disconnect(slot.hop.connection());
         detach(slot);
         return dial_next(slot);
       }

@@ -11,7 +11,7 @@ class RoutedTransport::RmaWay final : public FragmentedRma::Way {
   RmaWay(RoutedTransport& transport, Slot& slot) : transport_(transport), slot_(slot) {}
   void post(std::vector<std::byte> message) override { transport_.post(slot_, std::move(message)); }
   Status read(const FragmentedRma::Read& read) override {
-    if (!slot_.lower_live) return Status::no_buffers;
+    if (!slot_.hop.is_live()) return Status::no_buffers;
     cci::RmaOptions options;
     options.write = false;
     options.local = read.local;
@@ -19,7 +19,7 @@ class RoutedTransport::RmaWay final : public FragmentedRma::Way {
     options.remote.handle = read.exposed;
     options.length_bytes = read.length_bytes;
     options.context = read.cookie;
-    return transport_.lower_->rma(slot_.lower, options);
+    return transport_.lower_->rma(slot_.hop.connection(), options);
   }
   void source_is_free(uint64_t token) override { transport_.sink_->on_local_completion(slot_.id, token); }
   void lends() override { transport_.lending_.push_back(slot_.id.packed()); }
@@ -77,7 +77,7 @@ Status RoutedTransport::rma_direct(Slot& slot, const ports::RmaRequest& request,
   options.buffer_is_posted = request.buffer_is_posted;
   options.source_is_file = request.source_is_file;
   options.context = token;
-  const Status status = lower_->rma(slot.lower, options);
+  const Status status = lower_->rma(slot.hop.connection(), options);
   if (status != Status::success) {
     static_cast<void>(memory_->deregister_region(options.local));
     return status;

@@ -5,13 +5,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/ring_buffer.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
 #include "routing/session/far_end_watch.h"
 #include "routing/session/fence_queue.h"
 #include "routing/session/fragmented_rma.h"
+#include "routing/session/hop_queue.h"
 #include "routing/session/messages.h"
 #include "routing/session/router_attempts.h"
 
@@ -36,19 +36,11 @@ enum class Phase : uint8_t {
   leaving,  // over: what is still in flight below ends first
 };
 
-// One routing message on its way to the lower endpoint.
-struct Outbound {
-  std::vector<std::byte> bytes;
-  bool is_message = false;  // of the application
-  uint64_t flight = 0;
-};
-
 struct Slot {
   ports::ConnectionId id;
   Mode mode = Mode::routed;
   Phase phase = Phase::starting;
-  cci::Connection lower;
-  bool lower_live = false;
+  HopQueue hop;         // of a direct connection: the peer
   bool active = false;  // in the list of those with something to push
   bool closing_queued = false;
 
@@ -68,7 +60,6 @@ struct Slot {
   bool draining = false;  // a router of the path stops soon: told, or to be told once the connection is open
 
   // Out.
-  RingBuffer<Outbound> out;             // what the lower endpoint had no room for, in order
   reliability::MessageSender messages;  // from end to end
   size_t messages_begun = 0;            // and not ended
   FenceQueue fenced;

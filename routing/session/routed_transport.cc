@@ -58,12 +58,12 @@ void RoutedTransport::arm(Instant when) { static_cast<void>(lower_->arm_os_handl
 
 std::optional<uint64_t> RoutedTransport::delivered_bytes(ports::ConnectionId connection) const {
   const Slot* slot = find(connection);
-  return slot == nullptr ? std::nullopt : lower_->delivered_bytes(slot->lower);
+  return slot == nullptr ? std::nullopt : lower_->delivered_bytes(slot->hop.connection());
 }
 
 std::optional<uint64_t> RoutedTransport::received_bytes(ports::ConnectionId connection) const {
   const Slot* slot = find(connection);
-  return slot == nullptr ? std::nullopt : lower_->received_bytes(slot->lower);
+  return slot == nullptr ? std::nullopt : lower_->received_bytes(slot->hop.connection());
 }
 
 std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection) const {
@@ -74,7 +74,7 @@ std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection
     for (ports::HopInfo& hop : path) hop.fragment_bytes = slot->fragment_bytes;
     return path;
   }
-  auto hops = lower_->hops(slot->lower);
+  auto hops = lower_->hops(slot->hop.connection());
   for (ports::HopInfo& hop : hops) {
     hop.as = options_.subnet.as;
     hop.subnet = options_.subnet.subnet;
@@ -85,14 +85,14 @@ std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection
 void RoutedTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
   Slot* slot = find(connection);
   if (slot == nullptr) return;
-  if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_send_timeout(slot->lower, timeout));
+  if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_send_timeout(slot->hop.connection(), timeout));
   slot->send_timeout = timeout;
 }
 
 void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration timeout) {
   Slot* slot = find(connection);
   if (slot == nullptr) return;
-  if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_keepalive(slot->lower, timeout));
+  if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_keepalive(slot->hop.connection(), timeout));
   slot->far_end.ask(timeout);
   if (slot->phase == Phase::open) watch_hops(*slot);
 }
@@ -123,15 +123,13 @@ void RoutedTransport::free_slot(Slot& slot) {
 
 void RoutedTransport::attach(Slot& slot, cci::Connection lower) {
   detach(slot);
-  slot.lower = lower;
-  slot.lower_live = true;
+  slot.hop.attach(lower);
   by_lower_[packed_of(lower)] = slot.id.packed();
 }
 
 void RoutedTransport::detach(Slot& slot) {
-  if (slot.lower) by_lower_.erase(packed_of(slot.lower));
-  slot.lower = {};
-  slot.lower_live = false;
+  if (slot.hop.connection()) by_lower_.erase(packed_of(slot.hop.connection()));
+  slot.hop.detach();
 }
 
 void RoutedTransport::run_timers() {
@@ -172,7 +170,7 @@ void RoutedTransport::push_active() {
     }
     push_rma(*slot);
     if (slot->phase == Phase::open && slot->mode == Mode::routed) push_messages(*slot);
-    if (!slot->out.empty() || (slot->rma != nullptr && slot->rma->has_ready_reads()))
+    if (!slot->hop.empty() || (slot->rma != nullptr && slot->rma->has_ready_reads()))
       activate(*slot);  // no room below: again when events came
     if (slot->left) finish_leaving(*slot);
   }
@@ -257,11 +255,11 @@ void RoutedTransport::on_event(cci::Event event) {
       on_lower_accepted(*slot, event);
       break;
     case cci::EventType::receive:
-      if (slot->lower == event.connection && slot->phase != Phase::leaving) on_receive(*slot, event);
+      if (slot->hop.connection() == event.connection && slot->phase != Phase::leaving) on_receive(*slot, event);
       break;
     case cci::EventType::disconnected:
-      if (slot->lower != event.connection) break;
-      slot->lower_live = false;
+      if (slot->hop.connection() != event.connection) break;
+      slot->hop.lose();
       if (slot->phase == Phase::requesting) {
         slot->attempts->note_unreachable(event.reason);
         detach(*slot);
