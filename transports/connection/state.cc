@@ -33,7 +33,9 @@ constexpr std::array<Row, states_count> table = {{
 
 }  // namespace
 
-bool may_follow(State from, State to) { return (table[static_cast<std::size_t>(from)].next & (1u << static_cast<unsigned>(to))) != 0; }
+bool may_follow(State from, State to) {
+  return (table[static_cast<std::size_t>(from)].next & (1u << static_cast<unsigned>(to))) != 0;
+}
 const char* to_string(State state) { return table[static_cast<std::size_t>(state)].name; }
 
 }  // namespace ccixfer::connection
