@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1])
 PURE = ("core/base", "core/wire", "core/ports", "core/memory", "core/rvma", "core/cci", "core/reliability", "transports/stream", "transports/datagram",
-        "routing/map", "routing/session", "routing/router", "app/session", "app/send", "app/recv", "app/bench")
+        "routing/map", "routing/transport", "routing/router", "app/session", "app/send", "app/recv", "app/bench")
 WORLD = re.compile(r"<(thread|mutex|condition_variable|random|sys/socket\.h|sys/epoll\.h|time\.h|ctime|unistd\.h|boost/.*)>")
 CLOCK = re.compile(r"\b(steady_clock|system_clock|high_resolution_clock|random_device|clock_gettime|gettimeofday)\b")
 HEAVY = re.compile(r"<(boost/asio.*|toml\.hpp|CLI/.*|sqlite3\.h|nlohmann/(?!json_fwd).*|spdlog/.*)>")
@@ -67,17 +67,17 @@ def main():
                     bad.append(f"{name}:{number}: {room} is protocol code: {line.strip()}")
                 if CLOCK.search(line.split("//")[0]):
                     bad.append(f"{name}:{number}: {room} reads no clock and no random device")
-    hops = {}
+    stages = {}
     for name in listed:
         if name.startswith("tests/"):
             continue
         for number, line in enumerate((ROOT / name).read_text(errors="replace").splitlines(), 1):
-            for hop in re.findall(r"\[hop (\d+)\]", line):
-                hops.setdefault(int(hop), []).append(f"{name}:{number}")
-    for hop in range(1, 12):
-        where = hops.get(hop, [])
+            for stage in re.findall(r"\[stage (\d+)\]", line):
+                stages.setdefault(int(stage), []).append(f"{name}:{number}")
+    for stage in range(1, 12):
+        where = stages.get(stage, [])
         if len(where) != 1:
-            bad.append(f"data path: [hop {hop}] stands {len(where)} times, must be once: {' '.join(where)}")
+            bad.append(f"data path: [stage {stage}] stands {len(where)} times, must be once: {' '.join(where)}")
     for line in bad:
         print(line)
     print(f"layers: {len(listed)} files, {len(bad)} violations")

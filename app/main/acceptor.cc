@@ -20,11 +20,11 @@ constexpr uint32_t known_options = session::option_recursive | session::option_l
 class Acceptor::Session {
  public:
   Session(Acceptor& acceptor, const session::Hello& hello, Instant now)
-      : acceptor_(acceptor), link_(acceptor.bench_.endpoint, hello, forwarder_), opened_by_(after(now, open_timeout)) {
+      : acceptor_(acceptor), link_(acceptor.services_.endpoint, hello, forwarder_), opened_by_(after(now, open_timeout)) {
     acceptor_.hub_.add_link(&link_);
   }
   ~Session() {
-    machine_.reset();
+    role_.reset();
     if (transfer_ != nullptr) --transfer_->sessions;
     acceptor_.hub_.remove_link(&link_);
   }
@@ -33,36 +33,36 @@ class Acceptor::Session {
   bool under_way() const { return state_ == State::running; }
   bool ended() const { return state_ == State::ended; }
   bool same_transfer(const session::Hello& hello) const { return link_.hello().transfer == hello.transfer; }
-  bool has_machine() const { return machine_ != nullptr; }
+  bool has_role() const { return role_ != nullptr; }
   bool waits() const { return state_ == State::queued && !link_.live_lanes().empty(); }  // one that is cut off keeps its place
   bool superseded() const { return superseded_; }
-  Instant last_progress() const { return machine_ ? machine_->last_progress() : Instant::min(); }
+  Instant last_progress() const { return role_ ? role_->last_progress() : Instant::min(); }
   Tally tally() const { return transfer_ != nullptr ? transfer_->tally : Tally{}; }
   const Error& result() const { return result_; }
   bool was_open() const { return reported_; }
   void report_end() const {
     const Tally moved = tally();
-    acceptor_.bench_.reporter.ended({.transfer = transfer_name(link_.hello().transfer),
-                                     .peer = peer_,
-                                     .path = path_,
-                                     .serves = acceptor_.options_.root == nullptr,
-                                     .kind = result_.kind,
-                                     .reason = result_.message,
-                                     .files = moved.files,
-                                     .files_unchanged = moved.files_unchanged,
-                                     .files_failed = moved.failed() + moved.vanished(),
-                                     .bytes = moved.bytes,
-                                     .bytes_sent = moved.bytes_sent,
-                                     .segments_resent = moved.segments_resent});
+    acceptor_.services_.reporter.ended({.transfer = transfer_name(link_.hello().transfer),
+                                        .peer = peer_,
+                                        .path = path_,
+                                        .serves = acceptor_.options_.root == nullptr,
+                                        .kind = result_.kind,
+                                        .reason = result_.message,
+                                        .files = moved.files,
+                                        .files_unchanged = moved.files_unchanged,
+                                        .files_failed = moved.failed() + moved.vanished(),
+                                        .bytes = moved.bytes,
+                                        .bytes_sent = moved.bytes_sent,
+                                        .segments_resent = moved.segments_resent});
   }
   bool counts() const { return counts_; }  // it was a transfer, not a mere knock at the door
-  bool take_completion(const rvma::Completion& completion) { return machine_ && machine_->take_completion(completion); }
+  bool take_completion(const rvma::Completion& completion) { return role_ && role_->take_completion(completion); }
 
   void stop(const Error& why, Instant now) {
     if (state_ >= State::farewell) return;
     result_ = why;
-    if (machine_) {
-      machine_->abort(why);
+    if (role_) {
+      role_->abort(why);
     } else {
       link_.post(session::Abort{why.kind, why.message.substr(0, 512)});
     }
@@ -85,7 +85,7 @@ class Acceptor::Session {
     if (state_ == State::waiting) own = opened_by_;
     if (waits()) own = place_due_;
     if (state_ == State::farewell) own = leave_by_;
-    return machine_ ? std::min(own, machine_->next_deadline()) : own;
+    return role_ ? std::min(own, role_->next_deadline()) : own;
   }
 
   // Its turn has come.
@@ -121,7 +121,7 @@ class Acceptor::Session {
   }
 
   Result<void> begin(Instant now) {
-    const Bench& bench = acceptor_.bench_;
+    const SessionServices& services = acceptor_.services_;
     const AcceptorOptions& options = acceptor_.options_;
     const session::Open& open = *forwarder_.open();
     if ((open.options & ~known_options) != 0)
@@ -132,7 +132,7 @@ class Acceptor::Session {
     }
     path_ = path.path;
     uint64_t number = 0;
-    while (number == 0) number = bench.entropy.next_u64();
+    while (number == 0) number = services.entropy.next_u64();
     link_.set_session(number);
     link_.post(session::Opened{number, options.lanes_max});
     report_session();
@@ -144,18 +144,18 @@ class Acceptor::Session {
       part.turns = acceptor_.turns_;
       part.rate = acceptor_.receive_rate_;
       part.record = transfer_->record;
-      machine_ = make_destination(bench, link_, part);
+      role_ = make_destination(services, link_, part);
     } else {
       const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
       SourcePart part{{below}, options.served_root, open.options};
       part.turns = acceptor_.turns_;
       part.rate = acceptor_.send_rate_;
       part.record = transfer_->record;
-      machine_ = make_source(bench, link_, part);
+      role_ = make_source(services, link_, part);
     }
     state_ = State::running;
-    forwarder_.attach(machine_->user());  // before start(): it takes up live lanes that it has not been told of
-    machine_->start(now);
+    forwarder_.attach(role_->handler());  // before start(): it takes up live lanes that it has not been told of
+    role_->start(now);
     return {};
   }
 
@@ -164,19 +164,19 @@ class Acceptor::Session {
     line.transfer = transfer_name(link_.hello().transfer);
     line.path = report_hops(link_.hops(0));
     line.peer = peer_ = line.path.empty() ? "?" : line.path.back().node;
-    acceptor_.bench_.reporter.session(line);
+    acceptor_.services_.reporter.session(line);
     reported_ = true;
   }
 
   void turn_running(Instant now) {
-    machine_->turn(now);
-    if (!machine_->finished()) return;
-    result_ = machine_->error() != nullptr ? *machine_->error() : end_of_tally(machine_->tally());
+    role_->turn(now);
+    if (!role_->finished()) return;
+    result_ = role_->error() != nullptr ? *role_->error() : end_of_tally(role_->tally());
     leave(now);
   }
 
   void count() {
-    if (machine_) transfer_->tally = continued(earlier_, machine_->tally());
+    if (role_) transfer_->tally = continued(earlier_, role_->tally());
   }
 
   void leave(Instant now) {
@@ -184,19 +184,19 @@ class Acceptor::Session {
     leave_by_ = after(now, farewell_timeout);
   }
 
-  // What we told the peer goes out first; jobs and buffers of the machine come back first.
+  // What we told the peer goes out first; jobs and buffers of the role come back first.
   void turn_farewell(Instant now) {
-    if (machine_) machine_->turn(now);
+    if (role_) role_->turn(now);
     const bool said = link_.control_drained() || link_.live_lanes().empty() || now >= leave_by_;
     if (!said) return;
-    if (machine_ && !machine_->idle()) {
+    if (role_ && !role_->idle()) {
       leave_by_ = now >= leave_by_ ? never : leave_by_;  // idle() comes with a job or a buffer, not with time
       return;
     }
-    if (machine_) {
+    if (role_) {
       count();
       forwarder_.detach();
-      machine_.reset();
+      role_.reset();
     }
     state_ = State::ended;
   }
@@ -204,7 +204,7 @@ class Acceptor::Session {
   Acceptor& acceptor_;
   Forwarder forwarder_;
   session::Link link_;
-  std::unique_ptr<Machine> machine_;
+  std::unique_ptr<TransferRole> role_;
   State state_ = State::waiting;
   Instant opened_by_, leave_by_ = never;
   std::optional<uint32_t> place_;  // as the peer was told
@@ -218,11 +218,11 @@ class Acceptor::Session {
   Error result_{ErrorKind::ok, ""};
 };
 
-Acceptor::Acceptor(const Bench& bench, session::Hub& hub, const AcceptorOptions& options)
-    : bench_(bench),
+Acceptor::Acceptor(const SessionServices& services, session::Hub& hub, const AcceptorOptions& options)
+    : services_(services),
       hub_(hub),
       options_(options),
-      turns_(std::make_shared<session::PoolTurns>(bench.pool.count(), options.once || options.sessions_max == 1)),
+      turns_(std::make_shared<session::PoolTurns>(services.pool.count(), options.once || options.sessions_max == 1)),
       receive_rate_(std::make_shared<recv::RateAllowance>(options.rate_bytes_per_s)),
       send_rate_(std::make_shared<send::RateCap>(options.rate_bytes_per_s)) {
   hub_.set_accept_user(this);
@@ -232,16 +232,16 @@ Acceptor::~Acceptor() { hub_.set_accept_user(nullptr); }
 // In the order in which they came, so that nobody waits for who came later.
 void Acceptor::admit(Instant now) {
   size_t running = 0;
-  for (const auto& session : sessions_) running += session->has_machine() ? 1u : 0u;
+  for (const auto& session : sessions_) running += session->has_role() ? 1u : 0u;
   uint32_t before = 0;
   for (const auto& session : sessions_) {
     if (!session->waits()) continue;
     const bool earlier_self = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
-      return other->superseded() && other->has_machine() && other->same_transfer(session->link().hello());
+      return other->superseded() && other->has_role() && other->same_transfer(session->link().hello());
     });  // it still holds the names that this one wants
     if (running < options_.sessions_max && !earlier_self) {
       session->admit(now);
-      running += session->has_machine() ? 1u : 0u;
+      running += session->has_role() ? 1u : 0u;
     } else {
       session->tell_place(before++, now);
     }

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "app/main/forwarder.h"
-#include "app/main/machine.h"
+#include "app/main/transfer_role.h"
 #include "app/session/link.h"
 
 namespace ccixfer::program {
@@ -31,9 +31,9 @@ struct AcceptorOptions {
   bool once = false;
 };
 
-class Acceptor final : public session::AcceptUser {
+class Acceptor final : public session::AcceptHandler {
  public:
-  Acceptor(const Bench& bench, session::Hub& hub, const AcceptorOptions& options);
+  Acceptor(const SessionServices& services, session::Hub& hub, const AcceptorOptions& options);
   ~Acceptor() override;
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
@@ -61,7 +61,7 @@ class Acceptor final : public session::AcceptUser {
   void admit(Instant now);
   [[nodiscard]] bool someone_got_on(Instant since) const;
 
-  const Bench bench_;
+  const SessionServices services_;
   session::Hub& hub_;
   const AcceptorOptions options_;
   const std::shared_ptr<session::PoolTurns> turns_;

@@ -17,9 +17,9 @@
 namespace ccixfer::program {
 namespace {
 
-class ServeUser final : public LoopUser {
+class ServeHandler final : public LoopHandler {
  public:
-  ServeUser(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy)
+  ServeHandler(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy)
       : process_(process), command_(command), endpoint_(*node.endpoint), server_(endpoint_, entropy, command.wait) {}
 
   bool turn(Instant now) override {
@@ -54,9 +54,9 @@ class ServeUser final : public LoopUser {
   bool stop_ = false, cut_short_ = false;
 };
 
-class AskUser final : public LoopUser {
+class AskHandler final : public LoopHandler {
  public:
-  AskUser(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy, std::string address)
+  AskHandler(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy, std::string address)
       : process_(process),
         command_(command),
         address_(address),
@@ -115,10 +115,10 @@ CommandEnd serve(const Process& process, const BenchCommand& command, Node& node
   if (!command.listen.uri_file.empty()) {
     if (auto written = uri_file.write(command.listen.uri_file, node.uris); !written) return {written.error(), {}};
   }
-  ServeUser user(process, command, node, entropy);
+  ServeHandler handler(process, command, node, entropy);
   process.reporter.ready(node.uris);
-  process.driver.run(user);
-  return user.end();
+  process.driver.run(handler);
+  return handler.end();
 }
 
 }  // namespace
@@ -149,9 +149,9 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   if (!node) return {node.error(), {}};
   process.driver.watch(*node->endpoint);
   if (command.serve) return serve(process, command, *node, entropy);
-  AskUser user(process, command, *node, entropy, address);
-  process.driver.run(user);
-  return user.end();
+  AskHandler handler(process, command, *node, entropy, address);
+  process.driver.run(handler);
+  return handler.end();
 }
 
 }  // namespace ccixfer::program

@@ -4,7 +4,7 @@
 #include "app/main/cli.h"
 #include "app/main/config.h"
 #include "app/main/driver.h"
-#include "app/main/machine.h"
+#include "app/main/transfer_role.h"
 #include "app/report/reporter.h"
 
 namespace ccixfer::program {

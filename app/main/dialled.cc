@@ -43,15 +43,15 @@ uint16_t lanes_for(Duration round_trip) {
 struct DialledTransfer::Attempt {
   Attempt(DialledTransfer& transfer, Instant now)
       : hub(transfer.hub_),
-        link(transfer.bench_.endpoint, transfer.plan_.hello, forwarder),
-        dialler(transfer.bench_.endpoint, link, transfer.plan_.uri, transfer.bench_.entropy.next_u64()),
+        link(transfer.services_.endpoint, transfer.plan_.hello, forwarder),
+        dialler(transfer.services_.endpoint, link, transfer.plan_.uri, transfer.services_.entropy.next_u64()),
         began(now) {
     hub.add_link(&link);
     hub.add_dialler(&dialler);
   }
   ~Attempt() {
     forwarder.detach();
-    machine.reset();
+    role.reset();
     hub.remove_dialler(&dialler);
     hub.remove_link(&link);
   }
@@ -60,7 +60,7 @@ struct DialledTransfer::Attempt {
   Forwarder forwarder;
   session::Link link;
   session::Dialler dialler;
-  std::unique_ptr<Machine> machine;
+  std::unique_ptr<TransferRole> role;
   Instant began;
   bool asked = false;  // Open is posted
   uint64_t queue_news_seen = 0;
@@ -74,29 +74,27 @@ struct DialledTransfer::Attempt {
   FlowWatch flow;
 };
 
-DialledTransfer::DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now)
-    : bench_(bench), hub_(hub), plan_(std::move(plan)), last_sign_(now), counted_until_(now), begin_at_(now) {}
+DialledTransfer::DialledTransfer(const SessionServices& services, session::Hub& hub, DialPlan plan, Instant now)
+    : services_(services), hub_(hub), plan_(std::move(plan)), last_sign_(now), counted_until_(now), begin_at_(now) {}
 DialledTransfer::~DialledTransfer() = default;
 
 bool DialledTransfer::ended() const { return ended_; }
 bool DialledTransfer::may_be_left() const { return attempt_ && attempt_->only_puts_left; }
-bool DialledTransfer::held_by_disk() const { return may_be_left() && attempt_->machine && attempt_->machine->in_disk(); }
+bool DialledTransfer::held_by_disk() const { return may_be_left() && attempt_->role && attempt_->role->in_disk(); }
 const Error& DialledTransfer::result() const { return result_; }
 
 Tally DialledTransfer::tally() const {
-  if (attempt_ && attempt_->machine) return continued(earlier_, attempt_->machine->tally());
+  if (attempt_ && attempt_->role) return continued(earlier_, attempt_->role->tally());
   return earlier_;
 }
 
-std::optional<uint32_t> DialledTransfer::place() const {
-  return attempt_ && !attempt_->machine ? attempt_->place_told : std::nullopt;
-}
+std::optional<uint32_t> DialledTransfer::place() const { return attempt_ && !attempt_->role ? attempt_->place_told : std::nullopt; }
 
-bool DialledTransfer::moving() const { return attempt_ && attempt_->machine; }
+bool DialledTransfer::moving() const { return attempt_ && attempt_->role; }
 Duration DialledTransfer::stalled(Instant now) const { return now - last_sign_; }
 
 bool DialledTransfer::take_completion(const rvma::Completion& completion) {
-  return attempt_ && attempt_->machine && attempt_->machine->take_completion(completion);
+  return attempt_ && attempt_->role && attempt_->role->take_completion(completion);
 }
 
 void DialledTransfer::turn(Instant now) {
@@ -131,8 +129,8 @@ void DialledTransfer::turn_attempt(Instant now) {
   }
   const bool lost = attempt.lanes_were_up && !up;
   attempt.lanes_were_up = up;
-  if (!attempt.machine && attempt.forwarder.opened() && !attempt.forwarder.lost()) open_session(now);
-  if (attempt.machine) attempt.machine->turn(now);
+  if (!attempt.role && attempt.forwarder.opened() && !attempt.forwarder.lost()) open_session(now);
+  if (attempt.role) attempt.role->turn(now);
   watch_progress(now);
   tell_trouble();
   judge(now);
@@ -147,31 +145,31 @@ void DialledTransfer::tell_trouble() {
   if (!attempt_->link.live_lanes().empty()) told_trouble_.clear();
   if (trouble == nullptr || plan_.retries || trouble->message == told_trouble_) return;
   told_trouble_ = trouble->message;
-  bench_.reporter.retry(trouble->message);
+  services_.reporter.retry(trouble->message);
 }
 
 void DialledTransfer::watch_progress(Instant now) {
   Attempt& attempt = *attempt_;
-  if (attempt.machine && advance(reached_most_, attempt.machine->reached())) {
+  if (attempt.role && advance(reached_most_, attempt.role->reached())) {
     last_sign_ = now;
     fruitless_ = 0;
   }
-  if (!attempt.machine && attempt.forwarder.queue_news() != attempt.queue_news_seen) {
+  if (!attempt.role && attempt.forwarder.queue_news() != attempt.queue_news_seen) {
     attempt.queue_news_seen = attempt.forwarder.queue_news();
     last_sign_ = now;
     fruitless_ = 0;
     const uint32_t before = attempt.forwarder.queued()->before;
-    if (attempt.place_told != before) bench_.reporter.waiting(transfer_name(plan_.hello.transfer), before);
+    if (attempt.place_told != before) services_.reporter.waiting(transfer_name(plan_.hello.transfer), before);
     attempt.place_told = before;
   }
-  if (attempt.machine) last_sign_ = std::max(last_sign_, std::min(attempt.machine->last_progress(), now));
+  if (attempt.role) last_sign_ = std::max(last_sign_, std::min(attempt.role->last_progress(), now));
   if (!attempt.flow.is_due(now)) return;
   if (const auto moved = attempt.flow.note(now, attempt.link.moved_bytes())) last_sign_ = std::max(last_sign_, *moved);
 }
 
 Error DialledTransfer::late() const {
   if (!reached_) return {ErrorKind::no_answer, at("no answer", plan_.uri, "check that the peer runs and can be reached")};
-  const std::string stuck = attempt_ && attempt_->machine ? attempt_->machine->stuck_disk() : std::string();
+  const std::string stuck = attempt_ && attempt_->role ? attempt_->role->stuck_disk() : std::string();
   return {ErrorKind::timeout,
           at(stuck.empty() ? "no progress within the timeout" : stuck, plan_.uri, "run the same command again to resume")};
 }
@@ -179,32 +177,32 @@ Error DialledTransfer::late() const {
 void DialledTransfer::open_session(Instant now) {
   Attempt& attempt = *attempt_;
   attempt.link.set_session(attempt.forwarder.opened()->session);
-  attempt.machine = plan_.make_machine(attempt.link);
-  attempt.forwarder.attach(attempt.machine->user());  // before start(): it takes up live lanes that it has not been told of
-  attempt.machine->start(now);
+  attempt.role = plan_.make_role(attempt.link);
+  attempt.forwarder.attach(attempt.role->handler());  // before start(): it takes up live lanes that it has not been told of
+  attempt.role->start(now);
   const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
   const std::vector<ports::HopInfo> hops = attempt.link.hops(0);
   const auto at_least = static_cast<uint16_t>(hops.size() > 1 ? std::min<size_t>(plan_.routers, lanes_chosen_most) : 1);
   const Duration round_trip = hops.empty() ? Duration(0) : hops.front().round_trip;
   const uint16_t wanted = plan_.lanes != 0 ? plan_.lanes : std::max(at_least, lanes_for(round_trip));
   attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(wanted, allowed)));
-  bench_.reporter.session({transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops)});
+  services_.reporter.session({transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops)});
 }
 
 // Whether this session goes on, ends the transfer, or is followed by another one.
 void DialledTransfer::judge(Instant now) {
   Attempt& attempt = *attempt_;
   if (stop_why_) {
-    if (attempt.machine) {
-      attempt.machine->abort(*stop_why_);
+    if (attempt.role) {
+      attempt.role->abort(*stop_why_);
     } else {
       attempt.link.post(session::Abort{stop_why_->kind, stop_why_->message});
     }
     return end_attempt(now, *stop_why_, false);
   }
-  if (attempt.machine && attempt.machine->finished()) {
-    const Error* error = attempt.machine->error();
-    const Error end = error != nullptr ? *error : end_of_tally(attempt.machine->tally());
+  if (attempt.role && attempt.role->finished()) {
+    const Error* error = attempt.role->error();
+    const Error end = error != nullptr ? *error : end_of_tally(attempt.role->tally());
     return end_attempt(now, end, error != nullptr && is_passing(end.kind));
   }
   if (attempt.dialler.session_lost()) {
@@ -222,13 +220,13 @@ void DialledTransfer::judge(Instant now) {
     }
     return end_attempt(now, *failure, false);
   }
-  if (!attempt.machine && attempt.forwarder.lost()) {
+  if (!attempt.role && attempt.forwarder.lost()) {
     return end_attempt(now, *attempt.forwarder.lost(), is_passing(attempt.forwarder.lost()->kind));
   }
   if (now < give_up_at()) return;
   const Error end = late();
-  if (attempt.machine) {
-    attempt.machine->abort(end);
+  if (attempt.role) {
+    attempt.role->abort(end);
   } else {
     attempt.link.post(session::Abort{end.kind, end.message});
   }
@@ -237,7 +235,7 @@ void DialledTransfer::judge(Instant now) {
 
 void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
   Attempt& attempt = *attempt_;
-  if (again && attempt.machine && !attempt.machine->repeatable()) {
+  if (again && attempt.role && !attempt.role->repeatable()) {
     again = false;
     why = {ErrorKind::network, at("the session is lost, and standard input cannot be read again", plan_.uri,
                                   "run the command again with its input from the beginning")};
@@ -250,15 +248,15 @@ void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
 
 void DialledTransfer::turn_farewell(Instant now) {
   Attempt& attempt = *attempt_;
-  if (attempt.machine) {
-    attempt.machine->turn(now);
+  if (attempt.role) {
+    attempt.role->turn(now);
     watch_progress(now);
   }
   if (attempt.why.kind != ErrorKind::ok && !attempt.again) {
     const bool said = attempt.link.control_drained() || attempt.link.live_lanes().empty() || now >= attempt.leave_by;
     if (!said) return;
   }
-  if (attempt.machine && !attempt.machine->idle()) {
+  if (attempt.role && !attempt.role->idle()) {
     if (now < attempt.leave_by) return;
     // A session that is to be followed by another waits for its jobs: as long as the timeout allows.
     const bool too_late = now >= give_up_at();
@@ -267,7 +265,7 @@ void DialledTransfer::turn_farewell(Instant now) {
     if (attempt.only_puts_left) result_ = stop_why_ ? *stop_why_ : report::advised(attempt.why, plan_.uri);
     return;
   }
-  if (attempt.machine) earlier_ = continued(earlier_, attempt.machine->tally());
+  if (attempt.role) earlier_ = continued(earlier_, attempt.role->tally());
   const Error why = attempt.why;
   bool again = attempt.again && !stop_why_;
   attempt_.reset();
@@ -283,14 +281,14 @@ void DialledTransfer::turn_farewell(Instant now) {
   ++fruitless_;
   const Duration pause = std::min(pause_longest, pause_first * (1 << std::min<uint32_t>(fruitless_ - 1, 8)));
   begin_at_ = after(now, pause);
-  bench_.reporter.retry(why.message.empty() ? error_row(why.kind).words : why.message);
+  services_.reporter.retry(why.message.empty() ? error_row(why.kind).words : why.message);
 }
 
 Instant DialledTransfer::next_deadline() const {
   if (ended_) return never;
   if (!attempt_) return begin_at_;
-  const Instant machine = attempt_->machine ? attempt_->machine->next_deadline() : never;
-  return std::min({machine, attempt_->leaving ? attempt_->leave_by : give_up_at(), attempt_->dialler.next_deadline()});
+  const Instant role = attempt_->role ? attempt_->role->next_deadline() : never;
+  return std::min({role, attempt_->leaving ? attempt_->leave_by : give_up_at(), attempt_->dialler.next_deadline()});
 }
 
 Instant DialledTransfer::give_up_at() const {

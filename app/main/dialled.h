@@ -1,6 +1,6 @@
 // The dialling side: one transfer from its first dial to its end, over as many sessions as that takes. A push has a Source, a pull
 // a Destination; the rest is the same. A lost link, or a peer that no longer knows the session, begins a new session of the same
-// transfer id with a new machine; what is at the receiver already is found there. It ends when the machine ends, when the peer
+// transfer id with a new role; what is at the receiver already is found there. It ends when the role ends, when the peer
 // refuses, or after `timeout` without progress: then with timeout (30) when the peer was ever reached, else with what the dialler
 // found (no answer 35, no route 43, network 10). Progress is what the receiver has or said that no earlier session of the transfer
 // reached, and that the queue at the peer moves. Signs of life keep a session, but do not count beyond it: a peer that dies in each
@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "app/main/forwarder.h"
-#include "app/main/machine.h"
+#include "app/main/transfer_role.h"
 #include "app/session/link.h"
 
 namespace ccixfer::program {
@@ -24,7 +24,7 @@ struct DialPlan {
   size_t routers = 1;  // of our device
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
-  std::function<std::unique_ptr<Machine>(session::Link&)> make_machine;
+  std::function<std::unique_ptr<TransferRole>(session::Link&)> make_role;
 };
 
 // Connections in parallel for a path of that round trip: one window of a connection is bounded by the hosts' socket buffers, so a
@@ -33,7 +33,7 @@ struct DialPlan {
 
 class DialledTransfer {
  public:
-  DialledTransfer(const Bench& bench, session::Hub& hub, DialPlan plan, Instant now);
+  DialledTransfer(const SessionServices& services, session::Hub& hub, DialPlan plan, Instant now);
   ~DialledTransfer();
   DialledTransfer(const DialledTransfer&) = delete;
   DialledTransfer& operator=(const DialledTransfer&) = delete;
@@ -69,7 +69,7 @@ class DialledTransfer {
   [[nodiscard]] Error late() const;
   [[nodiscard]] Instant give_up_at() const;
 
-  const Bench bench_;
+  const SessionServices services_;
   session::Hub& hub_;
   const DialPlan plan_;
   std::unique_ptr<Attempt> attempt_;

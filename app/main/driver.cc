@@ -93,20 +93,20 @@ void Driver::watch(cci::Endpoint& endpoint) {
   }
 }
 
-void Driver::run(LoopUser& user) {
+void Driver::run(LoopHandler& handler) {
   interrupted_ = false;
-  while (user.turn(now())) {
-    if (wait(user)) take_signals(user);
+  while (handler.turn(now())) {
+    if (wait(handler)) take_signals(handler);
   }
 }
 
-// Until there is something to do, unless the user spins; true: there may be signals.
-bool Driver::wait(const LoopUser& user) {
-  const bool spins = user.spins();
-  if (endpoint_ != nullptr) return spins ? endpoint_->wait({}, {}) : endpoint_->wait(now(), user.next_deadline());
+// Until there is something to do, unless the handler spins; true: there may be signals.
+bool Driver::wait(const LoopHandler& handler) {
+  const bool spins = handler.spins();
+  if (endpoint_ != nullptr) return spins ? endpoint_->wait({}, {}) : endpoint_->wait(now(), handler.next_deadline());
   if (spins) return ++spins_ % spins_per_signal_check == 0;
   std::array<epoll_event, 16> events{};
-  const Instant deadline = user.next_deadline();
+  const Instant deadline = handler.next_deadline();
   const int count =
       epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), deadline == never ? -1 : wait_ms(now(), deadline));
   CHECK(count >= 0 || errno == EINTR);
@@ -116,7 +116,7 @@ bool Driver::wait(const LoopUser& user) {
 
 void Driver::at_abrupt_end(std::function<void()> action) { at_abrupt_end_ = std::move(action); }
 
-void Driver::take_signals(LoopUser& user) {
+void Driver::take_signals(LoopHandler& handler) {
   signalfd_siginfo info{};
   while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
@@ -126,7 +126,7 @@ void Driver::take_signals(LoopUser& user) {
       _exit(exit_code(ErrorKind::interrupted));
     }
     interrupted_ = interrupted_ || ends;
-    user.on_signal(number, now());
+    handler.on_signal(number, now());
   }
 }
 

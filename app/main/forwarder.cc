@@ -4,39 +4,39 @@
 
 namespace ccixfer::program {
 
-void Forwarder::attach(session::LinkUser& machine) {
-  CHECK(machine_ == nullptr && !detached_);
-  machine_ = &machine;
-  for (const session::LaneIndex lane : lanes_) machine.on_lane_up(lane);
+void Forwarder::attach(session::LinkHandler& role) {
+  CHECK(role_ == nullptr && !detached_);
+  role_ = &role;
+  for (const session::LaneIndex lane : lanes_) role.on_lane_up(lane);
   for (const Early& early : early_) {
     if (early.lane) {
-      machine.on_lane_message(*early.lane, early.message);
+      role.on_lane_message(*early.lane, early.message);
     } else {
-      machine.on_message(early.message);
+      role.on_message(early.message);
     }
   }
   early_.clear();
-  if (lost_) machine.on_link_lost(*lost_);
+  if (lost_) role.on_link_lost(*lost_);
 }
 
 void Forwarder::detach() {
-  machine_ = nullptr;
+  role_ = nullptr;
   detached_ = true;
 }
 
 void Forwarder::on_lane_up(session::LaneIndex lane) {
   lanes_.insert(lane);
-  if (machine_ != nullptr) machine_->on_lane_up(lane);
+  if (role_ != nullptr) role_->on_lane_up(lane);
 }
 
 void Forwarder::on_lane_down(session::LaneIndex lane) {
   lanes_.erase(lane);
   std::erase_if(early_, [lane](const Early& early) { return early.lane == lane; });
-  if (machine_ != nullptr) machine_->on_lane_down(lane);
+  if (role_ != nullptr) role_->on_lane_down(lane);
 }
 
 void Forwarder::on_lane_message(session::LaneIndex lane, const session::Message& message) {
-  if (machine_ != nullptr) return machine_->on_lane_message(lane, message);
+  if (role_ != nullptr) return role_->on_lane_message(lane, message);
   keep({lane, message});
 }
 
@@ -53,7 +53,7 @@ void Forwarder::on_message(const session::Message& message) {
     ++queue_news_;
     return;
   }
-  if (machine_ != nullptr) return machine_->on_message(message);
+  if (role_ != nullptr) return role_->on_message(message);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
     const Error error = session::error_of(*abort, "the peer");
     return fail_with(error.kind, error.message);
@@ -62,12 +62,12 @@ void Forwarder::on_message(const session::Message& message) {
 }
 
 void Forwarder::on_put(session::LaneIndex lane, uint64_t context, Status status) {
-  if (machine_ != nullptr) machine_->on_put(lane, context, status);
+  if (role_ != nullptr) role_->on_put(lane, context, status);
 }
 
 void Forwarder::on_link_lost(const Error& error) {
   if (!lost_) lost_ = error;
-  if (machine_ != nullptr) machine_->on_link_lost(error);
+  if (role_ != nullptr) role_->on_link_lost(error);
 }
 
 void Forwarder::take_part(const session::OpenPart& part) {
@@ -84,7 +84,7 @@ void Forwarder::keep(Early early) {
 void Forwarder::fail_with(ErrorKind kind, std::string words) {
   if (lost_) return;
   lost_ = Error{kind, std::move(words)};
-  if (machine_ != nullptr) machine_->on_link_lost(*lost_);
+  if (role_ != nullptr) role_->on_link_lost(*lost_);
 }
 
 }  // namespace ccixfer::program

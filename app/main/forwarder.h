@@ -1,5 +1,5 @@
-// A LinkUser that stands in front of a machine that does not exist yet: the session's first messages (OpenPart, Opened, Queued,
-// Abort) are its owner's; what else comes before the machine is kept and replayed, afterwards all goes through. Bounds:
+// A LinkHandler that stands in front of a role that does not exist yet: the session's first messages (OpenPart, Opened, Queued,
+// Abort) are its owner's; what else comes before the role is kept and replayed, afterwards all goes through. Bounds:
 // early_messages_max; the path of an Open, its OpenJoiner's.
 #pragma once
 #include <functional>
@@ -14,10 +14,10 @@ namespace ccixfer::program {
 
 inline constexpr size_t early_messages_max = 256;
 
-class Forwarder final : public session::LinkUser {
+class Forwarder final : public session::LinkHandler {
  public:
-  void attach(session::LinkUser& machine);  // replays what was kept
-  void detach();                            // the machine goes; what still comes is dropped
+  void attach(session::LinkHandler& role);  // replays what was kept
+  void detach();                            // the role goes; what still comes is dropped
 
   [[nodiscard]] const std::optional<session::Open>& open() const { return open_; }        // acceptor: complete
   [[nodiscard]] const std::optional<session::Opened>& opened() const { return opened_; }  // dialler
@@ -41,7 +41,7 @@ class Forwarder final : public session::LinkUser {
   void keep(Early early);
   void fail_with(ErrorKind kind, std::string words);
 
-  session::LinkUser* machine_ = nullptr;
+  session::LinkHandler* role_ = nullptr;
   bool detached_ = false;
   std::set<session::LaneIndex> lanes_;
   std::vector<Early> early_;

@@ -10,7 +10,7 @@
 
 #include "app/main/uri.h"
 #include "core/base/units.h"
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_transport.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
 

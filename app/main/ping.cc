@@ -34,9 +34,9 @@ std::optional<size_t> bottleneck_of(const std::vector<ports::HopInfo>& path) {
   return static_cast<size_t>(slowest - path.begin());
 }
 
-class PingUser final : public LoopUser {
+class PingHandler final : public LoopHandler {
  public:
-  PingUser(const Process& process, const PingCommand& command, Node& node, std::string address)
+  PingHandler(const Process& process, const PingCommand& command, Node& node, std::string address)
       : process_(process),
         command_(command),
         endpoint_(*node.endpoint),
@@ -149,10 +149,10 @@ CommandEnd run_ping(const Process& process, const PingCommand& command) {
   auto node = make_node(*device, {}, entropy, process.counters);
   if (!node) return {node.error(), {}};
   process.driver.watch(*node->endpoint);
-  PingUser user(process, command, *node, target->address);
-  if (auto begun = user.begin(); !begun) return {begun.error(), {}};
-  process.driver.run(user);
-  return {user.error(), {}};
+  PingHandler handler(process, command, *node, target->address);
+  if (auto begun = handler.begin(); !begun) return {begun.error(), {}};
+  process.driver.run(handler);
+  return {handler.error(), {}};
 }
 
 }  // namespace ccixfer::program

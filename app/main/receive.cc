@@ -37,11 +37,11 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
 
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Target>& targets, TransferLoop& loop,
                      recv::Root& root) {
-  const Bench& bench = loop.bench();
+  const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(command.transfer.rate_bytes_per_s);  // of all that this command pulls
   CommandEnd end;
   for (const Target& target : targets) {
-    DialPlan plan = make_plan(bench, target.address, command.transfer);
+    DialPlan plan = make_plan(services, target.address, command.transfer);
     plan.hello.direction = session::Direction::pull;
     plan.open = {session_options(command.transfer) | session::option_directory, target.path};
     DestinationPart part;
@@ -51,7 +51,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = recv::asked_for(target.path, plan.open.options);  // each peer may send what it was asked for, and no more
-    plan.make_machine = [&bench, part](session::Link& link) { return make_destination(bench, link, part); };
+    plan.make_role = [&services, part](session::Link& link) { return make_destination(services, link, part); };
     const CommandEnd one = loop.dial(std::move(plan), end.tally);
     add(end.tally, one.tally);
     if (report::worse(end.error.kind, one.error.kind) != end.error.kind) {

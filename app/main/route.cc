@@ -67,15 +67,16 @@ Result<std::unique_ptr<cci::Endpoint>> endpoint_of(const Process& process, const
   return std::move(node->endpoint);
 }
 
-struct RouterBench {  // what the router's devices are made of
+struct RouterServices {  // what the router's devices are made of
   std::shared_ptr<cci::MemoryTable> memory;
   ports::Entropy& entropy;
 };
 
-class RouteUser final : public LoopUser {
+class RouteHandler final : public LoopHandler {
  public:
-  RouteUser(const Process& process, const RouteCommand& command, RouterBench bench, routing::Router& router, UriFile& uri_file)
-      : process_(process), command_(command), bench_(std::move(bench)), router_(router), uri_file_(uri_file) {
+  RouteHandler(const Process& process, const RouteCommand& command, RouterServices services, routing::Router& router,
+               UriFile& uri_file)
+      : process_(process), command_(command), services_(std::move(services)), router_(router), uri_file_(uri_file) {
     watch_addresses(process.config);
   }
 
@@ -139,7 +140,7 @@ class RouteUser final : public LoopUser {
     std::vector<int> handles;  // of devices that were not there before
     for (routing::RouterDevice& device : devices) {
       if (router_.has_device(device.name)) continue;
-      auto endpoint = endpoint_of(process_, *config, device.name, bench_.memory, bench_.entropy);
+      auto endpoint = endpoint_of(process_, *config, device.name, services_.memory, services_.entropy);
       if (!endpoint) return not_reloaded(endpoint.error().message);
       device.endpoint = std::move(*endpoint);
       handles.push_back(device.endpoint->os_handle());
@@ -161,7 +162,7 @@ class RouteUser final : public LoopUser {
 
   const Process& process_;
   const RouteCommand& command_;
-  const RouterBench bench_;
+  const RouterServices services_;
   routing::Router& router_;
   UriFile& uri_file_;
   const std::function<Instant()> clock_ = [this] { return process_.driver.now(); };
@@ -197,9 +198,9 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   process.driver.take_hangups();
   for (const int handle : (*router)->os_handles()) process.driver.watch(handle);
   UriFile uri_file(process.driver);
-  RouteUser user(process, command, {memory, entropy}, **router, uri_file);
-  process.driver.run(user);
-  return {user.error(), {}};
+  RouteHandler handler(process, command, {memory, entropy}, **router, uri_file);
+  process.driver.run(handler);
+  return {handler.error(), {}};
 }
 
 }  // namespace ccixfer::program

@@ -48,9 +48,9 @@ CommandEnd of_configuration(const Process& process, const RoutesCommand& command
   return {};
 }
 
-class QueryUser final : public LoopUser {
+class QueryHandler final : public LoopHandler {
  public:
-  QueryUser(const Process& process, cci::Endpoint& endpoint, const std::string& uri)
+  QueryHandler(const Process& process, cci::Endpoint& endpoint, const std::string& uri)
       : process_(process), endpoint_(endpoint), query_(endpoint, uri, query_timeout, 1) {}
 
   bool turn(Instant now) override {
@@ -85,9 +85,9 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   auto node = make_node(*device, {}, entropy, process.counters);
   if (!node) return {node.error(), {}};
   process.driver.watch(*node->endpoint);
-  QueryUser user(process, *node->endpoint, target->address);
-  process.driver.run(user);
-  auto records = user.result();
+  QueryHandler handler(process, *node->endpoint, target->address);
+  process.driver.run(handler);
+  auto records = handler.result();
   if (!records) return {records.error(), {}};
   const auto topology = topology_of_records(std::move(*records), process.config.router.metric);
   if (!topology) return {topology.error(), {}};

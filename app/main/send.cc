@@ -71,9 +71,9 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   auto loop = TransferLoop::create(process, command.common, command.transfer, {});
   if (!loop) return {loop.error(), {}};
   if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
-  const Bench& bench = (*loop)->bench();
+  const SessionServices& services = (*loop)->services();
   const PeerPath path = peer_path(target.path);
-  DialPlan plan = make_plan(bench, target.address, command.transfer);
+  DialPlan plan = make_plan(services, target.address, command.transfer);
   plan.hello.direction = session::Direction::push;
   plan.open = {session_options(command.transfer), path.path};
   if (path.directory || command.sources.size() > 1) plan.open.options |= session::option_directory;
@@ -81,7 +81,7 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   part.rate = std::make_shared<send::RateCap>(command.transfer.rate_bytes_per_s);
   part.record = std::make_shared<session::TransferRecord>();
   part.disk_patience = session::disk_patience(plan.timeout);
-  plan.make_machine = [&bench, part](session::Link& link) { return make_source(bench, link, part); };
+  plan.make_role = [&services, part](session::Link& link) { return make_source(services, link, part); };
   return (*loop)->dial(std::move(plan), {});
 }
 

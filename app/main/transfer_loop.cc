@@ -34,17 +34,17 @@ struct TransferLoop::Impl {
         work(files, work_threads()),
         hub(*node.endpoint, process.counters),
         pool_region(node.memory->register_region(pool.memory(), 0)),
-        bench{*node.endpoint, files, work, pool, pool_region, entropy, process.counters, process.reporter} {}
+        services{*node.endpoint, files, work, pool, pool_region, entropy, process.counters, process.reporter} {}
   ~Impl() { static_cast<void>(node.memory->deregister_region(pool_region)); }
 
   // One turn of everything below the machines.
-  template <typename User>
-  void turn(Instant now, User& user) {
+  template <typename Handler>
+  void turn(Instant now, Handler& handler) {
     process.reporter.set_now(now);
     work.reap();
     hub.turn(now);
-    while (const auto completion = node.endpoint->mailboxes().next_completion()) user.take_completion(*completion);
-    user.turn(now);
+    while (const auto completion = node.endpoint->mailboxes().next_completion()) handler.take_completion(*completion);
+    handler.turn(now);
   }
   [[nodiscard]] Instant next_deadline() const { return std::min(hub.next_deadline(), process.reporter.next_deadline()); }
   void watch() {
@@ -62,7 +62,7 @@ struct TransferLoop::Impl {
   host::ThreadWorkPool work;
   session::Hub hub;
   ports::Handle pool_region;
-  Bench bench;
+  SessionServices services;
   bool watched = false;
   bool interrupted = false;
   bool given_up = false;
@@ -96,14 +96,14 @@ TransferLoop::~TransferLoop() {
   if (given_up()) static_cast<void>(impl_.release());
 }
 bool TransferLoop::given_up() const { return impl_ && impl_->given_up; }
-const Bench& TransferLoop::bench() const { return impl_->bench; }
+const SessionServices& TransferLoop::services() const { return impl_->services; }
 host::PosixFileSystem& TransferLoop::files() { return impl_->files; }
 bool TransferLoop::interrupted() const { return impl_->interrupted; }
 
-class TransferLoop::ServeUser final : public LoopUser {
+class TransferLoop::ServeHandler final : public LoopHandler {
  public:
-  ServeUser(Impl& impl, const AcceptorOptions& options)
-      : impl_(impl), options_(options), acceptor_(impl.bench, impl.hub, options) {}
+  ServeHandler(Impl& impl, const AcceptorOptions& options)
+      : impl_(impl), options_(options), acceptor_(impl.services, impl.hub, options) {}
 
   bool turn(Instant now) override {
     impl_.turn(now, acceptor_);
@@ -156,16 +156,16 @@ CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptio
     if (auto written = uri_file.write(listen.uri_file, impl.node.uris); !written) return {written.error(), {}};
   }
   impl.watch();
-  ServeUser user(impl, options);
+  ServeHandler handler(impl, options);
   impl.process.reporter.ready(impl.node.uris);
-  impl.process.driver.run(user);
-  return user.end();
+  impl.process.driver.run(handler);
+  return handler.end();
 }
 
-class TransferLoop::DialUser final : public LoopUser {
+class TransferLoop::DialHandler final : public LoopHandler {
  public:
-  DialUser(Impl& impl, DialPlan plan, const Tally& all)
-      : impl_(impl), all_(all), transfer_(impl.bench, impl.hub, std::move(plan), impl.process.driver.now()) {}
+  DialHandler(Impl& impl, DialPlan plan, const Tally& all)
+      : impl_(impl), all_(all), transfer_(impl.services, impl.hub, std::move(plan), impl.process.driver.now()) {}
 
   bool turn(Instant now) override {
     impl_.turn(now, transfer_);
@@ -199,15 +199,15 @@ class TransferLoop::DialUser final : public LoopUser {
 CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
   impl_->watch();
   plan.routers = impl_->node.routers;
-  auto user = std::make_unique<DialUser>(*impl_, std::move(plan), all);
-  impl_->process.driver.run(*user);
-  CommandEnd end = user->end();
+  auto handler = std::make_unique<DialHandler>(*impl_, std::move(plan), all);
+  impl_->process.driver.run(*handler);
+  CommandEnd end = handler->end();
   // A source leaves its jobs behind; the work pool's end would wait for a disk that does not answer.
   const bool cut_short = end.error.kind == ErrorKind::timeout || end.error.kind == ErrorKind::interrupted;
   if (cut_short && impl_->work.in_flight() > 0) end.in_disk = true;
   if (end.in_disk) {
     impl_->given_up = true;
-    static_cast<void>(user.release());
+    static_cast<void>(handler.release());
   }
   return end;
 }
@@ -221,11 +221,11 @@ Result<void> check_targets(const Process& process, const CommonOptions& common, 
   return {};
 }
 
-DialPlan make_plan(const Bench& bench, const std::string& uri, const TransferOptions& transfer) {
+DialPlan make_plan(const SessionServices& services, const std::string& uri, const TransferOptions& transfer) {
   DialPlan plan;
   plan.uri = uri;
   for (size_t i = 0; i < plan.hello.transfer.size(); i += sizeof(uint64_t)) {
-    const uint64_t word = bench.entropy.next_u64();
+    const uint64_t word = services.entropy.next_u64();
     std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
   }
   plan.lanes = transfer.lanes;

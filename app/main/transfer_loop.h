@@ -26,7 +26,7 @@ class TransferLoop {
   static Result<std::unique_ptr<TransferLoop>> create(const Process& process, const CommonOptions& common,
                                                       const TransferOptions& transfer, const NodeOptions& node);
   ~TransferLoop();
-  [[nodiscard]] const Bench& bench() const;
+  [[nodiscard]] const SessionServices& services() const;
   [[nodiscard]] host::PosixFileSystem& files();
 
   // Listens until --once is done or a signal came. Writes the uri file and says ready first.
@@ -41,15 +41,15 @@ class TransferLoop {
  private:
   TransferLoop(const Process& process);
   struct Impl;
-  class ServeUser;
-  class DialUser;
+  class ServeHandler;
+  class DialHandler;
   std::unique_ptr<Impl> impl_;
 };
 
 // usage: one of them cannot be dialled over the command's device.
 [[nodiscard]] Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets);
 // What every plan has: uri, a new transfer id, lanes, timeout, retries.
-[[nodiscard]] DialPlan make_plan(const Bench& bench, const std::string& uri, const TransferOptions& transfer);
+[[nodiscard]] DialPlan make_plan(const SessionServices& services, const std::string& uri, const TransferOptions& transfer);
 // Bits of Open::options for the user's options. Directories are always entered, as with cp -r.
 [[nodiscard]] uint32_t session_options(const TransferOptions& transfer);
 

@@ -173,7 +173,7 @@ int Committer::rename_into(CommitItem& item, int parent) {
 
 // The final name appears, whole.
 void Committer::place(CommitItem& item) {
-  trace_hop("[hop 11] commit");
+  trace_stage("[stage 11] commit");
   owner_.step();
   if (owner_.lost.load()) {
     set(item, CommitOutcome::failed, -EBUSY);

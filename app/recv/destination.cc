@@ -75,7 +75,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   void on_abort(const session::Abort& abort);
 
   // Steps of a turn.
-  void receive(Arrival arrival);
+  void receive(ReceivedSegment arrival);
   void finish();
   void summarise();
   void look_at_disk(Instant now, bool is_over);
@@ -248,10 +248,10 @@ bool Destination::Impl::idle() const {
 
 void Destination::Impl::on_completion(const rvma::Completion& completion) {
   wake_.set();
-  if (std::optional<Arrival> arrival = lanes_.take(completion)) inbox_.add(std::move(*arrival));
+  if (std::optional<ReceivedSegment> arrival = lanes_.take(completion)) inbox_.add(std::move(*arrival));
 }
 
-void Destination::Impl::receive(Arrival arrival) {
+void Destination::Impl::receive(ReceivedSegment arrival) {
   if (session_.has_failed() || !end_.is_started()) return inbox_.release(arrival);
   const Bytes segment = Bytes(arrival.buffer.bytes()).first(static_cast<size_t>(arrival.length_bytes));
   const Result<SegmentHeader> header = session::peek(segment);

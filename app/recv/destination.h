@@ -54,7 +54,7 @@ struct DestinationOptions {
   std::shared_ptr<RateAllowance> rate{};
 };
 
-class Destination final : public session::LinkUser {
+class Destination final : public session::LinkHandler {
  public:
   Destination(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint, ports::WorkPool& work,
               memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer, Counters& counters);

@@ -13,20 +13,20 @@ namespace ccixfer::recv {
 
 class Inbox {
  public:
-  void add(Arrival arrival) {
+  void add(ReceivedSegment arrival) {
     ++held_;
     arrivals_.push_back(std::move(arrival));
   }
   [[nodiscard]] bool empty() const { return arrivals_.empty(); }
   // The first one that nobody has looked at. It counts as held until it is released.
-  [[nodiscard]] Arrival take() {
+  [[nodiscard]] ReceivedSegment take() {
     invariant(!arrivals_.empty(), "a buffer is waiting");
-    Arrival arrival = std::move(arrivals_.front());
+    ReceivedSegment arrival = std::move(arrivals_.front());
     arrivals_.drop_front();
     return arrival;
   }
   // Gives the buffer back to the pool.
-  void release(Arrival& arrival) {
+  void release(ReceivedSegment& arrival) {
     invariant(held_ > 0, "a buffer is held");
     arrival.buffer.reset();
     --held_;
@@ -34,7 +34,7 @@ class Inbox {
   [[nodiscard]] uint32_t held() const { return held_; }
 
  private:
-  RingBuffer<Arrival> arrivals_;
+  RingBuffer<ReceivedSegment> arrivals_;
   uint32_t held_ = 0;
 };
 

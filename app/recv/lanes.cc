@@ -84,7 +84,7 @@ void Lanes::close_all() {
 
 bool Lanes::owns(uint64_t mailbox) const { return lanes_.contains(mailbox & ~stripe_mask); }
 
-std::optional<Arrival> Lanes::take(const rvma::Completion& completion) {
+std::optional<ReceivedSegment> Lanes::take(const rvma::Completion& completion) {
   CHECK(completion.context < slots_.size());
   const auto posted_as = static_cast<uint32_t>(completion.context);
   Slot slot = std::move(slots_[posted_as]);
@@ -100,8 +100,8 @@ std::optional<Arrival> Lanes::take(const rvma::Completion& completion) {
   forget_if_done(slot.base);
   if (!filled) return std::nullopt;
   filled_.push_back({slot.base, slot.n, slot.posted_at});
-  trace_hop("[hop 7] mailbox buffer");
-  return Arrival{std::move(slot.buffer), completion.length_bytes, lane_session, slot.n};
+  trace_stage("[stage 7] mailbox buffer");
+  return ReceivedSegment{std::move(slot.buffer), completion.length_bytes, lane_session, slot.n};
 }
 
 bool Lanes::post(Lane& lane, memory::Loan buffer, Instant now) {

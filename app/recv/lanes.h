@@ -23,7 +23,7 @@
 namespace ccixfer::recv {
 
 // A buffer that a put completed. `lane_session` and `n` follow from the mailbox and its epoch, not from the peer's bytes.
-struct Arrival {
+struct ReceivedSegment {
   memory::Loan buffer;
   uint64_t length_bytes = 0;
   uint64_t lane_session = 0;
@@ -48,7 +48,7 @@ class Lanes {
   [[nodiscard]] bool is_live(session::LaneIndex lane) const { return live_.contains(lane); }
   [[nodiscard]] bool owns(uint64_t mailbox) const;
   // Empty: a cancelled buffer, which went back to the pool.
-  [[nodiscard]] std::optional<Arrival> take(const rvma::Completion& completion);
+  [[nodiscard]] std::optional<ReceivedSegment> take(const rvma::Completion& completion);
   // The source has used all its credit, up to `limit`, and has a segment ready. false: no such credit was given.
   [[nodiscard]] bool asked(session::LaneIndex lane, uint64_t limit);
   // Posts what the session's part of the pool (at most buffers_max, less those in jobs) and the rate allow, grants credit.

@@ -382,7 +382,7 @@ Result<std::vector<Ledger::Piece>> Ledger::pieces(const File& file) {
 // What is durable is written down, before anybody is told.
 Result<void> Ledger::add(const std::vector<Addition>& additions) {
   if (additions.empty()) return {};
-  trace_hop("[hop 10] ledger");
+  trace_stage("[stage 10] ledger");
   const std::lock_guard lock(impl_->mutex);
   std::vector<std::pair<Hash128, Impl::Row>> added;
   Result<void> result = impl_->transact("write", [&] {

@@ -10,7 +10,7 @@ namespace ccixfer::recv {
 // The files of the pack that still want their content. The list is read before its hash was
 // checked: it only finds our own records, and the job checks before it writes. False: the list is
 // damaged, and no file was taken.
-bool PackStager::take_wanted(const Arrival& arrival, const session::SegmentHeader& header, std::vector<PackItem>& items) {
+bool PackStager::take_wanted(const ReceivedSegment& arrival, const session::SegmentHeader& header, std::vector<PackItem>& items) {
   items.reserve(header.count);
   Bytes rest = Bytes(arrival.buffer.bytes()).first(header.data_bytes);
   session::PackRecord record;
@@ -34,11 +34,11 @@ bool PackStager::take_wanted(const Arrival& arrival, const session::SegmentHeade
   return true;
 }
 
-void PackStager::receive(Arrival arrival, const session::SegmentHeader& header) {
+void PackStager::receive(ReceivedSegment arrival, const session::SegmentHeader& header) {
   // Where nothing is to be written its hash is looked at all the same: it may be that a damaged
   // number named no file that waits.
   struct Work {
-    Arrival arrival;
+    ReceivedSegment arrival;
     std::vector<PackItem> items;
     bool is_damaged = false;
   };

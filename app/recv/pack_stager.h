@@ -26,10 +26,11 @@ class PackStager {
   PackStager& operator=(const PackStager&) = delete;
 
   // A segment of which only the trailer has been checked.
-  void receive(Arrival arrival, const session::SegmentHeader& header);
+  void receive(ReceivedSegment arrival, const session::SegmentHeader& header);
 
  private:
-  [[nodiscard]] bool take_wanted(const Arrival& arrival, const session::SegmentHeader& header, std::vector<PackItem>& items);
+  [[nodiscard]] bool take_wanted(const ReceivedSegment& arrival, const session::SegmentHeader& header,
+                                 std::vector<PackItem>& items);
   void staged(std::vector<PackItem>& items, bool is_damaged);
   void staged_one(FileInWork& file, PackItem& item, bool is_damaged);
 

@@ -24,7 +24,7 @@ const char* fault_of(const FileInWork& file, const SegmentHeader& header) {
 
 }  // namespace
 
-void PieceWriter::receive(Arrival arrival, const SegmentHeader& header, uint64_t entries_decided) {
+void PieceWriter::receive(ReceivedSegment arrival, const SegmentHeader& header, uint64_t entries_decided) {
   if (is_wanted(header, entries_decided)) {
     write(*files_.find(header.index), std::move(arrival), header);
   } else {
@@ -55,10 +55,10 @@ bool PieceWriter::is_wanted(const SegmentHeader& header, uint64_t entries_decide
   return false;
 }
 
-void PieceWriter::write(FileInWork& file, Arrival arrival, const SegmentHeader& header) {
+void PieceWriter::write(FileInWork& file, ReceivedSegment arrival, const SegmentHeader& header) {
   file.hold();
   struct Work {
-    Arrival arrival;
+    ReceivedSegment arrival;
     std::shared_ptr<StagedFile> staged;
     uint64_t index = 0;
     uint64_t piece = 0;

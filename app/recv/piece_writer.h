@@ -28,11 +28,11 @@ class PieceWriter {
 
   // A segment of which only the trailer has been checked. The entries before `entries_decided` have
   // their verdict.
-  void receive(Arrival arrival, const session::SegmentHeader& header, uint64_t entries_decided);
+  void receive(ReceivedSegment arrival, const session::SegmentHeader& header, uint64_t entries_decided);
 
  private:
   [[nodiscard]] bool is_wanted(const session::SegmentHeader& header, uint64_t entries_decided);
-  void write(FileInWork& file, Arrival arrival, const session::SegmentHeader& header);
+  void write(FileInWork& file, ReceivedSegment arrival, const session::SegmentHeader& header);
   void written(uint64_t index, uint64_t piece, uint64_t data_bytes, uint32_t losses, const PieceWritten& outcome);
   void not_written(FileInWork& file, uint64_t piece, const PieceWritten& outcome);
 

@@ -146,7 +146,7 @@ void StagedFile::remove() {
 
 // Bytes of a piece, or of a file of a pack, into staging.
 int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes) {
-  trace_hop("[hop 9] writer");
+  trace_stage("[stage 9] writer");
   while (!data.empty()) {
     const int64_t wrote = files.pwrite(fd, data, offset_bytes);
     if (wrote < 0) return static_cast<int>(wrote);

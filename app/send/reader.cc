@@ -10,7 +10,7 @@
 #include "core/memory/file_view.h"
 
 namespace ccixfer::send {
-void at_reader() { trace_hop("[hop 2] reader"); }
+void at_reader() { trace_stage("[stage 2] reader"); }
 
 namespace {
 

@@ -24,7 +24,7 @@ SegmentSender::SegmentSender(session::Link& link, ports::Handle pool_region, std
     : link_(link), pool_region_(pool_region), rate_(std::move(rate)) {}
 
 void SegmentSender::add(FilledSegment&& segment) {
-  trace_hop("[hop 3] segment");
+  trace_stage("[stage 3] segment");
   const bool entries = segment.header.kind == SegmentKind::entries;
   const uint32_t slot = segments_.take();
   segments_[slot].filled = std::move(segment);

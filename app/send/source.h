@@ -32,7 +32,7 @@ struct SourceOptions {
   std::shared_ptr<RateCap> rate{};
 };
 
-class Source final : public session::LinkUser {
+class Source final : public session::LinkHandler {
  public:
   // `pool` has segment_bytes_max buffers and is registered with the endpoint's memory as `pool_region`.
   Source(const SourceOptions& options, session::Link& link, ports::WorkPool& work, memory::Pool& pool, ports::Handle pool_region,

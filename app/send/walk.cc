@@ -242,7 +242,7 @@ void Walk::tell_errno(WalkBatch& out, int error) {
 }
 
 void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
-  trace_hop("[hop 1] walk");
+  trace_stage("[stage 1] walk");
   const uint32_t entries_max = options_.batch_entries_max;
   while (!over_ && out.records.size() < entries_max && out.text.size() < walk_batch_text_bytes) {
     if (!stack_.empty()) {

@@ -33,7 +33,7 @@ struct Hub::Impl final : LaneRegistry {
 
   cci::Endpoint& endpoint;
   Counters& counters;
-  AcceptUser* accept_user = nullptr;
+  AcceptHandler* accept_user = nullptr;
   std::map<uint64_t, Link*> links;  // by order of arrival: turns are deterministic
   std::map<uint64_t, Dialler*> diallers;
   uint64_t next_link = 1;
@@ -183,7 +183,7 @@ Hub::~Hub() {
   }
 }
 
-void Hub::set_accept_user(AcceptUser* user) { impl_->accept_user = user; }
+void Hub::set_accept_user(AcceptHandler* user) { impl_->accept_user = user; }
 
 void Hub::add_dialler(Dialler* dialler) {
   dialler->set_id(impl_->next_dialler);

@@ -85,13 +85,13 @@ struct Link::Impl {
     uint64_t waiting = 0;
   };
 
-  Impl(Link& owner_link, cci::Endpoint& an_endpoint, const Hello& a_hello, LinkUser& a_user)
+  Impl(Link& owner_link, cci::Endpoint& an_endpoint, const Hello& a_hello, LinkHandler& a_user)
       : self(owner_link), endpoint(an_endpoint), hello(a_hello), user(a_user), session(a_hello.session) {}
 
   Link& self;
   cci::Endpoint& endpoint;
   Hello hello;
-  LinkUser& user;
+  LinkHandler& user;
   uint64_t session;
   bool dialled = false;  // by a Dialler of ours
   Duration control_patience = control_patience_first;
@@ -362,7 +362,7 @@ struct Link::Impl {
   }
 };
 
-Link::Link(cci::Endpoint& endpoint, const Hello& hello, LinkUser& user)
+Link::Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& user)
     : impl_(std::make_unique<Impl>(*this, endpoint, hello, user)) {}
 
 Link::~Link() {

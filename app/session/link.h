@@ -18,9 +18,9 @@ namespace ccixfer::session {
 
 using LaneIndex = uint16_t;
 
-class LinkUser {
+class LinkHandler {
  public:
-  virtual ~LinkUser() = default;
+  virtual ~LinkHandler() = default;
   virtual void on_lane_up(LaneIndex lane) = 0;                               // destination: opens mailboxes now and sends LaneOpen
   virtual void on_lane_down(LaneIndex lane) = 0;                             // after every put of it was reported
   virtual void on_lane_message(LaneIndex lane, const Message& message) = 0;  // LaneOpen, Credit, Ask
@@ -43,7 +43,7 @@ class LaneRegistry {
 
 class Link {
  public:
-  Link(cci::Endpoint& endpoint, const Hello& hello, LinkUser& user);
+  Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& user);
   ~Link();  // disconnects all lanes
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -124,9 +124,9 @@ class Dialler {
 };
 
 // The acceptor's side: turns connect requests into lanes. Asks the user for new sessions.
-class AcceptUser {
+class AcceptHandler {
  public:
-  virtual ~AcceptUser() = default;
+  virtual ~AcceptHandler() = default;
   // A new session: the Link to add the lane to (owned by the user), or a reason to refuse (kind usage/busy ...).
   // Called for every hello with session 0. One with the transfer of a session that lives: its dialler has lost that one; end the
   // old one. `now` is of the Hub's turn that is under way: the user's own turn has not come yet, and its last one may be long past.
@@ -142,7 +142,7 @@ class Hub {
  public:
   Hub(cci::Endpoint& endpoint, Counters& counters);
   ~Hub();
-  void set_accept_user(AcceptUser* user);
+  void set_accept_user(AcceptHandler* user);
   void add_dialler(Dialler* dialler);
   void remove_dialler(Dialler* dialler);
   void add_link(Link* link);

@@ -43,7 +43,7 @@ uint32_t seal(MutableBytes buffer, SegmentHeader& header) {
 
 // The trailer that makes bytes in a buffer a segment. The null seal; a cipher writes its tag in this place.
 uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header) {
-  trace_hop("[hop 4] seal");
+  trace_stage("[stage 4] seal");
   CHECK(bounds_hold(header));
   CHECK(buffer.size() >= size_t{header.data_bytes} + segment_trailer_bytes);
   const MutableBytes trailer = buffer.subspan(header.data_bytes, segment_trailer_bytes);
@@ -102,7 +102,7 @@ Result<SegmentHeader> peek(Bytes buffer) {
 
 // Nothing of a completed buffer is believed before its trailer's check and its data's hash agree.
 Result<SegmentHeader> open_in_blocks(Bytes buffer, const std::function<bool(Bytes block, uint64_t at_bytes)>& write) {
-  trace_hop("[hop 8] open");
+  trace_stage("[stage 8] open");
   Result<SegmentHeader> header = peek(buffer);
   if (!header) return header;
   Xxh3Blocks hasher;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/main/machine.h"
+#include "app/main/transfer_role.h"
 #include "app/simulate/scenario.h"
 
 namespace ccixfer::simulate {

@@ -68,7 +68,7 @@ Process::Process(Site& site, bool listen)
       work_(site.world, site.node, site.files, site.work),
       hub_(*endpoint_, site.counters),
       pool_region_(memory_->register_region(pool_.memory(), 0)),
-      bench_{*endpoint_, site.files, work_, pool_, pool_region_, entropy_, site.counters, *reporter_} {
+      services_{*endpoint_, site.files, work_, pool_, pool_region_, entropy_, site.counters, *reporter_} {
   site_.world.add_actor(site_.node, this);
 }
 
@@ -121,7 +121,7 @@ Listener::Listener(Site& site, const ListenPlan& plan) : Process(site, true), vf
   }
   options.sessions_max = plan.sessions_max;
   options.rate_bytes_per_s = plan.rate_bytes_per_s;
-  acceptor_ = std::make_unique<program::Acceptor>(bench_, hub_, options);
+  acceptor_ = std::make_unique<program::Acceptor>(services_, hub_, options);
 }
 
 Listener::~Listener() = default;
@@ -165,16 +165,16 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = dial.asked ? *dial.asked : recv::asked_for(dial.path, dial.options);
-    plan.make_machine = [this, part](session::Link& link) { return program::make_destination(bench_, link, part); };
+    plan.make_role = [this, part](session::Link& link) { return program::make_destination(services_, link, part); };
   } else {
     program::SourcePart part{dial.sources.empty() ? std::vector<std::string>{dial.directory + "/"} : dial.sources, -1,
                              dial.options};
     part.rate = std::make_shared<send::RateCap>(dial.rate_bytes_per_s);
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
-    plan.make_machine = [this, part](session::Link& link) { return program::make_source(bench_, link, part); };
+    plan.make_role = [this, part](session::Link& link) { return program::make_source(services_, link, part); };
   }
-  transfer_ = std::make_unique<program::DialledTransfer>(bench_, hub_, std::move(plan), site.world.now());
+  transfer_ = std::make_unique<program::DialledTransfer>(services_, hub_, std::move(plan), site.world.now());
 }
 
 Dialler::~Dialler() = default;

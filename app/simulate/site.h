@@ -12,7 +12,7 @@
 #include "app/main/dialled.h"
 #include "core/base/counters.h"
 #include "routing/router/router.h"
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_transport.h"
 #include "transports/sim/sim_file_system.h"
 #include "transports/sim/sim_net.h"
 #include "transports/sim/sim_sqlite_vfs.h"
@@ -73,7 +73,7 @@ class Process : public sim::Actor {
   sim::SimWorkPool work_;
   session::Hub hub_;
   ports::Handle pool_region_;
-  program::Bench bench_;
+  program::SessionServices services_;
 };
 
 struct ListenPlan {

@@ -22,8 +22,8 @@ void log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
 }
 
 // One stage of the data path was passed (ARCHITECTURE.md 'The way of one byte'): shown by -vv, gathered by the test of the trace.
-// Each stage names itself once in the code, as "[hop N] name".
-inline void trace_hop(std::string_view stage) {
+// Each stage names itself once in the code, as "[stage N] name".
+inline void trace_stage(std::string_view stage) {
   if (log_enabled(LogLevel::debug)) log_line(LogLevel::debug, stage);
 }
 

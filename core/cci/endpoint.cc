@@ -249,7 +249,7 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
   request.has_completion_message = rma_options.completion_message.has_value();
   if (request.has_completion_message) request.completion_message = *rma_options.completion_message;
   request.fence = rma_options.fence;
-  request.arrival = rma_options.arrival;
+  request.fill = rma_options.fill;
   request.buffer_is_posted = rma_options.buffer_is_posted;
   request.source_is_file = rma_options.source_is_file;
   request.local_completion = rma_options.local_completion;
@@ -261,9 +261,9 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
 
 Status Endpoint::rma(Connection connection, const RmaOptions& options) { return impl_->rma(connection, options); }
 
-bool Endpoint::sends_what_arrives() const { return impl_->transport->sends_what_arrives(); }
-std::unique_ptr<ports::Conduit> Endpoint::make_conduit() { return impl_->transport->make_conduit(); }
-bool Endpoint::takes(const ports::Conduit& conduit) const { return impl_->transport->takes(conduit); }
+bool Endpoint::supports_cut_through() const { return impl_->transport->supports_cut_through(); }
+std::unique_ptr<ports::SplicePipe> Endpoint::make_splice_pipe() { return impl_->transport->make_splice_pipe(); }
+bool Endpoint::takes(const ports::SplicePipe& splice_pipe) const { return impl_->transport->takes(splice_pipe); }
 void Endpoint::resume(Connection connection) { impl_->transport->resume(connection); }
 
 std::optional<Event> Endpoint::get_event() {

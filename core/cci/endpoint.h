@@ -54,9 +54,9 @@ class Event {
   Attribute attribute = Attribute::reliable_ordered;  // connect_request
   std::string reason;                                 // connect (refused ...), disconnected: the peer's or the transport's words
   [[nodiscard]] Bytes data() const;                   // receive: the message, 8-byte aligned; connect_request: connect data
-  // send, of an RMA: what the target said besides the status (core/ports/ending.h): epoch() of a put, buffer_bytes() of what was
-  // too long. An epoch is known when the put's own bytes are placed; it need not be complete.
-  [[nodiscard]] ports::Ending ending() const { return {status, detail_}; }
+  // send, of an RMA: what the target said besides the status (core/ports/operation_result.h): epoch() of a put, buffer_bytes() of
+  // what was too long. An epoch is known when the put's own bytes are placed; it need not be complete.
+  [[nodiscard]] ports::OperationResult ending() const { return {status, detail_}; }
   uint64_t mailbox = 0;  // mailbox_ready: its number
 
  private:
@@ -65,7 +65,7 @@ class Event {
   void release();
   uint32_t buffer_ = 0;
   uint32_t size_ = 0;
-  uint64_t detail_ = ports::Ending::none;
+  uint64_t detail_ = ports::OperationResult::none;
   uint64_t request_ = 0;  // 0: it holds a receive buffer, if it holds anything
 };
 
@@ -131,7 +131,7 @@ struct RmaOptions {
   std::optional<Bytes> completion_message{};
   uint64_t context = 0;
   uint64_t waiter = 0;
-  ports::Arrival* arrival = nullptr;  // see ports::RmaRequest; where sends_what_arrives()
+  ports::FillProgress* fill = nullptr;  // see ports::RmaRequest; where supports_cut_through()
 };
 
 class Endpoint {
@@ -192,10 +192,10 @@ class Endpoint {
   // is RVMA's get. What a mailbox refuses without an answer ends as timed_out at the connection's send timeout (forever: with the
   // connection).
   [[nodiscard]] Status rma(Connection connection, const RmaOptions& options);
-  [[nodiscard]] bool sends_what_arrives() const;  // of its transport: memory that is still being filled may be sent, or be read
+  [[nodiscard]] bool supports_cut_through() const;  // of its transport: memory that is still being filled may be sent, or be read
   // Of its transport, see there: for arrivals whose bytes need not come into memory.
-  [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit();
-  [[nodiscard]] bool takes(const ports::Conduit& conduit) const;
+  [[nodiscard]] std::unique_ptr<ports::SplicePipe> make_splice_pipe();
+  [[nodiscard]] bool takes(const ports::SplicePipe& splice_pipe) const;
   void resume(Connection connection);  // more of it has come, or none will
 
   // Never blocks, O(1). The queue is bounded by operations, receive buffers and connections; whoever drives the endpoint empties it

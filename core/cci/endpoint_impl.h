@@ -81,7 +81,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   void drop_operation(uint64_t token);  // it never began
   std::optional<OperationRecord> end_operation(uint64_t token);
   void leave(ports::ConnectionId connection, ConnectionRecord& record);
-  void complete(ports::ConnectionId connection, uint64_t token, ports::Ending ending);
+  void complete(ports::ConnectionId connection, uint64_t token, ports::OperationResult ending);
   void time_out_unanswered();
   void fail_unanswered(ports::ConnectionId connection);
   Status rma(ports::ConnectionId connection, const RmaOptions& options);
@@ -94,7 +94,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   void on_accepted(ports::ConnectionId connection, Status status, ports::ConnectionLimits limits) override;
   MutableBytes on_message_begin(ports::ConnectionId connection, uint32_t length_bytes) override;
   void on_message_end(ports::ConnectionId connection, bool complete) override;
-  void on_completion(ports::ConnectionId connection, uint64_t token, ports::Ending ending) override;
+  void on_completion(ports::ConnectionId connection, uint64_t token, ports::OperationResult ending) override;
   void on_local_completion(ports::ConnectionId connection, uint64_t token) override;
   void on_mailbox_ready(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override;
   void on_disconnected(ports::ConnectionId connection, Status status, std::string_view reason) override;

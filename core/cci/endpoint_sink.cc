@@ -181,7 +181,7 @@ void Endpoint::Impl::on_message_end(ConnectionId connection, bool complete) {
   event.size_ = record->open_message_bytes;
 }
 
-void Endpoint::Impl::on_completion(ConnectionId connection, uint64_t token, ports::Ending ending) {
+void Endpoint::Impl::on_completion(ConnectionId connection, uint64_t token, ports::OperationResult ending) {
   if (ending.status == Status::withheld) {
     const ConnectionRecord* record = find(connection);
     if (record != nullptr && !record->hop) {
@@ -209,7 +209,7 @@ void Endpoint::Impl::fail_unanswered(ConnectionId connection) {
   }
 }
 
-void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, ports::Ending ending) {
+void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, ports::OperationResult ending) {
   const std::optional<OperationRecord> ended = end_operation(token);
   if (!ended) return;
   if (ended->wants_local && ending.good()) queue(EventType::local_completion, Status::success, connection, ended->context);

@@ -26,8 +26,8 @@ struct Region {
   uint8_t access = 0;
   uint64_t key = 0;
   MutableBytes memory;
-  ports::Arrival* arrival = nullptr;  // it is still being filled
-  uint32_t lent = 0;                  // reads of which a network has bytes by reference; a slot with any is not used again
+  ports::FillProgress* fill = nullptr;  // it is still being filled
+  uint32_t lent = 0;                    // reads of which a network has bytes by reference; a slot with any is not used again
 };
 
 struct Transfer {
@@ -55,7 +55,7 @@ class OfTransport final : public ports::RmaTarget {
     return table_.begin_write_of(index_, connection ^ tag_, target, length_bytes);
   }
   MutableBytes write_span(Ticket ticket, uint64_t at_bytes) override { return table_.write_span(ticket, at_bytes); }
-  ports::Ending end_write(Ticket ticket, bool complete) override { return table_.end_write(ticket, complete); }
+  ports::OperationResult end_write(Ticket ticket, bool complete) override { return table_.end_write(ticket, complete); }
   Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) override {
     return table_.begin_read(connection ^ tag_, target, length_bytes);
   }
@@ -64,7 +64,7 @@ class OfTransport final : public ports::RmaTarget {
   [[nodiscard]] bool read_waits(Ticket ticket, uint64_t at_bytes, uint64_t size_bytes) const override {
     return table_.read_waits(ticket, at_bytes, size_bytes);
   }
-  [[nodiscard]] const ports::Arrival* arrival_of(Ticket ticket) const override { return table_.arrival_of(ticket); }
+  [[nodiscard]] const ports::FillProgress* fill_of(Ticket ticket) const override { return table_.fill_of(ticket); }
   bool lend(Ticket ticket) override { return table_.lend(ticket); }
   void set_lender(ports::Lender* lender) override { lender_ = lender; }
   [[nodiscard]] ports::Lender* lender() const { return lender_; }
@@ -141,7 +141,7 @@ Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable
   region.access = access;
   region.key = entropy.next_u64();
   region.memory = memory;
-  region.arrival = nullptr;
+  region.fill = nullptr;
   Handle handle;
   handle.kind = HandleKind::region;
   handle.access = access;
@@ -161,9 +161,9 @@ Handle MemoryTable::register_region(Bytes memory) {
   return impl_->add({const_cast<std::byte*>(memory.data()), memory.size()}, access_read, false);
 }
 
-Handle MemoryTable::register_arriving(Bytes memory, ports::Arrival* arrival) {
+Handle MemoryTable::register_filling(Bytes memory, ports::FillProgress* fill) {
   const Handle handle = register_region(memory);
-  if (Region* region = impl_->find(handle)) region->arrival = arrival;
+  if (Region* region = impl_->find(handle)) region->fill = arrival;
   return handle;
 }
 
@@ -226,7 +226,7 @@ Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, 
   if ((region->access & (write ? access_write : access_read)) == 0) return Status::rma_op;
   if (!inside(target.offset_bytes, length_bytes, region->memory.size())) return Status::rma_handle;
   if (length_bytes == 0) return Status::invalid;
-  if (region->arrival != nullptr && region->arrival->once && (region->arrival->taken || length_bytes != region->memory.size())) {
+  if (region->fill != nullptr && region->fill->once && (region->fill->taken || length_bytes != region->memory.size())) {
     return Status::rma_op;
   }
   if (transfers.in_use() >= tickets_max) return Status::no_buffers;
@@ -250,7 +250,7 @@ Admission MemoryTable::Impl::begin(const RemoteRef& target, uint64_t length_byte
   admission.status = check(target, length_bytes, write);
   if (admission.status == Status::success) {
     admission.ticket = issue(target, length_bytes, write);
-    if (ports::Arrival* arrival = find(target.handle)->arrival) arrival->taken = true;
+    if (ports::FillProgress* fill = find(target.handle)->fill) fill->taken = true;
   } else {
     counters.add(Counter::rma_rejected);
   }
@@ -299,7 +299,7 @@ MutableBytes MemoryTable::write_span(Ticket ticket, uint64_t at_bytes) {
   return region->memory.subspan(transfer->offset + at_bytes, transfer->length - at_bytes);
 }
 
-ports::Ending MemoryTable::end_write(Ticket ticket, bool complete) {
+ports::OperationResult MemoryTable::end_write(Ticket ticket, bool complete) {
   if (of_mailbox(ticket)) return impl_->mailboxes.end_write(inner(ticket), complete);
   const Transfer* transfer = impl_->transfer_of(ticket);
   if (transfer == nullptr || !transfer->write) return Status::error;
@@ -325,8 +325,8 @@ Bytes MemoryTable::read_span(Ticket ticket, uint64_t at_bytes) {
   const uint64_t from = transfer->offset + at_bytes;
   uint64_t size = transfer->length - at_bytes;
   // What was in the memory before is nobody's to read.
-  if (region->arrival != nullptr && !region->arrival->complete)
-    size = std::min(size, region->arrival->placed_bytes - std::min(from, region->arrival->placed_bytes));
+  if (region->fill != nullptr && !region->fill->complete)
+    size = std::min(size, region->fill->placed_bytes - std::min(from, region->fill->placed_bytes));
   return region->memory.subspan(from, size);
 }
 
@@ -334,15 +334,15 @@ bool MemoryTable::read_waits(Ticket ticket, uint64_t at_bytes, uint64_t size_byt
   if (of_mailbox(ticket)) return false;
   const Transfer* transfer = impl_->transfer_of(ticket);
   const Region* region = transfer == nullptr ? nullptr : impl_->region_of(*transfer);
-  if (region == nullptr || region->arrival == nullptr) return false;
-  return !region->arrival->ready(transfer->offset + at_bytes, size_bytes, region->memory.size());
+  if (region == nullptr || region->fill == nullptr) return false;
+  return !region->fill->ready(transfer->offset + at_bytes, size_bytes, region->memory.size());
 }
 
-const ports::Arrival* MemoryTable::arrival_of(Ticket ticket) const {
+const ports::FillProgress* MemoryTable::fill_of(Ticket ticket) const {
   if (of_mailbox(ticket)) return nullptr;
   const Transfer* transfer = impl_->transfer_of(ticket);
   const Region* region = transfer == nullptr ? nullptr : impl_->region_of(*transfer);
-  return region == nullptr || region->arrival == nullptr || !region->arrival->once ? nullptr : region->arrival;
+  return region == nullptr || region->fill == nullptr || !region->fill->once ? nullptr : region->fill;
 }
 
 bool MemoryTable::lend(Ticket ticket) {

@@ -6,8 +6,8 @@
 
 #include "core/base/counters.h"
 #include "core/base/time.h"
-#include "core/ports/arrival.h"
 #include "core/ports/entropy.h"
+#include "core/ports/fill_progress.h"
 #include "core/ports/handle.h"
 #include "core/ports/rma_target.h"
 #include "core/rvma/mailbox_table.h"
@@ -28,8 +28,8 @@ class MemoryTable final : public ports::RmaTarget {
   [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
   [[nodiscard]] ports::Handle register_region(Bytes memory);  // access_read only
   // The same, of memory that is still being filled: peers get of it what is ready; where it is to be read once, the first that
-  // reads the whole. `arrival` is valid as long as the memory.
-  [[nodiscard]] ports::Handle register_arriving(Bytes memory, ports::Arrival* arrival);
+  // reads the whole. `fill` is valid as long as the memory.
+  [[nodiscard]] ports::Handle register_filling(Bytes memory, ports::FillProgress* fill);
   // Afterwards no byte of it is touched by peers: transfers in progress find an empty span. busy: so it is, but a network still
   // refers to bytes of it that a peer has asked for (they are in the kernel, not copied, and the peer's kernel has not acknowledged
   // them), so what is written there now would reach the peer as what it asked for. The memory may be used for something else once
@@ -58,7 +58,7 @@ class MemoryTable final : public ports::RmaTarget {
   // The same, for a connection of `transport`: hints for it wait at that transport's target.
   ports::Admission begin_write_of(uint32_t transport, uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes);
   MutableBytes write_span(ports::Ticket ticket, uint64_t at_bytes) override;
-  ports::Ending end_write(ports::Ticket ticket, bool complete) override;
+  ports::OperationResult end_write(ports::Ticket ticket, bool complete) override;
   ports::Admission begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
   Bytes read_span(ports::Ticket ticket, uint64_t at_bytes) override;
   void end_read(ports::Ticket ticket) override;
@@ -67,7 +67,7 @@ class MemoryTable final : public ports::RmaTarget {
   [[nodiscard]] bool wanted_back(ports::Ticket ticket) const override;
   [[nodiscard]] uint64_t wants() const override;
   [[nodiscard]] bool read_waits(ports::Ticket ticket, uint64_t at_bytes, uint64_t size_bytes) const override;
-  [[nodiscard]] const ports::Arrival* arrival_of(ports::Ticket ticket) const override;
+  [[nodiscard]] const ports::FillProgress* fill_of(ports::Ticket ticket) const override;
 
  private:
   struct Impl;

@@ -29,7 +29,7 @@ class Core {
 
   struct Waiter {  // a blocking call, and how what it waits for ended
     bool ended = false;
-    ports::Ending ending;
+    ports::OperationResult ending;
     Connection connection;
     std::string reason;
   };
@@ -283,7 +283,7 @@ Status ThreadedEndpoint::rma(Connection connection, const cci::RmaOptions& optio
   return status;
 }
 
-ports::Ending ThreadedEndpoint::rma_blocking(Connection connection, const cci::RmaOptions& options) {
+ports::OperationResult ThreadedEndpoint::rma_blocking(Connection connection, const cci::RmaOptions& options) {
   std::unique_lock<std::mutex> lock(core_->mutex);
   cci::RmaOptions inner = options;
   inner.waiter = core_->next_waiter++;
@@ -296,7 +296,7 @@ ports::Ending ThreadedEndpoint::rma_blocking(Connection connection, const cci::R
   if (!core_->wait(lock, core_->progress_made, forever, issued)) return Status::device_dead;
   if (status != Status::success) return status;
   const auto how = core_->wait_for(lock, inner.waiter, forever);
-  return how ? how->ending : ports::Ending(Status::device_dead);
+  return how ? how->ending : ports::OperationResult(Status::device_dead);
 }
 
 std::optional<ThreadedEvent> ThreadedEndpoint::get_event(Duration timeout) {

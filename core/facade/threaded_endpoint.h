@@ -29,7 +29,7 @@ class ThreadedEvent {
   [[nodiscard]] Status status() const { return event_.status; }
   [[nodiscard]] cci::Connection connection() const { return event_.connection; }
   [[nodiscard]] uint64_t context() const { return event_.context; }
-  [[nodiscard]] ports::Ending ending() const { return event_.ending(); }
+  [[nodiscard]] ports::OperationResult ending() const { return event_.ending(); }
   [[nodiscard]] uint64_t mailbox() const { return event_.mailbox; }
   [[nodiscard]] const std::string& reason() const { return event_.reason; }
   [[nodiscard]] Bytes data() const { return data_; }  // valid as long as the event is held
@@ -75,7 +75,7 @@ class ThreadedEndpoint {
   // Waits for room, too, when so many operations are in flight (no_buffers).
   [[nodiscard]] Status send_blocking(cci::Connection connection, Bytes message, Duration timeout = forever);
   [[nodiscard]] Status rma(cci::Connection connection, const cci::RmaOptions& options);
-  [[nodiscard]] ports::Ending rma_blocking(cci::Connection connection, const cci::RmaOptions& options);
+  [[nodiscard]] ports::OperationResult rma_blocking(cci::Connection connection, const cci::RmaOptions& options);
 
   // The oldest event; any thread may take it. Waits for one at most `timeout`; zero: does not wait.
   [[nodiscard]] std::optional<ThreadedEvent> get_event(Duration timeout = Duration::zero());

@@ -11,9 +11,9 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status.h"
-#include "core/ports/arrival.h"
-#include "core/ports/ending.h"
+#include "core/ports/fill_progress.h"
 #include "core/ports/handle.h"
+#include "core/ports/operation_result.h"
 
 namespace ccixfer::ports {
 
@@ -43,8 +43,8 @@ struct Admission {
   Status status = Status::error;  // success: the ticket holds until end_*
   Ticket ticket;
   bool already_placed = false;  // a duplicate of a placed fragment: drain the bytes and acknowledge ending(), no end_write
-  uint64_t detail = Ending::none;
-  [[nodiscard]] Ending ending() const { return {status, detail}; }  // what to answer, if there is no end_write
+  uint64_t detail = OperationResult::none;
+  [[nodiscard]] OperationResult ending() const { return {status, detail}; }  // what to answer, if there is no end_write
 };
 
 // A buffer is posted where there was none when a put of this connection was refused for it.
@@ -74,7 +74,7 @@ class RmaTarget {
   virtual MutableBytes write_span(Ticket ticket, uint64_t at_bytes) = 0;
   // All bytes placed (`complete`) or the connection broke in the middle. The answer is what to acknowledge. Status::withheld, here
   // and in an admission: the target answers nothing. A transport that must free a slot of the peer's says that much and no more.
-  virtual Ending end_write(Ticket ticket, bool complete) = 0;
+  virtual OperationResult end_write(Ticket ticket, bool complete) = 0;
 
   virtual Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
   virtual Bytes read_span(Ticket ticket, uint64_t at_bytes) = 0;  // empty: revoked
@@ -87,11 +87,12 @@ class RmaTarget {
   [[nodiscard]] virtual bool wanted_back(Ticket /*ticket*/) const { return false; }
   // How often that has happened to any ticket: whoever lends looks at his own when it has changed.
   [[nodiscard]] virtual uint64_t wants() const { return 0; }
-  // The region is still being filled (core/ports/arrival.h), and bytes [at, at + size) are not all there: not revoked, not yet. The
-  // transport sends something else, and asks again after its resume().
+  // The region is still being filled (core/ports/fill_progress.h), and bytes [at, at + size) are not all there: not revoked, not
+  // yet. The transport sends something else, and asks again after its resume().
   [[nodiscard]] virtual bool read_waits(Ticket /*ticket*/, uint64_t /*at_bytes*/, uint64_t /*size_bytes*/) const { return false; }
-  // Of such a region when it may have bytes in a conduit: they are of the read's whole range, which is the region's. Else nullptr.
-  [[nodiscard]] virtual const Arrival* arrival_of(Ticket /*ticket*/) const { return nullptr; }
+  // Of such a region when it may have bytes in a splice pipe: they are of the read's whole range, which is the region's. Else
+  // nullptr.
+  [[nodiscard]] virtual const FillProgress* fill_of(Ticket /*ticket*/) const { return nullptr; }
   // For connections of this transport, once each, after a mailbox_empty; they arise between turns, as the owner posts.
   [[nodiscard]] virtual bool hint_waits() const { return false; }
   virtual std::optional<Hint> next_hint() { return std::nullopt; }

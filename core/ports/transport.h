@@ -18,8 +18,8 @@
 #include "core/base/result.h"
 #include "core/base/status.h"
 #include "core/base/time.h"
-#include "core/ports/arrival.h"
-#include "core/ports/ending.h"
+#include "core/ports/fill_progress.h"
+#include "core/ports/operation_result.h"
 #include "core/ports/rma_target.h"
 
 namespace ccixfer::ports {
@@ -80,9 +80,9 @@ struct RmaRequest {
   MutableBytes destination;  // read: local memory, writable until completion
   Bytes completion_message;  // delivered to the peer as a message after the data, never after a failure; copied
   bool has_completion_message = false;
-  // sends_what_arrives() only, else ignored; until completion. Read: `placed_bytes` is counted as the destination fills. Write: of
-  // the source no more is sent than is ready; when it has failed, the operation ends early, as cancelled.
-  Arrival* arrival = nullptr;
+  // supports_cut_through() only, else ignored; until completion. Read: `placed_bytes` is counted as the destination fills. Write:
+  // of the source no more is sent than is ready; when it has failed, the operation ends early, as cancelled.
+  FillProgress* fill = nullptr;
   bool fence = false;             // earlier operations of this connection complete at the target before this and later ones
   bool buffer_is_posted = false;  // a put for which the target gave credit
   bool source_is_file = false;    // write: the source's pages are a file's (core/memory/file_view.h), never used for anything else
@@ -103,7 +103,7 @@ class TransportSink {
   // the message is drained and answered receiver_not_ready). At most one open per connection.
   virtual MutableBytes on_message_begin(ConnectionId connection, uint32_t length_bytes) = 0;
   virtual void on_message_end(ConnectionId connection, bool complete) = 0;
-  virtual void on_completion(ConnectionId connection, uint64_t token, Ending ending) = 0;
+  virtual void on_completion(ConnectionId connection, uint64_t token, OperationResult ending) = 0;
   // Of a write that asked for it: its source is the application's again, whatever becomes of the operation. At most once, before
   // its on_completion; a transport that learns no earlier leaves it out.
   virtual void on_local_completion(ConnectionId connection, uint64_t token) {
@@ -156,12 +156,12 @@ class Transport {
   [[nodiscard]] virtual Status send(ConnectionId connection, std::span<const Bytes> parts, uint64_t token) = 0;
   [[nodiscard]] virtual Status rma(ConnectionId connection, const RmaRequest& request, uint64_t token) = 0;
 
-  // Whether it looks at RmaRequest::arrival and RmaTarget::read_waits. If not, only memory that is complete may be sent.
-  [[nodiscard]] virtual bool sends_what_arrives() const { return false; }
-  // Of the arrivals that it looks at, those with a conduit that `takes` says yes to: reads fill it, and what is sent leaves from
-  // it. nullptr: it has none.
-  [[nodiscard]] virtual std::unique_ptr<Conduit> make_conduit() { return nullptr; }
-  [[nodiscard]] virtual bool takes(const Conduit& conduit) const { return static_cast<void>(conduit), false; }
+  // Whether it looks at RmaRequest::fill and RmaTarget::read_waits. If not, only memory that is complete may be sent.
+  [[nodiscard]] virtual bool supports_cut_through() const { return false; }
+  // Of the arrivals that it looks at, those with a splice pipe that `takes` says yes to: reads fill it, and what is sent leaves
+  // from it. nullptr: it has none.
+  [[nodiscard]] virtual std::unique_ptr<SplicePipe> make_splice_pipe() { return nullptr; }
+  [[nodiscard]] virtual bool takes(const SplicePipe& splice_pipe) const { return static_cast<void>(splice_pipe), false; }
   // More of what this connection waits for has arrived, or failed, or was revoked. It is never found out otherwise.
   virtual void resume(ConnectionId /*connection*/) {}
 

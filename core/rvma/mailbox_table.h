@@ -136,7 +136,7 @@ class MailboxTable {
   // `connection` is whose quota the put uses, next to its source's; `transport`, whom a hint for that connection is for.
   ports::Admission begin_write(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes, uint32_t transport = 0);
   MutableBytes write_span(ports::Ticket ticket, uint64_t at_bytes);
-  ports::Ending end_write(ports::Ticket ticket, bool complete);
+  ports::OperationResult end_write(ports::Ticket ticket, bool complete);
   // get: of the last completed buffer, while it is kept; never counts. mailbox_empty: there is none.
   ports::Admission begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes);
   Bytes read_span(ports::Ticket ticket, uint64_t at_bytes);

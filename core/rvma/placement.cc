@@ -8,7 +8,7 @@
 namespace ccixfer::rvma {
 
 // A fragment is off the buffer.
-ports::Ending MailboxTable::Impl::end_placing(const Slot& slot, bool complete) {
+ports::OperationResult MailboxTable::Impl::end_placing(const Slot& slot, bool complete) {
   Mailbox& mailbox = *slot.mailbox;
   Buffer& buffer = *slot.buffer;
   --buffer.placing;
@@ -27,10 +27,10 @@ ports::Ending MailboxTable::Impl::end_placing(const Slot& slot, bool complete) {
     if (operation.untouched()) unbind(mailbox, buffer, slot.key);
   }
   settle(mailbox);
-  return complete ? ports::Ending(Status::success, epoch) : ports::Ending(Status::disconnected);
+  return complete ? ports::OperationResult(Status::success, epoch) : ports::OperationResult(Status::disconnected);
 }
 
-ports::Ending MailboxTable::Impl::end_holding(const Slot& slot, bool complete) {
+ports::OperationResult MailboxTable::Impl::end_holding(const Slot& slot, bool complete) {
   Held& held = *slot.held;
   Mailbox* mailbox = find(slot.number);
   if (held.dropped) {
@@ -48,7 +48,7 @@ ports::Ending MailboxTable::Impl::end_holding(const Slot& slot, bool complete) {
   const bool silent = !mailbox->options.negative_acks;
   settle(*mailbox);
   if (held.dropped) return silent ? Status::withheld : Status::mailbox_stale;  // it came too late to be whole
-  return complete ? ports::Ending(Status::success, held.epoch) : ports::Ending(Status::disconnected);
+  return complete ? ports::OperationResult(Status::success, held.epoch) : ports::OperationResult(Status::disconnected);
 }
 
 void MailboxTable::Impl::placed(Mailbox& mailbox, Buffer& buffer, const OperationKey& key, uint64_t begin, uint64_t length) {

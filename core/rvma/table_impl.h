@@ -37,7 +37,7 @@ struct Tombstone {
 };
 
 // One fragment that wants in, and what was found out about it.
-struct Arrival {
+struct PutAttempt {
   uint64_t connection = 0;
   uint32_t transport = 0;
   const ports::RemoteRef& target;
@@ -51,7 +51,7 @@ struct Arrival {
   bool already_placed = false;
   bool silent = false;                                    // a refusal gets no answer
   uint64_t bound_epoch = ports::PutOperation::any_epoch;  // not known (any more): any_epoch
-  uint64_t buffer_bytes = ports::Ending::none;            // of the buffer it is too long for
+  uint64_t buffer_bytes = ports::OperationResult::none;   // of the buffer it is too long for
 
   [[nodiscard]] bool tells_epoch() const { return epoch != ports::PutOperation::any_epoch; }
 };
@@ -81,17 +81,17 @@ struct MailboxTable::Impl {
   void drop_held(Mailbox& mailbox);
 
   // admission.cc
-  Status admit(Arrival& arrival);
-  Status admit_addressed(Arrival& arrival);
-  Status admit_into(Arrival& arrival);
-  Status admit_bound(const Operation& operation, const Arrival& arrival, bool& already_placed) const;
-  Status admit_new(Arrival& arrival);
-  Status admit_to_empty(Arrival& arrival);
-  Status hold(Arrival& arrival);
-  Status check_quota(const Mailbox& mailbox, const Arrival& arrival);
-  Status admit_read(Arrival& arrival, Slot& slot);
+  Status admit(PutAttempt& attempt);
+  Status admit_addressed(PutAttempt& attempt);
+  Status admit_into(PutAttempt& attempt);
+  Status admit_bound(const Operation& operation, const PutAttempt& attempt, bool& already_placed) const;
+  Status admit_new(PutAttempt& attempt);
+  Status admit_to_empty(PutAttempt& attempt);
+  Status hold(PutAttempt& attempt);
+  Status check_quota(const Mailbox& mailbox, const PutAttempt& attempt);
+  Status admit_read(PutAttempt& attempt, Slot& slot);
   // A refusal: counted, perhaps withheld.
-  ports::Admission refuse(Status status, const Arrival& arrival);
+  ports::Admission refuse(Status status, const PutAttempt& attempt);
   void bind(Mailbox& mailbox, const OperationKey& key, const Operation& like);
   void unbind(Mailbox& mailbox, Buffer& buffer, const OperationKey& key);
   ports::Ticket issue(Slot slot);
@@ -100,8 +100,8 @@ struct MailboxTable::Impl {
   Retired* retired_of(const Slot& slot);
 
   // placement.cc
-  ports::Ending end_placing(const Slot& slot, bool complete);
-  ports::Ending end_holding(const Slot& slot, bool complete);
+  ports::OperationResult end_placing(const Slot& slot, bool complete);
+  ports::OperationResult end_holding(const Slot& slot, bool complete);
   void placed(Mailbox& mailbox, Buffer& buffer, const OperationKey& key, uint64_t begin, uint64_t length);
   void settle(Mailbox& mailbox);  // may remove the mailbox: a closed one that is drained
   bool place_held(Mailbox& mailbox);

@@ -19,13 +19,13 @@ Offer decode_offer(Reader& in) {
   return offer;
 }
 
-void encode(Writer& out, const Machine& machine) {
+void encode(Writer& out, const HostIdentity& machine) {
   out.u64(machine.number);
   out.u64(machine.booted_ms);
 }
 
-Machine decode_machine(Reader& in) {
-  Machine machine;
+HostIdentity decode_machine(Reader& in) {
+  HostIdentity machine;
   machine.number = in.u64();
   machine.booted_ms = in.u64();
   return machine;
@@ -50,7 +50,7 @@ void encode_farewell(Writer& out, Kind kind, const Farewell& frame) {
 
 }  // namespace
 
-bool are_apart(const Machine& one, const Machine& other) {
+bool are_apart(const HostIdentity& one, const HostIdentity& other) {
   const uint64_t between = one.booted_ms > other.booted_ms ? one.booted_ms - other.booted_ms : other.booted_ms - one.booted_ms;
   return one.number != 0 && other.number != 0 && one.number != other.number && between >= boots_apart_ms;
 }

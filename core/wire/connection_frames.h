@@ -30,12 +30,12 @@ struct Offer {
 };
 
 // On which machine an end runs, as far as it can tell. One kernel may show its containers different numbers, but it began once.
-struct Machine {
+struct HostIdentity {
   uint64_t number = 0;     // 0: unknown
   uint64_t booted_ms = 0;  // of the wall clock, as it is now
 };
 // Surely not the same one.
-[[nodiscard]] bool are_apart(const Machine& one, const Machine& other);
+[[nodiscard]] bool are_apart(const HostIdentity& one, const HostIdentity& other);
 
 // The dialler's first frame. `options` are type u16, length u16, value; see scan_options.
 struct Hello {
@@ -44,7 +44,7 @@ struct Hello {
   ports::Role role = ports::Role::application;
   ports::Attribute attribute = ports::Attribute::reliable_ordered;
   Offer offer;
-  Machine machine;
+  HostIdentity machine;
   Bytes data;
   Bytes options;
 };
@@ -55,7 +55,7 @@ struct HelloReply {
   uint16_t version = wire::version;
   Status status = Status::success;  // else: refused for this reason, and the stream ends
   Offer offer;
-  Machine machine;
+  HostIdentity machine;
   std::string_view reason;
 };
 

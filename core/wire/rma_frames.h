@@ -8,10 +8,10 @@
 // - rma_read asks; rma_read_data chunks answer; rma_read_end follows always and says whether the data are good (a region may be
 //   deregistered in the middle of the last chunk, whose length is promised by then).
 // - mailbox_hint: what was refused as mailbox_empty may come again. At any time after the refusal.
-// - Both ends carry the target's number (core/ports/ending.h): of a put its epoch, of what was too long the buffer's length.
-// Source: transports/stream/README.md 'RMA'; CCI §III.C; reference cci.md point 10.
+// - Both ends carry the target's number (core/ports/operation_result.h): of a put its epoch, of what was too long the buffer's
+// length. Source: transports/stream/README.md 'RMA'; CCI §III.C; reference cci.md point 10.
 #pragma once
-#include "core/ports/ending.h"
+#include "core/ports/operation_result.h"
 #include "core/wire/frame.h"
 #include "core/wire/remote_ref.h"
 
@@ -53,7 +53,7 @@ struct RmaReadData {
 // rma_write_ack and rma_read_end.
 struct RmaEnd {
   uint32_t operation = 0;
-  ports::Ending ending;
+  ports::OperationResult ending;
   bool early = false;  // rma_write_ack: refused before the last chunk; a second one follows the end
 };
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 

@@ -12,7 +12,7 @@
 
 #include "core/base/ring_buffer.h"
 #include "core/base/time.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 

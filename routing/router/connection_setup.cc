@@ -134,7 +134,7 @@ void ConnectionSetup::await_hop(const RelayedConnection& connection, Instant now
 
 void ConnectionSetup::on_timer(RelayedConnection& connection, Instant now) {
   const ConnectAttempt& attempt = *connection.attempt;
-  const HopWaits waits{connection.hop_uri, connection.phase == ConnectionPhase::requesting};
+  const ConnectPending waits{connection.hop_uri, connection.phase == ConnectionPhase::requesting};
   if (now >= attempt.deadline) {
     return refuse(connection, Status::timed_out, attempt.answer_reason.empty() ? words_of(waits) : attempt.answer_reason);
   }
@@ -144,8 +144,8 @@ void ConnectionSetup::on_timer(RelayedConnection& connection, Instant now) {
   relay_.post(connection, 0, std::move(message));
 }
 
-void ConnectionSetup::on_hop_waits(RelayedConnection& connection, Bytes message) {
-  if (!decode_hop_waits(message)) return ender_.reject(connection, "malformed hop_waits");
+void ConnectionSetup::on_connect_pending(RelayedConnection& connection, Bytes message) {
+  if (!decode_connect_pending(message)) return ender_.reject(connection, "malformed connect_pending");
   connections_.set_timer(connection, connection.attempt->deadline);  // the hop itself is there
   relay_.pass_on(connection, 1, message);
 }

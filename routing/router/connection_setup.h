@@ -37,7 +37,7 @@ class ConnectionSetup {
   // Before it has answered.
   void on_hop_lost(RelayedConnection& connection, std::string_view why, Instant now);
   // It waits for another one beyond it.
-  void on_hop_waits(RelayedConnection& connection, Bytes message);
+  void on_connect_pending(RelayedConnection& connection, Bytes message);
   // true: it was opened.
   [[nodiscard]] bool on_reply(RelayedConnection& connection, Bytes message, Instant now);
   // Of the hop, or of the whole connect.

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/memory/pool.h"
-#include "core/ports/arrival.h"
+#include "core/ports/fill_progress.h"
 #include "core/ports/transport.h"
 #include "routing/router/ref.h"
 #include "routing/router/stood_still.h"
@@ -24,7 +24,7 @@ struct FragmentLook {
 // What was offered or asked for: a fragment's data, where they are and where they go.
 struct FragmentOffer {
   bool of_read = false;
-  // The first pull of a read is from the application's own memory: nobody there waits for `taken`.
+  // The first pull of a read is from the application's own memory: nobody there waits for `fragment_released`.
   bool from_end = false;
   uint8_t from = 0;  // the leg where the data is; it goes to the other one
   uint8_t data_class = 0;
@@ -43,16 +43,16 @@ struct Fragment {
   FragmentOffer offer;
   memory::Loan buffer;
   // Its bytes may pass through; else, and besides, the buffer has them.
-  std::unique_ptr<ports::Conduit> conduit;
+  std::unique_ptr<ports::SplicePipe> splice_pipe;
   ports::Handle handle;  // exposed to the next router
   // It was, and the network still refers to bytes of the buffer.
   ports::Handle lent;
-  ports::Arrival arrival;
+  ports::FillProgress fill;
   Instant asked_at{}, offered_at{};
   uint64_t told_bytes = 0;    // how much of it the way out knows of
   Share share = Share::full;  // from which its buffer is
   FragmentLook look;
-  ports::Ending pulled{Status::success};  // why it will not become whole
+  ports::OperationResult pulled{Status::success};  // why it will not become whole
   [[nodiscard]] uint8_t to() const { return static_cast<uint8_t>(1 - offer.from); }
   [[nodiscard]] bool in_flight() const { return pulling || pushing; }
   [[nodiscard]] uint64_t ref(bool of_push = false) const {

@@ -12,17 +12,17 @@ uint8_t where_it_goes(const FragmentOffer& offer) { return static_cast<uint8_t>(
 void FragmentAnswers::taken(RelayedConnection& connection, const FragmentOffer& offer) {
   if (offer.from_end) return;
   std::vector<std::byte> message;
-  encode(Taken{offer.cookie, offer.of_read}, message);
+  encode(FragmentReleased{offer.cookie, offer.of_read}, message);
   relay_.post(connection, offer.from, std::move(message));
 }
 
-void FragmentAnswers::acknowledge(RelayedConnection& connection, const FragmentOffer& offer, ports::Ending ending) {
+void FragmentAnswers::acknowledge(RelayedConnection& connection, const FragmentOffer& offer, ports::OperationResult ending) {
   std::vector<std::byte> message;
   encode(FragmentAck{offer.cookie, ending}, message);
   relay_.post(connection, offer.from, std::move(message));
 }
 
-void FragmentAnswers::failed(RelayedConnection& connection, const FragmentOffer& offer, ports::Ending ending) {
+void FragmentAnswers::failed(RelayedConnection& connection, const FragmentOffer& offer, ports::OperationResult ending) {
   if (!offer.of_read) return acknowledge(connection, offer, ending);
   FragmentMessage reply;
   reply.kind = MessageKind::read_reply;

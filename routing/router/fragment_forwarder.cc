@@ -119,7 +119,7 @@ void FragmentForwarder::note_wait(RelayedConnection& connection, uint8_t leg, In
 // Each router: the fragment comes into a buffer of its class, which is held for the whole of it,
 // whatever becomes of the way out.
 void FragmentForwarder::pull(Fragment& fragment) {
-  trace_hop("[hop 6] router");
+  trace_stage("[stage 6] router");
   RelayedConnection* connection = connection_of(fragment);
   const Leg& leg = connection->legs[fragment.offer.from];
   cci::RmaOptions read;
@@ -129,28 +129,28 @@ void FragmentForwarder::pull(Fragment& fragment) {
   read.remote = fragment.offer.source;
   read.length_bytes = fragment.offer.length_bytes;
   read.context = fragment.ref();
-  read.arrival = &fragment.arrival;
-  if (fragment.conduit == nullptr) lend_conduit(*connection, fragment);
+  read.fill = &fragment.fill;
+  if (fragment.splice_pipe == nullptr) lend_splice_pipe(*connection, fragment);
   const Status status = endpoint(leg).rma(leg.connection, read);
   if (status == Status::no_buffers) return stall(fragment, false);
   fragment.pulling = true;
   fragment.asked_at = now_;
   if (status != Status::success) return on_ended(fragment, false, status);
-  if (!mechanisms_.cut_through || !endpoint(connection->legs[fragment.to()]).sends_what_arrives()) return;
+  if (!mechanisms_.cut_through || !endpoint(connection->legs[fragment.to()]).supports_cut_through()) return;
   cutting_.push_back(fragment.ref());
 }
 
 // Where both networks can hand bytes on, these need not come into the buffer; that stays the
 // fragment's, for when the way out does not take them fast enough. A fragment that may have to
 // leave twice has to be in memory.
-void FragmentForwarder::lend_conduit(const RelayedConnection& connection, Fragment& fragment) {
+void FragmentForwarder::lend_splice_pipe(const RelayedConnection& connection, Fragment& fragment) {
   if (!mechanisms_.cut_through || !mechanisms_.empty_is_refused) return;
   const cci::Endpoint& out = endpoint(connection.legs[fragment.to()]);
-  if (!out.sends_what_arrives()) return;
-  fragment.conduit = conduits_.lend(endpoint(connection.legs[fragment.offer.from]), out);
-  if (fragment.conduit == nullptr) return;
-  fragment.arrival.conduit = fragment.conduit.get();
-  fragment.arrival.once = true;
+  if (!out.supports_cut_through()) return;
+  fragment.splice_pipe = splice_pipes_.lend(endpoint(connection.legs[fragment.offer.from]), out);
+  if (fragment.splice_pipe == nullptr) return;
+  fragment.fill.splice_pipe = fragment.splice_pipe.get();
+  fragment.fill.once = true;
 }
 
 bool FragmentForwarder::cut_through() {
@@ -170,7 +170,7 @@ bool FragmentForwarder::cut_through() {
 
 // Whether it may leave, and whether the way out has another chunk to send. May end it.
 bool FragmentForwarder::look_at_arriving(RelayedConnection& connection, Fragment& fragment) {
-  const uint64_t placed_bytes = fragment.arrival.placed_bytes;
+  const uint64_t placed_bytes = fragment.fill.placed_bytes;
   if (fragment.told_bytes == 0 && placed_bytes > 0) note_wait(connection, fragment.offer.from, fragment.asked_at);
   if (fragment.onward == Onward::not_yet) {
     if (!may_leave(connection, fragment)) return false;
@@ -187,16 +187,16 @@ bool FragmentForwarder::look_at_arriving(RelayedConnection& connection, Fragment
 // is wanted: it would be no earlier at its end, and would hold the buffer of the next router, on
 // the faster link, for all the time.
 bool FragmentForwarder::may_leave(const RelayedConnection& connection, const Fragment& fragment) const {
-  if (fragment.arrival.placed_bytes == 0) return false;
+  if (fragment.fill.placed_bytes == 0) return false;
   const uint64_t in = devices_[connection.legs[fragment.offer.from].device].rate_bits_per_s;
   const uint64_t out = devices_[connection.legs[fragment.to()].device].rate_bits_per_s;
   if (!mechanisms_.paced || in == 0) return true;
-  const double missing = static_cast<double>(fragment.offer.length_bytes - fragment.arrival.placed_bytes);
+  const double missing = static_cast<double>(fragment.offer.length_bytes - fragment.fill.placed_bytes);
   return missing * static_cast<double>(out) <= static_cast<double>(fragment.offer.length_bytes) * static_cast<double>(in);
 }
 
 void FragmentForwarder::go_on(RelayedConnection& connection, Fragment& fragment) {
-  fragment.told_bytes = fragment.arrival.placed_bytes;
+  fragment.told_bytes = fragment.fill.placed_bytes;
   fragment.offered_at = now_;
   if (fragment.offer.of_read || !connection.legs[fragment.to()].is_end) return expose(connection, fragment);
   fragment.onward = Onward::pushed;
@@ -229,11 +229,11 @@ void FragmentForwarder::retry_stalled(RelayedConnection& connection) {
   }
 }
 
-void FragmentForwarder::on_event(const Ref& ref, ports::Ending ending) {
+void FragmentForwarder::on_event(const Ref& ref, ports::OperationResult ending) {
   if (Fragment* fragment = fragments_.find(ref.index, ref.generation)) on_ended(*fragment, ref.side == 1, ending);
 }
 
-void FragmentForwarder::on_ended(Fragment& fragment, bool of_push, ports::Ending ending) {
+void FragmentForwarder::on_ended(Fragment& fragment, bool of_push, ports::OperationResult ending) {
   (of_push ? fragment.pushing : fragment.pulling) = false;
   RelayedConnection* connection = connection_of(fragment);
   if (connection == nullptr || connection->phase != ConnectionPhase::open) {
@@ -248,9 +248,9 @@ void FragmentForwarder::on_ended(Fragment& fragment, bool of_push, ports::Ending
 void FragmentForwarder::on_pulled(RelayedConnection& connection, Fragment& fragment) {
   counters_.add(Counter::routed_fragments);
   counters_.add(Counter::routed_bytes, fragment.offer.length_bytes);
-  counters_.add(Counter::routed_bytes_passed, fragment.arrival.passed_bytes);
+  counters_.add(Counter::routed_bytes_passed, fragment.fill.passed_bytes);
   fragment.here = Here::whole;
-  fragment.arrival.complete = true;
+  fragment.fill.complete = true;
   connection.legs[fragment.offer.from].traffic.pulled_bytes += std::max<uint64_t>(fragment.offer.length_bytes, progress_bytes_min);
   note_wait(connection, fragment.offer.from, fragment.asked_at);
   // Answered already, and of a write the answer frees the buffers before us as well.
@@ -273,8 +273,8 @@ void FragmentForwarder::on_pulled(RelayedConnection& connection, Fragment& fragm
 
 // What is under way further on ends too, and is answered there: by the next router, whose own pull
 // fails, or by the write that we give up.
-void FragmentForwarder::on_pull_failed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending) {
-  fragment.arrival.failed = true;
+void FragmentForwarder::on_pull_failed(RelayedConnection& connection, Fragment& fragment, ports::OperationResult ending) {
+  fragment.fill.failed = true;
   if (fragment.onward == Onward::pushed && fragment.pushing) {
     fragment.pulled = ending;
     return resume(connection, fragment);
@@ -317,14 +317,14 @@ void FragmentForwarder::push(Fragment& fragment) {
   write.remote = fragment.offer.remote;
   write.length_bytes = fragment.offer.length_bytes;
   write.context = fragment.ref(true);
-  write.arrival = &fragment.arrival;  // of a whole one, too, bytes may be in the conduit
+  write.fill = &fragment.fill;  // of a whole one, too, bytes may be in the splice pipe
   const Status status = endpoint(leg).rma(leg.connection, write);
   if (status == Status::no_buffers) return stall(fragment, true);
   fragment.pushing = true;
   if (status != Status::success) on_ended(fragment, true, status);
 }
 
-void FragmentForwarder::on_pushed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending) {
+void FragmentForwarder::on_pushed(RelayedConnection& connection, Fragment& fragment, ports::OperationResult ending) {
   if (ending.status == Status::mailbox_empty && !mechanisms_.empty_is_refused) return stall(fragment, true);
   if (fragment.pulled.good()) connection.fragments.prove(now_);
   answers_.acknowledge(connection, fragment.offer, fragment.pulled.good() ? ending : fragment.pulled);
@@ -332,10 +332,9 @@ void FragmentForwarder::on_pushed(RelayedConnection& connection, Fragment& fragm
   let_go(connection, fragment);
 }
 
-// To the next router, or to the initiator of a read: one-use, withdrawn at `taken`.
+// To the next router, or to the initiator of a read: one-use, withdrawn at `fragment_released`.
 void FragmentForwarder::expose(RelayedConnection& connection, Fragment& fragment) {
-  fragment.handle =
-      memory_->register_arriving(Bytes(fragment.buffer.bytes().first(fragment.offer.length_bytes)), &fragment.arrival);
+  fragment.handle = memory_->register_filling(Bytes(fragment.buffer.bytes().first(fragment.offer.length_bytes)), &fragment.fill);
   if (fragment.handle.kind == ports::HandleKind::none || !connection.fragments.expose(exposure_of(fragment), fragment.ref())) {
     counters_.add(Counter::routed_rejected);  // a cookie used twice at once, or no region left
     answers_.failed(connection, fragment.offer, Status::no_memory);
@@ -346,8 +345,8 @@ void FragmentForwarder::expose(RelayedConnection& connection, Fragment& fragment
 }
 
 void FragmentForwarder::on_taken(RelayedConnection& connection, uint8_t which, Bytes message) {
-  const auto taken = decode_taken(message);
-  if (!taken) return ender_.reject(connection, "malformed taken");
+  const auto taken = decode_fragment_released(message);
+  if (!taken) return ender_.reject(connection, "malformed fragment_released");
   const uint64_t packed = connection.fragments.exposed_as({which, taken->of_read, taken->cookie});
   if (packed == 0) return counters_.add(Counter::routed_rejected);  // stale
   Fragment* fragment = find(packed);
@@ -361,7 +360,7 @@ void FragmentForwarder::on_taken(RelayedConnection& connection, uint8_t which, B
 void FragmentForwarder::on_ack(RelayedConnection& connection, uint8_t which, Bytes message) {
   const auto ack = decode_fragment_ack(message);
   if (!ack) return ender_.reject(connection, "malformed fragment ack");
-  // A failure downstream comes without `taken`.
+  // A failure downstream comes without `fragment_released`.
   const uint64_t packed = connection.fragments.exposed_as({which, false, ack->cookie});
   if (packed != 0) let_go(connection, *find(packed));
   relay_.pass_on(connection, which, message);
@@ -384,8 +383,8 @@ void FragmentForwarder::end(Fragment& fragment) {
     grants_.is_over(fragment.share);
     lent_.give(fragment.offer.data_class, std::move(fragment.buffer), fragment.lent);
   }
-  fragment.arrival.conduit = nullptr;
-  if (fragment.conduit != nullptr) conduits_.give(std::move(fragment.conduit));
+  fragment.fill.splice_pipe = nullptr;
+  if (fragment.splice_pipe != nullptr) splice_pipes_.give(std::move(fragment.splice_pipe));
   fragments_.remove(fragment.index);
 }
 
@@ -406,8 +405,8 @@ void FragmentForwarder::drop(RelayedConnection& connection) {
 void FragmentForwarder::drop_one(RelayedConnection& connection, Fragment& fragment) {
   if (!fragment.in_flight()) return end(fragment);
   if (fragment.onward == Onward::exposed) withdraw(connection, fragment);
-  if (fragment.here != Here::arriving || fragment.arrival.failed) return;
-  fragment.arrival.failed = true;
+  if (fragment.here != Here::arriving || fragment.fill.failed) return;
+  fragment.fill.failed = true;
   resume(connection, fragment);
 }
 

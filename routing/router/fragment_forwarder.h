@@ -5,7 +5,7 @@
 // RMAs of the devices' endpoints.
 // Errors: a peer that breaks the rules has its connection rejected; what fails is answered to
 // whoever asked for the fragment.
-// Single-threaded. Bounds: fragments_per_side_max, the pool, conduits_max.
+// Single-threaded. Bounds: fragments_per_side_max, the pool, splice_pipes_max.
 // Source: ITB; routing/router/README.md 'A fragment's way'.
 #pragma once
 #include <memory>
@@ -13,11 +13,11 @@
 
 #include "core/base/counters.h"
 #include "routing/router/buffer_grants.h"
-#include "routing/router/conduit_stock.h"
 #include "routing/router/connection_ender.h"
 #include "routing/router/fragment_answers.h"
 #include "routing/router/lent_buffers.h"
 #include "routing/router/message_relay.h"
+#include "routing/router/splice_pipe_stock.h"
 
 namespace ccixfer::routing {
 
@@ -33,7 +33,7 @@ class FragmentForwarder {
   void on_message(RelayedConnection& connection, uint8_t which, Bytes message);
   void on_taken(RelayedConnection& connection, uint8_t which, Bytes message);
   void on_ack(RelayedConnection& connection, uint8_t which, Bytes message);
-  void on_event(const Ref& ref, ports::Ending ending);  // a lower RMA of ours ended
+  void on_event(const Ref& ref, ports::OperationResult ending);  // a lower RMA of ours ended
 
   bool grant_buffers();              // true: somebody got one
   [[nodiscard]] bool cut_through();  // looks at what arrives; true: something was begun
@@ -51,17 +51,17 @@ class FragmentForwarder {
   [[nodiscard]] bool is_acceptable(const RelayedConnection& connection, const Fragment& fragment) const;
   void start(GrantedBuffer granted);
   void pull(Fragment& fragment);
-  void lend_conduit(const RelayedConnection& connection, Fragment& fragment);
+  void lend_splice_pipe(const RelayedConnection& connection, Fragment& fragment);
   [[nodiscard]] bool look_at_arriving(RelayedConnection& connection, Fragment& fragment);
   [[nodiscard]] bool may_leave(const RelayedConnection& connection, const Fragment& fragment) const;
   void go_on(RelayedConnection& connection, Fragment& fragment);
   void push(Fragment& fragment);
   void expose(RelayedConnection& connection, Fragment& fragment);
   void resume(const RelayedConnection& connection, const Fragment& fragment);
-  void on_ended(Fragment& fragment, bool of_push, ports::Ending ending);
+  void on_ended(Fragment& fragment, bool of_push, ports::OperationResult ending);
   void on_pulled(RelayedConnection& connection, Fragment& fragment);
-  void on_pull_failed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending);
-  void on_pushed(RelayedConnection& connection, Fragment& fragment, ports::Ending ending);
+  void on_pull_failed(RelayedConnection& connection, Fragment& fragment, ports::OperationResult ending);
+  void on_pushed(RelayedConnection& connection, Fragment& fragment, ports::OperationResult ending);
   void withdraw(RelayedConnection& connection, Fragment& fragment);
   void let_go(RelayedConnection& connection, Fragment& fragment);
   void stall(Fragment& fragment, bool of_push);
@@ -86,7 +86,7 @@ class FragmentForwarder {
   Counters& counters_;
   SlotTable<Fragment> fragments_{Ref::generation_max};
   LentBuffers lent_;
-  ConduitStock conduits_;
+  SplicePipeStock splice_pipes_;
   std::vector<uint64_t> cutting_;  // fragments that arrive
   std::vector<uint64_t> idle_;     // connections whose last fragment is over
   Instant now_{};

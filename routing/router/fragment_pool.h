@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "core/memory/pool.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 

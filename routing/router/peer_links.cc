@@ -7,7 +7,7 @@
 
 #include "core/base/log.h"
 #include "routing/router/latency.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 

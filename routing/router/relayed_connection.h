@@ -15,7 +15,7 @@
 #include "routing/router/network_flows.h"
 #include "routing/router/ref.h"
 #include "routing/router/stood_still.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 

@@ -114,7 +114,7 @@ void RelayedConnections::on_setup_message(RelayedConnection& connection, uint8_t
     if (setup_.on_reply(connection, message, now_)) --setting_up_;
     return;
   }
-  if (kind == MessageKind::hop_waits && requesting) return setup_.on_hop_waits(connection, message);
+  if (kind == MessageKind::connect_pending && requesting) return setup_.on_connect_pending(connection, message);
   if (kind == MessageKind::bye && requesting) {
     const auto bye = decode_bye(message);
     return setup_.refuse(connection, Status::refused, bye ? bye->reason : "malformed bye");
@@ -140,7 +140,7 @@ void RelayedConnections::on_open_message(RelayedConnection& connection, uint8_t 
     case MessageKind::draining:
     case MessageKind::others_wait:
       return on_router_message(connection, which, kind, message);
-    case MessageKind::watched:
+    case MessageKind::end_to_end_keepalive:
       return on_watched(connection, which, message);
     case MessageKind::mailbox_hint:
       if (!decode_mailbox_hint(message)) return reject(connection, "malformed mailbox hint");
@@ -149,7 +149,7 @@ void RelayedConnections::on_open_message(RelayedConnection& connection, uint8_t 
     case MessageKind::read_request:
     case MessageKind::read_reply:
       return forwarder_.on_message(connection, which, message);
-    case MessageKind::taken:
+    case MessageKind::fragment_released:
       return forwarder_.on_taken(connection, which, message);
     case MessageKind::fragment_ack:
       return forwarder_.on_ack(connection, which, message);

@@ -13,7 +13,7 @@
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
 #include "routing/map/router_map.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 

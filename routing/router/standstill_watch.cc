@@ -84,15 +84,15 @@ void StandstillWatch::note_waiting(RelayedConnection& connection, Fragment& frag
   Leg& in = connection.legs[fragment.offer.from];
   Leg& out = connection.legs[fragment.to()];
   if (fragment.pulling) {
-    in.progress[Direction::gives].waited_for = devices_.endpoint(in.device).sends_what_arrives();
-    in.progress.arriving_bytes += fragment.arrival.placed_bytes;
+    in.progress[Direction::gives].waited_for = devices_.endpoint(in.device).supports_cut_through();
+    in.progress.arriving_bytes += fragment.fill.placed_bytes;
   }
   const bool leaves = fragment.pushing || fragment.onward == Onward::exposed;
   if (!leaves || !devices_.endpoint(out.device).delivered_bytes(out.connection)) return;
   LegFlow& takes = out.progress[Direction::takes];
   FragmentLook& look = fragment.look;
-  if (fragment.here == Here::whole || fragment.arrival.placed_bytes > look.seen_bytes) takes.waited_for = true;
-  look.seen_bytes = fragment.arrival.placed_bytes;
+  if (fragment.here == Here::whole || fragment.fill.placed_bytes > look.seen_bytes) takes.waited_for = true;
+  look.seen_bytes = fragment.fill.placed_bytes;
   if (look.offered_moved == 0) look.offered_moved = takes.clock.moved + 1;
   const uint64_t others = skipped_after_fragments * pool_.fragment_bytes();
   const bool is_skipped = fragment.here == Here::whole && takes.clock.moved > look.offered_moved + others;

@@ -85,8 +85,8 @@ Pair connect(Lab& lab, Node& dialler, Node& acceptor, const cci::ConnectOptions&
   return {dialler, acceptor, connected->connection, accepted->connection};
 }
 
-ports::Ending wait_ending(Lab& lab, Node& node, uint64_t context) {
-  ports::Ending ending;
+ports::OperationResult wait_ending(Lab& lab, Node& node, uint64_t context) {
+  ports::OperationResult ending;
   const bool ended = lab.run([&] {
     for (auto it = node.events.begin(); it != node.events.end(); ++it) {
       if (it->type != EventType::send || it->context != context) continue;

@@ -86,7 +86,7 @@ struct Pair {
 [[nodiscard]] Pair connect(Lab& lab, Node& dialler, Node& acceptor, const cci::ConnectOptions& options = {});
 
 // The send event with this context, at `node`: how it ended, and its status alone.
-[[nodiscard]] ports::Ending wait_ending(Lab& lab, Node& node, uint64_t context);
+[[nodiscard]] ports::OperationResult wait_ending(Lab& lab, Node& node, uint64_t context);
 [[nodiscard]] Status wait_send(Lab& lab, Node& node, uint64_t context);
 [[nodiscard]] std::optional<Event> wait_event(Lab& lab, Node& node, EventType type);
 

@@ -63,7 +63,7 @@ TEST_CASE("contract__local_completion__does_not_wait_for_the_target") {
   REQUIRE(scene.from.count(EventType::local_completion) == (straight_datagrams ? 0u : 1u));
   REQUIRE_FALSE(scene.from.has(EventType::send));
   scene.to.frozen = false;
-  const ports::Ending ending = wait_ending(lab, scene.from, 100);
+  const ports::OperationResult ending = wait_ending(lab, scene.from, 100);
   REQUIRE(ending.status == Status::success);
   REQUIRE(ending.epoch() == 0u);
   REQUIRE(scene.from.count(EventType::local_completion) == 1);
@@ -78,7 +78,7 @@ TEST_CASE("contract__silent_local_completion__the_only_event_of_a_success_and_a_
   cci::RmaOptions write = write_of(scene, 400'001, 100);
   write.silent = true;
   REQUIRE(scene.from.endpoint->rma(scene.connection, write) == Status::success);
-  const ports::Ending refused = wait_ending(lab, scene.from, 100);
+  const ports::OperationResult refused = wait_ending(lab, scene.from, 100);
   REQUIRE(refused.status == Status::mailbox_too_long);
   REQUIRE(refused.buffer_bytes() == 400'000u);
   REQUIRE(scene.from.count(EventType::local_completion) <= 1);

@@ -7,7 +7,7 @@
 
 #include "core/host/clock.h"
 #include "routing/router/router.h"
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_transport.h"
 #include "tests/contract/datagram_lab.h"
 #include "tests/contract/loopback_fence.h"
 #include "tests/contract/sim_lab.h"

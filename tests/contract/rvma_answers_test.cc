@@ -15,7 +15,7 @@ TEST_CASE("contract__rvma_ack__tells_the_epoch_and_not_that_it_is_complete") {
   std::vector<std::vector<std::byte>> buffers(3, std::vector<std::byte>(long_put));
   for (auto& buffer : buffers) REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
   for (uint64_t put = 0; put < 6; ++put) {
-    const ports::Ending ending = scene.put_ending(0, put % 3 == 0 ? long_put : 10);
+    const ports::OperationResult ending = scene.put_ending(0, put % 3 == 0 ? long_put : 10);
     REQUIRE(ending.status == Status::success);
     REQUIRE(ending.epoch() == put / 2);
     REQUIRE_FALSE(ending.buffer_bytes());
@@ -38,7 +38,7 @@ TEST_CASE("contract__rvma_ack_of_a_put_with_a_completion_message__tells_the_epoc
   put.length_bytes = long_put;
   put.context = 100;
   REQUIRE(scene.from.endpoint->rma(scene.connection, put) == Status::success);
-  const ports::Ending ending = wait_ending(lab, scene.from, 100);
+  const ports::OperationResult ending = wait_ending(lab, scene.from, 100);
   REQUIRE(ending.status == Status::success);
   REQUIRE(ending.epoch() == 1u);
   REQUIRE(scene.to.has(EventType::receive));
@@ -59,7 +59,7 @@ TEST_CASE("contract__rvma_ack_of_a_duplicate__tells_the_epoch_of_the_first") {
   put.length_bytes = long_put;
   for (put.context = 100; put.context < 102; ++put.context) {
     REQUIRE(scene.from.endpoint->rma(scene.connection, put) == Status::success);
-    const ports::Ending ending = wait_ending(lab, scene.from, put.context);
+    const ports::OperationResult ending = wait_ending(lab, scene.from, put.context);
     REQUIRE(ending.status == Status::success);
     REQUIRE(ending.epoch() == 1u);
   }
@@ -69,10 +69,10 @@ TEST_CASE("contract__rvma_ack_of_a_duplicate__tells_the_epoch_of_the_first") {
 TEST_CASE("contract__rvma_ack_of_a_held_put__tells_the_epoch_only_if_the_put_did") {
   EVERY_LAB(lab);
   Scene scene(lab, {.threshold = 2, .when_empty = rvma::WhenEmpty::hold, .held_bytes_max = 1u << 20});
-  const ports::Ending untold = scene.put_ending(0, 1000);
+  const ports::OperationResult untold = scene.put_ending(0, 1000);
   REQUIRE(untold.status == Status::success);
   REQUIRE_FALSE(untold.epoch());
-  const ports::Ending told = scene.put_ending(0, 1000, 3);
+  const ports::OperationResult told = scene.put_ending(0, 1000, 3);
   REQUIRE(told.status == Status::success);
   REQUIRE(told.epoch() == 3u);
 }
@@ -84,19 +84,19 @@ TEST_CASE("contract__rvma_too_long__the_refusal_tells_the_length") {
   REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
   using Extent = std::pair<uint64_t, uint64_t>;
   for (const auto& [offset, length] : {Extent{0, 300'001}, Extent{300'000, 1}, Extent{1, long_put}}) {
-    const ports::Ending ending = scene.put_ending(offset, length);
+    const ports::OperationResult ending = scene.put_ending(offset, length);
     REQUIRE(ending.status == Status::mailbox_too_long);
     REQUIRE(ending.buffer_bytes() == 300'000u);
     REQUIRE_FALSE(ending.epoch());
   }
   // What is known now fits; of a get, what is there to get.
-  const ports::Ending fits = scene.put_ending(0, 250'000);
+  const ports::OperationResult fits = scene.put_ending(0, 250'000);
   REQUIRE(fits.status == Status::success);
   REQUIRE_FALSE(fits.buffer_bytes());
-  const ports::Ending beyond = wait_ending(lab, scene.from, scene.start(false, 0, 249'999, 2));
+  const ports::OperationResult beyond = wait_ending(lab, scene.from, scene.start(false, 0, 249'999, 2));
   REQUIRE(beyond.status == Status::mailbox_too_long);
   REQUIRE(beyond.buffer_bytes() == 250'000u);
-  const ports::Ending got = wait_ending(lab, scene.from, scene.start(false, 0, 0, 250'000));
+  const ports::OperationResult got = wait_ending(lab, scene.from, scene.start(false, 0, 0, 250'000));
   REQUIRE(got.status == Status::success);
   REQUIRE_FALSE(got.epoch());
 }
@@ -106,7 +106,7 @@ TEST_CASE("contract__rvma_too_long__a_held_put_and_a_managed_mailbox_alike") {
   Scene scene(lab, {.placement = rvma::Placement::managed, .when_empty = rvma::WhenEmpty::hold, .held_bytes_max = 1u << 20});
   std::vector<std::byte> buffer(1000);
   REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
-  const ports::Ending ending = scene.put_ending(77, 1001);
+  const ports::OperationResult ending = scene.put_ending(77, 1001);
   REQUIRE(ending.status == Status::mailbox_too_long);
   REQUIRE(ending.buffer_bytes() == 1000u);
 }
@@ -116,10 +116,10 @@ TEST_CASE("contract__endings_of_other_operations__tell_nothing_besides_the_statu
   Scene scene(lab, {.negative_acks = false});
   std::vector<std::byte> buffer(100), region(100);
   REQUIRE(scene.mailboxes().post(number, buffer, 1) == Status::success);
-  const auto nothing = [](const ports::Ending& ending) { return !ending.epoch() && !ending.buffer_bytes(); };
+  const auto nothing = [](const ports::OperationResult& ending) { return !ending.epoch() && !ending.buffer_bytes(); };
   // A refusal that is withheld tells no length either.
   scene.from.endpoint->set_send_timeout(scene.connection, 300ms);
-  const ports::Ending withheld = scene.put_ending(0, 101);
+  const ports::OperationResult withheld = scene.put_ending(0, 101);
   REQUIRE(withheld.status == Status::timed_out);
   REQUIRE(nothing(withheld));
   scene.remote = scene.to.memory->register_region(MutableBytes(region), cci::access_read | cci::access_write);
@@ -127,7 +127,7 @@ TEST_CASE("contract__endings_of_other_operations__tell_nothing_besides_the_statu
   REQUIRE(nothing(scene.put_ending(0, 101)));
   REQUIRE(nothing(wait_ending(lab, scene.from, scene.start(false, 0, 0, 100))));
   REQUIRE(scene.from.endpoint->send(scene.connection, Bytes(region), 100) == Status::success);
-  const ports::Ending sent = wait_ending(lab, scene.from, 100);
+  const ports::OperationResult sent = wait_ending(lab, scene.from, 100);
   REQUIRE(sent.status == Status::success);
   REQUIRE(nothing(sent));
 }

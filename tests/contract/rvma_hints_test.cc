@@ -21,7 +21,7 @@ TEST_CASE("contract__rvma_hint__comes_once_when_a_buffer_is_posted_and_the_put_t
     REQUIRE(hint->connection == scene.connection);
     REQUIRE(hint->mailbox == number);
     REQUIRE(hint->ending().epoch() == epoch);
-    const ports::Ending ending = scene.put_ending(0, 300'000);
+    const ports::OperationResult ending = scene.put_ending(0, 300'000);
     REQUIRE(ending.status == Status::success);
     REQUIRE(ending.epoch() == epoch);
     REQUIRE(scene.mailboxes().next_completion());

@@ -46,7 +46,7 @@ struct Scene {
   Status put(uint64_t local_offset, uint64_t offset, uint64_t length, uint64_t epoch = ports::PutOperation::any_epoch) {
     return wait_send(lab, from, start(true, local_offset, offset, length, epoch));
   }
-  ports::Ending put_ending(uint64_t offset, uint64_t length, uint64_t epoch = ports::PutOperation::any_epoch) {
+  ports::OperationResult put_ending(uint64_t offset, uint64_t length, uint64_t epoch = ports::PutOperation::any_epoch) {
     return wait_ending(lab, from, start(true, 0, offset, length, epoch));
   }
   Status get(uint64_t offset, uint64_t length) { return wait_send(lab, from, start(false, 0, offset, length)); }

@@ -207,7 +207,7 @@ def test_a_single_byte__through_two_routers__passes_every_stage_in_order():
         byte.write_bytes(b"x")
 
         def stages(process):
-            return [int(n) for n in re.findall(r"\[hop (\d+)\]", process.stderr())]
+            return [int(n) for n in re.findall(r"\[stage (\d+)\]", process.stderr())]
 
         with open(byte, "rb") as stdin:   # standard input is sent as a piece, as large files are
             sender = sites.lab.start(sites.sender, "send", "send", "-vv", "-c", sites.sender_config, "--insecure", "-",

@@ -5,7 +5,7 @@
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "routing/map/record.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 #include "tests/fuzz/corpus.h"
 
 namespace ccixfer::fuzz {
@@ -174,7 +174,7 @@ void routing_peers() {
           routing::encode(request, out);
         })
         .say([](Out& out) {
-          routing::encode(routing::HopWaits{"sim://10.0.0.9:7000", true}, out);
+          routing::encode(routing::ConnectPending{"sim://10.0.0.9:7000", true}, out);
         })
         .say([](Out& out) {
           routing::encode(routing::ConnectReply{Status::success, "", 1392, 16384, {}, 0}, out);
@@ -193,7 +193,7 @@ void routing_peers() {
         .act(0)
         .say(message_ack(1))
         .say(plain(MessageKind::keepalive))
-        .say(plain(MessageKind::watched))
+        .say(plain(MessageKind::end_to_end_keepalive))
         .say(plain(MessageKind::draining))
         .act(3)
         .keep("routing_peer");
@@ -203,13 +203,13 @@ void routing_peers() {
         .say(fragment(MessageKind::read_request, 2))
         .byte(7)
         .say([](Out& out) {
-          routing::encode(routing::Taken{2, true}, out);
+          routing::encode(routing::FragmentReleased{2, true}, out);
         })
         .act(1)
         .act(2)
         .say(fragment(MessageKind::read_reply, 2))
         .say([](Out& out) {
-          routing::encode(routing::Taken{1, false}, out);
+          routing::encode(routing::FragmentReleased{1, false}, out);
         })
         .say(fragment_ack(1))
         .act(6)

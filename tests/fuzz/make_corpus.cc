@@ -20,7 +20,7 @@
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "routing/map/record.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 #include "tests/fuzz/corpus.h"
 #include "transports/datagram/frames.h"
 
@@ -244,12 +244,12 @@ void routing_things() {
     fragment.remote.handle.kind = ports::HandleKind::mailbox;
     routing_message([&](Out& out) { routing::encode(fragment, out); });
   }
-  routing_message([](Out& out) { routing::encode(routing::Taken{3, true}, out); });
+  routing_message([](Out& out) { routing::encode(routing::FragmentReleased{3, true}, out); });
   routing_message([](Out& out) { routing::encode(routing::Bye{Status::timed_out, "gone"}, out); });
-  routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::watched, out); });
+  routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::end_to_end_keepalive, out); });
   routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::connect_ack, out); });
   routing_message([](Out& out) { routing::encode_plain(routing::MessageKind::draining, out); });
-  routing_message([](Out& out) { routing::encode(routing::HopWaits{"tcp://10.0.0.1:4000", true}, out); });
+  routing_message([](Out& out) { routing::encode(routing::ConnectPending{"tcp://10.0.0.1:4000", true}, out); });
   routing_message([](Out& out) { routing::encode(routing::RouterHello{7, {1, 2}, "tcp://10.0.0.1:4000"}, out); });
 
   routing::RouterRecord record;

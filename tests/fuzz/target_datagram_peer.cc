@@ -53,7 +53,7 @@ class Sink final : public ports::TransportSink {
     return length % 5 == 4 ? MutableBytes{} : MutableBytes(memory).first(length);
   }
   void on_message_end(ports::ConnectionId, bool) override {}
-  void on_completion(ports::ConnectionId, uint64_t, ports::Ending) override { ++completions; }
+  void on_completion(ports::ConnectionId, uint64_t, ports::OperationResult) override { ++completions; }
   void on_disconnected(ports::ConnectionId, Status, std::string_view) override {}
   void on_keepalive_timeout(ports::ConnectionId) override {}
 };

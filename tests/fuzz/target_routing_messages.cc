@@ -1,6 +1,6 @@
 // Routing messages: each decoder on any bytes (a router picks by kind; a wrong pick must not hurt either).
 #include "routing/map/record.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace ccixfer;
@@ -34,14 +34,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     routing::encode(*fragment, again);
     fuzz::must(routing::decode_fragment(again).has_value());
   }
-  static_cast<void>(routing::decode_taken(input));
+  static_cast<void>(routing::decode_fragment_released(input));
   if (const auto bye = routing::decode_bye(input)) fuzz::must(bye->reason.size() <= routing::reason_bytes_max);
   static_cast<void>(routing::decode_router_hello(input));
-  if (const auto waits = routing::decode_hop_waits(input)) {
+  if (const auto waits = routing::decode_connect_pending(input)) {
     fuzz::must(waits->node.size() <= routing::hop_node_bytes_max);
     std::vector<std::byte> again;
     routing::encode(*waits, again);
-    fuzz::must(routing::decode_hop_waits(again) == waits);
+    fuzz::must(routing::decode_connect_pending(again) == waits);
   }
   const auto kind = routing::kind_of(input);
   if (kind == routing::MessageKind::record || kind == routing::MessageKind::map_record) {

@@ -49,7 +49,7 @@ class Sink final : public ports::TransportSink {
     return MutableBytes(memory).first(length);
   }
   void on_message_end(ports::ConnectionId, bool) override { fuzz::must(std::exchange(open_message, false)); }
-  void on_completion(ports::ConnectionId, uint64_t, ports::Ending) override { fuzz::must(++completions <= issued); }
+  void on_completion(ports::ConnectionId, uint64_t, ports::OperationResult) override { fuzz::must(++completions <= issued); }
   void on_disconnected(ports::ConnectionId, Status, std::string_view) override {
     fuzz::must(!open_message && completions == issued);
     ++ended;

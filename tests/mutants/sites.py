@@ -11,7 +11,7 @@ from clang.cindex import CursorKind as K
 
 BOUNDS = {"<": ("less", "<="), "<=": ("less_or_equal", "<"), ">": ("more", ">="), ">=": ("more_or_equal", ">")}
 # Calls that only tell people something, count, or save time: without them the product does the same.
-UNWORTHY_CALLS = re.compile(r"^(log|log_line|trace_hop|at_reader|reserve|shrink_to_fit)$")
+UNWORTHY_CALLS = re.compile(r"^(log|log_line|trace_stage|at_reader|reserve|shrink_to_fit)$")
 COUNTING = re.compile(r"counters_?\s*(\.|->)\s*add\s*\($")
 MACRO = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b(\s*\()?")
 CONSTANT = re.compile(r"\b(constexpr|consteval|constinit|enum)\b")

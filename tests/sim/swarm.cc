@@ -35,16 +35,16 @@ bool is_staged_beside(std::string_view path) {
 std::string network(unsigned index) { return fmt::format("net{}", index); }
 
 // What passes through routers without coming into their memory: nothing, a part of a fragment, or all of it.
-SwarmOptions with_conduits(SwarmOptions options, uint64_t seed) {
+SwarmOptions with_splice_pipes(SwarmOptions options, uint64_t seed) {
   constexpr std::array<uint32_t, 4> room_bytes{0, 3000, 40'000, 1u << 20};
-  options.link.conduit_bytes = room_bytes[seed % room_bytes.size()];
+  options.link.splice_pipe_bytes = room_bytes[seed % room_bytes.size()];
   return options;
 }
 
 }  // namespace
 
 Swarm::Swarm(uint64_t seed, const SwarmOptions& options)
-    : options_(with_conduits(options, seed)),
+    : options_(with_splice_pipes(options, seed)),
       world_(seed, world_of(seed)),
       random_(world_.random().next()),
       fabric_(world_, options_.link) {

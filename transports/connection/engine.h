@@ -135,7 +135,7 @@ class Engine {
   void heard(C& c) { c.keepalive.heard(now_); }
   void release_fenced(C& c);
   void message_ended(C& c, const reliability::MessageOwner& owner, Status status);
-  void operation_ended(C& c, uint64_t token, ports::Ending ending) { sink_->on_completion(c.id, token, ending); }
+  void operation_ended(C& c, uint64_t token, ports::OperationResult ending) { sink_->on_completion(c.id, token, ending); }
   void lose(C& c, Status status, std::string_view reason);                       // at once
   void part(C& c, Farewell::Kind kind, Status status, std::string_view reason);  // telling the peer, if it can be told
   void violation(C& c, std::string_view reason);                                 // the peer broke the protocol

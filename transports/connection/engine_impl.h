@@ -336,7 +336,7 @@ template <typename D, typename C>
 void Engine<D, C>::message_ended(C& c, const reliability::MessageOwner& owner, Status status) {
   if (!owner.rma) return operation_ended(c, owner.token, status);
   c.rma.announced(static_cast<uint32_t>(owner.token), status,
-                  [&](uint64_t token, ports::Ending ending) { operation_ended(c, token, ending); });
+                  [&](uint64_t token, ports::OperationResult ending) { operation_ended(c, token, ending); });
 }
 
 // ---- How a connection ends.
@@ -346,7 +346,7 @@ template <typename D, typename C>
 void Engine<D, C>::fail_operations(C& c, Status status) {
   driver_.operations_end(c);
   c.messages.fail_all(status, [&](const reliability::MessageOwner& owner, Status end) { message_ended(c, owner, end); });
-  c.rma.fail_all(status, [&](uint64_t token, ports::Ending ending) { operation_ended(c, token, ending); });
+  c.rma.fail_all(status, [&](uint64_t token, ports::OperationResult ending) { operation_ended(c, token, ending); });
   c.fenced.fail_all([&](uint64_t token) { operation_ended(c, token, status); });
 }
 

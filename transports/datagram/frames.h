@@ -87,7 +87,7 @@ struct RmaReadDataFrame {
 // The end of a write; of a read only if it failed (a read is over when its bytes are there).
 struct RmaEndFrame {
   uint64_t operation = 0;
-  ports::Ending ending;
+  ports::OperationResult ending;
   bool write = false;
 };
 

@@ -89,7 +89,7 @@ void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& fr
     return engine_.violation(c, "a frame that an unreliable connection does not have");
   }
   if (data) handshake_.opened_by_dialler(c);
-  const auto ended = [&](uint64_t token, ports::Ending ending) { engine_.sink().on_completion(c.id, token, ending); };
+  const auto ended = [&](uint64_t token, ports::OperationResult ending) { engine_.sink().on_completion(c.id, token, ending); };
   if (const auto* reply = std::get_if<HelloReplyFrame>(&frame)) {
     if (!c.dialler) return engine_.violation(c, "a reply to a hello that was not sent");
     handshake_.on_hello_reply(c, packet.header, *reply);

@@ -42,7 +42,7 @@ void RmaIn::begin(Operation& operation, uint64_t id, bool write, uint64_t total_
   operation.through.open(fragments_of(total_bytes, fragment_bytes_));
 }
 
-void RmaIn::decide(Operation& operation, uint64_t id, ports::Ending ending) {
+void RmaIn::decide(Operation& operation, uint64_t id, ports::OperationResult ending) {
   operation.active = false;
   operation.admitted = false;
   operation.ending = ending;
@@ -105,8 +105,8 @@ void RmaIn::place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTa
   for (size_t done = 0; done < frame.bytes.size();) {
     const MutableBytes span = target.write_span(operation.ticket, frame.offset_bytes + done);
     if (span.empty()) {
-      const ports::Ending ending = target.end_write(operation.ticket, false);
-      return decide(operation, frame.operation, ending.good() ? ports::Ending(Status::rma_handle) : ending);
+      const ports::OperationResult ending = target.end_write(operation.ticket, false);
+      return decide(operation, frame.operation, ending.good() ? ports::OperationResult(Status::rma_handle) : ending);
     }
     const size_t size = std::min(span.size(), frame.bytes.size() - done);
     std::memcpy(span.data(), frame.bytes.data() + done, size);

@@ -42,7 +42,7 @@ class RmaIn {
     bool active = false;      // its end is not decided
     bool admitted = false;    // the ticket is held
     bool write = false;
-    ports::Ending ending{Status::success};
+    ports::OperationResult ending{Status::success};
     ports::Ticket ticket;
     ports::Handle handle;
     uint64_t target_offset_bytes = 0;
@@ -60,7 +60,7 @@ class RmaIn {
   void begin(Operation& operation, uint64_t id, bool write, uint64_t total_bytes, const ports::RemoteRef& remote);
   [[nodiscard]] bool owes_reply(uint32_t slot) const;
   void queue_reply(uint32_t slot);
-  void decide(Operation& operation, uint64_t id, ports::Ending ending);
+  void decide(Operation& operation, uint64_t id, ports::OperationResult ending);
   void place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTarget& target);
   [[nodiscard]] std::optional<Piece> next_piece();
 

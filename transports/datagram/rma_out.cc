@@ -179,7 +179,8 @@ bool RmaOut::end(const RmaEndFrame& frame, OutMessages& messages, Duration send_
   return true;
 }
 
-void RmaOut::finish(uint32_t slot, ports::Ending ending, OutMessages& messages, Duration send_timeout, const Ended& ended) {
+void RmaOut::finish(uint32_t slot, ports::OperationResult ending, OutMessages& messages, Duration send_timeout,
+                    const Ended& ended) {
   Operation& operation = operations_[slot];
   if (!ending.good() || !operation.announces) return finish_slot(slot, ending, ended);
   operation.phase = Phase::announcing;
@@ -189,10 +190,10 @@ void RmaOut::finish(uint32_t slot, ports::Ending ending, OutMessages& messages, 
 
 void RmaOut::announced(uint32_t slot, Status status, const Ended& ended) {
   CHECK(operations_[slot].phase == Phase::announcing);
-  finish_slot(slot, status == Status::success ? operations_[slot].ending : ports::Ending(status), ended);
+  finish_slot(slot, status == Status::success ? operations_[slot].ending : ports::OperationResult(status), ended);
 }
 
-void RmaOut::finish_slot(uint32_t slot, ports::Ending ending, const Ended& ended) {
+void RmaOut::finish_slot(uint32_t slot, ports::OperationResult ending, const Ended& ended) {
   Operation& operation = operations_[slot];
   operation.phase = Phase::free;
   operation.announcement = {};

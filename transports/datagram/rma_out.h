@@ -15,7 +15,7 @@ namespace ccixfer::datagram {
 
 class RmaOut {
  public:
-  using Ended = std::function<void(uint64_t token, ports::Ending)>;
+  using Ended = std::function<void(uint64_t token, ports::OperationResult)>;
 
   void open(uint32_t slots_max, uint32_t fragment_bytes);
   [[nodiscard]] bool full() const { return operations_.in_use() >= slots_max_; }
@@ -61,7 +61,7 @@ class RmaOut {
     FragmentWindow through;  // write: acked; read: placed
     uint64_t next = 0;       // write: the first fragment that never went out
     std::vector<std::byte> announcement;
-    ports::Ending ending;  // announcing: what the target said
+    ports::OperationResult ending;  // announcing: what the target said
   };
   struct Piece {
     uint64_t operation = 0;
@@ -72,8 +72,8 @@ class RmaOut {
   [[nodiscard]] Known look(uint64_t operation, bool write, Operation*& found);
   [[nodiscard]] uint64_t name(uint32_t slot) const { return operations_[slot].generation << 16 | slot; }
   [[nodiscard]] std::optional<Piece> next_piece();
-  void finish(uint32_t slot, ports::Ending ending, OutMessages& messages, Duration send_timeout, const Ended& ended);
-  void finish_slot(uint32_t slot, ports::Ending ending, const Ended& ended);
+  void finish(uint32_t slot, ports::OperationResult ending, OutMessages& messages, Duration send_timeout, const Ended& ended);
+  void finish_slot(uint32_t slot, ports::OperationResult ending, const Ended& ended);
 
   SlotVector<Operation> operations_;
   RingBuffer<uint32_t> waiting_;

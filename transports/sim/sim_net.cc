@@ -9,7 +9,7 @@
 
 #include "core/base/check.h"
 #include "transports/sim/sim_fabric.h"
-#include "transports/stream/buffer_conduit.h"
+#include "transports/stream/buffer_splice_pipe.h"
 
 namespace ccixfer::sim {
 namespace {
@@ -245,8 +245,8 @@ int64_t SimNet::recv(StreamId id, std::span<const IoSpan> into) {
   return static_cast<int64_t>(done);
 }
 
-int64_t SimNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
-  return stream::receive_to(*this, id, static_cast<stream::BufferConduit&>(conduit), size);
+int64_t SimNet::recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) {
+  return stream::receive_to(*this, id, static_cast<stream::BufferSplicePipe&>(splice_pipe), size);
 }
 
 uint64_t SimNet::waiting_bytes(StreamId id) const {
@@ -255,12 +255,14 @@ uint64_t SimNet::waiting_bytes(StreamId id) const {
   return found->second.first->directions[found->second.second].window_used;
 }
 
-std::unique_ptr<ports::Conduit> SimNet::make_conduit() {
-  const uint32_t room = impl_->fabric.link(impl_->options.networks.front().network).conduit_bytes;
-  return room == 0 ? nullptr : std::make_unique<stream::BufferConduit>(room);
+std::unique_ptr<ports::SplicePipe> SimNet::make_splice_pipe() {
+  const uint32_t room = impl_->fabric.link(impl_->options.networks.front().network).splice_pipe_bytes;
+  return room == 0 ? nullptr : std::make_unique<stream::BufferSplicePipe>(room);
 }
 
-bool SimNet::takes(const ports::Conduit& conduit) const { return dynamic_cast<const stream::BufferConduit*>(&conduit) != nullptr; }
+bool SimNet::takes(const ports::SplicePipe& splice_pipe) const {
+  return dynamic_cast<const stream::BufferSplicePipe*>(&splice_pipe) != nullptr;
+}
 
 int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   const auto found = impl_->streams.find(id);
@@ -289,16 +291,16 @@ int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
   packet.bytes.reserve(total);
   for (const ConstIoSpan& span : from) {
     const size_t count = std::min(span.size, total - packet.bytes.size());
-    auto* conduit = static_cast<stream::BufferConduit*>(span.conduit);
-    const std::byte* data = conduit == nullptr ? span.data : conduit->front();
-    if (end.lends && span.lent && conduit == nullptr && count > 0) {
+    auto* splice_pipe = static_cast<stream::BufferSplicePipe*>(span.splice_pipe);
+    const std::byte* data = splice_pipe == nullptr ? span.data : splice_pipe->front();
+    if (end.lends && span.lent && splice_pipe == nullptr && count > 0) {
       packet.lent.push_back({packet.bytes.size(), {data, count}});
       packet.bytes.resize(packet.bytes.size() + count);
       outbound.has_lent = true;
     } else {
       packet.bytes.insert(packet.bytes.end(), data, data + count);
     }
-    if (conduit != nullptr) conduit->take(count);
+    if (splice_pipe != nullptr) splice_pipe->take(count);
     if (link.corrupt_chance > 0 && count > 0 && span.size >= bulk_bytes_min && random.chance(link.corrupt_chance)) {
       const auto at = static_cast<size_t>(random.below(count));
       packet.flips.push_back({packet.bytes.size() - count + at, static_cast<std::byte>(1u << random.below(8))});
@@ -314,7 +316,7 @@ int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
 }
 
 // One machine a node; booted an hour apart.
-wire::Machine SimNet::machine() const {
+wire::HostIdentity SimNet::machine() const {
   const uint64_t number = uint64_t{impl_->node} + 1;
   return {number, number * 3'600'000};
 }

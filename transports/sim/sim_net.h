@@ -22,7 +22,7 @@ struct LinkOptions {
   Duration delay_min = std::chrono::microseconds(50);  // one way
   Duration delay_max = std::chrono::microseconds(500);
   uint64_t rate_bytes_per_s = 1'000'000'000;  // of each SimNet's way out
-  uint32_t conduit_bytes = 320u << 10;        // room of a conduit; 0: there are none
+  uint32_t splice_pipe_bytes = 320u << 10;    // room of a splice pipe; 0: there are none
   // In flight and unread, per direction of a stream. When more than half of it is unread the rest stays in the sender's kernel.
   uint32_t window_bytes = 256u << 10;
   double split_chance = 0.2;      // that a send or recv takes only a random part
@@ -90,11 +90,11 @@ class SimNet final : public stream::StreamNet {
   void pause_accept(bool paused) override;
   int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
-  int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
+  int64_t recv_to(stream::StreamId id, ports::SplicePipe& splice_pipe, size_t size) override;
   [[nodiscard]] uint64_t waiting_bytes(stream::StreamId id) const override;
-  [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
-  [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
-  [[nodiscard]] wire::Machine machine() const override;
+  [[nodiscard]] std::unique_ptr<ports::SplicePipe> make_splice_pipe() override;
+  [[nodiscard]] bool takes(const ports::SplicePipe& splice_pipe) const override;
+  [[nodiscard]] wire::HostIdentity machine() const override;
   void peer_is_elsewhere(stream::StreamId id) override;
   [[nodiscard]] bool lends(stream::StreamId id) const override;
   [[nodiscard]] uint64_t unacknowledged_bytes(stream::StreamId id) const override;

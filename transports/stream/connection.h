@@ -27,7 +27,7 @@ struct Receiving {
   uint32_t message_check = 0;
   bool refused = false;  // dropped, and for want of a buffer
   uint32_t slot = 0;     // write, read
-  bool through = false;  // the last payload of a read went into a conduit: no more than a header is read before the next one
+  bool through = false;  // the last payload of a read went into a splice pipe: no more than a header is read before the next one
   bool within = false;   // the last read of which a payload came is not complete
 };
 

@@ -29,7 +29,7 @@ void FrameReader::receive(Connection& c) {
     const bool draining = !parsing(c);
     if (!draining && receive_through(c, budget)) continue;
     if (!c.readable || c.state == State::gone) return;
-    // With bytes for a conduit to come, nothing beyond the header is read: it would have to be copied.
+    // With bytes for a splice pipe to come, nothing beyond the header is read: it would have to be copied.
     const bool exactly = c.rx.through && !c.rma.empty();
     MutableBytes direct;
     size_t kept = 0;
@@ -83,26 +83,26 @@ bool FrameReader::received(Connection& c, int64_t n) {
   return true;
 }
 
-// Of the payload that comes next, if it is to go into a conduit. A few bytes into an empty one are not worth it.
-ports::Arrival* FrameReader::arrival_through(Connection& c) {
+// Of the payload that comes next, if it is to go into a splice pipe. A few bytes into an empty one are not worth it.
+ports::FillProgress* FrameReader::fill_through(Connection& c) {
   if (c.rx.payload != Payload::read || c.rx.rest_bytes == 0) return nullptr;
-  ports::Arrival* arrival = c.rma.at(c.rx.slot).arrival;
-  if (arrival == nullptr || arrival->conduit == nullptr) return nullptr;
-  return arrival->conduit->held_bytes() > 0 || c.rx.rest_bytes >= conduit_bytes_min ? arrival : nullptr;
+  ports::FillProgress* fill = c.rma.at(c.rx.slot).fill;
+  if (fill == nullptr || fill->splice_pipe == nullptr) return nullptr;
+  return fill->splice_pipe->held_bytes() > 0 || c.rx.rest_bytes >= splice_pipe_bytes_min ? arrival : nullptr;
 }
 
-// True: bytes came into a conduit. Else the usual way, if the connection is still readable.
+// True: bytes came into a splice pipe. Else the usual way, if the connection is still readable.
 bool FrameReader::receive_through(Connection& c, size_t& budget) {
-  ports::Arrival* arrival = arrival_through(c);
-  if (arrival == nullptr) return false;
-  const int64_t n = net_.recv_to(c.stream, *arrival->conduit, static_cast<size_t>(c.rx.rest_bytes));
+  ports::FillProgress* fill = fill_through(c);
+  if (fill == nullptr) return false;
+  const int64_t n = net_.recv_to(c.stream, *fill->splice_pipe, static_cast<size_t>(c.rx.rest_bytes));
   if (n == io_full) {
-    arrival->leave_conduit(c.rma.at(c.rx.slot).destination);
+    fill->leave_splice_pipe(c.rma.at(c.rx.slot).destination);
     return false;
   }
   if (!received(c, n)) return false;
   c.rx.through = true;
-  arrival->passed_bytes += static_cast<uint64_t>(n);
+  fill->passed_bytes += static_cast<uint64_t>(n);
   budget -= std::min(budget, static_cast<size_t>(n));
   payload_arrived(c, static_cast<size_t>(n));
   return true;
@@ -114,8 +114,8 @@ void FrameReader::consume(Connection& c, MutableBytes bytes) {
       const MutableBytes memory = payload_memory(c);
       const size_t size = std::min(memory.size(), bytes.size());
       // Bytes that came with a header are here already; those before them join them.
-      if (ports::Arrival* arrival = arrival_through(c); arrival != nullptr && arrival->conduit->held_bytes() > 0) {
-        arrival->leave_conduit(c.rma.at(c.rx.slot).destination);
+      if (ports::FillProgress* fill = fill_through(c); fill != nullptr && fill->splice_pipe->held_bytes() > 0) {
+        fill->leave_splice_pipe(c.rma.at(c.rx.slot).destination);
       }
       if (c.rx.payload != Payload::dropped) std::memcpy(memory.data(), bytes.data(), size);
       bytes = bytes.subspan(size);
@@ -241,7 +241,7 @@ void FrameReader::on_rma_write_ack(Connection& c, Bytes header) {
     return engine_.violation(c, "an answer to a write that has not arrived");
   }
   c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->ending, c.messages, c.send_timeout,
-               [&](uint64_t token, ports::Ending ending) { engine_.operation_ended(c, token, ending); });
+               [&](uint64_t token, ports::OperationResult ending) { engine_.operation_ended(c, token, ending); });
 }
 
 void FrameReader::on_rma_read(Connection& c, Bytes header) {
@@ -268,7 +268,7 @@ void FrameReader::on_rma_read_end(Connection& c, Bytes header) {
     return engine_.violation(c, "an answer to a read that was not asked for");
   }
   c.rma.finish(RmaInitiator::slot_of(frame->operation), frame->ending, c.messages, c.send_timeout,
-               [&](uint64_t token, ports::Ending ending) { engine_.operation_ended(c, token, ending); });
+               [&](uint64_t token, ports::OperationResult ending) { engine_.operation_ended(c, token, ending); });
 }
 
 void FrameReader::on_mailbox_hint(Connection& c, Bytes header) {
@@ -309,7 +309,7 @@ void FrameReader::payload_arrived(Connection& c, size_t bytes) {
     case Payload::read: {
       RmaInitiator::Operation& operation = c.rma.at(c.rx.slot);
       operation.done_bytes += bytes;
-      if (operation.arrival != nullptr) operation.arrival->placed_bytes = operation.done_bytes;
+      if (operation.fill != nullptr) operation.fill->placed_bytes = operation.done_bytes;
       c.rx.within = operation.done_bytes < operation.total_bytes;
       break;
     }

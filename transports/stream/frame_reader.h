@@ -20,7 +20,7 @@ class FrameReader {
  private:
   [[nodiscard]] bool receive_through(Connection& c, size_t& budget);
   [[nodiscard]] bool received(Connection& c, int64_t n);
-  [[nodiscard]] static ports::Arrival* arrival_through(Connection& c);
+  [[nodiscard]] static ports::FillProgress* fill_through(Connection& c);
   void consume(Connection& c, MutableBytes bytes);
   void on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header);
   void on_message(Connection& c, uint32_t payload_bytes, Bytes header);

@@ -211,22 +211,21 @@ bool FrameWriter::add_write_chunk(Connection& c) {
   while (c.rma.write_due()) {
     const uint32_t slot = c.rma.next_write();
     const RmaInitiator::Operation& operation = c.rma.at(slot);
-    const ports::Arrival* arrival = operation.arrival;
+    const ports::FillProgress* fill = operation.fill;
     const uint64_t rest = operation.total_bytes - operation.done_bytes;
     uint64_t size = std::min(rest, chunk_bytes(c));
-    if (arrival != nullptr && !arrival->ready(operation.done_bytes, size, operation.total_bytes))
-      size = std::min(rest, chunk_bytes_min);
-    if (arrival == nullptr || operation.refused || arrival->ready(operation.done_bytes, size, operation.total_bytes)) {
+    if (fill != nullptr && !fill->ready(operation.done_bytes, size, operation.total_bytes)) size = std::min(rest, chunk_bytes_min);
+    if (fill == nullptr || operation.refused || fill->ready(operation.done_bytes, size, operation.total_bytes)) {
       add_write_chunk(c, slot, operation.refused ? 0 : static_cast<uint32_t>(size));
       return true;
     }
-    if (!arrival->failed) {
+    if (!fill->failed) {
       c.rma.write_waits(slot);
     } else if (operation.done_bytes > 0) {
       add_write_chunk(c, slot, 0);
       return true;
     } else {  // the target never heard of it
-      c.rma.cancel(slot, [&](uint64_t token, ports::Ending ending) { engine_.operation_ended(c, token, ending); });
+      c.rma.cancel(slot, [&](uint64_t token, ports::OperationResult ending) { engine_.operation_ended(c, token, ending); });
       engine_.touch(c);  // a fence may be behind it
     }
   }
@@ -276,8 +275,8 @@ bool FrameWriter::continues(Connection& c) const {
   const RmaInitiator::Operation& operation = c.rma.at(last.slot);
   const uint64_t rest = operation.total_bytes - operation.done_bytes;
   return last.payload_bytes > 0 && rest > 0 && !operation.refused &&
-         (operation.arrival == nullptr ||
-          operation.arrival->ready(operation.done_bytes, std::min(rest, chunk_bytes_min), operation.total_bytes));
+         (operation.fill == nullptr ||
+          operation.fill->ready(operation.done_bytes, std::min(rest, chunk_bytes_min), operation.total_bytes));
 }
 
 // Where the bytes of the batch are now: memory of others is asked for again at every call.
@@ -286,14 +285,14 @@ size_t FrameWriter::gather(Connection& c, std::span<ConstIoSpan> into) {
   const auto add = [&](Bytes bytes, bool lent = false, bool is_file = false) {
     if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent, nullptr, false, is_file};
   };
-  // Bytes of an arrival from `at` on: those before its conduit's from the memory, the rest from there.
-  const auto in_memory = [](Bytes bytes, const ports::Arrival* arrival, uint64_t at) {
-    const uint64_t from = arrival == nullptr || arrival->conduit == nullptr ? UINT64_MAX : arrival->conduit_from();
+  // Bytes of an arrival from `at` on: those before its splice pipe's from the memory, the rest from there.
+  const auto in_memory = [](Bytes bytes, const ports::FillProgress* fill, uint64_t at) {
+    const uint64_t from = fill == nullptr || fill->splice_pipe == nullptr ? UINT64_MAX : fill->splice_pipe_begin();
     return from > at ? static_cast<size_t>(std::min<uint64_t>(bytes.size(), from - at)) : 0;
   };
-  const auto add_lent = [&](Bytes bytes, size_t here, const ports::Arrival* arrival, bool lent, bool is_file = false) {
+  const auto add_lent = [&](Bytes bytes, size_t here, const ports::FillProgress* fill, bool lent, bool is_file = false) {
     add(bytes.first(here), lent, is_file);
-    if (here < bytes.size()) into[count++] = {nullptr, bytes.size() - here, true, arrival->conduit};
+    if (here < bytes.size()) into[count++] = {nullptr, bytes.size() - here, true, fill->splice_pipe};
   };
   for (size_t i = 0; i < c.batch->count(); ++i) {
     const OutItem& item = (*c.batch)[i];
@@ -311,7 +310,7 @@ size_t FrameWriter::gather(Connection& c, std::span<ConstIoSpan> into) {
         const RmaInitiator::Operation& operation = c.rma.at(item.slot);
         const uint64_t from = item.offset_bytes + at;
         const Bytes bytes = operation.source.subspan(static_cast<size_t>(from), size);
-        add_lent(bytes, in_memory(bytes, operation.arrival, from), operation.arrival, !operation.local_completion,
+        add_lent(bytes, in_memory(bytes, operation.fill, from), operation.fill, !operation.local_completion,
                  operation.source_is_file);
         break;
       }
@@ -319,7 +318,7 @@ size_t FrameWriter::gather(Connection& c, std::span<ConstIoSpan> into) {
         const Bytes memory = c.served.read_span(item.slot, item.offset_bytes + at, size, engine_.target());
         // Revoked: the length is promised, so zeros go out, and the end will say that the data are bad.
         const Bytes bytes = memory.empty() ? Bytes(zeros_).first(std::min(size, zeros_.size())) : memory;
-        const ports::Arrival* arrival = memory.empty() ? nullptr : c.served.arrival_of(item.slot, engine_.target());
+        const ports::FillProgress* fill = memory.empty() ? nullptr : c.served.fill_of(item.slot, engine_.target());
         const size_t here = in_memory(bytes, arrival, item.offset_bytes + at);
         add_lent(bytes, here, arrival, c.lends && here > 0 && !memory.empty() && c.served.lend(item.slot, engine_.target()));
         if (bytes.size() < size) return count;

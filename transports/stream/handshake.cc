@@ -19,7 +19,7 @@ wire::Writer writer(Connection& c) {
 
 }  // namespace
 
-void Handshake::agree(Connection& c, const wire::Offer& theirs, const wire::Machine& machine) {
+void Handshake::agree(Connection& c, const wire::Offer& theirs, const wire::HostIdentity& machine) {
   const connection::Agreed agreed = engine_.agree(c, theirs);
   c.messages.open(agreed.sends_in_flight_max, c.is_unreliable());
   c.incoming.open(agreed.sends_in_flight_max, c.is_unreliable());

@@ -23,7 +23,7 @@ class Handshake {
 
  private:
   void refuse_hello(Connection& c, Status status, std::string_view reason);
-  void agree(Connection& c, const wire::Offer& theirs, const wire::Machine& machine);
+  void agree(Connection& c, const wire::Offer& theirs, const wire::HostIdentity& machine);
 
   Engine& engine_;
   StreamNet& net_;

@@ -22,7 +22,7 @@ void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64
   operation.source = request.source;
   operation.source_is_file = request.source_is_file;
   operation.destination = request.destination;
-  operation.arrival = request.arrival;
+  operation.fill = request.fill;
   operation.total_bytes = request.write ? request.source.size() : request.destination.size();
   operation.messages_before = messages_issued;
   operation.announces = request.has_completion_message;
@@ -70,7 +70,8 @@ void RmaInitiator::all_sent(uint32_t slot) {
   work_->operations[slot].phase = Phase::awaiting_end;
 }
 
-void RmaInitiator::finish(uint32_t slot, ports::Ending ending, MessageSender& messages, Duration send_timeout, const Ended& ended) {
+void RmaInitiator::finish(uint32_t slot, ports::OperationResult ending, MessageSender& messages, Duration send_timeout,
+                          const Ended& ended) {
   Operation& operation = work_->operations[slot];
   if (!ending.good() || !operation.announces) return end(slot, ending, ended);
   operation.phase = Phase::announcing;
@@ -85,10 +86,10 @@ void RmaInitiator::cancel(uint32_t slot, const Ended& ended) {
 
 void RmaInitiator::announced(uint32_t slot, Status status, const Ended& ended) {
   CHECK(work_->operations[slot].phase == Phase::announcing);
-  end(slot, status == Status::success ? work_->operations[slot].ending : ports::Ending(status), ended);
+  end(slot, status == Status::success ? work_->operations[slot].ending : ports::OperationResult(status), ended);
 }
 
-void RmaInitiator::end(uint32_t slot, ports::Ending ending, const Ended& ended) {
+void RmaInitiator::end(uint32_t slot, ports::OperationResult ending, const Ended& ended) {
   const uint64_t token = work_->operations[slot].token;
   work_->operations[slot].phase = Phase::free;
   work_->operations[slot].announcement = {};

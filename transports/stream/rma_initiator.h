@@ -45,15 +45,15 @@ class RmaInitiator {
     ports::RemoteRef remote;
     Bytes source;
     MutableBytes destination;
-    ports::Arrival* arrival = nullptr;
+    ports::FillProgress* fill = nullptr;
     uint64_t total_bytes = 0;
     uint64_t done_bytes = 0;  // write: put into chunks; read: arrived
     uint64_t lent_until = 0;  // in the bytes that the network took: so far it may refer to the source
     uint64_t messages_before = 0;
     MessageBytes announcement;
-    ports::Ending ending;  // announcing: what the target said
+    ports::OperationResult ending;  // announcing: what the target said
   };
-  using Ended = std::function<void(uint64_t token, ports::Ending)>;
+  using Ended = std::function<void(uint64_t token, ports::OperationResult)>;
 
   void open(uint32_t slots_max) { slots_max_ = slots_max; }
   [[nodiscard]] bool full() const { return in_use() >= slots_max_; }
@@ -80,7 +80,7 @@ class RmaInitiator {
 
   void all_sent(uint32_t slot);  // write: the last chunk is with the network, or it was given up
   // The target said how it ended. Pushes the completion message, or ends it.
-  void finish(uint32_t slot, ports::Ending ending, MessageSender& messages, Duration send_timeout, const Ended& ended);
+  void finish(uint32_t slot, ports::OperationResult ending, MessageSender& messages, Duration send_timeout, const Ended& ended);
   void cancel(uint32_t slot, const Ended& ended);                    // a write of which nothing has been sent
   void announced(uint32_t slot, Status status, const Ended& ended);  // the completion message ended
   void fail_all(Status status, const Ended& ended);                  // in order of issue
@@ -88,7 +88,7 @@ class RmaInitiator {
   [[nodiscard]] bool empty() const { return in_use() == 0; }
 
  private:
-  void end(uint32_t slot, ports::Ending ending, const Ended& ended);
+  void end(uint32_t slot, ports::OperationResult ending, const Ended& ended);
 
   [[nodiscard]] size_t in_use() const { return work_ == nullptr ? 0 : work_->operations.in_use(); }
 

@@ -158,9 +158,9 @@ bool RmaResponder::continues(uint32_t slot, uint64_t done_bytes, const ports::Rm
   return !target.read_waits(operation.ticket, done_bytes, std::min(operation.total_bytes - done_bytes, chunk_bytes_min));
 }
 
-const ports::Arrival* RmaResponder::arrival_of(uint32_t slot, const ports::RmaTarget& target) const {
+const ports::FillProgress* RmaResponder::fill_of(uint32_t slot, const ports::RmaTarget& target) const {
   const Operation& operation = work_->slots[slot];
-  return operation.admitted ? target.arrival_of(operation.ticket) : nullptr;
+  return operation.admitted ? target.fill_of(operation.ticket) : nullptr;
 }
 
 void RmaResponder::chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& target) {

@@ -48,8 +48,8 @@ class RmaResponder {
   [[nodiscard]] Bytes read_span(uint32_t slot, uint64_t offset, size_t size, ports::RmaTarget& target);
   // Whether this read goes on after `done` bytes, with a chunk that is here.
   [[nodiscard]] bool continues(uint32_t slot, uint64_t done_bytes, const ports::RmaTarget& target) const;
-  // Of the memory read, if it may have bytes in a conduit.
-  [[nodiscard]] const ports::Arrival* arrival_of(uint32_t slot, const ports::RmaTarget& target) const;
+  // Of the memory read, if it may have bytes in a splice pipe.
+  [[nodiscard]] const ports::FillProgress* fill_of(uint32_t slot, const ports::RmaTarget& target) const;
   void chunk_sent(uint32_t slot, uint32_t bytes, ports::RmaTarget& target);  // the slot returns to `to_read`, or its end is due
 
   [[nodiscard]] bool reply_due() const { return work_ != nullptr && !work_->replies.empty(); }
@@ -76,7 +76,7 @@ class RmaResponder {
     bool admitted = false;  // the ticket is held
     bool ended = false;     // its last reply is queued
     uint32_t id = 0;
-    ports::Ending ending{Status::success};
+    ports::OperationResult ending{Status::success};
     ports::Ticket ticket;
     ports::Handle handle;
     uint64_t target_offset_bytes = 0;

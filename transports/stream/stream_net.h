@@ -14,7 +14,7 @@
 #include "core/base/result.h"
 #include "core/base/status.h"
 #include "core/base/time.h"
-#include "core/ports/conduit.h"
+#include "core/ports/splice_pipe.h"
 #include "core/wire/connection_frames.h"
 
 namespace ccixfer::stream {
@@ -39,7 +39,7 @@ struct StreamEvent {
 inline constexpr int64_t io_again = -1;   // nothing now
 inline constexpr int64_t io_closed = -2;  // orderly end of the peer's direction (recv) or broken (send)
 inline constexpr int64_t io_error = -3;   // broken; a `failed` event need not follow
-inline constexpr int64_t io_full = -4;    // recv_to: the conduit has no room, or cannot take these bytes: recv them
+inline constexpr int64_t io_full = -4;    // recv_to: the splice pipe has no room, or cannot take these bytes: recv them
 
 struct IoSpan {
   std::byte* data;
@@ -51,7 +51,8 @@ struct ConstIoSpan {
   // It stays as it is until the peer's network has acknowledged it (unacknowledged_bytes), even beyond the call (memory of an RMA):
   // the network may refer to it instead of copying, if the peer is elsewhere (peer_is_elsewhere).
   bool lent = false;
-  ports::Conduit* conduit = nullptr;  // not from `data`, but the first `size` bytes that it holds: what is sent of them leaves it
+  ports::SplicePipe* splice_pipe =
+      nullptr;           // not from `data`, but the first `size` bytes that it holds: what is sent of them leaves it
   bool more = false;     // of the last span: further bytes follow at once, so the network need not send a packet that is not full
   bool is_file = false;  // lent, and to whomever: a file's pages, never used for anything else
 };
@@ -70,12 +71,12 @@ class StreamNet {
   virtual int64_t send(StreamId id, std::span<const ConstIoSpan> from) = 0;
   // Of what send() took, what the peer's side of the network has not acknowledged.
   [[nodiscard]] virtual uint64_t waiting_bytes(StreamId) const { return 0; }
-  // At most `size` bytes into a conduit that it takes: bytes > 0, or io_*. See ports::Transport for the other two.
-  virtual int64_t recv_to(StreamId, ports::Conduit&, size_t /*size*/) { return io_full; }
-  [[nodiscard]] virtual std::unique_ptr<ports::Conduit> make_conduit() { return nullptr; }
-  [[nodiscard]] virtual bool takes(const ports::Conduit&) const { return false; }
+  // At most `size` bytes into a splice pipe that it takes: bytes > 0, or io_*. See ports::Transport for the other two.
+  virtual int64_t recv_to(StreamId, ports::SplicePipe&, size_t /*size*/) { return io_full; }
+  [[nodiscard]] virtual std::unique_ptr<ports::SplicePipe> make_splice_pipe() { return nullptr; }
+  [[nodiscard]] virtual bool takes(const ports::SplicePipe&) const { return false; }
   // The machine whose kernel carries these streams, as peers tell each other.
-  [[nodiscard]] virtual wire::Machine machine() const { return {}; }
+  [[nodiscard]] virtual wire::HostIdentity machine() const { return {}; }
   // The peer is known to be on another machine. Until then what is lent is copied: within one kernel what the peer has taken may
   // still be our own pages, and travel on from there, long after it told us that it has them.
   virtual void peer_is_elsewhere(StreamId) {}

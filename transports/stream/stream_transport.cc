@@ -26,8 +26,8 @@ Status StreamTransport::send(ports::ConnectionId connection, std::span<const Byt
 Status StreamTransport::rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) {
   return driver_->engine().rma(connection, request, token);
 }
-std::unique_ptr<ports::Conduit> StreamTransport::make_conduit() { return driver_->net().make_conduit(); }
-bool StreamTransport::takes(const ports::Conduit& conduit) const { return driver_->net().takes(conduit); }
+std::unique_ptr<ports::SplicePipe> StreamTransport::make_splice_pipe() { return driver_->net().make_splice_pipe(); }
+bool StreamTransport::takes(const ports::SplicePipe& splice_pipe) const { return driver_->net().takes(splice_pipe); }
 void StreamTransport::resume(ports::ConnectionId connection) { driver_->resume(connection); }
 void StreamTransport::hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) {
   driver_->hint(connection, mailbox, epoch);

@@ -31,9 +31,9 @@ class StreamTransport final : public ports::Transport {
   void disconnect(ports::ConnectionId connection) override;
   [[nodiscard]] Status send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) override;
   [[nodiscard]] Status rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) override;
-  [[nodiscard]] bool sends_what_arrives() const override { return true; }
-  [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
-  [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
+  [[nodiscard]] bool supports_cut_through() const override { return true; }
+  [[nodiscard]] std::unique_ptr<ports::SplicePipe> make_splice_pipe() override;
+  [[nodiscard]] bool takes(const ports::SplicePipe& splice_pipe) const override;
   void resume(ports::ConnectionId connection) override;
   void hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override;
   void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;

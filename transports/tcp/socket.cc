@@ -125,7 +125,7 @@ bool peer_is_this_host(int fd) {
   return host == host_of(local_address(fd)) || host.starts_with("127.") || host == "::1";
 }
 
-wire::Machine this_machine() {
+wire::HostIdentity this_machine() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
   timespec wall{}, since{};

@@ -45,7 +45,7 @@ void space_packets(int fd);
 [[nodiscard]] bool peer_is_this_host(int fd);  // of a connected socket: both ends have one address, or it stays on the loopback
 // Of the kernel that runs: its boot's number (random(4)), and when that was by the wall clock, as some containers (LXC, nspawn) are
 // shown a number of their own.
-[[nodiscard]] wire::Machine this_machine();
+[[nodiscard]] wire::HostIdentity this_machine();
 [[nodiscard]] bool is_wildcard(const Address& address);
 // Addresses of the interfaces that are up: those that are not loopback, of the given family (AF_INET6: both), IPv4 first. nullopt:
 // the host cannot say now (out of descriptors).

@@ -18,7 +18,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
-#include "transports/tcp/pipe_conduit.h"
+#include "transports/tcp/kernel_splice_pipe.h"
 #include "transports/tcp/tcp_net_impl.h"
 #include "transports/tcp/tcp_uri.h"
 
@@ -253,30 +253,30 @@ int64_t TcpNet::Impl::send_lent(Stream& stream, Bytes memory, bool more) {
   return static_cast<int64_t>(taken);
 }
 
-int64_t TcpNet::Impl::send_through(Stream& stream, ports::Conduit& conduit, size_t size, bool more) {
-  const size_t sent = static_cast<PipeConduit&>(conduit).drain(stream.fd.get(), size, more);
+int64_t TcpNet::Impl::send_through(Stream& stream, ports::SplicePipe& splice_pipe, size_t size, bool more) {
+  const size_t sent = static_cast<KernelSplicePipe&>(splice_pipe).drain(stream.fd.get(), size, more);
   stream.full = sent < size && errno == EAGAIN;
   return sent > 0 ? static_cast<int64_t>(sent) : io_of_send_errno(errno);
 }
 
-int64_t TcpNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
+int64_t TcpNet::recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) {
   Impl::Stream* stream = impl_->find(id);
   if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
   if (stream->drained) return stream::io_again;
-  const int64_t n = static_cast<PipeConduit&>(conduit).fill(stream->fd.get(), size);
+  const int64_t n = static_cast<KernelSplicePipe&>(splice_pipe).fill(stream->fd.get(), size);
   // A full pipe hides the end of the stream, of which no event will tell again: it is found without the pipe.
-  return n == stream::io_again && stream->hung_up && conduit.held_bytes() > 0 ? stream::io_full : n;
+  return n == stream::io_again && stream->hung_up && splice_pipe.held_bytes() > 0 ? stream::io_full : n;
 }
 
-std::unique_ptr<ports::Conduit> TcpNet::make_conduit() {
-  return impl_->options.by_reference == ByReference::never ? nullptr : PipeConduit::create();
+std::unique_ptr<ports::SplicePipe> TcpNet::make_splice_pipe() {
+  return impl_->options.by_reference == ByReference::never ? nullptr : KernelSplicePipe::create();
 }
 
-bool TcpNet::takes(const ports::Conduit& conduit) const {
-  return impl_->options.by_reference != ByReference::never && dynamic_cast<const PipeConduit*>(&conduit) != nullptr;
+bool TcpNet::takes(const ports::SplicePipe& splice_pipe) const {
+  return impl_->options.by_reference != ByReference::never && dynamic_cast<const KernelSplicePipe*>(&splice_pipe) != nullptr;
 }
 
-wire::Machine TcpNet::machine() const { return this_machine(); }
+wire::HostIdentity TcpNet::machine() const { return this_machine(); }
 
 void TcpNet::peer_is_elsewhere(StreamId id) {
   Impl::Stream* stream = impl_->find(id);
@@ -306,15 +306,15 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   }
   const auto goes_by_reference = [&](const stream::ConstIoSpan& span) {
     const bool may = stream->by_reference || (span.is_file && impl_->options.by_reference != ByReference::never);
-    return may && span.lent && span.conduit == nullptr && span.size >= zero_copy_bytes_min;
+    return may && span.lent && span.splice_pipe == nullptr && span.size >= zero_copy_bytes_min;
   };
   int64_t total = 0;
   bool copy_next = false;
   for (size_t i = 0; i < from.size() && !stream->full;) {
     size_t end = i + 1;
     int64_t n = 0;
-    if (from[i].conduit != nullptr) {
-      n = Impl::send_through(*stream, *from[i].conduit, from[i].size, end < from.size() || from.back().more);
+    if (from[i].splice_pipe != nullptr) {
+      n = Impl::send_through(*stream, *from[i].splice_pipe, from[i].size, end < from.size() || from.back().more);
       if (n > 0 && static_cast<size_t>(n) < from[i].size) end = from.size();
     } else if (goes_by_reference(from[i]) && !copy_next) {
       n = Impl::send_lent(*stream, {from[i].data, from[i].size}, end < from.size() || from.back().more);
@@ -322,7 +322,8 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
       if (copy_next) continue;
       if (n > 0 && static_cast<size_t>(n) < from[i].size) end = from.size();
     } else {
-      while (end < from.size() && end - i < 128 && from[end].conduit == nullptr && (copy_next || !goes_by_reference(from[end]))) {
+      while (end < from.size() && end - i < 128 && from[end].splice_pipe == nullptr &&
+             (copy_next || !goes_by_reference(from[end]))) {
         ++end;
       }
       n = Impl::send_copied(*stream, from.subspan(i, end - i), end < from.size() || from.back().more);

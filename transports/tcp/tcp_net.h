@@ -28,7 +28,7 @@ inline constexpr int accepts_per_poll_max = 64;
 inline constexpr uint32_t guesses_in_a_row_max = 16;
 
 // To whom lent memory goes by reference. A peer on this machine, in whatever container, gets copies: the pages that its socket and
-// its conduits hold would still be ours, and be sent on as they are then. (And the copy is what brings the bytes into the cache
+// its splice pipes hold would still be ours, and be sent on as they are then. (And the copy is what brings the bytes into the cache
 // from which the peer reads them: 4 MiB RMA writes over loopback had 0.75 of the rate without it.)
 enum class ByReference : uint8_t { never, to_other_machines, always };
 
@@ -59,11 +59,11 @@ class TcpNet final : public stream::StreamNet {
   int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
   [[nodiscard]] bool drained(stream::StreamId id) const override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
-  int64_t recv_to(stream::StreamId id, ports::Conduit& conduit, size_t size) override;
+  int64_t recv_to(stream::StreamId id, ports::SplicePipe& splice_pipe, size_t size) override;
   [[nodiscard]] uint64_t waiting_bytes(stream::StreamId id) const override;
-  [[nodiscard]] std::unique_ptr<ports::Conduit> make_conduit() override;
-  [[nodiscard]] bool takes(const ports::Conduit& conduit) const override;
-  [[nodiscard]] wire::Machine machine() const override;
+  [[nodiscard]] std::unique_ptr<ports::SplicePipe> make_splice_pipe() override;
+  [[nodiscard]] bool takes(const ports::SplicePipe& splice_pipe) const override;
+  [[nodiscard]] wire::HostIdentity machine() const override;
   void peer_is_elsewhere(stream::StreamId id) override;
   [[nodiscard]] bool lends(stream::StreamId id) const override;
   [[nodiscard]] uint64_t unacknowledged_bytes(stream::StreamId id) const override;

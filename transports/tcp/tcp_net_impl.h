@@ -81,8 +81,8 @@ struct TcpNet::Impl {
   [[nodiscard]] static int64_t send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more);
   // Bytes taken, into the socket or the pipe; 0: this memory is to be copied. Or io_*.
   [[nodiscard]] static int64_t send_lent(Stream& stream, Bytes memory, bool more);
-  // Bytes that left the conduit, into the socket. Or io_*.
-  [[nodiscard]] static int64_t send_through(Stream& stream, ports::Conduit& conduit, size_t size, bool more);
+  // Bytes that left the splice pipe, into the socket. Or io_*.
+  [[nodiscard]] static int64_t send_through(Stream& stream, ports::SplicePipe& splice_pipe, size_t size, bool more);
   void gather(int timeout_ms);
   bool guess(const Report& report);
   void poke();

@@ -146,58 +146,58 @@ TEST_CASE("lent_region__what_is_not_a_read_of_a_region__is_not_lent") {
   CHECK_FALSE(f.target->lend(get.ticket));
   CHECK_FALSE(f.target->wanted_back(get.ticket));
   CHECK_FALSE(f.target->read_waits(get.ticket, 0, 10));
-  CHECK(f.target->arrival_of(get.ticket) == nullptr);
+  CHECK(f.target->fill_of(get.ticket) == nullptr);
   f.target->end_read(get.ticket);
 }
 
 TEST_CASE("arriving_region__read__as_far_as_it_has_come_and_the_last_byte_with_the_whole") {
   Fixture f;
-  ports::Arrival arrival;
-  const Handle handle = f.table.register_arriving(Bytes(f.memory), &arrival);
+  ports::FillProgress fill;
+  const Handle handle = f.table.register_filling(Bytes(f.memory), &fill);
   const ports::Ticket ticket = f.read(handle, 20, 80);
   CHECK(f.target->read_waits(ticket, 0, 1));
   CHECK(f.target->read_span(ticket, 0).empty());
-  arrival.placed_bytes = 20;
+  fill.placed_bytes = 20;
   CHECK(f.target->read_waits(ticket, 0, 1));
   CHECK(f.target->read_span(ticket, 0).empty());
-  arrival.placed_bytes = 50;
+  fill.placed_bytes = 50;
   CHECK_FALSE(f.target->read_waits(ticket, 0, 30));
   CHECK(f.target->read_waits(ticket, 0, 31));
   CHECK(f.target->read_span(ticket, 10).size() == 20);
   CHECK(f.target->read_span(ticket, 10).data() == f.memory.data() + 30);
   CHECK(f.target->read_span(ticket, 30).empty());
-  arrival.placed_bytes = 100;
+  fill.placed_bytes = 100;
   CHECK_FALSE(f.target->read_waits(ticket, 0, 79));
   CHECK(f.target->read_waits(ticket, 0, 80));
-  arrival.complete = true;
+  fill.complete = true;
   CHECK_FALSE(f.target->read_waits(ticket, 0, 80));
   CHECK(f.target->read_span(ticket, 0).size() == 80);
-  CHECK(f.target->arrival_of(ticket) == nullptr);  // it may be read in any order
+  CHECK(f.target->fill_of(ticket) == nullptr);  // it may be read in any order
   CHECK(f.table.deregister_region(handle) == Status::success);
   CHECK_FALSE(f.target->read_waits(ticket, 0, 80));  // revoked, not to be waited for
-  CHECK(f.target->arrival_of(ticket) == nullptr);
+  CHECK(f.target->fill_of(ticket) == nullptr);
   // The place's next region has nothing to do with it.
-  arrival = {};
+  fill = {};
   CHECK_FALSE(f.target->read_waits(f.read(f.region()), 0, 10));
 }
 
 TEST_CASE("arriving_region__to_be_read_once__refuses_a_part_and_a_second_reader") {
   Fixture f;
-  ports::Arrival arrival;
-  arrival.once = true;
-  const Handle handle = f.table.register_arriving(Bytes(f.memory), &arrival);
+  ports::FillProgress fill;
+  fill.once = true;
+  const Handle handle = f.table.register_filling(Bytes(f.memory), &fill);
   RemoteRef ref;
   ref.handle = handle;
   CHECK(f.target->begin_read(1, ref, 99).status == Status::rma_op);
-  CHECK_FALSE(arrival.taken);
+  CHECK_FALSE(fill.taken);
   const ports::Admission read = f.target->begin_read(1, ref, 100);
   REQUIRE(read.status == Status::success);
-  CHECK(arrival.taken);
-  CHECK(f.target->arrival_of(read.ticket) == &arrival);
+  CHECK(fill.taken);
+  CHECK(f.target->fill_of(read.ticket) == &fill);
   CHECK(f.target->begin_read(1, ref, 100).status == Status::rma_op);
   CHECK(f.counters.get(Counter::rma_rejected) == 2);
   f.target->end_read(read.ticket);
-  CHECK(f.target->arrival_of(read.ticket) == nullptr);
+  CHECK(f.target->fill_of(read.ticket) == nullptr);
 }
 
 TEST_CASE("memory_table__targets_of_others__are_not_of_this") {

@@ -114,9 +114,9 @@ TEST_CASE("memory_table__a_region_in_the_place_of_one_that_was_arriving__is_read
   Fixture fixture;
   MemoryTable& memory = *fixture.memory;
   std::vector<std::byte> bytes(100, std::byte{7});
-  ports::Arrival arrival;
-  arrival.once = true;
-  const ports::Handle arriving = memory.register_arriving(bytes, &arrival);
+  ports::FillProgress fill;
+  fill.once = true;
+  const ports::Handle arriving = memory.register_filling(bytes, &fill);
   REQUIRE(memory.deregister_region(arriving) == Status::success);
   const ports::Handle whole = memory.register_region(std::span<std::byte>(bytes), access_read);
   REQUIRE(whole.number == arriving.number);
@@ -124,9 +124,9 @@ TEST_CASE("memory_table__a_region_in_the_place_of_one_that_was_arriving__is_read
     const ports::Admission part = memory.begin_read(1, part_of(whole), 50);
     REQUIRE(part.status == Status::success);
     CHECK_FALSE(memory.read_waits(part.ticket, 0, 50));
-    CHECK(memory.arrival_of(part.ticket) == nullptr);
+    CHECK(memory.fill_of(part.ticket) == nullptr);
     CHECK(memory.read_span(part.ticket, 0).size() == 50);
     memory.end_read(part.ticket);
   }
-  CHECK_FALSE(arrival.taken);
+  CHECK_FALSE(fill.taken);
 }

@@ -169,7 +169,7 @@ struct Sink final : ports::TransportSink {
   }
   MutableBytes on_message_begin(ports::ConnectionId, uint32_t) override { return {}; }
   void on_message_end(ports::ConnectionId, bool) override {}
-  void on_completion(ports::ConnectionId, uint64_t token, ports::Ending ending) override {
+  void on_completion(ports::ConnectionId, uint64_t token, ports::OperationResult ending) override {
     told.push_back(std::to_string(token) + " " + std::string(to_string(ending.status)));
   }
   void on_disconnected(ports::ConnectionId, Status status, std::string_view reason) override {
@@ -182,7 +182,7 @@ struct Sink final : ports::TransportSink {
 struct NoTarget final : ports::RmaTarget {
   ports::Admission begin_write(uint64_t, const ports::RemoteRef&, uint64_t) override { return {}; }
   MutableBytes write_span(ports::Ticket, uint64_t) override { return {}; }
-  ports::Ending end_write(ports::Ticket, bool) override { return {}; }
+  ports::OperationResult end_write(ports::Ticket, bool) override { return {}; }
   ports::Admission begin_read(uint64_t, const ports::RemoteRef&, uint64_t) override { return {}; }
   Bytes read_span(ports::Ticket, uint64_t) override { return {}; }
   void end_read(ports::Ticket) override {}

@@ -64,7 +64,9 @@ struct Recorder final : ports::TransportSink {
     messages.emplace_back(open->begin(), open->begin() + static_cast<std::ptrdiff_t>(open_bytes));
     open.reset();
   }
-  void on_completion(ConnectionId, uint64_t token, ports::Ending ending) override { completions.push_back({token, ending.status}); }
+  void on_completion(ConnectionId, uint64_t token, ports::OperationResult ending) override {
+    completions.push_back({token, ending.status});
+  }
   void on_mailbox_ready(ConnectionId, uint64_t mailbox, uint64_t epoch) override { hints.emplace_back(mailbox, epoch); }
   void on_disconnected(ConnectionId id, Status status, std::string_view reason) override {
     disconnected.push_back({id, status, std::string(reason)});

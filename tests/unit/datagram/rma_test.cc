@@ -166,7 +166,7 @@ struct Tickets final : ports::RmaTarget {
   }
   ports::Admission begin_write(uint64_t, const ports::RemoteRef&, uint64_t) override { return begin(writes); }
   MutableBytes write_span(ports::Ticket, uint64_t at) override { return memory.subspan(at); }
-  ports::Ending end_write(ports::Ticket ticket, bool complete) override {
+  ports::OperationResult end_write(ports::Ticket ticket, bool complete) override {
     --writes.at(ticket.index);
     completed += complete ? 1u : 0u;
     return Status::success;
@@ -296,7 +296,7 @@ struct Giver {
     return std::pair{carried.b, carried.c};
   }
   bool end(uint64_t operation, Status status = Status::success) {
-    return out.end(RmaEndFrame{operation, ports::Ending(status), true}, messages, forever, ended);
+    return out.end(RmaEndFrame{operation, ports::OperationResult(status), true}, messages, forever, ended);
   }
   RmaOut out;
   OutMessages messages;
@@ -304,7 +304,7 @@ struct Giver {
   bool started = true;
   ports::HandleKind kind = ports::HandleKind::region;
   Ends ends;
-  RmaOut::Ended ended = [this](uint64_t token, ports::Ending ending) { ends.emplace_back(token, ending.status); };
+  RmaOut::Ended ended = [this](uint64_t token, ports::OperationResult ending) { ends.emplace_back(token, ending.status); };
 };
 
 TEST_CASE("rma_out__pieces_that_are_lost__go_out_again_if_they_still_matter") {
@@ -354,7 +354,8 @@ TEST_CASE("rma_out__success_before_all_is_out__only_of_a_put_that_is_known") {
   REQUIRE_FALSE(none.end(2 << 16));      // a generation that is not begun
   REQUIRE_FALSE(none.end(0));            // none
   REQUIRE_FALSE(none.end(1 << 16 | 1));  // a slot that was never used
-  REQUIRE_FALSE(none.out.end(RmaEndFrame{id, ports::Ending(Status::rma_handle), false}, none.messages, forever, none.ended));
+  REQUIRE_FALSE(
+      none.out.end(RmaEndFrame{id, ports::OperationResult(Status::rma_handle), false}, none.messages, forever, none.ended));
 }
 
 TEST_CASE("rma_out__fence__waits_for_what_is_before_it_and_holds_what_is_behind") {

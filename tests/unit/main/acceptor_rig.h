@@ -16,7 +16,7 @@
 namespace ccixfer::program::test {
 
 // Who dials: a session whose files are the test's.
-class Guest final : public session::LinkUser {
+class Guest final : public session::LinkHandler {
  public:
   Guest(session::fake::Net& net, uint8_t transfer, session::Direction direction, uint64_t seed)
       : side(net, "", seed), source(side) {
@@ -92,12 +92,12 @@ struct AcceptorRig {
         work(files),
         pool(session::segment_bytes_max, 16),
         region(far.memory->register_region(pool.memory(), 0)),
-        bench{*far.endpoint, files, work, pool, region, far.entropy, far.counters, *desk.reporter},
+        services{*far.endpoint, files, work, pool, region, far.entropy, far.counters, *desk.reporter},
         root(recv::Root::open(files, directory.path()).value()) {
     AcceptorOptions options;
     options.root = root.get();
     if (change) change(options);
-    acceptor = std::make_unique<Acceptor>(bench, *far.hub, options);
+    acceptor = std::make_unique<Acceptor>(services, *far.hub, options);
   }
   ~AcceptorRig() {
     work.held = false;
@@ -181,7 +181,7 @@ struct AcceptorRig {
   recv::test::InlinePool work;
   memory::Pool pool;
   ports::Handle region;
-  Bench bench;
+  SessionServices services;
   std::unique_ptr<recv::Root> root;
   std::unique_ptr<Acceptor> acceptor;
   std::deque<std::unique_ptr<Guest>> guests;

@@ -13,7 +13,7 @@ namespace {
 std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
 
 // Its endpoint, and what it does at each event: false ends it.
-class ByHand final : public LoopUser {
+class ByHand final : public LoopHandler {
  public:
   using OnEvent = std::function<bool(cci::Endpoint&, cci::Event&)>;
   ByHand(cci::Endpoint& endpoint, OnEvent on_event) : endpoint_(endpoint), on_event_(std::move(on_event)) {}

@@ -22,7 +22,7 @@ class Callers {
     hub_ = std::make_unique<session::Hub>(*node_.endpoint, counters_);
   }
 
-  class Call final : public session::LinkUser {
+  class Call final : public session::LinkHandler {
    public:
     Call(Callers& callers, const std::string& uri, session::Direction direction, uint8_t transfer) : callers_(callers) {
       session::Hello hello;

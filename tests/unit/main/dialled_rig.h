@@ -1,4 +1,4 @@
-// A DialledTransfer over the fake net, with a machine that does what the test says, and a peer that answers by the test's hand.
+// A DialledTransfer over the fake net, with a role that does what the test says, and a peer that answers by the test's hand.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace ccixfer::program::test {
 
-// What the machine of a session is like, now and in sessions to come; and what was done to those that there were.
+// What the role of a session is like, now and in sessions to come; and what was done to those that there were.
 struct Script {
   bool finished = false;
   std::optional<Error> error;
@@ -35,17 +35,17 @@ struct Script {
   std::vector<Error> lost;
 };
 
-class ScriptedMachine final : public Machine, public session::LinkUser {
+class ScriptedRole final : public TransferRole, public session::LinkHandler {
  public:
-  explicit ScriptedMachine(Script& script) : script_(script) {
+  explicit ScriptedRole(Script& script) : script_(script) {
     ++script_.made;
     ++script_.living;
   }
-  ~ScriptedMachine() override { --script_.living; }
-  ScriptedMachine(const ScriptedMachine&) = delete;
-  ScriptedMachine& operator=(const ScriptedMachine&) = delete;
+  ~ScriptedRole() override { --script_.living; }
+  ScriptedRole(const ScriptedRole&) = delete;
+  ScriptedRole& operator=(const ScriptedRole&) = delete;
 
-  session::LinkUser& user() override { return *this; }
+  session::LinkHandler& handler() override { return *this; }
   void start(Instant) override { ++script_.started; }
   void turn(Instant) override { ++script_.turns; }
   Instant next_deadline() const override { return script_.next_deadline; }
@@ -82,7 +82,7 @@ struct DialledRig {
         desk(began),
         work(files, 1),
         pool(4096, 4),
-        bench{*near.endpoint, files, work, pool, {}, near.entropy, near.counters, *desk.reporter} {
+        services{*near.endpoint, files, work, pool, {}, near.entropy, near.counters, *desk.reporter} {
     acceptor->sessions = session - 1;  // the next one's number
     DialPlan plan;
     plan.uri = "fake://far";
@@ -90,12 +90,12 @@ struct DialledRig {
     plan.open = {5, "some/path"};
     plan.lanes = 1;
     plan.timeout = std::chrono::seconds(20);
-    plan.make_machine = [this](session::Link& link) {
+    plan.make_role = [this](session::Link& link) {
       near_link = &link;
-      return std::make_unique<ScriptedMachine>(script);
+      return std::make_unique<ScriptedRole>(script);
     };
     if (change) change(plan);
-    transfer = std::make_unique<DialledTransfer>(bench, *near.hub, std::move(plan), now);
+    transfer = std::make_unique<DialledTransfer>(services, *near.hub, std::move(plan), now);
   }
   ~DialledRig() {
     transfer.reset();
@@ -174,7 +174,7 @@ struct DialledRig {
   host::PosixFileSystem files;
   host::ThreadWorkPool work;
   memory::Pool pool;
-  Bench bench;
+  SessionServices services;
   Script script;
   session::Link* near_link = nullptr;
   std::unique_ptr<DialledTransfer> transfer;

@@ -185,7 +185,7 @@ TEST_CASE("dialled__opened_twice__no_machine_is_made") {
   CHECK(rig.script.made == 0);
 }
 
-// With a machine it is the machine that says how the session ended, as it knows what came of it.
+// With a role it is the role that says how the session ended, as it knows what came of it.
 TEST_CASE("dialled__opened_again_while_a_session_runs__ends_as_its_machine_says") {
   DialledRig rig;
   REQUIRE(rig.run_until_moving());
@@ -196,12 +196,12 @@ TEST_CASE("dialled__opened_again_while_a_session_runs__ends_as_its_machine_says"
   rig.run_to(rig.now + 5s);
   CHECK(rig.transfer->moving());
   CHECK(rig.script.living == 1);
-  rig.script.error = Error{ErrorKind::protocol, "in the machine's words"};
+  rig.script.error = Error{ErrorKind::protocol, "in the role's words"};
   rig.script.finished = true;
   REQUIRE(rig.run_to_the_end());
   CHECK(rig.script.lost.size() == 1);
   CHECK(rig.transfer->result().kind == ErrorKind::protocol);
-  CHECK(rig.transfer->result().message.rfind("in the machine's words: fake://far: ", 0) == 0);
+  CHECK(rig.transfer->result().message.rfind("in the role's words: fake://far: ", 0) == 0);
 }
 
 TEST_CASE("dialled__nobody_answers__no_answer_after_the_timeout_and_the_reason_is_told_once") {

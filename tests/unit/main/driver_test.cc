@@ -17,7 +17,7 @@ namespace ccixfer::program {
 namespace {
 
 // Turns until `turns` are over; `at_signal` is asked at each.
-struct Counting final : LoopUser {
+struct Counting final : LoopHandler {
   bool turn(Instant) override {
     if (at_turn) at_turn();
     return ++seen < turns;

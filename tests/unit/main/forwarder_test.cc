@@ -1,4 +1,4 @@
-// Who stands in front of a machine: what is its owner's, what is kept for the machine, and how each ends.
+// Who stands in front of a role: what is its owner's, what is kept for the role, and how each ends.
 #include "app/main/forwarder.h"
 
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct Recorder final : session::LinkUser {
+struct Recorder final : session::LinkHandler {
   Words seen;
   void on_lane_up(session::LaneIndex lane) override { seen.push_back("up " + std::to_string(lane)); }
   void on_lane_down(session::LaneIndex lane) override { seen.push_back("down " + std::to_string(lane)); }
@@ -48,29 +48,29 @@ TEST_CASE("forwarder__what_comes_before_the_machine__is_replayed_in_order_withou
   forwarder.on_lane_message(0, credit);
   forwarder.on_put(0, 1, Status::success);  // there is nobody who made one
   forwarder.on_lane_down(1);
-  Recorder machine;
-  forwarder.attach(machine);
-  CHECK(machine.seen == Words{"up 0", word("lane 0 message", lane_open.index()), word("message", durable.index()),
-                              word("lane 0 message", credit.index())});
+  Recorder role;
+  forwarder.attach(role);
+  CHECK(role.seen == Words{"up 0", word("lane 0 message", lane_open.index()), word("message", durable.index()),
+                           word("lane 0 message", credit.index())});
   CHECK_FALSE(forwarder.lost());
 }
 
 TEST_CASE("forwarder__with_a_machine__all_goes_through_at_once") {
   Forwarder forwarder;
-  Recorder machine;
-  forwarder.attach(machine);
-  CHECK(machine.seen.empty());
+  Recorder role;
+  forwarder.attach(role);
+  CHECK(role.seen.empty());
   forwarder.on_lane_up(3);
   forwarder.on_lane_message(3, credit);
   forwarder.on_message(bye);
-  forwarder.on_message(session::Abort{ErrorKind::no_space, "full"});  // the machine's to answer, now
+  forwarder.on_message(session::Abort{ErrorKind::no_space, "full"});  // the role's to answer, now
   forwarder.on_put(3, 7, Status::success);
   forwarder.on_put(3, 8, Status::disconnected);
   forwarder.on_lane_down(3);
   forwarder.on_link_lost({ErrorKind::network, "gone"});
-  CHECK(machine.seen == Words{"up 3", word("lane 3 message", credit.index()), word("message", bye.index()),
-                              word("message", session::Message(session::Abort{}).index()), "put 3 7 placed", "put 3 8 not",
-                              "down 3", "lost gone"});
+  CHECK(role.seen == Words{"up 3", word("lane 3 message", credit.index()), word("message", bye.index()),
+                           word("message", session::Message(session::Abort{}).index()), "put 3 7 placed", "put 3 8 not", "down 3",
+                           "lost gone"});
   CHECK(of(forwarder.lost()) == "network: gone");
 }
 
@@ -78,11 +78,11 @@ TEST_CASE("forwarder__more_than_fits_after_the_machine_came__is_not_kept") {
   Forwarder forwarder;
   for (size_t i = 0; i < early_messages_max; ++i) forwarder.on_message(durable);
   CHECK_FALSE(forwarder.lost());
-  Recorder machine;
-  forwarder.attach(machine);
-  CHECK(machine.seen.size() == early_messages_max);
+  Recorder role;
+  forwarder.attach(role);
+  CHECK(role.seen.size() == early_messages_max);
   for (size_t i = 0; i < early_messages_max; ++i) forwarder.on_message(durable);
-  CHECK(machine.seen.size() == 2 * early_messages_max);
+  CHECK(role.seen.size() == 2 * early_messages_max);
   CHECK_FALSE(forwarder.lost());
 }
 
@@ -96,10 +96,10 @@ TEST_CASE("forwarder__flood_before_the_session_is_open__protocol_error") {
 
 TEST_CASE("forwarder__the_machine_went__what_still_comes_is_dropped") {
   Forwarder forwarder;
-  Recorder machine;
+  Recorder role;
   forwarder.on_lane_up(0);
-  forwarder.attach(machine);
-  machine.seen.clear();
+  forwarder.attach(role);
+  role.seen.clear();
   forwarder.detach();
   for (size_t i = 0; i <= early_messages_max; ++i) forwarder.on_message(durable);
   forwarder.on_lane_message(0, credit);
@@ -108,7 +108,7 @@ TEST_CASE("forwarder__the_machine_went__what_still_comes_is_dropped") {
   forwarder.on_lane_down(0);
   CHECK_FALSE(forwarder.lost());
   forwarder.on_link_lost({ErrorKind::network, "gone"});
-  CHECK(machine.seen.empty());
+  CHECK(role.seen.empty());
   CHECK(of(forwarder.lost()) == "network: gone");
 }
 
@@ -120,9 +120,9 @@ TEST_CASE("forwarder__lost_before_the_machine__it_hears_of_it_last_and_the_first
   forwarder.on_link_lost({ErrorKind::timeout, "second"});
   forwarder.on_message(session::Abort{ErrorKind::no_space, "third"});
   CHECK(of(forwarder.lost()) == "network: first");
-  Recorder machine;
-  forwarder.attach(machine);
-  CHECK(machine.seen == Words{"up 0", word("message", durable.index()), "lost first"});
+  Recorder role;
+  forwarder.attach(role);
+  CHECK(role.seen == Words{"up 0", word("message", durable.index()), "lost first"});
 }
 
 TEST_CASE("forwarder__open_in_parts__joined_and_bad_parts_end_the_session") {
@@ -134,16 +134,16 @@ TEST_CASE("forwarder__open_in_parts__joined_and_bad_parts_end_the_session") {
   CHECK(good.open()->path == "abcd");
   CHECK(good.open()->options == 5);
   CHECK_FALSE(good.lost());
-  Recorder machine;
-  good.attach(machine);
-  CHECK(machine.seen.empty());  // the owner's
+  Recorder role;
+  good.attach(role);
+  CHECK(role.seen.empty());  // the owner's
   good.on_message(session::OpenPart{5, 4, 0, "ab"});
   CHECK(of(good.lost()) == malformed);
-  CHECK(machine.seen == Words{"lost the peer's request to open a session is malformed"});
+  CHECK(role.seen == Words{"lost the peer's request to open a session is malformed"});
   REQUIRE(good.open());  // as it was
   CHECK(good.open()->path == "abcd");
   good.on_message(session::OpenPart{5, 4, 0, "ab"});
-  CHECK(machine.seen.size() == 1);  // once
+  CHECK(role.seen.size() == 1);  // once
 
   Forwarder gap;
   gap.on_message(session::OpenPart{0, 4, 2, "cd"});
@@ -161,13 +161,13 @@ TEST_CASE("forwarder__opened__once_and_with_a_number") {
   CHECK(forwarder.opened()->session == 7);
   CHECK(forwarder.opened()->lanes_max == 3);
   CHECK_FALSE(forwarder.lost());
-  Recorder machine;
-  forwarder.attach(machine);
-  CHECK(machine.seen.empty());  // the owner's
+  Recorder role;
+  forwarder.attach(role);
+  CHECK(role.seen.empty());  // the owner's
   forwarder.on_message(session::Opened{8, 3});
   CHECK(of(forwarder.lost()) == opened_twice);
   CHECK(forwarder.opened()->session == 7);
-  CHECK(machine.seen == Words{"lost the peer opened the session twice, or without a number"});
+  CHECK(role.seen == Words{"lost the peer opened the session twice, or without a number"});
   Forwarder none;
   none.on_message(session::Opened{0, 3});
   CHECK(of(none.lost()) == opened_twice);
@@ -186,9 +186,9 @@ TEST_CASE("forwarder__abort_before_the_machine__its_reason_or_a_protocol_error_i
   REQUIRE(honest.lost());
   CHECK(honest.lost()->kind == ErrorKind::no_space);
   CHECK(honest.lost()->message.find("full") != std::string::npos);
-  Recorder machine;
-  honest.attach(machine);
-  CHECK(machine.seen == Words{"lost " + honest.lost()->message});  // and not the Abort as well
+  Recorder role;
+  honest.attach(role);
+  CHECK(role.seen == Words{"lost " + honest.lost()->message});  // and not the Abort as well
 }
 
 TEST_CASE("forwarder__place_in_the_queue__is_its_owners_and_each_word_counts") {
@@ -203,9 +203,9 @@ TEST_CASE("forwarder__place_in_the_queue__is_its_owners_and_each_word_counts") {
   for (int i = 0; i < 1000; ++i) forwarder.on_message(session::Queued{2});
   CHECK(forwarder.queued()->before == 2);
   CHECK_FALSE(forwarder.lost());  // it waits for as long as it takes
-  Recorder machine;
-  forwarder.attach(machine);
-  CHECK(machine.seen.empty());
+  Recorder role;
+  forwarder.attach(role);
+  CHECK(role.seen.empty());
 }
 
 }  // namespace ccixfer::program

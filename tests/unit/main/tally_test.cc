@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "app/main/dialled.h"
-#include "app/main/machine.h"
 #include "app/main/transfer_loop.h"
+#include "app/main/transfer_role.h"
 
 namespace ccixfer::program {
 

@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "app/main/machine.h"
 #include "app/main/topology.h"
+#include "app/main/transfer_role.h"
 
 namespace ccixfer::program {
 namespace {

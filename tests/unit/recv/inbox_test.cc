@@ -10,10 +10,10 @@ TEST_CASE("inbox__buffers__come_out_in_order_and_count_as_held_until_they_are_re
   Inbox inbox;
   for (const uint64_t n : {4u, 5u}) inbox.add({pool.lend(), 1, 3, n});
   CHECK(inbox.held() == 2);
-  Arrival first = inbox.take();
+  ReceivedSegment first = inbox.take();
   CHECK(first.n == 4);
   CHECK_FALSE(inbox.empty());
-  Arrival second = inbox.take();
+  ReceivedSegment second = inbox.take();
   CHECK(second.n == 5);
   CHECK(inbox.empty());
   CHECK(inbox.held() == 2);

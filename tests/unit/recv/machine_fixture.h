@@ -53,7 +53,7 @@ class Notes final : public DestinationObserver {
 enum class Damage : uint8_t { none, data, trailer, index };  // index: of a pack's first record
 
 // What the destination said, and hands to put segments.
-class ScriptedSource final : public session::LinkUser {
+class ScriptedSource final : public session::LinkHandler {
  public:
   struct Lane {
     session::LaneOpen open;
@@ -216,7 +216,7 @@ class ScriptedSource final : public session::LinkUser {
 };
 
 // One session, dialled by the source.
-class Session final : public session::AcceptUser {
+class Session final : public session::AcceptHandler {
  public:
   static constexpr uint64_t number = 77;
   Session(Root& root, ports::WorkPool& work, const DestinationOptions& options, uint16_t lanes = 1, uint32_t buffers = 8)
@@ -301,9 +301,9 @@ class Session final : public session::AcceptUser {
   Instant now = began;
 
  private:
-  class Relay final : public session::LinkUser {
+  class Relay final : public session::LinkHandler {
    public:
-    session::LinkUser* to = nullptr;
+    session::LinkHandler* to = nullptr;
     void on_lane_up(session::LaneIndex lane) override { to->on_lane_up(lane); }
     void on_lane_down(session::LaneIndex lane) override { to->on_lane_down(lane); }
     void on_lane_message(session::LaneIndex lane, const session::Message& message) override { to->on_lane_message(lane, message); }

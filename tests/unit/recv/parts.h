@@ -97,7 +97,7 @@ class FakeFiles final : public FileHandler {
 
 // A buffer of the pool with a segment in it, as if it had come as the put `n` of the lane session 3.
 struct Segment {
-  Arrival arrival;
+  ReceivedSegment arrival;
   session::SegmentHeader header;
 };
 inline Segment segment_of(memory::Pool& pool, session::SegmentHeader header, Bytes data) {

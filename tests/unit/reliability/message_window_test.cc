@@ -22,7 +22,7 @@ struct Sender {
     machine.push({rma, token}, copy_message({&part, 1}), timeout);
     machine.stamp(now);
   }
-  // Taken and wholly with the network.
+  // FragmentReleased and wholly with the network.
   std::optional<uint64_t> go() {
     if (!machine.sendable()) return std::nullopt;
     const auto out = machine.take(ended);

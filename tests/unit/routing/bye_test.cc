@@ -1,7 +1,7 @@
 // How a routing endpoint leaves a connection, over a network of which the test decides when it has room.
-#include "routing/session/messages.h"
-#include "routing/session/routed_slot.h"
-#include "routing/session/routed_transport.h"
+#include "routing/transport/messages.h"
+#include "routing/transport/routed_connection.h"
+#include "routing/transport/routed_transport.h"
 #include "tests/unit/cci/fake_transport.h"
 #include "tests/unit/routing/recorder.h"
 

@@ -1,5 +1,5 @@
 // A router's turn has several rounds, and a quick peer answers within it.
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_transport.h"
 #include "tests/unit/routing/routed_world.h"
 #include "tests/unit/stream/memory_net.h"
 #include "transports/stream/stream_transport.h"

@@ -2,7 +2,7 @@
 // happen. `starting` and `hop_accepting` are over before any message can come, and `leaving` takes none.
 #include <set>
 
-#include "routing/session/routed_slot.h"
+#include "routing/transport/routed_connection.h"
 #include "tests/unit/routing/kinds.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
@@ -31,7 +31,7 @@ enum class Outcome : uint8_t {
   cut,      // it is over, and counted
 };
 
-// Written by the rules of messages.h and routing/session/README.md, not row by row.
+// Written by the rules of messages.h and routing/transport/README.md, not row by row.
 Outcome expected(Stage stage, std::optional<MessageKind> kind) {
   using Kinds = std::set<MessageKind>;
   if (!kind) return Outcome::cut;
@@ -39,7 +39,7 @@ Outcome expected(Stage stage, std::optional<MessageKind> kind) {
   switch (stage) {
     case Stage::requesting:  // the dialler waits for one answer, and may be told what is waited for
       if (kind == MessageKind::connect_reply) return Outcome::moves;
-      return kind == MessageKind::hop_waits ? Outcome::stays : Outcome::cut;
+      return kind == MessageKind::connect_pending ? Outcome::stays : Outcome::cut;
     case Stage::awaiting_request:
       return kind == MessageKind::connect_request ? Outcome::moves : Outcome::cut;
     case Stage::offered:  // the application's turn
@@ -54,7 +54,8 @@ Outcome expected(Stage stage, std::optional<MessageKind> kind) {
               .contains(*kind))
         return Outcome::stays;
       // Of fragments that are not there: they may have ended meanwhile.
-      if (Kinds{MessageKind::fragment_ack, MessageKind::taken, MessageKind::read_reply}.contains(*kind)) return Outcome::counted;
+      if (Kinds{MessageKind::fragment_ack, MessageKind::fragment_released, MessageKind::read_reply}.contains(*kind))
+        return Outcome::counted;
       return Outcome::cut;
   }
   return Outcome::cut;

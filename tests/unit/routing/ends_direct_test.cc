@@ -1,5 +1,5 @@
 // A routing endpoint and a neighbour on its own subnet: directly, without any router.
-#include "routing/session/routed_slot.h"
+#include "routing/transport/routed_connection.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "routing/session/routed_slot.h"
+#include "routing/transport/routed_connection.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 
@@ -77,7 +77,7 @@ struct Met {
     peer.received.clear();
     return found;
   }
-  void ack(uint64_t cookie, ports::Ending ending = Status::success) {
+  void ack(uint64_t cookie, ports::OperationResult ending = Status::success) {
     peer.say(FragmentAck{cookie, ending});
     rest();
   }
@@ -225,7 +225,7 @@ TEST_CASE("routed_end_rma__its_source__is_withdrawn_when_it_is_taken_or_answered
     return met.peer.ended[0];
   };
   for (const auto& piece : pieces) CHECK(read(piece) == Status::success);
-  met.peer.say(Taken{pieces[0].cookie, false});
+  met.peer.say(FragmentReleased{pieces[0].cookie, false});
   met.rest();
   CHECK(read(pieces[0]) == Status::rma_handle);
   CHECK(met.app.count(EventType::local_completion) == 0);
@@ -265,9 +265,9 @@ TEST_CASE("routed_end_rma__answers_to_what_was_not_asked__are_counted_and_change
   reply.cookie = 1000;
   met.peer.say(reply);
   is_counted();
-  met.peer.say(Taken{1000, false});
+  met.peer.say(FragmentReleased{1000, false});
   is_counted();
-  met.peer.say(Taken{written, true});
+  met.peer.say(FragmentReleased{written, true});
   is_counted();
   met.ack(written);
   reply.cookie = read;
@@ -311,8 +311,8 @@ TEST_CASE("routed_end_rma__a_read_reply__is_answered_with_taken_whether_it_could
   reply.exposed = met.peer.memory->register_region(Bytes(there));
   if (!good) reply.exposed.key ^= 1;
   met.peer.say(reply);
-  REQUIRE(met.run([&] { return met.peer.last(MessageKind::taken).has_value(); }));
-  const auto taken = decode_taken(*met.peer.last(MessageKind::taken));
+  REQUIRE(met.run([&] { return met.peer.last(MessageKind::fragment_released).has_value(); }));
+  const auto taken = decode_fragment_released(*met.peer.last(MessageKind::fragment_released));
   CHECK(taken->cookie == question.cookie);
   CHECK(taken->of_read);
   met.rest();
@@ -329,14 +329,14 @@ TEST_CASE("routed_end_rma__a_read_that_failed_there__ends_with_its_reason_and_de
   FragmentMessage reply;
   reply.kind = MessageKind::read_reply;
   reply.cookie = met.asked().at(0).cookie;
-  reply.ending = ports::Ending(Status::mailbox_too_long, 50);
+  reply.ending = ports::OperationResult(Status::mailbox_too_long, 50);
   met.peer.say(reply);
   met.rest();
   const auto ended = met.ended();
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].status == Status::mailbox_too_long);
   CHECK(ended[0].ending().detail == 50);
-  CHECK_FALSE(met.peer.last(MessageKind::taken));
+  CHECK_FALSE(met.peer.last(MessageKind::fragment_released));
 }
 
 TEST_CASE("routed_end_rma__a_put__goes_with_its_whole_extent_the_first_piece_alone_and_only_if_it_may_be_refused") {
@@ -366,11 +366,11 @@ TEST_CASE("routed_end_rma__a_put__goes_with_its_whole_extent_the_first_piece_alo
       CHECK(pieces[0].remote.put.total_bytes == row.bytes);
     }
     if (!row.write) continue;
-    met.ack(pieces[0].cookie, ports::Ending(Status::success, 4));
+    met.ack(pieces[0].cookie, ports::OperationResult(Status::success, 4));
     const auto rest = met.asked();
     CHECK(pieces.size() + rest.size() == (row.bytes + fragment - 1) / fragment);
-    for (size_t i = 1; i < pieces.size(); ++i) met.ack(pieces[i].cookie, ports::Ending(Status::success, 4));
-    for (const auto& piece : rest) met.ack(piece.cookie, ports::Ending(Status::success, 4));
+    for (size_t i = 1; i < pieces.size(); ++i) met.ack(pieces[i].cookie, ports::OperationResult(Status::success, 4));
+    for (const auto& piece : rest) met.ack(piece.cookie, ports::OperationResult(Status::success, 4));
     const auto ended = met.ended();
     REQUIRE(ended.size() == 1);
     CHECK(ended[0].status == Status::success);
@@ -380,9 +380,9 @@ TEST_CASE("routed_end_rma__a_put__goes_with_its_whole_extent_the_first_piece_alo
 
 // All pieces of a put go to one epoch, but who answers one again may not know it any more.
 TEST_CASE("routed_end_rma__pieces_that_end_differently__the_first_failure_or_else_epoch_counts") {
-  const ports::Ending of_five(Status::success, 5), of_six(Status::success, 6), unknown(Status::success);
+  const ports::OperationResult of_five(Status::success, 5), of_six(Status::success, 6), unknown(Status::success);
   struct Row {
-    std::vector<ports::Ending> endings;
+    std::vector<ports::OperationResult> endings;
     Status status;
     std::optional<uint64_t> epoch;
   };
@@ -464,9 +464,9 @@ TEST_CASE("routed_end_rma__its_completion_message__goes_when_all_is_there_and_en
   options.completion_message = as_bytes("done");
   REQUIRE(met.start(2ull * fragment, options) == Status::success);
   const auto pieces = met.asked();
-  met.ack(pieces[0].cookie, ports::Ending(Status::success, 3));
+  met.ack(pieces[0].cookie, ports::OperationResult(Status::success, 3));
   CHECK_FALSE(met.peer.last(MessageKind::message));
-  met.ack(pieces[1].cookie, ports::Ending(Status::success, 3));
+  met.ack(pieces[1].cookie, ports::OperationResult(Status::success, 3));
   REQUIRE(met.peer.last(MessageKind::message));
   CHECK(as_text(decode_message(*met.peer.last(MessageKind::message))->payload) == "done");
   CHECK(met.ended().empty());

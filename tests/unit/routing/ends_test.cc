@@ -1,6 +1,6 @@
 // A routing endpoint by itself: its routers and the far end are raw peers. Whom it asks, what it says and believes, how it leaves.
-#include "routing/session/routed_slot.h"
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_connection.h"
+#include "routing/transport/routed_transport.h"
 #include "tests/unit/routing/raw_peer.h"
 
 #undef CHECK
@@ -456,7 +456,7 @@ TEST_CASE("routed_end__the_far_end_is_silent__asked_three_times_and_then_given_u
   met.world.run_for(seconds(12) - milliseconds(200));
   CHECK(probes() == 6);
   // What the next router says of itself is no sign of the far end.
-  met.a.say(Taken{1, false});
+  met.a.say(FragmentReleased{1, false});
   CHECK(met.end.count(EventType::disconnected) == 0);
   met.world.run_for(milliseconds(800));
   REQUIRE(met.came(EventType::disconnected));
@@ -473,7 +473,7 @@ TEST_CASE("routed_end__watched_by_its_application__silence_is_told_once_and_ends
   REQUIRE(met.end.endpoint->set_keepalive(met.connection, seconds(10)) == Status::success);
   met.end.wake();
   met.rest();
-  CHECK(met.a.last(MessageKind::watched));
+  CHECK(met.a.last(MessageKind::end_to_end_keepalive));
   met.world.run_for(seconds(4));
   CHECK_FALSE(met.a.last(MessageKind::keepalive));
   met.world.run_for(seconds(2));

@@ -1,5 +1,5 @@
 // When the silence of a routed connection's far end asks for a probe, and when it has a meaning.
-#include "routing/session/far_end_watch.h"
+#include "routing/transport/far_end_watch.h"
 
 #include <catch2/catch.hpp>
 

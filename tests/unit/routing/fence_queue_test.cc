@@ -1,5 +1,5 @@
 // What waits behind a fence, and when it may begin.
-#include "routing/session/fence_queue.h"
+#include "routing/transport/fence_queue.h"
 
 #undef CHECK
 #include <catch2/catch.hpp>

@@ -52,7 +52,7 @@ TEST_CASE("fragment_answers__taken__is_told_where_the_data_came_from_unless_that
   met.offer.of_read = true;
   met.answers.taken(met.connection, met.offer);
   CHECK(met.network.to == 1);
-  const auto taken = decode_taken(met.network.said);
+  const auto taken = decode_fragment_released(met.network.said);
   REQUIRE(taken);
   CHECK(taken->cookie == 7);
   CHECK(taken->of_read);

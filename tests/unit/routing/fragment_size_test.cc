@@ -1,7 +1,7 @@
 // Routers in a row that lend fragments of different lengths: a connection agrees on the shortest, wherever on the way that is.
 #include <algorithm>
 
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_world.h"
 

@@ -1,5 +1,5 @@
 // The fragments of RMA operations at the initiator, against a way that notes what is asked of it.
-#include "routing/session/fragmented_rma.h"
+#include "routing/transport/fragmented_rma.h"
 
 #include "tests/unit/cci/fake_transport.h"
 
@@ -147,7 +147,7 @@ TEST_CASE("fragmented_rma__a_put_of_several__the_first_goes_alone_until_admitted
   REQUIRE(first.size() == 1);
   CHECK(first[0].remote.put.total_bytes == 3 * fragment);
   CHECK(at.issue().empty());
-  CHECK(at.rma->acknowledged({first[0].cookie, ports::Ending(Status::success, 4)}, at.way) == Verdict::fine);
+  CHECK(at.rma->acknowledged({first[0].cookie, ports::OperationResult(Status::success, 4)}, at.way) == Verdict::fine);
   CHECK(at.issue().size() == 2);
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("fragmented_rma__a_read__is_pulled_when_it_is_there_and_the_router_tol
   CHECK(at.way.reads[0].length_bytes == fragment);
   at.rma->read_ended(asked[1].cookie, Status::success, at.way);
   REQUIRE(at.way.posted.size() == 1);
-  CHECK(decode_taken(at.way.posted[0])->cookie == asked[1].cookie);
+  CHECK(decode_fragment_released(at.way.posted[0])->cookie == asked[1].cookie);
   CHECK(at.rma->replied(at.reply_to(asked[0]), at.way) == Verdict::fine);
   at.rma->read_ended(asked[0].cookie, Status::success, at.way);
   REQUIRE(at.way.ends.size() == 1);

@@ -46,20 +46,20 @@ TEST_CASE("router_fragment__a_write_to_another_router__is_offered_with_one_route
   CHECK(met.read(met.right, *offer) == Status::success);
   CHECK(met.got == met.source);
   CHECK(met.held() == 1);
-  met.right.say(Taken{cookie, true});  // of another direction: it is nobody's
+  met.right.say(FragmentReleased{cookie, true});  // of another direction: it is nobody's
   met.rest();
   CHECK(met.rejected() == 1);
   CHECK(met.held() == 1);
-  met.right.say(Taken{cookie, false});
+  met.right.say(FragmentReleased{cookie, false});
   met.rest();
   CHECK(met.held() == 0);
   CHECK(met.known() == 0);
   CHECK(met.read(met.right, *offer) == Status::rma_handle);  // one-use
-  met.right.say(Taken{cookie, false});
+  met.right.say(FragmentReleased{cookie, false});
   met.rest();
   CHECK(met.rejected() == 2);
   // How it ended comes from beyond, as it is.
-  met.right.say(FragmentAck{cookie, ports::Ending(Status::success, 12)});
+  met.right.say(FragmentAck{cookie, ports::OperationResult(Status::success, 12)});
   REQUIRE(met.acked(met.left));
   CHECK(met.acked(met.left)->good());
   CHECK(met.acked(met.left)->epoch() == 12u);
@@ -96,7 +96,7 @@ TEST_CASE("router_fragment__an_answer_from_beyond_while_the_data_still_comes__it
     REQUIRE(met.acked(met.left));
     CHECK(met.acked(met.left)->status == Status::rma_handle);
   } else {
-    met.right.say(Taken{cookie, false});
+    met.right.say(FragmentReleased{cookie, false});
     met.world.run_for(milliseconds(5));
   }
   CHECK(met.pulled() == 0);
@@ -106,7 +106,7 @@ TEST_CASE("router_fragment__an_answer_from_beyond_while_the_data_still_comes__it
   met.rest();
   CHECK(met.held() == 0);
   CHECK(met.known() == 0);
-  CHECK_FALSE(met.left.last(MessageKind::taken));  // the answer says it
+  CHECK_FALSE(met.left.last(MessageKind::fragment_released));  // the answer says it
   met.still_works();
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("router_fragment__what_is_offered_cannot_be_pulled__answered_with_the_
   CHECK(met.held() == 0);
   CHECK(met.known() == 0);
   CHECK(met.right.received.empty());
-  CHECK_FALSE(met.left.last(MessageKind::taken));
+  CHECK_FALSE(met.left.last(MessageKind::fragment_released));
   met.still_works();
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("router_fragment__a_cookie_twice_at_once__the_second_is_answered_and_t
   REQUIRE(offer);
   CHECK(met.right.received.size() == 1);
   CHECK(met.read(met.right, *offer) == Status::success);
-  met.right.say(Taken{cookie, false});
+  met.right.say(FragmentReleased{cookie, false});
   met.rest();
   CHECK(met.held() == 0);
   // Over now, so it may be used again.
@@ -186,7 +186,7 @@ TEST_CASE("router_fragment__a_cookie_of_a_write_and_of_a_read_from_either_side__
   uint32_t left_over = 4;
   for (RawPeer* peer : {&met.left, &met.right}) {
     for (const bool of_read : {false, true}) {
-      peer->say(Taken{cookie, of_read});
+      peer->say(FragmentReleased{cookie, of_read});
       met.rest();
       CHECK(met.held() == --left_over);
     }
@@ -208,11 +208,11 @@ TEST_CASE("router_fragment__a_read_from_an_end__pulled_by_the_application_s_own_
   met.rest();
   CHECK(met.held() == 1);
   CHECK(met.right.received.empty());  // nothing to answer `taken`
-  met.left.say(Taken{cookie, false});
+  met.left.say(FragmentReleased{cookie, false});
   met.rest();
   CHECK(met.rejected() == 1);
   CHECK(met.held() == 1);
-  met.left.say(Taken{cookie, true});
+  met.left.say(FragmentReleased{cookie, true});
   met.rest();
   CHECK(met.held() == 0);
   met.still_works();
@@ -256,7 +256,7 @@ TEST_CASE("router_fragment__a_read_from_beyond_another_router__the_question_pass
   CHECK(carried->exposed != reply.exposed);
   CHECK(met.read(met.left, *carried) == Status::success);
   CHECK(met.got == met.source);
-  met.left.say(Taken{cookie, true});
+  met.left.say(FragmentReleased{cookie, true});
   met.rest();
   CHECK(met.held() == 0);
   // And one that failed there.
@@ -264,7 +264,7 @@ TEST_CASE("router_fragment__a_read_from_beyond_another_router__the_question_pass
   FragmentMessage failed;
   failed.kind = MessageKind::read_reply;
   failed.cookie = cookie;
-  failed.ending = ports::Ending(Status::mailbox_too_long, 77);
+  failed.ending = ports::OperationResult(Status::mailbox_too_long, 77);
   met.right.say(failed);
   const auto told = met.offered(met.left, MessageKind::read_reply);
   REQUIRE(told);
@@ -282,7 +282,7 @@ TEST_CASE("router_fragment__taken_while_a_read_still_comes__is_drained_and_the_e
   reply.data_class = 1;
   met.right.say(reply);
   REQUIRE(met.offered(met.left, MessageKind::read_reply));
-  met.left.say(Taken{cookie, true});
+  met.left.say(FragmentReleased{cookie, true});
   met.world.run_for(milliseconds(5));
   CHECK(met.pulled() == 0);
   CHECK(met.held() == 1);
@@ -306,7 +306,7 @@ TEST_CASE("router_fragment__lengths_and_classes__those_of_an_honest_chain_and_no
     if (reads) {
       const auto reply = met.offered(met.left, MessageKind::read_reply);
       REQUIRE(reply);
-      if (reply->ending.good()) met.left.say(Taken{cookie, true});
+      if (reply->ending.good()) met.left.say(FragmentReleased{cookie, true});
       met.rest();
       return reply->ending.status;
     }
@@ -414,7 +414,7 @@ TEST_CASE("router_fragment__no_room_below__waits_for_it_and_all_go_on_in_the_end
   REQUIRE(reply);
   CHECK(met.read(met.left, *reply) == Status::success);
   CHECK(met.got == met.source);
-  met.left.say(Taken{cookie, true});
+  met.left.say(FragmentReleased{cookie, true});
   REQUIRE(met.run([&] { return met.pulled() == count + 2; }));
   met.rest();
   for (const auto& target : targets) CHECK(target == met.source);

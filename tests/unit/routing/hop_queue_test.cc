@@ -1,5 +1,5 @@
 // What waits for room on the connection to the next hop.
-#include "routing/session/hop_queue.h"
+#include "routing/transport/hop_queue.h"
 
 #undef CHECK
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Bytes that no honest peer sends, to a router and to a routing endpoint: rejected and counted; never an abort, never a lost
 // buffer; others go on.
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_world.h"
 
@@ -37,7 +37,7 @@ std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& ex
       encode(fragment, message);
       break;
     case 3:
-      encode(Taken{random.below(8), random.chance(0.5)}, message);
+      encode(FragmentReleased{random.below(8), random.chance(0.5)}, message);
       break;
     case 4:
       encode(FragmentAck{random.below(8), Status::error}, message);
@@ -53,7 +53,7 @@ std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& ex
       encode_plain(random.chance(0.5) ? MessageKind::keepalive : MessageKind::connect_ack, message);
       break;
     case 8:
-      encode_plain(MessageKind::watched, message);
+      encode_plain(MessageKind::end_to_end_keepalive, message);
       break;
     case 9:
       encode(ConnectReply{Status::success, "", 1000, 65536, {}}, message);

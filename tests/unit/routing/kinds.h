@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "routing/map/record.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing::test {
 
@@ -56,14 +56,14 @@ inline std::vector<std::byte> message_with(uint8_t number, const std::string& de
       encode(fragment, out);
       break;
     }
-    case MessageKind::taken:
-      encode(Taken{77, false}, out);
+    case MessageKind::fragment_released:
+      encode(FragmentReleased{77, false}, out);
       break;
     case MessageKind::bye:
       encode(Bye{Status::disconnected, "bye"}, out);
       break;
-    case MessageKind::hop_waits:
-      encode(HopWaits{"sim://10.0.0.9:7000", true}, out);
+    case MessageKind::connect_pending:
+      encode(ConnectPending{"sim://10.0.0.9:7000", true}, out);
       break;
     case MessageKind::router_hello:
       encode(RouterHello{99, subnet, "sim://10.0.0.66:7000"}, out);
@@ -80,7 +80,7 @@ inline std::vector<std::byte> message_with(uint8_t number, const std::string& de
     case MessageKind::connect_ack:
     case MessageKind::keepalive:
     case MessageKind::keepalive_ack:
-    case MessageKind::watched:
+    case MessageKind::end_to_end_keepalive:
     case MessageKind::draining:
     case MessageKind::others_wait:
     case MessageKind::map_request:

@@ -1,5 +1,5 @@
 // What a routing transport tells who is above it, of a connection that was left in the middle of its end.
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_transport.h"
 #include "tests/unit/cci/fake_transport.h"
 #include "tests/unit/routing/recorder.h"
 

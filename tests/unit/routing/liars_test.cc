@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/base/log.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 #include "tests/unit/routing/three_as.h"
 
 using namespace ccixfer;

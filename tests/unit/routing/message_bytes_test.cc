@@ -1,7 +1,7 @@
 // The routing messages byte by byte, what is reserved included (it is 0, so that it can mean something later), and their bounds.
 #include <catch2/catch.hpp>
 
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;
@@ -53,18 +53,18 @@ TEST_CASE("routing_messages__each_kind__bytes_by_hand") {
     CHECK(first(encoded(fragment), 24) ==
           raw({static_cast<int>(kind), 0, 0, 0, 0, 3, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 5, 6, 0, 0, 0, 0, 0, 0}));
   }
-  fragment.ending = ports::Ending(Status::mailbox_too_long, 0x0807);
+  fragment.ending = ports::OperationResult(Status::mailbox_too_long, 0x0807);
   CHECK(first(encoded(fragment), 32) ==
         raw({10, 0, 0, 0, 68, 3, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 5, 6, 0, 0, 0, 0, 0, 0, 7, 8, 0, 0, 0, 0, 0, 0}));
-  CHECK(encoded(Taken{0x0201, false}) == raw({8, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0}));
-  CHECK(encoded(Taken{0x0201, true}) == raw({8, 1, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0}));
+  CHECK(encoded(FragmentReleased{0x0201, false}) == raw({8, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0}));
+  CHECK(encoded(FragmentReleased{0x0201, true}) == raw({8, 1, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0}));
   CHECK(encoded(Bye{Status::timed_out, "ab"}) == raw({11, 0, 0, 0, 10, 2, 0, 'a', 'b'}));
-  CHECK(encoded(HopWaits{"ab", true}) == raw({16, 0, 0, 0, 2, 0, 'a', 'b', 1}));
-  CHECK(encoded(HopWaits{"ab", false}) == raw({16, 0, 0, 0, 2, 0, 'a', 'b', 0}));
+  CHECK(encoded(ConnectPending{"ab", true}) == raw({16, 0, 0, 0, 2, 0, 'a', 'b', 1}));
+  CHECK(encoded(ConnectPending{"ab", false}) == raw({16, 0, 0, 0, 2, 0, 'a', 'b', 0}));
   CHECK(encoded(RouterHello{0x0201, {3, 4}, "ab"}) ==
         raw({32, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 2, 0, 'a', 'b'}));
   std::vector<std::byte> plain, record;
-  encode_plain(MessageKind::watched, plain);
+  encode_plain(MessageKind::end_to_end_keepalive, plain);
   CHECK(plain == raw({14, 0, 0, 0}));
   encode_record_message(MessageKind::map_record, raw({7, 8}), record);
   CHECK(record == raw({49, 0, 0, 0, 7, 8}));
@@ -156,7 +156,8 @@ TEST_CASE("routing_messages__of_a_request_and_a_reply__what_is_within_bounds_is_
   many[5] = static_cast<std::byte>(hops_max + 2);
   CHECK_FALSE(decode_connect_reply(many));
   CHECK(decode_bye(encoded(Bye{Status::error, std::string(reason_bytes_max + 1, 'r')}))->reason.size() == reason_bytes_max);
-  CHECK(decode_hop_waits(encoded(HopWaits{std::string(hop_node_bytes_max + 1, 'n'), true}))->node.size() == hop_node_bytes_max);
+  CHECK(decode_connect_pending(encoded(ConnectPending{std::string(hop_node_bytes_max + 1, 'n'), true}))->node.size() ==
+        hop_node_bytes_max);
   CHECK(decode_router_hello(encoded(RouterHello{1, {}, std::string(destination_bytes_max + 1, 'u')}))->uri.size() ==
         destination_bytes_max);
 }

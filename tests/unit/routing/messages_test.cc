@@ -1,5 +1,5 @@
 // The routing messages as bytes: symmetric, bounded, safe against anything.
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 #include <catch2/catch.hpp>
 
@@ -19,7 +19,7 @@ void decode_all(Bytes bytes) {
   static_cast<void>(decode_fragment_ack(bytes));
   static_cast<void>(decode_mailbox_hint(bytes));
   static_cast<void>(decode_fragment(bytes));
-  static_cast<void>(decode_taken(bytes));
+  static_cast<void>(decode_fragment_released(bytes));
   static_cast<void>(decode_bye(bytes));
   static_cast<void>(decode_router_hello(bytes));
 }
@@ -57,11 +57,11 @@ std::vector<std::vector<std::byte>> one_of_each() {
   encode(fragment, all[4]);
   fragment.kind = MessageKind::read_reply;
   encode(fragment, all[5]);
-  encode(Taken{8, true}, all[6]);
+  encode(FragmentReleased{8, true}, all[6]);
   encode(Bye{Status::timed_out, "gone"}, all[7]);
-  encode_plain(MessageKind::watched, all[8]);
+  encode_plain(MessageKind::end_to_end_keepalive, all[8]);
   encode(RouterHello{1, {2, 3}, "tcp://r:1"}, all[9]);
-  encode(HopWaits{"tcp://r:1", true}, all[10]);
+  encode(ConnectPending{"tcp://r:1", true}, all[10]);
   encode(MessageAck{7, Status::success}, all[11]);
   encode(MailboxHint{7, 8}, all[12]);
   return all;
@@ -171,7 +171,7 @@ TEST_CASE("routing_messages__every_prefix__is_refused") {
       CHECK_FALSE(decode_fragment_ack(prefix));
       CHECK_FALSE(decode_mailbox_hint(prefix));
       CHECK_FALSE(decode_fragment(prefix));
-      CHECK_FALSE(decode_taken(prefix));
+      CHECK_FALSE(decode_fragment_released(prefix));
       CHECK_FALSE(decode_bye(prefix));
       CHECK_FALSE(decode_router_hello(prefix));
     }
@@ -198,7 +198,7 @@ TEST_CASE("routing_fragment__of_no_bytes__only_as_the_answer_that_there_are_none
       for (const uint32_t length_bytes : {0u, 1u}) {
         CAPTURE(static_cast<int>(kind), static_cast<int>(status), length_bytes);
         fragment.kind = kind;
-        fragment.ending = ports::Ending(status);
+        fragment.ending = ports::OperationResult(status);
         fragment.length_bytes = length_bytes;
         std::vector<std::byte> message;
         encode(fragment, message);

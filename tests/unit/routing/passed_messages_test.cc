@@ -7,9 +7,9 @@ using namespace ccixfer::routing::test;
 
 TEST_CASE("router_messages__cut_short__are_malformed_whoever_says_them_and_close_the_connection") {
   const bool by_left = GENERATE(true, false);
-  for (const MessageKind kind :
-       {MessageKind::message, MessageKind::message_ack, MessageKind::fragment_ack, MessageKind::mailbox_hint,
-        MessageKind::write_request, MessageKind::read_request, MessageKind::read_reply, MessageKind::taken, MessageKind::bye}) {
+  for (const MessageKind kind : {MessageKind::message, MessageKind::message_ack, MessageKind::fragment_ack,
+                                 MessageKind::mailbox_hint, MessageKind::write_request, MessageKind::read_request,
+                                 MessageKind::read_reply, MessageKind::fragment_released, MessageKind::bye}) {
     CAPTURE(by_left, static_cast<int>(kind));
     Passing met(false);
     RawPeer& from = by_left ? met.left : met.right;
@@ -50,9 +50,9 @@ TEST_CASE("router_messages__the_ends_watch_one_another__that_goes_as_far_as_the_
   const bool right_is_end = GENERATE(true, false), watched = GENERATE(true, false);
   CAPTURE(right_is_end, watched);
   Passing met(right_is_end);
-  if (watched) met.left.say_plain(MessageKind::watched);
+  if (watched) met.left.say_plain(MessageKind::end_to_end_keepalive);
   met.rest();
-  CHECK(met.right.last(MessageKind::watched).has_value() == (watched && !right_is_end));
+  CHECK(met.right.last(MessageKind::end_to_end_keepalive).has_value() == (watched && !right_is_end));
   met.right.freeze(true);
   met.world.run_for(seconds(60));
   CHECK(met.left.gone == !watched);

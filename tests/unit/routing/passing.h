@@ -89,8 +89,8 @@ struct Passing {
   // One that never arrives.
   FragmentMessage endless(RawPeer& from, MessageKind kind = MessageKind::write_request, uint64_t number = cookie) {
     FragmentMessage message = offer(from, kind, number);
-    arrivals.push_back(std::make_unique<ports::Arrival>());
-    message.exposed = from.memory->register_arriving(Bytes(source), arrivals.back().get());
+    arrivals.push_back(std::make_unique<ports::FillProgress>());
+    message.exposed = from.memory->register_filling(Bytes(source), arrivals.back().get());
     return message;
   }
   // Where the right end wants it.
@@ -112,17 +112,17 @@ struct Passing {
     const auto message = to.last(kind);
     return message ? decode_fragment(*message) : std::nullopt;
   }
-  std::optional<ports::Ending> acked(const RawPeer& to) {
+  std::optional<ports::OperationResult> acked(const RawPeer& to) {
     run([&] { return to.last(MessageKind::fragment_ack).has_value(); });
     const auto message = to.last(MessageKind::fragment_ack);
     if (!message) return std::nullopt;
     const auto ack = decode_fragment_ack(*message);
     return ack && ack->cookie == cookie ? std::optional(ack->ending) : std::nullopt;
   }
-  std::optional<Taken> taken(const RawPeer& by) {
-    run([&] { return by.last(MessageKind::taken).has_value(); });
-    const auto message = by.last(MessageKind::taken);
-    return message ? decode_taken(*message) : std::nullopt;
+  std::optional<FragmentReleased> taken(const RawPeer& by) {
+    run([&] { return by.last(MessageKind::fragment_released).has_value(); });
+    const auto message = by.last(MessageKind::fragment_released);
+    return message ? decode_fragment_released(*message) : std::nullopt;
   }
   // The neighbour reads what was offered.
   Status read(RawPeer& peer, const FragmentMessage& message) {
@@ -145,7 +145,7 @@ struct Passing {
     first.data_class = data_class;
     left.say(first);
     REQUIRE(offered(right, MessageKind::write_request));
-    right.say(Taken{999, false});
+    right.say(FragmentReleased{999, false});
     rest();
     REQUIRE(held() == 0);
     forget();
@@ -164,7 +164,7 @@ struct Passing {
   std::unique_ptr<RouterNode> node;
   std::vector<std::byte> source, memory, got;
   ports::RemoteRef target;
-  std::vector<std::unique_ptr<ports::Arrival>> arrivals;
+  std::vector<std::unique_ptr<ports::FillProgress>> arrivals;
 };
 
 }  // namespace ccixfer::routing::test

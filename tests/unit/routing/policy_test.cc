@@ -4,7 +4,7 @@
 
 #include "core/base/log.h"
 #include "routing/router/admin.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 #include "tests/unit/routing/three_as.h"
 
 using namespace ccixfer;

@@ -10,7 +10,7 @@
 #include "core/cci/endpoint.h"
 #include "core/cci/memory_table.h"
 #include "routing/map/record.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 #include "transports/sim/random.h"
 #include "transports/sim/sim_net.h"
 #include "transports/sim/world.h"

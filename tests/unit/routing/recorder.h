@@ -14,7 +14,7 @@ struct Recorder final : ports::TransportSink {
   void on_accepted(ports::ConnectionId, Status, ports::ConnectionLimits) override {}
   MutableBytes on_message_begin(ports::ConnectionId, uint32_t) override { return {}; }
   void on_message_end(ports::ConnectionId, bool) override {}
-  void on_completion(ports::ConnectionId, uint64_t token, ports::Ending) override { completed.push_back(token); }
+  void on_completion(ports::ConnectionId, uint64_t token, ports::OperationResult) override { completed.push_back(token); }
   void on_disconnected(ports::ConnectionId, Status, std::string_view words) override { lost.emplace_back(words); }
   void on_keepalive_timeout(ports::ConnectionId) override {}
   std::optional<Status> connected;

@@ -73,11 +73,11 @@ TEST_CASE("routed_rma__write_into_a_region__arrives_whole") {
 }
 
 // Between streams a fragment's bytes need not come into the router's memory: all of them pass, or as many as there is room for.
-TEST_CASE("routed_rma__through_conduits__arrives_whole_and_passes_the_memory_by") {
+TEST_CASE("routed_rma__through_splice_pipes__arrives_whole_and_passes_the_memory_by") {
   const uint32_t room_bytes = GENERATE(0u, 7000u, 1u << 20);
   const bool write = GENERATE(false, true);
   sim::LinkOptions links;
-  links.conduit_bytes = room_bytes;
+  links.splice_pipe_bytes = room_bytes;
   Site site(3, links);
   site.chain(3);
   const Ends ends = ends_of(site, false);

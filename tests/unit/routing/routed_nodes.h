@@ -9,7 +9,7 @@
 #include "core/cci/endpoint.h"
 #include "core/cci/memory_table.h"
 #include "routing/router/router.h"
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_transport.h"
 #include "transports/sim/random.h"
 #include "transports/sim/sim_net.h"
 #include "transports/sim/world.h"

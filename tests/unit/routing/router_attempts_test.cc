@@ -1,5 +1,5 @@
 // Which router is dialled next, for how long, what it is asked, and whose answer is believed.
-#include "routing/session/router_attempts.h"
+#include "routing/transport/router_attempts.h"
 
 #include <catch2/catch.hpp>
 

@@ -80,17 +80,18 @@ Outcome expected(Stage stage, int side, std::optional<MessageKind> kind) {
     case Stage::requesting:
       if (side == 0) return Outcome::cut;
       if (kind == MessageKind::connect_reply) return Outcome::moves;
-      return kind == MessageKind::hop_waits ? Outcome::passes : Outcome::cut;
+      return kind == MessageKind::connect_pending ? Outcome::passes : Outcome::cut;
     case Stage::open:
       if (kind == MessageKind::connect_ack) return side == 0 ? Outcome::passes : Outcome::cut;
       if (Kinds{MessageKind::message, MessageKind::message_ack, MessageKind::keepalive, MessageKind::keepalive_ack,
                 MessageKind::fragment_ack, MessageKind::mailbox_hint}
               .contains(*kind))
         return Outcome::passes;
-      if (kind == MessageKind::read_reply) return Outcome::passes;  // it cannot be pulled: the asker hears that it failed
-      if (kind == MessageKind::taken) return Outcome::counted;      // of a fragment that is not there
+      if (kind == MessageKind::read_reply) return Outcome::passes;          // it cannot be pulled: the asker hears that it failed
+      if (kind == MessageKind::fragment_released) return Outcome::counted;  // of a fragment that is not there
       // The router's own business: the fragment cannot be pulled, and the asker hears so; that an end watches is for hops.
-      if (Kinds{MessageKind::write_request, MessageKind::read_request, MessageKind::watched}.contains(*kind)) return Outcome::stays;
+      if (Kinds{MessageKind::write_request, MessageKind::read_request, MessageKind::end_to_end_keepalive}.contains(*kind))
+        return Outcome::stays;
       return Outcome::cut;  // only routers stop as planned, for one
   }
   return Outcome::cut;
@@ -269,7 +270,7 @@ TEST_CASE("router_phases__nobody_says_anything__each_phase_but_open_has_its_end"
     Connection met;
     met.reach(stage);
     met.world.run_for(time);
-    met.left.received.clear();  // hop_waits
+    met.left.received.clear();  // connect_pending
     return met.outcome(stage, 0);
   };
   CHECK(after_silence(Stage::awaiting_request, hop_request_timeout - seconds(1)) == Outcome::stays);

@@ -31,7 +31,7 @@ struct Scene {
   std::vector<std::unique_ptr<RawPeer>> raw;
   std::vector<App*> stopped;
   std::vector<std::byte> theirs = std::vector<std::byte>(64u << 10);
-  std::vector<std::unique_ptr<ports::Arrival>> arrivals;
+  std::vector<std::unique_ptr<ports::FillProgress>> arrivals;
   size_t before = 0;  // a connection that has moved something
 
   explicit Scene(bool progress) {
@@ -67,15 +67,15 @@ struct Scene {
     for (uint64_t cookie = 1; cookie <= 4; ++cookie) {
       fragment.cookie = cookie;
       if (sends) {
-        arrivals.push_back(std::make_unique<ports::Arrival>());
-        fragment.exposed = peer.memory->register_arriving(Bytes(theirs), arrivals.back().get());
+        arrivals.push_back(std::make_unique<ports::FillProgress>());
+        fragment.exposed = peer.memory->register_filling(Bytes(theirs), arrivals.back().get());
       }
       peer.say(fragment);
     }
   }
   void open_raw(RawPeer& peer, Kind kind) {
     REQUIRE(peer.open("sim://10.1.0.1:7000", b->uri()));
-    peer.say_plain(MessageKind::watched);
+    peer.say_plain(MessageKind::end_to_end_keepalive);
     ask_of_router(peer, kind);
   }
   // All of them hold what they can get.

@@ -1,7 +1,7 @@
 // Calls of the routing transport by who is above it, in each phase of a connection, over a network that does what the test says.
-#include "routing/session/messages.h"
-#include "routing/session/routed_slot.h"
-#include "routing/session/routed_transport.h"
+#include "routing/transport/messages.h"
+#include "routing/transport/routed_connection.h"
+#include "routing/transport/routed_transport.h"
 #include "tests/unit/cci/fake_transport.h"
 #include "tests/unit/routing/recorder.h"
 

@@ -382,9 +382,9 @@ TEST_CASE("router_ways__no_answer_in_the_request_s_time__timed_out_then_with_the
 TEST_CASE("router_ways__a_hop_has_not_answered_for_a_second__the_initiator_is_told_its_name_once") {
   Ways ways(2);
   const auto told = [&] {
-    std::vector<HopWaits> all;
+    std::vector<ConnectPending> all;
     for (const auto& each : ways.initiator.received) {
-      if (kind_of(Bytes(each)) == MessageKind::hop_waits) all.push_back(*decode_hop_waits(Bytes(each)));
+      if (kind_of(Bytes(each)) == MessageKind::connect_pending) all.push_back(*decode_connect_pending(Bytes(each)));
     }
     return all;
   };
@@ -420,7 +420,7 @@ TEST_CASE("router_ways__a_hop_has_not_answered_for_a_second__the_initiator_is_to
   SECTION("what it says itself of one beyond takes the place of that") {
     ways.ask();
     RawPeer& a = ways.asked();
-    a.say(HopWaits{"sim://10.77.0.1:7000", false});
+    a.say(ConnectPending{"sim://10.77.0.1:7000", false});
     ways.world.run_for(seconds(5));
     REQUIRE(told().size() == 1);
     CHECK(told()[0].node == "sim://10.77.0.1:7000");
@@ -489,12 +489,12 @@ TEST_CASE("router_ways__a_side_of_an_open_connection_is_lost__the_other_hears_wh
   }
 }
 
-TEST_CASE("router_ways__a_hop_waits_that_is_none__ends_the_connect_and_is_counted") {
+TEST_CASE("router_ways__a_connect_pending_that_is_none__ends_the_connect_and_is_counted") {
   Ways ways(1);
   ways.ask();
   RawPeer& peer = ways.asked();
-  peer.send({static_cast<std::byte>(MessageKind::hop_waits), {}, {}, {}, std::byte{9}});
+  peer.send({static_cast<std::byte>(MessageKind::connect_pending), {}, {}, {}, std::byte{9}});
   REQUIRE(ways.run([&] { return ways.initiator.gone; }, seconds(2)));
   CHECK(ways.counted(Counter::routed_rejected) == 1);
-  CHECK_FALSE(ways.initiator.last(MessageKind::hop_waits));
+  CHECK_FALSE(ways.initiator.last(MessageKind::connect_pending));
 }

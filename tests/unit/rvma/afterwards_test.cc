@@ -97,7 +97,7 @@ TEST_CASE("held_put_of_any_epoch__its_last_fragment_ends_when_the_buffer_is_ther
   REQUIRE(rest.status == Status::success);
   CHECK(rest.detail == ports::PutOperation::any_epoch);
   REQUIRE(f.table.post(1, f.b, 2) == Status::success);
-  const ports::Ending ending = f.table.end_write(rest.ticket, true);
+  const ports::OperationResult ending = f.table.end_write(rest.ticket, true);
   CHECK(ending.status == Status::success);
   CHECK(ending.detail == 1);
 }

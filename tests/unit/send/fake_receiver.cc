@@ -17,7 +17,7 @@ namespace ccixfer::session {
 struct Link::Impl {
   send_test::LinkEnd* end;
 };
-Link::Link(cci::Endpoint&, const Hello&, LinkUser&) : impl_(new Impl{send_test::newest}) {}
+Link::Link(cci::Endpoint&, const Hello&, LinkHandler&) : impl_(new Impl{send_test::newest}) {}
 Link::~Link() = default;
 uint64_t Link::session() const { return send_test::session_number; }
 void Link::post(const Message& message) { impl_->end->on_post(message); }
@@ -139,7 +139,7 @@ LinkEnd::LinkEnd() {
   newest = this;
   alignas(16) static std::byte nothing[16];  // the fake never looks at either
   link_ = std::make_unique<session::Link>(*reinterpret_cast<cci::Endpoint*>(nothing), session::Hello{},
-                                          *reinterpret_cast<session::LinkUser*>(nothing));
+                                          *reinterpret_cast<session::LinkHandler*>(nothing));
 }
 LinkEnd::~LinkEnd() = default;
 

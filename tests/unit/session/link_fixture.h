@@ -21,7 +21,7 @@ class CountingEntropy final : public ports::Entropy {
 };
 
 // Records what a Link tells, as text for lanes and as values for messages and puts.
-class Recorder final : public LinkUser {
+class Recorder final : public LinkHandler {
  public:
   struct Put {
     LaneIndex lane;
@@ -89,7 +89,7 @@ struct Side {
   std::unique_ptr<Hub> hub;
 };
 
-class Acceptor final : public AcceptUser {
+class Acceptor final : public AcceptHandler {
  public:
   explicit Acceptor(Side& side) : side_(side) { side.hub->set_accept_user(this); }
   ~Acceptor() override { side_.hub->set_accept_user(nullptr); }

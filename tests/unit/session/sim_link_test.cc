@@ -48,7 +48,7 @@ struct SimSide final : sim::Actor {
   std::function<void()> work;
 };
 
-class SimAcceptor final : public AcceptUser {
+class SimAcceptor final : public AcceptHandler {
  public:
   explicit SimAcceptor(SimSide& side) : side_(side) { side.hub->set_accept_user(this); }
   ~SimAcceptor() override { side_.hub->set_accept_user(nullptr); }

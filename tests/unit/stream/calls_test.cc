@@ -320,7 +320,9 @@ struct Acting final : ports::TransportSink {
     recorder.on_message_end(id, complete);
     act();
   }
-  void on_completion(ConnectionId id, uint64_t token, ports::Ending ending) override { recorder.on_completion(id, token, ending); }
+  void on_completion(ConnectionId id, uint64_t token, ports::OperationResult ending) override {
+    recorder.on_completion(id, token, ending);
+  }
   void on_disconnected(ConnectionId id, Status status, std::string_view reason) override {
     recorder.on_disconnected(id, status, reason);
   }

@@ -36,7 +36,7 @@ TEST_CASE("engine__ten_thousand_idle_connections__a_turn_touches_none_of_them") 
 
 TEST_CASE("engine__peers__are_elsewhere_only_if_their_machines_surely_differ") {
   struct Case {
-    wire::Machine a, b;
+    wire::HostIdentity a, b;
     bool elsewhere;
   };
   constexpr uint64_t boot = 1'700'000'000'000, hour = 3'600'000;

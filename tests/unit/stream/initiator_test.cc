@@ -17,7 +17,7 @@ struct Scene {
     friend bool operator==(const End&, const End&) = default;
   };
   std::vector<End> ends;
-  RmaInitiator::Ended record = [this](uint64_t token, ports::Ending ending) {
+  RmaInitiator::Ended record = [this](uint64_t token, ports::OperationResult ending) {
     ends.push_back({token, ending.status, ending.detail});
   };
 
@@ -58,7 +58,7 @@ struct Scene {
     FAIL("no such operation");
     return 0;
   }
-  void finish(uint64_t token, ports::Ending ending = Status::success) {
+  void finish(uint64_t token, ports::OperationResult ending = Status::success) {
     machine.finish(slot_of(token), ending, messages, forever, record);
   }
   std::vector<std::string> sent() {
@@ -74,7 +74,7 @@ struct Scene {
 
 using Tokens = std::vector<uint64_t>;
 using Ends = std::vector<Scene::End>;
-constexpr uint64_t none = ports::Ending::none;
+constexpr uint64_t none = ports::OperationResult::none;
 
 TEST_CASE("initiator__without_fences__all_start_at_once_and_the_slots_bound_them") {
   Scene s;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transports/stream/buffer_conduit.h"
+#include "transports/stream/buffer_splice_pipe.h"
 
 namespace ccixfer::stream::testing {
 
@@ -78,8 +78,8 @@ uint64_t MemoryNet::unacknowledged_bytes(StreamId id) const {
   return passed - std::min(passed, acknowledged);
 }
 
-int64_t MemoryNet::recv_to(StreamId id, ports::Conduit& conduit, size_t size) {
-  return receive_to(*this, id, static_cast<BufferConduit&>(conduit), size);
+int64_t MemoryNet::recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) {
+  return receive_to(*this, id, static_cast<BufferSplicePipe&>(splice_pipe), size);
 }
 
 int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
@@ -99,9 +99,9 @@ int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
     for (size_t i = 0; i < span.size && !full; ++i) {
       full = pipe.bytes.size() >= hub_.capacity || static_cast<size_t>(n) >= hub_.send_max;
       if (full) break;
-      auto* conduit = static_cast<BufferConduit*>(span.conduit);
-      std::byte value = conduit == nullptr ? span.data[i] : *conduit->front();
-      if (conduit != nullptr) conduit->take(1);
+      auto* splice_pipe = static_cast<BufferSplicePipe*>(span.splice_pipe);
+      std::byte value = splice_pipe == nullptr ? span.data[i] : *splice_pipe->front();
+      if (splice_pipe != nullptr) splice_pipe->take(1);
       if (hub_.fault != Fault::none && !hub_.happened && end == hub_.from && pipe.passed == hub_.at) {
         hub_.happened = true;
         if (hub_.fault == Fault::flip) value ^= static_cast<std::byte>(hub_.mask);

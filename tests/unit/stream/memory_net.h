@@ -54,14 +54,14 @@ class MemoryNet final : public StreamNet {
   void pause_accept(bool paused) override { accept_paused = paused; }
   int64_t recv(StreamId id, std::span<const IoSpan> into) override;
   int64_t send(StreamId id, std::span<const ConstIoSpan> from) override;
-  int64_t recv_to(StreamId id, ports::Conduit& conduit, size_t size) override;
+  int64_t recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) override;
   void poll(Instant now, const std::function<void(const StreamEvent&)>& event) override;
   void set_deadline(Instant at) override {
     deadline = at;
     ++deadlines_set;
   }
   [[nodiscard]] int os_handle() const override { return -1; }
-  [[nodiscard]] wire::Machine machine() const override { return on; }
+  [[nodiscard]] wire::HostIdentity machine() const override { return on; }
   void peer_is_elsewhere(StreamId) override { ++peers_elsewhere; }
   [[nodiscard]] bool lends(StreamId) const override { return lends_memory; }
   [[nodiscard]] uint64_t unacknowledged_bytes(StreamId id) const override;
@@ -73,7 +73,7 @@ class MemoryNet final : public StreamNet {
   bool accept_paused = false;
   Instant deadline = never;
   uint64_t deadlines_set = 0;
-  wire::Machine on;
+  wire::HostIdentity on;
   size_t peers_elsewhere = 0;
   uint64_t calls = 0;                  // of recv and send
   std::vector<bool> said_more;         // by each send of bulk memory

@@ -35,11 +35,11 @@ struct Writing {
   ConnectionId id = peer.open();
 
   Writing() { rig.hub.capacity = 512u << 10; }
-  void write(Bytes source, uint64_t token, const ports::Arrival* arrival = nullptr) {
+  void write(Bytes source, uint64_t token, const ports::FillProgress* fill = nullptr) {
     ports::RmaRequest request;
     request.remote.handle.kind = ports::HandleKind::region;
     request.source = source;
-    request.arrival = const_cast<ports::Arrival*>(arrival);
+    request.fill = const_cast<ports::FillProgress*>(fill);
     REQUIRE(rig.b.transport->rma(id, request, token) == Status::success);
   }
   void pass(Duration time, size_t until_bytes) {
@@ -85,9 +85,9 @@ TEST_CASE("engine__chunks_of_what_still_arrives__no_longer_than_what_is_here") {
   w.pass(250us, SIZE_MAX);
   REQUIRE(w.chunks().back() > 2 * chunk_bytes_min);
   w.peer.got.clear();
-  ports::Arrival arrival;
-  arrival.placed_bytes = chunk_bytes_min + 1000;
-  w.write(source, 6, &arrival);
+  ports::FillProgress fill;
+  fill.placed_bytes = chunk_bytes_min + 1000;
+  w.write(source, 6, &fill);
   w.pass(250us, chunk_bytes_min);
   REQUIRE(w.chunks() == std::vector<uint64_t>{chunk_bytes_min});
 }

@@ -25,13 +25,13 @@ struct Target final : ports::RmaTarget {
     uint64_t arrived_bytes = UINT64_MAX;
   };
   std::vector<Transfer> transfers;
-  ports::Ending refusal{Status::success};  // of what begins now
+  ports::OperationResult refusal{Status::success};  // of what begins now
   bool already_placed = false;
-  ports::Ending at_end{Status::success};
+  ports::OperationResult at_end{Status::success};
   bool lends = true;
   size_t misused = 0;  // asked about what has ended
   Buffer memory = filled(4u << 20, 1);
-  ports::Arrival arrival;
+  ports::FillProgress fill;
 
   Transfer& of(ports::Ticket ticket) {
     Transfer& transfer = transfers.at(ticket.index);
@@ -55,7 +55,7 @@ struct Target final : ports::RmaTarget {
     if (transfer.revoked) return {};
     return MutableBytes(memory).subspan(transfer.offset_bytes + at, transfer.length_bytes - at);
   }
-  ports::Ending end_write(ports::Ticket ticket, bool complete) override {
+  ports::OperationResult end_write(ports::Ticket ticket, bool complete) override {
     Transfer& transfer = of(ticket);
     transfer.over = true;
     transfer.complete = complete;
@@ -79,8 +79,8 @@ struct Target final : ports::RmaTarget {
     const Transfer& transfer = transfers.at(ticket.index);
     return transfer.over || at + size > transfer.arrived_bytes;
   }
-  const ports::Arrival* arrival_of(ports::Ticket ticket) const override {
-    return transfers.at(ticket.index).over ? nullptr : &arrival;
+  const ports::FillProgress* fill_of(ports::Ticket ticket) const override {
+    return transfers.at(ticket.index).over ? nullptr : &fill;
   }
 };
 
@@ -125,7 +125,7 @@ struct Scene {
     bool write = false;
     uint32_t id = 0;
     Status status = Status::success;
-    uint64_t detail = ports::Ending::none;
+    uint64_t detail = ports::OperationResult::none;
     bool early = false;
     friend bool operator==(const Told&, const Told&) = default;
   };
@@ -177,7 +177,7 @@ TEST_CASE("responder__slots__as_many_as_agreed_each_by_itself") {
   for (uint32_t slot = 0; slot < slots - 1; ++slot) REQUIRE(s.write(id_of(slot), 10, 0, 5));
   for (uint32_t slot = 0; slot < slots; ++slot) CHECK_FALSE(s.read(id_of(slot, 3), 10));  // each is taken
   REQUIRE(s.write(id_of(0), 10, 5, 5));
-  CHECK(s.told() == All{{true, id_of(0), Status::success, ports::Ending::none, false}});
+  CHECK(s.told() == All{{true, id_of(0), Status::success, ports::OperationResult::none, false}});
   REQUIRE(s.write(id_of(0, 3), 10, 0, 5));  // free again, and the others are as they were
   for (uint32_t slot = 1; slot < slots; ++slot) REQUIRE(s.write(id_of(slot), 10, 5, 5));
   REQUIRE(s.write(id_of(0, 3), 10, 5, 5));
@@ -220,7 +220,7 @@ TEST_CASE("responder__a_write_that_is_given_up__ends_incomplete_and_cancelled") 
   REQUIRE(s.target.transfers[0].over);
   CHECK_FALSE(s.target.transfers[0].complete);
   s.machine.abandon(s.target);  // it has ended already
-  CHECK(s.told() == All{{true, id_of(1), Status::cancelled, ports::Ending::none, false}});
+  CHECK(s.told() == All{{true, id_of(1), Status::cancelled, ports::OperationResult::none, false}});
 }
 
 TEST_CASE("responder__a_refused_write__told_at_once_if_more_is_to_come_and_again_at_its_end") {
@@ -291,10 +291,10 @@ TEST_CASE("responder__reads__each_to_its_end_before_the_next_in_the_order_of_ask
   CHECK_FALSE(s.machine.reply_due());
   CHECK(s.send() == Sent{id_of(1), 500});
   CHECK(s.target.transfers[0].over);
-  CHECK(s.told() == All{{false, id_of(1), Status::success, ports::Ending::none, false}});
+  CHECK(s.told() == All{{false, id_of(1), Status::success, ports::OperationResult::none, false}});
   CHECK(s.send() == Sent{id_of(0), 400});
   CHECK_FALSE(s.machine.read_due());
-  CHECK(s.told() == All{{false, id_of(0), Status::success, ports::Ending::none, false}});
+  CHECK(s.told() == All{{false, id_of(0), Status::success, ports::OperationResult::none, false}});
 }
 
 TEST_CASE("responder__a_chunk_of_a_read__says_where_it_belongs") {
@@ -312,13 +312,13 @@ TEST_CASE("responder__a_chunk_of_a_read__says_where_it_belongs") {
     CHECK(s.machine.read_span(1, at + 1, 10, s.target).size() == 10);
     CHECK(s.machine.read_span(1, 2490, 30, s.target).size() == 10);
     CHECK(s.machine.continues(1, at, s.target));
-    CHECK(s.machine.arrival_of(1, s.target) == &s.target.arrival);
+    CHECK(s.machine.fill_of(1, s.target) == &s.target.fill);
     s.machine.chunk_sent(1, chunk.bytes, s.target);
     if (at < 2000) REQUIRE(s.machine.next_to_read(1000, s.target) == 1u);
   }
   CHECK_FALSE(s.machine.continues(1, 2500, s.target));
   CHECK_FALSE(s.machine.continues(1, 100, s.target));  // over, whatever is asked
-  CHECK(s.machine.arrival_of(1, s.target) == nullptr);
+  CHECK(s.machine.fill_of(1, s.target) == nullptr);
 }
 
 TEST_CASE("responder__a_refused_read__answered_and_nothing_of_it_sent") {
@@ -353,7 +353,7 @@ TEST_CASE("responder__a_read_whose_memory_goes__ends_once_with_rma_handle") {
     s.machine.chunk_sent(*slot, 1000, s.target);
   }
   CHECK_FALSE(s.machine.read_due());
-  CHECK(s.told() == All{{false, id_of(1), Status::rma_handle, ports::Ending::none, false}});
+  CHECK(s.told() == All{{false, id_of(1), Status::rma_handle, ports::OperationResult::none, false}});
 }
 
 // Chunks are long where the network is fast; what is here goes out in short ones all the same.
@@ -410,7 +410,7 @@ TEST_CASE("responder__abandoned__every_ticket_goes_back_once_and_all_are_answere
   CHECK(s.target.transfers.size() == 4);
   All told = s.told();
   const auto one = [&](uint32_t slot, bool write, Status status, bool early) {
-    return std::count(told.begin(), told.end(), Told{write, id_of(slot), status, ports::Ending::none, early}) == 1;
+    return std::count(told.begin(), told.end(), Told{write, id_of(slot), status, ports::OperationResult::none, early}) == 1;
   };
   CHECK(told.size() == 7);
   CHECK(one(0, true, Status::disconnected, false));
@@ -443,19 +443,19 @@ TEST_CASE("responder__abandoned_with_ended_operations_whose_answer_is_due__no_ti
 TEST_CASE("responder__a_slot_used_again__has_nothing_of_the_read_or_write_before") {
   Scene s;
   REQUIRE(s.write(id_of(1), 30, 0, 30));
-  CHECK(s.told() == All{{true, id_of(1), Status::success, ports::Ending::none, false}});
+  CHECK(s.told() == All{{true, id_of(1), Status::success, ports::OperationResult::none, false}});
   REQUIRE(s.read(id_of(1, 3), 2500));
   REQUIRE(s.send() == Sent{id_of(1, 3), 1000});
   REQUIRE(s.send() == Sent{id_of(1, 3), 1000});
   REQUIRE(s.send() == Sent{id_of(1, 3), 500});
-  CHECK(s.told() == All{{false, id_of(1, 3), Status::success, ports::Ending::none, false}});
+  CHECK(s.told() == All{{false, id_of(1, 3), Status::success, ports::OperationResult::none, false}});
   s.target.refusal = Status::rma_op;
   REQUIRE(s.read(id_of(1, 4), 30));
-  CHECK(s.told() == All{{false, id_of(1, 4), Status::rma_op, ports::Ending::none, false}});
+  CHECK(s.told() == All{{false, id_of(1, 4), Status::rma_op, ports::OperationResult::none, false}});
   s.target.refusal = Status::success;
   REQUIRE(s.write(id_of(1, 5), 30, 0, 10));
   REQUIRE(s.write(id_of(1, 5), 30, 10, 20));
-  CHECK(s.told() == All{{true, id_of(1, 5), Status::success, ports::Ending::none, false}});
+  CHECK(s.told() == All{{true, id_of(1, 5), Status::success, ports::OperationResult::none, false}});
   CHECK(s.target.transfers.size() == 3);
 }
 
@@ -525,7 +525,7 @@ TEST_CASE("responder__lent_memory_is_wanted_back__owed_until_acknowledged_also_o
   CHECK_FALSE(s.target.transfers[1].over);  // not lent: it finds out by itself
   CHECK_FALSE(s.target.transfers[2].over);
   CHECK(s.send().second == 0);
-  CHECK(s.told() == All{{false, id_of(0), Status::rma_handle, ports::Ending::none, false}});
+  CHECK(s.told() == All{{false, id_of(0), Status::rma_handle, ports::OperationResult::none, false}});
   CHECK(s.machine.owes(999, s.target) == !acknowledged);
   CHECK_FALSE(s.machine.owes(1000, s.target));
   CHECK(s.target.transfers[0].over);

@@ -76,7 +76,9 @@ struct Recorder final : ports::TransportSink {
     open.reset();
   }
   void on_local_completion(ConnectionId, uint64_t token) override { locals.push_back(token); }
-  void on_completion(ConnectionId, uint64_t token, ports::Ending ending) override { completions.push_back({token, ending.status}); }
+  void on_completion(ConnectionId, uint64_t token, ports::OperationResult ending) override {
+    completions.push_back({token, ending.status});
+  }
   void on_disconnected(ConnectionId id, Status status, std::string_view reason) override {
     disconnected.push_back({id, status, std::string(reason)});
   }

@@ -11,7 +11,7 @@
 
 #include "tests/unit/tcp/nets.h"
 #include "transports/tcp/device_watch.h"
-#include "transports/tcp/pipe_conduit.h"
+#include "transports/tcp/kernel_splice_pipe.h"
 #include "transports/tcp/zero_copy_pipe.h"
 
 namespace ccixfer::tcp {
@@ -62,14 +62,14 @@ TEST_CASE("calls__interrupted_by_a_signal__are_made_again") {
   REQUIRE(pair.client->send(pair.out, {&lent, 1}) == static_cast<int64_t>(bulk.size()));
   CHECK(watched.count(Call::vmsplice) == 3);
   CHECK(watched.count(Call::splice) >= 3);
-  const auto conduit = pair.server->make_conduit();
-  REQUIRE(conduit != nullptr);
+  const auto splice_pipe = pair.server->make_splice_pipe();
+  REQUIRE(splice_pipe != nullptr);
   REQUIRE(pair.watch.run([&] { return pair.client->waiting_bytes(pair.out) == 0; }));
   watched.fail(Call::splice, EINTR, 2);
-  const int64_t taken = pair.server->recv_to(pair.in, *conduit, 5000);
+  const int64_t taken = pair.server->recv_to(pair.in, *splice_pipe, 5000);
   REQUIRE(taken > 0);
   watched.fail(Call::splice, EINTR, 2);
-  const stream::ConstIoSpan through{nullptr, static_cast<size_t>(taken), true, conduit.get()};
+  const stream::ConstIoSpan through{nullptr, static_cast<size_t>(taken), true, splice_pipe.get()};
   CHECK(pair.server->send(pair.in, {&through, 1}) == taken);
 }
 
@@ -160,19 +160,20 @@ TEST_CASE("calls__the_parts_of_one_send__say_that_more_follows_and_the_last_does
   send({lent, copied});
   CHECK(watched.more(Call::splice).front());
   CHECK(watched.more(Call::send) == std::vector{more});
-  const auto conduit = way_in.server->make_conduit();
+  const auto splice_pipe = way_in.server->make_splice_pipe();
   const auto load = [&] {
     REQUIRE(send_text(*way_in.client, way_in.out, "twenty bytes of words") == 21);
     REQUIRE(way_in.watch.run([&] {
-      return conduit->held_bytes() == 21 || (way_in.server->recv_to(way_in.in, *conduit, 21) == 21 && conduit->held_bytes() == 21);
+      return splice_pipe->held_bytes() == 21 ||
+             (way_in.server->recv_to(way_in.in, *splice_pipe, 21) == 21 && splice_pipe->held_bytes() == 21);
     }));
   };
   load();
-  send({{nullptr, 21, true, conduit.get()}, copied});
+  send({{nullptr, 21, true, splice_pipe.get()}, copied});
   CHECK(watched.more(Call::splice) == std::vector{true});
   CHECK(watched.more(Call::send) == std::vector{more});
   load();
-  send({copied, {nullptr, 21, true, conduit.get()}});
+  send({copied, {nullptr, 21, true, splice_pipe.get()}});
   CHECK(watched.more(Call::send) == std::vector{true});
   CHECK(watched.more(Call::splice) == std::vector{more});
 }
@@ -187,7 +188,7 @@ TEST_CASE("calls__many_small_parts__one_call_of_at_most_128") {
   CHECK(watched.more(Call::send) == std::vector{true, true, false});
 }
 
-TEST_CASE("calls__a_host_that_gives_no_pipe_or_a_small_one__bulk_is_copied_and_there_are_no_conduits") {
+TEST_CASE("calls__a_host_that_gives_no_pipe_or_a_small_one__bulk_is_copied_and_there_are_no_splice_pipes") {
   Pair pair(ByReference::always);
   const std::vector<std::byte> bulk(zero_copy_bytes_min, std::byte{8});
   const stream::ConstIoSpan lent{bulk.data(), bulk.size(), true};
@@ -199,7 +200,7 @@ TEST_CASE("calls__a_host_that_gives_no_pipe_or_a_small_one__bulk_is_copied_and_t
   CHECK(pair.client->send(pair.out, {&lent, 1}) == static_cast<int64_t>(bulk.size()));
   CHECK(watched.count(Call::send) == 1);
   if (way < 2) CHECK(pair.client->unacknowledged_bytes(pair.out) == 0);
-  if (way < 2) CHECK(pair.client->make_conduit() == nullptr);
+  if (way < 2) CHECK(pair.client->make_splice_pipe() == nullptr);
   watched.forget();
   watched.pipe_sizes(1 << 20);
   REQUIRE(pair.client->send(pair.out, {&lent, 1}) > 0);  // it is not asked again
@@ -215,9 +216,9 @@ TEST_CASE("calls__a_pipe_just_large_enough__is_used") {
   watched.pipe_sizes(128 << 10);
   CHECK(pair.client->send(pair.out, {&lent, 1}) > 0);
   CHECK(watched.count(Call::send) == 0);
-  CHECK(pair.client->make_conduit() == nullptr);
+  CHECK(pair.client->make_splice_pipe() == nullptr);
   watched.pipe_sizes(256 << 10);
-  CHECK(pair.client->make_conduit() != nullptr);
+  CHECK(pair.client->make_splice_pipe() != nullptr);
 }
 
 // Pages of a file that is not there any more: others are.
@@ -234,7 +235,7 @@ TEST_CASE("calls__memory_that_cannot_be_lent_now__is_copied_and_the_next_is_lent
   CHECK(watched.count(Call::send) == 0);
 }
 
-TEST_CASE("calls__conduit__errors_of_the_socket_and_of_a_host_that_cannot_splice") {
+TEST_CASE("calls__splice_pipe__errors_of_the_socket_and_of_a_host_that_cannot_splice") {
   struct Case {
     int error;
     int64_t answer;
@@ -245,10 +246,10 @@ TEST_CASE("calls__conduit__errors_of_the_socket_and_of_a_host_that_cannot_splice
                                                       {EAGAIN, stream::io_again},
                                                       {ECONNRESET, stream::io_error}}));
   Pair pair(ByReference::to_other_machines);
-  const auto conduit = pair.server->make_conduit();
+  const auto splice_pipe = pair.server->make_splice_pipe();
   Watched watched;
   watched.fail(Call::splice, error);
-  CHECK(pair.server->recv_to(pair.in, *conduit, 10) == answer);
+  CHECK(pair.server->recv_to(pair.in, *splice_pipe, 10) == answer);
 }
 
 TEST_CASE("calls__waiting_and_unacknowledged__of_what_cannot_be_told_the_safe_answer") {

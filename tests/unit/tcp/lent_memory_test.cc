@@ -1,4 +1,4 @@
-// Memory that goes by reference, and conduits: what the peer reads is what the memory holds when the network takes it.
+// Memory that goes by reference, and splice pipes: what the peer reads is what the memory holds when the network takes it.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -196,17 +196,17 @@ TEST_CASE("tcp_net__lent_memory__is_unacknowledged_until_the_peers_kernel_has_it
   REQUIRE(pair.watch.run([&] { return pair.client->unacknowledged_bytes(pair.out) == 0; }));
 }
 
-// Through a relay, from one connection to another: into a conduit, out of it, or unloaded when it has no room for more, with words
-// of the relay's own before the bytes.
-TEST_CASE("tcp_net__bytes_through_a_conduit__arrive_in_order_whatever_the_way_out_takes") {
+// Through a relay, from one connection to another: into a splice pipe, out of it, or unloaded when it has no room for more, with
+// words of the relay's own before the bytes.
+TEST_CASE("tcp_net__bytes_through_a_splice_pipe__arrive_in_order_whatever_the_way_out_takes") {
   Pair first(ByReference::to_other_machines), second(ByReference::to_other_machines);
   const bool slow_way_out = GENERATE(false, true);
   const size_t total = 24u << 20;
   std::vector<std::byte> memory(total), kept(total), got(total);
   for (size_t i = 0; i < total; ++i) memory[i] = static_cast<std::byte>((i * 2654435761u) >> 13);
-  const std::unique_ptr<ports::Conduit> conduit = first.server->make_conduit();
-  REQUIRE(conduit != nullptr);
-  REQUIRE(second.client->takes(*conduit));
+  const std::unique_ptr<ports::SplicePipe> splice_pipe = first.server->make_splice_pipe();
+  REQUIRE(splice_pipe != nullptr);
+  REQUIRE(second.client->takes(*splice_pipe));
   constexpr std::string_view greeting = "words of the relay";
   size_t sent = 0, came = 0, left = 0, arrived = 0;
   std::string greeted;
@@ -217,23 +217,23 @@ TEST_CASE("tcp_net__bytes_through_a_conduit__arrive_in_order_whatever_the_way_ou
         const stream::IoSpan into{kept.data() + came, total - came};
         return first.server->recv(first.in, {&into, 1});
       }()
-               : first.server->recv_to(first.in, *conduit, total - came);
+               : first.server->recv_to(first.in, *splice_pipe, total - came);
       if (n == stream::io_full) {
-        unloaded = unloaded || conduit->held_bytes() > 0;
-        conduit->unload(MutableBytes(kept).subspan(came - conduit->held_bytes()));
+        unloaded = unloaded || splice_pipe->held_bytes() > 0;
+        splice_pipe->unload(MutableBytes(kept).subspan(came - splice_pipe->held_bytes()));
         full = true;
         n = 1;
         continue;
       }
       came += n > 0 ? static_cast<size_t>(n) : 0;
     }
-    if (slow_way_out && !full && came < total) return;  // nothing leaves before the conduit was full
+    if (slow_way_out && !full && came < total) return;  // nothing leaves before the splice pipe was full
     std::array<stream::ConstIoSpan, 3> spans{};
     size_t count = 0;
     if (greeted.empty() && left == 0) spans[count++] = {as_bytes(greeting).data(), greeting.size()};
-    const size_t from = came - conduit->held_bytes();
+    const size_t from = came - splice_pipe->held_bytes();
     if (left < from) spans[count++] = {kept.data() + left, from - left, true};
-    if (conduit->held_bytes() > 0) spans[count++] = {nullptr, conduit->held_bytes(), true, conduit.get()};
+    if (splice_pipe->held_bytes() > 0) spans[count++] = {nullptr, splice_pipe->held_bytes(), true, splice_pipe.get()};
     if (count == 0 || left == came) return;
     int64_t n = second.client->send(second.out, {spans.data(), count});
     if (n <= 0) return;
@@ -275,10 +275,10 @@ TEST_CASE("tcp_net__bytes_through_a_conduit__arrive_in_order_whatever_the_way_ou
   if (slow_way_out) REQUIRE(unloaded);
 }
 
-TEST_CASE("tcp_net__told_to_copy__has_no_conduits") {
+TEST_CASE("tcp_net__told_to_copy__has_no_splice_pipes") {
   const auto net = make("127.0.0.1", false, ByReference::never);
-  CHECK(net->make_conduit() == nullptr);
-  const auto other = make()->make_conduit();
+  CHECK(net->make_splice_pipe() == nullptr);
+  const auto other = make()->make_splice_pipe();
   REQUIRE(other != nullptr);
   CHECK_FALSE(net->takes(*other));
   Pair pair(ByReference::never);

@@ -17,9 +17,9 @@ namespace {
 using calls::Call;
 
 int64_t receive_through(TcpNet& net, StreamId id) {
-  const auto conduit = net.make_conduit();
-  REQUIRE(conduit != nullptr);
-  return net.recv_to(id, *conduit, 10);
+  const auto splice_pipe = net.make_splice_pipe();
+  REQUIRE(splice_pipe != nullptr);
+  return net.recv_to(id, *splice_pipe, 10);
 }
 
 TEST_CASE("streams__not_open_yet_or_no_more__nothing_can_be_sent_or_received") {

@@ -263,7 +263,7 @@ TEST_CASE("tcp_net__machine__is_the_kernels") {
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
   CHECK(one->machine().booted_ms > now_ms - uint64_t{20} * 365 * 86'400'000);
   CHECK(one->machine().booted_ms < now_ms);
-  wire::Machine in_a_container = other->machine();  // as LXC shows it
+  wire::HostIdentity in_a_container = other->machine();  // as LXC shows it
   ++in_a_container.number;
   CHECK_FALSE(wire::are_apart(one->machine(), in_a_container));
 }

@@ -360,7 +360,7 @@ TEST_CASE("frames__no_room_to_write_them__said_and_nothing_beyond_is_written") {
 }
 
 TEST_CASE("machines__apart__only_if_both_are_known_differ_and_began_far_from_one_another") {
-  const Machine one{1, 1'000'000};
+  const HostIdentity one{1, 1'000'000};
   REQUIRE(are_apart(one, {2, 1'010'000}));
   REQUIRE(are_apart({2, 1'010'000}, one));
   REQUIRE_FALSE(are_apart(one, {2, 1'009'999}));

@@ -1,4 +1,4 @@
-// The state of one connection of the routing transport. Internal to routing/session.
+// The state of one connection of the routing transport. Internal to routing/transport.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,12 +8,12 @@
 #include "core/cci/endpoint.h"
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
-#include "routing/session/far_end_watch.h"
-#include "routing/session/fence_queue.h"
-#include "routing/session/fragmented_rma.h"
-#include "routing/session/hop_queue.h"
-#include "routing/session/messages.h"
-#include "routing/session/router_attempts.h"
+#include "routing/transport/far_end_watch.h"
+#include "routing/transport/fence_queue.h"
+#include "routing/transport/fragmented_rma.h"
+#include "routing/transport/hop_queue.h"
+#include "routing/transport/messages.h"
+#include "routing/transport/router_attempts.h"
 
 namespace ccixfer::routing {
 
@@ -36,7 +36,7 @@ enum class Phase : uint8_t {
   leaving,  // over: what is still in flight below ends first
 };
 
-struct Slot {
+struct RoutedConnection {
   ports::ConnectionId id;
   Mode mode = Mode::routed;
   Phase phase = Phase::starting;
@@ -66,8 +66,9 @@ struct Slot {
   Duration send_timeout = forever;
 
   // RMA.
-  std::unique_ptr<FragmentedRma> rma;                          // routed; from the first operation on
-  std::unordered_map<uint64_t, ports::Ending> announcing;      // token of an RMA whose completion message is on its way: its end
+  std::unique_ptr<FragmentedRma> rma;  // routed; from the first operation on
+  std::unordered_map<uint64_t, ports::OperationResult>
+      announcing;                                              // token of an RMA whose completion message is on its way: its end
   std::unordered_map<uint64_t, ports::Handle> direct_sources;  // direct RMA: token -> its registration
   uint32_t direct_in_flight = 0;
 

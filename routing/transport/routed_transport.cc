@@ -1,11 +1,11 @@
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_transport.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
 #include "core/base/log.h"
-#include "routing/session/routed_impl.h"
+#include "routing/transport/routed_impl.h"
 
 namespace ccixfer::routing {
 namespace {
@@ -35,7 +35,7 @@ RoutedTransport::RoutedTransport(const RoutedOptions& options, std::unique_ptr<c
 RoutedTransport::~RoutedTransport() {
   backlog_.clear();  // rejected
   lower_.reset();    // first: nothing may read or write what is deregistered next
-  slots_.for_each([this](Slot& slot) {
+  slots_.for_each([this](RoutedConnection& slot) {
     slot.rma.reset();
     for (const auto& [token, handle] : slot.direct_sources) static_cast<void>(memory_->deregister_region(handle));
   });
@@ -57,17 +57,17 @@ int RoutedTransport::os_handle() const { return lower_->os_handle(); }
 void RoutedTransport::arm(Instant when) { static_cast<void>(lower_->arm_os_handle(std::min(when, next_deadline()))); }
 
 std::optional<uint64_t> RoutedTransport::delivered_bytes(ports::ConnectionId connection) const {
-  const Slot* slot = find(connection);
+  const RoutedConnection* slot = find(connection);
   return slot == nullptr ? std::nullopt : lower_->delivered_bytes(slot->hop.connection());
 }
 
 std::optional<uint64_t> RoutedTransport::received_bytes(ports::ConnectionId connection) const {
-  const Slot* slot = find(connection);
+  const RoutedConnection* slot = find(connection);
   return slot == nullptr ? std::nullopt : lower_->received_bytes(slot->hop.connection());
 }
 
 std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection) const {
-  const Slot* slot = find(connection);
+  const RoutedConnection* slot = find(connection);
   if (slot == nullptr) return {};
   if (slot->mode == Mode::routed) {
     std::vector<ports::HopInfo> path = slot->hops;
@@ -83,14 +83,14 @@ std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection
 }
 
 void RoutedTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
-  Slot* slot = find(connection);
+  RoutedConnection* slot = find(connection);
   if (slot == nullptr) return;
   if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_send_timeout(slot->hop.connection(), timeout));
   slot->send_timeout = timeout;
 }
 
 void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration timeout) {
-  Slot* slot = find(connection);
+  RoutedConnection* slot = find(connection);
   if (slot == nullptr) return;
   if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_keepalive(slot->hop.connection(), timeout));
   slot->far_end.ask(timeout);
@@ -99,14 +99,14 @@ void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration tim
 
 // --- Slots ---
 
-Slot* RoutedTransport::find(uint64_t packed) const {
+RoutedConnection* RoutedTransport::find(uint64_t packed) const {
   return slots_.find(static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32));
 }
 
-Slot* RoutedTransport::make_slot(Mode mode, Phase phase) {
+RoutedConnection* RoutedTransport::make_slot(Mode mode, Phase phase) {
   if (slots_.size() >= routed_connections_max) return nullptr;
   const auto name = slots_.add();
-  Slot& slot = *slots_.find(name);
+  RoutedConnection& slot = *slots_.find(name);
   slot.id = {name.index, name.generation};
   slot.mode = mode;
   slot.phase = phase;
@@ -114,33 +114,33 @@ Slot* RoutedTransport::make_slot(Mode mode, Phase phase) {
 }
 
 // Of which no fragment and no direct RMA is left: try_finish() waits for those.
-void RoutedTransport::free_slot(Slot& slot) {
+void RoutedTransport::free_slot(RoutedConnection& slot) {
   set_timer(slot, never);
   detach(slot);
   if (slot.message_open) sink_->on_message_end(slot.id, false);
   slots_.remove(slot.id.index);
 }
 
-void RoutedTransport::attach(Slot& slot, cci::Connection lower) {
+void RoutedTransport::attach(RoutedConnection& slot, cci::Connection lower) {
   detach(slot);
   slot.hop.attach(lower);
   by_lower_[packed_of(lower)] = slot.id.packed();
 }
 
-void RoutedTransport::detach(Slot& slot) {
+void RoutedTransport::detach(RoutedConnection& slot) {
   if (slot.hop.connection()) by_lower_.erase(packed_of(slot.hop.connection()));
   slot.hop.detach();
 }
 
 void RoutedTransport::run_timers() {
   while (timers_.earliest() <= now_) {
-    Slot& slot = *slots_.at(timers_.earliest_slot());
+    RoutedConnection& slot = *slots_.at(timers_.earliest_slot());
     set_timer(slot, never);
     on_timer(slot);
   }
 }
 
-void RoutedTransport::activate(Slot& slot) {
+void RoutedTransport::activate(RoutedConnection& slot) {
   work_ = true;
   if (slot.active) return;
   slot.active = true;
@@ -151,7 +151,7 @@ void RoutedTransport::activate(Slot& slot) {
 
 void RoutedTransport::push_active() {
   for (const uint64_t packed : std::exchange(active_, {})) {
-    Slot* slot = find(packed);
+    RoutedConnection* slot = find(packed);
     if (slot == nullptr) continue;
     slot->active = false;
     if (slot->phase == Phase::starting) {
@@ -197,7 +197,7 @@ void RoutedTransport::turn(Instant now) {
     const bool any = take_events();
     release_lent();
     for (const uint64_t packed : std::exchange(closing_, {})) {
-      if (Slot* slot = find(packed)) {
+      if (RoutedConnection* slot = find(packed)) {
         slot->closing_queued = false;
         try_finish(*slot);
       }
@@ -225,7 +225,7 @@ void RoutedTransport::on_event(cci::Event event) {
       return;
     case cci::EventType::send: {
       const auto found = by_lower_.find(packed_of(event.connection));
-      Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
+      RoutedConnection* slot = found == by_lower_.end() ? nullptr : find(found->second);
       if (slot == nullptr) return;
       if (slot->mode == Mode::direct) {
         complete(*slot, event.context, event.ending());
@@ -236,7 +236,7 @@ void RoutedTransport::on_event(cci::Event event) {
     }
     case cci::EventType::local_completion: {
       const auto found = by_lower_.find(packed_of(event.connection));
-      const Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
+      const RoutedConnection* slot = found == by_lower_.end() ? nullptr : find(found->second);
       if (slot != nullptr) sink_->on_local_completion(slot->id, event.context);
       return;
     }
@@ -245,7 +245,7 @@ void RoutedTransport::on_event(cci::Event event) {
     default:
       break;
   }
-  Slot* slot = find(event.context);
+  RoutedConnection* slot = find(event.context);
   if (slot == nullptr) return;
   switch (event.type) {
     case cci::EventType::connect:

@@ -1,4 +1,4 @@
-#include "transports/tcp/pipe_conduit.h"
+#include "transports/tcp/kernel_splice_pipe.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,10 +29,10 @@ struct Ends {
 }  // namespace
 
 // Small pieces fill a pipe with few bytes: one pipe is full, the other takes over, and back again; unloading in between.
-TEST_CASE("pipe_conduit__both_pipes_in_turns__bytes_keep_their_order") {
+TEST_CASE("kernel_splice_pipe__both_pipes_in_turns__bytes_keep_their_order") {
   Ends in, out;
-  const auto conduit = PipeConduit::create();
-  REQUIRE(conduit != nullptr);
+  const auto splice_pipe = KernelSplicePipe::create();
+  REQUIRE(splice_pipe != nullptr);
   std::mt19937_64 random(3);
   uint32_t next_in = 0, next_out = 0;
   size_t full = 0, beyond_one_pipe = 0, unloaded = 0;
@@ -55,20 +55,20 @@ TEST_CASE("pipe_conduit__both_pipes_in_turns__bytes_keep_their_order") {
         break;
       }
     }
-    const int64_t n = conduit->fill(in.fds[1], 1 + random() % 3000);
+    const int64_t n = splice_pipe->fill(in.fds[1], 1 + random() % 3000);
     REQUIRE((n > 0 || n == stream::io_again || n == stream::io_full));
     full += n == stream::io_full ? 1u : 0u;
-    beyond_one_pipe += conduit->held_bytes() > 256 * sizeof(uint32_t) * 5 ? 1u : 0u;
-    if (conduit->held_bytes() == 0) continue;
+    beyond_one_pipe += splice_pipe->held_bytes() > 256 * sizeof(uint32_t) * 5 ? 1u : 0u;
+    if (splice_pipe->held_bytes() == 0) continue;
     if (random() % 400 == 0) {
       const size_t at = got.size();
-      got.resize(at + conduit->held_bytes());
-      conduit->unload(MutableBytes(got).subspan(at));
-      REQUIRE(conduit->held_bytes() == 0);
+      got.resize(at + splice_pipe->held_bytes());
+      splice_pipe->unload(MutableBytes(got).subspan(at));
+      REQUIRE(splice_pipe->held_bytes() == 0);
       ++unloaded;
     } else if (random() % 100 < (round / 1000 % 2 == 0 ? 10u : 99u)) {  // a slow way out, then a fast one
-      const size_t size = 1 + random() % conduit->held_bytes();
-      const size_t sent = conduit->drain(out.fds[0], size, false);
+      const size_t size = 1 + random() % splice_pipe->held_bytes();
+      const size_t sent = splice_pipe->drain(out.fds[0], size, false);
       REQUIRE(sent <= size);
       std::vector<std::byte> part(sent);
       for (size_t done = 0; done < sent;) {
@@ -87,15 +87,15 @@ TEST_CASE("pipe_conduit__both_pipes_in_turns__bytes_keep_their_order") {
 }
 
 // The first pipe leaves whole and the second becomes full before anything more leaves: what the first takes now comes after it.
-TEST_CASE("pipe_conduit__the_first_pipe_left_and_is_filled_again__after_the_second") {
+TEST_CASE("kernel_splice_pipe__the_first_pipe_left_and_is_filled_again__after_the_second") {
   Ends in, out;
-  const auto conduit = PipeConduit::create();
+  const auto splice_pipe = KernelSplicePipe::create();
   uint32_t next = 0;
   const auto fill_one_pipe = [&] {  // bytes that it took: the socket has more pieces than a pipe has room for
     while (send(in.fds[0], &next, sizeof next, 0) > 0) ++next;
-    return conduit->fill(in.fds[1], 1u << 20);
+    return splice_pipe->fill(in.fds[1], 1u << 20);
   };
-  const auto drain = [&](size_t size) { return conduit->drain(out.fds[0], size, false); };
+  const auto drain = [&](size_t size) { return splice_pipe->drain(out.fds[0], size, false); };
   const int64_t first = fill_one_pipe();
   const int64_t second = fill_one_pipe();
   REQUIRE(first > 0);
@@ -116,17 +116,17 @@ TEST_CASE("pipe_conduit__the_first_pipe_left_and_is_filled_again__after_the_seco
   for (uint32_t i = 0; i < numbers.size(); ++i) REQUIRE(numbers[i] == i);
 }
 
-TEST_CASE("pipe_conduit__the_peer_has_gone__closed_and_broken_pipe") {
+TEST_CASE("kernel_splice_pipe__the_peer_has_gone__closed_and_broken_pipe") {
   Ends in, out;
-  const auto conduit = PipeConduit::create();
+  const auto splice_pipe = KernelSplicePipe::create();
   REQUIRE(send(in.fds[0], "bytes", 5, 0) == 5);
   REQUIRE(shutdown(in.fds[0], SHUT_WR) == 0);
-  REQUIRE(conduit->fill(in.fds[1], 100) == 5);
-  REQUIRE(conduit->fill(in.fds[1], 100) == stream::io_closed);
+  REQUIRE(splice_pipe->fill(in.fds[1], 100) == 5);
+  REQUIRE(splice_pipe->fill(in.fds[1], 100) == stream::io_closed);
   REQUIRE(shutdown(out.fds[0], SHUT_WR) == 0);
   const auto before = signal(SIGPIPE, SIG_IGN);
-  CHECK(conduit->drain(out.fds[0], 5, false) == 0);
+  CHECK(splice_pipe->drain(out.fds[0], 5, false) == 0);
   CHECK(errno == EPIPE);
   signal(SIGPIPE, before);
-  CHECK(conduit->held_bytes() == 5);
+  CHECK(splice_pipe->held_bytes() == 5);
 }

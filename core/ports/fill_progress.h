@@ -5,33 +5,35 @@
 #pragma once
 #include <cstdint>
 
-#include "core/ports/conduit.h"
+#include "core/ports/splice_pipe.h"
 
 namespace ccixfer::ports {
 
-struct Arrival {
+struct FillProgress {
   uint64_t placed_bytes = 0;
   bool complete = false;  // all of it is there, and good
   bool failed = false;    // the rest will not come
   // What comes may stay in here instead of going into the memory; nullptr: no more of it does. The memory stays the place for what
-  // the conduit has no room for, and for all of it once that happened.
-  Conduit* conduit = nullptr;
-  uint64_t passed_bytes = 0;  // that came into the conduit and were not unloaded
-  // It is read by one, once and in order: what has left through the conduit is nowhere any more.
+  // the splice pipe has no room for, and for all of it once that happened.
+  SplicePipe* splice_pipe = nullptr;
+  uint64_t passed_bytes = 0;  // that came into the splice pipe and were not unloaded
+  // It is read by one, once and in order: what has left through the splice pipe is nowhere any more.
   bool once = false;
   bool taken = false;  // by the one
   // Bytes [at, at + size) of `total` may be sent on.
   [[nodiscard]] bool ready(uint64_t at, uint64_t size, uint64_t total) const {
     return complete || (at + size <= placed_bytes && at + size < total);
   }
-  // Where the conduit's bytes begin; those before are in the memory, or gone.
-  [[nodiscard]] uint64_t conduit_from() const { return conduit == nullptr ? placed_bytes : placed_bytes - conduit->held_bytes(); }
-  // Into the memory with what the conduit holds, and with all that is still to come. `memory` is the whole of it.
-  void leave_conduit(MutableBytes memory) {
-    const uint64_t held = conduit->held_bytes();
-    conduit->unload(memory.subspan(static_cast<size_t>(conduit_from()), static_cast<size_t>(held)));
+  // Where the splice pipe's bytes begin; those before are in the memory, or gone.
+  [[nodiscard]] uint64_t splice_pipe_begin() const {
+    return splice_pipe == nullptr ? placed_bytes : placed_bytes - splice_pipe->held_bytes();
+  }
+  // Into the memory with what the splice pipe holds, and with all that is still to come. `memory` is the whole of it.
+  void leave_splice_pipe(MutableBytes memory) {
+    const uint64_t held = splice_pipe->held_bytes();
+    splice_pipe->unload(memory.subspan(static_cast<size_t>(splice_pipe_begin()), static_cast<size_t>(held)));
     passed_bytes -= held;
-    conduit = nullptr;
+    splice_pipe = nullptr;
   }
 };
 

@@ -19,7 +19,7 @@
 namespace ccixfer::program {
 
 // What all sessions of a process share. Owned by the command, outlives its sessions.
-struct Bench {
+struct SessionServices {
   cci::Endpoint& endpoint;
   ports::FileSystem& files;
   ports::WorkPool& work;
@@ -47,16 +47,16 @@ struct Reached {
 // Takes over what is further; false: nothing is.
 bool advance(Reached& most, const Reached& now);
 
-class Machine {
+class TransferRole {
  public:
-  virtual ~Machine() = default;
-  virtual session::LinkUser& user() = 0;
+  virtual ~TransferRole() = default;
+  virtual session::LinkHandler& handler() = 0;
   virtual void start(Instant now) = 0;
   virtual void turn(Instant now) = 0;
   [[nodiscard]] virtual Instant next_deadline() const = 0;
   [[nodiscard]] virtual bool finished() const = 0;
   [[nodiscard]] virtual bool idle() const = 0;  // may be destroyed
-  // Not idle, and what keeps it are jobs in the work pool: they end when the disk answers, and use the machine until then.
+  // Not idle, and what keeps it are jobs in the work pool: they end when the disk answers, and use the role until then.
   [[nodiscard]] virtual bool in_disk() const = 0;
   [[nodiscard]] virtual const Error* error() const = 0;
   [[nodiscard]] virtual Tally tally() const = 0;
@@ -78,7 +78,8 @@ struct SourcePart {
   std::shared_ptr<send::RateCap> rate{};
   std::shared_ptr<session::PoolTurns> turns{};
 };
-[[nodiscard]] std::unique_ptr<Machine> make_source(const Bench& bench, session::Link& link, const SourcePart& part);
+[[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
+                                                        const SourcePart& part);
 
 struct DestinationPart {
   recv::Root* root = nullptr;
@@ -91,6 +92,7 @@ struct DestinationPart {
   std::shared_ptr<recv::RateAllowance> rate{};
   std::shared_ptr<session::PoolTurns> turns{};
 };
-[[nodiscard]] std::unique_ptr<Machine> make_destination(const Bench& bench, session::Link& link, const DestinationPart& part);
+[[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
+                                                             const DestinationPart& part);
 
 }  // namespace ccixfer::program

@@ -1,14 +1,14 @@
 // What an initiator asks of its routers, one after the other, until one of them makes the
 // connection, and which of their answers is believed when none does.
 // In: `now`, and what each router answered. Out: which router to dial next, for how long, and what
-// to ask it. Pure; single-threaded. Source: routing §VI; routing/session/README.md 'Whom it dials'.
+// to ask it. Pure; single-threaded. Source: routing §VI; routing/transport/README.md 'Whom it dials'.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/ports/transport.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 
@@ -43,7 +43,7 @@ class RouterAttempts {
   void note_unreachable(std::string_view reason);            // the router that is being tried
   void note_another_version(std::string_view reason);        // the same
   [[nodiscard]] bool note_reply(const ConnectReply& reply);  // a failure; false: no other router helps
-  void note_waits(HopWaits waits);                           // that hop has not answered it yet
+  void note_waits(ConnectPending waits);                     // that hop has not answered it yet
 
   [[nodiscard]] const Answer& answer() const { return answer_; }
   [[nodiscard]] std::string why_late() const;  // its time is over
@@ -57,7 +57,7 @@ class RouterAttempts {
   std::vector<std::string> left_;  // not tried yet, the next one last
   std::string router_;
   std::optional<Instant> asked_at_;  // the router that is being tried
-  std::optional<HopWaits> waits_;
+  std::optional<ConnectPending> waits_;
   Told told_ = Told::dead;
   Answer answer_;
 };

@@ -1,4 +1,4 @@
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 #include <algorithm>
 
@@ -262,16 +262,16 @@ std::optional<FragmentMessage> decode_fragment(Bytes message) {
   return fragment;
 }
 
-void encode(const Taken& taken, std::vector<std::byte>& out) {
-  wire::Writer writer = begin(MessageKind::taken, out, taken.of_read ? flag_of_read : 0);
+void encode(const FragmentReleased& taken, std::vector<std::byte>& out) {
+  wire::Writer writer = begin(MessageKind::fragment_released, out, taken.of_read ? flag_of_read : 0);
   writer.u32(0);
   writer.u64(taken.cookie);
 }
 
-std::optional<Taken> decode_taken(Bytes message) {
+std::optional<FragmentReleased> decode_fragment_released(Bytes message) {
   wire::Reader in(message);
-  Taken taken;
-  taken.of_read = (begin(in, MessageKind::taken) & flag_of_read) != 0;
+  FragmentReleased taken;
+  taken.of_read = (begin(in, MessageKind::fragment_released) & flag_of_read) != 0;
   in.skip(4);
   taken.cookie = in.u64();
   if (!in.done()) return std::nullopt;
@@ -294,23 +294,23 @@ std::optional<Bye> decode_bye(Bytes message) {
   return bye;
 }
 
-void encode(const HopWaits& waits, std::vector<std::byte>& out) {
-  wire::Writer writer = begin(MessageKind::hop_waits, out);
+void encode(const ConnectPending& waits, std::vector<std::byte>& out) {
+  wire::Writer writer = begin(MessageKind::connect_pending, out);
   writer.text16(cut(waits.node, hop_node_bytes_max));
   writer.u8(waits.asked ? 1 : 0);
 }
 
-std::optional<HopWaits> decode_hop_waits(Bytes message) {
+std::optional<ConnectPending> decode_connect_pending(Bytes message) {
   wire::Reader in(message);
-  begin(in, MessageKind::hop_waits);
-  HopWaits waits;
+  begin(in, MessageKind::connect_pending);
+  ConnectPending waits;
   waits.node = in.text16(hop_node_bytes_max);
   waits.asked = in.u8() != 0;
   if (!in.done()) return std::nullopt;
   return waits;
 }
 
-std::string words_of(const HopWaits& waits) {
+std::string words_of(const ConnectPending& waits) {
   return waits.node + " does not answer: " + (waits.asked ? "it has the request" : "no connection to it comes about");
 }
 

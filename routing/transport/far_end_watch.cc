@@ -1,4 +1,4 @@
-#include "routing/session/far_end_watch.h"
+#include "routing/transport/far_end_watch.h"
 
 #include <algorithm>
 #include <utility>

@@ -10,14 +10,14 @@
 
 namespace ccixfer::ports {
 
-struct Ending {
+struct OperationResult {
   static constexpr uint64_t none = ~uint64_t{0};
 
   Status status = Status::error;
   uint64_t detail = none;
 
-  Ending() = default;
-  Ending(Status s, uint64_t d = none) : status(s), detail(d) {}
+  OperationResult() = default;
+  OperationResult(Status s, uint64_t d = none) : status(s), detail(d) {}
 
   [[nodiscard]] bool good() const { return status == Status::success; }
   // nullopt: not of a put, or the target does not know (a duplicate of long ago; a put that is held and told no epoch).

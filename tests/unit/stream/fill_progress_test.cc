@@ -14,20 +14,20 @@ struct Filling {
   Rig rig;
   Buffer source = filled(3 * chunk_bytes + 100, 1);
   Buffer target = Buffer(source.size());
-  ports::Arrival arrival, progress;
+  ports::FillProgress fill, progress;
   ports::Handle handle;
 
   Filling() {
     rig.a.net->lends_memory = rig.b.net->lends_memory = true;
     rig.connect();
-    handle = rig.a.memory.register_arriving(Bytes(source), &arrival);
+    handle = rig.a.memory.register_filling(Bytes(source), &fill);
   }
   void read() {
     ports::RmaRequest request;
     request.write = false;
     request.remote.handle = handle;
     request.destination = target;
-    request.arrival = &progress;
+    request.fill = &progress;
     REQUIRE(rig.b.transport->rma(rig.at_b, request, 1) == Status::success);
     rig.settle();
   }
@@ -35,17 +35,17 @@ struct Filling {
     ports::RmaRequest request;
     request.remote.handle = to;
     request.source = source;
-    request.arrival = &arrival;
+    request.fill = &fill;
     REQUIRE(rig.a.transport->rma(rig.at_a, request, 1) == Status::success);
     rig.settle();
   }
   void fill(size_t bytes) {
-    arrival.placed_bytes = bytes;
+    fill.placed_bytes = bytes;
     rig.a.transport->resume(rig.at_a);
     rig.settle();
   }
   void complete() {
-    arrival.complete = true;
+    fill.complete = true;
     fill(source.size());
   }
 };
@@ -115,7 +115,7 @@ TEST_CASE("arrival__the_region_is_withdrawn_while_a_read_waits__the_read_fails")
 
 TEST_CASE("arrival__a_read_beyond_what_is_there__gets_none_of_what_the_memory_held_before") {
   Filling f;
-  f.arrival.placed_bytes = 10;
+  f.fill.placed_bytes = 10;
   ports::RemoteRef at;
   at.handle = f.handle;
   at.offset_bytes = 4;
@@ -146,7 +146,7 @@ TEST_CASE("arrival__a_write_whose_rest_does_not_come__is_given_up_and_the_connec
   Filling f;
   f.write(f.rig.b.memory.register_region(MutableBytes(f.target), cci::access_write));
   f.fill(there);
-  f.arrival.failed = true;
+  f.fill.failed = true;
   f.rig.a.transport->resume(f.rig.at_a);
   REQUIRE(f.rig.send(f.rig.a, f.rig.at_a, bytes_of("after"), 3) == Status::success);
   ports::RmaRequest fenced;
@@ -168,7 +168,7 @@ TEST_CASE("arrival__a_write_whose_rest_does_not_come__is_given_up_and_the_connec
 
 TEST_CASE("arrival__a_write_that_the_target_refuses_while_it_waits__ends_at_once") {
   Filling f;
-  f.arrival.placed_bytes = chunk_bytes;
+  f.fill.placed_bytes = chunk_bytes;
   f.write(f.rig.b.memory.register_region(Bytes(f.target)));  // read only
   REQUIRE(f.rig.a.status_of(1) == Status::rma_op);
 }

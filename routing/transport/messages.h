@@ -3,7 +3,7 @@
 // byte and answers nullopt for anything malformed, too long or left over. Encoders append to a vector.
 // Bounds: every message but `message` fits into max_send_bytes_floor; of connect_request all but the connect data into 256 bytes
 // when the names are of common length.
-// Source: routing §VII.C; routing/session/README.md.
+// Source: routing §VII.C; routing/transport/README.md.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -38,15 +38,15 @@ enum class MessageKind : uint8_t {
   message_ack = 5,
   write_request = 6,
   fragment_ack = 7,
-  taken = 8,
+  fragment_released = 8,
   read_request = 9,
   read_reply = 10,
   bye = 11,
   keepalive = 12,
   keepalive_ack = 13,
-  watched = 14,    // the sender's application watches the far end itself: no hop beyond ends the connection for silence
-  draining = 15,   // from a router, to both ends: it stops soon
-  hop_waits = 16,  // from a router, to the initiator: what it asked for a way has not answered yet
+  end_to_end_keepalive = 14,  // the sender's application watches the far end itself: no hop beyond ends the connection for silence
+  draining = 15,              // from a router, to both ends: it stops soon
+  connect_pending = 16,       // from a router, to the initiator: what it asked for a way has not answered yet
   mailbox_hint = 17,
   others_wait = 18,  // from a router to the next one: what it holds of this connection stands still, and others wait for it
   router_hello = 32,
@@ -103,7 +103,7 @@ void encode(const MessageAck& ack, std::vector<std::byte>& out);
 // To a fragment of a write.
 struct FragmentAck {
   uint64_t cookie = 0;
-  ports::Ending ending;
+  ports::OperationResult ending;
 };
 void encode(const FragmentAck& ack, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<FragmentAck> decode_fragment_ack(Bytes message);
@@ -123,8 +123,8 @@ struct FragmentMessage {
   MessageKind kind = MessageKind::write_request;
   uint64_t cookie = 0;
   uint32_t length_bytes = 0;
-  uint8_t data_class = 0;                 // routers that the data has crossed
-  ports::Ending ending{Status::success};  // read_reply
+  uint8_t data_class = 0;                          // routers that the data has crossed
+  ports::OperationResult ending{Status::success};  // read_reply
   ports::Handle exposed;
   ports::RemoteRef remote;
 };
@@ -132,12 +132,12 @@ void encode(const FragmentMessage& fragment, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<FragmentMessage> decode_fragment(Bytes message);
 
 // The memory behind a handle is free: the reader has what it wanted. On this hop only.
-struct Taken {
+struct FragmentReleased {
   uint64_t cookie = 0;
   bool of_read = false;  // it was exposed by a read_reply, not by a write_request
 };
-void encode(const Taken& taken, std::vector<std::byte>& out);
-[[nodiscard]] std::optional<Taken> decode_taken(Bytes message);
+void encode(const FragmentReleased& taken, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<FragmentReleased> decode_fragment_released(Bytes message);
 
 struct Bye {
   Status status = Status::disconnected;
@@ -147,16 +147,16 @@ void encode(const Bye& bye, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<Bye> decode_bye(Bytes message);
 
 // The hop that is waited for: the farthest one is told last. Only while a connection is made.
-struct HopWaits {
+struct ConnectPending {
   std::string node;
   bool asked = false;  // it took a connection and has the request; else no connection to it has come about
-  friend bool operator==(const HopWaits&, const HopWaits&) = default;
+  friend bool operator==(const ConnectPending&, const ConnectPending&) = default;
 };
-void encode(const HopWaits& waits, std::vector<std::byte>& out);
-[[nodiscard]] std::optional<HopWaits> decode_hop_waits(Bytes message);
-[[nodiscard]] std::string words_of(const HopWaits& waits);  // for the reason of a connect that timed out
+void encode(const ConnectPending& waits, std::vector<std::byte>& out);
+[[nodiscard]] std::optional<ConnectPending> decode_connect_pending(Bytes message);
+[[nodiscard]] std::string words_of(const ConnectPending& waits);  // for the reason of a connect that timed out
 
-// connect_ack, keepalive, keepalive_ack, draining, watched, others_wait, map_request, map_end: the kind says it all.
+// connect_ack, keepalive, keepalive_ack, draining, end_to_end_keepalive, others_wait, map_request, map_end: the kind says it all.
 void encode_plain(MessageKind kind, std::vector<std::byte>& out);
 
 // First on a connection of Role::router, both ways. `uri` is the sender's device on this subnet.

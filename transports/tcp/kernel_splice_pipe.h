@@ -1,20 +1,20 @@
 // Bytes from one socket to another through pipes of the kernel (splice): their pages change hands, and no processor copies them.
 // A pipe holds a number of pieces, which may be pages or less (of what was spliced once before, they are), so a second one takes
-// what the first has no room for. The host decides how large a pipe may be; small ones are no use, and there is no conduit then.
-// Private to this room. Source: Linux splice(2), pipe(7).
+// what the first has no room for. The host decides how large a pipe may be; small ones are no use, and there is no splice pipe
+// then. Private to this room. Source: Linux splice(2), pipe(7).
 #pragma once
 #include <array>
 #include <cstdint>
 #include <memory>
 
-#include "core/ports/conduit.h"
+#include "core/ports/splice_pipe.h"
 #include "transports/tcp/socket.h"
 
 namespace ccixfer::tcp {
 
-class PipeConduit final : public ports::Conduit {
+class KernelSplicePipe final : public ports::SplicePipe {
  public:
-  [[nodiscard]] static std::unique_ptr<PipeConduit> create();  // nullptr: not on this host, or not now
+  [[nodiscard]] static std::unique_ptr<KernelSplicePipe> create();  // nullptr: not on this host, or not now
   [[nodiscard]] size_t held_bytes() const override { return pipes_[0].held_bytes + pipes_[1].held_bytes; }
   void unload(MutableBytes memory) override;
 

@@ -1,4 +1,4 @@
-#include "app/main/machine.h"
+#include "app/main/transfer_role.h"
 
 #include <fmt/format.h>
 
@@ -24,13 +24,13 @@ class Observer final : public send::SourceObserver, public recv::DestinationObse
   const std::string transfer_;
 };
 
-class SourceMachine final : public Machine {
+class SourceRole final : public TransferRole {
  public:
-  SourceMachine(const Bench& bench, session::Link& link, const SourcePart& part)
-      : observer_(bench.reporter, link.hello().transfer),
-        source_(options(part), link, bench.work, bench.pool, bench.pool_region, observer_, bench.counters) {}
+  SourceRole(const SessionServices& services, session::Link& link, const SourcePart& part)
+      : observer_(services.reporter, link.hello().transfer),
+        source_(options(part), link, services.work, services.pool, services.pool_region, observer_, services.counters) {}
 
-  session::LinkUser& user() override { return source_; }
+  session::LinkHandler& handler() override { return source_; }
   void start(Instant now) override { source_.start(now); }
   void turn(Instant now) override { source_.turn(now); }
   Instant next_deadline() const override { return source_.next_deadline(); }
@@ -83,14 +83,14 @@ class SourceMachine final : public Machine {
   send::Source source_;
 };
 
-class DestinationMachine final : public Machine {
+class DestinationRole final : public TransferRole {
  public:
-  DestinationMachine(const Bench& bench, session::Link& link, const DestinationPart& part)
-      : observer_(bench.reporter, link.hello().transfer),
-        destination_(options(part), *part.root, link, bench.endpoint, bench.work, bench.pool, bench.entropy, observer_,
-                     bench.counters) {}
+  DestinationRole(const SessionServices& services, session::Link& link, const DestinationPart& part)
+      : observer_(services.reporter, link.hello().transfer),
+        destination_(options(part), *part.root, link, services.endpoint, services.work, services.pool, services.entropy, observer_,
+                     services.counters) {}
 
-  session::LinkUser& user() override { return destination_; }
+  session::LinkHandler& handler() override { return destination_; }
   void start(Instant now) override { destination_.start(now); }
   void turn(Instant now) override { destination_.turn(now); }
   Instant next_deadline() const override { return destination_.next_deadline(); }
@@ -165,11 +165,11 @@ std::vector<report::Hop> report_hops(const std::vector<ports::HopInfo>& hops) {
   return list;
 }
 
-std::unique_ptr<Machine> make_source(const Bench& bench, session::Link& link, const SourcePart& part) {
-  return std::make_unique<SourceMachine>(bench, link, part);
+std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link, const SourcePart& part) {
+  return std::make_unique<SourceRole>(services, link, part);
 }
-std::unique_ptr<Machine> make_destination(const Bench& bench, session::Link& link, const DestinationPart& part) {
-  return std::make_unique<DestinationMachine>(bench, link, part);
+std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link, const DestinationPart& part) {
+  return std::make_unique<DestinationRole>(services, link, part);
 }
 
 }  // namespace ccixfer::program

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/base/units.h"
-#include "routing/session/routed_impl.h"
+#include "routing/transport/routed_impl.h"
 
 namespace ccixfer::routing {
 namespace {
@@ -30,7 +30,7 @@ Result<ports::ConnectionId> RoutedTransport::dial(const ports::DialRequest& requ
   if (request.uri.size() > destination_bytes_max) return fail(ErrorKind::usage, "the address is too long");
   // A peer on our own subnet is reached with every router down (routing §V.A).
   if (address->subnet == options_.subnet) return dial_direct(request, native_uri(*address, scheme()));
-  Slot* slot = make_slot(Mode::routed, Phase::starting);
+  RoutedConnection* slot = make_slot(Mode::routed, Phase::starting);
   if (slot == nullptr) return fail(ErrorKind::network, "too many connections");
   slot->attribute = request.attribute;
   slot->attempts = std::make_unique<RouterAttempts>(request);
@@ -39,7 +39,7 @@ Result<ports::ConnectionId> RoutedTransport::dial(const ports::DialRequest& requ
 }
 
 Result<ports::ConnectionId> RoutedTransport::dial_direct(const ports::DialRequest& request, const std::string& native) {
-  Slot* slot = make_slot(Mode::direct, Phase::dialling);
+  RoutedConnection* slot = make_slot(Mode::direct, Phase::dialling);
   if (slot == nullptr) return fail(ErrorKind::network, "too many connections");
   const auto lower = lower_->connect(native, {request.role, request.attribute, request.data, request.timeout, slot->id.packed()});
   if (!lower) {
@@ -51,7 +51,7 @@ Result<ports::ConnectionId> RoutedTransport::dial_direct(const ports::DialReques
   return slot->id;
 }
 
-void RoutedTransport::start(Slot& slot) {
+void RoutedTransport::start(RoutedConnection& slot) {
   if (options_.routers.empty()) return fail_dial(slot, Status::no_route, "no router is configured on this subnet");
   std::vector<std::string> routers = options_.routers;
   // Clients begin with any of them, by chance (routing §VI); the next connection with the next one, so that the lanes of one
@@ -64,7 +64,7 @@ void RoutedTransport::start(Slot& slot) {
   dial_next(slot);
 }
 
-void RoutedTransport::dial_next(Slot& slot) {
+void RoutedTransport::dial_next(RoutedConnection& slot) {
   RouterAttempts& attempts = *slot.attempts;
   while (attempts.next()) {
     const auto lower = lower_->connect(
@@ -79,13 +79,13 @@ void RoutedTransport::dial_next(Slot& slot) {
   fail_dial(slot, attempts.answer().status, attempts.answer().reason);
 }
 
-void RoutedTransport::fail_dial(Slot& slot, Status status, std::string_view reason) {
+void RoutedTransport::fail_dial(RoutedConnection& slot, Status status, std::string_view reason) {
   if (slot.hop.is_live()) lower_->disconnect(slot.hop.connection());
   sink_->on_connected(slot.id, status, {}, reason);
   free_slot(slot);
 }
 
-void RoutedTransport::on_lower_connected(Slot& slot, const cci::Event& event) {
+void RoutedTransport::on_lower_connected(RoutedConnection& slot, const cci::Event& event) {
   if (slot.phase != Phase::dialling) return;
   if (slot.mode == Mode::direct) {
     if (event.status != Status::success) {
@@ -113,7 +113,7 @@ void RoutedTransport::on_lower_connected(Slot& slot, const cci::Event& event) {
   post(slot, std::move(message));
 }
 
-void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
+void RoutedTransport::on_connect_reply(RoutedConnection& slot, Bytes message) {
   const auto reply = decode_connect_reply(message);
   if (!reply) {
     counters_.add(Counter::routed_rejected);
@@ -138,7 +138,7 @@ void RoutedTransport::on_connect_reply(Slot& slot, Bytes message) {
   sink_->on_connected(slot.id, Status::success, slot.limits, {});
 }
 
-void RoutedTransport::opened(Slot& slot) {
+void RoutedTransport::opened(RoutedConnection& slot) {
   const bool unreliable = slot.attribute == ports::Attribute::unreliable;
   slot.messages.open(messages_in_flight_max, unreliable);
   slot.incoming.open(messages_in_flight_max, unreliable);
@@ -151,7 +151,7 @@ void RoutedTransport::opened(Slot& slot) {
 }
 
 // A direct connection is open as soon as the lower endpoint says so, or its first message comes.
-void RoutedTransport::direct_opened(Slot& slot) {
+void RoutedTransport::direct_opened(RoutedConnection& slot) {
   const bool dialled = slot.phase == Phase::dialling;
   slot.phase = Phase::open;
   slot.limits = {lower_->max_send_bytes(slot.hop.connection())};
@@ -167,7 +167,7 @@ void RoutedTransport::direct_opened(Slot& slot) {
 void RoutedTransport::on_lower_request(cci::Event event) {
   const bool is_hop = event.role == ports::Role::hop;
   if (is_hop && pending_ >= options_.pending_requests_max) return backlog_.push_back(std::move(event));
-  Slot* slot = make_slot(is_hop ? Mode::routed : Mode::direct, Phase::offered);
+  RoutedConnection* slot = make_slot(is_hop ? Mode::routed : Mode::direct, Phase::offered);
   if (slot == nullptr) {
     counters_.add(Counter::connections_refused);
     static_cast<void>(lower_->reject(event, "too many connections"));
@@ -191,7 +191,7 @@ void RoutedTransport::take_backlog() {
   }
 }
 
-void RoutedTransport::on_lower_accepted(Slot& slot, const cci::Event& event) {
+void RoutedTransport::on_lower_accepted(RoutedConnection& slot, const cci::Event& event) {
   if (slot.mode == Mode::direct) {
     if (slot.phase != Phase::accepting) return;
     if (event.status == Status::success) return direct_opened(slot);
@@ -208,7 +208,7 @@ void RoutedTransport::on_lower_accepted(Slot& slot, const cci::Event& event) {
   set_timer(slot, slot.deadline);
 }
 
-void RoutedTransport::on_connect_request(Slot& slot, Bytes message) {
+void RoutedTransport::on_connect_request(RoutedConnection& slot, Bytes message) {
   auto request = decode_connect_request(message);
   if (!request) return reject_peer(slot, "malformed connect request");
   const auto to = parse_address(request->destination);
@@ -223,7 +223,7 @@ void RoutedTransport::on_connect_request(Slot& slot, Bytes message) {
 }
 
 Status RoutedTransport::accept(ports::ConnectionId request) {
-  Slot* slot = find(request);
+  RoutedConnection* slot = find(request);
   if (slot == nullptr || slot->phase != Phase::offered) return Status::not_found;
   slot->phase = Phase::accepting;
   work_ = true;
@@ -251,7 +251,7 @@ Status RoutedTransport::accept(ports::ConnectionId request) {
 }
 
 Status RoutedTransport::reject(ports::ConnectionId request, std::string_view reason) {
-  Slot* slot = find(request);
+  RoutedConnection* slot = find(request);
   if (slot == nullptr || slot->phase != Phase::offered) return Status::not_found;
   work_ = true;
   if (slot->mode == Mode::direct) {
@@ -271,7 +271,7 @@ Status RoutedTransport::reject(ports::ConnectionId request, std::string_view rea
   return Status::success;
 }
 
-void RoutedTransport::on_connect_ack(Slot& slot) {
+void RoutedTransport::on_connect_ack(RoutedConnection& slot) {
   opened(slot);
   sink_->on_accepted(slot.id, Status::success, slot.limits);
   if (slot.draining) sink_->on_draining(slot.id);
@@ -279,7 +279,7 @@ void RoutedTransport::on_connect_ack(Slot& slot) {
 
 // --- Time ---
 
-void RoutedTransport::on_timer(Slot& slot) {
+void RoutedTransport::on_timer(RoutedConnection& slot) {
   switch (slot.phase) {
     case Phase::starting:
     case Phase::dialling:
@@ -301,13 +301,13 @@ void RoutedTransport::on_timer(Slot& slot) {
 }
 
 // Our application watches the far end: no hop of the chain, the first included, ends the connection for its silence.
-void RoutedTransport::watch_hops(Slot& slot) {
+void RoutedTransport::watch_hops(RoutedConnection& slot) {
   lower_->set_keepalive(slot.hop.connection(), Duration::zero());
-  post_plain(slot, MessageKind::watched);
+  post_plain(slot, MessageKind::end_to_end_keepalive);
   activate(slot);
 }
 
-void RoutedTransport::keep_alive(Slot& slot) {
+void RoutedTransport::keep_alive(RoutedConnection& slot) {
   const FarEndWatch::Look look = slot.far_end.look(now_, options_.keepalive);
   switch (look.verdict) {
     case FarEndWatch::Verdict::quiet:

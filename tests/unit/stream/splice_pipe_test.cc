@@ -1,9 +1,9 @@
-// Arrivals with a conduit: what comes leaves again without having been in the memory, in every mix of what arrives, what leaves and
-// how much the conduit holds.
+// Arrivals with a splice pipe: what comes leaves again without having been in the memory, in every mix of what arrives, what leaves
+// and how much the splice pipe holds.
 #include <random>
 
 #include "tests/unit/stream/rig.h"
-#include "transports/stream/buffer_conduit.h"
+#include "transports/stream/buffer_splice_pipe.h"
 
 using namespace ccixfer;
 using namespace ccixfer::stream;
@@ -18,41 +18,41 @@ struct Passing {
   Rig rig;
   Buffer source;
   Buffer between, target;
-  BufferConduit conduit;
-  ports::Arrival arrival;
+  BufferSplicePipe splice_pipe;
+  ports::FillProgress fill;
   ports::Handle read_from;
 
-  explicit Passing(size_t size, size_t room) : source(filled(size, 3)), between(size), target(size), conduit(room) {
+  explicit Passing(size_t size, size_t room) : source(filled(size, 3)), between(size), target(size), splice_pipe(room) {
     rig.connect();
-    arrival.conduit = &conduit;
-    arrival.once = true;
+    fill.splice_pipe = &splice_pipe;
+    fill.once = true;
   }
   void read() {
     ports::RmaRequest request;
     request.write = false;
     request.remote.handle = read_from = rig.a.memory.register_region(Bytes(source));
     request.destination = between;
-    request.arrival = &arrival;
+    request.fill = &fill;
     REQUIRE(rig.b.transport->rma(rig.at_b, request, 1) == Status::success);
   }
   void write_on() {
     ports::RmaRequest request;
     request.remote.handle = rig.a.memory.register_region(MutableBytes(target), cci::access_write);
     request.source = between;
-    request.arrival = &arrival;
+    request.fill = &fill;
     REQUIRE(rig.b.transport->rma(rig.at_b, request, 2) == Status::success);
   }
   void let_read() {
     ports::RmaRequest request;
     request.write = false;
-    request.remote.handle = rig.b.memory.register_arriving(Bytes(between), &arrival);
+    request.remote.handle = rig.b.memory.register_filling(Bytes(between), &fill);
     request.destination = target;
     REQUIRE(rig.a.transport->rma(rig.at_a, request, 3) == Status::success);
   }
   // Turns both until what leaves has ended; who passes it on looks at the arrival after each.
   bool run(End& end, uint64_t token) {
     return rig.run([&] {
-      arrival.complete = rig.b.status_of(1) == Status::success;
+      fill.complete = rig.b.status_of(1) == Status::success;
       rig.b.transport->resume(rig.at_b);
       return end.status_of(token).has_value();
     });
@@ -61,42 +61,42 @@ struct Passing {
 
 }  // namespace
 
-TEST_CASE("conduit__a_read_passed_on_by_a_write__does_not_touch_the_memory") {
+TEST_CASE("splice_pipe__a_read_passed_on_by_a_write__does_not_touch_the_memory") {
   Passing p(4 * chunk_bytes, 8 * chunk_bytes);
   p.read();
   p.write_on();
   REQUIRE(p.run(p.rig.b, 2));
   REQUIRE(p.rig.b.status_of(2) == Status::success);
   REQUIRE((p.target == p.source));
-  REQUIRE(p.arrival.passed_bytes >= p.source.size() - staging_bytes);  // all but what came with the first header
+  REQUIRE(p.fill.passed_bytes >= p.source.size() - staging_bytes);  // all but what came with the first header
   const Buffer nothing(p.between.size() - staging_bytes);
   REQUIRE(std::equal(nothing.begin(), nothing.end(), p.between.begin() + staging_bytes));
 }
 
-TEST_CASE("conduit__a_read_passed_on_to_a_reader__does_not_touch_the_memory") {
+TEST_CASE("splice_pipe__a_read_passed_on_to_a_reader__does_not_touch_the_memory") {
   Passing p(4 * chunk_bytes, 8 * chunk_bytes);
   p.read();
   p.let_read();
   REQUIRE(p.run(p.rig.a, 3));
   REQUIRE(p.rig.a.status_of(3) == Status::success);
   REQUIRE((p.target == p.source));
-  REQUIRE(p.arrival.passed_bytes >= p.source.size() - staging_bytes);
+  REQUIRE(p.fill.passed_bytes >= p.source.size() - staging_bytes);
 }
 
-TEST_CASE("conduit__without_room_for_more__the_memory_has_all_that_has_not_left") {
+TEST_CASE("splice_pipe__without_room_for_more__the_memory_has_all_that_has_not_left") {
   const size_t room = GENERATE(size_t{1000}, chunk_bytes / 2, 2 * chunk_bytes);
   Passing p(4 * chunk_bytes, room);
   p.read();
   REQUIRE(p.rig.run([&] { return p.rig.b.status_of(1).has_value(); }));  // nothing leaves meanwhile
-  REQUIRE(p.arrival.conduit == nullptr);
-  REQUIRE(p.arrival.passed_bytes == 0);
+  REQUIRE(p.fill.splice_pipe == nullptr);
+  REQUIRE(p.fill.passed_bytes == 0);
   REQUIRE((p.between == p.source));
   p.write_on();
   REQUIRE(p.run(p.rig.b, 2));
   REQUIRE((p.target == p.source));
 }
 
-TEST_CASE("conduit__any_room_any_pieces_any_neighbours__what_leaves_is_what_came") {
+TEST_CASE("splice_pipe__any_room_any_pieces_any_neighbours__what_leaves_is_what_came") {
   std::mt19937_64 random(11);
   uint64_t passed = 0, left = 0;
   for (int i = 0; i < 60; ++i) {
@@ -121,28 +121,28 @@ TEST_CASE("conduit__any_room_any_pieces_any_neighbours__what_leaves_is_what_came
     REQUIRE((p.target == p.source));
     REQUIRE(p.rig.run([&] { return p.rig.b.status_of(4) && p.rig.a.status_of(109); }));
     REQUIRE((got == other));
-    passed += p.arrival.passed_bytes;
-    left += p.arrival.conduit == nullptr ? 1 : 0;
+    passed += p.fill.passed_bytes;
+    left += p.fill.splice_pipe == nullptr ? 1 : 0;
   }
   REQUIRE(passed > 0);
   REQUIRE(left > 0);
   REQUIRE(left < 60);
 }
 
-TEST_CASE("conduit__the_region_is_withdrawn_with_bytes_in_it__the_read_fails_and_the_connection_lives") {
+TEST_CASE("splice_pipe__the_region_is_withdrawn_with_bytes_in_it__the_read_fails_and_the_connection_lives") {
   Passing p(2 * chunk_bytes, 8 * chunk_bytes);
   p.read();
   REQUIRE(p.rig.run([&] { return p.rig.b.status_of(1).has_value(); }));
-  const size_t held_bytes = p.conduit.held_bytes();
+  const size_t held_bytes = p.splice_pipe.held_bytes();
   REQUIRE(held_bytes > chunk_bytes);
   p.rig.hub.capacity = 5000;
-  const ports::Handle handle = p.rig.b.memory.register_arriving(Bytes(p.between), &p.arrival);
+  const ports::Handle handle = p.rig.b.memory.register_filling(Bytes(p.between), &p.fill);
   ports::RmaRequest request;
   request.write = false;
   request.remote.handle = handle;
   request.destination = p.target;
   REQUIRE(p.rig.a.transport->rma(p.rig.at_a, request, 3) == Status::success);
-  REQUIRE(p.rig.run([&] { return p.conduit.held_bytes() < held_bytes; }));
+  REQUIRE(p.rig.run([&] { return p.splice_pipe.held_bytes() < held_bytes; }));
   REQUIRE(p.rig.b.memory.deregister_region(handle) == Status::success);
   REQUIRE(p.rig.run([&] { return p.rig.a.status_of(3).has_value(); }));
   REQUIRE(p.rig.a.status_of(3) == Status::rma_handle);
@@ -150,31 +150,31 @@ TEST_CASE("conduit__the_region_is_withdrawn_with_bytes_in_it__the_read_fails_and
   REQUIRE(p.rig.run([&] { return p.rig.a.status_of(7) == Status::success; }));
 }
 
-TEST_CASE("conduit__the_source_goes_in_the_middle__what_is_promised_is_not_more_than_came") {
+TEST_CASE("splice_pipe__the_source_goes_in_the_middle__what_is_promised_is_not_more_than_came") {
   Passing p(3 * chunk_bytes, 8 * chunk_bytes);
   p.rig.hub.capacity = 50'000;
   p.read();
   p.write_on();
-  REQUIRE(p.rig.run([&] { return p.arrival.placed_bytes > chunk_bytes + 1000; }));
+  REQUIRE(p.rig.run([&] { return p.fill.placed_bytes > chunk_bytes + 1000; }));
   REQUIRE(p.rig.a.memory.deregister_region(p.read_from) == Status::success);
   REQUIRE(p.rig.run([&] { return p.rig.b.status_of(1).has_value(); }));
   REQUIRE(p.rig.b.status_of(1) == Status::rma_handle);
-  p.arrival.failed = true;
+  p.fill.failed = true;
   REQUIRE(p.run(p.rig.b, 2));
   REQUIRE(p.rig.b.status_of(2) == Status::cancelled);
   REQUIRE(p.rig.send(p.rig.b, p.rig.at_b, bytes_of("lives"), 7) == Status::success);
   REQUIRE(p.rig.run([&] { return p.rig.b.status_of(7) == Status::success; }));
 }
 
-// What has left through the conduit is nowhere: a second reader would get what the memory held before.
-TEST_CASE("conduit__read_once__a_second_reader_and_one_of_a_part_are_refused") {
+// What has left through the splice pipe is nowhere: a second reader would get what the memory held before.
+TEST_CASE("splice_pipe__read_once__a_second_reader_and_one_of_a_part_are_refused") {
   Passing p(chunk_bytes, 2 * chunk_bytes);
   ports::RemoteRef at;
-  at.handle = p.rig.b.memory.register_arriving(Bytes(p.between), &p.arrival);
+  at.handle = p.rig.b.memory.register_filling(Bytes(p.between), &p.fill);
   REQUIRE(p.rig.b.memory.begin_read(1, at, 100).status == Status::rma_op);
   const ports::Admission admission = p.rig.b.memory.begin_read(1, at, p.between.size());
   REQUIRE(admission.status == Status::success);
-  REQUIRE(p.rig.b.memory.arrival_of(admission.ticket) == &p.arrival);
+  REQUIRE(p.rig.b.memory.fill_of(admission.ticket) == &p.fill);
   REQUIRE(p.rig.b.memory.begin_read(1, at, p.between.size()).status == Status::rma_op);
   p.rig.b.memory.end_read(admission.ticket);
   REQUIRE(p.rig.b.memory.begin_read(1, at, p.between.size()).status == Status::rma_op);

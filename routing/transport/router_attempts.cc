@@ -1,4 +1,4 @@
-#include "routing/session/router_attempts.h"
+#include "routing/transport/router_attempts.h"
 
 #include <algorithm>
 #include <utility>
@@ -66,14 +66,14 @@ bool RouterAttempts::note_reply(const ConnectReply& reply) {
   return told != Told::the_end && !left_.empty();
 }
 
-void RouterAttempts::note_waits(HopWaits waits) {
+void RouterAttempts::note_waits(ConnectPending waits) {
   waits.node = printable(waits.node);
   waits_ = std::move(waits);
 }
 
 std::string RouterAttempts::why_late() const {
   if (!answer_.reason.empty()) return answer_.reason;
-  const HopWaits waits = waits_.value_or(HopWaits{router_, asked_at_.has_value()});
+  const ConnectPending waits = waits_.value_or(ConnectPending{router_, asked_at_.has_value()});
   return waits.node.empty() ? "no answer in time" : words_of(waits);
 }
 

@@ -1,4 +1,4 @@
-// The conduits that a router keeps for bytes that need not come into its memory.
+// The splice pipes that a router keeps for bytes that need not come into its memory.
 #include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;
@@ -15,10 +15,10 @@ struct Passing {
     source = site.left->memory->register_region(Bytes(data));
     sink = site.right->memory->register_region(MutableBytes(target), cci::access_write);
   }
-  // Of the conduits that are made from now on.
+  // Of the splice pipes that are made from now on.
   void set_room(uint32_t bytes) {
     sim::LinkOptions links;
-    links.conduit_bytes = bytes;
+    links.splice_pipe_bytes = bytes;
     for (const char* network : {"lan1", "lan2"}) site.fabric.set_link(network, links);
   }
   // One fragment; how many of its bytes did not come into the router's memory.
@@ -42,7 +42,7 @@ struct Passing {
 
 }  // namespace
 
-TEST_CASE("router_conduits__one_fragment_after_the_other__all_use_the_first_ones") {
+TEST_CASE("router_splice_pipes__one_fragment_after_the_other__all_use_the_first_ones") {
   const bool is_wide = GENERATE(true, false);
   Passing met;
   met.set_room(is_wide ? 1u << 20 : 100);

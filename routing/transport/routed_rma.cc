@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "routing/session/routed_impl.h"
+#include "routing/transport/routed_impl.h"
 
 namespace ccixfer::routing {
 
 class RoutedTransport::RmaWay final : public FragmentedRma::Way {
  public:
-  RmaWay(RoutedTransport& transport, Slot& slot) : transport_(transport), slot_(slot) {}
+  RmaWay(RoutedTransport& transport, RoutedConnection& slot) : transport_(transport), slot_(slot) {}
   void post(std::vector<std::byte> message) override { transport_.post(slot_, std::move(message)); }
   Status read(const FragmentedRma::Read& read) override {
     if (!slot_.hop.is_live()) return Status::no_buffers;
@@ -37,11 +37,11 @@ class RoutedTransport::RmaWay final : public FragmentedRma::Way {
 
  private:
   RoutedTransport& transport_;
-  Slot& slot_;
+  RoutedConnection& slot_;
 };
 
 Status RoutedTransport::rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) {
-  Slot* slot = find(connection);
+  RoutedConnection* slot = find(connection);
   if (slot == nullptr || slot->phase == Phase::leaving) return Status::not_found;
   if (slot->phase != Phase::open) return Status::again;
   work_ = true;
@@ -64,7 +64,7 @@ Status RoutedTransport::rma(ports::ConnectionId connection, const ports::RmaRequ
   return Status::success;
 }
 
-Status RoutedTransport::rma_direct(Slot& slot, const ports::RmaRequest& request, uint64_t token) {
+Status RoutedTransport::rma_direct(RoutedConnection& slot, const ports::RmaRequest& request, uint64_t token) {
   cci::RmaOptions options;
   options.write = request.write;
   options.local = request.write ? memory_->register_region(request.source) : memory_->register_region(request.destination, 0);
@@ -87,7 +87,7 @@ Status RoutedTransport::rma_direct(Slot& slot, const ports::RmaRequest& request,
   return Status::success;
 }
 
-void RoutedTransport::push_rma(Slot& slot) {
+void RoutedTransport::push_rma(RoutedConnection& slot) {
   if (slot.rma == nullptr) return;
   RmaWay way(*this, slot);
   slot.rma->begin_reads(way);
@@ -96,7 +96,7 @@ void RoutedTransport::push_rma(Slot& slot) {
 
 void RoutedTransport::release_lent() {
   for (const uint64_t packed : std::exchange(lending_, {})) {
-    Slot* slot = find(packed);
+    RoutedConnection* slot = find(packed);
     if (slot == nullptr) continue;
     RmaWay way(*this, *slot);
     const bool released = slot->rma->release_lent(way);
@@ -105,15 +105,15 @@ void RoutedTransport::release_lent() {
   }
 }
 
-void RoutedTransport::on_taken(Slot& slot, Bytes message) {
-  const auto taken = decode_taken(message);
-  if (!taken) return reject_peer(slot, "malformed taken");
+void RoutedTransport::on_taken(RoutedConnection& slot, Bytes message) {
+  const auto taken = decode_fragment_released(message);
+  if (!taken) return reject_peer(slot, "malformed fragment_released");
   RmaWay way(*this, slot);
   const bool known = slot.rma != nullptr && !taken->of_read && slot.rma->taken(taken->cookie, way) == FragmentedRma::Verdict::fine;
   if (!known) counters_.add(Counter::routed_rejected);
 }
 
-void RoutedTransport::on_fragment_ack(Slot& slot, Bytes message) {
+void RoutedTransport::on_fragment_ack(RoutedConnection& slot, Bytes message) {
   const auto ack = decode_fragment_ack(message);
   if (!ack) return reject_peer(slot, "malformed fragment ack");
   RmaWay way(*this, slot);
@@ -121,7 +121,7 @@ void RoutedTransport::on_fragment_ack(Slot& slot, Bytes message) {
   if (!known) counters_.add(Counter::routed_rejected);
 }
 
-void RoutedTransport::on_read_reply(Slot& slot, Bytes message) {
+void RoutedTransport::on_read_reply(RoutedConnection& slot, Bytes message) {
   const auto reply = decode_fragment(message);
   if (!reply) return reject_peer(slot, "malformed read reply");
   RmaWay way(*this, slot);
@@ -130,7 +130,7 @@ void RoutedTransport::on_read_reply(Slot& slot, Bytes message) {
   if (verdict == FragmentedRma::Verdict::violation) reject_peer(slot, "a read reply of another length");
 }
 
-void RoutedTransport::on_lower_read_end(Slot& slot, uint64_t cookie, Status status) {
+void RoutedTransport::on_lower_read_end(RoutedConnection& slot, uint64_t cookie, Status status) {
   if (slot.rma == nullptr) return;
   RmaWay way(*this, slot);
   slot.rma->read_ended(cookie, status, way);
@@ -138,13 +138,13 @@ void RoutedTransport::on_lower_read_end(Slot& slot, uint64_t cookie, Status stat
 }
 
 // No byte of the application's memory leaves after this, but those that the network below has already.
-void RoutedTransport::withdraw_rma(Slot& slot) {
+void RoutedTransport::withdraw_rma(RoutedConnection& slot) {
   if (slot.rma == nullptr) return;
   RmaWay way(*this, slot);
   slot.rma->withdraw_all(way);
 }
 
-void RoutedTransport::end_unused_rma(Slot& slot) {
+void RoutedTransport::end_unused_rma(RoutedConnection& slot) {
   if (slot.rma == nullptr) return;
   RmaWay way(*this, slot);
   slot.rma->end_unused(way);

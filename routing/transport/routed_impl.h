@@ -9,8 +9,8 @@
 #include "core/base/deadline_heap.h"
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
-#include "routing/session/routed_slot.h"
-#include "routing/session/routed_transport.h"
+#include "routing/transport/routed_connection.h"
+#include "routing/transport/routed_transport.h"
 
 namespace ccixfer::routing {
 
@@ -44,73 +44,73 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
 
  private:
   // Slots, timers, the list of those with something to push (routed_transport.cc).
-  Slot* find(uint64_t packed) const;
-  Slot* find(ports::ConnectionId id) const { return find(id.packed()); }
-  Slot* make_slot(Mode mode, Phase phase);  // nullptr: routed_connections_max
-  void free_slot(Slot& slot);
-  void set_timer(const Slot& slot, Instant when) { timers_.set(slot.id.index, when); }
+  RoutedConnection* find(uint64_t packed) const;
+  RoutedConnection* find(ports::ConnectionId id) const { return find(id.packed()); }
+  RoutedConnection* make_slot(Mode mode, Phase phase);  // nullptr: routed_connections_max
+  void free_slot(RoutedConnection& slot);
+  void set_timer(const RoutedConnection& slot, Instant when) { timers_.set(slot.id.index, when); }
   void run_timers();
-  void activate(Slot& slot);
+  void activate(RoutedConnection& slot);
   void push_active();
   bool take_events();
   void on_event(cci::Event event);
-  void attach(Slot& slot, cci::Connection lower);
-  void detach(Slot& slot);  // the lower connection is no longer ours
+  void attach(RoutedConnection& slot, cci::Connection lower);
+  void detach(RoutedConnection& slot);  // the lower connection is no longer ours
 
   // Connections (routed_connect.cc).
   Result<ports::ConnectionId> dial_direct(const ports::DialRequest& request, const std::string& native);
-  void start(Slot& slot);
-  void dial_next(Slot& slot);
-  void fail_dial(Slot& slot, Status status, std::string_view reason);
-  void on_lower_connected(Slot& slot, const cci::Event& event);
+  void start(RoutedConnection& slot);
+  void dial_next(RoutedConnection& slot);
+  void fail_dial(RoutedConnection& slot, Status status, std::string_view reason);
+  void on_lower_connected(RoutedConnection& slot, const cci::Event& event);
   void on_lower_request(cci::Event event);
   void take_backlog();
-  void on_lower_accepted(Slot& slot, const cci::Event& event);
-  void on_connect_request(Slot& slot, Bytes message);
-  void on_connect_reply(Slot& slot, Bytes message);
-  void on_connect_ack(Slot& slot);
-  void on_timer(Slot& slot);
-  void opened(Slot& slot);
-  void direct_opened(Slot& slot);
-  void keep_alive(Slot& slot);
-  void watch_hops(Slot& slot);
+  void on_lower_accepted(RoutedConnection& slot, const cci::Event& event);
+  void on_connect_request(RoutedConnection& slot, Bytes message);
+  void on_connect_reply(RoutedConnection& slot, Bytes message);
+  void on_connect_ack(RoutedConnection& slot);
+  void on_timer(RoutedConnection& slot);
+  void opened(RoutedConnection& slot);
+  void direct_opened(RoutedConnection& slot);
+  void keep_alive(RoutedConnection& slot);
+  void watch_hops(RoutedConnection& slot);
   [[nodiscard]] std::string scheme() const;
 
   // Messages (routed_messages.cc).
   std::optional<MutableBytes> message_begins(cci::Connection lower, uint32_t length_bytes) override;
   void message_ends(cci::Connection lower, bool complete) override;
-  void on_receive(Slot& slot, const cci::Event& event);
-  bool deliver(Slot& slot, Bytes payload);  // false: no buffer above
-  void on_routing_message(Slot& slot, MessageKind kind, Bytes message);
-  void on_message(Slot& slot, Bytes message);
-  void on_message_ack(Slot& slot, Bytes message);
-  void acknowledge(Slot& slot);
-  void post(Slot& slot, std::vector<std::byte> message);  // in order, kept if there is no room below
-  void post_plain(Slot& slot, MessageKind kind);
-  void post_message(Slot& slot, std::span<const Bytes> parts, reliability::MessageOwner owner);
-  void message_ended(Slot& slot, const reliability::MessageOwner& owner, Status status);
-  void flush(Slot& slot);
-  void push_messages(Slot& slot);
-  void release_waiting(Slot& slot);
+  void on_receive(RoutedConnection& slot, const cci::Event& event);
+  bool deliver(RoutedConnection& slot, Bytes payload);  // false: no buffer above
+  void on_routing_message(RoutedConnection& slot, MessageKind kind, Bytes message);
+  void on_message(RoutedConnection& slot, Bytes message);
+  void on_message_ack(RoutedConnection& slot, Bytes message);
+  void acknowledge(RoutedConnection& slot);
+  void post(RoutedConnection& slot, std::vector<std::byte> message);  // in order, kept if there is no room below
+  void post_plain(RoutedConnection& slot, MessageKind kind);
+  void post_message(RoutedConnection& slot, std::span<const Bytes> parts, reliability::MessageOwner owner);
+  void message_ended(RoutedConnection& slot, const reliability::MessageOwner& owner, Status status);
+  void flush(RoutedConnection& slot);
+  void push_messages(RoutedConnection& slot);
+  void release_waiting(RoutedConnection& slot);
 
   // RMA (routed_rma.cc).
-  Status rma_direct(Slot& slot, const ports::RmaRequest& request, uint64_t token);
+  Status rma_direct(RoutedConnection& slot, const ports::RmaRequest& request, uint64_t token);
   class RmaWay;  // what the operations of one connection need of it
   void release_lent();
-  void on_taken(Slot& slot, Bytes message);
-  void on_fragment_ack(Slot& slot, Bytes message);
-  void on_read_reply(Slot& slot, Bytes message);
-  void push_rma(Slot& slot);
-  void on_lower_read_end(Slot& slot, uint64_t cookie, Status status);
-  void withdraw_rma(Slot& slot);
-  void end_unused_rma(Slot& slot);
-  void complete(Slot& slot, uint64_t token, ports::Ending ending);
+  void on_taken(RoutedConnection& slot, Bytes message);
+  void on_fragment_ack(RoutedConnection& slot, Bytes message);
+  void on_read_reply(RoutedConnection& slot, Bytes message);
+  void push_rma(RoutedConnection& slot);
+  void on_lower_read_end(RoutedConnection& slot, uint64_t cookie, Status status);
+  void withdraw_rma(RoutedConnection& slot);
+  void end_unused_rma(RoutedConnection& slot);
+  void complete(RoutedConnection& slot, uint64_t token, ports::OperationResult ending);
 
   // The end (routed_end.cc).
-  void reject_peer(Slot& slot, std::string_view why);  // the peer's fault: count, tell it, close
-  void close_slot(Slot& slot, Status status, std::string_view reason, bool tell_peer);
-  void finish_leaving(Slot& slot);
-  void try_finish(Slot& slot);
+  void reject_peer(RoutedConnection& slot, std::string_view why);  // the peer's fault: count, tell it, close
+  void close_slot(RoutedConnection& slot, Status status, std::string_view reason, bool tell_peer);
+  void finish_leaving(RoutedConnection& slot);
+  void try_finish(RoutedConnection& slot);
 
   RoutedOptions options_;
   std::unique_ptr<cci::Endpoint> lower_;
@@ -123,7 +123,7 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   std::optional<size_t> next_router_;  // that a connection begins with
   uint32_t pending_ = 0;               // hops without a decided request
   RingBuffer<cci::Event> backlog_;     // hops that wait for one of those to be decided; bounded by the lower endpoint's requests
-  SlotTable<Slot> slots_;
+  SlotTable<RoutedConnection> slots_;
   std::unordered_map<uint64_t, uint64_t> by_lower_;  // lower connection -> slot
   DeadlineHeap timers_;                              // by slot
   std::vector<uint64_t> active_;

@@ -5,7 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/units.h"
-#include "routing/session/routed_impl.h"
+#include "routing/transport/routed_impl.h"
 
 namespace ccixfer::routing {
 namespace {
@@ -18,7 +18,7 @@ constexpr size_t out_replies_max = 1024;
 // --- Out ---
 
 Status RoutedTransport::send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) {
-  Slot* slot = find(connection);
+  RoutedConnection* slot = find(connection);
   if (slot == nullptr || slot->phase == Phase::leaving) return Status::not_found;
   if (slot->phase != Phase::open) return Status::again;
   work_ = true;
@@ -42,14 +42,14 @@ Status RoutedTransport::send(ports::ConnectionId connection, std::span<const Byt
   return Status::success;
 }
 
-void RoutedTransport::post_message(Slot& slot, std::span<const Bytes> parts, reliability::MessageOwner owner) {
+void RoutedTransport::post_message(RoutedConnection& slot, std::span<const Bytes> parts, reliability::MessageOwner owner) {
   slot.messages.push(owner, reliability::copy_message(parts), slot.send_timeout);
   ++slot.messages_begun;
   activate(slot);
 }
 
 // An unreliable message ends here; a reliable one when the far end's endpoint has it.
-void RoutedTransport::push_messages(Slot& slot) {
+void RoutedTransport::push_messages(RoutedConnection& slot) {
   const auto ended = [&](const auto& owner, Status status) { message_ended(slot, owner, status); };
   slot.messages.stamp(now_);
   if (slot.incoming.acknowledgement_due()) acknowledge(slot);
@@ -66,7 +66,7 @@ void RoutedTransport::push_messages(Slot& slot) {
   if (slot.messages.deadline() < timers_.get(slot.id.index)) keep_alive(slot);
 }
 
-void RoutedTransport::acknowledge(Slot& slot) {
+void RoutedTransport::acknowledge(RoutedConnection& slot) {
   if (!slot.hop.empty()) return;  // it waits as a flag: a peer that sends and does not read makes nothing grow
   const reliability::MessageReceiver::Acknowledgement acknowledgement = slot.incoming.acknowledgement();
   std::vector<std::byte> message;
@@ -74,9 +74,9 @@ void RoutedTransport::acknowledge(Slot& slot) {
   post(slot, std::move(message));
 }
 
-void RoutedTransport::message_ended(Slot& slot, const reliability::MessageOwner& owner, Status status) {
+void RoutedTransport::message_ended(RoutedConnection& slot, const reliability::MessageOwner& owner, Status status) {
   --slot.messages_begun;
-  ports::Ending ending(status);
+  ports::OperationResult ending(status);
   if (owner.rma) {
     const auto announced = slot.announcing.extract(owner.token);
     if (ending.good() && announced) ending = announced.mapped();
@@ -84,26 +84,26 @@ void RoutedTransport::message_ended(Slot& slot, const reliability::MessageOwner&
   complete(slot, owner.token, ending);
 }
 
-void RoutedTransport::post(Slot& slot, std::vector<std::byte> message) {
+void RoutedTransport::post(RoutedConnection& slot, std::vector<std::byte> message) {
   slot.hop.push(std::move(message));
   flush(slot);
   if (!slot.hop.empty()) activate(slot);
 }
 
-void RoutedTransport::post_plain(Slot& slot, MessageKind kind) {
+void RoutedTransport::post_plain(RoutedConnection& slot, MessageKind kind) {
   if (slot.hop.size() > out_replies_max) return;
   std::vector<std::byte> message;
   encode_plain(kind, message);
   post(slot, std::move(message));
 }
 
-void RoutedTransport::flush(Slot& slot) {
+void RoutedTransport::flush(RoutedConnection& slot) {
   // Silent: only a failure would be told, and that is followed by the end of the connection.
   const auto send_below = [this](cci::Connection lower, Bytes message) { return lower_->send(lower, message, 0, true); };
   slot.hop.flush(send_below, [&slot](uint64_t flight) { slot.messages.sent(flight); });
 }
 
-void RoutedTransport::release_waiting(Slot& slot) {
+void RoutedTransport::release_waiting(RoutedConnection& slot) {
   const auto all_ended = [&slot] { return slot.begun() == 0; };
   const auto send_message = [&](uint64_t token, const std::vector<std::byte>& message) {
     const Bytes part(message);
@@ -116,7 +116,7 @@ void RoutedTransport::release_waiting(Slot& slot) {
   slot.fenced.release(all_ended, send_message, start_operation);
 }
 
-void RoutedTransport::on_message_ack(Slot& slot, Bytes message) {
+void RoutedTransport::on_message_ack(RoutedConnection& slot, Bytes message) {
   const auto ack = decode_message_ack(message);
   const bool known =
       ack && (ack->status == Status::success || ack->status == Status::receiver_not_ready || ack->status == Status::disconnected);
@@ -128,7 +128,7 @@ void RoutedTransport::on_message_ack(Slot& slot, Bytes message) {
   activate(slot);
 }
 
-void RoutedTransport::complete(Slot& slot, uint64_t token, ports::Ending ending) {
+void RoutedTransport::complete(RoutedConnection& slot, uint64_t token, ports::OperationResult ending) {
   if (slot.mode == Mode::direct) {
     if (const auto source = slot.direct_sources.find(token); source != slot.direct_sources.end()) {
       static_cast<void>(memory_->deregister_region(source->second));
@@ -146,7 +146,7 @@ void RoutedTransport::complete(Slot& slot, uint64_t token, ports::Ending ending)
 // Messages of direct connections go from below straight into memory from above.
 std::optional<MutableBytes> RoutedTransport::message_begins(cci::Connection lower, uint32_t length_bytes) {
   const auto found = by_lower_.find(lower.packed());
-  Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
+  RoutedConnection* slot = found == by_lower_.end() ? nullptr : find(found->second);
   if (slot == nullptr || slot->mode != Mode::direct) return std::nullopt;
   if (slot->phase == Phase::dialling || slot->phase == Phase::accepting) direct_opened(*slot);
   if (slot->phase != Phase::open) return MutableBytes{};
@@ -157,25 +157,25 @@ std::optional<MutableBytes> RoutedTransport::message_begins(cci::Connection lowe
 
 void RoutedTransport::message_ends(cci::Connection lower, bool complete) {
   const auto found = by_lower_.find(lower.packed());
-  Slot* slot = found == by_lower_.end() ? nullptr : find(found->second);
+  RoutedConnection* slot = found == by_lower_.end() ? nullptr : find(found->second);
   if (slot == nullptr || !std::exchange(slot->message_open, false)) return;
   sink_->on_message_end(slot->id, complete);
 }
 
-void RoutedTransport::on_receive(Slot& slot, const cci::Event& event) {
+void RoutedTransport::on_receive(RoutedConnection& slot, const cci::Event& event) {
   const auto kind = kind_of(event.data());
   if (!kind) return reject_peer(slot, "unknown routing message");
   on_routing_message(slot, *kind, event.data());
 }
 
-void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes message) {
+void RoutedTransport::on_routing_message(RoutedConnection& slot, MessageKind kind, Bytes message) {
   if (slot.phase != Phase::open) {
     if (slot.phase == Phase::requesting && kind == MessageKind::connect_reply) return on_connect_reply(slot, message);
     if (slot.phase == Phase::awaiting_request && kind == MessageKind::connect_request) return on_connect_request(slot, message);
     if (slot.phase == Phase::accepting && kind == MessageKind::connect_ack) return on_connect_ack(slot);
-    if (slot.phase == Phase::requesting && kind == MessageKind::hop_waits) {
-      auto waits = decode_hop_waits(message);
-      if (!waits) return reject_peer(slot, "malformed hop_waits");
+    if (slot.phase == Phase::requesting && kind == MessageKind::connect_pending) {
+      auto waits = decode_connect_pending(message);
+      if (!waits) return reject_peer(slot, "malformed connect_pending");
       return slot.attempts->note_waits(std::move(*waits));
     }
     if (slot.phase == Phase::accepting && kind == MessageKind::draining) {  // it is told when the acceptance is
@@ -184,7 +184,7 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
     }
     if (kind != MessageKind::bye) return reject_peer(slot, "a routing message out of order");
   }
-  if (kind != MessageKind::taken) {  // that one comes from the next router
+  if (kind != MessageKind::fragment_released) {  // that one comes from the next router
     slot.far_end.heard(now_);
   }
   switch (kind) {
@@ -194,7 +194,7 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
       return on_message_ack(slot, message);
     case MessageKind::fragment_ack:
       return on_fragment_ack(slot, message);
-    case MessageKind::taken:
+    case MessageKind::fragment_released:
       return on_taken(slot, message);
     case MessageKind::read_reply:
       return on_read_reply(slot, message);
@@ -227,7 +227,7 @@ void RoutedTransport::on_routing_message(Slot& slot, MessageKind kind, Bytes mes
   }
 }
 
-bool RoutedTransport::deliver(Slot& slot, Bytes payload) {
+bool RoutedTransport::deliver(RoutedConnection& slot, Bytes payload) {
   const MutableBytes into = sink_->on_message_begin(slot.id, static_cast<uint32_t>(payload.size()));
   if (into.data() == nullptr) return false;
   if (!payload.empty()) std::memcpy(into.data(), payload.data(), payload.size());
@@ -236,7 +236,7 @@ bool RoutedTransport::deliver(Slot& slot, Bytes payload) {
 }
 
 // Without a buffer above it is refused, and all that follow it, until the sender has gone back to it.
-void RoutedTransport::on_message(Slot& slot, Bytes message) {
+void RoutedTransport::on_message(RoutedConnection& slot, Bytes message) {
   using Verdict = reliability::MessageReceiver::Verdict;
   const auto routed = decode_message(message);
   if (!routed || routed->payload.size() > slot.limits.max_send_bytes) return reject_peer(slot, "malformed message");

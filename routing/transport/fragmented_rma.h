@@ -7,7 +7,7 @@
 // Errors: `unknown` is a message about a fragment that there is not, `violation` one that no router
 // may send. Both are the peer's fault, and change nothing.
 // Single-threaded. Bounds: operations by the caller, fragments by what issue() is given.
-// Source: routing §VII.C; routing/session/README.md 'RMA'.
+// Source: routing §VII.C; routing/transport/README.md 'RMA'.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -15,7 +15,7 @@
 #include "core/base/ring_buffer.h"
 #include "core/cci/memory_table.h"
 #include "core/ports/transport.h"
-#include "routing/session/messages.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 
@@ -23,7 +23,7 @@ class FragmentedRma {
  public:
   struct Ended {
     uint64_t token = 0;
-    ports::Ending ending{Status::success};
+    ports::OperationResult ending{Status::success};
     bool has_completion_message = false;  // only of a success
     std::vector<std::byte> completion_message;
   };
@@ -94,13 +94,13 @@ class FragmentedRma {
     std::vector<ports::Handle> lent;  // exposed no more, and the network below still refers to bytes of the source
     uint32_t reads_below = 0;         // lower reads that may still write into the destination
     // The first failure; then nothing more is begun. Until then: the epoch, once an answer told it.
-    ports::Ending ending{Status::success};
+    ports::OperationResult ending{Status::success};
   };
   struct Fragment {
     uint64_t operation = 0;
     uint64_t offset_bytes = 0;
     uint32_t length_bytes = 0;
-    ports::Handle exposed;  // write: until `taken`
+    ports::Handle exposed;  // write: until `fragment_released`
     bool reading = false;   // read: the next router has it, and the lower read is under way or about to be
   };
 
@@ -108,7 +108,7 @@ class FragmentedRma {
   void withdraw(Fragment& fragment, Way& way);
   void unexpose(Fragment& fragment, Way& way);
   static void tell_if_free(const Operation& operation, Way& way);
-  void end_fragment(uint64_t cookie, ports::Ending ending, Way& way);
+  void end_fragment(uint64_t cookie, ports::OperationResult ending, Way& way);
   void try_end(uint64_t number, Way& way);
 
   cci::MemoryTable& memory_;

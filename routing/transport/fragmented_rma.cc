@@ -1,4 +1,4 @@
-#include "routing/session/fragmented_rma.h"
+#include "routing/transport/fragmented_rma.h"
 
 #include <algorithm>
 #include <utility>
@@ -67,7 +67,7 @@ void FragmentedRma::issue(uint32_t fragments_in_flight_max, Way& way) {
 }
 
 bool FragmentedRma::begin_fragment(uint64_t number, Operation& operation, Way& way) {
-  trace_hop("[hop 5] fragmenter");
+  trace_stage("[stage 5] fragmenter");
   FragmentMessage request;
   request.kind = operation.request.write ? MessageKind::write_request : MessageKind::read_request;
   request.cookie = next_cookie_;
@@ -184,12 +184,12 @@ void FragmentedRma::read_ended(uint64_t cookie, Status status, Way& way) {
     return;
   }
   std::vector<std::byte> message;
-  encode(Taken{cookie, true}, message);
+  encode(FragmentReleased{cookie, true}, message);
   way.post(std::move(message));
   end_fragment(cookie, status, way);
 }
 
-void FragmentedRma::end_fragment(uint64_t cookie, ports::Ending ending, Way& way) {
+void FragmentedRma::end_fragment(uint64_t cookie, ports::OperationResult ending, Way& way) {
   const auto found = fragments_.find(cookie);
   withdraw(found->second, way);
   const uint64_t number = found->second.operation;

@@ -3,12 +3,12 @@
 
 #include "core/base/log.h"
 #include "core/base/units.h"
-#include "routing/session/routed_impl.h"
+#include "routing/transport/routed_impl.h"
 
 namespace ccixfer::routing {
 
 void RoutedTransport::disconnect(ports::ConnectionId connection) {
-  Slot* slot = find(connection);
+  RoutedConnection* slot = find(connection);
   if (slot == nullptr) return;
   work_ = true;
   if (slot->phase == Phase::leaving) {  // it ended, and the application has not been told yet
@@ -36,7 +36,7 @@ void RoutedTransport::disconnect(ports::ConnectionId connection) {
   slot->tell_sink = false;
 }
 
-void RoutedTransport::finish_leaving(Slot& slot) {
+void RoutedTransport::finish_leaving(RoutedConnection& slot) {
   if (slot.phase != Phase::open) return;
   if (slot.begun() == 0 && slot.fenced.empty()) return close_slot(slot, Status::disconnected, "the peer disconnected", true);
   if (slot.deadline != never) return;
@@ -45,7 +45,7 @@ void RoutedTransport::finish_leaving(Slot& slot) {
 }
 
 // The peer sent what it must not: count it, tell it, go.
-void RoutedTransport::reject_peer(Slot& slot, std::string_view why) {
+void RoutedTransport::reject_peer(RoutedConnection& slot, std::string_view why) {
   counters_.add(Counter::routed_rejected);
   log(LogLevel::warning, "routing: connection closed: {}", why);
   if (slot.phase == Phase::requesting || slot.phase == Phase::dialling) {
@@ -54,7 +54,7 @@ void RoutedTransport::reject_peer(Slot& slot, std::string_view why) {
   close_slot(slot, Status::error, why, true);
 }
 
-void RoutedTransport::close_slot(Slot& slot, Status status, std::string_view reason, bool tell_peer) {
+void RoutedTransport::close_slot(RoutedConnection& slot, Status status, std::string_view reason, bool tell_peer) {
   if (slot.phase == Phase::leaving) return;
   const bool unknown_above = slot.phase == Phase::hop_accepting || slot.phase == Phase::awaiting_request;
   if (slot.mode == Mode::routed && (unknown_above || slot.phase == Phase::offered)) --pending_;
@@ -81,7 +81,7 @@ void RoutedTransport::close_slot(Slot& slot, Status status, std::string_view rea
 }
 
 // Within a turn only. Frees the slot when nothing is left of it.
-void RoutedTransport::try_finish(Slot& slot) {
+void RoutedTransport::try_finish(RoutedConnection& slot) {
   if (slot.hop.is_live() && slot.mode == Mode::routed) {
     flush(slot);
     if (slot.hop.empty()) {

@@ -1,4 +1,4 @@
-#include "transports/tcp/pipe_conduit.h"
+#include "transports/tcp/kernel_splice_pipe.h"
 
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -21,12 +21,12 @@ constexpr int pipe_bytes_min = 256 << 10;
 
 }  // namespace
 
-std::unique_ptr<PipeConduit> PipeConduit::create() {
-  auto conduit = std::make_unique<PipeConduit>();
-  return open(conduit->pipes_[0]) ? std::move(conduit) : nullptr;
+std::unique_ptr<KernelSplicePipe> KernelSplicePipe::create() {
+  auto splice_pipe = std::make_unique<KernelSplicePipe>();
+  return open(splice_pipe->pipes_[0]) ? std::move(splice_pipe) : nullptr;
 }
 
-bool PipeConduit::open(Pipe& pipe) {
+bool KernelSplicePipe::open(Pipe& pipe) {
   std::array<int, 2> ends{-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return false;
   pipe.out.reset(ends[0]);
@@ -36,13 +36,13 @@ bool PipeConduit::open(Pipe& pipe) {
   return false;
 }
 
-PipeConduit::Pipe& PipeConduit::first() {
+KernelSplicePipe::Pipe& KernelSplicePipe::first() {
   if (pipes_[drained_].held_bytes == 0) drained_ = filled_;
   return pipes_[drained_];
 }
 
 // For what comes next; the one that was filled until now is full.
-bool PipeConduit::take_other() {
+bool KernelSplicePipe::take_other() {
   Pipe& other = pipes_[1 - filled_];
   if (other.held_bytes > 0 || (!other.in && !open(other))) return false;
   static_cast<void>(first());
@@ -50,7 +50,7 @@ bool PipeConduit::take_other() {
   return true;
 }
 
-void PipeConduit::unload(MutableBytes memory) {
+void KernelSplicePipe::unload(MutableBytes memory) {
   CHECK(memory.size() >= held_bytes());
   while (held_bytes() > 0) {
     Pipe& pipe = first();
@@ -62,7 +62,7 @@ void PipeConduit::unload(MutableBytes memory) {
   }
 }
 
-int64_t PipeConduit::fill(int socket, size_t size) {
+int64_t KernelSplicePipe::fill(int socket, size_t size) {
   for (;;) {
     Pipe& pipe = pipes_[filled_];
     const ssize_t n = splice(socket, nullptr, pipe.in.get(), nullptr, size, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
@@ -81,7 +81,7 @@ int64_t PipeConduit::fill(int socket, size_t size) {
   }
 }
 
-size_t PipeConduit::drain(int socket, size_t size, bool more) {
+size_t KernelSplicePipe::drain(int socket, size_t size, bool more) {
   CHECK(size <= held_bytes());
   size_t done = 0;
   while (done < size) {

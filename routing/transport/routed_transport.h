@@ -2,7 +2,7 @@
 // A peer of the same AS and subnet, or a native URI, is dialled directly; every other cci:// address through one of the device's
 // routers. RMA is cut here into fragments of the path's negotiated size, once; routers never cut. A write's fragments are pulled by
 // the first router out of one-use sub-ranges; the operation completes when the last router has acknowledged every fragment. Source:
-// routing §V.A, §VII.A.2, §VII.C; routing/session/README.md.
+// routing §V.A, §VII.A.2, §VII.C; routing/transport/README.md.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,17 +1,17 @@
-// A conduit in memory, for networks that are simulated: bounded, so that its user meets a full one.
+// A splice pipe in memory, for networks that are simulated: bounded, so that its user meets a full one.
 #pragma once
 #include <algorithm>
 #include <vector>
 
 #include "core/base/invariant.h"
-#include "core/ports/conduit.h"
+#include "core/ports/splice_pipe.h"
 #include "transports/stream/stream_net.h"
 
 namespace ccixfer::stream {
 
-class BufferConduit final : public ports::Conduit {
+class BufferSplicePipe final : public ports::SplicePipe {
  public:
-  explicit BufferConduit(size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+  explicit BufferSplicePipe(size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
   [[nodiscard]] size_t held_bytes() const override { return bytes_.size() - taken_; }
   [[nodiscard]] size_t room_bytes() const { return capacity_bytes_ - held_bytes(); }
   void unload(MutableBytes memory) override {
@@ -38,12 +38,12 @@ class BufferConduit final : public ports::Conduit {
 };
 
 // What StreamNet::recv_to does, by its recv.
-inline int64_t receive_to(StreamNet& net, StreamId id, BufferConduit& conduit, size_t size) {
-  if (conduit.room_bytes() == 0) return io_full;
-  std::vector<std::byte> bytes(std::min(size, conduit.room_bytes()));
+inline int64_t receive_to(StreamNet& net, StreamId id, BufferSplicePipe& splice_pipe, size_t size) {
+  if (splice_pipe.room_bytes() == 0) return io_full;
+  std::vector<std::byte> bytes(std::min(size, splice_pipe.room_bytes()));
   const IoSpan span{bytes.data(), bytes.size()};
   const int64_t n = net.recv(id, {&span, 1});
-  if (n > 0) conduit.put(Bytes(bytes).first(static_cast<size_t>(n)));
+  if (n > 0) splice_pipe.put(Bytes(bytes).first(static_cast<size_t>(n)));
   return n;
 }
 
