@@ -23,10 +23,11 @@ target_link_libraries(ccixfer_flags INTERFACE Threads::Threads)
 set(ccixfer_headers <algorithm> <array> <chrono> <cstdint> <cstring> <deque> <functional> <map> <memory> <optional> <set> <span>
   <string> <string_view> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 file(WRITE ${CMAKE_BINARY_DIR}/headers.cc "")
-function(ccixfer_headers_library target)  # ccixfer_headers_library(TARGET FLAGS...): those who REUSE_FROM it have the same flags
+# ccixfer_headers_library(TARGET FLAGS [HEADERS...]): those that REUSE_FROM it have the same flags.
+function(ccixfer_headers_library target flags)
   add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/headers.cc)
-  target_link_libraries(${target} PRIVATE ${ARGN} fmt::fmt)
-  target_precompile_headers(${target} PRIVATE ${ccixfer_headers})
+  target_link_libraries(${target} PRIVATE ${flags} fmt::fmt)
+  target_precompile_headers(${target} PRIVATE ${ccixfer_headers} ${ARGN})
 endfunction()
 ccixfer_headers_library(ccixfer_room_headers ccixfer_flags)
 

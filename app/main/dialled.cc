@@ -135,7 +135,7 @@ void DialledTransfer::turn_attempt(Instant now) {
   tell_trouble();
   judge(now);
   // The peer hangs up as soon as it has our farewell: that its lanes are gone then is no loss.
-  if (lost && attempt_ && !attempt_->leaving) bench_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
+  if (lost && attempt_ && !attempt_->leaving) services_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
 }
 
 // Once for each reason in a row: whoever mistyped the address need not wait for the timeout to learn it. (With --retries each

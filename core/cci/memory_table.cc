@@ -163,7 +163,7 @@ Handle MemoryTable::register_region(Bytes memory) {
 
 Handle MemoryTable::register_filling(Bytes memory, ports::FillProgress* fill) {
   const Handle handle = register_region(memory);
-  if (Region* region = impl_->find(handle)) region->fill = arrival;
+  if (Region* region = impl_->find(handle)) region->fill = fill;
   return handle;
 }
 

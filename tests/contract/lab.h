@@ -14,7 +14,6 @@
 #include "core/ports/entropy.h"
 
 // Catch has a CHECK of its own; these tests use REQUIRE alone.
-#undef CHECK
 #include <catch2/catch.hpp>
 
 namespace ccixfer::contract {

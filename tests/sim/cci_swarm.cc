@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/cci/endpoint.h"
 #include "tests/sim/heap.h"
 #include "tests/sim/seeds.h"

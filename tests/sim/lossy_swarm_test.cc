@@ -4,6 +4,7 @@
 // bounds; every operation ends in time, well unless its connection was lost.
 #include <fmt/format.h>
 
+#include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -18,9 +19,6 @@
 #include "transports/datagram/datagram_transport.h"
 #include "transports/datagram/limits.h"
 #include "transports/sim/sim_datagram.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace std::chrono_literals;

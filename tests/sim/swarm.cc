@@ -8,7 +8,6 @@
 #include <cstdio>
 
 #include "app/session/messages.h"
-#include "core/base/check.h"
 #include "core/base/units.h"
 #include "tests/sim/seeds.h"
 

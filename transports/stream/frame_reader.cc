@@ -88,7 +88,7 @@ ports::FillProgress* FrameReader::fill_through(Connection& c) {
   if (c.rx.payload != Payload::read || c.rx.rest_bytes == 0) return nullptr;
   ports::FillProgress* fill = c.rma.at(c.rx.slot).fill;
   if (fill == nullptr || fill->splice_pipe == nullptr) return nullptr;
-  return fill->splice_pipe->held_bytes() > 0 || c.rx.rest_bytes >= splice_pipe_bytes_min ? arrival : nullptr;
+  return fill->splice_pipe->held_bytes() > 0 || c.rx.rest_bytes >= splice_pipe_bytes_min ? fill : nullptr;
 }
 
 // True: bytes came into a splice pipe. Else the usual way, if the connection is still readable.

@@ -285,7 +285,7 @@ size_t FrameWriter::gather(Connection& c, std::span<ConstIoSpan> into) {
   const auto add = [&](Bytes bytes, bool lent = false, bool is_file = false) {
     if (!bytes.empty()) into[count++] = {bytes.data(), bytes.size(), lent, nullptr, false, is_file};
   };
-  // Bytes of an arrival from `at` on: those before its splice pipe's from the memory, the rest from there.
+  // Bytes of what is being filled from `at` on: those before its splice pipe's from the memory, the rest from there.
   const auto in_memory = [](Bytes bytes, const ports::FillProgress* fill, uint64_t at) {
     const uint64_t from = fill == nullptr || fill->splice_pipe == nullptr ? UINT64_MAX : fill->splice_pipe_begin();
     return from > at ? static_cast<size_t>(std::min<uint64_t>(bytes.size(), from - at)) : 0;
@@ -319,8 +319,8 @@ size_t FrameWriter::gather(Connection& c, std::span<ConstIoSpan> into) {
         // Revoked: the length is promised, so zeros go out, and the end will say that the data are bad.
         const Bytes bytes = memory.empty() ? Bytes(zeros_).first(std::min(size, zeros_.size())) : memory;
         const ports::FillProgress* fill = memory.empty() ? nullptr : c.served.fill_of(item.slot, engine_.target());
-        const size_t here = in_memory(bytes, arrival, item.offset_bytes + at);
-        add_lent(bytes, here, arrival, c.lends && here > 0 && !memory.empty() && c.served.lend(item.slot, engine_.target()));
+        const size_t here = in_memory(bytes, fill, item.offset_bytes + at);
+        add_lent(bytes, here, fill, c.lends && here > 0 && !memory.empty() && c.served.lend(item.slot, engine_.target()));
         if (bytes.size() < size) return count;
         break;
       }

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "core/base/check.h"
+#include "core/base/invariant.h"
 #include "core/reliability/message_window.h"
 #include "transports/stream/limits.h"
 
@@ -44,7 +44,7 @@ class OutBatch {
       end_ -= first_;
       first_ = 0;
     }
-    CHECK(end_ < batch_items_max);
+    invariant(end_ < batch_items_max, "room in the batch");
     OutItem& item = items_[end_++];
     item.header_bytes = item.payload_bytes = item.done_bytes = 0;
     return item;

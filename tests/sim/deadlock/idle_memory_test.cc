@@ -1,5 +1,6 @@
 // What an idle relayed connection costs a router, with the two connections of its devices that it
 // consists of. The network below is not counted, nor are the processes at its ends.
+#include <catch2/catch.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -13,9 +14,6 @@
 #include "transports/sim/random.h"
 #include "transports/stream/connection.h"
 #include "transports/stream/stream_transport.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

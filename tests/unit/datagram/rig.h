@@ -1,5 +1,6 @@
 // Datagram transports in the simulated world, with sinks that write everything down, and a peer that writes what it likes.
 #pragma once
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -15,9 +16,6 @@
 #include "transports/datagram/frames.h"
 #include "transports/datagram/limits.h"
 #include "transports/sim/sim_datagram.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 namespace ccixfer::datagram::testing {
 

@@ -2,15 +2,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <condition_variable>
 #include <mutex>
 
 #include "core/base/counters.h"
 #include "core/facade/threaded_endpoint.h"
 #include "tests/unit/cci/fake_transport.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 namespace ccixfer::facade {
 namespace {

@@ -16,7 +16,6 @@
 #include "transports/tcp/tcp_net.h"
 
 // Catch's assertions are for one thread: the others count what is wrong.
-#undef CHECK
 #include <catch2/catch.hpp>
 
 namespace ccixfer::facade {

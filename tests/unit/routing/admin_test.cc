@@ -1,12 +1,11 @@
 // The question for a map: what the asker makes of every answer and of none, and what a router lets be asked.
 #include "routing/router/admin.h"
 
+#include <catch2/catch.hpp>
+
 #include "routing/router/admin_desk.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,10 +1,8 @@
 // Who gets the next buffer of a router.
 #include "routing/router/buffer_grants.h"
 
-#include <list>
-
-#undef CHECK
 #include <catch2/catch.hpp>
+#include <list>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,12 +1,11 @@
 // How a routing endpoint leaves a connection, over a network of which the test decides when it has room.
+#include <catch2/catch.hpp>
+
 #include "routing/transport/messages.h"
 #include "routing/transport/routed_connection.h"
 #include "routing/transport/routed_transport.h"
 #include "tests/unit/cci/fake_transport.h"
 #include "tests/unit/routing/recorder.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

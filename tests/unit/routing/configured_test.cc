@@ -1,10 +1,9 @@
 // What a router may be made of, and what it takes from a changed configuration while it runs.
+#include <catch2/catch.hpp>
+
 #include "routing/router/device_settings.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

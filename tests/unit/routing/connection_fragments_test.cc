@@ -1,7 +1,6 @@
 // What a router keeps of the fragments of one connection.
 #include "routing/router/connection_fragments.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

@@ -2,7 +2,6 @@
 // push.
 #include "routing/router/connection_table.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

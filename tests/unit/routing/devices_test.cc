@@ -2,7 +2,6 @@
 // again.
 #include "routing/router/devices.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

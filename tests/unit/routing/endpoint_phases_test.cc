@@ -1,14 +1,12 @@
 // The life of a routed connection at its ends (Phase), as a table: what each routing message does in each phase, and what else may
 // happen. `starting` and `hop_accepting` are over before any message can come, and `leaving` takes none.
+#include <catch2/catch.hpp>
 #include <set>
 
 #include "routing/transport/routed_connection.h"
 #include "tests/unit/routing/kinds.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,10 +1,9 @@
 // A routing endpoint and a neighbour on its own subnet: directly, without any router.
+#include <catch2/catch.hpp>
+
 #include "routing/transport/routed_connection.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

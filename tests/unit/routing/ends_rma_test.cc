@@ -1,14 +1,12 @@
 // RMA of a routing endpoint, as its next router sees it: how it is cut, how much goes at once, in what order, and which answers end
 // it.
+#include <catch2/catch.hpp>
 #include <numeric>
 #include <set>
 
 #include "routing/transport/routed_connection.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

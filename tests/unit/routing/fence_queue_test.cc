@@ -1,7 +1,6 @@
 // What waits behind a fence, and when it may begin.
 #include "routing/transport/fence_queue.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

@@ -1,10 +1,9 @@
 // What a router says when it forgets another one: of one that fell silent, and not of one that said that it goes.
+#include <catch2/catch.hpp>
+
 #include "core/base/log.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,7 +1,6 @@
 // What a router says of a fragment, and to which of its neighbours.
 #include "routing/router/fragment_answers.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

@@ -3,11 +3,9 @@
 #include "routing/router/fragment_pool.h"
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <optional>
 #include <vector>
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,10 +1,9 @@
 // The fragments of RMA operations at the initiator, against a way that notes what is asked of it.
 #include "routing/transport/fragmented_rma.h"
 
-#include "tests/unit/cci/fake_transport.h"
-
-#undef CHECK
 #include <catch2/catch.hpp>
+
+#include "tests/unit/cci/fake_transport.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,7 +1,6 @@
 // What waits for room on the connection to the next hop.
 #include "routing/transport/hop_queue.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

@@ -1,12 +1,10 @@
 // Which hop is tried first.
 #include "routing/router/hop_turns.h"
 
+#include <catch2/catch.hpp>
 #include <map>
 
 #include "transports/sim/random.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,11 +1,9 @@
 // The latency metric of a router whose peers answer when the test says so: what is measured, smoothed and told, and when.
 #include <algorithm>
+#include <catch2/catch.hpp>
 
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,10 +1,9 @@
 // What a routing transport tells who is above it, of a connection that was left in the middle of its end.
+#include <catch2/catch.hpp>
+
 #include "routing/transport/routed_transport.h"
 #include "tests/unit/cci/fake_transport.h"
 #include "tests/unit/routing/recorder.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

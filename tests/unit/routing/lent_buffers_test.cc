@@ -1,10 +1,8 @@
 // Buffers that a network still refers to.
 #include "routing/router/lent_buffers.h"
 
-#include <set>
-
-#undef CHECK
 #include <catch2/catch.hpp>
+#include <set>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,10 +1,9 @@
 // Links between routers: who is dialled and when again, which of two is kept, how many there may be.
+#include <catch2/catch.hpp>
+
 #include "routing/router/peer_links.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

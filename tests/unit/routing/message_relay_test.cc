@@ -1,7 +1,6 @@
 // Messages that pass through a router, and what waits when there is no room below.
 #include "routing/router/message_relay.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

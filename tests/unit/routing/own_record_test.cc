@@ -1,7 +1,6 @@
 // The record that a router tells of itself.
 #include "routing/router/own_record.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

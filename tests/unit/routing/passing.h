@@ -1,12 +1,11 @@
 // A router between two raw peers with one open connection, and what either of them may say of fragments.
 #pragma once
+#include <catch2/catch.hpp>
+
 #include "routing/router/relayed_connections.h"
 #include "tests/unit/routing/kinds.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 namespace ccixfer::routing::test {
 

@@ -1,7 +1,6 @@
 // The steps of a router's planned stop.
 #include "routing/router/planned_stop.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

@@ -1,7 +1,6 @@
 // What a router makes of the records that it hears, and when it tells its own.
 #include "routing/router/record_store.h"
 
-#undef CHECK
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;

@@ -1,11 +1,10 @@
 // What a router believes of records, how often it speaks itself, and the bounds of both.
+#include <catch2/catch.hpp>
+
 #include "routing/router/device_settings.h"
 #include "routing/router/peer_links.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,6 +1,6 @@
 #include "tests/unit/routing/routed_nodes.h"
 
-#include "core/base/check.h"
+#include "core/base/invariant.h"
 #include "transports/stream/stream_transport.h"
 
 namespace ccixfer::routing::test {
@@ -44,7 +44,7 @@ void App::turn(Instant now) {
   while (auto event = endpoint->get_event()) {
     if (event->type == cci::EventType::connect_request && answer != Answer::none) {
       const Status status = answer == Answer::accept ? endpoint->accept(*event, 77) : endpoint->reject(*event, "not today");
-      CHECK(status == Status::success || status == Status::not_found);  // its peer may have gone meanwhile
+      invariant(status == Status::success || status == Status::not_found, "the request is answered, or its peer has gone");
     }
     if (event->type == cci::EventType::accept && event->status == Status::success) accepted = event->connection;
     events.push_back(std::move(*event));
@@ -86,7 +86,7 @@ RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& na
   }
   options.mechanisms.poison_returned = true;
   auto made = Router::create(options, std::move(devices), memory, entropy, counters);
-  CHECK(made);
+  invariant(made.has_value(), "a router of these options");
   router = std::move(*made);
   world.add_actor(node, this);
   world.wake(node);

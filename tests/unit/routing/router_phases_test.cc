@@ -1,14 +1,12 @@
 // The life of a routed connection at a router (PairPhase), and of its links to other routers (LinkPhase), as tables: what each
 // message does in each phase, from either side. `accepting` is over before any message can come, and `closing` takes none.
+#include <catch2/catch.hpp>
 #include <set>
 
 #include "routing/router/relayed_connections.h"
 #include "tests/unit/routing/kinds.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,12 +1,11 @@
 // Calls of the routing transport by who is above it, in each phase of a connection, over a network that does what the test says.
+#include <catch2/catch.hpp>
+
 #include "routing/transport/messages.h"
 #include "routing/transport/routed_connection.h"
 #include "routing/transport/routed_transport.h"
 #include "tests/unit/cci/fake_transport.h"
 #include "tests/unit/routing/recorder.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,12 +1,11 @@
 // What becomes of a connect at a router: whom it asks, in what words, which of several answers the initiator gets, and when.
 #include <fmt/format.h>
 
+#include <catch2/catch.hpp>
+
 #include "routing/router/relayed_connections.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -1,9 +1,8 @@
 // A routing endpoint whose process was stopped, as by a signal or the lid of a laptop, and goes on.
+#include <catch2/catch.hpp>
+
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 using namespace ccixfer;
 using namespace ccixfer::routing;

@@ -39,14 +39,14 @@ struct Filling {
     REQUIRE(rig.a.transport->rma(rig.at_a, request, 1) == Status::success);
     rig.settle();
   }
-  void fill(size_t bytes) {
+  void fill_up_to(size_t bytes) {
     fill.placed_bytes = bytes;
     rig.a.transport->resume(rig.at_a);
     rig.settle();
   }
   void complete() {
     fill.complete = true;
-    fill(source.size());
+    fill_up_to(source.size());
   }
 };
 
@@ -56,13 +56,13 @@ TEST_CASE("arrival__a_read_of_what_fills__chunk_by_chunk_and_the_last_byte_with_
   Filling f;
   f.read();
   REQUIRE(f.progress.placed_bytes == 0);
-  f.fill(chunk_bytes - 1);
+  f.fill_up_to(chunk_bytes - 1);
   REQUIRE(f.progress.placed_bytes == 0);  // no chunk is promised that is not there
-  f.fill(chunk_bytes);
+  f.fill_up_to(chunk_bytes);
   REQUIRE(f.progress.placed_bytes == chunk_bytes);
-  f.fill(2 * chunk_bytes + 5);
+  f.fill_up_to(2 * chunk_bytes + 5);
   REQUIRE(f.progress.placed_bytes == 2 * chunk_bytes);
-  f.fill(f.source.size());
+  f.fill_up_to(f.source.size());
   REQUIRE(f.progress.placed_bytes == 3 * chunk_bytes);  // all is there, and nobody has said that it is good
   REQUIRE_FALSE(f.rig.b.status_of(1));
   f.complete();
@@ -76,9 +76,9 @@ TEST_CASE("arrival__chunks__only_one_whose_successor_is_here_says_that_more_foll
   Filling f;
   const std::vector<bool>& said = f.rig.a.net->said_more;
   write ? f.write(f.rig.b.memory.register_region(MutableBytes(f.target), cci::access_write)) : f.read();
-  f.fill(chunk_bytes);
+  f.fill_up_to(chunk_bytes);
   REQUIRE(said == std::vector<bool>{false});
-  f.fill(3 * chunk_bytes);
+  f.fill_up_to(3 * chunk_bytes);
   REQUIRE(said == std::vector<bool>{false, true, false});
   f.complete();
   REQUIRE(said == std::vector<bool>{false, true, false, false});
@@ -88,7 +88,7 @@ TEST_CASE("arrival__chunks__only_one_whose_successor_is_here_says_that_more_foll
 TEST_CASE("arrival__while_a_read_waits__messages_and_another_read_pass") {
   Filling f;
   f.read();
-  f.fill(100);
+  f.fill_up_to(100);
   Buffer other = filled(5000, 7), got(5000);
   ports::RmaRequest request;
   request.write = false;
@@ -106,7 +106,7 @@ TEST_CASE("arrival__while_a_read_waits__messages_and_another_read_pass") {
 TEST_CASE("arrival__the_region_is_withdrawn_while_a_read_waits__the_read_fails") {
   Filling f;
   f.read();
-  f.fill(chunk_bytes + 1);
+  f.fill_up_to(chunk_bytes + 1);
   REQUIRE(f.rig.a.memory.deregister_region(f.handle) == Status::busy);  // until the next turn
   f.rig.a.transport->resume(f.rig.at_a);
   f.rig.settle();
@@ -131,10 +131,10 @@ TEST_CASE("arrival__a_read_beyond_what_is_there__gets_none_of_what_the_memory_he
 TEST_CASE("arrival__a_write_of_what_fills__ends_with_the_whole") {
   Filling f;
   f.write(f.rig.b.memory.register_region(MutableBytes(f.target), cci::access_write));
-  f.fill(2 * chunk_bytes);
+  f.fill_up_to(2 * chunk_bytes);
   REQUIRE((std::equal(f.target.begin(), f.target.begin() + 2 * chunk_bytes, f.source.begin())));
   REQUIRE(f.target[2 * chunk_bytes] == std::byte{0});
-  f.fill(f.source.size());
+  f.fill_up_to(f.source.size());
   REQUIRE_FALSE(f.rig.a.status_of(1));
   f.complete();
   REQUIRE(f.rig.a.status_of(1) == Status::success);
@@ -145,7 +145,7 @@ TEST_CASE("arrival__a_write_whose_rest_does_not_come__is_given_up_and_the_connec
   const size_t there = GENERATE(size_t{0}, size_t{100}, chunk_bytes, 2 * chunk_bytes + 1);
   Filling f;
   f.write(f.rig.b.memory.register_region(MutableBytes(f.target), cci::access_write));
-  f.fill(there);
+  f.fill_up_to(there);
   f.fill.failed = true;
   f.rig.a.transport->resume(f.rig.at_a);
   REQUIRE(f.rig.send(f.rig.a, f.rig.at_a, bytes_of("after"), 3) == Status::success);
@@ -177,7 +177,7 @@ TEST_CASE("arrival__the_connection_ends_while_both_wait__both_end") {
   Filling f;
   f.write(f.rig.b.memory.register_region(MutableBytes(f.target), cci::access_write));
   f.read();
-  f.fill(chunk_bytes + 1);
+  f.fill_up_to(chunk_bytes + 1);
   f.rig.b.transport->disconnect(f.rig.at_b);
   REQUIRE(f.rig.run([&] { return f.rig.a.status_of(1) && f.rig.b.status_of(1); }));
   REQUIRE(*f.rig.a.status_of(1) != Status::success);

@@ -1,5 +1,6 @@
 // Stream transports over a hub in virtual time, with sinks that write everything down.
 #pragma once
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -20,9 +21,6 @@
 #include "transports/stream/rma_initiator.h"
 #include "transports/stream/state.h"
 #include "transports/stream/stream_transport.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 namespace ccixfer::stream::testing {
 

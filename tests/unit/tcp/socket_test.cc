@@ -6,14 +6,12 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <catch2/catch.hpp>
 #include <set>
 #include <string>
 
 #include "core/host/clock.h"
 #include "transports/tcp/tcp_net.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 namespace ccixfer::tcp {
 namespace {

@@ -7,15 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
 
 #include "transports/tcp/resolver.h"
 #include "transports/tcp/socket.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 namespace ccixfer::tcp {
 namespace {

@@ -1,5 +1,6 @@
 #include "core/wire/frame.h"
 
+#include <catch2/catch.hpp>
 #include <functional>
 #include <set>
 #include <string>
@@ -8,9 +9,6 @@
 #include "core/wire/connection_frames.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
-
-#undef CHECK
-#include <catch2/catch.hpp>
 
 namespace ccixfer::wire {
 namespace {
