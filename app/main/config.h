@@ -1,7 +1,7 @@
 // The configuration file. In: TOML. Out: plain structs, checked whole; warnings for what is tolerated.
 // Errors: ErrorKind::usage with one line `FILE:LINE: KEY: what is wrong: what to do`. An unknown key inside a device is a warning,
 // any other unknown table or key an error; as, subnet and router only in part: no routing for that device, with a warning. Source:
-// cli.md 'Configuration'; CCI §IV.A (devices, their keys, unknown ones tolerated).
+// ccixfer.toml(5); CCI §IV.A (devices, their keys, unknown ones tolerated).
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
 // What this host offers: its interfaces, and the devices that the configuration makes of them.
-// Without a configured device there is one of tcp for every interface that has an address (cli.md '--config').
+// Without a configured device there is one of tcp for every interface that has an address.
 #pragma once
 #include <cstdint>
 #include <optional>

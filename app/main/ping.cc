@@ -1,5 +1,6 @@
 // `ccixfer ping`: the hops to a peer, and how long messages to its endpoint take. A message's completion means that it reached the
-// peer's endpoint (reference cci.md), so one message is one round trip; nobody has to answer.
+// peer's endpoint (CCI §IV.C: a reliable send completes when it is delivered), so one message is one round trip; nobody has to
+// answer.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -30,10 +30,6 @@ std::string_view name_of(Status status) {
       return "timed_out";
     case Status::no_memory:
       return "no_memory";
-    case Status::no_device:
-      return "no_device";
-    case Status::net_down:
-      return "net_down";
     case Status::busy:
       return "busy";
     case Status::range:
@@ -44,10 +40,6 @@ std::string_view name_of(Status status) {
       return "no_buffers";
     case Status::message_size:
       return "message_size";
-    case Status::no_message:
-      return "no_message";
-    case Status::address_not_available:
-      return "address_not_available";
     case Status::refused:
       return "refused";
     case Status::no_route:

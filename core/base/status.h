@@ -1,6 +1,6 @@
 // How an operation of the communication core ended. One byte on the wire, the same for every transport.
 // CCI's names; our numbers are our own, so that no errno value that a system call returned can be taken for one.
-// Source: CCI §IV; reference cci.md 'Statuses'. RVMA's NACK reasons (RVMA §III.C) follow from 64 on.
+// Source: CCI §IV; RVMA's reasons of a negative acknowledgement (RVMA §III.C) follow from 64 on.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -17,19 +17,15 @@ enum class Status : uint8_t {
   rma_op = 6,      // ERR_RMA_OP: the access that the operation needs was not granted
   not_implemented = 7,
   not_found = 8,
-  invalid = 9,                 // EINVAL
-  timed_out = 10,              // ETIMEDOUT
-  no_memory = 11,              // ENOMEM
-  no_device = 12,              // ENODEV
-  net_down = 13,               // ENETDOWN
-  busy = 14,                   // EBUSY
-  range = 15,                  // ERANGE
-  again = 16,                  // EAGAIN
-  no_buffers = 17,             // ENOBUFS
-  message_size = 18,           // EMSGSIZE
-  no_message = 19,             // ENOMSG
-  address_not_available = 20,  // EADDRNOTAVAIL
-  refused = 21,                // ECONNREFUSED
+  invalid = 9,        // EINVAL
+  timed_out = 10,     // ETIMEDOUT
+  no_memory = 11,     // ENOMEM
+  busy = 14,          // EBUSY
+  range = 15,         // ERANGE
+  again = 16,         // EAGAIN
+  no_buffers = 17,    // ENOBUFS
+  message_size = 18,  // EMSGSIZE
+  refused = 21,       // ECONNREFUSED
   // beyond CCI: routing
   no_route = 32,     // routers answer and none knows a way
   unreachable = 33,  // nobody answers

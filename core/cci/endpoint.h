@@ -1,7 +1,7 @@
 // CCI's endpoint: connections, messages, RMA and events over any one Transport. All argument checks are here, so every
 // transport has the same ones. Events are taken with get_event(); an event that holds a receive buffer returns it when
 // destroyed, in any order, also after the endpoint. Single-threaded; BLOCKING and foreign threads: core/facade.
-// Source: CCI §III-§IV; reference cci.md. Deviation: a peer's disconnect is an event (beyond CCI); contexts are 64-bit values.
+// Source: CCI §III-§IV. Deviation: a peer's disconnect is an event (beyond CCI); contexts are 64-bit values.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 // Registered regions and mailboxes of an endpoint: resolves (handle, offset, length) to memory. The one RmaTarget. A routing
 // endpoint shares it with the endpoints below it, so that a router's last hop reaches the application's memory.
-// Source: CCI §IV.D; reference cci.md points 1, 10, 16.
+// Source: CCI §IV.D (handles are opaque and of one size; access and bounds are checked at the target).
 #pragma once
 #include <memory>
 

@@ -3,11 +3,10 @@
 // makes a call (CCI §III.C allows such a thread). Callers never turn the endpoint.
 // Threads: every call from any thread, events may be destroyed on any thread, also after the facade. One mutex is held for the
 // length of a call or of a turn, never while anybody waits. Contexts are the caller's, as without the facade.
-// Blocking calls: give the status and no event (cci.md point 6). A send or a connect that does not end within its timeout answers
-// timed_out: what it began goes on, and its end is forgotten; an RMA uses the caller's memory, so it is waited for without limit
-// (a dead peer's connection ends it). Destroying the facade ends everything; calls that still wait then answer device_dead, and are
-// let out before the destructor returns.
-// Source: CCI §III.C, §IV.E (BLOCKING); core/README.md 'facade: many threads'.
+// Blocking calls: give the status and no event (CCI §IV.C, BLOCKING). A send or a connect that does not end within its timeout
+// answers timed_out: what it began goes on, and its end is forgotten; an RMA uses the caller's memory, so it is waited for without
+// limit (a dead peer's connection ends it). Destroying the facade ends everything; calls that still wait then answer device_dead,
+// and are let out before the destructor returns. Source: CCI §III.C, §IV.E (BLOCKING); core/README.md 'facade: many threads'.
 #pragma once
 #include <memory>
 #include <optional>
@@ -50,7 +49,7 @@ struct Connected {
 
 class ThreadedEndpoint {
  public:
-  // The endpoint has an OS handle. no_device: the progress thread's own handle cannot be made.
+  // The endpoint has an OS handle. Error network: the progress thread gets no descriptor of its own.
   [[nodiscard]] static Result<std::unique_ptr<ThreadedEndpoint>> start(std::unique_ptr<cci::Endpoint> endpoint);
   ~ThreadedEndpoint();
   ThreadedEndpoint(const ThreadedEndpoint&) = delete;

@@ -1,7 +1,7 @@
 // Waiting for one completion record: by looking again and again for a moment, then by UMWAIT where the CPU has it, else asleep in
 // the kernel until the table that completes it wakes us. Any thread but the one that turns the table, any number at once, each for
 // its own record or several for the same. The waiting is here because it makes system calls; the record is core/rvma's.
-// Source: RVMA §IV.C (Monitor/MWait, else polling); rvma-and-itb.md part 1 row 6.
+// Source: RVMA §IV.C (Monitor/MWait, else polling).
 #pragma once
 #include <optional>
 

@@ -1,6 +1,6 @@
 // The 32-byte name of remote memory: a registered region or a mailbox. Copyable, sent in messages, never a pointer.
 // The target checks everything in it; a stale or forged one gets Status::rma_handle (region) or a mailbox status.
-// Source: CCI §IV.D, reference cci.md point 1; RVMA §III.B (mailbox numbers).
+// Source: CCI §IV.D (32 bytes, valid in a peer that got it in a message, never a pointer); RVMA §III.B (mailbox numbers).
 #pragma once
 #include <cstdint>
 #include <type_traits>

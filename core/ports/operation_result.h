@@ -1,7 +1,7 @@
 // How an operation ended, and the one number that goes with it from the target to the initiator: in the acknowledgement of a put
 // the epoch that it went to (which does not say that the epoch is complete), in a refusal for being too long the length of the
 // buffer. Every transport, and every hop of a route, carries both unchanged.
-// Source: rvma-and-itb.md part 1, 'put larger than the buffer', 'the initiator's completion'.
+// Source: RVMA §III.B-C, which leave open what an initiator learns; core/rvma/README.md says what was decided.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -4,7 +4,7 @@
 // Contract: the transport brackets every fragment with begin/end and asks for the memory again at every call: it holds a
 // Ticket between turns, never an address. A revoked ticket (deregistered region, closed mailbox) gives an empty span: the
 // transport then drains the bytes and reports what end_write answers. Single-threaded: called within turn() only.
-// Source: core/README.md 'ports'; RVMA §III.B; rvma-and-itb.md part 1.
+// Source: core/README.md 'ports'; RVMA §III.B; core/rvma/README.md.
 #pragma once
 #include <cstdint>
 #include <optional>

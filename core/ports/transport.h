@@ -4,7 +4,7 @@
 //
 // Threading: all calls from one thread. A transport makes progress only inside turn(); callbacks to the sink come only
 // from inside turn() (never from dial, send, rma ...), and the sink only enqueues.
-// Source: CCI §IV; reference cci.md.
+// Source: CCI §IV.
 #pragma once
 #include <cstdint>
 #include <memory>

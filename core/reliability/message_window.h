@@ -2,7 +2,7 @@
 // they know numbers, windows and deadlines, no network and no clock. The network below keeps the order and loses nothing.
 // Guarantees (sender): completions in order of issue, each once; nothing acknowledged that was never sent; after receiver_not_ready
 // everything from the refused message on goes out again, in order (go back N), until the front's send timeout: the answer to the
-// last try decides. Guarantees (receiver): each number is delivered once, in order. Source: reference cci.md points 6-9. Used by
+// last try decides. Guarantees (receiver): each number is delivered once, in order. Source: CCI §III.B, §IV.C. Used by
 // the stream transport on a connection, by the routing transport from end to end.
 #pragma once
 #include <array>

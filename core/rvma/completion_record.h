@@ -4,7 +4,7 @@
 //
 // The owner provides it, posts it, and leaves it alone until `buffer` is not null (acquire); then it is the owner's again. The
 // table touches nothing of it after the pointer is stored. Source: RVMA §III.A-B (completion pointer and length on one cache line),
-// §IV.C; rvma-and-itb.md part 1 'completion record'.
+// §IV.C; core/rvma/README.md.
 #pragma once
 #include <atomic>
 #include <cstddef>

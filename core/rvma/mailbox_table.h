@@ -7,7 +7,7 @@
 // acknowledgement says that the bytes are placed (or held), never that an epoch is complete.
 // Single-threaded: one table belongs to one thread, which is why exactly one crosses a threshold (buffer_state.h). Only completion
 // records are read by other threads. Errors: a peer's puts are refused with a status and counted; the owner's calls answer a
-// status. Bounds: Limits. Source: RVMA §III.A-C, §IV.B-F; rvma-and-itb.md part 1. Deviations: a put carries an offset (III.C leaves
+// status. Bounds: Limits. Source: RVMA §III.A-C, §IV.B-F; core/rvma/README.md. Deviations: a put carries an offset (III.C leaves
 // it out, III.B needs it); a managed put is one piece: it does not straddle two buffers, as a byte stream would.
 #pragma once
 #include <cstdint>

@@ -1,6 +1,7 @@
 // How many negative acknowledgements a connection may draw: a bucket each of one second's worth, refilled with time. A hostile
 // connection uses up its own. Pure: `now` is an argument, and never goes backwards. Bounds: connections_max; past it the bucket
-// that was used longest ago goes, and its connection starts with a full one. Source: rvma-and-itb.md part 1 'hostile sender'.
+// that was used longest ago goes, and its connection starts with a full one. Source: RVMA §III.C (negative acknowledgements must
+// not help whoever floods).
 #pragma once
 #include <cstddef>
 #include <cstdint>

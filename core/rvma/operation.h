@@ -6,7 +6,7 @@
 //   placing  | refused: busy    | -> placed     | -> absent
 //   placed   | acked, not placed| our bug       | our bug
 //
-// Bounds: ranges_per_operation_max. Source: rvma-and-itb.md part 1 'retransmission, duplicates'.
+// Bounds: ranges_per_operation_max. Source: core/rvma/README.md (retransmitted and duplicated fragments).
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,7 @@
 // `next` is with the peer's endpoint. Each message of a reliable connection carries that number too, so that an answer needs no
 // frame for it. An acknowledgement's status tells what became of message `next`: success (not seen yet), receiver_not_ready (it was
 // refused for want of a receive buffer, and all behind it: send it again), disconnected (the peer is leaving and takes no more).
-// Source: transports/stream/README.md 'Messages'; reference cci.md points 6, 8, 9.
+// Source: transports/stream/README.md 'Messages'; CCI §IV.C.
 #pragma once
 #include "core/base/status.h"
 #include "core/wire/frame.h"

@@ -9,7 +9,7 @@
 //   deregistered in the middle of the last chunk, whose length is promised by then).
 // - mailbox_hint: what was refused as mailbox_empty may come again. At any time after the refusal.
 // - Both ends carry the target's number (core/ports/operation_result.h): of a put its epoch, of what was too long the buffer's
-// length. Source: transports/stream/README.md 'RMA'; CCI §III.C; reference cci.md point 10.
+// length. Source: transports/stream/README.md 'RMA'; CCI §III.C.
 #pragma once
 #include "core/ports/operation_result.h"
 #include "core/wire/frame.h"

@@ -1,6 +1,6 @@
 // Addresses under the common address space: cci://AS:SUBNET:NODE:ENDPOINT, where NODE and ENDPOINT are those of the native
 // address on that subnet. IPv6 nodes and MACs stand in brackets.
-// Source: routing §VII.A.3; cli.md 'Addresses'.
+// Source: routing §VII.A.3.
 #pragma once
 #include <cstdint>
 #include <string>

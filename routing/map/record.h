@@ -3,7 +3,7 @@
 // unknown mandatory ones make the record unusable.
 // A record that is decoded has a rate above 0, an address on every device, and no two devices on one subnet.
 // Bounds: record_bytes_max, devices_max, wan_to_max, uri_bytes_max, reaches_max.
-// Source: routing §VI, Table III; reference cci.md. Deviation: rate in bit/s as 64 bits; a router id and an instance for the whole
+// Source: routing §VI, Table III. Deviation: rate in bit/s as 64 bits; a router id and an instance for the whole
 // record instead of one per subnet.
 #pragma once
 #include <cstdint>

@@ -5,7 +5,7 @@
 // different subnet ids reach one another when both are WAN devices of different AS, with the same scheme, and both are public (no
 // wan_to) or each names the other. Of another AS only its WAN devices need be known: a destination in a subnet of it that the map
 // does not hold is reached at any of them, or by a device whose record says that it reaches that AS; the way inside is that AS's.
-// Source: routing §IV.C.3, §VI, Tables I-II; reference cci.md 'The routing paper's examples'.
+// Source: routing §IV.C.3, §VI, Tables I-II.
 #pragma once
 #include <array>
 #include <compare>

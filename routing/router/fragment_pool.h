@@ -1,7 +1,7 @@
 // The router's fragment buffers in eight classes, class = routers that the data has crossed. One buffer of each class is reserved,
 // so that a ring of full routers still moves; the rest is shared, and one connection may hold at most as many as are left free. A
 // whole buffer of its class is held before a fragment is pulled. Bounds: memory_bytes at start, never grown. Source: ITB p.2;
-// rvma-and-itb.md part 5.
+// routing/router/README.md.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -347,7 +347,7 @@ TEST_CASE("contract__rvma_initiator_dies_within_a_put__the_owner_hands_the_parti
   REQUIRE(std::equal(second.begin(), second.end(), source.begin()));
 }
 
-// The master property of rvma-and-itb.md: two initiators put the pieces of many epochs in any order, each telling its epoch, and
+// The master property: two initiators put the pieces of many epochs in any order, each telling its epoch, and
 // come again when it is not there yet; what is published is what one initiator without a network between would have published.
 TEST_CASE("contract__rvma_master_property__epochs_lengths_and_contents_as_in_a_lossless_model") {
   EVERY_LAB(lab);

@@ -1,6 +1,5 @@
 // CCI alone in the simulated world: endpoints over the stream face exchange messages and RMA while connections are reset, cut and
-// refused, and everything that the semantics promise is checked as it happens. Source: reference cci.md 'What a conformance suite
-// checks'.
+// refused, and everything that the semantics promise is checked as it happens, as the cases of tests/contract do one by one.
 #pragma once
 #include <cstdint>
 #include <string>

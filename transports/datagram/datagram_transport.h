@@ -5,7 +5,7 @@
 // protocol ends its connection with a reason. A stranger holds no memory here before its cookie came back, and then one of
 // pending_requests_max. Bounds: transports/datagram/limits.h, core/reliability. A message fits one datagram: max_send_bytes() is
 // the datagram less 52. Attributes and keepalive: as of transports/stream; unreliable messages are what they are called. dial:
-// nobody answers within handshake_timeout: unreachable. Single-threaded. Source: CCI §IV, §IV.E; reference cci.md;
+// nobody answers within handshake_timeout: unreachable. Single-threaded. Source: CCI §IV, §IV.E;
 // transports/datagram/README.md.
 #pragma once
 #include <memory>

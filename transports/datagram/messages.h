@@ -5,7 +5,7 @@
 // timeout: then it ends as receiver_not_ready, and can no longer be delivered. Unreliable: ends when it goes out, and goes out
 // once. Guarantees (receiver): reliable ordered: each once, in order; unordered: each once; unreliable: as they come. What comes
 // before its turn is held within held_bytes_max of all connections; for more, its packet is not taken (and comes again). Source:
-// reference cci.md points 6-9.
+// CCI §III.B, §IV.C.
 #pragma once
 #include <functional>
 #include <map>

@@ -2,7 +2,7 @@
 // asked for again for each fragment. Slots are the peer's, bounded by the negotiated rmas_in_flight_max.
 // Guarantees: a fragment is placed at most once, and none after its operation's end was decided, whatever comes late, twice or out
 // of order (a slot's generations rise; an older one is late). false of write() and read(): the peer broke the protocol. Source: CCI
-// §III.C; RVMA §III.B; reference cci.md point 10.
+// §III.C; RVMA §III.B.
 #pragma once
 #include <optional>
 

@@ -1,8 +1,7 @@
 // The RMA operations that this end of a connection initiated. A pure machine: which may start (fences), which fragment goes out
 // next, where what was read goes, how each operation ends. Slots are bounded by the negotiated rmas_in_flight_max. Guarantees: one
 // end for each operation; local memory is not touched after it, whatever comes late or twice; a completion message is pushed only
-// after success, and the operation ends when it was delivered; operations go out one after the other. Source: CCI §III.C; reference
-// cci.md points 10, 11.
+// after success, and the operation ends when it was delivered; operations go out one after the other. Source: CCI §III.C.
 #pragma once
 #include <optional>
 

@@ -1,7 +1,7 @@
 // The RMA operations that this end of a connection initiated. A pure machine: which may start (fences), which operation an answer
 // of the peer means, how each ends. Slots are bounded by the negotiated rmas_in_flight_max. Guarantees: one end for each operation;
 // local memory is not touched after it. A completion message is pushed only after success, and the operation ends when it was
-// delivered. Source: CCI §III.C; reference cci.md points 10, 11.
+// delivered. Source: CCI §III.C.
 #pragma once
 #include <functional>
 #include <memory>

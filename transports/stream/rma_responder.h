@@ -2,7 +2,7 @@
 // asked for again at each call, refused and revoked ones are drained. Slots are the peer's, bounded by the negotiated
 // rmas_in_flight_max. In: decoded frames of the peer; false means a violation of the protocol (unknown or doubled operation, gap,
 // contradiction). Out: replies in order, at most two for each slot, so they never block one another. Source: CCI §III.C; RVMA
-// §III.B; reference cci.md point 10.
+// §III.B.
 #pragma once
 #include <memory>
 #include <optional>

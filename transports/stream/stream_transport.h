@@ -5,7 +5,7 @@
 // (delivered in order, which is one of the orders), unreliable (a reliable stream with local completion and no retries at the
 // receiver). Multicast: dial fails. set_keepalive: without it (TransportOptions.keepalive) a dead peer means
 // on_disconnected(timed_out); with it, CCI's behaviour holds: one on_keepalive_timeout, the timeout returns to 0, the connection
-// stays. Single-threaded. Source: CCI §IV; reference cci.md; transports/stream/README.md.
+// stays. Single-threaded. Source: CCI §IV; transports/stream/README.md.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// Freedom from deadlock, by the tests of rvma-and-itb.md part 5, each beside what happens without the mechanism that it is about.
+// Freedom from deadlock, each case beside what happens without the mechanism that it is about.
 // A deadlock is fragments that no longer move, and the cycle of buffers that wait for one another. tests/README.md has the table.
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// For the tests of deadlock freedom (rvma-and-itb.md part 5): routers with hardly any buffers, flows over them, and, when nothing
+// For the tests of deadlock freedom: routers with hardly any buffers, flows over them, and, when nothing
 // moves any more, who waits for whom.
 #pragma once
 #include <functional>

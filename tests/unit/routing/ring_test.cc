@@ -46,7 +46,7 @@ TEST_CASE("routing_ring__records_of_a_router_beside_it__are_passed_on_once") {
 }
 
 TEST_CASE("routing_ring__all_clockwise_with_one_buffer_a_class__no_deadlock") {
-  // T1 of rvma-and-itb.md part 5: without classes, every router fills with data that waits for the next one, for ever.
+  // T1: without classes, every router fills with data that waits for the next one, for ever.
   const uint64_t seed = GENERATE(1u, 2u, 3u);
   Site site(seed);
   site.options.memory_bytes = 8u * site.options.fragment_bytes;

@@ -1,4 +1,4 @@
-// What the paper leaves open, as decided: one test or more for each of the nineteen rows of rvma-and-itb.md part 1, in their order.
+// What the paper leaves open, as decided: one test or more for each of the nineteen decisions that core/rvma/README.md states.
 #include "tests/unit/rvma/fixture.h"
 
 using namespace ccixfer;

@@ -1,4 +1,4 @@
-// What the paper states: one test for each of the twelve rows of rvma-and-itb.md part 1, named after it.
+// What the paper states: one test for each of the twelve sentences of RVMA §III-§IV that fix a behaviour.
 #include "core/rvma/buffer_state.h"
 #include "tests/unit/rvma/fixture.h"
 

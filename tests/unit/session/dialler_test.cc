@@ -53,7 +53,7 @@ TEST_CASE("dialler__nobody_there__gives_up_after_its_patience_with_the_kind_of_t
   };
   for (const Row row : {Row{Status::refused, ErrorKind::no_answer}, Row{Status::unreachable, ErrorKind::no_answer},
                         Row{Status::timed_out, ErrorKind::no_answer}, Row{Status::no_route, ErrorKind::no_route},
-                        Row{Status::net_down, ErrorKind::network}}) {
+                        Row{Status::device_dead, ErrorKind::network}}) {
     INFO(to_string(row.status));
     World world;
     world.net.dial_status = [&](std::string_view) { return row.status; };
