@@ -15,6 +15,10 @@ target_compile_definitions(ccixfer_flags INTERFACE BOOST_ASIO_SEPARATE_COMPILATI
 if(CCIXFER_SANITIZE)
   target_compile_options(ccixfer_flags INTERFACE -fsanitize=${CCIXFER_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(ccixfer_flags INTERFACE -fsanitize=${CCIXFER_SANITIZE})
+  if(CCIXFER_SANITIZE MATCHES "address.*undefined")
+    # An access through a null pointer ends in ASan's report anyway; UBSan's check of every pointer is a quarter of the compile time.
+    target_compile_options(ccixfer_flags INTERFACE -fno-sanitize=null)
+  endif()
 endif()
 target_link_libraries(ccixfer_flags INTERFACE Threads::Threads)
 
