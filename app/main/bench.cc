@@ -145,9 +145,9 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   NodeOptions options;
   options.listening = command.serve;
   options.listen = command.listen.listen;
+  options.waker = process.driver.waker();
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
-  process.driver.watch(*node->endpoint);
   if (command.serve) return serve(process, command, *node, entropy);
   AskHandler handler(process, command, *node, entropy, address);
   process.driver.run(handler);

@@ -5,10 +5,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/result.h"
@@ -17,15 +15,9 @@
 namespace ccixfer::program {
 namespace {
 
-constexpr uint32_t spins_per_signal_check = 1024;
-
-// epoll waits whole milliseconds: rounded up, so that a deadline has passed when we wake.
-int wait_ms(Instant now, Instant deadline) {
-  if (deadline <= now) return 0;
-  if (deadline == never) return -1;
-  constexpr int64_t longest_ms = 60'000;
-  return static_cast<int>(std::min<int64_t>(longest_ms, (deadline - now).count() / 1'000'000 + 1));
-}
+// Tokens of the watch list.
+constexpr uint64_t signals_token = 1;
+constexpr uint64_t other_token = 2;  // it wakes the loop, and its owner looks at it in the turn
 
 // As many descriptors as the administrator allows: a connection takes one, and the 1,024 of a login shell are for programs that
 // use select(2), which we do not.
@@ -48,10 +40,12 @@ Driver::Driver() {
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, number);
   CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0);
-  signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  CHECK(signals_ >= 0 && epoll_ >= 0);
-  watch(signals_);
+  signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  auto waker = host::Waker::create(host::Waits::inside);
+  CHECK(signals_ && waker);
+  waker_ = std::move(*waker);
+  watched_.emplace(waker_);
+  CHECK(watched_->add(signals_.get(), signals_token, EPOLLIN));
 }
 
 void Driver::take_hangups() {
@@ -59,7 +53,7 @@ void Driver::take_hangups() {
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) sigaddset(&set, number);
   CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0);
-  CHECK(signalfd(signals_, &set, 0) == signals_);
+  CHECK(signalfd(signals_.get(), &set, 0) == signals_.get());
 }
 
 void Driver::release_signals() {
@@ -69,28 +63,13 @@ void Driver::release_signals() {
   CHECK(sigprocmask(SIG_UNBLOCK, &set, nullptr) == 0);
 }
 
-Driver::~Driver() {
-  close(signals_);
-  close(epoll_);
-}
+Driver::~Driver() = default;
 
 Instant Driver::now() const { return host::SystemClock().now(); }
 
 void Driver::watch(int fd) {
   if (fd < 0) return;
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = fd;
-  CHECK(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0);
-}
-
-void Driver::watch(cci::Endpoint& endpoint) {
-  CHECK(endpoint_ == nullptr);
-  if (endpoint.adopt(epoll_)) {
-    endpoint_ = &endpoint;
-  } else {
-    watch(endpoint.os_handle());
-  }
+  CHECK(watched_->add(fd, other_token, EPOLLIN));
 }
 
 void Driver::run(LoopHandler& handler) {
@@ -100,25 +79,25 @@ void Driver::run(LoopHandler& handler) {
   }
 }
 
-// Until there is something to do, unless the handler spins; true: there may be signals.
+// Until there is something to do, unless the handler spins; true: there are signals.
 bool Driver::wait(const LoopHandler& handler) {
-  const bool spins = handler.spins();
-  if (endpoint_ != nullptr) return spins ? endpoint_->wait({}, {}) : endpoint_->wait(now(), handler.next_deadline());
-  if (spins) return ++spins_ % spins_per_signal_check == 0;
-  std::array<epoll_event, 16> events{};
-  const Instant deadline = handler.next_deadline();
-  const int count =
-      epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), deadline == never ? -1 : wait_ms(now(), deadline));
-  CHECK(count >= 0 || errno == EINTR);
-  return std::any_of(events.begin(), events.begin() + std::max(count, 0),
-                     [this](const epoll_event& event) { return event.data.fd == signals_; });
+  const bool signals = take_ready();  // of the rest, the turn has seen what became ready during it
+  if (!signals && !handler.spins()) waker_->wait(now(), handler.next_deadline());
+  if (watched_->looks_alone()) watched_->look(now());  // no network asks the kernel in the turns
+  return take_ready() || signals;
+}
+
+bool Driver::take_ready() {
+  bool signals = false;
+  while (const auto ready = watched_->next()) signals = signals || ready->token == signals_token;
+  return signals;
 }
 
 void Driver::at_abrupt_end(std::function<void()> action) { at_abrupt_end_ = std::move(action); }
 
 void Driver::take_signals(LoopHandler& handler) {
   signalfd_siginfo info{};
-  while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+  while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
     const bool ends = number != SIGUSR1 && number != SIGHUP;
     if (ends && interrupted_) {

@@ -1,14 +1,14 @@
-// The one loop of a process: waits until a descriptor is readable, a signal came or a deadline passed, reads the clock once, and
-// turns its handler. Signals SIGINT, SIGTERM and SIGUSR1 arrive as turns (signalfd); SIGPIPE is ignored. A second SIGINT or SIGTERM
-// ends the process at once with the exit code of an interruption. One object a process, made before any thread is (threads inherit
-// the signal mask).
+// The one loop of a process: waits in its waker (core/host/waker.h), which the networks of its endpoints share, until one of them
+// has something to do, a descriptor is readable, a signal came or a deadline passed; reads the clock once, and turns its handler.
+// Signals SIGINT, SIGTERM and SIGUSR1 arrive as turns (signalfd); SIGPIPE is ignored. A second SIGINT or SIGTERM ends the process
+// at once with the exit code of an interruption. One object a process, made before any thread is (threads inherit the signal mask).
 #pragma once
 #include <functional>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "core/base/time.h"
-#include "core/cci/endpoint.h"
+#include "core/host/waker.h"
 
 namespace ccixfer::program {
 
@@ -28,22 +28,23 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
   [[nodiscard]] Instant now() const;
-  void watch(int fd);                   // level-triggered, readable; it stays open as long as the driver
-  void watch(cci::Endpoint& endpoint);  // one at most; it lives as long as anything runs
-  void take_hangups();                  // SIGHUP arrives as a turn too; without this it ends the process
+  // For the networks whose endpoints a handler turns.
+  [[nodiscard]] const std::shared_ptr<host::Waker>& waker() const { return waker_; }
+  void watch(int fd);   // level-triggered, readable; it stays open as long as the driver
+  void take_hangups();  // SIGHUP arrives as a turn too; without this it ends the process
   void run(LoopHandler& handler);
   void at_abrupt_end(std::function<void()> action);  // before a second signal ends the process; empty: nothing
   void release_signals();                            // at the end: whoever waits for our last output may be interrupted again
 
  private:
   [[nodiscard]] bool wait(const LoopHandler& handler);
+  [[nodiscard]] bool take_ready();
   void take_signals(LoopHandler& handler);
   std::function<void()> at_abrupt_end_;
   bool interrupted_ = false;
-  cci::Endpoint* endpoint_ = nullptr;  // which does the waiting, if it can
-  uint32_t spins_ = 0;
-  int epoll_ = -1;
-  int signals_ = -1;
+  std::shared_ptr<host::Waker> waker_;
+  std::optional<host::WatchList> watched_;
+  host::Descriptor signals_;
 };
 
 }  // namespace ccixfer::program

@@ -44,6 +44,7 @@ Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, p
   }
   tcp::TcpNetOptions net_options;
   net_options.listen = options.listening;
+  net_options.waker = options.waker;
   if (options.listening) {
     auto place = listen_place(device, options);
     if (!place) return tl::unexpected(place.error());

@@ -13,6 +13,7 @@
 #include "app/main/uri.h"
 #include "core/base/counters.h"
 #include "core/cci/endpoint.h"
+#include "core/host/waker.h"
 #include "core/ports/entropy.h"
 
 namespace ccixfer::program {
@@ -22,6 +23,7 @@ struct NodeOptions {
   std::optional<std::string> listen;         // --listen HOST:PORT, before the device's
   bool bare = false;                         // for a router's device: no routing transport above it
   std::shared_ptr<cci::MemoryTable> memory;  // shared; made when there is none
+  std::shared_ptr<host::Waker> waker;        // in which the loop waits; none: the endpoint has an OS handle to wait for
 };
 
 struct Node {

@@ -147,9 +147,10 @@ CommandEnd run_ping(const Process& process, const PingCommand& command) {
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;
-  auto node = make_node(*device, {}, entropy, process.counters);
+  NodeOptions options;
+  options.waker = process.driver.waker();
+  auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
-  process.driver.watch(*node->endpoint);
   PingHandler handler(process, command, *node, target->address);
   if (auto begun = handler.begin(); !begun) return {begun.error(), {}};
   process.driver.run(handler);

@@ -62,6 +62,7 @@ Result<std::unique_ptr<cci::Endpoint>> endpoint_of(const Process& process, const
   options.listening = true;
   options.bare = true;
   options.memory = memory;
+  options.waker = process.driver.waker();
   auto node = make_node(*config, options, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
   return std::move(node->endpoint);
@@ -137,18 +138,15 @@ class RouteHandler final : public LoopHandler {
     if (!config) return not_reloaded(config.error().message);
     for (const std::string& warning : config->warnings) process_.reporter.warn(warning);
     std::vector<routing::RouterDevice> devices = settings_of(process_, *config);
-    std::vector<int> handles;  // of devices that were not there before
     for (routing::RouterDevice& device : devices) {
       if (router_.has_device(device.name)) continue;
       auto endpoint = endpoint_of(process_, *config, device.name, services_.memory, services_.entropy);
       if (!endpoint) return not_reloaded(endpoint.error().message);
       device.endpoint = std::move(*endpoint);
-      handles.push_back(device.endpoint->os_handle());
     }
     const size_t count = devices.size();
     auto taken = router_.reconfigure(options_of(*config, command_), std::move(devices));
     if (!taken) return not_reloaded(fmt::format("{}: {}", file, taken.error().message));
-    for (const int handle : handles) process_.driver.watch(handle);
     watch_addresses(*config);
     if (auto written = command_.uri_file.empty() ? Result<void>() : uri_file_.write(command_.uri_file, router_.uris()); !written)
       process_.reporter.warn(written.error().message);
@@ -157,7 +155,7 @@ class RouteHandler final : public LoopHandler {
   }
   void not_reloaded(const std::string& why) {
     process_.reporter.warn("not reloaded: " + why);
-    process_.reporter.event(report::reloaded_event(process_.reporter.seconds(), router_.os_handles().size(), why));
+    process_.reporter.event(report::reloaded_event(process_.reporter.seconds(), router_.devices().size(), why));
   }
 
   const Process& process_;
@@ -196,7 +194,6 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   auto router = routing::Router::create(options, std::move(*devices), memory, entropy, process.counters);
   if (!router) return {router.error(), {}};
   process.driver.take_hangups();
-  for (const int handle : (*router)->os_handles()) process.driver.watch(handle);
   UriFile uri_file(process.driver);
   RouteHandler handler(process, command, {memory, entropy}, **router, uri_file);
   process.driver.run(handler);

@@ -82,9 +82,10 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;
-  auto node = make_node(*device, {}, entropy, process.counters);
+  NodeOptions options;
+  options.waker = process.driver.waker();
+  auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
-  process.driver.watch(*node->endpoint);
   QueryHandler handler(process, *node->endpoint, target->address);
   process.driver.run(handler);
   auto records = handler.result();

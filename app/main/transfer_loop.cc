@@ -50,7 +50,6 @@ struct TransferLoop::Impl {
   void watch() {
     if (watched) return;
     watched = true;
-    process.driver.watch(*node.endpoint);
     process.driver.watch(work.os_handle());
   }
 
@@ -85,7 +84,9 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
   if (!device) return tl::unexpected(device.error());
   std::unique_ptr<TransferLoop> loop(new TransferLoop(process));
   static host::SystemEntropy entropy;  // stateless; outlives every transport
-  auto node = make_node(*device, options, entropy, process.counters);
+  NodeOptions with_waker = options;
+  with_waker.waker = process.driver.waker();
+  auto node = make_node(*device, with_waker, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
   loop->impl_ = std::make_unique<Impl>(process, std::move(*node), *buffers);
   return loop;

@@ -335,8 +335,6 @@ Instant Endpoint::next_deadline() const {
   const Instant unanswered = impl_->unanswered.empty() ? never : impl_->unanswered.begin()->first;
   return std::min(unanswered, impl_->transport->next_deadline());
 }
-bool Endpoint::adopt(int descriptor) { return impl_->transport->adopt(descriptor); }
-bool Endpoint::wait(Instant now, Instant until) { return impl_->transport->wait(now, std::min(until, next_deadline())); }
 int Endpoint::os_handle() const { return impl_->transport->os_handle(); }
 
 Status Endpoint::arm_os_handle(Instant wake_at) {

@@ -207,10 +207,6 @@ class Endpoint {
   void set_message_taker(MessageTaker* taker);  // outlives the endpoint
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] int os_handle() const;
-  // A loop with this endpoint only, and one descriptor besides, waits here rather than for the OS handle: see ports::Transport. No
-  // longer than until next_deadline(); an event that waits to be taken does not end it.
-  bool adopt(int descriptor);
-  bool wait(Instant now, Instant until);
   // Before waiting for the OS handle: it then becomes readable when a turn has something to do, whatever happened since the last
   // one, and once `wake_at` has come. again: an event is waiting to be taken, do not wait.
   [[nodiscard]] Status arm_os_handle(Instant wake_at = never);

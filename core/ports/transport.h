@@ -187,15 +187,9 @@ class Transport {
   // All progress is made here: reads, writes, timers. `now` never goes backwards.
   virtual void turn(Instant now) = 0;
   [[nodiscard]] virtual Instant next_deadline() const = 0;
-  // Readable when a turn has something to do; -1 under simulation (the world turns whom it concerns).
+  // Readable when a turn has something to do; -1 under simulation (the world turns whom it concerns). A loop that made the
+  // transport's network with a waker of its own (core/host/waker.h) waits there instead.
   [[nodiscard]] virtual int os_handle() const = 0;
-  // A loop that has this transport only, and one descriptor besides, waits here: one system call less than on os_handle(), as what
-  // the wait learns is what the next turn needs to know, and none for deadlines. adopt: at most once; from
-  // then on os_handle() need not tell, and the descriptor stays open as long as the transport. False: it cannot do so.
-  // wait, a turn after each: until that turn has something to do, the descriptor is readable, or `until`. True: the
-  // descriptor is readable, or was at a turn since the last wait.
-  virtual bool adopt(int descriptor) { return static_cast<void>(descriptor), false; }
-  virtual bool wait(Instant now, Instant until) { return static_cast<void>(now), static_cast<void>(until), false; }
   // From now until the next turn the handle is readable, besides, once `when` has come. Needs no turn.
   virtual void arm(Instant when) { static_cast<void>(when); }
 };

@@ -38,8 +38,6 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;
-  bool adopt(int descriptor) override;
-  bool wait(Instant now, Instant until) override;
   void arm(Instant when) override;
 
  private:

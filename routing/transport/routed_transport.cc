@@ -51,8 +51,6 @@ std::string RoutedTransport::uri() const {
   return address ? format_address(*address) : std::string{};
 }
 uint32_t RoutedTransport::max_send_bytes() const { return lower_->max_send_bytes(); }
-bool RoutedTransport::adopt(int descriptor) { return lower_->adopt(descriptor); }
-bool RoutedTransport::wait(Instant now, Instant until) { return lower_->wait(now, until); }
 int RoutedTransport::os_handle() const { return lower_->os_handle(); }
 void RoutedTransport::arm(Instant when) { static_cast<void>(lower_->arm_os_handle(std::min(when, next_deadline()))); }
 

@@ -1,8 +1,5 @@
 // Points 12 to 16: ends, events, keepalive.
 
-#include <unistd.h>
-
-#include "core/host/clock.h"
 #include "tests/contract/lab.h"
 
 namespace ccixfer::contract {
@@ -178,68 +175,6 @@ TEST_CASE("contract__os_handle__readable_when_there_is_something_to_do") {
   lab.pass(1ms);
   REQUIRE(readable(b, 10000));  // a message has come
   REQUIRE_FALSE(readable(a, 0));
-}
-
-// Where the endpoint does the waiting: for its own work and deadlines, for one descriptor besides, and no longer than it is told.
-// Native labs: that of routed connections has a time of its own, in which nobody can wait.
-TEST_CASE("contract__wait__ends_for_a_message_a_descriptor_and_deadlines") {
-  EVERY_NATIVE_LAB(lab);
-  Node& a = lab.add();
-  Node& b = lab.add();
-  int ends[2] = {-1, -1};
-  REQUIRE(::pipe(ends) == 0);
-  const host::SystemClock clock;
-  const auto wait = [&](Duration most) {
-    const Instant now = clock.now();
-    return b.endpoint->wait(now, now + most);
-  };
-  const auto woke = [&] {
-    const Instant end = clock.now() + 20s;
-    static_cast<void>(wait(20s));
-    return clock.now() < end;
-  };
-  const auto turn = [&] {
-    b.frozen = false;
-    lab.pass(1ms);
-    b.frozen = true;
-  };
-  if (b.endpoint->adopt(ends[0])) {  // else it has its OS handle, or the simulated world turns it
-    const Pair pair = connect(lab, a, b);
-    lab.pass(1ms);
-    b.frozen = true;
-    REQUIRE_FALSE(wait(1ms));
-    REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(1), 1) == Status::success);
-    lab.pass(1ms);
-    REQUIRE(woke());
-    b.frozen = false;
-    REQUIRE(lab.run([&] { return b.has(EventType::receive); }));  // what the wait learned is not lost
-    lab.pass(1ms);
-    b.frozen = true;
-
-    REQUIRE(::write(ends[1], "x", 1) == 1);
-    REQUIRE(wait(20s));
-    turn();
-    REQUIRE(wait(20s));  // as long as it is readable
-    char taken = 0;
-    REQUIRE(::read(ends[0], &taken, 1) == 1);
-    turn();
-    static_cast<void>(wait(Duration{0}));  // that turn may have come across it
-    REQUIRE_FALSE(wait(1ms));
-    REQUIRE(::write(ends[1], "x", 1) == 1);
-    turn();
-    REQUIRE(::read(ends[0], &taken, 1) == 1);
-    REQUIRE(wait(Duration{0}));  // a turn came across it
-    REQUIRE_FALSE(wait(Duration{0}));
-
-    REQUIRE(b.endpoint->set_keepalive(pair.at_acceptor, 300ms) == Status::success);
-    turn();
-    REQUIRE(woke());  // the keepalive's deadline
-    b.endpoint->disconnect(pair.at_acceptor);
-    REQUIRE(woke());  // a call from above is work
-  }
-  b.endpoint.reset();
-  ::close(ends[0]);
-  ::close(ends[1]);
 }
 
 TEST_CASE("contract__bad_arguments__answered_never_a_crash") {

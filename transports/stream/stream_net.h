@@ -86,11 +86,9 @@ class StreamNet {
   // memory until they are, or until the stream is closed (then it is reset). 0: no memory is referred to.
   [[nodiscard]] virtual uint64_t unacknowledged_bytes(StreamId) const { return 0; }
   virtual void poll(Instant now, const std::function<void(const StreamEvent&)>& event) = 0;
-  // Turn again at `at` at the latest (timerfd for tcp).
+  // Poll again at `at` at the latest.
   virtual void set_deadline(Instant at) = 0;
   [[nodiscard]] virtual int os_handle() const = 0;
-  virtual bool adopt(int descriptor) { return static_cast<void>(descriptor), false; }  // as of ports::Transport
-  virtual bool wait(Instant now, Instant until) { return static_cast<void>(now), static_cast<void>(until), false; }
 };
 
 }  // namespace ccixfer::stream

@@ -51,8 +51,6 @@ std::vector<ports::HopInfo> StreamTransport::hops(ports::ConnectionId connection
 void StreamTransport::turn(Instant now) { driver_->engine().turn(now); }
 Instant StreamTransport::next_deadline() const { return driver_->engine().next_deadline(); }
 void StreamTransport::arm(Instant when) { driver_->net().set_deadline(std::min(when, driver_->engine().next_deadline())); }
-bool StreamTransport::adopt(int descriptor) { return driver_->net().adopt(descriptor); }
-bool StreamTransport::wait(Instant now, Instant until) { return driver_->net().wait(now, until); }
 int StreamTransport::os_handle() const { return driver_->net().os_handle(); }
 
 }  // namespace ccixfer::stream

@@ -46,8 +46,6 @@ class StreamTransport final : public ports::Transport {
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;
   void arm(Instant when) override;
-  bool adopt(int descriptor) override;
-  bool wait(Instant now, Instant until) override;
 
  private:
   std::unique_ptr<Driver> driver_;

@@ -1,8 +1,6 @@
 #include "transports/tcp/resolver.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
 #include <boost/asio/error.hpp>
@@ -94,11 +92,9 @@ struct Resolver::Shared {
   std::vector<Answer> answers;
   bool started = false;
   bool stopping = false;
-  int wake_fd = -1;
+  host::WakeHandle loop;
 
-  ~Shared() {
-    if (wake_fd >= 0) close(wake_fd);
-  }
+  explicit Shared(host::WakeHandle handle) : loop(std::move(handle)) {}
   void run();
 };
 
@@ -115,15 +111,11 @@ void Resolver::Shared::run() {
     lock.lock();
     if (stopping) return;
     answers.push_back(std::move(answer));
-    const uint64_t one = 1;
-    static_cast<void>(!write(wake_fd, &one, sizeof one));  // full means readable already
+    loop.wake();
   }
 }
 
-Resolver::Resolver(int wake_fd) : shared_(std::make_shared<Shared>()) {
-  // Its own descriptor: a lookup that outlives us must not write to somebody else's.
-  shared_->wake_fd = fcntl(wake_fd, F_DUPFD_CLOEXEC, 0);
-}
+Resolver::Resolver(host::WakeHandle loop) : shared_(std::make_shared<Shared>(std::move(loop))) {}
 
 Resolver::~Resolver() {
   const std::lock_guard lock(shared_->mutex);
@@ -133,7 +125,7 @@ Resolver::~Resolver() {
 
 bool Resolver::resolve(uint64_t id, std::string host, uint16_t port) {
   const std::lock_guard lock(shared_->mutex);
-  if (shared_->questions.size() >= lookups_max || shared_->wake_fd < 0) return false;
+  if (shared_->questions.size() >= lookups_max || !shared_->loop) return false;
   if (!shared_->started) {
     try {
       std::thread([shared = shared_] { shared->run(); }).detach();

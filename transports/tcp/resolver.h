@@ -1,5 +1,5 @@
 // Names to addresses, off the protocol thread: one thread, started with the first name that is not an address.
-// Out: take() gives what was resolved; each result also makes `wake_fd` (an eventfd of the caller, written to) readable.
+// Out: take() gives what was resolved; each result also wakes the caller's loop.
 // Bounds: lookups_max waiting. Destroying it does not wait for a lookup that hangs: the thread ends by itself.
 #pragma once
 #include <netinet/in.h>
@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "core/host/waker.h"
 
 namespace ccixfer::tcp {
 
@@ -32,7 +34,7 @@ class Resolver {
     bool unknown = false;  // the name service says that there is no such name; else it said nothing, and may later
   };
 
-  explicit Resolver(int wake_fd);  // the descriptor is duplicated
+  explicit Resolver(host::WakeHandle loop);
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;

@@ -19,11 +19,6 @@
 
 namespace ccixfer::tcp {
 
-void Descriptor::reset(int fd) {
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-}
-
 std::string error_words(int error_number) { return std::generic_category().message(error_number); }
 
 Status status_of_connect_errno(int error_number) {

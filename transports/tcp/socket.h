@@ -1,33 +1,17 @@
-// A descriptor that closes itself, and the few socket calls that TcpNet needs. Private to this room.
+// The few socket calls that TcpNet needs. Private to this room.
 #pragma once
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "core/base/result.h"
 #include "core/base/status.h"
+#include "core/host/descriptor.h"
 #include "core/wire/connection_frames.h"
 #include "transports/tcp/resolver.h"
 
 namespace ccixfer::tcp {
 
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~Descriptor() { reset(); }
-  void reset(int fd = -1);
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
+using host::Descriptor;
 
 [[nodiscard]] std::string error_words(int error_number);
 [[nodiscard]] Status status_of_connect_errno(int error_number);  // refused, timed_out, unreachable, disconnected

@@ -5,11 +5,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/timerfd.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -30,16 +27,16 @@ Result<std::unique_ptr<TcpNet>> TcpNet::create(const TcpNetOptions& options) {
   // Splicing into a socket that the peer closed raises it, and there is no flag against it as sendmsg has.
   struct sigaction before {};
   if (sigaction(SIGPIPE, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  impl->epoll.reset(epoll_create1(EPOLL_CLOEXEC));
-  impl->timer.reset(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
-  impl->wake.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  // Edge-triggered: neither needs to be read, each write or expiry is an event of its own.
-  if (!impl->epoll || !impl->timer || !impl->wake || !impl->watch(impl->timer.get(), Impl::timer_tag, EPOLLIN | EPOLLET) ||
-      !impl->watch(impl->wake.get(), Impl::wake_tag, EPOLLIN | EPOLLET)) {
-    return fail(ErrorKind::network, fmt::format("no descriptors for a network: {}", error_words(errno)));
+  const auto no_descriptors = [](const std::string& why) {
+    return fail(ErrorKind::network, fmt::format("no descriptors for a network: {}", why));
+  };
+  std::shared_ptr<host::Waker> waker = options.waker;
+  if (waker == nullptr) {
+    auto own = host::Waker::create(host::Waits::for_handle);
+    if (!own) return no_descriptors(own.error().message);
+    waker = std::move(*own);
   }
+  auto impl = std::make_unique<Impl>(options, std::move(waker));
   if (options.listen) {
     Result<Descriptor> listener = open_listener(options.listen_host, options.port, options.interface_name, options.backlog);
     if (!listener) return tl::unexpected<Error>(listener.error());
@@ -47,9 +44,8 @@ Result<std::unique_ptr<TcpNet>> TcpNet::create(const TcpNetOptions& options) {
     impl->listening = local_address(impl->listener.get());
     impl->update_accepting();
     impl->device.open(impl->listening);
-    if (impl->device && !impl->watch(impl->device.descriptor(), Impl::device_tag, EPOLLIN)) {
-      return fail(ErrorKind::network, fmt::format("no descriptors for a network: {}", error_words(errno)));
-    }
+    if (impl->device && !impl->watched.add(impl->device.descriptor(), Impl::device_token, EPOLLIN))
+      return no_descriptors(error_words(errno));
   }
   return std::unique_ptr<TcpNet>(new TcpNet(std::move(impl)));
 }
@@ -83,7 +79,7 @@ std::string TcpNet::uri() const {
   return all.empty() ? std::string() : all.front();
 }
 
-int TcpNet::os_handle() const { return impl_->epoll.get(); }
+int TcpNet::os_handle() const { return impl_->watched.waker().os_handle(); }
 
 TcpNet::Impl::Stream* TcpNet::Impl::find(StreamId id) {
   const uint32_t index = index_of(id);
@@ -105,11 +101,15 @@ StreamId TcpNet::Impl::add_stream(State state) {
   return (StreamId{streams[index].generation} << 32) | index;
 }
 
-bool TcpNet::Impl::watch(int fd, uint64_t tag, uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = tag;
-  return epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+bool TcpNet::Impl::watch(Stream& stream, StreamId id) {
+  const auto added = watched.add(stream.fd.get(), id, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+  stream.watch = added.value_or(host::WatchId{});
+  return added.has_value();
+}
+
+void TcpNet::Impl::stop(Stream& stream) {
+  watched.closed(std::exchange(stream.watch, {}));
+  stream.fd.reset();
 }
 
 // What the peer has acknowledged its kernel has, and ours refers to no more.
@@ -128,7 +128,7 @@ void TcpNet::Impl::release(StreamId id) {
     const linger abortive{1, 0};
     static_cast<void>(setsockopt(stream->fd.get(), SOL_SOCKET, SO_LINGER, &abortive, sizeof abortive));
   }
-  stream->fd.reset();
+  stop(*stream);
   stream->pipe = {};
   stream->addresses = {};
   stream->state = State::free;
@@ -337,30 +337,11 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   return total;
 }
 
-void TcpNet::Impl::poke() {
-  if (poked) return;
-  poked = true;
-  const uint64_t one = 1;
-  static_cast<void>(!write(wake.get(), &one, sizeof one));  // full means readable already
-}
-
 void TcpNet::set_deadline(Instant at) {
   impl_->deadline = at;
   impl_->arm();
 }
 
-// A deadline that moved away leaves the timer as it is: one wakeup for nothing is cheaper than a call each turn.
-void TcpNet::Impl::arm() {
-  if (adopted) return;  // who waits knows until when
-  const Instant at = std::min(deadline, accept_again);
-  if (at <= now) return poke();
-  if (at == never || (armed > now && armed <= at)) return;
-  const Duration when =
-      polled_at + std::min<Duration>(at - now, std::chrono::hours(24 * 365));  // the last poll, which `now` is of, may be long ago
-  itimerspec spec{};
-  spec.it_value.tv_sec = static_cast<time_t>(when.count() / 1'000'000'000);
-  spec.it_value.tv_nsec = static_cast<long>(when.count() % 1'000'000'000);
-  if (timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0) armed = at;
-}
+void TcpNet::Impl::arm() { watched.arm(failed.empty() ? std::min(deadline, accept_again) : Instant::min()); }
 
 }  // namespace ccixfer::tcp

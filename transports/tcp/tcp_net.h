@@ -1,6 +1,6 @@
-// Byte streams over TCP sockets: nonblocking, gathered by an epoll descriptor of its own, which is the OS handle; a timerfd and an
-// eventfd in it stand for deadlines and for work that waits, unless the user waits here (adopt, wait). Sockets: TCP_NODELAY,
-// TCP_NOTSENT_LOWAT (so that a message never waits behind many megabytes of the kernel's), buffers left to the kernel's tuning.
+// Byte streams over TCP sockets: nonblocking, watched by a waker (core/host/waker.h) which several networks may share; without one
+// that is given, a net has a waker of its own, whose descriptor is the OS handle. Sockets: TCP_NODELAY, TCP_NOTSENT_LOWAT (so
+// that a message never waits behind many megabytes of the kernel's), buffers left to the kernel's tuning.
 // Events are edge-triggered; nothing is polled for that has not changed. Names: tcp://HOST:PORT. Numeric addresses are dialled at
 // once; names are resolved by a thread that the first of them starts, and their addresses tried in order. Out of descriptors:
 // accepting pauses until a stream closes or accept_retry passed; the others go on. Lent memory of 64 KiB and more goes into the
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/host/waker.h"
 #include "transports/stream/stream_net.h"
 
 namespace ccixfer::tcp {
@@ -22,7 +23,6 @@ inline constexpr Duration accept_retry = std::chrono::milliseconds(100);
 // is woken for every few packets. On one host bytes wait for the peer's processor only, and nothing is gained by a bound (through a
 // router: 0.75 instead of 0.95 of the rate with 256 KiB).
 inline constexpr int notsent_lowat_bytes = 1 << 20;
-inline constexpr int events_per_poll_max = 256;
 inline constexpr int accepts_per_poll_max = 64;
 // Polls in a row that try the stream which had bytes last, and ask for no other: a wait of some microseconds for those.
 inline constexpr uint32_t guesses_in_a_row_max = 16;
@@ -39,6 +39,7 @@ struct TcpNetOptions {
   int backlog = 1024;
   bool listen = true;
   ByReference by_reference = ByReference::to_other_machines;
+  std::shared_ptr<host::Waker> waker = nullptr;  // nullptr: one of its own, for the OS handle
 };
 
 class TcpNet final : public stream::StreamNet {
@@ -70,8 +71,6 @@ class TcpNet final : public stream::StreamNet {
   void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
   void set_deadline(Instant at) override;
   [[nodiscard]] int os_handle() const override;
-  bool adopt(int descriptor) override;
-  bool wait(Instant now, Instant until) override;
 
  private:
   struct Impl;

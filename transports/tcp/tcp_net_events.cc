@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <utility>
 
 #include "core/base/check.h"
@@ -14,17 +13,6 @@
 #include "transports/tcp/tcp_uri.h"
 
 namespace ccixfer::tcp {
-namespace {
-
-constexpr uint32_t stream_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-
-Duration monotonic() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-}  // namespace
 
 Result<StreamId> TcpNet::dial(std::string_view uri) {
   const Result<TcpName> name = parse_tcp_uri(uri);
@@ -37,7 +25,7 @@ Result<StreamId> TcpNet::dial(std::string_view uri) {
     impl_->try_next_address(id);
     return id;
   }
-  if (!impl_->resolver) impl_->resolver.emplace(impl_->wake.get());
+  if (!impl_->resolver) impl_->resolver.emplace(impl_->watched.wake_handle());
   if (!impl_->resolver->resolve(id, name->host, name->port)) impl_->fail_dial(id, Status::busy, "too many names to resolve");
   return id;
 }
@@ -47,9 +35,9 @@ void TcpNet::Impl::fail_dial(StreamId id, Status status, std::string reason) {
   stream.state = State::failed;
   stream.status = status;
   stream.reason = std::move(reason);
-  stream.fd.reset();
+  stop(stream);
   failed.push_back(id);
-  poke();
+  arm();
 }
 
 void TcpNet::Impl::try_next_address(StreamId id) {
@@ -65,11 +53,11 @@ void TcpNet::Impl::try_next_address(StreamId id) {
       const int answer = connect(stream.fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size);
       if (answer != 0 && errno != EINPROGRESS) error = errno;
     }
-    if (error == 0 && !watch(stream.fd.get(), id, stream_events)) error = errno;
+    if (error == 0 && !watch(stream, id)) error = errno;
     if (error == 0) return;  // an event will tell
     stream.status = status_of_connect_errno(error);
     stream.reason = fmt::format("{}: {}", format_tcp_uri(host_of(address), port_of(address)), error_words(error));
-    stream.fd.reset();
+    stop(stream);
   }
   fail_dial(id, stream.status, std::move(stream.reason));
 }
@@ -86,7 +74,7 @@ void TcpNet::Impl::dial_progress(StreamId id, const Report& report) {
   }
   stream.status = status_of_connect_errno(error);
   stream.reason = error_words(error);
-  stream.fd.reset();
+  stop(stream);
   try_next_address(id);
 }
 
@@ -115,12 +103,12 @@ void TcpNet::Impl::report_failed(const Report& report) {
 
 void TcpNet::Impl::update_accepting() {
   const bool want = listener && !accept_paused && accept_again == never;
-  if (want == accepting) return;
+  if (want == accepting.has_value()) return;
   if (want) {
     // Level-triggered: what one poll leaves in the backlog the next one finds.
-    accepting = watch(listener.get(), listener_tag, EPOLLIN);
-  } else {
-    accepting = epoll_ctl(epoll.get(), EPOLL_CTL_DEL, listener.get(), nullptr) != 0;
+    accepting = watched.add(listener.get(), listener_token, EPOLLIN);
+  } else if (watched.remove(*accepting)) {
+    accepting.reset();
   }
 }
 
@@ -134,6 +122,7 @@ void TcpNet::Impl::accept_some(const Report& report) {
         log(LogLevel::warning, "accepting pauses: {}", error_words(errno));
         accept_again = after(now, accept_retry);
         update_accepting();
+        arm();
       }
       return;  // EAGAIN; or a connection that ended in the backlog, and the next poll finds the rest
     }
@@ -141,7 +130,7 @@ void TcpNet::Impl::accept_some(const Report& report) {
     const StreamId id = add_stream(State::open);
     find(id)->fd = std::move(fd);
     opened(*find(id));
-    if (!watch(find(id)->fd.get(), id, stream_events)) {
+    if (!watch(*find(id), id)) {
       release(id);
       return;
     }
@@ -175,28 +164,10 @@ void TcpNet::Impl::stream_event(StreamId id, uint32_t events, const Report& repo
   }
 }
 
-bool TcpNet::adopt(int descriptor) { return impl_->adopted = impl_->watch(descriptor, Impl::adopted_tag, EPOLLIN); }
-
-// epoll waits whole milliseconds: rounded up, so that a deadline has passed when we wake.
-bool TcpNet::wait(Instant now, Instant until) {
-  Impl& net = *impl_;
-  const Instant end = std::min(until, net.accept_again);
-  if (net.gathered == 0 && end > now) {
-    constexpr int64_t longest_ms = 60'000;
-    net.gather(end == never ? -1 : static_cast<int>(std::min(longest_ms, (end - now).count() / 1'000'000 + 1)));
-  }
-  return std::exchange(net.adopted_readable, false);
-}
-
-void TcpNet::Impl::gather(int timeout_ms) {
-  gathered = std::max(0, epoll_wait(epoll.get(), buffer.data(), events_per_poll_max, timeout_ms));
-  for (int i = 0; i < gathered; ++i) adopted_readable = adopted_readable || buffer[static_cast<size_t>(i)].data.u64 == adopted_tag;
-}
-
 // Who turns again without a wait mostly expects an answer where the last bytes came from: to try to receive there tells as much as
-// to ask epoll, and brings the bytes. The others are asked for every so often.
+// to ask epoll, and brings the bytes. The others are asked for every so often. Several networks have one question to ask together.
 bool TcpNet::Impl::guess(const Report& report) {
-  Stream* stream = adopted && guesses < guesses_in_a_row_max ? find(last_readable) : nullptr;
+  Stream* stream = !watched.has_news() && watched.looks_alone() && guesses < guesses_in_a_row_max ? find(last_readable) : nullptr;
   if (stream == nullptr || stream->state != State::open || stream->full) {
     guesses = 0;
     return false;
@@ -210,35 +181,22 @@ bool TcpNet::Impl::guess(const Report& report) {
 void TcpNet::poll(Instant now, const std::function<void(const StreamEvent&)>& event) {
   Impl& net = *impl_;
   net.now = now;
-  if (!net.adopted) net.polled_at = monotonic();
-  net.poked = false;
-  if (net.gathered == 0) {
-    if (net.guess(event)) return;
-    net.gather(0);
-  }
-  const int count = std::exchange(net.gathered, 0);
-  for (int i = 0; i < count; ++i) {
-    const epoll_event& one = net.buffer[static_cast<size_t>(i)];
-    switch (one.data.u64) {
-      case Impl::listener_tag:
+  if (net.guess(event)) return;
+  net.watched.look(now);
+  if (net.watched.woken()) net.take_answers();
+  while (const auto ready = net.watched.next()) {
+    switch (ready->token) {
+      case Impl::listener_token:
         net.accept_some(event);
         break;
-      case Impl::timer_tag:
-        net.armed = never;
-        break;
-      case Impl::adopted_tag:  // who waits hears of it
-        break;
-      case Impl::device_tag:
+      case Impl::device_token:
         if (net.device.lost_now()) {
           event({StreamEventType::device_failed, 0, Status::device_dead,
                  fmt::format("{}: no interface that is up has this address any more", uri())});
         }
         break;
-      case Impl::wake_tag:
-        if (net.resolver) net.take_answers();
-        break;
       default:
-        net.stream_event(one.data.u64, one.events, event);
+        net.stream_event(ready->token, ready->events, event);
         break;
     }
   }

@@ -1,12 +1,10 @@
 // TcpNet's inside, in two files: tcp_net.cc (creation, streams' bytes, deadlines), tcp_net_events.cc (dialling, accepting, poll).
 // Private.
 #pragma once
-#include <sys/epoll.h>
-
-#include <array>
 #include <optional>
 #include <vector>
 
+#include "core/host/waker.h"
 #include "transports/tcp/device_watch.h"
 #include "transports/tcp/resolver.h"
 #include "transports/tcp/socket.h"
@@ -26,6 +24,7 @@ struct TcpNet::Impl {
     State state = State::free;
     uint32_t generation = 0;
     Descriptor fd;
+    host::WatchId watch;
     // The last call took less than it was offered: nothing is there until the next event, so a system call is saved.
     bool drained = false;
     bool full = false;
@@ -36,18 +35,15 @@ struct TcpNet::Impl {
     std::string reason;              // dialling: why the last one failed
     Status status = Status::unreachable;
   };
-  // Of epoll's 64 bits: streams have their id, which is above these.
-  static constexpr uint64_t listener_tag = 1;
-  static constexpr uint64_t timer_tag = 2;
-  static constexpr uint64_t wake_tag = 3;
-  static constexpr uint64_t adopted_tag = 4;
-  static constexpr uint64_t device_tag = 5;
+  // Tokens of the watch list: streams have their id, which is above these.
+  static constexpr uint64_t listener_token = 1;
+  static constexpr uint64_t device_token = 2;
 
-  TcpNetOptions options;
-  Descriptor epoll;
-  Descriptor timer;
-  Descriptor wake;
+  explicit Impl(const TcpNetOptions& o, std::shared_ptr<host::Waker> waker) : options(o), watched(std::move(waker)) {}
+  const TcpNetOptions options;
+  host::WatchList watched;  // ends after the descriptors below, which are closed by then
   Descriptor listener;
+  std::optional<host::WatchId> accepting;  // the listener, when it is watched
   Address listening;
   DeviceWatch device;  // of `listening`
   std::vector<Stream> streams;
@@ -55,17 +51,9 @@ struct TcpNet::Impl {
   std::vector<StreamId> failed;  // dials whose failure poll() is to report
   std::optional<Resolver> resolver;
   Instant now{};
-  Duration polled_at{};  // that was by CLOCK_MONOTONIC; not kept when `adopted`
   Instant deadline = never;
-  Instant armed = never;         // of the timerfd; never: not armed
   Instant accept_again = never;  // out of descriptors: until then, or until a stream closes
   bool accept_paused = false;    // by the user
-  bool accepting = false;        // the listener is in the epoll set
-  bool poked = false;
-  std::array<epoll_event, events_per_poll_max> buffer;
-  int gathered = 0;  // of `buffer`: what a wait saw and no poll has taken
-  bool adopted = false;
-  bool adopted_readable = false;
   StreamId last_readable = 0;
   uint32_t guesses = 0;  // polls in a row that asked nobody
 
@@ -73,7 +61,8 @@ struct TcpNet::Impl {
   [[nodiscard]] Stream* find(StreamId id);
   [[nodiscard]] StreamId add_stream(State state);
   [[nodiscard]] static uint32_t index_of(StreamId id) { return static_cast<uint32_t>(id & 0xffffffff); }
-  [[nodiscard]] bool watch(int fd, uint64_t tag, uint32_t events);
+  [[nodiscard]] bool watch(Stream& stream, StreamId id);
+  void stop(Stream& stream);  // its descriptor is closed and watched no more
   void release(StreamId id);
   [[nodiscard]] static uint64_t unacknowledged_bytes(const Stream& stream);
   void opened(Stream& stream) const;
@@ -83,9 +72,7 @@ struct TcpNet::Impl {
   [[nodiscard]] static int64_t send_lent(Stream& stream, Bytes memory, bool more);
   // Bytes that left the splice pipe, into the socket. Or io_*.
   [[nodiscard]] static int64_t send_through(Stream& stream, ports::SplicePipe& splice_pipe, size_t size, bool more);
-  void gather(int timeout_ms);
   bool guess(const Report& report);
-  void poke();
   void arm();
   void update_accepting();
 

@@ -38,9 +38,9 @@ Running::Body by_hand(ByHand::OnEvent on_event, const std::string& uri = "", std
     NodeOptions options;
     options.listening = uri.empty();
     options.listen = "127.0.0.1:0";
+    options.waker = process.driver.waker();
     auto node = make_node(device_of_command({}, std::nullopt).value(), options, entropy, process.counters);
     if (!node) return {node.error(), {}};
-    process.driver.watch(*node->endpoint);
     if (uri.empty()) {
       process.reporter.ready(node->uris);
     } else {

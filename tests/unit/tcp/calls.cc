@@ -158,6 +158,10 @@ int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
   if (operation == EPOLL_CTL_ADD && fails(Call::epoll_add)) return -1;
   return static_cast<int>(syscall(SYS_epoll_ctl, epoll, operation, fd, event));
 }
+int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {
+  if (fails(Call::epoll_wait)) return -1;
+  return static_cast<int>(syscall(SYS_epoll_pwait, epoll, events, count, timeout_ms, nullptr, 0));
+}
 int timerfd_create(clockid_t clock, int flags) noexcept {
   if (fails(Call::timer)) return -1;
   return static_cast<int>(syscall(SYS_timerfd_create, clock, flags));

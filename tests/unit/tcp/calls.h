@@ -19,6 +19,7 @@ enum class Call {
   pipe_size,
   epoll_create,
   epoll_add,
+  epoll_wait,
   timer,
   event,
   queued,

@@ -19,11 +19,13 @@ using stream::StreamEventType;
 using stream::StreamId;
 
 inline std::unique_ptr<TcpNet> make(const std::string& host = "127.0.0.1", bool listen = true,
-                                    ByReference by_reference = ByReference::to_other_machines) {
+                                    ByReference by_reference = ByReference::to_other_machines,
+                                    std::shared_ptr<host::Waker> waker = nullptr) {
   TcpNetOptions options;
   options.listen_host = host;
   options.listen = listen;
   options.by_reference = by_reference;
+  options.waker = std::move(waker);
   auto net = TcpNet::create(options);
   REQUIRE(net);
   return std::move(*net);
@@ -84,12 +86,21 @@ inline int64_t recv_some(TcpNet& net, StreamId id, std::string& text) {
   return n;
 }
 
+inline std::shared_ptr<host::Waker> make_waker() {
+  auto waker = host::Waker::create(host::Waits::inside);
+  REQUIRE(waker);
+  return std::move(*waker);
+}
+
 struct Pair {
-  std::unique_ptr<TcpNet> server = make();
+  std::unique_ptr<TcpNet> server;
   std::unique_ptr<TcpNet> client;
   Watch watch;
   StreamId out = 0, in = 0;
-  explicit Pair(ByReference by_reference) : client(make("127.0.0.1", false, by_reference)), watch{{server.get(), client.get()}} {
+  explicit Pair(ByReference by_reference, const std::shared_ptr<host::Waker>& of_server = nullptr)
+      : server(make("127.0.0.1", true, ByReference::to_other_machines, of_server)),
+        client(make("127.0.0.1", false, by_reference)),
+        watch{{server.get(), client.get()}} {
     out = *client->dial(server->uri());
     REQUIRE(watch.run([&] { return watch.find(1, StreamEventType::connected) && watch.find(0, StreamEventType::accepted); }));
     in = watch.find(0, StreamEventType::accepted)->id;

@@ -55,7 +55,7 @@ std::vector<Resolver::Answer> answers_of(Resolver& resolver, const Wake& wake, s
 
 TEST_CASE("resolver__several_names__each_answered_once_under_its_number_with_its_port") {
   const Wake wake;
-  Resolver resolver(wake.fd);
+  Resolver resolver{host::WakeHandle(wake.fd)};
   CHECK(resolver.take().empty());
   REQUIRE(resolver.resolve(7, "127.0.0.1", 80));
   REQUIRE(resolver.resolve(9, "::1", 65535));
@@ -83,7 +83,7 @@ TEST_CASE("resolver__destroyed_while_nobody_asks__its_thread_ends") {
   const Wake wake;
   const std::set<std::string> before = threads();
   {
-    Resolver resolver(wake.fd);
+    Resolver resolver{host::WakeHandle(wake.fd)};
     CHECK(threads_since(before).empty());  // none is started for addresses
     REQUIRE(resolver.resolve(1, "127.0.0.1", 80));
     CHECK(answers_of(resolver, wake, 1).size() == 1);
@@ -95,7 +95,7 @@ TEST_CASE("resolver__destroyed_while_nobody_asks__its_thread_ends") {
 }
 
 TEST_CASE("resolver__without_anybody_to_wake__takes_no_question") {
-  Resolver resolver(-1);
+  Resolver resolver{host::WakeHandle(-1)};
   CHECK_FALSE(resolver.resolve(1, "127.0.0.1", 80));
   CHECK(resolver.take().empty());
 }

@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "tests/unit/tcp/calls.h"
 #include "tests/unit/tcp/nets.h"
 #include "transports/tcp/tcp_uri.h"
 
@@ -163,35 +164,104 @@ TEST_CASE("tcp_net__full_socket__again_then_writable_when_the_peer_reads") {
   }));
 }
 
-struct Pipe {
-  int ends[2] = {-1, -1};
-  Pipe() { REQUIRE(::pipe(ends) == 0); }
-  ~Pipe() {
-    ::close(ends[0]);
-    ::close(ends[1]);
-  }
-};
-
 // An edge is told once: what a wait was told the next poll reports.
 TEST_CASE("tcp_net__a_wait_ends_for_bytes__the_next_poll_reports_them") {
-  Pipe pipe;
-  Pair pair(ByReference::never);
-  REQUIRE(pair.server->adopt(pipe.ends[0]));
+  const auto waker = make_waker();
+  Pair pair(ByReference::never, waker);
   pair.watch.poll();
   REQUIRE(send_text(*pair.client, pair.out, "hello") == 5);
   REQUIRE(readable(*pair.server, 10000));
   pair.watch.events[0].clear();
   const Instant now = pair.watch.clock.now();
-  CHECK_FALSE(pair.server->wait(now, now + 20s));
-  CHECK_FALSE(pair.server->wait(now, never));  // not again before it is reported
+  waker->wait(now, now + 20s);
+  waker->wait(now, never);  // not again before it is reported
   pair.watch.poll();
   CHECK(pair.watch.find(0, StreamEventType::readable, pair.in) != nullptr);
 }
 
+// Several endpoints of one process.
+TEST_CASE("tcp_net__two_that_share_a_waker__one_wait_and_one_call_for_both") {
+  const auto waker = make_waker();
+  Pair one(ByReference::never, waker), two(ByReference::never, waker);
+  const auto poll = [&](Pair& pair) {
+    pair.server->poll(pair.watch.clock.now(), [&](const StreamEvent& event) { pair.watch.events[0].push_back(event); });
+  };
+  for (int i = 0; i < 2; ++i) {  // what came with the connections
+    poll(one);
+    poll(two);
+  }
+  one.watch.events[0].clear();
+  two.watch.events[0].clear();
+  REQUIRE(send_text(*one.client, one.out, "1") == 1);
+  REQUIRE(send_text(*two.client, two.out, "2") == 1);
+  REQUIRE(readable(*one.server, 10000));
+  calls::Watched watched;
+  const Instant now = one.watch.clock.now();
+  waker->wait(now, now + 20s);
+  poll(one);
+  poll(two);
+  CHECK(watched.count(calls::Call::epoll_wait) == 1);
+  CHECK(one.watch.find(0, StreamEventType::readable, one.in) != nullptr);
+  CHECK(two.watch.find(0, StreamEventType::readable, two.in) != nullptr);
+  // Polls without a wait: one question for both. Neither guesses, as the other depends on what it asks.
+  watched.forget();
+  for (int i = 0; i < 10; ++i) {
+    poll(one);
+    poll(two);
+  }
+  CHECK(watched.count(calls::Call::epoll_wait) <= 11);
+  CHECK(watched.count(calls::Call::recv) == 0);
+  one.server.reset();
+  std::string got;
+  REQUIRE(send_text(*two.client, two.out, "3") == 1);
+  two.watch.nets.erase(two.watch.nets.begin() + 1);  // the client has nothing to do
+  REQUIRE(two.watch.run([&] {
+    static_cast<void>(recv_some(*two.server, two.in, got));
+    return got == "23";
+  }));
+}
+
+TEST_CASE("tcp_net__a_signal_in_a_wait__nothing_came_and_nothing_is_lost") {
+  const auto waker = make_waker();
+  Pair pair(ByReference::never, waker);
+  pair.watch.poll();
+  pair.watch.poll();
+  REQUIRE(send_text(*pair.client, pair.out, "hello") == 5);
+  calls::Watched watched;
+  watched.fail(calls::Call::epoll_wait, EINTR, 2);
+  const Instant now = pair.watch.clock.now();
+  waker->wait(now, never);
+  pair.watch.events[0].clear();
+  pair.server->poll(now, [](const StreamEvent&) { FAIL("no event"); });
+  CHECK(watched.count(calls::Call::epoll_wait) == 1);  // the wait was the question
+  waker->wait(now, never);
+  waker->wait(now, never);
+  pair.watch.poll();
+  CHECK(pair.watch.find(0, StreamEventType::readable, pair.in) != nullptr);
+}
+
+TEST_CASE("tcp_net__a_dial_that_fails_at_once__ends_a_wait") {
+  const auto waker = make_waker();
+  const auto client = make("127.0.0.1", false, ByReference::never, waker);
+  Watch watch({client.get()});
+  watch.poll();
+  client->set_deadline(never);
+  calls::Watched watched;
+  watched.fail(calls::Call::connect, ECONNREFUSED);
+  const auto dialled = client->dial("tcp://127.0.0.1:9");
+  REQUIRE(dialled);
+  waker->wait(watch.clock.now(), never);
+  watch.poll();
+  CHECK(watch.find(0, StreamEventType::failed, *dialled) != nullptr);
+  client->set_deadline(never);
+  const Instant now = watch.clock.now();
+  waker->wait(now, now + 2ms);  // it was told: this one waits
+  CHECK(watch.clock.now() >= now + 2ms);
+}
+
 // Polls without a wait between them try the stream that had bytes last, and yet find those of others within the bound.
 TEST_CASE("tcp_net__polls_in_a_row__the_busy_stream_is_tried_and_others_are_found") {
-  Pipe pipe;
-  Pair pair(ByReference::never);
+  Pair pair(ByReference::never, make_waker());
   TcpNet& server = *pair.server;
   const auto other_out = pair.client->dial(server.uri());
   REQUIRE(pair.watch.run([&] { return pair.watch.count(0, StreamEventType::accepted) == 2; }));
@@ -199,10 +269,7 @@ TEST_CASE("tcp_net__polls_in_a_row__the_busy_stream_is_tried_and_others_are_foun
   for (const StreamEvent& event : pair.watch.events[0]) {
     if (event.type == StreamEventType::accepted && event.id != pair.in) other_in = event.id;
   }
-  const auto nothing = [](const StreamEvent&) { FAIL("no event"); };
   pair.watch.poll();
-  server.poll(pair.watch.clock.now(), nothing);  // the handle would tell: nothing is tried
-  REQUIRE(server.adopt(pipe.ends[0]));
 
   std::string got;
   REQUIRE(send_text(*pair.client, pair.out, "1") == 1);
@@ -227,6 +294,14 @@ TEST_CASE("tcp_net__polls_in_a_row__the_busy_stream_is_tried_and_others_are_foun
   CHECK(tries > 1);
   CHECK(recv_some(server, other_in, got) == 1);
   CHECK(got == "123");
+}
+
+TEST_CASE("tcp_net__its_handle_is_waited_for__each_poll_asks_and_tries_nothing") {
+  Pair pair(ByReference::never);
+  std::string got;
+  REQUIRE(send_text(*pair.client, pair.out, "1") == 1);
+  REQUIRE(pair.watch.run([&] { return recv_some(*pair.server, pair.in, got) == 1; }));
+  for (int i = 0; i < 3; ++i) pair.server->poll(pair.watch.clock.now(), [](const StreamEvent&) { FAIL("no event"); });
 }
 
 TEST_CASE("tcp_net__less_came_than_there_was_room_for__drained_until_told_and_not_once_the_peer_has_gone") {

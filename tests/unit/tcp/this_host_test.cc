@@ -94,7 +94,7 @@ TEST_CASE("resolver__answers__wake_the_caller_and_are_taken_once") {
   std::array<int, 2> ends{};
   REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
   const Descriptor reader(ends[0]), writer(ends[1]);
-  Resolver resolver(writer.get());
+  Resolver resolver{host::WakeHandle(writer.get())};
   CHECK(resolver.take().empty());
   REQUIRE(resolver.resolve(7, "127.0.0.1", 80));
   const size_t with_the_first = threads();
@@ -124,7 +124,7 @@ TEST_CASE("resolver__destroyed__its_thread_ends_and_the_callers_descriptor_is_le
   const Descriptor reader(ends[0]);
   Descriptor writer(ends[1]);
   {
-    Resolver resolver(writer.get());
+    Resolver resolver{host::WakeHandle(writer.get())};
     REQUIRE(resolver.resolve(7, "127.0.0.1", 80));
     std::array<char, 8> wake{};
     REQUIRE(readable(reader.get()));
