@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "app/main/uri.h"
+#include "app/config/uri.h"
 #include "app/session/entry.h"
 #include "core/base/log.h"
 

@@ -6,10 +6,11 @@
 
 #include "app/bench/asker.h"
 #include "app/bench/server.h"
+#include "app/config/uri.h"
+#include "app/devices/node.h"
 #include "app/main/bench_row.h"
 #include "app/main/commands.h"
-#include "app/main/node.h"
-#include "app/main/uri.h"
+#include "app/main/uri_file.h"
 #include "app/report/bench_event.h"
 #include "core/base/units.h"
 #include "core/host/entropy.h"
@@ -138,7 +139,7 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
     routed = target->routed;
   }
   if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
-  const auto device = device_of_command(process.config, command.common.device);
+  const auto device = chosen_device(process.config, command.common.device);
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, Target{routed, "", address, ""}); !there) return {there.error(), {}};
   host::SystemEntropy entropy;

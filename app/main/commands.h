@@ -1,8 +1,8 @@
 // What each subcommand does. In: its options and what the process offers. Out: how it ended, for the one line, the done event and
 // the exit code.
 #pragma once
+#include "app/config/config.h"
 #include "app/main/cli.h"
-#include "app/main/config.h"
 #include "app/main/driver.h"
 #include "app/main/transfer_role.h"
 #include "app/report/reporter.h"

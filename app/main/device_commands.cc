@@ -1,6 +1,6 @@
 // `ccixfer devices`, and what every command says about encryption.
 #include "app/main/commands.h"
-#include "app/main/devices.h"
+#include "app/main/device_table.h"
 
 namespace ccixfer::program {
 

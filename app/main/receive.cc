@@ -9,9 +9,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/transfer_loop.h"
-#include "app/main/uri.h"
 #include "app/report/outcome.h"
 #include "core/base/units.h"
 

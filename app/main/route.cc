@@ -6,10 +6,11 @@
 #include <functional>
 #include <map>
 
+#include "app/devices/devices.h"
+#include "app/devices/node.h"
 #include "app/main/commands.h"
-#include "app/main/devices.h"
-#include "app/main/node.h"
 #include "app/main/topology.h"
+#include "app/main/uri_file.h"
 #include "core/base/log.h"
 #include "core/host/entropy.h"
 #include "routing/router/router.h"

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <csignal>
 
+#include "app/config/uri.h"
+#include "app/devices/node.h"
 #include "app/main/commands.h"
-#include "app/main/node.h"
 #include "app/main/topology.h"
-#include "app/main/uri.h"
 #include "core/host/entropy.h"
 #include "routing/router/admin.h"
 
@@ -78,7 +78,7 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   const auto target = split_target(command.places.front());
   if (!target) return {target.error(), {}};
   if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
-  const auto device = device_of_command(process.config, command.common.device);
+  const auto device = chosen_device(process.config, command.common.device);
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/transfer_loop.h"
-#include "app/main/uri.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {

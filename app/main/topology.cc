@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "app/main/devices.h"
+#include "app/devices/devices.h"
 #include "core/base/units.h"
 #include "routing/map/router_map.h"
 

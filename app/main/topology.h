@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/main/config.h"
+#include "app/config/config.h"
 #include "core/base/result.h"
 #include "routing/map/router_map.h"
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "app/main/uri_file.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
@@ -80,7 +81,7 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
                                                            const TransferOptions& transfer, const NodeOptions& options) {
   const auto buffers = pool_buffers(transfer.memory_bytes);
   if (!buffers) return tl::unexpected(buffers.error());
-  const auto device = device_of_command(process.config, common.device);
+  const auto device = chosen_device(process.config, common.device);
   if (!device) return tl::unexpected(device.error());
   std::unique_ptr<TransferLoop> loop(new TransferLoop(process));
   static host::SystemEntropy entropy;  // stateless; outlives every transport
@@ -214,7 +215,7 @@ CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
 }
 
 Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets) {
-  const auto device = device_of_command(process.config, common.device);
+  const auto device = chosen_device(process.config, common.device);
   if (!device) return tl::unexpected(device.error());
   for (const Target& target : targets) {
     if (auto fits = check_target(*device, target); !fits) return fits;

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "app/devices/node.h"
 #include "app/main/acceptor.h"
 #include "app/main/commands.h"
 #include "app/main/dialled.h"
-#include "app/main/node.h"
 #include "core/host/entropy.h"
 #include "core/host/file_system.h"
 #include "core/host/work_pool.h"

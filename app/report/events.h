@@ -110,6 +110,5 @@ struct RouteLine {
 [[nodiscard]] std::string device_event(double t, const DeviceLine& device);
 // Any text as one event with the text as member `key`: for reports whose lines are made elsewhere.
 [[nodiscard]] std::string text_event(double t, std::string_view event, std::string_view key, std::string_view text);
-[[nodiscard]] bool is_utf8(std::string_view text);
 
 }  // namespace ccixfer::report

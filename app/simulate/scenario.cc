@@ -13,7 +13,7 @@
 #include <set>
 #include <toml.hpp>
 
-#include "app/report/toml_reader.h"
+#include "app/config/toml_reader.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
@@ -21,9 +21,9 @@
 namespace ccixfer::simulate {
 namespace {
 
-using Value = report::TomlValue;
+using Value = program::TomlValue;
 
-class Reader : report::TomlReader {
+class Reader : program::TomlReader {
  public:
   Reader(const std::string& file, Scenario& out) : TomlReader(file), out_(out) {}
 
@@ -434,13 +434,13 @@ std::optional<Duration> parse_duration(std::string_view text) {
 }
 
 Result<Scenario> parse_scenario(const std::string& file, const std::string& text) {
-  const Result<Value> top = report::parse_toml(file, text);
+  const Result<Value> top = program::parse_toml(file, text);
   if (!top) return tl::unexpected<Error>(top.error());
   Scenario scenario;
   scenario.file = file;
   try {
     Reader(file, scenario).read(*top);
-  } catch (const report::TomlMistake& problem) {
+  } catch (const program::TomlMistake& problem) {
     return fail(ErrorKind::usage, problem.line);
   }
   return scenario;

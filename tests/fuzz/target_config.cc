@@ -1,5 +1,5 @@
 // A configuration file: refused with one line that names the file, or within its bounds.
-#include "app/main/config.h"
+#include "app/config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace ccixfer;

@@ -1,5 +1,5 @@
 // Texts of people and peers: addresses, places, sizes, rates, times, and names made printable.
-#include "app/main/uri.h"
+#include "app/config/uri.h"
 #include "app/simulate/scenario.h"
 #include "core/base/units.h"
 #include "routing/map/address.h"

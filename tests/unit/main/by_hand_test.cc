@@ -1,6 +1,6 @@
 // Commands beside a peer that is driven by hand: one that lies, refuses, or goes.
 #include "app/bench/messages.h"
-#include "app/main/node.h"
+#include "app/devices/node.h"
 #include "core/host/entropy.h"
 #include "tests/unit/main/running.h"
 
@@ -39,7 +39,7 @@ Running::Body by_hand(ByHand::OnEvent on_event, const std::string& uri = "", std
     options.listening = uri.empty();
     options.listen = "127.0.0.1:0";
     options.waker = process.driver.waker();
-    auto node = make_node(device_of_command({}, std::nullopt).value(), options, entropy, process.counters);
+    auto node = make_node(chosen_device({}, std::nullopt).value(), options, entropy, process.counters);
     if (!node) return {node.error(), {}};
     if (uri.empty()) {
       process.reporter.ready(node->uris);

@@ -4,8 +4,8 @@
 #include <list>
 #include <thread>
 
+#include "app/devices/node.h"
 #include "app/main/acceptor.h"
-#include "app/main/node.h"
 #include "core/host/entropy.h"
 #include "tests/unit/main/running.h"
 
@@ -18,7 +18,7 @@ namespace {
 // Endpoint and hub of one who dials, turned in a loop of its own.
 class Callers {
  public:
-  Callers() : node_(make_node(device_of_command({}, std::nullopt).value(), {}, entropy_, counters_).value()) {
+  Callers() : node_(make_node(chosen_device({}, std::nullopt).value(), {}, entropy_, counters_).value()) {
     hub_ = std::make_unique<session::Hub>(*node_.endpoint, counters_);
   }
 

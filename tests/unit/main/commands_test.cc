@@ -7,8 +7,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "app/main/node.h"
-#include "core/host/entropy.h"
+#include "app/main/uri_file.h"
 #include "tests/unit/main/running.h"
 
 using namespace ccixfer;
@@ -250,23 +249,6 @@ TEST_CASE("commands__a_device_that_cannot_be_had__is_said_by_each_command") {
   BenchCommand bench = bench_server(false);
   bench.common.device = "x";
   CHECK(said(Ran(measuring(bench), config).end));
-}
-
-TEST_CASE("commands__node__of_a_device_with_a_subnet__is_named_by_its_routed_address_first") {
-  const Config config = parse_config("f.toml", two_subnets).value();
-  host::SystemEntropy entropy;
-  Counters counters;
-  NodeOptions options;
-  options.listening = true;
-  for (const bool bare : {false, true}) {
-    options.bare = bare;
-    const auto node = make_node(config.devices.front(), options, entropy, counters).value();
-    REQUIRE(node.uris.size() == (bare ? 1u : 2u));
-    CHECK(node.uris.back().rfind("tcp://127.0.0.1:", 0) == 0);
-    if (!bare) CHECK(node.uris.front().rfind("cci://1:1:127.0.0.1:", 0) == 0);
-  }
-  options.bare = options.listening = false;
-  CHECK(make_node(config.devices.front(), options, entropy, counters).value().uris.empty());  // nobody can dial it
 }
 
 TEST_CASE("commands__ping__nobody_there_and_bad_places") {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "app/main/node.h"
+#include "app/main/uri_file.h"
 #include "tests/unit/main/running.h"
 
 using namespace ccixfer;

@@ -10,7 +10,7 @@
 #include <functional>
 #include <iterator>
 
-#include "app/main/node.h"
+#include "app/main/uri_file.h"
 #include "tests/unit/recv/faulty_files.h"
 
 namespace ccixfer::program {

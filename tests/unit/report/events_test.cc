@@ -11,6 +11,7 @@
 #include "app/report/progress_line.h"
 #include "app/report/reporter.h"
 #include "core/base/units.h"
+#include "core/base/utf8.h"
 
 namespace ccixfer::report {
 namespace {

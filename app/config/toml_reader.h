@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/report/toml_file.h"
+#include "app/config/toml_file.h"
 
-namespace ccixfer::report {
+namespace ccixfer::program {
 
 using TomlTable = std::map<std::string, TomlValue>;
 
@@ -55,4 +55,4 @@ class TomlReader {
   std::string file_;
 };
 
-}  // namespace ccixfer::report
+}  // namespace ccixfer::program

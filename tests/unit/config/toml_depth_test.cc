@@ -1,9 +1,9 @@
 // How deeply a text is nested, whatever stands in its strings and comments.
-#include "app/report/toml_depth.h"
+#include "app/config/toml_depth.h"
 
 #include <catch2/catch.hpp>
 
-using namespace ccixfer::report;
+using namespace ccixfer::program;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "app/report/toml_depth.h"
+#include "app/config/toml_depth.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/base/units.h"
 
-namespace ccixfer::report {
+namespace ccixfer::program {
 namespace {
 
 // Behind a string or comment that begins at `at`; `at` itself where none does. What is not closed ends with its line, or with the
@@ -50,4 +50,4 @@ std::optional<std::string> toml_depth_error(std::string_view file, std::string_v
   return std::nullopt;
 }
 
-}  // namespace ccixfer::report
+}  // namespace ccixfer::program

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/main/config.h"
-#include "app/report/events.h"
+#include "app/config/config.h"
 #include "core/base/result.h"
 
 namespace ccixfer::program {
@@ -48,8 +47,8 @@ class AddressWatch {
 // The IP address to listen on: of `ip`, or the first of `interface`; "" when it names neither. usage: no such interface, or it has
 // no address.
 [[nodiscard]] Result<std::string> address_of_device(const DeviceConfig& device, const std::vector<Interface>& interfaces);
-[[nodiscard]] std::vector<report::DeviceLine> describe_devices(const Config& config, const std::vector<Interface>& interfaces);
 [[nodiscard]] uint64_t rate_of_device(const DeviceConfig& device, const std::vector<Interface>& interfaces);  // bits/s; 0: unknown
-[[nodiscard]] std::vector<std::string> device_table(const std::vector<report::DeviceLine>& devices);  // for people, a line each
+// The one that a device names, or that has its address; nullptr: none, or it names neither.
+[[nodiscard]] const Interface* find_interface(const DeviceConfig& device, const std::vector<Interface>& interfaces);
 
 }  // namespace ccixfer::program

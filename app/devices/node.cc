@@ -1,14 +1,10 @@
-#include "app/main/node.h"
+#include "app/devices/node.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <utility>
 
-#include "app/main/uri.h"
+#include "app/config/uri.h"
 #include "core/base/units.h"
 #include "routing/transport/routed_transport.h"
 #include "transports/stream/stream_transport.h"
@@ -23,16 +19,6 @@ Result<HostPort> listen_place(const DeviceConfig& device, const NodeOptions& opt
   auto host = address_of_device(device, interfaces_of_host());
   if (!host) return tl::unexpected(host.error());
   return HostPort{host->empty() ? "0.0.0.0" : *host, device.port};
-}
-
-// None, or the errno of what could not be written: a full disk takes a part first, and says why at the next call only.
-std::optional<int> write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0) return errno;
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -74,7 +60,7 @@ Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, p
   return node;
 }
 
-Result<DeviceConfig> device_of_command(const Config& config, const std::optional<std::string>& name) {
+Result<DeviceConfig> chosen_device(const Config& config, const std::optional<std::string>& name) {
   if (config.devices.empty() && !name) {
     DeviceConfig any;
     any.name = "any";
@@ -92,34 +78,6 @@ Result<void> check_target(const DeviceConfig& device, const Target& target) {
   return fail(ErrorKind::usage,
               fmt::format("routed address without routing: {}: give device {} its as, subnet and router in the configuration (-c)",
                           printable(target.address), device.name));
-}
-
-UriFile::~UriFile() {
-  if (path_.empty()) return;
-  ::unlink(path_.c_str());
-  driver_.at_abrupt_end({});
-}
-
-Result<void> UriFile::write(const std::string& path, const std::vector<std::string>& uris) {
-  const auto wrong = [&](int problem) {
-    return fail(ErrorKind::usage, fmt::format("cannot write the uri file: {}: {}: give --uri-file a writable place",
-                                              printable(path), std::strerror(problem)));
-  };
-  std::string text;
-  for (const std::string& uri : uris) text += uri + "\n";
-  const std::string staged = fmt::format("{}.{}.tmp", path, ::getpid());
-  const int fd = ::open(staged.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return wrong(errno);
-  std::optional<int> problem = write_all(fd, text);
-  ::close(fd);
-  if (!problem && ::rename(staged.c_str(), path.c_str()) != 0) problem = errno;
-  if (problem) {
-    ::unlink(staged.c_str());
-    return wrong(*problem);
-  }
-  path_ = path;
-  driver_.at_abrupt_end([this] { ::unlink(path_.c_str()); });
-  return {};
 }
 
 }  // namespace ccixfer::program

@@ -1,4 +1,4 @@
-#include "app/report/toml_error.h"
+#include "app/config/toml_error.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/base/units.h"
 
-namespace ccixfer::report {
+namespace ccixfer::program {
 namespace {
 
 std::string one_line(std::string text) {
@@ -46,4 +46,4 @@ std::string toml_error(std::string_view file, std::string words) {
   return fmt::format("{}:1: {}: correct the TOML", printable(file), one_line(std::move(words)));
 }
 
-}  // namespace ccixfer::report
+}  // namespace ccixfer::program

@@ -1,4 +1,4 @@
-#include "app/main/uri.h"
+#include "app/config/uri.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "app/main/devices.h"
+#include "app/devices/devices.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -24,6 +24,8 @@ uint64_t rate_of_interface(const std::string& name) {
   return static_cast<uint64_t>(megabits) * 1'000'000;
 }
 
+}  // namespace
+
 const Interface* find_interface(const DeviceConfig& device, const std::vector<Interface>& interfaces) {
   for (const Interface& interface : interfaces) {
     if (!device.interface.empty() && interface.name == device.interface) return &interface;
@@ -32,8 +34,6 @@ const Interface* find_interface(const DeviceConfig& device, const std::vector<In
   }
   return nullptr;
 }
-
-}  // namespace
 
 std::vector<Interface> interfaces_of_host() {
   std::vector<Interface> interfaces = addresses_of_host();
@@ -142,56 +142,6 @@ uint64_t rate_of_device(const DeviceConfig& device, const std::vector<Interface>
   if (device.rate_bits_per_s) return *device.rate_bits_per_s;
   const Interface* interface = find_interface(device, interfaces);
   return interface == nullptr ? 0 : interface->rate_bits_per_s;
-}
-
-std::vector<report::DeviceLine> describe_devices(const Config& config, const std::vector<Interface>& interfaces) {
-  const std::vector<DeviceConfig> devices = devices_of(config, interfaces);
-  const auto chosen = choose_device(devices, std::nullopt, interfaces);
-  std::vector<report::DeviceLine> lines;
-  for (const DeviceConfig& device : devices) {
-    const Interface* interface = find_interface(device, interfaces);
-    report::DeviceLine line;
-    line.name = device.name;
-    line.transport = device.transport;
-    line.interface = interface == nullptr ? device.interface : interface->name;
-    line.address = address_of_device(device, interfaces).value_or("");
-    if (device.port != 0) line.address += fmt::format(":{}", device.port);
-    if (device.transport != "tcp") {
-      line.state = "not in this version";
-    } else if (interface == nullptr) {
-      line.state = device.ip.empty() && device.interface.empty() ? "up" : "absent";
-    } else {
-      line.state = interface->up ? "up" : "down";
-    }
-    line.rate_bits_per_s = rate_of_device(device, interfaces);
-    if (device.subnet) line.subnet = fmt::format("{}:{}", device.subnet->as, device.subnet->subnet);
-    line.is_default = chosen && (*chosen)->name == device.name;
-    line.priority = device.priority;
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
-std::vector<std::string> device_table(const std::vector<report::DeviceLine>& devices) {
-  std::vector<std::array<std::string, 8>> rows{
-      {"DEVICE", "TRANSPORT", "INTERFACE", "ADDRESS", "RATE", "SUBNET", "PRIORITY", "STATE"}};
-  for (const report::DeviceLine& device : devices) {
-    const std::string rate = device.rate_bits_per_s == 0 ? "?" : format_link_rate(device.rate_bits_per_s);
-    rows.push_back({printable(device.name) + (device.is_default ? "*" : ""), device.transport, printable(device.interface),
-                    device.address, rate, device.subnet.empty() ? "-" : device.subnet, fmt::format("{}", device.priority),
-                    device.state});
-  }
-  std::array<size_t, 8> widths{};
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::vector<std::string> lines;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
-    lines.push_back(std::move(line));
-  }
-  return lines;
 }
 
 }  // namespace ccixfer::program

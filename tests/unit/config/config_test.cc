@@ -1,8 +1,6 @@
-#include "app/main/config.h"
+#include "app/config/config.h"
 
 #include <catch2/catch.hpp>
-
-#include "app/main/devices.h"
 
 namespace ccixfer::program {
 namespace {
@@ -247,32 +245,6 @@ TEST_CASE("config__file_that_is_not_there__usage") {
   REQUIRE_FALSE(config);
   CHECK(config.error().kind == ErrorKind::usage);
   CHECK(config.error().message.find("/nowhere/at/all.toml") != std::string::npos);
-}
-
-TEST_CASE("devices__choice__name_then_default_then_priority_then_not_the_loopback") {
-  const std::vector<Interface> interfaces = {{"lo", {"127.0.0.1"}, true, true, 0},
-                                             {"eth0", {"10.0.0.1"}, true, false, 1'000'000'000},
-                                             {"eth1", {"10.0.1.1"}, true, false, 10'000'000'000}};
-  const auto none = devices_of({}, interfaces);
-  REQUIRE(none.size() == 3);
-  CHECK((*choose_device(none, std::nullopt, interfaces))->name == "eth1");
-  CHECK((*choose_device(none, "lo", interfaces))->name == "lo");
-  CHECK_FALSE(choose_device(none, "wlan9", interfaces));
-  const auto ranked = parse_config("f", "[device.a]\nip=\"10.0.0.1\"\npriority=90\n[device.b]\nip=\"10.0.1.1\"\n");
-  REQUIRE(ranked);
-  CHECK((*choose_device(ranked->devices, std::nullopt, interfaces))->name == "a");
-  const auto chosen = parse_config("f", "[device.a]\nip=\"10.0.0.1\"\npriority=90\n[device.b]\nip=\"10.0.1.1\"\ndefault=true\n");
-  REQUIRE(chosen);
-  CHECK((*choose_device(chosen->devices, std::nullopt, interfaces))->name == "b");
-}
-
-TEST_CASE("devices__interface_without_address_or_absent__usage") {
-  const std::vector<Interface> interfaces = {{"eth0", {}, true, false, 0}};
-  DeviceConfig device;
-  device.interface = "eth0";
-  CHECK_FALSE(address_of_device(device, interfaces));
-  device.interface = "eth7";
-  CHECK_FALSE(address_of_device(device, interfaces));
 }
 
 }  // namespace ccixfer::program

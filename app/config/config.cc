@@ -1,4 +1,4 @@
-#include "app/main/config.h"
+#include "app/config/config.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -14,18 +14,18 @@
 #include <set>
 #include <toml.hpp>
 
-#include "app/main/uri.h"
-#include "app/report/toml_reader.h"
+#include "app/config/toml_reader.h"
+#include "app/config/uri.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
 namespace {
 
-using Value = report::TomlValue;
+using Value = TomlValue;
 constexpr std::array transports{"tcp", "udp", "verbs", "eth", "shm"};
 constexpr std::array metrics{"bandwidth", "capabilities", "latency", "hops"};
 
-class Reader : report::TomlReader {
+class Reader : TomlReader {
  public:
   Reader(const std::string& file, Config& config) : TomlReader(file), config_(config) {}
 
@@ -145,7 +145,7 @@ class Reader : report::TomlReader {
     }
   }
 
-  void read_router(const report::TomlTable& values) {
+  void read_router(const TomlTable& values) {
     for (const auto& [key, value] : values) {
       const std::string full = "router." + key;
       if (key == "metric") {
@@ -246,13 +246,13 @@ class Reader : report::TomlReader {
 }  // namespace
 
 Result<Config> parse_config(const std::string& file, const std::string& text) {
-  const Result<Value> top = report::parse_toml(file, text);
+  const Result<Value> top = parse_toml(file, text);
   if (!top) return tl::unexpected<Error>(top.error());
   Config config;
   config.file = file;
   try {
     Reader(file, config).read(*top);
-  } catch (const report::TomlMistake& problem) {
+  } catch (const TomlMistake& problem) {
     return fail(ErrorKind::usage, problem.line);
   }
   return config;

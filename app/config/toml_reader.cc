@@ -1,10 +1,10 @@
-#include "app/report/toml_reader.h"
+#include "app/config/toml_reader.h"
 
 #include <toml.hpp>
 
 #include "core/base/units.h"
 
-namespace ccixfer::report {
+namespace ccixfer::program {
 
 std::string TomlReader::place(const Value& at, std::string_view key) const {
   return fmt::format("{}:{}: {}", printable(file_), at.location().line(), printable(key));
@@ -66,4 +66,4 @@ uint64_t TomlReader::rate_bits_per_s(std::string_view key, const Value& value, u
   return *bits;
 }
 
-}  // namespace ccixfer::report
+}  // namespace ccixfer::program

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "app/main/config.h"
-#include "app/main/devices.h"
-#include "app/main/driver.h"
-#include "app/main/uri.h"
+#include "app/config/config.h"
+#include "app/config/uri.h"
+#include "app/devices/devices.h"
 #include "core/base/counters.h"
 #include "core/cci/endpoint.h"
 #include "core/host/waker.h"
@@ -37,25 +36,10 @@ struct Node {
 // be listened on.
 [[nodiscard]] Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy,
                                      Counters& counters);
-// The device of a command: --device, or the default one of configuration and host. Without configuration and name: any address.
-[[nodiscard]] Result<DeviceConfig> device_of_command(const Config& config, const std::optional<std::string>& name);
+// The device of that name, or the default one of configuration and host. Without configuration and name: any address.
+[[nodiscard]] Result<DeviceConfig> chosen_device(const Config& config, const std::optional<std::string>& name);
 
 // usage: a cci:// address over a device that does not route.
 [[nodiscard]] Result<void> check_target(const DeviceConfig& device, const Target& target);
-
-// The file of --uri-file: written whole at once (a reader finds all of it or nothing), removed with the object,
-// and at the second signal.
-class UriFile {
- public:
-  explicit UriFile(Driver& driver) : driver_(driver) {}
-  ~UriFile();
-  UriFile(const UriFile&) = delete;
-  UriFile& operator=(const UriFile&) = delete;
-  [[nodiscard]] Result<void> write(const std::string& path, const std::vector<std::string>& uris);  // usage: it cannot be written
-
- private:
-  Driver& driver_;
-  std::string path_;
-};
 
 }  // namespace ccixfer::program

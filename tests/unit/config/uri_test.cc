@@ -1,8 +1,6 @@
-#include "app/main/uri.h"
+#include "app/config/uri.h"
 
 #include <catch2/catch.hpp>
-
-#include "app/main/topology.h"
 
 namespace ccixfer::program {
 
@@ -70,38 +68,6 @@ TEST_CASE("peer_path__doubled_slashes_and_dots__mean_nothing") {
   CHECK(peer_path("a/.").directory);
   CHECK(peer_path("a/../b").path == "a/../b");  // the receiver's to judge, and to refuse
   CHECK(peer_path("a/..b/.c").path == "a/..b/.c");
-}
-
-TEST_CASE("topology__two_borders__routes_both_ways_over_the_wan") {
-  const auto west = parse_config(
-      "west.toml",
-      "[device.lan]\nip=\"10.0.0.1\"\nport=7000\nas=1\nsubnet=1\nrouter=[]\nrate=\"10Gb/s\"\n"
-      "[device.wan]\nip=\"192.0.2.1\"\nport=7000\nas=1\nsubnet=9\nrouter=[\"tcp://192.0.2.2:7000\"]\nrate=\"1Gb/s\"\n");
-  const auto east = parse_config(
-      "east.toml",
-      "[device.lan]\nip=\"10.0.0.1\"\nport=7000\nas=1\nsubnet=2\nrouter=[]\nrate=\"10Gb/s\"\n"
-      "[device.wan]\nip=\"192.0.2.2\"\nport=7000\nas=1\nsubnet=9\nrouter=[\"tcp://192.0.2.1:7000\"]\nrate=\"1Gb/s\"\n");
-  REQUIRE(west);
-  REQUIRE(east);
-  const auto topology = topology_of({*west, *east});
-  REQUIRE(topology);
-  CHECK(topology->routers.size() == 2);
-  bool there = false, back = false;
-  for (const TopologyRoute& route : topology->routes) {
-    there = there || (route.from == "1:1" && route.to == "1:2" && route.subnets == std::vector<std::string>{"1:1", "1:9", "1:2"});
-    back = back || (route.from == "1:2" && route.to == "1:1");
-  }
-  CHECK(there);
-  CHECK(back);
-  CHECK_FALSE(topology_text(*topology).empty());
-}
-
-TEST_CASE("topology__two_files_that_disagree_on_a_subnet__usage") {
-  const auto a = parse_config("a.toml", "[device.x]\nas=1\nsubnet=1\nrouter=[]\n");
-  const auto b = parse_config("b.toml", "[device.x]\ntransport=\"udp\"\nas=1\nsubnet=1\nrouter=[]\n");
-  REQUIRE(a);
-  REQUIRE(b);
-  CHECK_FALSE(topology_of({*a, *b}));
 }
 
 }  // namespace ccixfer::program

@@ -13,7 +13,7 @@ template <typename Comment, template <typename...> class Table, template <typena
 class basic_value;
 }  // namespace toml
 
-namespace ccixfer::report {
+namespace ccixfer::program {
 
 // Ordered: what is reported first never depends on a hash.
 using TomlValue = toml::basic_value<toml::discard_comments, std::map, std::vector>;
@@ -21,4 +21,4 @@ using TomlValue = toml::basic_value<toml::discard_comments, std::map, std::vecto
 // `file` is its name in what is said. ErrorKind::usage: one line with the place, what is wrong and what to do.
 [[nodiscard]] Result<TomlValue> parse_toml(const std::string& file, const std::string& text);
 
-}  // namespace ccixfer::report
+}  // namespace ccixfer::program

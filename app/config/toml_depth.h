@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-namespace ccixfer::report {
+namespace ccixfer::program {
 
 inline constexpr size_t toml_depth_max = 32;  // arrays and inline tables within one another; parts of a dotted key
 
 // "FILE:LINE: WORDS: what to do" of the first place that is nested more deeply.
 [[nodiscard]] std::optional<std::string> toml_depth_error(std::string_view file, std::string_view text);
 
-}  // namespace ccixfer::report
+}  // namespace ccixfer::program

@@ -1,4 +1,4 @@
-#include "app/report/toml_file.h"
+#include "app/config/toml_file.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <sstream>
 #include <toml.hpp>
 
-#include "app/report/events.h"
-#include "app/report/toml_depth.h"
-#include "app/report/toml_error.h"
+#include "app/config/toml_depth.h"
+#include "app/config/toml_error.h"
 #include "core/base/units.h"
+#include "core/base/utf8.h"
 
-namespace ccixfer::report {
+namespace ccixfer::program {
 namespace {
 
 // Found before the parser sees it: in a quoted key or text toml11 3.7 reads beyond its memory when it says where the bad byte is.
@@ -43,4 +43,4 @@ Result<TomlValue> parse_toml(const std::string& file, const std::string& text) {
   }
 }
 
-}  // namespace ccixfer::report
+}  // namespace ccixfer::program

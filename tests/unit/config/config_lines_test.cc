@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "app/main/config.h"
+#include "app/config/config.h"
 
 namespace ccixfer::program {
 namespace {

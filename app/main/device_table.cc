@@ -1,0 +1,62 @@
+#include "app/main/device_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+
+std::vector<report::DeviceLine> describe_devices(const Config& config, const std::vector<Interface>& interfaces) {
+  const std::vector<DeviceConfig> devices = devices_of(config, interfaces);
+  const auto chosen = choose_device(devices, std::nullopt, interfaces);
+  std::vector<report::DeviceLine> lines;
+  for (const DeviceConfig& device : devices) {
+    const Interface* interface = find_interface(device, interfaces);
+    report::DeviceLine line;
+    line.name = device.name;
+    line.transport = device.transport;
+    line.interface = interface == nullptr ? device.interface : interface->name;
+    line.address = address_of_device(device, interfaces).value_or("");
+    if (device.port != 0) line.address += fmt::format(":{}", device.port);
+    if (device.transport != "tcp") {
+      line.state = "not in this version";
+    } else if (interface == nullptr) {
+      line.state = device.ip.empty() && device.interface.empty() ? "up" : "absent";
+    } else {
+      line.state = interface->up ? "up" : "down";
+    }
+    line.rate_bits_per_s = rate_of_device(device, interfaces);
+    if (device.subnet) line.subnet = fmt::format("{}:{}", device.subnet->as, device.subnet->subnet);
+    line.is_default = chosen && (*chosen)->name == device.name;
+    line.priority = device.priority;
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<std::string> device_table(const std::vector<report::DeviceLine>& devices) {
+  std::vector<std::array<std::string, 8>> rows{
+      {"DEVICE", "TRANSPORT", "INTERFACE", "ADDRESS", "RATE", "SUBNET", "PRIORITY", "STATE"}};
+  for (const report::DeviceLine& device : devices) {
+    const std::string rate = device.rate_bits_per_s == 0 ? "?" : format_link_rate(device.rate_bits_per_s);
+    rows.push_back({printable(device.name) + (device.is_default ? "*" : ""), device.transport, printable(device.interface),
+                    device.address, rate, device.subnet.empty() ? "-" : device.subnet, fmt::format("{}", device.priority),
+                    device.state});
+  }
+  std::array<size_t, 8> widths{};
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::vector<std::string> lines;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace ccixfer::program

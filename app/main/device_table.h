@@ -1,0 +1,14 @@
+// What `ccixfer devices` says of the devices of a configuration and a host.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/devices/devices.h"
+#include "app/report/events.h"
+
+namespace ccixfer::program {
+
+[[nodiscard]] std::vector<report::DeviceLine> describe_devices(const Config& config, const std::vector<Interface>& interfaces);
+[[nodiscard]] std::vector<std::string> device_table(const std::vector<report::DeviceLine>& devices);  // for people, a line each
+
+}  // namespace ccixfer::program

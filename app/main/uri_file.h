@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/main/driver.h"
+#include "core/base/result.h"
+
+namespace ccixfer::program {
+
+// The file of --uri-file: written whole at once (a reader finds all of it or nothing), removed with the object,
+// and at the second signal.
+class UriFile {
+ public:
+  explicit UriFile(Driver& driver) : driver_(driver) {}
+  ~UriFile();
+  UriFile(const UriFile&) = delete;
+  UriFile& operator=(const UriFile&) = delete;
+  [[nodiscard]] Result<void> write(const std::string& path, const std::vector<std::string>& uris);  // usage: it cannot be written
+
+ private:
+  Driver& driver_;
+  std::string path_;
+};
+
+}  // namespace ccixfer::program

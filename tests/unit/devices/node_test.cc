@@ -1,0 +1,120 @@
+// A process without a command line: a configuration file, a node of each of its devices, and a message between them. This
+// program is linked with the room and what it stands on, and with nothing of app/main.
+#include "app/devices/node.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <optional>
+
+#include "core/host/clock.h"
+#include "core/host/entropy.h"
+
+namespace ccixfer::program {
+namespace {
+
+const char* two_devices =
+    "[device.campus]\nip = \"127.0.0.1\"\nas = 1\nsubnet = 1\nrouter = []\n"
+    "[device.lab]\nip = \"127.0.0.1\"\ndefault = true\n";
+
+struct File {
+  explicit File(const char* text) {
+    const int fd = mkstemp(name.data());
+    REQUIRE(fd >= 0);
+    ::close(fd);
+    std::ofstream(name) << text;
+  }
+  ~File() { ::unlink(name.c_str()); }
+  std::string name = "/tmp/ccixfer-node-XXXXXX";
+};
+
+struct Program {
+  Node node(const std::string& device, bool listening) {
+    NodeOptions options;
+    options.listening = listening;
+    options.waker = waker;
+    auto made = make_node(chosen_device(config, device).value(), options, entropy, counters);
+    REQUIRE(made);
+    return std::move(*made);
+  }
+  // Turns both until `wanted` comes to `node`, and waits for both at once.
+  cci::Event until(Node& node, Node& other, cci::EventType wanted) {
+    for (;;) {
+      const Instant now = clock.now();
+      other.endpoint->turn(now);
+      node.endpoint->turn(now);
+      while (auto event = node.endpoint->get_event()) {
+        if (event->type == wanted) return std::move(*event);
+      }
+      waker->wait(clock.now(), std::min(node.endpoint->next_deadline(), other.endpoint->next_deadline()));
+    }
+  }
+  const File file{two_devices};
+  const Config config = load_config(file.name).value();
+  host::SystemClock clock;
+  host::SystemEntropy entropy;
+  Counters counters;
+  const std::shared_ptr<host::Waker> waker = host::Waker::create(host::Waits::inside).value();
+};
+
+}  // namespace
+
+TEST_CASE("node__two_of_a_configuration_file__a_message_crosses_without_a_command") {
+  Program program;
+  // The second one routes: its own subnet is reached without a router.
+  const bool routed = GENERATE(false, true);
+  Node listener = program.node(routed ? "campus" : "lab", true);
+  Node dialler = program.node(routed ? "campus" : "lab", false);
+  REQUIRE(listener.uris.size() == (routed ? 2u : 1u));
+  CHECK(dialler.uris.empty());
+  REQUIRE(dialler.endpoint->connect(listener.uris.front(), {}));
+  cci::Event request = program.until(listener, dialler, cci::EventType::connect_request);
+  REQUIRE(listener.endpoint->accept(request, 1) == Status::success);
+  const cci::Event connected = program.until(dialler, listener, cci::EventType::connect);
+  REQUIRE(connected.status == Status::success);
+  REQUIRE(dialler.endpoint->send(connected.connection, as_bytes("hello"), 1) == Status::success);
+  CHECK(as_text(program.until(listener, dialler, cci::EventType::receive).data()) == "hello");
+}
+
+TEST_CASE("node__of_a_device_with_a_subnet__is_named_by_its_routed_address_first") {
+  Program program;
+  const DeviceConfig device = chosen_device(program.config, "campus").value();
+  NodeOptions options;
+  options.listening = true;
+  for (const bool bare : {false, true}) {
+    options.bare = bare;
+    const auto node = make_node(device, options, program.entropy, program.counters).value();
+    REQUIRE(node.uris.size() == (bare ? 1u : 2u));
+    CHECK(node.uris.back().rfind("tcp://127.0.0.1:", 0) == 0);
+    if (!bare) CHECK(node.uris.front().rfind("cci://1:1:127.0.0.1:", 0) == 0);
+  }
+  options.bare = options.listening = false;
+  CHECK(make_node(device, options, program.entropy, program.counters).value().uris.empty());  // nobody can dial it
+}
+
+TEST_CASE("node__that_cannot_be_made__why_and_what_to_do") {
+  Program program;
+  const auto problem = [&](const DeviceConfig& device, const std::optional<std::string>& listen) {
+    NodeOptions options;
+    options.listening = true;
+    options.listen = listen;
+    const auto node = make_node(device, options, program.entropy, program.counters);
+    REQUIRE_FALSE(node);
+    return std::string(node.error().kind == ErrorKind::usage ? "usage" : "network") + ": " + node.error().message;
+  };
+  DeviceConfig device = chosen_device(program.config, std::nullopt).value();
+  CHECK(device.name == "lab");
+  CHECK(problem(device, "nonsense").rfind("usage: ", 0) == 0);
+  CHECK(problem(device, "203.0.113.77:1").rfind("network: ", 0) == 0);
+  device.transport = "verbs";
+  CHECK(problem(device, std::nullopt) == "usage: not in this version: transport verbs of device lab: use tcp");
+  CHECK(chosen_device(program.config, "none").error().message == "no such device: none: see ccixfer devices");
+  const Target target = split_target("cci://1:1:h:1").value();
+  CHECK_FALSE(check_target(chosen_device(program.config, "lab").value(), target));
+  CHECK(check_target(chosen_device(program.config, "campus").value(), target));
+}
+
+}  // namespace ccixfer::program
