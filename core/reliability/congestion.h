@@ -1,42 +1,55 @@
-// How much may be in flight: one interface, so that a measured one can take its place, and the first implementation, AIMD as
-// NewReno has it. Pure: told what happened, answers window_bytes(). Guarantees: window within [2 datagrams, in_flight_bytes_max];
-// one reduction for all packets that were lost of one flight. Source: RFC 5681, RFC 6582; RFC 9002 §7. Deviation: growth counts
-// acked bytes, not acks, and rests while the application and not the window is what limits the sender.
+// How much a connection may have in flight, and how fast it may send: one interface, and what it is
+// told. A connection is told each packet that it sends, what each acknowledgement ends and the
+// delivery rate that it measures, round trips, losses, and timeouts. It answers with a window and a
+// pace, which change only when it is told something. Implementations: new_reno.h, bbr.h.
+// Pure; `now` is an argument. Guarantee of each: the window lies within [2 datagrams,
+// in_flight_bytes_max], and the pace is never zero.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "core/base/time.h"
+#include "core/reliability/delivery_rate.h"
 
 namespace ccixfer::reliability {
 
 inline constexpr uint64_t in_flight_bytes_max = 8u << 20;
+inline constexpr uint64_t window_first_datagrams = 10;  // RFC 6928
+inline constexpr uint64_t pace_min_bytes_per_s = 1000;
+
+// What one acknowledgement tells of packets that were in flight.
+struct AckReport {
+  Instant now{};
+  std::span<const SentPacket> packets;  // now acknowledged; ascending by number, not empty
+  RateSample rate;
+  uint64_t delivered_bytes = 0;  // in all, with these
+  uint64_t in_flight_bytes = 0;  // after it
+};
+
+struct LossReport {
+  Instant now{};
+  std::span<const SentPacket> packets;  // now taken for lost; ascending by number, not empty
+  uint64_t in_flight_bytes = 0;         // after it
+};
 
 class CongestionControl {
  public:
   virtual ~CongestionControl() = default;
-  // `limited`: the window kept the sender back when it was sent, or nearly so.
-  virtual void acked(uint64_t bytes, Instant sent_at, bool limited) = 0;
-  virtual void lost(Instant newest_sent_at, Instant now) = 0;
-  virtual void timed_out() = 0;  // several probes were not answered: the path is not what it was
+  // A packet that asks for an acknowledgement leaves, with that much in flight before it.
+  virtual void sent(uint64_t bytes, uint64_t in_flight_bytes_before, Instant now) = 0;
+  virtual void acked(const AckReport& report) = 0;
+  // Comes before the report of the acknowledgement that measured it.
+  virtual void round_trip(Duration latest, Duration smoothed, Instant now) = 0;
+  virtual void lost(const LossReport& report) = 0;
+  virtual void timed_out() = 0;  // several probes were not answered, and all that was in flight is lost
+
   [[nodiscard]] virtual uint64_t window_bytes() const = 0;
-  [[nodiscard]] virtual bool probing() const = 0;  // still doubling: pace faster than the window says
+  [[nodiscard]] virtual uint64_t pace_bytes_per_s() const = 0;
 };
 
-class NewReno final : public CongestionControl {
- public:
-  explicit NewReno(uint32_t datagram_bytes);
-  void acked(uint64_t bytes, Instant sent_at, bool limited) override;
-  void lost(Instant newest_sent_at, Instant now) override;
-  void timed_out() override;
-  [[nodiscard]] uint64_t window_bytes() const override { return window_; }
-  [[nodiscard]] bool probing() const override { return window_ < threshold_; }
-
- private:
-  uint64_t datagram_;
-  uint64_t window_;
-  uint64_t threshold_ = UINT64_MAX;
-  uint64_t growth_ = 0;  // acked in congestion avoidance, towards one datagram more
-  Instant recovery_from_ = Instant::min();
-};
+enum class Congestion : uint8_t { new_reno, bbr };
+// `seed` spreads out in time what connections with one bottleneck do alike.
+[[nodiscard]] std::unique_ptr<CongestionControl> make_congestion_control(Congestion kind, uint32_t datagram_bytes, uint64_t seed);
 
 }  // namespace ccixfer::reliability

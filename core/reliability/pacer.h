@@ -12,12 +12,6 @@ class Pacer {
  public:
   explicit Pacer(uint64_t burst_bytes) : burst_(static_cast<int64_t>(burst_bytes)), credit_(static_cast<int64_t>(burst_bytes)) {}
 
-  // The rate that sends `window_bytes` in a round trip, with some to spare so that the window, not the pacer, is the limit.
-  [[nodiscard]] static uint64_t rate_bytes_per_s(uint64_t window_bytes, Duration round_trip, bool probing) {
-    const auto ns = static_cast<uint64_t>(std::max<int64_t>(round_trip.count(), 1000));
-    return std::max<uint64_t>(window_bytes * (probing ? 8 : 5) / 4 * 1'000'000 / std::max<uint64_t>(ns / 1000, 1), 1000);
-  }
-
   void sent(uint64_t bytes, uint64_t rate_bytes_per_s, Instant now) {
     fill(now);
     rate_ = rate_bytes_per_s;

@@ -3,6 +3,9 @@
 // remembered counts as a duplicate (its sender takes it for lost and sends its content again under another number). Acks are due at
 // once after every second packet that asks for one, and when a number is out of order; else after ack_delay_max. Bounds:
 // ranges_max. Source: RFC 9000 §13.2 (the ideas), RFC 5681 §4.2.
+//
+// Cost: a number that continues the newest range costs one look at it. Any other is searched among at
+// most ranges_max ranges, and at most so many are moved, however many packets are in flight.
 #pragma once
 #include <vector>
 
@@ -28,13 +31,17 @@ class ReceiveLedger {
   [[nodiscard]] Ack take_ack(Instant now);
   // An ack of ours whose largest number was this has reached the peer.
   void ack_arrived(uint64_t largest);
+  [[nodiscard]] uint64_t steps() const { return steps_; }  // ranges looked at or moved by received() so far
 
  private:
-  std::vector<Range> ranges_;  // ascending, apart from one another
-  uint64_t floor_ = 0;         // below: forgotten
-  uint32_t eliciting_ = 0;     // not yet acknowledged
+  [[nodiscard]] size_t ranges_below(uint64_t number, uint64_t& steps) const;  // that begin at or below it
+  void forget(size_t count);                                                  // the oldest ranges
+  std::vector<Range> ranges_;                                                 // ascending, apart from one another
+  uint64_t floor_ = 0;                                                        // below: forgotten
+  uint32_t eliciting_ = 0;                                                    // not yet acknowledged
   Instant deadline_ = never;
   Instant largest_at_{};
+  uint64_t steps_ = 0;
 };
 
 }  // namespace ccixfer::reliability

@@ -1,6 +1,7 @@
 #include "core/reliability/send_ledger.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace ccixfer::reliability {
@@ -13,6 +14,8 @@ Duration loss_delay(const RttEstimator& rtt) { return std::max(std::max(rtt.smoo
 void SendLedger::Outcome::clear() {
   acked.clear();
   lost.clear();
+  rate = {};
+  round_trip.reset();
   probe = false;
   timed_out = false;
 }
@@ -20,58 +23,62 @@ void SendLedger::Outcome::clear() {
 uint64_t SendLedger::sent(Instant now, uint32_t bytes, bool eliciting, bool limited, std::vector<Carried> carried) {
   const uint64_t number = next_++;
   if (!eliciting) return number;
-  packets_.push_back({number, now, bytes, limited, std::move(carried)});
+  packets_.push_back({number, now, bytes, limited, rate_.sent(now, in_flight_bytes_), std::move(carried)});
   in_flight_bytes_ += bytes;
   last_sent_at_ = now;
   return number;
 }
 
+// Takes every packet up to the largest that the ack names from the front, and puts back those few
+// that are neither told nor overtaken. Ranges are descending, packets ascending.
+void SendLedger::walk(const Ack& ack, Outcome& out) {
+  std::array<SentPacket, packet_threshold> kept;
+  size_t kept_count = 0;
+  size_t range = ack.count;
+  while (!packets_.empty() && packets_.front().number <= ack.largest()) {
+    ++steps_;
+    SentPacket& packet = packets_.front();
+    for (; ack.list[range - 1].last < packet.number; ++steps_) --range;
+    const bool told = ack.list[range - 1].first <= packet.number;
+    if (!told && packet.number + packet_threshold > largest_acked_) {
+      kept[kept_count++] = std::move(packet);
+    } else {
+      in_flight_bytes_ -= packet.bytes;
+      (told ? out.acked : out.lost).push_back(std::move(packet));
+    }
+    packets_.drop_front();
+  }
+  while (kept_count > 0) packets_.push_front(std::move(kept[--kept_count]));
+}
+
 bool SendLedger::acknowledge(const Ack& ack, Instant now, RttEstimator& rtt, Outcome& out) {
   if (ack.largest() >= next_) return false;
-  const size_t before = out.acked.size();
-  // Ranges are descending, packets ascending: walk the ranges from their end. Only packets between the first one acknowledged and
-  // the last are looked at, not all the window that was sent after them.
-  auto packet = packets_.begin();
-  auto first = packets_.end();
-  auto keep = packets_.end();
-  for (size_t range = ack.count; range > 0; --range) {
-    const Range& told = ack.list[range - 1];
-    auto begin = std::lower_bound(packet, packets_.end(), told.first, [this](const SentPacket& sent, uint64_t number) {
-      ++steps_;
-      return sent.number < number;
-    });
-    if (begin == packets_.end()) break;
-    if (begin->number > told.last) continue;
-    if (first == packets_.end()) {
-      first = keep = begin;
-    } else {
-      for (; packet != begin; ++packet, ++steps_) *keep++ = std::move(*packet);
-    }
-    for (packet = begin; packet != packets_.end() && packet->number <= told.last; ++packet, ++steps_) {
-      in_flight_bytes_ -= packet->bytes;
-      out.acked.push_back(std::move(*packet));
-    }
-  }
-  if (first != packets_.end()) packets_.erase(keep, packet);
   largest_acked_ = std::max(largest_acked_, ack.largest());
   any_acked_ = true;
-  if (out.acked.size() > before) {
-    const SentPacket& newest = out.acked.back();
-    if (newest.number == ack.largest()) rtt.sample(now - newest.sent_at, ack.delay);
+  const size_t before = out.acked.size();
+  walk(ack, out);
+  const std::span<const SentPacket> acked = std::span(out.acked).subspan(before);
+  if (!acked.empty()) {
+    const SentPacket& newest = acked.back();
+    if (newest.number == ack.largest()) {
+      out.round_trip = now - newest.sent_at;
+      rtt.sample(*out.round_trip, ack.delay);
+    }
     probes_ = 0;
   }
+  out.rate = rate_.acked(acked, now, rtt.known() ? rtt.least() : Duration{0});
   detect(now, rtt, out);
   return true;
 }
 
+// Of those older than the newest one acknowledged only such are left as time alone can declare lost.
 void SendLedger::detect(Instant now, const RttEstimator& rtt, Outcome& out) {
   loss_at_ = never;
   if (!any_acked_) return;
   const Duration delay = loss_delay(rtt);
   while (!packets_.empty() && packets_.front().number < largest_acked_) {
     SentPacket& oldest = packets_.front();
-    const bool overtaken = oldest.number + packet_threshold <= largest_acked_;
-    if (!overtaken && after(oldest.sent_at, delay) > now) {
+    if (after(oldest.sent_at, delay) > now) {
       loss_at_ = after(oldest.sent_at, delay);
       return;
     }

@@ -10,7 +10,11 @@ namespace {
 
 class DatagramLab final : public Lab {
  public:
-  explicit DatagramLab(uint64_t seed) : world_(seed), fabric_(world_, mild_link()) {}
+  // The even seeds have the other congestion control.
+  explicit DatagramLab(uint64_t seed)
+      : world_(seed),
+        fabric_(world_, mild_link()),
+        congestion_(seed % 2 == 0 ? reliability::Congestion::bbr : reliability::Congestion::new_reno) {}
   ~DatagramLab() override {
     for (auto& machine : machines_) machine.node->endpoint.reset();
   }
@@ -26,7 +30,8 @@ class DatagramLab final : public Lab {
     node.memory = std::make_shared<cci::MemoryTable>(*node.entropy, *node.counters);
     node.endpoint = std::make_unique<Endpoint>(
         options.endpoint,
-        std::make_unique<datagram::DatagramTransport>(options.transport, std::move(net), *node.entropy, *node.counters),
+        std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options.transport, congestion_}, std::move(net),
+                                                      *node.entropy, *node.counters),
         node.memory, *node.counters);
     machine.driver = make_driver(node);
     world_.add_actor(machine.id, machine.driver.get());
@@ -57,6 +62,7 @@ class DatagramLab final : public Lab {
   };
   sim::World world_;
   sim::DatagramFabric fabric_;
+  const reliability::Congestion congestion_;
   std::deque<Machine> machines_;
 };
 
@@ -68,6 +74,8 @@ sim::DatagramLinkOptions mild_link() {
   link.duplicate_chance = 0.01;
   link.corrupt_chance = 0.005;
   link.reorder_chance = 0.02;
+  link.partial_chance = 0.1;
+  link.fail_chance = 0.005;
   return link;
 }
 

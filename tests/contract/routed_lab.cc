@@ -46,7 +46,7 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
                                                  Counters& counters) {
   if (networks.kind(subnet) == Subnet::datagram) {
     auto net = std::make_unique<sim::SimDatagramNet>(*networks.datagrams[subnet - 1], node, address, port);
-    return std::make_unique<datagram::DatagramTransport>(options, std::move(net), entropy, counters);
+    return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(net), entropy, counters);
   }
   if (networks.kind(subnet) == Subnet::sim) {
     sim::SimNetOptions net;

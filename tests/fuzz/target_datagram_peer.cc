@@ -30,12 +30,18 @@ class Net final : public datagram::DatagramNet {
   [[nodiscard]] std::string uri() const override { return "fuzz://"; }
   [[nodiscard]] uint32_t datagram_bytes_max() const override { return datagram::datagram_bytes_min; }
   [[nodiscard]] Result<uint64_t> resolve(std::string_view) override { return fail(ErrorKind::usage, "no"); }
-  [[nodiscard]] bool send(const datagram::Address&, Bytes bytes) override {
-    if (out.size() < 64) out.emplace_back(bytes.begin(), bytes.end());
-    return true;
+  [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override {
+    for (const datagram::Datagram& each : batch) {
+      if (out.size() < 64) out.emplace_back(each.bytes.begin(), each.bytes.end());
+    }
+    return {batch.size(), datagram::Sent::Stop::none};
   }
+  void send_last(std::span<const datagram::Datagram> batch) override { static_cast<void>(send(batch)); }
   void poll(Instant, datagram::DatagramEvents& events) override {
-    for (const auto& bytes : std::exchange(in, {})) events.received({1, 2, 3, 4}, bytes);
+    const auto came = std::exchange(in, {});
+    std::vector<datagram::Datagram> batch;
+    for (const auto& bytes : came) batch.push_back({{1, 2, 3, 4}, bytes});
+    if (!batch.empty()) events.received(batch);
   }
   void set_deadline(Instant) override {}
   [[nodiscard]] int os_handle() const override { return -1; }
@@ -80,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Net& net = *owned;
   ports::TransportOptions options;
   options.sends_in_flight_max = options.rmas_in_flight_max = 8;
-  datagram::DatagramTransport transport(options, std::move(owned), entropy, counters);
+  datagram::DatagramTransport transport({options}, std::move(owned), entropy, counters);
   transport.bind(sink, memory);
   Instant now{std::chrono::seconds(100)};
   const auto turn = [&] {

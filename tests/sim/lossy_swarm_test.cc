@@ -123,6 +123,8 @@ class LossySwarm {
     link.queue_bytes = random.chance(0.3) ? 50'000 : 1'000'000;
     link.again_chance = random.chance(0.5) ? 0 : up_to(0.05);
     link.again_max = random.between(1us, 20ms);
+    link.partial_chance = random.chance(0.3) ? 0 : up_to(0.5);
+    link.fail_chance = random.chance(0.5) ? 0 : up_to(0.02);
     link.datagram_bytes = static_cast<uint32_t>(random.between(datagram::datagram_bytes_min, datagram::datagram_bytes_max));
     return link;
   }
@@ -136,8 +138,9 @@ class LossySwarm {
     machine.node = world_.add_node(machine.name);
     machine.entropy = std::make_unique<sim::SimEntropy>(random_.next());
     machine.memory = std::make_shared<cci::MemoryTable>(*machine.entropy, *machine.counters);
-    ports::TransportOptions options;
-    options.sends_in_flight_max = static_cast<uint32_t>(random_.between(4, 64));
+    datagram::DatagramOptions options;
+    if (random_.chance(0.5)) options.congestion = reliability::Congestion::bbr;
+    options.transport.sends_in_flight_max = static_cast<uint32_t>(random_.between(4, 64));
     auto net = std::make_unique<sim::SimDatagramNet>(fabric_, machine.node, machine.name, uint16_t{1});
     auto transport = std::make_unique<datagram::DatagramTransport>(options, std::move(net), *machine.entropy, *machine.counters);
     machine.transport = transport.get();

@@ -69,8 +69,8 @@ struct Connection final : connection::Connection {
   reliability::RttEstimator rtt;
   std::unique_ptr<reliability::CongestionControl> congestion;
   reliability::Pacer pacer{0};
-  uint32_t probe_credit = 0;  // datagrams that go out whatever the window
   Instant pace_at = never;
+  uint32_t probe_credit = 0;  // datagrams that go out whatever the window
 
   // What is to go out.
   bool hello_reply_due = false;
@@ -78,10 +78,10 @@ struct Connection final : connection::Connection {
   bool ping_due = false;
   bool farewell_due = false;
   bool farewell_is_reject = false;
-  Status farewell_status = Status::disconnected;
-  std::string farewell_reason;
   bool bulk_first = false;  // whose turn it is in the next packet: RMA's, or the messages'
   bool served_first = false;
+  Status farewell_status = Status::disconnected;
+  std::string farewell_reason;
 
   OutMessages messages;
   connection::FencedMessages<Message> fenced;

@@ -1,10 +1,15 @@
-// What the datagram transport needs of a network: send a datagram to an address, tell what came. udp will implement it with a
-// socket, sim with a seeded world. Names are this network's own (sim-datagram://NODE:PORT). Contract: nonblocking; a datagram may
-// be lost, doubled, damaged, delayed, overtaken. After send said `again`, writable() of the events follows when that changes.
-// Single-threaded.
+// What the datagram transport needs of a network: send datagrams to addresses, tell what came. udp
+// will implement it with a socket, sim with a seeded world. Names are this network's own
+// (sim-datagram://NODE:PORT). Contract: nonblocking; a datagram may be lost, doubled, damaged,
+// delayed, overtaken. Single-threaded.
+//
+// Both ways datagrams go in batches, so that a network with system calls needs one for many packets
+// (sendmmsg, recvmmsg). A network may also hand neighbours in a batch that have one address and one
+// length to its host as one piece (GSO), and take such a piece apart for received() (GRO).
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +20,8 @@
 
 namespace ccixfer::datagram {
 
+inline constexpr size_t batch_datagrams_max = 64;  // in one call, either way
+
 // Of a network's own making; equal when the same peer is meant.
 struct Address {
   uint64_t high = 0;
@@ -24,10 +31,28 @@ struct Address {
   friend auto operator<=>(const Address&, const Address&) = default;
 };
 
+// One of a batch. The bytes belong to the caller and are valid during the call only.
+struct Datagram {
+  Address peer;  // to whom it goes, or from whom it came
+  Bytes bytes;
+};
+
+// What became of a batch that was to be sent: the network took the first `taken`, which says
+// nothing about their arrival. It may stop at any of them.
+struct Sent {
+  enum class Stop : uint8_t {
+    none,    // all are taken; or the rest is worth another call
+    again,   // no room: nothing more is taken until writable()
+    failed,  // the network refuses the first that is not taken, whatever happens: it counts as lost
+  };
+  size_t taken = 0;
+  Stop stop = Stop::none;
+};
+
 class DatagramEvents {
  public:
   virtual ~DatagramEvents() = default;
-  virtual void received(const Address& from, Bytes datagram) = 0;
+  virtual void received(std::span<const Datagram> batch) = 0;
   // The end of resolve(): success, or not_found.
   virtual void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) = 0;
   virtual void writable() = 0;
@@ -40,8 +65,11 @@ class DatagramNet {
   [[nodiscard]] virtual std::string uri() const = 0;                         // what a peer dials; "" when it takes no strangers
   [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;             // that it carries; at least datagram_bytes_min
   [[nodiscard]] virtual Result<uint64_t> resolve(std::string_view uri) = 0;  // usage: malformed; else a query, never 0
-  // false: again later. True says nothing about its arrival.
-  [[nodiscard]] virtual bool send(const Address& to, Bytes datagram) = 0;
+  // 1 to batch_datagrams_max of them, in this order. Takes at least one, unless it says why not.
+  [[nodiscard]] virtual Sent send(std::span<const Datagram> batch) = 0;
+  // The same for the last words of a transport that is being destroyed: there will be no writable()
+  // for it, so the network waits a moment for room instead of saying `again`.
+  virtual void send_last(std::span<const Datagram> batch) = 0;
   virtual void poll(Instant now, DatagramEvents& events) = 0;
   virtual void set_deadline(Instant at) = 0;  // turn again at `at` at the latest
   [[nodiscard]] virtual int os_handle() const = 0;

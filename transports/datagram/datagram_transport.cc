@@ -6,8 +6,8 @@
 
 namespace ccixfer::datagram {
 
-DatagramTransport::DatagramTransport(const ports::TransportOptions& options, std::unique_ptr<DatagramNet> net,
-                                     ports::Entropy& entropy, Counters& counters)
+DatagramTransport::DatagramTransport(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy,
+                                     Counters& counters)
     : driver_(std::make_unique<Driver>(options, std::move(net), entropy, counters)) {}
 DatagramTransport::~DatagramTransport() = default;
 

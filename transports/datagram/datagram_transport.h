@@ -13,17 +13,22 @@
 #include "core/base/counters.h"
 #include "core/ports/entropy.h"
 #include "core/ports/transport.h"
+#include "core/reliability/congestion.h"
 #include "transports/datagram/datagram_net.h"
 
 namespace ccixfer::datagram {
 
 class Driver;
 
+struct DatagramOptions {
+  ports::TransportOptions transport;
+  reliability::Congestion congestion = reliability::Congestion::new_reno;  // of what this end sends
+};
+
 class DatagramTransport final : public ports::Transport {
  public:
   // `entropy` and `counters` outlive the transport.
-  DatagramTransport(const ports::TransportOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy,
-                    Counters& counters);
+  DatagramTransport(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters);
   ~DatagramTransport() override;
 
   void bind(ports::TransportSink& sink, ports::RmaTarget& target) override;

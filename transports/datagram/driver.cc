@@ -19,13 +19,12 @@ ports::TransportOptions within_limits(ports::TransportOptions options) {
 
 }  // namespace
 
-Driver::Driver(const ports::TransportOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy,
-               Counters& counters)
+Driver::Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters)
     : net_(std::move(net)),
       datagram_bytes_(std::min(net_->datagram_bytes_max(), datagram_bytes_max)),
       outbox_(*net_, counters),
-      engine_(within_limits(options), message_bytes_max(datagram_bytes_), *this, counters),
-      handshake_(engine_, outbox_, entropy, datagram_bytes_),
+      engine_(within_limits(options.transport), message_bytes_max(datagram_bytes_), *this, counters),
+      handshake_(engine_, outbox_, entropy, datagram_bytes_, options.congestion),
       outcomes_(engine_),
       reader_(engine_, outbox_, handshake_, outcomes_),
       writer_(engine_, outbox_, datagram_bytes_) {
@@ -42,10 +41,12 @@ Driver::~Driver() {
       engine_.begin_draining(c);
     }
     for (uint32_t i = 0; i < farewells; ++i) {
+      if (outbox_.is_full()) outbox_.flush_last();
       c.farewell_due = true;
       if (!writer_.build(c, true)) break;
     }
   });
+  outbox_.flush_last();
 }
 
 void Driver::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
@@ -72,7 +73,11 @@ Duration Driver::round_trip(const Connection& c) {
 
 // ---- What the network tells.
 
-void Driver::received(const Address& from, Bytes datagram) {
+void Driver::received(std::span<const Datagram> batch) {
+  for (const Datagram& datagram : batch) received_one(datagram.peer, datagram.bytes);
+}
+
+void Driver::received_one(const Address& from, Bytes datagram) {
   engine_.counters().add(Counter::bytes_in, datagram.size());
   const std::optional<Packet> packet = open_packet(datagram);
   if (!packet) return engine_.counters().add(Counter::datagrams_rejected);

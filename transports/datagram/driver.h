@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 
+#include "transports/datagram/datagram_transport.h"
 #include "transports/datagram/handshake.h"
 #include "transports/datagram/outbox.h"
 #include "transports/datagram/packet_outcomes.h"
@@ -13,7 +14,7 @@ namespace ccixfer::datagram {
 
 class Driver final : public DatagramEvents {
  public:
-  Driver(const ports::TransportOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters);
+  Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters);
   ~Driver() override;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -41,7 +42,7 @@ class Driver final : public DatagramEvents {
   static void probe(Connection& c) { c.ping_due = true; }
   void released(Connection& c) { handshake_.released(c); }
   static void pause_accepting(bool /*pause*/) {}  // a hello beyond the bound is told to come again
-  static void end_turn() {}
+  void end_turn() { outbox_.flush(); }
   [[nodiscard]] static Instant own_deadline() { return never; }
   [[nodiscard]] bool can_serve() const { return !outbox_.blocked(); }
   void set_deadline(Instant at) { net_->set_deadline(at); }
@@ -49,9 +50,10 @@ class Driver final : public DatagramEvents {
   [[nodiscard]] static Duration round_trip(const Connection& c);
 
  private:
-  void received(const Address& from, Bytes datagram) override;
+  void received(std::span<const Datagram> batch) override;
   void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) override;
   void writable() override;
+  void received_one(const Address& from, Bytes datagram);
   void finish_closing(Connection& c);
 
   std::unique_ptr<DatagramNet> net_;

@@ -29,7 +29,7 @@ void Handshake::agree(Connection& c, const wire::Offer& theirs, uint32_t their_d
   c.incoming.open(agreed.sends_in_flight_max, c.attribute, held_bytes_);
   c.rma.open(agreed.rmas_in_flight_max, fragment_bytes_of(c.datagram_bytes));
   c.served.open(agreed.rmas_in_flight_max, fragment_bytes_of(c.datagram_bytes), c.id.packed());
-  c.congestion = std::make_unique<reliability::NewReno>(c.datagram_bytes);
+  c.congestion = reliability::make_congestion_control(congestion_, c.datagram_bytes, c.local_key);
   c.pacer = reliability::Pacer(uint64_t{burst_datagrams} * c.datagram_bytes);
 }
 
@@ -173,6 +173,7 @@ void Handshake::on_hello_reply(Connection& c, const PacketHeader& header, const 
   if (frame.attempt > 0 && frame.attempt <= c.attempt && c.attempt - frame.attempt < hello_attempts_remembered) {
     c.round_trip = std::max(engine_.now() - c.dialling->hello_at[frame.attempt % hello_attempts_remembered], ports::round_trip_min);
     c.rtt.sample(c.round_trip);
+    c.congestion->round_trip(c.rtt.latest(), c.rtt.smoothed(), engine_.now());
   }
   c.dialling.reset();
   engine_.answered(c);

@@ -14,9 +14,14 @@ namespace ccixfer::datagram {
 
 class Handshake {
  public:
-  // `datagram_bytes`: what we offer to peers.
-  Handshake(Engine& engine, Outbox& outbox, ports::Entropy& entropy, uint32_t datagram_bytes)
-      : engine_(engine), outbox_(outbox), entropy_(entropy), cookies_(entropy), datagram_bytes_(datagram_bytes) {}
+  // `datagram_bytes`: what we offer to peers. `congestion`: of the connections that it begins.
+  Handshake(Engine& engine, Outbox& outbox, ports::Entropy& entropy, uint32_t datagram_bytes, reliability::Congestion congestion)
+      : engine_(engine),
+        outbox_(outbox),
+        entropy_(entropy),
+        cookies_(entropy),
+        datagram_bytes_(datagram_bytes),
+        congestion_(congestion) {}
 
   void dialling(Connection& c, uint64_t query);
   void resolved(uint64_t query, Status status, const Address& address, std::string_view reason);
@@ -41,6 +46,7 @@ class Handshake {
   ports::Entropy& entropy_;
   CookieJar cookies_;
   const uint32_t datagram_bytes_;
+  const reliability::Congestion congestion_;
   KnownHellos hellos_;
   std::map<uint64_t, uint32_t> by_query_;  // names that the network looks up
   size_t held_bytes_ = 0;

@@ -1,5 +1,10 @@
-// The datagram that is being put together, and its way to the network. Private to this room; single-threaded.
+// The datagrams of a turn on their way to the network. They are put together one after the other
+// and leave in batches: when a batch is full, and at the end of the turn. If the network has no
+// room (`again`), those that it did not take are kept and leave first when it has. What comes
+// beyond a full batch meanwhile is dropped, as if it were lost on the way. Private to this room;
+// single-threaded.
 #pragma once
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -13,29 +18,30 @@ class Outbox {
  public:
   Outbox(DatagramNet& net, Counters& counters) : net_(net), counters_(counters) {}
 
-  // The beginning of a packet; its frames follow, and end_packet.
-  [[nodiscard]] wire::Writer begin(const PacketHeader& header) {
-    bytes_.clear();
-    wire::Writer out(bytes_);
-    begin_packet(out, header);
-    return out;
+  // Whether a packet that is begun now will leave. It may call the network.
+  [[nodiscard]] bool has_room() {
+    if (is_full()) flush();
+    return !blocked_;
   }
-  void put(const Address& to) {
-    counters_.add(Counter::bytes_out, bytes_.size());
-    if (!net_.send(to, bytes_)) blocked_ = true;  // as if it were lost on the way
-  }
-  void put_empty(const Address& to, const PacketHeader& header) {
-    wire::Writer out = begin(header);
-    end_packet(out);
-    put(to);
-  }
-  [[nodiscard]] bool blocked() const { return blocked_; }  // the network took no more
+  // The beginning of a packet; its frames follow, and end_packet, and put.
+  [[nodiscard]] wire::Writer begin(const PacketHeader& header);
+  void put(const Address& to);
+  void put_empty(const Address& to, const PacketHeader& header);
+  void flush();
+  void flush_last();  // of a transport that is being destroyed
+  [[nodiscard]] bool is_full() const { return end_ == batch_datagrams_max; }
+  [[nodiscard]] bool blocked() const { return blocked_; }  // the network has no room
   [[nodiscard]] bool unblock() { return std::exchange(blocked_, false); }
 
  private:
+  [[nodiscard]] std::span<const Datagram> batch() const { return std::span(datagrams_).subspan(first_, end_ - first_); }
+
   DatagramNet& net_;
   Counters& counters_;
-  std::vector<std::byte> bytes_;
+  std::array<std::vector<std::byte>, batch_datagrams_max + 1> bytes_;  // of each datagram; the memory stays for the next
+  std::array<Datagram, batch_datagrams_max> datagrams_{};
+  size_t first_ = 0;  // that the network has not taken
+  size_t end_ = 0;    // behind the last that is complete
   bool blocked_ = false;
 };
 

@@ -13,22 +13,31 @@ void PacketOutcomes::acknowledged(Connection& c, const reliability::Ack& ack) {
   learn(c);
 }
 
+// The congestion control first: what follows for the frames may end the connection.
 void PacketOutcomes::learn(Connection& c) {
+  tell_congestion(c);
   for (const reliability::SentPacket& packet : outcome_.acked) {
-    c.congestion->acked(packet.bytes, packet.sent_at, packet.limited);
     for (const reliability::Carried& carried : packet.carried) carried_acked(c, carried);
     if (c.state == State::gone) return;
   }
-  if (!outcome_.lost.empty()) {
-    engine_.counters().add(Counter::datagrams_lost, outcome_.lost.size());
-    if (outcome_.timed_out) {
-      c.congestion->timed_out();
-    } else {
-      c.congestion->lost(outcome_.lost.back().sent_at, engine_.now());
-    }
-  }
   for (const reliability::SentPacket& packet : outcome_.lost) {
     for (const reliability::Carried& carried : packet.carried) carried_lost(c, carried);
+  }
+}
+
+void PacketOutcomes::tell_congestion(Connection& c) {
+  const Instant now = engine_.now();
+  const uint64_t in_flight = c.sent.in_flight_bytes();
+  if (outcome_.round_trip) c.congestion->round_trip(c.rtt.latest(), c.rtt.smoothed(), now);
+  if (!outcome_.acked.empty()) {
+    c.congestion->acked({now, outcome_.acked, outcome_.rate, c.sent.delivered_bytes(), in_flight});
+  }
+  if (outcome_.lost.empty()) return;
+  engine_.counters().add(Counter::datagrams_lost, outcome_.lost.size());
+  if (outcome_.timed_out) {
+    c.congestion->timed_out();
+  } else {
+    c.congestion->lost({now, outcome_.lost, in_flight});
   }
 }
 

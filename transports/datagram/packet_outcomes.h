@@ -14,6 +14,7 @@ class PacketOutcomes {
 
  private:
   void learn(Connection& c);
+  void tell_congestion(Connection& c);
   void carried_acked(Connection& c, const reliability::Carried& carried);
   static void carried_lost(Connection& c, const reliability::Carried& carried);
 

@@ -9,6 +9,9 @@ namespace ccixfer::datagram {
 namespace {
 constexpr uint8_t as(Carries kind) { return static_cast<uint8_t>(kind); }
 bool hints_due(const Connection& c) { return c.hints != nullptr && c.hints->due(); }
+bool has_window(const Connection& c) {
+  return c.congestion != nullptr && c.sent.in_flight_bytes() + c.datagram_bytes <= c.congestion->window_bytes();
+}
 }  // namespace
 
 bool PacketWriter::wants_to_send(Connection& c) {
@@ -20,17 +23,17 @@ bool PacketWriter::wants_to_send(Connection& c) {
 
 void PacketWriter::transmit(Connection& c) {
   c.pace_at = never;
-  for (uint32_t budget = send_budget_datagrams; !outbox_.blocked(); --budget) {
+  for (uint32_t budget = send_budget_datagrams; outbox_.has_room(); --budget) {
     const bool wants = wants_to_send(c);
     const bool ack = c.received.ack_deadline() <= engine_.now() && c.state != State::draining;
     if (!wants && !ack) {
       c.probe_credit = 0;
+      if (has_window(c)) c.sent.app_limited();
       return;
     }
     bool may = wants;
     if (wants && c.state != State::draining && c.probe_credit == 0) {
-      const uint64_t window = c.congestion->window_bytes();
-      may = c.sent.in_flight_bytes() + c.datagram_bytes <= window;
+      may = has_window(c);
       if (may) {
         const Instant ready = c.pacer.ready_at(engine_.now());
         may = ready <= engine_.now();
@@ -68,12 +71,13 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
   end_packet(out);
   const auto bytes = static_cast<uint32_t>(out.position());
   CHECK(bytes <= c.datagram_bytes);
-  const uint64_t window = c.congestion->window_bytes();
-  const bool limited = 2 * (c.sent.in_flight_bytes() + bytes) >= window;
+  const uint64_t in_flight = c.sent.in_flight_bytes();
+  const bool limited = 2 * (in_flight + bytes) >= c.congestion->window_bytes();
   static_cast<void>(c.sent.sent(engine_.now(), bytes, elicits, limited, std::move(carried)));
-  const Duration round_trip = c.rtt.known() ? c.rtt.smoothed() : Duration{0};
-  if (elicits)
-    c.pacer.sent(bytes, reliability::Pacer::rate_bytes_per_s(window, round_trip, c.congestion->probing()), engine_.now());
+  if (elicits) {
+    c.congestion->sent(bytes, in_flight, engine_.now());
+    c.pacer.sent(bytes, c.congestion->pace_bytes_per_s(), engine_.now());
+  }
   outbox_.put(c.address);
   return true;
 }

@@ -13,6 +13,9 @@ namespace ccixfer::sim {
 namespace {
 
 using datagram::Address;
+using datagram::batch_datagrams_max;
+using datagram::Datagram;
+using datagram::Sent;
 constexpr size_t datagrams_in_poll_max = 512;
 constexpr size_t datagram_bytes_hard_max = 65507;
 
@@ -56,19 +59,19 @@ void DatagramFabric::damage(std::vector<std::byte>& bytes) {
   }
 }
 
-void DatagramFabric::send(SimDatagramNet& from, const Address& to, Bytes bytes) {
+void DatagramFabric::send(const Address& from, const Address& to, Bytes bytes) {
   CHECK(bytes.size() <= datagram_bytes_hard_max);
   Random& random = world_.random();
   ++totals_.sent;
   const Instant now = world_.now();
-  const auto waiting_ns = static_cast<uint64_t>(std::max<int64_t>((from.way_out_free_at_ - now).count(), 0));
+  Instant& free_at = places_[from.low - 1].way_out_free_at;
+  const auto waiting_ns = static_cast<uint64_t>(std::max<int64_t>((free_at - now).count(), 0));
   const uint64_t rate = std::max<uint64_t>(link_.rate_bytes_per_s, 1000);
   if (waiting_ns / 1000 * rate / 1'000'000 + bytes.size() > link_.queue_bytes || bytes.size() > link_.datagram_bytes) {
     ++totals_.dropped;
     return;
   }
-  from.way_out_free_at_ =
-      std::max(from.way_out_free_at_, now) + Duration(static_cast<int64_t>(bytes.size() * 1'000'000'000 / rate));
+  free_at = std::max(free_at, now) + Duration(static_cast<int64_t>(bytes.size() * 1'000'000'000 / rate));
   if (random.chance(link_.loss_chance)) {
     ++totals_.lost;
     return;
@@ -76,13 +79,13 @@ void DatagramFabric::send(SimDatagramNet& from, const Address& to, Bytes bytes) 
   std::vector<std::byte> copy(bytes.begin(), bytes.end());
   if (random.chance(link_.duplicate_chance)) {
     ++totals_.duplicated;
-    fly(from.address_, to, copy, from.way_out_free_at_);
+    fly(from, to, copy, free_at);
   }
   if (random.chance(link_.corrupt_chance)) {
     ++totals_.corrupted;
     damage(copy);
   }
-  fly(from.address_, to, std::move(copy), from.way_out_free_at_);
+  fly(from, to, std::move(copy), free_at);
 }
 
 void DatagramFabric::fly(const Address& from, const Address& to, std::vector<std::byte> bytes, Instant leaves) {
@@ -122,7 +125,7 @@ SimDatagramNet::SimDatagramNet(DatagramFabric& fabric, NodeId node, std::string 
   CHECK(place == fabric.places_.end() || place->node == node);  // one address, one node
   address_.low = static_cast<uint64_t>(place - fabric.places_.begin()) + 1;
   address_.port = port;
-  if (place == fabric.places_.end()) fabric.places_.push_back({name_, node});
+  if (place == fabric.places_.end()) fabric.places_.push_back({name_, node, {}});
   CHECK(port != 0 && fabric.nets_.emplace(address_, this).second);
   fabric.world_.add_part(node, this);
   fabric.world_.add_actor(node, this);
@@ -165,26 +168,72 @@ Result<uint64_t> SimDatagramNet::resolve(std::string_view uri) {
   return answer.query;
 }
 
-bool SimDatagramNet::send(const Address& to, Bytes datagram) {
-  if (dead_) return true;
-  if (!full_ && fabric_.link_.again_chance > 0 && fabric_.world_.random().chance(fabric_.link_.again_chance)) fill_up();
-  if (full_) return false;
-  fabric_.send(*this, to, datagram);
-  return true;
+Sent SimDatagramNet::send(std::span<const Datagram> batch) {
+  CHECK(!batch.empty() && batch.size() <= batch_datagrams_max);
+  if (dead_) return {batch.size(), Sent::Stop::none};
+  ++fabric_.totals_.send_calls;
+  const DatagramLinkOptions& link = fabric_.link_;
+  Random& random = fabric_.world_.random();
+  Sent sent{batch.size(), Sent::Stop::none};
+  if (link.partial_chance > 0 && random.chance(link.partial_chance)) {
+    sent.taken = 1 + static_cast<size_t>(random.below(batch.size()));
+  }
+  if (link.fail_chance > 0 && random.chance(link.fail_chance)) {
+    sent = {static_cast<size_t>(random.below(sent.taken)), Sent::Stop::failed};
+  }
+  if (!full_ && link.again_chance > 0 && random.chance(link.again_chance)) {
+    sent = {static_cast<size_t>(random.below(sent.taken + 1)), Sent::Stop::again};
+    fill_up();
+  } else if (full_) {
+    sent = {0, Sent::Stop::again};
+  }
+  if (sent.stop == Sent::Stop::failed) ++fabric_.totals_.refused;
+  for (const Datagram& datagram : batch.first(sent.taken)) fabric_.send(address_, datagram.peer, datagram.bytes);
+  return sent;
+}
+
+// It waits for room.
+void SimDatagramNet::send_last(std::span<const Datagram> batch) {
+  if (dead_) return;
+  ++fabric_.totals_.send_calls;
+  if (!full_) {
+    for (const Datagram& datagram : batch) fabric_.send(address_, datagram.peer, datagram.bytes);
+    return;
+  }
+  std::vector<Kept> waiting;
+  for (const Datagram& datagram : batch) waiting.push_back({datagram.peer, {datagram.bytes.begin(), datagram.bytes.end()}});
+  fabric_.world_.at_node(node_, room_at_, [&fabric = fabric_, from = address_, waiting = std::move(waiting)] {
+    for (const Kept& each : waiting) fabric.send(from, each.peer, each.bytes);
+  });
 }
 
 void SimDatagramNet::fill_up() {
   World& world = fabric_.world_;
   full_ = true;
-  world.at(after(world.now(), world.random().between(Duration(0), fabric_.link_.again_max)),
-           [&fabric = fabric_, address = address_] {
-             const auto found = fabric.nets_.find(address);
-             if (found == fabric.nets_.end()) return;  // it is over, or another process has its place
-             SimDatagramNet& net = *found->second;
-             net.full_ = false;
-             net.writable_ = true;
-             fabric.world_.wake(net.node_);
-           });
+  room_at_ = after(world.now(), world.random().between(Duration(0), fabric_.link_.again_max));
+  world.at(room_at_, [&fabric = fabric_, address = address_] {
+    const auto found = fabric.nets_.find(address);
+    if (found == fabric.nets_.end()) return;  // it is over, or another process has its place
+    SimDatagramNet& net = *found->second;
+    net.full_ = false;
+    net.writable_ = true;
+    fabric.world_.wake(net.node_);
+  });
+}
+
+void SimDatagramNet::tell_arrived(datagram::DatagramEvents& events, size_t count) {
+  ++fabric_.totals_.receive_calls;
+  std::vector<Kept> arrived;
+  std::vector<Datagram> batch;
+  arrived.reserve(count);
+  batch.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    arrived.push_back(std::move(inbox_.front()));
+    inbox_.pop_front();
+    inbox_bytes_ -= arrived.back().bytes.size();
+    batch.push_back({arrived.back().peer, arrived.back().bytes});
+  }
+  events.received(batch);
 }
 
 void SimDatagramNet::poll(Instant /*now*/, datagram::DatagramEvents& events) {
@@ -195,11 +244,14 @@ void SimDatagramNet::poll(Instant /*now*/, datagram::DatagramEvents& events) {
     events.resolved(answer.query, answer.found ? Status::success : Status::not_found, answer.address,
                     answer.found ? "" : "no such name");
   }
-  for (size_t i = 0; i < datagrams_in_poll_max && !inbox_.empty(); ++i) {
-    const Arrived arrived = std::move(inbox_.front());
-    inbox_.pop_front();
-    inbox_bytes_ -= arrived.bytes.size();
-    events.received(arrived.from, arrived.bytes);
+  for (size_t told = 0; told < datagrams_in_poll_max && !inbox_.empty();) {
+    size_t count = std::min({inbox_.size(), batch_datagrams_max, datagrams_in_poll_max - told});
+    const double partial = fabric_.link_.partial_chance;
+    if (partial > 0 && fabric_.world_.random().chance(partial)) {
+      count = 1 + static_cast<size_t>(fabric_.world_.random().below(count));
+    }
+    tell_arrived(events, count);
+    told += count;
   }
   if (!inbox_.empty()) fabric_.world_.wake(node_);
 }

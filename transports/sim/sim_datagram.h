@@ -3,14 +3,16 @@
 //
 // What happens to a datagram, each drawn from the world's seed: it is lost, doubled, damaged (a bit flipped, bytes cut off or
 // added), delayed, overtaken by later ones; it waits for its sender's way out, and is dropped when that queue, or the receiver's
-// socket buffer, is full. A send may find the host's own buffers full (again, and later writable). Cuts: an address, or one
-// direction between two (a half-open link). A crashed node's datagrams go nowhere. Nobody is told of any of it, as with UDP without
-// ICMP. Ownership: the DatagramFabric outlives its nets; the World outlives the fabric.
+// socket buffer, is full. A send may find the host's own buffers full (again, and later writable). A batch may be taken in part,
+// one of it may be refused for good, and what came is told in batches of any length. Cuts: an address, or one direction between two
+// (a half-open link). A crashed node's datagrams go nowhere. Nobody is told of any of it, as with UDP without ICMP. The nets of one
+// address share its way out. Ownership: the DatagramFabric outlives its nets; the World outlives the fabric.
 #pragma once
 #include <deque>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,16 +29,19 @@ struct DatagramLinkOptions {
   double corrupt_chance = 0;
   double reorder_chance = 0;  // that it takes up to reorder_delay_max longer
   Duration reorder_delay_max = std::chrono::milliseconds(1);
-  uint64_t rate_bytes_per_s = 1'000'000'000;  // of each net's way out
+  uint64_t rate_bytes_per_s = 1'000'000'000;  // of each address's way out
   uint32_t queue_bytes = 1u << 20;            // that wait for the way out; more are dropped
   uint32_t receive_bytes = 1u << 20;          // that wait to be taken; more are dropped
   uint32_t datagram_bytes = 8192;
-  double again_chance = 0;  // that a send finds the host's buffers full, for up to again_max
+  double partial_chance = 0;  // that a call takes or tells only the first of its batch
+  double fail_chance = 0;     // that a call refuses one of its batch
+  double again_chance = 0;    // that a send finds the host's buffers full, for up to again_max
   Duration again_max = std::chrono::milliseconds(1);
 };
 
 struct DatagramTotals {
-  uint64_t sent = 0, delivered = 0, lost = 0, dropped = 0, duplicated = 0, corrupted = 0, reordered = 0, cut = 0;
+  uint64_t sent = 0, delivered = 0, lost = 0, dropped = 0, duplicated = 0, corrupted = 0, reordered = 0, cut = 0, refused = 0;
+  uint64_t send_calls = 0, receive_calls = 0;  // each of one batch
 };
 
 class SimDatagramNet;
@@ -60,8 +65,9 @@ class DatagramFabric {
   struct Place {
     std::string address;
     NodeId node = 0;
+    Instant way_out_free_at{};
   };
-  void send(SimDatagramNet& from, const datagram::Address& to, Bytes bytes);
+  void send(const datagram::Address& from, const datagram::Address& to, Bytes bytes);
   void fly(const datagram::Address& from, const datagram::Address& to, std::vector<std::byte> bytes, Instant leaves);
   void damage(std::vector<std::byte>& bytes);
   [[nodiscard]] bool is_cut(uint64_t from, uint64_t to) const;
@@ -87,7 +93,8 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
   [[nodiscard]] std::string uri() const override;
   [[nodiscard]] uint32_t datagram_bytes_max() const override { return fabric_.link_.datagram_bytes; }
   [[nodiscard]] Result<uint64_t> resolve(std::string_view uri) override;
-  [[nodiscard]] bool send(const datagram::Address& to, Bytes datagram) override;
+  [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override;
+  void send_last(std::span<const datagram::Datagram> batch) override;
   void poll(Instant now, datagram::DatagramEvents& events) override;
   void set_deadline(Instant at) override { deadline_ = at; }
   [[nodiscard]] int os_handle() const override { return -1; }
@@ -99,8 +106,8 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
 
  private:
   friend class DatagramFabric;
-  struct Arrived {
-    datagram::Address from;
+  struct Kept {  // one that came, or waits to leave
+    datagram::Address peer;
     std::vector<std::byte> bytes;
   };
   struct Answer {
@@ -109,12 +116,13 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
     bool found = false;
   };
   void fill_up();
+  void tell_arrived(datagram::DatagramEvents& events, size_t count);
 
   DatagramFabric& fabric_;
   const NodeId node_;
   const std::string name_;
   datagram::Address address_;
-  std::deque<Arrived> inbox_;
+  std::deque<Kept> inbox_;
   size_t inbox_bytes_ = 0;
   std::deque<Answer> answers_;
   uint64_t queries_ = 0;
@@ -122,7 +130,7 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
   bool writable_ = false;  // that changed, and is not told yet
   bool dead_ = false;
   Instant deadline_ = never;
-  Instant way_out_free_at_{};
+  Instant room_at_{};  // when that ends
 };
 
 }  // namespace ccixfer::sim

@@ -15,6 +15,23 @@ TEST_CASE("datagram__endpoint_is_destroyed__says_goodbye_as_often_as_may_be_lost
   REQUIRE(peer.all<FarewellFrame>()[0].farewell.reason == "the endpoint was destroyed");
 }
 
+TEST_CASE("datagram__endpoint_is_destroyed_while_the_host_is_full__says_goodbye_all_the_same") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  sim::DatagramLinkOptions link;
+  link.again_chance = 1;
+  link.again_max = 2ms;
+  rig.fabric.set_link(link);
+  REQUIRE(rig.b.send(id, filled(10, 1), 1) == Status::success);
+  const uint64_t before = rig.fabric.totals().sent;
+  rig.b.transport->turn(rig.world.now());  // finds no room, perhaps after this packet
+  rig.b.transport.reset();
+  peer.settle();
+  REQUIRE(rig.fabric.totals().sent - before == 1 + farewells);
+  REQUIRE(peer.all<FarewellFrame>().size() == farewells);
+}
+
 TEST_CASE("datagram__endpoint_is_destroyed__a_put_that_was_half_there_holds_its_buffer_no_more") {
   Rig rig;
   RawPeer peer(rig, "p");

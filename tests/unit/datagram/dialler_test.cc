@@ -9,9 +9,11 @@ namespace {
 class RawAcceptor final : public DatagramEvents {
  public:
   explicit RawAcceptor(Rig& rig) : rig_(rig), net_(rig.fabric, rig.world.add_node("q"), "q", 1) {}
-  void received(const Address& from, Bytes datagram) override {
-    a = from;
-    got.emplace_back(datagram.begin(), datagram.end());
+  void received(std::span<const Datagram> batch) override {
+    for (const Datagram& datagram : batch) {
+      a = datagram.peer;
+      got.emplace_back(datagram.bytes.begin(), datagram.bytes.end());
+    }
   }
   void resolved(uint64_t, Status, const Address&, std::string_view) override {}
   void writable() override {}
@@ -44,7 +46,8 @@ class RawAcceptor final : public DatagramEvents {
     begin_packet(out, to);
     body(out);
     end_packet(out);
-    REQUIRE(net_.send(a, bytes));
+    const Datagram one{a, bytes};
+    REQUIRE(net_.send({&one, 1}).taken == 1);
     settle();
   }
   void retry(uint64_t with_key, uint64_t issued = 7) {

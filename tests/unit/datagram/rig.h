@@ -73,7 +73,7 @@ struct Recorder final : ports::TransportSink {
 };
 
 struct End final : sim::Actor {
-  End(sim::DatagramFabric& fabric, const std::string& name, const ports::TransportOptions& options, uint64_t seed)
+  End(sim::DatagramFabric& fabric, const std::string& name, const DatagramOptions& options, uint64_t seed)
       : world(fabric.world()), node(world.add_node(name)), entropy(seed) {
     auto owned = std::make_unique<sim::SimDatagramNet>(fabric, node, name, uint16_t{1});
     net = owned.get();
@@ -119,8 +119,12 @@ struct End final : sim::Actor {
 
 class Rig {
  public:
-  explicit Rig(const sim::DatagramLinkOptions& link = {}, const ports::TransportOptions& options = {}, uint64_t seed = 1)
-      : world(seed), fabric(world, link), a(fabric, "a", options, seed * 2 + 1), b(fabric, "b", options, seed * 2 + 2) {}
+  explicit Rig(const sim::DatagramLinkOptions& link = {}, const ports::TransportOptions& options = {}, uint64_t seed = 1,
+               reliability::Congestion congestion = reliability::Congestion::new_reno)
+      : world(seed),
+        fabric(world, link),
+        a(fabric, "a", {options, congestion}, seed * 2 + 1),
+        b(fabric, "b", {options, congestion}, seed * 2 + 2) {}
 
   bool run(const std::function<bool()>& done, Duration limit = 60s) {
     return world.run_until(done, after(world.now(), limit)) == sim::RunEnd::reached;
@@ -170,15 +174,18 @@ class RawPeer final : public DatagramEvents {
     net_.poll(rig.world.now(), *this);
     REQUIRE(b.port == 1);
   }
-  void received(const Address& from, Bytes datagram) override {
-    REQUIRE(from == b);
-    got.emplace_back(datagram.begin(), datagram.end());
+  void received(std::span<const Datagram> batch) override {
+    for (const Datagram& datagram : batch) {
+      REQUIRE(datagram.peer == b);
+      got.emplace_back(datagram.bytes.begin(), datagram.bytes.end());
+    }
   }
   void resolved(uint64_t, Status, const Address& address, std::string_view) override { b = address; }
   void writable() override {}
 
   void send(Bytes datagram) {
-    REQUIRE(net_.send(b, datagram));
+    const Datagram one{b, datagram};
+    REQUIRE(net_.send({&one, 1}).taken == 1);
     settle();
   }
   void settle() {

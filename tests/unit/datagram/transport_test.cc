@@ -10,6 +10,8 @@ sim::DatagramLinkOptions bad(double loss) {
   link.duplicate_chance = 0.05;
   link.corrupt_chance = 0.05;
   link.reorder_chance = 0.2;
+  link.partial_chance = 0.3;
+  link.fail_chance = 0.01;
   return link;
 }
 
@@ -57,16 +59,17 @@ TEST_CASE("datagram__unordered_messages__once_each") {
   Rig rig(bad(0.1));
   rig.connect(ports::Attribute::reliable_unordered);
   constexpr uint64_t count = 300;
+  constexpr size_t size = 2000;  // four of them in a packet
   uint64_t sent = 0;
   REQUIRE(rig.run([&] {
-    while (sent < count && rig.a.send(rig.at_a, filled(64, sent), sent) == Status::success) ++sent;
+    while (sent < count && rig.a.send(rig.at_a, filled(size, sent), sent) == Status::success) ++sent;
     return rig.a.sink.completions.size() == count;
   }));
   REQUIRE(rig.b.sink.messages.size() == count);
   bool in_order = true;
   for (uint64_t i = 0; i < count; ++i) {
-    in_order = in_order && rig.b.sink.messages[i] == filled(64, i);
-    REQUIRE(std::count(rig.b.sink.messages.begin(), rig.b.sink.messages.end(), filled(64, i)) == 1);
+    in_order = in_order && rig.b.sink.messages[i] == filled(size, i);
+    REQUIRE(std::count(rig.b.sink.messages.begin(), rig.b.sink.messages.end(), filled(size, i)) == 1);
   }
   REQUIRE_FALSE(in_order);  // nothing waits for what is missing
 }
@@ -190,7 +193,7 @@ TEST_CASE("datagram__the_hosts_buffers_are_full_again_and_again__everything_goes
   REQUIRE(rig.run([&] { return rig.a.sink.completions.size() == 19; }, 5s));
   REQUIRE(target == source);
   REQUIRE(rig.b.sink.messages.size() == 18);
-  REQUIRE(rig.a.counters.get(Counter::datagrams_lost) > 0);  // what was not taken counts as lost on the way
+  REQUIRE(rig.a.counters.get(Counter::datagrams_lost) == 0);  // what was not taken has waited
 }
 
 TEST_CASE("datagram__the_hosts_buffers_are_full_at_the_first_word__it_goes_out_as_soon_as_there_is_room") {
@@ -289,7 +292,7 @@ TEST_CASE("datagram__the_peer_restarted__its_answer_ends_the_connection_at_once"
   rig.b.transport.reset();
   rig.fabric.join("b");
   auto net = std::make_unique<sim::SimDatagramNet>(rig.fabric, rig.b.node, "b", uint16_t{1});
-  rig.b.transport = std::make_unique<DatagramTransport>(ports::TransportOptions{}, std::move(net), rig.b.entropy, rig.b.counters);
+  rig.b.transport = std::make_unique<DatagramTransport>(DatagramOptions{}, std::move(net), rig.b.entropy, rig.b.counters);
   rig.b.transport->bind(rig.b.sink, rig.b.memory);
   REQUIRE(rig.a.send(rig.at_a, filled(10, 1), 1) == Status::success);
   REQUIRE(rig.run([&] { return !rig.a.sink.disconnected.empty(); }, 2s));

@@ -110,6 +110,33 @@ TEST_CASE("receive_ledger__the_ack_arrived_and_nothing_is_missing__late_numbers_
   REQUIRE(ledger.look(200) == Verdict::fresh);
 }
 
+// Every second packet brings an acknowledgement. Late numbers come behind as many others as are in flight.
+TEST_CASE("receive_ledger__packets_in_flight__cost_the_same_whether_64_or_6000") {
+  const auto steps = [](uint64_t in_flight, uint64_t every) {  // one of `every` comes late
+    ReceiveLedger ledger;
+    uint64_t packets = 0;
+    const auto receive = [&](uint64_t number) {
+      if (ledger.look(number) != Verdict::fresh) return;
+      ledger.received(number, true, start);
+      if (++packets % 2 == 0) static_cast<void>(ledger.take_ack(start));
+      if (number > in_flight) ledger.ack_arrived(number - in_flight);
+    };
+    for (uint64_t number = 0; number < 20'000; ++number) {
+      if (every == 0 || number % every != 0) receive(number);
+      if (every != 0 && number >= in_flight && number % every == 0) receive(number - in_flight / every * every);
+    }
+    return static_cast<double>(ledger.steps()) / static_cast<double>(packets);
+  };
+  CHECK(steps(64, 0) == 1);
+  CHECK(steps(6000, 0) == 1);
+  constexpr double most = 1 + 6 + ReceiveLedger::ranges_max;
+  for (const uint64_t every : {3u, 10u, 100u}) {
+    CAPTURE(every);
+    CHECK(steps(64, every) < most);
+    CHECK(steps(6000, every) < most);
+  }
+}
+
 TEST_CASE("receive_ledger__the_peer_knows_more_than_we_keep__all_of_it_goes") {
   ReceiveLedger ledger;
   ledger.received(3, true, Instant{std::chrono::seconds(1)});

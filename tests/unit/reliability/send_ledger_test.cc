@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -62,27 +66,122 @@ TEST_CASE("send_ledger__acked_in_order__each_ends_once_with_what_it_carried_and_
   REQUIRE(rig.out.acked.empty());
 }
 
-// The window of a long fast path is thousands of packets, and every second packet brings an acknowledgement.
-TEST_CASE("send_ledger__a_large_window__acknowledging_looks_at_what_is_told_and_not_at_all_that_is_in_flight") {
-  Rig rig;
-  constexpr uint64_t window = 5900;
-  for (uint64_t i = 0; i < window; ++i) rig.send();
-  uint64_t acked = 0;
-  const bool with_gaps = GENERATE(false, true);
-  const uint64_t before = rig.ledger.steps();
-  for (uint64_t i = 0; i < 1000; ++i, acked += 2) {
-    rig.now += 1us;
-    if (with_gaps) {  // two ranges, the newer one first
-      REQUIRE(rig.ack({{acked + 2, acked + 2}, {acked, acked}}));
-      REQUIRE(rig.out.acked.size() == (i == 0 ? 2 : 1));
-    } else {
-      REQUIRE(rig.ack({{0, acked + 1}}));
-      REQUIRE(rig.out.acked.size() == 2);
+// The window of a long fast path is thousands of packets, and every second packet brings an
+// acknowledgement. Each of these patterns acknowledges four packets a time, or all but the lost.
+TEST_CASE("send_ledger__acknowledging__costs_the_same_at_64_and_at_6000_in_flight") {
+  using Pattern = std::function<void(Rig&, uint64_t)>;  // of the four packets from a number on
+  const std::vector<std::pair<const char*, Pattern>> patterns = {
+      {"in order",
+       [](Rig& rig, uint64_t at) {
+         REQUIRE(rig.ack({{0, at + 3}}));
+       }},
+      {"two acks",
+       [](Rig& rig, uint64_t at) {
+         REQUIRE((rig.ack({{0, at + 1}}) && rig.ack({{0, at + 3}})));
+       }},
+      {"one lost",
+       [](Rig& rig, uint64_t at) {
+         REQUIRE(rig.ack({{at + 2, at + 3}, {at, at}}));
+       }},
+      {"overtaken",
+       [](Rig& rig, uint64_t at) {
+         REQUIRE((rig.ack({{at + 2, at + 3}}) && rig.ack({{at, at + 3}})));
+       }},
+      {"32 ranges",
+       [](Rig& rig, uint64_t at) {
+         std::vector<Range> ranges{{at + 2, at + 3}};
+         for (uint64_t i = 1; i < reliability::ack_ranges_max && ranges.back().first >= 2; ++i) {
+           ranges.push_back({ranges.back().first - 2, ranges.back().first - 2});
+         }
+         REQUIRE(rig.ack(ranges));
+       }},
+  };
+  constexpr uint64_t rounds = 500;
+  for (const auto& [name, pattern] : patterns) {
+    CAPTURE(name);
+    std::vector<uint64_t> steps;
+    for (const uint64_t window : {64u, 6000u}) {
+      Rig rig;
+      for (uint64_t i = 0; i < window; ++i) rig.send();
+      uint64_t before = 0;
+      uint64_t at = 0;
+      auto began = std::chrono::steady_clock::now();
+      for (uint64_t i = 0; i < 2 * rounds; ++i, at += 4) {
+        if (i == rounds) {
+          before = rig.ledger.steps();
+          began = std::chrono::steady_clock::now();
+        }
+        rig.now += 1us;
+        pattern(rig, at);
+        for (int sent = 0; sent < 4; ++sent) rig.send();
+        REQUIRE(rig.ledger.packets() >= window);
+      }
+      const Duration took = std::chrono::steady_clock::now() - began;
+      steps.push_back(rig.ledger.steps() - before);
+      std::printf("%-10s %4d in flight: %.2f steps and %lld ns for four packets sent and acknowledged\n", name,
+                  static_cast<int>(window), static_cast<double>(steps.back()) / rounds,
+                  static_cast<long long>(took.count() / static_cast<int64_t>(rounds)));
     }
-    rig.send();
-    rig.send();
+    CHECK(steps[0] == steps[1]);
+    CHECK(steps[0] < rounds * (4 + 2 * reliability::packet_threshold + reliability::ack_ranges_max));
   }
-  CHECK((rig.ledger.steps() - before) / 1000 < 40);  // two searches at most, and what is told
+}
+
+// Beside a ledger that looks at every packet and follows the rules as they are written.
+TEST_CASE("send_ledger__any_acks_in_any_order__the_same_ends_as_by_looking_at_all") {
+  uint64_t acked_total = 0, lost_total = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    sim::Random random(seed);
+    Rig rig;
+    std::map<uint64_t, Instant> in_flight;
+    uint64_t largest = 0;
+    for (int step = 0; step < 200; ++step) {
+      rig.now += random.between(0ns, Duration(random.chance(0.1) ? 5ms : 50us));
+      for (uint64_t count = random.below(8); count > 0; --count) {
+        if (random.chance(0.8)) {
+          const uint64_t number = rig.send();
+          in_flight[number] = rig.now;
+        } else {
+          static_cast<void>(rig.ledger.sent(rig.now, 10, false, false, {}));
+        }
+      }
+      const uint64_t next = rig.ledger.next_number();
+      if (next == 0) continue;
+      uint64_t top = next - 1 - random.below(std::min<uint64_t>(next, random.chance(0.2) ? 60 : 6));
+      std::vector<Range> ranges;
+      while (ranges.size() < reliability::ack_ranges_max) {
+        const uint64_t bottom = top - random.below(std::min<uint64_t>(top + 1, 5));
+        ranges.push_back({bottom, top});
+        const uint64_t gap = 1 + random.below(3);
+        if (bottom < gap + 1 || random.chance(0.1)) break;
+        top = bottom - gap - 1;
+      }
+      REQUIRE(rig.ack(ranges));
+      largest = std::max(largest, ranges[0].last);
+      std::vector<uint64_t> acked, lost;
+      for (auto it = ranges.rbegin(); it != ranges.rend(); ++it) {
+        for (uint64_t number = it->first; number <= it->last; ++number) {
+          if (in_flight.erase(number) > 0) acked.push_back(number);
+        }
+      }
+      const Duration delay = std::max(std::max(rig.rtt.smoothed(), rig.rtt.latest()) * 9 / 8, reliability::clock_granularity);
+      while (!in_flight.empty() && in_flight.begin()->first < largest) {
+        const auto [number, sent_at] = *in_flight.begin();
+        if (number + reliability::packet_threshold > largest && sent_at + delay > rig.now) break;
+        lost.push_back(number);
+        in_flight.erase(number);
+      }
+      REQUIRE(numbers(rig.out.acked) == acked);
+      REQUIRE(numbers(rig.out.lost) == lost);
+      REQUIRE(rig.ledger.packets() == in_flight.size());
+      REQUIRE(rig.ledger.in_flight_bytes() == 1000 * in_flight.size());
+      acked_total += acked.size();
+      lost_total += lost.size();
+    }
+  }
+  CHECK(acked_total > 10'000);
+  CHECK(lost_total > 1'000);
 }
 
 TEST_CASE("send_ledger__ack_of_what_was_never_sent__refused_and_nothing_changes") {

@@ -1,0 +1,216 @@
+#include "core/reliability/bbr.h"
+
+#include <algorithm>
+
+#include "core/reliability/send_ledger.h"
+
+namespace ccixfer::reliability {
+namespace {
+
+// Percent of the bandwidth that each phase paces.
+constexpr uint64_t pace_startup = 277;  // 4 ln 2: doubles the rate each round
+constexpr uint64_t pace_drain = 36;     // its reciprocal
+constexpr uint64_t pace_up = 125;
+constexpr uint64_t pace_down = 75;
+constexpr uint64_t pace_margin = 99;  // a little less than measured, so that a queue does not stay
+
+// Percent of the product that may be in flight.
+constexpr uint64_t window_startup = 277;
+constexpr uint64_t window_usual = 200;
+constexpr uint64_t window_probe_round_trip = 50;
+constexpr uint64_t window_min_datagrams = 4;
+constexpr uint64_t window_spare_datagrams = 3;  // for acknowledgements that are kept back
+
+constexpr uint64_t full_growth = 125;  // percent: less growth in a round does not count
+constexpr uint32_t full_rounds = 3;
+constexpr uint64_t loss_tolerated = 2;        // percent of a round
+constexpr uint64_t loss_of_collapse = 10;     // the path is much slower than the model says
+constexpr uint64_t loss_spare_datagrams = 2;  // in a round of few packets a share says little
+constexpr uint64_t bound_after_loss = 85;     // percent of what was allowed
+
+constexpr int64_t cruise_round_trips = 6;
+constexpr int64_t cruise_round_trips_max = 62;
+constexpr Duration cruise_after_loss_max = std::chrono::seconds(2);
+constexpr Duration probe_round_trip_time = std::chrono::milliseconds(200);
+
+uint64_t bytes_of(std::span<const SentPacket> packets) {
+  uint64_t bytes = 0;
+  for (const SentPacket& packet : packets) bytes += packet.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+Bbr::Bbr(uint32_t datagram_bytes, uint64_t seed)
+    : datagram_(datagram_bytes), seed_(seed), window_(window_first_datagrams * datagram_bytes) {
+  set_pace();
+}
+
+uint64_t Bbr::window_min() const { return window_min_datagrams * datagram_; }
+
+uint64_t Bbr::product_bytes(uint64_t percent) const {
+  if (bandwidth_.most() == 0 || !round_trip_.known()) return window_first_datagrams * datagram_ * percent / 100;
+  const auto round_trip_us = static_cast<uint64_t>(std::max<int64_t>(round_trip_.least().count() / 1000, 1));
+  return std::max(bandwidth_.most() * round_trip_us / 1'000'000 * percent / 100, datagram_);
+}
+
+uint64_t Bbr::window_bytes() const {
+  uint64_t most = phase_ == Phase::probe_up ? bound_ * pace_up / 100 : bound_;
+  if (phase_ == Phase::probe_round_trip) most = std::min(most, product_bytes(window_probe_round_trip));
+  return std::clamp(window_, window_min(), std::clamp(most, window_min(), in_flight_bytes_max));
+}
+
+void Bbr::sent(uint64_t /*bytes*/, uint64_t in_flight_bytes_before, Instant now) {
+  // After a pause nothing is in flight, and a faster pace would probe nothing.
+  if (in_flight_bytes_before == 0 && (phase_ == Phase::probe_up || phase_ == Phase::probe_down)) {
+    begin_cruise(now);
+    set_pace();
+  }
+}
+
+void Bbr::round_trip(Duration latest, Duration /*smoothed*/, Instant now) {
+  const bool first = !round_trip_.known();
+  round_trip_.add(latest, now);
+  if (!first) return;
+  pace_ = 0;  // the one before was of an assumed round trip
+  set_pace();
+}
+
+void Bbr::acked(const AckReport& report) {
+  bandwidth_.add(report.rate);
+  if (rounds_.ends(report.rate, report.delivered_bytes)) end_round(report);
+  advance_phase(report);
+  probe_round_trip(report);
+  set_pace();
+  set_window(report);
+}
+
+void Bbr::end_round(const AckReport& report) {
+  round_ended_ = true;
+  const bool lossy = rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_);
+  if (!full_) look_for_full_pipe(report.rate);
+  probe_was_lossy_ = probe_was_lossy_ || (lossy && is_probe_round_);
+  if (phase_ == Phase::cruise) is_probe_round_ = false;  // those after it are not
+  if (!lossy) return;
+  if (full_) bound_ = std::max(product_bytes(100), std::min(bound_, window_) * bound_after_loss / 100);
+  if (phase_ == Phase::cruise && rounds_.lost_more_than(loss_of_collapse, loss_spare_datagrams * datagram_))
+    bandwidth_.next_cycle();
+}
+
+void Bbr::look_for_full_pipe(const RateSample& sample) {
+  if (sample.app_limited) return;
+  if (bandwidth_.most() * 100 >= full_bandwidth_ * full_growth) {
+    full_bandwidth_ = bandwidth_.most();
+    rounds_without_more_ = 0;
+    return;
+  }
+  ++rounds_without_more_;
+  full_ = rounds_without_more_ >= full_rounds || rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_);
+}
+
+void Bbr::enter(Phase phase, Instant now) {
+  phase_ = phase;
+  phase_since_ = now;
+}
+
+void Bbr::begin_cruise(Instant now) {
+  enter(Phase::cruise, now);
+  seed_ = seed_ * 6364136223846793005 + 1442695040888963407;
+  cruise_ = round_trip_.least() * (cruise_round_trips + static_cast<int64_t>((seed_ >> 60) % 3) - 1);
+}
+
+void Bbr::begin_probe(Instant now) {
+  if (!probe_was_lossy_) bound_ = std::min(bound_ * pace_up / 100, in_flight_bytes_max);
+  probe_was_lossy_ = false;
+  is_probe_round_ = true;
+  bandwidth_.next_cycle();
+  enter(Phase::probe_up, now);
+}
+
+void Bbr::advance_phase(const AckReport& report) {
+  const Duration elapsed = report.now - phase_since_;
+  switch (phase_) {
+    case Phase::startup:
+      if (full_) enter(Phase::drain, report.now);
+      return;
+    case Phase::drain:
+      if (report.in_flight_bytes <= product_bytes(100)) begin_cruise(report.now);
+      return;
+    case Phase::cruise: {
+      const Duration longest = std::min(round_trip_.least() * cruise_round_trips_max, cruise_after_loss_max);
+      if (elapsed >= (probe_was_lossy_ ? std::max(longest, cruise_) : cruise_)) begin_probe(report.now);
+      return;
+    }
+    case Phase::probe_up: {
+      const bool long_enough = elapsed > round_trip_.least();
+      const bool filled = report.in_flight_bytes >= product_bytes(pace_up) || elapsed > 4 * round_trip_.least();
+      if (long_enough && (filled || probe_was_lossy_)) enter(Phase::probe_down, report.now);
+      return;
+    }
+    case Phase::probe_down:
+      if (elapsed > round_trip_.least() || report.in_flight_bytes <= product_bytes(100)) begin_cruise(report.now);
+      return;
+    case Phase::probe_round_trip:
+      return;
+  }
+}
+
+void Bbr::probe_round_trip(const AckReport& report) {
+  const uint64_t little = std::max(product_bytes(window_probe_round_trip), window_min());
+  if (phase_ != Phase::probe_round_trip) {
+    if (!round_trip_.is_stale()) return;
+    // With so little in flight the round trip that was just measured had no queue of ours.
+    if (report.in_flight_bytes + bytes_of(report.packets) <= little) return round_trip_.refreshed(report.now);
+    enter(Phase::probe_round_trip, report.now);
+    probe_ends_ = never;
+  }
+  if (probe_ends_ == never && report.in_flight_bytes <= little) {
+    probe_ends_ = after(report.now, probe_round_trip_time);
+    round_ended_ = false;
+  }
+  if (probe_ends_ > report.now || !round_ended_) return;
+  round_trip_.refreshed(report.now);
+  if (full_) {
+    begin_cruise(report.now);
+  } else {
+    enter(Phase::startup, report.now);
+  }
+}
+
+void Bbr::set_pace() {
+  uint64_t percent = 100;
+  if (phase_ == Phase::startup) percent = pace_startup;
+  if (phase_ == Phase::drain) percent = pace_drain;
+  if (phase_ == Phase::probe_up) percent = pace_up;
+  if (phase_ == Phase::probe_down) percent = pace_down;
+  uint64_t bandwidth = bandwidth_.most();
+  if (bandwidth == 0) bandwidth = bytes_per_s(window_, round_trip_.least());
+  // The smallest window in a round trip at least: with one packet a round no sample could show that
+  // there is room for more. Where that is too fast, the window holds the sender back.
+  const uint64_t floor = std::max(bytes_per_s(window_min(), round_trip_.least()), pace_min_bytes_per_s);
+  const uint64_t pace = std::max(bandwidth / 100 * percent / 100 * pace_margin, floor);
+  pace_ = full_ ? pace : std::max(pace_, pace);
+}
+
+void Bbr::set_window(const AckReport& report) {
+  const uint64_t acked = bytes_of(report.packets);
+  const uint64_t target =
+      product_bytes(phase_ == Phase::startup ? window_startup : window_usual) + window_spare_datagrams * datagram_;
+  if (full_) {
+    window_ = std::min(window_ + acked, target);
+  } else if (window_ < target || report.delivered_bytes < window_first_datagrams * datagram_) {
+    window_ += acked;
+  }
+  window_ = std::clamp(window_, window_min(), in_flight_bytes_max);
+}
+
+void Bbr::lost(const LossReport& report) { rounds_.lost(bytes_of(report.packets)); }
+
+// The window begins small and grows with what is acknowledged; the model stays for comparison.
+void Bbr::timed_out() {
+  window_ = window_min();
+  full_bandwidth_ = 0;
+  rounds_without_more_ = 0;
+}
+
+}  // namespace ccixfer::reliability

@@ -1,0 +1,73 @@
+// Congestion control by a model of the path: the rate at which the bottleneck delivers and the
+// round trip without a queue. The connection sends at that rate and keeps about twice their product
+// in flight, so it neither needs a full queue to be fast nor takes a single loss for congestion.
+//
+// Phases: `startup` raises the pace each round until the rate grows no more; `drain` empties the
+// queue that startup built; then `cruise` at the measured rate, with a `probe_up` now and then (a
+// quarter faster, to find out whether there is more) and a `probe_down` after it. When no short
+// round trip has been seen for ten seconds, `probe_round_trip` keeps little in flight for 200 ms.
+//
+// Losses: a round that loses more than 2 % bounds what is in flight (never below the product). If
+// it was a round of a probe, the next probe waits longer: the one who probes too far makes way for
+// those who do not, and for those who halve their window at a loss. A round that loses more than 10
+// % in cruise shortens the memory of the rate.
+// Source: draft-cardwell-iccrg-bbr-congestion-control-00 and -02; Cardwell et al., "BBR:
+// Congestion-Based Congestion Control", ACM Queue 14(5), 2016. Deviation: one bound in flight
+// instead of BBRv2's three, no refill phase, and no estimate of extra acknowledgements.
+#pragma once
+#include "core/reliability/congestion.h"
+#include "core/reliability/path_model.h"
+
+namespace ccixfer::reliability {
+
+class Bbr final : public CongestionControl {
+ public:
+  enum class Phase : uint8_t { startup, drain, cruise, probe_up, probe_down, probe_round_trip };
+
+  Bbr(uint32_t datagram_bytes, uint64_t seed);
+  void sent(uint64_t bytes, uint64_t in_flight_bytes_before, Instant now) override;
+  void acked(const AckReport& report) override;
+  void round_trip(Duration latest, Duration smoothed, Instant now) override;
+  void lost(const LossReport& report) override;
+  void timed_out() override;
+  [[nodiscard]] uint64_t window_bytes() const override;
+  [[nodiscard]] uint64_t pace_bytes_per_s() const override { return pace_; }
+
+  [[nodiscard]] Phase phase() const { return phase_; }
+  [[nodiscard]] uint64_t bandwidth_bytes_per_s() const { return bandwidth_.most(); }
+  [[nodiscard]] Duration round_trip_least() const { return round_trip_.least(); }
+
+ private:
+  void end_round(const AckReport& report);
+  void look_for_full_pipe(const RateSample& sample);
+  void advance_phase(const AckReport& report);
+  void probe_round_trip(const AckReport& report);
+  void enter(Phase phase, Instant now);
+  void begin_cruise(Instant now);
+  void begin_probe(Instant now);
+  void set_pace();
+  void set_window(const AckReport& report);
+  [[nodiscard]] uint64_t product_bytes(uint64_t percent) const;  // of bandwidth and round trip; the first window while unknown
+  [[nodiscard]] uint64_t window_min() const;
+
+  const uint64_t datagram_;
+  uint64_t seed_;
+  Phase phase_ = Phase::startup;
+  BandwidthFilter bandwidth_;
+  RoundTripFilter round_trip_;
+  RoundCounter rounds_;
+  uint64_t window_;
+  uint64_t bound_ = in_flight_bytes_max;  // of what may be in flight, because of losses
+  uint64_t pace_ = 0;
+  uint64_t full_bandwidth_ = 0;  // startup: what the next round must exceed by a quarter
+  uint32_t rounds_without_more_ = 0;
+  bool full_ = false;             // startup has found the rate
+  bool probe_was_lossy_ = false;  // a round of the last probe has lost too much
+  bool is_probe_round_ = true;    // what the present round loses may be a probe's
+  Instant phase_since_{};
+  Duration cruise_{0};        // how long the present one lasts
+  bool round_ended_ = false;  // since the round trip's probe had little in flight
+  Instant probe_ends_ = never;
+};
+
+}  // namespace ccixfer::reliability

@@ -1,0 +1,243 @@
+#include "core/reliability/bbr.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <set>
+
+#include "core/reliability/pacer.h"
+#include "core/reliability/send_ledger.h"
+#include "transports/sim/random.h"
+
+using namespace ccixfer;
+using namespace std::chrono_literals;
+using reliability::Bbr;
+using Phase = reliability::Bbr::Phase;
+
+namespace {
+
+const Instant start{std::chrono::seconds(100)};
+constexpr uint32_t datagram = 1000;
+
+// A sender with always something to send, and a link with a rate, a delay and a queue: time passes
+// from one event to the next.
+struct Path {
+  uint64_t rate = 1'000'000;  // a datagram each millisecond
+  Duration round_trip = 20ms;
+  uint64_t queue_bytes = 1'000'000;
+  double loss = 0;
+
+  void run(Duration time, bool busy = true) {
+    const Instant end = now + time;
+    while (now < end) {
+      while (busy && ledger.in_flight_bytes() + datagram <= control.window_bytes() && pacer.ready_at(now) <= now) send();
+      if (!busy) ledger.app_limited();
+      Instant next = end;
+      if (!coming.empty()) next = std::min(next, coming.front().at);
+      if (busy && ledger.in_flight_bytes() + datagram <= control.window_bytes()) next = std::min(next, pacer.ready_at(now));
+      next = std::min(next, ledger.deadline(rtt));
+      now = std::max(now + 1ns, next);
+      while (!coming.empty() && coming.front().at <= now) {
+        ack(coming.front().number);
+        coming.pop_front();
+      }
+      if (ledger.deadline(rtt) <= now) {
+        out.clear();
+        ledger.timer(now, rtt, out);
+        learn();
+      }
+      most_in_flight = std::max(most_in_flight, ledger.in_flight_bytes());
+      least_in_flight = std::min(least_in_flight, ledger.in_flight_bytes());
+    }
+  }
+  void send() {
+    const uint64_t number = ledger.next_number();
+    const uint64_t before = ledger.in_flight_bytes();
+    static_cast<void>(ledger.sent(now, datagram, true, true, {}));
+    control.sent(datagram, before, now);
+    pacer.sent(datagram, control.pace_bytes_per_s(), now);
+    ++sent;
+    link_free = std::max(link_free, now);
+    const auto waiting = static_cast<uint64_t>((link_free - now).count()) * (rate / 1000) / 1'000'000;
+    if (waiting + datagram > queue_bytes || random.chance(loss)) return;
+    link_free += Duration(static_cast<int64_t>(datagram * 1'000'000'000ull / rate));
+    coming.push_back({link_free + round_trip, number});
+  }
+  void ack(uint64_t number) {
+    reliability::Ack ack;
+    ack.count = 1;
+    ack.list[0] = {number, number};
+    out.clear();
+    REQUIRE(ledger.acknowledge(ack, now, rtt, out));
+    learn();
+  }
+  void learn() {
+    if (out.round_trip) control.round_trip(rtt.latest(), rtt.smoothed(), now);
+    if (!out.acked.empty()) control.acked({now, out.acked, out.rate, ledger.delivered_bytes(), ledger.in_flight_bytes()});
+    lost += out.lost.size();
+    if (out.timed_out) return control.timed_out();
+    if (!out.lost.empty()) control.lost({now, out.lost, ledger.in_flight_bytes()});
+    phases.insert(control.phase());
+    if (control.phase() == Phase::probe_round_trip) window_of_probe = control.window_bytes();
+  }
+  [[nodiscard]] double share(Duration time) {  // of the rate, from now on
+    const uint64_t before = ledger.delivered_bytes();
+    run(time);
+    return static_cast<double>(ledger.delivered_bytes() - before) /
+           (static_cast<double>(rate) * std::chrono::duration<double>(time).count());
+  }
+  void forget_extremes() {
+    most_in_flight = 0;
+    least_in_flight = UINT64_MAX;
+    phases.clear();
+  }
+
+  struct Coming {
+    Instant at;
+    uint64_t number;
+  };
+  Bbr control{datagram, 1};
+  reliability::Pacer pacer{4 * datagram};
+  reliability::SendLedger ledger;
+  reliability::RttEstimator rtt;
+  reliability::SendLedger::Outcome out;
+  sim::Random random{7};
+  Instant now = start, link_free = start;
+  std::deque<Coming> coming;
+  std::set<Phase> phases;
+  uint64_t sent = 0, lost = 0, most_in_flight = 0, least_in_flight = UINT64_MAX, window_of_probe = 0;
+};
+
+}  // namespace
+
+TEST_CASE("bbr__a_new_connection__starts_as_others_do_and_raises_its_pace") {
+  Bbr control(datagram, 1);
+  CHECK(control.window_bytes() == 10 * datagram);
+  CHECK(control.phase() == Phase::startup);
+  const uint64_t assumed = control.pace_bytes_per_s();
+  control.round_trip(100ms, 100ms, start);
+  CHECK(control.pace_bytes_per_s() < assumed / 50);  // ten datagrams in the round trip that is known now
+  CHECK(control.pace_bytes_per_s() > 100'000 * 2);   // and faster than that
+}
+
+TEST_CASE("bbr__a_path__startup_finds_its_rate_in_some_rounds_then_the_queue_is_drained") {
+  Path path;
+  path.rate = 10'000'000;
+  path.run(100ms);
+  CHECK(path.phases.contains(Phase::startup));
+  path.run(400ms);
+  CHECK(path.phases.contains(Phase::drain));
+  CHECK(path.control.bandwidth_bytes_per_s() > 9'500'000);
+  CHECK(path.control.bandwidth_bytes_per_s() < 10'500'000);
+  CHECK(path.control.round_trip_least() < 21ms);
+}
+
+TEST_CASE("bbr__a_deep_queue__the_rate_is_used_and_the_queue_stays_short") {
+  Path path;
+  path.run(2s);
+  path.forget_extremes();
+  CHECK(path.share(5s) > 0.95);
+  CHECK(path.most_in_flight < 3 * 20 * datagram);  // the product is 20 datagrams and the queue would hold 1,000
+  CHECK(path.lost == 0);
+  CHECK(path.phases.contains(Phase::probe_up));
+  CHECK(path.phases.contains(Phase::probe_down));
+  CHECK(path.phases.contains(Phase::cruise));
+}
+
+TEST_CASE("bbr__loss_that_is_no_congestion__the_rate_is_used") {
+  Path path;
+  path.loss = 0.01;
+  path.rate = 10'000'000;
+  path.run(3s);
+  CHECK(path.share(10s) > 0.9);
+  CHECK(path.lost > 100);
+}
+
+TEST_CASE("bbr__a_shallow_queue__few_datagrams_are_lost") {
+  Path path;
+  path.rate = 10'000'000;
+  path.queue_bytes = 20'000;  // a tenth of the product
+  path.run(3s);
+  path.sent = path.lost = 0;
+  CHECK(path.share(10s) > 0.85);
+  CHECK(path.lost * 50 < path.sent);
+}
+
+TEST_CASE("bbr__the_path_gets_faster_and_slower__the_pace_follows") {
+  Path path;
+  path.rate = 5'000'000;
+  path.run(2s);
+  path.rate = 10'000'000;
+  path.run(4s);
+  CHECK(path.share(2s) > 0.9);
+  path.rate = 2'000'000;
+  path.queue_bytes = 100'000;
+  path.run(6s);
+  CHECK(path.control.bandwidth_bytes_per_s() < 2'500'000);
+  path.sent = path.lost = 0;
+  CHECK(path.share(5s) > 0.85);
+  CHECK(path.lost * 20 < path.sent);
+}
+
+TEST_CASE("bbr__ten_seconds_without_a_short_round_trip__little_in_flight_for_a_moment") {
+  Path path;
+  path.run(2s);
+  path.round_trip = 40ms;  // another way: the old round trip is never seen again
+  path.run(7s);
+  CHECK(path.control.round_trip_least() < 22ms);
+  path.forget_extremes();
+  path.run(6s);
+  CHECK(path.phases.contains(Phase::probe_round_trip));
+  CHECK(path.window_of_probe <= 40 * datagram / 2 + datagram);
+  CHECK(path.least_in_flight <= 20 * datagram);
+  CHECK(path.control.round_trip_least() > 39ms);
+  CHECK(path.control.phase() != Phase::probe_round_trip);  // it is over by now
+  CHECK(path.share(5s) > 0.9);
+}
+
+TEST_CASE("bbr__the_application_sends_little__the_rate_that_is_known_stays") {
+  Path path;
+  path.rate = 10'000'000;
+  path.run(2s);
+  const uint64_t known = path.control.bandwidth_bytes_per_s();
+  for (int i = 0; i < 300; ++i) {
+    path.send();
+    path.run(30ms, false);
+  }
+  CHECK(path.control.bandwidth_bytes_per_s() >= known * 9 / 10);
+  CHECK(path.share(1s) > 0.9);
+}
+
+TEST_CASE("bbr__a_timeout__the_window_begins_small_and_the_rate_is_back_soon") {
+  Path path;
+  path.rate = 10'000'000;
+  path.run(2s);
+  path.control.timed_out();
+  CHECK(path.control.window_bytes() == 4 * datagram);
+  path.run(500ms);
+  CHECK(path.share(2s) > 0.9);
+}
+
+TEST_CASE("bbr__any_path__the_window_and_the_pace_stay_within_their_bounds") {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    sim::Random random(seed);
+    Path path;
+    path.random = sim::Random(seed + 1000);
+    for (int change = 0; change < 8; ++change) {
+      path.rate = random.between(50'000, 20'000'000);
+      path.round_trip = random.between(Duration(100us), Duration(random.chance(0.2) ? 300ms : 20ms));
+      path.queue_bytes = random.between(3'000, 200'000);
+      path.loss = random.chance(0.5) ? 0 : static_cast<double>(random.below(30)) / 100;
+      path.run(random.between(Duration(1ms), Duration(1s)), random.chance(0.8));
+      REQUIRE(path.control.window_bytes() >= 2 * datagram);
+      REQUIRE(path.control.window_bytes() <= reliability::in_flight_bytes_max);
+      REQUIRE(path.control.pace_bytes_per_s() >= reliability::pace_min_bytes_per_s);
+    }
+    path.loss = 0;
+    path.rate = 2'000'000;
+    path.round_trip = 5ms;
+    path.queue_bytes = 100'000;
+    path.run(12s);                // as long as an old round trip is believed, and a little
+    CHECK(path.share(2s) > 0.8);  // whatever was before
+  }
+}
