@@ -40,6 +40,11 @@ class Acceptor::Session {
   Tally tally() const { return transfer_ != nullptr ? transfer_->tally : Tally{}; }
   const Error& result() const { return result_; }
   bool was_open() const { return reported_; }
+  // For log lines: which transfer it is, and whose.
+  std::string name() const {
+    const std::string transfer = transfer_name(link_.hello().transfer);
+    return who_.is_known() ? fmt::format("{} of {}", transfer, who_.name()) : transfer;
+  }
   void report_end() const {
     const Tally moved = tally();
     acceptor_.services_.reporter.ended({.transfer = transfer_name(link_.hello().transfer),
@@ -96,7 +101,7 @@ class Acceptor::Session {
   void tell_place(uint32_t before, Instant now) {
     const bool heartbeat = now >= place_due_ && acceptor_.someone_got_on(place_told_);
     if (place_ != before || heartbeat) {
-      if (place_ != before) log(LogLevel::info, "session {}: waits, {} before it", transfer_name(link_.hello().transfer), before);
+      if (place_ != before) log(LogLevel::info, "session {}: waits, {} before it", name(), before);
       link_.post(session::Queued{before});
       place_ = before;
       place_told_ = now;
@@ -108,6 +113,7 @@ class Acceptor::Session {
   enum class State : uint8_t { waiting, queued, running, farewell, ended };
 
   void turn_waiting(Instant now) {
+    if (!who_.is_known()) who_ = link_.peer();
     if (forwarder_.lost()) {
       result_ = *forwarder_.lost();
       return leave(now);
@@ -213,6 +219,7 @@ class Acceptor::Session {
   bool superseded_ = false;
   bool reported_ = false;
   std::string peer_, path_;  // for people
+  ports::PeerIdentity who_;
   Transfer* transfer_ = nullptr;
   Tally earlier_;  // of the transfer, before this session
   Error result_{ErrorKind::ok, ""};
@@ -322,8 +329,8 @@ void Acceptor::turn(Instant now) {
     if (session.was_open()) {
       session.report_end();
     } else if (session.counts() || result.kind != ErrorKind::ok) {
-      log(level, "session {}: {}{}{}", transfer_name(session.link().hello().transfer), error_row(result.kind).name,
-          result.message.empty() ? "" : ": ", result.message);
+      log(level, "session {}: {}{}{}", session.name(), error_row(result.kind).name, result.message.empty() ? "" : ": ",
+          result.message);
     }
     if (session.counts() && !first_end_) first_end_ = result;
     at = sessions_.erase(at);

@@ -100,7 +100,7 @@ struct Hub::Impl final : LaneRegistry {
   }
 
   void refuse(cci::Event& request, std::string_view reason) {
-    log(LogLevel::info, "session refused: {}", reason);
+    log(LogLevel::info, "session refused to {}: {}", request.peer().name(), reason);
     static_cast<void>(endpoint.reject(request, reason));  // not_found: the peer went already
   }
 

@@ -526,6 +526,11 @@ std::vector<ports::HopInfo> Link::hops(LaneIndex index) const {
   return lane == nullptr ? std::vector<ports::HopInfo>{} : impl_->endpoint.hops(lane->connection);
 }
 
+ports::PeerIdentity Link::peer() const {
+  const Lane* lane = impl_->lowest_up_lane();
+  return lane == nullptr ? ports::PeerIdentity{} : impl_->endpoint.peer(lane->connection);
+}
+
 uint64_t Link::moved_bytes() const {
   uint64_t bytes = 0;
   for (const auto& [packed, lane] : impl_->lanes) {

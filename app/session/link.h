@@ -70,6 +70,7 @@ class Link {
   [[nodiscard]] std::vector<LaneIndex> live_lanes() const;
   [[nodiscard]] bool control_drained() const;  // every session message was delivered
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;
+  [[nodiscard]] ports::PeerIdentity peer() const;  // of a lane that lives; nothing is known without one
   // What the network brought and took over all lanes that there are now, of puts that have not ended too: less once a lane goes.
   [[nodiscard]] uint64_t moved_bytes() const;
   [[nodiscard]] bool has_lane(LaneIndex lane) const;  // live, or about to be

@@ -123,6 +123,10 @@ std::vector<ports::HopInfo> Endpoint::hops(Connection connection) const {
   return impl_->find(connection) == nullptr ? std::vector<ports::HopInfo>{} : impl_->transport->hops(connection);
 }
 
+ports::PeerIdentity Endpoint::peer(Connection connection) const {
+  return impl_->find(connection) == nullptr ? ports::PeerIdentity{} : impl_->transport->peer(connection);
+}
+
 Status Endpoint::set_send_timeout(Connection connection, Duration timeout) {
   ConnectionRecord* record = impl_->find(connection);
   if (record == nullptr) return Status::not_found;

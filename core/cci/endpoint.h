@@ -58,10 +58,15 @@ class Event {
   // what was too long. An epoch is known when the put's own bytes are placed; it need not be complete.
   [[nodiscard]] ports::OperationResult ending() const { return {status, detail_}; }
   uint64_t mailbox = 0;  // mailbox_ready: its number
+  // connect_request, and a connect that succeeded: who the peer is by what we know ourselves. Of the far end of a route nothing is
+  // known. Other events leave it out.
+  [[nodiscard]] const ports::PeerIdentity& peer() const;
 
  private:
   friend class Endpoint;
+  void set_peer(ports::PeerIdentity peer);
   std::shared_ptr<EventStore> store_;
+  std::unique_ptr<const ports::PeerIdentity> peer_;  // nullptr: nothing is known
   void release();
   uint32_t buffer_ = 0;
   uint32_t size_ = 0;
@@ -162,6 +167,7 @@ class Endpoint {
   [[nodiscard]] std::optional<uint64_t> received_bytes(Connection connection) const;  // and what came, whether or not it has ended
   [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;                 // 0: no such connection
   [[nodiscard]] std::vector<ports::HopInfo> hops(Connection connection) const;
+  [[nodiscard]] ports::PeerIdentity peer(Connection connection) const;  // as its event said
 
   // Options of a connection. forever: no send timeout; zero: no keepalive, which it also is after its one event. not_found: no such
   // connection; invalid: a send timeout that is not positive, a negative keepalive. The getters: nullopt for no such connection.

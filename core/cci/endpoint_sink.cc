@@ -106,6 +106,7 @@ void Endpoint::Impl::on_connect_request(ConnectionId request, Role role, Attribu
   Event& event = queue(EventType::connect_request, Status::success, request, 0);
   event.role = role;
   event.attribute = attribute;
+  event.set_peer(transport->peer(request));
   event.store_ = store;
   event.request_ = *id;
 }
@@ -117,6 +118,7 @@ void Endpoint::Impl::on_connected(ConnectionId connection, Status status, Connec
   event.reason = reason;
   event.waiter = record->waiter;
   if (status == Status::success) {
+    event.set_peer(transport->peer(connection));
     record->state = State::established;
     record->max_send_bytes = limits.max_send_bytes;
     fresh.push_back(connection);

@@ -17,6 +17,7 @@ Event::Event(Event&& other) noexcept
       reason(std::move(other.reason)),
       mailbox(other.mailbox),
       store_(std::move(other.store_)),
+      peer_(std::move(other.peer_)),
       buffer_(other.buffer_),
       size_(other.size_),
       detail_(other.detail_),
@@ -35,6 +36,7 @@ Event& Event::operator=(Event&& other) noexcept {
   reason = std::move(other.reason);
   mailbox = other.mailbox;
   store_ = std::move(other.store_);
+  peer_ = std::move(other.peer_);
   buffer_ = other.buffer_;
   size_ = other.size_;
   detail_ = other.detail_;
@@ -53,6 +55,15 @@ void Event::release() {
   } else {
     store->return_buffer(buffer_);
   }
+}
+
+const ports::PeerIdentity& Event::peer() const {
+  static const ports::PeerIdentity unknown;
+  return peer_ == nullptr ? unknown : *peer_;
+}
+
+void Event::set_peer(ports::PeerIdentity peer) {
+  if (peer.is_known()) peer_ = std::make_unique<const ports::PeerIdentity>(std::move(peer));
 }
 
 Bytes Event::data() const {

@@ -20,6 +20,7 @@
 #include "core/base/time.h"
 #include "core/ports/fill_progress.h"
 #include "core/ports/operation_result.h"
+#include "core/ports/peer_identity.h"
 #include "core/ports/rma_target.h"
 
 namespace ccixfer::ports {
@@ -174,6 +175,9 @@ class Transport {
   virtual void set_send_timeout(ConnectionId connection, Duration timeout) = 0;  // forever: none
   virtual void set_keepalive(ConnectionId connection, Duration timeout) = 0;     // zero: off
   [[nodiscard]] virtual std::vector<HopInfo> hops(ConnectionId connection) const = 0;
+  // Who the peer is: from on_connect_request or on_connected on, for as long as the id means something. The core asks at those two
+  // and hands the answer up with its events.
+  [[nodiscard]] virtual PeerIdentity peer(ConnectionId connection) const { return static_cast<void>(connection), PeerIdentity{}; }
   // Bytes of this connection that the peer's side of the network has: the count grows for as long as the peer takes something,
   // however slowly. nullopt: the transport does not know.
   [[nodiscard]] virtual std::optional<uint64_t> delivered_bytes(ConnectionId connection) const {

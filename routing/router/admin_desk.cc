@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/log.h"
 #include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
@@ -39,6 +40,8 @@ void AdminDesk::on_event(const Ref& ref, cci::Event& event) {
   // One answer at a time: a second question before the first is answered is not honest.
   if (kind_of(event.data()) != MessageKind::map_request || !admin->out.empty()) {
     counters_.add(Counter::routed_rejected);
+    const std::string peer = devices_.peer_of(admin->device, admin->connection);
+    if (logged_.first(peer)) log(LogLevel::warning, "routing: administrator {}: a message out of order: disconnected", peer);
     devices_.endpoint(admin->device).disconnect(admin->connection);
     return admins_.remove(admin->index);
   }

@@ -1,14 +1,15 @@
 // Administrators: a connection of Role::admin may ask for the map. WAN devices answer no
 // administrator, because other AS are there, and they learn nothing of the inside.
 // In: events whose context is an administrator's Ref.
-// Errors: who asks anything else, or asks again before the answer has gone out, is counted and
-// disconnected. Single-threaded. Bounds: admins_max.
+// Errors: who asks anything else, or asks again before the answer has gone out, is counted, logged
+// once a peer, and disconnected. Single-threaded. Bounds: admins_max.
 #pragma once
 #include <vector>
 
 #include "core/base/counters.h"
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
+#include "routing/router/bad_records.h"
 #include "routing/router/devices.h"
 #include "routing/router/record_store.h"
 #include "routing/router/ref.h"
@@ -39,6 +40,7 @@ class AdminDesk {
   const RecordStore& records_;
   Counters& counters_;
   SlotTable<Admin> admins_{Ref::generation_max};
+  PeersLogged logged_;
 };
 
 }  // namespace ccixfer::routing

@@ -5,28 +5,32 @@
 
 namespace ccixfer::routing {
 
-bool BadRecordCount::add(Instant now) {
-  if (now >= until_) {
-    count_ = 0;
-    until_ = after(now, link_offences_window);
-  }
-  return ++count_ <= link_offences_max;
+// Who is cut off stays in the table longest: others cannot push it out by being many.
+void BadPeers::make_room() {
+  const auto goes_first = [](const auto& a, const auto& b) {
+    return std::pair(a.second.was_cut_off(), std::max(a.second.window_ends, a.second.cut_off_until)) <
+           std::pair(b.second.was_cut_off(), std::max(b.second.window_ends, b.second.cut_off_until));
+  };
+  peers_.erase(std::min_element(peers_.begin(), peers_.end(), goes_first));
 }
 
-bool BadRecordCount::first_to_log() { return !std::exchange(logged_, true); }
-
-void CutOffPeers::add(const std::string& peer, Instant now) {
-  std::erase_if(until_, [&](const auto& entry) { return entry.second <= now; });
-  if (until_.size() >= cut_off_max) {
-    const auto sooner = [](const auto& a, const auto& b) { return a.second < b.second; };
-    until_.erase(std::min_element(until_.begin(), until_.end(), sooner));
+BadPeers::Verdict BadPeers::add(const std::string& peer, Instant now) {
+  std::erase_if(peers_, [&](const auto& each) { return each.second.was_cut_off() && each.second.cut_off_until <= now; });
+  const auto known = peers_.find(peer);
+  if (known == peers_.end() && peers_.size() >= bad_peers_max) make_room();
+  Entry& entry = peers_[peer];
+  if (now >= entry.window_ends) {
+    entry.count = 0;
+    entry.window_ends = after(now, peer_offences_window);
   }
-  until_[peer] = after(now, cut_off_time);
+  const bool is_first = known == peers_.end();
+  if (++entry.count > peer_offences_max) entry.cut_off_until = after(now, cut_off_time);
+  return {is_first, entry.was_cut_off()};
 }
 
-bool CutOffPeers::has(const std::string& peer, Instant now) const {
-  const auto at = until_.find(peer);
-  return at != until_.end() && now < at->second;
+bool BadPeers::is_cut_off(const std::string& peer, Instant now) const {
+  const auto at = peers_.find(peer);
+  return at != peers_.end() && now < at->second.cut_off_until;
 }
 
 }  // namespace ccixfer::routing

@@ -67,12 +67,12 @@ ClaimFault ConnectionSetup::claim_fault(const RelayedConnection& connection) {
   return check_claim(claim, in, records_.own().router(), records_.map());
 }
 
-// Counted each time, logged once for whoever it is: one line tells an administrator of a wrong
+// Counted each time, logged once a peer: one line tells an administrator of a wrong
 // configuration or a stranger.
 void ConnectionSetup::note_liar(const Leg& leg, std::string_view what) {
   counters_.add(Counter::routed_rejected);
   const std::string peer = devices_.peer_of(leg.device, leg.connection);
-  if (liars_logged_.size() >= liars_logged_max || !liars_logged_.insert(peer).second) return;
+  if (!liars_logged_.first(peer)) return;
   log(LogLevel::warning, "routing: a connect request from {} is refused: {}", peer, what);
 }
 

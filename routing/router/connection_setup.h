@@ -4,15 +4,15 @@
 // Errors: a connect that fails is answered with the status and the words of the last hop that said
 // something, and ended.
 // Single-threaded. Bounds: candidates_tried_max, hops_max, hop_dial_timeout, hop_patience,
-// liars_logged_max.
+// peers_logged_max.
 // Source: routing §VII; routing/router/README.md 'A connection's setup and end'.
 #pragma once
-#include <set>
 #include <string>
 #include <string_view>
 
 #include "core/base/counters.h"
 #include "routing/map/source_policy.h"
+#include "routing/router/bad_records.h"
 #include "routing/router/connection_ender.h"
 #include "routing/router/connection_table.h"
 #include "routing/router/devices.h"
@@ -25,7 +25,6 @@ namespace ccixfer::routing {
 inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
 // Then the initiator is told which hop has not answered.
 inline constexpr Duration hop_patience = std::chrono::seconds(1);
-inline constexpr size_t liars_logged_max = 256;
 
 class ConnectionSetup {
  public:
@@ -68,7 +67,7 @@ class ConnectionSetup {
   HopTurns turns_;
   uint32_t fragment_bytes_;
   Counters& counters_;
-  std::set<std::string> liars_logged_;  // Devices::peer_of
+  PeersLogged liars_logged_;
   bool draining_ = false;
 };
 

@@ -24,14 +24,12 @@ bool Devices::is_own(const Address& address) const {
 }
 
 std::string Devices::node_of(uint32_t device, cci::Connection connection) const {
-  const std::vector<ports::HopInfo> hops = endpoint(device).hops(connection);
-  const auto address = hops.empty() ? Result<Address>(fail(ErrorKind::network, "")) : address_of({}, hops.front().node);
-  return address ? address->node : std::string();
+  return endpoint(device).peer(connection).address;
 }
 
 std::string Devices::peer_of(uint32_t device, cci::Connection connection) const {
-  const std::string node = node_of(device, connection);
-  return fmt::format("{} on device {}", node.empty() ? "somebody" : node, devices_[device].name);
+  const ports::PeerIdentity peer = endpoint(device).peer(connection);
+  return peer.proved.empty() ? fmt::format("{} on device {}", peer.name(), devices_[device].name) : peer.name();
 }
 
 bool Devices::set_works(std::string_view name, bool works) {

@@ -36,8 +36,9 @@ class Devices final : public MessageSender {
   [[nodiscard]] bool is_own(const Address& address) const;
   // The address of a peer without its port, which it chooses anew each time; "": not known.
   [[nodiscard]] std::string node_of(uint32_t device, cci::Connection connection) const;
-  // Who a peer is by what we know ourselves: the device on which it came, and its address there. A
-  // name that a peer gives itself does not count.
+  // The one name of a peer, for what is counted, cut off or logged about it: what the transport has
+  // proved, on whatever device. Where nothing is proved it is the device on which the peer came and
+  // its address there. What a peer calls itself does not count.
   [[nodiscard]] std::string peer_of(uint32_t device, cci::Connection connection) const;
 
   bool set_works(std::string_view name, bool works);  // true: that was not known

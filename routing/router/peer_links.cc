@@ -46,7 +46,7 @@ void PeerLinks::dial(Instant now) {
     Link& link = add_to(links_);
     link.device = wanted.device;
     link.dialled = true;
-    link.peer = link.peer_uri = wanted.uri;
+    link.peer_uri = wanted.uri;
     cci::ConnectOptions how;
     how.role = ports::Role::router;
     how.timeout = link_dial_timeout;
@@ -85,10 +85,8 @@ void PeerLinks::on_event(const Ref& ref, cci::Event& event, Instant now) {
     case cci::EventType::connect:
     case cci::EventType::accept:
       if (event.status != Status::success) return end(*link, false, event.reason, now);
-      if (!link->dialled) {
-        link->peer = devices_.peer_of(link->device, link->connection);
-        link->node = devices_.node_of(link->device, link->connection);
-      }
+      link->peer = devices_.peer_of(link->device, link->connection);
+      link->node = devices_.node_of(link->device, link->connection);
       return greet(*link, now);
     case cci::EventType::disconnected:
       return end(*link, false, event.reason, now);
@@ -126,7 +124,7 @@ void PeerLinks::greet(Link& link, Instant now) {
 // Why this peer may not be one; "": it may. Source: routing §IV.C.3: between AS only over the WAN.
 std::string PeerLinks::refusal_of(const Link& link, SubnetId peer, Instant now) const {
   const RouterDevice& device = devices_[link.device];
-  if (cut_off_.has(link.peer, now)) return "cut off for bad records";
+  if (bad_peers_.is_cut_off(link.peer, now)) return "cut off for bad records";
   if (peer.as == device.subnet.as) {
     return peer == device.subnet ? std::string()
                                  : fmt::format("it says that this is subnet {}:{}, we that it is {}:{}", peer.as, peer.subnet,
@@ -155,14 +153,14 @@ void PeerLinks::on_hello(Link& link, Bytes message, Instant now) {
   }
   if (hello->router == records_.own().router()) {
     plan_.on_self(link.ref());
-    log(LogLevel::warning, "routing: peer {} is this router itself", link.peer_uri);
+    log(LogLevel::warning, "routing: peer {} is this router itself: {}", link.peer_uri, link.peer);
     return end(link, true, "that is myself", now);
   }
+  if (link.dialled) link.node = node_behind(link.peer_uri, hello->uri);
   link.peer_uri = hello->uri;
-  if (link.dialled) link.node = node_behind(link.peer, hello->uri);
   if (const std::string refusal = refusal_of(link, hello->subnet, now); !refusal.empty()) {
     counters_.add(Counter::records_rejected);
-    log(LogLevel::warning, "routing: peer {}: {}", hello->uri, refusal);
+    log(LogLevel::warning, "routing: peer {}, which says that it is {}: {}", link.peer, hello->uri, refusal);
     return end(link, true, refusal, now);
   }
   link.router = hello->router;
@@ -202,19 +200,25 @@ PeerLinks::Link* PeerLinks::lose_one(Link& link, const std::string& uri) {
   return loser;
 }
 
-// A bad record is counted, dropped, and logged once a link.
+// For people: who it is, and what it calls itself.
+std::string PeerLinks::words_of(const Link& link) {
+  return fmt::format("{}, which says that it is {} of AS {}", link.peer, link.peer_uri, link.as);
+}
+
+// A bad record is counted, dropped, and logged once a peer.
 void PeerLinks::on_record(Link& link, Bytes bytes, Instant now) {
   plan_.on_answer(link.ref());
   const std::string_view fault = records_.hear({link.ref(), link.as, link.external}, bytes, now);
   if (fault.empty()) return;
   counters_.add(Counter::records_rejected);
-  const bool is_bearable = link.bad_records.add(now);
-  if (link.bad_records.first_to_log())
-    log(LogLevel::warning, "routing: peer {} of AS {}: {}: dropped", link.peer_uri, link.as, fault);
-  if (is_bearable) return;
-  log(LogLevel::warning, "routing: peer {} of AS {} is cut off: {}", link.peer_uri, link.as, fault);
-  cut_off_.add(link.peer, now);
-  end(link, true, "too many bad records", now);
+  const BadPeers::Verdict verdict = bad_peers_.add(link.peer, now);
+  if (verdict.to_log) log(LogLevel::warning, "routing: peer {}: {}: dropped", words_of(link), fault);
+  if (!verdict.cut_off) return;
+  log(LogLevel::warning, "routing: peer {} is cut off: {}", words_of(link), fault);
+  const std::string peer = link.peer;
+  links_.for_each([&](Link& each) {
+    if (each.phase == Phase::open && each.peer == peer) end(each, true, "too many bad records", now);
+  });
 }
 
 // `tell`: the connection is there, and the peer hears of its end.

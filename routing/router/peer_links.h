@@ -5,7 +5,7 @@
 // RecordStore, and the latencies to the Devices.
 // Errors: a peer that breaks the rules is counted and its link is ended; one that tells too many
 // bad records is cut off.
-// Single-threaded. Bounds: links_max, link_out_max, cut_off_max.
+// Single-threaded. Bounds: links_max, link_out_max, bad_peers_max.
 // Source: routing §IV.C.3, §VI; routing/router/README.md 'Records and links'.
 #pragma once
 #include <span>
@@ -63,13 +63,11 @@ class PeerLinks {
     cci::Connection connection;
     bool dialled = false;  // by us
     uint64_t router = 0;
-    std::string peer_uri;  // dialled, or as it says
-    // Who it is by what we know: the URI that we dialled, or the address that dialled us.
-    std::string peer;
-    std::string node;       // its address alone; "": not known yet
-    uint32_t as = 0;        // the peer's
-    bool external = false;  // which is not ours
-    BadRecordCount bad_records;
+    std::string peer_uri;       // dialled, or as it says
+    std::string peer;           // who it is (Devices::peer_of); "": not connected yet
+    std::string node;           // its address alone; "": not known yet
+    uint32_t as = 0;            // the peer's
+    bool external = false;      // which is not ours
     Instant probed_at = never;  // a latency probe is under way
     uint64_t latency_ns = 0;    // one way, smoothed; 0: not measured
     Instant deadline = never;   // of its hello
@@ -85,6 +83,7 @@ class PeerLinks {
   [[nodiscard]] Link* other_to_same_device(const Link& link) const;
   [[nodiscard]] Link* lose_one(Link& link, const std::string& uri);
   [[nodiscard]] std::string refusal_of(const Link& link, SubnetId peer, Instant now) const;
+  [[nodiscard]] static std::string words_of(const Link& link);
   void end(Link& link, bool tell, std::string_view why, Instant now);
   void send_record(Link& link, const RouterRecord& record, Bytes raw);
   void send_records(Link& link);
@@ -97,7 +96,7 @@ class PeerLinks {
   Counters& counters_;
   SlotTable<Link> links_{Ref::generation_max};
   DialPlan plan_;
-  CutOffPeers cut_off_;
+  BadPeers bad_peers_;
   Instant next_probe_ = never;
   bool draining_ = false;
 };

@@ -32,6 +32,8 @@ class RoutedTransport final : public ports::Transport, private cci::MessageTaker
   void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;
   void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;
+  // Of a direct connection. Over routers nothing is known yet of the far end: a router is what is next to us.
+  [[nodiscard]] ports::PeerIdentity peer(ports::ConnectionId connection) const override;
   // Of the first hop.
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId connection) const override;
   [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId connection) const override;

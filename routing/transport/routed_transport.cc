@@ -64,6 +64,12 @@ std::optional<uint64_t> RoutedTransport::received_bytes(ports::ConnectionId conn
   return slot == nullptr ? std::nullopt : lower_->received_bytes(slot->hop.connection());
 }
 
+ports::PeerIdentity RoutedTransport::peer(ports::ConnectionId connection) const {
+  const RoutedConnection* slot = find(connection);
+  if (slot == nullptr || slot->mode != Mode::direct) return {};
+  return slot->phase == Phase::offered ? slot->request.peer() : lower_->peer(slot->hop.connection());
+}
+
 std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection) const {
   const RoutedConnection* slot = find(connection);
   if (slot == nullptr) return {};

@@ -41,6 +41,33 @@ TEST_CASE("contract__connect_and_accept__both_ends_hear_of_it_with_their_context
   REQUIRE(a.endpoint->hops(connected->connection).size() == lab.hops());
 }
 
+// Every connection of one host is of the same peer, whatever its port. Over routers the far end is not known.
+TEST_CASE("contract__peer_identity__is_the_same_on_every_connection") {
+  EVERY_LAB(lab);
+  Node& a = lab.add();
+  Node& b = lab.add();
+  std::vector<ports::PeerIdentity> diallers, answerers;
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(a.endpoint->connect(b.endpoint->uri(), {}));
+    auto request = wait_event(lab, b, EventType::connect_request);
+    REQUIRE(request);
+    diallers.push_back(request->peer());
+    REQUIRE(b.endpoint->accept(*request, 1) == Status::success);
+    const auto accepted = wait_event(lab, b, EventType::accept);
+    REQUIRE(accepted);
+    REQUIRE(b.endpoint->peer(accepted->connection) == diallers.back());
+    const auto connected = wait_event(lab, a, EventType::connect);
+    REQUIRE(connected);
+    answerers.push_back(connected->peer());
+    REQUIRE(a.endpoint->peer(connected->connection) == answerers.back());
+  }
+  REQUIRE(diallers[0] == diallers[1]);
+  REQUIRE(answerers[0] == answerers[1]);
+  REQUIRE(diallers[0].is_known() == !lab.routed());
+  REQUIRE(answerers[0].is_known() == !lab.routed());
+  REQUIRE((lab_name == "tcp") == (diallers[0] == answerers[0] && !lab.routed()));  // the simulated nodes are on hosts of their own
+}
+
 TEST_CASE("contract__connect_data_too_long__refused_at_once") {
   EVERY_LAB(lab);
   Node& a = lab.add();

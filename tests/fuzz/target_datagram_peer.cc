@@ -30,6 +30,7 @@ class Net final : public datagram::DatagramNet {
   [[nodiscard]] std::string uri() const override { return "fuzz://"; }
   [[nodiscard]] uint32_t datagram_bytes_max() const override { return datagram::datagram_bytes_min; }
   [[nodiscard]] Result<uint64_t> resolve(std::string_view) override { return fail(ErrorKind::usage, "no"); }
+  [[nodiscard]] std::string host_of(const datagram::Address&) const override { return {}; }
   [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override {
     for (const datagram::Datagram& each : batch) {
       if (out.size() < 64) out.emplace_back(each.bytes.begin(), each.bytes.end());

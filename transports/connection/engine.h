@@ -31,6 +31,7 @@
 //   void D::set_deadline(Instant)             the OS handle must tell by then
 //   std::string_view D::scheme()
 //   Duration D::round_trip(const C&)
+//   PeerIdentity D::peer(const C&)
 //
 // Guarantees: those of ports/transport.h. An operation ends exactly once. Idle connections cost nothing in a turn. A report to the
 // sink comes only from within turn(). Single-threaded. Source: CCI §III, §IV.
@@ -95,6 +96,7 @@ class Engine {
   void set_send_timeout(ports::ConnectionId id, Duration timeout);
   void set_keepalive(ports::ConnectionId id, Duration timeout);
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const;
+  [[nodiscard]] ports::PeerIdentity peer(ports::ConnectionId id) const;
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
 

@@ -158,6 +158,12 @@ std::vector<ports::HopInfo> Engine<D, C>::hops(ports::ConnectionId id) const {
   return {hop};
 }
 
+template <typename D, typename C>
+ports::PeerIdentity Engine<D, C>::peer(ports::ConnectionId id) const {
+  const C* c = find(id);
+  return c == nullptr ? ports::PeerIdentity{} : driver_.peer(*c);
+}
+
 // ---- The table and the states.
 
 template <typename D, typename C>

@@ -62,9 +62,10 @@ class DatagramNet {
  public:
   virtual ~DatagramNet() = default;
   [[nodiscard]] virtual std::string_view scheme() const = 0;
-  [[nodiscard]] virtual std::string uri() const = 0;                         // what a peer dials; "" when it takes no strangers
-  [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;             // that it carries; at least datagram_bytes_min
-  [[nodiscard]] virtual Result<uint64_t> resolve(std::string_view uri) = 0;  // usage: malformed; else a query, never 0
+  [[nodiscard]] virtual std::string host_of(const Address& address) const = 0;  // without the port, for people and counters
+  [[nodiscard]] virtual std::string uri() const = 0;                            // what a peer dials; "" when it takes no strangers
+  [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;                // that it carries; at least datagram_bytes_min
+  [[nodiscard]] virtual Result<uint64_t> resolve(std::string_view uri) = 0;     // usage: malformed; else a query, never 0
   // 1 to batch_datagrams_max of them, in this order. Takes at least one, unless it says why not.
   [[nodiscard]] virtual Sent send(std::span<const Datagram> batch) = 0;
   // The same for the last words of a transport that is being destroyed: there will be no writable()

@@ -38,6 +38,7 @@ void DatagramTransport::set_keepalive(ports::ConnectionId connection, Duration t
 std::vector<ports::HopInfo> DatagramTransport::hops(ports::ConnectionId connection) const {
   return driver_->engine().hops(connection);
 }
+ports::PeerIdentity DatagramTransport::peer(ports::ConnectionId connection) const { return driver_->engine().peer(connection); }
 void DatagramTransport::turn(Instant now) { driver_->engine().turn(now); }
 Instant DatagramTransport::next_deadline() const { return driver_->engine().next_deadline(); }
 int DatagramTransport::os_handle() const { return driver_->net().os_handle(); }

@@ -44,6 +44,7 @@ class DatagramTransport final : public ports::Transport {
   void set_send_timeout(ports::ConnectionId connection, Duration timeout) override;
   void set_keepalive(ports::ConnectionId connection, Duration timeout) override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;
+  [[nodiscard]] ports::PeerIdentity peer(ports::ConnectionId connection) const override;
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;

@@ -48,6 +48,7 @@ class Driver final : public DatagramEvents {
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
   [[nodiscard]] static Duration round_trip(const Connection& c);
+  [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const { return {{}, net_->host_of(c.address)}; }
 
  private:
   void received(std::span<const Datagram> batch) override;

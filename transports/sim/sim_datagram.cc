@@ -168,6 +168,11 @@ Result<uint64_t> SimDatagramNet::resolve(std::string_view uri) {
   return answer.query;
 }
 
+std::string SimDatagramNet::host_of(const Address& address) const {
+  const uint64_t place = address.low - 1;
+  return place < fabric_.places_.size() ? fabric_.places_[static_cast<size_t>(place)].address : std::string();
+}
+
 Sent SimDatagramNet::send(std::span<const Datagram> batch) {
   CHECK(!batch.empty() && batch.size() <= batch_datagrams_max);
   if (dead_) return {batch.size(), Sent::Stop::none};

@@ -93,6 +93,7 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
   [[nodiscard]] std::string uri() const override;
   [[nodiscard]] uint32_t datagram_bytes_max() const override { return fabric_.link_.datagram_bytes; }
   [[nodiscard]] Result<uint64_t> resolve(std::string_view uri) override;
+  [[nodiscard]] std::string host_of(const datagram::Address& address) const override;
   [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override;
   void send_last(std::span<const datagram::Datagram> batch) override;
   void poll(Instant now, datagram::DatagramEvents& events) override;

@@ -62,6 +62,7 @@ void Fabric::Impl::connect(const StreamPtr& stream, uint16_t port) {
   acceptor.owner = &net;
   acceptor.id = next_id++;
   acceptor.incarnation = net.incarnation;
+  acceptor.identity = net.options.identity;
   acceptor.connected = true;
   net.streams[acceptor.id] = {stream, 1};
   net.backlog.push_back({StreamEventType::accepted, acceptor.id, Status::success, fmt::format("sim://{}:0", dialler.address)});

@@ -181,6 +181,7 @@ Result<StreamId> SimNet::dial(std::string_view uri) {
   stream->ends[0].node = net.node;
   stream->ends[0].incarnation = net.incarnation;
   stream->ends[0].address = via->address;
+  stream->ends[0].identity = net.options.identity;
   stream->ends[1].address = target->address;
   if (net.dead) return stream->ends[0].id;  // nobody will turn us again
   net.streams[stream->ends[0].id] = {stream, 0};
@@ -247,6 +248,13 @@ int64_t SimNet::recv(StreamId id, std::span<const IoSpan> into) {
 
 int64_t SimNet::recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) {
   return stream::receive_to(*this, id, static_cast<stream::BufferSplicePipe&>(splice_pipe), size);
+}
+
+std::string SimNet::proved_peer(StreamId id) const {
+  const auto found = impl_->streams.find(id);
+  if (found == impl_->streams.end()) return {};
+  const auto& [stream, index] = found->second;
+  return stream->ends[1 - index].identity;
 }
 
 uint64_t SimNet::waiting_bytes(StreamId id) const {

@@ -74,6 +74,8 @@ struct SimNetOptions {
   std::vector<Attachment> networks;  // at least one; a dial looks the name up in this order
   bool listen = true;
   uint16_t port = 0;  // 0: any free one
+  // What this process proves to all its peers, as a handshake with keys would (ports::PeerIdentity::proved). "": nothing.
+  std::string identity = {};
 };
 
 class SimNet final : public stream::StreamNet {
@@ -94,6 +96,7 @@ class SimNet final : public stream::StreamNet {
   [[nodiscard]] uint64_t waiting_bytes(stream::StreamId id) const override;
   [[nodiscard]] std::unique_ptr<ports::SplicePipe> make_splice_pipe() override;
   [[nodiscard]] bool takes(const ports::SplicePipe& splice_pipe) const override;
+  [[nodiscard]] std::string proved_peer(stream::StreamId id) const override;
   [[nodiscard]] wire::HostIdentity machine() const override;
   void peer_is_elsewhere(stream::StreamId id) override;
   [[nodiscard]] bool lends(stream::StreamId id) const override;

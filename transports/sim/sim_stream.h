@@ -71,6 +71,7 @@ struct End {
   NodeId node = 0;
   uint64_t incarnation = 0;
   std::string address;
+  std::string identity;    // that its process proves
   bool announced = false;  // its user knows the id: events may be told
   bool connected = false;
   bool broken = false;  // a reset arrived

@@ -51,6 +51,7 @@ class Driver {
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
   [[nodiscard]] static Duration round_trip(const Connection& c) { return c.round_trip; }
+  [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const { return {net_->proved_peer(c.stream), ports::host_in(c.uri)}; }
 
  private:
   void net_event(const StreamEvent& event);

@@ -75,6 +75,8 @@ class StreamNet {
   virtual int64_t recv_to(StreamId, ports::SplicePipe&, size_t /*size*/) { return io_full; }
   [[nodiscard]] virtual std::unique_ptr<ports::SplicePipe> make_splice_pipe() { return nullptr; }
   [[nodiscard]] virtual bool takes(const ports::SplicePipe&) const { return false; }
+  // What the network has proved about the peer of a stream (ports::PeerIdentity::proved); "": nothing.
+  [[nodiscard]] virtual std::string proved_peer(StreamId) const { return {}; }
   // The machine whose kernel carries these streams, as peers tell each other.
   [[nodiscard]] virtual wire::HostIdentity machine() const { return {}; }
   // The peer is known to be on another machine. Until then what is lent is copied: within one kernel what the peer has taken may

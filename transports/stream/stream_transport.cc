@@ -48,6 +48,7 @@ std::optional<uint64_t> StreamTransport::received_bytes(ports::ConnectionId conn
 std::vector<ports::HopInfo> StreamTransport::hops(ports::ConnectionId connection) const {
   return driver_->engine().hops(connection);
 }
+ports::PeerIdentity StreamTransport::peer(ports::ConnectionId connection) const { return driver_->engine().peer(connection); }
 void StreamTransport::turn(Instant now) { driver_->engine().turn(now); }
 Instant StreamTransport::next_deadline() const { return driver_->engine().next_deadline(); }
 void StreamTransport::arm(Instant when) { driver_->net().set_deadline(std::min(when, driver_->engine().next_deadline())); }

@@ -42,6 +42,7 @@ class StreamTransport final : public ports::Transport {
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId connection) const override;
   [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId connection) const override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;
+  [[nodiscard]] ports::PeerIdentity peer(ports::ConnectionId connection) const override;
   void turn(Instant now) override;
   [[nodiscard]] Instant next_deadline() const override;
   [[nodiscard]] int os_handle() const override;

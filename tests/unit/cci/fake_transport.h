@@ -41,6 +41,7 @@ class FakeTransport final : public ports::Transport {
     std::vector<Instant> armed;
     Instant deadline{Duration{42}};
     Status answer = Status::success;  // what send, rma, accept answer
+    ports::PeerIdentity peer;         // of every connection
     bool destroyed = false;
   };
 
@@ -94,6 +95,7 @@ class FakeTransport final : public ports::Transport {
   void arm(Instant when) override { log_->armed.push_back(when); }
   void set_send_timeout(ports::ConnectionId, Duration) override {}
   void set_keepalive(ports::ConnectionId, Duration) override {}
+  ports::PeerIdentity peer(ports::ConnectionId) const override { return log_->peer; }
   std::vector<ports::HopInfo> hops(ports::ConnectionId) const override { return {ports::HopInfo{}}; }
   void turn(Instant) override {
     for (auto& step : std::exchange(planned_, {})) step(*sink_);

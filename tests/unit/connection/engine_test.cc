@@ -145,6 +145,7 @@ class Wire {
   void set_deadline(Instant at) { armed = at; }
   static std::string_view scheme() { return "wire"; }
   static Duration round_trip(const Line& c) { return c.round_trip; }
+  static ports::PeerIdentity peer(const Line& c) { return {"", ports::host_in(c.uri)}; }
 
   Counters counters;
   TestEngine engine;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/base/log.h"
+#include "routing/router/bad_records.h"
 #include "routing/transport/messages.h"
 #include "tests/unit/routing/three_as.h"
 
@@ -154,6 +155,88 @@ TEST_CASE("router_records__cut_off__stays_so_under_another_name_and_nobody_else_
     greet(rogue, 96, 6, name);
     CHECK(site.run([&] { return rogue.gone; }, seconds(5)));
   }
+}
+
+// A site of three AS, and peers of the border router that say what they like.
+struct Borders {
+  Borders() { three_as(site); }
+  Site site;
+
+  // A router of an AS of its own, greeted over the WAN. false: it is not let in.
+  bool greet(RawPeer& peer, uint64_t id) {
+    REQUIRE(peer.connect("sim://192.0.2.3:7000", ports::Role::router));
+    peer.say(RouterHello{id, {9, wan}, "sim://192.0.2." + std::to_string(id) + ":7000"});
+    site.world.run_for(milliseconds(50));
+    return !peer.gone;
+  }
+  void tell_bad_ones(RawPeer& peer, int count) {
+    for (int i = 0; i < count && !peer.gone; ++i) peer.tell(border(98, 1, 8));
+    site.world.run_for(milliseconds(50));
+  }
+};
+
+TEST_CASE("router_records__cut_off_with_a_proved_identity__is_out_from_any_address") {
+  Borders met;
+  auto& [site] = met;
+  RawPeer rogue(site.world, site.fabric, "wan", "192.0.2.9", {}, {.identity = "cx1rogue"});
+  RawPeer elsewhere(site.world, site.fabric, "wan", "192.0.2.77", {}, {.identity = "cx1rogue"});
+  RawPeer beside(site.world, site.fabric, "wan", "192.0.2.9", {}, {.identity = "cx1honest", .node = rogue.node(), .port = 7001});
+  RawPeer unproved(site.world, site.fabric, "wan", "192.0.2.9", {}, {.node = rogue.node(), .port = 7002});
+  REQUIRE(met.greet(rogue, 91));
+  REQUIRE(met.greet(elsewhere, 92));
+  met.tell_bad_ones(rogue, 100);
+  CHECK(rogue.gone);
+  CHECK(elsewhere.gone);  // its other links end as well
+  CHECK_FALSE(met.greet(elsewhere, 93));
+  CHECK(met.greet(beside, 94));  // another peer on the same host
+  CHECK(met.greet(unproved, 95));
+}
+
+TEST_CASE("router_records__cut_off_without_a_proof__the_whole_host_is_out") {
+  Borders met;
+  auto& [site] = met;
+  RawPeer rogue(site.world, site.fabric, "wan", "192.0.2.9");
+  RawPeer beside(site.world, site.fabric, "wan", "192.0.2.9", {}, {.node = rogue.node(), .port = 7001});
+  RawPeer proved(site.world, site.fabric, "wan", "192.0.2.9", {},
+                 {.identity = "192.0.2.9 on device wan", .node = rogue.node(), .port = 7002});
+  REQUIRE(met.greet(rogue, 91));
+  met.tell_bad_ones(rogue, 100);
+  REQUIRE(rogue.gone);
+  CHECK_FALSE(met.greet(beside, 92));
+  CHECK(met.greet(proved, 93));  // no name that is proved is taken for an address
+}
+
+TEST_CASE("router_records__bad_ones_over_several_connections__are_counted_together") {
+  Borders met;
+  auto& [site] = met;
+  RawPeer rogue(site.world, site.fabric, "wan", "192.0.2.9");
+  REQUIRE(met.greet(rogue, 91));
+  met.tell_bad_ones(rogue, peer_offences_max);
+  REQUIRE_FALSE(rogue.gone);
+  rogue.endpoint->disconnect(rogue.connection);
+  rogue.wake();
+  site.world.run_for(milliseconds(50));
+  REQUIRE(met.greet(rogue, 92));
+  met.tell_bad_ones(rogue, 1);
+  CHECK(rogue.gone);
+}
+
+TEST_CASE("router_admin__out_of_order__logged_once_a_peer_by_who_it_is") {
+  Site site;
+  site.chain(1);
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::warning);
+  const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::info); });
+  RawPeer one(site.world, site.fabric, "lan1", "10.0.0.66", {}, {.identity = "cx1one"}),
+      two(site.world, site.fabric, "lan1", "10.0.0.67");
+  for (RawPeer* peer : {&one, &one, &two}) {
+    REQUIRE(peer->connect("sim://10.0.0.1:7000", ports::Role::admin));
+    peer->say_plain(MessageKind::keepalive);
+    REQUIRE(site.run([&] { return peer->gone; }, seconds(5)));
+  }
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].find("administrator cx1one (proved)") != std::string::npos);
+  CHECK(lines[1].find("administrator 10.0.0.67 on device") != std::string::npos);
 }
 
 TEST_CASE("router_records__more_cut_off_than_are_remembered__the_last_ones_stay_out") {

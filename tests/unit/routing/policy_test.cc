@@ -186,8 +186,8 @@ TEST_CASE("router_records__bad_ones__counted_dropped_and_the_peer_cut_off_when_i
   CHECK(site.send(*site.left, connection, "still") == Status::success);
 }
 
-// The log is for people: what one peer says over and over is one line, and one more when it is cut off. Another link has its own.
-TEST_CASE("router_records__bad_ones__logged_once_a_link") {
+// The log is for people: what one peer says over and over is one line, and one more when it is cut off. Another peer has its own.
+TEST_CASE("router_records__bad_ones__logged_once_a_peer") {
   Site site;
   three_as(site);
   RouterNode& r1 = *site.routers[1];
@@ -222,7 +222,7 @@ TEST_CASE("router_records__bad_ones__logged_once_a_link") {
   CHECK(site.run([&] { return rogue.gone; }, seconds(5)));
   CHECK(naming("192.0.2.9", "dropped") == 1);
   CHECK(naming("192.0.2.9", "is cut off") == 1);
-  // A new link begins anew.
+  // Who was cut off and is let in again begins anew.
   site.world.run_for(seconds(70));
   REQUIRE(rogue.greet("sim://192.0.2.3:7000", 99, {9, wan}));
   rogue.tell(border(98, 1, 8));

@@ -18,15 +18,23 @@
 
 namespace ccixfer::routing::test {
 
+// Which process it is: what it proves to its peers, on which host, if that has another one already.
+struct Process {
+  std::string identity = {};
+  std::optional<sim::NodeId> node = {};
+  uint16_t port = 7000;
+};
+
 class RawPeer final : public sim::Actor {
  public:
   RawPeer(sim::World& world, sim::Fabric& fabric, const std::string& network, const std::string& address,
-          const ports::TransportOptions& options = {})
-      : world_(world), node_(world.add_node("raw " + address)), entropy_(world.random().next()) {
+          const ports::TransportOptions& options = {}, const Process& process = {})
+      : world_(world), node_(process.node ? *process.node : world.add_node("raw " + address)), entropy_(world.random().next()) {
     memory = std::make_shared<cci::MemoryTable>(entropy_, counters_);
     sim::SimNetOptions net;
     net.networks = {{network, address}};
-    net.port = 7000;
+    net.port = process.port;
+    net.identity = process.identity;
     auto transport =
         std::make_unique<stream::StreamTransport>(options, std::make_unique<sim::SimNet>(fabric, node_, net), counters_);
     endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters_);
@@ -143,6 +151,7 @@ class RawPeer final : public sim::Actor {
     return world_.run_until(done, after(world_.now(), at_most)) == sim::RunEnd::reached || done();
   }
   void wake() { world_.wake(node_); }
+  [[nodiscard]] sim::NodeId node() const { return node_; }
   // As by SIGSTOP, or SIGCONT.
   void freeze(bool frozen) {
     if (std::exchange(frozen_, frozen) == frozen) return;

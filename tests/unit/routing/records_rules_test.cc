@@ -261,15 +261,15 @@ TEST_CASE("router_records__one_router_that_says_something_new_all_the_time__a_bu
 TEST_CASE("router_records__bad_ones_in_a_window__as_many_as_are_borne_and_one_more") {
   Heard met;
   const auto offend = [&] { REQUIRE(met.peer.tell(outside(50, 1, 8))); };
-  for (uint32_t i = 0; i < link_offences_max; ++i) offend();
+  for (uint32_t i = 0; i < peer_offences_max; ++i) offend();
   CHECK_FALSE(met.peer.gone);
-  met.world.run_for(link_offences_window);
-  for (uint32_t i = 0; i < link_offences_max; ++i) offend();
+  met.world.run_for(peer_offences_window);
+  for (uint32_t i = 0; i < peer_offences_max; ++i) offend();
   CHECK_FALSE(met.peer.gone);
   offend();
   met.world.run_for(milliseconds(20));
   CHECK(met.peer.gone);
-  CHECK(met.rejected() == 2 * link_offences_max + 1);
+  CHECK(met.rejected() == 2 * peer_offences_max + 1);
   met.world.run_for(cut_off_time - seconds(1));
   REQUIRE(met.peer.greet("sim://10.0.0.1:7000", 66, {1, 1}));
   CHECK(met.peer.gone);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "core/base/log.h"
 #include "tests/unit/session/link_fixture.h"
 #include "transports/sim/sim_net.h"
 #include "transports/sim/world.h"
@@ -23,12 +24,13 @@ constexpr uint16_t lane_count = 3;
 
 // One process: transport, endpoint and hub on a node, turned by the world.
 struct SimSide final : sim::Actor {
-  SimSide(sim::Fabric& fabric, sim::NodeId node, const char* address, bool listen, uint64_t seed)
-      : entropy(seed), memory(std::make_shared<cci::MemoryTable>(entropy, counters)) {
+  SimSide(sim::Fabric& fabric, sim::NodeId node, const char* address, bool listen, uint64_t seed, std::string proved = {})
+      : identity(std::move(proved)), entropy(seed), memory(std::make_shared<cci::MemoryTable>(entropy, counters)) {
     sim::SimNetOptions options;
     options.networks = {{"lan", address}};
     options.listen = listen;
     options.port = 7000;
+    options.identity = identity;
     auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{},
                                                                std::make_unique<sim::SimNet>(fabric, node, options), counters);
     endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters);
@@ -40,6 +42,7 @@ struct SimSide final : sim::Actor {
   }
   [[nodiscard]] Instant next_deadline() const override { return hub->next_deadline(); }
 
+  const std::string identity;
   Counters counters;
   CountingEntropy entropy;
   std::shared_ptr<cci::MemoryTable> memory;
@@ -169,6 +172,44 @@ void play(uint64_t seed) {
 }
 
 }  // namespace
+
+// Who is refused, and whose session it is, goes by who the peer is and not by its connection.
+TEST_CASE("sim_link__peer__is_known_by_what_it_proves_or_where_it_is") {
+  sim::World world(1);
+  sim::Fabric fabric(world);
+  const sim::NodeId near_node = world.add_node("near"), far_node = world.add_node("far");
+  SimSide near(fabric, near_node, "a", false, 1, GENERATE(std::string(), std::string("cx1near")));
+  SimSide far(fabric, far_node, "b", true, 2);
+  const std::string name = near.identity.empty() ? "a" : near.identity + " (proved)";
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::info);
+  const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::error); });
+  Recorder user;
+  Link link(*near.endpoint, Hello{}, user);
+  near.hub->add_link(&link);
+  Dialler dialler(*near.endpoint, link, "sim://b:7000", 1);
+  near.hub->add_dialler(&dialler);
+  world.add_actor(near_node, &near);
+  world.add_actor(far_node, &far);
+  CHECK_FALSE(link.peer().is_known());
+  const auto run = [&](const std::function<bool()>& done) {
+    REQUIRE(world.run_until(done, after(world.now(), std::chrono::seconds(30))) == sim::RunEnd::reached);
+  };
+  run([&] { return !lines.empty(); });  // nobody takes sessions there
+  CHECK(lines.front().find("session refused to " + name + ": ") == 0);
+  SimAcceptor acceptor(far);
+  near.hub->remove_dialler(&dialler);  // it has given up
+  Dialler again(*near.endpoint, link, "sim://b:7000", 2);
+  near.hub->add_dialler(&again);
+  world.wake(near_node);
+  run([&] { return acceptor.link != nullptr && !acceptor.link->live_lanes().empty(); });
+  CHECK(acceptor.link->peer().name() == name);
+  run([&] { return !link.live_lanes().empty(); });
+  CHECK(link.peer().name() == "b");
+  world.remove_actor(near_node, &near);
+  world.remove_actor(far_node, &far);
+  acceptor.link.reset();
+}
 
 TEST_CASE("link__streams_reset_all_the_time__messages_once_and_in_order_and_puts_where_they_were_reported") {
   for (uint64_t seed = 1; seed <= 8; ++seed) play(seed);
