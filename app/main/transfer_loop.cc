@@ -34,7 +34,7 @@ struct TransferLoop::Impl {
         pool(session::segment_bytes_max, buffers),
         work(files, work_threads()),
         hub(*node.endpoint, process.counters),
-        pool_region(node.memory->register_region(pool.memory(), 0)),
+        pool_region(node.memory->register_region(pool.memory(), cci::access_read_parts)),
         services{*node.endpoint, files, work, pool, pool_region, entropy, process.counters, process.reporter} {}
   ~Impl() { static_cast<void>(node.memory->deregister_region(pool_region)); }
 

@@ -213,7 +213,8 @@ Status Endpoint::send(Connection connection, Bytes message, uint64_t context, bo
   return send(connection, std::span<const Bytes>(&message, 1), SendOptions{context, silent});
 }
 
-Status Endpoint::Impl::check_rma(const ConnectionRecord& record, const RmaOptions& rma_options, MutableBytes& local) {
+Status Endpoint::Impl::check_rma(const ConnectionRecord& record, const RmaOptions& rma_options, MutableBytes& span,
+                                 ports::LocalRegion& local) {
   if (!is_reliable(record.attribute) || rma_options.length_bytes == 0) return Status::invalid;
   if (rma_options.local_completion && !rma_options.write) return Status::invalid;
   const ports::RemoteRef& remote = rma_options.remote;
@@ -230,18 +231,19 @@ Status Endpoint::Impl::check_rma(const ConnectionRecord& record, const RmaOption
     if (null_memory(*rma_options.completion_message)) return Status::invalid;
     if (rma_options.completion_message->size() > record.max_send_bytes) return Status::message_size;
   }
-  return memory->resolve_local(rma_options.local, rma_options.local_offset_bytes, rma_options.length_bytes, !rma_options.write,
-                               local);
+  local = {rma_options.local, rma_options.local_offset_bytes, {}};
+  const Status status = memory->resolve_local(local.region, local.offset_bytes, rma_options.length_bytes, !rma_options.write, span);
+  return status == Status::success ? memory->local_key(*target, local.region, local.key) : status;
 }
 
 Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_options) {
   ConnectionRecord* record = nullptr;
   if (const Status status = established(connection, record); status != Status::success) return status;
+  ports::RmaRequest request;
   MutableBytes local;
-  if (const Status status = check_rma(*record, rma_options, local); status != Status::success) return status;
+  if (const Status status = check_rma(*record, rma_options, local, request.local); status != Status::success) return status;
   if (in_use >= options.send_operations_max) return Status::no_buffers;
 
-  ports::RmaRequest request;
   request.write = rma_options.write;
   request.remote = rma_options.remote;
   if (request.remote.handle.kind == HandleKind::mailbox) memory->name_put(request.remote.put);

@@ -86,7 +86,7 @@ struct Endpoint::Impl final : ports::TransportSink {
   void fail_unanswered(ports::ConnectionId connection);
   Status rma(ports::ConnectionId connection, const RmaOptions& options);
   void set_up_fresh();
-  Status check_rma(const ConnectionRecord& record, const RmaOptions& rma, MutableBytes& local);
+  Status check_rma(const ConnectionRecord& record, const RmaOptions& rma, MutableBytes& memory, ports::LocalRegion& local);
 
   void on_connect_request(ports::ConnectionId request, ports::Role role, Attribute attribute, Bytes data) override;
   void on_connected(ports::ConnectionId connection, Status status, ports::ConnectionLimits limits,

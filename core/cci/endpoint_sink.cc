@@ -24,11 +24,13 @@ Endpoint::Impl::Impl(const EndpointOptions& o, std::unique_ptr<ports::Transport>
   };
   target = &memory->target_of_another_transport();
   transport->bind(*this, *target);
+  memory->attach(*target, *transport);
 }
 
 Endpoint::Impl::~Impl() {
   store->reject = nullptr;  // events that are still held find no endpoint any more
   transport.reset();        // before what it writes into
+  memory->detach(*target);
 }
 
 // --- Bookkeeping ---

@@ -1,10 +1,12 @@
 #include "core/cci/memory_table.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/base/slot_table.h"
+#include "core/cci/registrations.h"
 
 namespace ccixfer::cci {
 namespace {
@@ -28,6 +30,10 @@ struct Region {
   MutableBytes memory;
   ports::FillProgress* fill = nullptr;  // it is still being filled
   uint32_t lent = 0;                    // reads of which a network has bytes by reference; a slot with any is not used again
+  // Of a part: the whole, which has to live; it is lent whenever a part of it is.
+  std::optional<uint32_t> whole = {};
+  uint32_t whole_generation = 0;
+  Keys keys = {};  // a part has none where those of the whole serve
 };
 
 struct Transfer {
@@ -52,11 +58,13 @@ class OfTransport final : public ports::RmaTarget {
   // A mix of both: two that meet share a quota, nothing worse, and of 2^64 values they hardly do.
   OfTransport(MemoryTable& table, uint32_t index) : table_(table), index_(index), tag_(index * 0x9e3779b97f4a7c15ull) {}
   Admission begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) override {
+    if (table_.is_refused(index_, target.handle)) return refused();
     return table_.begin_write_of(index_, connection ^ tag_, target, length_bytes);
   }
   MutableBytes write_span(Ticket ticket, uint64_t at_bytes) override { return table_.write_span(ticket, at_bytes); }
   ports::OperationResult end_write(Ticket ticket, bool complete) override { return table_.end_write(ticket, complete); }
   Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) override {
+    if (table_.is_refused(index_, target.handle)) return refused();
     return table_.begin_read(connection ^ tag_, target, length_bytes);
   }
   Bytes read_span(Ticket ticket, uint64_t at_bytes) override { return table_.read_span(ticket, at_bytes); }
@@ -71,6 +79,7 @@ class OfTransport final : public ports::RmaTarget {
   [[nodiscard]] bool wanted_back(Ticket ticket) const override { return table_.wanted_back(ticket); }
   [[nodiscard]] uint64_t wants() const override { return table_.wants(); }
   [[nodiscard]] bool hint_waits() const override { return table_.mailboxes().hint_waits(index_); }
+  [[nodiscard]] uint32_t index() const { return index_; }
   std::optional<ports::Hint> next_hint() override {
     std::optional<ports::Hint> hint = table_.mailboxes().next_hint(index_);
     if (hint) hint->connection ^= tag_;
@@ -78,6 +87,11 @@ class OfTransport final : public ports::RmaTarget {
   }
 
  private:
+  static Admission refused() {
+    Admission admission;
+    admission.status = Status::no_memory;
+    return admission;
+  }
   MemoryTable& table_;
   uint32_t index_;
   uint64_t tag_;
@@ -97,13 +111,24 @@ struct MemoryTable::Impl {
   uint64_t wants = 0;
   ports::Lender* lender = nullptr;  // of the transport that has the table itself for its target
   std::vector<std::unique_ptr<OfTransport>> targets;
+  Registrations networks;
 
   Impl(ports::Entropy& e, Counters& c, rvma::MailboxTable::Limits limits) : entropy(e), counters(c), mailboxes(limits, c) {
     while (incarnation == 0) incarnation = entropy.next_u64();
   }
 
   Handle add(MutableBytes memory, uint8_t access, bool writable);
+  Handle name_of(uint32_t index) const;
+  void free(uint32_t index);
+  static ports::MemoryAccess access_of(const Region& region);
+  Region* whole_of(const Region& region);
+  bool lives(const Region& region);
+  Region* slot_of(const Handle& handle);  // also a part whose whole is gone
   Region* find(const Handle& handle);
+  Registered registered(Region& region, uint32_t transport);
+  void remove_keys(uint32_t index);
+  void is_back(uint32_t index);
+  OfTransport* target_of(const ports::RmaTarget& target) const;
   Transfer* transfer_of(Ticket ticket);
   Region* region_of(const Transfer& transfer);
   Admission begin(const RemoteRef& target, uint64_t length_bytes, bool write);
@@ -132,6 +157,28 @@ bool MemoryTable::is_target_of_this(const ports::RmaTarget& target) const {
 
 // --- Regions ---
 
+Handle MemoryTable::Impl::name_of(uint32_t index) const {
+  const Region& region = regions[index];
+  Handle handle;
+  handle.kind = HandleKind::region;
+  handle.access = region.access & (access_read | access_write);
+  handle.generation = region.generation;
+  handle.number = index;
+  handle.key = region.key;
+  handle.length = region.memory.size();
+  return handle;
+}
+
+ports::MemoryAccess MemoryTable::Impl::access_of(const Region& region) {
+  return {region.writable, (region.access & (access_read | access_read_parts)) != 0, (region.access & access_write) != 0};
+}
+
+void MemoryTable::Impl::free(uint32_t index) {
+  regions[index].live = false;
+  regions[index].generation = next_generation(regions[index].generation);
+  regions.release(index);
+}
+
 Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable) {
   if (memory.empty() || regions.in_use() >= regions_max) return {};
   const uint32_t index = regions.take();
@@ -139,21 +186,19 @@ Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable
   region.live = true;
   region.writable = writable;
   region.access = access;
-  region.key = entropy.next_u64();
   region.memory = memory;
   region.fill = nullptr;
-  Handle handle;
-  handle.kind = HandleKind::region;
-  handle.access = access;
-  handle.generation = region.generation;
-  handle.number = index;
-  handle.key = region.key;
-  handle.length = memory.size();
-  return handle;
+  region.whole.reset();
+  if (networks.add(memory, access_of(region), region.keys) != Status::success) {
+    free(index);
+    return {};
+  }
+  region.key = entropy.next_u64();
+  return name_of(index);
 }
 
 Handle MemoryTable::register_region(MutableBytes memory, uint8_t access) {
-  return impl_->add(memory, access & (access_read | access_write), true);
+  return impl_->add(memory, access & (access_read | access_write | access_read_parts), true);
 }
 
 Handle MemoryTable::register_region(Bytes memory) {
@@ -167,18 +212,59 @@ Handle MemoryTable::register_filling(Bytes memory, ports::FillProgress* fill) {
   return handle;
 }
 
+Handle MemoryTable::register_part(const Handle& whole_handle, uint64_t offset_bytes, uint64_t length_bytes, uint8_t access,
+                                  ports::FillProgress* fill) {
+  Impl& impl = *impl_;
+  const Region* named = impl.find(whole_handle);
+  if (named == nullptr || length_bytes == 0 || !inside(offset_bytes, length_bytes, named->memory.size())) return {};
+  if (impl.regions.in_use() >= regions_max) return {};
+  const MutableBytes memory = named->memory.subspan(offset_bytes, length_bytes);
+  // A part of a part is one of the same whole.
+  const uint32_t whole_index = named->whole ? *named->whole : static_cast<uint32_t>(whole_handle.number);
+  const uint32_t index = impl.regions.take();
+  const Region& whole = impl.regions[whole_index];
+  Region& region = impl.regions[index];
+  region.live = true;
+  region.writable = whole.writable;
+  region.access = access & access_read;
+  region.memory = memory;
+  region.fill = fill;
+  region.whole = whole_index;
+  region.whole_generation = whole.generation;
+  const bool is_covered = region.access == 0 || Impl::access_of(whole).peers_read;
+  if (!is_covered && impl.networks.add(memory, Impl::access_of(region), region.keys) != Status::success) {
+    impl.free(index);
+    return {};
+  }
+  region.key = impl.entropy.next_u64();
+  return impl.name_of(index);
+}
+
 Status MemoryTable::deregister_region(const Handle& handle) {
-  Region* region = impl_->find(handle);
+  Region* region = impl_->slot_of(handle);
   if (region == nullptr) return Status::rma_handle;
   if (region->lent > 0) impl_->settle();
-  const uint32_t lent = region->lent;
-  *region = Region{next_generation(region->generation), false, false, 0, 0, {}, nullptr, lent};
-  if (lent > 0) {
+  const auto index = static_cast<uint32_t>(handle.number);
+  region->live = false;
+  region->generation = next_generation(region->generation);
+  region->fill = nullptr;
+  if (region->lent > 0) {
     ++impl_->wants;
     return Status::busy;
   }
-  impl_->regions.release(static_cast<uint32_t>(handle.number));
+  impl_->remove_keys(index);
+  impl_->regions.release(index);
   return Status::success;
+}
+
+// With those of its parts: they are over with it.
+void MemoryTable::Impl::remove_keys(uint32_t index) {
+  Region& region = regions[index];
+  if (region.whole || region.keys == nullptr) return networks.remove(region.keys);
+  networks.remove(region.keys);
+  for (uint32_t i = 0; i < regions.size(); ++i) {
+    if (regions[i].live && regions[i].whole == index) networks.remove(regions[i].keys);
+  }
 }
 
 void MemoryTable::Impl::settle() {
@@ -196,10 +282,61 @@ bool MemoryTable::in_use(const Handle& handle) const {
   return !region.live && region.lent > 0 && region.generation == next_generation(handle.generation);
 }
 
-Region* MemoryTable::Impl::find(const Handle& handle) {
+Region* MemoryTable::Impl::whole_of(const Region& region) {
+  return region.whole && regions[*region.whole].generation == region.whole_generation ? &regions[*region.whole] : nullptr;
+}
+
+bool MemoryTable::Impl::lives(const Region& region) { return region.live && (!region.whole || whole_of(region) != nullptr); }
+
+Region* MemoryTable::Impl::slot_of(const Handle& handle) {
   if (handle.kind != HandleKind::region || handle.number >= regions.size()) return nullptr;
   Region& region = regions[handle.number];
   return region.live && region.generation == handle.generation && region.key == handle.key ? &region : nullptr;
+}
+
+Region* MemoryTable::Impl::find(const Handle& handle) {
+  Region* region = slot_of(handle);
+  return region != nullptr && lives(*region) ? region : nullptr;
+}
+
+// ---- The networks with which memory is registered.
+
+OfTransport* MemoryTable::Impl::target_of(const ports::RmaTarget& target) const {
+  const auto found = std::find_if(targets.begin(), targets.end(), [&](const auto& one) { return one.get() == &target; });
+  return found == targets.end() ? nullptr : found->get();
+}
+
+void MemoryTable::attach(const ports::RmaTarget& target, ports::Transport& transport) {
+  const uint32_t index = impl_->target_of(target)->index();
+  impl_->networks.attach(index, transport);
+  for (uint32_t i = 0; i < impl_->regions.size(); ++i) {
+    Region& region = impl_->regions[i];
+    const bool has_own = !region.whole || region.keys != nullptr;
+    if (region.live && has_own) impl_->networks.add_to(index, region.memory, Impl::access_of(region), region.keys);
+  }
+}
+
+void MemoryTable::detach(const ports::RmaTarget& target) { impl_->networks.detach(impl_->target_of(target)->index()); }
+
+Registered MemoryTable::Impl::registered(Region& region, uint32_t transport) {
+  if (region.keys != nullptr || !region.whole) return Registrations::find(region.keys, transport);
+  const Region* whole = whole_of(region);
+  return whole == nullptr ? Registered{} : Registrations::find(whole->keys, transport);
+}
+
+Status MemoryTable::local_key(const ports::RmaTarget& target, const Handle& handle, ports::MemoryKey& key) {
+  if (!impl_->networks.any()) return Status::success;
+  Region* region = impl_->find(handle);
+  if (region == nullptr) return Status::rma_handle;
+  const Registered registered = impl_->registered(*region, impl_->target_of(target)->index());
+  key = registered.key;
+  return registered.refused ? Status::no_memory : Status::success;
+}
+
+bool MemoryTable::is_refused(uint32_t transport, const Handle& handle) {
+  if (!impl_->networks.any()) return false;
+  Region* region = impl_->find(handle);
+  return region != nullptr && impl_->registered(*region, transport).refused;
 }
 
 Status MemoryTable::resolve_local(const Handle& handle, uint64_t offset_bytes, uint64_t length_bytes, bool for_writing,
@@ -265,14 +402,22 @@ Transfer* MemoryTable::Impl::transfer_of(Ticket ticket) {
 
 Region* MemoryTable::Impl::region_of(const Transfer& transfer) {
   Region& region = regions[transfer.region];
-  return region.live && region.generation == transfer.region_generation ? &region : nullptr;
+  return region.generation == transfer.region_generation && lives(region) ? &region : nullptr;
+}
+
+// One read less of which a network has bytes. The last one of a region that was deregistered frees it.
+void MemoryTable::Impl::is_back(uint32_t index) {
+  if (--regions[index].lent > 0 || regions[index].live) return;
+  remove_keys(index);
+  regions.release(index);
 }
 
 void MemoryTable::Impl::retire(Ticket ticket) {
   Transfer& transfer = transfers[ticket.index];
   if (std::exchange(transfer.lent, false)) {
-    Region& region = regions[transfer.region];
-    if (--region.lent == 0 && !region.live) regions.release(transfer.region);
+    const std::optional<uint32_t> whole = regions[transfer.region].whole;
+    is_back(transfer.region);
+    if (whole) is_back(*whole);
   }
   transfer.live = false;
   transfer.generation = next_generation(transfer.generation);
@@ -349,7 +494,9 @@ bool MemoryTable::lend(Ticket ticket) {
   Transfer* transfer = of_mailbox(ticket) ? nullptr : impl_->transfer_of(ticket);
   Region* region = transfer == nullptr || transfer->write ? nullptr : impl_->region_of(*transfer);
   if (region == nullptr) return false;
-  if (!std::exchange(transfer->lent, true)) ++region->lent;
+  if (std::exchange(transfer->lent, true)) return true;
+  ++region->lent;
+  if (Region* whole = impl_->whole_of(*region)) ++whole->lent;
   return true;
 }
 

@@ -10,12 +10,16 @@
 #include "core/ports/fill_progress.h"
 #include "core/ports/handle.h"
 #include "core/ports/rma_target.h"
+#include "core/ports/transport.h"
 #include "core/rvma/mailbox_table.h"
 
 namespace ccixfer::cci {
 
 inline constexpr uint8_t access_read = 1;   // a peer may RMA-read it
 inline constexpr uint8_t access_write = 2;  // a peer may RMA-write it
+// By this handle no peer may, but parts of the memory will be registered for peers to read (register_part): then the networks' keys
+// of the whole serve for the parts as well.
+inline constexpr uint8_t access_read_parts = 4;
 inline constexpr uint32_t regions_max = 1u << 20;
 
 class MemoryTable final : public ports::RmaTarget {
@@ -24,13 +28,20 @@ class MemoryTable final : public ports::RmaTarget {
   ~MemoryTable() override;
 
   // The memory stays the caller's and must stay valid until deregister_region() answered success, or in_use() says false. Slots are
-  // reused with a new generation and key. A handle of kind none: the memory is empty, or regions_max are registered.
+  // reused with a new generation and key. A handle of kind none: the memory is empty, regions_max are registered, or a network
+  // takes no more memory. The memory is registered once with each network, which for some costs much: large regions that live long
+  // are good, and parts of them.
   [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
   [[nodiscard]] ports::Handle register_region(Bytes memory);  // access_read only
   // The same, of memory that is still being filled: peers get of it what is ready; where it is to be read once, the first that
   // reads the whole. `fill` is valid as long as the memory.
   [[nodiscard]] ports::Handle register_filling(Bytes memory, ports::FillProgress* fill);
-  // Afterwards no byte of it is touched by peers: transfers in progress find an empty span. busy: so it is, but a network still
+  // A part of a region, by a handle of its own, for as long as the whole is registered. access_read: peers may read it; 0: it is
+  // for operations of this end. `fill`: as above. Kind none, besides: the whole is unknown or stale, or does not contain the part.
+  [[nodiscard]] ports::Handle register_part(const ports::Handle& whole, uint64_t offset_bytes, uint64_t length_bytes,
+                                            uint8_t access, ports::FillProgress* fill = nullptr);
+  // Synchronous: after success no transport reads or writes the memory any more, and the networks have forgotten it. Afterwards no
+  // byte of it is touched by peers: transfers in progress find an empty span. busy: so it is, but a network still
   // refers to bytes of it that a peer has asked for (they are in the kernel, not copied, and the peer's kernel has not acknowledged
   // them), so what is written there now would reach the peer as what it asked for. The memory may be used for something else once
   // in_use() says false: after a turn of the endpoint, in stream::lent_wait_max at most, as then the stream is reset. success:
@@ -46,11 +57,19 @@ class MemoryTable final : public ports::RmaTarget {
   // each connection. It is the table's, and lives as long.
   [[nodiscard]] ports::RmaTarget& target_of_another_transport();
   [[nodiscard]] bool is_target_of_this(const ports::RmaTarget& target) const;
+  // The transport that was bound with this target, until detach(): memory is registered with it, all that there is already and all
+  // that comes. Of what it takes no more, operations over it are refused as no_memory.
+  void attach(const ports::RmaTarget& target, ports::Transport& transport);
+  void detach(const ports::RmaTarget& target);
 
   // The local end of an operation of ours, access flags aside. rma_handle: unknown or stale; range: not inside the region or
   // empty; rma_op: to be written, but registered read-only.
   [[nodiscard]] Status resolve_local(const ports::Handle& handle, uint64_t offset_bytes, uint64_t length_bytes, bool for_writing,
                                      MutableBytes& out);
+  // The key of the transport that was bound with `target`; none where it needs none. no_memory: it did not take the region.
+  [[nodiscard]] Status local_key(const ports::RmaTarget& target, const ports::Handle& handle, ports::MemoryKey& key);
+  // Whether that transport took the region.
+  [[nodiscard]] bool is_refused(uint32_t transport, const ports::Handle& handle);
   // Names a put that has no name yet (source 0): this table's random incarnation, and the next operation number.
   void name_put(ports::PutOperation& put);
 

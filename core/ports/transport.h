@@ -19,6 +19,7 @@
 #include "core/base/status.h"
 #include "core/base/time.h"
 #include "core/ports/fill_progress.h"
+#include "core/ports/memory_registration.h"
 #include "core/ports/operation_result.h"
 #include "core/ports/peer_identity.h"
 #include "core/ports/rma_target.h"
@@ -77,6 +78,7 @@ struct HopInfo {
 struct RmaRequest {
   bool write = true;
   RemoteRef remote;
+  LocalRegion local;         // where `source` or `destination` is registered
   Bytes source;              // write: local memory, readable until completion
   MutableBytes destination;  // read: local memory, writable until completion
   Bytes completion_message;  // delivered to the peer as a message after the data, never after a failure; copied
@@ -156,6 +158,15 @@ class Transport {
   // to the peer's endpoint. receiver_not_ready is retried inside until the send timeout of the connection.
   [[nodiscard]] virtual Status send(ConnectionId connection, std::span<const Bytes> parts, uint64_t token) = 0;
   [[nodiscard]] virtual Status rma(ConnectionId connection, const RmaRequest& request, uint64_t token) = 0;
+
+  // Memory that operations of this end and of peers may use. The core registers each region once, before any operation names it;
+  // parts of a region have its key. `key`: none where the network needs no keys. no_memory: the network takes no more of it. The
+  // transport forgets what is still registered when it is destroyed.
+  [[nodiscard]] virtual Status register_memory(MutableBytes memory, MemoryAccess access, MemoryKey& key) {
+    return static_cast<void>(memory), static_cast<void>(access), static_cast<void>(key), Status::success;
+  }
+  // When it returns, nothing of this transport reads or writes the memory any more. No operation of this end names the key then.
+  virtual void deregister_memory(MemoryKey key) { static_cast<void>(key); }
 
   // Whether it looks at RmaRequest::fill and RmaTarget::read_waits. If not, only memory that is complete may be sent.
   [[nodiscard]] virtual bool supports_cut_through() const { return false; }

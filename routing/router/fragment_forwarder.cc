@@ -22,7 +22,7 @@ FragmentForwarder::FragmentForwarder(const RouterMechanisms& mechanisms, const D
       devices_(devices),
       memory_(std::move(memory)),
       pool_(pool),
-      pool_handle_(memory_->register_region(pool.memory(), 0)),
+      pool_handle_(memory_->register_region(pool.memory(), cci::access_read_parts)),
       grants_(grants),
       connections_(connections),
       relay_(relay),
@@ -334,7 +334,8 @@ void FragmentForwarder::on_pushed(RelayedConnection& connection, Fragment& fragm
 
 // To the next router, or to the initiator of a read: one-use, withdrawn at `fragment_released`.
 void FragmentForwarder::expose(RelayedConnection& connection, Fragment& fragment) {
-  fragment.handle = memory_->register_filling(Bytes(fragment.buffer.bytes().first(fragment.offer.length_bytes)), &fragment.fill);
+  fragment.handle = memory_->register_part(pool_handle_, fragment.buffer.offset_bytes(), fragment.offer.length_bytes,
+                                           cci::access_read, &fragment.fill);
   if (fragment.handle.kind == ports::HandleKind::none || !connection.fragments.expose(exposure_of(fragment), fragment.ref())) {
     counters_.add(Counter::routed_rejected);  // a cookie used twice at once, or no region left
     answers_.failed(connection, fragment.offer, Status::no_memory);

@@ -27,6 +27,7 @@ class FragmentForwarder {
                     FragmentPool& pool, BufferGrants& grants, ConnectionTable& connections, MessageRelay& relay,
                     ConnectionEnder& ender, Counters& counters);
   ~FragmentForwarder();  // the endpoints have ended: nothing reads or writes the pool any more
+  [[nodiscard]] bool has_memory() const { return pool_handle_.kind != ports::HandleKind::none; }  // every device took the pool
   void set_now(Instant now) { now_ = now; }
 
   // Write_request, read_request, read_reply.

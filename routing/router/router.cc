@@ -275,6 +275,12 @@ Result<std::unique_ptr<Router>> Router::create(const RouterOptions& options, std
   if (!metric) return tl::unexpected<Error>(metric.error());
   std::unique_ptr<Router> router(new Router);
   router->impl_ = std::make_unique<Impl>(options, std::move(devices), memory, entropy, counters, std::move(*metric));
+  if (!router->impl_->forwarder.has_memory()) {
+    const size_t bytes = router->impl_->pool.memory().size();
+    return fail(ErrorKind::usage, fmt::format("a device takes no {} bytes of memory: raise the limit of locked memory, or give the "
+                                              "router less memory",
+                                              bytes));
+  }
   return router;
 }
 

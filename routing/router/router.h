@@ -79,7 +79,8 @@ struct FragmentView {
 
 class Router {
  public:
-  // usage: fewer than two devices, memory below fragment_bytes_floor a class, two devices that clash.
+  // usage: fewer than two devices, memory below fragment_bytes_floor a class, two devices that clash, a device whose card
+  // takes no more memory.
   static Result<std::unique_ptr<Router>> create(const RouterOptions& options, std::vector<RouterDevice> devices,
                                                 std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy,
                                                 Counters& counters);

@@ -33,7 +33,8 @@ uint64_t FragmentedRma::add(const ports::RmaRequest& request, uint64_t token, ui
   operation.length_bytes = request.write ? request.source.size() : request.destination.size();
   operation.fragment_bytes = fragment_bytes_of(operation.length_bytes, fragment_bytes_max);
   if (!request.write) {
-    operation.local = memory_.register_region(request.destination, 0);  // for our own lower reads: no peer may touch it
+    // For our own lower reads: no peer may touch it.
+    operation.local = memory_.register_part(request.local.region, request.local.offset_bytes, operation.length_bytes, 0);
     if (operation.local.kind == ports::HandleKind::none) return 0;
   }
   // The fragments of a put count as one operation at the mailbox. The first goes alone: fragments that are refused while others of
@@ -76,7 +77,9 @@ bool FragmentedRma::begin_fragment(uint64_t number, Operation& operation, Way& w
   request.length_bytes =
       static_cast<uint32_t>(std::min<uint64_t>(operation.fragment_bytes, operation.length_bytes - operation.next_offset_bytes));
   if (operation.request.write) {
-    request.exposed = memory_.register_region(operation.request.source.subspan(operation.next_offset_bytes, request.length_bytes));
+    const ports::LocalRegion& local = operation.request.local;
+    request.exposed = memory_.register_part(local.region, local.offset_bytes + operation.next_offset_bytes, request.length_bytes,
+                                            cci::access_read);
     if (request.exposed.kind == ports::HandleKind::none) return false;
     ++operation.exposed;
   }

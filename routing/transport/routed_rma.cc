@@ -67,10 +67,11 @@ Status RoutedTransport::rma(ports::ConnectionId connection, const ports::RmaRequ
 Status RoutedTransport::rma_direct(RoutedConnection& slot, const ports::RmaRequest& request, uint64_t token) {
   cci::RmaOptions options;
   options.write = request.write;
-  options.local = request.write ? memory_->register_region(request.source) : memory_->register_region(request.destination, 0);
+  const size_t length_bytes = request.write ? request.source.size() : request.destination.size();
+  options.local = memory_->register_part(request.local.region, request.local.offset_bytes, length_bytes, 0);
   if (options.local.kind == ports::HandleKind::none) return Status::no_buffers;
   options.remote = request.remote;
-  options.length_bytes = request.write ? request.source.size() : request.destination.size();
+  options.length_bytes = length_bytes;
   options.fence = request.fence;
   if (request.has_completion_message) options.completion_message = request.completion_message;
   options.local_completion = request.local_completion;

@@ -38,11 +38,16 @@ size_t Node::count(EventType type) const {
   return count;
 }
 
+ViolationWatch::~ViolationWatch() {
+  for (const std::string& violation : lab_.violations()) FAIL_CHECK(violation);
+}
+
 std::vector<std::string> lab_names(bool routed) {
-  std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3", "datagram", "datagram 2", "datagram 3"};
+  std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3", "rdma", "datagram", "datagram 2", "datagram 3"};
   if (routed)
-    names.insert(names.end(), {"direct", "routed", "routed 2", "routed3", "routed-tcp", "routed3-tcp", "mixed", "direct-datagram",
-                               "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram"});
+    names.insert(names.end(),
+                 {"direct", "routed", "routed 2", "routed3", "routed-tcp", "routed3-tcp", "mixed", "direct-datagram",
+                  "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram", "routed-rdma", "mixed-rdma"});
   return names;
 }
 
@@ -51,6 +56,7 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   const size_t space = name.find(' ');
   const uint64_t seed = space == std::string::npos ? 1 : std::stoull(name.substr(space));
   const std::string kind = name.substr(0, space);
+  if (kind == "rdma") return make_sim_lab(seed, true);
   if (kind == "datagram") return make_datagram_lab(seed);
   if (kind == "direct") return make_routed_lab(seed, {Subnet::sim});
   if (kind == "routed") return make_routed_lab(seed, {Subnet::sim, Subnet::sim});
@@ -64,6 +70,8 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "routed-datagram") return make_routed_lab(seed, {lossy, lossy});
   if (kind == "routed3-datagram") return make_routed_lab(seed, {lossy, lossy, lossy, lossy});
   if (kind == "mixed-datagram") return make_routed_lab(seed, {lossy, Subnet::sim, lossy, Subnet::sim});
+  if (kind == "routed-rdma") return make_routed_lab(seed, {Subnet::rdma, Subnet::rdma});
+  if (kind == "mixed-rdma") return make_routed_lab(seed, {Subnet::rdma, Subnet::sim, Subnet::rdma});
   REQUIRE(kind == "sim");
   return make_sim_lab(seed);
 }

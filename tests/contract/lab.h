@@ -70,6 +70,20 @@ class Lab {
   // Unreliable messages get lost.
   [[nodiscard]] virtual bool lossy() const { return false; }
   [[nodiscard]] virtual size_t hops() const { return 1; }  // of every connection
+  // What was done to a simulated card that no program may do: there must be none.
+  [[nodiscard]] virtual std::vector<std::string> violations() const { return {}; }
+};
+
+// Fails the case at its end if there was a violation.
+class ViolationWatch {
+ public:
+  explicit ViolationWatch(const Lab& lab) : lab_(lab) {}
+  ~ViolationWatch();
+  ViolationWatch(const ViolationWatch&) = delete;
+  ViolationWatch& operator=(const ViolationWatch&) = delete;
+
+ private:
+  const Lab& lab_;
 };
 
 [[nodiscard]] std::vector<std::string> lab_names(bool routed = true);
@@ -104,4 +118,5 @@ struct Pair {
   const std::string lab_name = GENERATE(from_range(::ccixfer::contract::lab_names(routed)));             \
   CAPTURE(lab_name);                                                                                     \
   const std::unique_ptr<::ccixfer::contract::Lab> lab##_owner = ::ccixfer::contract::make_lab(lab_name); \
+  const ::ccixfer::contract::ViolationWatch lab##_watch(*lab##_owner);                                   \
   ::ccixfer::contract::Lab& lab = *lab##_owner

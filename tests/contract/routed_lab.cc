@@ -12,6 +12,7 @@
 #include "tests/contract/loopback_fence.h"
 #include "tests/contract/sim_lab.h"
 #include "transports/datagram/datagram_transport.h"
+#include "transports/sim/card_transport.h"
 #include "transports/sim/sim_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
@@ -30,6 +31,9 @@ struct Networks {
   explicit Networks(uint64_t seed, std::vector<Subnet> s) : subnets(std::move(s)), world(seed), streams(world) {
     for (size_t subnet = 1; subnet <= subnets.size(); ++subnet) {
       datagrams.push_back(std::make_unique<sim::DatagramFabric>(world, mild_link()));
+      sim::LinkOptions link = streams.link(network_of(subnet));
+      if (kind(subnet) == Subnet::rdma) link.card.emplace();
+      streams.set_link(network_of(subnet), link);
     }
   }
   [[nodiscard]] Subnet kind(size_t subnet) const { return subnets[subnet - 1]; }
@@ -48,11 +52,11 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
     auto net = std::make_unique<sim::SimDatagramNet>(*networks.datagrams[subnet - 1], node, address, port);
     return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(net), entropy, counters);
   }
-  if (networks.kind(subnet) == Subnet::sim) {
+  if (networks.kind(subnet) == Subnet::sim || networks.kind(subnet) == Subnet::rdma) {
     sim::SimNetOptions net;
     net.networks = {{network_of(subnet), address}};
     net.port = port;
-    return std::make_unique<stream::StreamTransport>(options, std::make_unique<sim::SimNet>(networks.streams, node, net), counters);
+    return sim::make_transport(networks.streams, node, net, options, counters);
   }
   auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
   REQUIRE(net);
@@ -62,6 +66,7 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
 const char* scheme_of(Subnet kind) {
   switch (kind) {
     case Subnet::sim:
+    case Subnet::rdma:
       return "sim";
     case Subnet::tcp:
       return "tcp";
@@ -217,6 +222,7 @@ class RoutedLab final : public Lab {
   }
   [[nodiscard]] bool routed() const override { return !routers_.empty(); }
   [[nodiscard]] size_t hops() const override { return routers_.size() + 1; }
+  [[nodiscard]] std::vector<std::string> violations() const override { return world_.violations(); }
   // Hops are reliable: what is lost on a route is lost at its ends.
   [[nodiscard]] bool lossy() const override { return routers_.empty() && networks_.any(Subnet::datagram); }
 

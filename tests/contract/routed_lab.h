@@ -7,8 +7,8 @@
 
 namespace ccixfer::contract {
 
-enum class Subnet : uint8_t { sim, tcp, datagram };
-struct Pool {  // of each router
+enum class Subnet : uint8_t { sim, tcp, datagram, rdma };  // rdma: as sim, with cards that check keys
+struct Pool {                                              // of each router
   uint32_t fragment_bytes = 64u << 10;
   uint32_t fragments = 16;
 };

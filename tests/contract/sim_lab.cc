@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "transports/sim/card_transport.h"
 #include "transports/sim/sim_net.h"
-#include "transports/stream/stream_transport.h"
 
 namespace ccixfer::contract {
 namespace {
@@ -30,7 +30,7 @@ class Driver final : public sim::Actor {
 
 class SimLab final : public Lab {
  public:
-  explicit SimLab(uint64_t seed) : world_(seed), fabric_(world_) {}
+  SimLab(uint64_t seed, bool cards) : world_(seed), fabric_(world_, links(cards)) {}
   ~SimLab() override {
     for (auto& machine : machines_) machine.node->endpoint.reset();
   }
@@ -44,11 +44,10 @@ class SimLab final : public Lab {
     sim::SimNetOptions net_options;
     net_options.networks = {{network, name}};
     net_options.port = 1;
-    auto net = std::make_unique<sim::SimNet>(fabric_, machine.id, net_options);
     node.entropy = std::make_unique<SeededEntropy>(machines_.size());
     node.memory = std::make_shared<cci::MemoryTable>(*node.entropy, *node.counters);
     node.endpoint = std::make_unique<Endpoint>(
-        options.endpoint, std::make_unique<stream::StreamTransport>(options.transport, std::move(net), *node.counters), node.memory,
+        options.endpoint, sim::make_transport(fabric_, machine.id, net_options, options.transport, *node.counters), node.memory,
         *node.counters);
     machine.driver = make_driver(node);
     world_.add_actor(machine.id, machine.driver.get());
@@ -71,8 +70,14 @@ class SimLab final : public Lab {
   }
 
   std::string dead_uri() override { return "sim://m1:999"; }
+  [[nodiscard]] std::vector<std::string> violations() const override { return world_.violations(); }
 
  private:
+  static sim::LinkOptions links(bool cards) {
+    sim::LinkOptions link;
+    if (cards) link.card.emplace();
+    return link;
+  }
   struct Machine {
     sim::NodeId id = 0;
     std::unique_ptr<Node> node;
@@ -93,6 +98,6 @@ void arm(sim::World& world, sim::NodeId id, const Node& node) {
 
 std::unique_ptr<sim::Actor> make_driver(Node& node) { return std::make_unique<Driver>(node); }
 
-std::unique_ptr<Lab> make_sim_lab(uint64_t seed) { return std::make_unique<SimLab>(seed); }
+std::unique_ptr<Lab> make_sim_lab(uint64_t seed, bool cards) { return std::make_unique<SimLab>(seed, cards); }
 
 }  // namespace ccixfer::contract

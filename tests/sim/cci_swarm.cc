@@ -14,8 +14,8 @@
 #include "tests/sim/heap.h"
 #include "tests/sim/seeds.h"
 #include "transports/connection/limits.h"
+#include "transports/sim/card_transport.h"
 #include "transports/stream/limits.h"
-#include "transports/stream/stream_transport.h"
 
 namespace ccixfer::testing {
 namespace {
@@ -517,6 +517,7 @@ class CciSwarm {
       }
     }
     for (const auto& machine : machines_) check_guards(machine->local);
+    if (!world_.violations().empty()) violated(world_.violations().front());
   }
   void check_guards(Bytes memory) {
     const auto whole = [](Bytes part) { return std::all_of(part.begin(), part.end(), [](std::byte b) { return b == guard; }); };
@@ -548,10 +549,7 @@ Machine::Machine(CciSwarm& owner, sim::World& world, sim::Fabric& fabric, unsign
   cci::EndpointOptions endpoint_options;
   endpoint_options.receive_buffers = options.receive_buffers;
   endpoint =
-      std::make_unique<cci::Endpoint>(endpoint_options,
-                                      std::make_unique<stream::StreamTransport>(
-                                          ports::TransportOptions{}, std::make_unique<sim::SimNet>(fabric, node, net), counters),
-                                      memory, counters);
+      std::make_unique<cci::Endpoint>(endpoint_options, sim::make_transport(fabric, node, net, {}, counters), memory, counters);
   local_busy.assign(in_flight_max, false);
   local.assign(options.slot_bytes * local_busy.size() + 2 * guard_bytes, guard);
   local_region = memory->register_region(MutableBytes(local).subspan(guard_bytes, options.slot_bytes * local_busy.size()), 0);

@@ -37,6 +37,7 @@ CciSwarmOptions draw(sim::Random& random) {
     options.cuts = static_cast<unsigned>(random.below(3));
     options.cut_max = 20s;
   }
+  if (random.chance(0.4)) options.link.card.emplace();
   return options;
 }
 
@@ -44,7 +45,7 @@ CciSwarmOptions draw(sim::Random& random) {
 
 TEST_CASE("swarm__messages_and_rma__in_order_once_and_within_their_regions") {
   CciSwarmResult sum;
-  uint64_t runs = 0;
+  uint64_t runs = 0, with_cards = 0;
   const auto began = std::chrono::steady_clock::now();
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(20); ++seed, ++runs) {
     sim::Random random(seed * 0x51ed + 3);
@@ -55,6 +56,7 @@ TEST_CASE("swarm__messages_and_rma__in_order_once_and_within_their_regions") {
                  << " connections");
     CHECK(result.violation == "");
     if (!result.violation.empty()) std::fprintf(stderr, "failed: cci seed %llu\n", static_cast<unsigned long long>(seed));
+    with_cards += options.link.card ? 1 : 0;
     sum.messages += result.messages;
     sum.writes += result.writes;
     sum.reads += result.reads;
@@ -84,6 +86,7 @@ TEST_CASE("swarm__messages_and_rma__in_order_once_and_within_their_regions") {
     CHECK(sum.waits > 0);
     CHECK(sum.refused > 0);
     CHECK(sum.failed > 0);
+    CHECK(with_cards > 0);
   }
 }
 

@@ -170,6 +170,7 @@ Fabric::Fabric(World& world, const LinkOptions& defaults) : impl_(std::make_uniq
 Fabric::~Fabric() = default;
 
 World& Fabric::world() { return impl_->world; }
+const LinkOptions& Fabric::link(const std::string& network) const { return impl_->link(network); }
 void Fabric::set_link(const std::string& network, const LinkOptions& options) { impl_->links[network] = options; }
 void Fabric::cut(const std::string& network, const std::string& address) { impl_->cuts.insert({network, address}); }
 void Fabric::join(const std::string& network, const std::string& address) { impl_->cuts.erase({network, address}); }

@@ -10,9 +10,11 @@
 // Ownership: the Fabric outlives its SimNets; the World outlives the Fabric.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "transports/sim/sim_card.h"
 #include "transports/sim/world.h"
 #include "transports/stream/stream_net.h"
 
@@ -30,7 +32,9 @@ struct LinkOptions {
   Duration reset_mean = forever;  // mean life of a stream before a reset; set to forever: none any more
   double dial_failure_chance = 0;
   double half_open_chance = 0;  // that a crash leaves a stream silently half-open
-  double corrupt_chance = 0;    // of a packet of bulk data: that one bit of it is flipped (see bulk_bytes_min)
+  // Processes of make_transport() have a card that checks keys on this network. Of a network, it is set before they are made.
+  std::optional<CardLimits> card = {};
+  double corrupt_chance = 0;  // of a packet of bulk data: that one bit of it is flipped (see bulk_bytes_min)
 };
 
 inline constexpr uint32_t sim_backlog_max = 128;         // connections not yet accepted, per listener
@@ -48,6 +52,7 @@ class Fabric {
   Fabric& operator=(const Fabric&) = delete;
 
   [[nodiscard]] World& world();
+  [[nodiscard]] const LinkOptions& link(const std::string& network) const;
   void set_link(const std::string& network, const LinkOptions& options);  // for packets and streams from now on
   // A cut address: packets from and to it wait until it is joined again; dials to it end unreachable.
   void cut(const std::string& network, const std::string& address);

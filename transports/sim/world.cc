@@ -57,6 +57,7 @@ struct World::Impl {
   uint64_t next_ticket = 0;
   uint64_t events = 0;
   uint64_t hash = 0x243f6a8885a308d3u;
+  std::vector<std::string> violations;
   std::deque<Node> nodes;        // references survive add_node
   std::vector<Scheduled> queue;  // a heap by Later: std::priority_queue would not let an event be moved out
   std::function<void(std::string_view)> sink;
@@ -228,6 +229,10 @@ RunEnd World::run_for(Duration duration) {
 }
 
 uint64_t World::trace_hash() const { return impl_->hash; }
+void World::violated(std::string what) {
+  if (impl_->violations.size() < violations_kept_max) impl_->violations.push_back(std::move(what));
+}
+const std::vector<std::string>& World::violations() const { return impl_->violations; }
 uint64_t World::events() const { return impl_->events; }
 
 void World::trace(std::string_view what, uint64_t a, uint64_t b) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/time.h"
 #include "transports/sim/random.h"
@@ -43,6 +44,8 @@ struct WorldOptions {
   Instant start{};                                          // what the clock shows at first: that of a machine just booted
   uint64_t wall_start_ns = 1'750'000'000'000'000'000u;      // time of day at the start (mtimes), ns since 1970
 };
+
+inline constexpr size_t violations_kept_max = 100;
 
 enum class RunEnd : uint8_t { reached, deadline, idle, too_many_events };
 
@@ -88,6 +91,9 @@ class World {
   [[nodiscard]] uint64_t trace_hash() const;
   [[nodiscard]] uint64_t events() const;
   void trace(std::string_view what, uint64_t a = 0, uint64_t b = 0);
+  // Something that no program may do to what is simulated, in words. The first violations_kept_max are kept.
+  void violated(std::string what);
+  [[nodiscard]] const std::vector<std::string>& violations() const;
   void set_trace_sink(std::function<void(std::string_view line)> sink);  // for people who replay a seed
 
  private:

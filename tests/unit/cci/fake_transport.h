@@ -3,7 +3,9 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +44,10 @@ class FakeTransport final : public ports::Transport {
     Instant deadline{Duration{42}};
     Status answer = Status::success;  // what send, rma, accept answer
     ports::PeerIdentity peer;         // of every connection
+    // A network that needs keys, and how many regions it takes. What is registered with it, by key.
+    size_t regions_max = 0;
+    std::map<uint64_t, std::pair<MutableBytes, ports::MemoryAccess>> registered;
+    uint64_t next_key = 1;
     bool destroyed = false;
   };
 
@@ -88,6 +94,16 @@ class FakeTransport final : public ports::Transport {
     operation.rma = request;
     operation.completion_message = as_text(request.completion_message);
     return Status::success;
+  }
+  Status register_memory(MutableBytes memory, ports::MemoryAccess access, ports::MemoryKey& key) override {
+    if (log_->regions_max == 0) return Status::success;
+    if (log_->registered.size() >= log_->regions_max) return Status::no_memory;
+    key.value = log_->next_key++;
+    log_->registered.emplace(key.value, std::pair(memory, access));
+    return Status::success;
+  }
+  void deregister_memory(ports::MemoryKey key) override {
+    if (log_->registered.erase(key.value) == 0) throw std::logic_error("no such key");
   }
   void hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override {
     log_->hints.push_back({connection.packed(), mailbox, epoch});

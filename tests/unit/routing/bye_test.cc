@@ -247,6 +247,7 @@ TEST_CASE("routed_end_rma__two_writes_whose_sources_are_lent__each_ends_when_its
   for (const uint64_t token : {1u, 2u}) {
     ports::RmaRequest write;
     write.source = source;
+    write.local.region = met.memory->register_region(Bytes(source));
     write.remote.handle.kind = ports::HandleKind::region;
     REQUIRE(met.transport->rma(connection, write, token) == Status::success);
     met.transport->turn(met.now);

@@ -49,6 +49,7 @@ struct Initiator {
     } else {
       request.destination = MutableBytes(local).first(bytes);
     }
+    request.local.region = whole;
     request.remote.handle.kind = mailbox ? ports::HandleKind::mailbox : ports::HandleKind::region;
     request.local_completion = write;
     request.has_completion_message = !announcement.empty();
@@ -75,6 +76,7 @@ struct Initiator {
   Counters counters;
   std::shared_ptr<cci::MemoryTable> memory = std::make_shared<cci::MemoryTable>(entropy, counters);
   std::vector<std::byte> local = std::vector<std::byte>(8 * fragment);
+  ports::Handle whole = memory->register_region(local, 0);
   std::string announcement;
   Noted way;
   std::unique_ptr<FragmentedRma> rma = std::make_unique<FragmentedRma>(*memory);

@@ -39,6 +39,7 @@ TEST_CASE("routed_direct__lost_with_an_operation_in_flight__told_when_it_has_end
   const std::vector<std::byte> source(100);
   ports::RmaRequest request;
   request.source = source;
+  request.local.region = memory->register_region(Bytes(source));
   request.remote.handle.kind = ports::HandleKind::region;
   REQUIRE(transport->rma(*connection, request, 7) == Status::success);
   transport->turn(Instant{});

@@ -1,7 +1,7 @@
 #include "tests/unit/routing/routed_nodes.h"
 
 #include "core/base/invariant.h"
-#include "transports/stream/stream_transport.h"
+#include "transports/sim/card_transport.h"
 
 namespace ccixfer::routing::test {
 namespace {
@@ -13,7 +13,7 @@ std::unique_ptr<cci::Endpoint> lower_endpoint(sim::Fabric& fabric, sim::NodeId n
   sim::SimNetOptions net;
   net.networks = {{network, address}};
   net.port = 7000;
-  auto transport = std::make_unique<stream::StreamTransport>(below, std::make_unique<sim::SimNet>(fabric, node, net), counters);
+  auto transport = sim::make_transport(fabric, node, net, below, counters);
   cci::EndpointOptions options;
   options.receive_buffers = receive_buffers;
   return std::make_unique<cci::Endpoint>(options, std::move(transport), memory, counters);

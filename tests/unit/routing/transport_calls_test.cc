@@ -65,6 +65,7 @@ struct Above {
   Status write(size_t bytes, uint64_t token = 2, bool fence = false, std::string_view announcement = {}) {
     ports::RmaRequest request;
     request.source = Bytes(memory_of_it).first(bytes);
+    request.local.region = memory->register_region(Bytes(memory_of_it));
     request.remote.handle.kind = ports::HandleKind::region;
     request.fence = fence;
     request.has_completion_message = !announcement.empty();
@@ -162,6 +163,7 @@ TEST_CASE("routed_calls__directly__each_option_of_an_rma_reaches_the_network") {
   const auto passed_on = [&](bool of_a_file, bool posted) {
     ports::RmaRequest request;
     request.source = Bytes(above.memory_of_it).first(10);
+    request.local.region = above.memory->register_region(Bytes(above.memory_of_it));
     request.remote.handle.kind = ports::HandleKind::region;
     request.source_is_file = of_a_file;
     request.buffer_is_posted = posted;
