@@ -6,6 +6,7 @@
 
 #include "app/config/uri.h"
 #include "app/session/entry.h"
+#include "app/session/tlv.h"
 #include "core/base/log.h"
 
 namespace ccixfer::program {
@@ -132,6 +133,8 @@ class Acceptor::Session {
     const session::Open& open = *forwarder_.open();
     if ((open.options & ~known_options) != 0)
       return fail(ErrorKind::protocol, "the peer asks for options that this version does not have");
+    if (open.unknown_mandatory != 0)
+      return fail(ErrorKind::protocol, session::words_of_unknown("request to open a session", open.unknown_mandatory));
     const PeerPath path = peer_path(open.path);
     if (!path.path.empty() && !session::is_safe_relative_path(path.path)) {
       return fail(ErrorKind::not_authorised, fmt::format("the path leaves the root: {}: name a place below it", open.path));

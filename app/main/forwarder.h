@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/session/link.h"
+#include "app/session/open.h"
 
 namespace ccixfer::program {
 

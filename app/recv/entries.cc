@@ -8,6 +8,7 @@
 
 #include "app/recv/pieces.h"
 #include "app/session/limits.h"
+#include "app/session/receiver_words.h"
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
@@ -41,6 +42,7 @@ class EntryDecider::Job {
   static Decision& failed(Decision& decision, int negative_errno);
   Decision& failed_or_fatal(Decision& decision, int negative_errno);
 
+  void place(const Entry& entry, uint64_t index, Decision& decision);
   void decide_directory(const Entry& entry, uint64_t index, Decision& decision);
   void decide_symlink(const Entry& entry, Decision& decision);
   void decide_leave(uint64_t index, Decision& decision);
@@ -156,10 +158,16 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   decision.version = entry.version;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   if (decision.path.size() >= session::path_bytes_max) return failed(decision, -ENAMETOOLONG);
-  if (entry.type == EntryType::leave) {
-    decide_leave(index, decision);
-    return decision;
-  }
+  const bool is_file_or_link = entry.type == EntryType::file || entry.type == EntryType::symlink;
+  if (is_file_or_link && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);
+  place(entry, index, decision);
+  // A directory is made and left all the same, so that what is in it arrives.
+  if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);
+  return decision;
+}
+
+void EntryDecider::Job::place(const Entry& entry, uint64_t index, Decision& decision) {
+  if (entry.type == EntryType::leave) return decide_leave(index, decision);
   if (decision.path.empty()) {  // the root itself
     if (entry.type == EntryType::directory) {
       ports::FileStat stat;
@@ -169,14 +177,17 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
     } else {
       fatal = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name"};
     }
-    return decision;
+    return;
   }
   if (const int error = open_parent(split_path(decision.path).parent); error < 0) {
     // The directory that it is in comes before it, and takes the place of whatever stands there: a file or a link too.
     const bool would_be_made = dry() && (error == -ENOENT || error == -ENOTDIR || error == -ELOOP);
-    if (!would_be_made) return failed_or_fatal(decision, error);
-    decision.verdict = entry.type == EntryType::file ? Verdict::send : Verdict::make;
-    return decision;
+    if (would_be_made) {
+      decision.verdict = entry.type == EntryType::file ? Verdict::send : Verdict::make;
+    } else {
+      failed_or_fatal(decision, error);
+    }
+    return;
   }
   switch (entry.type) {
     case EntryType::directory:
@@ -190,7 +201,6 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
       decide_file(entry, index, decision);
       break;
   }
-  return decision;
 }
 
 void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {

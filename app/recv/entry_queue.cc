@@ -3,8 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include "app/session/limits.h"
-
 namespace ccixfer::recv {
 
 bool EntryQueue::is_here(uint64_t sequence) const {

@@ -14,15 +14,15 @@
 #include "app/recv/entries.h"
 #include "app/recv/session_handler.h"
 #include "app/recv/session_jobs.h"
+#include "app/session/limits.h"
 #include "app/session/segment.h"
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 
 namespace ccixfer::recv {
 
-inline constexpr uint32_t entries_segment_bytes_max =
-    160u << 10;  // as large as an entries segment can get, with one entry over its mark
-inline constexpr uint64_t entries_held_bytes_max = 192u << 20;
+inline constexpr uint32_t entries_segment_bytes_max = session::entries_segment_bytes + session::segment_trailer_bytes;
+inline constexpr uint64_t entries_held_bytes_max = session::entries_unanswered_bytes_max;  // a source never has more unanswered
 
 struct JudgedSegment {
   bool is_damaged = false;

@@ -15,7 +15,7 @@ void Announcer::announce(Listings& listings, BufferShare& buffers, uint32_t in_b
   if (copies_wanted_again_ && !announce_again(buffers, in_buffers)) return;
   if (paused_ && entries_.used() <= entries_resume_at) paused_ = false;
   const uint32_t in_buffers_max = std::max<uint32_t>(1, std::min<uint32_t>(entries_segments_max, buffers.pool_buffers() / 2));
-  while (!paused_ && listings.front() != nullptr && in_buffers < in_buffers_max) {
+  while (!paused_ && has_room() && listings.front() != nullptr && in_buffers < in_buffers_max) {
     FilledSegment segment;
     segment.buffer = buffers.lend_for_entries(false);
     if (!segment.buffer) return;
@@ -23,6 +23,7 @@ void Announcer::announce(Listings& listings, BufferShare& buffers, uint32_t in_b
     const Bytes data = segment.buffer.bytes().first(segment.header.data_bytes);
     segment.header.hash = xxh3_128(data);
     copies_.push_back({segment.header, {data.begin(), data.end()}, false});
+    copied_bytes_ += data.size() + session::segment_trailer_bytes;
     ++in_buffers;
     sink_.add(std::move(segment));
   }
@@ -96,8 +97,15 @@ void Announcer::add_to_table(const WalkRecord& record) {
   if (entry.type == EntryType::file) entry.counted_bytes = entry.listed.size_bytes;
 }
 
+bool Announcer::has_room() const {
+  return copied_bytes_ + session::entries_segment_bytes + session::segment_trailer_bytes <= session::entries_unanswered_bytes_max;
+}
+
 void Announcer::answered_before(uint64_t index) {
-  while (!copies_.empty() && copies_.front().header.index + copies_.front().header.count <= index) copies_.drop_front();
+  while (!copies_.empty() && copies_.front().header.index + copies_.front().header.count <= index) {
+    copied_bytes_ -= copies_.front().data.size() + session::segment_trailer_bytes;
+    copies_.drop_front();
+  }
 }
 
 void Announcer::want_again(uint64_t sequence) {

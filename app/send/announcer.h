@@ -2,8 +2,8 @@
 // because a damaged segment must be sent again when its records are gone.
 // In: records of a Listings, the indices that were answered. Out: entries in the EntryTable,
 // segments to the sink, and what could not be listed to the handler.
-// Bounds: entries_outstanding_max entries that have not ended; entries_segments_max segments in
-// buffers.
+// Bounds: entries_outstanding_max entries that have not ended; entries_unanswered_bytes_max of
+// segments that are not answered; entries_segments_max segments in buffers.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -47,6 +47,7 @@ class Announcer {
   };
   [[nodiscard]] bool announce_again(BufferShare& buffers, uint32_t& in_buffers);  // false: no buffer
   [[nodiscard]] bool fill(Listings& listings, MutableBytes into, session::SegmentHeader& header);
+  [[nodiscard]] bool has_room() const;      // for one more segment that is not answered
   void describe(const Listings& listings);  // the front record in entry_
   void add_to_table(const WalkRecord& record);
 
@@ -58,7 +59,8 @@ class Announcer {
   bool paused_ = false;   // entries_outstanding_max was reached
   uint64_t next_index_ = 0;
   uint64_t next_sequence_ = 0;
-  RingBuffer<Copy> copies_;  // of segments that are not answered
+  RingBuffer<Copy> copies_;    // of segments that are not answered
+  uint64_t copied_bytes_ = 0;  // of copies_, with the trailers that their segments have
   bool copies_wanted_again_ = false;
 };
 

@@ -1,8 +1,10 @@
 #include "app/session/entry.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "app/session/limits.h"
+#include "app/session/tlv.h"
 #include "core/base/check.h"
 #include "core/wire/cursor.h"
 
@@ -10,16 +12,18 @@ namespace ccixfer::session {
 namespace {
 
 // One entry: type u8, flags u8, shared u16 (bytes of the previous entry's path that this one starts with), suffix u16 + bytes;
-// all but `leave`: mode u16, uid u32, gid u32, mtime i64 seconds and u32 nanoseconds; file: size u64, version u64; flag_digest: 16
-// bytes; symlink: target u16 + bytes; flag_extensions: u16 + TLVs {type u8, length u16, value}; a TLV with the high bit in its type
-// must be understood. There is one: the name of an entry without a path.
-constexpr uint8_t flag_digest = 1;
-constexpr uint8_t flag_extensions = 2;
-constexpr uint8_t flags_known = flag_digest | flag_extensions;
-constexpr uint8_t mandatory_bit = 0x80;
-constexpr uint8_t extension_name = 1;
-constexpr size_t extension_head_bytes = 3;
+// all but `leave`: mode u16, uid u32, gid u32, mtime i64 seconds and u32 nanoseconds; file: size u64, version u64; flag_tlvs: the
+// length u32 of a list of TLVs, and the list.
+constexpr uint8_t flag_tlvs = 1;
+constexpr uint16_t tlv_target = tlv_mandatory | 1;  // of a symbolic link, always
+constexpr uint16_t tlv_digest = 2;                  // of a file: low u64, high u64
+constexpr uint16_t tlv_name = tlv_mandatory | 3;
+constexpr size_t digest_bytes = 16;
 constexpr uint32_t mode_mask = 07777;
+
+constexpr size_t entry_head_bytes_max = 48;  // all but the path and the TLVs
+static_assert(entry_head_bytes_max + path_bytes_max + entry_tlv_bytes_max <= entries_segment_bytes);
+static_assert(3 * tlv_head_bytes + 2 * path_bytes_max + digest_bytes <= entry_tlv_bytes_max);  // what the encoder writes
 
 size_t shared_prefix_bytes(std::string_view a, std::string_view b) {
   const size_t limit = std::min(a.size(), b.size());
@@ -28,23 +32,43 @@ size_t shared_prefix_bytes(std::string_view a, std::string_view b) {
   return static_cast<size_t>(in_a - a.begin());
 }
 
-// What comes of others than we know means nothing to us.
-void read_extensions(wire::Reader& in, Entry& entry) {
-  wire::Reader extensions(in.bytes16());
-  while (extensions.ok() && extensions.remaining() > 0) {
-    const uint8_t type = extensions.u8();
-    in.require((type & mandatory_bit) == 0);
-    const std::string_view value = extensions.text16(path_bytes_max);
-    if (type == extension_name) entry.name = value;
-  }
-  in.require(extensions.ok());
-}
-
 bool may_have_name(const Entry& entry) {
   return entry.path.empty() && (entry.type == EntryType::file || entry.type == EntryType::symlink);
 }
 
 bool is_safe_name(std::string_view name) { return is_safe_relative_path(name) && name.find('/') == std::string_view::npos; }
+
+void read_digest(wire::Reader& in, const Tlv& tlv, Entry& entry) {
+  in.require(entry.type == EntryType::file && tlv.value.size() == digest_bytes);
+  wire::Reader value(tlv.value);
+  entry.has_digest = true;
+  entry.digest.low = value.u64();
+  entry.digest.high = value.u64();
+}
+
+void read_tlvs(wire::Reader& in, Entry& entry) {
+  TlvReader tlvs(in.bytes32(entry_tlv_bytes_max));
+  while (const std::optional<Tlv> tlv = tlvs.next()) {
+    const std::string_view text = as_text(tlv->value);
+    switch (tlv->type) {
+      case tlv_target:
+        in.require(entry.type == EntryType::symlink && text.size() <= path_bytes_max && text.find('\0') == std::string_view::npos);
+        entry.target = text;
+        break;
+      case tlv_digest:
+        read_digest(in, *tlv, entry);
+        break;
+      case tlv_name:
+        in.require(may_have_name(entry) && text.size() <= path_bytes_max);
+        entry.name = text;
+        break;
+      default:
+        tlvs.skip(*tlv);
+    }
+  }
+  in.require(tlvs.ok());
+  entry.unknown_mandatory = tlvs.unknown_mandatory();
+}
 
 // Reads one entry; `previous` is the path before. The path is not yet judged.
 Entry read_entry(wire::Reader& in, const std::string& previous) {
@@ -53,7 +77,7 @@ Entry read_entry(wire::Reader& in, const std::string& previous) {
   in.require(type <= static_cast<uint8_t>(EntryType::leave));
   entry.type = static_cast<EntryType>(type);
   const uint8_t flags = in.u8();
-  in.require((flags & ~flags_known) == 0);
+  in.require((flags & ~flag_tlvs) == 0);
   const uint16_t shared = in.u16();
   in.require(shared <= previous.size());
   const std::string_view suffix = in.text16(path_bytes_max);
@@ -74,19 +98,25 @@ Entry read_entry(wire::Reader& in, const std::string& previous) {
     entry.size_bytes = in.u64();
     entry.version = in.u64();
   }
-  if ((flags & flag_digest) != 0) {
-    in.require(entry.type == EntryType::file);
-    entry.has_digest = true;
-    entry.digest.low = in.u64();
-    entry.digest.high = in.u64();
-  }
-  if (entry.type == EntryType::symlink) {
-    entry.target = in.text16(path_bytes_max);
-    in.require(!entry.target.empty() && entry.target.find('\0') == std::string::npos);
-  }
-  if ((flags & flag_extensions) != 0) read_extensions(in, entry);
-  in.require(entry.name.empty() || may_have_name(entry));
+  if ((flags & flag_tlvs) != 0) read_tlvs(in, entry);
+  // A target may stand in a TLV that we do not know.
+  in.require(entry.type != EntryType::symlink || !entry.target.empty() || entry.unknown_mandatory != 0);
   return entry;
+}
+
+void write_tlvs(wire::Writer& out, const Entry& entry) {
+  const size_t length_at = out.position();
+  out.u32(0);
+  const size_t list_at = out.position();
+  TlvWriter tlvs(out);
+  if (entry.type == EntryType::symlink) tlvs.add(tlv_target, as_bytes(entry.target));
+  if (entry.has_digest) {
+    wire::Writer& value = tlvs.begin(tlv_digest, digest_bytes);
+    value.u64(entry.digest.low);
+    value.u64(entry.digest.high);
+  }
+  if (!entry.name.empty()) tlvs.add(tlv_name, as_bytes(entry.name));
+  out.patch_u32(length_at, static_cast<uint32_t>(out.position() - list_at));
 }
 
 }  // namespace
@@ -115,7 +145,8 @@ bool EntryEncoder::add(const Entry& entry) {
   const size_t shared = shared_prefix_bytes(previous_, entry.path);
   wire::Writer out(into_.subspan(used_));
   out.u8(static_cast<uint8_t>(entry.type));
-  out.u8(static_cast<uint8_t>((entry.has_digest ? flag_digest : 0) | (entry.name.empty() ? 0 : flag_extensions)));
+  const bool has_tlvs = entry.type == EntryType::symlink || entry.has_digest || !entry.name.empty();
+  out.u8(has_tlvs ? flag_tlvs : 0);
   out.u16(static_cast<uint16_t>(shared));
   out.text16(std::string_view(entry.path).substr(shared));
   if (entry.type != EntryType::leave) {
@@ -129,16 +160,7 @@ bool EntryEncoder::add(const Entry& entry) {
     out.u64(entry.size_bytes);
     out.u64(entry.version);
   }
-  if (entry.has_digest) {
-    out.u64(entry.digest.low);
-    out.u64(entry.digest.high);
-  }
-  if (entry.type == EntryType::symlink) out.text16(entry.target);
-  if (!entry.name.empty()) {
-    out.u16(static_cast<uint16_t>(extension_head_bytes + entry.name.size()));
-    out.u8(extension_name);
-    out.text16(entry.name);
-  }
+  if (has_tlvs) write_tlvs(out, entry);
   if (!out.ok()) return false;
   used_ += static_cast<uint32_t>(out.position());
   ++count_;

@@ -1,4 +1,5 @@
-// Manifest entries as they travel in `entries` segments: prefix-compressed against the entry before, TLVs for what comes later.
+// Manifest entries as they travel in `entries` segments: prefix-compressed against the entry before, with TLVs (tlv.h) for what
+// only some entries have.
 // Paths are relative to the session's path, '/'-separated, any bytes but NUL, no empty, '.' or '..' component; "" names the
 // session's path itself (the one file sent, or the directory whose content is sent). The decoder refuses anything else.
 #pragma once
@@ -33,6 +34,9 @@ struct Entry {
   std::string target;       // symlink
   bool has_digest = false;  // --checksum: the file's digest
   Hash128 digest;
+  // Decoded: the first TLV that must be understood and that this version does not know; 0: none. Whoever decides on the entry
+  // refuses it. Unknown TLVs are not kept, so an entry that is encoded again has none of them.
+  uint16_t unknown_mandatory = 0;
 };
 
 class EntryEncoder {

@@ -11,9 +11,14 @@ inline constexpr uint32_t small_file_bytes_max = piece_bytes;  // such a file tr
 inline constexpr uint32_t entries_segment_bytes = 64u << 10;   // an entries segment is closed beyond this ...
 inline constexpr uint32_t entries_per_segment_max = 1024;      // ... or at this many entries
 inline constexpr uint32_t pack_files_max = 1024;
-inline constexpr uint32_t entries_outstanding_max = 32768;   // sent and not yet finished: bounds both ends' memory
-inline constexpr uint32_t session_message_bytes_max = 1024;  // fits the smallest max_send_bytes, routed too
+inline constexpr uint32_t entries_outstanding_max = 32768;  // sent and not yet finished: bounds both ends' memory
+inline constexpr uint32_t entries_unanswered_bytes_max = 64u
+                                                         << 20;  // of entries segments: a source keeps them until all of each is
+                                                                 // answered, a destination those that came ahead of their turn
+inline constexpr uint32_t session_message_bytes_max = 1024;      // fits the smallest max_send_bytes, routed too
 inline constexpr uint32_t path_bytes_max = 4096;
+inline constexpr uint32_t open_bytes_max = 64u << 10;       // an acceptor keeps it for every session that waits for its turn
+inline constexpr uint32_t entry_tlv_bytes_max = 48u << 10;  // so that the longest entry fits an empty entries segment
 inline constexpr uint32_t lanes_max = 1024;
 inline constexpr uint32_t stripes = 1024;  // W: mailboxes of a lane session
 inline constexpr uint32_t control_messages_queued_max = 4096;
@@ -26,6 +31,6 @@ inline constexpr uint32_t unlisted_named_max = 32;        // the others are only
 inline constexpr uint32_t unlisted_path_bytes_max = 640;
 inline constexpr uint32_t unlisted_reason_bytes_max = 200;
 inline constexpr uint32_t reject_reason_bytes_max = 200;
-inline constexpr uint16_t session_version = 2;
+inline constexpr uint16_t session_version = 3;
 
 }  // namespace ccixfer::session

@@ -12,18 +12,17 @@ inline constexpr size_t message_length_at = 2;
 inline constexpr size_t message_check_bytes = 4;
 inline constexpr size_t message_payload_bytes_max = session_message_bytes_max - message_header_bytes - message_check_bytes;
 
-inline constexpr size_t open_part_bytes_max = message_payload_bytes_max - 14;
+inline constexpr size_t open_part_bytes_max = message_payload_bytes_max - 10;
 inline constexpr size_t answer_runs_max = (message_payload_bytes_max - 10) / 5;
 inline constexpr size_t want_ranges_max = (message_payload_bytes_max - 10) / 16;
 inline constexpr size_t file_results_max = (message_payload_bytes_max - 2) / 13;
 inline constexpr size_t abort_message_bytes_max = 512;
 
-// Hello: magic u32, version u16, direction u8, flags u8, transfer 16 bytes, session u64, lane u16, TLVs (u16 length, then {type u8,
-// length u16, value}), check u32. A TLV with the high bit in its type must be understood, others are skipped.
+// Hello: magic u32, version u16, direction u8, flags u8, transfer 16 bytes, session u64, lane u16, TLVs (u16 length of the list,
+// then the list), check u32.
 inline constexpr uint32_t hello_magic = 0x48465843;  // "CXFH"
 inline constexpr uint8_t hello_flag_sealed = 1;
 inline constexpr uint8_t hello_flag_moves = 2;
-inline constexpr uint8_t tlv_mandatory_bit = 0x80;
 
 // A file has fewer pieces than that, whatever its size: no sum of piece numbers wraps.
 inline constexpr uint64_t pieces_per_file_max = (~uint64_t{0} / piece_bytes) + 1;

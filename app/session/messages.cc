@@ -13,8 +13,7 @@ namespace ccixfer::session {
 namespace {
 
 void write(wire::Writer& out, const OpenPart& m) {
-  CHECK(m.total_bytes <= path_bytes_max && m.offset_bytes <= m.total_bytes && m.bytes.size() <= m.total_bytes - m.offset_bytes);
-  out.u32(m.options);
+  CHECK(m.total_bytes <= open_bytes_max && m.offset_bytes <= m.total_bytes && m.bytes.size() <= m.total_bytes - m.offset_bytes);
   out.u32(m.total_bytes);
   out.u32(m.offset_bytes);
   out.text16(m.bytes);
@@ -161,19 +160,6 @@ std::vector<std::byte> encode(const Hello& hello) {
   return bytes;
 }
 
-std::vector<Message> cut(const Open& open) {
-  CHECK(open.path.size() <= path_bytes_max);
-  std::vector<Message> parts;
-  size_t at = 0;
-  do {
-    const size_t length = std::min(open.path.size() - at, open_part_bytes_max);
-    parts.emplace_back(
-        OpenPart{open.options, static_cast<uint32_t>(open.path.size()), static_cast<uint32_t>(at), open.path.substr(at, length)});
-    at += length;
-  } while (at < open.path.size());
-  return parts;
-}
-
 std::vector<Message> cut(const Answer& answer) {
   std::vector<Message> parts;
   Answer part;
@@ -219,23 +205,6 @@ std::vector<Message> cut(const FileResults& results) {
     parts.emplace_back(FileResults{{begin, begin + static_cast<std::ptrdiff_t>(count)}});
   }
   return parts;
-}
-
-std::optional<Open> OpenJoiner::add(const OpenPart& part) {
-  if (complete_ || failed_) failed_ = true;
-  if (!started_) {
-    started_ = true;
-    open_.options = part.options;
-    total_bytes_ = part.total_bytes;
-  }
-  const bool fits = part.total_bytes <= path_bytes_max && part.offset_bytes == open_.path.size() &&
-                    part.bytes.size() <= part.total_bytes - part.offset_bytes && (!part.bytes.empty() || part.total_bytes == 0);
-  if (!fits || part.options != open_.options || part.total_bytes != total_bytes_) failed_ = true;
-  if (failed_) return std::nullopt;
-  open_.path += part.bytes;
-  if (open_.path.size() < total_bytes_) return std::nullopt;
-  complete_ = true;
-  return open_;
 }
 
 }  // namespace ccixfer::session

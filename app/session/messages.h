@@ -11,7 +11,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -28,7 +27,7 @@ using TransferId = std::array<uint8_t, 16>;  // random, chosen by the dialler, s
 
 enum class Direction : uint8_t { push = 0, pull = 1 };
 
-// Connect data of every lane. TLVs behind the fixed part; unknown optional ones are skipped, unknown mandatory ones refused.
+// Connect data of every lane. Behind the fixed part stand TLVs (tlv.h); this version defines none.
 struct Hello {
   Direction direction = Direction::push;
   TransferId transfer{};
@@ -50,12 +49,7 @@ enum Option : uint32_t {
   option_directory = 128 /* the destination names a directory */,
 };
 
-struct Open {  // dialler -> acceptor, the first session message. Paths may be long: sent in parts, joined by OpenJoiner
-  uint32_t options = 0;
-  std::string path;  // push: below the receiver's root. pull: below the served directory
-};
-struct OpenPart {
-  uint32_t options = 0;
+struct OpenPart {  // dialler -> acceptor, the first session messages: a part of the encoded Open (open.h)
   uint32_t total_bytes = 0;
   uint32_t offset_bytes = 0;
   std::string bytes;
@@ -188,24 +182,8 @@ struct Decoded {
 [[nodiscard]] Result<Hello> decode_hello(Bytes bytes);
 
 // Cuts long lists into messages that fit.
-[[nodiscard]] std::vector<Message> cut(const Open& open);
 [[nodiscard]] std::vector<Message> cut(const Answer& answer);
 [[nodiscard]] std::vector<Message> cut(const Want& want);
 [[nodiscard]] std::vector<Message> cut(const FileResults& results);
-
-// Puts the parts of an Open together again, at most path_bytes_max of path. Parts come in order (the control channel's promise).
-class OpenJoiner {
- public:
-  // The whole, with its last part; once. nullopt: more to come, or failed().
-  [[nodiscard]] std::optional<Open> add(const OpenPart& part);
-  [[nodiscard]] bool failed() const { return failed_; }  // the peer's parts contradict one another: protocol
-
- private:
-  Open open_;
-  uint32_t total_bytes_ = 0;
-  bool started_ = false;
-  bool complete_ = false;
-  bool failed_ = false;
-};
 
 }  // namespace ccixfer::session

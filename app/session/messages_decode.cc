@@ -1,10 +1,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "app/session/message_wire.h"
 #include "app/session/messages.h"
+#include "app/session/tlv.h"
 #include "core/wire/cursor.h"
 
 namespace ccixfer::session {
@@ -25,11 +27,10 @@ Enum read_enum(wire::Reader& in, Enum last) {
 }
 
 void read(wire::Reader& in, OpenPart& m) {
-  m.options = in.u32();
   m.total_bytes = in.u32();
   m.offset_bytes = in.u32();
   m.bytes = in.text16();
-  in.require(m.total_bytes <= path_bytes_max && m.offset_bytes <= m.total_bytes &&
+  in.require(m.total_bytes <= open_bytes_max && m.offset_bytes <= m.total_bytes &&
              m.bytes.size() <= m.total_bytes - m.offset_bytes);
 }
 void read(wire::Reader& in, Opened& m) {
@@ -186,15 +187,13 @@ Result<Hello> decode_hello(Bytes bytes) {
   hello.session = in.u64();
   hello.lane = in.u16();
   in.require(hello.lane < lanes_max && (hello.session != 0 || hello.lane == 0));
-  wire::Reader options(in.bytes16());
-  while (options.ok() && options.remaining() > 0) {
-    options.require((options.u8() & tlv_mandatory_bit) == 0);  // none is known yet
-    static_cast<void>(options.bytes16());
-  }
-  in.require(options.ok());
+  TlvReader tlvs(in.bytes16());
+  while (const std::optional<Tlv> tlv = tlvs.next()) tlvs.skip(*tlv);  // none is defined yet
+  in.require(tlvs.ok());
   const size_t checked = in.position();
   in.require(in.ok() && in.u32() == static_cast<uint32_t>(xxh3_64(bytes.first(checked))));
   if (!in.done()) return fail(ErrorKind::protocol, "malformed session hello");
+  if (tlvs.unknown_mandatory() != 0) return fail(ErrorKind::protocol, words_of_unknown("hello", tlvs.unknown_mandatory()));
   return hello;
 }
 

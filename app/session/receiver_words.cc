@@ -1,6 +1,5 @@
 #include "app/session/receiver_words.h"
 
-#include <cerrno>
 #include <system_error>
 
 namespace ccixfer::session {
@@ -17,6 +16,8 @@ std::string words_of_receiver_errno(int error_number) {
     case EACCES:
     case EPERM:
       return "the receiver may not write there: " + std::generic_category().message(error_number);
+    case errno_of_unknown_field:
+      return "the receiver's version does not know what this one needs: run the same version at both ends";
     default:
       return "at the receiver: " + std::generic_category().message(error_number);
   }

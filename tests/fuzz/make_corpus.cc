@@ -15,7 +15,9 @@
 #include "app/session/entry.h"
 #include "app/session/limits.h"
 #include "app/session/messages.h"
+#include "app/session/open.h"
 #include "app/session/segment.h"
+#include "app/session/tlv.h"
 #include "core/wire/connection_frames.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
@@ -34,7 +36,7 @@ Corpus made;
 
 void session_messages() {
   const session::Answer answer{7, {{3, session::Verdict::send}, {1, session::Verdict::pieces}}};
-  const std::vector<session::Message> all = {session::OpenPart{3, 6, 0, "abcdef"},
+  const std::vector<session::Message> all = {session::cut(session::Open{3, "abc/def"}).front(),
                                              session::Opened{1, 16},
                                              session::LaneOpen{1, 2, 3, session::stripes},
                                              session::Credit{9},
@@ -62,6 +64,11 @@ void session_messages() {
   hello.lane = 3;
   hello.sealed = hello.moves = true;
   put("session_hello", session::encode(hello));
+  std::vector<std::byte> with_tlv = session::encode(hello);  // the target makes the check good
+  with_tlv.resize(with_tlv.size() - 6);
+  for (const unsigned byte : {7u, 0u, 5u, 0x80u, 1u, 0u, 0u, 0u, 1u, 0u, 0u, 0u, 0u})
+    with_tlv.push_back(static_cast<std::byte>(byte));
+  put("session_hello", with_tlv);
   put("session_hello", as_bytes("unknown session"));
   put("session_hello", as_bytes("no_space: the disk is full"));
 }
@@ -88,6 +95,17 @@ void entries_and_segments() {
   static_cast<void>(encoder.add(entry));
   std::vector<std::byte> counted = {static_cast<std::byte>(encoder.count()), std::byte{0}};
   counted.insert(counted.end(), buffer.begin(), buffer.begin() + encoder.size_bytes());
+  put("session_entries", counted);
+  // The first entry with two TLVs that nobody knows, an optional one and a mandatory one.
+  counted = {std::byte{1}, std::byte{0}, std::byte{0}, std::byte{1}};
+  wire::Writer out(counted);
+  out.u16(0);
+  out.text16("f");
+  out.zeros(38);
+  out.u32(14);
+  session::TlvWriter tlvs(out);
+  tlvs.add(7, as_bytes("xy"));
+  tlvs.add(session::tlv_mandatory | 8, {});
   put("session_entries", counted);
 
   session::SegmentHeader header;

@@ -1,10 +1,20 @@
 // Session messages, and OpenParts joined. What decodes must encode to the same bytes: the encoder CHECKs every bound.
 #include "app/session/messages.h"
+#include "app/session/open.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace ccixfer;
 
 namespace {
+
+// What is known of an Open comes back as it went.
+void judge(const session::Open& open) {
+  fuzz::must(open.path.size() <= session::path_bytes_max);
+  session::OpenJoiner joiner;
+  std::optional<session::Open> again;
+  for (const session::Message& part : session::cut(open)) again = joiner.add(std::get<session::OpenPart>(part));
+  fuzz::must(again && again->path == open.path && again->options == open.options && again->unknown_mandatory == 0);
+}
 
 void try_decode(Bytes bytes) {
   const Result<session::Decoded> decoded = session::decode(bytes);
@@ -17,7 +27,7 @@ void try_decode(Bytes bytes) {
   if (const auto* part = std::get_if<session::OpenPart>(&decoded->message)) {
     session::OpenJoiner joiner;
     for (int i = 0; i < 3; ++i) {
-      if (const auto whole = joiner.add(*part)) fuzz::must(whole->path.size() <= session::path_bytes_max);
+      if (const auto whole = joiner.add(*part)) judge(*whole);
     }
   }
 }

@@ -46,7 +46,7 @@ TEST_CASE("acceptor__one_who_waits_and_gives_up__leaves_its_place_to_the_next") 
     if (aborts) {
       second.link->post(session::Abort{ErrorKind::interrupted, "never mind"});
     } else {
-      second.link->post(session::OpenPart{0, 4, 2, "cd"});  // it asked already, and asks for nonsense
+      second.link->post(session::OpenPart{4, 2, "cd"});  // it asked already, and asks for nonsense
     }
     REQUIRE(rig.run([&] { return third.places().size() == 2; }));
     CHECK(third.places() == std::vector<uint32_t>{1, 0});

@@ -225,6 +225,30 @@ TEST_CASE("acceptor__what_is_asked_for__unknown_options_and_paths_that_leave_the
   CHECK(rig.desk.told("ended", "status") == Words(8, "ok"));
 }
 
+TEST_CASE("acceptor__open_with_a_mandatory_field_it_does_not_know__both_sides_are_told") {
+  AcceptorRig rig;
+  Guest& guest = rig.dial(1);
+  REQUIRE(rig.run([&] { return !guest.link->live_lanes().empty(); }));
+  guest.link->post(session::OpenPart{10, 0, std::string("\1\0\0\0\7\x80\0\0\0\0", 10)});  // options 1, TLV 7
+  const std::string why =
+      "the version of the accepting side does not know field 7 of the request to open a session: run the same version at both ends";
+  CHECK(reason_of(rig, guest) == "protocol: " + why);
+  REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
+  REQUIRE(rig.acceptor->first_end());
+  CHECK(rig.acceptor->first_end()->kind == ErrorKind::protocol);
+  CHECK(rig.acceptor->first_end()->message == why);
+}
+
+TEST_CASE("acceptor__open_with_an_optional_field_it_does_not_know__runs") {
+  AcceptorRig rig;
+  Guest& guest = rig.dial(1);
+  REQUIRE(rig.run([&] { return !guest.link->live_lanes().empty(); }));
+  guest.link->post(session::OpenPart{11, 0, std::string("\1\0\0\0\7\0\1\0\0\0x", 11)});
+  REQUIRE(rig.run([&] { return guest.got<session::Opened>(); }));
+  rig.finish(guest);
+  CHECK(rig.desk.told("ended", "status") == Words{"ok"});
+}
+
 TEST_CASE("acceptor__a_path_from_the_root__is_taken_as_below_it") {
   AcceptorRig rig;
   Guest& guest = rig.arrive_and_run(1, {session::option_recursive, "//a/./b//"});
@@ -254,7 +278,7 @@ TEST_CASE("acceptor__a_malformed_open_or_an_abort__ends_what_was_not_opened") {
   AcceptorRig rig;
   Guest& odd = rig.dial(9);
   REQUIRE(rig.run([&] { return !odd.link->live_lanes().empty(); }));
-  odd.link->post(session::OpenPart{0, 4, 2, "cd"});
+  odd.link->post(session::OpenPart{4, 2, "cd"});
   REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
   CHECK_FALSE(rig.acceptor->first_end());
   Guest& gone = rig.dial(8);

@@ -33,7 +33,7 @@ class Callers {
       dialler_ = std::make_unique<session::Dialler>(*callers_.node_.endpoint, *link_, uri, transfer);
       dialler_->set_lanes(1);
       callers_.hub_->add_dialler(dialler_.get());
-      link_->post(session::OpenPart{session::option_recursive, 0, 0, ""});
+      for (const session::Message& part : session::cut(session::Open{session::option_recursive, ""})) link_->post(part);
     }
     ~Call() override {
       callers_.hub_->remove_dialler(dialler_.get());

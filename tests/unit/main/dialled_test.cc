@@ -38,9 +38,11 @@ TEST_CASE("dialled__a_machine_that_comes_to_its_end__ends_the_transfer_with_its_
   CHECK(rig.near_link->session() == DialledRig::session);
   CHECK(rig.script.lanes == Words{"up 0"});
   REQUIRE(std::holds_alternative<session::OpenPart>(rig.acceptor->user.others.front()));
-  const auto& part = std::get<session::OpenPart>(rig.acceptor->user.others.front());
-  CHECK(part.bytes == "some/path");
-  CHECK(part.options == 5);
+  session::OpenJoiner joiner;
+  const auto open = joiner.add(std::get<session::OpenPart>(rig.acceptor->user.others.front()));
+  REQUIRE(open);
+  CHECK(open->path == "some/path");
+  CHECK(open->options == 5);
   CHECK(rig.desk.told("session", "peer") == Words{"fake://far"});
   CHECK(rig.desk.told("session", "transfer") == Words{"09000000000000000000000000000000"});
   rig.script.tally.files = 3;

@@ -126,30 +126,35 @@ TEST_CASE("forwarder__lost_before_the_machine__it_hears_of_it_last_and_the_first
 }
 
 TEST_CASE("forwarder__open_in_parts__joined_and_bad_parts_end_the_session") {
+  const std::string path(session::path_bytes_max, 'p');
+  const std::vector<session::Message> parts = session::cut(session::Open{5, path});
+  REQUIRE(parts.size() > 1);
   Forwarder good;
-  good.on_message(session::OpenPart{5, 4, 0, "ab"});
-  CHECK_FALSE(good.open());
-  good.on_message(session::OpenPart{5, 4, 2, "cd"});
+  for (const session::Message& part : parts) {
+    CHECK_FALSE(good.open());
+    good.on_message(part);
+  }
   REQUIRE(good.open());
-  CHECK(good.open()->path == "abcd");
+  CHECK(good.open()->path == path);
   CHECK(good.open()->options == 5);
   CHECK_FALSE(good.lost());
   Recorder role;
   good.attach(role);
   CHECK(role.seen.empty());  // the owner's
-  good.on_message(session::OpenPart{5, 4, 0, "ab"});
+  good.on_message(parts.front());
   CHECK(of(good.lost()) == malformed);
   CHECK(role.seen == Words{"lost the peer's request to open a session is malformed"});
   REQUIRE(good.open());  // as it was
-  CHECK(good.open()->path == "abcd");
-  good.on_message(session::OpenPart{5, 4, 0, "ab"});
+  CHECK(good.open()->path == path);
+  good.on_message(parts.front());
+  good.on_message(parts.front());
   CHECK(role.seen.size() == 1);  // once
 
   Forwarder gap;
-  gap.on_message(session::OpenPart{0, 4, 2, "cd"});
+  gap.on_message(session::OpenPart{4, 2, "cd"});
   CHECK(of(gap.lost()) == malformed);
   Forwarder huge;
-  huge.on_message(session::OpenPart{0, session::path_bytes_max + 1, 0, "x"});
+  huge.on_message(session::OpenPart{session::open_bytes_max + 1, 0, "x"});
   CHECK(of(huge.lost()) == malformed);
 }
 

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "app/session/receiver_words.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -42,6 +43,43 @@ Entry leave(const std::string& path) {
 bool says(const Error& error, std::string_view words) { return error.message.find(words) != std::string::npos; }
 
 }  // namespace
+
+TEST_CASE("entries__a_file_with_an_unknown_mandatory_field__it_alone_is_refused") {
+  for (const uint32_t options : {archive_options, archive_options | session::option_dry_run}) {
+    Watched place(options);
+    place.temporary.write("there", "old");
+    std::vector<Entry> entries{file("a", 1), file("there", 1), link("to", "a"), file("z", 1)};
+    entries[1].unknown_mandatory = entries[2].unknown_mandatory = 0x8007;
+    entries[2].target.clear();  // it may stand in the field that is not known
+    const DecidedEntries decided = place.decide(entries);
+    REQUIRE_FALSE(decided.fatal.has_value());
+    REQUIRE(decided.decisions.size() == 4);
+    CHECK(decided.decisions[0].verdict == Verdict::send);
+    CHECK(decided.decisions[3].verdict == Verdict::send);
+    for (const size_t refused : {1u, 2u}) {
+      CHECK(decided.decisions[refused].verdict == Verdict::failed);
+      CHECK(decided.decisions[refused].error_number == session::errno_of_unknown_field);
+      CHECK(decided.decisions[refused].path == entries[refused].path);
+      CHECK_FALSE(decided.decisions[refused].task);
+    }
+    CHECK(place.temporary.read("there") == "old");
+    CHECK_FALSE(place.temporary.has("to"));
+  }
+}
+
+TEST_CASE("entries__a_directory_with_an_unknown_mandatory_field__what_is_in_it_arrives") {
+  Watched place;
+  std::vector<Entry> entries{directory("d", 0700), file("d/f", 1), leave("d")};
+  entries[0].unknown_mandatory = entries[2].unknown_mandatory = 0x8007;
+  const DecidedEntries decided = place.decide(entries);
+  REQUIRE_FALSE(decided.fatal.has_value());
+  CHECK(decided.decisions.at(0).verdict == Verdict::failed);
+  CHECK(decided.decisions.at(0).error_number == session::errno_of_unknown_field);
+  CHECK(decided.decisions.at(1).verdict == Verdict::send);
+  CHECK(decided.decisions.at(2).verdict == Verdict::failed);
+  CHECK(decided.decisions.at(2).leave.has_value());
+  CHECK(place.temporary.has("d"));
+}
 
 TEST_CASE("entries__parents_of_the_session_path_cannot_be_made__ends_with_the_reason") {
   Watched place(archive_options, "a/b/c");

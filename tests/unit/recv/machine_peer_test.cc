@@ -7,6 +7,8 @@
 #include "app/recv/entry_queue.h"
 #include "app/recv/piece_writer.h"
 #include "app/recv/root.h"
+#include "app/session/receiver_words.h"
+#include "app/session/tlv.h"
 #include "tests/unit/recv/machine_rig.h"
 
 namespace ccixfer::recv {
@@ -113,6 +115,42 @@ TEST_CASE("destination__dry_run_below_a_root_that_is_not_there__says_that_it_wou
   CHECK(session.source.verdicts[0] == Verdict::make);
   CHECK(session.source.verdicts[1] == Verdict::send);
   CHECK_FALSE(temporary.has("absent"));
+}
+
+// As a source of a later version would send it: a field of the second entry that must be understood.
+TEST_CASE("destination__entry_with_an_unknown_mandatory_field__fails_alone_with_its_reason") {
+  Rig rig;
+  std::vector<std::byte> data;
+  for (const char* name : {"a", "b", "c"}) {
+    std::vector<std::byte> bytes(256);
+    session::EntryEncoder encoder(bytes);
+    REQUIRE(encoder.add(file_entry(name, 1)));
+    const size_t at = data.size();
+    data.insert(data.end(), bytes.begin(), bytes.begin() + encoder.size_bytes());
+    if (std::string_view(name) != "b") continue;
+    data[at + 1] = std::byte{1};  // has TLVs
+    wire::Writer out(data);
+    out.u32(6);
+    out.u16(session::tlv_mandatory | 7);
+    out.u32(0);
+  }
+  session::SegmentHeader header;
+  header.kind = session::SegmentKind::entries;
+  header.count = 3;
+  rig.source().put(header, data);
+  REQUIRE(rig.session->run([&] { return rig.source().verdicts.size() == 3; }));
+  CHECK(rig.source().verdicts[0] == Verdict::send);
+  CHECK(rig.source().verdicts[1] == Verdict::failed);
+  CHECK(rig.source().verdicts[2] == Verdict::send);
+  CHECK(rig.source().results[1].error_number == session::errno_of_unknown_field);
+  rig.source().put_pack({{0, "x"}, {2, "z"}});
+  REQUIRE(rig.run_until_result(2));
+  rig.finish(3);
+  CHECK(rig.source().summary->files_ok == 2);
+  CHECK(rig.source().summary->files_failed == 1);
+  CHECK(rig.temporary.has("a"));
+  CHECK_FALSE(rig.temporary.has("b"));
+  CHECK(rig.temporary.has("c"));
 }
 
 // A bound on memory: segments that come ahead of their turn wait in it.

@@ -124,6 +124,32 @@ TEST_CASE("announcer__too_many_are_outstanding__goes_on_when_a_quarter_has_ended
   CHECK(bench.announcer.entries() == session::entries_outstanding_max + 10);
 }
 
+TEST_CASE("announcer__long_entries_are_unanswered__no_more_than_their_bytes_may_be") {
+  AnnouncerBench bench;
+  const std::string longest(session::path_bytes_max - 8, 'x');
+  for (uint32_t i = 0; i < 9000; ++i) {
+    auto batch = std::make_shared<send::WalkBatch>();
+    add_record(*batch, std::to_string(10'000'000 + i) + longest, longest).type = session::EntryType::symlink;
+    std::swap(batch->text[0], batch->text[7]);  // the first byte differs from the one before, so nothing is shared
+    bench.listings.add(batch, false);
+  }
+  uint64_t unanswered_bytes = 0;
+  for (int i = 0; i < 1000; ++i) {
+    bench.announcer.announce(bench.listings, bench.share, 0);
+    for (const send::FilledSegment& segment : bench.sink.segments) {
+      unanswered_bytes += segment.header.data_bytes + session::segment_trailer_bytes;
+    }
+    bench.sink.segments.clear();
+  }
+  CHECK(unanswered_bytes <= session::entries_unanswered_bytes_max);
+  CHECK(unanswered_bytes > session::entries_unanswered_bytes_max - 2 * session::entries_segment_bytes);
+  const uint64_t announced = bench.announcer.entries();
+  CHECK(announced < 9000);
+  bench.announcer.answered_before(announced);
+  bench.announcer.announce(bench.listings, bench.share, 0);
+  CHECK(bench.announcer.entries() > announced);
+}
+
 TEST_CASE("announcer__segment_arrived_damaged__goes_again_until_it_is_answered") {
   AnnouncerBench bench;
   bench.list(3);

@@ -218,7 +218,7 @@ TEST_CASE("hub__bad_hello__is_refused_with_a_reason_and_counted") {
   CHECK(knock(world, as_bytes("GET / HTTP/1.1")) == "protocol: not a ccixfer session");
   std::vector<std::byte> version = good;
   version[4] = std::byte{9};
-  CHECK(knock(world, version) == "protocol: session version 9 is not ours (2)");
+  CHECK(knock(world, version) == "protocol: session version 9 is not ours (3)");
   CHECK(world.far->counters.get(Counter::session_rejected) == 4);
   CHECK(knock(world, good, ports::Role::hop) == "protocol: not a session's kind of connection");
   CHECK(world.far->counters.get(Counter::session_rejected) == 5);

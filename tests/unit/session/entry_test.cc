@@ -7,6 +7,7 @@
 #include <random>
 
 #include "app/session/limits.h"
+#include "core/wire/cursor.h"
 
 using namespace ccixfer;
 using namespace ccixfer::session;
@@ -52,7 +53,49 @@ std::vector<std::byte> hostile(std::string_view path) {
   return bytes;
 }
 
+struct RawTlv {
+  unsigned type = 0;
+  std::string_view value;
+};
+// Gives an entry without TLVs this list, as a peer would write it.
+std::vector<std::byte> with_tlvs(std::vector<std::byte> entry, const std::vector<RawTlv>& tlvs) {
+  entry[1] |= std::byte{1};
+  const size_t length_at = entry.size();
+  wire::Writer out(entry);
+  out.u32(0);
+  for (const RawTlv& tlv : tlvs) {
+    out.u16(static_cast<uint16_t>(tlv.type));
+    out.bytes32(as_bytes(tlv.value));
+  }
+  out.patch_u32(length_at, static_cast<uint32_t>(entry.size() - length_at - 4));
+  return entry;
+}
+constexpr unsigned target_type = 0x8001, digest_type = 2, name_type = 0x8003;
+
+std::vector<std::byte> hostile_of(EntryType type) {
+  std::vector<std::byte> bytes = hostile("x");
+  bytes[0] = static_cast<std::byte>(type);
+  if (type == EntryType::leave) bytes.resize(7);
+  if (type == EntryType::directory || type == EntryType::symlink) bytes.resize(bytes.size() - 16);  // no size and no version
+  return bytes;
+}
+
 }  // namespace
+
+TEST_CASE("entry__symbolic_link__is_the_bytes_written_by_hand") {
+  std::vector<std::byte> buffer(256);
+  EntryEncoder encoder(buffer);
+  Entry link = file("");
+  link.type = EntryType::symlink;
+  link.target = "to";
+  link.name = "n";
+  REQUIRE(encoder.add(link));
+  const unsigned char expected[] = {2,    1,    0,    0,    0,    0,    0xa4, 0x01, 0xe8, 3,    0,    0,    0xe9, 3, 0,  0,
+                                    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xc9, 0x9a, 0x3b, 15,   0, 0,  0,
+                                    1,    0x80, 2,    0,    0,    0,    't',  'o',  3,    0x80, 1,    0,    0,    0, 'n'};
+  REQUIRE(encoder.size_bytes() == sizeof expected);
+  CHECK(std::memcmp(buffer.data(), expected, sizeof expected) == 0);
+}
 
 TEST_CASE("entry__file__is_the_bytes_written_by_hand") {
   std::vector<std::byte> buffer(256);
@@ -85,18 +128,14 @@ TEST_CASE("entry__own_name__travels_with_a_file_or_link_without_a_path_and_is_on
     REQUIRE(decoded);
     check_same(decoded->front(), entry);
     // As a peer that means harm would write it.
-    Entry nameless = entry;
-    nameless.name.clear();
-    EntryEncoder plain(buffer);
-    REQUIRE(plain.add(nameless));
-    const std::vector<std::byte> head(buffer.begin(), buffer.begin() + plain.size_bytes());
-    const auto named = [&head](std::string_view name) {
-      std::vector<std::byte> bad = head;
-      bad[1] |= std::byte{2};
-      const auto add = [&bad](size_t value) { bad.push_back(static_cast<std::byte>(value)); };
-      add(name.size() + 3), add(0), add(1), add(name.size()), add(0);
-      for (const char c : name) add(static_cast<unsigned char>(c));
-      return decode_entries(bad, 1);
+    std::vector<std::byte> nameless = hostile("");
+    nameless[0] = static_cast<std::byte>(entry.type);
+    if (entry.type == EntryType::symlink) nameless.resize(nameless.size() - 16);
+    const auto named = [&](std::string_view name) {
+      std::vector<RawTlv> tlvs;
+      if (entry.type == EntryType::symlink) tlvs.push_back({target_type, "t"});
+      tlvs.push_back({name_type, name});
+      return decode_entries(with_tlvs(nameless, tlvs), 1);
     };
     CHECK(named("ab").value().front().name == "ab");
     CHECK(named("").value().front().name.empty());
@@ -104,20 +143,15 @@ TEST_CASE("entry__own_name__travels_with_a_file_or_link_without_a_path_and_is_on
     for (const std::string_view name : {"/ab"sv, "a/b"sv, ".."sv, "."sv, "a\0b"sv}) {
       CHECK(named(name).error().kind == ErrorKind::not_authorised);
     }
+    CHECK(named(std::string(path_bytes_max + 1, 'n')).error().kind == ErrorKind::protocol);
   }
   // Of what has a path, or is a directory, no name is taken.
-  EntryEncoder encoder(buffer);
-  REQUIRE(encoder.add(one));
-  std::vector<std::byte> directory(buffer.begin(), buffer.begin() + encoder.size_bytes());
-  directory[0] = std::byte{1};
-  CHECK(decode_entries(directory, 1).error().kind == ErrorKind::protocol);
-  Entry with_path = file("p");
-  EntryEncoder plain(buffer);
-  REQUIRE(plain.add(with_path));
-  std::vector<std::byte> named(buffer.begin(), buffer.begin() + plain.size_bytes());
-  named[1] |= std::byte{2};
-  for (const unsigned byte : {4u, 0u, 1u, 1u, 0u, unsigned{'n'}}) named.push_back(static_cast<std::byte>(byte));
-  CHECK(decode_entries(named, 1).error().kind == ErrorKind::protocol);
+  std::vector<std::byte> directory = hostile("");
+  directory[0] = static_cast<std::byte>(EntryType::directory);
+  directory.resize(directory.size() - 16);
+  CHECK(decode_entries(with_tlvs(directory, {}), 1));
+  CHECK(decode_entries(with_tlvs(directory, {{name_type, "n"}}), 1).error().kind == ErrorKind::protocol);
+  CHECK(decode_entries(with_tlvs(hostile("p"), {{name_type, "n"}}), 1).error().kind == ErrorKind::protocol);
 }
 
 TEST_CASE("entry__times_of_any_year__come_back_as_they_went") {
@@ -255,36 +289,78 @@ TEST_CASE("entry__prefix_makes_a_path_that_leaves_the_root__is_refused") {
   CHECK(decoded.error().kind == ErrorKind::not_authorised);
 }
 
-TEST_CASE("entry__unknown_type_flag_mode_or_mandatory_extension__is_refused_an_optional_one_skipped") {
+TEST_CASE("entry__unknown_type_flag_or_mode__is_refused") {
   std::vector<std::byte> type = hostile("x");
   type[0] = std::byte{4};
   CHECK(!decode_entries(type, 1));
   std::vector<std::byte> flag = hostile("x");
-  flag[1] = std::byte{4};
+  flag[1] = std::byte{2};
   CHECK(!decode_entries(flag, 1));
   std::vector<std::byte> mode = hostile("x");
   mode[8] = std::byte{0x10};  // 010000: not a permission bit
   CHECK(!decode_entries(mode, 1));
-  for (const unsigned tlv_type : {0x02u, 0x82u}) {
-    std::vector<std::byte> extended = hostile("x");
-    extended[1] = std::byte{2};
-    for (const unsigned byte : {5u, 0u, tlv_type, 2u, 0u, 0xaau, 0xbbu}) extended.push_back(static_cast<std::byte>(byte));
-    CHECK(static_cast<bool>(decode_entries(extended, 1)) == (tlv_type == 0x02u));
-    extended[extended.size() - 4] = std::byte{3};  // the value is longer than what is there
-    CHECK(!decode_entries(extended, 1));
+}
+
+TEST_CASE("entry__unknown_optional_tlv__is_skipped_and_not_kept") {
+  const std::vector<RawTlv> more{{7, "xy"}, {0x7fff, ""}};
+  for (const EntryType type : {EntryType::file, EntryType::directory, EntryType::leave}) {
+    const auto entries = decode_entries(with_tlvs(hostile_of(type), more), 1);
+    REQUIRE(entries);
+    CHECK(entries->front().path == "x");
+    CHECK(entries->front().unknown_mandatory == 0);
+    std::vector<std::byte> buffer(256);
+    EntryEncoder encoder(buffer);
+    REQUIRE(encoder.add(entries->front()));
+    CHECK(buffer[1] == std::byte{0});  // no TLVs
   }
 }
 
-TEST_CASE("entry__a_digest_of_what_is_no_file__is_refused") {
-  for (const EntryType type : {EntryType::file, EntryType::directory, EntryType::symlink}) {
-    std::vector<std::byte> bytes = hostile("x");
-    bytes[0] = static_cast<std::byte>(type);
-    bytes[1] = std::byte{1};
-    if (type != EntryType::file) bytes.resize(bytes.size() - 16);  // no size and no version
-    bytes.insert(bytes.end(), 16, std::byte{7});
-    if (type == EntryType::symlink) bytes.insert(bytes.end(), {std::byte{1}, std::byte{0}, std::byte{'t'}});
-    CHECK(static_cast<bool>(decode_entries(bytes, 1)) == (type == EntryType::file));
+TEST_CASE("entry__unknown_mandatory_tlv__is_told_of_that_entry_alone") {
+  for (const EntryType type : {EntryType::file, EntryType::directory, EntryType::symlink, EntryType::leave}) {
+    std::vector<std::byte> bytes = with_tlvs(hostile_of(type), {{7, "xy"}, {0x8008, "z"}, {0x8009, ""}});
+    const std::vector<std::byte> next = hostile("y");
+    bytes.insert(bytes.end(), next.begin(), next.end());
+    const auto entries = decode_entries(bytes, 2);
+    REQUIRE(entries);  // a link too, whose target may stand there
+    CHECK(entries->at(0).path == "x");
+    CHECK(entries->at(0).unknown_mandatory == 0x8008);
+    CHECK(entries->at(1).path == "y");
+    CHECK(entries->at(1).unknown_mandatory == 0);
   }
+}
+
+TEST_CASE("entry__known_numbers_with_the_other_mandatory_bit__are_unknown_types") {
+  const auto optional_target = with_tlvs(hostile_of(EntryType::symlink), {{target_type & 0x7fff, "t"}});
+  CHECK_FALSE(decode_entries(optional_target, 1));  // a link without a target
+  const auto mandatory_digest = decode_entries(with_tlvs(hostile("x"), {{digest_type | 0x8000, std::string(16, 'd')}}), 1);
+  REQUIRE(mandatory_digest);
+  CHECK_FALSE(mandatory_digest->front().has_digest);
+  CHECK(mandatory_digest->front().unknown_mandatory == (digest_type | 0x8000));
+}
+
+TEST_CASE("entry__a_list_of_tlvs_that_is_malformed_or_too_long__is_refused") {
+  CHECK(decode_entries(with_tlvs(hostile("x"), {{7, ""}, {8, ""}}), 1));
+  CHECK_FALSE(decode_entries(with_tlvs(hostile("x"), {{8, ""}, {7, ""}}), 1));
+  std::vector<std::byte> cut_short = with_tlvs(hostile("x"), {{7, "xy"}});
+  cut_short[cut_short.size() - 6] = std::byte{3};  // the value is longer than what is there
+  CHECK_FALSE(decode_entries(cut_short, 1));
+  const std::string longest(entry_tlv_bytes_max - 6, 'v');
+  CHECK(decode_entries(with_tlvs(hostile("x"), {{7, longest}}), 1));
+  CHECK_FALSE(decode_entries(with_tlvs(hostile("x"), {{7, longest + "v"}}), 1));
+}
+
+TEST_CASE("entry__a_digest__is_sixteen_bytes_of_a_file") {
+  using namespace std::string_view_literals;
+  constexpr std::string_view digest = "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"sv;
+  const auto of_file = decode_entries(with_tlvs(hostile("x"), {{digest_type, digest}}), 1);
+  REQUIRE(of_file);
+  CHECK(of_file->front().has_digest);
+  CHECK(of_file->front().digest == Hash128{1, 2});
+  CHECK_FALSE(decode_entries(with_tlvs(hostile("x"), {{digest_type, digest.substr(1)}}), 1));
+  CHECK_FALSE(decode_entries(with_tlvs(hostile("x"), {{digest_type, std::string(digest) + "x"}}), 1));
+  CHECK_FALSE(decode_entries(with_tlvs(hostile_of(EntryType::directory), {{digest_type, digest}}), 1));
+  CHECK_FALSE(decode_entries(with_tlvs(hostile_of(EntryType::symlink), {{target_type, "t"}, {digest_type, digest}}), 1));
+  CHECK_FALSE(decode_entries(with_tlvs(hostile_of(EntryType::leave), {{digest_type, digest}}), 1));
 }
 
 TEST_CASE("entry__prefix_and_rest_longer_than_a_path__is_refused") {
@@ -303,19 +379,17 @@ TEST_CASE("entry__prefix_and_rest_longer_than_a_path__is_refused") {
 
 TEST_CASE("entry__symbolic_link_to_nothing_or_with_a_zero_in_its_target__is_refused") {
   const auto link = [](std::string_view target) {
-    std::vector<std::byte> bytes = hostile("x");
-    bytes[0] = static_cast<std::byte>(EntryType::symlink);
-    bytes.resize(bytes.size() - 16);  // no size and no version
-    bytes.push_back(static_cast<std::byte>(target.size()));
-    bytes.push_back(std::byte{0});
-    for (const char c : target) bytes.push_back(static_cast<std::byte>(c));
-    return decode_entries(bytes, 1);
+    return decode_entries(with_tlvs(hostile_of(EntryType::symlink), {{target_type, target}}), 1);
   };
   const auto good = link("to");
   REQUIRE(good);
   CHECK(good->front().target == "to");
+  CHECK(link(std::string(path_bytes_max, 't')));
+  CHECK(!link(std::string(path_bytes_max + 1, 't')));
   CHECK(!link(""));
   CHECK(!link(std::string_view("t\0o", 3)));
+  CHECK(!decode_entries(hostile_of(EntryType::symlink), 1));
+  CHECK(!decode_entries(with_tlvs(hostile("x"), {{target_type, "to"}}), 1));  // of a file
 }
 
 TEST_CASE("file_digest__pieces__is_the_hash_of_their_hashes_in_order") {
@@ -329,32 +403,20 @@ TEST_CASE("file_digest__pieces__is_the_hash_of_their_hashes_in_order") {
   CHECK(file_digest({{1, 2}, {3, 4}}) != file_digest({{3, 4}, {1, 2}}));
 }
 
-// As a peer may write them: with extensions that mean nothing to us, entries are as long as these need to be.
+// As a peer may write them: with TLVs that mean nothing to us, entries are as long as these need to be.
 TEST_CASE("entries__as_many_bytes_as_a_segment_may_have__are_read_and_one_more_is_not") {
-  const size_t bare = hostile("").size() + 2;
+  const std::vector<std::byte> shortest = with_tlvs(hostile(""), {{7, ""}});
+  const size_t value_bytes_max = entry_tlv_bytes_max - 6;
   for (const size_t more : {0u, 1u}) {
     std::vector<std::byte> data;
     uint32_t count = 0;
-    const auto u16 = [&](size_t number) {
-      data.push_back(static_cast<std::byte>(number & 0xff));
-      data.push_back(static_cast<std::byte>(number >> 8));
-    };
     const size_t wanted = segment_bytes_max + more;
     while (data.size() < wanted) {
-      std::vector<std::byte> entry = hostile("");
-      entry[1] = std::byte{2};  // has extensions
+      size_t value_bytes = wanted - data.size() - shortest.size();
+      // What is left afterwards must not be too short for an entry.
+      if (value_bytes > value_bytes_max) value_bytes = std::min(value_bytes_max, value_bytes - shortest.size());
+      const std::vector<std::byte> entry = with_tlvs(hostile(""), {{7, std::string(value_bytes, 'v')}});
       data.insert(data.end(), entry.begin(), entry.end());
-      size_t left = wanted - data.size() - 2;
-      if (left > 60000) left = std::min<size_t>(60000, left - 2 * bare);  // no rest that would be too short for an entry
-      u16(left);
-      while (left > 0) {
-        size_t value = left - 3;
-        if (value > 4000) value = std::min<size_t>(4000, value - 100);
-        data.push_back(std::byte{9});  // a type that nobody knows
-        u16(value);
-        data.resize(data.size() + value);
-        left -= 3 + value;
-      }
       ++count;
     }
     REQUIRE(data.size() == wanted);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/session/message_wire.h"
+#include "app/session/tlv.h"
 
 using namespace ccixfer;
 using namespace ccixfer::session;
@@ -31,7 +32,7 @@ std::vector<Message> one_of_each() {
   FileResults results;
   results.results = {{1, ErrorKind::ok, 0}, {top, ErrorKind::no_space, 28}, {3, ErrorKind::bug, -1}};
   FileEnd with_digest{9, SourceOutcome::ok, 12, true, {1, 2}};
-  return {OpenPart{3, 10, 4, "abcdef"},
+  return {OpenPart{10, 4, "abcdef"},
           Opened{1, 16},
           LaneOpen{1, 2, 3, stripes},
           Credit{top},
@@ -160,8 +161,10 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(want, 30, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));
   CHECK(!patched(Opened{1, 1}, 12, {0}));  // session 0
   CHECK(!patched(FileResults{{{1, ErrorKind::ok, 0}}}, 22, {static_cast<unsigned>(ErrorKind::bug) + 1}));
-  CHECK(!patched(OpenPart{0, 3, 0, "abc"}, 16, {2}));  // longer than its total
-  CHECK(!patched(OpenPart{0, 3, 0, "abc"}, 20, {1}));  // beyond its total
+  CHECK(!patched(OpenPart{3, 0, "abc"}, 12, {2}));  // longer than its total
+  CHECK(!patched(OpenPart{3, 0, "abc"}, 16, {1}));  // beyond its total
+  CHECK(patched(OpenPart{3, 0, "abc"}, 12, {0, 0, 1, 0}));
+  CHECK(!patched(OpenPart{3, 0, "abc"}, 12, {1, 0, 1, 0}));  // longer than an Open may be
   CHECK(!patched(Bye{}, 0, {0}));
   CHECK(!patched(Bye{}, 0, {std::variant_size_v<Message> + 1}));
   CHECK(!patched(Bye{}, 1, {1}));
@@ -194,7 +197,7 @@ TEST_CASE("message__abort_with_a_long_text__is_cut_to_512_bytes") {
 TEST_CASE("hello__is_the_bytes_written_by_hand_and_comes_back") {
   const std::vector<std::byte> bytes = encode(some_hello());
   const std::vector<std::byte> expected = forged(
-      hex({'C',  'X',  'F',  'H',  2,    0,    1,    1,    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab,
+      hex({'C',  'X',  'F',  'H',  3,    0,    1,    1,    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab,
            0xac, 0xad, 0xae, 0xaf, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 3,    0,    0,    0,    0,    0,    0,    0}));
   CHECK(bytes == expected);
   const Result<Hello> hello = decode_hello(bytes);
@@ -235,13 +238,19 @@ TEST_CASE("hello__any_flipped_bit_or_truncation__is_refused") {
 }
 
 TEST_CASE("hello__optional_tlv_is_skipped__mandatory_one_and_impossible_lane_refused") {
-  for (const unsigned type : {0x05u, 0x85u}) {
+  for (const unsigned top : {0u, 0x80u}) {
     std::vector<std::byte> bytes = encode(some_hello());
     bytes.erase(bytes.end() - 6, bytes.end());
-    for (const unsigned byte : {4u, 0u, type, 1u, 0u, 0xeeu, 0u, 0u, 0u, 0u}) bytes.push_back(static_cast<std::byte>(byte));
-    CHECK(static_cast<bool>(decode_hello(forged(bytes))) == (type == 0x05u));
-    bytes[bytes.size() - 7] = std::byte{2};  // the TLV is longer than the room for TLVs
-    CHECK(!decode_hello(forged(bytes)));
+    for (const unsigned byte : {7u, 0u, 5u, top, 1u, 0u, 0u, 0u, 0xeeu, 0u, 0u, 0u, 0u}) {
+      bytes.push_back(static_cast<std::byte>(byte));
+    }
+    const Result<Hello> hello = decode_hello(forged(bytes));
+    REQUIRE(hello.has_value() == (top == 0));
+    if (!hello) CHECK(hello.error().kind == ErrorKind::protocol);
+    if (!hello) CHECK(hello.error().message == words_of_unknown("hello", 5));
+    bytes[bytes.size() - 9] = std::byte{2};  // the TLV is longer than the room for TLVs
+    REQUIRE(!decode_hello(forged(bytes)));
+    CHECK(decode_hello(forged(bytes)).error().message == "malformed session hello");
   }
   std::vector<std::byte> lane = encode(some_hello());
   lane[33] = std::byte{4};  // lane 1027
@@ -314,63 +323,6 @@ TEST_CASE("cut__answer_of_many_and_huge_runs__covers_each_index_once") {
     for (const Answer::Run& run : run_list.runs) next += run.count;
   }
   CHECK(next == 10 + total);
-}
-
-TEST_CASE("open_joiner__parts_of_a_long_path__make_it_whole") {
-  for (const size_t length : {size_t{0}, size_t{1}, open_part_bytes_max, open_part_bytes_max + 1, size_t{path_bytes_max}}) {
-    OpenJoiner joiner;
-    std::optional<Open> whole;
-    const Open open{option_times, std::string(length, 'p')};
-    for (const Message& part : cut(open)) {
-      REQUIRE(!whole);
-      const Result<Decoded> decoded = decode(encode(part, 1));
-      REQUIRE(decoded);
-      whole = joiner.add(std::get<OpenPart>(decoded->message));
-      REQUIRE(!joiner.failed());
-    }
-    REQUIRE(whole);
-    CHECK(whole->path == open.path);
-    CHECK(whole->options == option_times);
-    CHECK(!joiner.add(OpenPart{option_times, 0, 0, ""}));  // once only
-    CHECK(joiner.failed());
-  }
-}
-
-// Whoever failed has failed: no later part mends it, and a whole path takes no more.
-TEST_CASE("open_joiner__failed_or_complete__takes_no_other_part") {
-  OpenJoiner failed;
-  CHECK_FALSE(failed.add({0, 2, 1, "b"}));
-  CHECK(failed.failed());
-  CHECK_FALSE(failed.add({0, 2, 0, "ab"}));
-  OpenJoiner complete;
-  REQUIRE(complete.add({3, 2, 0, "ab"}));
-  CHECK_FALSE(complete.failed());
-  CHECK_FALSE(complete.add({3, 2, 2, ""}));
-  CHECK(complete.failed());
-  OpenJoiner root;
-  const auto open = root.add({1, 0, 0, ""});
-  REQUIRE(open);
-  CHECK(open->path.empty());
-  CHECK(open->options == 1);
-  CHECK_FALSE(root.add({1, 0, 0, ""}));
-  CHECK(root.failed());
-}
-
-TEST_CASE("open_joiner__parts_that_contradict__fail") {
-  const auto fails = [](const std::vector<OpenPart>& parts) {
-    OpenJoiner joiner;
-    for (const OpenPart& part : parts) {
-      if (joiner.add(part)) return false;
-    }
-    return joiner.failed();
-  };
-  CHECK(fails({{0, 4, 1, "a"}}));                    // a gap
-  CHECK(fails({{0, 4, 0, "ab"}, {0, 4, 1, "b"}}));   // an overlap
-  CHECK(fails({{0, 4, 0, "ab"}, {0, 5, 2, "cd"}}));  // another length
-  CHECK(fails({{0, 4, 0, "ab"}, {1, 4, 2, "cd"}}));  // other options
-  CHECK(fails({{0, 4, 0, "ab"}, {0, 4, 2, ""}}));    // nothing, for ever
-  CHECK(fails({{0, path_bytes_max + 1, 0, "ab"}}));
-  CHECK(fails({{0, 4, 0, "abcde"}}));
 }
 
 TEST_CASE("message__lane_open__stripes_and_mailboxes_within_their_bounds") {

@@ -1,0 +1,68 @@
+#include "app/session/open.h"
+
+#include <algorithm>
+
+#include "app/session/limits.h"
+#include "app/session/message_wire.h"
+#include "app/session/tlv.h"
+#include "core/base/check.h"
+#include "core/wire/cursor.h"
+
+namespace ccixfer::session {
+namespace {
+
+constexpr uint16_t tlv_path = tlv_mandatory | 1;
+
+std::optional<Open> decode_open(Bytes bytes) {
+  wire::Reader in(bytes);
+  Open open;
+  open.options = in.u32();
+  TlvReader tlvs(in.rest());
+  while (const std::optional<Tlv> tlv = tlvs.next()) {
+    if (tlv->type == tlv_path) {
+      in.require(tlv->value.size() <= path_bytes_max);
+      open.path = as_text(tlv->value);
+    } else {
+      tlvs.skip(*tlv);
+    }
+  }
+  open.unknown_mandatory = tlvs.unknown_mandatory();
+  if (!in.done() || !tlvs.ok()) return std::nullopt;
+  return open;
+}
+
+}  // namespace
+
+std::vector<Message> cut(const Open& open) {
+  CHECK(open.path.size() <= path_bytes_max);
+  std::vector<std::byte> bytes;
+  wire::Writer out(bytes);
+  out.u32(open.options);
+  TlvWriter tlvs(out);
+  if (!open.path.empty()) tlvs.add(tlv_path, as_bytes(open.path));
+  CHECK(bytes.size() <= open_bytes_max);
+  std::vector<Message> parts;
+  const std::string_view whole = as_text(bytes);
+  for (size_t at = 0; at < whole.size(); at += open_part_bytes_max) {
+    const std::string_view part = whole.substr(at, open_part_bytes_max);
+    parts.emplace_back(OpenPart{static_cast<uint32_t>(whole.size()), static_cast<uint32_t>(at), std::string(part)});
+  }
+  return parts;
+}
+
+std::optional<Open> OpenJoiner::add(const OpenPart& part) {
+  if (complete_) failed_ = true;
+  if (bytes_.empty()) total_bytes_ = part.total_bytes;
+  const bool fits = part.total_bytes == total_bytes_ && total_bytes_ <= open_bytes_max && part.offset_bytes == bytes_.size() &&
+                    !part.bytes.empty() && part.bytes.size() <= total_bytes_ - part.offset_bytes;
+  if (!fits) failed_ = true;
+  if (failed_) return std::nullopt;
+  bytes_ += part.bytes;
+  if (bytes_.size() < total_bytes_) return std::nullopt;
+  complete_ = true;
+  std::optional<Open> open = decode_open(as_bytes(bytes_));
+  failed_ = !open;
+  return open;
+}
+
+}  // namespace ccixfer::session

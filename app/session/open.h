@@ -1,0 +1,39 @@
+// What the dialler asks of the acceptor, the first message of a session. It is longer than a message
+// may be, so it travels in OpenParts.
+// On the wire: options u32, then TLVs. One is defined, the path. The decoder takes a peer's bytes.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/session/messages.h"
+
+namespace ccixfer::session {
+
+struct Open {
+  uint32_t options = 0;  // Option bits; the acceptor refuses those that it does not know
+  std::string path;      // push: below the receiver's root. pull: below the served directory. At most path_bytes_max
+  // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
+  // The acceptor refuses the session. It is not sent.
+  uint16_t unknown_mandatory = 0;
+};
+
+[[nodiscard]] std::vector<Message> cut(const Open& open);  // CHECKs that the path fits
+
+// Puts the parts of an Open together again, at most open_bytes_max of it. The parts come in order,
+// which the control channel promises.
+class OpenJoiner {
+ public:
+  // The whole comes once, with its last part. nullopt: more parts are to come, or failed().
+  [[nodiscard]] std::optional<Open> add(const OpenPart& part);
+  [[nodiscard]] bool failed() const { return failed_; }  // the parts contradict one another, or the whole is malformed
+
+ private:
+  std::string bytes_;
+  uint32_t total_bytes_ = 0;
+  bool complete_ = false;
+  bool failed_ = false;
+};
+
+}  // namespace ccixfer::session
