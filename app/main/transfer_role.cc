@@ -38,28 +38,12 @@ class SourceRole final : public TransferRole {
   bool idle() const override { return source_.idle(); }
   bool in_disk() const override { return false; }  // its jobs hold what they use
   const Error* error() const override { return source_.error(); }
-  Tally tally() const override {
-    const send::Totals& totals = source_.totals();
-    Tally tally;
-    tally.files = totals.files;
-    tally.files_unchanged = totals.files_unchanged;
-    tally.files_failed = totals.files_failed;
-    tally.files_vanished = totals.files_vanished;
-    tally.bytes = totals.bytes;
-    tally.bytes_total = totals.bytes_total;
-    tally.total_known = totals.walk_done;
-    tally.over = totals.over;
-    tally.bytes_sent = totals.bytes_sent;
-    tally.segments_resent = totals.segments_resent;
-    tally.entries_answered = totals.entries_answered;
-    return tally;
-  }
+  Tally tally() const override { return source_.tally(); }
   Instant last_progress() const override { return source_.last_progress(); }
   std::string stuck_disk() const override { return source_.stuck_disk(); }
   Reached reached() const override {
-    const send::Totals& totals = source_.totals();
-    return {totals.entries_answered, totals.files + totals.files_unchanged + totals.files_failed + totals.files_vanished,
-            totals.bytes};
+    const Tally tally = source_.tally();
+    return {tally.entries_answered, tally.ended(), tally.bytes};
   }
   bool repeatable() const override { return !source_.input_is_spent(); }
   void abort(const Error& error) override { source_.abort(error); }
@@ -98,12 +82,12 @@ class DestinationRole final : public TransferRole {
   bool idle() const override { return destination_.idle(); }
   bool in_disk() const override { return destination_.in_disk(); }
   const Error* error() const override { return destination_.error(); }
-  Tally tally() const override { return destination_.totals(); }
+  Tally tally() const override { return destination_.tally(); }
   Instant last_progress() const override { return destination_.last_progress(); }
   std::string stuck_disk() const override { return destination_.stuck_disk(); }
   Reached reached() const override {
-    const Tally& totals = destination_.totals();
-    return {totals.entries_answered, totals.files + totals.files_unchanged + totals.files_failed, totals.bytes};
+    const Tally& tally = destination_.tally();
+    return {tally.entries_answered, tally.files + tally.files_unchanged + tally.files_failed, tally.bytes};
   }
   bool repeatable() const override { return true; }
   void abort(const Error& error) override { destination_.abort(error); }

@@ -424,7 +424,7 @@ bool Destination::finished() const { return impl_->end().is_over(); }
 bool Destination::idle() const { return impl_->idle(); }
 bool Destination::in_disk() const { return impl_->jobs().running() > 0; }
 const Error* Destination::error() const { return impl_->end().error(); }
-const session::Tally& Destination::totals() const { return impl_->results().tally(); }
+const session::Tally& Destination::tally() const { return impl_->results().tally(); }
 Instant Destination::last_progress() const { return impl_->liveness().last_progress(); }
 std::string Destination::stuck_disk() const { return impl_->liveness().stuck_disk("the sender's"); }
 void Destination::abort(const Error& error) { impl_->abort(error); }

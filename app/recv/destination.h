@@ -71,7 +71,7 @@ class Destination final : public session::LinkHandler {
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool in_disk() const;  // jobs are in the work pool: idle() waits for them, however long one call takes
   [[nodiscard]] const Error* error() const;
-  [[nodiscard]] const session::Tally& totals() const;
+  [[nodiscard]] const session::Tally& tally() const;
   [[nodiscard]] Instant last_progress() const;
   // Which disk has not answered for longer than disk_patience; empty: none.
   [[nodiscard]] std::string stuck_disk() const;

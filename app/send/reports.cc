@@ -47,7 +47,7 @@ bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::stri
     return false;
   }
   const bool vanished = kind == WalkRecord::Kind::vanished;
-  ++(vanished ? totals_.files_vanished : totals_.files_failed);
+  ++(vanished ? tally_.files_vanished : tally_.files_failed);
   ++(vanished ? unlisted_vanished_ : unlisted_failed_);
   if (record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed))
     observer_.on_file(path, 0, "failed", vanished ? "vanished" : reason);
@@ -62,7 +62,7 @@ void Reports::wanted(Entry& entry) {
 void Reports::wanted_in_part(Entry& entry, uint64_t missing_bytes) {
   const uint64_t size_bytes = entry.listed.size_bytes;
   const uint64_t moved_bytes = record_->want(name_of(entry), size_bytes, missing_bytes);
-  totals_.bytes_total -= size_bytes - moved_bytes;
+  tally_.bytes_total -= size_bytes - moved_bytes;
   entry.counted_bytes = moved_bytes;
   entry.before_bytes = moved_bytes - missing_bytes;
   before_bytes_ += entry.before_bytes;
@@ -72,14 +72,14 @@ void Reports::wanted_in_part(Entry& entry, uint64_t missing_bytes) {
 // What this transfer brought in an earlier session it has delivered, whether or not we heard of it
 // then.
 void Reports::unchanged(const Entry& entry) {
-  totals_.bytes_total -= entry.counted_bytes;
+  tally_.bytes_total -= entry.counted_bytes;
   const std::optional<uint64_t> moved_bytes = record_->delivered(name_of(entry), entry.listed.size_bytes);
   if (!moved_bytes) {
-    ++totals_.files_unchanged;
+    ++tally_.files_unchanged;
     return tell(entry, TransferRecord::Said::unchanged, {});
   }
-  ++totals_.files;
-  totals_.bytes_total += *moved_bytes;
+  ++tally_.files;
+  tally_.bytes_total += *moved_bytes;
   before_bytes_ += *moved_bytes;
   count_bytes();
   tell(entry, TransferRecord::Said::ok, {});
@@ -90,8 +90,8 @@ void Reports::would_make(const Entry& entry) { would(entry, 0, "would-make"); }
 
 void Reports::would_change(const Entry& entry) {
   const bool file = entry.type == EntryType::file;
-  if (file) totals_.bytes_total -= entry.counted_bytes;
-  if (file) ++totals_.files_unchanged;
+  if (file) tally_.bytes_total -= entry.counted_bytes;
+  if (file) ++tally_.files_unchanged;
   would(entry, file ? entry.listed.size_bytes : 0, "would-change");
 }
 
@@ -100,28 +100,28 @@ void Reports::would(const Entry& entry, uint64_t bytes, std::string_view status)
 }
 
 void Reports::grown(Entry& entry, uint64_t bytes) {
-  totals_.bytes_total += bytes;
+  tally_.bytes_total += bytes;
   entry.counted_bytes += bytes;
 }
 
 void Reports::refused(const Entry& entry) { observer_.on_warning(printable(shown_path(entry)) + ": " + words_of(entry.outcome)); }
 
 void Reports::delivered(const Entry& entry) {
-  ++totals_.files;
+  ++tally_.files;
   tell(entry, TransferRecord::Said::ok, {});
 }
 
 void Reports::failed(const Entry& entry, const session::FileResult& result) {
-  totals_.bytes_total -= entry.counted_bytes;
+  tally_.bytes_total -= entry.counted_bytes;
   before_bytes_ -= entry.before_bytes;
   count_bytes();
   const SourceOutcome ours = entry.phase == EntryPhase::refused ? entry.outcome.outcome : SourceOutcome::ok;
   // The destination finds changes too: a piece that was asked for again and is another now.
   const bool theirs = ours == SourceOutcome::ok && result.kind == ErrorKind::vanished;
   if (ours == SourceOutcome::changed || ours == SourceOutcome::vanished || theirs) {
-    ++totals_.files_vanished;
+    ++tally_.files_vanished;
   } else {
-    ++totals_.files_failed;
+    ++tally_.files_failed;
   }
   const std::string reason = ours == SourceOutcome::ok ? words_of(result) : words_of(entry.outcome);
   if (ours == SourceOutcome::ok) observer_.on_warning(printable(shown_path(entry)) + ": " + reason);
@@ -136,14 +136,14 @@ void Reports::durable(uint64_t bytes) {
 bool Reports::summed_up(uint64_t files_failed, uint64_t entries) {
   // That the receiver could not give modes or times to directories, or to files that it has, shows
   // in its count only.
-  const uint64_t told = totals_.files_failed + totals_.files_vanished - unlisted_failed_ - unlisted_vanished_;
+  const uint64_t told = tally_.files_failed + tally_.files_vanished - unlisted_failed_ - unlisted_vanished_;
   if (files_failed > told) {
     const uint64_t more = files_failed - told;
     if (more > entries) return false;
-    totals_.files_failed += more;
+    tally_.files_failed += more;
     observer_.on_warning(fmt::format("the receiver could not give modes or times to {} files and directories", more));
   }
-  totals_.over = true;
+  tally_.over = true;
   return true;
 }
 

@@ -1,7 +1,7 @@
 // Counts what the session moves, and tells the user of each file. A transfer may take several
 // sessions, so each file and each byte is counted once and told once over all of them
 // (session::TransferRecord).
-// In: what becomes of each entry. Out: Totals for progress and the last line; lines to the
+// In: what becomes of each entry. Out: a Tally for progress and the last line; lines to the
 // observer.
 #pragma once
 #include <cstdint>
@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "app/send/entry_table.h"
-#include "app/send/totals.h"
+#include "app/send/observer.h"
 #include "app/session/messages.h"
+#include "app/session/tally.h"
 #include "app/session/transfer_record.h"
 
 namespace ccixfer::send {
@@ -23,15 +24,15 @@ class Reports {
   // none, if there was no earlier session.
   Reports(SourceObserver& observer, std::shared_ptr<session::TransferRecord> record, std::vector<std::string> sources);
 
-  void listed(uint64_t bytes) { totals_.bytes_total += bytes; }
-  void listing_over() { totals_.walk_done = true; }
+  void listed(uint64_t bytes) { tally_.bytes_total += bytes; }
+  void listing_over() { tally_.total_known = true; }
   // Something that the walk leaves out or cannot list. True: the destination is to be told of it by
   // name.
   [[nodiscard]] bool not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason);
   [[nodiscard]] uint64_t unlisted_failed() const { return unlisted_failed_; }
   [[nodiscard]] uint64_t unlisted_vanished() const { return unlisted_vanished_; }
 
-  void answered(uint64_t entries) { totals_.entries_answered = entries; }
+  void answered(uint64_t entries) { tally_.entries_answered = entries; }
   void wanted(Entry& entry);                                  // all of the file
   void wanted_in_part(Entry& entry, uint64_t missing_bytes);  // the destination has the rest
   void unchanged(const Entry& entry);                         // the destination has the file
@@ -47,10 +48,10 @@ class Reports {
   // were entries.
   [[nodiscard]] bool summed_up(uint64_t files_failed, uint64_t entries);
 
-  [[nodiscard]] const Totals& totals() const { return totals_; }  // without what was sent
+  [[nodiscard]] const session::Tally& tally() const { return tally_; }  // without what was sent
 
  private:
-  void count_bytes() { totals_.bytes = before_bytes_ + durable_bytes_; }
+  void count_bytes() { tally_.bytes = before_bytes_ + durable_bytes_; }
   void would(const Entry& entry, uint64_t bytes, std::string_view status);
   void tell(const Entry& entry, session::TransferRecord::Said said, std::string_view reason);
   [[nodiscard]] const std::string& shown_path(const Entry& entry) const;
@@ -59,7 +60,7 @@ class Reports {
   SourceObserver& observer_;
   const std::shared_ptr<session::TransferRecord> record_;
   const std::vector<std::string> sources_;
-  Totals totals_;
+  session::Tally tally_;
   uint64_t before_bytes_ = 0;   // of files that this session has come to: moved by earlier sessions of the transfer
   uint64_t durable_bytes_ = 0;  // of this session, as the destination says
   uint64_t unlisted_failed_ = 0, unlisted_vanished_ = 0;  // no entry tells of these: End does

@@ -6,11 +6,11 @@
 #include "app/send/announcer.h"
 #include "app/send/answers.h"
 #include "app/send/lister.h"
-#include "app/send/progress_watch.h"
 #include "app/send/read_stage.h"
 #include "app/send/reports.h"
 #include "app/send/segment_sender.h"
 #include "app/send/session_course.h"
+#include "app/session/liveness.h"
 #include "core/base/check.h"
 
 namespace ccixfer::send {
@@ -59,7 +59,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   [[nodiscard]] bool keep_one() const;  // buffer for entries
   [[nodiscard]] ReadPace pace() const;
   [[nodiscard]] Instant next_deadline() const;
-  [[nodiscard]] Totals totals() const;
+  [[nodiscard]] session::Tally tally() const;
   [[nodiscard]] bool option(session::Option bit) const { return (options & bit) != 0; }
 
   void on_selection_failed(const Error& error) override { course.fail(error); }
@@ -82,7 +82,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   ReadStage reads;
   Answers answers;
   SessionCourse course;
-  ProgressWatch progress;
+  session::Liveness liveness;
   RingBuffer<session::FileEnd> file_ends;  // to be posted; at most one for each entry that has not ended
   Instant now{};
 };
@@ -101,7 +101,7 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
       reads(jobs, walk, entries, sender, *this, input_was_read),
       answers(entries, reads, reports, option(session::option_dry_run)),
       course(link, counters),
-      progress(given.disk_patience) {
+      liveness(given.disk_patience) {
   CHECK(!given.sources.empty());
 }
 
@@ -127,9 +127,10 @@ void Source::Impl::turn(Instant instant) {
 
 // While jobs are in the disk nothing else may tell the destination that we live.
 void Source::Impl::watch_progress() {
-  progress.look(now, jobs->running(), jobs->steps().load(std::memory_order_relaxed), sender.waits_for_rate(now));
+  if (sender.waits_for_rate(now)) liveness.hold_back();
+  liveness.look(now, jobs->running(), jobs->steps().load(std::memory_order_relaxed));
   if (!course.is_open()) return;
-  const std::optional<session::Alive> alive = progress.take_alive(now);
+  const std::optional<session::Alive> alive = liveness.take_alive(now);
   if (alive && link.control_drained()) link.post(*alive);
 }
 
@@ -175,8 +176,9 @@ void Source::Impl::on_refused(const Entry& entry) {
 }
 
 void Source::Impl::on_session_message(const session::Message& message) {
-  if (const auto* alive = std::get_if<session::Alive>(&message)) return progress.heard(*alive);
-  progress.answered();
+  if (const auto* alive = std::get_if<session::Alive>(&message)) return liveness.heard(*alive);
+  liveness.answered();
+  liveness.made_progress();
   const uint64_t sent = announcer.entries();
   if (const auto* answer = std::get_if<session::Answer>(&message)) {
     course.judge(answers.on_answer(*answer, sent));
@@ -221,7 +223,7 @@ void Source::Impl::on_summary(const session::Summary& summary) {
 Instant Source::Impl::next_deadline() const {
   if (jobs->woken() || sender.has_lanes_to_close()) return now;
   if (course.error() != nullptr || course.has_summary()) return never;
-  Instant at = std::min(progress.next_deadline(), sender.next_deadline(now));
+  Instant at = std::min(liveness.next_deadline(), sender.next_deadline(now));
   // A buffer of our own wakes us when it comes back. The one that waits for standard input may take
   // for ever.
   const uint32_t coming_back = buffers.held() - (reads.waits_for_input() ? 1 : 0);
@@ -229,11 +231,11 @@ Instant Source::Impl::next_deadline() const {
   return at;
 }
 
-Totals Source::Impl::totals() const {
-  Totals totals = reports.totals();
-  totals.bytes_sent = sender.bytes_sent();
-  totals.segments_resent = sender.segments_resent();
-  return totals;
+session::Tally Source::Impl::tally() const {
+  session::Tally tally = reports.tally();
+  tally.bytes_sent = sender.bytes_sent();
+  tally.segments_resent = sender.segments_resent();
+  return tally;
 }
 
 Source::Source(const SourceOptions& options, session::Link& link, ports::WorkPool& work, memory::Pool& pool,
@@ -251,7 +253,7 @@ void Source::start(Instant now) {
   impl_->course.open();
   impl_->jobs->wake();
   impl_->now = now;
-  impl_->progress.begin(now);
+  impl_->liveness.start(now);
   impl_->lister.select();
 }
 
@@ -260,9 +262,9 @@ Instant Source::next_deadline() const { return impl_->next_deadline(); }
 bool Source::finished() const { return impl_->course.finished(impl_->sender.lanes().live() > 0); }
 bool Source::idle() const { return !impl_->sender.lanes().anything_in_air(); }
 const Error* Source::error() const { return impl_->course.error(); }
-Totals Source::totals() const { return impl_->totals(); }
-Instant Source::last_progress() const { return impl_->progress.last_progress(); }
-std::string Source::stuck_disk() const { return impl_->progress.stuck_disk(impl_->now); }
+session::Tally Source::tally() const { return impl_->tally(); }
+Instant Source::last_progress() const { return impl_->liveness.last_progress(); }
+std::string Source::stuck_disk() const { return impl_->liveness.stuck_disk("the receiver's"); }
 bool Source::input_is_spent() const { return input_was_read.load(); }
 void Source::abort(const Error& error) { impl_->course.fail(error); }
 
@@ -296,7 +298,7 @@ void Source::on_put(session::LaneIndex lane, uint64_t context, Status status) {
   impl_->jobs->wake();
   const std::optional<session::SegmentHeader> placed = impl_->sender.put_ended(lane, context, status);
   if (!placed) return;
-  impl_->progress.confirmed();
+  impl_->liveness.made_progress();
   if (placed->kind == session::SegmentKind::piece) impl_->reads.piece_placed(placed->index);
 }
 

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "app/send/observer.h"
 #include "app/send/rate_cap.h"
-#include "app/send/totals.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
+#include "app/session/tally.h"
 #include "app/session/transfer_record.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
@@ -47,7 +48,7 @@ class Source final : public session::LinkHandler {
   // holds these, is not to be destroyed until idle(). Every put ends by its acknowledgement or with its connection.
   [[nodiscard]] bool idle() const;
   [[nodiscard]] const Error* error() const;
-  [[nodiscard]] Totals totals() const;
+  [[nodiscard]] session::Tally tally() const;
   // Standard input was read in part, or whole: no other session can send it.
   [[nodiscard]] bool input_is_spent() const;
   [[nodiscard]] Instant last_progress() const;  // when the receiver last confirmed anything (for --timeout)

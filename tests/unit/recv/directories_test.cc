@@ -167,7 +167,7 @@ TEST_CASE("directories__moved_after_everything_was_delivered_and_before_the_summ
   ground.announce(entries);
   if (ground.source().verdicts[4] == Verdict::send) ground.source().put_pack({{4, "abc"}});
   REQUIRE(ground.session->run(
-      [&] { return ground.session->destination->totals().files + ground.session->destination->totals().files_unchanged == 1; }));
+      [&] { return ground.session->destination->tally().files + ground.session->destination->tally().files_unchanged == 1; }));
   ground.finish(entries.size());
   CHECK(ground.temporary.read("root/run/a") == "abc");
   CHECK(ground.temporary.has("root/run/empty"));

@@ -42,7 +42,7 @@ TEST_CASE("destination__second_session_of_a_transfer__counts_and_tells_each_file
   REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == piece + 1; }));
   rig.session->destination->abort({ErrorKind::network, "lost"});
   REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
-  CHECK(rig.session->destination->totals().bytes_total == data.size() + 1);
+  CHECK(rig.session->destination->tally().bytes_total == data.size() + 1);
   const auto before = rig.session->notes.files;
   CHECK(before == std::map<std::string, std::string>{{"small", "ok"}, {"old", "unchanged"}});
 
@@ -51,11 +51,11 @@ TEST_CASE("destination__second_session_of_a_transfer__counts_and_tells_each_file
   rig.announce(entries());
   CHECK(rig.source().verdicts[0] == Verdict::unchanged);
   CHECK(rig.source().verdicts[1] == Verdict::pieces);
-  const session::Tally& totals = rig.session->destination->totals();
-  CHECK(totals.files == 1);
-  CHECK(totals.files_unchanged == 1);
-  CHECK(totals.bytes == piece + 1);
-  CHECK(totals.bytes_total == data.size() + 1);
+  const session::Tally& tally = rig.session->destination->tally();
+  CHECK(tally.files == 1);
+  CHECK(tally.files_unchanged == 1);
+  CHECK(tally.bytes == piece + 1);
+  CHECK(tally.bytes_total == data.size() + 1);
   CHECK(rig.session->notes.files.empty());
   bool whole = false;
   SECTION("it arrives") {
@@ -66,10 +66,10 @@ TEST_CASE("destination__second_session_of_a_transfer__counts_and_tells_each_file
   SECTION("it changed meanwhile") { rig.session->source_link->post(end_of(1, session::SourceOutcome::changed)); }
   REQUIRE(rig.run_until_result(1));
   rig.finish(3);
-  CHECK(totals.files == (whole ? 2 : 1));
-  CHECK(totals.files_vanished == (whole ? 0 : 1));
-  CHECK(totals.bytes == (whole ? data.size() + 1 : 1));
-  CHECK(totals.bytes_total == totals.bytes);
+  CHECK(tally.files == (whole ? 2 : 1));
+  CHECK(tally.files_vanished == (whole ? 0 : 1));
+  CHECK(tally.bytes == (whole ? data.size() + 1 : 1));
+  CHECK(tally.bytes_total == tally.bytes);
   CHECK(rig.source().summary->bytes == (whole ? 2 * piece : 0));  // of this session
   CHECK(rig.session->notes.files == std::map<std::string, std::string>{{"large", whole ? "ok" : "failed"}});
 }

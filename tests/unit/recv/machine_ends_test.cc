@@ -62,7 +62,7 @@ TEST_CASE("destination__unknown_length__ends_shorter_than_what_came__vanished") 
   CHECK(rig.root->impl->ledger->empty());
   CHECK(staged_in(rig, session::part_suffix) == 0);
   rig.finish(1);
-  CHECK(rig.session->destination->totals().bytes_total == 0);
+  CHECK(rig.session->destination->tally().bytes_total == 0);
 }
 
 TEST_CASE("destination__unknown_length__without_its_length_or_with_an_impossible_one__protocol") {
@@ -130,7 +130,7 @@ TEST_CASE("destination__fewer_entries_than_the_end_says__waits_for_the_others") 
   CHECK(rig.source().summary == nullptr);  // and for their content
   rig.source().put_pack({{1, "x"}});
   REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
-  CHECK(rig.session->destination->totals().over);
+  CHECK(rig.session->destination->tally().over);
   CHECK_FALSE(rig.session->destination->finished());  // until the source has heard of it
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("destination__a_piece_comes_twice_or_of_another_version__counts_once")
   Rig rig;
   const auto data = pattern(2 * piece, 1);
   rig.announce({file_entry("f", data.size())});
-  const uint64_t entries_bytes = rig.session->destination->totals().bytes_sent;
+  const uint64_t entries_bytes = rig.session->destination->tally().bytes_sent;
   rig.put_piece(0, 0, Bytes(data).first(piece));
   rig.put_piece(0, 0, Bytes(data).first(piece));
   session::SegmentHeader other;
@@ -185,7 +185,7 @@ TEST_CASE("destination__a_piece_comes_twice_or_of_another_version__counts_once")
   CHECK(rig.source().resends.empty());
   rig.finish(1);
   CHECK(rig.source().summary->bytes == data.size());
-  CHECK(rig.session->destination->totals().bytes_sent - entries_bytes == 5 * piece);
+  CHECK(rig.session->destination->tally().bytes_sent - entries_bytes == 5 * piece);
 }
 
 // Sixteen pieces are as much as may be lost at once.
@@ -280,9 +280,9 @@ TEST_CASE("destination__modes_and_times_are_refused__each_file_and_directory_cou
   REQUIRE(rig.session->run([&] { return rig.source().results.size() == 2; }));
   rig.session->source_link->post(session::End{4});
   REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
-  CHECK(rig.session->destination->totals().attributes_refused == 3);
-  CHECK(rig.session->destination->totals().files == 2);
-  CHECK(rig.session->destination->totals().files_failed == 0);
+  CHECK(rig.session->destination->tally().attributes_refused == 3);
+  CHECK(rig.session->destination->tally().files == 2);
+  CHECK(rig.session->destination->tally().files_failed == 0);
   CHECK(rig.source().summary->files_failed == 3);
   CHECK(rig.source().summary->files_ok == 2);
   REQUIRE(rig.session->notes.warnings.size() == 1);
@@ -299,8 +299,8 @@ TEST_CASE("destination__nothing_could_not_be_listed__nothing_is_said") {
     rig.session->source_link->post(session::End{1, 5, 5});  // again: the first counts
   }
   REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
-  CHECK(rig.session->destination->totals().unlisted_failed == 0);
-  CHECK(rig.session->destination->totals().unlisted_vanished == rig.session->notes.files.size());
+  CHECK(rig.session->destination->tally().unlisted_failed == 0);
+  CHECK(rig.session->destination->tally().unlisted_vanished == rig.session->notes.files.size());
   CHECK(rig.session->notes.warnings.size() == rig.session->notes.files.size());
 }
 
@@ -325,8 +325,8 @@ TEST_CASE("destination__piece_is_written_while_the_source_gives_its_file_up__it_
   rig.source().put_pack({{1, "x"}});
   REQUIRE(rig.run_until_result(1));
   rig.finish(2);
-  CHECK(rig.session->destination->totals().files_vanished == 1);
-  CHECK(rig.session->destination->totals().files == 1);
+  CHECK(rig.session->destination->tally().files_vanished == 1);
+  CHECK(rig.session->destination->tally().files == 1);
 }
 
 // It may be read again another time: what is here of it stays for that run.
@@ -335,7 +335,7 @@ TEST_CASE("destination__source_cannot_read_a_file__its_pieces_are_kept") {
   const auto data = pattern(2 * piece, 1);
   rig.announce({file_entry("f", data.size())});
   rig.put_piece(0, 0, Bytes(data).first(piece));
-  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_sent > piece; }));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->tally().bytes_sent > piece; }));
   rig.session->source_link->post(end_of(0, session::SourceOutcome::unreadable));
   REQUIRE(rig.run_until_result(0));
   CHECK(rig.source().results[0].kind == ErrorKind::partial);
@@ -377,7 +377,7 @@ TEST_CASE("destination__entries_without_end_and_no_content__protocol_at_twice_wh
   };
   while (rig.announced < most) announce(segment);
   CHECK(rig.source().aborted == nullptr);
-  CHECK(rig.session->destination->totals().entries_answered == most);
+  CHECK(rig.session->destination->tally().entries_answered == most);
   announce(1);
   REQUIRE(rig.source().aborted != nullptr);
   CHECK(rig.source().aborted->kind == ErrorKind::protocol);
@@ -388,7 +388,7 @@ TEST_CASE("destination__nothing_under_way__wants_no_turn_and_what_was_written_on
   rig.announce({file_entry("f", 2 * piece)});
   REQUIRE(rig.session->run([&] { return rig.session->destination->next_deadline() == never; }, 2000));
   rig.put_piece(0, 0, pattern(piece, 1));
-  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_sent > piece; }));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->tally().bytes_sent > piece; }));
   for (int i = 0; i < 3; ++i) {
     const Instant still = rig.session->now;
     rig.session->turn();
@@ -438,7 +438,7 @@ TEST_CASE("destination__trailer_is_damaged__counts_as_bad_and_not_as_a_peer_that
   CHECK(rig.source().resends[0].n == put.second);
   CHECK(rejected(rig) == 0);
   CHECK(rig.session->counters().get(Counter::segments_bad) == 1);
-  CHECK(rig.session->destination->totals().segments_resent == 1);
+  CHECK(rig.session->destination->tally().segments_resent == 1);
 }
 
 }  // namespace ccixfer::recv

@@ -174,14 +174,14 @@ TEST_CASE("destination__entries_held_ahead__up_to_a_bound_of_bytes") {
 TEST_CASE("destination__unknown_length__counts_in_the_totals_when_it_is_there") {
   Rig rig;
   rig.announce({file_entry("f", ~uint64_t{0}), file_entry("g", 2)});
-  CHECK(rig.session->destination->totals().bytes_total == 2);
+  CHECK(rig.session->destination->tally().bytes_total == 2);
   rig.put_piece(0, 0, as_bytes("abc"));
   session::FileEnd end = end_of(0);
   end.size_bytes = 3;
   rig.session->source_link->post(end);
   REQUIRE(rig.run_until_result(0));
-  CHECK(rig.session->destination->totals().bytes_total == 5);
-  CHECK(rig.session->destination->totals().bytes == 3);
+  CHECK(rig.session->destination->tally().bytes_total == 5);
+  CHECK(rig.session->destination->tally().bytes == 3);
 }
 
 // A write that fails for a reason of this file only: once it is asked for again, then it fails alone.
@@ -233,7 +233,7 @@ TEST_CASE("destination__last_sync_after_an_abort_fails__nothing_is_asked_for_nor
   Rig rig;
   rig.announce({file_entry("f", 2 * piece)});
   rig.put_piece(0, 0, pattern(piece, 1));
-  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_sent >= piece; }));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->tally().bytes_sent >= piece; }));
   rig.files.hook = [](std::string_view call, std::string_view) { return call == "fsync" ? -EIO : 0; };
   rig.session->destination->abort({ErrorKind::interrupted, "stop"});
   REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
@@ -275,8 +275,8 @@ TEST_CASE("destination__dry_run__tells_of_each_file_and_counts_it") {
   rig.finish(3);
   CHECK(rig.session->notes.files ==
         std::map<std::string, std::string>{{"new", "would-send"}, {"there", "would-send"}, {"d", "would-make"}});
-  CHECK(rig.session->destination->totals().bytes_total == 8);
-  CHECK(rig.session->destination->totals().files_unchanged == 0);
+  CHECK(rig.session->destination->tally().bytes_total == 8);
+  CHECK(rig.session->destination->tally().files_unchanged == 0);
   CHECK(rig.temporary.read("there") == "x");
   CHECK_FALSE(rig.temporary.has("new"));
 }

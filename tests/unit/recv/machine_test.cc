@@ -124,7 +124,7 @@ TEST_CASE("destination__damaged_entries_pack_or_trailer__asked_for_again_by_put"
   REQUIRE(rig.run_until_result(1));
   CHECK(rig.temporary.read("b") == "defg");
   CHECK(rig.session->counters().get(Counter::segments_bad) == 2);
-  CHECK(rig.session->destination->totals().segments_resent == 2);
+  CHECK(rig.session->destination->tally().segments_resent == 2);
   rig.finish(2);
 }
 
@@ -230,8 +230,8 @@ TEST_CASE("destination__writes_fail_again__the_file_has_failed_and_not_vanished"
   REQUIRE(rig.run_until_result(0));
   CHECK(rig.source().results[0].kind == ErrorKind::file_io);
   CHECK(rig.source().results[0].error_number == ENXIO);
-  CHECK(rig.session->destination->totals().files_failed == 1);
-  CHECK(rig.session->destination->totals().files_vanished == 0);
+  CHECK(rig.session->destination->tally().files_failed == 1);
+  CHECK(rig.session->destination->tally().files_vanished == 0);
   rig.finish(1);
 }
 
@@ -304,13 +304,13 @@ TEST_CASE("destination__source_says_changed_vanished_unreadable__the_entry_ends"
   CHECK(rig.root->impl->ledger->empty());
   rig.finish(3);
   CHECK(rig.source().summary->files_failed == 3);
-  CHECK(rig.session->destination->totals().files_failed == 1);
-  CHECK(rig.session->destination->totals().files_vanished == 2);
+  CHECK(rig.session->destination->tally().files_failed == 1);
+  CHECK(rig.session->destination->tally().files_vanished == 2);
   // The piece of the first was durable for a while: it is not delivered.
   CHECK(rig.source().durable.bytes == 0);
   CHECK(rig.source().summary->bytes == 0);
-  CHECK(rig.session->destination->totals().bytes == 0);
-  CHECK(rig.session->destination->totals().bytes_total == 0);
+  CHECK(rig.session->destination->tally().bytes == 0);
+  CHECK(rig.session->destination->tally().bytes_total == 0);
 }
 
 // No entry tells of what the source could not list: only the end does, and the transfer is not whole.
@@ -325,8 +325,8 @@ TEST_CASE("destination__end_tells_of_what_could_not_be_listed__counted_and_said"
   REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
   rig.session->source_link->post(session::Bye{});
   REQUIRE(rig.session->run([&] { return rig.session->destination->finished() && rig.session->destination->idle(); }));
-  CHECK(rig.session->destination->totals().unlisted_failed == 2);
-  CHECK(rig.session->destination->totals().unlisted_vanished == 3);
+  CHECK(rig.session->destination->tally().unlisted_failed == 2);
+  CHECK(rig.session->destination->tally().unlisted_vanished == 3);
   CHECK(rig.session->notes.files.at("locked") == "failed");
   CHECK(rig.session->notes.warnings == std::vector<std::string>{"locked: the source could not list it: Permission denied",
                                                                 "gone%0A: the source could not list it: vanished",
@@ -386,7 +386,7 @@ TEST_CASE("destination__link_lost__resumed_by_a_new_session_with_the_missing_pie
   const auto data = pattern(3 * piece, 1);
   rig.announce({file_entry("f", data.size())});
   rig.put_piece(0, 1, Bytes(data).subspan(piece, piece));  // written, not yet synced when the link goes
-  rig.session->run([&] { return rig.session->destination->totals().bytes_sent >= piece + 1; });
+  rig.session->run([&] { return rig.session->destination->tally().bytes_sent >= piece + 1; });
   rig.session->destination->on_link_lost({ErrorKind::timeout, "gone"});
   REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
   CHECK(rig.session->destination->finished());

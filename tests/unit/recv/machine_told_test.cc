@@ -45,7 +45,7 @@ TEST_CASE("destination_told__files_that_are_there__with_their_length") {
   rig.announce({file_entry("a", 3), file_entry("empty", 0), directory_entry("d")});
   rig.finish(3);
   CHECK(rig.session->notes.told == Words{"a: unchanged, 3, ", "empty: unchanged, 0, "});
-  CHECK(rig.session->destination->totals().files_unchanged == 2);
+  CHECK(rig.session->destination->tally().files_unchanged == 2);
   CHECK(rig.source().summary->files_unchanged == 2);
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("destination_told__the_source_gives_files_up__why_and_how_long_they_we
   REQUIRE(rig.run_until_result(3));
   rig.put_piece(4, 0, as_bytes("12345"));
   rig.put_piece(4, 1, as_bytes("6"));
-  REQUIRE(rig.session->run([&] { return rig.session->destination->totals().bytes_sent >= 6; }));
+  REQUIRE(rig.session->run([&] { return rig.session->destination->tally().bytes_sent >= 6; }));
   rig.session->source_link->post(end_with_size(4, 5));
   REQUIRE(rig.run_until_result(4));
   CHECK(rig.session->notes.told == Words{"a: failed, 11, it changed while it was read", "b: failed, 22, it vanished at the source",
@@ -74,8 +74,8 @@ TEST_CASE("destination_told__the_source_gives_files_up__why_and_how_long_they_we
   CHECK(rig.source().results[4].kind == ErrorKind::vanished);
   for (auto& [index, result] : rig.source().results) CHECK(result.error_number == 0);
   rig.finish(5);
-  CHECK(rig.session->destination->totals().files_vanished == 3);
-  CHECK(rig.session->destination->totals().files_failed == 2);
+  CHECK(rig.session->destination->tally().files_vanished == 3);
+  CHECK(rig.session->destination->tally().files_failed == 2);
   CHECK(rig.source().summary->files_failed == 5);
 }
 
@@ -114,8 +114,8 @@ TEST_CASE("destination_told__no_place_for_it__the_reason_of_the_system_and_no_le
                                          "f/below: failed, 7, " + describe_errno(ENOTDIR),
                                          "f/pipe: failed, 0, " + describe_errno(ENOTDIR),
                                          "long: failed, " + std::to_string(file_bytes_max + 1) + ", " + describe_errno(EOVERFLOW)});
-  CHECK(rig.session->destination->totals().files_failed == 4);
-  CHECK(rig.session->destination->totals().bytes_total == 0);
+  CHECK(rig.session->destination->tally().files_failed == 4);
+  CHECK(rig.session->destination->tally().bytes_total == 0);
   rig.finish(4);
   CHECK(rig.source().summary->files_failed == 4);
 }
@@ -125,8 +125,8 @@ TEST_CASE("destination_told__dry_run__what_would_come_of_each_and_its_length") {
   rig.temporary.write("same", "abc");
   rig.announce({file_entry("new", 9), file_entry("pipe", size_unknown), file_entry("same", 4)});
   CHECK(rig.session->notes.told == Words{"new: would-send, 9, ", "pipe: would-send, 0, ", "same: would-send, 4, "});
-  CHECK(rig.session->destination->totals().bytes_total == 13);
-  CHECK(rig.session->destination->totals().bytes == 0);
+  CHECK(rig.session->destination->tally().bytes_total == 13);
+  CHECK(rig.session->destination->tally().bytes == 0);
   rig.finish(3);
   CHECK_FALSE(rig.temporary.has("new"));
 }
@@ -158,7 +158,7 @@ TEST_CASE("destination_told__write_fails_once__said_as_a_warning_and_the_file_as
   REQUIRE(rig.session->run([&] { return rig.source().resends.size() == 1; }));
   CHECK(rig.session->notes.warnings == Words{"f: " + describe_errno(ENXIO) + ": asked for again"});
   CHECK(rig.session->notes.told.empty());
-  CHECK(rig.session->destination->totals().segments_resent == 1);
+  CHECK(rig.session->destination->tally().segments_resent == 1);
   rig.source().put_pack({{0, "abc"}});
   REQUIRE(rig.run_until_result(0));
   CHECK(rig.session->notes.told == Words{"f: ok, 3, "});
@@ -176,8 +176,8 @@ TEST_CASE("destination_told__what_the_source_could_not_list__by_name_with_its_wo
   CHECK(rig.session->notes.warnings == Words{"locked: the source could not list it: Permission denied",
                                              "new%0Aline: the source could not list it: vanished",
                                              "the source could not list 3 more: its own lines name them"});
-  CHECK(rig.session->destination->totals().unlisted_failed == 2);
-  CHECK(rig.session->destination->totals().unlisted_vanished == 3);
+  CHECK(rig.session->destination->tally().unlisted_failed == 2);
+  CHECK(rig.session->destination->tally().unlisted_vanished == 3);
 }
 
 // What is in the air when a session ends is nobody's: neither counted nor answered, nor written.
@@ -185,7 +185,7 @@ TEST_CASE("destination__ended_by_what_came_first__what_came_with_it_is_given_bac
   Rig rig;
   rig.announce({file_entry("a", 3)});
   REQUIRE(rig.session->run([&] { return rig.source().lanes[0].credit >= rig.source().lanes[0].next_n + 4; }));
-  const uint64_t received = rig.session->destination->totals().bytes_sent;
+  const uint64_t received = rig.session->destination->tally().bytes_sent;
   const uint64_t rejected = rig.session->counters().get(Counter::session_rejected);
   const auto wrong = pattern(100, 1);
   session::SegmentHeader header;
@@ -204,8 +204,8 @@ TEST_CASE("destination__ended_by_what_came_first__what_came_with_it_is_given_bac
   rig.session->settle();
   CHECK(rig.source().aborted->kind == ErrorKind::protocol);
   CHECK(rig.source().aborted->message == "entries beyond what may be outstanding");
-  CHECK(rig.session->destination->totals().bytes_sent == received + wrong.size());
-  CHECK(rig.session->destination->totals().segments_resent == 0);
+  CHECK(rig.session->destination->tally().bytes_sent == received + wrong.size());
+  CHECK(rig.session->destination->tally().segments_resent == 0);
   CHECK(rig.session->counters().get(Counter::segments_bad) == 0);
   CHECK(rig.session->counters().get(Counter::session_rejected) == rejected + 1);
   CHECK(rig.source().resends.empty());

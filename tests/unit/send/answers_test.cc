@@ -76,10 +76,10 @@ TEST_CASE("answers__verdicts__wanted_files_are_asked_for_and_the_others_end") {
   REQUIRE(bench.answer(4, {{1, Verdict::pieces}}));
   CHECK(bench.wants.said == Said{"ends 0", "ends 1", "whole 2", "ends 3", "pieces 4"});
   CHECK(bench.entries.used() == 2);
-  CHECK(bench.reports.totals().files_unchanged == 1);
-  CHECK(bench.reports.totals().files_failed == 1);
+  CHECK(bench.reports.tally().files_unchanged == 1);
+  CHECK(bench.reports.tally().files_failed == 1);
   CHECK(part.counted_bytes == 5u << 20u);  // a whole piece and the short last one
-  CHECK(bench.reports.totals().entries_answered == 5);
+  CHECK(bench.reports.tally().entries_answered == 5);
 }
 
 TEST_CASE("answers__an_answer_comes_twice__the_second_says_nothing") {
@@ -151,8 +151,8 @@ TEST_CASE("answers__results__delivered_files_and_failures_end_once") {
   bench.entries.move(file, EntryPhase::sent);
   REQUIRE(bench.answers.on_durable(5, 5));
   REQUIRE(bench.answers.on_results({{{0, ErrorKind::ok, 0}, {0, ErrorKind::ok, 0}}}, bench.sent));
-  CHECK(bench.reports.totals().files == 1);
-  CHECK(bench.reports.totals().bytes == 5);
+  CHECK(bench.reports.tally().files == 1);
+  CHECK(bench.reports.tally().bytes == 5);
   CHECK(bench.entries.used() == 0);
 }
 
@@ -166,8 +166,8 @@ TEST_CASE("answers__summary__ends_refused_files_and_what_has_no_data") {
   session::Summary summary;
   summary.files_failed = 1;
   REQUIRE(bench.answers.on_summary(summary, bench.sent, 0));
-  CHECK(bench.reports.totals().files_failed == 1);
-  CHECK(bench.reports.totals().over);
+  CHECK(bench.reports.tally().files_failed == 1);
+  CHECK(bench.reports.tally().over);
   CHECK(bench.entries.used() == 0);
   summary.files_failed = 3;
   CHECK_FALSE(bench.answers.on_summary(summary, bench.sent, 0));

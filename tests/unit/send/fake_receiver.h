@@ -246,7 +246,7 @@ struct Bench {
   void step();                          // one turn of everything
   void run(size_t steps_max = 100000);  // until finished; REQUIREs it
   void run_until(const std::function<bool()>& condition, size_t steps_max = 100000);
-  [[nodiscard]] send::Totals totals() const { return source->totals(); }
+  [[nodiscard]] session::Tally tally() const { return source->tally(); }
 
   WatchedFiles files;
   QueuePool work{files};

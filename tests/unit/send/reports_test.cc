@@ -38,12 +38,12 @@ TEST_CASE("reports__delivered_unchanged_and_failed__each_is_counted_and_told_onc
   bench.reports.durable(10);
   bench.reports.delivered(whole);
   bench.reports.failed(bad, {2, ErrorKind::no_space, ENOSPC});
-  const send::Totals& totals = bench.reports.totals();
-  CHECK(totals.files == 1);
-  CHECK(totals.files_unchanged == 1);
-  CHECK(totals.files_failed == 1);
-  CHECK(totals.bytes == 10);
-  CHECK(totals.bytes_total == 10);
+  const session::Tally& tally = bench.reports.tally();
+  CHECK(tally.files == 1);
+  CHECK(tally.files_unchanged == 1);
+  CHECK(tally.files_failed == 1);
+  CHECK(tally.bytes == 10);
+  CHECK(tally.bytes_total == 10);
   CHECK(bench.seen.find("whole")->status == "ok");
   CHECK(bench.seen.find("same")->status == "unchanged");
   CHECK(bench.seen.find("bad")->status == "failed");
@@ -61,10 +61,10 @@ TEST_CASE("reports__later_session__what_an_earlier_one_brought_is_delivered_and_
   Reports later(seen, bench.record, {"first"});
   later.listed(10);
   later.unchanged(file);
-  CHECK(later.totals().files == 1);
-  CHECK(later.totals().files_unchanged == 0);
-  CHECK(later.totals().bytes == 10);
-  CHECK(later.totals().bytes_total == 10);
+  CHECK(later.tally().files == 1);
+  CHECK(later.tally().files_unchanged == 0);
+  CHECK(later.tally().bytes == 10);
+  CHECK(later.tally().bytes_total == 10);
   CHECK(seen.files.empty());
 }
 
@@ -73,18 +73,18 @@ TEST_CASE("reports__some_of_a_file_is_there__only_what_the_transfer_moves_is_cou
   Entry file = entry_of("f", 100);
   bench.reports.listed(100);
   bench.reports.wanted_in_part(file, 60);
-  CHECK(bench.reports.totals().bytes_total == 60);
-  CHECK(bench.reports.totals().bytes == 0);
+  CHECK(bench.reports.tally().bytes_total == 60);
+  CHECK(bench.reports.tally().bytes == 0);
   SeenByUser seen;
   Reports later(seen, bench.record, {"first"});
   Entry again = entry_of("f", 100);
   later.listed(100);
   later.wanted_in_part(again, 20);
-  CHECK(later.totals().bytes_total == 60);
-  CHECK(later.totals().bytes == 40);  // the session before brought them
+  CHECK(later.tally().bytes_total == 60);
+  CHECK(later.tally().bytes == 40);  // the session before brought them
   later.failed(again, {0, ErrorKind::partial, 0});
-  CHECK(later.totals().bytes_total == 0);
-  CHECK(later.totals().bytes == 0);
+  CHECK(later.tally().bytes_total == 0);
+  CHECK(later.tally().bytes == 0);
 }
 
 TEST_CASE("reports__our_end_could_not_send__vanished_or_failed_by_our_reason") {
@@ -99,14 +99,14 @@ TEST_CASE("reports__our_end_could_not_send__vanished_or_failed_by_our_reason") {
     file.outcome = {outcome, EACCES};
     each.reports.refused(file);
     each.reports.failed(file, {0, ErrorKind::partial, 0});
-    CHECK(each.reports.totals().files_vanished == (vanished ? 1 : 0));
-    CHECK(each.reports.totals().files_failed == (vanished ? 0 : 1));
+    CHECK(each.reports.tally().files_vanished == (vanished ? 1 : 0));
+    CHECK(each.reports.tally().files_failed == (vanished ? 0 : 1));
     CHECK(each.seen.warnings.size() == 1);
     REQUIRE(each.seen.find("second") != nullptr);
   }
   Entry sent = entry_of("f", 5);
   bench.reports.failed(sent, {0, ErrorKind::vanished, 0});  // the destination saw that it changed
-  CHECK(bench.reports.totals().files_vanished == 1);
+  CHECK(bench.reports.tally().files_vanished == 1);
 }
 
 TEST_CASE("reports__not_listed__counted_but_for_warnings_and_the_first_are_named_to_the_peer") {
@@ -120,17 +120,17 @@ TEST_CASE("reports__not_listed__counted_but_for_warnings_and_the_first_are_named
   CHECK_FALSE(bench.reports.not_listed(WalkRecord::Kind::failed, "more", "no permission"));
   CHECK(bench.reports.unlisted_vanished() == 1);
   CHECK(bench.reports.unlisted_failed() == session::unlisted_named_max);
-  CHECK(bench.reports.totals().files_failed == session::unlisted_named_max);
+  CHECK(bench.reports.tally().files_failed == session::unlisted_named_max);
 }
 
 TEST_CASE("reports__summary_counts_more_failures__they_are_attributes_if_they_can_be") {
   ReportBench bench;
   CHECK(bench.reports.not_listed(WalkRecord::Kind::failed, "unlisted", "no permission"));  // not of the summary's
   CHECK_FALSE(bench.reports.summed_up(4, 3));
-  CHECK_FALSE(bench.reports.totals().over);
+  CHECK_FALSE(bench.reports.tally().over);
   CHECK(bench.reports.summed_up(3, 3));
-  CHECK(bench.reports.totals().over);
-  CHECK(bench.reports.totals().files_failed == 4);
+  CHECK(bench.reports.tally().over);
+  CHECK(bench.reports.tally().files_failed == 4);
   CHECK(bench.seen.warnings.size() == 2);
 }
 
@@ -146,8 +146,8 @@ TEST_CASE("reports__dry_run__told_what_would_be_done") {
   CHECK(bench.seen.find("f")->status == "would-send");
   CHECK(bench.seen.find("d")->status == "would-make");
   CHECK(bench.seen.find("other")->status == "would-change");
-  CHECK(bench.reports.totals().files_unchanged == 1);
-  CHECK(bench.reports.totals().bytes_total == 5);
+  CHECK(bench.reports.tally().files_unchanged == 1);
+  CHECK(bench.reports.tally().bytes_total == 5);
 }
 
 }  // namespace

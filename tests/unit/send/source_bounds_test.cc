@@ -64,7 +64,7 @@ TEST_CASE("source_bounds__most_entries_outstanding__no_more_and_on_when_a_quarte
     CHECK(bench.receiver.outstanding_most == session::entries_outstanding_max);
     bench.receiver.giving_results = true;
     bench.run_until([&] { return bench.source->finished(); });
-    CHECK(bench.totals().files == 34000);
+    CHECK(bench.tally().files == 34000);
     CHECK(bench.receiver.outstanding_most <= session::entries_outstanding_max);
     CHECK(bench.receiver.count(SegmentKind::pack) < 60);
   }
@@ -75,7 +75,7 @@ TEST_CASE("source_bounds__most_entries_outstanding__no_more_and_on_when_a_quarte
   const uint32_t ended = session::entries_outstanding_max - send::entries_resume_at - 1;
   bench.receiver.say(session::Answer{0, {{1, Verdict::done}, {ended - 1, Verdict::unchanged}}});
   steps(bench, 10);
-  CHECK(bench.totals().files_unchanged == ended - 1);
+  CHECK(bench.tally().files_unchanged == ended - 1);
   CHECK(bench.receiver.count(SegmentKind::entries) == segments);
   CHECK(bench.receiver.outstanding == session::entries_outstanding_max);
   bench.receiver.say(session::Answer{ended, {{1, Verdict::unchanged}}});

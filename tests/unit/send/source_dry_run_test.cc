@@ -14,7 +14,7 @@ constexpr uint64_t mib = 1u << 20;
 void run_dry(Bench& bench) {
   bench.receiver.giving_results = false;
   bench.start();
-  bench.run_until([&] { return bench.totals().walk_done; });
+  bench.run_until([&] { return bench.tally().total_known; });
   for (int i = 0; i < 10; ++i) bench.step();
   bench.receiver.say(session::Summary{});
   bench.run_until([&] { return bench.source->finished(); });
@@ -30,7 +30,7 @@ TEST_CASE("source__dry_run__entries_only") {
   };
   run_dry(bench);
   CHECK(bench.source->error() == nullptr);
-  CHECK(bench.totals().bytes_sent == 0);
+  CHECK(bench.tally().bytes_sent == 0);
   CHECK(bench.seen.find("large")->status == "would-send");
 }
 
@@ -43,8 +43,8 @@ TEST_CASE("source__dry_run__what_would_be_made_and_changed_is_told") {
   };
   run_dry(bench);
   CHECK(bench.source->error() == nullptr);
-  CHECK(bench.totals().files_unchanged == 1);
-  CHECK(bench.totals().bytes_total == 0);
+  CHECK(bench.tally().files_unchanged == 1);
+  CHECK(bench.tally().bytes_total == 0);
   CHECK(bench.seen.find("d")->status == "would-make");
   CHECK(bench.seen.find("d/a")->status == "would-change");
 }

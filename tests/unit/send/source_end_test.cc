@@ -69,7 +69,7 @@ TEST_CASE("source__summary_tells_of_more_failures_than_the_results__they_count")
   const uint64_t more = GENERATE(as<uint64_t>{}, 0, 2);
   bench.receiver.failures_in_summary = 1 + more;
   bench.run();
-  CHECK(bench.totals().files_failed == 1 + more);
+  CHECK(bench.tally().files_failed == 1 + more);
   const auto says_so = [](const std::string& warning) {
     return warning.find("modes or times to 2 files and directories") != std::string::npos;
   };
@@ -194,9 +194,9 @@ TEST_CASE("source__second_session_of_a_transfer__counts_and_tells_each_file_once
     }
     bench.receiver.say(heard);
     bench.receiver.say(session::Durable{4 * mib + 3, 1});
-    bench.run_until([&] { return bench.totals().files == 1; });
-    CHECK(bench.totals().bytes == 4 * mib + 3);
-    CHECK(bench.totals().bytes_total == 5 * mib + 3);
+    bench.run_until([&] { return bench.tally().files == 1; });
+    CHECK(bench.tally().bytes == 4 * mib + 3);
+    CHECK(bench.tally().bytes_total == 5 * mib + 3);
     note(bench);
   }
   Bench bench(options);
@@ -204,20 +204,20 @@ TEST_CASE("source__second_session_of_a_transfer__counts_and_tells_each_file_once
   bench.receiver.want = [](uint64_t) { return std::vector<session::Want::Range>{{2, 1}}; };
   bench.receiver.giving_results = false;
   bench.start();
-  bench.run_until([&] { return bench.receiver.count(session::SegmentKind::piece) == 1 && bench.totals().walk_done; });
-  CHECK(bench.totals().files == 2);
-  CHECK(bench.totals().files_unchanged == 1);
-  CHECK(bench.totals().bytes == 4 * mib + 3);
-  CHECK(bench.totals().bytes_total == 5 * mib + 3);
+  bench.run_until([&] { return bench.receiver.count(session::SegmentKind::piece) == 1 && bench.tally().total_known; });
+  CHECK(bench.tally().files == 2);
+  CHECK(bench.tally().files_unchanged == 1);
+  CHECK(bench.tally().bytes == 4 * mib + 3);
+  CHECK(bench.tally().bytes_total == 5 * mib + 3);
   SECTION("the rest arrives") {
     bench.receiver.bytes_of_result = mib;
     bench.receiver.giving_results = true;
     bench.run_until([&] { return bench.source->finished(); });
     CHECK(bench.source->error() == nullptr);
-    CHECK(bench.totals().over);
-    CHECK(bench.totals().files == 3);
-    CHECK(bench.totals().bytes == 5 * mib + 3);
-    CHECK(bench.totals().bytes_total == 5 * mib + 3);
+    CHECK(bench.tally().over);
+    CHECK(bench.tally().files == 3);
+    CHECK(bench.tally().bytes == 5 * mib + 3);
+    CHECK(bench.tally().bytes_total == 5 * mib + 3);
     note(bench);
     std::sort(told.begin(), told.end());
     CHECK(told == std::vector<std::string>{"heard ok", "large ok", "old unchanged", "unheard ok"});
@@ -228,9 +228,9 @@ TEST_CASE("source__second_session_of_a_transfer__counts_and_tells_each_file_once
       if (file.entry.path == "large") failed.results.push_back({index, ErrorKind::file_io, EIO});
     }
     bench.receiver.say(failed);
-    bench.run_until([&] { return bench.totals().files_failed == 1; });
-    CHECK(bench.totals().bytes == 3);
-    CHECK(bench.totals().bytes_total == 3);
+    bench.run_until([&] { return bench.tally().files_failed == 1; });
+    CHECK(bench.tally().bytes == 3);
+    CHECK(bench.tally().bytes_total == 3);
   }
 }
 
@@ -304,9 +304,9 @@ TEST_CASE("source__destination_finds_that_a_file_changed__it_counts_as_changed")
   session::FileResults results;
   results.results.push_back({1, ErrorKind::vanished, 0});
   bench.receiver.say(results);
-  bench.run_until([&] { return bench.totals().files_vanished + bench.totals().files_failed > 0; });
-  CHECK(bench.totals().files_vanished == 1);
-  CHECK(bench.totals().files_failed == 0);
+  bench.run_until([&] { return bench.tally().files_vanished + bench.tally().files_failed > 0; });
+  CHECK(bench.tally().files_vanished == 1);
+  CHECK(bench.tally().files_failed == 0);
 }
 
 }  // namespace

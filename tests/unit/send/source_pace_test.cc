@@ -47,7 +47,7 @@ TEST_CASE("source__files_that_ended_before_they_were_read__do_not_fill_a_pack") 
   bench.receiver.say(session::Answer{3, {{2, Verdict::send}}});
   steps(bench, 5);
   CHECK(opens == 0);
-  CHECK(bench.totals().files_failed == 2);
+  CHECK(bench.tally().files_failed == 2);
   bench.receiver.say(session::Answer{5, {{1, Verdict::send}}});
   steps(bench, 5);
   CHECK(opens == 2);  // it is full, and the third waits
@@ -155,8 +155,8 @@ TEST_CASE("source__entries_damaged_one_after_the_other__each_goes_again_alone") 
   bench.receiver.puts_per_turn = 1;
   bench.run();
   CHECK(hit.size() == 3);
-  CHECK(bench.totals().segments_resent == 3);
-  CHECK(bench.totals().files == 3000);
+  CHECK(bench.tally().segments_resent == 3);
+  CHECK(bench.tally().files == 3000);
 }
 
 // A bound on memory: names that wait for the receiver. The batches of those that are hashed are small, and as many more are read

@@ -23,7 +23,7 @@ TEST_CASE("source__more_directories_than_may_be_open_at_once__each_is_let_go_whe
   Bench bench(options_of(sources, session::option_directory));
   bench.run();
   CHECK(bench.source->error() == nullptr);
-  CHECK(bench.totals().files == 100);
+  CHECK(bench.tally().files == 100);
   CHECK(bench.files.open_most < 80);
   CHECK(bench.files.bad_descriptors == 0);  // and at its end the bench sees that all were closed
 }
@@ -39,7 +39,7 @@ TEST_CASE("source__a_path_that_leads_over_links__is_where_they_lead") {
       Bench bench(options_of({dir.path(path)}, options));
       bench.run();
       CHECK(bench.source->error() == nullptr);
-      CHECK(bench.totals().files == (std::string_view(path) == "link/" && options == 0 ? 2 : 1));  // `last` is followed, or kept
+      CHECK(bench.tally().files == (std::string_view(path) == "link/" && options == 0 ? 2 : 1));  // `last` is followed, or kept
     }
   }
 }
@@ -78,9 +78,9 @@ TEST_CASE("source__a_file_fails_at_the_receiver_while_jobs_read_it__is_let_go_af
   }
   bench.receiver.say(session::FileResults{{{index, ErrorKind::no_space, 0}}});
   bench.receiver.turn();  // it hears of it while the jobs are under way
-  CHECK(bench.totals().files_failed == 1);
+  CHECK(bench.tally().files_failed == 1);
   CHECK(bench.work.in_flight() > 1);
-  bench.run_until([&] { return bench.totals().files_failed == 1; });
+  bench.run_until([&] { return bench.tally().files_failed == 1; });
   for (int i = 0; i < 100; ++i) bench.step();
   CHECK(bench.work.in_flight() == 0);
   CHECK(bench.files.open_now <= 1);  // the directory

@@ -15,7 +15,7 @@ using session::SourceOutcome;
 
 constexpr uint64_t mib = 1u << 20;
 
-size_t resends(const Bench& bench) { return static_cast<size_t>(bench.totals().segments_resent); }
+size_t resends(const Bench& bench) { return static_cast<size_t>(bench.tally().segments_resent); }
 
 TEST_CASE("source__one_file__is_sent_under_the_empty_name") {
   const TempDir dir;
@@ -25,11 +25,11 @@ TEST_CASE("source__one_file__is_sent_under_the_empty_name") {
   CHECK(bench.source->error() == nullptr);
   CHECK(bench.receiver.entries.size() == 1);
   CHECK(bench.receiver.content("") == "hello");
-  CHECK(bench.totals().files == 1);
-  CHECK(bench.totals().bytes == 5);
-  CHECK(bench.totals().bytes_total == 5);
-  CHECK(bench.totals().bytes_sent == 5);
-  CHECK(bench.totals().walk_done);
+  CHECK(bench.tally().files == 1);
+  CHECK(bench.tally().bytes == 5);
+  CHECK(bench.tally().bytes_total == 5);
+  CHECK(bench.tally().bytes_sent == 5);
+  CHECK(bench.tally().total_known);
   CHECK(bench.receiver.bye);
   CHECK(bench.seen.files.at(0).path == dir.path("data.bin"));
 }
@@ -73,8 +73,8 @@ TEST_CASE("source__tree__every_file_is_whole_and_leave_follows_content") {
     }
     CHECK(order == std::vector<std::string>{">", "a", ">b", "b/c", "b/large", "<b", "empty", ">z", "z/just-above", "z/just-below",
                                             "z/one-piece", "<z", "<"});
-    CHECK(bench.totals().files == 7);
-    CHECK(bench.totals().bytes_sent == bench.totals().bytes);
+    CHECK(bench.tally().files == 7);
+    CHECK(bench.tally().bytes_sent == bench.tally().bytes);
   }
 }
 
@@ -104,8 +104,8 @@ TEST_CASE("source__some_pieces_wanted__only_those_are_sent") {
   CHECK(file.pieces.at(5).size() == mib);
   CHECK(file.pieces.at(1) == pattern(21 * mib).substr(4 * mib, 4 * mib));
   CHECK(!file.end->has_digest);
-  CHECK(bench.totals().bytes_sent == 9 * mib);
-  CHECK(bench.totals().bytes_total == 9 * mib);
+  CHECK(bench.tally().bytes_sent == 9 * mib);
+  CHECK(bench.tally().bytes_total == 9 * mib);
 }
 
 TEST_CASE("source__nothing_of_a_file_wanted__end_only") {
@@ -115,7 +115,7 @@ TEST_CASE("source__nothing_of_a_file_wanted__end_only") {
   bench.receiver.decide = [](const session::Entry&, uint64_t) { return Verdict::pieces; };
   bench.run();
   CHECK(bench.receiver.by_path("")->end->outcome == SourceOutcome::ok);
-  CHECK(bench.totals().bytes_sent == 0);
+  CHECK(bench.tally().bytes_sent == 0);
 }
 
 TEST_CASE("source__unchanged__nothing_is_sent") {
@@ -126,9 +126,9 @@ TEST_CASE("source__unchanged__nothing_is_sent") {
     return entry.type == EntryType::file ? Verdict::unchanged : Verdict::done;
   };
   bench.run();
-  CHECK(bench.totals().files_unchanged == 300);
-  CHECK(bench.totals().bytes_sent == 0);
-  CHECK(bench.totals().bytes_total == 0);
+  CHECK(bench.tally().files_unchanged == 300);
+  CHECK(bench.tally().bytes_sent == 0);
+  CHECK(bench.tally().bytes_total == 0);
 }
 
 TEST_CASE("source__pool_of_two_buffers__all_is_sent") {
@@ -138,7 +138,7 @@ TEST_CASE("source__pool_of_two_buffers__all_is_sent") {
   const uint32_t buffers = GENERATE(1u, 2u);
   Bench bench(options_of({dir.path("t")}), buffers);
   bench.run();
-  CHECK(bench.totals().files == 3001);
+  CHECK(bench.tally().files == 3001);
   CHECK(bench.receiver.content("2999") == "2999");
   CHECK(bench.receiver.content("large") == pattern(14 * mib));
 }
@@ -158,7 +158,7 @@ TEST_CASE("source__lane_dies__its_puts_go_again_on_another") {
   bench.run_until([&] { return bench.source->finished(); });
   CHECK(bench.receiver.content("large") == pattern(40 * mib));
   CHECK(resends(bench) >= 1);
-  CHECK(bench.totals().bytes_sent > bench.totals().bytes);
+  CHECK(bench.tally().bytes_sent > bench.tally().bytes);
 }
 
 TEST_CASE("source__every_lane_dies_and_one_comes_back__goes_on_with_a_new_numbering") {
@@ -176,7 +176,7 @@ TEST_CASE("source__every_lane_dies_and_one_comes_back__goes_on_with_a_new_number
   }
   bench.run_until([&] { return bench.source->finished(); });
   CHECK(bench.receiver.content("large") == pattern(40 * mib));
-  CHECK(bench.totals().files == 11);
+  CHECK(bench.tally().files == 11);
 }
 
 TEST_CASE("source__mailbox_not_ready__the_same_number_goes_again") {
@@ -280,9 +280,9 @@ TEST_CASE("source__file_vanishes__its_end_says_so_and_the_rest_arrives") {
   CHECK(bench.receiver.by_path("gone")->end->outcome == SourceOutcome::vanished);
   CHECK(bench.receiver.by_path("gone-large")->end->outcome == SourceOutcome::vanished);
   CHECK(bench.receiver.content("a") == "A");
-  CHECK(bench.totals().files == 1);
-  CHECK(bench.totals().files_vanished == 2);
-  CHECK(bench.totals().files_failed == 0);
+  CHECK(bench.tally().files == 1);
+  CHECK(bench.tally().files_vanished == 2);
+  CHECK(bench.tally().files_failed == 0);
   CHECK(bench.seen.find("gone")->status == "failed");
   CHECK(bench.seen.find("gone")->reason == "vanished");
   CHECK(bench.seen.warnings.size() == 2);
@@ -301,8 +301,8 @@ TEST_CASE("source__file_cannot_be_read__unreadable_and_the_rest_arrives") {
   CHECK(bench.receiver.by_path("secret")->end->outcome == SourceOutcome::unreadable);
   CHECK(bench.receiver.by_path("secret-large")->end->outcome == SourceOutcome::unreadable);
   CHECK(bench.receiver.content("a") == "A");
-  CHECK(bench.totals().files_failed == 2);
-  CHECK(bench.totals().files_vanished == 0);
+  CHECK(bench.tally().files_failed == 2);
+  CHECK(bench.tally().files_vanished == 0);
 }
 
 TEST_CASE("source__read_error__that_file_fails") {
@@ -313,7 +313,7 @@ TEST_CASE("source__read_error__that_file_fails") {
   bench.files.hook = [&reads](std::string_view call, std::string_view) { return call == "pread" && ++reads == 2 ? -EIO : 0; };
   bench.run();
   CHECK(bench.receiver.by_path("large")->end->outcome == SourceOutcome::unreadable);
-  CHECK(bench.totals().files_failed == 1);
+  CHECK(bench.tally().files_failed == 1);
 }
 
 TEST_CASE("source__small_file_changes_while_read__never_a_mixture") {
@@ -325,7 +325,7 @@ TEST_CASE("source__small_file_changes_while_read__never_a_mixture") {
   const ReceivedFile& file = *bench.receiver.by_path("a");
   CHECK(!file.packed);
   CHECK(file.end->outcome == SourceOutcome::changed);
-  CHECK(bench.totals().files_vanished == 1);
+  CHECK(bench.tally().files_vanished == 1);
 }
 
 TEST_CASE("source__small_file_touched_once_while_read__read_again") {
@@ -352,8 +352,8 @@ TEST_CASE("source__large_file_changes__shrinks_or_grows__ends_as_changed") {
   };
   bench.run();
   CHECK(bench.receiver.by_path("large")->end->outcome == SourceOutcome::changed);
-  CHECK(bench.totals().files_vanished == 1);
-  CHECK(bench.totals().files == 0);
+  CHECK(bench.tally().files_vanished == 1);
+  CHECK(bench.tally().files == 0);
 }
 
 TEST_CASE("source__pieces_wanted_again__are_read_and_sent_again") {
@@ -390,7 +390,7 @@ TEST_CASE("source__pieces_wanted_again__are_read_and_sent_again") {
   CHECK(bench.receiver.by_path("large")->end->has_digest);
   CHECK(bench.receiver.content("small") == "S");
   CHECK(resends(bench) == 2);
-  CHECK(bench.totals().bytes_sent == 13 * mib + 1 + 4 * mib + 1);
+  CHECK(bench.tally().bytes_sent == 13 * mib + 1 + 4 * mib + 1);
 }
 
 TEST_CASE("source__segments_damaged_on_the_way__named_by_lane_and_number__go_again") {
@@ -472,7 +472,7 @@ TEST_CASE("source__peer_talks_nonsense__rejected_counted_never_a_crash") {
     bench.start();
     bench.run_until([&] { return bench.receiver.outstanding == 3; });
     if (std::holds_alternative<session::Summary>(message)) {
-      while (!bench.totals().walk_done) bench.step();
+      while (!bench.tally().total_known) bench.step();
     }
     bench.receiver.say(message);
     bench.step();
@@ -497,7 +497,7 @@ TEST_CASE("source__standard_input__pieces_until_its_end_and_never_a_second_time"
     bench.run_until([&] { return bench.source->finished(); });
     CHECK(bench.source->error() == nullptr);
     CHECK(bench.receiver.by_path("")->end->outcome == SourceOutcome::unreadable);
-    CHECK(bench.totals().files_failed == 1);
+    CHECK(bench.tally().files_failed == 1);
     CHECK_FALSE(bench.source->input_is_spent());
   }
   {
@@ -519,8 +519,8 @@ TEST_CASE("source__standard_input__pieces_until_its_end_and_never_a_second_time"
     CHECK(file.entry.mode == 0644);
     CHECK(file.end->size_bytes == 9 * mib + 5);
     CHECK(file.end->has_digest);
-    CHECK(bench.totals().bytes == 9 * mib + 5);
-    CHECK(bench.totals().bytes_total == 9 * mib + 5);
+    CHECK(bench.tally().bytes == 9 * mib + 5);
+    CHECK(bench.tally().bytes_total == 9 * mib + 5);
     CHECK(bench.seen.files.at(0).bytes == 9 * mib + 5);
   }
   Bench again(options_of({"-"}));
@@ -557,7 +557,7 @@ TEST_CASE("source__real_threads__a_tree_of_many_files_is_whole") {
       now += std::chrono::microseconds(50);
     }
     CHECK(source.error() == nullptr);
-    CHECK(source.totals().files == 4001);
+    CHECK(source.tally().files == 4001);
   }
   CHECK(receiver.content("5/large") == pattern(33 * mib));
   CHECK(receiver.content("7/7") == "7");
@@ -574,10 +574,10 @@ TEST_CASE("source__control_queue_full__file_ends_wait") {
   bench.receiver.queue_room = 0;
   bench.start();
   for (int i = 0; i < 50; ++i) bench.step();
-  CHECK(bench.totals().files_vanished == 0);
+  CHECK(bench.tally().files_vanished == 0);
   bench.receiver.queue_room = 4096;
   bench.run_until([&] { return bench.source->finished(); });
-  CHECK(bench.totals().files_vanished == 20);
+  CHECK(bench.tally().files_vanished == 20);
 }
 
 }  // namespace

@@ -47,9 +47,9 @@ TEST_CASE("source__what_cannot_be_listed__is_told_here_and_to_the_receiver_by_na
   CHECK(seen(bench, "a") == "ok: ");
   CHECK(bench.seen.warnings == std::vector<std::string>{"gone: No such file or directory", "locked: Permission denied",
                                                         "pipe: skipping non-regular file"});
-  CHECK(bench.totals().files == 2);
-  CHECK(bench.totals().files_failed == 1);
-  CHECK(bench.totals().files_vanished == 1);
+  CHECK(bench.tally().files == 2);
+  CHECK(bench.tally().files_failed == 1);
+  CHECK(bench.tally().files_vanished == 1);
   const auto told = posted<session::Unlisted>(bench);
   REQUIRE(told.size() == 2);  // what was left out on purpose has not failed
   CHECK(told[0].vanished);
@@ -72,7 +72,7 @@ TEST_CASE("source__the_directory_that_was_named_cannot_be_read__is_told_by_that_
   bench.files.hook = [](std::string_view call, std::string_view) { return call == "read_directory" ? -EIO : 0; };
   bench.run();
   CHECK(seen(bench, dir.path("t")) == "failed: Input/output error");
-  CHECK(bench.totals().files_failed == 1);
+  CHECK(bench.tally().files_failed == 1);
   REQUIRE(posted<session::Unlisted>(bench).size() == 1);
   CHECK(posted<session::Unlisted>(bench)[0].path == dir.path("t"));
 }
@@ -89,7 +89,7 @@ TEST_CASE("source__more_that_cannot_be_listed_than_may_be_named__the_rest_is_cou
   bench.run();
   CHECK(posted<session::Unlisted>(bench).size() == session::unlisted_named_max);
   CHECK(posted<session::End>(bench).at(0).unlisted_vanished == count);
-  CHECK(bench.totals().files_vanished == count);
+  CHECK(bench.tally().files_vanished == count);
   CHECK(bench.seen.warnings.size() == count);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("source__words_that_are_just_right__are_taken") {
   Talk dry(archive | session::option_dry_run);
   CHECK(dry.say(answer(0, {{1, Verdict::make}, {2, Verdict::change}, {1, Verdict::done}})).empty());
   CHECK(seen(*dry.bench, "a") == "would-change: ");
-  CHECK(dry.bench->totals().files_unchanged == 2);
+  CHECK(dry.bench->tally().files_unchanged == 2);
   Talk made(archive | session::option_dry_run);
   CHECK(made.say(answer(0, {{1, Verdict::done}, {1, Verdict::make}})) == "a file that would be made without content");
 }
@@ -202,12 +202,12 @@ TEST_CASE("source__words_that_are_just_right__are_taken") {
 TEST_CASE("source__an_answer_told_twice_in_part__counts_once") {
   Talk talk;
   CHECK(talk.say(answer(0, {{2, Verdict::done}})).empty());
-  CHECK(talk.bench->totals().entries_answered == 2);
-  CHECK(talk.bench->totals().files_unchanged == 1);
+  CHECK(talk.bench->tally().entries_answered == 2);
+  CHECK(talk.bench->tally().files_unchanged == 1);
   CHECK(talk.say(answer(0, {{1, Verdict::done}, {2, Verdict::done}, {1, Verdict::done}})).empty());
-  CHECK(talk.bench->totals().entries_answered == 4);
-  CHECK(talk.bench->totals().files_unchanged == 2);
-  CHECK(talk.bench->totals().bytes_total == 0);
+  CHECK(talk.bench->tally().entries_answered == 4);
+  CHECK(talk.bench->tally().files_unchanged == 2);
+  CHECK(talk.bench->tally().bytes_total == 0);
 }
 
 TEST_CASE("source__words_of_an_entry_that_has_ended__are_late_and_nothing") {
@@ -217,9 +217,9 @@ TEST_CASE("source__words_of_an_entry_that_has_ended__are_late_and_nothing") {
   CHECK(talk.say(resend(2, 9)).empty());
   CHECK(talk.say(result(2, ErrorKind::ok)).empty());
   CHECK(talk.say(result(2, ErrorKind::file_io)).empty());
-  CHECK(talk.bench->totals().files == 0);
-  CHECK(talk.bench->totals().files_failed == 0);
-  CHECK(talk.bench->totals().files_unchanged == 2);
+  CHECK(talk.bench->tally().files == 0);
+  CHECK(talk.bench->tally().files_failed == 0);
+  CHECK(talk.bench->tally().files_unchanged == 2);
 }
 
 // A file that failed at the receiver: whatever was counted of it is taken back, and who is to blame is told.
@@ -236,18 +236,18 @@ TEST_CASE("source__results__are_counted_by_their_kind_and_said_once") {
   session::FileResults results;
   results.results.push_back({1, row.kind, row.error_number});
   CHECK(talk.say(results).empty());
-  const send::Totals& totals = talk.bench->totals();
-  CHECK(totals.files_failed == row.failed);
-  CHECK(totals.files_vanished == row.vanished);
-  CHECK(totals.files == 0);
-  CHECK(totals.bytes_total == 9 * mib);
+  const session::Tally& tally = talk.bench->tally();
+  CHECK(tally.files_failed == row.failed);
+  CHECK(tally.files_vanished == row.vanished);
+  CHECK(tally.files == 0);
+  CHECK(tally.bytes_total == 9 * mib);
   REQUIRE(talk.bench->seen.warnings.size() == 1);
   CHECK(talk.bench->seen.warnings[0].starts_with("a: "));
   CHECK(seen(*talk.bench, "a").starts_with("failed: "));
   if (row.error_number != 0) CHECK(seen(*talk.bench, "a").find(row.reason) != std::string::npos);
   CHECK(talk.say(results).empty());  // again: it has ended
   CHECK(talk.bench->seen.warnings.size() == 1);
-  CHECK(totals.files_failed + totals.files_vanished == 1);
+  CHECK(tally.files_failed + tally.files_vanished == 1);
 }
 
 TEST_CASE("source__entries_wanted_again__go_again_until_they_are_answered_and_not_after") {
@@ -260,7 +260,7 @@ TEST_CASE("source__entries_wanted_again__go_again_until_they_are_answered_and_no
   again.n = bench.receiver.puts.at(0).header.n;
   CHECK(talk.say(again).empty());
   bench.run_until([&] { return bench.receiver.count(session::SegmentKind::entries) == 2; });
-  CHECK(bench.totals().segments_resent == 1);
+  CHECK(bench.tally().segments_resent == 1);
   session::Resend other = again;
   ++other.n;
   ++other.lane_session;
@@ -297,7 +297,7 @@ TEST_CASE("source__part_of_a_shared_pool__never_holds_more_and_all_is_sent") {
   });
   CHECK(most == 2);
   CHECK(bench.source->error() == nullptr);
-  CHECK(bench.totals().files == 305);
+  CHECK(bench.tally().files == 305);
   for (int i = 0; i < 5; ++i) CHECK((bench.receiver.content("large" + std::to_string(i)) == pattern(5 * mib)));
   CHECK(bench.pool.free_count() == bench.pool.count());
 }

@@ -29,9 +29,9 @@ TEST_CASE("source__the_other_end_has_some_of_it__totals_count_what_is_wanted") {
   };
   bench.run();
   CHECK(bench.source->error() == nullptr);
-  CHECK(bench.totals().files == 2);
-  CHECK(bench.totals().files_unchanged == 1);
-  CHECK(bench.totals().bytes_total == 7 + (wanted == 2 ? mib : 4 * mib));
+  CHECK(bench.tally().files == 2);
+  CHECK(bench.tally().files_unchanged == 1);
+  CHECK(bench.tally().bytes_total == 7 + (wanted == 2 ? mib : 4 * mib));
   CHECK(bench.receiver.by_path("part")->pieces.size() == 1);
   CHECK(bench.receiver.by_path("part")->pieces.contains(wanted));
   CHECK(bench.seen.find("here")->status == "unchanged");
@@ -60,7 +60,7 @@ TEST_CASE("source__an_answer_that_comes_again__changes_nothing") {
   CHECK(bench.receiver.puts.size() == puts);
   bench.receiver.giving_results = true;
   bench.run_until([&] { return bench.source->finished(); });
-  CHECK(bench.totals().files == 2);
+  CHECK(bench.tally().files == 2);
 }
 
 }  // namespace ccixfer::send_test

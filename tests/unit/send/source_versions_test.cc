@@ -43,7 +43,7 @@ TEST_CASE("source__large_file_rewritten_in_place_with_its_old_time__ends_as_chan
   bench.run();
   REQUIRE(reads >= 2);
   CHECK(bench.receiver.by_path("large")->end->outcome == session::SourceOutcome::changed);
-  CHECK(bench.totals().files == 0);
+  CHECK(bench.tally().files == 0);
 }
 
 TEST_CASE("source__small_file_rewritten_in_place_while_it_is_read__is_read_again_whole") {
@@ -57,7 +57,7 @@ TEST_CASE("source__small_file_rewritten_in_place_while_it_is_read__is_read_again
   bench.run();
   CHECK(reads >= 2);
   CHECK(bench.receiver.content("a") == "#efore");
-  CHECK(bench.totals().files == 1);
+  CHECK(bench.tally().files == 1);
 }
 
 }  // namespace ccixfer::send_test

@@ -1,0 +1,16 @@
+// Who is told of each file while a session moves it.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace ccixfer::send {
+
+class SourceObserver {
+ public:
+  virtual ~SourceObserver() = default;
+  virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status /* ok unchanged failed */,
+                       std::string_view reason) = 0;
+  virtual void on_warning(std::string_view line) = 0;  // one line for each source file that failed
+};
+
+}  // namespace ccixfer::send
