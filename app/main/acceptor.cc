@@ -196,7 +196,7 @@ class Acceptor::Session {
   // What we told the peer goes out first; jobs and buffers of the role come back first.
   void turn_farewell(Instant now) {
     if (role_) role_->turn(now);
-    const bool said = link_.control_drained() || link_.live_lanes().empty() || now >= leave_by_;
+    const bool said = link_.messages_delivered() || link_.live_lanes().empty() || now >= leave_by_;
     if (!said) return;
     if (role_ && !role_->idle()) {
       leave_by_ = now >= leave_by_ ? never : leave_by_;  // idle() comes with a job or a buffer, not with time

@@ -253,7 +253,7 @@ void DialledTransfer::turn_farewell(Instant now) {
     watch_progress(now);
   }
   if (attempt.why.kind != ErrorKind::ok && !attempt.again) {
-    const bool said = attempt.link.control_drained() || attempt.link.live_lanes().empty() || now >= attempt.leave_by;
+    const bool said = attempt.link.messages_delivered() || attempt.link.live_lanes().empty() || now >= attempt.leave_by;
     if (!said) return;
   }
   if (attempt.role && !attempt.role->idle()) {

@@ -1,8 +1,10 @@
-// What a pull asked for, and what its peer may therefore send. The peer chooses the names of the entries and may be anybody: it
-// must not choose what is made at our side (CVE-2019-6111). An entry that was not asked for ends the transfer before anything of
-// its segment is done: another name than the one asked for, a symbolic link without option_links, a directory without
-// option_recursive, a name of ours (.ccixfer), an entry that is in no directory that the peer has begun and not ended (so nothing
-// is ever below a link), a name twice or out of the order that a walk has. Memory: two strings a level.
+// What a pull asked for, and therefore what its peer may send. The peer chooses the names of the
+// entries and may be anybody, so it must not choose what is made here (CVE-2019-6111). An entry that
+// was not asked for ends the transfer before anything of its segment is done. Such an entry has
+// another name than the one that was asked for, or a reserved name; it is a symbolic link without
+// option_links, or a directory without option_recursive; it is in no directory that the peer has begun
+// and not ended, so that nothing is ever below a link; or its name comes twice or out of the order of
+// a walk. Memory: two strings for each level.
 #pragma once
 #include <optional>
 #include <string>
@@ -26,7 +28,8 @@ struct Asked {
 class AskedEntries {
  public:
   explicit AskedEntries(Asked asked) : asked_(std::move(asked)) {}
-  // All entries of a segment, in the order of the segments. protocol: what is wrong with the first that was not asked for.
+  // Takes all entries of a segment, in the order of the segments. protocol: what is wrong with the
+  // first entry that was not asked for.
   [[nodiscard]] Result<void> judge(const std::vector<session::Entry>& entries);
 
  private:

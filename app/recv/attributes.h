@@ -1,4 +1,5 @@
-// Owner, mode and times of what is written, by the session's options and what this process is permitted.
+// Owner, mode and times of what is written, as the session's options ask for them and this process is
+// permitted to set them.
 #pragma once
 #include <cstdint>
 
@@ -32,13 +33,14 @@ struct Current {
   uint32_t uid = 0, gid = 0;
 };
 
-// Owner before mode (chown clears setuid), then the mtime. Owners that we may not give are left as they are, as rsync does; then
-// setuid and setgid do not survive. Only what differs is called. 0, -errno, or attributes_refused: the file system has no such
-// modes or times (vfat, SMB, FUSE), and the session asked for them; without option_permissions that is nothing to speak of.
+// Sets the owner before the mode, because chown clears setuid, and the mtime last. Only what differs is
+// set. An owner that we may not give is left as it is, as with rsync; then setuid and setgid do not
+// survive. Gives 0, -errno, or attributes_refused: the session asked for modes or times, and the file
+// system has none (vfat, SMB, FUSE).
 inline constexpr int attributes_refused = 1;
 [[nodiscard]] int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, const Current& current,
                                    const Attributes& wanted);
-// The mode that `wanted` means here, for an owner that came out as `current`.
+// The mode that `wanted` means here, for a file whose owner is now that of `current`.
 [[nodiscard]] uint32_t wanted_mode(const Policy& policy, const Current& current, const Attributes& wanted);
 
 }  // namespace ccixfer::recv

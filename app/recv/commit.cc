@@ -17,7 +17,7 @@ constexpr size_t parents_held_max = 128;
 
 class Committer {
  public:
-  Committer(Root::Impl& root, KnownDirectories& directories, const Policy& policy, const Owner& owner)
+  Committer(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner)
       : root_(root), files_(root.files), directories_(directories), policy_(policy), owner_(owner) {}
   void run(std::vector<CommitItem>& batch);
 
@@ -39,7 +39,7 @@ class Committer {
   void sync_after(std::vector<CommitItem>& batch);
   void look_again(std::vector<CommitItem>& batch);
 
-  Root::Impl& root_;
+  OpenedRoot& root_;
   ports::FileSystem& files_;
   JobDirectories directories_;
   const Policy& policy_;
@@ -304,7 +304,7 @@ void Committer::run(std::vector<CommitItem>& batch) {
 
 }  // namespace
 
-void commit_batch(Root::Impl& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
+void commit_batch(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
                   std::vector<CommitItem>& batch) {
   Committer(root, directories, policy, owner).run(batch);
 }

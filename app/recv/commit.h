@@ -1,8 +1,11 @@
-// Staged files to final names. Order, so that a power cut at any instant leaves the old file or the whole new one:
-// attributes and length, sync of the data, rename, sync of the directory, the ledger's rows go, and only then the result.
-// Files of packs are synced together: one syncfs before the renames and one after (see disk_sync.h); where syncfs does not tell of
-// lost data they were synced one by one, and each directory is synced after the renames. Runs in a job, one at a time in a session.
-// At last the target directories are looked at again: a file in one that is no longer where its path leads has failed (ESTALE).
+// From staged files to final names. The order is such that a power cut at any instant leaves the old
+// file or the whole new one: attributes and length, sync of the data, rename, sync of the directory,
+// removal of the ledger's rows, and only then the result.
+// Files of packs are synced together, with one syncfs before the renames and one after them
+// (disk_sync.h). Where syncfs does not tell of lost data, each file was synced by itself before, and
+// each directory is synced after the renames. At last the target directories are looked at again: a
+// file in a directory that is no longer where its path leads has failed (ESTALE).
+// Runs in a job, one at a time in a session.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,8 +21,8 @@ namespace ccixfer::recv {
 
 enum class CommitOutcome : uint8_t {
   ok,
-  sync_failed,  // its data may be lost: to be fetched again, not synced again
-  failed,       // cannot be placed: error_number
+  sync_failed,  // its data may be lost, so it has to be fetched again
+  failed,       // it cannot be placed, because of error_number
 };
 
 struct CommitItem {
@@ -30,12 +33,12 @@ struct CommitItem {
   DiskSync::Mark mark = 0;           // of a pack: of before it was written
   bool attributes_refused = false;   // as of apply_attributes: the content is there all the same
   bool copied = false;               // a copy made in the target directory is renamed: the staged file may not get what that gives
-  // Out: what stands under the final name, where its stat cannot tell later whose it is.
+  // Out: what stands under the final name, if its status cannot tell later that it is the source's.
   std::optional<Deliveries::Placed> placed = {};
   CommitOutcome outcome = CommitOutcome::ok;
   int error_number = 0;
 };
-void commit_batch(Root::Impl& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
+void commit_batch(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
                   std::vector<CommitItem>& batch);
 
 }  // namespace ccixfer::recv

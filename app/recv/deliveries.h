@@ -1,11 +1,14 @@
-// Files that a transfer placed and whose stat cannot say so later: without times a new file's mtime is 'now'. Beside the source's
-// version stands what was placed, so that the same transfer after a restart of either side, or a rerun of a sender that was killed,
-// finds them and does not send them again. The rows of a transfer go when it ends well: the next run of the command sends anew, as
-// cp does; else after kept_s. Losing them costs time, never truth.
-// A row counts only for that version of the source, and as long as the file that was placed is there untouched: size, mtime, inode.
-// A database of its own beside the ledger, whose lock guards it: it is opened after it and closed before it.
-// Errors: none. A database that fails is given up with a warning, and nothing is remembered any more; a damaged one is begun anew.
-// Bounded: what comes beyond files_max rows is not remembered. Thread-safe.
+// Files that a transfer placed and whose status cannot say so later: without times, the mtime of a new
+// file is the time of its writing. Beside the source's version stands what was placed. The same
+// transfer after a restart of either side, or the rerun of a sender that was killed, finds these files
+// here and does not send them again. The rows of a transfer go when it ends well, so that the next run
+// of the command sends the files anew, as cp does; otherwise they go after kept_s.
+// A row counts only for that version of the source, and only while the placed file is untouched (size,
+// mtime, inode). A row that is lost costs time and nothing else.
+// It is a database of its own beside the ledger. The ledger's lock guards it: it is opened after the
+// ledger and closed before it.
+// Errors: none. A database that fails is given up with a warning, and then nothing is remembered. A
+// damaged one is begun anew. Bound: files_max rows; more files are not remembered. Thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>

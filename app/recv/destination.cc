@@ -84,7 +84,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   const uint32_t buffers_max_;
   session::Link& link_;
   DestinationObserver& observer_;
-  Wake wake_;
+  session::Wake wake_;
   SessionRoot root_;
   SessionJobs jobs_;
   SessionEnd end_;
@@ -168,7 +168,7 @@ void Destination::Impl::turn(Instant now) {
   if (root_.is_taken_over()) {
     session_.fail({ErrorKind::network, "another transfer took this destination over while our connection was gone"});
   }
-  if (end_.is_link_gone() || link_.control_drained()) outbox_.delivered();
+  if (end_.is_link_gone() || link_.messages_delivered()) outbox_.delivered();
   while (!inbox_.empty()) receive(inbox_.take());
   const bool is_over = end_.is_over();
   const bool is_active = end_.is_started() && !is_over;
@@ -228,7 +228,7 @@ void Destination::Impl::look_at_disk(Instant now, bool is_over) {
   liveness_.look(now, jobs_.running(), jobs_.ended() + root_.steps());
   if (is_over) return;
   const std::optional<session::Alive> alive = liveness_.take_alive(now);
-  if (alive && link_.control_drained()) outbox_.post(*alive);
+  if (alive && link_.messages_delivered()) outbox_.post(*alive);
 }
 
 Instant Destination::Impl::next_deadline() const {

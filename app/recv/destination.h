@@ -1,7 +1,8 @@
-// The destination's machine: mailbox -> open -> write -> ledger -> commit. One object a session.
-// Guarantees: a final name appears only with verified, synced bytes; the old file stays whole until the rename; nothing is touched
-// outside the root and its staging; a FileResult ok is sent only when a power cut right after loses nothing.
-// Memory: the buffers lent from `pool` plus a constant per outstanding entry.
+// The destination of one session: mailbox -> open -> write -> ledger -> commit.
+// Guarantees: a final name appears only with bytes that were verified and synced, and the old file
+// stays whole until the rename. Nothing outside the root and its staging directory is touched. A
+// FileResult ok is sent only when a power cut right after it loses nothing of the file.
+// Memory: the buffers lent from `pool`, and a constant for each outstanding entry.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,22 +23,23 @@
 
 namespace ccixfer::recv {
 
-class Ledger;  // app/recv/ledger.h
+class Ledger;       // app/recv/ledger.h
+struct OpenedRoot;  // app/recv/root.h
 
-// A root that transfers are written below: shared by the sessions of a daemon. When an administrator moves, removes or replaces it,
-// or its staging directory, the sessions at work end as interrupted, and the next one finds what is there then opened.
+// A root that transfers are written below; the sessions of a daemon share it. When an administrator
+// moves, removes or replaces it or its staging directory, the sessions at work end as interrupted, and
+// the next one opens what is there then.
 class Root {
  public:
-  // Opens (not creates) the directory, makes its staging directory, opens the ledger. file_io (read-only, not a directory),
-  // no_space.
+  // Opens the directory, which must be there, makes its staging directory, and opens the ledger.
+  // file_io: it is read-only or no directory. no_space.
   static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr);
-  // For a dry run: only looks, makes nothing; the directory need not be there.
+  // For a dry run: it makes nothing, and the directory need not be there.
   static Result<std::unique_ptr<Root>> look(ports::FileSystem& files, const std::string& path);
   ~Root();  // removes an empty staging directory again, and leaves the root's mtime as it was
-  // For a new session: opens what is there now if what was open has been found to be gone.
+  // For a new session: opens what is there now, if what was open is gone.
   Result<void> renew();
-  struct Impl;
-  std::shared_ptr<Impl> impl;  // also of the sessions that began on it
+  std::shared_ptr<OpenedRoot> opened;  // shared with the sessions that began on it
   const char* sqlite_vfs = nullptr;
 };
 
@@ -62,12 +64,14 @@ class Destination final : public session::LinkHandler {
 
   void start(Instant now);
   void turn(Instant now);  // takes completed buffers, posts free ones, grants credit, commits
-  // A completed mailbox buffer of one of our lanes (the owner of the endpoint's MailboxTable hands them out by mailbox number).
+  // A completed mailbox buffer of one of our lanes. The owner of the endpoint's MailboxTable hands
+  // completions out by the number of the mailbox.
   [[nodiscard]] bool owns_mailbox(uint64_t mailbox) const;
   void on_completion(const rvma::Completion& completion);
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] bool finished() const;  // Summary delivered and Bye came (or the link went after the summary), or error() is set
-  // Lanes may be gone and the machine ended, yet buffers or jobs are outstanding: not to be destroyed until idle().
+  // The session may have ended while buffers or jobs are outstanding. The object must not be destroyed
+  // before idle().
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool in_disk() const;  // jobs are in the work pool: idle() waits for them, however long one call takes
   [[nodiscard]] const Error* error() const;

@@ -1,15 +1,17 @@
-// Directories of the tree being written: which one each path leads to.
-// Every directory is opened beneath the root's descriptor and through no symbolic link; what happens in it then goes by the
-// held descriptor, so a parent flipped to a link in between leads nowhere.
+// The directories of the tree that is written, and which one each path leads to.
+// Every directory is opened beneath the root's descriptor and through no symbolic link. What happens
+// in it goes by the held descriptor, so a parent that becomes a link in between leads nowhere.
 //
-// An administrator may move, remove or replace a directory at any time. A session therefore remembers which directory each path
-// led to when it was first used. A job looks whether a path still leads there when it first uses it, works in it by descriptor,
-// and looks once more before its result counts (JobDirectories); the session looks at all of them before its summary. A path that
-// leads elsewhere is -ESTALE: then what was done may stand anywhere, the session ends as interrupted, and the next one begins with
-// what is there now.
+// An administrator may move, remove or replace a directory at any time. So a session remembers which
+// directory each path led to when it was first used. A job checks that a path still leads there when
+// it first uses the path, works in the directory by its descriptor, and checks again before its result
+// counts (JobDirectories). The session checks all of them before its summary. A path that leads
+// elsewhere is -ESTALE: what was done may stand anywhere, so the session ends as interrupted, and the
+// next one begins with what is there then.
 //
-// The descriptors of those used last stay open (HeldBudget): another job need not open them again, and as long as one is held no
-// other directory has its number, so that a look is one stat in its parent. Of one that is closed the generation is remembered.
+// The descriptors that were used last stay open (HeldBudget). So the next job need not open them, and
+// no other directory can get the number of a held one, so that a check is one stat in its parent. Of a
+// directory that is closed, the generation is remembered.
 #pragma once
 #include <list>
 #include <map>
@@ -25,14 +27,15 @@ namespace ccixfer::recv {
 
 inline constexpr size_t directories_known_max = 32'768;
 
-// Of one session. Calls return 0 or -errno; -ESTALE: the path no longer leads to the directory that this session used.
-// Thread-safe (pool threads). Bounds: known_max paths, plus those that are not left yet; of a larger tree those that were left are
-// looked at when they are forgotten, and not again at the end.
+// The directories of one session. Calls return 0 or -errno; -ESTALE: the path no longer leads to the
+// directory that this session used. Thread-safe. Bounds: known_max paths and those that are not left
+// yet. In a larger tree, directories that were left are checked when they are forgotten, and not again
+// at the end.
 class KnownDirectories {
  public:
   using Paths = std::set<std::string, std::less<>>;
 
-  // `staging`: what no path of a source may lead to, whatever its name.
+  // No path of a source may lead to `staging`, whatever its name.
   KnownDirectories(ports::FileSystem& files, int root, const ports::FileIdentity& staging, HeldBudget& budget,
                    size_t known_max = directories_known_max)
       : files_(files), root_(root), staging_(staging), known_max_(known_max), budget_(budget) {}
@@ -40,9 +43,9 @@ class KnownDirectories {
   KnownDirectories(const KnownDirectories&) = delete;
   KnownDirectories& operator=(const KnownDirectories&) = delete;
 
-  // `seen`: what this job looked at already; the path joins them.
+  // `seen`: the paths that this job has checked; the path joins them.
   [[nodiscard]] int open(std::string_view path, Paths& seen, HeldDirectoryRef& out);
-  // `name` below the open directory `parent` is the directory that `path` shall lead to from now on, if it was not known.
+  // If the path was not known, it shall lead to the directory `name` below `parent` from now on.
   [[nodiscard]] int remember(int parent, std::string_view name, const std::string& path);
   void forget(std::string_view path);                                     // it and all below: we replaced it ourselves
   [[nodiscard]] int look(const Paths& paths, std::string& path_that_is);  // which one, when one is stale
@@ -64,7 +67,7 @@ class KnownDirectories {
     std::list<const std::string*>::iterator age{};  // while it is held
   };
   using Map = std::map<std::string, Known, std::less<>>;
-  // Looks at several: those beside one another cost one open.
+  // Checks several; those that stand beside one another cost one open.
   struct Looking {
     Paths& seen;
     HeldFileRef parent;

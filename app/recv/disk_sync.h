@@ -1,10 +1,12 @@
-// Syncs of the file systems below a root (syncfs), for all sessions of the daemon together.
+// Syncs of the file systems below a root (syncfs), for all sessions of the process together.
 //
-// The kernel tells of data that it could not write back once a descriptor, whoever syncs, and counts that data as clean: the next
-// sync says ok. So a failed sync is remembered here, and everything that was written before it and was not known to be durable is
-// void, whichever session wrote it: `mark` before the first byte is written, `is_void` after a sync.
-// Names and attributes are not lost with data, they wait in the journal: a later sync that succeeds is enough for them.
-// Thread-safe. One sync at a time; calls that come while one runs share the next.
+// When the kernel could not write data back, it says so to the first sync of a descriptor, whoever
+// makes it, and then counts the data as clean, so that the next sync succeeds. Therefore a failed sync
+// is remembered here. Everything that was written before it and was not known to be durable is void,
+// whichever session wrote it: take `mark` before the first byte is written, and ask `is_void` after a
+// sync. Names and attributes are not lost with data. They wait in the journal, so a later sync that
+// succeeds is enough for them.
+// Thread-safe. One sync runs at a time; calls that come meanwhile share the next one.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,15 +26,17 @@ class DiskSync {
 
   [[nodiscard]] Mark mark() const { return failures_.load(); }
   [[nodiscard]] bool is_void(Mark mark) const { return failures_.load() != mark; }
-  // Everything that was written before the call, on the root's file system and the others that are known. 0, or -errno.
+  // Syncs everything that was written before the call, on the root's file system and the others that
+  // are known. 0, or -errno.
   [[nodiscard]] int sync();
-  // What waits in the journal: a sync, and another one if the first told of data that was lost. 0, or -errno.
+  // Syncs what waits in the journal: once more if the first sync told of data that was lost. 0, or
+  // -errno.
   [[nodiscard]] int sync_names();
 
-  // A directory that is written into: if it is on another file system than the root, that one is synced too. Its descriptor is
-  // held, so that the file system stays mounted, until forget_others.
+  // A directory that is written into. If it is on another file system than the root, that one is
+  // synced too. Its descriptor is held until forget_others, so that the file system stays mounted.
   void look_at(const HeldDirectoryRef& directory);
-  void forget_others();  // nobody writes any more
+  void forget_others();  // no session writes any more
 
  private:
   int sync_each();

@@ -61,7 +61,7 @@ class EntryDecider::Job {
   void resume(const FileTask& task, Decision& decision);
 
   EntryDecider& session_;
-  Root::Impl& root_;
+  OpenedRoot& root_;
   ports::FileSystem& files_;
   JobDirectories directories_;
   std::string parent_path_;

@@ -1,8 +1,9 @@
-// Entries to verdicts: one job walks the entries of one segment in order, looks at what is there, makes directories and links,
-// finds what an earlier run left in staging, and claims the files that are to be written.
-// One such job at a time in a session, in order of the segments: the decider is the job's while it runs.
-// Nothing is made in a dry run. Errors of one entry fail that entry; only a full or read-only file system, a session path that
-// leaves the root, or a directory that is no longer where it was ends the session (`fatal`).
+// From entries to verdicts. One job walks the entries of one segment in order: it looks at what is
+// there, makes directories and links, finds what an earlier run left in staging, and claims the files
+// that are to be written. One such job runs at a time in a session, in the order of the segments, and
+// has the decider for itself. A dry run makes nothing.
+// Errors of one entry fail that entry. A full or read-only file system, a session path that leaves the
+// root, and a directory that is no longer where it was end the session (`fatal`).
 #pragma once
 #include <memory>
 #include <optional>
@@ -43,7 +44,7 @@ struct DecidedEntries {
 // Of one session. `base`: the session's path, normalised.
 class EntryDecider {
  public:
-  EntryDecider(Root::Impl& root, KnownDirectories& directories, const Policy& policy, std::string base,
+  EntryDecider(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, std::string base,
                std::shared_ptr<Owner> owner)
       : root_(root), directories_(directories), policy_(policy), base_(std::move(base)), owner_(std::move(owner)) {}
 
@@ -53,7 +54,7 @@ class EntryDecider {
 
  private:
   class Job;  // the decisions on one segment
-  Root::Impl& root_;
+  OpenedRoot& root_;
   KnownDirectories& directories_;
   const Policy policy_;
   const std::string base_;

@@ -1,6 +1,6 @@
-// What a file gets from the directory that it is made in: the group of a set-group-ID directory, and the default access control
-// list. Files are made in the staging directory and renamed into theirs, so without option_permissions they are given here what
-// open(2) would have given them there, as `cp` has it.
+// What a file gets from the directory that it is made in: the group of a set-group-ID directory, and
+// the default access control list. Files are made in the staging directory and renamed from there. So
+// without option_permissions they get here what open(2) would have given them, as with `cp`.
 #pragma once
 #include <cstdint>
 #include <optional>

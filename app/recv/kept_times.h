@@ -1,6 +1,7 @@
-// What a file system makes of a time that it is given: ext4 ends in 2446, XFS in 2038 or 2486, vfat counts in steps of two seconds,
-// CIFS in 100 ns. A file whose time could not be kept as it was wanted is unchanged all the same; else it would be sent by every
-// run. Found out with a file made for it, once for each file system, for there is no call that tells. Thread-safe.
+// What a file system makes of a time that it is given: ext4 ends in 2446, XFS in 2038 or 2486, vfat
+// counts in steps of two seconds, CIFS in steps of 100 ns. A file counts as unchanged although its time
+// could not be kept as it was wanted; otherwise every run would send it. No call tells these limits,
+// so each file system is measured once, with a file made for it. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,9 +1,10 @@
 // The destination's lanes: mailboxes, posted buffers and credit.
-// Segment n of a lane goes to stripe n mod stripes, epoch n div stripes: buffers are posted in the order of n, so the credit of a
-// lane is the number of buffers ever posted to it. Mailboxes are opened when their stripe is first needed and closed with the lane.
-// A lane has a window of buffers ahead, within the session's share of the pool, split evenly among the live lanes. A lane that
-// comes up again is a new lane session. Single-threaded. Bounds: the share of the pool; lanes_max lanes. Source: RVMA §III.B
-// (mailboxes), app/recv/README.md.
+// Segment n of a lane goes to stripe n mod stripes and epoch n div stripes. Buffers are posted in the
+// order of n, so the credit of a lane is the number of buffers ever posted to it. A mailbox is opened
+// when its stripe is first needed; all of them close with the lane. A lane has a window of buffers
+// ahead. The session's share of the pool is split evenly among its live lanes. A lane that comes up
+// again is a new lane session. Single-threaded. Bounds: the share of the pool; lanes_max lanes.
+// Source: RVMA, section III.B (mailboxes).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -43,15 +44,17 @@ class Lanes {
   void down(session::LaneIndex lane);
   void close_all();  // no buffer is posted any more
   [[nodiscard]] bool has_live() const { return !live_.empty(); }
-  // The cap alone keeps the source waiting: it has no buffer to put into.
+  // The cap alone keeps the source waiting, which has no buffer to put into.
   [[nodiscard]] bool holds_back() const { return has_live() && posted_total_ == 0 && !rate_->may_post(); }
   [[nodiscard]] bool is_live(session::LaneIndex lane) const { return live_.contains(lane); }
   [[nodiscard]] bool owns(uint64_t mailbox) const;
   // Empty: a cancelled buffer, which went back to the pool.
   [[nodiscard]] std::optional<ReceivedSegment> take(const rvma::Completion& completion);
-  // The source has used all its credit, up to `limit`, and has a segment ready. false: no such credit was given.
+  // The source has used all its credit, up to `limit`, and has a segment ready. False: no such credit
+  // was given.
   [[nodiscard]] bool asked(session::LaneIndex lane, uint64_t limit);
-  // Posts what the session's part of the pool (at most buffers_max, less those in jobs) and the rate allow, grants credit.
+  // Posts as many buffers as the session's part of the pool (buffers_max less those in jobs) and the
+  // rate allow, and grants credit for them.
   void turn(Instant now, uint32_t buffers_max, uint32_t buffers_in_jobs);
   [[nodiscard]] bool idle() const { return posted_total_ == 0; }
   [[nodiscard]] Instant next_deadline() const { return deadline_; }

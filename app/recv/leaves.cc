@@ -39,7 +39,7 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
 
 }  // namespace
 
-std::vector<LeaveOutcome> apply_leaves(Root::Impl& root, KnownDirectories& known, const Policy& policy, const Owner& owner,
+std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known, const Policy& policy, const Owner& owner,
                                        const std::vector<Leave>& leaves) {
   std::vector<LeaveOutcome> outcomes;
   outcomes.reserve(leaves.size());

@@ -25,7 +25,7 @@ struct LeaveOutcome {
   std::string path;
 };
 // In the order given: a directory's own come after those below it. Runs in a job.
-[[nodiscard]] std::vector<LeaveOutcome> apply_leaves(Root::Impl& root, KnownDirectories& known, const Policy& policy,
+[[nodiscard]] std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known, const Policy& policy,
                                                      const Owner& owner, const std::vector<Leave>& leaves);
 
 }  // namespace ccixfer::recv

@@ -1,12 +1,14 @@
-// The ledger: which pieces of unfinished files are durable in staging, and their hashes, so that a transfer resumes after any
-// crash. Rows exist only for files of several pieces; a finished file has none. Losing it costs time, never truth.
+// The ledger: which pieces of unfinished files are durable in staging, and their hashes. So a transfer
+// resumes after any crash. Only files of several pieces have rows, and a finished file has none. A
+// ledger that is lost costs time and nothing else.
 //
-// In: (final path, version of the source file) and its pieces. Out: the same after a reopen; a row is there only if the
-// transaction that added it returned ok (locking_mode=EXCLUSIVE, WAL or else a rollback journal, synchronous=FULL).
-// A torn, foreign or newer database is moved aside (`ledger.db.damaged-N`) and an empty one begun. One that fails to open, read or
-// write is opened again, once a call, before anything is made of that.
-// Errors: no_space (database or disk full), file_io (I/O, or another process has it open). Thread-safe: one lock.
-// Source: app/recv/README.md.
+// In: the final path, the version of the source file, and its pieces. Out: the same after it was opened
+// again. A row is there only if the transaction that added it returned ok (locking_mode=EXCLUSIVE, WAL
+// or else a rollback journal, synchronous=FULL).
+// A torn, foreign or newer database is moved aside (`ledger.db.damaged-N`) and an empty one begins. One
+// that fails to open, read or write is opened again once in that call, before the failure counts.
+// Errors: no_space (database or disk full), file_io (I/O, or another process has it open). Thread-safe:
+// one lock.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -9,7 +9,7 @@
 
 namespace ccixfer::recv {
 
-void remove_unnamed(Root::Impl& root) {
+void remove_unnamed(OpenedRoot& root) {
   std::unordered_set<std::string> named;
   const auto known = root.ledger->all();
   if (!known) return log(LogLevel::warning, "{}", known.error().message);
@@ -26,7 +26,7 @@ void remove_unnamed(Root::Impl& root) {
   for (const std::string& name : unnamed) root.files.unlink_at(root.staging, name, false);
 }
 
-void remove_expired(Root::Impl& root, ports::FileTime now) {
+void remove_expired(OpenedRoot& root, ports::FileTime now) {
   std::vector<Ledger::File> expired;
   const auto known = root.ledger->all();
   if (!known) return log(LogLevel::warning, "{}", known.error().message);

@@ -1,5 +1,6 @@
-// Names at the receiver: the session's path made safe, final paths below the root, names of staged files. Pure functions.
-// A path here is relative to the root, '/'-separated, without empty, '.' or '..' components; "" is the root itself.
+// Names at the receiver: the session's path made safe, final paths below the root, and the names of
+// staged files. A path here is relative to the root and has no empty, '.' or '..' component; '/'
+// separates components, and "" is the root itself. Pure functions.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,19 +24,21 @@ struct SplitPath {
 [[nodiscard]] SplitPath split_path(std::string_view path);
 [[nodiscard]] std::string join_path(std::string_view base, std::string_view below);
 
-// A path as a user typed it (leading, doubled and trailing slashes, '.' components) below the root.
-// not_authorised: '..', NUL, too long, or the reserved name: it would leave the root or touch the staging.
+// Makes a path below the root of one as a user typed it, which may have leading, doubled and trailing
+// slashes and '.' components. not_authorised: it would leave the root or touch the staging directory
+// ('..', NUL, a reserved name), or it is too long.
 [[nodiscard]] Result<std::string> normalise_path(std::string_view typed);
 
-// Reserved for us, never written for a source: staging directories (of this root, and of others that may stand below it), and
-// staged files in target directories; as any component, upper case or lower, for there are file systems that do not tell them
-// apart.
+// Whether a component is reserved and never written for a source: the staging directory of this root
+// or of others below it, and files that are staged beside their targets. The case does not matter,
+// because some file systems do not tell upper case from lower.
 [[nodiscard]] bool is_reserved_path(std::string_view path);
 
 [[nodiscard]] Hash128 path_key(std::string_view path);  // names a final path in claims, ledger and staging
 // <hex of the key>-<hex of the version>.part
 [[nodiscard]] std::string staged_name(const Hash128& key, uint64_t version);
-// Staged beside its target, where a rename out of the staging directory would cross file systems.
+// The name of a file that is staged beside its target, because a rename out of the staging directory
+// would cross file systems.
 [[nodiscard]] std::string staged_beside_name(const Hash128& key);
 
 struct KeyHash {

@@ -20,7 +20,7 @@ bool is_promised_content(const PackItem& item) {
   return session::file_digest(hashes) == item.task->digest;
 }
 
-int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
+int stage(OpenedRoot& root, const Policy& policy, PackItem& item) {
   const Attributes& attributes = item.task->attributes;
   std::string name = root.temporary_name();
   item.mark = root.disk->mark();
@@ -45,7 +45,7 @@ int stage(Root::Impl& root, const Policy& policy, PackItem& item) {
 
 }  // namespace
 
-void stage_pack(Root::Impl& root, const Policy& policy, const Owner& owner, std::vector<PackItem>& items) {
+void stage_pack(OpenedRoot& root, const Policy& policy, const Owner& owner, std::vector<PackItem>& items) {
   for (PackItem& item : items) {
     owner.step();
     item.digest_differs = !is_promised_content(item);

@@ -1,6 +1,6 @@
-// Small files: each file of a pack is written whole to staging with its attributes set; commit.h syncs and renames them, many at
-// once. Where syncfs does not tell of data that was lost, each is synced by itself here. Runs in a job that holds the buffer;
-// errors are per file.
+// Small files: each file of a pack is written whole to staging, with its attributes. commit.h syncs and
+// renames many of them at once. Where syncfs does not tell of lost data, each is synced by itself here.
+// Runs in a job that holds the buffer. Each file has an error of its own.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,6 +20,6 @@ struct PackItem {
   bool attributes_refused = false;  // out: as of apply_attributes
   bool digest_differs = false;      // out: not the content that the entry promised
 };
-void stage_pack(Root::Impl& root, const Policy& policy, const Owner& owner, std::vector<PackItem>& items);
+void stage_pack(OpenedRoot& root, const Policy& policy, const Owner& owner, std::vector<PackItem>& items);
 
 }  // namespace ccixfer::recv

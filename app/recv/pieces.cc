@@ -27,7 +27,7 @@ bool read_piece(ports::FileSystem& files, int fd, MutableBytes into, uint64_t of
 constexpr uint32_t staged_mode = 0600;
 
 // Its mode is the final one if the run before ended between that and the rename, or the rename was refused.
-bool make_writable(Root::Impl& root, const std::string& name) {
+bool make_writable(OpenedRoot& root, const std::string& name) {
   const int fd = root.files.open(root.staging, name, {}, 0);
   if (fd < 0) return false;
   const HeldFile file(root.files, fd);
@@ -83,7 +83,7 @@ Hash128 PieceTable::digest(uint64_t count) const {
   return session::file_digest(hashes);
 }
 
-StagedFile::StagedFile(Root::Impl& root, const FileTask& task, bool resumed)
+StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed)
     : root_(root), name_(staged_name(task.key, task.version)), mode_((task.attributes.mode & 0777u) | 0600u), exists_(resumed) {}
 
 int StagedFile::open_descriptor() {
@@ -171,7 +171,7 @@ PieceWritten write_piece(StagedFile& staged, Bytes segment, uint64_t piece) {
   return outcome;
 }
 
-std::optional<Error> sync_pieces(Root::Impl& root, const Owner& owner, std::vector<SyncFile>& batch) {
+std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vector<SyncFile>& batch) {
   std::vector<Ledger::Addition> additions;
   for (SyncFile& file : batch) {
     owner.step();
@@ -195,7 +195,7 @@ std::optional<Error> sync_pieces(Root::Impl& root, const Owner& owner, std::vect
   return std::nullopt;
 }
 
-std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, const Owner& owner) {
+std::vector<Ledger::Piece> read_back(OpenedRoot& root, const FileTask& task, const Owner& owner) {
   std::vector<Ledger::Piece> good;
   const auto rows = root.ledger->pieces(task.ledger_file());
   if (!rows || rows->empty()) return good;

@@ -1,4 +1,5 @@
-// Pieces of large files: the staged file that they are written to, which are here, and how they become durable.
+// Pieces of large files: the staged file that they are written to, which of them are here, and how they
+// become durable.
 #pragma once
 #include <array>
 #include <atomic>
@@ -22,7 +23,7 @@ namespace ccixfer::recv {
   return rest < session::piece_bytes ? rest : session::piece_bytes;
 }
 
-// absent -> writing -> written -> durable; back to absent when it came damaged or a sync failed.
+// absent -> writing -> written -> durable. Back to absent when it arrived damaged or a sync failed.
 enum class PieceState : uint8_t { absent, writing, written, durable };
 
 // The state and hash of every piece of a file; memory grows with what arrived, in chunks. Protocol thread.
@@ -30,7 +31,8 @@ class PieceTable {
  public:
   [[nodiscard]] PieceState state(uint64_t piece) const;
   void set_state(uint64_t piece, PieceState state);
-  // The hash that the piece must have: from the trailer of the first segment that brought it. False: it came with another before.
+  // The first segment that brings a piece says which hash it must have. False: it came with another
+  // hash before.
   [[nodiscard]] bool expect(uint64_t piece, const Hash128& hash);
   [[nodiscard]] const Hash128& hash(uint64_t piece) const;
   [[nodiscard]] uint64_t written() const { return written_; }  // written or durable
@@ -54,14 +56,15 @@ class PieceTable {
 // One staged file, opened when it is first written, by whichever job that is. Thread-safe.
 class StagedFile {
  public:
-  StagedFile(Root::Impl& root, const FileTask& task, bool resumed);
+  StagedFile(OpenedRoot& root, const FileTask& task, bool resumed);
   // For writing: 0 or -errno; makes it at first, empty. A staged file that has its final mode already may be written again.
   [[nodiscard]] int open(HeldFileRef& out);
-  // All of it, as of write_all. Where the file system takes one write into a file at a time, others sleep here until it is done
-  // instead of spinning in the kernel (a fifth of two processors, measured on tmpfs).
+  // Writes all of it, as write_all does. Where the file system lets one write into a file at a time,
+  // the others sleep here. In the kernel they would spin (a fifth of two processors, measured on
+  // tmpfs).
   [[nodiscard]] int write(const HeldFile& open, Bytes data, uint64_t offset_bytes);
-  // fsync by the descriptor that wrote, so that it is told of every failure since. After a failed one it is closed: what is not
-  // known to be durable is to be written again, by another descriptor.
+  // fsync by the descriptor that wrote, which hears of every failure since it was opened. After a
+  // failure it is closed: what is not known to be durable must be written again by another one.
   [[nodiscard]] int sync();
   void let_go();  // closes it, unless it is in use or was written since the last sync; opened again when needed
   void remove();  // closes and unlinks
@@ -70,7 +73,7 @@ class StagedFile {
  private:
   int open_descriptor();
   int hold();
-  Root::Impl& root_;
+  OpenedRoot& root_;
   const std::string name_;
   const uint32_t mode_;  // as it is made: as near to the final one as lets us write, for there are file systems without chmod
   std::mutex writing_;
@@ -80,11 +83,11 @@ class StagedFile {
   HeldFileRef file_;
 };
 
-// Writes all of it, however short the single writes are. 0, or -errno (-ENOSPC when a write of some bytes wrote none).
+// Writes all of it, however short the single writes are. 0, or -errno; -ENOSPC: a write wrote nothing.
 [[nodiscard]] int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
-// A piece out of its segment into its place in the staged file, block by block while it is hashed. That place counts as absent
-// until the hash agrees, so a damaged piece overwrites nothing that counts.
+// Writes a piece from its segment into its place in the staged file, block by block while it is hashed.
+// The place counts as absent until the hash agrees, so a damaged piece overwrites nothing that counts.
 struct PieceWritten {
   bool is_damaged = false;
   int error_number = 0;
@@ -99,10 +102,10 @@ struct SyncFile {
   bool let_go = false;   // nobody writes to it at present
   int error_number = 0;  // out: these pieces are not durable
 };
-[[nodiscard]] std::optional<Error> sync_pieces(Root::Impl& root, const Owner& owner, std::vector<SyncFile>& batch);
+[[nodiscard]] std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vector<SyncFile>& batch);
 
-// The pieces that the ledger names and staging holds undamaged.
-[[nodiscard]] std::vector<Ledger::Piece> read_back(Root::Impl& root, const FileTask& task, const Owner& owner);
+// Reads back the pieces that the ledger names, and gives those that are undamaged in staging.
+[[nodiscard]] std::vector<Ledger::Piece> read_back(OpenedRoot& root, const FileTask& task, const Owner& owner);
 [[nodiscard]] std::vector<session::Want::Range> missing_ranges(const std::vector<Ledger::Piece>& present, uint64_t count);
 [[nodiscard]] std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes, const Owner& owner);
 

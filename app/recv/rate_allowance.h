@@ -1,5 +1,6 @@
-// The cap of --bwlimit at a receiver: one for all sessions of the process, over all their time. A buffer that is posted is paid for
-// whole; what a put leaves of it comes back. So the cap holds however the credit is used. Pure.
+// The cap of --bwlimit at a receiver, one for all sessions of the process and all their time. A posted
+// buffer is paid for whole, and what a put leaves of it is given back. So the cap holds however the
+// credit is used. Pure.
 #pragma once
 #include <algorithm>
 #include <cstdint>

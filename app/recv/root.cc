@@ -22,7 +22,7 @@ tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int
 
 // What open(2) and mkdir(2) take off a mode here, and whose the new file is: one probe saves a chmod and a chown a file. And what
 // time it is by the file system's clock.
-int measure(Root::Impl& root, ports::FileTime& now) {
+int measure(OpenedRoot& root, ports::FileTime& now) {
   const std::string name = root.temporary_name();
   const int fd = root.files.open(root.staging, name, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0777);
   if (fd < 0) return fd;
@@ -39,7 +39,7 @@ int measure(Root::Impl& root, ports::FileTime& now) {
   return 0;
 }
 
-int open_staging(Root::Impl& root) {
+int open_staging(OpenedRoot& root) {
   const int made = root.files.mkdir_at(root.fd, staging_name, staging_mode);
   if (made < 0 && made != -EEXIST) return made;
   root.staging = root.files.open(root.fd, staging_name, {.directory = true}, 0);
@@ -53,45 +53,45 @@ int open_staging(Root::Impl& root) {
   return error < 0 ? error : root.files.identify(root.staging, ".", root.staging_identity);
 }
 
-Result<std::shared_ptr<Root::Impl>> open_root(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
+Result<std::shared_ptr<OpenedRoot>> open_root(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
   const int fd = files.open(ports::FileSystem::no_directory, path, {.directory = true}, 0);
   if (fd < 0) return cannot("open the directory", path, fd);
-  auto root = std::make_shared<Root::Impl>(files, fd, path);
-  Root::Impl& impl = *root;
+  auto opened = std::make_shared<OpenedRoot>(files, fd, path);
+  OpenedRoot& root = *opened;
   ports::FileStat before;
   if (const int error = files.fstat(fd, before); error < 0) return cannot("stat", path, error);
-  impl.device = before.device;
-  if (const int error = open_staging(impl); error < 0) return cannot("make the staging directory of", path, error);
+  root.device = before.device;
+  if (const int error = open_staging(root); error < 0) return cannot("make the staging directory of", path, error);
   ports::SpaceInfo space;
-  if (files.space(impl.staging, space) >= 0 && space.read_only) return cannot("write below", path, -EROFS);
-  impl.one_writer_a_file = space.one_writer_a_file;
-  impl.syncfs_tells = space.syncfs_tells;
-  impl.disk = std::make_unique<DiskSync>(files, fd, before.device);
-  auto ledger = Ledger::open(files, impl.staging, path + "/" + std::string(staging_name), sqlite_vfs);
+  if (files.space(root.staging, space) >= 0 && space.read_only) return cannot("write below", path, -EROFS);
+  root.one_writer_a_file = space.one_writer_a_file;
+  root.syncfs_tells = space.syncfs_tells;
+  root.disk = std::make_unique<DiskSync>(files, fd, before.device);
+  auto ledger = Ledger::open(files, root.staging, path + "/" + std::string(staging_name), sqlite_vfs);
   if (!ledger) return tl::unexpected<Error>(ledger.error());
-  impl.ledger = std::move(*ledger);  // from here on no other process is below this root
-  impl.deliveries = Deliveries::open(files, impl.staging, path + "/" + std::string(staging_name), sqlite_vfs);
-  remove_unnamed(impl);
+  root.ledger = std::move(*ledger);  // from here on no other process is below this root
+  root.deliveries = Deliveries::open(files, root.staging, path + "/" + std::string(staging_name), sqlite_vfs);
+  remove_unnamed(root);
   ports::FileTime now;
-  if (const int error = measure(impl, now); error < 0) return cannot("write below", path, error);
-  remove_expired(impl, now);
-  impl.deliveries->expire(now.seconds);
+  if (const int error = measure(root, now); error < 0) return cannot("write below", path, error);
+  remove_expired(root, now);
+  root.deliveries->expire(now.seconds);
   files.set_mtime(fd, before.mtime);
   // The names of the staging directory and of the ledger outlive a power cut, else what it says would be of no use.
-  for (const int directory : {impl.staging, fd}) {
+  for (const int directory : {root.staging, fd}) {
     if (const int error = files.fsync(directory); error < 0) return cannot("sync", path, error);
   }
-  if (const int error = impl.check(); error < 0) return cannot("open the directory", path, error);
-  return root;
+  if (const int error = root.check(); error < 0) return cannot("open the directory", path, error);
+  return opened;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
-  auto impl = open_root(files, path, sqlite_vfs);
-  if (!impl) return tl::unexpected<Error>(impl.error());
+  auto opened = open_root(files, path, sqlite_vfs);
+  if (!opened) return tl::unexpected<Error>(opened.error());
   auto root = std::make_unique<Root>();
-  root->impl = std::move(*impl);
+  root->opened = std::move(*opened);
   root->sqlite_vfs = sqlite_vfs;
   return root;
 }
@@ -100,27 +100,28 @@ Result<std::unique_ptr<Root>> Root::look(ports::FileSystem& files, const std::st
   const int fd = files.open(ports::FileSystem::no_directory, path, {.directory = true}, 0);
   if (fd < 0 && fd != -ENOENT) return cannot("open the directory", path, fd);
   auto root = std::make_unique<Root>();
-  root->impl = std::make_shared<Impl>(files, fd, path);
-  root->impl->disk = std::make_unique<DiskSync>(files, fd, 0);  // asked for nothing
+  root->opened = std::make_shared<OpenedRoot>(files, fd, path);
+  root->opened->disk = std::make_unique<DiskSync>(files, fd, 0);  // asked for nothing
   return root;
 }
 
 Result<void> Root::renew() {
-  if (!impl->stale.load()) return {};
-  if (impl->check() == 0) {  // it is back in its place
-    impl->stale.store(false);
+  if (!opened->stale.load()) return {};
+  if (opened->check() == 0) {  // it is back in its place
+    opened->stale.store(false);
     return {};
   }
-  log(LogLevel::warning, "{}: moved, removed or replaced, or its .ccixfer was: what is there now is opened", printable(impl->path));
-  auto now = open_root(impl->files, impl->path, sqlite_vfs);
+  log(LogLevel::warning, "{}: moved, removed or replaced, or its .ccixfer was: what is there now is opened",
+      printable(opened->path));
+  auto now = open_root(opened->files, opened->path, sqlite_vfs);
   if (!now) return tl::unexpected<Error>(now.error());
-  impl = std::move(*now);
+  opened = std::move(*now);
   return {};
 }
 
 Root::~Root() = default;
 
-int Root::Impl::check() {
+int OpenedRoot::check() {
   if (staging < 0) return 0;  // a look: nothing is written that could go astray
   ports::FileIdentity now;
   int error = files.identify(ports::FileSystem::no_directory, path, now);
@@ -132,7 +133,7 @@ int Root::Impl::check() {
   return -ESTALE;
 }
 
-Root::Impl::~Impl() {
+OpenedRoot::~OpenedRoot() {
   if (fd < 0) return;
   ports::FileStat before;
   const bool has_stat = files.fstat(fd, before) >= 0;
@@ -159,6 +160,6 @@ Root::Impl::~Impl() {
   files.close(fd);
 }
 
-std::string Root::Impl::temporary_name() { return fmt::format("{:x}{}", temporaries.fetch_add(1), temporary_suffix); }
+std::string OpenedRoot::temporary_name() { return fmt::format("{:x}{}", temporaries.fetch_add(1), temporary_suffix); }
 
 }  // namespace ccixfer::recv

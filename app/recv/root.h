@@ -1,4 +1,5 @@
-// The inside of a Root: what the sessions below one root share. Used by pool threads: each part says how it is guarded.
+// A root that is open: its descriptors, its databases, and everything else that the sessions below it
+// share. Pool threads use it, so each part that changes after the opening is atomic or locks itself.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -15,12 +16,12 @@
 
 namespace ccixfer::recv {
 
-struct Root::Impl {
-  Impl(ports::FileSystem& file_system, int root_fd, std::string root_path)
+struct OpenedRoot {
+  OpenedRoot(ports::FileSystem& file_system, int root_fd, std::string root_path)
       : files(file_system), fd(root_fd), path(std::move(root_path)), held_directories(file_system.descriptors_max()) {}
-  ~Impl();
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+  ~OpenedRoot();
+  OpenedRoot(const OpenedRoot&) = delete;
+  OpenedRoot& operator=(const OpenedRoot&) = delete;
 
   ports::FileSystem& files;
   const int fd;                                    // -1: a look at a root that is not there
@@ -41,14 +42,16 @@ struct Root::Impl {
   Claims claims;                           // locks itself
   std::atomic<uint64_t> temporaries{0};    // numbers of staged files of packs
   std::atomic<uint32_t> sessions{0};
-  // Directories made, and how many of them are known to be durable by name: a file in a new directory needs that too.
+  // Directories that were made, and how many of their names are known to be durable. A file in a new
+  // directory needs that.
   std::atomic<uint64_t> directories_made{0};
   std::atomic<uint64_t> directories_synced{0};
 
-  // 0: the root's path and its .ccixfer still lead to what this object holds. Else -ESTALE, and it is of no more use: the sessions
-  // on it end as interrupted, and the next one gets what is there then (Root::renew).
+  // 0: the root's path and its .ccixfer still lead to what this object holds. Otherwise -ESTALE: the
+  // object is useless, the sessions on it end as interrupted, and the next one gets what is there then
+  // (Root::renew).
   [[nodiscard]] int check();
-  // A failure of a call in staging: -ESTALE when it failed because that is gone.
+  // The error of a call in staging; -ESTALE: it failed because the staging directory is gone.
   [[nodiscard]] int judged(int error) { return error == -ENOENT && check() < 0 ? -ESTALE : error; }
 
   [[nodiscard]] std::string temporary_name();

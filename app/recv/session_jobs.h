@@ -6,14 +6,14 @@
 #include <memory>
 #include <utility>
 
-#include "app/recv/wake.h"
+#include "app/session/wake.h"
 #include "core/ports/work_pool.h"
 
 namespace ccixfer::recv {
 
 class SessionJobs {
  public:
-  SessionJobs(ports::WorkPool& pool, Wake& wake) : pool_(pool), wake_(wake) {}
+  SessionJobs(ports::WorkPool& pool, session::Wake& wake) : pool_(pool), wake_(wake) {}
   SessionJobs(const SessionJobs&) = delete;
   SessionJobs& operator=(const SessionJobs&) = delete;
 
@@ -45,7 +45,7 @@ class SessionJobs {
   };
 
   ports::WorkPool& pool_;
-  Wake& wake_;
+  session::Wake& wake_;
   uint32_t running_ = 0;
   uint64_t ended_ = 0;
 };

@@ -12,8 +12,8 @@
 #include "app/recv/results.h"
 #include "app/recv/session_end.h"
 #include "app/recv/session_handler.h"
-#include "app/recv/wake.h"
 #include "app/session/liveness.h"
+#include "app/session/wake.h"
 #include "core/base/counters.h"
 
 namespace ccixfer::recv {
@@ -21,7 +21,7 @@ namespace ccixfer::recv {
 class SessionReports final : public SessionHandler {
  public:
   using SessionNumber = std::function<uint64_t()>;  // for the log
-  SessionReports(SessionEnd& end, Outbox& outbox, Results& results, session::Liveness& liveness, Wake& wake,
+  SessionReports(SessionEnd& end, Outbox& outbox, Results& results, session::Liveness& liveness, session::Wake& wake,
                  DestinationObserver& observer, Counters& counters, SessionNumber number)
       : end_(end),
         outbox_(outbox),
@@ -49,7 +49,7 @@ class SessionReports final : public SessionHandler {
   Outbox& outbox_;
   Results& results_;
   session::Liveness& liveness_;
-  Wake& wake_;
+  session::Wake& wake_;
   DestinationObserver& observer_;
   Counters& counters_;
   const SessionNumber number_;

@@ -58,7 +58,7 @@ class SessionRoot {
 
  private:
   const Result<void> opened_;
-  const std::shared_ptr<Root::Impl> root_;
+  const std::shared_ptr<OpenedRoot> root_;
   KnownDirectories directories_;
   const Policy policy_;
   const std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();

@@ -1,4 +1,5 @@
-// What jobs know of a file in work. Constant from the verdict to the end of the entry; shared by the jobs that touch the file.
+// What jobs know of a file in work. It is constant from the verdict to the end of the entry, and the
+// jobs that touch the file share it.
 #pragma once
 #include <cerrno>
 #include <cstdint>

@@ -1,8 +1,9 @@
-// How many buffers a lane has posted ahead of its source: enough to keep the path full, and no more, because each of them is memory
-// that has left the caches when its turn comes again. It begins small and doubles while the source waits for credit. That shows in
-// the time from a buffer's posting to its filling: a source that waits for credit fills it within about one round trip, one that
-// has credit in plenty only after the buffers before it. The shortest such time seen stands for the round trip: it is never less.
-// Pure. Source: app/recv/README.md (grows to bandwidth x delay).
+// How many buffers a lane has posted ahead of its source: enough to keep the path full and no more,
+// because each of them has left the caches when its turn comes again. The window begins small and
+// doubles while the source waits for credit. Waiting shows in the time from the posting of a buffer to
+// its filling: a source that waits fills it within about one round trip, and one with plenty of credit
+// only after the buffers before it. The shortest such time seen stands for the round trip.
+// Pure.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// The entries that were sent and have not ended: at most entries_outstanding_max, found by index. Slots are reused, and their
-// strings with them, so that a stream of small files allocates nothing.
+// The entries that were sent and have not ended: at most entries_outstanding_max, found by index. Slots
+// are used again together with their strings, so a stream of small files allocates nothing.
 #pragma once
 #include <cstdint>
 #include <memory>

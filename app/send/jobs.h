@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/send/walk.h"
+#include "app/session/wake.h"
 #include "core/ports/work_pool.h"
 
 namespace ccixfer::send {
@@ -33,11 +34,8 @@ class Jobs : public std::enable_shared_from_this<Jobs> {
   // Work done by jobs: it shows that the source is alive although the network is silent.
   [[nodiscard]] std::atomic<uint64_t>& steps() { return steps_; }
 
-  // Something happened, so that the next turn of the source is due. The end of each job is such a
-  // thing.
-  void wake() { woken_ = true; }
-  [[nodiscard]] bool woken() const { return woken_; }
-  void begin_turn() { woken_ = false; }
+  // Something happened, so the next turn of the source is due. The end of each job sets it.
+  [[nodiscard]] session::Wake& wake() { return wake_; }
 
   void release(int fd) { descriptors_.push_back(fd); }
   void release(std::unique_ptr<Walk> walk) { walks_.push_back(std::move(walk)); }
@@ -49,7 +47,7 @@ class Jobs : public std::enable_shared_from_this<Jobs> {
 
   ports::WorkPool& pool_;
   bool source_lives_ = true;
-  bool woken_ = false;
+  session::Wake wake_;
   size_t running_ = 0;
   std::atomic<uint64_t> steps_{0};
   std::vector<int> descriptors_;
@@ -103,7 +101,7 @@ class Jobs::Task final : public ports::Job {
   void done() override {
     --jobs_->running_;
     if (jobs_->source_lives_) {
-      jobs_->wake();
+      jobs_->wake_.set();
       (stage_.*done_)(*data_);
     }
     data_.reset();

@@ -1,7 +1,8 @@
-// What the source knows of each lane: where to put, the credit, the next n. Chooses the lane for a segment: of those with credit
-// the one with the fewest puts in the air. n is dense over a lane session: it is taken only once the put was accepted by the link.
-// A lane that dies takes its numbering with it; when it is up again, its LaneOpen starts a new lane session at n = 0.
-// Bounds: lanes_max lanes. A peer's nonsense (no stripes, credit that falls) is refused: false.
+// What the source knows of each lane: where to put, the credit, and the next n. It chooses the lane for
+// a segment: of those with credit, the one with the fewest puts in the air. The numbers n of a lane
+// session have no gap, because one is taken only when the link has accepted the put. A lane that dies
+// takes its numbering with it; when it is up again, its LaneOpen starts a new lane session at n = 0.
+// Bounds: lanes_max lanes. False: the peer's message makes no sense (no stripes, credit that falls).
 #pragma once
 #include <cstdint>
 #include <optional>

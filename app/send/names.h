@@ -1,9 +1,9 @@
-// The names of one directory in byte order, in bounded memory, each read once. A directory with more names than a list may hold is
-// sorted as sort(1) does it: sorted lists ("runs") go into a spool, a file without a name, and are merged from there. Where there
-// is no spool (no space, no directory for it), the smallest names after the last one are read again and again: right, but the whole
-// directory for each list.
-//
-// Not thread-safe. Errors: -errno of the directory only; those of the spool mean that it is not used.
+// The names of one directory in byte order and in bounded memory; the directory is read once. One with
+// more names than a list may hold is sorted as sort(1) does it: sorted lists ("runs") go into a spool,
+// a file without a name, and are merged from there. Where there is no spool, the smallest names after
+// the last one are read again and again: the result is the same, but the directory is read once for
+// each list.
+// Not thread-safe. Errors: -errno of the directory only; after an error of the spool it is not used.
 #pragma once
 #include <cstdint>
 #include <functional>

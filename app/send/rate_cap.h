@@ -1,5 +1,5 @@
-// A token bucket that lets a segment go while it is not in debt: the average is the rate, a burst at most burst_ns of it plus a
-// segment. One for all sessions of a process: it goes on where one session ends and the next begins.
+// A token bucket that lets a segment go while it has no debt: the average is the rate, and a burst is at
+// most burst_ns of it and one segment. All sessions of a process share one.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,7 @@
-// Reads files into segments' buffers, in the work pool: whole small files into a pack, 4 MiB slices of large ones as pieces, whole
-// files for their digests. Nothing here knows lanes or messages. A file is sent only as it was at one moment: stat, read, stat
-// again. Outcomes are the file's: ok, changed, vanished, unreadable (with the errno).
+// Reads files into the buffers of segments, in the work pool: whole small files into a pack, 4 MiB of a
+// large file as a piece, whole files for their digests. It knows no lanes and no messages. A file is
+// sent only as it was at one moment: its status is compared before and after reading. The outcome is
+// told for each file: ok, changed, vanished, or unreadable with the errno.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -69,8 +70,9 @@ struct PieceRead {
   Hash128 hash;
 };
 [[nodiscard]] PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer);
-// The same, but where it can be the buffer shows the file instead of holding a copy. What is sent is then what the file holds when
-// the network takes it: whoever receives it sees by the hash that it was changed in between.
+// The same, but where that is possible the buffer shows the file instead of holding a copy. What is sent
+// is then what the file holds when the network takes it. The receiver sees by the hash that the file
+// was changed in between.
 [[nodiscard]] PieceRead show_or_read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes,
                                            memory::Loan& buffer);
 

@@ -46,7 +46,7 @@ void SessionCourse::link_lost(const Error& error) {
 // A goodbye that nobody hears any more is no reason to begin anew.
 bool SessionCourse::finished(bool has_lanes) const {
   const bool nobody_hears = link_lost_ || !has_lanes;
-  return error_.has_value() || (summary_ && (nobody_hears || link_.control_drained()));
+  return error_.has_value() || (summary_ && (nobody_hears || link_.messages_delivered()));
 }
 
 }  // namespace ccixfer::send

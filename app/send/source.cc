@@ -107,7 +107,7 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
 
 void Source::Impl::turn(Instant instant) {
   now = instant;
-  jobs->begin_turn();
+  jobs->wake().clear();
   buffers.begin_turn();
   watch_progress();
   sender.close_lost_lanes();
@@ -131,7 +131,7 @@ void Source::Impl::watch_progress() {
   liveness.look(now, jobs->running(), jobs->steps().load(std::memory_order_relaxed));
   if (!course.is_open()) return;
   const std::optional<session::Alive> alive = liveness.take_alive(now);
-  if (alive && link.control_drained()) link.post(*alive);
+  if (alive && link.messages_delivered()) link.post(*alive);
 }
 
 // While there may be more entries: they bring the next files.
@@ -221,7 +221,7 @@ void Source::Impl::on_summary(const session::Summary& summary) {
 }
 
 Instant Source::Impl::next_deadline() const {
-  if (jobs->woken() || sender.has_lanes_to_close()) return now;
+  if (jobs->wake().is_set() || sender.has_lanes_to_close()) return now;
   if (course.error() != nullptr || course.has_summary()) return never;
   Instant at = std::min(liveness.next_deadline(), sender.next_deadline(now));
   // A buffer of our own wakes us when it comes back. The one that waits for standard input may take
@@ -251,7 +251,7 @@ Source::~Source() {
 
 void Source::start(Instant now) {
   impl_->course.open();
-  impl_->jobs->wake();
+  impl_->jobs->wake().set();
   impl_->now = now;
   impl_->liveness.start(now);
   impl_->lister.select();
@@ -271,17 +271,17 @@ void Source::abort(const Error& error) { impl_->course.fail(error); }
 void Source::on_lane_up(session::LaneIndex lane) {
   if (lane >= session::lanes_max) return;
   impl_->sender.lane_up(lane);
-  impl_->jobs->wake();
+  impl_->jobs->wake().set();
 }
 
 void Source::on_lane_down(session::LaneIndex lane) {
-  impl_->jobs->wake();
+  impl_->jobs->wake().set();
   impl_->sender.lane_gone(lane);
 }
 
 void Source::on_lane_message(session::LaneIndex lane, const session::Message& message) {
   if (impl_->course.error() != nullptr) return;
-  impl_->jobs->wake();
+  impl_->jobs->wake().set();
   bool sense = false;
   if (const auto* where = std::get_if<session::LaneOpen>(&message)) sense = impl_->sender.lane_opened(lane, *where);
   if (const auto* credit = std::get_if<session::Credit>(&message)) sense = impl_->sender.credit(lane, *credit);
@@ -290,12 +290,12 @@ void Source::on_lane_message(session::LaneIndex lane, const session::Message& me
 
 void Source::on_message(const session::Message& message) {
   if (impl_->course.error() != nullptr) return;
-  impl_->jobs->wake();
+  impl_->jobs->wake().set();
   impl_->on_session_message(message);
 }
 
 void Source::on_put(session::LaneIndex lane, uint64_t context, Status status) {
-  impl_->jobs->wake();
+  impl_->jobs->wake().set();
   const std::optional<session::SegmentHeader> placed = impl_->sender.put_ended(lane, context, status);
   if (!placed) return;
   impl_->liveness.made_progress();
@@ -303,7 +303,7 @@ void Source::on_put(session::LaneIndex lane, uint64_t context, Status status) {
 }
 
 void Source::on_link_lost(const Error& error) {
-  impl_->jobs->wake();
+  impl_->jobs->wake().set();
   impl_->course.link_lost(error);
 }
 

@@ -1,6 +1,7 @@
-// The source of a session: walk -> read -> segment -> seal -> put, and the bookkeeping until every entry has ended. One object a
-// session. It never waits: the walk, reads and digests run in the work pool; this object turns on the protocol thread.
-// Memory: the buffer pool, plus a constant per outstanding entry (entries_outstanding_max), whatever the tree's size.
+// The source of one session: walk -> read -> segment -> seal -> put, and the books until every entry
+// has ended. It never waits: the walk, reads and digests are jobs in the work pool, and this object
+// turns on the protocol thread.
+// Memory: the buffer pool, and a constant for each outstanding entry, whatever the size of the tree.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -44,8 +45,9 @@ class Source final : public session::LinkHandler {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] bool finished() const;  // Summary came and Bye is delivered, or error() is set
-  // The source may have ended while puts are in the air: the transport still reads their buffers, so that the source, which
-  // holds these, is not to be destroyed until idle(). Every put ends by its acknowledgement or with its connection.
+  // The source may have ended while puts are in the air. The transport still reads their buffers, which
+  // the source holds, so it must not be destroyed before idle(). Every put ends by its acknowledgement
+  // or with its connection.
   [[nodiscard]] bool idle() const;
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] session::Tally tally() const;

@@ -1,20 +1,18 @@
-// Lists what is to be sent: depth first, names of a directory in byte order, a directory's entry before and its `leave` after
-// what is in it. Incremental: each step() gives at most a batch, so that the walk pauses wherever its reader wants it to.
+// Lists what is to be sent: depth first, the names of a directory in byte order, the entry of a
+// directory before its content and its `leave` after it. Each step() gives at most one batch, so the
+// walk pauses wherever its reader wants.
 //
-// Memory: one list of names a level, at most walk_names_bytes_max each and walk_names_total_bytes_max together; what is more goes
-// through a spool (names.h). Descriptors: at most walk_descriptors_max levels are held open, the others are opened again by
-// their path below the source. Never the tree.
+// Memory: one list of names for each level, at most walk_names_bytes_max each and
+// walk_names_total_bytes_max together; more names go through a spool (names.h). At most
+// walk_descriptors_max levels are held open; the others are opened again by their path below the
+// source.
 //
-// Not thread-safe, but not tied to a thread: one step() at a time, in the work pool.
-// Errors: select() refuses a source that is not there (source_selection) or leaves the served directory (not_authorised); what
-// goes wrong later is a record of the batch: `failed` (counts as a failed file), `vanished`, or `warning` (counts as nothing).
+// Not thread-safe, but not tied to a thread: one step() runs at a time, in the work pool.
+// Errors: select() refuses a source that is not there (source_selection) or that leaves the served
+// directory (not_authorised). What goes wrong later is a record of the batch: `failed` counts as a
+// failed file, `vanished` as a vanished one, and `warning` as nothing.
 //
-// Standard input is a file of unknown length (size ~0); it must be the only source and the destination must name the file.
-//
-// rsync's rule for a directory where the destination names one too: `dir/` is what is in it, `dir` the directory itself, by name.
-//
-// Several sources go into one directory: directories of one name are merged, with the attributes of the first; of other things
-// of one name the first is sent and the others are warned of. Decided by asking the earlier sources, not by remembering names.
+// README.md has the rules for directories as sources, for several sources and for standard input.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -115,8 +113,8 @@ class Walk {
 
   [[nodiscard]] int open_source(ports::FileSystem& files, const Source& source) const;
   [[nodiscard]] int open_below(ports::FileSystem& files, int root, std::string_view path) const;
-  // Of what is named below the served root: opens the directory in which it stands, without following links, and gives its name
-  // there. "": it is the served root itself.
+  // Opens the directory in which a name below the served root stands, without following links, and
+  // gives the name there; "": it is the served root itself.
   [[nodiscard]] int open_parent(ports::FileSystem& files, std::string_view given, std::string_view& name) const;
   [[nodiscard]] int stat_source(ports::FileSystem& files, const std::string& given, bool follow, ports::FileStat& out) const;
   [[nodiscard]] int64_t read_link_of(ports::FileSystem& files, const std::string& given, std::string& target) const;
@@ -130,8 +128,8 @@ class Walk {
   void bound_names(ports::FileSystem& files);
   void hold(Frame&& frame, ports::FileSystem& files);
   [[nodiscard]] bool is_loop(const ports::FileStat& stat) const;
-  // The earlier sources that have path_ too: true when it is theirs (a warning was given); else `merged` are those with a
-  // directory.
+  // Looks for path_ in the earlier sources. True: the path is theirs, and a warning was given. Otherwise
+  // `merged` are those that have a directory there.
   [[nodiscard]] bool taken_earlier(ports::FileSystem& files, WalkBatch& out, ports::FileStat& stat, std::vector<uint32_t>& merged);
   void emit(WalkBatch& out, session::EntryType type, const ports::FileStat& stat, std::string_view target = {});
   void tell(WalkBatch& out, WalkRecord::Kind kind, std::string_view reason);
@@ -151,7 +149,8 @@ class Walk {
   std::string target_;
 };
 
-// A number that is another whenever the file may have other content: what was sent of one version is never completed from another.
+// A number that changes whenever the content of the file may have changed. What was sent of one
+// version is never completed from another.
 [[nodiscard]] uint64_t version_of(const ports::FileStat& stat);
 
 }  // namespace ccixfer::send

@@ -1,9 +1,12 @@
-// The control channel's two halves, without connections: session messages numbered from 1, each delivered once and in order.
+// The two halves of the control channel, without connections. Session messages are numbered from 1,
+// and each is delivered once and in order.
 //
-// Sender: a message leaves the queue when its send completed (it is in the event queue of the peer's endpoint, which lives as long
-// as the peer's process, and so as long as the session). One whose lane died is next again. Receiver: drops what it had, holds
-// what is ahead of order (two lanes overlap for a moment) until the gap closes.
-// Bounds: control_messages_queued_max + control_messages_reserve, control_messages_in_flight_max, control_messages_ahead_max.
+// A message leaves the sender's queue when its send has completed. It is then in the event queue of
+// the peer's endpoint, which lives as long as the session. A message whose lane died is sent again
+// first. The receiver drops a message that it has had, and holds one that is ahead of its turn until
+// the gap closes, because two lanes may overlap for a moment.
+// Bounds: control_messages_queued_max and control_messages_reserve, control_messages_in_flight_max,
+// control_messages_ahead_max.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,14 +22,14 @@ class ControlSender {
  public:
   struct Outgoing {
     uint64_t sequence = 0;
-    Bytes bytes;  // until the next non-const call
+    Bytes bytes;  // valid until the next call that is not const
   };
   [[nodiscard]] bool post(const Message& message);     // false: the queue and its reserve are full
-  [[nodiscard]] std::optional<Outgoing> next() const;  // the lowest one that is not under way, within the window
-  void sent(uint64_t sequence);                        // is under way
+  [[nodiscard]] std::optional<Outgoing> next() const;  // the lowest one within the window that is not under way
+  void sent(uint64_t sequence);                        // it is under way now
   void ended(uint64_t sequence, bool delivered);       // its send ended; unknown numbers are ignored
   [[nodiscard]] size_t room() const;
-  [[nodiscard]] bool drained() const { return queue_.empty(); }
+  [[nodiscard]] bool all_delivered() const { return queue_.empty(); }
 
  private:
   enum class State : uint8_t { waiting, under_way, delivered };
@@ -42,7 +45,8 @@ class ControlSender {
 
 class ControlReceiver {
  public:
-  // Appends to `in_order` what may be delivered now. false: further ahead than the sender's window allows.
+  // Appends to `in_order` what may be delivered now. False: the message is further ahead than the
+  // sender's window allows.
   [[nodiscard]] bool accept(uint64_t sequence, Message&& message, std::vector<Message>& in_order);
 
  private:

@@ -1,7 +1,8 @@
-// Tells a disk that is slow from one that does not answer: whether jobs are in the work pool, and since when none of them has got
-// anywhere. A step is what a job does between two looks at it: the end of a job, bytes hashed or copied, a file placed. A single
-// system call is no step before it returns, however long it takes.
-// In: a look once a turn. Out: what last_progress() of a machine, and its Alive, are made of.
+// Tells a slow disk from one that does not answer: it knows whether jobs are in the work pool, and
+// since when none of them has made a step. A step is what a job does between two looks at it: the
+// job ends, bytes are hashed or copied, a file is placed. A single system call is no step before it
+// returns, however long it takes.
+// In: one look in each turn. Out: what Liveness makes the last progress and the Alive of.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,17 +14,18 @@
 
 namespace ccixfer::session {
 
-inline constexpr Duration alive_interval = std::chrono::milliseconds(250);  // a machine in the disk tells its peer so
+inline constexpr Duration alive_interval =
+    std::chrono::milliseconds(250);  // a machine with jobs in the disk tells its peer so this often
 // How many times --timeout a disk may take for one step before the transfer ends.
 inline constexpr int disk_timeouts = 10;
-// So long such a step counts as progress; the timeout itself runs after it.
+// Such a step counts as progress for this long; then the timeout itself runs.
 [[nodiscard]] inline Duration disk_patience(Duration timeout) {
   return timeout >= forever / disk_timeouts ? forever : timeout * (disk_timeouts - 1);
 }
 
 class DiskWatch {
  public:
-  // Once a turn: how many jobs are in the pool, and how many steps were made since the machine began.
+  // Once in each turn. `jobs` are in the pool; `steps` were made since the machine began.
   void look(Instant now, size_t jobs, uint64_t steps) {
     const bool waits = std::exchange(holds_back_, false) || jobs > 0;
     steps += looks_held_back_;
@@ -37,7 +39,7 @@ class DiskWatch {
       alive_at_ = after(now, alive_interval);
     }
   }
-  // Before a look: we keep the peer waiting on purpose (a cap). That is life, and the peer is to hear of it.
+  // Before a look: a cap makes us keep the peer waiting. The peer is to hear that we live.
   void hold_back() {
     holds_back_ = true;
     ++looks_held_back_;
@@ -46,7 +48,7 @@ class DiskWatch {
   [[nodiscard]] bool moved() const { return moved_; }  // since the look before
   [[nodiscard]] uint64_t steps() const { return steps_; }
   [[nodiscard]] Duration silent(Instant now) const { return waiting_ ? now - since_ : Duration(0); }
-  // The peer is to hear that we live.
+  // An Alive is due to the peer.
   [[nodiscard]] bool alive_due(Instant now) const { return now >= alive_at_; }
   void alive_said(Instant now) { alive_at_ = after(now, alive_interval); }
   [[nodiscard]] Instant next_deadline() const { return alive_at_; }
@@ -61,12 +63,12 @@ class DiskWatch {
   Instant alive_at_ = never;
 };
 
-// What the peer's Alives say of its disk.
+// What the peer's Alive messages say of its disk.
 class PeersDisk {
  public:
-  // True: it got somewhere, or has not taken longer than `patience` yet.
+  // True: the disk made a step, or has not taken longer than `patience` for one yet.
   bool heard(const Alive& alive, Duration patience);
-  void answered() { silent_ = Duration(0); }  // it said something else
+  void answered() { silent_ = Duration(0); }  // the peer said something else
   [[nodiscard]] Duration silent() const { return silent_; }
 
  private:
@@ -75,7 +77,8 @@ class PeersDisk {
 };
 
 [[nodiscard]] uint64_t milliseconds_of(Duration duration);
-// The words for a disk that has not answered for `patience` or longer, ours or the peer's (`whose`): empty when both have.
+// The words for a disk, ours or the peer's (`whose`), that has not answered for `patience` or
+// longer. Empty: both have answered.
 [[nodiscard]] std::string stuck_disk(Duration ours, Duration peers, Duration patience, std::string_view whose);
 
 }  // namespace ccixfer::session

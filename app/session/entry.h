@@ -1,7 +1,8 @@
-// Manifest entries as they travel in `entries` segments: prefix-compressed against the entry before, with TLVs (tlv.h) for what
-// only some entries have.
-// Paths are relative to the session's path, '/'-separated, any bytes but NUL, no empty, '.' or '..' component; "" names the
-// session's path itself (the one file sent, or the directory whose content is sent). The decoder refuses anything else.
+// Manifest entries as they travel in entries segments: paths are prefix-compressed against the entry
+// before, and what only some entries have stands in TLVs (tlv.h).
+// A path is relative to the session's path. It may have any bytes but NUL and no empty, '.' or '..'
+// component; '/' separates components. "" names the session's path itself: the one file that is sent,
+// or the directory whose content is sent. The decoder refuses anything else.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,14 +19,15 @@ enum class EntryType : uint8_t {
   file = 0,
   directory = 1,
   symlink = 2,
-  leave = 3,  // all that is in this directory has been listed: its own mode and times may be set once they have ended
+  leave = 3,  // everything in this directory was listed: its mode and times are due when that has ended
 };
 
 struct Entry {
   EntryType type = EntryType::file;
   std::string path;
-  std::string
-      name;  // of a file or link without a path: what the source calls it, for a directory that stands at the session's path
+  // Of a file or link without a path: its name at the source, which it gets in a directory that stands
+  // at the session's path.
+  std::string name;
   uint32_t mode = 0;  // 07777
   uint32_t uid = 0, gid = 0;
   uint64_t size_bytes = 0;  // file
@@ -34,18 +36,20 @@ struct Entry {
   std::string target;       // symlink
   bool has_digest = false;  // --checksum: the file's digest
   Hash128 digest;
-  // Decoded: the first TLV that must be understood and that this version does not know; 0: none. Whoever decides on the entry
-  // refuses it. Unknown TLVs are not kept, so an entry that is encoded again has none of them.
+  // Of a decoded entry: the first TLV that must be understood and that this version does not know; 0:
+  // none. The destination refuses the entry. Unknown TLVs are not kept, so an entry that is encoded
+  // again has none of them.
   uint16_t unknown_mandatory = 0;
 };
 
 class EntryEncoder {
  public:
-  // Appends; false: does not fit in `into` any more, or entries_per_segment_max are in (nothing counted). Reset by constructing
-  // anew for each segment. CHECKs is_safe_relative_path(path) (so at most path_bytes_max: a walk that finds a longer one reports it
-  // and does not list it), a name as decode_entries takes it, mode <= 07777, a digest for files only, a symlink's target of 1 to
-  // path_bytes_max bytes.
   explicit EntryEncoder(MutableBytes into) : into_(into) {}
+  // Appends the entry. False: it does not fit in `into` any more, or there are entries_per_segment_max,
+  // and nothing was added. Each segment has an encoder of its own. CHECKs that the path is safe, which
+  // bounds it too (the walk does not list what has a longer one), that the name is one as
+  // decode_entries takes it, that the mode is within 07777, that only a file has a digest, and that the
+  // target of a link has 1 to path_bytes_max bytes.
   [[nodiscard]] bool add(const Entry& entry);
   [[nodiscard]] uint32_t size_bytes() const { return used_; }
   [[nodiscard]] uint32_t count() const { return count_; }
@@ -57,10 +61,10 @@ class EntryEncoder {
   std::string previous_;
 };
 
-[[nodiscard]] Result<std::vector<Entry>> decode_entries(
-    Bytes data, uint32_t count);  // protocol: malformed; not_authorised: a path or name that leaves the root
+// protocol: malformed. not_authorised: a path or a name that leaves the root.
+[[nodiscard]] Result<std::vector<Entry>> decode_entries(Bytes data, uint32_t count);
 [[nodiscard]] bool is_safe_relative_path(std::string_view path);  // the rule above, and at most path_bytes_max
-// Digest of a whole file from the hashes of its pieces (a file of 0 bytes has no piece; one of up to 4 MiB has one).
+// The digest of a whole file, from the hashes of its pieces. A file of 0 bytes has no piece.
 [[nodiscard]] Hash128 file_digest(const std::vector<Hash128>& pieces);
 
 }  // namespace ccixfer::session

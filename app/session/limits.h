@@ -1,4 +1,4 @@
-// Every bound of a session in one place. Units in the names.
+// Every bound of a session in one place, with units in the names.
 #pragma once
 #include <cstdint>
 
@@ -12,10 +12,10 @@ inline constexpr uint32_t entries_segment_bytes = 64u << 10;   // an entries seg
 inline constexpr uint32_t entries_per_segment_max = 1024;      // ... or at this many entries
 inline constexpr uint32_t pack_files_max = 1024;
 inline constexpr uint32_t entries_outstanding_max = 32768;  // sent and not yet finished: bounds both ends' memory
-inline constexpr uint32_t entries_unanswered_bytes_max = 64u
-                                                         << 20;  // of entries segments: a source keeps them until all of each is
-                                                                 // answered, a destination those that came ahead of their turn
-inline constexpr uint32_t session_message_bytes_max = 1024;      // fits the smallest max_send_bytes, routed too
+// Of entries segments: a source keeps those that are not answered, a destination those that came
+// ahead of their turn.
+inline constexpr uint32_t entries_unanswered_bytes_max = 64u << 20;
+inline constexpr uint32_t session_message_bytes_max = 1024;  // fits the smallest max_send_bytes, routed too
 inline constexpr uint32_t path_bytes_max = 4096;
 inline constexpr uint32_t open_bytes_max = 64u << 10;       // an acceptor keeps it for every session that waits for its turn
 inline constexpr uint32_t entry_tlv_bytes_max = 48u << 10;  // so that the longest entry fits an empty entries segment

@@ -1,5 +1,5 @@
 // Lanes of a Link. A lane is one connection; it is `waiting` while an older connection of its index still reports its puts, then
-// `up`, and `draining` once it was disconnected from here: its connection's events that are queued already, receives among them,
+// `up`, and `closing` once it was disconnected from here: its connection's events that are queued already, receives among them,
 // still count. A lane whose path is going (a router of it stops) is `up` until its replacement is there, and then settles: nothing
 // new is put on it, and whoever puts closes it once its puts have ended. So a planned stop costs no byte twice.
 #include "app/session/link.h"
@@ -21,9 +21,9 @@ namespace ccixfer::session {
 namespace {
 
 constexpr Duration grace_default = std::chrono::seconds(60);
-// A draining lane whose puts do not end is given up: the endpoint owes an end for each (a transport may take ten seconds to deliver
+// A closing lane whose puts do not end is given up: the endpoint owes an end for each (a transport may take ten seconds to deliver
 // what was sent before a disconnect), this is the belt to its braces.
-constexpr Duration drain_limit = std::chrono::seconds(15);
+constexpr Duration closing_limit = std::chrono::seconds(15);
 // A lane that has not delivered a session message for so long, while others live, is passed over for them: its router may hang, and
 // until that is certain all files would wait for words. Doubled each time: a slow path is no dead one.
 constexpr Duration control_patience_first = std::chrono::seconds(2);
@@ -31,7 +31,7 @@ constexpr Duration control_patience_max = std::chrono::seconds(16);
 constexpr Duration settle_limit =
     std::chrono::seconds(5);  // then its puts go out again elsewhere: its router waits no longer either
 
-enum class LaneState : uint8_t { waiting, up, draining };
+enum class LaneState : uint8_t { waiting, up, closing };
 
 struct Lane {
   LaneIndex index = 0;
@@ -46,7 +46,7 @@ struct Lane {
   bool path_going = false;  // a router of its path stops soon
   bool settling = false;    // and its replacement waits
   Instant settling_since{};
-  Instant draining_since{};
+  Instant closing_since{};
   RingBuffer<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
   bool newest_out_is_credit = false;
   std::vector<Message> in;  // lane messages that came before the lane was announced
@@ -149,14 +149,14 @@ struct Link::Impl {
   void settle(Lane& lane) {
     if (std::exchange(lane.settling, true)) return;
     lane.settling_since = now;
-    if (puts_here() && lane.puts == 0) start_draining(lane);
+    if (puts_here() && lane.puts == 0) start_closing(lane);
   }
 
-  void start_draining(Lane& lane) {
-    if (lane.state == LaneState::draining) return;
+  void start_closing(Lane& lane) {
+    if (lane.state == LaneState::closing) return;
     endpoint.disconnect(lane.connection);
-    lane.state = LaneState::draining;
-    lane.draining_since = now;
+    lane.state = LaneState::closing;
+    lane.closing_since = now;
     lane.out.clear();
     lane.in.clear();
     release_sends(lane, false);
@@ -198,7 +198,7 @@ struct Link::Impl {
 
   // The connection is gone: what of ours has not ended never will.
   void finish(uint64_t packed) {
-    lanes.at(packed).state = LaneState::draining;
+    lanes.at(packed).state = LaneState::closing;
     fail_operations(packed);
     const Lane lane = std::move(lanes.at(packed));
     lanes.erase(packed);
@@ -239,17 +239,17 @@ struct Link::Impl {
     switch (operation.kind) {
       case OperationKind::put:
         notices.emplace_back(PutEnded{lane.index, operation.context, status});
-        if (--lane.puts == 0 && lane.settling) start_draining(lane);
+        if (--lane.puts == 0 && lane.settling) start_closing(lane);
         return;
       case OperationKind::control:
         --lane.controls;
         lane.control_since = now;
         sender.ended(operation.context, status == Status::success);
         // A lane that does not deliver control messages is no lane.
-        if (status != Status::success) start_draining(lane);
+        if (status != Status::success) start_closing(lane);
         return;
       case OperationKind::lane_message:
-        if (status != Status::success) start_draining(lane);
+        if (status != Status::success) start_closing(lane);
         return;
     }
   }
@@ -259,8 +259,7 @@ struct Link::Impl {
     const uint64_t id = next_operation;
     const Status status = endpoint.send(lane.connection, bytes, id);
     if (status != Status::success) {
-      if (status == Status::message_size)
-        start_draining(lane);  // below every transport's floor: a peer that cannot carry a session
+      if (status == Status::message_size) start_closing(lane);  // below every transport's floor: a peer that cannot carry a session
       return false;
     }
     ++next_operation;
@@ -291,7 +290,7 @@ struct Link::Impl {
     failure = error;
     for (auto& [packed, lane] : lanes) {
       static_cast<void>(packed);
-      start_draining(lane);
+      start_closing(lane);
     }
   }
 
@@ -322,21 +321,21 @@ struct Link::Impl {
         notices.emplace_back(LaneMessage{lane.index, std::move(message)});
         return;
       case LaneState::waiting:
-        if (lane.in.size() == lane_messages_queued_max) return start_draining(lane);
+        if (lane.in.size() == lane_messages_queued_max) return start_closing(lane);
         lane.in.push_back(std::move(message));
         return;
-      case LaneState::draining:
+      case LaneState::closing:
         return;
     }
   }
 
-  void drain_turn() {
+  void end_closed_lanes() {
     std::vector<uint64_t> finished;
     for (auto& [packed, lane] : lanes) {
-      if (lane.state == LaneState::up && lane.settling && now >= after(lane.settling_since, settle_limit)) start_draining(lane);
-      if (lane.state != LaneState::draining) continue;
-      // The Hub drains the endpoint's events before a Link's turn: what was queued for this lane has been seen.
-      if (lane.operations == 0 || now >= after(lane.draining_since, drain_limit)) finished.push_back(packed);
+      if (lane.state == LaneState::up && lane.settling && now >= after(lane.settling_since, settle_limit)) start_closing(lane);
+      if (lane.state != LaneState::closing) continue;
+      // The Hub hands over all events of the endpoint before a Link's turn: what was queued for this lane has been seen.
+      if (lane.operations == 0 || now >= after(lane.closing_since, closing_limit)) finished.push_back(packed);
     }
     for (const uint64_t packed : finished) finish(packed);
   }
@@ -368,7 +367,7 @@ Link::Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& user)
 Link::~Link() {
   for (const auto& [packed, lane] : impl_->lanes) {
     static_cast<void>(packed);
-    if (lane.state != LaneState::draining) impl_->endpoint.disconnect(lane.connection);
+    if (lane.state != LaneState::closing) impl_->endpoint.disconnect(lane.connection);
   }
   if (impl_->registry != nullptr) impl_->registry->link_destroyed(*this);
 }
@@ -404,12 +403,12 @@ void Link::add_lane(LaneIndex index, cci::Connection connection, bool moves) {
     slot.current = packed;
     return impl.announce(lane);
   }
-  if (slot.waiting != 0) impl.start_draining(impl.lanes.at(slot.waiting));
+  if (slot.waiting != 0) impl.start_closing(impl.lanes.at(slot.waiting));
   slot.waiting = packed;
   Lane& before = impl.lanes.at(slot.current);
   before.path_going = before.path_going || moves;  // our own notice may be behind the data that comes here
   if (before.state == LaneState::up && before.path_going) return impl.settle(before);
-  impl.start_draining(before);
+  impl.start_closing(before);
 }
 
 void Link::handle(cci::Event&& event) {
@@ -430,7 +429,7 @@ void Link::handle(cci::Event&& event) {
       impl.pump();
       return;
     case cci::EventType::keepalive_timed_out:
-      impl.start_draining(*lane);
+      impl.start_closing(*lane);
       return;
     case cci::EventType::draining:
       lane->path_going = true;
@@ -453,7 +452,7 @@ void Link::post(const Message& message) {
 }
 
 size_t Link::control_queue_room() const { return impl_->sender.room(); }
-bool Link::control_drained() const { return impl_->sender.drained(); }
+bool Link::messages_delivered() const { return impl_->sender.all_delivered(); }
 
 void Link::post_on_lane(LaneIndex index, const Message& message) {
   CHECK(is_lane_message(message));
@@ -462,7 +461,7 @@ void Link::post_on_lane(LaneIndex index, const Message& message) {
   const bool is_credit = std::holds_alternative<Credit>(message);
   // A credit that has not left yet is replaced: only the newest counts, and the queue stays short.
   if (is_credit && lane->newest_out_is_credit && !lane->out.empty()) lane->out.drop_back();
-  if (lane->out.size() == lane_messages_queued_max) return impl_->start_draining(*lane);
+  if (lane->out.size() == lane_messages_queued_max) return impl_->start_closing(*lane);
   lane->out.push_back(encode(message, 0));
   lane->newest_out_is_credit = is_credit;
   impl_->pump_lane(*lane);
@@ -542,7 +541,7 @@ uint64_t Link::moved_bytes() const {
 }
 
 void Link::close_lane(LaneIndex index) {
-  if (Lane* lane = impl_->up_lane(index)) impl_->start_draining(*lane);
+  if (Lane* lane = impl_->up_lane(index)) impl_->start_closing(*lane);
   impl_->pump();
 }
 
@@ -552,7 +551,7 @@ void Link::turn(Instant now) {
   Impl& impl = *impl_;
   impl.now = now;
   if (impl.ended) return;
-  impl.drain_turn();
+  impl.end_closed_lanes();
   impl.pass_silent_lanes();
   impl.watch_grace();
   impl.pump();
@@ -582,8 +581,8 @@ Instant Link::next_deadline() const {
     if (lane.state == LaneState::up && lane.controls > 0 && impl.slots.size() > 1)
       deadline = std::min(deadline, after(lane.control_since, impl.control_patience));
     if (lane.state == LaneState::up && lane.settling) deadline = std::min(deadline, after(lane.settling_since, settle_limit));
-    if (lane.state != LaneState::draining) continue;
-    deadline = std::min(deadline, lane.operations == 0 ? impl.now : after(lane.draining_since, drain_limit));
+    if (lane.state != LaneState::closing) continue;
+    deadline = std::min(deadline, lane.operations == 0 ? impl.now : after(lane.closing_since, closing_limit));
   }
   if (impl.laneless_since != never && !impl.failure) deadline = std::min(deadline, after(impl.laneless_since, impl.grace));
   return deadline;

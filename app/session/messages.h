@@ -1,13 +1,11 @@
-// The messages of a session, each at most session_message_bytes_max on the wire: kind u8, flags u8, length u16, sequence u64,
-// payload (little-endian; TLVs where noted), check u32 (low half of XXH3-64 of all before it). Encoders and decoders are pure.
+// The messages of a session, each at most session_message_bytes_max on the wire: kind u8, flags u8,
+// length u16, sequence u64, payload, check u32 (low half of XXH3-64 of everything before it), all
+// little-endian. Encoders and decoders are pure. README.md says who sends which message, and when.
 //
-// Two families. Lane messages (lane_open, credit, ask) concern the lane that they travel on and die with it. Session messages go
-// through the Link's control channel: numbered, sent on the lowest live lane, sent again on another lane when theirs dies,
-// delivered once and in order.
-//
-// "Source" is the side that has the files, "destination" the side that gets them; "dialler" opened the lanes. Push: the source
-// dials. Pull: the destination dials. Deviation from the first design (pull by RMA read): a routed connection puts both ways, so
-// pull is a push over lanes that the destination dialled, and stages 1-11 are the same code both ways.
+// Lane messages (LaneOpen, Credit, Ask) concern the lane that they travel on and die with it. All
+// others are session messages: they go through the Link's control channel, which numbers them, sends
+// them on the lowest live lane, sends them again when that lane dies, and delivers each once and in
+// order.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -31,10 +29,10 @@ enum class Direction : uint8_t { push = 0, pull = 1 };
 struct Hello {
   Direction direction = Direction::push;
   TransferId transfer{};
-  uint64_t session = 0;  // 0: a new session (then lane == 0); else the number the acceptor gave in `opened`
+  uint64_t session = 0;  // 0: a new session, and lane is 0; else the number that Opened gave
   uint16_t lane = 0;
-  bool sealed = false;  // false: --insecure. Both ends must agree
-  bool moves = false;   // the lane is there already, on a path that is going: the old connection's puts may end
+  bool sealed = false;  // false: --insecure; both ends must agree
+  bool moves = false;   // the path of this lane is going: the puts of its old connection may end there
 };
 
 // Options of a transfer that both ends must know. Bits of Open::options.
@@ -49,7 +47,8 @@ enum Option : uint32_t {
   option_directory = 128 /* the destination names a directory */,
 };
 
-struct OpenPart {  // dialler -> acceptor, the first session messages: a part of the encoded Open (open.h)
+// dialler -> acceptor, the first session messages: a part of the encoded Open (open.h).
+struct OpenPart {
   uint32_t total_bytes = 0;
   uint32_t offset_bytes = 0;
   std::string bytes;
@@ -64,9 +63,10 @@ struct LaneOpen {             // destination -> source, on each new lane: where 
   uint64_t key = 0;
   uint32_t stripe_count = stripes;
 };
-struct Credit {  // destination -> source, on its lane: puts with n < `limit` may go out. Never decreases
+// destination -> source, on its lane: puts with n < `limit` may go out. The limit never falls.
+struct Credit {
   uint64_t limit = 0;
-  bool ask = false;  // others wait for buffers too: say with Ask when a segment is ready and none is left of this
+  bool ask = false;  // buffers are scarce: the source sends Ask when a segment is ready and no credit is left
 };
 enum class Verdict : uint8_t {
   done = 0,  // nothing to send: directory or link made, or the file is unchanged (see `unchanged`)
@@ -77,7 +77,9 @@ enum class Verdict : uint8_t {
   make = 5,    // dry run: a directory or link would be made, or replaced; of a file `send` says so
   change = 6,  // dry run: it would get another mode, owner or time, and nothing else
 };
-struct Answer {  // destination -> source: runs of verdicts for entries first_index ..., in index order over the session
+// destination -> source: runs of verdicts for the entries from first_index on. Over the session they
+// come in the order of the indices.
+struct Answer {
   struct Run {
     uint32_t count = 0;
     Verdict verdict = Verdict::done;
@@ -85,7 +87,8 @@ struct Answer {  // destination -> source: runs of verdicts for entries first_in
   uint64_t first_index = 0;
   std::vector<Run> runs;
 };
-struct Want {  // destination -> source: pieces [first, first+count) of a file lack; several messages add up
+// destination -> source: these pieces of a file are missing. Several messages add up.
+struct Want {
   uint64_t index = 0;
   struct Range {
     uint64_t first = 0;
@@ -93,13 +96,13 @@ struct Want {  // destination -> source: pieces [first, first+count) of a file l
   };
   std::vector<Range> ranges;
 };
-// destination -> source: a segment arrived damaged, or a sync failed. Two forms:
-//  by file:    index, and piece or `whole` (the file of a pack, read and sent again). A piece is sent again with the bytes it
-//              had (the destination compares its hash); an earlier FileEnd stays good, unless the source sends another that says
-//              otherwise.
-//  by segment: index == by_segment; lane_session and n name the put that arrived damaged (its trailer or its list of files
-//              cannot be trusted): the source sends the same entries segment again, or every file, or the piece, of that put
-//              that has not ended. Not known any more: nothing to do.
+// destination -> source: a segment arrived damaged, or a sync failed. There are two forms.
+// By file: the index, and a piece or `whole`, which is a file of a pack. A piece comes again with the
+// bytes that it had, and the destination compares its hash. An earlier FileEnd stays good unless the
+// source sends another one.
+// By segment: index is by_segment, and lane_session and n name the put whose trailer or list of files
+// cannot be trusted. The source sends its entries segment again, or its piece, or those of its files
+// that have not ended. It ignores a put that it does not remember any more.
 struct Resend {
   static constexpr uint64_t whole = ~uint64_t{0};
   static constexpr uint64_t by_segment = ~uint64_t{0};
@@ -109,14 +112,17 @@ struct Resend {
   uint64_t n = 0;
 };
 enum class SourceOutcome : uint8_t { ok = 0, changed = 1, vanished = 2, unreadable = 3 };
-struct FileEnd {  // source -> destination: no (more) data of this file comes. ok only after the second stat agreed
+// source -> destination: no more data of this file comes. It is ok only if the status of the file was
+// the same after reading.
+struct FileEnd {
   uint64_t index = 0;
   SourceOutcome outcome = SourceOutcome::ok;
   uint64_t size_bytes = ~uint64_t{0};  // its length, when the entry said unknown (~0: standard input); else ~0
   bool has_digest = false;             // the source read every piece: its digest, to be compared
   Hash128 digest;
 };
-struct FileResult {  // destination -> source: the end of entry `index`, durable if ok. Idempotent
+// destination -> source: the end of entry `index`; ok means durable. Idempotent.
+struct FileResult {
   uint64_t index = 0;
   ErrorKind kind = ErrorKind::ok;
   int32_t error_number = 0;  // errno, 0: none
@@ -124,55 +130,63 @@ struct FileResult {  // destination -> source: the end of entry `index`, durable
 struct FileResults {
   std::vector<FileResult> results;
 };
-struct Durable {  // destination -> source: payload bytes of this session known durable, less those of files that failed since
+// destination -> source: bytes of this session that are durable, less those of files that failed since.
+struct Durable {
   uint64_t bytes = 0;
   uint64_t files = 0;
 };
-struct End {  // source -> destination: that many entries there were; no more come
+// source -> destination: there were so many entries, and no more come.
+struct End {
   uint64_t entries = 0;
-  uint64_t unlisted_failed = 0;  // what it could not even list (an unreadable directory): no entry tells of these
+  uint64_t unlisted_failed = 0;  // what it could not even list, so that no entry tells of it
   uint64_t unlisted_vanished = 0;
 };
-struct Summary {  // destination -> source: every entry ended, directories have their times, all synced
+// destination -> source: every entry has ended, directories have their times, everything is synced.
+struct Summary {
   uint64_t files_ok = 0, files_unchanged = 0, files_failed = 0, bytes = 0;
 };
-struct Alive {  // either way, while jobs are in the disk: progress when `steps` moved, else how long the disk has not answered
+// Either way, while jobs are in the disk: how many steps they made, and for how long there was none.
+struct Alive {
   uint64_t steps = 0;
   uint64_t silent_ms = 0;
 };
-struct Bye {};  // source -> destination: the summary arrived; lanes may go
-struct Abort {  // either way: the session ends now, for everybody; resumable
+struct Bye {};  // source -> destination: the summary arrived; the lanes may go
+struct Abort {  // either way: the session ends now for both sides, and can be resumed
   ErrorKind kind = ErrorKind::bug;
   std::string message;  // at most 512 bytes
 };
-// Whether a session can end in the middle with that kind. `ok` and the partial results are what a whole session leads to: each side
-// counts those itself, and takes no peer's word for them.
+// Whether a session can end in the middle with that kind. `ok` and the partial results are the ends of
+// a whole session: each side counts those itself and does not believe a peer.
 [[nodiscard]] bool ends_a_session(ErrorKind kind);
-// What an Abort of the peer (`who`) means to us: its own kind and words, or protocol when its kind ends no session.
+// What an Abort of the peer (`who`) means to us: its own kind and words, or protocol if its kind ends
+// no session.
 [[nodiscard]] Error error_of(const Abort& abort, std::string_view who);
 
-struct Unlisted {  // source -> destination: what it could not list, by name; the first unlisted_named_max of those that End counts
+// source -> destination: the name of something that it could not list. The first unlisted_named_max of
+// those that End counts are named.
+struct Unlisted {
   bool vanished = false;
   std::string path;    // its last unlisted_path_bytes_max bytes
   std::string reason;  // at most unlisted_reason_bytes_max
 };
 
-struct Ask {  // source -> destination, on its lane: all credit up to `limit` is used, and a segment is ready
+// source -> destination, on its lane: all credit up to `limit` is used, and a segment is ready.
+struct Ask {
   uint64_t limit = 0;
 };
-// acceptor -> dialler, instead of Opened, while the session waits for its turn. It comes again, also with the same number, as long
-// as the sessions that it waits for get on.
+// acceptor -> dialler, before Opened, while the session waits for its turn. It comes again, even with
+// the same number, as long as the sessions before it make progress.
 struct Queued {
-  uint32_t before = 0;  // sessions that come before it; 0: the next that ends makes room
+  uint32_t before = 0;  // so many sessions come before it; 0: the next one that ends makes room
 };
 
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
                              Bye, Abort, Unlisted, Alive, Ask, Queued>;
 
-// The place of an alternative in Message, from 1, is its kind on the wire: append only.
-// The sequence of lane messages is 0, of all others it is not.
+// The place of an alternative in Message, from 1, is its kind on the wire, so new ones go to the end.
+// Lane messages have sequence 0, all others have another.
 [[nodiscard]] bool is_lane_message(const Message& message);
-[[nodiscard]] std::vector<std::byte> encode(const Message& message, uint64_t sequence);  // CHECKs that it fits; Abort's text is cut
+[[nodiscard]] std::vector<std::byte> encode(const Message& message, uint64_t sequence);  // CHECKs that it fits; cuts Abort's text
 struct Decoded {
   Message message;
   uint64_t sequence = 0;

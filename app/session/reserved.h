@@ -1,5 +1,6 @@
-// Names that receivers keep for themselves, in every directory and in any case: their staging directory, and files staged beside
-// their targets. A source leaves them out, a destination refuses them.
+// Names that receivers keep for themselves, in every directory and in any case: the staging directory
+// and files that are staged beside their targets. A source leaves them out; a destination refuses
+// them.
 #pragma once
 #include <string_view>
 

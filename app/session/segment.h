@@ -1,9 +1,9 @@
-// A segment in its buffer: data first, at [0, data_bytes), then the trailer of segment_trailer_bytes. The whole is one RVMA
-// put, so the trailer is the last 128 bytes of what completed. Buffers are segment_bytes_max.
-// Trailer, little-endian: magic u32, version u8, kind u8, seal u8, 0 u8, session, lane_session, n, index, sequence, file_version
-// u64, data_bytes u32, count u32, hash 16 bytes, 40 bytes reserved (0 today, covered by the check), check u64 = XXH3-64 of the 120
-// before. The trailer has its own check; the data has XXH3-128. `seal` fills hash and trailer; `open` verifies both: under
-// --insecure that is the null seal; a sealing cipher takes their place in the same layout.
+// A segment in its buffer: the data at [0, data_bytes), and behind it the trailer. The whole is one
+// RVMA put, so the trailer is the last segment_trailer_bytes of what completed. A buffer has
+// segment_bytes_max. README.md shows the format of the trailer.
+// The trailer has a check of its own; the data has an XXH3-128. `seal` fills in the hash and writes
+// the trailer, and `open` verifies both. That is the null seal of --insecure; a cipher will use the
+// same layout.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -27,7 +27,7 @@ struct SegmentHeader {
   SegmentKind kind = SegmentKind::void_;
   uint64_t session = 0;
   uint64_t lane_session = 0;
-  uint64_t n = 0;             // put sequence of the lane session
+  uint64_t n = 0;             // number of the put in the lane session
   uint64_t index = 0;         // entries: index of the first entry; piece: index of the file; pack: 0
   uint64_t sequence = 0;      // entries: dense number of this entries segment, from 0; piece: number of the piece; pack: 0
   uint64_t file_version = 0;  // piece: version of the file that it was read from
@@ -36,18 +36,19 @@ struct SegmentHeader {
   Hash128 hash;        // of the data; filled by seal
 };
 
-// Fills header.hash and writes the trailer at data_bytes; returns the length to put. `buffer` holds at least that; CHECKs the
-// bounds of the header.
+// Fills header.hash and writes the trailer at data_bytes; returns the length to put, which `buffer`
+// must have. CHECKs the bounds of the header.
 [[nodiscard]] uint32_t seal(MutableBytes buffer, SegmentHeader& header);
-// As seal, when the hash of the data is known already (the reader computed it while the data was in cache).
+// The same where the hash of the data is known already, because the reader computed it.
 [[nodiscard]] uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header);
-// Checks trailer, lengths and hash of a completed buffer of `length` bytes; gives the header. ErrorKind::integrity: hash; protocol:
-// malformed.
+// Checks the trailer, the lengths and the hash of a completed buffer, and gives the header. integrity:
+// the hash differs. protocol: the trailer is malformed.
 [[nodiscard]] Result<SegmentHeader> open(Bytes buffer);
-// As open, and hands each block of the data to `write` right after it was hashed, while it is in the cache. What was written
-// counts only after success. `write` answers false to stop early (its own error): the result is then the header, unverified.
+// The same, and hands each block of the data to `write` right after it was hashed, while it is in the
+// cache. What was written counts only after success. `write` answers false to stop early because of
+// an error of its own; the result is then the header, unverified.
 [[nodiscard]] Result<SegmentHeader> open_in_blocks(Bytes buffer, const std::function<bool(Bytes block, uint64_t at_bytes)>& write);
-// The trailer alone, without looking at the data (cheap; on the protocol thread).
+// Checks the trailer alone and not the data, which is cheap enough for the protocol thread.
 [[nodiscard]] Result<SegmentHeader> peek(Bytes buffer);
 
 // A pack: for each file index u64, size u32, flags u32, hash (of its content) 16 bytes, then the content.
@@ -58,8 +59,8 @@ struct PackRecord {
   Hash128 hash;
   Bytes content;
 };
-void put_pack_record(MutableBytes at, const PackRecord& record);  // header only; content stands right behind
-// Walks a pack's data; false: malformed.
+void put_pack_record(MutableBytes at, const PackRecord& record);  // writes the record only; the content belongs right behind it
+// Walks the data of a pack. False: it is malformed.
 [[nodiscard]] bool next_pack_record(Bytes& rest, PackRecord& record);
 
 }  // namespace ccixfer::session

@@ -1,8 +1,10 @@
-// What one transfer wanted and told of its files, over all its sessions, so that each file and byte is counted once and told once.
-// A session walks the whole tree: in a later one, what an earlier session delivered shows as unchanged, and pieces that it brought
-// as present. Kept by the process that dialled the transfer, and by a receiver for the transfers that it saw lately; a process that
-// starts anew begins with an empty one.
-// In: files by name() of path and source version. Bounded: files_max names; what is beyond is taken for new each time.
+// What one transfer wanted of its files and said of them, over all of its sessions, so that each file
+// and byte is counted once and told once. Every session walks the whole tree: a later one finds what
+// an earlier one delivered unchanged, and its pieces present.
+// The process that dialled the transfer keeps a record, and an acceptor keeps those of the transfers
+// that it saw lately. A process that starts anew begins with an empty one.
+// In: files, as name() of path and source version. Bound: files_max names; a file beyond that counts
+// as new each time.
 // Not thread-safe.
 #pragma once
 #include <cstdint>
@@ -22,12 +24,13 @@ class TransferRecord {
   explicit TransferRecord(size_t files_max = files_max_of_dialler) : files_max_(files_max) {}
 
   [[nodiscard]] static uint64_t name(std::string_view path, uint64_t version);
-  // The destination wants `missing_bytes` of the file's `size_bytes` now. Out: what this transfer moves of the file in all: more
-  // than that when an earlier session of it brought some.
+  // The destination wants `missing_bytes` of the file's `size_bytes` now. Gives what this transfer
+  // moves of the file in all, which is more when an earlier session brought some.
   [[nodiscard]] uint64_t want(uint64_t file, uint64_t size_bytes, uint64_t missing_bytes);
-  // The destination has the file. Out: what this transfer moved of it in an earlier session; none: it was there before.
+  // The destination has the file. Gives what this transfer moved of it in an earlier session; none:
+  // the file was there before.
   [[nodiscard]] std::optional<uint64_t> delivered(uint64_t file, uint64_t size_bytes) const;
-  // Whether that is news of the file: true unless it is what was said last.
+  // Notes what is said of the file. True: it is news, and not what was said last.
   [[nodiscard]] bool say(uint64_t file, Said said);
 
  private:

@@ -105,7 +105,7 @@ TEST_CASE("asked__names_of_the_receiver__may_not_come") {
   CHECK_FALSE(may_come("data/", {directory(""), directory("d"), directory("d/.ccixfer")}));
 }
 
-TEST_CASE("destination__a_server_that_sends_what_was_not_asked_for__protocol_and_nothing_of_it_is_written") {
+TEST_CASE("destination__server_sends_what_was_not_asked_for__protocol_and_nothing_written") {
   Rig rig(pull_of("data"));
   SECTION("from the beginning") {
     rig.source().put_entries({directory_entry("data"), file("data/x"), leave("data"), file(".bashrc")}, 0, 0);

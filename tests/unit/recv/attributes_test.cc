@@ -82,7 +82,7 @@ TEST_CASE("attributes__setuid_and_setgid__only_with_the_owner_and_group_they_are
         Calls{"owner 5 6", "mode 4755", "time 1.000000002"});
 }
 
-TEST_CASE("attributes__refused_by_the_file_system__the_rest_is_given_and_the_refusal_is_told") {
+TEST_CASE("attributes__refused_by_the_file_system__the_rest_is_set_the_refusal_is_told") {
   const int refusal = GENERATE(EPERM, EINVAL, EACCES, ENOTSUP, ENOSYS);
   const Current current{0644, 0, 0};
   const Attributes wanted{0755, 5, 6, {1, 2}};

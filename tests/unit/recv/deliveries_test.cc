@@ -146,7 +146,7 @@ TEST_CASE("deliveries__cannot_be_opened__nothing_is_remembered_and_nothing_fails
 }
 
 // Without times only the row tells that the file is the one that was placed; it goes when the transfer ends well.
-TEST_CASE("destination__without_times__a_file_that_was_delivered_does_not_come_again_until_the_transfer_ended") {
+TEST_CASE("destination__without_times__a_delivered_file_stays_until_the_transfer_has_ended") {
   DestinationOptions options;
   options.options = session::option_recursive;
   Rig rig(options);

@@ -93,7 +93,7 @@ TEST_CASE("directories__moved_after_the_verdict__interrupted_and_nothing_is_writ
   CHECK(ground.names_in("archive/run") == 0);
 }
 
-TEST_CASE("directories__removed_and_made_anew_after_the_verdict__interrupted_whatever_its_inode_number") {
+TEST_CASE("directories__made_anew_after_the_verdict__interrupted_whatever_its_inode") {
   Ground ground;
   ground.announce({directory_entry(""), directory_entry("run"), file_entry("run/a", 3)});
   fs::remove(ground.temporary.path("root/run"));
@@ -103,7 +103,7 @@ TEST_CASE("directories__removed_and_made_anew_after_the_verdict__interrupted_wha
   CHECK(ground.source().results.empty());
 }
 
-TEST_CASE("directories__moved_while_files_are_renamed_into_it__none_of_them_is_told_as_delivered") {
+TEST_CASE("directories__moved_while_files_are_renamed_into_it__none_counts_as_delivered") {
   Ground ground;
   const bool large = GENERATE(false, true);
   const auto data = pattern(large ? piece + 1 : 3, 3);
@@ -140,7 +140,7 @@ TEST_CASE("directories__moved_while_verdicts_are_made__none_of_them_is_told") {
   CHECK(ground.source().verdicts.empty());
 }
 
-TEST_CASE("directories__moved_after_everything_was_delivered_and_before_the_summary__interrupted") {
+TEST_CASE("directories__moved_after_the_last_delivery_before_the_summary__interrupted") {
   Ground ground;
   std::vector<session::Entry> entries{directory_entry(""),
                                       directory_entry("run"),
@@ -173,7 +173,7 @@ TEST_CASE("directories__moved_after_everything_was_delivered_and_before_the_summ
   CHECK(ground.temporary.has("root/run/empty"));
 }
 
-TEST_CASE("directories__root_moved_and_made_anew_while_the_daemon_runs__the_next_transfer_goes_to_the_new_one") {
+TEST_CASE("directories__root_made_anew_under_a_daemon__the_next_transfer_goes_there") {
   Ground ground;
   ground.deliver("a", "abc");
   ground.move("root", "archive/root");
@@ -209,7 +209,7 @@ TEST_CASE("directories__root_moved_and_made_anew_while_the_daemon_runs__the_next
   }
 }
 
-TEST_CASE("directories__staging_removed_under_a_running_daemon__made_anew_for_the_next_session") {
+TEST_CASE("directories__staging_removed_under_a_daemon__made_anew_for_the_next_session") {
   Ground ground;
   const auto data = pattern(2 * piece, 3);
   SECTION("between transfers") {
@@ -252,7 +252,7 @@ TEST_CASE("directories__staging_removed_under_a_running_daemon__made_anew_for_th
 
 TEST_CASE("directories__more_than_are_remembered__looked_at_before_they_are_forgotten") {
   Ground ground;
-  Root::Impl& root = *ground.root->impl;
+  OpenedRoot& root = *ground.root->opened;
   KnownDirectories known(ground.files, root.fd, root.staging_identity, root.held_directories, 3);
   const auto enter = [&](const std::string& name) {
     ground.make("root/" + name);
@@ -289,7 +289,8 @@ struct Shelf : Rig {
   Shelf(size_t descriptors_max, const std::vector<std::string>& names) : Rig(archive_options, 1, "", descriptors_max) {
     for (const std::string& name : names) fs::create_directories(temporary.path(name));
     session.reset();
-    known = std::make_unique<KnownDirectories>(files, root->impl->fd, root->impl->staging_identity, root->impl->held_directories);
+    known =
+        std::make_unique<KnownDirectories>(files, root->opened->fd, root->opened->staging_identity, root->opened->held_directories);
   }
   ~Shelf() { known.reset(); }
   // As another job would.
@@ -332,7 +333,7 @@ TEST_CASE("directories_held__more_than_may_be__those_used_longest_ago_are_closed
   const size_t before = open_descriptors();
   for (const char* name : {"a", "b", "a", "c"}) REQUIRE(shelf.open(name) == 0);
   CHECK(open_descriptors() == before + 2);
-  CHECK(shelf.root->impl->held_directories.taken() == 2);
+  CHECK(shelf.root->opened->held_directories.taken() == 2);
   CHECK(shelf.opens([&] { CHECK(shelf.open("a") == 0); }) == 0);
   CHECK(shelf.opens([&] { CHECK(shelf.open("c") == 0); }) == 0);
   CHECK(shelf.opens([&] { CHECK(shelf.open("b") == 0); }) == 1);
@@ -340,12 +341,12 @@ TEST_CASE("directories_held__more_than_may_be__those_used_longest_ago_are_closed
   SECTION("at the end all are") { shelf.known.reset(); }
   SECTION("what was forgotten too") { shelf.known->forget(""); }
   CHECK(open_descriptors() == before);
-  CHECK(shelf.root->impl->held_directories.taken() == 0);
+  CHECK(shelf.root->opened->held_directories.taken() == 0);
 }
 
 TEST_CASE("directories_held__other_sessions_have_them_all__opened_by_each_job") {
   Shelf shelf(32, {"a", "b", "c", "d"});
-  Root::Impl& root = *shelf.root->impl;
+  OpenedRoot& root = *shelf.root->opened;
   while (root.held_directories.take()) {
   }
   const size_t before = open_descriptors();
@@ -370,7 +371,7 @@ TEST_CASE("directories_held__other_sessions_have_them_all__opened_by_each_job") 
 TEST_CASE("directories_held__one_that_may_not_be_read__is_known_all_the_same") {
   Shelf shelf(1024, {"a"});
   shelf.files.hook = [](std::string_view call, std::string_view) { return call == "open" ? -EACCES : 0; };
-  REQUIRE(shelf.known->remember(shelf.root->impl->fd, "a", "a") == 0);
+  REQUIRE(shelf.known->remember(shelf.root->opened->fd, "a", "a") == 0);
   shelf.files.hook = nullptr;
   std::string which;
   CHECK(shelf.known->look({"a"}, which) == 0);
@@ -400,7 +401,7 @@ TEST_CASE("directories_held__a_path_that_leads_elsewhere__is_told_from_a_disk_th
   }
 }
 
-TEST_CASE("directories_held__what_it_is_cannot_be_told__the_error_and_it_is_not_taken_for_known") {
+TEST_CASE("directories_held__identity_cannot_be_read__an_error_and_not_taken_for_known") {
   for (const bool known_before : {false, true}) {
     Shelf shelf(0, {"a"});  // none is held: one that is known is known by its generation
     if (known_before) REQUIRE(shelf.open("a") == 0);
@@ -418,11 +419,11 @@ TEST_CASE("directories_held__no_descriptor_is_left__they_are_closed_and_it_is_tr
   const int error = GENERATE(-EMFILE, -ENFILE);
   bool for_ever = false;
   shelf.files.hook = [&](std::string_view call, std::string_view name) {
-    const bool fails = call == "open" && name == "b" && (for_ever || shelf.root->impl->held_directories.taken() > 0);
+    const bool fails = call == "open" && name == "b" && (for_ever || shelf.root->opened->held_directories.taken() > 0);
     return fails ? error : 0;
   };
   CHECK(shelf.open("b") == 0);
-  CHECK(shelf.root->impl->held_directories.taken() == 1);
+  CHECK(shelf.root->opened->held_directories.taken() == 1);
   for_ever = true;
   shelf.known->forget("b");
   CHECK(shelf.open("b") == error);

@@ -135,7 +135,7 @@ TEST_CASE("entries__parents_of_the_session_path__are_looked_for_once_a_session")
   CHECK_FALSE(place.temporary.has("a"));  // what is gone in the middle is not made again
 }
 
-TEST_CASE("entries__dry_run_through_a_link__not_authorised_and_elsewhere_nothing_is_an_error") {
+TEST_CASE("entries__dry_run_through_a_link__not_authorised_and_no_other_error") {
   Watched place(archive_options | session::option_dry_run, "l/x");
   REQUIRE(::symlink("elsewhere", place.temporary.path("l").c_str()) == 0);
   const Error error = place.fatal(directory(""));
@@ -277,7 +277,7 @@ TEST_CASE("entries__a_call_fails__that_entry_has_failed_or_the_session_ends") {
 }
 
 // A link is made under another name, and takes its own with one rename.
-TEST_CASE("entries__link_where_an_empty_directory_stands__it_takes_its_place_however_the_rename_refuses") {
+TEST_CASE("entries__link_in_an_empty_directorys_place__replaces_it_however_rename_refuses") {
   const int refusal = GENERATE(EISDIR, ENOTEMPTY, EEXIST);
   Watched place;
   ::mkdir(place.temporary.path("d").c_str(), 0755);
@@ -367,15 +367,15 @@ TEST_CASE("entries__a_file_asked_for__its_task_says_all_that_was_listed") {
   CHECK(place.decide_one(directory("e")).size_bytes == 0);
 }
 
-TEST_CASE("entries__delivered_before_and_without_times__only_the_untouched_regular_file_of_that_version_stays") {
+TEST_CASE("entries__delivered_before_without_times__only_that_untouched_version_stays") {
   Watched place(session::option_recursive);
   place.deliver(place.decide_one(file("f", 3)).task, "abc");
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::unchanged);
   CHECK(place.decider.taken_over().size() == 1);
   const auto verdict = [&](const Entry& entry, uint32_t options) {
-    EntryDecider decider(*place.root->impl, *place.directories, {options, 022, 0, 0}, "", place.owner);
+    EntryDecider decider(*place.root->opened, *place.directories, {options, 022, 0, 0}, "", place.owner);
     DecidedEntries decided = decider.decide({entry}, place.next_index++);
-    place.root->impl->claims.release_all(place.owner);
+    place.root->opened->claims.release_all(place.owner);
     CHECK(decider.taken_over().size() == (decided.decisions.at(0).verdict == Verdict::unchanged ? 1 : 0));
     return decided.decisions.at(0).verdict;
   };
@@ -393,23 +393,23 @@ TEST_CASE("entries__delivered_before_and_without_times__only_the_untouched_regul
 TEST_CASE("entries__the_ledger_fails__the_session_ends") {
   Watched place;
   const Ledger::File row{path_key("f"), 4};
-  REQUIRE(place.root->impl->ledger->add({{row, "f", {{0, {1, 2}}}}}));
+  REQUIRE(place.root->opened->ledger->add({{row, "f", {{0, {1, 2}}}}}));
   place.temporary.write(".ccixfer/" + staged_name(row.key, row.version), "x");
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::send);  // another version: of no use any more
   CHECK_FALSE(place.temporary.has(".ccixfer/" + staged_name(row.key, row.version)));
-  CHECK(place.root->impl->ledger->empty());
+  CHECK(place.root->opened->ledger->empty());
 }
 
 // It was there in the ledger, and is not on the disk.
-TEST_CASE("entries__partial_file_whose_staged_bytes_are_gone__is_sent_whole_and_its_row_goes") {
+TEST_CASE("entries__partial_file_whose_bytes_are_gone__is_sent_whole_and_its_row_goes") {
   Watched place;
   const Ledger::File row{path_key("f"), 5};
-  REQUIRE(place.root->impl->ledger->add({{row, "f", {{0, {1, 2}}}}}));
+  REQUIRE(place.root->opened->ledger->add({{row, "f", {{0, {1, 2}}}}}));
   const Decision decision = place.decide_one(file("f", GENERATE(as<uint64_t>(), 3, size_unknown)));
   CHECK(decision.verdict == Verdict::send);
   CHECK(decision.wants.empty());
   CHECK(decision.present.empty());
-  CHECK(place.root->impl->ledger->empty());
+  CHECK(place.root->opened->ledger->empty());
 }
 
 TEST_CASE("entries__root_was_moved__before_or_meanwhile__interrupted_and_no_verdict_is_told") {
@@ -443,7 +443,7 @@ TEST_CASE("entries__decided_again_and_again__no_descriptor_is_left_open") {
   other.digest.low ^= 1;
   const auto decide_all = [&] {
     place.decide({file("full", 1), file("empty", 1), link("full", "x"), same, other, directory("d"), leave("d")});
-    place.root->impl->claims.release_all(place.owner);
+    place.root->opened->claims.release_all(place.owner);
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   };
   decide_all();

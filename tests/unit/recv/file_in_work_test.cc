@@ -48,7 +48,7 @@ TEST_CASE("file_in_work__empty_file__needs_nothing_but_its_end") {
   CHECK(file.next() == NextStep::commit);
 }
 
-TEST_CASE("file_in_work__length_that_comes_with_the_end__must_not_be_less_than_what_was_sent") {
+TEST_CASE("file_in_work__length_that_comes_with_the_end__is_at_least_what_was_sent") {
   FileInWork file(task_of(1, size_unknown));
   CHECK(file.size_bytes() == size_unknown);
   write(file, 0);
@@ -111,7 +111,7 @@ TEST_CASE("file_in_work__failure__what_is_staged_is_discarded_kept_or_not_there"
   CHECK(kept.next() == NextStep::end);
 }
 
-TEST_CASE("file_in_work__pack__gives_the_content_once_and_may_come_again_when_it_was_dropped") {
+TEST_CASE("file_in_work__pack__gives_the_content_once_and_again_when_it_was_dropped") {
   FileInWork file(task_of(1, 5));
   CHECK(file.begin_pack());
   CHECK_FALSE(file.begin_pack());

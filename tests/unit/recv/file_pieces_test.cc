@@ -45,7 +45,7 @@ TEST_CASE("file_pieces__sync_that_succeeds__makes_durable_what_it_took_and_nothi
   CHECK(pieces.has_unsynced());
 }
 
-TEST_CASE("file_pieces__sync_that_fails__loses_all_that_is_not_durable_and_what_is_being_written") {
+TEST_CASE("file_pieces__sync_fails__all_that_is_not_durable_is_lost_with_what_is_written") {
   FilePieces pieces(nullptr);
   pieces.found({0, hash_of(0)});
   for (const uint64_t piece : {1u, 2u, 3u}) CHECK(pieces.arrive(piece, hash_of(piece)) == Arrived::wanted);

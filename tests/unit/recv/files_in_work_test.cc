@@ -25,7 +25,7 @@ struct Rig final : FileSteps {
   std::vector<std::string> removed;
   std::vector<session::FileResult> ends;
   test::FaultyFiles disk;
-  Root::Impl root{disk, -1, ""};  // nothing is opened below it
+  OpenedRoot root{disk, -1, ""};  // nothing is opened below it
   FilesInWork files{session, *this, results,
                     [this](const FileTask& task, bool resumed) { return std::make_shared<StagedFile>(root, task, resumed); }};
 
@@ -154,7 +154,7 @@ TEST_CASE("files_in_work__failure_with_pieces__what_is_staged_goes_or_becomes_du
   CHECK(rig.ends.size() == 2);
 }
 
-TEST_CASE("files_in_work__disk_that_fails_once__the_content_is_asked_for_again_and_twice_is_the_end") {
+TEST_CASE("files_in_work__disk_fails__content_is_asked_for_once_more_and_then_it_ends") {
   Rig rig;
   FileInWork& packed = rig.want(1, 10);
   rig.files.on_io_failed(packed, ENXIO, {});
@@ -201,7 +201,7 @@ TEST_CASE("files_in_work__commit_that_fails__the_outcome_says_whether_the_conten
   CHECK(full.syncs == std::vector<std::pair<uint64_t, uint64_t>>{{1, 0}});  // its pieces are kept for the next run
 }
 
-TEST_CASE("files_in_work__commit_whose_sync_failed__pieces_that_are_lost_are_asked_for_again") {
+TEST_CASE("files_in_work__commit_whose_sync_failed__lost_pieces_are_asked_for_again") {
   Rig rig;
   FileInWork& file = rig.want(1, 2 * piece);
   rig.write(file, 0);
@@ -219,7 +219,7 @@ TEST_CASE("files_in_work__commit_whose_sync_failed__pieces_that_are_lost_are_ask
   CHECK(rig.ends[0].error_number == EDOM);
 }
 
-TEST_CASE("files_in_work__session_that_failed__files_stay_and_what_is_staged_is_kept_or_removed") {
+TEST_CASE("files_in_work__session_that_failed__staged_files_are_kept_or_removed") {
   Rig rig;
   FileInWork& large = rig.want(1, piece);
   rig.write(large, 0);

@@ -60,7 +60,7 @@ bool make_giving(const std::string& path, const std::string& what) {
 
 }  // namespace
 
-TEST_CASE("inheritance__files_and_directories_put_in_a_directory__have_what_open_and_mkdir_give_there") {
+TEST_CASE("inheritance__files_and_directories__have_what_open_and_mkdir_give_there") {
   const std::string what = GENERATE(as<std::string>(), "group", "acl", "mode");
   const bool may_not_give = GENERATE(false, true);
   const uint32_t mode = GENERATE(0644u, 0600u, 0444u, 0777u);
@@ -149,7 +149,7 @@ TEST_CASE("inheritance__default_lists__as_the_kernel_applies_them") {
   CHECK_FALSE(inherited_acl(acl_of({{1, 7, nobody}}), 0666));
 }
 
-TEST_CASE("attributes__a_file_system_without_modes__files_arrive_and_only_an_archive_counts_it") {
+TEST_CASE("attributes__file_system_without_modes__files_arrive_and_only_archives_count_it") {
   const bool archives = GENERATE(false, true);
   const int refusal = GENERATE(-EPERM, -ENOTSUP);
   DestinationOptions options = plain_options;

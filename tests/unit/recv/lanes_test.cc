@@ -44,7 +44,7 @@ struct Rig {
   ~Rig() {
     if (!lanes) return;
     lanes->close_all();
-    drain();
+    take_cancelled();
     lanes.reset();
   }
   [[nodiscard]] std::unique_ptr<Lanes> make() { return std::make_unique<Lanes>(link, mailboxes, pool, entropy, turns, rate); }
@@ -57,7 +57,7 @@ struct Rig {
   void turn(uint32_t buffers_max = 100, uint32_t in_jobs = 0) { lanes->turn(now, buffers_max, in_jobs); }
   [[nodiscard]] uint32_t posted() const { return pool.count() - pool.free_count(); }
   // What was posted and did not arrive comes back.
-  size_t drain() {
+  size_t take_cancelled() {
     size_t cancelled = 0;
     while (const auto completion = mailboxes.next_completion()) cancelled += lanes->take(*completion) ? 0u : 1u;
     return cancelled;
@@ -118,7 +118,7 @@ TEST_CASE("lanes__up_and_down__its_mailboxes_are_open_as_long_and_every_buffer_c
   CHECK_FALSE(rig.lanes->has_live());
   for (uint64_t stripe = 0; stripe < window_segments_first; ++stripe) CHECK_FALSE(rig.is_open(base + stripe));
   CHECK(rig.lanes->owns(base));  // until its buffers are back
-  CHECK(rig.drain() == window_segments_first);
+  CHECK(rig.take_cancelled() == window_segments_first);
   CHECK(rig.lanes->idle());
   CHECK_FALSE(rig.lanes->owns(base));
   CHECK(rig.posted() == 0);
@@ -184,7 +184,7 @@ TEST_CASE("lanes__segments_beyond_the_stripes__go_round_in_epochs") {
   }
   rig.lanes->down(0);
   for (const uint64_t stripe : {uint64_t{0}, uint64_t{5}, uint64_t{session::stripes - 1}}) CHECK_FALSE(rig.is_open(base + stripe));
-  rig.drain();
+  rig.take_cancelled();
   CHECK(rig.posted() == 0);
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("lanes__a_lane_of_ours_has_that_base__another_is_drawn") {
   rig.entropy.next = {key + 1, lane_session + 1, base, 2 * base};
   rig.lanes->up(0);
   CHECK(rig.lanes->owns(2 * base));
-  CHECK(rig.drain() == window_segments_first);
+  CHECK(rig.take_cancelled() == window_segments_first);
   CHECK_FALSE(rig.lanes->owns(base));
   CHECK(rig.lanes->owns(2 * base));
 }
@@ -222,7 +222,7 @@ TEST_CASE("lanes__up_twice__the_second_takes_its_place") {
   rig.lanes->up(0);
   CHECK_FALSE(rig.is_open(base));
   CHECK(rig.is_open(2 * base));
-  CHECK(rig.drain() == window_segments_first);
+  CHECK(rig.take_cancelled() == window_segments_first);
   rig.turn();
   REQUIRE(rig.put(0, 10, 2 * base) == Status::mailbox_key);
   CHECK(rig.posted() == window_segments_first);
@@ -253,7 +253,7 @@ TEST_CASE("lanes__several__share_evenly_what_the_session_may_hold") {
     rig.turn(1);
     CHECK(rig.posted() == 1);
     rig.lanes->down(0);
-    const size_t of_the_first = rig.drain();
+    const size_t of_the_first = rig.take_cancelled();
     CHECK(of_the_first == 1);
     rig.turn(1);
     CHECK(rig.posted() == 1);
@@ -379,7 +379,7 @@ TEST_CASE("lanes__rate__what_is_not_used_comes_back_and_the_next_buffer_has_its_
   rig.turn();
   CHECK(rig.posted() == 2);
   rig.lanes->down(0);
-  CHECK(rig.drain() == 2);
+  CHECK(rig.take_cancelled() == 2);
   rig.entropy.next = {key, lane_session, 2 * base};
   rig.lanes->up(0);
   rig.turn();

@@ -90,7 +90,7 @@ TEST_CASE("ledger_faults__a_failure_that_passes__is_survived_by_whatever_was_ask
 }
 
 // To SQLite's own check of a database a page that could not be read is a damaged one: it is not taken at its first word.
-TEST_CASE("ledger_faults__at_the_opening__survived_if_it_passes_else_said_with_its_place_and_nothing_is_lost") {
+TEST_CASE("ledger_faults__at_the_opening__survived_if_passing_else_said_and_nothing_lost") {
   for (const bool lasts : {false, true}) {
     for (uint64_t number = 1;; ++number) {
       INFO("call " << number << (lasts ? " and all later ones fail" : " fails"));
@@ -122,7 +122,7 @@ TEST_CASE("ledger_faults__at_the_opening__survived_if_it_passes_else_said_with_i
   }
 }
 
-TEST_CASE("ledger_faults__a_failure_that_stays__is_said_and_what_was_acknowledged_is_there_when_it_is_over") {
+TEST_CASE("ledger_faults__failure_that_stays__is_said_and_acknowledged_rows_are_kept") {
   for (const int code : {SQLITE_IOERR, SQLITE_FULL}) {
     for (uint64_t number = 1;; ++number) {
       INFO("from call " << number << " on, code " << code);

@@ -75,7 +75,7 @@ TEST_CASE("destination__second_session_of_a_transfer__counts_and_tells_each_file
 }
 
 // One call of the disk takes minutes: the source hears again and again that we live, and how long the disk has not answered.
-TEST_CASE("destination__jobs_in_a_slow_disk__tells_the_source_and_counts_as_alive_up_to_its_patience") {
+TEST_CASE("destination__jobs_in_a_slow_disk__tells_the_source_and_lives_for_its_patience") {
   using namespace std::chrono_literals;
   DestinationOptions options;
   options.options = archive;

@@ -54,18 +54,18 @@ TEST_CASE("destination__unknown_length__ends_shorter_than_what_came__vanished") 
   const auto data = pattern(piece, 1);
   rig.put_piece(0, 0, data);
   rig.put_piece(0, 1, as_bytes("x"));
-  REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == 0 && rig.root->impl->ledger->all().value().size() == 1; }));
+  REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == 0 && rig.root->opened->ledger->all().value().size() == 1; }));
   rig.session->source_link->post(end_with_size(0, piece));
   REQUIRE(rig.run_until_result(0));
   CHECK(rig.source().results[0].kind == ErrorKind::vanished);
   CHECK_FALSE(rig.temporary.has("pipe"));
-  CHECK(rig.root->impl->ledger->empty());
+  CHECK(rig.root->opened->ledger->empty());
   CHECK(staged_in(rig, session::part_suffix) == 0);
   rig.finish(1);
   CHECK(rig.session->destination->tally().bytes_total == 0);
 }
 
-TEST_CASE("destination__unknown_length__without_its_length_or_with_an_impossible_one__protocol") {
+TEST_CASE("destination__unknown_length__ends_without_a_possible_one__protocol") {
   Rig rig;
   rig.announce({file_entry("pipe", size_unknown)});
   session::FileEnd end = end_of(0);
@@ -78,7 +78,7 @@ TEST_CASE("destination__unknown_length__without_its_length_or_with_an_impossible
   CHECK(rig.source().aborted->kind == ErrorKind::protocol);
 }
 
-TEST_CASE("destination__end_of_a_file__of_nobody_is_rejected_and_after_its_result_it_is_nothing") {
+TEST_CASE("destination__end_of_a_file__rejected_if_unknown_ignored_after_its_result") {
   Rig rig;
   rig.announce({file_entry("a", 3)});
   rig.session->source_link->post(end_of(1));
@@ -134,7 +134,7 @@ TEST_CASE("destination__fewer_entries_than_the_end_says__waits_for_the_others") 
   CHECK_FALSE(rig.session->destination->finished());  // until the source has heard of it
 }
 
-TEST_CASE("destination__link_lost__after_the_summary_it_is_a_success_and_before_it_the_error") {
+TEST_CASE("destination__link_lost__a_success_after_the_summary_and_an_error_before_it") {
   Rig rig;
   rig.announce({file_entry("a", 1)});
   const bool after = GENERATE(true, false);
@@ -244,7 +244,7 @@ TEST_CASE("destination__stopped_with_commits_that_wait__packs_go_and_pieces_are_
   CHECK_FALSE(rig.temporary.has("f"));
   CHECK_FALSE(rig.temporary.has("g"));
   CHECK(staged_in(rig, temporary_suffix) == 0);
-  CHECK(rig.root->impl->ledger->pieces({path_key("f"), 5}).value().size() == 2);
+  CHECK(rig.root->opened->ledger->pieces({path_key("f"), 5}).value().size() == 2);
   rig.again();
   rig.announce({file_entry("f", data.size())});
   CHECK(rig.source().verdicts[0] == Verdict::pieces);
@@ -263,10 +263,10 @@ TEST_CASE("destination__commit_ends_for_want_of_space__what_was_written_is_kept"
   rig.files.hook = nullptr;
   CHECK(rig.source().aborted->kind == ErrorKind::no_space);
   CHECK_FALSE(rig.temporary.has("f"));
-  CHECK(rig.root->impl->ledger->pieces({path_key("f"), 5}).value().size() == 2);
+  CHECK(rig.root->opened->ledger->pieces({path_key("f"), 5}).value().size() == 2);
 }
 
-TEST_CASE("destination__modes_and_times_are_refused__each_file_and_directory_counts_and_it_is_said_once") {
+TEST_CASE("destination__modes_and_times_are_refused__each_counts_and_it_is_said_once") {
   Rig rig;
   rig.temporary.write("same", "s");
   rig.files.hook = [](std::string_view call, std::string_view) { return call == "set_mtime" || call == "set_mode" ? -EPERM : 0; };
@@ -304,7 +304,7 @@ TEST_CASE("destination__nothing_could_not_be_listed__nothing_is_said") {
   CHECK(rig.session->notes.warnings.size() == rig.session->notes.files.size());
 }
 
-TEST_CASE("destination__piece_is_written_while_the_source_gives_its_file_up__it_ends_after_that") {
+TEST_CASE("destination__source_gives_up_a_file_while_a_piece_is_written__ends_after_that") {
   Rig rig;
   rig.announce({file_entry("f", 2 * piece), file_entry("g", 1)});
   rig.work.held = true;
@@ -318,7 +318,7 @@ TEST_CASE("destination__piece_is_written_while_the_source_gives_its_file_up__it_
   CHECK(rig.source().results[0].kind == ErrorKind::vanished);
   CHECK(rig.source().resends.empty());
   CHECK(staged_in(rig, session::part_suffix) == 0);
-  CHECK(rig.root->impl->ledger->empty());
+  CHECK(rig.root->opened->ledger->empty());
   rig.put_piece(0, 1, pattern(piece, 1));  // late
   rig.session->settle(20);
   CHECK(rejected(rig) == 0);
@@ -339,7 +339,7 @@ TEST_CASE("destination__source_cannot_read_a_file__its_pieces_are_kept") {
   rig.session->source_link->post(end_of(0, session::SourceOutcome::unreadable));
   REQUIRE(rig.run_until_result(0));
   CHECK(rig.source().results[0].kind == ErrorKind::partial);
-  CHECK(rig.root->impl->ledger->pieces({path_key("f"), 5}).value().size() == 1);
+  CHECK(rig.root->opened->ledger->pieces({path_key("f"), 5}).value().size() == 1);
   rig.finish(1);
   rig.again();
   rig.announce({file_entry("f", data.size())});
@@ -362,7 +362,7 @@ TEST_CASE("destination__promised_digest_of_a_pack__other_content_has_failed") {
 }
 
 // What a source may have outstanding bounds the memory here: twice as much is nobody's slip.
-TEST_CASE("destination__entries_without_end_and_no_content__protocol_at_twice_what_may_be_outstanding") {
+TEST_CASE("destination__entries_without_end__protocol_at_twice_what_may_be_outstanding") {
   constexpr uint64_t most = 2 * uint64_t{session::entries_outstanding_max};
   constexpr uint64_t segment = session::entries_per_segment_max;
   static_assert(most % segment == 0);
@@ -416,9 +416,9 @@ TEST_CASE("root__its_last_session_ends__directories_of_other_file_systems_are_le
   auto second = std::make_unique<Session>(*rig.root, rig.work, rig.options);
   const int fd = rig.files.open(ports::FileSystem::no_directory, rig.temporary.path(), {.directory = true}, 0);
   auto directory = std::make_shared<HeldDirectory>(rig.files, fd);
-  directory->identity.device = rig.root->impl->device + 1;
+  directory->identity.device = rig.root->opened->device + 1;
   const std::weak_ptr<HeldDirectory> held = directory;
-  rig.root->impl->disk->look_at(directory);
+  rig.root->opened->disk->look_at(directory);
   directory.reset();
   CHECK_FALSE(held.expired());
   rig.session.reset();
@@ -428,7 +428,7 @@ TEST_CASE("root__its_last_session_ends__directories_of_other_file_systems_are_le
 }
 
 // Its bytes say nothing, so nobody is blamed: it is asked for again.
-TEST_CASE("destination__trailer_is_damaged__counts_as_bad_and_not_as_a_peer_that_makes_no_sense") {
+TEST_CASE("destination__trailer_is_damaged__counts_as_bad_and_not_as_a_fault_of_the_peer") {
   Rig rig;
   rig.announce({file_entry("a", 3)});
   const auto put = rig.source().put_pack({{0, "abc"}}, Damage::trailer);

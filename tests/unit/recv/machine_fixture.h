@@ -239,7 +239,7 @@ class Session final : public session::AcceptHandler {
     REQUIRE(run([&] { return source.aborted != nullptr || (source.lanes.size() == lanes && source.has_credit()); }));
   }
   ~Session() override {
-    // A destination that has not ended is ended by its owner, and drained.
+    // A destination that has not ended is aborted by its owner and turned until it is idle.
     if (destination && !destination->finished()) destination->abort({ErrorKind::interrupted, "the test is over"});
     run([&] { return !destination || destination->idle(); });
     far_.hub->set_accept_user(nullptr);

@@ -7,7 +7,7 @@ namespace ccixfer::recv {
 
 using namespace test;
 
-TEST_CASE("destination__its_ledger_fails_from_any_call_on__the_session_says_so_and_the_next_one_finishes") {
+TEST_CASE("destination__ledger_fails_from_any_call_on__said_and_the_next_session_finishes") {
   const auto data = pattern(piece + 17, 1);
   const auto piece_of = [&](uint64_t i) { return Bytes(data).subspan(i * piece, i == 0 ? piece : 17); };
   const int code = GENERATE(SQLITE_IOERR, SQLITE_FULL);

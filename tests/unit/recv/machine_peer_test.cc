@@ -40,7 +40,7 @@ TEST_CASE("destination__pack_with_fewer_files_than_it_says__nothing_of_it_is_del
   rig.finish(2);
 }
 
-TEST_CASE("destination__impossible_pieces__rejected_one_by_one_and_the_file_comes_all_the_same") {
+TEST_CASE("destination__impossible_pieces__are_rejected_and_the_file_comes_all_the_same") {
   Rig rig;
   rig.announce({file_entry("f", piece + 1), file_entry("pipe", ~uint64_t{0})});
   const auto data = pattern(piece, 1);
@@ -185,7 +185,7 @@ TEST_CASE("destination__unknown_length__counts_in_the_totals_when_it_is_there") 
 }
 
 // A write that fails for a reason of this file only: once it is asked for again, then it fails alone.
-TEST_CASE("destination__writes_of_one_file_fail_twice__it_fails_with_the_reason_and_others_go_on") {
+TEST_CASE("destination__writes_of_one_file_fail_twice__it_fails_and_others_go_on") {
   Rig rig;
   const bool whole = GENERATE(true, false);
   rig.announce({file_entry("f", whole ? 3 : piece + 1), file_entry("g", 1)});
@@ -240,7 +240,7 @@ TEST_CASE("destination__last_sync_after_an_abort_fails__nothing_is_asked_for_nor
   CHECK(rig.session->notes.warnings.empty());
   CHECK(rig.source().resends.empty());
   CHECK(rig.session->destination->error()->kind == ErrorKind::interrupted);
-  CHECK(rig.root->impl->ledger->empty());
+  CHECK(rig.root->opened->ledger->empty());
 }
 
 TEST_CASE("destination__end_with_another_count_than_before__protocol_and_the_source_is_told") {

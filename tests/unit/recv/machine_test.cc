@@ -66,7 +66,7 @@ TEST_CASE("destination__large_file_over_lanes__any_order_digest_checked") {
     CHECK(rig.source().results[0].kind == ErrorKind::integrity);
     CHECK_FALSE(rig.temporary.has("in"));
   }
-  CHECK(rig.root->impl->ledger->empty());
+  CHECK(rig.root->opened->ledger->empty());
   rig.finish(1);
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("destination__durable_before_the_end__told_after_the_sync") {
   rig.announce({file_entry("f", data.size())});
   rig.put_piece(0, 0, Bytes(data).first(piece));
   REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == piece; }));
-  CHECK(rig.root->impl->ledger->all().value().size() == 1);
+  CHECK(rig.root->opened->ledger->all().value().size() == 1);
   CHECK_FALSE(rig.temporary.has("f"));
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("destination__entries_larger_than_a_segment_of_them__a_protocol_error"
   }
 }
 
-TEST_CASE("destination__fsync_fails__the_data_is_fetched_again_and_the_second_time_the_transfer_ends") {
+TEST_CASE("destination__fsync_fails__fetched_again_and_the_second_time_the_transfer_ends") {
   Rig rig;
   const bool once = GENERATE(true, false);
   const auto data = pattern(2 * piece, 1);
@@ -283,7 +283,7 @@ TEST_CASE("destination__no_space__aborts_with_no_space_and_what_is_durable_stays
     REQUIRE(rig.session->run([&] { return rig.source().aborted != nullptr && rig.session->destination->idle(); }));
     CHECK(rig.source().aborted->kind == ErrorKind::no_space);
     CHECK(rig.session->destination->error()->kind == ErrorKind::no_space);
-    CHECK(rig.root->impl->ledger->all().value().size() == 1);
+    CHECK(rig.root->opened->ledger->all().value().size() == 1);
     CHECK(rig.session->pool.free_count() == rig.session->pool.count());
   }
 }
@@ -301,7 +301,7 @@ TEST_CASE("destination__source_says_changed_vanished_unreadable__the_entry_ends"
   CHECK(rig.source().results[0].kind == ErrorKind::vanished);
   CHECK(rig.source().results[1].kind == ErrorKind::vanished);
   CHECK(rig.source().results[2].kind == ErrorKind::partial);
-  CHECK(rig.root->impl->ledger->empty());
+  CHECK(rig.root->opened->ledger->empty());
   rig.finish(3);
   CHECK(rig.source().summary->files_failed == 3);
   CHECK(rig.session->destination->tally().files_failed == 1);
@@ -426,7 +426,7 @@ TEST_CASE("destination__two_sessions_one_file__the_second_is_told_unless_the_fir
 }
 
 // Whole and good, but not what was put there: what was is missing still.
-TEST_CASE("destination__segment_of_another_session_lane_or_number__counted_and_asked_for_again") {
+TEST_CASE("destination__segment_of_another_session_lane_or_number__is_asked_for_again") {
   Rig rig;
   rig.announce({file_entry("a", 3)});
   session::SegmentHeader header;
@@ -520,7 +520,7 @@ TEST_CASE("destination__aborted_with_jobs_under_way__idle_only_after_them") {
   REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
   CHECK_FALSE(rig.temporary.has("g"));
   CHECK(rig.source().aborted->kind == ErrorKind::interrupted);
-  CHECK(rig.root->impl->ledger->all().value().size() == 1);  // what was written was saved
+  CHECK(rig.root->opened->ledger->all().value().size() == 1);  // what was written was saved
 }
 
 }  // namespace ccixfer::recv

@@ -79,7 +79,7 @@ TEST_CASE("destination_told__the_source_gives_files_up__why_and_how_long_they_we
   CHECK(rig.source().summary->files_failed == 5);
 }
 
-TEST_CASE("destination_told__other_content_than_promised__said_of_files_in_packs_and_in_pieces") {
+TEST_CASE("destination_told__other_content_than_promised__said_of_packs_and_of_pieces") {
   Rig rig;
   session::Entry small = file_entry("small", 3), large = file_entry("large", piece + 1);
   small.has_digest = true;
@@ -104,7 +104,7 @@ TEST_CASE("destination_told__other_content_than_promised__said_of_files_in_packs
 }
 
 // One length is that of all files whose length nobody knows yet: it is no number to tell people.
-TEST_CASE("destination_told__no_place_for_it__the_reason_of_the_system_and_no_length_if_none_is_known") {
+TEST_CASE("destination_told__no_place_for_a_file__the_systems_reason_and_its_known_length") {
   Rig rig;
   rig.temporary.write("d/x", "theirs");
   rig.temporary.write("f", "theirs");

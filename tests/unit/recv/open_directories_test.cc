@@ -12,7 +12,7 @@ void enter(OpenDirectories& open, const std::string& path, uint64_t index) {
   open.enter(std::move(directory));
 }
 
-TEST_CASE("open_directories__directories_of_a_walk__are_left_once_with_what_their_entries_said") {
+TEST_CASE("open_directories__directories_of_a_walk__are_left_once_with_their_attributes") {
   OpenDirectories open;
   enter(open, "", 1);
   enter(open, "a", 2);
@@ -38,7 +38,7 @@ TEST_CASE("open_directories__directory_beside_one_that_was_not_left__closes_that
   CHECK_FALSE(open.leave("c/d"));
 }
 
-TEST_CASE("open_directories__directory_that_was_made_in_its_place__is_new_while_the_walk_is_in_it") {
+TEST_CASE("open_directories__directory_made_in_its_place__is_new_while_the_walk_is_there") {
   OpenDirectories open;
   CHECK_FALSE(open.is_new("a"));
   open.enter({"a", 1, {}, true, false, 0, true});

@@ -57,7 +57,7 @@ TEST_CASE("outbox__answer_to_no_entries__is_no_message") {
   CHECK(rig.posted.empty());
 }
 
-TEST_CASE("outbox__source_that_takes_nothing__results_and_requests_wait_until_all_is_delivered") {
+TEST_CASE("outbox__source_takes_nothing__results_and_requests_wait_for_the_delivery") {
   Rig rig;
   rig.fill();
   rig.outbox.ask_for_put(3, 4);

@@ -108,7 +108,7 @@ TEST_CASE("pack_stager__file_that_cannot_be_staged__fails_alone_or_ends_the_sess
   CHECK(full.files.notes.empty());
 }
 
-TEST_CASE("pack_stager__session_that_failed_meanwhile__what_was_staged_is_handed_on_to_be_removed") {
+TEST_CASE("pack_stager__session_that_failed_meanwhile__what_was_staged_is_removed") {
   Rig rig;
   rig.files.add(1, 3);
   rig.files.add(2, 3);

@@ -21,7 +21,7 @@ namespace ccixfer::recv::test {
 struct JobRig {
   FaultyFiles files;
   InlinePool pool{files};
-  Wake wake;
+  session::Wake wake;
   SessionJobs jobs{pool, wake};
 };
 

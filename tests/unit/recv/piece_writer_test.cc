@@ -58,7 +58,7 @@ TEST_CASE("piece_writer__wanted_piece__is_written_by_a_job_that_holds_buffer_and
   CHECK(rig.files.notes == std::vector<std::string>{"written 1: 3", "job ended 1"});
 }
 
-TEST_CASE("piece_writer__piece_that_nobody_wants__its_buffer_goes_back_and_nonsense_is_rejected") {
+TEST_CASE("piece_writer__piece_that_nobody_wants__the_buffer_returns_nonsense_is_rejected") {
   Rig rig;
   rig.files.add(1, piece + 3);
   rig.files.add(2, size_unknown);
@@ -97,7 +97,7 @@ TEST_CASE("piece_writer__piece_with_another_hash_than_before__fails_its_file") {
   CHECK(rig.inbox.held() == 0);
 }
 
-TEST_CASE("piece_writer__damaged_or_failed_writing__the_piece_is_absent_and_somebody_hears_of_it") {
+TEST_CASE("piece_writer__damaged_or_failed_writing__the_piece_is_absent_and_it_is_told") {
   struct Case {
     PieceWritten outcome;
     uint64_t bad;
@@ -119,7 +119,7 @@ TEST_CASE("piece_writer__damaged_or_failed_writing__the_piece_is_absent_and_some
   }
 }
 
-TEST_CASE("piece_writer__sync_that_fails_while_a_piece_is_written__the_piece_is_asked_for_again") {
+TEST_CASE("piece_writer__sync_fails_while_a_piece_is_written__it_is_asked_for_again") {
   for (const bool has_failed : {false, true}) {
     Rig rig;
     FileInWork& file = rig.files.add(1, 3);

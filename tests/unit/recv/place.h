@@ -26,10 +26,10 @@ struct Place {
   explicit Place(uint32_t options = archive_options, const std::string& base = "", FaultyFiles* faulty = nullptr)
       : files(faulty != nullptr ? *faulty : own_files),
         root(Root::open(files, temporary.path()).value()),
-        policy{options, root->impl->umask, root->impl->uid, root->impl->gid},
-        directories(
-            std::make_unique<KnownDirectories>(files, root->impl->fd, root->impl->staging_identity, root->impl->held_directories)),
-        decider(*root->impl, *directories, policy, base, owner) {}
+        policy{options, root->opened->umask, root->opened->uid, root->opened->gid},
+        directories(std::make_unique<KnownDirectories>(files, root->opened->fd, root->opened->staging_identity,
+                                                       root->opened->held_directories)),
+        decider(*root->opened, *directories, policy, base, owner) {}
 
   DecidedEntries decide(const std::vector<Entry>& entries) {
     DecidedEntries decided = decider.decide(entries, next_index);
@@ -46,14 +46,14 @@ struct Place {
     std::vector<PackItem> items(1);
     items[0].task = task;
     items[0].content = as_bytes(content);
-    stage_pack(*root->impl, policy, *owner, items);
+    stage_pack(*root->opened, policy, *owner, items);
     REQUIRE(items[0].error_number == 0);
     std::vector<CommitItem> batch(1);
     batch[0].task = task;
     batch[0].staged = items[0].staged;
     batch[0].size_bytes = content.size();
-    commit_batch(*root->impl, *directories, policy, *owner, batch);
-    root->impl->claims.release(task->key, owner);
+    commit_batch(*root->opened, *directories, policy, *owner, batch);
+    root->opened->claims.release(task->key, owner);
     return batch[0];
   }
   [[nodiscard]] struct stat stat_of(const std::string& path) const {

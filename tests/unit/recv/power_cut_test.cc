@@ -91,7 +91,7 @@ class Transfer {
 
 }  // namespace
 
-TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_and_nothing_torn_is_seen") {
+TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_nor_torn") {
   enum class Directories : uint8_t { to_be_made, exist, on_a_second_disk };
   const auto directories = GENERATE(Directories::to_be_made, Directories::exist, Directories::on_a_second_disk);
   Transfer transfer;
@@ -174,7 +174,7 @@ TEST_CASE("destination__power_cut_at_any_call__nothing_reported_is_lost_and_noth
   CHECK(cuts > 20);
 }
 
-TEST_CASE("destination__power_cut_right_after_a_rename_of_a_pack__the_new_file_whole_or_the_old_one") {
+TEST_CASE("destination__power_cut_after_a_packs_rename__the_new_file_whole_or_the_old_one") {
   const std::string old_content = text(4000, 'o');
   const std::string new_content = text(90'000, 'n');
   uint64_t renamed = 0;

@@ -61,7 +61,7 @@ TEST_CASE("results__file_that_fails__takes_its_bytes_out_of_every_count") {
   CHECK(rig.notes.told.at(1) == "file2: failed, 3, unreadable");
 }
 
-TEST_CASE("results__pieces_of_an_earlier_session__count_for_the_transfer_and_not_for_the_session") {
+TEST_CASE("results__pieces_of_an_earlier_session__count_for_the_transfer_alone") {
   Rig rig;
   const FileTaskRef task = task_of(1, 10);
   Results earlier(rig.record, rig.notes);
@@ -88,7 +88,7 @@ TEST_CASE("results__length_that_was_not_known__counts_when_it_is") {
   CHECK(rig.tally().bytes_total == 9);
 }
 
-TEST_CASE("results__unchanged_file__is_delivered_if_an_earlier_session_of_the_transfer_wanted_it") {
+TEST_CASE("results__unchanged_file__is_delivered_if_an_earlier_session_wanted_it") {
   Rig rig;
   rig.results.decided(decision_of(Verdict::unchanged));
   CHECK(rig.tally().files_unchanged == 1);

@@ -7,7 +7,7 @@
 namespace ccixfer::recv {
 namespace {
 
-TEST_CASE("session_jobs__job_that_ends__its_result_is_told_with_the_counts_and_wakes_the_session") {
+TEST_CASE("session_jobs__job_that_ends__is_counted_and_wakes_the_session") {
   test::JobRig rig;
   int result = 0;
   uint32_t running_when_told = 99;

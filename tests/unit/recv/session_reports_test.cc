@@ -14,7 +14,7 @@ struct Rig {
   test::Notes notes;
   Results results{nullptr, notes};
   session::Liveness liveness{forever};
-  Wake wake;
+  session::Wake wake;
   Counters counters;
   SessionReports reports{end, outbox, results, liveness, wake, notes, counters, [] { return uint64_t{77}; }};
 };
@@ -41,7 +41,7 @@ TEST_CASE("session_reports__end_that_the_peer_knows_of__is_not_told_to_it") {
   CHECK(rig.posted.empty());
 }
 
-TEST_CASE("session_reports__fault_of_the_peer__is_counted_whether_or_not_it_ends_the_session") {
+TEST_CASE("session_reports__fault_of_the_peer__is_counted_also_if_the_session_goes_on") {
   Rig rig;
   rig.reports.reject("nonsense");
   CHECK(rig.counters.get(Counter::session_rejected) == 1);

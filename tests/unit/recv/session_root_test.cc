@@ -55,7 +55,7 @@ TEST_CASE("session_root__segment__is_judged_only_whole_in_order_and_as_asked_for
   CHECK(pull.judge(rig.segment({test::file("c", 3)}), 4).decisions);
 }
 
-TEST_CASE("session_root__path_that_another_session_writes__is_free_when_that_one_ends_or_loses_its_link") {
+TEST_CASE("session_root__path_of_another_session__is_free_when_that_one_ends_or_is_cut_off") {
   Rig rig;
   const auto verdict_of = [&](SessionRoot& place) {
     return place.judge(rig.segment({test::file("a", 3)}), 4).decisions->at(0).verdict;

@@ -70,7 +70,7 @@ TEST_CASE("syncer__written_pieces__are_synced_an_interval_after_the_turn_that_sa
   CHECK(rig.session.progress == 1);
 }
 
-TEST_CASE("syncer__many_bytes_or_a_session_that_closes__are_synced_at_once_but_one_batch_at_a_time") {
+TEST_CASE("syncer__many_bytes_or_the_end__are_synced_at_once_but_one_batch_at_a_time") {
   Rig rig;
   rig.write(1, 0);
   rig.syncer.add(1, sync_bytes_max - piece - 1);

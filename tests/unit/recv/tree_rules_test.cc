@@ -59,7 +59,7 @@ constexpr uint32_t without_modes = archive & ~session::option_permissions;
 
 }  // namespace
 
-TEST_CASE("destination__read_only_directory_whose_mode_is_not_ours__is_read_only_again_at_the_end") {
+TEST_CASE("destination__read_only_directory_with_its_own_mode__is_read_only_at_the_end") {
   for (const uint32_t options : {without_modes, archive}) {
     CAPTURE(options);
     Rig rig(options);
@@ -76,7 +76,7 @@ TEST_CASE("destination__read_only_directory_whose_mode_is_not_ours__is_read_only
   }
 }
 
-TEST_CASE("destination__large_file_with_a_promised_digest__is_delivered_only_if_that_is_its_content") {
+TEST_CASE("destination__large_file_with_a_promised_digest__delivered_only_if_it_agrees") {
   for (const bool as_promised : {true, false}) {
     CAPTURE(as_promised);
     Rig rig(archive | session::option_checksum);
@@ -99,7 +99,7 @@ TEST_CASE("destination__large_file_with_a_promised_digest__is_delivered_only_if_
   }
 }
 
-TEST_CASE("destination__target_on_another_file_system__the_copy_is_synced_before_it_has_the_name") {
+TEST_CASE("destination__target_on_another_file_system__the_copy_is_synced_before_its_name") {
   for (const bool sync_fails : {false, true}) {
     CAPTURE(sync_fails);
     Rig rig;

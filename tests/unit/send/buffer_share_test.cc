@@ -42,7 +42,7 @@ TEST_CASE("buffer_share__a_pool_of_one_buffer__is_not_kept_for_entries") {
   CHECK(share.starved());
 }
 
-TEST_CASE("buffer_share__of_two_sessions__each_holds_its_share_and_more_only_for_what_is_waited_for") {
+TEST_CASE("buffer_share__two_sessions__each_holds_its_share_and_more_only_when_waited_for") {
   memory::Pool pool(session::segment_bytes_max, 8);
   const auto turns = std::make_shared<session::PoolTurns>(8, false);
   {

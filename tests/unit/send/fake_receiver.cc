@@ -27,7 +27,7 @@ Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_byt
   return impl_->end->on_put(lane, local_offset_bytes, length_bytes, mailbox, key, epoch, context);
 }
 void Link::post_on_lane(LaneIndex lane, const Message& message) { impl_->end->asks.emplace_back(lane, std::get<Ask>(message)); }
-bool Link::control_drained() const { return impl_->end->drained; }
+bool Link::messages_delivered() const { return impl_->end->delivered; }
 void Link::close_lane(LaneIndex lane) { impl_->end->closed.push_back(lane); }
 
 }  // namespace ccixfer::session

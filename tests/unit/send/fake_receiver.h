@@ -130,7 +130,7 @@ class LinkEnd {
   [[nodiscard]] session::Link& link() { return *link_; }
 
   size_t queue_room = 4096;
-  bool drained = true;  // what Link::control_drained says
+  bool delivered = true;  // what Link::messages_delivered says
   std::vector<session::Message> posted;
   std::vector<LaneIndex> closed;
   std::vector<std::pair<LaneIndex, session::Ask>> asks;

@@ -21,14 +21,14 @@ TEST_CASE("jobs__one_ends__its_stage_is_told_and_the_next_turn_is_due") {
   jobs->submit(
       stage, std::make_unique<int>(3), [](ports::FileSystem&, int& data, send::Jobs&) { data += 4; }, &Stage::job_ended);
   CHECK(jobs->running() == 1);
-  CHECK_FALSE(jobs->woken());
+  CHECK_FALSE(jobs->wake().is_set());
   pool.reap();
   CHECK(stage.ended == 7);
   CHECK(jobs->running() == 0);
   CHECK(jobs->steps() == 1);
-  CHECK(jobs->woken());
-  jobs->begin_turn();
-  CHECK_FALSE(jobs->woken());
+  CHECK(jobs->wake().is_set());
+  jobs->wake().clear();
+  CHECK_FALSE(jobs->wake().is_set());
 }
 
 TEST_CASE("jobs__source_ends_first__a_job_only_releases_what_it_holds") {

@@ -109,7 +109,7 @@ struct Directory {
   int error = 0;
 };
 
-TEST_CASE("directory_names__longer_than_255_and_of_every_byte__come_out_of_the_spool_as_they_went_in") {
+TEST_CASE("directory_names__long_and_of_every_byte__leave_the_spool_as_they_entered") {
   Directory directory;
   std::vector<std::string> expected;
   for (int i = 0; i < 40; ++i) {
@@ -211,7 +211,7 @@ TEST_CASE("directory_names__the_descriptor_is_0__read_as_any") {
 }
 
 // Runs that are longer than one read of them.
-TEST_CASE("directory_names__the_spool_cannot_be_read_any_more__the_directory_is_read_again_and_no_name_is_lost") {
+TEST_CASE("directory_names__spool_cannot_be_read__the_directory_is_read_again") {
   Directory directory;
   std::vector<std::string> expected;
   for (int i = 0; i < 600; ++i) expected.push_back(std::to_string(1000 + i).append(200, static_cast<char>('a' + i % 26)));
@@ -259,7 +259,7 @@ TEST_CASE("directory_names__let_go__hold_nothing_and_go_on_behind_the_last_name"
 }
 
 // More runs than are merged at once: no longer worth it, and right all the same.
-TEST_CASE("directory_names__as_many_runs_as_are_merged_and_one_more__the_spool_is_given_up_then") {
+TEST_CASE("directory_names__one_run_more_than_are_merged__the_spool_is_given_up") {
   for (const size_t more : {size_t{0}, size_t{1}}) {
     Directory directory;
     directory.bytes_max = 1;  // a name fills a list

@@ -51,7 +51,7 @@ TEST_CASE("reports__delivered_unchanged_and_failed__each_is_counted_and_told_onc
   CHECK(bench.seen.warnings[0].starts_with("bad: "));
 }
 
-TEST_CASE("reports__later_session__what_an_earlier_one_brought_is_delivered_and_not_told_again") {
+TEST_CASE("reports__later_session__what_an_earlier_one_brought_counts_and_is_not_told") {
   ReportBench bench;
   Entry file = entry_of("f", 10);
   bench.reports.listed(10);
@@ -109,7 +109,7 @@ TEST_CASE("reports__our_end_could_not_send__vanished_or_failed_by_our_reason") {
   CHECK(bench.reports.tally().files_vanished == 1);
 }
 
-TEST_CASE("reports__not_listed__counted_but_for_warnings_and_the_first_are_named_to_the_peer") {
+TEST_CASE("reports__not_listed__all_but_warnings_count_and_the_first_are_named") {
   ReportBench bench;
   CHECK_FALSE(bench.reports.not_listed(WalkRecord::Kind::warning, "fifo", "left out"));
   CHECK(bench.seen.find("fifo")->status == "skipped");

@@ -13,7 +13,7 @@ class SilentLink final : public LinkEnd {
   Status on_put(LaneIndex, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) override { return Status::disconnected; }
 };
 
-TEST_CASE("course__listing_and_summary__said_once_and_finished_when_the_goodbye_is_delivered") {
+TEST_CASE("course__listing_and_summary__said_once_and_over_with_the_goodbye") {
   SilentLink link;
   Counters counters;
   send::SessionCourse course(link.link(), counters);
@@ -25,21 +25,21 @@ TEST_CASE("course__listing_and_summary__said_once_and_finished_when_the_goodbye_
   CHECK(course.listing_is_over());
   REQUIRE(link.posted.size() == 1);
   CHECK(std::get<session::End>(link.posted[0]).entries == 5);
-  link.drained = false;
+  link.delivered = false;
   CHECK_FALSE(course.finished(true));
   course.summary_came();
   CHECK(std::holds_alternative<session::Bye>(link.posted.at(1)));
   CHECK_FALSE(course.is_open());
   CHECK_FALSE(course.finished(true));
   CHECK(course.finished(false));  // nobody hears it any more
-  link.drained = true;
+  link.delivered = true;
   CHECK(course.finished(true));
 }
 
 TEST_CASE("course__link_is_lost__an_error_only_before_the_summary") {
   for (const bool summary : {true, false}) {
     SilentLink link;
-    link.drained = false;
+    link.delivered = false;
     Counters counters;
     send::SessionCourse course(link.link(), counters);
     course.open();

@@ -85,7 +85,7 @@ TEST_CASE("source_bounds__most_entries_outstanding__no_more_and_on_when_a_quarte
   CHECK(bench.receiver.outstanding == 34002);  // all that there are: they fit now
 }
 
-TEST_CASE("source_bounds__no_lane_idles__as_many_files_as_a_pack_may_have_are_read_and_no_fewer") {
+TEST_CASE("source_bounds__no_lane_idles__packs_are_read_full") {
   const TempDir dir;
   for (uint32_t i = 0; i < session::pack_files_max + 2; ++i) dir.file("t/f" + std::to_string(i), "x");
   Bench bench(options_of({dir.path("t")}));
@@ -127,7 +127,7 @@ TEST_CASE("source_bounds__no_lane_idles__a_pack_that_is_full_to_the_byte_is_read
 }
 
 // Nobody tells that a buffer came back to a shared pool.
-TEST_CASE("source_bounds__others_have_the_pool_when_data_is_due__asks_again_in_a_little_while") {
+TEST_CASE("source_bounds__pool_is_empty_when_data_is_due__asks_again_soon") {
   for (const bool large : {false, true}) {
     INFO(large);
     const TempDir dir;
@@ -149,7 +149,7 @@ TEST_CASE("source_bounds__others_have_the_pool_when_data_is_due__asks_again_in_a
   }
 }
 
-TEST_CASE("source_bounds__others_have_the_pool_when_files_are_hashed__asks_again_in_a_little_while") {
+TEST_CASE("source_bounds__pool_is_empty_when_files_are_hashed__asks_again_soon") {
   const TempDir dir;
   dir.file("t/f", "content");
   Bench bench(options_of({dir.path("t")}, archive | session::option_checksum));
@@ -165,7 +165,7 @@ TEST_CASE("source_bounds__others_have_the_pool_when_files_are_hashed__asks_again
   CHECK(bench.receiver.by_path("f")->entry.has_digest);
 }
 
-TEST_CASE("source_bounds__others_have_the_pool_when_entries_are_wanted_again__asks_again_in_a_little_while") {
+TEST_CASE("source_bounds__pool_is_empty_when_entries_are_wanted_again__asks_again_soon") {
   const TempDir dir;
   dir.file("t/f", "content");
   Bench bench(options_of({dir.path("t")}));

@@ -138,7 +138,7 @@ TEST_CASE("source__link_lost_before_the_goodbye_is_gone__finished_without_an_err
   const TempDir dir;
   dir.file("t/a", "A");
   Bench bench(options_of({dir.path("t")}));
-  bench.receiver.drained = false;
+  bench.receiver.delivered = false;
   bench.start();
   bench.run_until([&] { return bench.receiver.bye; });
   for (int i = 0; i < 3; ++i) bench.step();

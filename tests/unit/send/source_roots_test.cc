@@ -10,7 +10,7 @@
 
 namespace ccixfer::send_test {
 
-TEST_CASE("source__more_directories_than_may_be_open_at_once__each_is_let_go_when_its_entries_have_ended") {
+TEST_CASE("source__more_directories_than_may_be_open__each_is_let_go_when_it_has_ended") {
   const TempDir dir;
   std::vector<std::string> sources;
   for (int i = 0; i < 100; ++i) {
@@ -64,7 +64,7 @@ TEST_CASE("source__what_it_tells_of_a_file__is_what_the_file_has") {
 }
 
 // Its descriptor and its place go when the last job that reads it is back: the bench sees at its end that none stayed open.
-TEST_CASE("source__a_file_fails_at_the_receiver_while_jobs_read_it__is_let_go_after_the_last") {
+TEST_CASE("source__file_fails_at_the_receiver_while_it_is_read__let_go_after_the_last_job") {
   const TempDir dir;
   dir.file_of("t/large", uint64_t{41} << 20);
   dir.file("t/small", "x");

@@ -265,7 +265,7 @@ TEST_CASE("walk__served_directory_becomes_a_link__nothing_is_read_behind_it") {
   ::close(served);
 }
 
-TEST_CASE("walk__served_source_whose_path_leads_outside__not_authorised_and_what_cannot_be_read_is_said") {
+TEST_CASE("walk__served_path_that_leads_outside__not_authorised_and_unreadable_is_said") {
   const TempDir dir;
   dir.file("served/t/f", "");
   const int served = ::open(dir.path("served").c_str(), O_RDONLY | O_DIRECTORY);
@@ -342,7 +342,7 @@ TEST_CASE("walk__several_sources__directories_merge_and_the_first_file_wins") {
         Lines{"both", "# both: named by several sources: the first is sent"});
 }
 
-TEST_CASE("walk__a_file_in_a_later_source_where_the_first_has_a_directory__the_directory_whose_mode_stays") {
+TEST_CASE("walk__later_source_has_a_file_in_a_directorys_place__the_directory_stays") {
   const TempDir dir;
   dir.file("a/top/clash/in-a", "1");
   dir.file("b/top/clash", "2");
@@ -413,7 +413,7 @@ TEST_CASE("walk__many_directories_that_are_spooled__the_spool_holds_one_of_them_
 }
 
 // A directory that was let go is opened again by its path: links that stand there by then are another matter.
-TEST_CASE("walk__a_directory_becomes_a_link_while_what_is_below_is_listed__not_followed_unless_links_are") {
+TEST_CASE("walk__directory_becomes_a_link_while_listed__followed_only_if_links_are") {
   const TempDir dir;
   std::string deep = "t/d";
   for (int i = 0; i < 70; ++i) deep += "/d";
@@ -528,7 +528,7 @@ TEST_CASE("version__change_times_of_whole_seconds_prove_nothing__the_device_coun
   CHECK(send::version_of(other_image) != send::version_of(stat));
 }
 
-TEST_CASE("walk__a_link_to_a_directory_that_is_sent_under_its_name__is_a_link_and_with_a_slash_the_directory") {
+TEST_CASE("walk__link_to_a_directory_as_source__a_link_or_with_a_slash_the_directory") {
   const TempDir dir;
   dir.file("d/f", "x");
   REQUIRE(::symlink("d", dir.path("l").c_str()) == 0);
@@ -543,7 +543,7 @@ TEST_CASE("walk__a_link_to_a_directory_that_is_sent_under_its_name__is_a_link_an
   CHECK(lines_of(options) == Lines{">l", "l/f", "<l"});
 }
 
-TEST_CASE("walk__a_source_goes_between_the_first_look_and_its_turn__told_by_the_name_that_was_given") {
+TEST_CASE("walk__source_vanishes_before_its_turn__told_by_the_name_that_was_given") {
   const TempDir dir;
   dir.file("a/f", "x");
   dir.file("b/g", "x");

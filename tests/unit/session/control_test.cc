@@ -21,7 +21,7 @@ uint64_t entries_of(Bytes bytes) {
 
 TEST_CASE("control_sender__posted__numbered_from_one_and_gone_when_delivered_in_order") {
   ControlSender sender;
-  CHECK(sender.drained());
+  CHECK(sender.all_delivered());
   CHECK_FALSE(sender.next());
   for (uint64_t i = 1; i <= 3; ++i) REQUIRE(sender.post(End{i}));
   for (uint64_t i = 1; i <= 3; ++i) {
@@ -42,11 +42,11 @@ TEST_CASE("control_sender__posted__numbered_from_one_and_gone_when_delivered_in_
   sender.sent(1);
   sender.ended(1, true);
   CHECK(sender.room() == control_messages_queued_max - 1);
-  CHECK_FALSE(sender.drained());
+  CHECK_FALSE(sender.all_delivered());
   for (const uint64_t of_nothing : {0u, 1u, 2u, 4u, 77u}) sender.ended(of_nothing, true);
-  CHECK_FALSE(sender.drained());
+  CHECK_FALSE(sender.all_delivered());
   sender.ended(3, true);
-  CHECK(sender.drained());
+  CHECK(sender.all_delivered());
 }
 
 TEST_CASE("control_sender__full__its_room_its_reserve_and_no_more") {
@@ -75,7 +75,7 @@ TEST_CASE("control_sender__window__no_more_under_way_than_the_receiver_may_hold"
   CHECK(sender.next()->sequence == control_messages_in_flight_max + 1);
 }
 
-TEST_CASE("control_receiver__any_order_and_twice__each_once_in_order_and_nothing_beyond_the_window") {
+TEST_CASE("control_receiver__any_order_and_twice__each_once_in_order_within_the_window") {
   ControlReceiver receiver;
   std::vector<Message> got;
   for (const uint64_t sequence : {2u, 2u, 3u}) CHECK(receiver.accept(sequence, End{sequence}, got));

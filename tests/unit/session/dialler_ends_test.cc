@@ -32,7 +32,7 @@ void lose_lane(World& world, int times) {
 
 }  // namespace
 
-TEST_CASE("dialler__patience_ends_before_the_attempt__gives_up_then_and_leaves_the_connection") {
+TEST_CASE("dialler__patience_ends_during_an_attempt__gives_up_and_leaves_the_connection") {
   World world;
   world.dialler->set_patience(3s);
   world.near.hub->turn(world.now);
@@ -67,7 +67,7 @@ TEST_CASE("dialler__no_patience__waits_for_the_end_of_its_one_attempt") {
   CHECK(world.net.dials == 1);
 }
 
-TEST_CASE("dialler__an_address_that_cannot_be_dialled__is_final_at_once_in_the_endpoints_words") {
+TEST_CASE("dialler__address_that_cannot_be_dialled__is_final_in_the_endpoints_words") {
   World world;
   Dialler nowhere(*world.near.endpoint, *world.link, "", 7);
   nowhere.turn(world.now);

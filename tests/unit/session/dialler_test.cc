@@ -46,7 +46,7 @@ TEST_CASE("dialler__lanes__lane_0_first_and_the_others_once_the_session_has_its_
   CHECK(world.link->live_lanes() == std::vector<LaneIndex>{0, 1, 2, 3});
 }
 
-TEST_CASE("dialler__nobody_there__gives_up_after_its_patience_with_the_kind_of_the_last_attempt") {
+TEST_CASE("dialler__nobody_there__gives_up_with_the_kind_of_the_last_attempt") {
   struct Row {
     Status status;
     ErrorKind kind;
@@ -269,7 +269,7 @@ TEST_CASE("hub__lane_dialled_again_while_it_lives__replaces_the_old_one") {
     return Fault::half_before;
   };
   world.link->post(End{1});
-  REQUIRE(world.run([&] { return world.acceptor->user.lanes.size() == 2 && world.link->control_drained(); }, 5000));
+  REQUIRE(world.run([&] { return world.acceptor->user.lanes.size() == 2 && world.link->messages_delivered(); }, 5000));
   CHECK(world.acceptor->user.lanes == std::vector<std::string>{"down 0", "up 0"});
   CHECK(world.acceptor->user.messages == std::vector<uint64_t>{1});
   CHECK(world.acceptor->link->live_lanes() == std::vector<LaneIndex>{0});

@@ -116,7 +116,7 @@ TEST_CASE("hub__a_link_is_removed__it_hears_nothing_more") {
   CHECK(world.acceptor->user.messages.empty());
 }
 
-TEST_CASE("hub__nothing_under_way__wants_no_turn_and_a_link_that_is_alone_wants_one_at_its_grace") {
+TEST_CASE("hub__nothing_under_way__no_turn_is_due_but_that_of_a_links_grace") {
   World world;
   REQUIRE(world.run_until_up(1));
   REQUIRE(world.run([&] { return world.near.hub->next_deadline() == never && world.far->hub->next_deadline() == never; }, 2000));

@@ -8,7 +8,7 @@ using namespace ccixfer;
 using namespace ccixfer::session;
 using namespace ccixfer::session::fake;
 
-TEST_CASE("link__lane_messages_that_the_connection_does_not_take__as_many_wait_and_one_more_ends_the_lane") {
+TEST_CASE("link__lane_messages_that_find_no_room__wait_up_to_a_bound_then_end_the_lane") {
   for (const uint32_t more : {0u, 1u}) {
     World world(2);
     REQUIRE(world.run_until_up(2));
@@ -67,7 +67,7 @@ TEST_CASE("dialler__fewer_lanes_while_they_are_dialled__those_dials_end_at_once"
   CHECK(world.acceptor->link->live_lanes() == std::vector<LaneIndex>{0});
 }
 
-TEST_CASE("dialler__destroyed_while_its_peer_is_stopped__its_connection_does_not_wait_for_it") {
+TEST_CASE("dialler__destroyed_while_its_peer_is_stopped__its_connection_does_not_wait") {
   World world;
   world.near.hub->turn(world.now);  // the far side takes no turn
   REQUIRE(world.near.transport->connections() == 1);
@@ -112,7 +112,7 @@ TEST_CASE("dialler__no_patience_and_its_lane_is_lost__gives_up_without_another_a
 }
 
 // Between half and the whole of a pause that doubles, from 50 ms to 5 s.
-TEST_CASE("dialler__nobody_there__each_pause_is_between_half_and_the_whole_of_twice_the_one_before") {
+TEST_CASE("dialler__nobody_there__the_pauses_double_and_each_is_drawn_from_its_half") {
   World world;
   world.net.dial_status = [](std::string_view) { return Status::unreachable; };
   world.dialler->set_patience(std::chrono::seconds(60));

@@ -1,4 +1,4 @@
-// The life of a lane (LaneState: waiting, up, draining), as a table: what each event of its connection does in each state. The Link
+// The life of a lane (LaneState: waiting, up, closing), as a table: what each event of its connection does in each state. The Link
 // is by itself here, without Hub and Dialler; its peer is a plain endpoint that sends what the test says.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ using cci::EventType;
 
 namespace {
 
-enum class State : uint8_t { waiting, up, draining };
+enum class State : uint8_t { waiting, up, closing };
 constexpr uint8_t states_count = 3;
 
 enum class Happens : uint8_t {
@@ -35,7 +35,7 @@ enum class Outcome : uint8_t {
   stays,  // and nothing is told
   told,   // it stays, and the user hears of the event
   kept,   // it stays, and the user hears of the event once the lane is up
-  moves,  // to draining: the connection is ended
+  moves,  // to closing: the connection is ended
   gone,   // the lane is no more, and the user hears so if it heard of it before
 };
 
@@ -50,20 +50,20 @@ std::optional<Outcome> expected(State state, Happens happens) {
     case Happens::malformed_message:
     case Happens::link_fails:
     case Happens::keepalive_timed_out:
-      return state == State::draining ? Outcome::stays : Outcome::moves;
+      return state == State::closing ? Outcome::stays : Outcome::moves;
     case Happens::put_ends:
       if (state == State::waiting) return std::nullopt;  // nothing was put on it
       return Outcome::told;
     case Happens::control_fails:
       if (state == State::up) return Outcome::moves;
-      return state == State::draining ? std::optional(Outcome::stays) : std::nullopt;
+      return state == State::closing ? std::optional(Outcome::stays) : std::nullopt;
     case Happens::connection_lost:
       return Outcome::gone;
     case Happens::path_goes:  // a better one is looked for while it works
       return Outcome::stays;
     case Happens::another_comes:
-      return state == State::draining ? Outcome::stays : Outcome::moves;  // the newest counts
-    case Happens::closed_above:                                           // the lane that is up
+      return state == State::closing ? Outcome::stays : Outcome::moves;  // the newest counts
+    case Happens::closed_above:                                          // the lane that is up
       return state == State::up ? Outcome::moves : Outcome::stays;
   }
   return std::nullopt;
@@ -135,15 +135,15 @@ struct Met : Rig {
       put(2);
       if (happens == Happens::control_fails) link->post(End{1});
     }
-    // What came before the lane drains counts still: it is there, and not handled.
+    // What came before the lane closes counts still: it is there, and not handled.
     if (happens == Happens::lane_message) peer_says(encode(Credit{3}, 0));
     if (happens == Happens::session_message) peer_says(encode(End{42}, 1));
     if (happens == Happens::malformed_message) peer_says({std::byte{0xff}, std::byte{1}});
-    if (in == State::draining) link->close_lane(0);
+    if (in == State::closing) link->close_lane(0);
     link->turn(now);
     user.lanes.clear();
     REQUIRE(link->live_lanes().size() == (in == State::up ? 1u : 0u));
-    REQUIRE(link->has_lane(0) == (in != State::draining));
+    REQUIRE(link->has_lane(0) == (in != State::closing));
   }
   void peer_says(const std::vector<std::byte>& message) {
     REQUIRE(far.endpoint->send(theirs, message, 0) == Status::success);
@@ -211,7 +211,7 @@ struct Met : Rig {
 
 Outcome observed(State state, Happens happens) {
   Met met(state, happens);
-  const bool was_ended = state == State::draining;
+  const bool was_ended = state == State::closing;
   met.happen();
   const bool down = std::count(met.user.lanes.begin(), met.user.lanes.end(), "down 0") > 0;
   if (state == State::waiting ? !met.link->has_lane(0) && !met.is_ended() : down) return Outcome::gone;

@@ -172,7 +172,7 @@ TEST_CASE("link__a_third_connection_of_a_lane__takes_the_place_of_the_one_that_w
   CHECK(alone.user.lost == nullptr);
 }
 
-TEST_CASE("link__the_connection_that_waits_is_lost__nothing_is_told_of_it_and_the_lane_is_free") {
+TEST_CASE("link__waiting_connection_is_lost__nobody_is_told_and_the_lane_is_free") {
   Alone alone;
   alone.begin_lane_whose_put_does_not_end();
   alone.link.add_lane(0, alone.connect());

@@ -28,8 +28,8 @@ bool talk(World& world, uint64_t count, size_t turns = 20000) {
           if (near_posted < count) world.link->post(End{++near_posted});
           if (world.acceptor->link != nullptr && far_posted < count) world.acceptor->link->post(End{++far_posted});
         }
-        return near_posted == count && far_posted == count && world.link->control_drained() &&
-               world.acceptor->link->control_drained() && world.user.messages.size() >= count &&
+        return near_posted == count && far_posted == count && world.link->messages_delivered() &&
+               world.acceptor->link->messages_delivered() && world.user.messages.size() >= count &&
                world.acceptor->user.messages.size() >= count;
       },
       turns);
@@ -66,8 +66,8 @@ TEST_CASE("link__a_lane_dies_at_any_step__messages_arrive_once_and_in_order") {
       static_cast<void>(talk(world, count, 400));  // an end that does not notice may wait for ever
       world.net.notice_half_open = true;
       REQUIRE(world.run([&] {
-        return world.link->control_drained() && world.acceptor->link->control_drained() && world.user.messages.size() >= count &&
-               world.acceptor->user.messages.size() >= count;
+        return world.link->messages_delivered() && world.acceptor->link->messages_delivered() &&
+               world.user.messages.size() >= count && world.acceptor->user.messages.size() >= count;
       }));
       REQUIRE(world.user.messages == numbers(count));
       REQUIRE(world.acceptor->user.messages == numbers(count));
@@ -104,7 +104,7 @@ TEST_CASE("link__both_lanes_cut_in_mid_burst__session_goes_on_after_a_redial") {
   for (uint64_t i = 1; i <= 200; ++i) world.link->post(End{i});
   world.turn();
   world.near.transport->cut_all();
-  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 200 && world.link->control_drained(); }));
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 200 && world.link->messages_delivered(); }));
   CHECK(world.acceptor->user.messages == numbers(200));
   REQUIRE(world.run_until_up(2));
   CHECK(world.user.lost == nullptr);
@@ -209,13 +209,13 @@ TEST_CASE("link__lane_closed_with_receives_queued__their_messages_still_count") 
   for (uint64_t i = 1; i <= 5; ++i) world.acceptor->link->post(End{i});
   world.near.endpoint->turn(world.now);  // they are in the endpoint's queue, and acknowledged
   world.far->hub->turn(world.now);
-  REQUIRE(world.acceptor->link->control_drained());
+  REQUIRE(world.acceptor->link->messages_delivered());
   world.link->close_lane(0);
   REQUIRE(world.run([&] { return world.user.messages.size() == 5; }, 1000));
   CHECK(world.user.messages == numbers(5));
 }
 
-TEST_CASE("link__puts_beyond_what_may_be_in_flight__are_told_no_buffers_and_go_after_a_completion") {
+TEST_CASE("link__puts_beyond_what_may_be_in_flight__go_after_a_completion") {
   World world;
   REQUIRE(world.run_until_up(1));
   std::vector<std::byte> source(100);
@@ -248,7 +248,7 @@ TEST_CASE("link__no_lane_for_the_grace__ends_with_timeout_and_says_nothing_more"
   CHECK(world.acceptor->link->next_deadline() == never);
 }
 
-TEST_CASE("link__malformed_message__is_counted_and_ends_the_session_with_an_abort_to_the_peer") {
+TEST_CASE("link__malformed_message__is_counted_and_ends_the_session_with_an_abort") {
   World world;
   REQUIRE(world.run_until_up(1));
   // A peer that means harm: a connection of its own that joins as lane 1, then garbage.
@@ -326,7 +326,7 @@ TEST_CASE("link__lowest_lane_falls_silent__session_messages_pass_it_over_and_arr
   world.far->transport->hold_oldest(true);
   for (uint64_t i = 1; i <= 100; ++i) world.link->post(End{i});
   const Instant begun = world.now;
-  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 100 && world.link->control_drained(); }));
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 100 && world.link->messages_delivered(); }));
   CHECK(world.now - begun < std::chrono::seconds(5));  // not only when the lane is lost
   CHECK(world.link->live_lanes().size() == 2);
   world.far->transport->hold_oldest(false);  // what was sent there comes too, late

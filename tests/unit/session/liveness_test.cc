@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant began{1h};
 
-TEST_CASE("liveness__what_the_machine_reports__is_progress_of_the_turn_in_which_it_is_looked_at") {
+TEST_CASE("liveness__reported_progress__counts_from_the_next_look") {
   Liveness liveness(10s);
   liveness.start(began);
   CHECK(liveness.last_progress() == began);

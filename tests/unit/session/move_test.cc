@@ -68,7 +68,7 @@ TEST_CASE("link__path_goes__the_lane_moves_and_its_puts_end_well_first") {
   }
 }
 
-TEST_CASE("link__path_goes_and_no_other_is_there__the_lane_stays_and_is_dialled_for_now_and_then") {
+TEST_CASE("link__path_goes_and_there_is_no_other__the_lane_stays_and_is_dialled_again") {
   World world;
   REQUIRE(world.run_until_up(1));
   Putting putting(world, true);
@@ -100,7 +100,7 @@ TEST_CASE("link__path_goes_and_the_puts_do_not_end__the_lane_is_given_up_after_a
   CHECK(world.user.puts.size() == put_count);
 }
 
-TEST_CASE("link__path_goes_and_the_replacement_dies_first__the_lane_goes_on_and_is_dialled_again") {
+TEST_CASE("link__replacement_dies_before_the_lane_moved__the_lane_is_dialled_again") {
   World world;
   REQUIRE(world.run_until_up(1));
   Putting putting(world, true);
@@ -114,7 +114,7 @@ TEST_CASE("link__path_goes_and_the_replacement_dies_first__the_lane_goes_on_and_
   CHECK(world.user.lost == nullptr);
 }
 
-TEST_CASE("link__the_replacement_dies_first_and_no_other_is_there__the_lane_stays_and_takes_puts_again") {
+TEST_CASE("link__replacement_dies_and_there_is_no_other__the_lane_takes_puts_again") {
   World world;
   REQUIRE(world.run_until_up(1));
   Putting putting(world, true);

@@ -6,7 +6,7 @@
 
 using namespace ccixfer::session;
 
-TEST_CASE("pool_turns__one_session_alone__may_post_half_of_a_shared_pool_and_nearly_all_of_its_own") {
+TEST_CASE("pool_turns__one_session_alone__posts_half_of_a_shared_pool_or_most_of_its_own") {
   PoolTurns shared(63, false);
   shared.join();
   CHECK(shared.ahead() == 31);
@@ -19,7 +19,7 @@ TEST_CASE("pool_turns__one_session_alone__may_post_half_of_a_shared_pool_and_nea
   CHECK_FALSE(own.asks());
 }
 
-TEST_CASE("pool_turns__more_and_more_sessions__never_more_than_half_ahead_and_each_may_take_turns") {
+TEST_CASE("pool_turns__many_sessions__at_most_half_is_posted_ahead_and_all_get_turns") {
   PoolTurns turns(63, false);
   for (uint32_t sessions = 1; sessions <= 1000; ++sessions) {
     turns.join();

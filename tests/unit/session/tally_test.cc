@@ -5,7 +5,7 @@
 namespace ccixfer::session {
 namespace {
 
-TEST_CASE("continued__transfer_over_two_sessions__counts_once_and_what_crossed_the_wire_adds_up") {
+TEST_CASE("continued__two_sessions__files_count_once_and_sent_bytes_add_up") {
   Tally first;
   first.files = 100;
   first.files_failed = 3;
