@@ -105,7 +105,7 @@ struct Router::Impl final : public ConnectionEnder {
 
   Instant now{};
   bool measures = false;  // latencies
-  bool work = false;      // asked for from outside since the last turn, or that turn had more to do than it may
+  bool turn_due = false;  // asked for from outside since the last turn, or that turn had more to do than it may
   bool started = false;
 };
 
@@ -159,7 +159,7 @@ void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
     push();
     any = pool.used() < used;
   }
-  work = any;
+  turn_due = any;
 }
 
 // What is here goes out, and what comes meanwhile is taken. True: something came, so that there may be more to do.
@@ -221,7 +221,7 @@ void Router::Impl::on_event(cci::Event event) {
 }
 
 Instant Router::Impl::next_deadline() const {
-  if (work || !started) return now;
+  if (turn_due || !started) return now;
   return std::min({devices.next_deadline(), records.next_deadline(), links.next_deadline(), connections.next_deadline(),
                    watch.next_deadline(), grants.next_deadline(now), stop.next_deadline()});
 }
@@ -260,7 +260,7 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& options, std::vector
   if (!measures) devices.forget_latencies();
   links.measure_latencies(measures, now);
   links.end_unserved(now);
-  work = true;
+  turn_due = true;
   records.tell_anew(now);
   return {};
 }
@@ -319,12 +319,12 @@ Result<void> Router::reconfigure(const RouterOptions& options, std::vector<Route
 }
 
 void Router::set_works(std::string_view device, bool works) {
-  if (impl_->devices.set_works(device, works)) impl_->work = true;
+  if (impl_->devices.set_works(device, works)) impl_->turn_due = true;
 }
 
 void Router::drain() {
   impl_->stop.want();
-  impl_->work = true;
+  impl_->turn_due = true;
   impl_->records.withdraw();
   impl_->links.drain();
   impl_->relayed.drain();

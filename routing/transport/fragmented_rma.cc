@@ -120,20 +120,20 @@ bool FragmentedRma::has_lent() const {
 }
 
 bool FragmentedRma::release_lent(Way& way) {
-  std::vector<uint64_t> released;
+  std::vector<uint64_t> free_again;
   for (auto& [number, operation] : operations_) {
     if (operation.lent.empty()) continue;
     std::erase_if(operation.lent, [this](const ports::Handle& handle) { return !memory_.in_use(handle); });
-    if (operation.lent.empty()) released.push_back(number);
+    if (operation.lent.empty()) free_again.push_back(number);
   }
-  for (const uint64_t number : released) {
+  for (const uint64_t number : free_again) {
     tell_if_free(operations_.at(number), way);
     if (!over_) try_end(number, way);
   }
-  return !released.empty();
+  return !free_again.empty();
 }
 
-FragmentedRma::Verdict FragmentedRma::taken(uint64_t cookie, Way& way) {
+FragmentedRma::Verdict FragmentedRma::released(uint64_t cookie, Way& way) {
   const auto found = fragments_.find(cookie);
   if (found == fragments_.end()) return Verdict::unknown;
   withdraw(found->second, way);

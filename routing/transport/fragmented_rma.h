@@ -61,7 +61,7 @@ class FragmentedRma {
   void issue(uint32_t fragments_in_flight_max, Way& way);
   void begin_reads(Way& way);
 
-  [[nodiscard]] Verdict taken(uint64_t cookie, Way& way);
+  [[nodiscard]] Verdict released(uint64_t cookie, Way& way);
   [[nodiscard]] Verdict acknowledged(const FragmentAck& ack, Way& way);
   [[nodiscard]] Verdict replied(const FragmentMessage& reply, Way& way);
   void read_ended(uint64_t cookie, Status status, Way& way);
@@ -114,7 +114,7 @@ class FragmentedRma {
   cci::MemoryTable& memory_;
   std::unordered_map<uint64_t, Operation> operations_;  // by number
   uint64_t next_operation_ = 1;
-  RingBuffer<uint64_t> issuing_;                      // operations with fragments left to begin, taken in turns
+  RingBuffer<uint64_t> issuing_;                      // operations with fragments left to begin, in turns
   std::unordered_map<uint64_t, Fragment> fragments_;  // by cookie
   uint64_t next_cookie_ = 1;
   RingBuffer<FragmentMessage> ready_reads_;  // read_reply came; the lower read has not begun

@@ -22,7 +22,7 @@ class HopQueue {
     connection_ = {};
     live_ = false;
   }
-  // The lower connection has ended, or we left it. It keeps its name, for events that still come.
+  // We left the lower connection. It keeps its name, for events that still come.
   void lose() { live_ = false; }
   [[nodiscard]] cci::Connection connection() const { return connection_; }
   [[nodiscard]] bool is_live() const { return live_; }

@@ -262,20 +262,20 @@ std::optional<FragmentMessage> decode_fragment(Bytes message) {
   return fragment;
 }
 
-void encode(const FragmentReleased& taken, std::vector<std::byte>& out) {
-  wire::Writer writer = begin(MessageKind::fragment_released, out, taken.of_read ? flag_of_read : 0);
+void encode(const FragmentReleased& released, std::vector<std::byte>& out) {
+  wire::Writer writer = begin(MessageKind::fragment_released, out, released.of_read ? flag_of_read : 0);
   writer.u32(0);
-  writer.u64(taken.cookie);
+  writer.u64(released.cookie);
 }
 
 std::optional<FragmentReleased> decode_fragment_released(Bytes message) {
   wire::Reader in(message);
-  FragmentReleased taken;
-  taken.of_read = (begin(in, MessageKind::fragment_released) & flag_of_read) != 0;
+  FragmentReleased released;
+  released.of_read = (begin(in, MessageKind::fragment_released) & flag_of_read) != 0;
   in.skip(4);
-  taken.cookie = in.u64();
+  released.cookie = in.u64();
   if (!in.done()) return std::nullopt;
-  return taken;
+  return released;
 }
 
 void encode(const Bye& bye, std::vector<std::byte>& out) {

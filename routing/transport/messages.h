@@ -25,7 +25,11 @@ inline constexpr size_t destination_bytes_max = 280;
 inline constexpr size_t reason_bytes_max = 200;
 inline constexpr size_t hop_node_bytes_max = 96;  // longer node names are cut: for people
 inline constexpr size_t hop_transport_bytes_max = 8;
-inline constexpr size_t message_header_bytes = 16;       // before the payload of a routed message
+inline constexpr size_t message_header_bytes = 16;  // before the payload of a routed message
+// Of what a hop's longest message holds, the application's part.
+[[nodiscard]] constexpr uint32_t payload_bytes_max(uint32_t hop_message_bytes) {
+  return hop_message_bytes > message_header_bytes ? hop_message_bytes - static_cast<uint32_t>(message_header_bytes) : 0;
+}
 inline constexpr uint32_t messages_in_flight_max = 64;   // per routed connection and direction, end to end
 inline constexpr uint32_t fragments_per_side_max = 256;  // of one routed connection, both directions and kinds, at a router
 inline constexpr uint32_t fragment_bytes_floor = 4096;

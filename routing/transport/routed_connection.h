@@ -1,10 +1,13 @@
-// The state of one connection of the routing transport. Internal to routing/transport.
+// One connection of the routing transport, through routers or direct. Each part names the one
+// object that changes it. Idle, it costs one allocation and what is known of its path: queues come
+// when something waits, and what the setup needs goes when the connection is open.
 #pragma once
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/ring_buffer.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
@@ -17,13 +20,9 @@
 
 namespace ccixfer::routing {
 
-inline constexpr uint32_t routed_operations_max = 256;  // RMAs of one connection that have not ended
 inline constexpr uint32_t routed_connections_max = 16384;
-inline constexpr Duration request_timeout = std::chrono::seconds(10);  // an accepted hop must say what it wants
-inline constexpr Duration accept_timeout = std::chrono::seconds(30);   // from connect_reply to connect_ack
-inline constexpr Duration leave_timeout = std::chrono::seconds(10);    // after our disconnect: for what is in flight
 
-enum class Mode : uint8_t { direct, routed };
+// Of a direct connection, only dialling, offered, accepting, open and leaving.
 enum class Phase : uint8_t {
   starting,          // dialled from above; the first router is dialled in the next turn
   dialling,          // a lower connection is being made
@@ -36,54 +35,62 @@ enum class Phase : uint8_t {
   leaving,  // over: what is still in flight below ends first
 };
 
-struct RoutedConnection {
-  ports::ConnectionId id;
-  Mode mode = Mode::routed;
-  Phase phase = Phase::starting;
-  HopQueue hop;         // of a direct connection: the peer
-  bool active = false;  // in the list of those with something to push
-  bool closing_queued = false;
+// What DirectConnections keeps of a connection to a peer of our own subnet.
+struct DirectTraffic {
+  std::unique_ptr<cci::Event> offer;                    // a request that the application has not decided
+  uint32_t in_flight = 0;                               // sends and RMA operations that have not ended
+  std::unordered_map<uint64_t, ports::Handle> sources;  // by token: the memory of an RMA operation
+  bool message_open = false;                            // the lower transport is placing one into memory from above
+};
 
+// What RoutedDialler and RoutedAcceptor agreed on with the path and the far end.
+struct RoutedPath {
   ports::Attribute attribute = ports::Attribute::reliable_ordered;
-  Instant deadline = never;                  // of the step that is under way, at the accepting end or after our disconnect
-  std::unique_ptr<RouterAttempts> attempts;  // at the initiator, until it is open
-  cci::Event request;                        // direct, offered
-
   ports::ConnectionLimits limits;
   uint32_t fragment_bytes = 0;
-  std::vector<ports::HopInfo> hops;
+  std::vector<ports::HopInfo> hops;  // at the initiator
+};
 
-  FarEndWatch far_end;
-  // What calls from above begin counts from the next turn on: the last one may be long ago.
-  bool accept_unstamped = false;
-
-  bool draining = false;  // a router of the path stops soon: told, or to be told once the connection is open
-
-  // Out.
-  reliability::MessageSender messages;  // from end to end
-  size_t messages_begun = 0;            // and not ended
-  FenceQueue fenced;
+// What RoutedMessages keeps.
+struct MessageTraffic {
+  struct Announced {  // an RMA operation that is over but for its completion message
+    uint64_t token = 0;
+    ports::OperationResult ending{Status::success};
+  };
+  reliability::MessageSender sender;  // from end to end
+  reliability::MessageReceiver receiver;
+  size_t begun = 0;  // and not ended
   Duration send_timeout = forever;
+  RingBuffer<Announced> announced;  // in the order in which their messages end
+};
 
-  // RMA.
-  std::unique_ptr<FragmentedRma> rma;  // routed; from the first operation on
-  std::unordered_map<uint64_t, ports::OperationResult>
-      announcing;                                              // token of an RMA whose completion message is on its way: its end
-  std::unordered_map<uint64_t, ports::Handle> direct_sources;  // direct RMA: token -> its registration
-  uint32_t direct_in_flight = 0;
+// How the connection ends.
+struct ConnectionEnd {
+  bool left = false;         // our application has gone: what is in flight ends first
+  Instant deadline = never;  // of that
+  bool tell_above = false;   // not of our own disconnect
+  Status status = Status::disconnected;
+  std::string reason;
+};
 
-  // In.
-  reliability::MessageReceiver incoming;
-  bool message_open = false;  // direct: the lower transport is placing one into memory from above
+struct RoutedConnection {
+  ports::ConnectionId id;
+  Phase phase = Phase::starting;
+  bool is_active = false;                 // RoutedConnectionTable's
+  bool is_finishing = false;              // the same
+  bool is_draining = false;               // RoutedConnections': a router of the path stops soon
+  bool accept_is_unstamped = false;       // RoutedAcceptor's: its time counts from the next turn on
+  std::unique_ptr<DirectTraffic> direct;  // nullptr: it goes through routers
+  HopQueue hop;                           // HopPost's; of a direct connection, to its peer
+  RoutedPath path;
+  std::unique_ptr<RouterAttempts> attempts;  // RoutedDialler's, until it is open
+  FarEndWatch far_end;                       // FarEndKeepalive's
+  MessageTraffic messages;
+  std::unique_ptr<FragmentedRma> rma;  // RoutedOperations', from the first operation on
+  FenceQueue fenced;                   // the same
+  ConnectionEnd end;
 
-  // The end.
-  bool left = false;       // our application has gone: what is in flight ends first
-  bool tell_sink = false;  // of the end: not for our own disconnect
-  Status end_status = Status::disconnected;
-  std::string end_reason;
-
-  // Begun and not ended: what a fence waits for.
-  [[nodiscard]] size_t begun() const { return messages_begun + (rma == nullptr ? 0 : rma->size()) - fenced.operations(); }
+  [[nodiscard]] bool is_direct() const { return direct != nullptr; }
 };
 
 }  // namespace ccixfer::routing

@@ -4,81 +4,197 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/log.h"
-#include "routing/transport/routed_impl.h"
+#include "routing/transport/direct_connections.h"
+#include "routing/transport/routed_connections.h"
 
 namespace ccixfer::routing {
 namespace {
 
 constexpr int rounds_per_turn_max = 16;
+constexpr std::string_view routed_prefix = "cci://";
 
-uint64_t packed_of(cci::Connection connection) { return connection.packed(); }
-
-}  // namespace
-
-std::unique_ptr<ports::Transport> make_routed_transport(const RoutedOptions& options, std::unique_ptr<cci::Endpoint> lower,
-                                                        std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy,
-                                                        Counters& counters) {
-  return std::make_unique<RoutedTransport>(options, std::move(lower), std::move(memory), entropy, counters);
+RoutedOptions usable(RoutedOptions options) {
+  options.fragment_bytes_max = std::max(options.fragment_bytes_max, fragment_bytes_floor);
+  options.fragments_in_flight_max = std::clamp<uint32_t>(options.fragments_in_flight_max, 1, fragments_per_side_max / 4);
+  options.pending_requests_max = std::max(options.pending_requests_max, 1u);
+  return options;
 }
+
+class RoutedTransport final : public ports::Transport, private cci::MessageTaker {
+ public:
+  RoutedTransport(const RoutedOptions& options, std::unique_ptr<cci::Endpoint> lower, std::shared_ptr<cci::MemoryTable> memory,
+                  ports::Entropy& entropy, Counters& counters);
+  ~RoutedTransport() override;
+
+  void bind(ports::TransportSink& sink, ports::RmaTarget& target) override;
+  [[nodiscard]] std::string uri() const override;
+  [[nodiscard]] uint32_t max_send_bytes() const override { return lower_->max_send_bytes(); }
+  [[nodiscard]] Result<ports::ConnectionId> dial(const ports::DialRequest& request) override;
+  [[nodiscard]] Status accept(ports::ConnectionId request) override;
+  [[nodiscard]] Status reject(ports::ConnectionId request, std::string_view reason) override;
+  void disconnect(ports::ConnectionId id) override;
+  [[nodiscard]] Status send(ports::ConnectionId id, std::span<const Bytes> parts, uint64_t token) override;
+  [[nodiscard]] Status rma(ports::ConnectionId id, const ports::RmaRequest& request, uint64_t token) override;
+  void set_send_timeout(ports::ConnectionId id, Duration timeout) override;
+  void set_keepalive(ports::ConnectionId id, Duration timeout) override;
+  [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId id) const override;
+  // Of a direct connection. Over routers nothing is known yet of the far end: a router is what is next to us.
+  [[nodiscard]] ports::PeerIdentity peer(ports::ConnectionId id) const override;
+  // Of the first hop.
+  [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId id) const override;
+  [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId id) const override;
+  void turn(Instant now) override;
+  [[nodiscard]] Instant next_deadline() const override;
+  [[nodiscard]] int os_handle() const override { return lower_->os_handle(); }
+  void arm(Instant when) override { static_cast<void>(lower_->arm_os_handle(std::min(when, next_deadline()))); }
+
+ private:
+  // What works for the connections, once it is known who hears of them.
+  struct Parts;
+
+  [[nodiscard]] std::optional<MutableBytes> message_begins(cci::Connection lower, uint32_t length_bytes) override;
+  void message_ends(cci::Connection lower, bool complete) override;
+  void run_timers();
+  [[nodiscard]] bool round();  // true: something came
+  void push();
+  [[nodiscard]] bool take_events();
+  void on_event(cci::Event event);
+
+  RoutedOptions options_;
+  std::unique_ptr<cci::Endpoint> lower_;
+  std::shared_ptr<cci::MemoryTable> memory_;
+  ports::Entropy& entropy_;
+  Counters& counters_;
+  RoutedConnectionTable connections_;
+  std::unique_ptr<Parts> parts_;
+  Instant now_{};
+  bool turn_due_ = false;  // something was asked for since the last turn, or that turn left something to do
+};
+
+struct RoutedTransport::Parts final : RoutedEnder {
+  Parts(RoutedTransport& all, ports::TransportSink& above)
+      : sink(above),
+        direct(*all.lower_, *all.memory_, all.connections_, above, all.counters_),
+        post(*all.lower_, all.connections_),
+        messages(all.connections_, post, *this, above),
+        operations(all.options_.fragments_in_flight_max, *all.lower_, *all.memory_, all.connections_, post, messages, *this, above,
+                   all.counters_),
+        keepalive(all.options_.keepalive, *all.lower_, all.connections_, post, *this, above),
+        dialler(all.options_, *all.lower_, all.connections_, post, all.entropy_, above, all.counters_),
+        acceptor(all.options_, *all.lower_, all.connections_, post, *this, above, all.counters_),
+        routed(*all.lower_, all.connections_, post, dialler, acceptor, messages, operations, keepalive, above, all.counters_) {}
+
+  void close(RoutedConnection& connection, Status status, std::string_view reason, bool tell_peer) override {
+    routed.close(connection, status, reason, tell_peer);
+  }
+  void reject(RoutedConnection& connection, std::string_view why) override { routed.reject(connection, why); }
+
+  ports::TransportSink& sink;
+  DirectConnections direct;
+  HopPost post;
+  RoutedMessages messages;
+  RoutedOperations operations;
+  FarEndKeepalive keepalive;
+  RoutedDialler dialler;
+  RoutedAcceptor acceptor;
+  RoutedConnections routed;
+};
 
 RoutedTransport::RoutedTransport(const RoutedOptions& options, std::unique_ptr<cci::Endpoint> lower,
                                  std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy, Counters& counters)
-    : options_(options), lower_(std::move(lower)), memory_(std::move(memory)), entropy_(entropy), counters_(counters) {
+    : options_(usable(options)), lower_(std::move(lower)), memory_(std::move(memory)), entropy_(entropy), counters_(counters) {
   CHECK(lower_ != nullptr && memory_ != nullptr);
   lower_->set_message_taker(this);
-  options_.fragment_bytes_max = std::max(options_.fragment_bytes_max, fragment_bytes_floor);
-  options_.fragments_in_flight_max = std::clamp<uint32_t>(options_.fragments_in_flight_max, 1, fragments_per_side_max / 4);
-  options_.pending_requests_max = std::max(options_.pending_requests_max, 1u);
 }
 
 RoutedTransport::~RoutedTransport() {
-  backlog_.clear();  // rejected
-  lower_.reset();    // first: nothing may read or write what is deregistered next
-  slots_.for_each([this](RoutedConnection& slot) {
-    slot.rma.reset();
-    for (const auto& [token, handle] : slot.direct_sources) static_cast<void>(memory_->deregister_region(handle));
-  });
+  if (parts_ != nullptr) parts_->acceptor.drop_waiting();  // they are rejected
+  lower_.reset();                                          // before what it reads and writes is deregistered
 }
 
 void RoutedTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) {
   CHECK(memory_->is_target_of_this(target));  // the last router's write must reach what the application registered
-  sink_ = &sink;
+  parts_ = std::make_unique<Parts>(*this, sink);
 }
 
 std::string RoutedTransport::uri() const {
   const auto address = address_of(options_.subnet, lower_->uri());
   return address ? format_address(*address) : std::string{};
 }
-uint32_t RoutedTransport::max_send_bytes() const { return lower_->max_send_bytes(); }
-int RoutedTransport::os_handle() const { return lower_->os_handle(); }
-void RoutedTransport::arm(Instant when) { static_cast<void>(lower_->arm_os_handle(std::min(when, next_deadline()))); }
 
-std::optional<uint64_t> RoutedTransport::delivered_bytes(ports::ConnectionId connection) const {
-  const RoutedConnection* slot = find(connection);
-  return slot == nullptr ? std::nullopt : lower_->delivered_bytes(slot->hop.connection());
+// --- Connections ---
+
+// A peer on our own subnet is reached with every router down (routing §V.A).
+Result<ports::ConnectionId> RoutedTransport::dial(const ports::DialRequest& request) {
+  turn_due_ = true;
+  if (!request.uri.starts_with(routed_prefix)) return parts_->direct.dial(request, std::string(request.uri));
+  const auto address = parse_address(request.uri);
+  if (!address) return tl::unexpected<Error>(address.error());
+  if (address->subnet != options_.subnet) return parts_->dialler.dial(request);
+  return parts_->direct.dial(request, native_uri(*address, native_scheme(options_, *lower_)));
 }
 
-std::optional<uint64_t> RoutedTransport::received_bytes(ports::ConnectionId connection) const {
-  const RoutedConnection* slot = find(connection);
-  return slot == nullptr ? std::nullopt : lower_->received_bytes(slot->hop.connection());
+Status RoutedTransport::accept(ports::ConnectionId request) {
+  RoutedConnection* connection = connections_.find(request);
+  if (connection == nullptr || connection->phase != Phase::offered) return Status::not_found;
+  turn_due_ = true;
+  return connection->is_direct() ? parts_->direct.accept(*connection) : parts_->acceptor.accept(*connection);
 }
 
-ports::PeerIdentity RoutedTransport::peer(ports::ConnectionId connection) const {
-  const RoutedConnection* slot = find(connection);
-  if (slot == nullptr || slot->mode != Mode::direct) return {};
-  return slot->phase == Phase::offered ? slot->request.peer() : lower_->peer(slot->hop.connection());
+Status RoutedTransport::reject(ports::ConnectionId request, std::string_view reason) {
+  RoutedConnection* connection = connections_.find(request);
+  if (connection == nullptr || connection->phase != Phase::offered) return Status::not_found;
+  turn_due_ = true;
+  return connection->is_direct() ? parts_->direct.reject(*connection, reason) : parts_->acceptor.reject(*connection, reason);
 }
 
-std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection) const {
-  const RoutedConnection* slot = find(connection);
-  if (slot == nullptr) return {};
-  if (slot->mode == Mode::routed) {
-    std::vector<ports::HopInfo> path = slot->hops;
-    for (ports::HopInfo& hop : path) hop.fragment_bytes = slot->fragment_bytes;
-    return path;
-  }
-  auto hops = lower_->hops(slot->hop.connection());
+void RoutedTransport::disconnect(ports::ConnectionId id) {
+  RoutedConnection* connection = connections_.find(id);
+  if (connection == nullptr) return;
+  turn_due_ = true;
+  connection->is_direct() ? parts_->direct.disconnect(*connection) : parts_->routed.disconnect(*connection);
+}
+
+Status RoutedTransport::send(ports::ConnectionId id, std::span<const Bytes> parts, uint64_t token) {
+  RoutedConnection* connection = connections_.find(id);
+  if (connection == nullptr || connection->phase == Phase::leaving) return Status::not_found;
+  if (connection->phase != Phase::open) return Status::again;
+  turn_due_ = true;
+  if (connection->is_direct()) return parts_->direct.send(*connection, parts, token);
+  return parts_->operations.send(*connection, parts, token);
+}
+
+Status RoutedTransport::rma(ports::ConnectionId id, const ports::RmaRequest& request, uint64_t token) {
+  RoutedConnection* connection = connections_.find(id);
+  if (connection == nullptr || connection->phase == Phase::leaving) return Status::not_found;
+  if (connection->phase != Phase::open) return Status::again;
+  turn_due_ = true;
+  if (connection->is_direct()) return parts_->direct.rma(*connection, request, token);
+  return parts_->operations.rma(*connection, request, token);
+}
+
+void RoutedTransport::set_send_timeout(ports::ConnectionId id, Duration timeout) {
+  RoutedConnection* connection = connections_.find(id);
+  if (connection == nullptr) return;
+  if (connection->is_direct()) return static_cast<void>(lower_->set_send_timeout(connection->hop.connection(), timeout));
+  connection->messages.send_timeout = timeout;
+}
+
+void RoutedTransport::set_keepalive(ports::ConnectionId id, Duration timeout) {
+  RoutedConnection* connection = connections_.find(id);
+  if (connection == nullptr) return;
+  if (connection->is_direct()) return static_cast<void>(lower_->set_keepalive(connection->hop.connection(), timeout));
+  turn_due_ = turn_due_ || connection->phase == Phase::open;
+  parts_->keepalive.ask(*connection, timeout);
+}
+
+std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId id) const {
+  const RoutedConnection* connection = connections_.find(id);
+  if (connection == nullptr) return {};
+  std::vector<ports::HopInfo> hops = connection->path.hops;
+  for (ports::HopInfo& hop : hops) hop.fragment_bytes = connection->path.fragment_bytes;
+  if (!connection->is_direct()) return hops;
+  hops = lower_->hops(connection->hop.connection());
   for (ports::HopInfo& hop : hops) {
     hop.as = options_.subnet.as;
     hop.subnet = options_.subnet.subnet;
@@ -86,98 +202,53 @@ std::vector<ports::HopInfo> RoutedTransport::hops(ports::ConnectionId connection
   return hops;
 }
 
-void RoutedTransport::set_send_timeout(ports::ConnectionId connection, Duration timeout) {
-  RoutedConnection* slot = find(connection);
-  if (slot == nullptr) return;
-  if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_send_timeout(slot->hop.connection(), timeout));
-  slot->send_timeout = timeout;
+ports::PeerIdentity RoutedTransport::peer(ports::ConnectionId id) const {
+  const RoutedConnection* connection = connections_.find(id);
+  return connection == nullptr || !connection->is_direct() ? ports::PeerIdentity{} : parts_->direct.peer(*connection);
 }
 
-void RoutedTransport::set_keepalive(ports::ConnectionId connection, Duration timeout) {
-  RoutedConnection* slot = find(connection);
-  if (slot == nullptr) return;
-  if (slot->mode == Mode::direct) return static_cast<void>(lower_->set_keepalive(slot->hop.connection(), timeout));
-  slot->far_end.ask(timeout);
-  if (slot->phase == Phase::open) watch_hops(*slot);
+std::optional<uint64_t> RoutedTransport::delivered_bytes(ports::ConnectionId id) const {
+  const RoutedConnection* connection = connections_.find(id);
+  return connection == nullptr ? std::nullopt : lower_->delivered_bytes(connection->hop.connection());
 }
 
-// --- Slots ---
-
-RoutedConnection* RoutedTransport::find(uint64_t packed) const {
-  return slots_.find(static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32));
-}
-
-RoutedConnection* RoutedTransport::make_slot(Mode mode, Phase phase) {
-  if (slots_.size() >= routed_connections_max) return nullptr;
-  const auto name = slots_.add();
-  RoutedConnection& slot = *slots_.find(name);
-  slot.id = {name.index, name.generation};
-  slot.mode = mode;
-  slot.phase = phase;
-  return &slot;
-}
-
-// Of which no fragment and no direct RMA is left: try_finish() waits for those.
-void RoutedTransport::free_slot(RoutedConnection& slot) {
-  set_timer(slot, never);
-  detach(slot);
-  if (slot.message_open) sink_->on_message_end(slot.id, false);
-  slots_.remove(slot.id.index);
-}
-
-void RoutedTransport::attach(RoutedConnection& slot, cci::Connection lower) {
-  detach(slot);
-  slot.hop.attach(lower);
-  by_lower_[packed_of(lower)] = slot.id.packed();
-}
-
-void RoutedTransport::detach(RoutedConnection& slot) {
-  if (slot.hop.connection()) by_lower_.erase(packed_of(slot.hop.connection()));
-  slot.hop.detach();
-}
-
-void RoutedTransport::run_timers() {
-  while (timers_.earliest() <= now_) {
-    RoutedConnection& slot = *slots_.at(timers_.earliest_slot());
-    set_timer(slot, never);
-    on_timer(slot);
-  }
-}
-
-void RoutedTransport::activate(RoutedConnection& slot) {
-  work_ = true;
-  if (slot.active) return;
-  slot.active = true;
-  active_.push_back(slot.id.packed());
+std::optional<uint64_t> RoutedTransport::received_bytes(ports::ConnectionId id) const {
+  const RoutedConnection* connection = connections_.find(id);
+  return connection == nullptr ? std::nullopt : lower_->received_bytes(connection->hop.connection());
 }
 
 // --- The turn ---
 
-void RoutedTransport::push_active() {
-  for (const uint64_t packed : std::exchange(active_, {})) {
-    RoutedConnection* slot = find(packed);
-    if (slot == nullptr) continue;
-    slot->active = false;
-    if (slot->phase == Phase::starting) {
-      start(*slot);
-      continue;
-    }
-    flush(*slot);
-    if (std::exchange(slot->accept_unstamped, false) && slot->phase == Phase::accepting) {
-      slot->deadline = after(now_, accept_timeout);
-      set_timer(*slot, slot->deadline);
-    }
-    if (slot->far_end.awaits_look() && slot->phase == Phase::open) keep_alive(*slot);
-    if (slot->phase == Phase::leaving) {
-      try_finish(*slot);
-      continue;
-    }
-    push_rma(*slot);
-    if (slot->phase == Phase::open && slot->mode == Mode::routed) push_messages(*slot);
-    if (!slot->hop.empty() || (slot->rma != nullptr && slot->rma->has_ready_reads()))
-      activate(*slot);  // no room below: again when events came
-    if (slot->left) finish_leaving(*slot);
-  }
+void RoutedTransport::turn(Instant now) {
+  CHECK(parts_ != nullptr);
+  now_ = now;
+  run_timers();
+  bool more = true;
+  for (int i = 0; i < rounds_per_turn_max && more; ++i) more = round() || connections_.any_to_finish();
+  // Room below may have come without an event: our messages there are silent. What finds none now
+  // waits for the network, not for time.
+  if (!more && connections_.any_active()) push();
+  turn_due_ = more || connections_.any_to_finish();
+}
+
+void RoutedTransport::run_timers() {
+  while (RoutedConnection* connection = connections_.take_due(now_)) parts_->routed.on_timer(*connection, now_);
+}
+
+bool RoutedTransport::round() {
+  parts_->acceptor.take_waiting();
+  push();
+  lower_->turn(now_);
+  const bool any = take_events();
+  parts_->operations.release_lent();
+  connections_.serve_finishing([this](RoutedConnection& connection) {
+    connection.is_direct() ? parts_->direct.finish(connection) : parts_->routed.finish(connection);
+  });
+  return any;
+}
+
+void RoutedTransport::push() {
+  connections_.serve_active([this](RoutedConnection& connection) { parts_->routed.push(connection, now_); });
 }
 
 bool RoutedTransport::take_events() {
@@ -189,98 +260,45 @@ bool RoutedTransport::take_events() {
   return any;
 }
 
-void RoutedTransport::turn(Instant now) {
-  CHECK(sink_ != nullptr);
-  now_ = now;
-  run_timers();
-  bool blocked = false;
-  for (int round = 0; round < rounds_per_turn_max; ++round) {
-    take_backlog();
-    push_active();
-    lower_->turn(now);
-    const bool any = take_events();
-    release_lent();
-    for (const uint64_t packed : std::exchange(closing_, {})) {
-      if (RoutedConnection* slot = find(packed)) {
-        slot->closing_queued = false;
-        try_finish(*slot);
-      }
-    }
-    blocked = !any;
-    if (!any && closing_.empty()) break;
+void RoutedTransport::on_event(cci::Event event) {
+  if (event.type == cci::EventType::device_failed) return parts_->sink.on_device_failed(event.reason);
+  if (event.type == cci::EventType::connect_request) {
+    const bool is_hop = event.role == ports::Role::hop;
+    return is_hop ? parts_->acceptor.on_hop(std::move(event)) : parts_->direct.on_request(std::move(event));
   }
-  // Room below may have come without an event: our messages there are silent. What finds none now waits for the network, not for
-  // time.
-  if (blocked && !active_.empty()) push_active();
-  work_ = !blocked || !closing_.empty();
+  // The context of an operation is its own.
+  const bool of_operation = event.type == cci::EventType::send || event.type == cci::EventType::local_completion;
+  RoutedConnection* connection =
+      of_operation ? connections_.find_by_lower(event.connection) : connections_.find(ports::ConnectionId::of(event.context));
+  if (connection == nullptr) return;
+  if (connection->is_direct()) {
+    parts_->direct.on_event(*connection, event);
+  } else {
+    parts_->routed.on_event(*connection, event, now_);
+  }
 }
 
 Instant RoutedTransport::next_deadline() const {
-  if (work_) return now_;
-  Instant when = lower_->next_deadline();
-  when = std::min(when, timers_.earliest());
-  return when;
+  return turn_due_ ? now_ : std::min(lower_->next_deadline(), connections_.next_deadline());
 }
 
-void RoutedTransport::on_event(cci::Event event) {
-  switch (event.type) {
-    case cci::EventType::connect_request:
-      on_lower_request(std::move(event));
-      return;
-    case cci::EventType::send: {
-      const auto found = by_lower_.find(packed_of(event.connection));
-      RoutedConnection* slot = found == by_lower_.end() ? nullptr : find(found->second);
-      if (slot == nullptr) return;
-      if (slot->mode == Mode::direct) {
-        complete(*slot, event.context, event.ending());
-      } else if (event.context != 0) {
-        on_lower_read_end(*slot, event.context, event.status);
-      }
-      return;
-    }
-    case cci::EventType::local_completion: {
-      const auto found = by_lower_.find(packed_of(event.connection));
-      const RoutedConnection* slot = found == by_lower_.end() ? nullptr : find(found->second);
-      if (slot != nullptr) sink_->on_local_completion(slot->id, event.context);
-      return;
-    }
-    case cci::EventType::device_failed:
-      return sink_->on_device_failed(event.reason);
-    default:
-      break;
-  }
-  RoutedConnection* slot = find(event.context);
-  if (slot == nullptr) return;
-  switch (event.type) {
-    case cci::EventType::connect:
-      on_lower_connected(*slot, event);
-      break;
-    case cci::EventType::accept:
-      on_lower_accepted(*slot, event);
-      break;
-    case cci::EventType::receive:
-      if (slot->hop.connection() == event.connection && slot->phase != Phase::leaving) on_receive(*slot, event);
-      break;
-    case cci::EventType::disconnected:
-      if (slot->hop.connection() != event.connection) break;
-      slot->hop.lose();
-      if (slot->phase == Phase::requesting) {
-        slot->attempts->note_unreachable(event.reason);
-        detach(*slot);
-        dial_next(*slot);
-      } else if (slot->phase != Phase::leaving) {
-        close_slot(*slot, event.status, event.reason, false);
-      }
-      break;
-    case cci::EventType::mailbox_ready:
-      if (slot->mode == Mode::direct) sink_->on_mailbox_ready(slot->id, event.mailbox, event.ending().detail);
-      break;
-    case cci::EventType::keepalive_timed_out:
-      if (slot->mode == Mode::direct) sink_->on_keepalive_timeout(slot->id);
-      break;
-    default:
-      break;
-  }
+std::optional<MutableBytes> RoutedTransport::message_begins(cci::Connection lower, uint32_t length_bytes) {
+  RoutedConnection* connection = connections_.find_by_lower(lower);
+  if (connection == nullptr || !connection->is_direct()) return std::nullopt;
+  return parts_->direct.message_begins(*connection, length_bytes);
+}
+
+void RoutedTransport::message_ends(cci::Connection lower, bool complete) {
+  RoutedConnection* connection = connections_.find_by_lower(lower);
+  if (connection != nullptr && connection->is_direct()) parts_->direct.message_ends(*connection, complete);
+}
+
+}  // namespace
+
+std::unique_ptr<ports::Transport> make_routed_transport(const RoutedOptions& options, std::unique_ptr<cci::Endpoint> lower,
+                                                        std::shared_ptr<cci::MemoryTable> memory, ports::Entropy& entropy,
+                                                        Counters& counters) {
+  return std::make_unique<RoutedTransport>(options, std::move(lower), std::move(memory), entropy, counters);
 }
 
 }  // namespace ccixfer::routing

@@ -24,7 +24,7 @@ bool RouterAttempts::next() {
   if (left_.empty()) return false;
   router_ = std::move(left_.back());
   left_.pop_back();
-  waits_.reset();
+  pending_.reset();
   asked_at_.reset();
   return true;
 }
@@ -66,15 +66,15 @@ bool RouterAttempts::note_reply(const ConnectReply& reply) {
   return told != Told::the_end && !left_.empty();
 }
 
-void RouterAttempts::note_waits(ConnectPending waits) {
-  waits.node = printable(waits.node);
-  waits_ = std::move(waits);
+void RouterAttempts::note_pending(ConnectPending pending) {
+  pending.node = printable(pending.node);
+  pending_ = std::move(pending);
 }
 
 std::string RouterAttempts::why_late() const {
   if (!answer_.reason.empty()) return answer_.reason;
-  const ConnectPending waits = waits_.value_or(ConnectPending{router_, asked_at_.has_value()});
-  return waits.node.empty() ? "no answer in time" : words_of(waits);
+  const ConnectPending pending = pending_.value_or(ConnectPending{router_, asked_at_.has_value()});
+  return pending.node.empty() ? "no answer in time" : words_of(pending);
 }
 
 }  // namespace ccixfer::routing

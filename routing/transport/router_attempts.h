@@ -43,7 +43,7 @@ class RouterAttempts {
   void note_unreachable(std::string_view reason);            // the router that is being tried
   void note_another_version(std::string_view reason);        // the same
   [[nodiscard]] bool note_reply(const ConnectReply& reply);  // a failure; false: no other router helps
-  void note_waits(ConnectPending waits);                     // that hop has not answered it yet
+  void note_pending(ConnectPending pending);                 // that hop has not answered it yet
 
   [[nodiscard]] const Answer& answer() const { return answer_; }
   [[nodiscard]] std::string why_late() const;  // its time is over
@@ -57,7 +57,7 @@ class RouterAttempts {
   std::vector<std::string> left_;  // not tried yet, the next one last
   std::string router_;
   std::optional<Instant> asked_at_;  // the router that is being tried
-  std::optional<ConnectPending> waits_;
+  std::optional<ConnectPending> pending_;
   Told told_ = Told::dead;
   Answer answer_;
 };

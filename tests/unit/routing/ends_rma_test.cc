@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "routing/transport/routed_connection.h"
+#include "routing/transport/routed_operations.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
 

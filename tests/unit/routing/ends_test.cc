@@ -1,7 +1,7 @@
 // A routing endpoint by itself: its routers and the far end are raw peers. Whom it asks, what it says and believes, how it leaves.
 #include <catch2/catch.hpp>
 
-#include "routing/transport/routed_connection.h"
+#include "routing/transport/routed_acceptor.h"
 #include "routing/transport/routed_transport.h"
 #include "tests/unit/routing/raw_peer.h"
 

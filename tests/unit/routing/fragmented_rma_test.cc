@@ -105,16 +105,16 @@ TEST_CASE("fragmented_rma__several_writes__take_turns_within_the_bound") {
   CHECK(at.rma->size() == 1);
 }
 
-TEST_CASE("fragmented_rma__a_write__source_free_when_taken_and_ended_when_acknowledged") {
+TEST_CASE("fragmented_rma__a_write__source_free_when_released_and_ended_when_acknowledged") {
   Initiator at;
   at.announcement = "there";
   at.start(2 * fragment, 1);
   const auto asked = at.issue();
   REQUIRE(asked.size() == 2);
-  CHECK(at.rma->taken(asked[0].cookie, at.way) == Verdict::fine);
+  CHECK(at.rma->released(asked[0].cookie, at.way) == Verdict::fine);
   CHECK(at.way.free.empty());
   CHECK(at.memory->deregister_region(asked[0].exposed) != Status::success);  // it is withdrawn
-  CHECK(at.rma->taken(asked[1].cookie, at.way) == Verdict::fine);
+  CHECK(at.rma->released(asked[1].cookie, at.way) == Verdict::fine);
   CHECK(at.way.free == std::vector<uint64_t>{1});
   CHECK(at.rma->acknowledged({asked[0].cookie, Status::success}, at.way) == Verdict::fine);
   CHECK(at.way.ends.empty());
@@ -184,7 +184,7 @@ TEST_CASE("fragmented_rma__what_no_router_may_say__is_told_and_changes_nothing")
   REQUIRE(asked.size() == 2);
   const FragmentMessage& write = asked[0];
   const FragmentMessage& read = asked[1];
-  CHECK(at.rma->taken(99, at.way) == Verdict::unknown);
+  CHECK(at.rma->released(99, at.way) == Verdict::unknown);
   CHECK(at.rma->acknowledged({99, Status::success}, at.way) == Verdict::unknown);
   CHECK(at.rma->acknowledged({read.cookie, Status::success}, at.way) == Verdict::unknown);
   CHECK(at.rma->replied(at.reply_to(write), at.way) == Verdict::unknown);

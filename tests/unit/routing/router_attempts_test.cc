@@ -122,11 +122,11 @@ TEST_CASE("router_attempts__too_late__says_the_most_that_is_known") {
   CHECK(attempts.why_late() == words_of({"a", false}));
   static_cast<void>(attempts.ask(start));
   CHECK(attempts.why_late() == words_of({"a", true}));
-  attempts.note_waits({"far\n", false});
+  attempts.note_pending({"far\n", false});
   CHECK(attempts.why_late() == words_of({printable("far\n"), false}));
   REQUIRE(attempts.next());  // nobody has been asked by this one
   CHECK(attempts.why_late() == words_of({"b", false}));
-  attempts.note_waits({"", true});
+  attempts.note_pending({"", true});
   CHECK(attempts.why_late() == "no answer in time");
   attempts.note_unreachable("nobody");
   CHECK(attempts.why_late() == "router b: nobody");

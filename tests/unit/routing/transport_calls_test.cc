@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "routing/transport/messages.h"
-#include "routing/transport/routed_connection.h"
+#include "routing/transport/routed_operations.h"
 #include "routing/transport/routed_transport.h"
 #include "tests/unit/cci/fake_transport.h"
 #include "tests/unit/routing/recorder.h"
