@@ -15,7 +15,7 @@ TEST_CASE("datagram__endpoint_is_destroyed__says_goodbye_as_often_as_may_be_lost
   REQUIRE(peer.all<FarewellFrame>()[0].farewell.reason == "the endpoint was destroyed");
 }
 
-TEST_CASE("datagram__endpoint_is_destroyed_while_the_host_is_full__says_goodbye_all_the_same") {
+TEST_CASE("datagram__endpoint_is_destroyed_while_the_host_is_full__still_says_goodbye") {
   Rig rig;
   RawPeer peer(rig, "p");
   const ConnectionId id = peer.open();
