@@ -1,7 +1,7 @@
 // The router daemon's engine: accepts hops, looks the next one up, pulls fragments into its pool, forwards, reclaims; and exchanges
 // records with other routers, from which it builds its map. One worker: everything on one thread, no locks.
 // Bounds: drain_timeout, pool, connections_max, records_max, hops_max.
-// Source: routing §VI-§VII; routing/router/README.md (buffer classes).
+// Source: routing §VI-§VII; routing/router/README.md.
 #pragma once
 #include <functional>
 #include <memory>

@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint64_t page_bytes = 4096;
 
-// Equal pieces, so that there is no tiny last one: ceil(length / count) rounded up to a page, at most `most`.
+// Equal pieces, so that there is no tiny last one: ceil(length / count), rounded up to a page, and at
+// most `most`.
 uint32_t fragment_bytes_of(uint64_t length, uint32_t most) {
   const uint64_t count = (length + most - 1) / most;
   const uint64_t even = (length + count - 1) / count;
@@ -37,8 +38,8 @@ uint64_t FragmentedRma::add(const ports::RmaRequest& request, uint64_t token, ui
     operation.local = memory_.register_part(request.local.region, request.local.offset_bytes, operation.length_bytes, 0);
     if (operation.local.kind == ports::HandleKind::none) return 0;
   }
-  // The fragments of a put count as one operation at the mailbox. The first goes alone: fragments that are refused while others of
-  // the same put are not would leave a put that never ends in the buffer, and bytes of a put that was refused.
+  // The fragments of a put count as one operation at the mailbox. The first one goes alone. If some
+  // fragments were refused and others not, a put that never ends would stay in the buffer.
   ports::RemoteRef& remote = operation.request.remote;
   if (remote.handle.kind == ports::HandleKind::mailbox && remote.put.total_bytes == 0) {
     remote.put.base_offset_bytes = remote.offset_bytes;
@@ -107,7 +108,8 @@ void FragmentedRma::tell_if_free(const Operation& operation, Way& way) {
   if (over && operation.request.local_completion) way.source_is_free(operation.token);
 }
 
-// Of a write. What the network below still refers to keeps its operation from ending, since the end gives the memory back.
+// Of a write. While the network below refers to the memory, the operation does not end, since the end
+// gives the memory back.
 void FragmentedRma::unexpose(Fragment& fragment, Way& way) {
   const ports::Handle handle = std::exchange(fragment.exposed, {});
   if (memory_.deregister_region(handle) != Status::busy) return;
@@ -209,7 +211,8 @@ void FragmentedRma::end_fragment(uint64_t cookie, ports::OperationResult ending,
   try_end(number, way);
 }
 
-// Ends an operation whose last fragment has ended. The completion message leaves only now, and never after a failure.
+// Ends an operation whose last fragment has ended. The completion message leaves only now, and never
+// after a failure.
 void FragmentedRma::try_end(uint64_t number, Way& way) {
   const auto found = operations_.find(number);
   if (found == operations_.end()) return;

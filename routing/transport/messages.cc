@@ -294,24 +294,24 @@ std::optional<Bye> decode_bye(Bytes message) {
   return bye;
 }
 
-void encode(const ConnectPending& waits, std::vector<std::byte>& out) {
+void encode(const ConnectPending& pending, std::vector<std::byte>& out) {
   wire::Writer writer = begin(MessageKind::connect_pending, out);
-  writer.text16(cut(waits.node, hop_node_bytes_max));
-  writer.u8(waits.asked ? 1 : 0);
+  writer.text16(cut(pending.node, hop_node_bytes_max));
+  writer.u8(pending.asked ? 1 : 0);
 }
 
 std::optional<ConnectPending> decode_connect_pending(Bytes message) {
   wire::Reader in(message);
   begin(in, MessageKind::connect_pending);
-  ConnectPending waits;
-  waits.node = in.text16(hop_node_bytes_max);
-  waits.asked = in.u8() != 0;
+  ConnectPending pending;
+  pending.node = in.text16(hop_node_bytes_max);
+  pending.asked = in.u8() != 0;
   if (!in.done()) return std::nullopt;
-  return waits;
+  return pending;
 }
 
-std::string words_of(const ConnectPending& waits) {
-  return waits.node + " does not answer: " + (waits.asked ? "it has the request" : "no connection to it comes about");
+std::string words_of(const ConnectPending& pending) {
+  return pending.node + " does not answer: " + (pending.asked ? "it has the request" : "no connection to it comes about");
 }
 
 void encode_plain(MessageKind kind, std::vector<std::byte>& out) { static_cast<void>(begin(kind, out)); }

@@ -1,8 +1,9 @@
-// The routing messages: what travels, as ordinary messages, on connections of Role::hop, Role::router and Role::admin. Pure codecs.
-// Every message begins with kind u8, flags u8, reserved u16 (sent 0, ignored). A decoder takes the whole message, distrusts every
-// byte and answers nullopt for anything malformed, too long or left over. Encoders append to a vector.
-// Bounds: every message but `message` fits into max_send_bytes_floor; of connect_request all but the connect data into 256 bytes
-// when the names are of common length.
+// The routing messages, which travel as ordinary messages on connections of Role::hop, Role::router
+// and Role::admin. Pure codecs. Every message begins with kind u8, flags u8, reserved u16 (sent 0,
+// ignored). A decoder takes the whole message, distrusts every byte and answers nullopt for anything
+// malformed, too long or left over. Encoders append to a vector.
+// Bounds: every message but `message` fits into max_send_bytes_floor. All of a connect_request but
+// the connect data fits into 256 bytes, when the names are of common length.
 // Source: routing §VII.C; routing/transport/README.md.
 #pragma once
 #include <cstdint>
@@ -48,11 +49,15 @@ enum class MessageKind : uint8_t {
   bye = 11,
   keepalive = 12,
   keepalive_ack = 13,
-  end_to_end_keepalive = 14,  // the sender's application watches the far end itself: no hop beyond ends the connection for silence
-  draining = 15,              // from a router, to both ends: it stops soon
-  connect_pending = 16,       // from a router, to the initiator: what it asked for a way has not answered yet
+  // The sender's application watches the far end itself: no hop beyond ends the connection for its
+  // silence.
+  end_to_end_keepalive = 14,
+  draining = 15,         // from a router, to both ends: it stops soon
+  connect_pending = 16,  // from a router, to the initiator: the hop that it asked is silent yet
   mailbox_hint = 17,
-  others_wait = 18,  // from a router to the next one: what it holds of this connection stands still, and others wait for it
+  // From a router to the next one: what it holds of this connection stands still, and others wait for
+  // the buffers.
+  others_wait = 18,
   router_hello = 32,
   record = 33,
   map_request = 48,
@@ -96,8 +101,8 @@ struct RoutedMessage {
 [[nodiscard]] std::optional<RoutedMessage> decode_message(Bytes message);
 
 // The end-to-end answers; passed on unchanged.
-// To messages: `next` is the first one that the far end's endpoint does not have; success, or receiver_not_ready or disconnected:
-// what is refused, and all after it.
+// To messages. `next` is the first one that the far end's endpoint does not have. The status is
+// success, or says why that one and all after it are refused: receiver_not_ready, disconnected.
 struct MessageAck {
   uint64_t next = 0;
   Status status = Status::error;
@@ -140,7 +145,7 @@ struct FragmentReleased {
   uint64_t cookie = 0;
   bool of_read = false;  // it was exposed by a read_reply, not by a write_request
 };
-void encode(const FragmentReleased& taken, std::vector<std::byte>& out);
+void encode(const FragmentReleased& released, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<FragmentReleased> decode_fragment_released(Bytes message);
 
 struct Bye {
@@ -156,11 +161,12 @@ struct ConnectPending {
   bool asked = false;  // it took a connection and has the request; else no connection to it has come about
   friend bool operator==(const ConnectPending&, const ConnectPending&) = default;
 };
-void encode(const ConnectPending& waits, std::vector<std::byte>& out);
+void encode(const ConnectPending& pending, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<ConnectPending> decode_connect_pending(Bytes message);
-[[nodiscard]] std::string words_of(const ConnectPending& waits);  // for the reason of a connect that timed out
+[[nodiscard]] std::string words_of(const ConnectPending& pending);  // for the reason of a connect that timed out
 
-// connect_ack, keepalive, keepalive_ack, draining, end_to_end_keepalive, others_wait, map_request, map_end: the kind says it all.
+// Of the kinds that have no content: connect_ack, keepalive, keepalive_ack, draining,
+// end_to_end_keepalive, others_wait, map_request, map_end.
 void encode_plain(MessageKind kind, std::vector<std::byte>& out);
 
 // First on a connection of Role::router, both ways. `uri` is the sender's device on this subnet.

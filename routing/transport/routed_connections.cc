@@ -192,7 +192,7 @@ void RoutedConnections::disconnect(RoutedConnection& connection) {
   }
 }
 
-// Our application has gone: the connection ends when what was begun has, or when that takes too long.
+// Our application has gone. The connection ends when what was begun has ended, or takes too long.
 void RoutedConnections::go_on_leaving(RoutedConnection& connection, Instant now) {
   if (connection.phase != Phase::open) return;
   if (RoutedOperations::is_idle(connection)) return close(connection, Status::disconnected, "the peer disconnected", true);
@@ -226,8 +226,8 @@ void RoutedConnections::finish(RoutedConnection& connection) {
     }
   }
   messages_.fail_all(connection);
-  // A lower read may still write into the destination: its event comes. Or the network refers to the
-  // source: release_lent().
+  // What is left is a lower read that may still write into memory, whose event comes, or a source to
+  // which the network refers (RoutedOperations::release_lent).
   if (!operations_.end_all(connection)) return;
   if (connection.hop.is_live()) return connections_.activate(connection);  // bye waits for room below
   if (connection.end.tell_above) sink_.on_disconnected(connection.id, connection.end.status, connection.end.reason);

@@ -49,7 +49,8 @@ void RoutedMessages::push(RoutedConnection& connection, Instant now) {
 }
 
 void RoutedMessages::acknowledge(RoutedConnection& connection) {
-  if (!connection.hop.empty()) return;  // it waits as a flag: a peer that sends and does not read makes nothing grow
+  // It waits as a flag, so that a peer that sends and does not read makes no queue grow.
+  if (!connection.hop.empty()) return;
   const reliability::MessageReceiver::Acknowledgement acknowledgement = connection.messages.receiver.acknowledgement();
   post_.say(connection, MessageAck{acknowledgement.next, acknowledgement.status});
 }
@@ -86,7 +87,8 @@ void RoutedMessages::fail_all(RoutedConnection& connection) {
 
 // --- In ---
 
-// Without a buffer above it is refused, and all that follow it, until the sender has gone back to it.
+// Without a buffer above, the message and all that follow it are refused, until the sender has gone
+// back to it.
 void RoutedMessages::on_message(RoutedConnection& connection, Bytes message) {
   using Verdict = reliability::MessageReceiver::Verdict;
   const auto routed = decode_message(message);

@@ -1,6 +1,6 @@
 // What an idle relayed connection costs a router, with the two connections of its devices that it
 // consists of.
-
+#include <catch2/catch.hpp>
 #include <cstdio>
 
 #include "routing/router/relayed_connection.h"
