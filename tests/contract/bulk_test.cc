@@ -165,7 +165,7 @@ TEST_CASE("contract__offsets_beyond_four_gib__there_and_nowhere_else") {
 }
 
 // Regions come and go while others of the same tables are being written and read: each write finds its own, or is refused.
-TEST_CASE("contract__registering_and_deregistering_under_traffic__each_write_finds_its_region_or_none") {
+TEST_CASE("contract__registering_under_traffic__each_write_finds_its_region_or_none") {
   EVERY_LAB(lab);
   Node& a = lab.add();
   Node& b = lab.add();

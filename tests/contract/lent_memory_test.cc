@@ -19,7 +19,7 @@ std::vector<std::byte> content(size_t size, uint32_t seed) {
 
 size_t leaked(Bytes bytes) { return static_cast<size_t>(std::ranges::count(bytes, used_again)); }
 
-TEST_CASE("contract__a_put_that_its_initiator_gave_up__brings_nothing_of_what_the_memory_holds_next") {
+TEST_CASE("contract__a_put_that_was_given_up__sends_nothing_of_what_the_memory_holds_next") {
   EVERY_LAB(lab);
   Node& a = lab.add();
   Node& b = lab.add();
@@ -46,7 +46,7 @@ TEST_CASE("contract__a_put_that_its_initiator_gave_up__brings_nothing_of_what_th
   REQUIRE(leaked(got) == 0);
 }
 
-TEST_CASE("contract__a_region_deregistered_while_it_is_read__brings_nothing_of_what_the_memory_holds_next") {
+TEST_CASE("contract__a_region_deregistered_while_read__sends_nothing_of_its_next_content") {
   EVERY_LAB(lab);
   Node& a = lab.add();
   Node& b = lab.add();

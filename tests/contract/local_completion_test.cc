@@ -70,7 +70,7 @@ TEST_CASE("contract__local_completion__does_not_wait_for_the_target") {
   REQUIRE(scene.same(buffer.data(), 0, 1000));
 }
 
-TEST_CASE("contract__silent_local_completion__the_only_event_of_a_success_and_a_failure_is_told") {
+TEST_CASE("contract__silent_local_completion__one_event_of_success_and_failures_are_told") {
   EVERY_LAB(lab);
   Scene scene(lab, {});
   std::vector<std::byte> buffer(400'000);

@@ -124,7 +124,7 @@ TEST_CASE("contract__no_receive_buffer__retried_until_there_is_one_in_order") {
   for (uint32_t i = 0; i < 20; ++i) REQUIRE(wait_send(lab, a, i) == Status::success);
 }
 
-TEST_CASE("contract__no_receive_buffer_until_the_send_timeout__that_and_all_that_follow_fail_in_order") {
+TEST_CASE("contract__no_receive_buffer_until_the_timeout__all_that_follow_fail_in_order") {
   EVERY_LAB(lab);
   NodeOptions few;
   few.endpoint.receive_buffers = 2;

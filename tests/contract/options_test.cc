@@ -21,7 +21,7 @@ uint32_t number_of(const Event& event) {
 // An errno that a system call returned cannot become a status unseen.
 static_assert(!std::is_convertible_v<int, Status> && !std::is_convertible_v<Status, int>);
 
-TEST_CASE("contract__decide_on_what_is_not_ones_own_request__invalid_and_the_request_is_unharmed") {
+TEST_CASE("contract__decision_on_another_ones_request__is_invalid_and_harms_nothing") {
   EVERY_LAB(lab);
   Node& a = lab.add();
   Node& b = lab.add();
@@ -304,7 +304,7 @@ TEST_CASE("contract__endpoint_send_timeout__holds_for_new_connections") {
   REQUIRE(wait_send(lab, a, 1) == Status::receiver_not_ready);
 }
 
-TEST_CASE("contract__keepalive_event__the_option_is_zero_again_and_the_thawed_peer_is_served") {
+TEST_CASE("contract__keepalive_event__the_option_is_zero_and_the_thawed_peer_is_served") {
   EVERY_LAB(lab);
   Node& a = lab.add();
   Node& b = lab.add();

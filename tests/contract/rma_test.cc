@@ -265,7 +265,7 @@ TEST_CASE("contract__fence__waits_for_earlier_messages_that_find_no_buffer") {
   REQUIRE(target == source);
 }
 
-TEST_CASE("contract__region_deregistered_in_the_middle__not_touched_afterwards_and_the_status_says_so") {
+TEST_CASE("contract__region_deregistered_in_the_middle__not_touched_and_the_status_says_so") {
   EVERY_LAB(lab);
   Node& a = lab.add();
   Node& b = lab.add();

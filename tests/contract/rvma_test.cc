@@ -30,7 +30,7 @@ TEST_CASE("contract__rvma_bytes_threshold__puts_in_reverse_complete_one_record")
   REQUIRE_FALSE(scene.mailboxes().next_completion());
 }
 
-TEST_CASE("contract__rvma_threshold_of_a_post__overrides_the_windows_and_too_long_is_refused_whole") {
+TEST_CASE("contract__rvma_threshold_of_a_post__overrides_the_window_and_refuses_too_long") {
   EVERY_LAB(lab);
   Scene scene(lab, {.threshold = 1});
   std::vector<std::byte> buffer(300'000, std::byte{0xee});
@@ -109,7 +109,7 @@ TEST_CASE("contract__rvma_close_with_nacks_off__no_answer_and_the_initiator_time
   REQUIRE(wait_send(lab, scene.from, endless) == Status::disconnected);
 }
 
-TEST_CASE("contract__rvma_close_with_nacks_on__says_closed_and_the_reopened_one_wants_its_own_key") {
+TEST_CASE("contract__rvma_close_with_nacks_on__says_closed_and_a_reopened_one_has_its_key") {
   EVERY_LAB(lab);
   Scene scene(lab, {});
   REQUIRE(scene.mailboxes().close(number) == Status::success);
@@ -175,7 +175,7 @@ TEST_CASE("contract__rvma_empty_bucket__held_until_a_buffer_is_posted") {
 }
 
 // Over routes a put is several fragments: those that came before there was a buffer, and those after, must fare alike.
-TEST_CASE("contract__rvma_buffer_posted_while_a_put_is_being_refused__it_is_refused_whole_and_binds_to_nothing") {
+TEST_CASE("contract__rvma_buffer_posted_during_a_refusal__the_put_is_refused_whole") {
   EVERY_LAB(lab);
   Scene scene(lab, {});
   std::vector<std::byte> buffer(1u << 20, std::byte{0xee});
@@ -217,7 +217,7 @@ TEST_CASE("contract__rvma_many_initiators__share_a_mailbox_without_a_handshake")
   REQUIRE(scene.same(buffer.data(), 0, 300));
 }
 
-TEST_CASE("contract__rvma_put_with_a_completion_message__after_the_data_and_never_after_a_refusal") {
+TEST_CASE("contract__rvma_put_with_a_completion_message__after_the_data_never_after_refusal") {
   EVERY_LAB(lab);
   Scene scene(lab, {});
   std::vector<std::byte> buffer(400'000);
@@ -302,7 +302,7 @@ TEST_CASE("contract__rvma_quota__of_a_source_and_not_of_the_others") {
 }
 
 // Its put is neither placed whole nor ever will be: the owner takes the partial buffer, and the others go on.
-TEST_CASE("contract__rvma_initiator_dies_within_a_put__the_owner_hands_the_partial_over_and_the_next_epoch_is_clean") {
+TEST_CASE("contract__rvma_initiator_dies_within_a_put__partial_is_handed_over_next_is_clean") {
   EVERY_LAB(lab);
   Scene scene(lab, {});
   constexpr size_t size = 24u << 20;
@@ -349,7 +349,7 @@ TEST_CASE("contract__rvma_initiator_dies_within_a_put__the_owner_hands_the_parti
 
 // The master property: two initiators put the pieces of many epochs in any order, each telling its epoch, and
 // come again when it is not there yet; what is published is what one initiator without a network between would have published.
-TEST_CASE("contract__rvma_master_property__epochs_lengths_and_contents_as_in_a_lossless_model") {
+TEST_CASE("contract__rvma_master_property__epochs_lengths_contents_as_in_a_lossless_model") {
   EVERY_LAB(lab);
   constexpr uint64_t epochs = 6, pieces = 8, size = 200'000;
   Scene scene(lab, {.threshold = pieces});

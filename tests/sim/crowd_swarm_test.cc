@@ -33,7 +33,7 @@ CrowdOptions drawn(sim::Random& random) {
 
 }  // namespace
 
-TEST_CASE("swarm__several_sources_to_several_destinations__each_tree_arrives_whole_and_nowhere_else") {
+TEST_CASE("swarm__several_sources_and_destinations__each_tree_arrives_whole_and_only_there") {
   unsigned faults = 0, rivals = 0, commands = 0;
   const uint64_t seeds = testing::seed_count(10);
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + seeds; ++seed) {

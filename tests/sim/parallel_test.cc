@@ -114,12 +114,12 @@ TEST_CASE("parallel_routers__one_stops_as_planned__no_segment_is_sent_twice") {
   run_all("planned stops", stop, [](const SwarmResult& result) { CHECK(result.segments_resent == 0); });
 }
 
-TEST_CASE("parallel_routers__one_dies_hangs_or_loses_a_subnet__no_more_is_sent_again_than_was_in_the_air") {
+TEST_CASE("parallel_routers__one_dies_hangs_or_loses_a_subnet__only_what_was_on_it_again") {
   run_all("broken routers", broken,
           [](const SwarmResult& result) { CHECK(result.segments_resent <= receiver_buffers * result.faults); });
 }
 
-TEST_CASE("parallel_routers__stops_crashes_hangs_and_cuts_at_once__arrives_whole_and_durable") {
+TEST_CASE("parallel_routers__stops_crashes_hangs_and_cuts__arrives_whole_and_durable") {
   run_all("storm", storm, [](const SwarmResult&) {});
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("sessions__many_that_are_slow__keep_nobody_waiting") {
   for (const auto& guest : hall.guests) CHECK(hall.missing(*guest) == "");
 }
 
-TEST_CASE("sessions__no_room__wait_in_order_are_told_their_place_and_have_no_timeout_while_others_get_on") {
+TEST_CASE("sessions__no_room__wait_in_order_hear_their_place_and_have_no_timeout_meanwhile") {
   Hall hall(testing::first_seed(), 8);
   simulate::ListenPlan plan{false, "/dst"};
   plan.sessions_max = 2;

@@ -379,7 +379,7 @@ TEST_CASE("swarm__destination_refuses_names__end_honestly_and_a_second_run_succe
   CHECK((!is_many() || sums.failed > 0));
 }
 TEST_CASE("swarm__disk_that_takes_minutes_for_a_call__is_no_timeout") { run_seeds("slow disk", 10, slow_disk); }
-TEST_CASE("swarm__administrator_moves_removes_and_replaces_directories__exit_0_means_that_the_tree_is_there") {
+TEST_CASE("swarm__administrator_moves_directories__exit_0_means_that_the_tree_is_there") {
   const Sums sums = run_seeds("administrator", 10, administrator, Expect::then_success);
   CHECK((!is_many() || sums.raced < testing::seed_count(10) / 2));
 }

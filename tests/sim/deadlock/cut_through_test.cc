@@ -33,7 +33,7 @@ Duration one_fragment(RouterMechanisms mechanisms, bool write) {
 
 }  // namespace
 
-TEST_CASE("Cut-through: a fragment over three routers takes one transfer and three chunks, not four transfers") {
+TEST_CASE("Cut-through: over three routers takes one transfer and three chunks, not four") {
   const bool write = GENERATE(true, false);
   const Duration cut = one_fragment({}, write);
   const Duration stored = one_fragment(Net::without(&RouterMechanisms::cut_through), write);
@@ -91,7 +91,7 @@ TEST_CASE("T5 cut-through with a blocked way out: a crossing flow goes on") {
   CHECK(cut_through);
 }
 
-TEST_CASE("T5 control: with the buffers before kept until the way out has it, the crossing flow stands") {
+TEST_CASE("T5 control: if buffers are kept until the way out has it, the other flow stands") {
   bool cut_through = false;
   RouterMechanisms mechanisms = Net::without(&RouterMechanisms::absorbs);
   mechanisms.progress = false;  // else the blocked one is cut off
@@ -131,7 +131,7 @@ struct Chain {
 
 }  // namespace
 
-TEST_CASE("Cut-through: memory that is withdrawn half-way fails the read, through all routers, and nothing else") {
+TEST_CASE("Cut-through: memory withdrawn half-way fails the read and nothing else") {
   Chain chain;
   Flows flows(chain.net);
   const size_t flow = flows.add(*chain.left, *chain.right, 4 * fragment, false);
@@ -143,7 +143,7 @@ TEST_CASE("Cut-through: memory that is withdrawn half-way fails the read, throug
   chain.check_lives(flows, flows[flow].connection, false);
 }
 
-TEST_CASE("Cut-through: a put that is refused while it arrives ends at once, and the rest of it harms nobody") {
+TEST_CASE("Cut-through: a put refused while it arrives ends at once and harms nobody") {
   Chain chain;
   REQUIRE(chain.right->endpoint->mailboxes().open(7, {.key = 1}) == Status::success);  // no buffer is posted
   Flows flows(chain.net);
@@ -159,7 +159,7 @@ TEST_CASE("Cut-through: a put that is refused while it arrives ends at once, and
   chain.check_lives(flows, flows[flow].connection, true);
 }
 
-TEST_CASE("Cut-through: when a router dies, the write that it fed is given up and its buffers come back at once") {
+TEST_CASE("Cut-through: if a router dies, the write that it fed ends and buffers come back") {
   Chain chain;
   Flows flows(chain.net);
   const size_t flow = flows.add(*chain.left, *chain.right, 4 * fragment);
@@ -173,7 +173,7 @@ TEST_CASE("Cut-through: when a router dies, the write that it fed is given up an
 }
 
 // Its target cannot acknowledge anything any more, and need not: it has never heard of the write.
-TEST_CASE("Cut-through: when a connection is closed, the write that waits for its first chunk is given up at once") {
+TEST_CASE("Cut-through: if a connection closes, a write waiting for its chunk ends at once") {
   Net net(5);
   net.options = Net::options_of({}, 12);
   for (const uint32_t subnet : {1u, 2u}) net.set_rate(subnet, 1'000'000);  // a chunk takes a quarter of a second

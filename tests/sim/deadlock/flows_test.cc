@@ -121,7 +121,7 @@ Shares ten_seconds(bool with_receiver, bool stops, bool empty_is_refused) {
 
 }  // namespace
 
-TEST_CASE("T7 a receiver posts nothing for 10 s: the others keep nine tenths of what they had beside it") {
+TEST_CASE("T7 a receiver posts nothing for 10 s: the others keep nine tenths of their rate") {
   const Shares alone = ten_seconds(false, false, true);
   const Shares beside_one_that_posts = ten_seconds(true, false, true);
   const Shares beside_one_that_stopped = ten_seconds(true, true, true);

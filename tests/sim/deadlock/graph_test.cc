@@ -118,7 +118,7 @@ const std::vector<std::vector<std::vector<uint32_t>>> shapes = {
 
 }  // namespace
 
-TEST_CASE("T3 by the maps of running routers no buffer waits for itself; with one increment less it does") {
+TEST_CASE("T3 no buffer waits for itself in running routers; one increment less and it does") {
   const size_t shape = GENERATE(size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{4});
   Net net(shape + 1);
   std::vector<StaticRoute> statics;

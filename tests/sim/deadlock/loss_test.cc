@@ -110,7 +110,7 @@ Outcome lose_the_middle(uint64_t seed, bool same_name) {
 
 }  // namespace
 
-TEST_CASE("T9 a router dies in mid-fragment: reservations come back, and nothing is placed twice") {
+TEST_CASE("T9 a router dies in mid-fragment: reservations return, nothing is placed twice") {
   const uint64_t seed = GENERATE(1u, 2u, 3u, 4u);
   const Outcome result = lose_the_middle(seed, true);
   CHECK(result.once == put_count);
@@ -183,7 +183,7 @@ Broken break_at_random(uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("T9 swarm: streams break and routers die while fragments cut through: all operations end, every buffer comes back") {
+TEST_CASE("T9 swarm: streams break and routers die in cut-through: all ends, buffers return") {
   Broken sum;
   uint64_t runs = 0;
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(20); ++seed, ++runs) {

@@ -53,7 +53,7 @@ constexpr Duration one_chunk = std::chrono::microseconds(2662 + 500);  // 260 Ki
 
 }  // namespace
 
-TEST_CASE("T13 from a slow link to a fast one: no fragment of the fast link waits longer than a chunk for cut-through") {
+TEST_CASE("T13 slow link to fast link: no fragment there waits longer than a chunk") {
   const Duration alone = longest_beside_slow({}, false);
   const Duration stored = longest_beside_slow(Net::without(&RouterMechanisms::cut_through), true);
   const Duration cut = longest_beside_slow({}, true);
@@ -63,7 +63,7 @@ TEST_CASE("T13 from a slow link to a fast one: no fragment of the fast link wait
   CHECK(cut <= stored + one_chunk);
 }
 
-TEST_CASE("T13 control: with what leaves at its first byte the fast link waits for the slow one") {
+TEST_CASE("T13 control: sending at the first byte, the fast link waits for the slow one") {
   const Duration stored = longest_beside_slow(Net::without(&RouterMechanisms::cut_through), true);
   CHECK(longest_beside_slow(Net::without(&RouterMechanisms::paced), true) > stored + 4 * one_chunk);
 }

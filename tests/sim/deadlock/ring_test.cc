@@ -41,7 +41,7 @@ void check_delivered(Net& net, Flows& flows) {
 
 }  // namespace
 
-TEST_CASE("T1 a ring of four, all clockwise over three routers, one buffer a class: delivered") {
+TEST_CASE("T1 a ring of four, clockwise over three routers, one buffer a class: delivered") {
   const uint64_t seed = GENERATE(1u, 2u, 3u);
   const auto classes = static_cast<uint8_t>(GENERATE(8, 3));
   Net net(seed);
@@ -124,14 +124,14 @@ void fill_ring_of_six(Net& net, Flows& flows, uint8_t classes) {
 
 }  // namespace
 
-TEST_CASE("T1 memory for four fragments, five routers: eight shorter fragments, one a class, are delivered") {
+TEST_CASE("T1 memory for four fragments, five routers: eight shorter ones are delivered") {
   Net net(GENERATE(1u, 2u, 3u));
   Flows flows(net);
   fill_ring_of_six(net, flows, classes_max);
   check_delivered(net, flows);
 }
 
-TEST_CASE("T1 control: four whole fragments, whose last class takes what has crossed more routers, deadlock") {
+TEST_CASE("T1 control: four whole fragments, the last class taken by any further, deadlock") {
   Net net(1);
   Flows flows(net);
   fill_ring_of_six(net, flows, 4);
@@ -139,7 +139,7 @@ TEST_CASE("T1 control: four whole fragments, whose last class takes what has cro
 }
 
 // The reserved buffers are the overflow tier: with a pool that is no larger than them, nothing is left to share.
-TEST_CASE("T6 no shared buffers, an overflow of one a class, sixteen flows a router: delivered") {
+TEST_CASE("T6 no shared buffers, an overflow of one a class, sixteen flows: delivered") {
   Net net(1);
   net.pool_of_one();
   net.ring();
@@ -148,7 +148,7 @@ TEST_CASE("T6 no shared buffers, an overflow of one a class, sixteen flows a rou
   check_delivered(net, flows);
 }
 
-TEST_CASE("T6 control: an overflow of as many buffers without classes only moves the deadlock") {
+TEST_CASE("T6 control: an overflow without classes only moves the deadlock") {
   Net net(1);
   net.pool_of_one(1);
   net.options.memory_bytes = 8u * net.options.fragment_bytes;
@@ -184,7 +184,7 @@ void turn_the_ring(Net& net, Flows& flows) {
 
 }  // namespace
 
-TEST_CASE("T10 the map changes while fragments are in flight: all of old and new routes is delivered") {
+TEST_CASE("T10 the map changes with fragments in flight: old and new routes deliver") {
   Net net(GENERATE(1u, 2u, 3u));
   net.pool_of_one();
   net.ring();
@@ -195,7 +195,7 @@ TEST_CASE("T10 the map changes while fragments are in flight: all of old and new
 
 // In the middle of a change each router has a part of the routes that sends LAN 1's traffic for LAN 3 on clockwise, past its end:
 // r0 -> r1 -> r2 -> r3 -> r0. A request that goes round ends at the ninth router, and leaves nothing behind at those before.
-TEST_CASE("T10 while the routers disagree a connect goes in a circle: it ends, and what is in flight is delivered") {
+TEST_CASE("T10 routers disagree and a connect goes in a circle: it ends, the rest arrives") {
   Net net(GENERATE(1u, 2u, 3u));
   net.pool_of_one();
   net.ring();

@@ -124,7 +124,7 @@ constexpr Shape all_shapes[] = {Shape::ring, Shape::torus, Shape::full, Shape::r
 
 }  // namespace
 
-TEST_CASE("T4 swarm of topologies, routes and traffic: what was sent is delivered, and every buffer comes back") {
+TEST_CASE("T4 swarm of topologies, routes and traffic: all arrives, every buffer returns") {
   const auto began = std::chrono::steady_clock::now();
   uint64_t runs = 0, count = 0, bytes = 0, fragments = 0;
   size_t heap_bytes = 0;
@@ -162,7 +162,7 @@ TEST_CASE("T4 control: without classes some seeds of every shape deadlock") {
   }
 }
 
-TEST_CASE("T4 with memory for four fragments: eight shorter ones carry all, over up to seven routers") {
+TEST_CASE("T4 memory for four fragments: eight shorter ones carry all over seven routers") {
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(10); ++seed) {
     for (const Shape shape : all_shapes) {
       const Outcome outcome = run(seed, shape, classes_max, 0.7, Memory::four_fragments);

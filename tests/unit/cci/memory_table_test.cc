@@ -89,7 +89,7 @@ TEST_CASE("memory_table__a_reader_asks_for_more_than_was_asked__gets_nothing") {
 }
 
 // Two regions behind one another in memory: what was begun in one ends in no byte of the other.
-TEST_CASE("memory_table__a_ticket_of_a_region_that_is_gone__does_not_reach_the_one_in_its_place") {
+TEST_CASE("memory_table__ticket_of_a_region_that_is_gone__does_not_reach_its_successor") {
   Fixture f;
   const Handle before = f.table.register_region(f.memory, access_read | access_write);
   const ports::Admission read = f.table.begin_read(1, f.at(before, 0), 10);
@@ -178,7 +178,7 @@ TEST_CASE("memory_table__forged_and_stale_handles__rma_handle") {
   CHECK(f.table.register_region(MutableBytes{}, access_read).kind == ports::HandleKind::none);
 }
 
-TEST_CASE("memory_table__deregister_while_transferring__revoked_also_if_the_slot_is_used_again") {
+TEST_CASE("memory_table__deregister_while_transferring__revoked_also_if_the_slot_is_reused") {
   Fixture f;
   const Handle handle = f.table.register_region(f.memory, access_read | access_write);
   const ports::Admission write = f.table.begin_write(1, f.at(handle, 0), 10);

@@ -109,7 +109,7 @@ TEST_CASE("memory_table__a_ticket_is_ended_by_the_other_side__refused_and_it_goe
   CHECK(f.memory->read_span(read.ticket, 0).empty());
 }
 
-TEST_CASE("message__begins_within_another_of_its_connection__not_taken_and_the_first_is_whole") {
+TEST_CASE("message__begins_within_another__is_not_taken_and_the_first_is_whole") {
   Fixture f;
   const Connection connection = f.connected();
   f.happen([&](TransportSink& sink) {

@@ -56,7 +56,7 @@ uint32_t record_of(uint64_t token) { return static_cast<uint32_t>(token); }
 
 }  // namespace
 
-TEST_CASE("operations__many_one_behind_another__in_the_records_of_those_that_ended_and_no_token_twice") {
+TEST_CASE("operations__many_one_after_another__reuse_records_and_never_a_token") {
   Fixture fixture;
   std::set<uint64_t> tokens;
   std::set<uint32_t> records;
@@ -110,7 +110,7 @@ TEST_CASE("operations__the_transport_takes_none__the_record_is_the_next_ones") {
   CHECK(record_of(fixture.send(1)) == 0);
 }
 
-TEST_CASE("memory_table__a_region_in_the_place_of_one_that_was_arriving__is_read_at_once_and_often") {
+TEST_CASE("memory_table__successor_of_a_filling_region__is_read_at_once_and_often") {
   Fixture fixture;
   MemoryTable& memory = *fixture.memory;
   std::vector<std::byte> bytes(100, std::byte{7});

@@ -97,7 +97,7 @@ TEST_CASE("registration__deregistered__with_every_network_before_it_returns") {
   CHECK(at.two.log->registered.empty());
 }
 
-TEST_CASE("registration__a_network_takes_no_more__no_region_and_nothing_is_left_with_the_others") {
+TEST_CASE("registration__a_network_takes_no_more__no_region_and_nothing_left_with_others") {
   Devices at;
   at.two.log->regions_max = 1;
   const Handle first = at.memory->register_region(at.bytes, 0);

@@ -65,7 +65,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("rma__the_target_withholds_its_answer__times_out_with_the_connections_send_timeout") {
+TEST_CASE("rma__the_target_withholds_its_answer__times_out_with_the_send_timeout") {
   Fixture f;
   const Connection connection = f.connected();
   const Connection patient = f.connected();  // no send timeout
@@ -96,7 +96,7 @@ TEST_CASE("rma__the_target_withholds_its_answer__times_out_with_the_connections_
 }
 
 // Whoever waits for the handle alone is woken for it.
-TEST_CASE("rma__the_target_withholds_its_answer__the_armed_handle_shows_when_its_time_is_over") {
+TEST_CASE("rma__the_target_withholds_its_answer__the_armed_handle_shows_its_timeout") {
   Fixture f;
   f.log->deadline = Instant(std::chrono::hours(1));
   const Connection connection = f.connected();

@@ -499,7 +499,7 @@ TEST_CASE("engine__idle_connections__are_not_served") {
   CHECK(end.wire.served == 0);
 }
 
-TEST_CASE("engine__when_to_turn_again__at_once_patiently_or_not_before_the_network_takes_more") {
+TEST_CASE("engine__when_to_turn_again__at_once_patiently_or_when_the_network_takes_more") {
   End end;
   const auto id = end.dialled_open();
   CHECK(end.turn().empty());

@@ -32,7 +32,7 @@ TEST_CASE("datagram__endpoint_is_destroyed_while_the_host_is_full__still_says_go
   REQUIRE(peer.all<FarewellFrame>().size() == farewells);
 }
 
-TEST_CASE("datagram__endpoint_is_destroyed__a_put_that_was_half_there_holds_its_buffer_no_more") {
+TEST_CASE("datagram__endpoint_is_destroyed__half_a_put_holds_its_buffer_no_more") {
   Rig rig;
   RawPeer peer(rig, "p");
   peer.open();

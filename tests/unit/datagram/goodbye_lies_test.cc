@@ -5,7 +5,7 @@
 namespace ccixfer::datagram::testing {
 namespace {
 
-TEST_CASE("peer__lies_after_the_goodbye__its_place_is_free_at_once_and_nobody_is_there_any_more") {
+TEST_CASE("peer__lies_after_the_goodbye__its_place_is_free_at_once") {
   using Body = std::function<void(wire::Writer&)>;
   const Body lie = GENERATE(Body([](wire::Writer& out) { out.u8(99); }), Body([](wire::Writer&) {}),
                             Body([](wire::Writer& out) { encode_ack(out, RawPeer::ack_to(1000), 100); }),

@@ -87,7 +87,7 @@ TEST_CASE("peer__a_hello_of_just_the_least_length__is_answered_and_one_without_a
   REQUIRE(rig.b.counters.get(Counter::hello_rejected) == 1);
 }
 
-TEST_CASE("datagram__more_operations_allowed_than_a_number_can_tell_apart__offers_as_many_as_it_can") {
+TEST_CASE("datagram__more_operations_than_numbers__offers_as_many_as_it_can_tell_apart") {
   for (const uint32_t allowed : {1u, operation_slots_max, operation_slots_max + 1, UINT32_MAX}) {
     CAPTURE(allowed);
     ports::TransportOptions options;

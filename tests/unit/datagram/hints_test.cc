@@ -32,7 +32,7 @@ TEST_CASE("hints_out__what_is_lost_goes_out_again_until_a_packet_with_it_is_ackn
   CHECK_FALSE(out.due());
 }
 
-TEST_CASE("hints_out__as_many_as_may_be_outstanding_and_no_more__the_oldest_missing_holds_the_window") {
+TEST_CASE("hints_out__as_many_as_may_be_outstanding__the_oldest_missing_holds_the_window") {
   HintsOut out;
   for (uint64_t i = 0; i < hints_outstanding_max; ++i) out.push(i, 0);
   uint64_t taken = 0;

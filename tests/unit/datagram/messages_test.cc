@@ -139,7 +139,7 @@ TEST_CASE("out_messages__refused__a_pause_then_all_of_it_in_a_new_flight") {
   REQUIRE_FALSE(s.ack(3, Status::success, 2));  // a flight that we have not begun
 }
 
-TEST_CASE("out_messages__refused_until_the_send_timeout__all_fail_in_order_and_their_numbers_serve_again") {
+TEST_CASE("out_messages__refused_until_the_timeout__fail_in_order_and_numbers_are_reused") {
   Sender s(Attribute::reliable_ordered);
   for (uint64_t i = 0; i < 3; ++i) {
     s.push(i, 10ms);
@@ -186,7 +186,7 @@ TEST_CASE("out_messages__tried_again_and_no_answer_for_twice_the_timeout__timed_
   REQUIRE(s.ends == std::vector<std::pair<uint64_t, Status>>{{0, Status::timed_out}});
 }
 
-TEST_CASE("out_messages__unordered_refused_until_the_timeout__only_that_one_and_its_number_goes_out_empty") {
+TEST_CASE("out_messages__unordered_refused_until_the_timeout__only_that_one_goes_out_empty") {
   Sender s(Attribute::reliable_unordered);
   s.push(0, 10ms);
   s.push(1);
@@ -206,7 +206,7 @@ TEST_CASE("out_messages__unordered_refused_until_the_timeout__only_that_one_and_
   REQUIRE(s.ends.size() == 2);
 }
 
-TEST_CASE("out_messages__silence_until_the_timeout__timed_out_what_never_went_out_never_goes") {
+TEST_CASE("out_messages__silence_until_the_timeout__timed_out_and_the_unsent_never_go") {
   Sender s(Attribute::reliable_ordered, 2);
   for (uint64_t i = 0; i < 2; ++i) s.push(i, 10ms);
   REQUIRE(s.take());

@@ -251,7 +251,7 @@ TEST_CASE("peer__frames_that_break_the_protocol__counted_and_cut_off") {
   }
 }
 
-TEST_CASE("peer__packets_of_a_connection_that_nobody_knows__gone_with_their_own_key_and_no_answer_to_gone") {
+TEST_CASE("peer__packets_of_an_unknown_connection__are_answered_gone_and_gone_is_not") {
   Rig rig;
   RawPeer peer(rig, "p");
   peer.index = 3;
@@ -293,7 +293,7 @@ TEST_CASE("peer__sends_what_is_behind_and_never_the_first__holds_no_more_than_it
   REQUIRE(rig.b.transport->held_bytes() == 0);
 }
 
-TEST_CASE("peer__fragments_in_any_order_twice_and_late__each_placed_once_and_none_after_the_end") {
+TEST_CASE("peer__fragments_in_any_order_twice_and_late__each_is_placed_once") {
   Rig rig;
   RawPeer peer(rig, "p");
   peer.open();

@@ -10,7 +10,7 @@ namespace {
 
 using Ends = std::vector<std::pair<uint64_t, Status>>;
 
-TEST_CASE("rma_in__operations_begun_anew_without_end__wait_once_a_slot_and_the_newest_is_answered") {
+TEST_CASE("rma_in__operations_begun_anew_without_end__wait_once_a_slot_the_newest_answered") {
   constexpr uint32_t slots = 4;
   CountingEntropy entropy;
   Counters counters;

@@ -174,7 +174,7 @@ TEST_CASE("datagram__its_deadline__is_the_networks_after_each_turn_and_at_each_c
   REQUIRE(rig.a.net->next_deadline() == rig.a.transport->next_deadline());
 }
 
-TEST_CASE("datagram__the_hosts_buffers_are_full_again_and_again__everything_goes_on_when_there_is_room") {
+TEST_CASE("datagram__the_hosts_buffers_are_full_often__all_goes_on_when_there_is_room") {
   sim::DatagramLinkOptions link;
   link.again_chance = 0.2;
   link.again_max = 5ms;
@@ -196,7 +196,7 @@ TEST_CASE("datagram__the_hosts_buffers_are_full_again_and_again__everything_goes
   REQUIRE(rig.a.counters.get(Counter::datagrams_lost) == 0);  // what was not taken has waited
 }
 
-TEST_CASE("datagram__the_hosts_buffers_are_full_at_the_first_word__it_goes_out_as_soon_as_there_is_room") {
+TEST_CASE("datagram__the_hosts_buffers_are_full_at_first__the_hello_goes_when_there_is_room") {
   sim::DatagramLinkOptions link;
   link.again_chance = 1;
   link.again_max = 2ms;

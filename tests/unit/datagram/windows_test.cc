@@ -229,7 +229,7 @@ TEST_CASE("out_messages__lost__only_if_it_still_matters") {
   REQUIRE_FALSE(s.take());
 }
 
-TEST_CASE("out_messages__refused_again_and_again__the_pause_doubles_to_its_bound_and_a_delivery_ends_it") {
+TEST_CASE("out_messages__refused_again_and_again__the_pause_doubles_until_a_delivery") {
   Sender s(Attribute::reliable_ordered);
   s.push(0), s.push(1);
   Duration pause = retry_pause_first;

@@ -25,7 +25,7 @@ Interface interface(const std::string& name, const std::vector<std::string>& add
 
 }  // namespace
 
-TEST_CASE("address_watch__interface_goes_down_or_loses_its_address__does_not_work_until_it_is_back") {
+TEST_CASE("address_watch__interface_loses_its_address__does_not_work_until_it_is_back") {
   AddressWatch watch("10.0.0.1");
   const Interface other = interface("lo", {"127.0.0.1"}, true);
   CHECK(watch.works({other, interface("a", {"10.0.0.1"}, true)}));
@@ -81,7 +81,7 @@ TEST_CASE("devices__of_this_host__have_the_loopback_and_its_address") {
 }
 
 // The kernel's own list: the address in hexadecimal, the interface's number, the prefix, the scope, flags, the name.
-TEST_CASE("devices__of_this_host__have_their_addresses_of_ipv6_behind_the_others_but_none_of_one_link_alone") {
+TEST_CASE("devices__of_this_host__ipv6_addresses_come_last_and_link_local_ones_not_at_all") {
   std::ifstream list("/proc/net/if_inet6");
   std::map<std::string, std::set<std::string>> expected;
   for (std::string hex, number, prefix, scope, flags, name; list >> hex >> number >> prefix >> scope >> flags >> name;) {
@@ -102,7 +102,7 @@ TEST_CASE("devices__of_this_host__have_their_addresses_of_ipv6_behind_the_others
   }
 }
 
-TEST_CASE("devices__without_a_configuration__are_the_interfaces_that_are_up_and_have_an_address") {
+TEST_CASE("devices__without_a_configuration__are_the_interfaces_that_are_up") {
   const auto devices =
       devices_of({}, {interface("a", {}, true), interface("b", {"10.0.0.1"}, false), interface("c", {"10.0.0.2"}, true)});
   REQUIRE(devices.size() == 1);

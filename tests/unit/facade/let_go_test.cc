@@ -61,7 +61,7 @@ class Asleep final : public ports::Transport {
   ports::TransportSink* sink_ = nullptr;
 };
 
-TEST_CASE("facade__a_request_is_let_go_and_nothing_else_happens__the_transport_has_a_turn_to_say_so") {
+TEST_CASE("facade__a_request_is_let_go__the_transport_has_a_turn_to_say_so") {
   Seen seen;
   const int handle = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   REQUIRE(handle >= 0);

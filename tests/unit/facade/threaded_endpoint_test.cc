@@ -101,7 +101,7 @@ TEST_CASE("facade__connect_blocking__success_refusal_and_timeout_without_an_even
   REQUIRE_FALSE(a.endpoint->get_event());
 }
 
-TEST_CASE("facade__blocking_sends_of_many_threads_on_one_connection__each_delivered_once_in_its_threads_order") {
+TEST_CASE("facade__blocking_sends_of_many_threads__each_delivered_once_in_its_threads_order") {
   cci::EndpointOptions few;
   few.send_operations_max = 3;  // less than threads: some wait for room
   few.receive_buffers = 4;

@@ -78,7 +78,7 @@ TEST_CASE("completion_wait__complete_already__at_once_whatever_the_method") {
   }
 }
 
-TEST_CASE("completion_wait__nothing_comes__false_after_the_timeout_and_true_for_what_comes_later") {
+TEST_CASE("completion_wait__nothing_comes__false_after_the_timeout_then_true_for_the_next") {
   for (const WaitMethod method : methods()) {
     Target target;
     CompletionRecord record;

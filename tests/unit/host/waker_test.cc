@@ -325,7 +325,7 @@ TEST_CASE("waker__the_deadline_of_a_list_that_is_gone__ends_no_wait") {
   CHECK_FALSE(list.next());
 }
 
-TEST_CASE("waker__woken_from_another_thread__the_wait_ends_and_those_who_asked_are_told_once") {
+TEST_CASE("waker__woken_from_another_thread__the_wait_ends_and_who_asked_is_told_once") {
   const auto waker = make();
   WatchList list(waker), other(waker);
   { const WakeHandle gone = list.wake_handle(); }  // it had a descriptor of its own
@@ -351,7 +351,7 @@ TEST_CASE("waker__woken_after_the_waker_is_gone__nothing_happens") {
   CHECK(handle);
 }
 
-TEST_CASE("waker__os_handle__readable_for_descriptors_deadlines_and_what_another_list_was_told") {
+TEST_CASE("waker__os_handle__readable_for_descriptors_deadlines_and_news_of_other_lists") {
   const auto waker = make(Waits::for_handle);
   WatchList list(waker), other(waker);
   Pipe pipe;

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 using Words = std::vector<std::string>;
 
-TEST_CASE("acceptor__one_who_asked_and_is_cut_off__keeps_its_place_for_a_while_and_is_not_let_in") {
+TEST_CASE("acceptor__who_asked_and_is_cut_off__keeps_its_place_for_a_while") {
   AcceptorRig rig([](AcceptorOptions& options) { options.sessions_max = 1; });
   Guest& first = rig.arrive_and_run(1);
   Guest& second = rig.arrive(2);

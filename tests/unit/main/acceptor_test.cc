@@ -75,7 +75,7 @@ TEST_CASE("acceptor__a_session_to_its_end__is_reported_and_counted") {
   CHECK(rig.pool.free_count() == rig.pool.count());
 }
 
-TEST_CASE("acceptor__a_file_arrives__its_completions_find_their_session_and_its_bytes_are_counted") {
+TEST_CASE("acceptor__a_file_arrives__its_completions_find_their_session_and_are_counted") {
   AcceptorRig rig;
   Guest& first = rig.arrive_and_run(8);
   Guest& guest = rig.arrive_and_run(9);
@@ -201,7 +201,7 @@ TEST_CASE("acceptor__a_session_is_found__by_its_number_and_transfer_while_it_liv
   CHECK(rig.acceptor->find_session(hello_of(9, number)) == nullptr);
 }
 
-TEST_CASE("acceptor__what_is_asked_for__unknown_options_and_paths_that_leave_the_root_are_refused") {
+TEST_CASE("acceptor__unknown_options_and_paths_that_leave_the_root__are_refused") {
   AcceptorRig rig;
   Guest& unknown = rig.arrive(1, {session::option_recursive | 0x8000'0000u, ""});
   CHECK(reason_of(rig, unknown) == "protocol: the peer asks for options that this version does not have");
@@ -431,7 +431,7 @@ TEST_CASE("acceptor__a_transfer_of_several_sessions__is_counted_once") {
 }
 
 // Of transfers long past only the sum is known: one of them that comes again counts anew.
-TEST_CASE("acceptor__more_transfers_than_are_remembered__the_sum_is_right_and_the_oldest_is_forgotten") {
+TEST_CASE("acceptor__more_transfers_than_are_remembered__the_sum_stays_right") {
   AcceptorRig rig;
   Guest& stays = rig.arrive_and_run(200);  // it has a session all the time: it is not forgotten
   for (uint8_t i = 1; i < transfers_remembered_max; ++i) {

@@ -67,7 +67,7 @@ TEST_CASE("bench_command__an_asking_side_interrupted_within_a_measurement__says_
   CHECK(of(asker.stop(SIGINT)) == "interrupted: interrupted: by a signal: " + uri);
 }
 
-TEST_CASE("bench_command__a_server_with_a_file_for_its_addresses__has_them_in_it_or_does_not_begin") {
+TEST_CASE("bench_command__a_server_with_a_file_for_its_addresses__writes_them_or_fails") {
   TemporaryDirectory here;
   BenchCommand command = serving(false);
   command.listen.uri_file = here.path("uris");

@@ -49,7 +49,7 @@ TEST_CASE("bench_row__columns__stand_under_their_heads") {
         Lines{"empty-turn 30" + gap(23) + "1        100  min 1.00 50% 2.00 90% 3.00 99% 4.00 99.9% 5.00 us" + gap(24)});
 }
 
-TEST_CASE("bench_row__a_put_beside_other_ways__how_much_less_it_takes_and_none_below_nothing") {
+TEST_CASE("bench_row__a_put_beside_other_ways__says_how_much_less_and_never_below_nothing") {
   const std::string less = "  a put takes 25.0 % less than ";
   const bench::Row message = completion_of("completion-message", 0.25, 0.658),
                    exchange = completion_of("completion-exchange", 0.25, 0);

@@ -171,7 +171,7 @@ TEST_CASE("commands__routes__of_files_and_what_is_wrong_with_them") {
   CHECK(Ran(asking_routes(routes_of({"nonsense://h"}))).end.error.kind == ErrorKind::usage);
 }
 
-TEST_CASE("commands__routes__with_a_configuration_of_its_own_and_others__all_of_them_and_only_if_it_was_named") {
+TEST_CASE("commands__routes__with_a_configuration__asks_its_routers_only_if_it_was_named") {
   TemporaryDirectory here;
   here.write("own.toml", two_subnets);
   here.write("other.toml",
@@ -192,7 +192,7 @@ TEST_CASE("commands__routes__with_a_configuration_of_its_own_and_others__all_of_
   CHECK(routers(command) == Words{here.path("own.toml"), here.path("other.toml")});
 }
 
-TEST_CASE("commands__who_asks_a_silent_place__ends_in_time_or_by_a_signal_and_not_by_one_for_counters") {
+TEST_CASE("commands__who_asks_a_silent_place__ends_in_time_or_by_an_ending_signal") {
   const Silent silent;
   PingCommand ping = ping_of(silent.uri);
   ping.timeout = std::chrono::milliseconds(200);

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
 // Pauses grow from session to session, and begin anew once one got further.
-TEST_CASE("dialled__sessions_that_get_no_further__longer_and_longer_pauses_and_the_timeout_goes_on") {
+TEST_CASE("dialled__sessions_that_get_no_further__pauses_grow_and_the_timeout_goes_on") {
   DialledRig rig([](DialPlan& plan) { plan.timeout = 30s; });
   rig.script.error = Error{ErrorKind::network, "it broke"};
   rig.script.finished = true;
@@ -95,7 +95,7 @@ TEST_CASE("dialled__jobs_of_a_session_that_failed__are_waited_for_before_the_nex
   CHECK(rig.retries() == Words{"it broke"});
 }
 
-TEST_CASE("dialled__jobs_of_a_session_that_failed_and_never_end__left_behind_after_the_timeout") {
+TEST_CASE("dialled__jobs_of_a_failed_session_that_never_end__left_behind_after_the_timeout") {
   DialledRig rig([](DialPlan& plan) { plan.timeout = 20s; });
   REQUIRE(rig.run_until_moving());
   rig.script.error = Error{ErrorKind::network, "it broke"};
@@ -112,7 +112,7 @@ TEST_CASE("dialled__jobs_of_a_session_that_failed_and_never_end__left_behind_aft
   rig.script.idle = true;
 }
 
-TEST_CASE("dialled__a_result_that_stands__may_be_left_after_the_farewell_and_the_jobs_are_not_forgotten") {
+TEST_CASE("dialled__a_result_that_stands__may_be_left_after_the_farewell") {
   for (const bool stopped : {false, true}) {
     DialledRig rig;
     REQUIRE(rig.run_until_moving());

@@ -153,7 +153,7 @@ TEST_CASE("dialled__standard_input_whose_session_is_lost__ends_and_says_why") {
   }
 }
 
-TEST_CASE("dialled__the_peer_ends_the_session_before_it_begins__again_or_never_by_its_reason") {
+TEST_CASE("dialled__the_peer_ends_the_session_before_it_begins__again_or_not_by_its_reason") {
   for (const ErrorKind kind : all_kinds()) {
     if (!session::ends_a_session(kind)) continue;
     INFO(error_row(kind).name);
@@ -441,7 +441,7 @@ TEST_CASE("dialled__the_peer_never_opens_the_session__told_and_ended_by_the_time
   CHECK(rig.passed() < 21s);
 }
 
-TEST_CASE("dialled__waits_for_its_turn__each_word_of_it_puts_the_timeout_off_and_each_place_is_told_once") {
+TEST_CASE("dialled__waits_for_its_turn__each_word_of_it_puts_the_timeout_off") {
   DialledRig rig([](DialPlan& plan) { plan.timeout = 20s; });
   rig.opens = false;
   REQUIRE(rig.run([&] { return rig.peer_asked(); }));
@@ -464,7 +464,7 @@ TEST_CASE("dialled__waits_for_its_turn__each_word_of_it_puts_the_timeout_off_and
   CHECK_FALSE(rig.transfer->place());
 }
 
-TEST_CASE("dialled__stopped_with_a_session__the_machine_is_told_and_the_result_is_the_reason") {
+TEST_CASE("dialled__stopped_with_a_session__the_role_is_told_and_the_reason_is_the_result") {
   DialledRig rig;
   REQUIRE(rig.run_until_moving());
   rig.transfer->stop({ErrorKind::interrupted, "enough"});

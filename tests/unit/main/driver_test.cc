@@ -54,7 +54,7 @@ ptrdiff_t descriptors_open() {
 
 }  // namespace
 
-TEST_CASE("driver__signals__are_turns_and_the_second_that_ends_ends_the_process_after_the_action") {
+TEST_CASE("driver__signals__are_turns_and_the_second_that_ends_ends_the_process") {
   const recv::test::TemporaryDirectory here;
   for (const bool action : {true, false}) {
     for (const int first : {SIGINT, SIGTERM}) {

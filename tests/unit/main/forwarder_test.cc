@@ -38,7 +38,7 @@ constexpr const char* opened_twice = "protocol: the peer opened the session twic
 
 }  // namespace
 
-TEST_CASE("forwarder__what_comes_before_the_machine__is_replayed_in_order_without_dead_lanes") {
+TEST_CASE("forwarder__what_comes_before_the_role__is_replayed_in_order_without_dead_lanes") {
   Forwarder forwarder;
   forwarder.on_lane_up(0);
   forwarder.on_lane_up(1);
@@ -112,7 +112,7 @@ TEST_CASE("forwarder__the_machine_went__what_still_comes_is_dropped") {
   CHECK(of(forwarder.lost()) == "network: gone");
 }
 
-TEST_CASE("forwarder__lost_before_the_machine__it_hears_of_it_last_and_the_first_reason_counts") {
+TEST_CASE("forwarder__lost_before_the_role__it_hears_of_it_last_with_the_first_reason") {
   Forwarder forwarder;
   forwarder.on_lane_up(0);
   forwarder.on_message(durable);
@@ -179,7 +179,7 @@ TEST_CASE("forwarder__opened__once_and_with_a_number") {
   CHECK_FALSE(none.opened());
 }
 
-TEST_CASE("forwarder__abort_before_the_machine__its_reason_or_a_protocol_error_if_it_ends_no_session") {
+TEST_CASE("forwarder__abort_before_the_role__its_reason_or_a_protocol_error") {
   for (const ErrorKind kind : {ErrorKind::ok, ErrorKind::partial, ErrorKind::vanished, ErrorKind::max_delete}) {
     Forwarder forwarder;
     forwarder.on_message(session::Abort{kind, "fine"});

@@ -157,7 +157,7 @@ TEST_CASE("routed_commands__ping__the_peer_goes_meanwhile__the_connection_is_los
   }
 }
 
-TEST_CASE("routed_commands__a_transfer__names_the_router_on_its_way_and_the_router_counts_it") {
+TEST_CASE("routed_commands__a_transfer__names_the_router_on_its_way_which_counts_it") {
   TwoSubnets net;
   TemporaryDirectory from, to;
   from.write("f", std::string(100'000, 'x'));
@@ -195,7 +195,7 @@ TEST_CASE("routed_commands__router_told_to_end__says_how_many_connections_have_h
   CHECK(of(net.routing.wait()) == "ok: ");  // as soon as nobody is left
 }
 
-TEST_CASE("routed_commands__router_loaded_anew__says_of_which_file_and_how_many_devices_it_has") {
+TEST_CASE("routed_commands__router_loaded_anew__says_which_file_and_how_many_devices") {
   TemporaryDirectory here;
   const std::string file = here.path("router.toml");
   const std::string two = device("a", 1, "") + device("b", 2, "");
@@ -233,7 +233,7 @@ TEST_CASE("routed_commands__router_loaded_anew__says_of_which_file_and_how_many_
   CHECK(of(routing.stop()) == "ok: ");
 }
 
-TEST_CASE("routed_commands__routes__of_a_running_router_for_people_for_scripts_and_as_a_graph") {
+TEST_CASE("routed_commands__routes__of_a_running_router_for_people_scripts_and_as_a_graph") {
   TwoSubnets net;
   RoutesCommand command;
   command.common = insecure();

@@ -57,7 +57,7 @@ TEST_CASE("router_settings__each_of_a_device__is_told_to_who_asks") {
   CHECK(has("subnet 1:2 (W7): ", "tcp, 1Gb/s, cost 1/1"));
 }
 
-TEST_CASE("router_settings__loaded_anew__the_file_of_addresses_has_the_new_ones_and_if_it_cannot_the_router_goes_on") {
+TEST_CASE("router_settings__loaded_anew__the_address_file_follows_or_the_router_goes_on") {
   TemporaryDirectory here;
   here.write("router.toml", two);
   Running routing(routing_by(router(here.path("uris"))), load_config(here.path("router.toml")).value());
@@ -89,7 +89,7 @@ TEST_CASE("router_settings__a_configuration_that_the_router_refuses__is_not_take
   CHECK(of(routing.stop()) == "ok: ");
 }
 
-TEST_CASE("router_settings__memory_and_fragments__of_the_configuration_and_the_command_line_before_it") {
+TEST_CASE("router_settings__memory_and_fragments__the_command_line_before_the_file") {
   const auto refused = [](const std::string& settings, const RouteCommand& command) {
     return of(Ran(routing_by(command), parse_config("f.toml", two + "[router]\n" + settings).value()).end);
   };

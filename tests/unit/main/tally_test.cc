@@ -14,7 +14,7 @@ TEST_CASE("lanes_for__round_trip__one_nearby_more_on_long_paths_and_bounded") {
   CHECK(lanes_for(100ms) == 16);
 }
 
-TEST_CASE("end_of_tally__what_the_source_could_not_list__counts_beside_the_files_that_failed") {
+TEST_CASE("end_of_tally__what_the_source_could_not_list__counts_as_failed_too") {
   Tally tally;
   tally.unlisted_vanished = 4;
   CHECK(end_of_tally(tally).kind == ErrorKind::vanished);

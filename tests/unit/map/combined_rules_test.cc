@@ -123,7 +123,7 @@ TEST_CASE("forwarding__with_static_routes__each_source_has_its_own_answer") {
   CHECK(forwarding.answers() == 2);
 }
 
-TEST_CASE("forwarding__without_static_routes__sources_of_an_as_share_an_answer_but_not_with_who_is_on_the_subnet") {
+TEST_CASE("forwarding__without_static_routes__sources_of_an_as_share_an_answer") {
   const auto map = std::make_shared<const RouterMap>(
       std::vector<RouterRecord>{router(1, {on({3, 1}, "a"), on({3, 2}, "b"), wan_on({3, wan}, "w")})}, bandwidth);
   Forwarding forwarding(map, 1);
@@ -227,7 +227,7 @@ TEST_CASE("metrics__every_name__and_no_other_nor_one_twice") {
   CHECK_FALSE(parse_metrics({}));
 }
 
-TEST_CASE("map__private_wan_that_names_one_side__serves_what_goes_there_and_comes_from_there") {
+TEST_CASE("map__private_wan_that_names_one_side__serves_what_goes_to_and_comes_from_it") {
   const RouterMap map(
       {router(1, {on({3, 1}, "a"), wan_on({3, wan}, "b", {4})}), router(2, {wan_on({4, wan}, "c", {3}), on({4, 7}, "d")})},
       bandwidth);

@@ -128,7 +128,7 @@ TEST_CASE("map__same_subnet_numbers_in_two_as__are_two_subnets") {
   CHECK(route->cost.value[0] == 100 + 100 + 25);
 }
 
-TEST_CASE("map__static_route_and_a_client_at_the_wrong_router__goes_to_one_on_the_pinned_subnet") {
+TEST_CASE("map__static_route_and_a_client_at_the_wrong_router__goes_to_the_pinned_subnet") {
   const std::vector<RouterRecord> records = {
       router(1, {on({1, 1}, 10, "a"), on({1, 2}, 10, "a2")}), router(2, {on({1, 1}, 10, "b"), on({1, 5}, 100, "b5")}),
       router(3, {on({1, 2}, 10, "c"), on({1, 8}, 10, "c8")}), router(4, {on({1, 5}, 100, "d"), on({1, 8}, 10, "d8")})};

@@ -31,7 +31,7 @@ using Subnets = std::vector<SubnetId>;
 
 }  // namespace
 
-TEST_CASE("map__from_a_wan_of_one_as_to_another_wan_of_a_second__goes_through_what_is_behind_it") {
+TEST_CASE("map__from_a_wan_of_one_as_to_one_of_another__goes_through_what_lies_between") {
   const RouterMap map({router(1, {wan_on({3, wan})}), router(2, {wan_on({4, wan}), on({4, 7})}),
                        router(3, {on({4, 7}, "tcp://r3:7000"), wan_on({4, other_wan})})},
                       hops_only);

@@ -41,7 +41,7 @@ bool is_all(Bytes bytes, uint8_t content) {
 
 }  // namespace
 
-TEST_CASE("file_view__shown_and_hidden__the_files_bytes_then_memory_that_the_file_never_sees") {
+TEST_CASE("file_view__shown_and_hidden__first_the_files_bytes_then_private_memory") {
   const File file(4);
   Pool pool(3 * page + 100, 1);
   Loan loan = pool.lend();

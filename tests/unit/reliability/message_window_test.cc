@@ -255,7 +255,7 @@ TEST_CASE("message_receiver__no_buffer__one_refusal_and_what_is_behind_it_is_dro
   CHECK(told.status == Status::success);
 }
 
-TEST_CASE("message_receiver__it_comes_again_before_the_refusal_was_told__success_is_what_is_told") {
+TEST_CASE("message_receiver__it_comes_again_before_its_refusal_was_told__success_is_told") {
   MessageReceiver r;
   r.open(8, false);
   r.refused();

@@ -80,7 +80,7 @@ TEST_CASE("new_reno__timed_out__begins_with_two_datagrams_and_doubles_to_half_of
   REQUIRE_FALSE(control.is_doubling());
 }
 
-TEST_CASE("new_reno__grown_in_part_when_it_is_lost_or_timed_out__a_whole_window_for_the_next_datagram") {
+TEST_CASE("new_reno__grown_in_part_then_lost_or_timed_out__needs_a_whole_window_to_grow") {
   for (const bool timed_out : {false, true}) {
     NewReno control(datagram);
     lost(control, start, start + 10ms);

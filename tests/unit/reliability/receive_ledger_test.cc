@@ -59,7 +59,7 @@ TEST_CASE("receive_ledger__more_gaps_than_it_remembers__the_oldest_count_as_dupl
   REQUIRE(ledger.take_ack(start).count == ReceiveLedger::ranges_max);
 }
 
-TEST_CASE("receive_ledger__the_ack_arrived__what_is_below_is_forgotten_and_never_fresh_again") {
+TEST_CASE("receive_ledger__the_ack_arrived__what_is_below_is_forgotten_and_never_fresh") {
   ReceiveLedger ledger;
   for (uint64_t i = 0; i < 200; i += 2) ledger.received(i, true, start);
   ledger.ack_arrived(190);
@@ -68,7 +68,7 @@ TEST_CASE("receive_ledger__the_ack_arrived__what_is_below_is_forgotten_and_never
   REQUIRE(ledger.look(10) == Verdict::too_old);
 }
 
-TEST_CASE("receive_ledger__random_order_and_duplicates__never_fresh_twice_and_acks_only_what_came") {
+TEST_CASE("receive_ledger__random_order_and_duplicates__never_fresh_twice_acks_what_came") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     sim::Random random(seed);
@@ -95,7 +95,7 @@ TEST_CASE("receive_ledger__random_order_and_duplicates__never_fresh_twice_and_ac
   }
 }
 
-TEST_CASE("receive_ledger__the_ack_arrived_and_nothing_is_missing__late_numbers_are_kept_and_no_more") {
+TEST_CASE("receive_ledger__the_ack_arrived_and_nothing_is_missing__keeps_late_numbers_only") {
   ReceiveLedger ledger;
   for (uint64_t i = 0; i < 200; ++i) ledger.received(i, true, start);
   ledger.ack_arrived(10);

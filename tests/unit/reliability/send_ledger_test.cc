@@ -195,7 +195,7 @@ TEST_CASE("send_ledger__ack_of_what_was_never_sent__refused_and_nothing_changes"
   REQUIRE(rig.ack({{0, 1}}));
 }
 
-TEST_CASE("send_ledger__three_newer_were_acked__lost_at_once_and_a_late_ack_is_of_no_consequence") {
+TEST_CASE("send_ledger__three_newer_were_acked__lost_at_once_and_a_late_ack_changes_nothing") {
   Rig rig;
   for (int i = 0; i < 5; ++i) rig.send();
   rig.now += 1ms;

@@ -251,7 +251,7 @@ TEST_CASE("reporter__done__has_all_counters_and_the_time_since_the_start_if_none
   CHECK(desk.events.take().find(R"("seconds":1.0)") != std::string::npos);
 }
 
-TEST_CASE("reporter__output_that_takes_no_more__is_told_once_and_a_reader_that_has_gone_is_not") {
+TEST_CASE("reporter__output_that_takes_no_more__is_told_once_a_reader_that_left_is_not") {
   const bool full = GENERATE(true, false);
   int fd = -1;
   if (full) {

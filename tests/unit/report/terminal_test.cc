@@ -370,7 +370,7 @@ TEST_CASE("event_output__a_line__goes_out_whole_and_in_order_however_the_reader_
   CHECK(output.error() == 0);
 }
 
-TEST_CASE("event_output__a_reader_that_goes_while_lines_wait__they_are_let_go_and_nothing_is_kept") {
+TEST_CASE("event_output__a_reader_that_goes_while_lines_wait__nothing_is_kept") {
   Pipe events;
   EventOutput output(events.ends[1]);
   for (int i = 0; i < 40; ++i) output.line(std::string(4000, 'x'));

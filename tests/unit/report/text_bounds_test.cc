@@ -39,7 +39,7 @@ std::string of(std::initializer_list<unsigned> bytes) {
 
 }  // namespace
 
-TEST_CASE("utf8__each_first_byte_with_others_at_their_bounds__as_the_table_of_the_standard_says") {
+TEST_CASE("utf8__each_first_byte_with_others_at_their_bounds__as_the_standards_table") {
   constexpr unsigned edges[] = {0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF};
   size_t wrong = 0;
   const auto look = [&](const std::string& text) {
@@ -97,7 +97,7 @@ TEST_CASE("rate_meter__two_looks_within_a_moment__count_from_that_moment_on") {
   CHECK(meter.bytes_per_s() == Approx(100'000 * std::exp(-0.1)));
 }
 
-TEST_CASE("statistics__reasons_of_equal_weight__the_rest_stays_last_and_the_others_in_their_order") {
+TEST_CASE("statistics__reasons_of_equal_weight__the_rest_stays_last") {
   FileTally files;
   for (int i = 0; i < 3; ++i) files.count("failed", "other reasons");
   files.count("failed", "b");

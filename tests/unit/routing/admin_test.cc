@@ -148,7 +148,7 @@ TEST_CASE("map_query__of_another_version__a_protocol_error") {
   asked.check_failed(ErrorKind::protocol, "they speak 9");
 }
 
-TEST_CASE("map_query__the_router_takes_the_question_and_says_nothing__no_answer_at_its_timeout") {
+TEST_CASE("map_query__the_router_takes_the_question_and_says_nothing__no_answer_in_time") {
   Asked asked;
   asked.await_question();
   asked.answer(MessageKind::map_record, some(1));
@@ -183,7 +183,7 @@ TEST_CASE("map_query__the_router_leaves__a_network_error") {
   }
 }
 
-TEST_CASE("map_query__an_answer_that_no_router_gives__a_protocol_error_and_the_connection_ends") {
+TEST_CASE("map_query__an_answer_that_no_router_gives__protocol_error_and_the_end") {
   Asked asked;
   asked.await_question();
   SECTION("a record that is none") {
@@ -260,7 +260,7 @@ TEST_CASE("router_admin__asks_twice__is_answered_each_time_and_is_not_shown_who_
   CHECK(met.node->counters.get(Counter::routed_rejected) == 0);
 }
 
-TEST_CASE("router_admin__a_long_answer_to_one_who_reads_slowly__arrives_whole_and_a_second_question_meanwhile_ends_it") {
+TEST_CASE("router_admin__a_long_answer_to_a_slow_reader__arrives_whole") {
   const bool impatient = GENERATE(false, true);
   Routed met;
   RawPeer router(met.world, met.fabric, "lan", "10.0.0.66"), asker(met.world, met.fabric, "lan", "10.0.0.9");

@@ -76,7 +76,7 @@ struct Met {
 
 }  // namespace
 
-TEST_CASE("routed_end__left_while_there_is_no_room_below__says_bye_when_there_is_and_only_then_leaves_its_router") {
+TEST_CASE("routed_end__left_while_there_is_no_room_below__says_bye_before_it_leaves") {
   Met met;
   const ConnectionId connection = met.dial("cci://1:2:10.0.0.9:7000");
   REQUIRE(met.said_last() == MessageKind::connect_request);
@@ -236,7 +236,7 @@ TEST_CASE("routed_end__asked_for_one_connection_too_many__refuses_it_until_one_h
 }
 
 // As a network that has told the far end all of it and still refers to the bytes: each is over when that is.
-TEST_CASE("routed_end_rma__two_writes_whose_sources_are_lent__each_ends_when_its_own_is_back") {
+TEST_CASE("routed_end_rma__two_writes_whose_sources_are_lent__each_ends_with_its_own") {
   Met met;
   const ConnectionId connection = met.dial("cci://1:2:10.0.0.9:7000");
   met.hears(ConnectReply{Status::success, {}, 1392, 64u << 10, {}, 0});

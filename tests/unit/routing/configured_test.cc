@@ -122,7 +122,7 @@ struct Running : Host, sim::Actor {
 
 }  // namespace
 
-TEST_CASE("router_create__devices__two_or_more_up_to_the_bound_each_of_one_as_on_a_subnet_of_its_own_and_listening") {
+TEST_CASE("router_create__devices__two_or_more_up_to_the_bound_each_on_its_own_subnet") {
   Host host;
   CHECK(host.create(small(), host.devices(2)));
   Host most;
@@ -265,7 +265,7 @@ TEST_CASE("router_reconfigure__what_it_cannot_take__usage_and_nothing_changes") 
   CHECK(met.router->devices().size() == 2);
 }
 
-TEST_CASE("router_reconfigure__as_many_new_devices_as_there_may_be__are_taken_listen_and_are_told") {
+TEST_CASE("router_reconfigure__as_many_new_devices_as_there_may_be__listen_and_are_told") {
   Running met;
   RawPeer asker(met.world, met.fabric, "lan", "10.0.0.9");
   auto all = Running::settings();
@@ -311,7 +311,7 @@ TEST_CASE("router_reconfigure__what_a_device_is_said_to_be__is_told_at_once") {
   CHECK_FALSE(met.own(asker).devices[1].wan);
 }
 
-TEST_CASE("router_reconfigure__peers__new_ones_are_dialled_dropped_ones_no_longer_and_those_that_stay_keep_their_link") {
+TEST_CASE("router_reconfigure__peers__new_dialled_dropped_not_others_keep_their_link") {
   Running met;
   RawPeer old(met.world, met.fabric, "lan", "10.0.0.66"), fresh(met.world, met.fabric, "lan", "10.0.0.67");
   RawPeer guest(met.world, met.fabric, "lan", "10.0.0.68");
@@ -362,7 +362,7 @@ TEST_CASE("router_reconfigure__a_peer_that_never_answered_is_dropped__it_is_left
   CHECK(old.requests.size() == asked);
 }
 
-TEST_CASE("router_reconfigure__whom_a_wan_device_no_longer_lets_in__is_closed_and_the_others_stay") {
+TEST_CASE("router_reconfigure__whom_a_wan_device_no_longer_lets_in__is_closed_others_stay") {
   Running met;
   RawPeer four(met.world, met.fabric, "wan", "10.0.0.4"), five(met.world, met.fabric, "wan", "10.0.0.3");
   RawPeer inner(met.world, met.fabric, "wan", "10.0.0.2");

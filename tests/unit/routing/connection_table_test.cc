@@ -13,7 +13,7 @@ const Instant start = Instant{} + std::chrono::seconds(100);
 
 }  // namespace
 
-TEST_CASE("connection_table__a_name__finds_its_connection_with_either_leg_until_it_is_removed") {
+TEST_CASE("connection_table__a_name__finds_its_connection_with_either_leg_until_removed") {
   ConnectionTable table;
   RelayedConnection& connection = table.add();
   const uint64_t first = connection.ref(0), second = connection.ref(1);

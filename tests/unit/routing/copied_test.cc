@@ -29,7 +29,7 @@ size_t pour(Site& site, RawPeer& peer, uint64_t first, size_t count, size_t byte
 
 }  // namespace
 
-TEST_CASE("routed_message__the_memory_for_copies_is_full__the_connection_that_filled_it_is_closed") {
+TEST_CASE("routed_message__the_memory_for_copies_is_full__who_filled_it_is_closed") {
   Site site;
   site.options.copied_bytes_max = 400'000;
   site.chain(1);

@@ -84,7 +84,7 @@ TEST_CASE("direct_connections__dialled__is_open_with_the_lower_limits_or_gone") 
   CHECK_FALSE(met.direct.dial(ports::DialRequest{}, "nonsense"));
 }
 
-TEST_CASE("direct_connections__offered__is_accepted_or_rejected_below_and_dropped_when_that_fails") {
+TEST_CASE("direct_connections__offered__is_decided_below_and_dropped_when_that_fails") {
   Met met;
   RoutedConnection& accepted = met.offer();
   CHECK(met.direct.accept(accepted) == Status::success);
@@ -106,7 +106,7 @@ TEST_CASE("direct_connections__offered__is_accepted_or_rejected_below_and_droppe
   CHECK(met.connections.find(failed_id) == nullptr);
 }
 
-TEST_CASE("direct_connections__acceptance_that_the_peer_does_not_acknowledge__is_told_and_gone") {
+TEST_CASE("direct_connections__acceptance_that_is_not_acknowledged__is_told_and_gone") {
   Met met;
   RoutedConnection& connection = met.offer();
   const ports::ConnectionId id = connection.id;
@@ -116,7 +116,7 @@ TEST_CASE("direct_connections__acceptance_that_the_peer_does_not_acknowledge__is
   CHECK(met.connections.find(id) == nullptr);
 }
 
-TEST_CASE("direct_connections__a_message_before_the_acceptance__opens_it_and_goes_into_memory_above") {
+TEST_CASE("direct_connections__a_message_before_the_acceptance__opens_it_and_is_delivered") {
   Met met;
   RoutedConnection& connection = met.offer();
   CHECK(met.direct.message_begins(connection, 5).data() == nullptr);
@@ -146,7 +146,7 @@ TEST_CASE("direct_connections__rma__its_memory_is_registered_until_it_ends") {
   CHECK(connection.direct->in_flight == 0);
 }
 
-TEST_CASE("direct_connections__left_with_a_send_in_flight__goes_without_a_word_when_that_has_ended") {
+TEST_CASE("direct_connections__left_with_a_send_in_flight__goes_silently_when_it_has_ended") {
   Met met;
   RoutedConnection& connection = met.open();
   const ports::ConnectionId id = connection.id;

@@ -6,7 +6,7 @@ using namespace ccixfer::routing;
 using namespace ccixfer::routing::test;
 
 // It has closed all that it had, and need not look at that again and again.
-TEST_CASE("router_drain__its_time_is_over_and_a_peer_takes_nothing__rests_until_that_peers_time_is_over_too") {
+TEST_CASE("router_drain__its_time_is_over_and_a_peer_takes_nothing__waits_for_that_peer_too") {
   Passing met(true);
   Router& router = *met.node->router;
   router.drain();

@@ -8,7 +8,7 @@ using namespace ccixfer::routing::test;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST_CASE("router_drain__a_request_behind_the_beginning__is_answered_with_the_name_of_the_device_that_it_came_to") {
+TEST_CASE("router_drain__a_request_behind_the_beginning__is_answered_with_its_devices_name") {
   Site site;
   site.add_router("r", {{"lan1", "10.0.0.1", {1, 1}, {}}, {"lan2", "10.0.0.3", {1, 2}, {}}});
   site.settle();

@@ -204,7 +204,7 @@ TEST_CASE("endpoint_phases__each_message_in_each_phase__as_the_table_says") {
   }
 }
 
-TEST_CASE("endpoint_phases__a_message_as_long_as_was_agreed__delivered_and_one_byte_more_ends_it") {
+TEST_CASE("endpoint_phases__a_message_as_long_as_agreed__delivered_one_byte_more_ends_it") {
   for (const size_t length_bytes : {size_t{100}, size_t{101}}) {
     CAPTURE(length_bytes);
     Met met;
@@ -255,7 +255,7 @@ TEST_CASE("endpoint_phases__the_hop_is_lost__ends_in_each_phase") {
   }
 }
 
-TEST_CASE("endpoint_phases__our_application_leaves__the_peer_hears_it_and_nothing_is_told_above") {
+TEST_CASE("endpoint_phases__our_application_leaves__the_peer_hears_it_and_we_tell_nothing") {
   for (const Stage stage : {Stage::accepting, Stage::open_dialled, Stage::open_accepted}) {
     CAPTURE(static_cast<int>(stage));
     Met met;
@@ -280,7 +280,7 @@ TEST_CASE("endpoint_phases__our_application_leaves__the_peer_hears_it_and_nothin
 }
 
 // The peer's endpoint lives and says nothing: who waits for a step of the peer does not wait for ever.
-TEST_CASE("endpoint_phases__the_peer_is_silent__each_phase_has_its_end_but_the_applications_own") {
+TEST_CASE("endpoint_phases__the_peer_is_silent__each_phase_ends_but_the_applications_own") {
   const auto after_silence = [](Stage stage, Duration time) {
     Met met;
     met.reach(stage);

@@ -65,7 +65,7 @@ struct Met {
 
 }  // namespace
 
-TEST_CASE("routed_direct__a_neighbours_request__is_offered_as_it_is_and_accepted_rejected_or_let_go") {
+TEST_CASE("routed_direct__a_neighbours_request__is_offered_as_it_is_and_decided") {
   Met met;
   enum class Does { accepts, rejects, lets_go };
   for (const Does does : {Does::accepts, Does::rejects, Does::lets_go}) {
@@ -102,7 +102,7 @@ TEST_CASE("routed_direct__a_neighbours_request__is_offered_as_it_is_and_accepted
   }
 }
 
-TEST_CASE("routed_direct__the_neighbour_has_left_before_it_is_accepted__that_is_told_and_nothing_is_left") {
+TEST_CASE("routed_direct__the_neighbour_has_left_before_accept__is_told_and_nothing_is_left") {
   Met met;
   cci::Event request = met.offered();
   met.fabric.reset_network("lan");
@@ -195,7 +195,7 @@ TEST_CASE("routed_direct__watched_by_its_application__silence_is_told_and_ends_n
   CHECK(met.app.count(EventType::disconnected) == 0);
 }
 
-TEST_CASE("routed_end__as_many_connections_as_there_may_be__more_are_refused_until_some_have_ended") {
+TEST_CASE("routed_end__as_many_connections_as_there_may_be__more_are_refused_until_one_ends") {
   Met met;
   const auto routed = [&] { return met.app.endpoint->connect("cci://1:2:10.0.0.9:7000", {}); };
   for (uint32_t i = 0; i < routed_connections_max; ++i) REQUIRE(routed());

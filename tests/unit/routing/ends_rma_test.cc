@@ -97,7 +97,7 @@ struct Met {
 
 }  // namespace
 
-TEST_CASE("routed_end_rma__is_cut_into_equal_pieces_of_whole_pages_none_longer_than_the_path_takes") {
+TEST_CASE("routed_end_rma__is_cut_into_equal_pieces_of_whole_pages__as_the_path_takes") {
   Met met;
   for (const uint64_t bytes :
        {uint64_t{1}, page - 1, page, page + 1, uint64_t{fragment}, uint64_t{fragment} + 1, 2 * uint64_t{fragment},
@@ -150,7 +150,7 @@ TEST_CASE("routed_end_rma__is_cut_into_equal_pieces_of_whole_pages_none_longer_t
   CHECK(met.rejected() == 0);
 }
 
-TEST_CASE("routed_end_rma__several_at_once__take_turns_and_no_more_pieces_are_out_than_may_be") {
+TEST_CASE("routed_end_rma__several_at_once__take_turns_within_the_window") {
   Met met;
   constexpr size_t most = 64;  // RoutedOptions
   REQUIRE(met.start(40 * uint64_t{fragment}, Met::with(1)) == Status::success);
@@ -169,7 +169,7 @@ TEST_CASE("routed_end_rma__several_at_once__take_turns_and_no_more_pieces_are_ou
   CHECK(met.ended().empty());
 }
 
-TEST_CASE("routed_end_rma__a_piece_fails__nothing_more_is_begun_and_the_first_reason_is_told_when_all_have_ended") {
+TEST_CASE("routed_end_rma__a_piece_fails__nothing_more_begins_and_the_first_reason_is_told") {
   Met met;
   REQUIRE(met.start(100 * uint64_t{fragment} / 2, Met::with(1)) == Status::success);
   REQUIRE(met.start(30 * uint64_t{fragment}, Met::with(2)) == Status::success);
@@ -295,7 +295,7 @@ TEST_CASE("routed_end_rma__a_read_reply_of_another_length__closes_the_connection
   CHECK(met.app.take(EventType::disconnected)->status == Status::error);
 }
 
-TEST_CASE("routed_end_rma__a_read_reply__is_answered_with_taken_whether_it_could_be_read_or_not") {
+TEST_CASE("routed_end_rma__a_read_reply__is_answered_with_fragment_released_in_any_case") {
   const bool good = GENERATE(true, false);
   Met met;
   REQUIRE(met.start(100, Met::reading(2)) == Status::success);
@@ -337,7 +337,7 @@ TEST_CASE("routed_end_rma__a_read_that_failed_there__ends_with_its_reason_and_de
   CHECK_FALSE(met.peer.last(MessageKind::fragment_released));
 }
 
-TEST_CASE("routed_end_rma__a_put__goes_with_its_whole_extent_the_first_piece_alone_and_only_if_it_may_be_refused") {
+TEST_CASE("routed_end_rma__a_put__goes_with_its_extent_the_first_piece_alone_if_refusable") {
   struct Row {
     bool mailbox, write, posted;
     uint64_t bytes;
@@ -377,7 +377,7 @@ TEST_CASE("routed_end_rma__a_put__goes_with_its_whole_extent_the_first_piece_alo
 }
 
 // All pieces of a put go to one epoch, but who answers one again may not know it any more.
-TEST_CASE("routed_end_rma__pieces_that_end_differently__the_first_failure_or_else_epoch_counts") {
+TEST_CASE("routed_end_rma__pieces_that_end_differently__the_first_failure_or_epoch_counts") {
   const ports::OperationResult of_five(Status::success, 5), of_six(Status::success, 6), unknown(Status::success);
   struct Row {
     std::vector<ports::OperationResult> endings;
@@ -489,7 +489,7 @@ TEST_CASE("routed_end_rma__its_completion_message__goes_when_all_is_there_and_en
   CHECK(met.start(1, options) == Status::message_size);
 }
 
-TEST_CASE("routed_end_rma__the_connection_ends__all_of_it_ends_and_nothing_can_be_read_any_more") {
+TEST_CASE("routed_end_rma__the_connection_ends__all_ends_and_nothing_can_be_read") {
   Met met;
   auto fenced = Met::with(3);
   fenced.fence = true;
@@ -517,7 +517,7 @@ TEST_CASE("routed_end_rma__the_connection_ends__all_of_it_ends_and_nothing_can_b
   CHECK(met.start(1) == Status::not_found);
 }
 
-TEST_CASE("routed_end_rma__the_connection_ends_under_a_read__its_destination_is_registered_no_more") {
+TEST_CASE("routed_end_rma__the_connection_ends_under_a_read__destination_is_deregistered") {
   Met met;
   const uint64_t before = met.next_slot();
   REQUIRE(met.start(fragment, Met::reading()) == Status::success);
@@ -528,7 +528,7 @@ TEST_CASE("routed_end_rma__the_connection_ends_under_a_read__its_destination_is_
   CHECK(met.next_slot() == before);
 }
 
-TEST_CASE("routed_end_rma__the_endpoint_is_destroyed_in_the_middle__what_it_registered_is_given_back") {
+TEST_CASE("routed_end_rma__the_endpoint_is_destroyed__what_it_registered_is_given_back") {
   Met met;
   const uint64_t before = met.next_slot();
   REQUIRE(met.start(4ull * fragment) == Status::success);

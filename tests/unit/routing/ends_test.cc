@@ -158,7 +158,7 @@ struct Step {
 
 }  // namespace
 
-TEST_CASE("routed_end__what_its_routers_answer__the_one_that_knows_most_is_believed_and_what_no_other_can_mend_ends_it") {
+TEST_CASE("routed_end__what_its_routers_answer__the_one_that_knows_most_is_believed") {
   struct Row {
     std::vector<Step> steps;
     Status status;
@@ -215,7 +215,7 @@ TEST_CASE("routed_end__what_its_routers_answer__the_one_that_knows_most_is_belie
   }
 }
 
-TEST_CASE("routed_end__routers_that_do_not_answer__share_the_time_that_is_left_and_have_no_more_than_a_dial_may_take") {
+TEST_CASE("routed_end__routers_that_do_not_answer__share_the_time_that_is_left") {
   const Duration timeout = GENERATE(Duration{seconds(4)}, Duration{seconds(60)}, forever);
   Met met(two_routers());
   met.a.freeze(true);
@@ -228,7 +228,7 @@ TEST_CASE("routed_end__routers_that_do_not_answer__share_the_time_that_is_left_a
   CHECK(met.answered_after <= 2 * each + milliseconds(50));
 }
 
-TEST_CASE("routed_end__one_of_two_routers_is_silent__the_other_one_is_asked_at_half_the_time") {
+TEST_CASE("routed_end__one_of_two_routers_is_silent__the_other_is_asked_at_half_the_time") {
   Met met(two_routers());
   met.a.freeze(true);
   Duration longest{0};
@@ -315,7 +315,7 @@ TEST_CASE("routed_end__addresses__malformed_or_too_long_are_refused_at_once") {
   }
 }
 
-TEST_CASE("routed_end__on_its_own_subnet_without_a_listener__dials_by_the_scheme_that_it_is_told_or_its_routers_have") {
+TEST_CASE("routed_end__on_its_own_subnet_without_a_listener__dials_by_its_routers_scheme") {
   const std::string neighbour = "cci://1:1:10.0.0.67:7000";
   RoutedOptions options = with_routers({});
   bool reached = true;
@@ -335,7 +335,7 @@ TEST_CASE("routed_end__on_its_own_subnet_without_a_listener__dials_by_the_scheme
   CHECK(met.b.requests.size() == 1);
 }
 
-TEST_CASE("routed_end__the_application_gives_up_a_dial__at_whatever_step_nothing_is_left_and_nothing_told") {
+TEST_CASE("routed_end__the_application_gives_up_a_dial__nothing_is_left_at_any_step") {
   Met met;
   SECTION("before it has begun") {
     const cci::Connection dialled = met.dial();
@@ -395,7 +395,7 @@ TEST_CASE("routed_end__the_far_end_says_bye__its_status_and_words_are_told_once"
   }
 }
 
-TEST_CASE("routed_end__routers_that_stop__are_told_once_a_connection_and_not_after_it_was_left") {
+TEST_CASE("routed_end__routers_that_stop__are_told_once_a_connection_and_not_after_leaving") {
   Met met;
   met.open();
   const bool left = GENERATE(false, true);
@@ -414,7 +414,7 @@ TEST_CASE("routed_end__routers_that_stop__are_told_once_a_connection_and_not_aft
   CHECK(met.rejected() == 0);
 }
 
-TEST_CASE("routed_end__left_and_not_ended_yet__what_still_comes_is_answered_disconnected_and_not_delivered") {
+TEST_CASE("routed_end__left_and_not_ended_yet__what_comes_is_answered_disconnected") {
   Met met;
   met.open();
   REQUIRE(met.end.endpoint->send(met.connection, as_bytes("last"), 1) == Status::success);
@@ -433,7 +433,7 @@ TEST_CASE("routed_end__left_and_not_ended_yet__what_still_comes_is_answered_disc
   CHECK(met.end.count(EventType::receive) == 0);
 }
 
-TEST_CASE("routed_end__the_far_end_is_silent__asked_three_times_and_then_given_up_and_a_word_of_it_starts_anew") {
+TEST_CASE("routed_end__the_far_end_is_silent__asked_three_times_and_then_given_up") {
   RoutedOptions options = with_routers({"sim://10.0.0.66:7000"});
   options.keepalive = seconds(4);
   Met met(options);
@@ -486,7 +486,7 @@ TEST_CASE("routed_end__watched_by_its_application__silence_is_told_once_and_ends
   CHECK_FALSE(met.a.gone);
 }
 
-TEST_CASE("routed_end__requests_beyond_the_bound__each_has_its_turn_however_the_one_before_it_ended") {
+TEST_CASE("routed_end__requests_beyond_the_bound__each_has_its_turn_in_order") {
   RoutedOptions options = with_routers({});
   options.pending_requests_max = 1;
   Met met(options);
@@ -568,7 +568,7 @@ TEST_CASE("routed_end__a_request_that_is_not_for_it__counted_and_closed") {
   CHECK(met.end.events.empty());
 }
 
-TEST_CASE("routed_end__a_request_over_as_many_routers_as_may_be__is_offered_with_what_it_says_and_answered_with_the_least") {
+TEST_CASE("routed_end__a_request_over_as_many_routers_as_may_be__answered_with_the_least") {
   Met met;
   met.hop();
   ConnectRequest request = RawPeer::usual_request(met.end.endpoint->uri());

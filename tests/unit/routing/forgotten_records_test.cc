@@ -10,7 +10,7 @@ using namespace ccixfer::routing;
 using namespace ccixfer::routing::test;
 using std::chrono::milliseconds;
 
-TEST_CASE("router_records__forgotten__said_once_of_each_that_fell_silent_and_not_of_one_that_withdrew") {
+TEST_CASE("router_records__forgotten__said_once_of_each_that_fell_silent_not_of_withdrawn") {
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::info);
   const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::info); });  // also when a check fails

@@ -105,7 +105,7 @@ TEST_CASE("fragment_pool__fewer_classes_or_none_reserved__as_the_tests_of_deadlo
   CHECK_FALSE(none.has(0, 9));
 }
 
-TEST_CASE("fragment_pool__memory_that_is_no_multiple__whole_fragments_only_and_poisoned_when_asked") {
+TEST_CASE("fragment_pool__memory_that_is_no_multiple__whole_fragments_poisoned_when_asked") {
   const bool poisons = GENERATE(false, true);
   FragmentPool pool(fragment, 9 * fragment - 1, classes_max, true, poisons);
   CHECK(pool.count() == 8);

@@ -22,7 +22,7 @@ std::vector<uint32_t> unequal_lengths() {
 
 }  // namespace
 
-TEST_CASE("routed_fragments__routers_lend_unequal_ones__the_shortest_is_agreed_and_all_arrives_intact") {
+TEST_CASE("routed_fragments__routers_lend_unequal_ones__the_shortest_is_agreed") {
   const std::vector<uint32_t> lent = unequal_lengths();
   CAPTURE(lent);
   Site site;
@@ -69,7 +69,7 @@ TEST_CASE("routed_fragments__routers_lend_unequal_ones__the_shortest_is_agreed_a
 }
 
 // Whatever the ends say, neither is told of more than each router has, nor than the other end takes.
-TEST_CASE("routed_fragments__ends_that_ask_for_and_answer_anything__the_shortest_of_all_both_ways") {
+TEST_CASE("routed_fragments__ends_that_ask_for_and_answer_anything__the_shortest_of_all") {
   // And a router on its own, whose bounds no other one repeats.
   const bool alone = GENERATE(false, true);
   const std::vector<uint32_t> lent = alone ? std::vector<uint32_t>{32 * kib} : unequal_lengths();

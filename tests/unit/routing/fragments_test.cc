@@ -6,7 +6,7 @@ using namespace ccixfer;
 using namespace ccixfer::routing;
 using namespace ccixfer::routing::test;
 
-TEST_CASE("router_fragment__a_write_to_an_end__pulled_told_as_taken_written_and_acknowledged") {
+TEST_CASE("router_fragment__a_write_to_an_end__pulled_released_written_and_acknowledged") {
   Passing met(true);
   met.open_target();
   met.left.say(met.offer(met.left));
@@ -24,7 +24,7 @@ TEST_CASE("router_fragment__a_write_to_an_end__pulled_told_as_taken_written_and_
   met.still_works();
 }
 
-TEST_CASE("router_fragment__a_write_to_another_router__is_offered_with_one_router_more_and_kept_until_it_is_taken") {
+TEST_CASE("router_fragment__a_write_to_another_router__is_offered_and_kept_until_released") {
   const uint8_t crossed = GENERATE(uint8_t{0}, uint8_t{1});
   Passing met(false, crossed);
   met.target.handle = {ports::HandleKind::region, 3, 4, 5};
@@ -80,7 +80,7 @@ TEST_CASE("router_fragment__a_write_that_fails_beyond__the_answer_frees_the_buff
   met.still_works();
 }
 
-TEST_CASE("router_fragment__an_answer_from_beyond_while_the_data_still_comes__it_is_drained_and_given_back") {
+TEST_CASE("router_fragment__an_answer_from_beyond_while_data_comes__is_drained_and_returned") {
   const bool refused = GENERATE(true, false);
   Passing met(false, 0, 16, 1u << 20);
   sim::LinkOptions slow;
@@ -110,7 +110,7 @@ TEST_CASE("router_fragment__an_answer_from_beyond_while_the_data_still_comes__it
   met.still_works();
 }
 
-TEST_CASE("router_fragment__a_write_that_the_end_does_not_grant__its_status_comes_and_the_buffer_comes_back") {
+TEST_CASE("router_fragment__a_write_that_the_end_does_not_grant__its_status_and_the_buffer") {
   Passing met(true, 0, 16, 1u << 20);
   met.open_target();
   met.target.handle.key ^= 1;
@@ -130,7 +130,7 @@ TEST_CASE("router_fragment__a_write_that_the_end_does_not_grant__its_status_come
   met.still_works();
 }
 
-TEST_CASE("router_fragment__what_is_offered_cannot_be_pulled__answered_with_the_reason_and_given_back") {
+TEST_CASE("router_fragment__what_is_offered_cannot_be_pulled__answered_with_the_reason") {
   const bool right_is_end = GENERATE(true, false);
   Passing met(right_is_end);
   met.open_target();
@@ -147,7 +147,7 @@ TEST_CASE("router_fragment__what_is_offered_cannot_be_pulled__answered_with_the_
   met.still_works();
 }
 
-TEST_CASE("router_fragment__a_cookie_twice_at_once__the_second_is_answered_and_the_first_goes_on") {
+TEST_CASE("router_fragment__a_cookie_twice_at_once__second_is_answered_first_goes_on") {
   Passing met(false);
   met.prove();
   for (int i = 0; i < 2; ++i) met.left.say(met.offer(met.left));
@@ -194,7 +194,7 @@ TEST_CASE("router_fragment__a_cookie_of_a_write_and_of_a_read_from_either_side__
   CHECK(met.rejected() == 0);
 }
 
-TEST_CASE("router_fragment__a_read_from_an_end__pulled_by_the_application_s_own_reference_and_offered_to_who_asked") {
+TEST_CASE("router_fragment__a_read_from_an_end__pulled_by_its_own_reference_and_offered") {
   Passing met(true);
   met.left.say(met.question());
   const auto reply = met.offered(met.left, MessageKind::read_reply);
@@ -235,7 +235,7 @@ TEST_CASE("router_fragment__a_read_that_the_end_does_not_grant__is_answered_with
   met.still_works();
 }
 
-TEST_CASE("router_fragment__a_read_from_beyond_another_router__the_question_passes_as_it_is_and_the_reply_is_carried") {
+TEST_CASE("router_fragment__a_read_from_beyond__question_passes_and_reply_is_carried") {
   Passing met(false);
   const FragmentMessage question = met.question();
   std::vector<std::byte> asked;
@@ -273,7 +273,7 @@ TEST_CASE("router_fragment__a_read_from_beyond_another_router__the_question_pass
   CHECK(met.known() == 0);
 }
 
-TEST_CASE("router_fragment__taken_while_a_read_still_comes__is_drained_and_the_end_before_hears_that_it_was_taken") {
+TEST_CASE("router_fragment__released_while_a_read_still_comes__is_drained_and_passed_on") {
   Passing met(false, 0, 16, 1u << 20);
   sim::LinkOptions slow;
   slow.rate_bytes_per_s = 10'000'000;
@@ -330,7 +330,7 @@ TEST_CASE("router_fragment__lengths_and_classes__those_of_an_honest_chain_and_no
   met.still_works();
 }
 
-TEST_CASE("router_fragment__as_many_of_one_connection_as_the_window_allows__and_one_more_closes_it") {
+TEST_CASE("router_fragment__as_many_of_one_connection_as_the_window_allows__one_more_closes") {
   Passing met(false);
   uint64_t number = 0;
   for (; number < fragments_per_side_max; ++number) {
@@ -350,7 +350,7 @@ TEST_CASE("router_fragment__as_many_of_one_connection_as_the_window_allows__and_
   CHECK(met.known() == 0);
 }
 
-TEST_CASE("router_fragment__the_connection_ends_at_any_step_of_a_fragment__every_buffer_comes_back") {
+TEST_CASE("router_fragment__the_connection_ends_at_any_step__every_buffer_comes_back") {
   const bool by_left = GENERATE(true, false), lost = GENERATE(true, false);
   enum class At { waiting, arriving, arriving_and_offered, offered, arriving_and_written };
   const At at = GENERATE(At::waiting, At::arriving, At::arriving_and_offered, At::offered, At::arriving_and_written);
@@ -423,7 +423,7 @@ TEST_CASE("router_fragment__no_room_below__waits_for_it_and_all_go_on_in_the_end
   met.still_works();
 }
 
-TEST_CASE("router_fragment__the_connection_ends_while_some_wait_for_room_below__every_buffer_comes_back") {
+TEST_CASE("router_fragment__the_connection_ends_while_some_wait_below__buffers_come_back") {
   ports::TransportOptions below;
   below.rmas_in_flight_max = 1;
   Passing met(false, 0, 32, fragment_bytes, below);
@@ -439,7 +439,7 @@ TEST_CASE("router_fragment__the_connection_ends_while_some_wait_for_room_below__
 }
 
 // The answer `taken` is one message too many for who reads none; meanwhile the data is on its way to the other side.
-TEST_CASE("router_fragment__what_it_says_of_a_fragment_closes_the_connection__the_bytes_under_way_are_still_the_fragments_own") {
+TEST_CASE("router_fragment__its_message_closes_the_connection__bytes_under_way_stay_its_own") {
   Passing met(true, 0, 16, 1u << 20);
   met.open_target();
   met.left.holds = true;

@@ -74,7 +74,7 @@ std::vector<std::byte> random_message(sim::Random& random, const cci::Handle& ex
 
 }  // namespace
 
-TEST_CASE("routing_hostile__random_messages_into_open_connections__others_go_on_and_buffers_come_back") {
+TEST_CASE("routing_hostile__random_messages_into_open_connections__others_go_on") {
   const uint64_t seed = GENERATE(range(1u, 13u));
   INFO("seed " << seed);
   Site site(seed);
@@ -173,7 +173,7 @@ TEST_CASE("routing_hostile__garbage_as_a_router__the_map_stays") {
 }
 
 // What it offered goes away while the last router writes it on: that write is given up, its status comes back, and all goes on.
-TEST_CASE("routing_hostile__memory_is_withdrawn_in_mid_fragment__the_write_that_it_feeds_ends_with_the_reason") {
+TEST_CASE("routing_hostile__memory_withdrawn_in_mid_fragment__the_fed_write_ends_too") {
   Site site;
   sim::LinkOptions slow;
   slow.rate_bytes_per_s = 10'000'000;
@@ -243,7 +243,7 @@ TEST_CASE("routing_hostile__a_flood_of_fragments__ends_that_connection_only") {
 }
 
 // Message acknowledgements travel from end to end: what the far end says is judged by the endpoint, not by the routers.
-TEST_CASE("hostile_end__answers_what_was_not_sent_or_numbers_at_random__closed_with_a_reason_and_counted") {
+TEST_CASE("hostile_end__answers_what_was_not_sent__closed_with_a_reason_and_counted") {
   Site site;
   site.chain(1);
   RawPeer rogue(site.world, site.fabric, "lan1", "10.0.0.66");

@@ -51,7 +51,7 @@ struct Stopped : Passing {
 
 }  // namespace
 
-TEST_CASE("router_standstill__waits_in_vain_behind_an_end_that_was_cut_off__goes_as_soon_as_others_wait") {
+TEST_CASE("router_standstill__waits_in_vain_behind_a_cut_off_end__goes_when_others_wait") {
   Stopped met;
   met.cut_off_the_first();
   CHECK_FALSE(met.cut_when_told(1));  // it waits for nothing here
@@ -92,7 +92,7 @@ TEST_CASE("router_standstill__cut_off_and_has_moved_since__has_the_share_of_any_
 }
 
 // Each would hold up whoever is before it for as long again, and nobody has said of those that others wait.
-TEST_CASE("router_standstill__an_end_is_cut_off_on_one_connection__its_others_that_wait_for_it_go_at_once") {
+TEST_CASE("router_standstill__an_end_is_cut_off_once__its_other_waiting_ones_go_at_once") {
   Stopped met;
   met.right.freeze(true);
   for (const size_t number : {size_t{1}, size_t{2}, size_t{0}}) met.offer_on(number);
@@ -135,7 +135,7 @@ TEST_CASE("router_standstill__an_end_takes_and_never_gives_what_it_offered__is_c
 }
 
 // Those of its connections that stand still go with it, and no others.
-TEST_CASE("router_standstill__an_end_is_cut_off_on_one_connection__another_one_that_moves_stays") {
+TEST_CASE("router_standstill__an_end_is_cut_off_once__another_that_moves_stays") {
   Passing met(true, 1, 64);
   met.open_target();
   std::vector<cci::Connection> lefts{met.left.connection}, rights{met.right.connection}, lost;

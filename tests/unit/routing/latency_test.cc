@@ -117,7 +117,7 @@ TEST_CASE("router_latency__an_answer_to_nothing__is_none") {
   CHECK(met.node.router->links_open() == 1);
 }
 
-TEST_CASE("router_latency__answers_differ__each_counts_a_quarter_and_less_than_one_is_not_told") {
+TEST_CASE("router_latency__answers_differ__each_counts_a_quarter_less_than_one_is_not_told") {
   Measured met;
   RawPeer peer(met.world, met.fabric, "left", "10.0.0.66");
   met.greet(peer, 66);

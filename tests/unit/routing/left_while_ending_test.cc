@@ -9,7 +9,7 @@ using namespace ccixfer;
 using namespace ccixfer::routing;
 using ports::ConnectionId;
 
-TEST_CASE("routed_direct__lost_with_an_operation_in_flight__told_when_it_has_ended_unless_it_was_left_meanwhile") {
+TEST_CASE("routed_direct__lost_with_an_operation_in_flight__told_when_it_has_ended") {
   const bool left = GENERATE(false, true);
   cci::CountingEntropy entropy;
   Counters counters;

@@ -7,7 +7,7 @@
 using namespace ccixfer;
 using namespace ccixfer::routing;
 
-TEST_CASE("lent_buffers__a_network_refers_to_one__it_comes_back_when_that_is_over_and_others_at_once") {
+TEST_CASE("lent_buffers__a_network_refers_to_one__it_comes_back_later_others_at_once") {
   FragmentPool pool(4096, 16 * 4096);
   std::set<uint64_t> in_use = {7};
   LentBuffers lent(pool, [&](const ports::Handle& handle) { return in_use.contains(handle.number); });

@@ -35,7 +35,7 @@ void dedicated_link(Site& site) {
 }  // namespace
 
 // The source of a request is its asker's own word.
-TEST_CASE("router_policy__a_stranger_on_the_wan_says_our_as__crosses_neither_our_lan_nor_our_link") {
+TEST_CASE("router_policy__a_stranger_on_the_wan_says_our_as__crosses_neither_lan_nor_link") {
   Site site;
   dedicated_link(site);
   REQUIRE(site.connect_event(*site.left, site.right->uri()).status == Status::success);
@@ -109,7 +109,7 @@ TEST_CASE("router_policy__every_word_of_a_connect_request__is_held_against_where
 }
 
 // Higher classes are served first and have a buffer of their own, so who says a higher one would go before the others.
-TEST_CASE("router_policy__a_class_that_the_connect_did_not_tell__is_answered_and_never_pulled") {
+TEST_CASE("router_policy__a_class_that_the_connect_did_not_tell__answered_never_pulled") {
   Site site;
   site.chain(2);
   RawPeer liar(site.world, site.fabric, "lan1", "10.0.0.66");

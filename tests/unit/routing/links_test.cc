@@ -63,7 +63,7 @@ bool is_about(Duration measured, Duration expected) {
 
 }  // namespace
 
-TEST_CASE("router_links__a_peer_that_refuses__is_dialled_again_at_growing_intervals_up_to_the_longest") {
+TEST_CASE("router_links__a_peer_that_refuses__is_dialled_again_at_growing_intervals") {
   Linked met({"sim://10.0.0.66:7000"});
   RawPeer peer(met.world, met.fabric, "left", "10.0.0.66");
   met.world.run_for(seconds(40));
@@ -78,7 +78,7 @@ TEST_CASE("router_links__a_peer_that_refuses__is_dialled_again_at_growing_interv
   CHECK(met.node.router->ready());  // it was tried
 }
 
-TEST_CASE("router_links__a_peer_whose_address_is_none__is_passed_over_and_the_next_one_dialled") {
+TEST_CASE("router_links__a_peer_whose_address_is_none__is_passed_over") {
   Linked met({"not an address", "sim://10.0.0.66:7000"});
   RawPeer peer(met.world, met.fabric, "left", "10.0.0.66");
   peer.accepts = true;
@@ -90,7 +90,7 @@ TEST_CASE("router_links__a_peer_whose_address_is_none__is_passed_over_and_the_ne
   CHECK(met.node.router->ready());
 }
 
-TEST_CASE("router_links__a_link_that_was_lost__dialled_at_once_if_it_had_lasted_and_later_if_it_had_not") {
+TEST_CASE("router_links__a_link_that_was_lost__dialled_at_once_only_if_it_had_lasted") {
   const bool lasted = GENERATE(true, false);
   Linked met({"sim://10.0.0.66:7000"});
   RawPeer peer(met.world, met.fabric, "left", "10.0.0.66");
@@ -130,7 +130,7 @@ TEST_CASE("router_links__a_peer_that_is_this_router_itself__is_not_dialled_again
   CHECK(peer.requests.size() == 1);
 }
 
-TEST_CASE("router_links__dialled_by_both_sides__the_link_that_the_lower_address_dialled_is_kept_whichever_greets_first") {
+TEST_CASE("router_links__dialled_by_both_sides__the_lower_addresss_link_is_kept") {
   const bool peer_is_lower = GENERATE(true, false), peers_own_first = GENERATE(true, false);
   CAPTURE(peer_is_lower, peers_own_first);
   const std::string address = peer_is_lower ? "10.0.0.2" : "10.0.0.66";
@@ -158,7 +158,7 @@ TEST_CASE("router_links__dialled_by_both_sides__the_link_that_the_lower_address_
   CHECK(peer.requests.size() > 1);
 }
 
-TEST_CASE("router_links__a_second_link_to_one_of_two_peers__the_other_peer_is_still_dialled_when_its_own_is_lost") {
+TEST_CASE("router_links__a_second_link_to_one_of_two_peers__the_other_is_dialled_when_lost") {
   Linked met({"sim://10.0.0.2:7000", "sim://10.0.0.3:7000"});
   RawPeer twice(met.world, met.fabric, "left", "10.0.0.2"), once(met.world, met.fabric, "left", "10.0.0.3");
   uint64_t id = 60;
@@ -182,7 +182,7 @@ TEST_CASE("router_links__a_second_link_to_one_of_two_peers__the_other_peer_is_st
   CHECK(twice.requests.size() > asked_twice);
 }
 
-TEST_CASE("router_links__two_by_the_same_dialler__the_newer_is_kept_and_two_routers_of_one_node_have_one_each") {
+TEST_CASE("router_links__two_by_the_same_dialler__the_newer_is_kept") {
   Linked met;
   RawPeer peer(met.world, met.fabric, "left", "10.0.0.66");
   met.dial(peer, 66);
@@ -245,7 +245,7 @@ TEST_CASE("router_links__a_hello_that_is_none__counted_and_closed") {
   CHECK(met.node.counters.get(Counter::routed_rejected) == 1);
 }
 
-TEST_CASE("router_links__a_peer_goes_silent__lost_after_the_keepalive_and_another_that_answers_is_not") {
+TEST_CASE("router_links__a_peer_goes_silent__lost_after_the_keepalive_others_are_not") {
   Linked met;
   RawPeer silent(met.world, met.fabric, "left", "10.0.0.66"), good(met.world, met.fabric, "left", "10.0.0.67");
   met.dial(silent, 66);

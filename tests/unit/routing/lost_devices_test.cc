@@ -34,7 +34,7 @@ struct Lossy : Site {
 
 }  // namespace
 
-TEST_CASE("router_lost_device__its_subnet_is_withdrawn__routes_move_away_within_flooding_time") {
+TEST_CASE("router_lost_device__its_subnet_is_withdrawn__routes_move_within_flooding_time") {
   Lossy site;
   site.lose("lan2", "10.0.0.101");
   site.world.run_for(device_lost_after + flooding);
@@ -65,7 +65,7 @@ TEST_CASE("router_lost_device__works_again__its_subnet_comes_back") {
   CHECK(site.asked(1) == before + 4);  // equals take turns again
 }
 
-TEST_CASE("router_lost_device__the_first_of_its_devices__what_is_left_is_still_used_as_itself") {
+TEST_CASE("router_lost_device__the_first_of_its_devices__the_rest_is_used_as_itself") {
   Lossy site;
   site.lose("mid", "10.9.0.2");
   site.world.run_for(device_lost_after + flooding);

@@ -7,7 +7,7 @@ using namespace ccixfer::routing::test;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST_CASE("router_records__mesh_of_100_routers__messages_are_of_the_order_of_routers_times_links") {
+TEST_CASE("router_records__mesh_of_100_routers__messages_in_order_of_routers_times_links") {
   Torus torus(10, 3, {});
   REQUIRE(torus.all_know(100, seconds(30)));
   torus.site.world.run_for(seconds(2));

@@ -107,7 +107,7 @@ TEST_CASE("routing_messages__times_and_rates__as_they_are_or_what_stands_for_the
   CHECK(rate(UINT64_MAX) == uint64_t{UINT32_MAX} * 1'000'000);
 }
 
-TEST_CASE("routing_messages__of_a_request_and_a_reply__what_is_within_bounds_is_taken_and_no_more") {
+TEST_CASE("routing_messages__of_a_request_and_a_reply__all_within_bounds_is_taken") {
   ConnectRequest request;
   request.destination = std::string(destination_bytes_max, 'x');
   request.data.resize(ports::connect_data_bytes_max);

@@ -126,7 +126,7 @@ TEST_CASE("message_relay__more_than_may_wait_on_a_leg__is_rejected_unless_it_clo
   CHECK(met.ender.rejected.size() == (closing ? 0 : 1));
 }
 
-TEST_CASE("message_relay__the_memory_for_copies_is_full__who_has_most_of_it_gives_its_part_back") {
+TEST_CASE("message_relay__the_memory_for_copies_is_full__who_has_most_of_it_gives_it_back") {
   Relaying met;
   RelayedConnection& modest = met.open();
   RelayedConnection& hoarder = met.open();

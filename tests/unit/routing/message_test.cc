@@ -241,7 +241,7 @@ TEST_CASE("routed_message__idle_for_long__stays") {
   CHECK(site.send(*site.left, connection, "still here") == Status::success);
 }
 
-TEST_CASE("routed_message__send_timeout_without_receive_buffers__receiver_not_ready_in_order") {
+TEST_CASE("routed_message__send_timeout_without_receive_buffers__not_ready_in_order") {
   Site site;
   site.chain(1);
   site.right = nullptr;

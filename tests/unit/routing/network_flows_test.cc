@@ -28,7 +28,7 @@ TEST_CASE("progress_clock__bytes_that_are_enough__are_progress_and_fewer_are_non
   CHECK(clock.stands == Duration{0});
 }
 
-TEST_CASE("network_flows__a_network_that_moves__needs_some_bytes_for_each_leg_that_is_waited_for") {
+TEST_CASE("network_flows__a_network_that_moves__needs_bytes_for_each_waiting_leg") {
   NetworkFlows flows;
   LegFlow legs[2];
   for (LegFlow& leg : legs) leg.waited_for = true;

@@ -5,7 +5,7 @@ using namespace ccixfer;
 using namespace ccixfer::routing;
 using namespace ccixfer::routing::test;
 
-TEST_CASE("router_messages__cut_short__are_malformed_whoever_says_them_and_close_the_connection") {
+TEST_CASE("router_messages__cut_short__are_malformed_and_close_the_connection") {
   const bool by_left = GENERATE(true, false);
   for (const MessageKind kind : {MessageKind::message, MessageKind::message_ack, MessageKind::fragment_ack,
                                  MessageKind::mailbox_hint, MessageKind::write_request, MessageKind::read_request,
@@ -46,7 +46,7 @@ TEST_CASE("router_messages__of_routers_only__pass_between_routers_and_not_from_e
   }
 }
 
-TEST_CASE("router_messages__the_ends_watch_one_another__that_goes_as_far_as_the_last_router_and_silence_of_a_hop_ends_nothing") {
+TEST_CASE("router_messages__ends_watch_one_another__told_to_the_last_router_silence_is_fine") {
   const bool right_is_end = GENERATE(true, false), watched = GENERATE(true, false);
   CAPTURE(right_is_end, watched);
   Passing met(right_is_end);
@@ -61,7 +61,7 @@ TEST_CASE("router_messages__the_ends_watch_one_another__that_goes_as_far_as_the_
   CHECK(decode_bye(*met.left.last(MessageKind::bye))->reason.find("10.9.0.10") != std::string::npos);
 }
 
-TEST_CASE("router_messages__of_one_who_reads_nothing__as_many_wait_as_may_and_then_the_connection_is_closed") {
+TEST_CASE("router_messages__to_one_who_reads_nothing__as_many_wait_as_may_then_it_is_closed") {
   Passing met(false);
   met.rest();
   met.right.freeze(true);
@@ -96,7 +96,7 @@ TEST_CASE("router_messages__of_one_who_reads_nothing__as_many_wait_as_may_and_th
 }
 
 // Its own last word of the handshake comes late: until then nothing can be said to it, and it is told all the same.
-TEST_CASE("router_messages__the_initiator_is_there_when_it_is_too_late__hears_why_all_the_same") {
+TEST_CASE("router_messages__the_initiator_is_there_too_late__hears_why_all_the_same") {
   ports::TransportOptions below;
   below.handshake_timeout = seconds(60);
   Passing met(true, 0, 16, fragment_bytes, below);

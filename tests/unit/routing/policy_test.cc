@@ -295,7 +295,7 @@ TEST_CASE("router_records__latency_that_is_a_little_uneven__is_not_told_again_an
 }
 
 // The next question comes before the answer to the last one: its answer is not that of the next.
-TEST_CASE("router_records__latency_beyond_what_lies_between_two_questions__is_measured_as_it_is") {
+TEST_CASE("router_records__latency_beyond_two_questions_apart__is_measured_as_it_is") {
   Site site;
   site.options.metric = {"latency", "hops"};
   site.chain(2);
@@ -400,7 +400,7 @@ TEST_CASE("router_reconfigure__peers_metric_and_wan_to__change_and_connections_s
   CHECK(site.connect_event(*site.left, site.right->uri()).status == Status::success);
 }
 
-TEST_CASE("routing_policy__wan_links_lost_and_dialled_from_both_sides_at_once__each_knows_the_other_again") {
+TEST_CASE("routing_policy__wan_links_lost_and_dialled_from_both_sides__know_each_other") {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
     Site site(seed);

@@ -116,7 +116,7 @@ TEST_CASE("record_bucket__a_burst_then_one_a_gap_and_never_more_than_a_burst_sav
   CHECK(taken() == 1);
 }
 
-TEST_CASE("router_records__of_a_device_whose_rate_nobody_knows__says_the_rate_that_it_counts_for") {
+TEST_CASE("router_records__of_a_device_of_unknown_rate__says_the_rate_that_it_counts_for") {
   RouterDevice device;
   device.subnet = {1, 2};
   device.capabilities = 3;
@@ -129,7 +129,7 @@ TEST_CASE("router_records__of_a_device_whose_rate_nobody_knows__says_the_rate_th
   CHECK(described(device, "sim://a:1").rate_bits_per_s == 7);
 }
 
-TEST_CASE("router_records__a_new_one__is_passed_on_to_all_others_once_and_a_known_or_older_one_to_nobody") {
+TEST_CASE("router_records__a_new_one__is_passed_on_once_a_known_or_older_one_is_not") {
   Heard met;
   const size_t before = met.known();
   REQUIRE(met.peer.tell(inside(50, 5)));
@@ -152,7 +152,7 @@ TEST_CASE("router_records__a_new_one__is_passed_on_to_all_others_once_and_a_know
   CHECK(met.rejected() == 0);
 }
 
-TEST_CASE("router_records__instances__up_to_the_highest_and_not_further_ahead_than_a_century") {
+TEST_CASE("router_records__instances__up_to_the_highest_no_further_ahead_than_a_century") {
   Heard met;
   const size_t before = met.known();
   REQUIRE(met.peer.tell(inside(50, instance_max + 1)));
@@ -177,7 +177,7 @@ TEST_CASE("router_records__instances__up_to_the_highest_and_not_further_ahead_th
   CHECK(met.rejected() == 3);
 }
 
-TEST_CASE("router_records__its_own_from_others__answered_with_a_newer_one_only_if_it_says_something_else") {
+TEST_CASE("router_records__its_own_from_others__answered_with_a_newer_one_if_it_differs") {
   Heard met;
   const uint64_t instance = met.own.instance;
   RouterRecord other = met.own;
@@ -223,7 +223,7 @@ TEST_CASE("router_records__its_own_from_others__answered_with_a_newer_one_only_i
   CHECK(met.rejected() == 0);
 }
 
-TEST_CASE("router_records__made_to_speak_again_and_again__a_burst_and_then_one_a_gap_the_last_of_which_is_the_newest") {
+TEST_CASE("router_records__made_to_speak_often__a_burst_then_one_a_gap_the_newest_last") {
   Heard met;
   uint64_t said = met.own.instance;
   for (int i = 0; i < 60; ++i) {
@@ -243,7 +243,7 @@ TEST_CASE("router_records__made_to_speak_again_and_again__a_burst_and_then_one_a
   CHECK(met.told_of_itself(met.listener).size() <= all.size() + 1);  // what had to be said is said
 }
 
-TEST_CASE("router_records__one_router_that_says_something_new_all_the_time__a_burst_is_passed_on_and_the_rest_dropped") {
+TEST_CASE("router_records__one_router_with_news_all_the_time__a_burst_passes_the_rest_drops") {
   Heard met;
   uint64_t instance = 1;
   for (; instance <= RecordBucket::burst; ++instance) REQUIRE(met.peer.tell(inside(50, instance)));
@@ -278,7 +278,7 @@ TEST_CASE("router_records__bad_ones_in_a_window__as_many_as_are_borne_and_one_mo
   CHECK_FALSE(met.peer.gone);
 }
 
-TEST_CASE("router_records__of_another_as__its_own_as_only_and_none_that_is_ours_or_a_third_ones") {
+TEST_CASE("router_records__of_another_as__its_own_as_only") {
   Heard met;
   const size_t before = met.known();
   uint64_t bad = met.rejected();
@@ -313,7 +313,7 @@ TEST_CASE("router_records__of_another_as__its_own_as_only_and_none_that_is_ours_
 }
 
 // Its last link broke, and it never knew: what it says next is what it said before, and believed once more.
-TEST_CASE("router_records__of_another_as_that_was_out_of_reach__is_believed_again_and_then_as_any_other") {
+TEST_CASE("router_records__of_another_as_that_was_out_of_reach__is_believed_again") {
   Heard met;
   REQUIRE(met.stranger.tell(outside(99, 7, 9)));
   const size_t before = met.known();
@@ -327,7 +327,7 @@ TEST_CASE("router_records__of_another_as_that_was_out_of_reach__is_believed_agai
   CHECK(met.rejected() == 0);  // nothing new was said
 }
 
-TEST_CASE("router_records__what_is_told_of_other_as__each_once_ascending_while_it_is_there_and_as_many_as_fit") {
+TEST_CASE("router_records__what_is_told_of_other_as__each_once_ascending_as_many_as_fit") {
   Heard met;
   const auto reached = [&] {
     const auto all = met.told_of_itself(met.listener);
@@ -361,7 +361,7 @@ TEST_CASE("router_records__what_is_told_of_other_as__each_once_ascending_while_i
   CHECK(reached().back() == 20 + reaches_max - 2);
 }
 
-TEST_CASE("router_records__more_routers_than_there_may_be__the_rest_is_dropped_and_the_known_ones_go_on") {
+TEST_CASE("router_records__more_routers_than_there_may_be__the_rest_is_dropped") {
   Heard met;
   std::vector<std::byte> raw, message;
   uint64_t id = 1000;
@@ -426,7 +426,7 @@ TEST_CASE("router_records__its_own__told_anew_each_refresh") {
   }
 }
 
-TEST_CASE("router_records__the_last_link_to_a_router_is_lost__withdrawn_in_its_name_at_once_and_one_that_still_has_a_link_is_not") {
+TEST_CASE("router_records__the_last_link_to_a_router_is_lost__withdrawn_in_its_name") {
   Heard met;
   RawPeer second(met.world, met.fabric, "lan", "10.0.0.68");
   REQUIRE(second.greet("sim://10.0.0.1:7000", 66, {1, 1}));  // the same router from another address

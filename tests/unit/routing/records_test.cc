@@ -186,7 +186,7 @@ TEST_CASE("router_create__bad_configuration__usage") {
   CHECK(none.error().kind == ErrorKind::usage);
 }
 
-TEST_CASE("router_create__memory_for_less_than_the_smallest_fragment_a_class__usage_says_what_is_needed") {
+TEST_CASE("router_create__memory_too_small_for_a_fragment_a_class__says_what_is_needed") {
   sim::SimEntropy entropy(1);
   Counters counters;
   auto memory = std::make_shared<cci::MemoryTable>(entropy, counters);

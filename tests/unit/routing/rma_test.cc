@@ -315,7 +315,7 @@ TEST_CASE("routed_rma__completion_message__after_all_data_and_never_after_a_fail
 }
 
 // Eight smaller buffers, one a class, take the place of four: nothing else about the path differs.
-TEST_CASE("routed_rma__memory_for_four_fragments__writes_reads_and_completion_messages_both_ways_at_once") {
+TEST_CASE("routed_rma__memory_for_four_fragments__writes_reads_and_messages_both_ways") {
   const size_t routers = GENERATE(1u, 3u, 5u);
   Site site(routers);
   site.options.memory_bytes = 4u * site.options.fragment_bytes;
@@ -443,7 +443,7 @@ TEST_CASE("routed_rma__fence__earlier_operations_complete_first") {
   CHECK(ends.from->take(EventType::send)->context == 1);
 }
 
-TEST_CASE("routed_rma__a_router_dies_in_the_middle__operations_fail_and_every_buffer_comes_back") {
+TEST_CASE("routed_rma__a_router_dies_in_the_middle__operations_fail_and_buffers_come_back") {
   const size_t victim = GENERATE(0u, 1u, 2u);
   const bool write = GENERATE(true, false);
   Site site(victim + 10);
@@ -469,7 +469,7 @@ TEST_CASE("routed_rma__a_router_dies_in_the_middle__operations_fail_and_every_bu
   check_nothing_left(site);
 }
 
-TEST_CASE("routed_rma__own_disconnect_in_the_middle__what_was_begun_ends_first_and_every_buffer_comes_back") {
+TEST_CASE("routed_rma__own_disconnect_in_the_middle__what_was_begun_ends_first") {
   const bool write = GENERATE(true, false);
   Site site(4);
   site.chain(2);

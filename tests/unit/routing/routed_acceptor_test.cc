@@ -55,7 +55,7 @@ struct Met : RoutedParts {
 
 }  // namespace
 
-TEST_CASE("routed_acceptor__a_hop_asks_for_us__the_application_is_asked_and_the_least_lengths_hold") {
+TEST_CASE("routed_acceptor__a_hop_asks_for_us__the_application_decides_with_least_lengths") {
   Met met;
   RoutedConnection& connection = met.accepted_hop();
   CHECK(connection.phase == Phase::awaiting_request);
@@ -89,7 +89,7 @@ TEST_CASE("routed_acceptor__a_request_that_is_malformed_or_not_for_us__is_reject
   CHECK(met.above.asked.empty());
 }
 
-TEST_CASE("routed_acceptor__more_hops_than_may_be_undecided__wait_until_one_is_decided_or_gone") {
+TEST_CASE("routed_acceptor__more_hops_than_may_be_undecided__wait_until_one_is_decided") {
   Met met;
   RoutedConnection& first = met.offered(1);
   RoutedConnection& second = met.offered(2);
@@ -149,7 +149,7 @@ TEST_CASE("routed_acceptor__rejected__the_peer_hears_why_and_the_application_hea
   CHECK(connection.end.left);
 }
 
-TEST_CASE("routed_acceptor__too_late__a_request_is_the_peers_fault_and_an_acknowledgement_is_not") {
+TEST_CASE("routed_acceptor__too_late__a_request_is_a_fault_and_an_acknowledgement_is_not") {
   Met met;
   RoutedConnection& silent = met.accepted_hop(1);
   met.acceptor.on_timeout(silent);

@@ -64,7 +64,7 @@ TEST_CASE("routed_connection_table__timers__the_earliest_that_is_due_comes_first
   CHECK(table.take_due(Instant{} + seconds(3)) == &late);
 }
 
-TEST_CASE("routed_connection_table__active_twice__is_served_once_and_again_when_it_asks_meanwhile") {
+TEST_CASE("routed_connection_table__active_twice__is_served_once_and_again_when_asked") {
   RoutedConnectionTable table;
   RoutedConnection& connection = *table.add(Phase::open);
   RoutedConnection& gone = *table.add(Phase::open);

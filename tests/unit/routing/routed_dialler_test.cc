@@ -83,7 +83,7 @@ TEST_CASE("routed_dialler__a_router_takes_the_hop__is_asked_for_the_way_with_our
   CHECK(request->timeout == seconds(60));
 }
 
-TEST_CASE("routed_dialler__the_far_end_accepts__the_least_lengths_hold_and_it_hears_that_we_know") {
+TEST_CASE("routed_dialler__the_far_end_accepts__the_least_lengths_hold_and_it_hears_so") {
   Met met;
   RoutedConnection& connection = met.ask();
   met.now += milliseconds(3);
@@ -102,7 +102,7 @@ TEST_CASE("routed_dialler__the_far_end_accepts__the_least_lengths_hold_and_it_he
   CHECK(connection.attempts == nullptr);
 }
 
-TEST_CASE("routed_dialler__a_router_fails__the_next_one_is_dialled_and_the_last_failure_ends_it") {
+TEST_CASE("routed_dialler__a_router_fails__the_next_is_dialled_and_the_last_one_ends_it") {
   Met met;
   RoutedConnection& connection = met.dial();
   const ports::ConnectionId id = connection.id;

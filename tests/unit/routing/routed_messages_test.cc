@@ -68,7 +68,7 @@ TEST_CASE("routed_messages__no_room_below__the_next_one_waits_for_the_one_before
   CHECK(met.count_active() == 0);
 }
 
-TEST_CASE("routed_messages__arrived__are_delivered_in_order_and_acknowledged_in_the_next_push") {
+TEST_CASE("routed_messages__arrived__are_delivered_in_order_and_then_acknowledged") {
   Met met;
   met.above.has_buffer = true;
   met.comes(0);
@@ -84,7 +84,7 @@ TEST_CASE("routed_messages__arrived__are_delivered_in_order_and_acknowledged_in_
   CHECK(ack->status == Status::success);
 }
 
-TEST_CASE("routed_messages__arrived_without_a_buffer_above__are_refused_until_they_come_again") {
+TEST_CASE("routed_messages__arrived_without_a_buffer_above__are_refused_until_resent") {
   Met met;
   met.comes(0);
   met.comes(1);

@@ -113,7 +113,7 @@ TEST_CASE("routed_operations__more_fragments_than_may_be_in_flight__follow_one_a
   CHECK(met.asked().size() == 1);
 }
 
-TEST_CASE("routed_operations__a_completion_message__goes_after_the_data_and_its_arrival_ends_the_write") {
+TEST_CASE("routed_operations__a_completion_message__goes_after_the_data_and_ends_the_write") {
   Met met;
   REQUIRE(met.write(5, false, "done") == Status::success);
   met.push();
@@ -146,7 +146,7 @@ TEST_CASE("routed_operations__a_read__pulls_what_the_next_router_has_and_tells_i
   CHECK(met.said() == std::vector<MessageKind>{MessageKind::fragment_released});
 }
 
-TEST_CASE("routed_operations__what_is_asked_behind_a_fence__begins_when_all_before_has_ended") {
+TEST_CASE("routed_operations__asked_behind_a_fence__begins_when_all_before_has_ended") {
   Met met;
   REQUIRE(met.write(1) == Status::success);
   REQUIRE(met.write(2, true) == Status::success);

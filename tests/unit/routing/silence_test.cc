@@ -28,7 +28,7 @@ enum class Traffic { none, write, read };
 
 }  // namespace
 
-TEST_CASE("routed_silence__a_router_is_frozen_or_cut_off__both_ends_learn_of_it_within_the_hop_keepalive") {
+TEST_CASE("routed_silence__a_router_is_frozen_or_cut_off__both_ends_learn_within_keepalive") {
   const size_t victim = GENERATE(0u, 1u, 2u);
   const auto silence = GENERATE(Silence::frozen, Silence::cut_off, Silence::cut_on_the_left, Silence::cut_on_the_right);
   const auto traffic = GENERATE(Traffic::none, Traffic::write, Traffic::read);

@@ -152,7 +152,7 @@ TEST_CASE("router_standstill__64_peers_that_stand_still__others_take_at_most_twi
 }
 
 // What moves on their network shields those who wait their turn there, and these for no longer than a turn can take.
-TEST_CASE("router_standstill__others_move_on_the_same_network_all_the_while__they_are_cut_off_all_the_same") {
+TEST_CASE("router_standstill__others_move_on_the_same_network__still_ones_are_cut_off") {
   Scene scene(true);
   scene.stand_still(Kind::stopped_receivers);
   for (int i = 0; i < 100; ++i) scene.again();
@@ -173,7 +173,7 @@ TEST_CASE("router_standstill__control__without_a_look_at_progress_the_others_wai
 }
 
 // They come again and again, each time from where they were. Nobody knows them but by that.
-TEST_CASE("router_standstill__hostile_peers_that_come_again__others_take_at_most_twice_as_long") {
+TEST_CASE("router_standstill__hostile_peers_that_come_again__others_take_at_most_twice") {
   const Kind kind = GENERATE(Kind::hostile_senders, Kind::hostile_readers);
   INFO(name_of(kind));
   Scene scene(true);
@@ -199,7 +199,7 @@ TEST_CASE("router_standstill__hostile_peers_that_come_again__others_take_at_most
 }
 
 // Two routers in a row: the receivers are behind the second one, which has buffers enough. The first cannot see them.
-TEST_CASE("router_standstill__receivers_behind_another_router_stop__the_first_ones_buffers_come_back") {
+TEST_CASE("router_standstill__receivers_behind_another_router_stop__first_buffers_come_back") {
   Net net(12);
   for (const uint32_t subnet : {1u, 2u, 9u}) net.set_rate(subnet, 100'000'000);
   net.options.memory_bytes = 24u * net.options.fragment_bytes;
@@ -319,7 +319,7 @@ TEST_CASE("router_standstill__stood_still_and_comes_again_over_a_slow_network__g
   for (size_t i = before; i < crawl.flows.size(); ++i) CHECK(crawl.flows[i].delivered());
 }
 
-TEST_CASE("router_standstill__stood_still_comes_again_and_pauses_for_a_moment__is_waited_for_as_others_are") {
+TEST_CASE("router_standstill__stood_still_and_comes_again__is_waited_for_as_others_are") {
   const bool slow_sends = GENERATE(false, true);
   INFO((slow_sends ? "a sender" : "a receiver"));
   Crawl crawl;
@@ -352,7 +352,7 @@ TEST_CASE("router_standstill__stopped_for_a_while_and_nobody_waits__goes_on") {
 }
 
 // The ends watch one another, so no keepalive is on the hops; but what a router that is gone holds up is asked for.
-TEST_CASE("router_standstill__the_next_router_is_gone_and_the_ends_watch__the_buffers_come_back") {
+TEST_CASE("router_standstill__the_next_router_is_gone_and_the_ends_watch__buffers_come_back") {
   Site site;
   site.chain(2);
   const cci::Connection connection = site.connect(*site.left, *site.right);

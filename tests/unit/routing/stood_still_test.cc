@@ -16,13 +16,13 @@ const EndNames ends = {"", "b"};
 
 }  // namespace
 
-TEST_CASE("stood_still__nothing_is_remembered__what_has_moved_has_all_and_the_others_are_on_trial") {
+TEST_CASE("stood_still__nothing_is_remembered__what_moved_has_all_the_others_are_on_trial") {
   StoodStill ends_known;
   CHECK(ends_known.share_of(ends, never, start) == Share::trial);
   CHECK(ends_known.share_of(ends, start, start) == Share::full);
 }
 
-TEST_CASE("stood_still__an_end_is_remembered__its_connections_have_little_until_they_move_or_its_time_is_over") {
+TEST_CASE("stood_still__an_end_is_remembered__its_connections_have_little_until_they_move") {
   StoodStill known;
   known.remember("b", penalty_time, start);
   CHECK(known.share_of(ends, never, start) == Share::penalty);

@@ -124,7 +124,7 @@ TEST_CASE("routed_calls__in_each_phase__what_the_port_says") {
   CHECK(above.sink.lost.empty());  // of who has left
 }
 
-TEST_CASE("routed_calls__sizes_and_numbers__the_last_that_is_taken_and_the_first_that_is_not") {
+TEST_CASE("routed_calls__sizes_and_numbers__the_last_that_is_taken_the_first_that_is_not") {
   Above above;
   above.open();
   CHECK(above.send(1000) == Status::success);

@@ -132,7 +132,7 @@ struct Ways {
 
 }  // namespace
 
-TEST_CASE("router_ways__what_two_routers_answer__the_one_that_knows_most_is_believed_and_what_no_way_can_mend_ends_it") {
+TEST_CASE("router_ways__what_two_routers_answer__the_one_that_knows_most_is_believed") {
   struct Row {
     std::vector<Step> steps;
     Status status;
@@ -215,7 +215,7 @@ TEST_CASE("router_ways__equals__take_turns_from_one_connect_to_the_next") {
   for (const auto& peer : ways.peers) CHECK(peer->requests.size() == 3);
 }
 
-TEST_CASE("router_ways__a_router_that_does_not_answer_or_cannot_be_dialled__is_no_way_and_the_next_is_asked_in_time") {
+TEST_CASE("router_ways__a_router_that_does_not_answer__is_no_way_and_the_next_is_asked") {
   Ways ways(0);
   SECTION("silent: as long as a hop may take") {
     ways.add_router("10.9.0.10", 100);
@@ -247,7 +247,7 @@ TEST_CASE("router_ways__a_router_that_does_not_answer_or_cannot_be_dialled__is_n
   ways.nothing_is_left();
 }
 
-TEST_CASE("router_ways__a_destination_that_does_not_answer_or_cannot_be_dialled__is_named_and_unreachable") {
+TEST_CASE("router_ways__a_destination_that_does_not_answer__is_named_and_unreachable") {
   Ways ways(0);
   const std::string there = "cci://1:3:10.3.0.77:7000";
   std::unique_ptr<RawPeer> end;
@@ -301,7 +301,7 @@ TEST_CASE("router_ways__the_destination_s_own_answers__go_to_the_initiator_as_th
   }
 }
 
-TEST_CASE("router_ways__the_request__goes_on_with_one_router_more_the_least_sizes_and_the_time_that_is_left") {
+TEST_CASE("router_ways__the_request__goes_on_with_one_router_more_and_the_least_sizes") {
   Ways ways(2);
   ConnectRequest first = RawPeer::usual_request(destination);
   const uint32_t hop_bytes = [&] {
@@ -355,7 +355,7 @@ TEST_CASE("router_ways__the_request__goes_on_with_one_router_more_the_least_size
   CHECK(got.hops[1].node == "beyond");
 }
 
-TEST_CASE("router_ways__no_answer_in_the_request_s_time__timed_out_then_with_the_words_of_who_is_waited_for") {
+TEST_CASE("router_ways__no_answer_in_the_requests_time__timed_out_naming_who_is_waited_for") {
   Ways ways(1);
   RawPeer& peer = *ways.peers[0];
   std::string words;
@@ -378,7 +378,7 @@ TEST_CASE("router_ways__no_answer_in_the_request_s_time__timed_out_then_with_the
   ways.nothing_is_left();
 }
 
-TEST_CASE("router_ways__a_hop_has_not_answered_for_a_second__the_initiator_is_told_its_name_once") {
+TEST_CASE("router_ways__a_hop_silent_for_a_second__the_initiator_is_told_its_name_once") {
   Ways ways(2);
   const auto told = [&] {
     std::vector<ConnectPending> all;
@@ -427,7 +427,7 @@ TEST_CASE("router_ways__a_hop_has_not_answered_for_a_second__the_initiator_is_to
   }
 }
 
-TEST_CASE("router_ways__connects_under_way__as_many_as_there_may_be_and_room_again_when_they_end") {
+TEST_CASE("router_ways__connects_under_way__as_many_as_there_may_be_room_when_they_end") {
   Ways ways(0);
   const uint64_t refused = ways.counted(Counter::connections_refused);
   RawPeer many(ways.world, ways.fabric, "left", "10.0.0.67");
@@ -450,7 +450,7 @@ TEST_CASE("router_ways__connects_under_way__as_many_as_there_may_be_and_room_aga
   CHECK(ways.room() == connections_setting_up_max);
 }
 
-TEST_CASE("router_ways__a_side_of_an_open_connection_is_lost__the_other_hears_which_hop_and_it_is_counted_as_lost") {
+TEST_CASE("router_ways__a_leg_of_an_open_connection_is_lost__the_other_hears_which_hop") {
   struct Row {
     int who;  // -1: the initiator, 0: the router beyond
     bool bye;

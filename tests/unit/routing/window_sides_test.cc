@@ -7,7 +7,7 @@ using namespace ccixfer::routing::test;
 using cci::EventType;
 using std::chrono::milliseconds;
 
-TEST_CASE("router_window__one_of_its_networks_is_long__as_many_buffers_as_that_one_keeps_busy") {
+TEST_CASE("router_window__one_of_its_networks_is_long__as_many_buffers_as_keep_it_busy") {
   const std::string long_one = GENERATE("lan1", "lan2", "none");
   const bool write = GENERATE(true, false);
   CAPTURE(long_one, write);

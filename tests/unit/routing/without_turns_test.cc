@@ -6,7 +6,7 @@ using namespace ccixfer::routing;
 using namespace ccixfer::routing::test;
 using cci::EventType;
 
-TEST_CASE("router_without_turns__one_connection_with_more_fragments_than_buffers__all_of_it_arrives") {
+TEST_CASE("router_without_turns__more_fragments_than_buffers__all_of_it_arrives") {
   Site site;
   site.options.mechanisms.turns = false;
   site.chain(1);

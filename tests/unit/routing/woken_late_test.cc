@@ -21,7 +21,7 @@ ports::TransportOptions without_keepalive() {
 
 }  // namespace
 
-TEST_CASE("routed_end__stopped_for_longer_than_its_keepalives__asks_and_waits_for_the_answer_before_it_gives_up") {
+TEST_CASE("routed_end__stopped_for_longer_than_its_keepalives__asks_before_it_gives_up") {
   const bool answers = GENERATE(true, false);
   sim::World world{7};
   sim::Fabric fabric{world, {}};
@@ -67,7 +67,7 @@ TEST_CASE("routed_end__stopped_for_longer_than_its_keepalives__asks_and_waits_fo
 }
 
 // All answers to its first operation are there at once: it has ended before its next piece would have had its turn.
-TEST_CASE("routed_end__stopped_while_an_operation_fails__its_pieces_that_waited_for_their_turn_never_go") {
+TEST_CASE("routed_end__stopped_while_an_operation_fails__its_waiting_pieces_never_go") {
   constexpr uint32_t piece = 16u << 10;
   sim::World world{7};
   sim::Fabric fabric{world, {}};

@@ -40,7 +40,7 @@ TEST_CASE("catch_all__closed_and_opened_again__catches_nothing_until_it_is_set_a
   CHECK(f.put(unknown, 0, fill(8, 1)) == Status::success);
 }
 
-TEST_CASE("close__of_a_mailbox_that_was_rewound_in_the_middle_of_a_put__each_buffer_comes_back_with_its_own_epoch") {
+TEST_CASE("close__mailbox_rewound_in_mid_put__buffers_come_back_with_their_epoch") {
   Fixture f({.key = 7, .threshold = 1, .retired_max = 1});
   std::vector<std::byte> c = fill(64, 0xee);
   f.post_both();
@@ -87,7 +87,7 @@ TEST_CASE("threshold__of_operations__may_be_more_than_the_buffer_has_bytes") {
   CHECK(f.table.next_completion().has_value());
 }
 
-TEST_CASE("held_put_of_any_epoch__its_last_fragment_ends_when_the_buffer_is_there__the_answer_says_where_it_went") {
+TEST_CASE("held_put_of_any_epoch__ends_when_the_buffer_is_there__the_answer_names_the_epoch") {
   Fixture f({.key = 7, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
   REQUIRE(f.table.post(1, f.a, 1) == Status::success);
   CHECK(f.put({.operation = 1}, 0, fill(8, 1)) == Status::success);
@@ -102,7 +102,7 @@ TEST_CASE("held_put_of_any_epoch__its_last_fragment_ends_when_the_buffer_is_ther
   CHECK(ending.detail == 1);
 }
 
-TEST_CASE("hints__owed_while_a_buffer_still_fills_up__are_told_when_the_next_takes_its_place") {
+TEST_CASE("hints__owed_while_a_buffer_fills__are_told_when_the_next_takes_its_place") {
   const bool another_is_posted = GENERATE(true, false);
   Fixture f({.key = 7, .type = ThresholdType::bytes, .threshold = 16, .hints = true});
   REQUIRE(f.table.post(1, f.a, 100) == Status::success);
@@ -146,7 +146,7 @@ TEST_CASE("hints__that_no_transport_takes__as_many_wait_as_may_and_the_others_ar
   CHECK(f.table.hint_waits(0));
 }
 
-TEST_CASE("held_put__its_buffer_is_posted_behind_a_head_that_is_cancelled__bounded_by_it_and_not_by_the_head") {
+TEST_CASE("held_put__its_buffer_is_behind_a_cancelled_head__is_bounded_by_its_own_buffer") {
   Fixture f({.key = 7, .threshold = 0, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
   REQUIRE(f.table.post(1, f.a, 1) == Status::success);
   const ports::Admission placing = f.table.begin_write(1, Put{.operation = 1}.at(0), 8);

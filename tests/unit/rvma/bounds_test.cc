@@ -20,7 +20,7 @@ Status scatter(Fixture& f, uint64_t first, uint64_t count) {
 
 }  // namespace
 
-TEST_CASE("rvma_get__the_owner_has_taken_the_last_epoch_back__the_one_before_it_is_not_read_instead") {
+TEST_CASE("rvma_get__the_owner_took_the_last_epoch_back__the_one_before_is_not_read") {
   Fixture f({.key = 7, .threshold = 1, .retired_max = 2});
   f.post_both();
   CHECK(f.put({.operation = 1}, 0, fill(8, 1)) == Status::success);
@@ -34,7 +34,7 @@ TEST_CASE("rvma_get__the_owner_has_taken_the_last_epoch_back__the_one_before_it_
   CHECK(kept.memory.data() == f.a.data());
 }
 
-TEST_CASE("rvma_coverage__as_many_ranges_as_are_kept__holes_are_known_and_beyond_them_it_says_that_there_are_some") {
+TEST_CASE("rvma_coverage__as_many_ranges_as_are_kept__holes_are_known_beyond_them_only_some") {
   const bool beyond = GENERATE(false, true);
   Fixture f({.key = 7, .threshold = 0});
   const uint64_t count = coverage_ranges_max + (beyond ? 1 : 0);
@@ -51,7 +51,7 @@ TEST_CASE("rvma_coverage__as_many_ranges_as_are_kept__holes_are_known_and_beyond
   CHECK(done->has_holes == beyond);
 }
 
-TEST_CASE("rvma_coverage__unique_and_as_many_ranges_as_are_kept__further_ones_are_refused_until_some_have_joined") {
+TEST_CASE("rvma_coverage__unique_and_all_ranges_kept__further_ones_refused_until_some_join") {
   Fixture f({.key = 7, .type = ThresholdType::bytes, .threshold = 0, .unique = true});
   std::vector<std::byte> wide(4 * coverage_ranges_max);
   REQUIRE(f.table.post(1, wide, 1) == Status::success);
@@ -63,7 +63,7 @@ TEST_CASE("rvma_coverage__unique_and_as_many_ranges_as_are_kept__further_ones_ar
   CHECK(done->count == coverage_ranges_max);
 }
 
-TEST_CASE("rvma_quota__a_put_that_breaks_before_its_first_byte__gives_back_what_it_counted_and_one_that_ended_does_not") {
+TEST_CASE("rvma_quota__a_put_that_breaks_before_its_first_byte__gives_back_what_it_counted") {
   Fixture f({.key = 7, .threshold = 0, .operations_per_source_max = 1, .bytes_per_source_max = 40});
   f.post_both();
   const ports::Admission broken = f.table.begin_write(1, Put{.operation = 1}.at(0), 30);
@@ -76,7 +76,7 @@ TEST_CASE("rvma_quota__a_put_that_breaks_before_its_first_byte__gives_back_what_
   CHECK(f.put({.operation = 4}, 0, fill(1, 1)) == Status::no_buffers);
 }
 
-TEST_CASE("rvma_managed__held_puts_that_do_not_fit_behind_one_another__each_ends_the_buffer_before_it") {
+TEST_CASE("rvma_managed__held_puts_that_do_not_fit_together__each_ends_the_buffer_before_it") {
   Fixture f({.key = 7, .threshold = 0, .placement = Placement::managed, .when_empty = WhenEmpty::hold, .held_bytes_max = 1000});
   for (int i = 1; i <= 3; ++i)
     CHECK(f.put({.operation = static_cast<uint64_t>(i)}, 0, fill(i == 2 ? 40 : 30, i)) == Status::success);

@@ -24,7 +24,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("catch_all__its_put_has_begun_and_the_mailbox_was_opened_and_closed__still_ends_there") {
+TEST_CASE("catch_all__a_put_begun_there_and_its_mailbox_opened_and_closed__ends_there") {
   Fixture f({.key = 3});
   f.table.set_catch_all(1);
   REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
@@ -38,7 +38,7 @@ TEST_CASE("catch_all__its_put_has_begun_and_the_mailbox_was_opened_and_closed__s
   CHECK(f.put({.mailbox = 77, .operation = 2}, 0, 8, 1) == Status::mailbox_closed);  // a new one is told what happened to it
 }
 
-TEST_CASE("catch_all__of_an_empty_mailbox__only_if_there_is_one_and_no_buffer_is_posted_for_later") {
+TEST_CASE("catch_all__of_an_empty_mailbox__only_without_a_buffer_posted_for_later") {
   Fixture f({.key = 7, .when_empty = WhenEmpty::catch_all});
   CHECK(f.put({.operation = 1}, 0, 8, 1) == Status::mailbox_empty);  // there is none
   REQUIRE(f.table.open(50, {.key = 3, .when_empty = WhenEmpty::catch_all}) == Status::success);
@@ -107,7 +107,7 @@ TEST_CASE("kept_buffer__memory_beside_it_is_posted__stays_readable_until_a_byte_
   CHECK(get(f.table, Put{.epoch = 0}.at(0), 64).status == Status::mailbox_empty);
 }
 
-TEST_CASE("catch_all__holds_the_first_half_of_a_put__the_rest_goes_there_though_its_mailbox_has_a_buffer") {
+TEST_CASE("catch_all__holds_the_first_half_of_a_put__the_rest_goes_there_too") {
   Fixture f({.key = 3, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
   f.table.set_catch_all(1);
   const Put put{.mailbox = 77, .operation = 1, .base = 0, .total = 16};
@@ -188,7 +188,7 @@ TEST_CASE("abort_source__held_puts__those_of_it_that_are_not_whole_and_no_others
   CHECK(f.memory[32] == std::byte{2});
 }
 
-TEST_CASE("abort_source__bound_puts__not_those_in_the_middle_of_a_fragment_nor_of_others_nor_once_closed") {
+TEST_CASE("abort_source__bound_puts__not_those_placing_nor_of_others_nor_once_closed") {
   Fixture f({.key = 7, .threshold = 0});
   REQUIRE(f.table.post(1, f.part(0, 64), 1) == Status::success);
   CHECK(f.put({.source = 1, .operation = 1, .base = 0, .total = 16}, 0, 8, 1) == Status::success);
@@ -290,7 +290,7 @@ TEST_CASE("held_put__behind_a_head_that_is_cancelled__waits_for_the_buffer_of_it
   CHECK(f.memory[64] == std::byte{2});
 }
 
-TEST_CASE("abort_source__a_held_put_with_a_fragment_in_the_middle__that_fragment_is_discarded") {
+TEST_CASE("abort_source__a_held_put_with_a_fragment_placing__that_fragment_is_discarded") {
   Fixture f({.key = 7, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
   const Put put{.source = 1, .operation = 1, .base = 0, .total = 16};
   CHECK(f.put(put, 0, 8, 1) == Status::success);
@@ -423,7 +423,7 @@ TEST_CASE("closed_mailbox__open_again_when_its_end_would_be_forgotten__stays_ope
   CHECK(f.put({.key = 8}, 0, 8, 1) == Status::success);
 }
 
-TEST_CASE("unique_buffer__as_many_separate_ranges_as_are_kept__then_no_buffers_until_some_melt") {
+TEST_CASE("unique_buffer__as_many_ranges_as_are_kept__then_no_buffers_until_some_melt") {
   Fixture f({.key = 7, .type = ThresholdType::bytes, .threshold = 0, .unique = true}, {.operations_per_buffer_max = 1u << 20});
   std::vector<std::byte> large = fill(4 * coverage_ranges_max, 0);
   REQUIRE(f.table.post(1, large, 1) == Status::success);

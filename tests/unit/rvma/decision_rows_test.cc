@@ -18,7 +18,7 @@ TEST_CASE("rvma_decision_1__mailbox_numbers_0_and_the_last__ordinary") {
   }
 }
 
-TEST_CASE("rvma_decision_2__fragments_that_straddle_an_epoch__bound_at_the_first_and_counted_when_all_are_placed") {
+TEST_CASE("rvma_decision_2__fragments_straddle_an_epoch__bound_first_counted_at_the_last") {
   Fixture f({.key = 7, .threshold = 2});
   f.post_both();
   const Put wide{.operation = 1, .base = 0, .total = 32};
@@ -34,7 +34,7 @@ TEST_CASE("rvma_decision_2__fragments_that_straddle_an_epoch__bound_at_the_first
   CHECK(f.b == fill(64, 0xee));
 }
 
-TEST_CASE("rvma_decision_3__closing__nothing_new_binds_and_it_publishes_when_the_bound_ones_drain_or_abort") {
+TEST_CASE("rvma_decision_3__closing__binds_nothing_new_and_publishes_when_bound_ones_end") {
   const bool abort = GENERATE(false, true);
   Fixture f;
   f.post_both();
@@ -59,7 +59,7 @@ TEST_CASE("rvma_decision_3__closing__nothing_new_binds_and_it_publishes_when_the
   CHECK(f.table.next_completion()->buffer == f.b.data());
 }
 
-TEST_CASE("rvma_decision_4__a_duplicate__acked_again_never_placed_never_counted_never_in_the_next_head") {
+TEST_CASE("rvma_decision_4__a_duplicate__acked_again_never_placed_or_counted_again") {
   Fixture f({.key = 7, .threshold = 2});
   f.post_both();
   const Put put{.operation = 9, .base = 0, .total = 16};
@@ -79,7 +79,7 @@ TEST_CASE("rvma_decision_4__a_duplicate__acked_again_never_placed_never_counted_
   CHECK(f.b == fill(64, 0xee));
 }
 
-TEST_CASE("rvma_decision_4__any_epoch_and_numbers_out_of_order__a_late_first_fragment_is_no_duplicate") {
+TEST_CASE("rvma_decision_4__any_epoch_and_numbers_out_of_order__late_first_is_no_duplicate") {
   Fixture f;
   for (uint64_t i = 1; i < 300; ++i) {
     REQUIRE(f.table.post(1, f.a, i) == Status::success);
@@ -185,7 +185,7 @@ TEST_CASE("rvma_decision_6__a_held_put_that_breaks__gives_its_room_back_and_may_
   CHECK(f.table.next_completion()->length_bytes == 16);
 }
 
-TEST_CASE("rvma_decision_6__held_and_the_mailbox_is_closed__discarded_and_the_one_in_the_middle_told") {
+TEST_CASE("rvma_decision_6__held_and_the_mailbox_is_closed__discarded_and_told") {
   Fixture f({.key = 7, .when_empty = WhenEmpty::hold, .held_bytes_max = 64});
   const ports::Admission placing = f.table.begin_write(1, Put{.operation = 1}.at(0), 16);
   CHECK(f.put({.operation = 2}, 0, fill(16, 1)) == Status::success);
@@ -229,7 +229,7 @@ TEST_CASE("rvma_decision_7__unknown_mailbox__nack_or_catch_all") {
   CHECK(f.begin(Put{.mailbox = 77, .operation = 2}.at(0), 8) == Status::mailbox_unknown);
 }
 
-TEST_CASE("rvma_decision_7__what_began_in_the_catch_all__ends_there_though_its_mailbox_is_opened") {
+TEST_CASE("rvma_decision_7__what_began_in_the_catch_all__ends_there_despite_an_open_mailbox") {
   Fixture f;
   REQUIRE(f.table.open(50, {}) == Status::success);
   f.table.set_catch_all(50);
@@ -246,7 +246,7 @@ TEST_CASE("rvma_decision_7__what_began_in_the_catch_all__ends_there_though_its_m
   CHECK(f.table.next_completion()->mailbox == 77);
 }
 
-TEST_CASE("rvma_decision_7__a_closed_mailbox__is_not_unknown_and_an_empty_one_only_on_request") {
+TEST_CASE("rvma_decision_7__a_closed_mailbox__is_not_unknown_an_empty_one_only_on_request") {
   Fixture f({.key = 7, .when_empty = WhenEmpty::catch_all});
   REQUIRE(f.table.open(50, {.threshold = 0}) == Status::success);
   REQUIRE(f.table.open(2, {.key = 7}) == Status::success);
@@ -345,7 +345,7 @@ TEST_CASE("rvma_decision_11__held_for_an_epoch_that_ends_without_it__refused_not
   CHECK(f.table.next_completion()->count == 1);
 }
 
-TEST_CASE("rvma_decision_12__inc_epoch__again_on_an_empty_bucket_and_length_0_on_an_empty_head") {
+TEST_CASE("rvma_decision_12__inc_epoch__again_on_an_empty_bucket_length_0_on_an_empty_head") {
   Fixture f;
   CHECK(f.table.increment_epoch(1) == Status::again);
   CHECK(f.table.epoch(1) == 0u);
@@ -375,7 +375,7 @@ TEST_CASE("rvma_decision_13__threshold_0_or_bytes_over_the_length__manual_comple
   CHECK(f.table.next_completion()->epoch == 2);  // this post had one it can reach
 }
 
-TEST_CASE("rvma_decision_14__close_with_posted_buffers__all_come_back_cancelled_and_stale_puts_miss_a_reopened_one") {
+TEST_CASE("rvma_decision_14__close_with_posted_buffers__all_come_back_cancelled") {
   Fixture f;
   CompletionRecord record;
   REQUIRE(f.table.post(1, f.a, 100) == Status::success);
@@ -498,7 +498,7 @@ TEST_CASE("rvma_decision_18__rewind__epoch_back_incarnation_up_older_operations_
   CHECK(done->buffer == buffers[4].data());
 }
 
-TEST_CASE("rvma_decision_18__rewind_with_a_head_begun__it_comes_back_cancelled_when_all_are_off") {
+TEST_CASE("rvma_decision_18__rewind_with_a_head_begun__cancelled_when_all_are_off") {
   const bool placing = GENERATE(false, true);
   Fixture f({.key = 7, .retired_max = 2});
   f.post_both();

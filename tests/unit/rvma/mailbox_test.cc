@@ -219,7 +219,7 @@ TEST_CASE("mailbox__threshold_zero__completed_by_increment_epoch_only") {
   CHECK(f.table.epoch(1) == 2u);
 }
 
-TEST_CASE("mailbox__increment_epoch_with_a_partial_operation__the_rest_never_lands_in_the_next") {
+TEST_CASE("mailbox__increment_epoch_with_a_partial_put__the_rest_never_lands_in_the_next") {
   Fixture f;
   f.post_both();
   const Put put{.operation = 4, .base = 0, .total = 16};

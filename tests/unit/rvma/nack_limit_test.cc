@@ -36,7 +36,7 @@ TEST_CASE("nack_limit__very_many_connections__bounded_and_the_one_in_use_keeps_i
   CHECK(limit.connections() <= NackLimit::connections_max);
 }
 
-TEST_CASE("nack_limit__few_connections_used_very_often_and_then_many__the_least_recently_used_give_way_in_their_order") {
+TEST_CASE("nack_limit__few_busy_connections_then_many__the_least_recently_used_give_way") {
   NackLimit limit(1);
   const Instant now{};
   constexpr uint64_t few = 100;

@@ -18,7 +18,7 @@ TEST_CASE("rvma_row_1__an_address_is_an_opaque_number__exact_lookup_one_answer_n
   CHECK(f.table.epoch(1) == 0u);  // the other one saw nothing
 }
 
-TEST_CASE("rvma_row_2__no_arithmetic_across_mailboxes__0x11FF0011_and_0x11FF0031_are_separate") {
+TEST_CASE("rvma_row_2__no_arithmetic_across_mailboxes__neighbouring_numbers_are_separate") {
   Fixture f;
   std::vector<std::byte> first = fill(64, 0xee), second = fill(64, 0xee);
   REQUIRE(f.table.open(0x11FF0011, {.key = 7}) == Status::success);
@@ -34,7 +34,7 @@ TEST_CASE("rvma_row_2__no_arithmetic_across_mailboxes__0x11FF0011_and_0x11FF0031
   CHECK(second[0] == std::byte{2});
 }
 
-TEST_CASE("rvma_row_3__a_mailbox_is_a_queue__operations_touch_only_the_head_at_offsets_of_it") {
+TEST_CASE("rvma_row_3__a_mailbox_is_a_queue__operations_touch_only_the_head") {
   Fixture f({.key = 7, .threshold = 2});
   f.post_both();
   CHECK(f.put({.operation = 1}, 10, fill(4, 1)) == Status::success);
@@ -46,7 +46,7 @@ TEST_CASE("rvma_row_3__a_mailbox_is_a_queue__operations_touch_only_the_head_at_o
   CHECK(f.b[10] == std::byte{3});
 }
 
-TEST_CASE("rvma_row_4__the_window_gives_the_threshold_and_a_post_overrides_it__bytes_or_operations") {
+TEST_CASE("rvma_row_4__the_window_gives_the_threshold__a_post_overrides_it") {
   Fixture f({.key = 7, .type = ThresholdType::operations, .threshold = 2});
   CompletionRecord record;
   REQUIRE(f.table.post(1, f.a, {.context = 5, .threshold = 24, .type = ThresholdType::bytes, .record = &record}) ==
@@ -69,7 +69,7 @@ TEST_CASE("rvma_row_4__the_window_gives_the_threshold_and_a_post_overrides_it__b
   CHECK(second->bytes == 16);
 }
 
-TEST_CASE("rvma_row_5__at_the_threshold__pointer_and_length_are_told_the_next_is_head_the_address_stays") {
+TEST_CASE("rvma_row_5__at_the_threshold__pointer_and_length_are_told_and_the_next_is_head") {
   Fixture f;
   CompletionRecord first, second;
   static_assert(sizeof(CompletionRecord) == 64 && alignof(CompletionRecord) == 64);
@@ -90,7 +90,7 @@ TEST_CASE("rvma_row_5__at_the_threshold__pointer_and_length_are_told_the_next_is
   CHECK_FALSE(second.has_holes);
 }
 
-TEST_CASE("rvma_row_6__a_buffer_in_progress_is_hidden__each_completion_stands_alone_and_no_queue_overflows") {
+TEST_CASE("rvma_row_6__a_buffer_in_progress_is_hidden__each_completion_stands_alone") {
   Fixture f({.key = 7, .threshold = 3});
   std::vector<std::vector<std::byte>> buffers(500, fill(64, 0));
   std::vector<CompletionRecord> records(buffers.size());
@@ -119,7 +119,7 @@ TEST_CASE("rvma_row_7__arrival_order_is_irrelevant__a_window_written_in_reverse"
   for (uint64_t at = 0; at < 64; ++at) CHECK(f.a[at] == static_cast<std::byte>(at));
 }
 
-TEST_CASE("rvma_row_7__two_puts_that_each_reach_the_threshold_give_two_buffers__offsets_0_and_32_build_one") {
+TEST_CASE("rvma_row_7__two_puts_that_reach_the_threshold__two_buffers_offsets_build_one") {
   Fixture two;
   two.post_both();
   CHECK(two.put({.operation = 1}, 0, fill(32, 1)) == Status::success);
@@ -149,7 +149,7 @@ TEST_CASE("rvma_row_8__no_handshake_any_number_of_initiators__share_a_mailbox") 
   CHECK(buffer == fill(sources, 1));
 }
 
-TEST_CASE("rvma_row_9__inc_epoch_hands_over_a_partial_buffer__get_epoch_and_get_buf_ptrs_say_how_many") {
+TEST_CASE("rvma_row_9__inc_epoch_hands_over_a_partial_buffer__get_buf_ptrs_says_how_many") {
   Fixture f({.key = 7, .threshold = 0, .retired_max = 3});
   std::vector<std::vector<std::byte>> buffers(5, fill(64, 0));
   for (auto& buffer : buffers) REQUIRE(f.table.post(1, buffer, 1) == Status::success);
@@ -229,7 +229,7 @@ TEST_CASE("rvma_row_11__managed__puts_are_placed_one_after_the_other_like_a_sock
   CHECK(f.a == expected);
 }
 
-TEST_CASE("rvma_row_11__managed_and_nothing_fits_behind_the_others__the_buffer_ends_and_the_put_is_the_next_ones") {
+TEST_CASE("rvma_row_11__managed_and_nothing_fits_behind__the_buffer_ends_before_the_put") {
   Fixture f({.key = 7, .threshold = 0, .placement = Placement::managed});
   f.post_both();
   CHECK(f.put({.operation = 1}, 0, fill(40, 1)) == Status::success);
@@ -247,7 +247,7 @@ TEST_CASE("rvma_row_11__managed_and_nothing_fits_behind_the_others__the_buffer_e
   CHECK(f.table.next_completion()->length_bytes == 45);
 }
 
-TEST_CASE("rvma_row_11__managed_and_a_put_breaks_before_its_first_byte__its_place_is_used_again") {
+TEST_CASE("rvma_row_11__managed_and_a_put_breaks_before_its_first_byte__place_is_used_again") {
   Fixture f({.key = 7, .threshold = 2, .placement = Placement::managed});
   f.post_both();
   const ports::Admission broken = f.table.begin_write(1, Put{.operation = 1}.at(0), 20);
@@ -261,7 +261,7 @@ TEST_CASE("rvma_row_11__managed_and_a_put_breaks_before_its_first_byte__its_plac
   CHECK(f.a[10] == std::byte{1});
 }
 
-TEST_CASE("rvma_row_12__rewind__retired_buffers_come_back_with_what_the_application_wrote_into_them") {
+TEST_CASE("rvma_row_12__rewind__retired_buffers_come_back_with_what_was_written_into_them") {
   Fixture f({.key = 7, .retired_max = 4});
   std::vector<std::vector<std::byte>> buffers(4, fill(64, 0));
   for (size_t i = 0; i < buffers.size(); ++i) {

@@ -109,7 +109,7 @@ TEST_CASE("history__few_and_many__finds_each_until_forgotten") {
   CHECK(history.find({5, 999}, any).outcome == Outcome::aborted);
 }
 
-TEST_CASE("history__numbers_that_were_given_up__a_put_for_a_later_epoch_than_theirs_is_another_one") {
+TEST_CASE("history__numbers_that_were_given_up__a_put_for_a_later_epoch_is_another_one") {
   History history;
   for (uint64_t i = 0; i < 1000; ++i) history.add({5, 2 * i}, 4, false, true);
   history.forget(6);

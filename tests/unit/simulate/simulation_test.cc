@@ -159,7 +159,7 @@ TEST_CASE("simulation__limits__end_what_has_not_ended") {
   CHECK(late.outcome.end.message == "aside: time_max is over: the transfer has not ended");
 }
 
-TEST_CASE("simulation__disk_of_the_receiver_is_full__its_transfer_fails_and_the_other_does_not") {
+TEST_CASE("simulation__disk_of_the_receiver_is_full__only_its_transfer_fails") {
   const Ran ran(and_a_long_one("0s").replace(and_a_long_one("0s").find("[node.b]\n"), 9, "[node.b]\ndisk = \"1MB\"\n"));
   CHECK(ran.one(0).end.kind != ErrorKind::ok);
   CHECK(ran.one(1).end.kind == ErrorKind::ok);

@@ -201,7 +201,7 @@ TEST_CASE("sim_card_transport__a_key_that_there_is_not__fails_and_breaks_the_con
   CHECK(wire.world.violations().size() == 1);
 }
 
-TEST_CASE("sim_card_transport__the_target_lets_peers_into_memory_without_a_key__breaks_the_connection") {
+TEST_CASE("sim_card_transport__memory_without_a_key_at_the_target__breaks_the_connection") {
   Wire wire;
   wire.write(Wire::key_of(wire.a, wire.source, {}), 1);
   wire.run([&] { return wire.a.lost > 0 && wire.b.lost > 0; });

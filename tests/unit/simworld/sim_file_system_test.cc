@@ -170,7 +170,7 @@ TEST_CASE("sim_file_system__what_was_not_synced__is_lost_torn_or_kept_by_the_see
   CHECK(torn > 10);
 }
 
-TEST_CASE("sim_file_system__rename_over_a_file__leaves_the_old_or_the_new_one_never_a_mixture") {
+TEST_CASE("sim_file_system__rename_over_a_file__leaves_the_old_or_the_new_one") {
   int old_one = 0, new_one = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
@@ -189,7 +189,7 @@ TEST_CASE("sim_file_system__rename_over_a_file__leaves_the_old_or_the_new_one_ne
   CHECK(new_one > 20);
 }
 
-TEST_CASE("sim_file_system__fsync_of_one_directory__promises_nothing_for_another_unless_ordered") {
+TEST_CASE("sim_file_system__fsync_of_one_directory__promises_nothing_for_another") {
   for (const bool ordered : {false, true}) {
     int lost = 0;
     for (uint64_t seed = 1; seed <= 100; ++seed) {
@@ -293,7 +293,7 @@ TEST_CASE("sim_file_system__write_back_fails_in_the_background__the_next_fsync_s
   CHECK(files.get("/f") == std::string(1, '\0'));
 }
 
-TEST_CASE("sim_file_system__close_fails__what_was_not_synced_is_lost_and_nobody_else_is_told") {
+TEST_CASE("sim_file_system__close_fails__what_was_not_synced_is_lost_and_only_told_there") {
   Disk disk(3);
   SimFileSystem& files = disk.files;
   const int root = disk.directory("/");
@@ -411,7 +411,7 @@ TEST_CASE("sim_file_system__short_io__reads_and_writes_come_in_parts") {
   CHECK(disk.files.get("/f") == content);
 }
 
-TEST_CASE("sim_file_system__inode_number_of_what_is_gone__is_given_out_again_and_the_generation_differs") {
+TEST_CASE("sim_file_system__inode_number_of_what_is_gone__is_reused_with_a_new_generation") {
   Disk disk(8);
   ports::FileIdentity first, second, third;
   disk.files.make_directory("/r/d/e");

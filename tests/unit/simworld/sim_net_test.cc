@@ -248,7 +248,7 @@ TEST_CASE("sim_net__accept_paused__streams_wait_with_their_bytes") {
   CHECK(right.connections.begin()->second.got == Peer::pattern(5000));
 }
 
-TEST_CASE("sim_net__node_crashes__peer_learns_at_once_or_when_it_speaks_to_the_restarted_node") {
+TEST_CASE("sim_net__node_crashes__peer_learns_at_once_or_when_it_speaks_to_the_new_one") {
   for (const double half_open : {0.0, 1.0}) {
     CAPTURE(half_open);
     World world(8);

@@ -13,7 +13,7 @@ void keep_alive(RawPeer& peer) {
   peer.frame([](Writer& w) { wire::encode_empty(w, Kind::keepalive_ack); });
 }
 
-TEST_CASE("bad_input__never_acknowledges__the_window_bounds_it_and_the_send_timeout_ends_each_once_in_order") {
+TEST_CASE("bad_input__never_acknowledges__window_bounds_it_and_the_timeout_ends_in_order") {
   Rig rig;
   RawPeer peer(rig, "p");
   const ConnectionId id = peer.open();
@@ -58,7 +58,7 @@ TEST_CASE("bad_input__refuses_for_ever__retries_slow_down_and_end") {
   rig.connect();
 }
 
-TEST_CASE("bad_input__never_answers_a_write_or_a_read__our_disconnect_ends_them_in_bounded_time") {
+TEST_CASE("bad_input__never_answers_a_write_or_a_read__disconnect_ends_them_in_bounded_time") {
   Rig rig;
   RawPeer peer(rig, "p");
   const ConnectionId id = peer.open();
@@ -100,7 +100,7 @@ TEST_CASE("bad_input__opens_and_says_nothing__lost_with_a_reason") {
   rig.connect();
 }
 
-TEST_CASE("bad_input__a_flood_of_requests_that_nobody_decides__bounded_and_an_honest_one_gets_through") {
+TEST_CASE("bad_input__a_flood_of_undecided_requests__is_bounded_and_an_honest_one_passes") {
   ports::TransportOptions options;
   options.pending_requests_max = 8;
   Rig rig(options);

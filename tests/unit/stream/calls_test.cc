@@ -329,7 +329,7 @@ struct Acting final : ports::TransportSink {
   void on_keepalive_timeout(ConnectionId id) override { recorder.on_keepalive_timeout(id); }
 };
 
-TEST_CASE("calls__from_within_a_turn__are_the_next_turns_and_do_not_keep_later_ones_from_waking") {
+TEST_CASE("calls__from_within_a_turn__are_the_next_turns_and_later_ones_still_wake") {
   Rig rig(without_keepalive());
   Acting acting(rig.b.sink);
   rig.b.transport->bind(acting, rig.b.memory);

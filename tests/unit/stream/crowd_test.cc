@@ -54,7 +54,7 @@ TEST_CASE("engine__silent_connections_that_keep_nobody_out__have_the_time_of_the
 }
 
 // Whoever has said hello waits for our application, and keeps its place.
-TEST_CASE("engine__requests_that_the_application_has_not_decided__are_not_dropped_for_others") {
+TEST_CASE("engine__requests_that_the_application_has_not_decided__are_not_dropped") {
   ports::TransportOptions patient = few();
   patient.keepalive = Duration{0};
   Rig rig(patient);

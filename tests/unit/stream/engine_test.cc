@@ -93,7 +93,7 @@ TEST_CASE("engine__several_operations__end_one_after_the_other") {
 }
 
 // What is lent may be read until the peer has it, so of a write that wants its memory back nothing is.
-TEST_CASE("engine__local_completion__told_when_the_network_has_all_of_it_and_nothing_is_lent") {
+TEST_CASE("engine__local_completion__told_when_the_network_has_all_and_nothing_is_lent") {
   Rig rig;
   rig.connect();
   Buffer source(3u << 20);

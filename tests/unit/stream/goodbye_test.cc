@@ -6,7 +6,7 @@ namespace {
 
 using wire::Kind;
 
-TEST_CASE("engine__violation_with_messages_behind_one_that_has_begun__only_that_one_is_finished_before_the_goodbye") {
+TEST_CASE("engine__violation_with_messages_half_out__only_the_begun_one_is_finished") {
   Rig rig;
   RawPeer peer(rig, "p");
   const ConnectionId id = peer.open();

@@ -4,7 +4,7 @@
 namespace ccixfer::stream::testing {
 namespace {
 
-TEST_CASE("engine__a_message_comes_while_half_of_one_is_out__the_rest_goes_in_the_turn_in_which_there_is_room") {
+TEST_CASE("engine__a_message_comes_while_half_of_one_is_out__the_rest_goes_with_room") {
   Rig rig;
   rig.connect();
   rig.settle();

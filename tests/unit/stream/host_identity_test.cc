@@ -91,7 +91,7 @@ TEST_CASE("message_sender__receiver_not_ready__goes_back_with_pauses_that_double
   REQUIRE(s.ended.size() == 3);
 }
 
-TEST_CASE("message_sender__a_message_half_out_when_refused__counts_as_sent_only_in_its_own_flight") {
+TEST_CASE("message_sender__half_out_when_refused__counts_as_sent_only_in_its_own_flight") {
   Sender s(8);
   for (uint64_t i = 0; i < 3; ++i) s.push(i);
   const auto first = s.machine.take(s.record);
@@ -102,7 +102,7 @@ TEST_CASE("message_sender__a_message_half_out_when_refused__counts_as_sent_only_
   REQUIRE_FALSE(s.ack(1));
 }
 
-TEST_CASE("message_sender__send_timeout_while_refused__that_and_all_that_follow_fail_and_numbers_go_on") {
+TEST_CASE("message_sender__send_timeout_while_refused__all_that_follow_fail_numbers_go_on") {
   Sender s(8);
   s.push(0, 1s);
   s.push(1, forever);
@@ -156,7 +156,7 @@ TEST_CASE("message_sender__tried_again_when_the_timeout_comes__the_answer_decide
   }
 }
 
-TEST_CASE("message_sender__send_timeout_without_an_answer__timed_out_once_and_a_late_ack_is_fine") {
+TEST_CASE("message_sender__send_timeout_without_an_answer__once_and_a_late_ack_is_fine") {
   Sender s(2);
   s.push(0, 1s);
   s.push(1, 10s);

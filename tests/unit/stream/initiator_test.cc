@@ -185,7 +185,7 @@ TEST_CASE("initiator__a_fence__waits_for_what_is_before_it_and_holds_what_is_beh
   CHECK(s.start() == Tokens{4});
 }
 
-TEST_CASE("initiator__a_completion_message__follows_success_only_and_its_end_is_the_operations") {
+TEST_CASE("initiator__a_completion_message__follows_success_only_and_ends_the_operation") {
   Scene s;
   s.push(1, {}, "one");
   s.push(2, {.write = false}, "two");

@@ -243,7 +243,7 @@ TEST_CASE("peer__early_refusal__the_rest_is_not_sent") {
   REQUIRE(rig.run([&] { return rig.a.status_of(6) == Status::success; }));
 }
 
-TEST_CASE("peer__violation_while_half_a_chunk_is_out__the_chunk_is_never_finished_and_its_memory_not_read") {
+TEST_CASE("peer__violation_while_half_a_chunk_is_out__its_memory_is_not_read_again") {
   Rig rig;
   RawPeer peer(rig, "p");
   const ConnectionId id = peer.open();

@@ -250,7 +250,7 @@ TEST_CASE("protocol__a_probe__is_answered_and_an_answer_is_a_sign_of_life") {
   CHECK(peer.kinds() == std::vector{Kind::keepalive_ack});
 }
 
-TEST_CASE("protocol__destroyed_at_any_stage__the_peer_hears_goodbye_once_it_knows_of_a_connection") {
+TEST_CASE("protocol__destroyed_at_any_stage__a_peer_with_a_connection_hears_one_goodbye") {
   Rig rig;
   RawPeer peer(rig, "p");
   bool said = true;

@@ -242,7 +242,7 @@ TEST_CASE("responder__a_refused_write__told_at_once_if_more_is_to_come_and_again
   CHECK(s.told() == All{end});
 }
 
-TEST_CASE("responder__a_write_whose_memory_goes_in_the_middle__drained_and_told_early_and_at_its_end") {
+TEST_CASE("responder__a_write_whose_memory_goes_in_the_middle__drained_and_told_early") {
   Scene s;
   const bool target_says_why = GENERATE(false, true);
   if (target_says_why) s.target.at_end = {Status::mailbox_too_long, 3};
@@ -357,7 +357,7 @@ TEST_CASE("responder__a_read_whose_memory_goes__ends_once_with_rma_handle") {
 }
 
 // Chunks are long where the network is fast; what is here goes out in short ones all the same.
-TEST_CASE("responder__reads_of_what_still_arrives__let_others_pass_and_come_back_in_their_order") {
+TEST_CASE("responder__reads_of_what_still_arrives__let_others_pass_and_come_in_their_order") {
   Scene s;
   constexpr uint64_t long_chunk = 3 * chunk_bytes_min;
   for (uint32_t slot = 0; slot < 3; ++slot) REQUIRE(s.read(id_of(slot), 4 * chunk_bytes_min));
@@ -381,7 +381,7 @@ TEST_CASE("responder__reads_of_what_still_arrives__let_others_pass_and_come_back
   CHECK(s.told().size() == 3);
 }
 
-TEST_CASE("responder__abandoned__every_ticket_goes_back_once_and_all_are_answered_disconnected") {
+TEST_CASE("responder__abandoned__each_ticket_returns_once_and_all_are_answered_disconnected") {
   Scene s;
   REQUIRE(s.write(id_of(0), 30, 0, 10));
   REQUIRE(s.read(id_of(1), 2500));
@@ -423,7 +423,7 @@ TEST_CASE("responder__abandoned__every_ticket_goes_back_once_and_all_are_answere
 }
 
 // Their answers are due all the same, but the target has had its end of them.
-TEST_CASE("responder__abandoned_with_ended_operations_whose_answer_is_due__no_ticket_goes_back_twice") {
+TEST_CASE("responder__abandoned_with_answers_due__no_ticket_goes_back_twice") {
   Scene s;
   REQUIRE(s.write(id_of(0), 30, 0, 30));
   REQUIRE(s.read(id_of(1), 30));
@@ -507,7 +507,7 @@ TEST_CASE("responder__more_ended_reads_than_are_remembered__copied") {
   CHECK_FALSE(s.machine.holds());
 }
 
-TEST_CASE("responder__lent_memory_is_wanted_back__owed_until_acknowledged_also_of_a_read_in_the_middle") {
+TEST_CASE("responder__lent_memory_is_wanted_back__owed_until_acknowledged") {
   Scene s;
   REQUIRE(s.read(id_of(0), 2000));
   REQUIRE(s.read(id_of(1), 2000));

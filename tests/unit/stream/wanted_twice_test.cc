@@ -50,7 +50,7 @@ TEST_CASE("lent_memory__wanted_a_second_time__has_all_of_its_time_again") {
 }
 
 // A peer that took the word for it would number operations so that two have one number.
-TEST_CASE("engine__more_operations_allowed_than_a_number_can_tell_apart__offers_as_many_as_it_can") {
+TEST_CASE("engine__more_operations_than_numbers__offers_as_many_as_it_can_tell_apart") {
   for (const uint32_t allowed : {1u, wire::operation_slots_max, wire::operation_slots_max + 1, UINT32_MAX}) {
     INFO(allowed);
     ports::TransportOptions options;

@@ -188,7 +188,7 @@ TEST_CASE("calls__many_small_parts__one_call_of_at_most_128") {
   CHECK(watched.more(Call::send) == std::vector{true, true, false});
 }
 
-TEST_CASE("calls__a_host_that_gives_no_pipe_or_a_small_one__bulk_is_copied_and_there_are_no_splice_pipes") {
+TEST_CASE("calls__a_host_that_gives_no_pipe_or_a_small_one__bulk_is_copied") {
   Pair pair(ByReference::always);
   const std::vector<std::byte> bulk(zero_copy_bytes_min, std::byte{8});
   const stream::ConstIoSpan lent{bulk.data(), bulk.size(), true};
@@ -271,7 +271,7 @@ TEST_CASE("calls__waiting_and_unacknowledged__of_what_cannot_be_told_the_safe_an
   pair.client->peer_is_elsewhere(nobody);
 }
 
-TEST_CASE("calls__out_of_what_a_connection_needs__accepting_pauses_until_a_stream_closes_or_for_a_moment") {
+TEST_CASE("calls__out_of_what_a_connection_needs__accepting_pauses_until_a_stream_closes") {
   const int error = GENERATE(EMFILE, ENFILE, ENOBUFS, ENOMEM);
   const bool a_stream_closes = GENERATE(true, false);
   CAPTURE(error, a_stream_closes);
@@ -407,7 +407,7 @@ TEST_CASE("interfaces__those_that_are_up__not_loopback_nor_link_local_and_ipv4_f
   CHECK_FALSE(interface_hosts(AF_INET, {}));
 }
 
-TEST_CASE("interfaces__a_net_bound_to_every_address__has_a_uri_of_each_and_the_loopback_where_there_is_none") {
+TEST_CASE("interfaces__a_net_bound_to_every_address__has_a_uri_of_each_or_the_loopback") {
   const auto net = make("0.0.0.0");
   Watched watched;
   watched.interfaces(host);

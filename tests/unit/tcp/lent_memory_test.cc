@@ -115,7 +115,7 @@ TEST_CASE("tcp_net__lent_memory__is_copied_until_the_peer_is_known_to_be_elsewhe
 }
 
 // A file's pages are never used for anything else, so they may stay with whoever has them: they go by reference on one host too.
-TEST_CASE("tcp_net__a_files_pages__go_by_reference_to_anybody_and_as_zeros_when_the_file_is_cut_short") {
+TEST_CASE("tcp_net__a_files_pages__go_by_reference_and_as_zeros_when_the_file_is_cut") {
   Pair pair(ByReference::to_other_machines);
   FILE* file = std::tmpfile();
   const std::vector<std::byte> ones(1u << 20, std::byte{1});
@@ -168,7 +168,7 @@ TEST_CASE("tcp_net__closed_with_lent_memory_unsent__a_reset_and_no_orderly_end")
 }
 
 // Whoever lent the memory asks, before it is used for something else.
-TEST_CASE("tcp_net__lent_memory__is_unacknowledged_until_the_peers_kernel_has_it_and_copies_never_are") {
+TEST_CASE("tcp_net__lent_memory__is_unacknowledged_until_the_peers_kernel_has_it") {
   Pair pair(ByReference::always);
   CHECK(pair.client->lends(pair.out));
   Pair near(ByReference::to_other_machines);

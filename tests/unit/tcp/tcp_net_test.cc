@@ -304,7 +304,7 @@ TEST_CASE("tcp_net__its_handle_is_waited_for__each_poll_asks_and_tries_nothing")
   for (int i = 0; i < 3; ++i) pair.server->poll(pair.watch.clock.now(), [](const StreamEvent&) { FAIL("no event"); });
 }
 
-TEST_CASE("tcp_net__less_came_than_there_was_room_for__drained_until_told_and_not_once_the_peer_has_gone") {
+TEST_CASE("tcp_net__less_came_than_there_was_room_for__drained_until_told") {
   Pair pair(ByReference::never);
   TcpNet& server = *pair.server;
   std::string got;

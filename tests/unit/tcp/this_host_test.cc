@@ -70,7 +70,7 @@ TEST_CASE("peer_is_this_host__on_the_loopback_or_one_address_at_both_ends__yes")
   }
 }
 
-TEST_CASE("peer_is_this_host__one_of_this_hosts_own_addresses__yes_from_itself_and_from_the_loopback") {
+TEST_CASE("peer_is_this_host__one_of_its_own_addresses__yes_from_itself_and_the_loopback") {
   const auto hosts = interface_hosts(AF_INET6, {});
   REQUIRE(hosts);
   bool six = false;
