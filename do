@@ -9,6 +9,7 @@
 #   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, iperf3 and socat, one run, interleaved; a table and JSON
 #   ./do bench --before BUILD   the same figures beside an earlier version, a directory as build/release
 #   ./do mutants [--room ROOM] [--count N] [--seed S]   small changes to the product, each alone: which do the tests notice?
+#   ./do mutants --planted [NAME-PART | --sample N]   errors that were planted by hand: do the tests still catch each?
 #   ./do fuzz [SECONDS]   every fuzz target for that long each (default 20), and the canary that must be found
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -98,6 +99,12 @@ cmd_bench() {
 }
 
 cmd_mutants() {
+  if [ "${1:-}" = --planted ]; then
+    need "${build_packages[@]}" "${test_packages[@]}"
+    shift
+    python3 tests/mutants/planted.py "$@"
+    return
+  fi
   need "${build_packages[@]}" "${test_packages[@]}" "${mutants_packages[@]}"
   /usr/bin/python3 tests/mutants/mutants.py "$@"  # Debian's: it has libclang
 }
@@ -110,5 +117,5 @@ cmd_fuzz() {
 
 case ${1:-} in
   deps|build|install|demo|test|lint|bench|mutants|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
-  *) sed -n '2,12p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
+  *) sed -n '2,13p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
 esac

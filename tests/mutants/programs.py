@@ -92,11 +92,11 @@ class Tests:
             names += re.findall(r"^def (test_\w+)", path.read_text(), re.M)
         return [Case(program, name) for name in names]
 
-    def run(self, cases, limit_s, mutant=None, reached=None):
+    def run(self, cases, limit_s, mutant=None, reached=None, more=None, memory_bytes=MEMORY_BYTES):
         """Runs cases of one program. (green, seconds, words)."""
         program = cases[0].program
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
-        environment = {**os.environ, "TMPDIR": str(folder), "CCIXFER_SIM_SEEDS": str(self.seeds)}
+        environment = {**os.environ, "TMPDIR": str(folder), "CCIXFER_SIM_SEEDS": str(self.seeds), **(more or {})}
         environment.pop("CCIXFER_MUTANT", None)
         environment.pop("CCIXFER_MUTANTS_REACHED", None)
         if mutant is not None:
@@ -112,7 +112,7 @@ class Tests:
         start = time.monotonic()
         output = open(folder / "output", "w+", errors="replace")
         process = subprocess.Popen(command, cwd=self.tree, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                   start_new_session=True, preexec_fn=(lambda: limits(program.stage)))
+                                   start_new_session=True, preexec_fn=(lambda: limits(None if program.stage == "e2e" else memory_bytes)))
         running.add(process.pid)
         try:
             code = process.wait(timeout=limit_s)
@@ -152,9 +152,9 @@ def end_all():
         end(group)
 
 
-def limits(stage):
+def limits(memory_bytes):
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
-    if stage != "e2e":
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    if memory_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

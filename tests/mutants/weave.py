@@ -9,8 +9,6 @@ import os
 import pathlib
 import subprocess
 
-import sites as finder
-
 HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = '#include "tests/mutants/switch.h"\n'
 INNER = {"bound": 1, "constant": 2}  # of those that cover the same bytes, what goes inside: it changes the operator itself
@@ -28,6 +26,8 @@ def room_of(name):
 
 def sites_of(names, root, cache_folder, jobs):
     """{file: [Site]}: what was found once in a file of these bytes is found again in the cache."""
+    import sites as finder  # here: it needs libclang, and whoever only copies the tree does not
+
     cache_folder.mkdir(parents=True, exist_ok=True)
     self_hash = hashlib.sha256((HERE / "sites.py").read_bytes()).hexdigest()
     found, missing = {}, []
@@ -49,6 +49,8 @@ def sites_of(names, root, cache_folder, jobs):
 
 
 def _find(job):
+    import sites as finder
+
     return finder.find(*job)
 
 
