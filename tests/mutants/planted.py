@@ -286,6 +286,7 @@ def judge(tree, patch):
 
 
 def row(verdict, patch, seconds, words):
+    words = " ".join(words.split())
     words = words if len(words) < 200 else words[:200] + "..."
     print(f"{verdict:9} {patch.name:44} {seconds:5.0f} s  {words}", flush=True)
 
