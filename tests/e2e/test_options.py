@@ -1,5 +1,5 @@
 """Options of `send` and `recv` from the command line to where they work. Each of these tests fails when the option is left out or
-is lost on the way. Which option has which test: tests/README.md."""
+is lost on the way. Which option has which test: README.md."""
 import time
 
 from lab import Lab, big_file, check, native, run, sha256

@@ -1,4 +1,5 @@
-"""T12: three real routers in a ring on the loopback, all traffic the same way round, with one buffer a class (tests/README.md)."""
+"""T12: three real routers in a ring on the loopback, all traffic the same way round, with one buffer a class
+(tests/sim/deadlock/README.md)."""
 import time
 
 from lab import Failure, Lab, big_file, check, device, routed, sha256

@@ -1,5 +1,5 @@
 // Freedom from deadlock, each case beside what happens without the mechanism that it is about.
-// A deadlock is fragments that no longer move, and the cycle of buffers that wait for one another. tests/README.md has the table.
+// A deadlock is fragments that no longer move, and the cycle of buffers that wait for one another. README.md has the list.
 #include <cstdio>
 
 #include "tests/sim/deadlock/world.h"

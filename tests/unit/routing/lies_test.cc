@@ -1,5 +1,5 @@
 // Every routing message with each of its bytes changed in turn, from either end and from a neighbour: whatever field it is, a peer
-// that lies in it harms nobody but itself. The table of the fields is in tests/README.md.
+// that lies in it harms nobody but itself. The fields are listed in README.md beside this file.
 #include "tests/unit/routing/kinds.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_world.h"
