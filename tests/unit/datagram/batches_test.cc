@@ -33,6 +33,7 @@ class ScriptedNet final : public DatagramNet {
   void poll(Instant, DatagramEvents&) override {}
   void set_deadline(Instant) override {}
   [[nodiscard]] int os_handle() const override { return -1; }
+  [[nodiscard]] std::string host_of(const Address&) const override { return "peer"; }
 
   [[nodiscard]] static uint64_t name_of(const Datagram& each) { return open_packet(each.bytes).value().header.number; }
   void take(const Datagram& each) {

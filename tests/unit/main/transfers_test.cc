@@ -494,7 +494,8 @@ TEST_CASE("transfers__plans__have_a_name_of_their_own_and_the_options") {
     options.lanes = 7;
     options.timeout = 9s;
     options.retries = 3;
-    const DialPlan one = make_plan((*loop)->bench(), "tcp://h:1", options), two = make_plan((*loop)->bench(), "tcp://h:1", options);
+    const DialPlan one = make_plan((*loop)->services(), "tcp://h:1", options),
+                   two = make_plan((*loop)->services(), "tcp://h:1", options);
     CHECK(one.uri == "tcp://h:1");
     CHECK(one.lanes == 7);
     CHECK(one.timeout == 9s);
@@ -504,7 +505,7 @@ TEST_CASE("transfers__plans__have_a_name_of_their_own_and_the_options") {
       CHECK_FALSE(
           std::equal(one.hello.transfer.begin() + half, one.hello.transfer.begin() + half + 8, two.hello.transfer.begin() + half));
     }
-    CHECK((*loop)->bench().pool.count() == 63);
+    CHECK((*loop)->services().pool.count() == 63);
     return {};
   });
 }
