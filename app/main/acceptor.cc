@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/config/uri.h"
+#include "app/main/farewell.h"
 #include "app/session/entry.h"
 #include "app/session/tlv.h"
 #include "core/base/log.h"
@@ -67,11 +68,7 @@ class Acceptor::Session {
   void stop(const Error& why, Instant now) {
     if (state_ >= State::farewell) return;
     result_ = why;
-    if (role_) {
-      role_->abort(why);
-    } else {
-      link_.post(session::Abort{why.kind, why.message.substr(0, 512)});
-    }
+    abort_session(link_, role_.get(), why);
     leave(now);
   }
   void supersede(Instant now) {
@@ -90,7 +87,7 @@ class Acceptor::Session {
     Instant own = never;
     if (state_ == State::waiting) own = opened_by_;
     if (waits()) own = place_due_;
-    if (state_ == State::farewell) own = leave_by_;
+    if (state_ == State::farewell) own = farewell_.next_deadline();
     return role_ ? std::min(own, role_->next_deadline()) : own;
   }
 
@@ -115,6 +112,7 @@ class Acceptor::Session {
 
   void turn_waiting(Instant now) {
     if (!who_.is_known()) who_ = link_.peer();
+    if (forwarder_.peer_broke_protocol()) return stop(*forwarder_.lost(), now);
     if (forwarder_.lost()) {
       result_ = *forwarder_.lost();
       return leave(now);
@@ -190,18 +188,14 @@ class Acceptor::Session {
 
   void leave(Instant now) {
     state_ = State::farewell;
-    leave_by_ = after(now, farewell_timeout);
+    farewell_.begin(now, farewell_timeout, true);
   }
 
-  // What we told the peer goes out first; jobs and buffers of the role come back first.
   void turn_farewell(Instant now) {
     if (role_) role_->turn(now);
-    const bool said = link_.messages_delivered() || link_.live_lanes().empty() || now >= leave_by_;
-    if (!said) return;
-    if (role_ && !role_->idle()) {
-      leave_by_ = now >= leave_by_ ? never : leave_by_;  // idle() comes with a job or a buffer, not with time
-      return;
-    }
+    const Farewell::Stage stage = farewell_.turn(link_, role_.get(), now);
+    if (stage == Farewell::Stage::waiting_for_role && farewell_.is_late(now)) farewell_.wait_until(never);
+    if (stage != Farewell::Stage::over) return;
     if (role_) {
       count();
       forwarder_.detach();
@@ -215,7 +209,8 @@ class Acceptor::Session {
   session::Link link_;
   std::unique_ptr<TransferRole> role_;
   State state_ = State::waiting;
-  Instant opened_by_, leave_by_ = never;
+  Farewell farewell_;
+  Instant opened_by_;
   std::optional<uint32_t> place_;  // as the peer was told
   Instant place_told_ = Instant::min(), place_due_ = never;
   bool counts_ = false;

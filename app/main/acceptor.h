@@ -20,7 +20,6 @@ inline constexpr size_t sessions_waiting_max = 1024;                 // beyond t
 inline constexpr Duration place_interval = std::chrono::seconds(5);  // who waits hears that often that others get on
 inline constexpr size_t transfers_remembered_max = 64;               // besides those that have a session
 inline constexpr Duration open_timeout = std::chrono::seconds(30);
-inline constexpr Duration farewell_timeout = std::chrono::seconds(3);  // for an Abort to reach the peer
 
 struct AcceptorOptions {
   recv::Root* root = nullptr;  // recv --root: accept pushes

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/main/acceptor.h"
+#include "app/main/farewell.h"
 #include "app/main/flow_watch.h"
 #include "app/report/outcome.h"
 #include "core/base/check.h"
@@ -66,8 +66,7 @@ struct DialledTransfer::Attempt {
   uint64_t queue_news_seen = 0;
   std::optional<uint32_t> place_told;
   bool lanes_were_up = false;
-  bool leaving = false;  // the result stands; the peer is being told and jobs come back
-  Instant leave_by = never;
+  Farewell farewell;
   Error why{ErrorKind::ok, ""};
   bool again = false;
   bool only_puts_left = false;  // and jobs in the disk
@@ -100,8 +99,8 @@ bool DialledTransfer::take_completion(const rvma::Completion& completion) {
 void DialledTransfer::turn(Instant now) {
   if (ended_) return;
   if (!attempt_ && now >= begin_at_) begin_attempt(now);
-  if (attempt_ && !attempt_->leaving) turn_attempt(now);
-  if (attempt_ && attempt_->leaving) turn_farewell(now);
+  if (attempt_ && !attempt_->farewell.has_begun()) turn_attempt(now);
+  if (attempt_ && attempt_->farewell.has_begun()) turn_farewell(now);
   if (!attempt_ && !ended_ && stop_why_) {
     result_ = *stop_why_;
     ended_ = true;
@@ -135,7 +134,8 @@ void DialledTransfer::turn_attempt(Instant now) {
   tell_trouble();
   judge(now);
   // The peer hangs up as soon as it has our farewell: that its lanes are gone then is no loss.
-  if (lost && attempt_ && !attempt_->leaving) services_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
+  if (lost && attempt_ && !attempt_->farewell.has_begun())
+    services_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
 }
 
 // Once for each reason in a row: whoever mistyped the address need not wait for the timeout to learn it. (With --retries each
@@ -193,11 +193,7 @@ void DialledTransfer::open_session(Instant now) {
 void DialledTransfer::judge(Instant now) {
   Attempt& attempt = *attempt_;
   if (stop_why_) {
-    if (attempt.role) {
-      attempt.role->abort(*stop_why_);
-    } else {
-      attempt.link.post(session::Abort{stop_why_->kind, stop_why_->message});
-    }
+    abort_session(attempt.link, attempt.role.get(), *stop_why_);
     return end_attempt(now, *stop_why_, false);
   }
   if (attempt.role && attempt.role->finished()) {
@@ -221,15 +217,12 @@ void DialledTransfer::judge(Instant now) {
     return end_attempt(now, *failure, false);
   }
   if (!attempt.role && attempt.forwarder.lost()) {
+    if (attempt.forwarder.peer_broke_protocol()) abort_session(attempt.link, nullptr, *attempt.forwarder.lost());
     return end_attempt(now, *attempt.forwarder.lost(), is_passing(attempt.forwarder.lost()->kind));
   }
   if (now < give_up_at()) return;
   const Error end = late();
-  if (attempt.role) {
-    attempt.role->abort(end);
-  } else {
-    attempt.link.post(session::Abort{end.kind, end.message});
-  }
+  abort_session(attempt.link, attempt.role.get(), end);
   end_attempt(now, end, false);
 }
 
@@ -240,8 +233,8 @@ void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
     why = {ErrorKind::network, at("the session is lost, and standard input cannot be read again", plan_.uri,
                                   "run the command again with its input from the beginning")};
   }
-  attempt.leaving = true;
-  attempt.leave_by = after(now, why.kind == ErrorKind::timeout ? silent_farewell_timeout : farewell_timeout);
+  const Duration patience = why.kind == ErrorKind::timeout ? silent_farewell_timeout : farewell_timeout;
+  attempt.farewell.begin(now, patience, why.kind != ErrorKind::ok && !again);
   attempt.why = std::move(why);
   attempt.again = again;
 }
@@ -252,15 +245,13 @@ void DialledTransfer::turn_farewell(Instant now) {
     attempt.role->turn(now);
     watch_progress(now);
   }
-  if (attempt.why.kind != ErrorKind::ok && !attempt.again) {
-    const bool said = attempt.link.messages_delivered() || attempt.link.live_lanes().empty() || now >= attempt.leave_by;
-    if (!said) return;
-  }
-  if (attempt.role && !attempt.role->idle()) {
-    if (now < attempt.leave_by) return;
+  const Farewell::Stage stage = attempt.farewell.turn(attempt.link, attempt.role.get(), now);
+  if (stage == Farewell::Stage::telling_peer) return;
+  if (stage == Farewell::Stage::waiting_for_role) {
+    if (!attempt.farewell.is_late(now)) return;
     // A session that is to be followed by another waits for its jobs: as long as the timeout allows.
     const bool too_late = now >= give_up_at();
-    attempt.leave_by = too_late ? never : give_up_at();
+    attempt.farewell.wait_until(too_late ? never : give_up_at());
     attempt.only_puts_left = !attempt.again || stop_why_ || too_late;
     if (attempt.only_puts_left) result_ = stop_why_ ? *stop_why_ : report::advised(attempt.why, plan_.uri);
     return;
@@ -288,7 +279,8 @@ Instant DialledTransfer::next_deadline() const {
   if (ended_) return never;
   if (!attempt_) return begin_at_;
   const Instant role = attempt_->role ? attempt_->role->next_deadline() : never;
-  return std::min({role, attempt_->leaving ? attempt_->leave_by : give_up_at(), attempt_->dialler.next_deadline()});
+  const Instant own = attempt_->farewell.has_begun() ? attempt_->farewell.next_deadline() : give_up_at();
+  return std::min({role, own, attempt_->dialler.next_deadline()});
 }
 
 Instant DialledTransfer::give_up_at() const {

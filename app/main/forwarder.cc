@@ -43,8 +43,7 @@ void Forwarder::on_lane_message(session::LaneIndex lane, const session::Message&
 void Forwarder::on_message(const session::Message& message) {
   if (const auto* part = std::get_if<session::OpenPart>(&message)) return take_part(*part);
   if (const auto* opened = std::get_if<session::Opened>(&message)) {
-    if (opened_ || opened->session == 0)
-      return fail_with(ErrorKind::protocol, "the peer opened the session twice, or without a number");
+    if (opened_ || opened->session == 0) return reject("the peer opened the session twice, or without a number");
     opened_ = *opened;
     return;
   }
@@ -55,8 +54,7 @@ void Forwarder::on_message(const session::Message& message) {
   }
   if (role_ != nullptr) return role_->on_message(message);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
-    const Error error = session::error_of(*abort, "the peer");
-    return fail_with(error.kind, error.message);
+    return fail_with(session::error_of(*abort, "the peer"));
   }
   keep({std::nullopt, message});
 }
@@ -72,18 +70,23 @@ void Forwarder::on_link_lost(const Error& error) {
 
 void Forwarder::take_part(const session::OpenPart& part) {
   if (auto open = joiner_.add(part)) open_ = std::move(open);
-  if (joiner_.failed()) fail_with(ErrorKind::protocol, "the peer's request to open a session is malformed");
+  if (joiner_.failed()) reject("the peer's request to open a session is malformed");
 }
 
 void Forwarder::keep(Early early) {
   if (detached_) return;
-  if (early_.size() >= early_messages_max) return fail_with(ErrorKind::protocol, "the peer sends before the session is open");
+  if (early_.size() >= early_messages_max) return reject("the peer sends before the session is open");
   early_.push_back(std::move(early));
 }
 
-void Forwarder::fail_with(ErrorKind kind, std::string words) {
+void Forwarder::reject(std::string words) {
+  violated_ = violated_ || !lost_;
+  fail_with({ErrorKind::protocol, std::move(words)});
+}
+
+void Forwarder::fail_with(Error error) {
   if (lost_) return;
-  lost_ = Error{kind, std::move(words)};
+  lost_ = std::move(error);
   if (role_ != nullptr) role_->on_link_lost(*lost_);
 }
 

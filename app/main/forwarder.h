@@ -25,6 +25,7 @@ class Forwarder final : public session::LinkHandler {
   [[nodiscard]] const std::optional<session::Queued>& queued() const { return queued_; }  // dialler: the last word on its place
   [[nodiscard]] uint64_t queue_news() const { return queue_news_; }                       // how many there were
   [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }  // link lost, aborted by the peer, protocol error
+  [[nodiscard]] bool peer_broke_protocol() const { return violated_; }      // why it is lost; the peer does not know yet
 
   void on_lane_up(session::LaneIndex lane) override;
   void on_lane_down(session::LaneIndex lane) override;
@@ -40,7 +41,8 @@ class Forwarder final : public session::LinkHandler {
   };
   void take_part(const session::OpenPart& part);
   void keep(Early early);
-  void fail_with(ErrorKind kind, std::string words);
+  void fail_with(Error error);
+  void reject(std::string words);  // the peer broke the protocol
 
   session::LinkHandler* role_ = nullptr;
   bool detached_ = false;
@@ -52,6 +54,7 @@ class Forwarder final : public session::LinkHandler {
   std::optional<session::Queued> queued_;
   uint64_t queue_news_ = 0;
   std::optional<Error> lost_;
+  bool violated_ = false;
 };
 
 }  // namespace ccixfer::program

@@ -26,7 +26,7 @@ Error interruption(const char* what_to_do) {
 
 }  // namespace
 
-// Members in the order of construction: what a machine uses outlives it.
+// Members in the order of construction: what a role uses outlives it.
 struct TransferLoop::Impl {
   Impl(const Process& process_, Node node_, uint32_t buffers)
       : process(process_),
@@ -38,7 +38,7 @@ struct TransferLoop::Impl {
         services{*node.endpoint, files, work, pool, pool_region, entropy, process.counters, process.reporter} {}
   ~Impl() { static_cast<void>(node.memory->deregister_region(pool_region)); }
 
-  // One turn of everything below the machines.
+  // One turn of everything below the roles.
   template <typename Handler>
   void turn(Instant now, Handler& handler) {
     process.reporter.set_now(now);

@@ -1,4 +1,4 @@
-// One face for the two machines of a session: the program turns, ends and counts a Source and a Destination alike.
+// One face for the two roles of a session: the program turns, ends and counts a Source and a Destination alike.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -6,16 +6,11 @@
 #include "core/base/log.h"
 
 namespace ccixfer::recv {
-namespace {
-
-constexpr size_t abort_message_bytes_max = 512;
-
-}  // namespace
 
 void SessionReports::end_with(Error reason, bool tell_peer) {
   if (end_.is_closing()) return;
   log(LogLevel::info, "destination: session {:x} ends: {}", number_(), reason.message);
-  if (tell_peer) outbox_.post(session::Abort{reason.kind, reason.message.substr(0, abort_message_bytes_max)});
+  if (tell_peer) outbox_.post(session::Abort{reason.kind, reason.message});
   CHECK(end_.fail(std::move(reason)));
   wake_.set();
 }

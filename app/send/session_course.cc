@@ -3,12 +3,6 @@
 #include "core/base/check.h"
 
 namespace ccixfer::send {
-namespace {
-
-constexpr size_t abort_message_bytes_max = 512;
-
-}  // namespace
-
 void SessionCourse::open() {
   CHECK(!open_);
   open_ = true;
@@ -26,7 +20,7 @@ void SessionCourse::summary_came() {
 
 void SessionCourse::fail(const Error& error) {
   if (error_) return;
-  link_.post(session::Abort{error.kind, error.message.substr(0, abort_message_bytes_max)});
+  link_.post(session::Abort{error.kind, error.message});
   error_ = error;
 }
 

@@ -15,7 +15,7 @@
 namespace ccixfer::session {
 
 inline constexpr Duration alive_interval =
-    std::chrono::milliseconds(250);  // a machine with jobs in the disk tells its peer so this often
+    std::chrono::milliseconds(250);  // a role with jobs in the disk tells its peer so this often
 // How many times --timeout a disk may take for one step before the transfer ends.
 inline constexpr int disk_timeouts = 10;
 // Such a step counts as progress for this long; then the timeout itself runs.
@@ -25,7 +25,7 @@ inline constexpr int disk_timeouts = 10;
 
 class DiskWatch {
  public:
-  // Once in each turn. `jobs` are in the pool; `steps` were made since the machine began.
+  // Once in each turn. `jobs` are in the pool; `steps` were made since the role began.
   void look(Instant now, size_t jobs, uint64_t steps) {
     const bool waits = std::exchange(holds_back_, false) || jobs > 0;
     steps += looks_held_back_;

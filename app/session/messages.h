@@ -153,7 +153,7 @@ struct Alive {
 struct Bye {};  // source -> destination: the summary arrived; the lanes may go
 struct Abort {  // either way: the session ends now for both sides, and can be resumed
   ErrorKind kind = ErrorKind::bug;
-  std::string message;  // at most 512 bytes
+  std::string message;  // encode() cuts it to 512 bytes
 };
 // Whether a session can end in the middle with that kind. `ok` and the partial results are the ends of
 // a whole session: each side counts those itself and does not believe a peer.

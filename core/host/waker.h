@@ -5,8 +5,7 @@
 //
 // A loop waits in one of two ways:
 // - Waits::inside, with wait(): no timer is ever set, because the wait itself is given the deadline, and what a wait learned is
-// what
-//   the lists report next. One system call a wait, however many lists there are.
+//   what the lists report next. One system call a wait, however many lists there are.
 // - Waits::for_handle, on os_handle(), which is readable when a list has something to take or a deadline of arm() has come. It
 //   costs a timer that is set anew, and is for loops of somebody else.
 //

@@ -279,6 +279,7 @@ TEST_CASE("acceptor__a_malformed_open_or_an_abort__ends_what_was_not_opened") {
   Guest& odd = rig.dial(9);
   REQUIRE(rig.run([&] { return !odd.link->live_lanes().empty(); }));
   odd.link->post(session::OpenPart{4, 2, "cd"});
+  CHECK(reason_of(rig, odd) == "protocol: the peer's request to open a session is malformed");
   REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
   CHECK_FALSE(rig.acceptor->first_end());
   Guest& gone = rig.dial(8);

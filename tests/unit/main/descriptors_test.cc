@@ -16,20 +16,20 @@ using namespace ccixfer::program::test;
 
 namespace {
 
-// Of this process: how many descriptors that wait are waited for by others, as a loop waits for its devices.
-size_t waited_for_by_others() {
-  const auto waits = [](const std::string& fd) {
+// How many sockets this process waits for, as a router waits for its devices' listeners.
+size_t watched_sockets() {
+  const auto kind = [](const std::string& fd) {
     std::error_code gone;
-    return std::filesystem::read_symlink("/proc/self/fd/" + fd, gone) == "anon_inode:[eventpoll]";
+    return std::filesystem::read_symlink("/proc/self/fd/" + fd, gone).string();
   };
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
-    if (!waits(entry.path().filename())) continue;
+    if (kind(entry.path().filename()) != "anon_inode:[eventpoll]") continue;
     std::ifstream info(entry.path());
     for (std::string line; std::getline(info, line);) {
       if (line.rfind("tfd:", 0) != 0) continue;
       const size_t at = line.find_first_not_of(' ', 4);
-      count += waits(line.substr(at, line.find(' ', at) - at)) ? 1u : 0u;
+      count += kind(line.substr(at, line.find(' ', at) - at)).starts_with("socket:") ? 1u : 0u;
     }
   }
   return count;
@@ -63,15 +63,15 @@ TEST_CASE("descriptors__a_device_that_a_reload_brought__is_waited_for_as_the_fir
   here.write("router.toml", device("a", 1) + device("b", 2));
   RouteCommand command;
   command.common = insecure();
-  const size_t before = waited_for_by_others();
+  const size_t before = watched_sockets();
   Running routing([command](const Process& process) { return run_route(process, command); },
                   load_config(here.path("router.toml")).value());
   static_cast<void>(routing.uri());
-  CHECK(waited_for_by_others() == before + 2);
+  CHECK(watched_sockets() == before + 2);
   here.write("router.toml", device("a", 1) + device("b", 2) + device("c", 3) + device("d", 4));
   routing.signal(SIGHUP);
   CHECK(member(routing.said.await("reloaded"), "devices") == "4");
-  CHECK(waited_for_by_others() == before + 4);
+  CHECK(watched_sockets() == before + 4);
   CHECK(routing.stop().error.kind == ErrorKind::ok);
 }
 

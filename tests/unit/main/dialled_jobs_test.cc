@@ -214,7 +214,7 @@ TEST_CASE("dialled__lanes__as_asked_for_but_no_more_than_the_peer_takes") {
   }
 }
 
-TEST_CASE("dialled__deadlines__of_the_machine_the_dialler_and_its_own") {
+TEST_CASE("dialled__deadlines__of_the_role_the_dialler_and_its_own") {
   DialledRig rig([](DialPlan& plan) { plan.timeout = 20s; });
   REQUIRE(rig.run_until_moving());
   rig.run_to(rig.began + 2s);
@@ -224,7 +224,7 @@ TEST_CASE("dialled__deadlines__of_the_machine_the_dialler_and_its_own") {
   CHECK(rig.transfer->next_deadline() == rig.now + 1s);
 }
 
-TEST_CASE("dialled__completions__are_the_machines_while_there_is_one") {
+TEST_CASE("dialled__completions__are_the_roles_while_there_is_one") {
   DialledRig rig;
   rig.script.takes_completions = true;
   const rvma::Completion completion{};

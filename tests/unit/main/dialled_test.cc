@@ -28,7 +28,7 @@ std::vector<ErrorKind> all_kinds() {
 
 }  // namespace
 
-TEST_CASE("dialled__a_machine_that_comes_to_its_end__ends_the_transfer_with_its_counts") {
+TEST_CASE("dialled__a_role_that_comes_to_its_end__ends_the_transfer_with_its_counts") {
   DialledRig rig;
   CHECK_FALSE(rig.transfer->moving());
   CHECK(rig.transfer->next_deadline() == rig.began);
@@ -81,7 +81,7 @@ TEST_CASE("dialled__files_that_failed__are_the_result_and_no_reason_to_begin_ane
   }
 }
 
-TEST_CASE("dialled__a_machine_that_fails__only_what_a_new_session_may_mend_gets_one") {
+TEST_CASE("dialled__a_role_that_fails__only_what_a_new_session_may_mend_gets_one") {
   for (const ErrorKind kind : all_kinds()) {
     INFO(error_row(kind).name);
     DialledRig rig;
@@ -176,7 +176,7 @@ TEST_CASE("dialled__the_peer_ends_the_session_before_it_begins__again_or_not_by_
 }
 
 // An Opened and what makes it void may come in one turn.
-TEST_CASE("dialled__opened_twice__no_machine_is_made") {
+TEST_CASE("dialled__opened_twice__no_role_is_made") {
   DialledRig rig;
   rig.opens = false;
   REQUIRE(rig.run([&] { return rig.peer_asked(); }));
@@ -185,10 +185,12 @@ TEST_CASE("dialled__opened_twice__no_machine_is_made") {
   REQUIRE(rig.run_to_the_end());
   CHECK(rig.transfer->result().kind == ErrorKind::protocol);
   CHECK(rig.script.made == 0);
+  REQUIRE(rig.aborts().size() == 1);
+  CHECK(rig.aborts()[0].message == "the peer opened the session twice, or without a number");
 }
 
 // With a role it is the role that says how the session ended, as it knows what came of it.
-TEST_CASE("dialled__opened_again_while_a_session_runs__ends_as_its_machine_says") {
+TEST_CASE("dialled__opened_again_while_a_session_runs__ends_as_its_role_says") {
   DialledRig rig;
   REQUIRE(rig.run_until_moving());
   rig.open();

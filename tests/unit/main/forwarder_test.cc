@@ -55,7 +55,7 @@ TEST_CASE("forwarder__what_comes_before_the_role__is_replayed_in_order_without_d
   CHECK_FALSE(forwarder.lost());
 }
 
-TEST_CASE("forwarder__with_a_machine__all_goes_through_at_once") {
+TEST_CASE("forwarder__with_a_role__all_goes_through_at_once") {
   Forwarder forwarder;
   Recorder role;
   forwarder.attach(role);
@@ -74,7 +74,7 @@ TEST_CASE("forwarder__with_a_machine__all_goes_through_at_once") {
   CHECK(of(forwarder.lost()) == "network: gone");
 }
 
-TEST_CASE("forwarder__more_than_fits_after_the_machine_came__is_not_kept") {
+TEST_CASE("forwarder__more_than_fits_after_the_role_came__is_not_kept") {
   Forwarder forwarder;
   for (size_t i = 0; i < early_messages_max; ++i) forwarder.on_message(durable);
   CHECK_FALSE(forwarder.lost());
@@ -94,7 +94,7 @@ TEST_CASE("forwarder__flood_before_the_session_is_open__protocol_error") {
   CHECK(of(forwarder.lost()) == "protocol: the peer sends before the session is open");
 }
 
-TEST_CASE("forwarder__the_machine_went__what_still_comes_is_dropped") {
+TEST_CASE("forwarder__the_role_went__what_still_comes_is_dropped") {
   Forwarder forwarder;
   Recorder role;
   forwarder.on_lane_up(0);

@@ -1,4 +1,4 @@
-// `send` and `recv` in one process: what is between the command line's options and the machines of a transfer.
+// `send` and `recv` in one process: what is between the command line's options and the roles of a transfer.
 #include <catch2/catch.hpp>
 #include <filesystem>
 

@@ -23,6 +23,7 @@ struct Met : RoutedParts {
   Status write(uint64_t token, bool fence = false, std::string_view announcement = {}) {
     ports::RmaRequest request;
     request.source = Bytes(local);
+    request.local.region = region;
     request.remote.handle.kind = ports::HandleKind::region;
     request.fence = fence;
     request.has_completion_message = !announcement.empty();
@@ -33,6 +34,7 @@ struct Met : RoutedParts {
     ports::RmaRequest request;
     request.write = false;
     request.destination = MutableBytes(local);
+    request.local.region = region;
     request.remote.handle.kind = ports::HandleKind::region;
     return operations.rma(connection, request, token);
   }
@@ -62,6 +64,7 @@ struct Met : RoutedParts {
   [[nodiscard]] uint64_t rejected() const { return counters.get(Counter::routed_rejected); }
 
   std::vector<std::byte> local = std::vector<std::byte>(1000);
+  ports::Handle region = memory->register_region(MutableBytes(local), cci::access_read_parts);
   RoutedConnection& connection = add();
   RoutedMessages messages{connections, post, ender, above};
   RoutedOperations operations{2, *lower, *memory, connections, post, messages, ender, above, counters};
