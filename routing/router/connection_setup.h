@@ -12,7 +12,7 @@
 
 #include "core/base/counters.h"
 #include "routing/map/source_policy.h"
-#include "routing/router/bad_records.h"
+#include "routing/router/bad_peers.h"
 #include "routing/router/connection_ender.h"
 #include "routing/router/connection_table.h"
 #include "routing/router/devices.h"

@@ -16,7 +16,7 @@
 #include "core/base/counters.h"
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
-#include "routing/router/bad_records.h"
+#include "routing/router/bad_peers.h"
 #include "routing/router/devices.h"
 #include "routing/router/dial_plan.h"
 #include "routing/router/record_store.h"

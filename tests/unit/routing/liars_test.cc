@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/base/log.h"
-#include "routing/router/bad_records.h"
+#include "routing/router/bad_peers.h"
 #include "routing/transport/messages.h"
 #include "tests/unit/routing/three_as.h"
 

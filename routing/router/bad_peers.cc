@@ -1,4 +1,4 @@
-#include "routing/router/bad_records.h"
+#include "routing/router/bad_peers.h"
 
 #include <algorithm>
 #include <utility>

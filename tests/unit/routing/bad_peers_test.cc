@@ -1,5 +1,5 @@
 // How many bad records a peer may bring, for how long one that brought more is not let in, and what is logged.
-#include "routing/router/bad_records.h"
+#include "routing/router/bad_peers.h"
 
 #include <fmt/format.h>
 
