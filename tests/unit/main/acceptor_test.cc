@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/main/farewell.h"
 #include "core/base/log.h"
 #include "tests/unit/main/acceptor_rig.h"
 

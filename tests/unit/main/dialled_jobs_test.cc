@@ -3,6 +3,7 @@
 
 #include "app/main/acceptor.h"
 #include "app/main/dialled.h"
+#include "app/main/farewell.h"
 #include "app/main/flow_watch.h"
 #include "tests/unit/main/dialled_rig.h"
 
