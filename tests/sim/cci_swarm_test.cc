@@ -56,7 +56,7 @@ TEST_CASE("swarm__messages_and_rma__in_order_once_and_within_their_regions") {
                  << " connections");
     CHECK(result.violation == "");
     if (!result.violation.empty()) std::fprintf(stderr, "failed: cci seed %llu\n", static_cast<unsigned long long>(seed));
-    with_cards += options.link.card ? 1 : 0;
+    with_cards += options.link.card ? 1u : 0u;
     sum.messages += result.messages;
     sum.writes += result.writes;
     sum.reads += result.reads;
