@@ -45,6 +45,7 @@ struct Met : RoutedParts {
   Status write(RoutedConnection& connection, uint64_t token) {
     ports::RmaRequest request;
     request.source = Bytes(source);
+    request.local.region = region;
     request.remote.handle.kind = ports::HandleKind::region;
     return direct.rma(connection, request, token);
   }
@@ -62,6 +63,7 @@ struct Met : RoutedParts {
     return handle;
   }
   std::vector<std::byte> source = std::vector<std::byte>(100);
+  ports::Handle region = memory->register_region(Bytes(source));
   DirectConnections direct{*lower, *memory, connections, above, counters};
 };
 
