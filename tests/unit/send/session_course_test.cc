@@ -63,7 +63,7 @@ TEST_CASE("course__errors__the_first_is_told_to_the_peer_and_stays") {
   course.fail(Error{ErrorKind::interrupted, "later still"});
   CHECK(counters.get(Counter::session_rejected) == 1);
   REQUIRE(link.posted.size() == 1);
-  CHECK(std::get<session::Abort>(link.posted[0]).message.size() == 512);
+  CHECK(std::get<session::Abort>(link.posted[0]).message.size() == 600);
   REQUIRE(course.error() != nullptr);
   CHECK(course.error()->kind == ErrorKind::protocol);
   CHECK(course.finished(true));
