@@ -150,7 +150,7 @@ void DialledTransfer::tell_trouble() {
 
 void DialledTransfer::watch_progress(Instant now) {
   Attempt& attempt = *attempt_;
-  if (attempt.role && advance(reached_most_, attempt.role->reached())) {
+  if (attempt.role && advance(reached_most_, reached_by(attempt.role->tally()))) {
     last_sign_ = now;
     fruitless_ = 0;
   }

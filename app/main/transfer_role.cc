@@ -41,10 +41,6 @@ class SourceRole final : public TransferRole {
   Tally tally() const override { return source_.tally(); }
   Instant last_progress() const override { return source_.last_progress(); }
   std::string stuck_disk() const override { return source_.stuck_disk(); }
-  Reached reached() const override {
-    const Tally tally = source_.tally();
-    return {tally.entries_answered, tally.ended(), tally.bytes};
-  }
   bool repeatable() const override { return !source_.input_is_spent(); }
   void abort(const Error& error) override { source_.abort(error); }
   bool take_completion(const rvma::Completion&) override { return false; }
@@ -85,10 +81,6 @@ class DestinationRole final : public TransferRole {
   Tally tally() const override { return destination_.tally(); }
   Instant last_progress() const override { return destination_.last_progress(); }
   std::string stuck_disk() const override { return destination_.stuck_disk(); }
-  Reached reached() const override {
-    const Tally& tally = destination_.tally();
-    return {tally.entries_answered, tally.files + tally.files_unchanged + tally.files_failed, tally.bytes};
-  }
   bool repeatable() const override { return true; }
   void abort(const Error& error) override { destination_.abort(error); }
   bool take_completion(const rvma::Completion& completion) override {
@@ -114,6 +106,8 @@ class DestinationRole final : public TransferRole {
 };
 
 }  // namespace
+
+Reached reached_by(const Tally& tally) { return {tally.entries_answered, tally.ended(), tally.bytes}; }
 
 bool advance(Reached& most, const Reached& now) {
   const bool further =

@@ -44,6 +44,7 @@ struct Reached {
   uint64_t files_ended = 0;
   uint64_t bytes_there = 0;  // durable at the receiver, by this session or found there
 };
+[[nodiscard]] Reached reached_by(const Tally& tally);  // a file that ended badly has ended too
 // Takes over what is further; false: nothing is.
 bool advance(Reached& most, const Reached& now);
 
@@ -60,8 +61,7 @@ class TransferRole {
   [[nodiscard]] virtual bool in_disk() const = 0;
   [[nodiscard]] virtual const Error* error() const = 0;
   [[nodiscard]] virtual Tally tally() const = 0;
-  [[nodiscard]] virtual Instant last_progress() const = 0;  // a sign that this session lives
-  [[nodiscard]] virtual Reached reached() const = 0;
+  [[nodiscard]] virtual Instant last_progress() const = 0;   // a sign that this session lives
   [[nodiscard]] virtual bool repeatable() const = 0;         // a later session can do all of it again
   [[nodiscard]] virtual std::string stuck_disk() const = 0;  // words for a disk that has not answered for too long; empty: none
   virtual void abort(const Error& error) = 0;

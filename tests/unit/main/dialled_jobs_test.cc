@@ -45,7 +45,7 @@ TEST_CASE("dialled__a_session_that_got_further__pauses_and_timeout_begin_anew") 
   rig.script.error = Error{ErrorKind::network, "it broke"};
   rig.script.finished = true;
   for (uint64_t i = 1; i <= 10; ++i) {
-    rig.script.reached.bytes_there = i;
+    rig.script.tally.bytes = i;
     const int made = rig.script.made;
     REQUIRE(rig.run([&] { return rig.script.made > made && rig.script.living == 0; }));
     CHECK_FALSE(rig.transfer->ended());

@@ -24,7 +24,6 @@ struct Script {
   bool takes_completions = false;
   std::string stuck_disk;
   Tally tally;
-  Reached reached;
   Instant last_progress = Instant::min();
   Instant next_deadline = never;
 
@@ -55,7 +54,6 @@ class ScriptedRole final : public TransferRole, public session::LinkHandler {
   const Error* error() const override { return script_.error ? &*script_.error : nullptr; }
   Tally tally() const override { return script_.tally; }
   Instant last_progress() const override { return script_.last_progress; }
-  Reached reached() const override { return script_.reached; }
   bool repeatable() const override { return script_.repeatable; }
   std::string stuck_disk() const override { return script_.stuck_disk; }
   void abort(const Error& error) override { script_.aborted.push_back(error); }

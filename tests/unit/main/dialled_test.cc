@@ -380,15 +380,20 @@ TEST_CASE("dialled__a_disk_that_does_not_answer__is_what_the_timeout_names") {
 }
 
 TEST_CASE("dialled__each_kind_of_progress__puts_the_timeout_off") {
-  for (int what = 0; what < 4; ++what) {
+  using Count = uint64_t Tally::*;
+  const std::vector<Count> counts = {
+      &Tally::entries_answered,   &Tally::files,           &Tally::files_unchanged,   &Tally::files_failed, &Tally::files_vanished,
+      &Tally::attributes_refused, &Tally::unlisted_failed, &Tally::unlisted_vanished, &Tally::bytes};
+  for (size_t what = 0; what <= counts.size(); ++what) {
     INFO(what);
     DialledRig rig([](DialPlan& plan) { plan.timeout = 20s; });
     REQUIRE(rig.run_until_moving());
     rig.run_to(rig.began + 15s);
-    if (what == 0) rig.script.reached.entries_answered = 1;
-    if (what == 1) rig.script.reached.files_ended = 1;
-    if (what == 2) rig.script.reached.bytes_there = 1;
-    if (what == 3) rig.script.last_progress = rig.now;
+    if (what < counts.size()) {
+      rig.script.tally.*counts[what] = 1;
+    } else {
+      rig.script.last_progress = rig.now;
+    }
     rig.run_to(rig.began + 34s);
     CHECK(rig.script.aborted.empty());
     rig.run_to(rig.began + 36s);
