@@ -27,7 +27,7 @@ enum class Counter : uint8_t {
   routed_messages,
   routed_fragments,
   routed_bytes,         // payload forwarded, counted once a router
-  routed_bytes_passed,  // of these, those that never came into memory (ports::Splice pipe)
+  routed_bytes_passed,  // of these, those that never came into memory (ports::SplicePipe)
   routed_rejected,
   segments_bad,         // hash mismatch at the receiver
   session_rejected,     // malformed session messages, entries, paths that leave the root

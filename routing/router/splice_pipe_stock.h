@@ -1,5 +1,5 @@
 // The splice pipes of a router, which bytes of a fragment may pass through instead of coming into its
-// buffer (ports/splice pipe.h). One that comes back empty is used again. Single-threaded. Bounds:
+// buffer (core/ports/splice_pipe.h). One that comes back empty is used again. Single-threaded. Bounds:
 // splice_pipes_max.
 #pragma once
 #include <memory>
