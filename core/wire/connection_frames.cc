@@ -41,7 +41,7 @@ Status decode_status(Reader& in) {
   return static_cast<Status>(value);
 }
 
-void encode_farewell(Writer& out, Kind kind, const Farewell& frame) {
+void encode_end_notice(Writer& out, Kind kind, const EndNotice& frame) {
   const HeaderWriter header(out, kind);
   out.u8(static_cast<uint8_t>(frame.status));
   out.u8(0);
@@ -123,13 +123,13 @@ std::optional<HelloReply> decode_hello_reply(Bytes header) {
   return frame;
 }
 
-void encode_reject(Writer& out, const Farewell& frame) { encode_farewell(out, Kind::connect_reject, frame); }
-void encode_bye(Writer& out, const Farewell& frame) { encode_farewell(out, Kind::bye, frame); }
+void encode_reject(Writer& out, const EndNotice& frame) { encode_end_notice(out, Kind::connect_reject, frame); }
+void encode_bye(Writer& out, const EndNotice& frame) { encode_end_notice(out, Kind::bye, frame); }
 void encode_empty(Writer& out, Kind kind) { const HeaderWriter header(out, kind); }
 
-std::optional<Farewell> decode_farewell(Bytes header) {
+std::optional<EndNotice> decode_end_notice(Bytes header) {
   Reader in = fields_of(header);
-  Farewell frame;
+  EndNotice frame;
   frame.status = decode_status(in);
   in.require(in.u8() == 0);
   frame.reason = in.text16(reason_bytes_max);

@@ -19,8 +19,8 @@ inline constexpr size_t hello_header_bytes_min = frame_overhead_bytes + 8 + 2 + 
 static_assert(hello_header_bytes_min == 56);
 inline constexpr size_t hello_reply_header_bytes_min = frame_overhead_bytes + 8 + 2 + 1 + 1 + 3 * 4 + 2 * 8 + 2;
 static_assert(hello_reply_header_bytes_min == 54);
-inline constexpr size_t farewell_header_bytes_min = frame_overhead_bytes + 1 + 1 + 2;
-static_assert(farewell_header_bytes_min == 16);
+inline constexpr size_t end_notice_header_bytes_min = frame_overhead_bytes + 1 + 1 + 2;
+static_assert(end_notice_header_bytes_min == 16);
 
 // What one end offers; the connection has the minimum of both.
 struct Offer {
@@ -59,8 +59,8 @@ struct HelloReply {
   std::string_view reason;
 };
 
-// connect_reject and bye.
-struct Farewell {
+// What connect_reject and bye say: the connection ends, and why.
+struct EndNotice {
   Status status = Status::disconnected;
   std::string_view reason;
 };
@@ -71,13 +71,13 @@ enum class OptionScan : uint8_t { fine, malformed, unknown_mandatory };
 
 void encode(Writer& out, const Hello& frame);
 void encode(Writer& out, const HelloReply& frame);
-void encode_reject(Writer& out, const Farewell& frame);
-void encode_bye(Writer& out, const Farewell& frame);
+void encode_reject(Writer& out, const EndNotice& frame);
+void encode_bye(Writer& out, const EndNotice& frame);
 void encode_empty(Writer& out, Kind kind);
 
 // A hello of another magic or version decodes (its later fields may then mean anything): the caller looks at them first.
 [[nodiscard]] std::optional<Hello> decode_hello(Bytes header);
 [[nodiscard]] std::optional<HelloReply> decode_hello_reply(Bytes header);
-[[nodiscard]] std::optional<Farewell> decode_farewell(Bytes header);
+[[nodiscard]] std::optional<EndNotice> decode_end_notice(Bytes header);
 
 }  // namespace ccixfer::wire

@@ -24,7 +24,7 @@ constexpr std::array<Shape, kind_last + 1> shapes = {{
     {"hello", hello_header_bytes_min, hello_header_bytes_min + ports::connect_data_bytes_max + hello_options_bytes_max, 0, 0},
     {"hello_reply", hello_reply_header_bytes_min, hello_reply_header_bytes_min + reason_bytes_max, 0, 0},
     {"connect_accept", frame_overhead_bytes, frame_overhead_bytes, 0, 0},
-    {"connect_reject", farewell_header_bytes_min, farewell_header_bytes_min + reason_bytes_max, 0, 0},
+    {"connect_reject", end_notice_header_bytes_min, end_notice_header_bytes_min + reason_bytes_max, 0, 0},
     {"connect_ack", frame_overhead_bytes, frame_overhead_bytes, 0, 0},
     {"message", message_header_bytes, message_header_bytes, message_bytes_max, 0},
     {"message_ack", message_ack_header_bytes, message_ack_header_bytes, 0, 0},
@@ -35,7 +35,7 @@ constexpr std::array<Shape, kind_last + 1> shapes = {{
     {"rma_read_end", rma_end_header_bytes, rma_end_header_bytes, 0, 0},
     {"keepalive", frame_overhead_bytes, frame_overhead_bytes, 0, 0},
     {"keepalive_ack", frame_overhead_bytes, frame_overhead_bytes, 0, 0},
-    {"bye", farewell_header_bytes_min, farewell_header_bytes_min + reason_bytes_max, 0, 0},
+    {"bye", end_notice_header_bytes_min, end_notice_header_bytes_min + reason_bytes_max, 0, 0},
     {"mailbox_hint", mailbox_hint_header_bytes, mailbox_hint_header_bytes, 0, 0},
 }};
 static_assert(hello_header_bytes_min + ports::connect_data_bytes_max + hello_options_bytes_max <= header_bytes_max);

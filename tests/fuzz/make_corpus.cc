@@ -205,7 +205,7 @@ void datagram_frames() {
         datagram::encode(out, datagram::HelloReplyFrame{1, 2, {1408, 4, 4}, 1472});
       },
       [&](Out& out) {
-        datagram::encode(out, datagram::FarewellFrame{false, {Status::disconnected, "bye"}});
+        datagram::encode(out, datagram::EndNoticeFrame{false, {Status::disconnected, "bye"}});
       }};
   std::vector<std::byte> run = {std::byte{0}};
   for (const auto& encode : frames) {

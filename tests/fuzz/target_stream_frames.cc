@@ -24,7 +24,7 @@ void try_kind(Bytes header, const wire::FramePrefix& prefix) {
       return;
     case wire::Kind::connect_reject:
     case wire::Kind::bye:
-      if (const auto farewell = wire::decode_farewell(header)) fuzz::must(farewell->reason.size() <= wire::reason_bytes_max);
+      if (const auto notice = wire::decode_end_notice(header)) fuzz::must(notice->reason.size() <= wire::reason_bytes_max);
       return;
     case wire::Kind::message:
       static_cast<void>(wire::decode_message(header));

@@ -15,7 +15,7 @@
 //   Message D::copy_message(parts)
 //   void D::message_pushed(C&)                from send(), perhaps outside of a turn
 //   void D::say_accept(C&)                    our application accepted
-//   bool D::say_farewell(C&, Farewell)        false: nothing can be said to the peer any more
+//   bool D::say_end(C&, Parting)             false: nothing can be said to the peer any more
 //   void D::poll(now)                         what came: the driver calls what is below
 //   void D::serve(C&)                         one connection's part of a turn: receive and send, in bounded time
 //   void D::stop_receiving(C&)                our application left: what comes is answered `disconnected`
@@ -55,8 +55,8 @@
 
 namespace ccixfer::connection {
 
-// The last words to a peer.
-struct Farewell {
+// How we part from a peer, and what we tell it of that.
+struct Parting {
   enum class Kind : uint8_t {
     reject,     // our application does not want it
     finished,   // all is delivered, or had its time
@@ -76,6 +76,8 @@ struct Agreed {
 
 [[nodiscard]] bool offer_is_usable(const wire::Offer& offer);
 
+// It is one class because all its methods move the same state of a connection: what the application asks, what a driver reports of
+// the peer's frames, and the timers each may end what another has begun.
 template <typename D, typename C>
 class Engine {
  public:
@@ -138,10 +140,10 @@ class Engine {
   void release_fenced(C& c);
   void message_ended(C& c, const reliability::MessageOwner& owner, Status status);
   void operation_ended(C& c, uint64_t token, ports::OperationResult ending) { sink_->on_completion(c.id, token, ending); }
-  void lose(C& c, Status status, std::string_view reason);                       // at once
-  void part(C& c, Farewell::Kind kind, Status status, std::string_view reason);  // telling the peer, if it can be told
-  void violation(C& c, std::string_view reason);                                 // the peer broke the protocol
-  void begin_draining(C& c);                                                     // its last frame is on its way out
+  void lose(C& c, Status status, std::string_view reason);                      // at once
+  void part(C& c, Parting::Kind kind, Status status, std::string_view reason);  // telling the peer, if it can be told
+  void violation(C& c, std::string_view reason);                                // the peer broke the protocol
+  void begin_draining(C& c);                                                    // its last frame is on its way out
   void release(C& c);
 
  private:

@@ -64,7 +64,7 @@ Status Engine<D, C>::reject(ports::ConnectionId id, std::string_view reason) {
   C* c = find(id);
   if (c == nullptr) return Status::not_found;
   if (c->state != State::requested) return Status::invalid;
-  static_cast<void>(driver_.say_farewell(*c, {Farewell::Kind::reject, Status::refused, reason}));
+  static_cast<void>(driver_.say_end(*c, {Parting::Kind::reject, Status::refused, reason}));
   begin_draining(*c);
   touch_from_above(*c);
   return Status::success;
@@ -309,7 +309,7 @@ Instant Engine<D, C>::next_deadline() const {
 template <typename D, typename C>
 void Engine<D, C>::serve(C& c) {
   if (c.state == State::gone) return;
-  if (std::exchange(c.cancelled, false)) return part(c, Farewell::Kind::gave_up, Status::cancelled, "cancelled");
+  if (std::exchange(c.cancelled, false)) return part(c, Parting::Kind::gave_up, Status::cancelled, "cancelled");
   if (c.left) leave(c);
   c.step.stamp(now_);
   c.keepalive.stamp(now_);
@@ -393,9 +393,9 @@ void Engine<D, C>::lose(C& c, Status status, std::string_view reason) {
 }
 
 template <typename D, typename C>
-void Engine<D, C>::part(C& c, Farewell::Kind kind, Status status, std::string_view reason) {
+void Engine<D, C>::part(C& c, Parting::Kind kind, Status status, std::string_view reason) {
   report_end(c, status, reason);
-  if (c.state == State::draining || !driver_.say_farewell(c, {kind, status, reason})) return release(c);
+  if (c.state == State::draining || !driver_.say_end(c, {kind, status, reason})) return release(c);
   begin_draining(c);
 }
 
@@ -408,7 +408,7 @@ void Engine<D, C>::violation(C& c, std::string_view reason) {
   log(greeting ? LogLevel::info : LogLevel::warning, "connection={}.{} state={} rejected: {}{}", c.id.index, c.id.generation,
       to_string(c.state), before_hello ? "who dialled is not a ccixfer: " : "", reason);
   if (greeting) return lose(c, Status::version, std::string("what answers there is not a ccixfer: ").append(reason));
-  part(c, Farewell::Kind::violation, Status::error, reason);
+  part(c, Parting::Kind::violation, Status::error, reason);
 }
 
 template <typename D, typename C>
@@ -485,14 +485,14 @@ void Engine<D, C>::on_step_timeout(C& c) {
     case State::dialling:
     case State::hello_sent:
     case State::awaiting_accept:
-      return part(c, Farewell::Kind::gave_up, Status::timed_out, "no answer in time");
+      return part(c, Parting::Kind::gave_up, Status::timed_out, "no answer in time");
     case State::awaiting_hello:
       counters_.add(Counter::hello_rejected);
       return release(c);
     case State::accepting:
-      return part(c, Farewell::Kind::gave_up, Status::timed_out, "the dialler did not acknowledge in time");
+      return part(c, Parting::Kind::gave_up, Status::timed_out, "the dialler did not acknowledge in time");
     case State::closing:
-      return part(c, Farewell::Kind::finished, Status::disconnected, "the peer disconnected");
+      return part(c, Parting::Kind::finished, Status::disconnected, "the peer disconnected");
     case State::draining:
       return release(c);
     case State::requested:

@@ -28,14 +28,14 @@ enum class Carries : uint8_t {
   ack,  // b: the largest number told
   hello_reply,
   accept,
-  farewell,
-  message,         // a: flight, b: sequence
-  message_ack,     // b: version
-  write_fragment,  // b: operation, c: index
-  read_request,    // b: operation
-  read_fragment,   // b: operation, c: index
-  rma_end,         // b: operation
-  mailbox_hint,    // b: mailbox, c: epoch
+  end_notice,
+  message,       // a: flight, b: sequence
+  message_ack,   // b: version
+  write_chunk,   // b: operation, c: index
+  read_request,  // b: operation
+  read_chunk,    // b: operation, c: index
+  rma_end,       // b: operation
+  mailbox_hint,  // b: mailbox, c: epoch
 };
 
 struct Dialling {
@@ -47,6 +47,8 @@ struct Dialling {
   Instant silence_ends = never;  // nobody answered by then
 };
 
+// It is one struct because it is one entry of the engine's table: it owns the machines of a connection, which do not know one
+// another, and a packet carries something of each.
 struct Connection final : connection::Connection {
   using Message = std::vector<std::byte>;
 
@@ -76,12 +78,12 @@ struct Connection final : connection::Connection {
   bool hello_reply_due = false;
   bool accept_due = false;
   bool ping_due = false;
-  bool farewell_due = false;
-  bool farewell_is_reject = false;
+  bool end_notice_due = false;
+  bool end_is_reject = false;
   bool bulk_first = false;  // whose turn it is in the next packet: RMA's, or the messages'
   bool served_first = false;
-  Status farewell_status = Status::disconnected;
-  std::string farewell_reason;
+  Status end_status = Status::disconnected;
+  std::string end_reason;
 
   OutMessages messages;
   connection::FencedMessages<Message> fenced;

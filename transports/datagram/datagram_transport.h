@@ -1,5 +1,5 @@
 // A Transport over any network of datagrams that may lose, double, damage, delay and reorder them: handshake with a cookie,
-// messages (reliable ordered and unordered, unreliable), RMA in fragments straight from and into registered memory, keepalive,
+// messages (reliable ordered and unordered, unreliable), RMA in chunks straight from and into registered memory, keepalive,
 // orderly end. udp and the simulator differ in the DatagramNet only. Guarantees: those of ports/transport.h; a peer's bytes never
 // abort: they are counted (datagrams_rejected, datagrams_duplicate, acks_rejected, hello_rejected, frames_rejected) and a broken
 // protocol ends its connection with a reason. A stranger holds no memory here before its cookie came back, and then one of

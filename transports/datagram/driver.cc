@@ -36,13 +36,12 @@ Driver::~Driver() {
     if (engine_.is_bound()) c.served.abandon(engine_.target());
     if (c.remote_key == 0) return;
     if (c.state != State::draining) {
-      static_cast<void>(
-          say_farewell(c, {connection::Farewell::Kind::finished, Status::disconnected, "the endpoint was destroyed"}));
+      static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, "the endpoint was destroyed"}));
       engine_.begin_draining(c);
     }
-    for (uint32_t i = 0; i < farewells; ++i) {
+    for (uint32_t i = 0; i < end_notices; ++i) {
       if (outbox_.is_full()) outbox_.flush_last();
-      c.farewell_due = true;
+      c.end_notice_due = true;
       if (!writer_.build(c, true)) break;
     }
   });
@@ -121,7 +120,7 @@ void Driver::serve(Connection& c) {
 // All of ours is delivered: say goodbye.
 void Driver::finish_closing(Connection& c) {
   if (!c.messages.empty() || !c.rma.empty() || !c.fenced.empty()) return;
-  static_cast<void>(say_farewell(c, {connection::Farewell::Kind::finished, Status::disconnected, "the peer disconnected"}));
+  static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, "the peer disconnected"}));
   engine_.begin_draining(c);
   writer_.transmit(c);
 }
@@ -132,12 +131,12 @@ void Driver::stop_receiving(Connection& c) {
   c.served.abandon(engine_.target());
 }
 
-bool Driver::say_farewell(Connection& c, const connection::Farewell& farewell) {
+bool Driver::say_end(Connection& c, const connection::Parting& parting) {
   if (c.remote_key == 0) return false;  // nobody answered yet
-  c.farewell_due = true;
-  c.farewell_is_reject = farewell.kind == connection::Farewell::Kind::reject;
-  c.farewell_status = farewell.status == Status::success ? Status::disconnected : farewell.status;
-  c.farewell_reason = std::string(farewell.reason.substr(0, wire::reason_bytes_max));
+  c.end_notice_due = true;
+  c.end_is_reject = parting.kind == connection::Parting::Kind::reject;
+  c.end_status = parting.status == Status::success ? Status::disconnected : parting.status;
+  c.end_reason = std::string(parting.reason.substr(0, wire::reason_bytes_max));
   return true;
 }
 

@@ -32,7 +32,7 @@ class Driver final : public DatagramEvents {
   [[nodiscard]] static std::vector<std::byte> copy_message(std::span<const Bytes> parts);
   void message_pushed(Connection& c) { engine_.touch_from_above(c); }
   static void say_accept(Connection& c) { c.accept_due = true; }
-  [[nodiscard]] static bool say_farewell(Connection& c, const connection::Farewell& farewell);
+  [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting);
   void poll(Instant now) { net_->poll(now, *this); }
   void serve(Connection& c);
   void stop_receiving(Connection& c);

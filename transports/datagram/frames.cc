@@ -108,9 +108,9 @@ void encode(Writer& out, const HelloReplyFrame& frame) {
   out.u32(frame.datagram_bytes);
 }
 
-void encode(Writer& out, const FarewellFrame& frame) {
+void encode(Writer& out, const EndNoticeFrame& frame) {
   kind(out, frame.reject ? FrameKind::reject : FrameKind::bye);
-  encode(out, frame.farewell);
+  encode(out, frame.notice);
 }
 
 void encode(Writer& out, const MessageFrame& frame) {
@@ -186,10 +186,10 @@ std::optional<Frame> decode_frame(Reader& in) {
       frame = AcceptFrame{};
       break;
     case FrameKind::reject:
-      frame = FarewellFrame{true, decode_farewell(in)};
+      frame = EndNoticeFrame{true, decode_end_notice(in)};
       break;
     case FrameKind::bye:
-      frame = FarewellFrame{false, decode_farewell(in)};
+      frame = EndNoticeFrame{false, decode_end_notice(in)};
       break;
     case FrameKind::message:
       frame = decode_message(in);

@@ -1,6 +1,6 @@
 // The frames of a data packet: kind u8, then the kind's own fields; the packet's check covers them all. A frame whose packet is
 // lost goes out again in another packet, if it still matters; so each must be harmless when it comes twice, late or out of order:
-// messages and fragments are numbered, an acknowledgement tells a whole state.
+// messages and chunks are numbered, an acknowledgement tells a whole state.
 // Decoders take a peer's bytes: a frame that is malformed fails the Reader. Views point into the packet.
 #pragma once
 #include <array>
@@ -40,9 +40,9 @@ struct HelloReplyFrame {
   uint32_t datagram_bytes = 0;
 };
 
-struct FarewellFrame {
+struct EndNoticeFrame {
   bool reject = false;  // else bye
-  wire::Farewell farewell;
+  wire::EndNotice notice;
 };
 
 // Numbers 0, 1, ... of one direction. `flight` counts the refusals of its receiver: after one, everything not delivered comes
@@ -65,8 +65,8 @@ struct MessageAckFrame {
   std::array<uint64_t, words_max> bits{};
 };
 
-// operation = generation << 16 | slot, named by the initiator; the slot's generations rise. One fragment of a write, at a multiple
-// of the connection's fragment_bytes; only the last one may be shorter.
+// operation = generation << 16 | slot, named by the initiator; the slot's generations rise. One chunk of a write, at a multiple
+// of the connection's chunk_bytes; only the last one may be shorter.
 struct RmaWriteFrame {
   uint64_t operation = 0;
   uint64_t total_bytes = 0;
@@ -98,7 +98,7 @@ struct MailboxHintFrame {
   uint64_t epoch = 0;
 };
 
-using Frame = std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, FarewellFrame, MessageFrame, MessageAckFrame,
+using Frame = std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, EndNoticeFrame, MessageFrame, MessageAckFrame,
                            RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame>;
 
 inline constexpr size_t hello_reply_frame_bytes = 1 + 4 + 8 + 12 + 4;
@@ -109,7 +109,7 @@ inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
 inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8 + 8;
 [[nodiscard]] constexpr size_t message_ack_frame_bytes(uint8_t words) { return 1 + 8 + 4 + 1 + 1 + size_t{8} * words; }
-[[nodiscard]] inline size_t farewell_frame_bytes(std::string_view reason) { return 1 + 1 + 2 + reason.size(); }
+[[nodiscard]] inline size_t end_notice_frame_bytes(std::string_view reason) { return 1 + 1 + 2 + reason.size(); }
 
 // What a connection of such datagrams offers its user.
 [[nodiscard]] constexpr uint32_t message_bytes_max(uint32_t datagram_bytes) {
@@ -117,7 +117,7 @@ inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8 + 8;
 }
 static_assert(message_bytes_max(datagram_bytes_min) >= ports::max_send_bytes_floor);
 // Leaves room for an ack of a few ranges.
-[[nodiscard]] constexpr uint32_t fragment_bytes_of(uint32_t datagram_bytes) {
+[[nodiscard]] constexpr uint32_t chunk_bytes_of(uint32_t datagram_bytes) {
   return (datagram_bytes - static_cast<uint32_t>(packet_overhead_bytes + rma_write_frame_bytes) - 32) / 8 * 8;
 }
 
@@ -125,7 +125,7 @@ void encode_ack(wire::Writer& out, const reliability::Ack& ack, size_t bytes_max
 void encode(wire::Writer& out, const PingFrame& frame);
 void encode(wire::Writer& out, const AcceptFrame& frame);
 void encode(wire::Writer& out, const HelloReplyFrame& frame);
-void encode(wire::Writer& out, const FarewellFrame& frame);
+void encode(wire::Writer& out, const EndNoticeFrame& frame);
 void encode(wire::Writer& out, const MessageFrame& frame);
 void encode(wire::Writer& out, const MessageAckFrame& frame);
 void encode(wire::Writer& out, const RmaWriteFrame& frame);
@@ -134,7 +134,7 @@ void encode(wire::Writer& out, const RmaReadDataFrame& frame);
 void encode(wire::Writer& out, const RmaEndFrame& frame);
 void encode(wire::Writer& out, const MailboxHintFrame& frame);
 
-// The next frame of a body that is not read to its end. It also refuses: total 0, a fragment beyond its total, an empty one.
+// The next frame of a body that is not read to its end. It also refuses: total 0, a chunk beyond its total, an empty one.
 [[nodiscard]] std::optional<Frame> decode_frame(wire::Reader& in);
 
 }  // namespace ccixfer::datagram

@@ -27,8 +27,8 @@ void Handshake::agree(Connection& c, const wire::Offer& theirs, uint32_t their_d
   c.max_send_bytes = std::min(c.max_send_bytes, message_bytes_max(c.datagram_bytes));
   c.messages.open(agreed.sends_in_flight_max, c.attribute);
   c.incoming.open(agreed.sends_in_flight_max, c.attribute, held_bytes_);
-  c.rma.open(agreed.rmas_in_flight_max, fragment_bytes_of(c.datagram_bytes));
-  c.served.open(agreed.rmas_in_flight_max, fragment_bytes_of(c.datagram_bytes), c.id.packed());
+  c.rma.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes));
+  c.served.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes), c.id.packed());
   c.congestion = reliability::make_congestion_control(congestion_, c.datagram_bytes, c.local_key);
   c.pacer = reliability::Pacer(uint64_t{burst_datagrams} * c.datagram_bytes);
 }
@@ -82,7 +82,7 @@ void Handshake::send_hello(Connection& c) {
 void Handshake::refuse(const Address& from, const PacketHeader& hello, Status status, std::string_view reason) {
   engine_.counters().add(Counter::hello_rejected);
   wire::Writer out = outbox_.begin({.kind = PacketKind::refuse, .destination = hello.source, .key = hello.key});
-  encode(out, wire::Farewell{status, reason});
+  encode(out, wire::EndNotice{status, reason});
   end_packet(out);
   outbox_.put(from);
 }
@@ -156,9 +156,9 @@ void Handshake::on_refuse(const Address& from, const Packet& packet) {
   Connection* c = engine_.at(header.destination);
   if (c == nullptr || c->state != State::hello_sent || c->address != from || c->local_key != header.key) return;
   wire::Reader in(packet.body);
-  const wire::Farewell farewell = decode_farewell(in);
+  const wire::EndNotice notice = decode_end_notice(in);
   if (!in.done()) return engine_.counters().add(Counter::frames_rejected);
-  engine_.lose(*c, farewell.status, printable(farewell.reason));
+  engine_.lose(*c, notice.status, printable(notice.reason));
 }
 
 void Handshake::on_hello_reply(Connection& c, const PacketHeader& header, const HelloReplyFrame& frame) {

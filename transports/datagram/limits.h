@@ -23,7 +23,7 @@ inline constexpr uint32_t send_budget_datagrams = 256;
 inline constexpr uint32_t burst_datagrams = 16;
 
 inline constexpr uint32_t messages_window_max = 1024;  // numbers of one connection in flight, whatever was negotiated
-inline constexpr uint32_t fragments_window = 4096;     // of one RMA operation in flight, from the first one missing
+inline constexpr uint32_t chunks_window = 4096;        // of one RMA operation in flight, from the first one missing
 inline constexpr size_t held_bytes_max = 16u << 20;    // messages that came before their turn, all connections together
 inline constexpr uint32_t operation_slots_max = 1u << 16;
 
@@ -32,6 +32,6 @@ inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
 inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
 
 inline constexpr size_t hints_outstanding_max = 1024;  // of a connection, not acknowledged yet; beyond: lost
-inline constexpr uint32_t farewells = 3;               // of an endpoint that is destroyed: nobody will repeat them
+inline constexpr uint32_t end_notices = 3;             // of an endpoint that is destroyed: nobody will repeat them
 
 }  // namespace ccixfer::datagram

@@ -48,14 +48,14 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
     case Carries::accept:
       if (c.state == State::accepting) c.accept_due = false;
       return engine_.opened_by_dialler(c);
-    case Carries::farewell:
+    case Carries::end_notice:
       if (c.state == State::draining) engine_.release(c);
       return;
-    case Carries::write_fragment:
-      if (const auto token = c.rma.fragment_acked(carried.b, carried.c)) engine_.sink().on_local_completion(c.id, *token);
+    case Carries::write_chunk:
+      if (const auto token = c.rma.chunk_acked(carried.b, carried.c)) engine_.sink().on_local_completion(c.id, *token);
       return;
-    case Carries::read_fragment:
-      return c.served.fragment_acked(carried.b, carried.c, engine_.target());
+    case Carries::read_chunk:
+      return c.served.chunk_acked(carried.b, carried.c, engine_.target());
     case Carries::mailbox_hint:
       return c.hints->acked(carried.b);
     case Carries::hello_reply:
@@ -90,19 +90,19 @@ void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& car
     case Carries::accept:
       c.accept_due = c.state == State::accepting || c.state == State::closing;
       return;
-    case Carries::farewell:
-      c.farewell_due = c.state == State::draining;
+    case Carries::end_notice:
+      c.end_notice_due = c.state == State::draining;
       return;
     case Carries::message:
       return c.messages.lost(carried.b, carried.a);
     case Carries::message_ack:
       return c.incoming.lost(carried.b);
-    case Carries::write_fragment:
-      return c.rma.fragment_lost(carried.b, carried.c);
+    case Carries::write_chunk:
+      return c.rma.chunk_lost(carried.b, carried.c);
     case Carries::read_request:
       return c.rma.request_lost(carried.b);
-    case Carries::read_fragment:
-      return c.served.fragment_lost(carried.b, carried.c);
+    case Carries::read_chunk:
+      return c.served.chunk_lost(carried.b, carried.c);
     case Carries::rma_end:
       return c.served.reply_lost(carried.b);
     case Carries::mailbox_hint:

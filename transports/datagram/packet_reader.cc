@@ -80,7 +80,7 @@ void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& fr
   if (const auto* ack = std::get_if<reliability::Ack>(&frame)) return outcomes_.acknowledged(c, *ack);
   if (c.state == State::draining) {
     // The peer said goodbye as well: it needs no more of us than the answer that nobody is here.
-    if (is_one_of<FarewellFrame>(frame)) engine_.release(c);
+    if (is_one_of<EndNoticeFrame>(frame)) engine_.release(c);
     return;
   }
   const bool data = of_data(frame);
@@ -97,8 +97,8 @@ void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& fr
     if (!c.dialler) return engine_.violation(c, "an acceptance that was not asked for");
     if (c.state != State::awaiting_accept) return;
     engine_.accepted_by_peer(c);
-  } else if (const auto* farewell = std::get_if<FarewellFrame>(&frame)) {
-    engine_.lose(c, farewell->farewell.status, printable(farewell->farewell.reason));
+  } else if (const auto* notice = std::get_if<EndNoticeFrame>(&frame)) {
+    engine_.lose(c, notice->notice.status, printable(notice->notice.reason));
     // So that the peer need not repeat it. It will ask no more: nobody is here.
     outbox_.put_empty(c.address, {.kind = PacketKind::gone, .destination = c.remote_index, .key = c.local_key});
   } else if (const auto* message = std::get_if<MessageFrame>(&frame)) {
@@ -108,7 +108,7 @@ void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& fr
                                              [&](const MessageOwner& owner, Status s) { engine_.message_ended(c, owner, s); });
     if (!fine) engine_.violation(c, "an acknowledgement of a message that was not sent");
   } else if (const auto* write = std::get_if<RmaWriteFrame>(&frame)) {
-    if (!c.served.write(*write, engine_.target())) engine_.violation(c, "a fragment of an operation that cannot be");
+    if (!c.served.write(*write, engine_.target())) engine_.violation(c, "a chunk of an operation that cannot be");
   } else if (const auto* read = std::get_if<RmaReadFrame>(&frame)) {
     if (!c.served.read(*read, engine_.target())) engine_.violation(c, "a read that cannot be");
   } else if (const auto* placed = std::get_if<RmaReadDataFrame>(&frame)) {

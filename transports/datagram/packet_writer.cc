@@ -1,4 +1,4 @@
-// What goes out: a packet begins with the ack that is wanted, then control, then messages and fragments by turns.
+// What goes out: a packet begins with the ack that is wanted, then control, then messages and chunks by turns.
 #include "transports/datagram/packet_writer.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@ bool has_window(const Connection& c) {
 }  // namespace
 
 bool PacketWriter::wants_to_send(Connection& c) {
-  if (c.farewell_due) return true;
+  if (c.end_notice_due) return true;
   if (c.state == State::draining || c.remote_key == 0) return false;
   return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || hints_due(c) ||
-         c.messages.sendable() || c.rma.request_due() || c.rma.fragment_due() || c.served.fragment_due();
+         c.messages.sendable() || c.rma.request_due() || c.rma.chunk_due() || c.served.chunk_due();
 }
 
 void PacketWriter::transmit(Connection& c) {
@@ -84,10 +84,10 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
 
 void PacketWriter::add_control(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {
   const auto fits = [&](size_t bytes) { return out.position() + bytes <= size_max; };
-  if (c.farewell_due && fits(farewell_frame_bytes(c.farewell_reason))) {
-    encode(out, FarewellFrame{c.farewell_is_reject, {c.farewell_status, c.farewell_reason}});
-    carried.push_back({.kind = as(Carries::farewell)});
-    c.farewell_due = false;
+  if (c.end_notice_due && fits(end_notice_frame_bytes(c.end_reason))) {
+    encode(out, EndNoticeFrame{c.end_is_reject, {c.end_status, c.end_reason}});
+    carried.push_back({.kind = as(Carries::end_notice)});
+    c.end_notice_due = false;
     return;
   }
   if (c.state == State::draining) return;
@@ -126,13 +126,13 @@ void PacketWriter::add_bulk(Connection& c, wire::Writer& out, size_t size_max, C
   for (unsigned side = 0; side < 2; ++side) {
     c.served_first = !c.served_first;
     if (c.served_first) {
-      while (c.served.fragment_due() && out.position() + c.served.next_fragment_frame_bytes() <= size_max) {
-        const auto fragment = c.served.take_fragment(out, as(Carries::read_fragment), engine_.target());
-        if (fragment) carried.push_back(*fragment);
+      while (c.served.chunk_due() && out.position() + c.served.next_chunk_frame_bytes() <= size_max) {
+        const auto chunk = c.served.take_chunk(out, as(Carries::read_chunk), engine_.target());
+        if (chunk) carried.push_back(*chunk);
       }
     } else {
-      while (c.rma.fragment_due() && out.position() + c.rma.next_fragment_frame_bytes() <= size_max) {
-        carried.push_back(c.rma.take_fragment(out, as(Carries::write_fragment)));
+      while (c.rma.chunk_due() && out.position() + c.rma.next_chunk_frame_bytes() <= size_max) {
+        carried.push_back(c.rma.take_chunk(out, as(Carries::write_chunk)));
       }
     }
   }

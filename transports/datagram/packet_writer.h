@@ -1,4 +1,4 @@
-// What goes out in a connection's packets: the ack that is wanted, then control, then messages and fragments by turns, as the
+// What goes out in a connection's packets: the ack that is wanted, then control, then messages and chunks by turns, as the
 // window and the pace allow. Private to this room; single-threaded.
 #pragma once
 #include <vector>

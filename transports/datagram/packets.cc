@@ -95,18 +95,18 @@ std::optional<Hello> decode_hello(Bytes body) {
   return hello;
 }
 
-void encode(Writer& out, const wire::Farewell& farewell) {
-  out.u8(static_cast<uint8_t>(farewell.status));
-  out.text16(farewell.reason.substr(0, wire::reason_bytes_max));
+void encode(Writer& out, const wire::EndNotice& notice) {
+  out.u8(static_cast<uint8_t>(notice.status));
+  out.text16(notice.reason.substr(0, wire::reason_bytes_max));
 }
 
-wire::Farewell decode_farewell(Reader& in) {
-  wire::Farewell farewell;
+wire::EndNotice decode_end_notice(Reader& in) {
+  wire::EndNotice notice;
   const uint8_t status = in.u8();
   in.require(is_known_status(status) && status != static_cast<uint8_t>(Status::success));
-  farewell.status = static_cast<Status>(status);
-  farewell.reason = in.text16(wire::reason_bytes_max);
-  return farewell;
+  notice.status = static_cast<Status>(status);
+  notice.reason = in.text16(wire::reason_bytes_max);
+  return notice;
 }
 
 }  // namespace ccixfer::datagram

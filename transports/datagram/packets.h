@@ -68,7 +68,7 @@ void encode(wire::Writer& out, const Cookie& cookie);
 [[nodiscard]] std::optional<Cookie> decode_cookie(Bytes body);
 
 // refuse, and the frames reject and bye.
-void encode(wire::Writer& out, const wire::Farewell& farewell);
-[[nodiscard]] wire::Farewell decode_farewell(wire::Reader& in);
+void encode(wire::Writer& out, const wire::EndNotice& notice);
+[[nodiscard]] wire::EndNotice decode_end_notice(wire::Reader& in);
 
 }  // namespace ccixfer::datagram

@@ -8,9 +8,9 @@
 
 namespace ccixfer::datagram {
 
-void RmaIn::open(uint32_t slots_max, uint32_t fragment_bytes, uint64_t connection) {
+void RmaIn::open(uint32_t slots_max, uint32_t chunk_bytes, uint64_t connection) {
   slots_max_ = slots_max;
-  fragment_bytes_ = fragment_bytes;
+  chunk_bytes_ = chunk_bytes;
   connection_ = connection;
 }
 
@@ -39,7 +39,7 @@ void RmaIn::begin(Operation& operation, uint64_t id, bool write, uint64_t total_
   operation.handle = remote.handle;
   operation.target_offset_bytes = remote.offset_bytes;
   operation.total_bytes = total_bytes;
-  operation.through.open(fragments_of(total_bytes, fragment_bytes_));
+  operation.through.open(chunks_of(total_bytes, chunk_bytes_));
 }
 
 void RmaIn::decide(Operation& operation, uint64_t id, ports::OperationResult ending) {
@@ -64,7 +64,7 @@ void RmaIn::queue_reply(uint32_t slot) {
 bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
   Operation* operation = slot_of(frame.operation);
   if (operation == nullptr) return false;
-  if (frame.bytes.size() != fragment_length(frame.total_bytes, frame.offset_bytes, fragment_bytes_)) return false;
+  if (frame.bytes.size() != chunk_length(frame.total_bytes, frame.offset_bytes, chunk_bytes_)) return false;
   const uint64_t generation = frame.operation >> 16;
   if (generation < operation->generation) return true;  // late
   if (generation > operation->generation) {
@@ -89,12 +89,12 @@ bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
       operation->target_offset_bytes != frame.remote.offset_bytes) {
     return false;
   }
-  switch (operation->through.mark(frame.offset_bytes / fragment_bytes_)) {
-    case FragmentWindow::Mark::beyond:
+  switch (operation->through.mark(frame.offset_bytes / chunk_bytes_)) {
+    case ChunkWindow::Mark::beyond:
       return false;
-    case FragmentWindow::Mark::duplicate:
+    case ChunkWindow::Mark::duplicate:
       return true;
-    case FragmentWindow::Mark::fresh:
+    case ChunkWindow::Mark::fresh:
       break;
   }
   place(*operation, frame, target);
@@ -163,7 +163,7 @@ void RmaIn::reply_lost(uint64_t id) {
   if (operations_[id & 0xffff].generation == id >> 16) queue_reply(static_cast<uint32_t>(id & 0xffff));
 }
 
-std::optional<RmaIn::Piece> RmaIn::next_piece() {
+std::optional<RmaIn::Chunk> RmaIn::next_chunk() {
   while (!lost_.empty()) {
     const Operation* operation = current(lost_.front().operation);
     if (operation != nullptr && !operation->through.has(lost_.front().index)) return lost_.front();
@@ -173,7 +173,7 @@ std::optional<RmaIn::Piece> RmaIn::next_piece() {
     Operation& operation = operations_[reads_.front()];
     if (operation.active && !operation.write && operation.next < operation.through.count()) {
       if (operation.next >= operation.through.end()) return std::nullopt;
-      return Piece{operation.generation << 16 | reads_.front(), operation.next};
+      return Chunk{operation.generation << 16 | reads_.front(), operation.next};
     }
     operation.in_reads = false;
     reads_.drop_front();
@@ -181,36 +181,36 @@ std::optional<RmaIn::Piece> RmaIn::next_piece() {
   return std::nullopt;
 }
 
-bool RmaIn::fragment_due() { return next_piece().has_value(); }
+bool RmaIn::chunk_due() { return next_chunk().has_value(); }
 
-size_t RmaIn::next_fragment_frame_bytes() {
-  const Piece piece = next_piece().value();
-  const Operation& operation = operations_[piece.operation & 0xffff];
-  return rma_read_data_frame_bytes + fragment_length(operation.total_bytes, piece.index * fragment_bytes_, fragment_bytes_);
+size_t RmaIn::next_chunk_frame_bytes() {
+  const Chunk chunk = next_chunk().value();
+  const Operation& operation = operations_[chunk.operation & 0xffff];
+  return rma_read_data_frame_bytes + chunk_length(operation.total_bytes, chunk.index * chunk_bytes_, chunk_bytes_);
 }
 
-std::optional<reliability::Carried> RmaIn::take_fragment(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target) {
-  const Piece piece = next_piece().value();
-  Operation& operation = operations_[piece.operation & 0xffff];
+std::optional<reliability::Carried> RmaIn::take_chunk(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target) {
+  const Chunk chunk = next_chunk().value();
+  Operation& operation = operations_[chunk.operation & 0xffff];
   if (lost_.empty()) {
     ++operation.next;
   } else {
     lost_.drop_front();
   }
-  const uint64_t offset = piece.index * fragment_bytes_;
-  const uint64_t length = fragment_length(operation.total_bytes, offset, fragment_bytes_);
+  const uint64_t offset = chunk.index * chunk_bytes_;
+  const uint64_t length = chunk_length(operation.total_bytes, offset, chunk_bytes_);
   const Bytes span = target.read_span(operation.ticket, offset);
   if (span.empty()) {
     target.end_read(operation.ticket);
-    decide(operation, piece.operation, Status::rma_handle);
+    decide(operation, chunk.operation, Status::rma_handle);
     return std::nullopt;
   }
   CHECK(span.size() >= length);
-  encode(out, RmaReadDataFrame{piece.operation, offset, span.first(length)});
-  return reliability::Carried{.kind = carried_kind, .b = piece.operation, .c = piece.index};
+  encode(out, RmaReadDataFrame{chunk.operation, offset, span.first(length)});
+  return reliability::Carried{.kind = carried_kind, .b = chunk.operation, .c = chunk.index};
 }
 
-void RmaIn::fragment_acked(uint64_t id, uint64_t index, ports::RmaTarget& target) {
+void RmaIn::chunk_acked(uint64_t id, uint64_t index, ports::RmaTarget& target) {
   Operation* operation = current(id);
   if (operation == nullptr || operation->write) return;
   static_cast<void>(operation->through.mark(index));
@@ -219,7 +219,7 @@ void RmaIn::fragment_acked(uint64_t id, uint64_t index, ports::RmaTarget& target
   decide(*operation, id, Status::success);
 }
 
-void RmaIn::fragment_lost(uint64_t id, uint64_t index) {
+void RmaIn::chunk_lost(uint64_t id, uint64_t index) {
   const Operation* operation = current(id);
   if (operation != nullptr && !operation->write && !operation->through.has(index)) lost_.push_back({id, index});
 }

@@ -1,6 +1,6 @@
 // The RMA operations that the peer initiated, at the target: every write is bracketed with the RmaTarget's begin and end, memory is
-// asked for again for each fragment. Slots are the peer's, bounded by the negotiated rmas_in_flight_max.
-// Guarantees: a fragment is placed at most once, and none after its operation's end was decided, whatever comes late, twice or out
+// asked for again for each chunk. Slots are the peer's, bounded by the negotiated rmas_in_flight_max.
+// Guarantees: a chunk is placed at most once, and none after its operation's end was decided, whatever comes late, twice or out
 // of order (a slot's generations rise; an older one is late). false of write() and read(): the peer broke the protocol. Source: CCI
 // §III.C; RVMA §III.B.
 #pragma once
@@ -8,14 +8,14 @@
 
 #include "core/base/ring_buffer.h"
 #include "core/reliability/send_ledger.h"
-#include "transports/datagram/fragments.h"
+#include "transports/datagram/chunks.h"
 #include "transports/datagram/frames.h"
 
 namespace ccixfer::datagram {
 
 class RmaIn {
  public:
-  void open(uint32_t slots_max, uint32_t fragment_bytes, uint64_t connection);
+  void open(uint32_t slots_max, uint32_t chunk_bytes, uint64_t connection);
   void leave() { leaving_ = true; }  // our application disconnected: every operation is answered `disconnected`
 
   [[nodiscard]] bool write(const RmaWriteFrame& frame, ports::RmaTarget& target);
@@ -25,12 +25,12 @@ class RmaIn {
   reliability::Carried take_reply(wire::Writer& out, uint8_t carried_kind);
   void reply_lost(uint64_t operation);
 
-  [[nodiscard]] bool fragment_due();
-  [[nodiscard]] size_t next_fragment_frame_bytes();  // only if fragment_due
+  [[nodiscard]] bool chunk_due();
+  [[nodiscard]] size_t next_chunk_frame_bytes();  // only if chunk_due
   // nullopt: the memory was withdrawn; nothing was written, its reply is due.
-  std::optional<reliability::Carried> take_fragment(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target);
-  void fragment_acked(uint64_t operation, uint64_t index, ports::RmaTarget& target);
-  void fragment_lost(uint64_t operation, uint64_t index);
+  std::optional<reliability::Carried> take_chunk(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target);
+  void chunk_acked(uint64_t operation, uint64_t index, ports::RmaTarget& target);
+  void chunk_lost(uint64_t operation, uint64_t index);
 
   void abandon(ports::RmaTarget& target);  // the connection is over: every ticket goes back, incomplete
   // What waits to go out: at most an answer and a read for each slot, whatever the peer begins anew without taking what it is sent.
@@ -47,11 +47,11 @@ class RmaIn {
     ports::Handle handle;
     uint64_t target_offset_bytes = 0;
     uint64_t total_bytes = 0;
-    uint64_t next = 0;                          // read: the first fragment that never went out
-    FragmentWindow through;                     // write: placed; read: acked
+    uint64_t next = 0;                          // read: the first chunk that never went out
+    ChunkWindow through;                        // write: placed; read: acked
     bool in_replies = false, in_reads = false;  // the slot is; which of its operations that concerns shows when its turn comes
   };
-  struct Piece {
+  struct Chunk {
     uint64_t operation = 0;
     uint64_t index = 0;
   };
@@ -62,14 +62,14 @@ class RmaIn {
   void queue_reply(uint32_t slot);
   void decide(Operation& operation, uint64_t id, ports::OperationResult ending);
   void place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTarget& target);
-  [[nodiscard]] std::optional<Piece> next_piece();
+  [[nodiscard]] std::optional<Chunk> next_chunk();
 
   std::vector<Operation> operations_;
   RingBuffer<uint32_t> replies_;  // slots
-  RingBuffer<uint32_t> reads_;    // slots, with fragments that never went out
-  RingBuffer<Piece> lost_;
+  RingBuffer<uint32_t> reads_;    // slots, with chunks that never went out
+  RingBuffer<Chunk> lost_;
   uint32_t slots_max_ = 0;
-  uint32_t fragment_bytes_ = 0;
+  uint32_t chunk_bytes_ = 0;
   uint64_t connection_ = 0;
   bool leaving_ = false;
 };

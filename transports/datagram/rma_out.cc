@@ -7,9 +7,9 @@
 
 namespace ccixfer::datagram {
 
-void RmaOut::open(uint32_t slots_max, uint32_t fragment_bytes) {
+void RmaOut::open(uint32_t slots_max, uint32_t chunk_bytes) {
   slots_max_ = slots_max;
-  fragment_bytes_ = fragment_bytes;
+  chunk_bytes_ = chunk_bytes;
 }
 
 void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
@@ -31,7 +31,7 @@ void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t mes
   operation.destination = request.destination;
   operation.total_bytes = request.write ? request.source.size() : request.destination.size();
   operation.messages_before = messages_issued;
-  operation.through.open(fragments_of(operation.total_bytes, fragment_bytes_));
+  operation.through.open(chunks_of(operation.total_bytes, chunk_bytes_));
   if (request.has_completion_message) {
     operation.announcement.assign(request.completion_message.begin(), request.completion_message.end());
   }
@@ -70,7 +70,7 @@ RmaOut::Known RmaOut::look(uint64_t id, bool write, Operation*& found) {
   return Known::active;
 }
 
-std::optional<RmaOut::Piece> RmaOut::next_piece() {
+std::optional<RmaOut::Chunk> RmaOut::next_chunk() {
   Operation* operation = nullptr;
   while (!lost_.empty()) {
     if (look(lost_.front().operation, true, operation) == Known::active && !operation->through.has(lost_.front().index)) {
@@ -81,37 +81,37 @@ std::optional<RmaOut::Piece> RmaOut::next_piece() {
   while (!writes_.empty()) {
     if (look(writes_.front(), true, operation) == Known::active && operation->next < operation->through.count()) {
       if (operation->next >= operation->through.end()) return std::nullopt;  // too far ahead of one that is missing
-      return Piece{writes_.front(), operation->next};
+      return Chunk{writes_.front(), operation->next};
     }
     writes_.drop_front();
   }
   return std::nullopt;
 }
 
-bool RmaOut::fragment_due() { return next_piece().has_value(); }
+bool RmaOut::chunk_due() { return next_chunk().has_value(); }
 
-size_t RmaOut::next_fragment_frame_bytes() {
-  const Piece piece = next_piece().value();
-  const Operation& operation = operations_[piece.operation & 0xffff];
-  return rma_write_frame_bytes + fragment_length(operation.total_bytes, piece.index * fragment_bytes_, fragment_bytes_);
+size_t RmaOut::next_chunk_frame_bytes() {
+  const Chunk chunk = next_chunk().value();
+  const Operation& operation = operations_[chunk.operation & 0xffff];
+  return rma_write_frame_bytes + chunk_length(operation.total_bytes, chunk.index * chunk_bytes_, chunk_bytes_);
 }
 
-reliability::Carried RmaOut::take_fragment(wire::Writer& out, uint8_t carried_kind) {
-  const Piece piece = next_piece().value();
-  Operation& operation = operations_[piece.operation & 0xffff];
+reliability::Carried RmaOut::take_chunk(wire::Writer& out, uint8_t carried_kind) {
+  const Chunk chunk = next_chunk().value();
+  Operation& operation = operations_[chunk.operation & 0xffff];
   if (lost_.empty()) {
     ++operation.next;
   } else {
     lost_.drop_front();
   }
-  const uint64_t offset = piece.index * fragment_bytes_;
-  const uint64_t length = fragment_length(operation.total_bytes, offset, fragment_bytes_);
+  const uint64_t offset = chunk.index * chunk_bytes_;
+  const uint64_t length = chunk_length(operation.total_bytes, offset, chunk_bytes_);
   encode(out,
-         RmaWriteFrame{piece.operation, operation.total_bytes, offset, operation.remote, operation.source.subspan(offset, length)});
-  return {.kind = carried_kind, .b = piece.operation, .c = piece.index};
+         RmaWriteFrame{chunk.operation, operation.total_bytes, offset, operation.remote, operation.source.subspan(offset, length)});
+  return {.kind = carried_kind, .b = chunk.operation, .c = chunk.index};
 }
 
-std::optional<uint64_t> RmaOut::fragment_acked(uint64_t id, uint64_t index) {
+std::optional<uint64_t> RmaOut::chunk_acked(uint64_t id, uint64_t index) {
   Operation* operation = nullptr;
   if (look(id, true, operation) != Known::active) return std::nullopt;
   static_cast<void>(operation->through.mark(index));
@@ -119,7 +119,7 @@ std::optional<uint64_t> RmaOut::fragment_acked(uint64_t id, uint64_t index) {
   return operation->token;
 }
 
-void RmaOut::fragment_lost(uint64_t id, uint64_t index) {
+void RmaOut::chunk_lost(uint64_t id, uint64_t index) {
   Operation* operation = nullptr;
   if (look(id, true, operation) == Known::active && !operation->through.has(index)) lost_.push_back({id, index});
 }
@@ -151,13 +151,13 @@ bool RmaOut::data(const RmaReadDataFrame& frame, OutMessages& messages, Duration
   Operation* operation = nullptr;
   const Known known = look(frame.operation, false, operation);
   if (known != Known::active) return known == Known::over;
-  if (frame.bytes.size() != fragment_length(operation->total_bytes, frame.offset_bytes, fragment_bytes_)) return false;
-  switch (operation->through.mark(frame.offset_bytes / fragment_bytes_)) {
-    case FragmentWindow::Mark::beyond:
+  if (frame.bytes.size() != chunk_length(operation->total_bytes, frame.offset_bytes, chunk_bytes_)) return false;
+  switch (operation->through.mark(frame.offset_bytes / chunk_bytes_)) {
+    case ChunkWindow::Mark::beyond:
       return false;
-    case FragmentWindow::Mark::duplicate:
+    case ChunkWindow::Mark::duplicate:
       return true;
-    case FragmentWindow::Mark::fresh:
+    case ChunkWindow::Mark::fresh:
       break;
   }
   std::memcpy(operation->destination.data() + frame.offset_bytes, frame.bytes.data(), frame.bytes.size());

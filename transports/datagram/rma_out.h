@@ -1,4 +1,4 @@
-// The RMA operations that this end of a connection initiated. A pure machine: which may start (fences), which fragment goes out
+// The RMA operations that this end of a connection initiated. A pure machine: which may start (fences), which chunk goes out
 // next, where what was read goes, how each operation ends. Slots are bounded by the negotiated rmas_in_flight_max. Guarantees: one
 // end for each operation; local memory is not touched after it, whatever comes late or twice; a completion message is pushed only
 // after success, and the operation ends when it was delivered; operations go out one after the other. Source: CCI §III.C.
@@ -7,7 +7,7 @@
 
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
-#include "transports/datagram/fragments.h"
+#include "transports/datagram/chunks.h"
 #include "transports/datagram/messages.h"
 
 namespace ccixfer::datagram {
@@ -16,7 +16,7 @@ class RmaOut {
  public:
   using Ended = std::function<void(uint64_t token, ports::OperationResult)>;
 
-  void open(uint32_t slots_max, uint32_t fragment_bytes);
+  void open(uint32_t slots_max, uint32_t chunk_bytes);
   [[nodiscard]] bool full() const { return operations_.in_use() >= slots_max_; }
   void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
   void start(uint64_t messages_ended);  // what no fence holds back
@@ -24,12 +24,12 @@ class RmaOut {
   [[nodiscard]] uint64_t issued() const { return issued_; }
   [[nodiscard]] bool fence_before(uint64_t issued) const;
 
-  [[nodiscard]] bool fragment_due();
-  [[nodiscard]] size_t next_fragment_frame_bytes();  // only if fragment_due
-  reliability::Carried take_fragment(wire::Writer& out, uint8_t carried_kind);
-  // The token of a write that is to be told that its source is needed no more: every fragment of it has arrived.
-  [[nodiscard]] std::optional<uint64_t> fragment_acked(uint64_t operation, uint64_t index);
-  void fragment_lost(uint64_t operation, uint64_t index);
+  [[nodiscard]] bool chunk_due();
+  [[nodiscard]] size_t next_chunk_frame_bytes();  // only if chunk_due
+  reliability::Carried take_chunk(wire::Writer& out, uint8_t carried_kind);
+  // The token of a write that is to be told that its source is needed no more: every chunk of it has arrived.
+  [[nodiscard]] std::optional<uint64_t> chunk_acked(uint64_t operation, uint64_t index);
+  void chunk_lost(uint64_t operation, uint64_t index);
   [[nodiscard]] bool request_due();
   reliability::Carried take_request(wire::Writer& out, uint8_t carried_kind);
   void request_lost(uint64_t operation);
@@ -57,12 +57,12 @@ class RmaOut {
     MutableBytes destination;
     uint64_t total_bytes = 0;
     uint64_t messages_before = 0;
-    FragmentWindow through;  // write: acked; read: placed
-    uint64_t next = 0;       // write: the first fragment that never went out
+    ChunkWindow through;  // write: acked; read: placed
+    uint64_t next = 0;    // write: the first chunk that never went out
     std::vector<std::byte> announcement;
     ports::OperationResult ending;  // announcing: what the target said
   };
-  struct Piece {
+  struct Chunk {
     uint64_t operation = 0;
     uint64_t index = 0;
   };
@@ -70,17 +70,17 @@ class RmaOut {
   enum class Known : uint8_t { active, over, never };
   [[nodiscard]] Known look(uint64_t operation, bool write, Operation*& found);
   [[nodiscard]] uint64_t name(uint32_t slot) const { return operations_[slot].generation << 16 | slot; }
-  [[nodiscard]] std::optional<Piece> next_piece();
+  [[nodiscard]] std::optional<Chunk> next_chunk();
   void finish(uint32_t slot, ports::OperationResult ending, OutMessages& messages, Duration send_timeout, const Ended& ended);
   void finish_slot(uint32_t slot, ports::OperationResult ending, const Ended& ended);
 
   SlotVector<Operation> operations_;
   RingBuffer<uint32_t> waiting_;
-  RingBuffer<uint64_t> writes_;    // with fragments that never went out
-  RingBuffer<Piece> lost_;         // fragments to go out again
+  RingBuffer<uint64_t> writes_;    // with chunks that never went out
+  RingBuffer<Chunk> lost_;         // chunks to go out again
   RingBuffer<uint64_t> requests_;  // reads to ask for
   uint32_t slots_max_ = 0;
-  uint32_t fragment_bytes_ = 0;
+  uint32_t chunk_bytes_ = 0;
   uint32_t active_ = 0;
   uint64_t issued_ = 0;
 };

@@ -38,6 +38,8 @@ struct Owed {
   uint64_t acknowledged_bytes = 0;
 };
 
+// It is one struct because it is one entry of the engine's table: it owns the machines of a connection, which do not know one
+// another, and the one stream that they share.
 struct Connection final : connection::Connection {
   using Message = MessageBytes;
 

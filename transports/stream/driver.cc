@@ -161,18 +161,18 @@ Instant Driver::own_deadline() const { return std::min(lent_.deadline(), engine_
 
 // ---- The end.
 
-bool Driver::say_farewell(Connection& c, const connection::Farewell& farewell) {
-  if (farewell.kind == connection::Farewell::Kind::reject) {
-    Handshake::say_reject(c, farewell.status, farewell.reason);
+bool Driver::say_end(Connection& c, const connection::Parting& parting) {
+  if (parting.kind == connection::Parting::Kind::reject) {
+    Handshake::say_reject(c, parting.status, parting.reason);
     return true;
   }
-  if (farewell.kind == connection::Farewell::Kind::gave_up) return false;
+  if (parting.kind == connection::Parting::Kind::gave_up) return false;
   if (c.state == State::dialling || c.state == State::awaiting_hello) return false;
   // Memory of operations that have just ended is their owner's again: what the network still has of it must not arrive.
   if (c.lent_until > lent_.acknowledged_bytes(c)) return false;
   if (c.batch != nullptr) c.batch->keep_begun();
   if (is_in_the_middle_of_a_payload(c)) return false;
-  Handshake::say_bye(c, farewell.status, farewell.reason);
+  Handshake::say_bye(c, parting.status, parting.reason);
   return true;
 }
 

@@ -35,7 +35,7 @@ class Driver {
   [[nodiscard]] static MessageBytes copy_message(std::span<const Bytes> parts) { return reliability::copy_message(parts); }
   void message_pushed(Connection& c) { writer_.send_at_once(c); }
   void say_accept(Connection& c) { handshake_.say_accept(c); }
-  [[nodiscard]] bool say_farewell(Connection& c, const connection::Farewell& farewell);
+  [[nodiscard]] bool say_end(Connection& c, const connection::Parting& parting);
   void poll(Instant now);
   void serve(Connection& c);
   void stop_receiving(Connection& c);

@@ -104,13 +104,13 @@ void Handshake::on_connect_accept(Connection& c) {
 }
 
 void Handshake::on_connect_reject(Connection& c, Bytes header) {
-  const std::optional<wire::Farewell> reject = wire::decode_farewell(header);
+  const std::optional<wire::EndNotice> reject = wire::decode_end_notice(header);
   if (!reject || reject->status == Status::success) return engine_.violation(c, "malformed reject");
   engine_.lose(c, reject->status, printable(reject->reason));
 }
 
 void Handshake::on_bye(Connection& c, Bytes header) {
-  const std::optional<wire::Farewell> bye = wire::decode_farewell(header);
+  const std::optional<wire::EndNotice> bye = wire::decode_end_notice(header);
   if (!bye || bye->status == Status::success) return engine_.violation(c, "malformed bye");
   engine_.lose(c, bye->status, printable(bye->reason));
 }

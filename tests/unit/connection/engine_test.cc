@@ -117,8 +117,8 @@ class Wire {
   }
   void message_pushed(Line& c) { engine.touch_from_above(c); }
   void say_accept(Line&) { said.emplace_back("accept"); }
-  bool say_farewell(Line&, const Farewell& farewell) {
-    said.push_back((farewell.kind == Farewell::Kind::reject ? "reject: " : "bye: ") + std::string(farewell.reason));
+  bool say_end(Line&, const Parting& parting) {
+    said.push_back((parting.kind == Parting::Kind::reject ? "reject: " : "bye: ") + std::string(parting.reason));
     return has_peer;
   }
   void poll(Instant) {

@@ -10,9 +10,9 @@ TEST_CASE("datagram__endpoint_is_destroyed__says_goodbye_as_often_as_may_be_lost
   peer.open();
   rig.b.transport.reset();
   peer.settle();
-  REQUIRE(peer.all<FarewellFrame>().size() == farewells);
-  REQUIRE(peer.all<FarewellFrame>()[0].farewell.status == Status::disconnected);
-  REQUIRE(peer.all<FarewellFrame>()[0].farewell.reason == "the endpoint was destroyed");
+  REQUIRE(peer.all<EndNoticeFrame>().size() == end_notices);
+  REQUIRE(peer.all<EndNoticeFrame>()[0].notice.status == Status::disconnected);
+  REQUIRE(peer.all<EndNoticeFrame>()[0].notice.reason == "the endpoint was destroyed");
 }
 
 TEST_CASE("datagram__endpoint_is_destroyed_while_the_host_is_full__still_says_goodbye") {
@@ -28,8 +28,8 @@ TEST_CASE("datagram__endpoint_is_destroyed_while_the_host_is_full__still_says_go
   rig.b.transport->turn(rig.world.now());  // finds no room, perhaps after this packet
   rig.b.transport.reset();
   peer.settle();
-  REQUIRE(rig.fabric.totals().sent - before == 1 + farewells);
-  REQUIRE(peer.all<FarewellFrame>().size() == farewells);
+  REQUIRE(rig.fabric.totals().sent - before == 1 + end_notices);
+  REQUIRE(peer.all<EndNoticeFrame>().size() == end_notices);
 }
 
 TEST_CASE("datagram__endpoint_is_destroyed__half_a_put_holds_its_buffer_no_more") {
@@ -38,8 +38,8 @@ TEST_CASE("datagram__endpoint_is_destroyed__half_a_put_holds_its_buffer_no_more"
   peer.open();
   rvma::MailboxTable& mailboxes = rig.b.memory.mailboxes();
   REQUIRE(mailboxes.open(7, {.key = 9}) == Status::success);
-  const uint32_t piece = fragment_bytes_of(8192);
-  Buffer buffer(2 * piece);
+  const uint32_t chunk_bytes = chunk_bytes_of(8192);
+  Buffer buffer(2 * chunk_bytes);
   REQUIRE(mailboxes.post(7, buffer, 0) == Status::success);
   ports::RemoteRef remote;
   remote.handle.kind = ports::HandleKind::mailbox;
@@ -47,8 +47,8 @@ TEST_CASE("datagram__endpoint_is_destroyed__half_a_put_holds_its_buffer_no_more"
   remote.handle.key = 9;
   remote.put.source = 1;
   remote.put.operation = 1;
-  const Buffer half(piece, std::byte{1});
-  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * piece, 0, remote, half}); });
+  const Buffer half(chunk_bytes, std::byte{1});
+  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * chunk_bytes, 0, remote, half}); });
   REQUIRE(buffer[0] == std::byte{1});
   REQUIRE(mailboxes.close(7) == Status::success);
   REQUIRE_FALSE(mailboxes.next_completion());  // the buffer is still the peer's

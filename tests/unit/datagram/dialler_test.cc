@@ -55,7 +55,7 @@ class RawAcceptor final : public DatagramEvents {
   }
   void refuse(uint64_t with_key) {
     send({PacketKind::refuse, packet_version, source, 0, with_key, 0}, [](wire::Writer& out) {
-      encode(out, wire::Farewell{Status::not_implemented, "not \n here"});
+      encode(out, wire::EndNotice{Status::not_implemented, "not \n here"});
     });
   }
   void frames(const std::function<void(wire::Writer&)>& body) {
@@ -189,7 +189,7 @@ TEST_CASE("dialler__refusals__from_whom_it_asked_only") {
   RawPeer stranger(rig, "p");  // the same words from another address
   stranger.b = q.a;
   stranger.send(stranger.packet({PacketKind::refuse, packet_version, q.source, 0, q.key, 0}, [](wire::Writer& out) {
-    encode(out, wire::Farewell{Status::not_implemented, ""});
+    encode(out, wire::EndNotice{Status::not_implemented, ""});
   }));
   REQUIRE(rig.a.sink.connected.empty());
   q.refuse(q.key);
@@ -213,13 +213,13 @@ TEST_CASE("dialler__other_versions__only_refusals_are_read") {
   q.send({PacketKind::data, other, q.source, 3, q.key, 0}, [](wire::Writer& out) { encode(out, RawAcceptor::reply()); });
   REQUIRE(rig.a.counters.get(Counter::datagrams_rejected) == before + 2);
   q.send({PacketKind::refuse, other, q.source, 0, q.key, 0}, [](wire::Writer& out) {
-    encode(out, wire::Farewell{Status::version, "newer"});
+    encode(out, wire::EndNotice{Status::version, "newer"});
   });
   REQUIRE(rig.a.sink.connected.size() == 1);
   REQUIRE(rig.a.sink.connected[0].status == Status::version);
 }
 
-TEST_CASE("peer__farewells_that_say_nothing_known__are_malformed") {
+TEST_CASE("peer__end_notices_that_say_nothing_known__are_malformed") {
   for (const unsigned status : {0u, 200u, static_cast<unsigned>(Status::success)}) {
     Rig rig;
     RawPeer peer(rig, "p");
@@ -260,9 +260,9 @@ TEST_CASE("frames__bytes_that_have_two_values__any_third_is_malformed") {
   for (const bool reject : {true, false}) {
     Buffer bytes;
     wire::Writer out(bytes);
-    encode(out, FarewellFrame{reject, {Status::refused, "no"}});
+    encode(out, EndNoticeFrame{reject, {Status::refused, "no"}});
     wire::Reader in(bytes);
-    REQUIRE(std::get<FarewellFrame>(decode_frame(in).value()).reject == reject);
+    REQUIRE(std::get<EndNoticeFrame>(decode_frame(in).value()).reject == reject);
   }
   REQUIRE_FALSE(decodes([](wire::Writer& out) { encode(out, MessageFrame{0, 0, true, Buffer(1)}); }));  // nothing, with bytes
   REQUIRE_FALSE(decodes([](wire::Writer& out) { encode(out, RmaEndFrame{1 << 16, Status::success, false}); }));
@@ -421,7 +421,7 @@ TEST_CASE("dialler__gives_up_while_it_waits__cancelled_and_the_acceptor_is_told"
   while (in.remaining() > 0) {
     const auto frame = decode_frame(in);
     REQUIRE(frame);
-    told = told || std::holds_alternative<FarewellFrame>(*frame);
+    told = told || std::holds_alternative<EndNoticeFrame>(*frame);
   }
   REQUIRE(told);
 }
@@ -497,9 +497,9 @@ TEST_CASE("peer__answers_a_goodbye__its_place_is_free_at_once") {
   RawPeer peer(rig, "p");
   peer.open();
   peer.frames([](wire::Writer& out) { out.u8(99); });
-  const bool by_farewell = GENERATE(true, false);
-  if (by_farewell) {
-    peer.frames([](wire::Writer& out) { encode(out, FarewellFrame{false, {Status::disconnected, ""}}); });
+  const bool by_notice = GENERATE(true, false);
+  if (by_notice) {
+    peer.frames([](wire::Writer& out) { encode(out, EndNoticeFrame{false, {Status::disconnected, ""}}); });
   } else {
     peer.send(peer.packet({PacketKind::gone, packet_version, peer.index, 0, 77, 0}, [](wire::Writer&) {}));
   }

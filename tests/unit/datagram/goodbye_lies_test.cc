@@ -21,9 +21,9 @@ TEST_CASE("peer__lies_after_the_goodbye__its_place_is_free_at_once") {
   peer.frames([](wire::Writer& out) { out.u8(99); });
   REQUIRE(rig.b.sink.disconnected.size() == 1);
   REQUIRE(peer.count(PacketKind::gone) == 0);
-  const size_t farewells = peer.all<FarewellFrame>().size();
+  const size_t end_notices = peer.all<EndNoticeFrame>().size();
   peer.frames(lie);
-  REQUIRE(peer.all<FarewellFrame>().size() == farewells);
+  REQUIRE(peer.all<EndNoticeFrame>().size() == end_notices);
   REQUIRE(rig.b.sink.disconnected.size() == 1);  // the application was told
   peer.frames([](wire::Writer& out) { encode(out, PingFrame{}); });
   REQUIRE(peer.count(PacketKind::gone) == 1);
@@ -71,7 +71,7 @@ TEST_CASE("rma_in__a_number_of_no_generation__is_a_violation_for_reads_as_for_wr
   read.operation = 2;
   REQUIRE_FALSE(in.read(read, target));
   REQUIRE_FALSE(in.write(RmaWriteFrame{2, 100, 0, remote, data}, target));
-  REQUIRE(in.fragment_due() == used);
+  REQUIRE(in.chunk_due() == used);
   in.abandon(target);
 }
 

@@ -5,7 +5,7 @@ namespace ccixfer::datagram::testing {
 namespace {
 
 // What becomes of a hello whose cookie is right. Empty: it became a request.
-std::optional<wire::Farewell> refusal_of(const std::function<void(Hello&)>& change) {
+std::optional<wire::EndNotice> refusal_of(const std::function<void(Hello&)>& change) {
   Rig rig;
   RawPeer peer(rig, "p");
   Hello greeting = RawPeer::usual();
@@ -23,7 +23,7 @@ std::optional<wire::Farewell> refusal_of(const std::function<void(Hello&)>& chan
   static Buffer kept;
   kept = peer.got.back();
   wire::Reader in(open_packet(kept)->body);
-  return decode_farewell(in);
+  return decode_end_notice(in);
 }
 
 TEST_CASE("peer__limits_of_a_hello__the_least_that_is_taken_and_one_less") {
@@ -69,7 +69,7 @@ TEST_CASE("peer__a_proven_hello_when_all_places_are_taken__is_put_off_until_one_
   REQUIRE(rig.b.sink.requests.size() == 1);
   REQUIRE(second.got.size() == 1);
   greeting.cookie = second.cookie();  // another retry
-  first.frames([](wire::Writer& out) { encode(out, FarewellFrame{false, {Status::disconnected, ""}}); });
+  first.frames([](wire::Writer& out) { encode(out, EndNoticeFrame{false, {Status::disconnected, ""}}); });
   second.send(second.hello(greeting, 78));
   REQUIRE(rig.b.sink.requests.size() == 2);
 }

@@ -1,6 +1,6 @@
-// The message machines and the fragment window as scripts: receive old, in order, duplicate, future, then expect.
+// The message machines and the chunk window as scripts: receive old, in order, duplicate, future, then expect.
 #include "tests/unit/datagram/scripts.h"
-#include "transports/datagram/fragments.h"
+#include "transports/datagram/chunks.h"
 
 namespace ccixfer::datagram::testing {
 namespace {
@@ -229,27 +229,27 @@ TEST_CASE("out_messages__the_peer_leaves__all_end_as_disconnected") {
   REQUIRE(s.machine.peer_leaving());
 }
 
-TEST_CASE("fragment_window__random_order__each_fresh_once_and_bounded") {
+TEST_CASE("chunk_window__random_order__each_fresh_once_and_bounded") {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     sim::Random random(seed);
-    FragmentWindow window;
+    ChunkWindow window;
     const uint64_t count = 1 + random.below(20'000);
     window.open(count);
     std::vector<bool> marked(count);
     uint64_t fresh = 0;
     while (!window.complete()) {
-      REQUIRE(window.end() <= window.low() + fragments_window);
-      REQUIRE(window.mark(window.end()) == FragmentWindow::Mark::beyond);
+      REQUIRE(window.end() <= window.low() + chunks_window);
+      REQUIRE(window.mark(window.end()) == ChunkWindow::Mark::beyond);
       const uint64_t index = random.chance(0.3) ? window.low() : window.low() + random.below(window.end() - window.low());
       const bool was = marked[index];
       REQUIRE(window.has(index) == was);
-      REQUIRE(window.mark(index) == (was ? FragmentWindow::Mark::duplicate : FragmentWindow::Mark::fresh));
+      REQUIRE(window.mark(index) == (was ? ChunkWindow::Mark::duplicate : ChunkWindow::Mark::fresh));
       marked[index] = true;
       fresh += was ? 0u : 1u;
     }
     REQUIRE(fresh == count);
-    REQUIRE(window.mark(0) == FragmentWindow::Mark::duplicate);
+    REQUIRE(window.mark(0) == ChunkWindow::Mark::duplicate);
   }
 }
 

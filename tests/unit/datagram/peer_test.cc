@@ -1,7 +1,7 @@
 // What a peer can do to a transport: every refusal is counted, and others are served.
 #include "tests/unit/datagram/rig.h"
+#include "transports/datagram/chunks.h"
 #include "transports/datagram/cookie_jar.h"
-#include "transports/datagram/fragments.h"
 
 namespace ccixfer::datagram::testing {
 namespace {
@@ -161,9 +161,9 @@ TEST_CASE("peer__acks_what_was_never_sent__counted_and_cut_off_with_a_reason") {
   REQUIRE(rig.b.counters.get(Counter::acks_rejected) == 1);
   REQUIRE(rig.b.sink.disconnected.size() == 1);
   REQUIRE(rig.b.sink.disconnected[0].status == Status::error);
-  const auto byes = peer.all<FarewellFrame>();
+  const auto byes = peer.all<EndNoticeFrame>();
   REQUIRE_FALSE(byes.empty());
-  REQUIRE(byes[0].farewell.status == Status::error);
+  REQUIRE(byes[0].notice.status == Status::error);
 }
 
 TEST_CASE("peer__frames_that_break_the_protocol__counted_and_cut_off") {
@@ -212,11 +212,11 @@ TEST_CASE("peer__frames_that_break_the_protocol__counted_and_cut_off") {
        [&](wire::Writer& out) {
          encode(out, RmaWriteFrame{0, 100, 0, nowhere, bytes});
        }},
-      {"fragment of a wrong length",
+      {"chunk of a wrong length",
        [&](wire::Writer& out) {
          encode(out, RmaWriteFrame{1 << 16, 200, 0, nowhere, bytes});
        }},
-      {"fragment at a wrong place",
+      {"chunk at a wrong place",
        [&](wire::Writer& out) {
          encode(out, RmaWriteFrame{1 << 16, 200, 100, nowhere, bytes});
        }},
@@ -247,7 +247,7 @@ TEST_CASE("peer__frames_that_break_the_protocol__counted_and_cut_off") {
     REQUIRE(rig.b.counters.get(Counter::frames_rejected) == 1);
     REQUIRE(rig.b.sink.disconnected.size() == 1);
     REQUIRE(rig.b.sink.disconnected[0].status == Status::error);
-    REQUIRE_FALSE(peer.all<FarewellFrame>().empty());
+    REQUIRE_FALSE(peer.all<EndNoticeFrame>().empty());
   }
 }
 
@@ -293,51 +293,51 @@ TEST_CASE("peer__sends_what_is_behind_and_never_the_first__holds_no_more_than_it
   REQUIRE(rig.b.transport->held_bytes() == 0);
 }
 
-TEST_CASE("peer__fragments_in_any_order_twice_and_late__each_is_placed_once") {
+TEST_CASE("peer__chunks_in_any_order_twice_and_late__each_is_placed_once") {
   Rig rig;
   RawPeer peer(rig, "p");
   peer.open();
-  const uint32_t piece = fragment_bytes_of(8192);
-  const uint64_t total = 3ull * piece + 7;
+  const uint32_t chunk_bytes = chunk_bytes_of(8192);
+  const uint64_t total = 3ull * chunk_bytes + 7;
   Buffer target(total);
   ports::RemoteRef remote;
   remote.handle = rig.b.memory.register_region(target, cci::access_write);
-  const auto fragment = [&](uint64_t operation, uint64_t i, uint8_t value) {
-    const Buffer data(fragment_length(total, i * piece, piece), std::byte{value});
-    peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{operation, total, i * piece, remote, data}); });
+  const auto chunk = [&](uint64_t operation, uint64_t i, uint8_t value) {
+    const Buffer data(chunk_length(total, i * chunk_bytes, chunk_bytes), std::byte{value});
+    peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{operation, total, i * chunk_bytes, remote, data}); });
   };
   constexpr uint64_t first = 1 << 16 | 2, second = 2 << 16 | 2;
-  fragment(first, 3, 1);
-  fragment(first, 1, 1);
-  fragment(first, 1, 9);  // a duplicate: not placed again
-  fragment(first, 0, 1);
+  chunk(first, 3, 1);
+  chunk(first, 1, 1);
+  chunk(first, 1, 9);  // a duplicate: not placed again
+  chunk(first, 0, 1);
   REQUIRE(peer.all<RmaEndFrame>().empty());
-  fragment(first, 2, 1);
+  chunk(first, 2, 1);
   REQUIRE(std::count(target.begin(), target.end(), std::byte{1}) == static_cast<ptrdiff_t>(total));
   REQUIRE(peer.all<RmaEndFrame>().size() == 1);
   REQUIRE(peer.all<RmaEndFrame>()[0].ending.status == Status::success);
-  fragment(first, 1, 9);  // after the end
-  fragment(second, 0, 2);
-  fragment(first, 1, 9);  // of the slot's earlier operation
-  REQUIRE(target[piece] == std::byte{1});
+  chunk(first, 1, 9);  // after the end
+  chunk(second, 0, 2);
+  chunk(first, 1, 9);  // of the slot's earlier operation
+  REQUIRE(target[chunk_bytes] == std::byte{1});
   REQUIRE(target[0] == std::byte{2});
-  fragment(3 << 16 | 2, 0, 3);  // another one before that has ended
+  chunk(3 << 16 | 2, 0, 3);  // another one before that has ended
   REQUIRE(rig.b.sink.disconnected.size() == 1);
 }
 
-TEST_CASE("peer__a_region_withdrawn_between_fragments__no_byte_more_and_the_end_says_so") {
+TEST_CASE("peer__a_region_withdrawn_between_chunks__no_byte_more_and_the_end_says_so") {
   Rig rig;
   RawPeer peer(rig, "p");
   peer.open();
-  const uint32_t piece = fragment_bytes_of(8192);
-  auto target = std::make_unique<Buffer>(2 * piece);
+  const uint32_t chunk_bytes = chunk_bytes_of(8192);
+  auto target = std::make_unique<Buffer>(2 * chunk_bytes);
   ports::RemoteRef remote;
   remote.handle = rig.b.memory.register_region(*target, cci::access_write);
-  const Buffer data(piece, std::byte{1});
-  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * piece, 0, remote, data}); });
+  const Buffer data(chunk_bytes, std::byte{1});
+  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * chunk_bytes, 0, remote, data}); });
   REQUIRE(rig.b.memory.deregister_region(remote.handle) == Status::success);
   target.reset();  // the sanitizer watches
-  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * piece, piece, remote, data}); });
+  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * chunk_bytes, chunk_bytes, remote, data}); });
   const auto ends = peer.all<RmaEndFrame>();
   REQUIRE_FALSE(ends.empty());
   REQUIRE(ends[0].ending.status == Status::rma_handle);

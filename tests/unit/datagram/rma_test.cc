@@ -47,22 +47,22 @@ TEST_CASE("rma_in__operations_begun_anew_without_end__wait_once_a_slot_the_newes
   }
   // What comes out at last is of the newest operation of each slot, once.
   std::vector<std::byte> out_bytes;
-  std::map<uint64_t, size_t> answers, pieces;
+  std::map<uint64_t, size_t> answers, chunks;
   while (in.reply_due()) {
     wire::Writer out(out_bytes);
     ++answers[in.take_reply(out, 0).b];
   }
-  while (in.fragment_due()) {
+  while (in.chunk_due()) {
     wire::Writer out(out_bytes);
-    const auto piece = in.take_fragment(out, 0, target);
-    REQUIRE(piece);
-    ++pieces[piece->b];
+    const auto chunk = in.take_chunk(out, 0, target);
+    REQUIRE(chunk);
+    ++chunks[chunk->b];
   }
   for (uint64_t slot = 0; slot < slots; ++slot) {
     const uint64_t id = uint64_t{9'999} << 16 | slot;
     const bool is_good = (9'999 + slot) % 3 == 0;
     CHECK(answers[id] == (is_good ? 0 : 1));
-    CHECK(pieces[id] == (is_good ? 5 : 0));
+    CHECK(chunks[id] == (is_good ? 5 : 0));
     // Lost on the way, the answer is due again, and once.
     if (is_good) continue;
     in.reply_lost(id);
@@ -72,7 +72,7 @@ TEST_CASE("rma_in__operations_begun_anew_without_end__wait_once_a_slot_the_newes
     CHECK(in.take_reply(out, 0).b == id);
     CHECK_FALSE(in.reply_due());
   }
-  CHECK(answers.size() + pieces.size() == 2 * slots);
+  CHECK(answers.size() + chunks.size() == 2 * slots);
   CHECK(in.waiting() == 0);
   in.abandon(target);
 }
@@ -93,31 +93,31 @@ TEST_CASE("rma_in__pieces_of_a_read_that_are_lost__go_out_again_if_they_still_ma
   const auto take = [&] {
     bytes.clear();
     wire::Writer out(bytes);
-    const size_t expected = in.next_fragment_frame_bytes();
-    const auto carried = in.take_fragment(out, 0, target);
+    const size_t expected = in.next_chunk_frame_bytes();
+    const auto carried = in.take_chunk(out, 0, target);
     REQUIRE(carried);
     REQUIRE(bytes.size() == expected);
     return carried->c;
   };
   for (uint64_t i = 0; i < 3; ++i) REQUIRE(take() == i);
-  REQUIRE_FALSE(in.fragment_due());
-  in.fragment_lost(frame.operation, 1);
-  in.fragment_lost(frame.operation, 0);
-  in.fragment_acked(frame.operation, 1, target);  // it had arrived after all
-  REQUIRE(in.fragment_due());
+  REQUIRE_FALSE(in.chunk_due());
+  in.chunk_lost(frame.operation, 1);
+  in.chunk_lost(frame.operation, 0);
+  in.chunk_acked(frame.operation, 1, target);  // it had arrived after all
+  REQUIRE(in.chunk_due());
   REQUIRE(take() == 0);
-  REQUIRE_FALSE(in.fragment_due());
-  in.fragment_lost(frame.operation, 1);  // acknowledged
-  REQUIRE_FALSE(in.fragment_due());
-  in.fragment_lost(2 << 16, 0);  // another one
-  REQUIRE_FALSE(in.fragment_due());
-  in.fragment_acked(frame.operation, 0, target);
-  in.fragment_acked(frame.operation, 2, target);
+  REQUIRE_FALSE(in.chunk_due());
+  in.chunk_lost(frame.operation, 1);  // acknowledged
+  REQUIRE_FALSE(in.chunk_due());
+  in.chunk_lost(2 << 16, 0);  // another one
+  REQUIRE_FALSE(in.chunk_due());
+  in.chunk_acked(frame.operation, 0, target);
+  in.chunk_acked(frame.operation, 2, target);
   REQUIRE_FALSE(in.reply_due());  // a read that ended well needs none
-  in.fragment_lost(frame.operation, 2);
-  REQUIRE_FALSE(in.fragment_due());
+  in.chunk_lost(frame.operation, 2);
+  REQUIRE_FALSE(in.chunk_due());
   REQUIRE(in.read(frame, target));  // a late copy of the request
-  REQUIRE_FALSE(in.fragment_due());
+  REQUIRE_FALSE(in.chunk_due());
 }
 
 TEST_CASE("rma_in__after_our_application_left__each_operation_is_answered_so") {
@@ -151,7 +151,7 @@ TEST_CASE("rma_in__after_our_application_left__each_operation_is_answered_so") {
     REQUIRE(std::get<RmaEndFrame>(*frame).write == (i == 0));
   }
   REQUIRE_FALSE(in.reply_due());
-  REQUIRE_FALSE(in.fragment_due());
+  REQUIRE_FALSE(in.chunk_due());
 }
 
 // Counts what is held: tickets that begin must end, once.
@@ -200,18 +200,18 @@ TEST_CASE("rma_in__what_is_held__ends_once_however_it_ends") {
   read(1 << 16 | 2);      // 0: acknowledged to its end
   for (int i = 0; i < 2; ++i) {
     wire::Writer out(bytes);
-    REQUIRE(in.take_fragment(out, 0, target));
+    REQUIRE(in.take_chunk(out, 0, target));
   }
-  in.fragment_acked(1 << 16 | 2, 0, target);
+  in.chunk_acked(1 << 16 | 2, 0, target);
   REQUIRE(target.reads == std::vector<int>{1});
-  in.fragment_acked(1 << 16 | 2, 1, target);
+  in.chunk_acked(1 << 16 | 2, 1, target);
   REQUIRE(target.reads == std::vector<int>{0});
   read(1 << 16 | 3);  // 1: another one begins in its slot: the peer has it all
   read(2 << 16 | 3);  // 2: its memory is withdrawn
   REQUIRE(target.reads == std::vector<int>{0, 0, 1});
   target.revoked = true;
   wire::Writer out(bytes);
-  REQUIRE_FALSE(in.take_fragment(out, 0, target));
+  REQUIRE_FALSE(in.take_chunk(out, 0, target));
   REQUIRE(target.reads == std::vector<int>{0, 0, 0});
   REQUIRE(in.reply_due());
   target.revoked = false;
@@ -287,11 +287,11 @@ struct Giver {
     if (started) out.start(0);
   }
   std::optional<std::pair<uint64_t, uint64_t>> take() {
-    if (!out.fragment_due()) return std::nullopt;
+    if (!out.chunk_due()) return std::nullopt;
     bytes.clear();
     wire::Writer to(bytes);
-    const size_t expected = out.next_fragment_frame_bytes();
-    const auto carried = out.take_fragment(to, 0);
+    const size_t expected = out.next_chunk_frame_bytes();
+    const auto carried = out.take_chunk(to, 0);
     REQUIRE(bytes.size() == expected);
     return std::pair{carried.b, carried.c};
   }
@@ -313,20 +313,20 @@ TEST_CASE("rma_out__pieces_that_are_lost__go_out_again_if_they_still_matter") {
   constexpr uint64_t id = 1 << 16;
   for (uint64_t i = 0; i < 3; ++i) REQUIRE(w.take() == std::pair{id, i});
   REQUIRE_FALSE(w.take());
-  w.out.fragment_lost(id, 1);
-  w.out.fragment_lost(id, 0);
-  REQUIRE_FALSE(w.out.fragment_acked(id, 1));
+  w.out.chunk_lost(id, 1);
+  w.out.chunk_lost(id, 0);
+  REQUIRE_FALSE(w.out.chunk_acked(id, 1));
   REQUIRE(w.take() == std::pair{id, uint64_t{0}});
   REQUIRE_FALSE(w.take());
-  w.out.fragment_lost(id, 1);
+  w.out.chunk_lost(id, 1);
   REQUIRE_FALSE(w.take());
-  REQUIRE_FALSE(w.out.fragment_acked(id, 0));
-  REQUIRE(w.out.fragment_acked(id, 2) == 1);  // its memory may be used again
-  REQUIRE_FALSE(w.out.fragment_acked(9 << 16, 0));
+  REQUIRE_FALSE(w.out.chunk_acked(id, 0));
+  REQUIRE(w.out.chunk_acked(id, 2) == 1);  // its memory may be used again
+  REQUIRE_FALSE(w.out.chunk_acked(9 << 16, 0));
   REQUIRE(w.ends.empty());
   REQUIRE(w.end(id));
   REQUIRE(w.ends == Ends{{1, Status::success}});
-  w.out.fragment_lost(id, 2);
+  w.out.chunk_lost(id, 2);
   REQUIRE_FALSE(w.take());
   REQUIRE(w.end(id));  // come again
   REQUIRE(w.ends.size() == 1);
@@ -387,18 +387,18 @@ TEST_CASE("rma_out__fence__waits_for_what_is_before_it_and_holds_what_is_behind"
   REQUIRE_FALSE(w.out.full());
 }
 
-TEST_CASE("rma_out__more_than_a_window_of_fragments__waits_for_the_first_that_is_missing") {
+TEST_CASE("rma_out__more_than_a_window_of_chunks__waits_for_the_first_that_is_missing") {
   Giver w;
-  w.push(1, 1000 * (fragments_window + 10));
+  w.push(1, 1000 * (chunks_window + 10));
   constexpr uint64_t id = 1 << 16;
   uint64_t taken = 0;
   while (w.take()) ++taken;
-  REQUIRE(taken == fragments_window);
-  static_cast<void>(w.out.fragment_acked(id, 1));
+  REQUIRE(taken == chunks_window);
+  static_cast<void>(w.out.chunk_acked(id, 1));
   REQUIRE_FALSE(w.take());
-  static_cast<void>(w.out.fragment_acked(id, 0));
-  REQUIRE(w.take() == std::pair{id, uint64_t{fragments_window}});
-  REQUIRE(w.take() == std::pair{id, uint64_t{fragments_window + 1}});
+  static_cast<void>(w.out.chunk_acked(id, 0));
+  REQUIRE(w.take() == std::pair{id, uint64_t{chunks_window}});
+  REQUIRE(w.take() == std::pair{id, uint64_t{chunks_window + 1}});
   REQUIRE_FALSE(w.take());
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("peer__speaks_before_it_is_accepted__a_violation_and_its_goodbye_is_he
     peer.index = reply->header.source;
     peer.key = std::get<HelloReplyFrame>(decode_frame(in).value()).key;
     peer.frames([&](wire::Writer& out) {
-      if (bye) return encode(out, FarewellFrame{false, {Status::disconnected, "no \n more"}});
+      if (bye) return encode(out, EndNoticeFrame{false, {Status::disconnected, "no \n more"}});
       message(out);
     });
     REQUIRE(rig.b.sink.disconnected.size() == 1);
@@ -124,7 +124,7 @@ TEST_CASE("peer__smaller_datagrams_and_windows__are_kept_to") {
   for (const Buffer& datagram : peer.got) longest = std::max(longest, datagram.size());
   REQUIRE(longest <= datagram_bytes_min);
   REQUIRE(longest > datagram_bytes_min / 2);
-  REQUIRE(peer.all<RmaWriteFrame>()[0].bytes.size() == fragment_bytes_of(datagram_bytes_min));
+  REQUIRE(peer.all<RmaWriteFrame>()[0].bytes.size() == chunk_bytes_of(datagram_bytes_min));
 }
 
 TEST_CASE("peer__a_message_of_just_the_size_agreed__is_taken") {
@@ -162,16 +162,16 @@ TEST_CASE("datagram__goodbyes__say_whether_they_are_a_refusal") {
   rig.b.transport->disconnect(id);
   rig.world.wake(rig.b.node);
   peer.settle();
-  REQUIRE_FALSE(peer.all<FarewellFrame>().empty());
-  REQUIRE_FALSE(peer.all<FarewellFrame>()[0].reject);
-  REQUIRE(peer.all<FarewellFrame>()[0].farewell.status == Status::disconnected);
+  REQUIRE_FALSE(peer.all<EndNoticeFrame>().empty());
+  REQUIRE_FALSE(peer.all<EndNoticeFrame>()[0].reject);
+  REQUIRE(peer.all<EndNoticeFrame>()[0].notice.status == Status::disconnected);
 
   Rig other;
   RawPeer violator(other, "p");
   violator.open();
   violator.frames([](wire::Writer& out) { out.u8(99); });
-  REQUIRE_FALSE(violator.all<FarewellFrame>().empty());
-  REQUIRE_FALSE(violator.all<FarewellFrame>()[0].reject);
+  REQUIRE_FALSE(violator.all<EndNoticeFrame>().empty());
+  REQUIRE_FALSE(violator.all<EndNoticeFrame>()[0].reject);
 
   Rig third;
   RawPeer asker(third, "p");
@@ -183,10 +183,10 @@ TEST_CASE("datagram__goodbyes__say_whether_they_are_a_refusal") {
   REQUIRE(third.b.transport->reject(third.b.sink.requests.at(0), "no") == Status::success);
   third.world.wake(third.b.node);
   asker.settle();
-  REQUIRE_FALSE(asker.all<FarewellFrame>().empty());
-  REQUIRE(asker.all<FarewellFrame>()[0].reject);
-  REQUIRE(asker.all<FarewellFrame>()[0].farewell.status == Status::refused);
-  REQUIRE(asker.all<FarewellFrame>()[0].farewell.reason == "no");
+  REQUIRE_FALSE(asker.all<EndNoticeFrame>().empty());
+  REQUIRE(asker.all<EndNoticeFrame>()[0].reject);
+  REQUIRE(asker.all<EndNoticeFrame>()[0].notice.status == Status::refused);
+  REQUIRE(asker.all<EndNoticeFrame>()[0].notice.reason == "no");
 }
 
 TEST_CASE("datagram__keepalive__probes_in_silence_only") {

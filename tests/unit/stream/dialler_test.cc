@@ -95,7 +95,7 @@ TEST_CASE("dialler__rejected_or_left__the_peers_status_and_words") {
   REQUIRE(rig.a.sink.connected[0].reason == "go %0A away");
 }
 
-TEST_CASE("dialler__farewells_of_success_or_cut_off__are_malformed") {
+TEST_CASE("dialler__end_notices_of_success_or_cut_off__are_malformed") {
   for (const bool open : {false, true}) {
     for (const bool of_success : {false, true}) {
       Rig rig;
@@ -106,13 +106,13 @@ TEST_CASE("dialler__farewells_of_success_or_cut_off__are_malformed") {
       } else {
         q.reply(RawAcceptor::usual());
       }
-      Buffer farewell;
-      Writer writer(farewell);
+      Buffer notice;
+      Writer writer(notice);
       const Kind kind = open ? Kind::bye : Kind::connect_reject;
-      // A frame whose header is whole, and what stands in it is not a farewell.
+      // A frame whose header is whole, and what stands in it is no end notice.
       if (of_success) {
         open ? wire::encode_bye(writer, {Status::success, ""}) : wire::encode_reject(writer, {Status::success, ""});
-        q.frame([&](Writer& w) { w.bytes(farewell); });
+        q.frame([&](Writer& w) { w.bytes(notice); });
       } else {
         q.empty(kind);
       }

@@ -71,7 +71,7 @@ std::vector<Sample> samples() {
   reply.offer = hello.offer;
   reply.reason = "hi";
   const auto fine = [](Bytes, const FramePrefix&) { return true; };
-  const auto farewell = [](Bytes h, const FramePrefix&) { return decode_farewell(h).has_value(); };
+  const auto notice = [](Bytes h, const FramePrefix&) { return decode_end_notice(h).has_value(); };
   const auto end = [](Bytes h, const FramePrefix&) { return decode_rma_end(h).has_value(); };
   return {
       {Kind::hello, written([&](Writer& w) { encode(w, hello); }),
@@ -82,7 +82,7 @@ std::vector<Sample> samples() {
       {Kind::connect_reject, written([](Writer& w) {
          encode_reject(w, {Status::refused, "no"});
        }),
-       farewell},
+       notice},
       {Kind::connect_ack, written([](Writer& w) { encode_empty(w, Kind::connect_ack); }), fine},
       {Kind::message, written([](Writer& w) {
          encode(w, Message{7, 6, 8}, 100);
@@ -117,7 +117,7 @@ std::vector<Sample> samples() {
       {Kind::bye, written([](Writer& w) {
          encode_bye(w, {Status::disconnected, "bye"});
        }),
-       farewell},
+       notice},
       {Kind::mailbox_hint, written([](Writer& w) {
          encode(w, MailboxHint{7, 8});
        }),
@@ -267,7 +267,7 @@ TEST_CASE("frames__reasons__cut_when_written_and_bounded_when_read") {
   const std::string longest(reason_bytes_max + 100, 'x');
   const Buffer bytes = written([&](Writer& w) { encode_bye(w, {Status::error, longest}); });
   REQUIRE(decode_prefix(bytes));
-  REQUIRE(decode_farewell(bytes)->reason.size() == reason_bytes_max);
+  REQUIRE(decode_end_notice(bytes)->reason.size() == reason_bytes_max);
 }
 
 TEST_CASE("frames__hello_options__unknown_mandatory_refused_unknown_optional_skipped") {
@@ -311,13 +311,13 @@ TEST_CASE("frames__hello__every_role_and_attribute_comes_back_and_none_beyond") 
 }
 
 TEST_CASE("frames__status_or_kind_of_handle_that_nobody_knows__refused") {
-  const auto farewell = [](int status) {
+  const auto notice = [](int status) {
     Buffer bytes = written([](Writer& w) { encode_bye(w, {Status::disconnected, "bye"}); });
     bytes[prefix_bytes] = static_cast<std::byte>(status);
-    return decode_farewell(bytes).has_value();
+    return decode_end_notice(bytes).has_value();
   };
-  REQUIRE(farewell(static_cast<int>(Status::refused)));
-  REQUIRE_FALSE(farewell(255));
+  REQUIRE(notice(static_cast<int>(Status::refused)));
+  REQUIRE_FALSE(notice(255));
   const auto ack = [](int status) {
     Buffer bytes = written([](Writer& w) { encode(w, MessageAck{14, Status::success}); });
     bytes[prefix_bytes + 8] = static_cast<std::byte>(status);
