@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "core/base/check.h"
-#include "transports/sim/sim_disk.h"
+#include "transports/sim/sim_file_system_impl.h"
 
 namespace ccixfer::sim {
 namespace {

@@ -48,6 +48,8 @@ struct TreeEntry {
 };
 using Tree = std::map<std::string, TreeEntry>;  // by path relative to the directory asked for
 
+// It is one class because it is one disk: the product's side implements each call of ports::FileSystem, and the tests' side sets
+// failures and looks at the same files.
 class SimFileSystem final : public ports::FileSystem {
  public:
   SimFileSystem(World& world, NodeId node, const FileSystemOptions& options = {});

@@ -2,8 +2,8 @@
 #include <cerrno>
 
 #include "core/base/check.h"
-#include "transports/sim/sim_disk.h"
 #include "transports/sim/sim_file_system.h"
+#include "transports/sim/sim_file_system_impl.h"
 
 namespace ccixfer::sim {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/base/check.h"
-#include "transports/sim/sim_fabric.h"
+#include "transports/sim/sim_net_impl.h"
 #include "transports/stream/buffer_splice_pipe.h"
 
 namespace ccixfer::sim {

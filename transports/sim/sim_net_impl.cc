@@ -1,4 +1,4 @@
-#include "transports/sim/sim_fabric.h"
+#include "transports/sim/sim_net_impl.h"
 
 #include <fmt/format.h>
 

@@ -38,6 +38,7 @@ struct Place {
   InodePtr node;
 };
 
+// It is one struct because a crash, a name and a page may each change any part of the disk.
 struct SimFileSystem::Impl final : public NodePart {
   Impl(World& owner, NodeId node_id, const FileSystemOptions& fs_options);
   ~Impl() override { world.remove_part(node, this); }

@@ -1,4 +1,4 @@
-#include "transports/sim/sim_disk.h"
+#include "transports/sim/sim_file_system_impl.h"
 
 #include <algorithm>
 #include <cerrno>
