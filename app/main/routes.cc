@@ -7,7 +7,7 @@
 #include "app/main/commands.h"
 #include "app/main/topology.h"
 #include "core/host/entropy.h"
-#include "routing/router/admin.h"
+#include "routing/router/map_query.h"
 
 namespace ccixfer::program {
 namespace {

@@ -1,6 +1,6 @@
-// What one worker of a router asks of a map snapshot: the same answers as RouterMap::next_hops, remembered. The first question for
-// a destination costs one run of Dijkstra's algorithm, every other one a look-up. Not shared between threads: each worker has its
-// own over the one snapshot. Bounds: answers_max (a peer chooses what it asks for; beyond, all is forgotten and computed anew).
+// What a router asks of a map snapshot: the same answers as RouterMap::next_hops, remembered. The first question for
+// a destination costs one run of Dijkstra's algorithm, every other one a look-up. Single-threaded.
+// Bounds: answers_max (a peer chooses what it asks for; beyond, all is forgotten and computed anew).
 #pragma once
 #include <memory>
 #include <unordered_map>

@@ -21,6 +21,8 @@
 
 namespace ccixfer::routing {
 
+// It is one class because all its methods move the state of one table of fragments: each step may be the last of a fragment, which
+// gives its buffer to another one.
 class FragmentForwarder {
  public:
   FragmentForwarder(const RouterMechanisms& mechanisms, const Devices& devices, std::shared_ptr<cci::MemoryTable> memory,

@@ -1,5 +1,5 @@
 // The router daemon's engine: accepts hops, looks the next one up, pulls fragments into its pool, forwards, reclaims; and exchanges
-// records with other routers, from which it builds its map. One worker: everything on one thread, no locks.
+// records with other routers, from which it builds its map. Everything in a router runs on one thread, without locks.
 // Bounds: drain_timeout, pool, connections_max, records_max, hops_max.
 // Source: routing §VI-§VII; routing/router/README.md.
 #pragma once

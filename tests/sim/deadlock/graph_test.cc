@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "routing/router/admin.h"
 #include "routing/router/fragment_pool.h"
+#include "routing/router/map_query.h"
 #include "tests/sim/deadlock/world.h"
 #include "transports/stream/stream_transport.h"
 

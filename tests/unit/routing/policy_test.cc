@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/base/log.h"
-#include "routing/router/admin.h"
+#include "routing/router/map_query.h"
 #include "routing/transport/messages.h"
 #include "tests/unit/routing/three_as.h"
 

@@ -1,5 +1,5 @@
 // Links between routers, flooded records, the map, administrators.
-#include "routing/router/admin.h"
+#include "routing/router/map_query.h"
 #include "tests/unit/routing/routed_world.h"
 
 using namespace ccixfer;

@@ -1,5 +1,5 @@
 // The question for a map: what the asker makes of every answer and of none, and what a router lets be asked.
-#include "routing/router/admin.h"
+#include "routing/router/map_query.h"
 
 #include <catch2/catch.hpp>
 

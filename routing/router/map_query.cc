@@ -1,4 +1,4 @@
-#include "routing/router/admin.h"
+#include "routing/router/map_query.h"
 
 #include <fmt/core.h>
 
