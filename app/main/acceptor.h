@@ -11,6 +11,7 @@
 
 #include "app/main/forwarder.h"
 #include "app/main/transfer_role.h"
+#include "app/session/hub.h"
 #include "app/session/link.h"
 
 namespace ccixfer::program {

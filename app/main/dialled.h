@@ -12,6 +12,8 @@
 
 #include "app/main/forwarder.h"
 #include "app/main/transfer_role.h"
+#include "app/session/dialler.h"
+#include "app/session/hub.h"
 #include "app/session/link.h"
 
 namespace ccixfer::program {

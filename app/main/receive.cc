@@ -12,6 +12,7 @@
 #include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/transfer_loop.h"
+#include "app/recv/root.h"
 #include "app/report/outcome.h"
 #include "core/base/units.h"
 

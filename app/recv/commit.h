@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "app/recv/deliveries.h"
+#include "app/recv/opened_root.h"
 #include "app/recv/pieces.h"
-#include "app/recv/root.h"
 #include "app/recv/task.h"
 
 namespace ccixfer::recv {

@@ -23,25 +23,7 @@
 
 namespace ccixfer::recv {
 
-class Ledger;       // app/recv/ledger.h
-struct OpenedRoot;  // app/recv/root.h
-
-// A root that transfers are written below; the sessions of a daemon share it. When an administrator
-// moves, removes or replaces it or its staging directory, the sessions at work end as interrupted, and
-// the next one opens what is there then.
-class Root {
- public:
-  // Opens the directory, which must be there, makes its staging directory, and opens the ledger.
-  // file_io: it is read-only or no directory. no_space.
-  static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr);
-  // For a dry run: it makes nothing, and the directory need not be there.
-  static Result<std::unique_ptr<Root>> look(ports::FileSystem& files, const std::string& path);
-  ~Root();  // removes an empty staging directory again, and leaves the root's mtime as it was
-  // For a new session: opens what is there now, if what was open is gone.
-  Result<void> renew();
-  std::shared_ptr<OpenedRoot> opened;  // shared with the sessions that began on it
-  const char* sqlite_vfs = nullptr;
-};
+class Root;  // app/recv/root.h
 
 struct DestinationOptions {
   uint32_t options = 0;              // session::Option bits, from Open (push) or from the user (pull)
@@ -89,8 +71,8 @@ class Destination final : public session::LinkHandler {
   void on_link_lost(const Error& error) override;
 
  private:
-  class Impl;  // in destination.cc alone
-  std::unique_ptr<Impl> impl_;
+  class Machine;  // in destination.cc alone
+  std::unique_ptr<Machine> machine_;
 };
 
 }  // namespace ccixfer::recv

@@ -32,7 +32,7 @@ class EntryDecider::Job {
   std::optional<Error> prepare_base();
   std::optional<Error> look_again();
   Decision decide(const Entry& entry, uint64_t index);
-  std::optional<Error> fatal;
+  [[nodiscard]] std::optional<Error>& fatal() { return fatal_; }
 
  private:
   [[nodiscard]] bool base_is_directory();
@@ -66,6 +66,7 @@ class EntryDecider::Job {
   JobDirectories directories_;
   std::string parent_path_;
   HeldDirectoryRef parent_;
+  std::optional<Error> fatal_;
 };
 
 Decision& EntryDecider::Job::failed(Decision& decision, int negative_errno) {
@@ -75,7 +76,7 @@ Decision& EntryDecider::Job::failed(Decision& decision, int negative_errno) {
 }
 
 Decision& EntryDecider::Job::failed_or_fatal(Decision& decision, int negative_errno) {
-  if (is_fatal(-negative_errno)) fatal = fatal_error(-negative_errno, decision.path);
+  if (is_fatal(-negative_errno)) fatal_ = fatal_error(-negative_errno, decision.path);
   return failed(decision, negative_errno);
 }
 
@@ -175,7 +176,7 @@ void EntryDecider::Job::place(const Entry& entry, uint64_t index, Decision& deci
       if (dry() && root_.fd >= 0 && files_.fstat(root_.fd, stat) >= 0 && differs(entry, stat)) decision.verdict = Verdict::change;
       if (!dry()) session_.open_directories_.enter({decision.path, index, attributes_of(entry), false, false, 0, false});
     } else {
-      fatal = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name"};
+      fatal_ = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name"};
     }
     return;
   }
@@ -227,12 +228,12 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
     return;
   }
   if (found == 0 && stat.type == ports::FileType::symlink && entry.path.empty()) {
-    fatal = Error{ErrorKind::not_authorised, fmt::format("{} is a symbolic link at the receiver", printable(decision.path))};
+    fatal_ = Error{ErrorKind::not_authorised, fmt::format("{} is a symbolic link at the receiver", printable(decision.path))};
     return;
   }
   // Within a tree the source decides, as with rsync; what the command line names is more likely a slip.
   if (found == 0 && stat.type != ports::FileType::directory && entry.path.empty()) {
-    fatal = Error{ErrorKind::file_io, fmt::format("{} is there at the receiver and is not a directory", printable(decision.path))};
+    fatal_ = Error{ErrorKind::file_io, fmt::format("{} is there at the receiver and is not a directory", printable(decision.path))};
     return;
   }
   if (dry()) {
@@ -421,8 +422,8 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   }
   if (found == 0 && stat.type == ports::FileType::directory) {
     if (entry.path.empty() && entry.name.empty()) {  // standard input
-      fatal = Error{ErrorKind::file_io,
-                    fmt::format("{} is a directory at the receiver: give the file a name in it", printable(decision.path))};
+      fatal_ = Error{ErrorKind::file_io,
+                     fmt::format("{} is a directory at the receiver: give the file a name in it", printable(decision.path))};
       return;
     }
     if (const int error = is_empty_directory(name); error < 0) {
@@ -477,7 +478,7 @@ bool EntryDecider::Job::was_delivered(const Entry& entry, const std::string& pat
 void EntryDecider::Job::resume(const FileTask& task, Decision& decision) {
   const Result<std::vector<uint64_t>> versions = root_.ledger->versions(task.key);
   if (!versions) {
-    fatal = versions.error();
+    fatal_ = versions.error();
     return;
   }
   if (versions->empty()) return;
@@ -493,7 +494,7 @@ void EntryDecider::Job::resume(const FileTask& task, Decision& decision) {
   }
   for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);
   if (const auto removed = root_.ledger->remove(stale); !removed) {
-    fatal = removed.error();
+    fatal_ = removed.error();
     return;
   }
   if (decision.present.empty()) return;
@@ -516,8 +517,8 @@ DecidedEntries EntryDecider::decide(const std::vector<Entry>& entries, uint64_t 
   for (const Entry& entry : entries) {
     owner_->step();
     decided.decisions.push_back(job.decide(entry, first_index + decided.decisions.size()));
-    if (job.fatal) {
-      decided.fatal = std::move(job.fatal);
+    if (job.fatal()) {
+      decided.fatal = std::move(job.fatal());
       return decided;
     }
   }

@@ -15,7 +15,7 @@
 #include "app/recv/directories.h"
 #include "app/recv/leaves.h"
 #include "app/recv/open_directories.h"
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "app/recv/task.h"
 #include "app/session/entry.h"
 #include "app/session/messages.h"

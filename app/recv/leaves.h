@@ -5,7 +5,7 @@
 
 #include "app/recv/attributes.h"
 #include "app/recv/directories.h"
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 
 namespace ccixfer::recv {
 

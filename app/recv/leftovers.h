@@ -1,7 +1,7 @@
 // What earlier runs left in the staging directory. It is removed when a root is opened, before any
 // session uses it.
 #pragma once
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 
 namespace ccixfer::recv {
 

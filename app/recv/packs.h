@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "app/recv/task.h"
 #include "core/base/bytes.h"
 

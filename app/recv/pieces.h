@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "app/recv/task.h"
 #include "app/session/limits.h"
 #include "app/session/messages.h"

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "app/recv/leftovers.h"
+#include "app/recv/opened_root.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 
@@ -91,8 +92,8 @@ Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::st
   auto opened = open_root(files, path, sqlite_vfs);
   if (!opened) return tl::unexpected<Error>(opened.error());
   auto root = std::make_unique<Root>();
-  root->opened = std::move(*opened);
-  root->sqlite_vfs = sqlite_vfs;
+  root->opened_ = std::move(*opened);
+  root->sqlite_vfs_ = sqlite_vfs;
   return root;
 }
 
@@ -100,66 +101,25 @@ Result<std::unique_ptr<Root>> Root::look(ports::FileSystem& files, const std::st
   const int fd = files.open(ports::FileSystem::no_directory, path, {.directory = true}, 0);
   if (fd < 0 && fd != -ENOENT) return cannot("open the directory", path, fd);
   auto root = std::make_unique<Root>();
-  root->opened = std::make_shared<OpenedRoot>(files, fd, path);
-  root->opened->disk = std::make_unique<DiskSync>(files, fd, 0);  // asked for nothing
+  root->opened_ = std::make_shared<OpenedRoot>(files, fd, path);
+  root->opened_->disk = std::make_unique<DiskSync>(files, fd, 0);  // asked for nothing
   return root;
 }
 
 Result<void> Root::renew() {
-  if (!opened->stale.load()) return {};
-  if (opened->check() == 0) {  // it is back in its place
-    opened->stale.store(false);
+  if (!opened_->stale.load()) return {};
+  if (opened_->check() == 0) {  // it is back in its place
+    opened_->stale.store(false);
     return {};
   }
   log(LogLevel::warning, "{}: moved, removed or replaced, or its .ccixfer was: what is there now is opened",
-      printable(opened->path));
-  auto now = open_root(opened->files, opened->path, sqlite_vfs);
+      printable(opened_->path));
+  auto now = open_root(opened_->files, opened_->path, sqlite_vfs_);
   if (!now) return tl::unexpected<Error>(now.error());
-  opened = std::move(*now);
+  opened_ = std::move(*now);
   return {};
 }
 
 Root::~Root() = default;
-
-int OpenedRoot::check() {
-  if (staging < 0) return 0;  // a look: nothing is written that could go astray
-  ports::FileIdentity now;
-  int error = files.identify(ports::FileSystem::no_directory, path, now);
-  if (error >= 0 && now != identity) error = -ESTALE;
-  if (error >= 0) error = files.identify(fd, staging_name, now);
-  if (error >= 0 && now != staging_identity) error = -ESTALE;
-  if (error >= 0) return 0;
-  stale.store(true);
-  return -ESTALE;
-}
-
-OpenedRoot::~OpenedRoot() {
-  if (fd < 0) return;
-  ports::FileStat before;
-  const bool has_stat = files.fstat(fd, before) >= 0;
-  if (staging >= 0) {
-    ports::FileIdentity now;
-    const bool is_ours = files.identify(fd, staging_name, now) >= 0 && now == staging_identity;  // else somebody took it away
-    const bool empty = is_ours && ledger && ledger->empty() && deliveries && deliveries->empty();
-    if (check() < 0) {
-      if (ledger) ledger->abandon();
-      if (deliveries) deliveries->abandon();
-    }
-    deliveries.reset();
-    if (empty) Deliveries::remove(files, staging);
-    ledger.reset();
-    if (empty) {
-      // Another process cannot have it open: opening takes the lock that we hold until here, and begins anew when it is gone.
-      for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-        files.unlink_at(staging, std::string(ledger_name) + suffix, false);
-      }
-    }
-    files.close(staging);
-    if (empty && files.unlink_at(fd, staging_name, true) >= 0 && has_stat) files.set_mtime(fd, before.mtime);
-  }
-  files.close(fd);
-}
-
-std::string OpenedRoot::temporary_name() { return fmt::format("{:x}{}", temporaries.fetch_add(1), temporary_suffix); }
 
 }  // namespace ccixfer::recv

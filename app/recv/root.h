@@ -1,60 +1,32 @@
-// A root that is open: its descriptors, its databases, and everything else that the sessions below it
-// share. Pool threads use it, so each part that changes after the opening is atomic or locks itself.
+// A root that transfers are written below; the sessions of a daemon share it. When an administrator
+// moves, removes or replaces it or its staging directory, the sessions at work end as interrupted, and
+// the next one opens what is there then.
 #pragma once
-#include <atomic>
 #include <memory>
 #include <string>
 
-#include "app/recv/claims.h"
-#include "app/recv/deliveries.h"
-#include "app/recv/destination.h"
-#include "app/recv/directories.h"
-#include "app/recv/disk_sync.h"
-#include "app/recv/kept_times.h"
-#include "app/recv/ledger.h"
-#include "app/recv/names.h"
+#include "core/base/result.h"
+#include "core/ports/file_system.h"
 
 namespace ccixfer::recv {
 
-struct OpenedRoot {
-  OpenedRoot(ports::FileSystem& file_system, int root_fd, std::string root_path)
-      : files(file_system), fd(root_fd), path(std::move(root_path)), held_directories(file_system.descriptors_max()) {}
-  ~OpenedRoot();
-  OpenedRoot(const OpenedRoot&) = delete;
-  OpenedRoot& operator=(const OpenedRoot&) = delete;
+struct OpenedRoot;  // app/recv/opened_root.h
 
-  ports::FileSystem& files;
-  const int fd;                                    // -1: a look at a root that is not there
-  int staging = -1;                                // descriptor of .ccixfer
-  ports::FileIdentity identity, staging_identity;  // of the root, and of .ccixfer
-  std::atomic<bool> stale{false};                  // found to have been moved, removed or replaced: see check
-  const std::string path;
-  HeldBudget held_directories;  // locks itself
-  uint64_t device = 0;
-  uint32_t umask = 022;                    // measured at open: what open(2) takes off below this root
-  uint32_t uid = 0, gid = 0;               // that a new file gets
-  bool one_writer_a_file = false;          // as of ports::SpaceInfo
-  bool syncfs_tells = false;               // too
-  std::unique_ptr<DiskSync> disk;          // locks itself
-  KeptTimes kept_times;                    // locks itself
-  std::unique_ptr<Ledger> ledger;          // locks itself
-  std::unique_ptr<Deliveries> deliveries;  // locks itself; none for a look, as the ledger
-  Claims claims;                           // locks itself
-  std::atomic<uint64_t> temporaries{0};    // numbers of staged files of packs
-  std::atomic<uint32_t> sessions{0};
-  // Directories that were made, and how many of their names are known to be durable. A file in a new
-  // directory needs that.
-  std::atomic<uint64_t> directories_made{0};
-  std::atomic<uint64_t> directories_synced{0};
+class Root {
+ public:
+  // Opens the directory, which must be there, makes its staging directory, and opens the ledger.
+  // file_io: it is read-only or no directory. no_space.
+  static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr);
+  // For a dry run: it makes nothing, and the directory need not be there.
+  static Result<std::unique_ptr<Root>> look(ports::FileSystem& files, const std::string& path);
+  ~Root();  // removes an empty staging directory again, and leaves the root's mtime as it was
+  // For a new session: opens what is there now, if what was open is gone.
+  Result<void> renew();
+  [[nodiscard]] const std::shared_ptr<OpenedRoot>& opened() const { return opened_; }  // shared with the sessions that began on it
 
-  // 0: the root's path and its .ccixfer still lead to what this object holds. Otherwise -ESTALE: the
-  // object is useless, the sessions on it end as interrupted, and the next one gets what is there then
-  // (Root::renew).
-  [[nodiscard]] int check();
-  // The error of a call in staging; -ESTALE: it failed because the staging directory is gone.
-  [[nodiscard]] int judged(int error) { return error == -ENOENT && check() < 0 ? -ESTALE : error; }
-
-  [[nodiscard]] std::string temporary_name();
+ private:
+  std::shared_ptr<OpenedRoot> opened_;
+  const char* sqlite_vfs_ = nullptr;
 };
 
 }  // namespace ccixfer::recv

@@ -13,7 +13,7 @@ namespace ccixfer::recv {
 
 SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer)
     : opened_(root.renew()),
-      root_(root.opened),
+      root_(root.opened()),
       directories_(root_->files, root_->fd, root_->staging_identity, root_->held_directories),
       policy_{options, root_->umask, root_->uid, root_->gid} {
   root_->sessions.fetch_add(1);

@@ -17,6 +17,7 @@
 #include "app/recv/entries.h"
 #include "app/recv/entry_queue.h"
 #include "app/recv/leaves.h"
+#include "app/recv/opened_root.h"
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
 #include "app/recv/root.h"

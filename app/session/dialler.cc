@@ -1,3 +1,5 @@
+#include "app/session/dialler.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>

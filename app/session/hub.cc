@@ -1,3 +1,5 @@
+#include "app/session/hub.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -6,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/session/dialler.h"
 #include "app/session/limits.h"
 #include "app/session/link.h"
 #include "app/session/refusal.h"

@@ -79,6 +79,8 @@ using Notice = std::variant<LaneUp, LaneDown, LaneMessage, Message, PutEnded>;
 
 }  // namespace
 
+// It is one struct because lanes, operations and session messages depend on one another: when a lane goes, its puts end and the
+// messages on it go out over another one, in one step.
 struct Link::Impl {
   struct Slot {  // of a lane index: connections, packed; 0: none
     uint64_t current = 0;

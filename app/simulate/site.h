@@ -10,6 +10,8 @@
 
 #include "app/main/acceptor.h"
 #include "app/main/dialled.h"
+#include "app/recv/root.h"
+#include "app/session/hub.h"
 #include "core/base/counters.h"
 #include "routing/router/router.h"
 #include "routing/transport/routed_transport.h"

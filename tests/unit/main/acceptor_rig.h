@@ -10,6 +10,7 @@
 
 #include "app/main/acceptor.h"
 #include "app/recv/destination.h"
+#include "app/recv/root.h"
 #include "tests/unit/main/desk.h"
 #include "tests/unit/recv/machine_fixture.h"
 

@@ -6,6 +6,8 @@
 
 #include "app/devices/node.h"
 #include "app/main/acceptor.h"
+#include "app/session/dialler.h"
+#include "app/session/hub.h"
 #include "core/host/entropy.h"
 #include "tests/unit/main/running.h"
 

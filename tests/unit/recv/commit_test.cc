@@ -25,7 +25,7 @@ struct Batch : Place {
     CommitItem item;
     item.task = decide_one(entry).task;
     REQUIRE(item.task);
-    item.file = std::make_shared<StagedFile>(*root->opened, *item.task, false);
+    item.file = std::make_shared<StagedFile>(*root->opened(), *item.task, false);
     item.staged = item.file->name();
     item.size_bytes = content.size();
     HeldFileRef held;
@@ -38,7 +38,7 @@ struct Batch : Place {
     staged[0].task = decide_one(entry).task;
     REQUIRE(staged[0].task);
     staged[0].content = as_bytes(content);
-    stage_pack(*root->opened, policy, *owner, staged);
+    stage_pack(*root->opened(), policy, *owner, staged);
     REQUIRE(staged[0].error_number == 0);
     CommitItem item;
     item.task = staged[0].task;
@@ -47,7 +47,7 @@ struct Batch : Place {
     item.mark = staged[0].mark;
     batch.push_back(item);
   }
-  void commit() { commit_batch(*root->opened, *directories, policy, *owner, batch); }
+  void commit() { commit_batch(*root->opened(), *directories, policy, *owner, batch); }
   void fail(std::string_view failing, int error) {
     files.hook = [failing, error](std::string_view call, std::string_view) { return call == failing ? -error : 0; };
   }
@@ -63,7 +63,7 @@ TEST_CASE("commit__file_in_pieces__has_its_length_mode_and_time_and_no_row") {
   Batch place;
   place.add_pieces(file("f", 3, 0640), "abc");
   const Ledger::File row = place.batch[0].task->ledger_file();
-  REQUIRE(place.root->opened->ledger->add({{row, "f", {{0, {1, 2}}}}}));
+  REQUIRE(place.root->opened()->ledger->add({{row, "f", {{0, {1, 2}}}}}));
   place.commit();
   CHECK(place.batch[0].outcome == CommitOutcome::ok);
   CHECK(place.batch[0].error_number == 0);
@@ -72,7 +72,7 @@ TEST_CASE("commit__file_in_pieces__has_its_length_mode_and_time_and_no_row") {
   CHECK((place.stat_of("f").st_mode & 07777u) == 0640);
   CHECK(place.stat_of("f").st_mtim.tv_nsec == 123'456'789);
   CHECK_FALSE(place.temporary.has(".ccixfer/" + place.batch[0].staged));
-  CHECK(place.root->opened->ledger->empty());
+  CHECK(place.root->opened()->ledger->empty());
   CHECK_FALSE(place.batch[0].placed.has_value());  // its time tells whose it is
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("commit__a_call_for_a_file_in_pieces_fails__it_is_not_placed_and_stays
   place.temporary.write("f", "old");
   place.add_pieces(file("f", 3, 0444), "abc");  // a mode that it is not made with
   const Ledger::File kept = place.batch[0].task->ledger_file();
-  REQUIRE(place.root->opened->ledger->add({{kept, "f", {{0, {1, 2}}}}}));
+  REQUIRE(place.root->opened()->ledger->add({{kept, "f", {{0, {1, 2}}}}}));
   place.fail(row.call, ENXIO);
   place.commit();
   place.files.hook = nullptr;
@@ -97,7 +97,7 @@ TEST_CASE("commit__a_call_for_a_file_in_pieces_fails__it_is_not_placed_and_stays
   CHECK(place.batch[0].error_number == ENXIO);
   CHECK(place.temporary.read("f") == "old");
   CHECK(place.temporary.has(".ccixfer/" + place.batch[0].staged));
-  CHECK(place.root->opened->ledger->all().value() == std::vector<Ledger::File>{kept});
+  CHECK(place.root->opened()->ledger->all().value() == std::vector<Ledger::File>{kept});
 }
 
 TEST_CASE("commit__mode_or_time_is_refused__the_file_is_placed_and_it_is_told") {
@@ -343,16 +343,16 @@ TEST_CASE("commit__without_times__what_was_placed_is_remembered_by_what_it_is") 
   place.add_pieces(file("c", size_unknown), "3");
   place.commit();
   for (const std::string name : {"a", "b"}) {
-    const auto found = place.root->opened->deliveries->find(path_key(name), 5);
+    const auto found = place.root->opened()->deliveries->find(path_key(name), 5);
     REQUIRE(found);
     const struct stat stat = place.stat_of(name);
     CHECK(found->placed == Deliveries::Placed{1, {stat.st_mtim.tv_sec, static_cast<uint32_t>(stat.st_mtim.tv_nsec)}, stat.st_ino});
   }
-  CHECK_FALSE(place.root->opened->deliveries->find(path_key("c"), 5).has_value());  // it is always sent
+  CHECK_FALSE(place.root->opened()->deliveries->find(path_key("c"), 5).has_value());  // it is always sent
   Batch by_content(session::option_recursive | session::option_checksum);
   by_content.add_of_pack(file("a", 1), "1");
   by_content.commit();
-  CHECK(by_content.root->opened->deliveries->empty());
+  CHECK(by_content.root->opened()->deliveries->empty());
 }
 
 namespace {

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/names.h"
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "tests/unit/recv/machine_rig.h"
 
 namespace ccixfer::recv {

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "tests/unit/recv/rig.h"
 
 namespace ccixfer::recv {
@@ -252,7 +252,7 @@ TEST_CASE("directories__staging_removed_under_a_daemon__made_anew_for_the_next_s
 
 TEST_CASE("directories__more_than_are_remembered__looked_at_before_they_are_forgotten") {
   Ground ground;
-  OpenedRoot& root = *ground.root->opened;
+  OpenedRoot& root = *ground.root->opened();
   KnownDirectories known(ground.files, root.fd, root.staging_identity, root.held_directories, 3);
   const auto enter = [&](const std::string& name) {
     ground.make("root/" + name);
@@ -289,8 +289,8 @@ struct Shelf : Rig {
   Shelf(size_t descriptors_max, const std::vector<std::string>& names) : Rig(archive_options, 1, "", descriptors_max) {
     for (const std::string& name : names) fs::create_directories(temporary.path(name));
     session.reset();
-    known =
-        std::make_unique<KnownDirectories>(files, root->opened->fd, root->opened->staging_identity, root->opened->held_directories);
+    known = std::make_unique<KnownDirectories>(files, root->opened()->fd, root->opened()->staging_identity,
+                                               root->opened()->held_directories);
   }
   ~Shelf() { known.reset(); }
   // As another job would.
@@ -333,7 +333,7 @@ TEST_CASE("directories_held__more_than_may_be__those_used_longest_ago_are_closed
   const size_t before = open_descriptors();
   for (const char* name : {"a", "b", "a", "c"}) REQUIRE(shelf.open(name) == 0);
   CHECK(open_descriptors() == before + 2);
-  CHECK(shelf.root->opened->held_directories.taken() == 2);
+  CHECK(shelf.root->opened()->held_directories.taken() == 2);
   CHECK(shelf.opens([&] { CHECK(shelf.open("a") == 0); }) == 0);
   CHECK(shelf.opens([&] { CHECK(shelf.open("c") == 0); }) == 0);
   CHECK(shelf.opens([&] { CHECK(shelf.open("b") == 0); }) == 1);
@@ -341,12 +341,12 @@ TEST_CASE("directories_held__more_than_may_be__those_used_longest_ago_are_closed
   SECTION("at the end all are") { shelf.known.reset(); }
   SECTION("what was forgotten too") { shelf.known->forget(""); }
   CHECK(open_descriptors() == before);
-  CHECK(shelf.root->opened->held_directories.taken() == 0);
+  CHECK(shelf.root->opened()->held_directories.taken() == 0);
 }
 
 TEST_CASE("directories_held__other_sessions_have_them_all__opened_by_each_job") {
   Shelf shelf(32, {"a", "b", "c", "d"});
-  OpenedRoot& root = *shelf.root->opened;
+  OpenedRoot& root = *shelf.root->opened();
   while (root.held_directories.take()) {
   }
   const size_t before = open_descriptors();
@@ -371,7 +371,7 @@ TEST_CASE("directories_held__other_sessions_have_them_all__opened_by_each_job") 
 TEST_CASE("directories_held__one_that_may_not_be_read__is_known_all_the_same") {
   Shelf shelf(1024, {"a"});
   shelf.files.hook = [](std::string_view call, std::string_view) { return call == "open" ? -EACCES : 0; };
-  REQUIRE(shelf.known->remember(shelf.root->opened->fd, "a", "a") == 0);
+  REQUIRE(shelf.known->remember(shelf.root->opened()->fd, "a", "a") == 0);
   shelf.files.hook = nullptr;
   std::string which;
   CHECK(shelf.known->look({"a"}, which) == 0);
@@ -419,11 +419,11 @@ TEST_CASE("directories_held__no_descriptor_is_left__they_are_closed_and_it_is_tr
   const int error = GENERATE(-EMFILE, -ENFILE);
   bool for_ever = false;
   shelf.files.hook = [&](std::string_view call, std::string_view name) {
-    const bool fails = call == "open" && name == "b" && (for_ever || shelf.root->opened->held_directories.taken() > 0);
+    const bool fails = call == "open" && name == "b" && (for_ever || shelf.root->opened()->held_directories.taken() > 0);
     return fails ? error : 0;
   };
   CHECK(shelf.open("b") == 0);
-  CHECK(shelf.root->opened->held_directories.taken() == 1);
+  CHECK(shelf.root->opened()->held_directories.taken() == 1);
   for_ever = true;
   shelf.known->forget("b");
   CHECK(shelf.open("b") == error);

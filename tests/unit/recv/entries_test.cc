@@ -373,9 +373,9 @@ TEST_CASE("entries__delivered_before_without_times__only_that_untouched_version_
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::unchanged);
   CHECK(place.decider.taken_over().size() == 1);
   const auto verdict = [&](const Entry& entry, uint32_t options) {
-    EntryDecider decider(*place.root->opened, *place.directories, {options, 022, 0, 0}, "", place.owner);
+    EntryDecider decider(*place.root->opened(), *place.directories, {options, 022, 0, 0}, "", place.owner);
     DecidedEntries decided = decider.decide({entry}, place.next_index++);
-    place.root->opened->claims.release_all(place.owner);
+    place.root->opened()->claims.release_all(place.owner);
     CHECK(decider.taken_over().size() == (decided.decisions.at(0).verdict == Verdict::unchanged ? 1 : 0));
     return decided.decisions.at(0).verdict;
   };
@@ -393,23 +393,23 @@ TEST_CASE("entries__delivered_before_without_times__only_that_untouched_version_
 TEST_CASE("entries__the_ledger_fails__the_session_ends") {
   Watched place;
   const Ledger::File row{path_key("f"), 4};
-  REQUIRE(place.root->opened->ledger->add({{row, "f", {{0, {1, 2}}}}}));
+  REQUIRE(place.root->opened()->ledger->add({{row, "f", {{0, {1, 2}}}}}));
   place.temporary.write(".ccixfer/" + staged_name(row.key, row.version), "x");
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::send);  // another version: of no use any more
   CHECK_FALSE(place.temporary.has(".ccixfer/" + staged_name(row.key, row.version)));
-  CHECK(place.root->opened->ledger->empty());
+  CHECK(place.root->opened()->ledger->empty());
 }
 
 // It was there in the ledger, and is not on the disk.
 TEST_CASE("entries__partial_file_whose_bytes_are_gone__is_sent_whole_and_its_row_goes") {
   Watched place;
   const Ledger::File row{path_key("f"), 5};
-  REQUIRE(place.root->opened->ledger->add({{row, "f", {{0, {1, 2}}}}}));
+  REQUIRE(place.root->opened()->ledger->add({{row, "f", {{0, {1, 2}}}}}));
   const Decision decision = place.decide_one(file("f", GENERATE(as<uint64_t>(), 3, size_unknown)));
   CHECK(decision.verdict == Verdict::send);
   CHECK(decision.wants.empty());
   CHECK(decision.present.empty());
-  CHECK(place.root->opened->ledger->empty());
+  CHECK(place.root->opened()->ledger->empty());
 }
 
 TEST_CASE("entries__root_was_moved__before_or_meanwhile__interrupted_and_no_verdict_is_told") {
@@ -443,7 +443,7 @@ TEST_CASE("entries__decided_again_and_again__no_descriptor_is_left_open") {
   other.digest.low ^= 1;
   const auto decide_all = [&] {
     place.decide({file("full", 1), file("empty", 1), link("full", "x"), same, other, directory("d"), leave("d")});
-    place.root->opened->claims.release_all(place.owner);
+    place.root->opened()->claims.release_all(place.owner);
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   };
   decide_all();

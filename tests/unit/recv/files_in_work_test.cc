@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "tests/unit/recv/parts.h"
 
 namespace ccixfer::recv {

@@ -84,7 +84,7 @@ TEST_CASE("entries__new_tree__made_and_asked_for") {
   const Decision left = place.decide_one(leave);
   REQUIRE(left.leave.has_value());
   CHECK(left.leave->first_index == 0);
-  const auto outcomes = apply_leaves(*place.root->opened, *place.directories, place.policy, *place.owner, {*left.leave});
+  const auto outcomes = apply_leaves(*place.root->opened(), *place.directories, place.policy, *place.owner, {*left.leave});
   CHECK(outcomes[0].error_number == 0);
   CHECK((place.stat_of("d").st_mode & 07777u) == 0555);
   CHECK(place.stat_of("d").st_mtim.tv_nsec == 123'456'789);
@@ -104,7 +104,7 @@ TEST_CASE("leaves__read_only_directory_that_was_there__its_mode_comes_back") {
     return leave;
   }());
   REQUIRE(left.leave.has_value());
-  CHECK(apply_leaves(*place.root->opened, *place.directories, place.policy, *place.owner, {*left.leave}).at(0).error_number == 0);
+  CHECK(apply_leaves(*place.root->opened(), *place.directories, place.policy, *place.owner, {*left.leave}).at(0).error_number == 0);
   CHECK((place.stat_of("d").st_mode & 07777u) == 0555);
   ::chmod(place.temporary.path("d").c_str(), 0755);
 }
@@ -121,7 +121,7 @@ TEST_CASE("entries__without_times__sent_again_once_the_transfer_has_ended") {
   Place place(session::option_recursive);
   place.deliver(place.decide_one(file("f", 3)).task, "abc");
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::unchanged);
-  place.root->opened->deliveries->forget({}, {});
+  place.root->opened()->deliveries->forget({}, {});
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::send);
 }
 
@@ -386,9 +386,9 @@ TEST_CASE("jobs__of_many_calls__tell_of_each_that_they_got_there") {
       items[i].task = place.decide_one(file("f" + std::to_string(i), 1)).task;
       items[i].content = as_bytes("x");
     }
-    place.root->opened->syncfs_tells = false;
+    place.root->opened()->syncfs_tells = false;
     watch("fsync");
-    stage_pack(*place.root->opened, place.policy, owner, items);
+    stage_pack(*place.root->opened(), place.policy, owner, items);
     CHECK(calls == 3);
     CHECK(moved == 3);
     std::vector<CommitItem> batch(3);
@@ -398,7 +398,7 @@ TEST_CASE("jobs__of_many_calls__tell_of_each_that_they_got_there") {
       batch[i].size_bytes = 1;
     }
     watch("rename_at");
-    commit_batch(*place.root->opened, *place.directories, place.policy, owner, batch);
+    commit_batch(*place.root->opened(), *place.directories, place.policy, owner, batch);
     CHECK(calls == 3);
     CHECK(moved == 3);
   }
@@ -408,7 +408,7 @@ TEST_CASE("jobs__of_many_calls__tell_of_each_that_they_got_there") {
     std::vector<PackItem> items(1);
     items[0].task = decision.task;
     items[0].content = as_bytes(content);
-    stage_pack(*place.root->opened, place.policy, owner, items);
+    stage_pack(*place.root->opened(), place.policy, owner, items);
     std::vector<CommitItem> batch(1);
     batch[0].task = decision.task;
     batch[0].staged = items[0].staged;
@@ -420,7 +420,7 @@ TEST_CASE("jobs__of_many_calls__tell_of_each_that_they_got_there") {
       if (call == "rename_at" && name == "large" && renames++ == 0) return -EXDEV;
       return counted(call, name);
     };
-    commit_batch(*place.root->opened, *place.directories, place.policy, owner, batch);
+    commit_batch(*place.root->opened(), *place.directories, place.policy, owner, batch);
     CHECK(batch[0].outcome == CommitOutcome::ok);
     CHECK(calls == 5);
     CHECK(moved == 5);
@@ -434,7 +434,7 @@ TEST_CASE("jobs__of_many_calls__tell_of_each_that_they_got_there") {
       leaves.push_back(*place.decide_one(end).leave);
     }
     watch("set_mtime");
-    for (const LeaveOutcome& outcome : apply_leaves(*place.root->opened, *place.directories, place.policy, owner, leaves))
+    for (const LeaveOutcome& outcome : apply_leaves(*place.root->opened(), *place.directories, place.policy, owner, leaves))
       CHECK(outcome.error_number == 0);
     CHECK(calls == 3);
     CHECK(moved == 3);
@@ -457,20 +457,20 @@ TEST_CASE("commit__lost_to_another_session__touches_nothing") {
   const Decision decision = place.decide_one(file("f", 1));
   place.owner->link_dead.store(true);
   const auto other = std::make_shared<Owner>();
-  REQUIRE(place.root->opened->claims.take(decision.task->key, other));
+  REQUIRE(place.root->opened()->claims.take(decision.task->key, other));
   CHECK(place.owner->lost.load());
   CHECK(place.deliver(decision.task, "x").outcome == CommitOutcome::failed);
   CHECK_FALSE(place.temporary.has("f"));
-  CHECK_FALSE(place.root->opened->claims.take(decision.task->key, place.owner));  // the other one lives
+  CHECK_FALSE(place.root->opened()->claims.take(decision.task->key, place.owner));  // the other one lives
 }
 
 TEST_CASE("pieces__two_jobs_write_one_file__take_turns_only_where_the_file_system_does") {
   const bool in_turn = GENERATE(true, false);
   constexpr int writes = 200;
   Place place;
-  place.root->opened->one_writer_a_file = in_turn;
+  place.root->opened()->one_writer_a_file = in_turn;
   const Decision decision = place.decide_one(file("big", 3 * uint64_t{session::piece_bytes}));
-  const auto staged = std::make_shared<StagedFile>(*place.root->opened, *decision.task, false);
+  const auto staged = std::make_shared<StagedFile>(*place.root->opened(), *decision.task, false);
   HeldFileRef open;
   REQUIRE(staged->open(open) == 0);
   std::atomic<int> inside = 0;
@@ -504,7 +504,7 @@ TEST_CASE("pieces__resume__damaged_staged_piece_is_asked_for_again") {
   Place place;
   const Decision decision = place.decide_one(file("big", size_bytes));
   REQUIRE(decision.verdict == Verdict::send);
-  const auto staged = std::make_shared<StagedFile>(*place.root->opened, *decision.task, false);
+  const auto staged = std::make_shared<StagedFile>(*place.root->opened(), *decision.task, false);
   std::vector<Ledger::Piece> pieces;
   for (uint64_t piece = 0; piece < 3; ++piece) {
     const std::vector<std::byte> data(static_cast<size_t>(piece_length(size_bytes, piece)), static_cast<std::byte>(piece + 1));
@@ -517,8 +517,8 @@ TEST_CASE("pieces__resume__damaged_staged_piece_is_asked_for_again") {
   batch[0].task = decision.task;
   batch[0].staged = staged;
   batch[0].pieces = pieces;
-  REQUIRE_FALSE(sync_pieces(*place.root->opened, *place.owner, batch).has_value());
-  place.root->opened->claims.release(decision.task->key, place.owner);
+  REQUIRE_FALSE(sync_pieces(*place.root->opened(), *place.owner, batch).has_value());
+  place.root->opened()->claims.release(decision.task->key, place.owner);
 
   SECTION("undamaged: the missing piece only") {
     const Decision again = place.decide_one(file("big", size_bytes));
@@ -546,7 +546,7 @@ TEST_CASE("pieces__resume__damaged_staged_piece_is_asked_for_again") {
     other.version = 6;
     CHECK(place.decide_one(other).verdict == Verdict::send);
     CHECK_FALSE(place.temporary.has(".ccixfer/" + staged->name()));
-    CHECK(place.root->opened->ledger->empty());
+    CHECK(place.root->opened()->ledger->empty());
   }
 }
 
@@ -556,7 +556,7 @@ TEST_CASE("pieces__fsync_fails__not_in_the_ledger") {
   const Decision decision = place.decide_one(file("big", 3 * uint64_t{session::piece_bytes}));
   std::vector<SyncFile> batch(1);
   batch[0].task = decision.task;
-  batch[0].staged = std::make_shared<StagedFile>(*place.root->opened, *decision.task, false);
+  batch[0].staged = std::make_shared<StagedFile>(*place.root->opened(), *decision.task, false);
   batch[0].pieces = {{0, {1, 2}}};
   bool once = true;
   files.hook = [&once](std::string_view call, std::string_view) {
@@ -564,9 +564,9 @@ TEST_CASE("pieces__fsync_fails__not_in_the_ledger") {
     if (fault) once = false;
     return fault ? -EIO : 0;
   };
-  REQUIRE_FALSE(sync_pieces(*place.root->opened, *place.owner, batch).has_value());
+  REQUIRE_FALSE(sync_pieces(*place.root->opened(), *place.owner, batch).has_value());
   CHECK(batch[0].error_number == EIO);
-  CHECK(place.root->opened->ledger->empty());
+  CHECK(place.root->opened()->ledger->empty());
 }
 
 }  // namespace ccixfer::recv

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/commit.h"
+#include "app/recv/opened_root.h"
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
-#include "app/recv/root.h"
 #include "app/recv/syncer.h"
 #include "tests/unit/recv/machine_fixture.h"
 #include "transports/sim/sim_file_system.h"
@@ -91,7 +91,7 @@ std::vector<PackItem> stage(Rig& rig, const std::string& path, const std::string
   std::vector<PackItem> items(1);
   items[0].task = task;
   items[0].content = as_bytes(content);
-  stage_pack(*rig.root->opened, Policy{}, Owner{}, items);
+  stage_pack(*rig.root->opened(), Policy{}, Owner{}, items);
   return items;
 }
 std::vector<CommitItem> commit(Rig& rig, const PackItem& staged) {
@@ -100,7 +100,7 @@ std::vector<CommitItem> commit(Rig& rig, const PackItem& staged) {
   batch[0].staged = staged.staged;
   batch[0].size_bytes = staged.content.size();
   batch[0].mark = staged.mark;
-  OpenedRoot& root = *rig.root->opened;
+  OpenedRoot& root = *rig.root->opened();
   KnownDirectories directories(rig.files, root.fd, root.staging_identity, root.held_directories);
   commit_batch(root, directories, Policy{}, Owner{}, batch);
   return batch;
@@ -131,7 +131,7 @@ TEST_CASE("destination__fsync_fails_after_more_was_written__what_is_not_durable_
   rig.work->held = false;
   REQUIRE(rig.session->run([&] { return rig.session->source.resends.size() == 2; }));
   CHECK(rig.asked_again() == std::vector<uint64_t>{0, 1});
-  CHECK(rig.root->opened->ledger->empty());
+  CHECK(rig.root->opened()->ledger->empty());
   rig.put_piece(0, part(data, 0));
   rig.put_piece(1, part(data, 1));
   rig.post_end();
@@ -146,7 +146,7 @@ TEST_CASE("destination__fsync_fails_after_more_was_written__what_is_not_durable_
 TEST_CASE("staged_file__written_after_its_sync__stays_open_until_the_next_one") {
   Rig rig;
   FileTask task;
-  StagedFile staged(*rig.root->opened, task, false);
+  StagedFile staged(*rig.root->opened(), task, false);
   const size_t before = rig.files.open_descriptors();
   HeldFileRef open;
   REQUIRE(staged.open(open) == 0);
@@ -276,7 +276,7 @@ TEST_CASE("root__partial_file_of_last_month__kept_for_thirty_days") {
   Rig rig;
   const Ledger::File file{path_key("f"), 5};
   const Ledger::File gone{path_key("g"), 5};
-  REQUIRE(rig.root->opened->ledger->add({{file, "f", {{0, {1, 2}}}}, {gone, "g", {{0, {1, 2}}}}}));
+  REQUIRE(rig.root->opened()->ledger->add({{file, "f", {{0, {1, 2}}}}, {gone, "g", {{0, {1, 2}}}}}));
   const std::string staged = "/root/.ccixfer/" + staged_name(file.key, file.version);
   rig.files.put(staged, "x", 0600, ports::FileTime{1, 0});  // its mtime is the source's
   const auto open_after = [&](std::chrono::hours time) {
@@ -288,10 +288,10 @@ TEST_CASE("root__partial_file_of_last_month__kept_for_thirty_days") {
   };
   open_after(std::chrono::hours(29 * 24));
   CHECK(rig.files.get(staged).has_value());
-  CHECK(rig.root->opened->ledger->all().value() == std::vector<Ledger::File>{file});  // the row without a file is of no use
+  CHECK(rig.root->opened()->ledger->all().value() == std::vector<Ledger::File>{file});  // the row without a file is of no use
   open_after(std::chrono::hours(2 * 24));
   CHECK_FALSE(rig.files.get(staged).has_value());
-  CHECK(rig.root->opened->ledger->empty());
+  CHECK(rig.root->opened()->ledger->empty());
 }
 
 TEST_CASE("destination__pieces_cannot_be_noted__ends_and_tells_the_source_why") {
@@ -322,69 +322,69 @@ TEST_CASE("destination__lost_piece_comes_again_changed__the_file_ends_and_nothin
   REQUIRE(rig.run_until_result());
   CHECK(rig.session->source.results[0].kind == ErrorKind::vanished);
   rig.session->settle();
-  CHECK(rig.root->opened->ledger->empty());
+  CHECK(rig.root->opened()->ledger->empty());
 }
 
 TEST_CASE("ledger__a_write_fails_once__the_database_is_opened_again_and_the_rows_are_there") {
   Rig rig;
   const Ledger::File file{path_key("f"), 5};
-  REQUIRE(rig.root->opened->ledger->add({{file, "f", {{0, {1, 2}}}}}));
+  REQUIRE(rig.root->opened()->ledger->add({{file, "f", {{0, {1, 2}}}}}));
   int failures = 1;
   SECTION("once") {}
   SECTION("for good") { failures = 1000; }
   rig.files.set_hook([&](std::string_view call, std::string_view name) {
     return call == "fsync" && name.find("ledger") != std::string_view::npos && failures > 0 ? (--failures, -EIO) : 0;
   });
-  const auto added = rig.root->opened->ledger->add({{file, "f", {{1, {3, 4}}}}});
+  const auto added = rig.root->opened()->ledger->add({{file, "f", {{1, {3, 4}}}}});
   CHECK(added.has_value() == (failures == 0));
-  CHECK_FALSE(rig.root->opened->ledger->empty());
+  CHECK_FALSE(rig.root->opened()->ledger->empty());
   // Whoever asks next, whatever he asks, is answered from what is on the disk, or told that nothing can be.
   const bool stays_broken = failures > 0 && GENERATE(false, true);
   if (stays_broken) rig.files.set_hook([](std::string_view call, std::string_view) { return call == "open" ? -EIO : 0; });
-  const auto versions = rig.root->opened->ledger->versions(file.key);
+  const auto versions = rig.root->opened()->ledger->versions(file.key);
   CHECK(versions.has_value() != stays_broken);
   if (versions) CHECK(*versions == std::vector<uint64_t>{file.version});
-  CHECK(rig.root->opened->ledger->all().has_value() != stays_broken);
+  CHECK(rig.root->opened()->ledger->all().has_value() != stays_broken);
   rig.files.set_hook({});
-  REQUIRE(rig.root->opened->ledger->add({{file, "f", {{2, {5, 6}}}}}));
-  CHECK(rig.root->opened->ledger->pieces(file).value().size() >= 2);
+  REQUIRE(rig.root->opened()->ledger->add({{file, "f", {{2, {5, 6}}}}}));
+  CHECK(rig.root->opened()->ledger->pieces(file).value().size() >= 2);
 }
 
 TEST_CASE("ledger__a_write_failed_before__what_is_removed_next_is_gone") {
   Rig rig;
   const Ledger::File file{path_key("f"), 5};
-  REQUIRE(rig.root->opened->ledger->add({{file, "f", {{0, {1, 2}}}}}));
+  REQUIRE(rig.root->opened()->ledger->add({{file, "f", {{0, {1, 2}}}}}));
   rig.files.set_hook([](std::string_view call, std::string_view name) {
     return call == "fsync" && name.find("ledger") != std::string_view::npos ? -EIO : 0;
   });
-  REQUIRE_FALSE(rig.root->opened->ledger->add({{file, "f", {{1, {3, 4}}}}}));
+  REQUIRE_FALSE(rig.root->opened()->ledger->add({{file, "f", {{1, {3, 4}}}}}));
   rig.files.set_hook({});
-  REQUIRE(rig.root->opened->ledger->remove({file}));
-  CHECK(rig.root->opened->ledger->all().value().empty());
-  CHECK(rig.root->opened->ledger->pieces(file).value().empty());
+  REQUIRE(rig.root->opened()->ledger->remove({file}));
+  CHECK(rig.root->opened()->ledger->all().value().empty());
+  CHECK(rig.root->opened()->ledger->pieces(file).value().empty());
 }
 
 TEST_CASE("ledger__no_room__said_so_and_nothing_is_lost_that_was_there") {
   Rig rig;
   const Ledger::File file{path_key("f"), 5};
-  REQUIRE(rig.root->opened->ledger->add({{file, "f", {{0, {1, 2}}}}}));
+  REQUIRE(rig.root->opened()->ledger->add({{file, "f", {{0, {1, 2}}}}}));
   rig.files.set_hook([](std::string_view call, std::string_view name) {
     return call == "pwrite" && name.find("ledger") != std::string_view::npos ? -ENOSPC : 0;
   });
-  const auto added = rig.root->opened->ledger->add({{file, "f", {{1, {3, 4}}}}});
+  const auto added = rig.root->opened()->ledger->add({{file, "f", {{1, {3, 4}}}}});
   REQUIRE_FALSE(added);
   CHECK(added.error().kind == ErrorKind::no_space);
   CHECK(added.error().message.find("ledger.db") != std::string::npos);
-  CHECK(rig.root->opened->ledger->remove({file}).error().kind == ErrorKind::no_space);
+  CHECK(rig.root->opened()->ledger->remove({file}).error().kind == ErrorKind::no_space);
   rig.files.set_hook({});
-  CHECK(rig.root->opened->ledger->pieces(file).value().size() == 1);
-  REQUIRE(rig.root->opened->ledger->add({{file, "f", {{1, {3, 4}}}}}));
-  CHECK(rig.root->opened->ledger->pieces(file).value().size() == 2);
+  CHECK(rig.root->opened()->ledger->pieces(file).value().size() == 1);
+  REQUIRE(rig.root->opened()->ledger->add({{file, "f", {{1, {3, 4}}}}}));
+  CHECK(rig.root->opened()->ledger->pieces(file).value().size() == 2);
 }
 
 TEST_CASE("deliveries__cannot_be_written__nothing_is_remembered_any_more_and_nothing_fails") {
   Rig rig;
-  Deliveries& deliveries = *rig.root->opened->deliveries;
+  Deliveries& deliveries = *rig.root->opened()->deliveries;
   const auto file = [](const char* path) { return Deliveries::File{path_key(path), 1, {100, ports::FileTime{1, 5}, 7}}; };
   deliveries.add({1}, 1000, {file("a")});
   REQUIRE_FALSE(deliveries.empty());

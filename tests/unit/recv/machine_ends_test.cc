@@ -54,12 +54,13 @@ TEST_CASE("destination__unknown_length__ends_shorter_than_what_came__vanished") 
   const auto data = pattern(piece, 1);
   rig.put_piece(0, 0, data);
   rig.put_piece(0, 1, as_bytes("x"));
-  REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == 0 && rig.root->opened->ledger->all().value().size() == 1; }));
+  REQUIRE(
+      rig.session->run([&] { return rig.source().durable.bytes == 0 && rig.root->opened()->ledger->all().value().size() == 1; }));
   rig.session->source_link->post(end_with_size(0, piece));
   REQUIRE(rig.run_until_result(0));
   CHECK(rig.source().results[0].kind == ErrorKind::vanished);
   CHECK_FALSE(rig.temporary.has("pipe"));
-  CHECK(rig.root->opened->ledger->empty());
+  CHECK(rig.root->opened()->ledger->empty());
   CHECK(staged_in(rig, session::part_suffix) == 0);
   rig.finish(1);
   CHECK(rig.session->destination->tally().bytes_total == 0);
@@ -244,7 +245,7 @@ TEST_CASE("destination__stopped_with_commits_that_wait__packs_go_and_pieces_are_
   CHECK_FALSE(rig.temporary.has("f"));
   CHECK_FALSE(rig.temporary.has("g"));
   CHECK(staged_in(rig, temporary_suffix) == 0);
-  CHECK(rig.root->opened->ledger->pieces({path_key("f"), 5}).value().size() == 2);
+  CHECK(rig.root->opened()->ledger->pieces({path_key("f"), 5}).value().size() == 2);
   rig.again();
   rig.announce({file_entry("f", data.size())});
   CHECK(rig.source().verdicts[0] == Verdict::pieces);
@@ -263,7 +264,7 @@ TEST_CASE("destination__commit_ends_for_want_of_space__what_was_written_is_kept"
   rig.files.hook = nullptr;
   CHECK(rig.source().aborted->kind == ErrorKind::no_space);
   CHECK_FALSE(rig.temporary.has("f"));
-  CHECK(rig.root->opened->ledger->pieces({path_key("f"), 5}).value().size() == 2);
+  CHECK(rig.root->opened()->ledger->pieces({path_key("f"), 5}).value().size() == 2);
 }
 
 TEST_CASE("destination__modes_and_times_are_refused__each_counts_and_it_is_said_once") {
@@ -318,7 +319,7 @@ TEST_CASE("destination__source_gives_up_a_file_while_a_piece_is_written__ends_af
   CHECK(rig.source().results[0].kind == ErrorKind::vanished);
   CHECK(rig.source().resends.empty());
   CHECK(staged_in(rig, session::part_suffix) == 0);
-  CHECK(rig.root->opened->ledger->empty());
+  CHECK(rig.root->opened()->ledger->empty());
   rig.put_piece(0, 1, pattern(piece, 1));  // late
   rig.session->settle(20);
   CHECK(rejected(rig) == 0);
@@ -339,7 +340,7 @@ TEST_CASE("destination__source_cannot_read_a_file__its_pieces_are_kept") {
   rig.session->source_link->post(end_of(0, session::SourceOutcome::unreadable));
   REQUIRE(rig.run_until_result(0));
   CHECK(rig.source().results[0].kind == ErrorKind::partial);
-  CHECK(rig.root->opened->ledger->pieces({path_key("f"), 5}).value().size() == 1);
+  CHECK(rig.root->opened()->ledger->pieces({path_key("f"), 5}).value().size() == 1);
   rig.finish(1);
   rig.again();
   rig.announce({file_entry("f", data.size())});
@@ -416,9 +417,9 @@ TEST_CASE("root__its_last_session_ends__directories_of_other_file_systems_are_le
   auto second = std::make_unique<Session>(*rig.root, rig.work, rig.options);
   const int fd = rig.files.open(ports::FileSystem::no_directory, rig.temporary.path(), {.directory = true}, 0);
   auto directory = std::make_shared<HeldDirectory>(rig.files, fd);
-  directory->identity.device = rig.root->opened->device + 1;
+  directory->identity.device = rig.root->opened()->device + 1;
   const std::weak_ptr<HeldDirectory> held = directory;
-  rig.root->opened->disk->look_at(directory);
+  rig.root->opened()->disk->look_at(directory);
   directory.reset();
   CHECK_FALSE(held.expired());
   rig.session.reset();

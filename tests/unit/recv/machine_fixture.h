@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/recv/destination.h"
+#include "app/recv/root.h"
 #include "app/session/segment.h"
 #include "tests/unit/recv/faulty_files.h"
 #include "tests/unit/session/link_fixture.h"

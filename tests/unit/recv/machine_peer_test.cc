@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "app/recv/entry_queue.h"
+#include "app/recv/opened_root.h"
 #include "app/recv/piece_writer.h"
-#include "app/recv/root.h"
 #include "app/session/receiver_words.h"
 #include "app/session/tlv.h"
 #include "tests/unit/recv/machine_rig.h"
@@ -240,7 +240,7 @@ TEST_CASE("destination__last_sync_after_an_abort_fails__nothing_is_asked_for_nor
   CHECK(rig.session->notes.warnings.empty());
   CHECK(rig.source().resends.empty());
   CHECK(rig.session->destination->error()->kind == ErrorKind::interrupted);
-  CHECK(rig.root->opened->ledger->empty());
+  CHECK(rig.root->opened()->ledger->empty());
 }
 
 TEST_CASE("destination__end_with_another_count_than_before__protocol_and_the_source_is_told") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/recv/opened_root.h"
 #include "app/recv/root.h"
 #include "tests/unit/recv/machine_fixture.h"
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/entry_queue.h"
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "tests/unit/recv/machine_rig.h"
 
 namespace ccixfer::recv {
@@ -66,7 +66,7 @@ TEST_CASE("destination__large_file_over_lanes__any_order_digest_checked") {
     CHECK(rig.source().results[0].kind == ErrorKind::integrity);
     CHECK_FALSE(rig.temporary.has("in"));
   }
-  CHECK(rig.root->opened->ledger->empty());
+  CHECK(rig.root->opened()->ledger->empty());
   rig.finish(1);
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("destination__durable_before_the_end__told_after_the_sync") {
   rig.announce({file_entry("f", data.size())});
   rig.put_piece(0, 0, Bytes(data).first(piece));
   REQUIRE(rig.session->run([&] { return rig.source().durable.bytes == piece; }));
-  CHECK(rig.root->opened->ledger->all().value().size() == 1);
+  CHECK(rig.root->opened()->ledger->all().value().size() == 1);
   CHECK_FALSE(rig.temporary.has("f"));
 }
 
@@ -283,7 +283,7 @@ TEST_CASE("destination__no_space__aborts_with_no_space_and_what_is_durable_stays
     REQUIRE(rig.session->run([&] { return rig.source().aborted != nullptr && rig.session->destination->idle(); }));
     CHECK(rig.source().aborted->kind == ErrorKind::no_space);
     CHECK(rig.session->destination->error()->kind == ErrorKind::no_space);
-    CHECK(rig.root->opened->ledger->all().value().size() == 1);
+    CHECK(rig.root->opened()->ledger->all().value().size() == 1);
     CHECK(rig.session->pool.free_count() == rig.session->pool.count());
   }
 }
@@ -301,7 +301,7 @@ TEST_CASE("destination__source_says_changed_vanished_unreadable__the_entry_ends"
   CHECK(rig.source().results[0].kind == ErrorKind::vanished);
   CHECK(rig.source().results[1].kind == ErrorKind::vanished);
   CHECK(rig.source().results[2].kind == ErrorKind::partial);
-  CHECK(rig.root->opened->ledger->empty());
+  CHECK(rig.root->opened()->ledger->empty());
   rig.finish(3);
   CHECK(rig.source().summary->files_failed == 3);
   CHECK(rig.session->destination->tally().files_failed == 1);
@@ -520,7 +520,7 @@ TEST_CASE("destination__aborted_with_jobs_under_way__idle_only_after_them") {
   REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
   CHECK_FALSE(rig.temporary.has("g"));
   CHECK(rig.source().aborted->kind == ErrorKind::interrupted);
-  CHECK(rig.root->opened->ledger->all().value().size() == 1);  // what was written was saved
+  CHECK(rig.root->opened()->ledger->all().value().size() == 1);  // what was written was saved
 }
 
 }  // namespace ccixfer::recv

@@ -32,7 +32,7 @@ struct Staged : Place {
     task.attributes.mode = mode;
   }
   [[nodiscard]] std::unique_ptr<StagedFile> file(bool resumed = false) const {
-    return std::make_unique<StagedFile>(*root->opened, task, resumed);
+    return std::make_unique<StagedFile>(*root->opened(), task, resumed);
   }
   [[nodiscard]] std::string name() const { return ".ccixfer/" + staged_name(task.key, task.version); }
   HeldFileRef open(StagedFile& staged) {
@@ -267,7 +267,7 @@ struct Batch : Staged {
       of->path = i == 0 ? "f" : "g";
       of->key = path_key(of->path);
       files_of[i].task = of;
-      files_of[i].staged = std::make_shared<StagedFile>(*root->opened, *of, false);
+      files_of[i].staged = std::make_shared<StagedFile>(*root->opened(), *of, false);
       files_of[i].pieces = {{0, {i, i}}};
       const HeldFileRef held = open(*files_of[i].staged);
       REQUIRE(files_of[i].staged->write(*held, as_bytes("abc"), 0) == 0);
@@ -276,7 +276,7 @@ struct Batch : Staged {
   std::vector<std::string> known() {
     std::vector<std::string> paths;
     for (const SyncFile& file : files_of) {
-      if (!root->opened->ledger->pieces(file.task->ledger_file()).value().empty()) paths.push_back(file.task->path);
+      if (!root->opened()->ledger->pieces(file.task->ledger_file()).value().empty()) paths.push_back(file.task->path);
     }
     return paths;
   }
@@ -289,7 +289,7 @@ TEST_CASE("sync_pieces__one_file_fails__the_others_are_in_the_ledger") {
   Batch batch;
   int syncs = 0;
   batch.files.hook = [&](std::string_view call, std::string_view) { return call == "fsync" && ++syncs == 1 ? -EIO : 0; };
-  CHECK_FALSE(sync_pieces(*batch.root->opened, Owner{}, batch.files_of).has_value());
+  CHECK_FALSE(sync_pieces(*batch.root->opened(), Owner{}, batch.files_of).has_value());
   batch.files.hook = nullptr;
   CHECK(batch.files_of[0].error_number == EIO);
   CHECK(batch.files_of[1].error_number == 0);
@@ -307,7 +307,7 @@ TEST_CASE("sync_pieces__each_file__is_a_step_before_its_sync") {
     if (call == "fsync") steps.push_back(owner.steps.load());
     return call == "fsync" && fails ? -ENXIO : 0;
   };
-  CHECK_FALSE(sync_pieces(*batch.root->opened, owner, batch.files_of).has_value());
+  CHECK_FALSE(sync_pieces(*batch.root->opened(), owner, batch.files_of).has_value());
   batch.files.hook = nullptr;
   CHECK(steps == std::vector<uint64_t>{1, 2, 2});  // the last is of the directory that has their names
   for (const SyncFile& file : batch.files_of) CHECK(file.error_number == (fails ? ENXIO : 0));
@@ -323,10 +323,10 @@ TEST_CASE("sync_pieces__no_file__names_are_synced_all_the_same_and_no_row_is_mad
     return 0;
   };
   const Owner owner{};
-  CHECK_FALSE(sync_pieces(*batch.root->opened, owner, none).has_value());
+  CHECK_FALSE(sync_pieces(*batch.root->opened(), owner, none).has_value());
   CHECK(syncs == 1);
   CHECK(owner.steps == 0);
-  CHECK(batch.root->opened->ledger->empty());
+  CHECK(batch.root->opened()->ledger->empty());
 }
 
 TEST_CASE("sync_pieces__names_are_not_durable__no_row_points_to_them") {
@@ -338,7 +338,7 @@ TEST_CASE("sync_pieces__names_are_not_durable__no_row_points_to_them") {
     ++syncs;
     return syncs == 3 ? -ENXIO : syncs == 1 && one_failed_itself ? -EIO : 0;
   };
-  CHECK_FALSE(sync_pieces(*batch.root->opened, Owner{}, batch.files_of).has_value());
+  CHECK_FALSE(sync_pieces(*batch.root->opened(), Owner{}, batch.files_of).has_value());
   batch.files.hook = nullptr;
   CHECK(batch.files_of[0].error_number == (one_failed_itself ? EIO : ENXIO));
   CHECK(batch.files_of[1].error_number == ENXIO);
@@ -349,7 +349,7 @@ TEST_CASE("sync_pieces__root_was_moved__interrupted") {
   Batch batch;
   const std::string moved = batch.temporary.path() + "-moved";
   std::filesystem::rename(batch.temporary.path(), moved);
-  const auto failure = sync_pieces(*batch.root->opened, Owner{}, batch.files_of);
+  const auto failure = sync_pieces(*batch.root->opened(), Owner{}, batch.files_of);
   std::filesystem::rename(moved, batch.temporary.path());
   REQUIRE(failure);
   CHECK(failure->kind == ErrorKind::interrupted);
@@ -365,7 +365,7 @@ TEST_CASE("sync_pieces__nobody_writes__the_file_is_closed_if_it_may_be") {
     closed += call == "close" ? 1 : 0;
     return 0;
   };
-  CHECK_FALSE(sync_pieces(*batch.root->opened, Owner{}, batch.files_of).has_value());
+  CHECK_FALSE(sync_pieces(*batch.root->opened(), Owner{}, batch.files_of).has_value());
   CHECK(closed == (nobody_writes ? 2 : 0));
   batch.files.hook = nullptr;
   CHECK(batch.known() == std::vector<std::string>{"f", "g"});
@@ -378,17 +378,17 @@ TEST_CASE("read_back__only_what_the_ledger_names_and_the_disk_has__counts") {
     return Bytes(data).subspan(static_cast<size_t>(number * piece), static_cast<size_t>(piece_length(data.size(), number)));
   };
   const Owner reader{};
-  CHECK(read_back(*place.root->opened, place.task, reader).empty());
-  REQUIRE(place.root->opened->ledger->add(
+  CHECK(read_back(*place.root->opened(), place.task, reader).empty());
+  REQUIRE(place.root->opened()->ledger->add(
       {{place.task.ledger_file(), "f", {{0, xxh3_128(part(0))}, {1, {1, 2}}, {2, xxh3_128(part(2))}, {3, {3, 4}}}}}));
-  CHECK(read_back(*place.root->opened, place.task, reader).empty());  // the rows alone are nothing
+  CHECK(read_back(*place.root->opened(), place.task, reader).empty());  // the rows alone are nothing
   CHECK(reader.steps == 0);
   const auto staged = place.file();
   HeldFileRef held = place.open(*staged);
   REQUIRE(staged->write(*held, data, 0) == 0);
   const auto numbers = [&] {
     std::vector<uint64_t> found;
-    for (const Ledger::Piece& good : read_back(*place.root->opened, place.task, reader)) found.push_back(good.number);
+    for (const Ledger::Piece& good : read_back(*place.root->opened(), place.task, reader)) found.push_back(good.number);
     return found;
   };
   CHECK(numbers() == std::vector<uint64_t>{0, 2});

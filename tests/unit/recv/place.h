@@ -11,6 +11,7 @@
 #include "app/recv/commit.h"
 #include "app/recv/entries.h"
 #include "app/recv/packs.h"
+#include "app/recv/root.h"
 #include "tests/unit/recv/faulty_files.h"
 
 namespace ccixfer::recv::test {
@@ -26,10 +27,10 @@ struct Place {
   explicit Place(uint32_t options = archive_options, const std::string& base = "", FaultyFiles* faulty = nullptr)
       : files(faulty != nullptr ? *faulty : own_files),
         root(Root::open(files, temporary.path()).value()),
-        policy{options, root->opened->umask, root->opened->uid, root->opened->gid},
-        directories(std::make_unique<KnownDirectories>(files, root->opened->fd, root->opened->staging_identity,
-                                                       root->opened->held_directories)),
-        decider(*root->opened, *directories, policy, base, owner) {}
+        policy{options, root->opened()->umask, root->opened()->uid, root->opened()->gid},
+        directories(std::make_unique<KnownDirectories>(files, root->opened()->fd, root->opened()->staging_identity,
+                                                       root->opened()->held_directories)),
+        decider(*root->opened(), *directories, policy, base, owner) {}
 
   DecidedEntries decide(const std::vector<Entry>& entries) {
     DecidedEntries decided = decider.decide(entries, next_index);
@@ -46,14 +47,14 @@ struct Place {
     std::vector<PackItem> items(1);
     items[0].task = task;
     items[0].content = as_bytes(content);
-    stage_pack(*root->opened, policy, *owner, items);
+    stage_pack(*root->opened(), policy, *owner, items);
     REQUIRE(items[0].error_number == 0);
     std::vector<CommitItem> batch(1);
     batch[0].task = task;
     batch[0].staged = items[0].staged;
     batch[0].size_bytes = content.size();
-    commit_batch(*root->opened, *directories, policy, *owner, batch);
-    root->opened->claims.release(task->key, owner);
+    commit_batch(*root->opened(), *directories, policy, *owner, batch);
+    root->opened()->claims.release(task->key, owner);
     return batch[0];
   }
   [[nodiscard]] struct stat stat_of(const std::string& path) const {

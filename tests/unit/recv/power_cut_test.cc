@@ -2,7 +2,7 @@
 // whole until the new one is, no name shows other bytes, and the next run finishes.
 #include <catch2/catch.hpp>
 
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "tests/unit/recv/machine_fixture.h"
 #include "transports/sim/sim_file_system.h"
 #include "transports/sim/sim_sqlite_vfs.h"

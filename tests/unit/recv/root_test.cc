@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "app/recv/opened_root.h"
 #include "tests/unit/recv/faulty_files.h"
 
 namespace ccixfer::recv {
@@ -52,7 +53,7 @@ TEST_CASE("root__any_call_fails_at_its_opening__an_error_with_words_and_nothing_
         if (!is_look) CHECK(root.error().kind == (failure == ENOSPC ? ErrorKind::no_space : ErrorKind::file_io));
         CHECK(root.error().message.find(temporary.path()) != std::string::npos);
       } else {
-        CHECK((*root)->opened->check() == 0);
+        CHECK((*root)->opened()->check() == 0);
         (*root).reset();
         CHECK(temporary.has(".ccixfer") == which.starts_with("unlink_at"));
       }
@@ -89,19 +90,19 @@ TEST_CASE("root__opened__knows_what_a_new_file_gets_and_leaves_none") {
   const mode_t before = ::umask(027);
   const auto root = Root::open(files, temporary.path()).value();
   ::umask(before);
-  CHECK(root->opened->umask == 027);
-  CHECK(root->opened->uid == ::geteuid());
-  CHECK(root->opened->gid == ::getegid());
+  CHECK(root->opened()->umask == 027);
+  CHECK(root->opened()->uid == ::geteuid());
+  CHECK(root->opened()->gid == ::getegid());
   struct stat stat {};
   REQUIRE(::stat(temporary.path().c_str(), &stat) == 0);
-  CHECK(root->opened->device == stat.st_dev);
+  CHECK(root->opened()->device == stat.st_dev);
   for (const auto& entry : std::filesystem::directory_iterator(temporary.path(".ccixfer"))) {
     CHECK(entry.path().filename().string().find(temporary_suffix) == std::string::npos);
   }
   // Which times the file system keeps was measured, too: nothing needs to be made for it again.
-  CHECK(root->opened->kept_times.same(files, root->opened->device, -1, "", {root->opened->device != 0 ? 1 : 0, 5}, {1, 5}));
-  const std::string first = root->opened->temporary_name();
-  const std::string second = root->opened->temporary_name();
+  CHECK(root->opened()->kept_times.same(files, root->opened()->device, -1, "", {root->opened()->device != 0 ? 1 : 0, 5}, {1, 5}));
+  const std::string first = root->opened()->temporary_name();
+  const std::string second = root->opened()->temporary_name();
   CHECK(first != second);
   CHECK(first.ends_with(temporary_suffix));
 }
@@ -116,8 +117,8 @@ TEST_CASE("root__opened__knows_what_its_file_system_takes_and_tells") {
         space.syncfs_tells = tells;
       };
       const auto root = Root::open(files, temporary.path()).value();
-      CHECK(root->opened->one_writer_a_file == one_writer);
-      CHECK(root->opened->syncfs_tells == tells);
+      CHECK(root->opened()->one_writer_a_file == one_writer);
+      CHECK(root->opened()->syncfs_tells == tells);
     }
   }
 }
@@ -149,11 +150,11 @@ TEST_CASE("root__looked_at__makes_nothing_and_need_not_be_there") {
   temporary.write("file", "x");
   {
     const auto root = Root::look(files, temporary.path()).value();
-    CHECK(root->opened->fd >= 0);
-    CHECK(root->opened->check() == 0);
+    CHECK(root->opened()->fd >= 0);
+    CHECK(root->opened()->check() == 0);
     CHECK(root->renew().has_value());
     const auto absent = Root::look(files, temporary.path("absent")).value();
-    CHECK(absent->opened->fd < 0);
+    CHECK(absent->opened()->fd < 0);
   }
   CHECK_FALSE(temporary.has(".ccixfer"));
   CHECK(Root::look(files, temporary.path("file")).error().kind == ErrorKind::file_io);
@@ -179,12 +180,12 @@ TEST_CASE("root__closed__its_staging_goes_only_when_it_is_empty_and_its_own") {
   }
   SECTION("a partial file is in the ledger") {
     const Ledger::File file{path_key("f"), 5};
-    REQUIRE(root->opened->ledger->add({{file, "f", {{0, {1, 2}}}}}));
+    REQUIRE(root->opened()->ledger->add({{file, "f", {{0, {1, 2}}}}}));
     root.reset();
     CHECK(temporary.has(".ccixfer/ledger.db"));
   }
   SECTION("a delivered file is remembered") {
-    root->opened->deliveries->add({1}, 1000, {{path_key("f"), 5, {1, {1, 1}, 1}}});
+    root->opened()->deliveries->add({1}, 1000, {{path_key("f"), 5, {1, {1, 1}, 1}}});
     root.reset();
     CHECK(temporary.has(".ccixfer/ledger.db"));
     CHECK(temporary.has(".ccixfer/delivered.db"));
@@ -217,11 +218,11 @@ TEST_CASE("root__moved_or_replaced__the_next_session_opens_what_is_there") {
   const std::string path = temporary.path("root");
   std::filesystem::create_directory(path);
   auto root = Root::open(files, path).value();
-  const auto first = root->opened;
+  const auto first = root->opened();
   CHECK(first->check() == 0);
   CHECK_FALSE(first->stale.load());
   CHECK(root->renew().has_value());
-  CHECK(root->opened == first);
+  CHECK(root->opened() == first);
   SECTION("the root is elsewhere") { std::filesystem::rename(path, path + "-moved"); }
   SECTION("another is in its place") {
     std::filesystem::rename(path, path + "-moved");
@@ -239,18 +240,18 @@ TEST_CASE("root__moved_or_replaced__the_next_session_opens_what_is_there") {
   CHECK(first->stale.load());
   if (!std::filesystem::exists(path)) {
     CHECK_FALSE(root->renew().has_value());
-    CHECK(root->opened == first);
+    CHECK(root->opened() == first);
     std::filesystem::rename(path + "-moved", path);  // it is back
     REQUIRE(root->renew().has_value());
-    CHECK(root->opened == first);
+    CHECK(root->opened() == first);
     CHECK_FALSE(first->stale.load());
     CHECK(first->judged(-ENOENT) == -ENOENT);
     return;
   }
   REQUIRE(root->renew().has_value());
-  CHECK(root->opened != first);
-  CHECK(root->opened->check() == 0);
-  CHECK_FALSE(root->opened->stale.load());
+  CHECK(root->opened() != first);
+  CHECK(root->opened()->check() == 0);
+  CHECK_FALSE(root->opened()->stale.load());
 }
 
 }  // namespace ccixfer::recv

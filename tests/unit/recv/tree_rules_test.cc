@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "app/recv/root.h"
+#include "app/recv/opened_root.h"
 #include "tests/unit/recv/machine_fixture.h"
 
 namespace ccixfer::recv {

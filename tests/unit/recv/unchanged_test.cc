@@ -20,7 +20,7 @@ using Given = std::vector<std::string>;
 
 // A place whose process is said to be root, or somebody else. What is given to files is noted and not done.
 struct As : Place {
-  As(uint32_t uid, uint32_t options) : Place(options), other(*root->opened, *directories, {options, 022, uid, uid}, "", owner) {
+  As(uint32_t uid, uint32_t options) : Place(options), other(*root->opened(), *directories, {options, 022, uid, uid}, "", owner) {
     ::umask(::umask(022));
     temporary.write("f", "abc");
     ::chmod(temporary.path("f").c_str(), 0644);
@@ -103,9 +103,9 @@ TEST_CASE("unchanged__by_its_content__its_time_is_brought_up_to_date") {
   CHECK(place.verdict(with_digest(same, "abc")) == Verdict::unchanged);
   CHECK(place.files.given.empty());
   CHECK(place.verdict(with_digest(file("f", 4), "abc")) == Verdict::send);
-  place.root->opened->claims.release_all(place.owner);
+  place.root->opened()->claims.release_all(place.owner);
   CHECK(place.verdict(with_digest(same, "abd")) == Verdict::send);
-  place.root->opened->claims.release_all(place.owner);
+  place.root->opened()->claims.release_all(place.owner);
   CHECK(place.verdict(same) == Verdict::send);  // no digest came
   As without(0, session::option_recursive | session::option_checksum);
   CHECK(without.verdict(with_digest(later(file("f", 3, 0600)), "abc")) == Verdict::unchanged);
@@ -127,7 +127,7 @@ TEST_CASE("unchanged__its_content_cannot_be_read__it_is_sent") {
 TEST_CASE("unchanged__size_or_time_differs__it_is_sent") {
   As place(0, archive_options);
   CHECK(place.verdict(later(same)) == Verdict::send);
-  place.root->opened->claims.release_all(place.owner);
+  place.root->opened()->claims.release_all(place.owner);
   CHECK(place.verdict(file("f", 4)) == Verdict::send);
   As without(0, session::option_recursive);
   CHECK(without.verdict(same) == Verdict::send);  // no time was kept that could tell
@@ -142,7 +142,7 @@ TEST_CASE("unchanged__file_that_cannot_be_opened__stays_only_if_its_owner_alone_
   };
   CHECK(place.verdict(owned(entry, same.uid + 1, same.gid)) == Verdict::unchanged);
   CHECK(place.verdict(with_digest(file("f", 3, 0600), "abc")) == Verdict::send);
-  place.root->opened->claims.release_all(place.owner);
+  place.root->opened()->claims.release_all(place.owner);
   CHECK(place.verdict(later(entry)) == Verdict::send);
 }
 

@@ -170,7 +170,7 @@ TEST_CASE("commit__file_of_a_pack_that_fails__nothing_of_it_stays_staged") {
 TEST_CASE("commit__syncfs_does_not_tell__each_directory_on_the_way_is_synced") {
   FaultyFiles files;
   Place place(archive_options, "", &files);
-  place.root->opened->syncfs_tells = false;
+  place.root->opened()->syncfs_tells = false;
   const auto decided = place.decide({directory("a"), directory("a/b"), file("a/b/f", 1)});
   REQUIRE(decided.decisions.size() == 3);
   bool renamed = false;
@@ -202,7 +202,7 @@ TEST_CASE("packs__content_is_not_what_the_entry_promised__it_is_told_and_not_sta
   for (PackItem& item : items) item.task = decision.task;
   items[0].content = as_bytes("abd");
   items[1].content = as_bytes("abc");
-  stage_pack(*place.root->opened, place.policy, *place.owner, items);
+  stage_pack(*place.root->opened(), place.policy, *place.owner, items);
   CHECK(items[0].digest_differs);
   CHECK(items[0].staged.empty());
   CHECK_FALSE(items[1].digest_differs);
@@ -216,10 +216,10 @@ TEST_CASE("root__partial_file_and_nothing_delivered__the_ledger_outlives_the_pro
   {
     const auto root = Root::open(files, temporary.path()).value();
     temporary.write(".ccixfer/" + staged_name(partial.key, partial.version), "x");
-    REQUIRE(root->opened->ledger->add({{partial, "f", {{0, {1, 2}}}}}));
+    REQUIRE(root->opened()->ledger->add({{partial, "f", {{0, {1, 2}}}}}));
   }
   const auto root = Root::open(files, temporary.path()).value();
-  CHECK(root->opened->ledger->all().value() == std::vector<Ledger::File>{partial});
+  CHECK(root->opened()->ledger->all().value() == std::vector<Ledger::File>{partial});
 }
 
 }  // namespace ccixfer::recv

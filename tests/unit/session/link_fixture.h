@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "app/session/dialler.h"
+#include "app/session/hub.h"
 #include "app/session/link.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
