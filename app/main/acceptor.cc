@@ -48,19 +48,13 @@ class Acceptor::Session {
     return who_.is_known() ? fmt::format("{} of {}", transfer, who_.name()) : transfer;
   }
   void report_end() const {
-    const Tally moved = tally();
     acceptor_.services_.reporter.ended({.transfer = transfer_name(link_.hello().transfer),
                                         .peer = peer_,
                                         .path = path_,
                                         .serves = acceptor_.options_.root == nullptr,
                                         .kind = result_.kind,
                                         .reason = result_.message,
-                                        .files = moved.files,
-                                        .files_unchanged = moved.files_unchanged,
-                                        .files_failed = moved.failed() + moved.vanished(),
-                                        .bytes = moved.bytes,
-                                        .bytes_sent = moved.bytes_sent,
-                                        .segments_resent = moved.segments_resent});
+                                        .counts = counts_of(tally())});
   }
   bool counts() const { return counts_; }  // it was a transfer, not a mere knock at the door
   bool take_completion(const rvma::Completion& completion) { return role_ && role_->take_completion(completion); }

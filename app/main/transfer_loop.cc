@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <thread>
 
 #include "app/main/uri_file.h"
+#include "app/session/hub.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
@@ -226,10 +226,7 @@ Result<void> check_targets(const Process& process, const CommonOptions& common, 
 DialPlan make_plan(const SessionServices& services, const std::string& uri, const TransferOptions& transfer) {
   DialPlan plan;
   plan.uri = uri;
-  for (size_t i = 0; i < plan.hello.transfer.size(); i += sizeof(uint64_t)) {
-    const uint64_t word = services.entropy.next_u64();
-    std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
-  }
+  plan.hello.transfer = make_transfer_id(services.entropy);
   plan.lanes = transfer.lanes;
   plan.timeout = transfer.timeout;
   plan.retries = transfer.retries;

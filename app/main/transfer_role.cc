@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "app/report/outcome.h"
 
@@ -125,6 +126,24 @@ Error end_of_tally(const Tally& tally) {
   const char* what = kind == ErrorKind::partial ? "failed" : "vanished or changed";
   return {kind, fmt::format("{} file{} {}: the rest is delivered: see the lines above and run again", count, count == 1 ? "" : "s",
                             what)};
+}
+
+report::Counts counts_of(const Tally& tally) {
+  return {.files = tally.files,
+          .files_unchanged = tally.files_unchanged,
+          .files_failed = tally.failed() + tally.vanished(),
+          .bytes = tally.bytes,
+          .bytes_sent = tally.bytes_sent,
+          .segments_resent = tally.segments_resent};
+}
+
+session::TransferId make_transfer_id(ports::Entropy& entropy) {
+  session::TransferId transfer{};
+  for (size_t i = 0; i < transfer.size(); i += sizeof(uint64_t)) {
+    const uint64_t word = entropy.next_u64();
+    std::memcpy(transfer.data() + i, &word, sizeof word);
+  }
+  return transfer;
 }
 
 std::string transfer_name(const session::TransferId& transfer) {

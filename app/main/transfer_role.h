@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/recv/destination.h"
+#include "app/recv/root.h"
 #include "app/report/reporter.h"
 #include "app/send/source.h"
 #include "app/session/disk_watch.h"
@@ -34,6 +35,8 @@ using session::Tally;
 
 // The end of a transfer that ran to its summary: ok, or how many files failed.
 [[nodiscard]] Error end_of_tally(const Tally& tally);
+[[nodiscard]] report::Counts counts_of(const Tally& tally);  // what vanished has failed too
+[[nodiscard]] session::TransferId make_transfer_id(ports::Entropy& entropy);
 [[nodiscard]] std::string transfer_name(const session::TransferId& transfer);  // 32 hexadecimal digits
 [[nodiscard]] std::vector<report::Hop> report_hops(const std::vector<ports::HopInfo>& hops);
 

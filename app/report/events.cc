@@ -26,17 +26,6 @@ Json hops(const std::vector<Hop>& path) {
   return list;
 }
 
-// What was moved, of a session or of the whole command.
-template <typename Moved>
-void put_counts(Json& json, const Moved& moved) {
-  json["files"] = moved.files;
-  json["files_unchanged"] = moved.files_unchanged;
-  json["files_failed"] = moved.files_failed;
-  json["bytes"] = moved.bytes;
-  json["bytes_sent"] = moved.bytes_sent;
-  json["segments_resent"] = moved.segments_resent;
-}
-
 }  // namespace
 
 std::string ready_event(double t, const std::vector<std::string>& uris) {
@@ -86,6 +75,15 @@ std::string retry_event(double t, std::string_view reason) {
   return line(json);
 }
 
+void put_counts(Json& json, const Counts& counts) {
+  json["files"] = counts.files;
+  json["files_unchanged"] = counts.files_unchanged;
+  json["files_failed"] = counts.files_failed;
+  json["bytes"] = counts.bytes;
+  json["bytes_sent"] = counts.bytes_sent;
+  json["segments_resent"] = counts.segments_resent;
+}
+
 std::string ended_event(double t, const Ended& ended) {
   const ErrorRow& row = error_row(ended.kind);
   Json json = begin("ended", t);
@@ -95,7 +93,7 @@ std::string ended_event(double t, const Ended& ended) {
   json["status"] = row.name;
   json["exit"] = row.exit_code;
   if (!ended.reason.empty()) json["reason"] = words(ended.reason);
-  put_counts(json, ended);
+  put_counts(json, ended.counts);
   return line(json);
 }
 
@@ -111,9 +109,9 @@ std::string done_event(double t, const Done& done) {
   Json json = begin("done", t);
   json["status"] = row.name;
   json["exit"] = row.exit_code;
-  put_counts(json, done);
+  put_counts(json, done.counts);
   json["seconds"] = std::round(done.seconds * 1e6) / 1e6;
-  json["bytes_per_s"] = done.seconds > 0 ? std::round(static_cast<double>(done.bytes) / done.seconds) : 0.0;
+  json["bytes_per_s"] = done.seconds > 0 ? std::round(static_cast<double>(done.counts.bytes) / done.seconds) : 0.0;
   if (!done.counters.empty()) {
     Json counters = Json::object();
     for (const auto& [name, value] : done.counters) counters[name] = value;

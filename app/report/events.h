@@ -46,10 +46,15 @@ struct File {
   std::string transfer;  // as in Session; empty: left out
 };
 
-struct Done {
-  ErrorKind kind = ErrorKind::ok;
+// How the files of a transfer ended, and what it moved.
+struct Counts {
   uint64_t files = 0, files_unchanged = 0, files_failed = 0;
   uint64_t bytes = 0, bytes_sent = 0, segments_resent = 0;
+};
+
+struct Done {
+  ErrorKind kind = ErrorKind::ok;
+  Counts counts;
   double seconds = 0;
   std::vector<std::pair<std::string, uint64_t>> counters;  // all of them, by name
 };
@@ -63,8 +68,7 @@ struct Ended {
   ErrorKind kind = ErrorKind::ok;
   std::string reason;
   // Of the transfer, and of this process: what earlier sessions of it brought is counted once.
-  uint64_t files = 0, files_unchanged = 0, files_failed = 0;
-  uint64_t bytes = 0, bytes_sent = 0, segments_resent = 0;
+  Counts counts;
 };
 
 struct Ping {

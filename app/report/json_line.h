@@ -1,4 +1,4 @@
-// The frame of every event of --json. Private to this room.
+// The frame of every event of --json, and what several of them tell alike. For the makers of events, here and in app/simulate.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -6,10 +6,13 @@
 
 namespace ccixfer::report {
 
+struct Counts;  // app/report/events.h
+
 using Json = nlohmann::ordered_json;
 
 [[nodiscard]] Json begin(std::string_view event, double t);
 // ASCII only, so that no terminal or log makes two lines of it.
 [[nodiscard]] std::string line(const Json& json);
+void put_counts(Json& json, const Counts& counts);  // as members of the event
 
 }  // namespace ccixfer::report

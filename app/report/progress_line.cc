@@ -42,17 +42,17 @@ std::string progress_line(const Progress& progress, bool total_known, unsigned w
 
 std::string summary_line(const Done& done) {
   // Nothing to be proud of, and no rate of it.
-  if (done.kind != ErrorKind::ok && done.files + done.files_unchanged + done.bytes == 0) {
+  if (done.kind != ErrorKind::ok && done.counts.files + done.counts.files_unchanged + done.counts.bytes == 0) {
     std::string line = fmt::format("failed after {:.1f} s", done.seconds);
-    if (done.files_failed > 0) line += fmt::format(", {} failed", done.files_failed);
+    if (done.counts.files_failed > 0) line += fmt::format(", {} failed", done.counts.files_failed);
     return line;
   }
-  const double rate = done.seconds > 0 ? static_cast<double>(done.bytes) / done.seconds : 0;
-  std::string line = fmt::format("{} file{}, {} in {:.1f} s ({})", done.files, done.files == 1 ? "" : "s", format_bytes(done.bytes),
-                                 done.seconds, format_rate(rate));
-  if (done.files_unchanged > 0) line += fmt::format(", {} unchanged", done.files_unchanged);
-  if (done.files_failed > 0) line += fmt::format(", {} failed", done.files_failed);
-  if (done.segments_resent > 0) line += fmt::format(", {} segments sent again", done.segments_resent);
+  const double rate = done.seconds > 0 ? static_cast<double>(done.counts.bytes) / done.seconds : 0;
+  std::string line = fmt::format("{} file{}, {} in {:.1f} s ({})", done.counts.files, done.counts.files == 1 ? "" : "s",
+                                 format_bytes(done.counts.bytes), done.seconds, format_rate(rate));
+  if (done.counts.files_unchanged > 0) line += fmt::format(", {} unchanged", done.counts.files_unchanged);
+  if (done.counts.files_failed > 0) line += fmt::format(", {} failed", done.counts.files_failed);
+  if (done.counts.segments_resent > 0) line += fmt::format(", {} segments sent again", done.counts.segments_resent);
   return line;
 }
 
@@ -63,8 +63,9 @@ std::string ended_line(const Ended& ended) {
       ended.serves ? fmt::format("transfer of {} to {}", path, peer) : fmt::format("transfer from {} into {}", peer, path);
   line += ended.kind == ErrorKind::ok ? std::string(" ended well") : fmt::format(" ended: {}", error_row(ended.kind).name);
   if (ended.kind != ErrorKind::ok && !ended.reason.empty()) line += ": " + printable(ended.reason);
-  return line + fmt::format(": {} file{} delivered, {} unchanged, {} failed, {}", ended.files, ended.files == 1 ? "" : "s",
-                            ended.files_unchanged, ended.files_failed, format_bytes(ended.bytes));
+  return line + fmt::format(": {} file{} delivered, {} unchanged, {} failed, {}", ended.counts.files,
+                            ended.counts.files == 1 ? "" : "s", ended.counts.files_unchanged, ended.counts.files_failed,
+                            format_bytes(ended.counts.bytes));
 }
 
 void RateMeter::sample(Instant now, uint64_t bytes) {

@@ -40,8 +40,8 @@ std::vector<std::pair<std::string, uint64_t>> FileTally::reasons(std::string_vie
 
 std::vector<std::string> statistics(const Done& done, const FileTally& files) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{} delivered, {} unchanged at the receiver, {} failed", counted(done.files, "file"),
-                              done.files_unchanged, done.files_failed));
+  lines.push_back(fmt::format("{} delivered, {} unchanged at the receiver, {} failed", counted(done.counts.files, "file"),
+                              done.counts.files_unchanged, done.counts.files_failed));
   add_reasons(lines, files, "failed");
   if (const auto skipped = files.reasons("skipped"); !skipped.empty()) {
     uint64_t count = 0;
@@ -49,10 +49,12 @@ std::vector<std::string> statistics(const Done& done, const FileTally& files) {
     lines.push_back(fmt::format("{} left out", count));
     add_reasons(lines, files, "skipped");
   }
-  const double rate = done.seconds > 0 ? static_cast<double>(done.bytes) / done.seconds : 0;
-  lines.push_back(fmt::format("{} delivered in {}, {}", format_bytes(done.bytes), format_seconds(done.seconds), format_rate(rate)));
-  const std::string again = done.segments_resent == 0 ? "nothing" : fmt::format("{}", counted(done.segments_resent, "segment"));
-  lines.push_back(fmt::format("{} went over the network, {} of it again", format_bytes(done.bytes_sent), again));
+  const double rate = done.seconds > 0 ? static_cast<double>(done.counts.bytes) / done.seconds : 0;
+  lines.push_back(
+      fmt::format("{} delivered in {}, {}", format_bytes(done.counts.bytes), format_seconds(done.seconds), format_rate(rate)));
+  const std::string again =
+      done.counts.segments_resent == 0 ? "nothing" : fmt::format("{}", counted(done.counts.segments_resent, "segment"));
+  lines.push_back(fmt::format("{} went over the network, {} of it again", format_bytes(done.counts.bytes_sent), again));
   return lines;
 }
 

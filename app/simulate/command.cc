@@ -5,6 +5,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "app/report/json_line.h"
 #include "app/report/outcome.h"
 #include "app/simulate/simulation.h"
 #include "core/base/units.h"
@@ -118,12 +119,7 @@ class Printer {
     event["exit"] = exit_code(transfer.end.kind);
     event["reason"] = printable(transfer.end.message);
     event["seconds"] = seconds(transfer.took);
-    event["files"] = transfer.tally.files;
-    event["files_unchanged"] = transfer.tally.files_unchanged;
-    event["files_failed"] = transfer.tally.failed() + transfer.tally.vanished();
-    event["bytes"] = transfer.tally.bytes;
-    event["bytes_sent"] = transfer.tally.bytes_sent;
-    event["segments_resent"] = transfer.tally.segments_resent;
+    report::put_counts(event, program::counts_of(transfer.tally));
     event["runs"] = transfer.runs;
     event["verified"] = transfer.verified;
     out_.event(event.dump());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "core/base/check.h"
@@ -140,10 +139,8 @@ void Listener::stop_user() {
 Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(site.world, site.files) {
   program::DialPlan plan;
   plan.uri = dial.uri;
-  for (size_t i = 0; i < plan.hello.transfer.size(); i += sizeof(uint64_t)) {
-    const uint64_t word = entropy_.next_u64();
-    std::memcpy(plan.hello.transfer.data() + i, &word, sizeof word);
-  }
+  // Chosen in any case, so that the random numbers that follow stay the same.
+  plan.hello.transfer = program::make_transfer_id(entropy_);
   if (dial.transfer) plan.hello.transfer = *dial.transfer;
   plan.hello.direction = dial.pull ? session::Direction::pull : session::Direction::push;
   plan.open = {dial.options, dial.path};

@@ -101,12 +101,7 @@ int run_program(int argc, char** argv) {
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);
   report::Done done;
   done.kind = end.error.kind;
-  done.files = end.tally.files;
-  done.files_unchanged = end.tally.files_unchanged;
-  done.files_failed = end.tally.failed() + end.tally.vanished();
-  done.bytes = end.tally.bytes;
-  done.bytes_sent = end.tally.bytes_sent;
-  done.segments_resent = end.tally.segments_resent;
+  done.counts = counts_of(end.tally);
   const bool transfer = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command);
   (*reporter)->done(done, counters, transfer);
   const auto problem = (*reporter)->output_problem();

@@ -38,8 +38,8 @@ TEST_CASE("event_lines__ended_and_done__the_same_counts_in_the_same_order") {
   ended.transfer = "ab";
   ended.peer = "tcp://h:1";
   ended.path = "d";
-  ended.files = 1, ended.files_unchanged = 2, ended.files_failed = 3;
-  ended.bytes = 4, ended.bytes_sent = 5, ended.segments_resent = 6;
+  ended.counts.files = 1, ended.counts.files_unchanged = 2, ended.counts.files_failed = 3;
+  ended.counts.bytes = 4, ended.counts.bytes_sent = 5, ended.counts.segments_resent = 6;
   const std::string counts = R"("files":1,"files_unchanged":2,"files_failed":3,"bytes":4,"bytes_sent":5,"segments_resent":6)";
   CHECK(ended_event(1, ended) ==
         R"({"event":"ended","t":1.0,"transfer":"ab","peer":"tcp://h:1","path":"d","status":"ok","exit":0,)" + counts + "}");
@@ -49,8 +49,8 @@ TEST_CASE("event_lines__ended_and_done__the_same_counts_in_the_same_order") {
                                  R"("exit":23,"reason":"one failed",)" +
                                      counts + "}");
   Done done;
-  done.files = 1, done.files_unchanged = 2, done.files_failed = 3;
-  done.bytes = 4, done.bytes_sent = 5, done.segments_resent = 6;
+  done.counts.files = 1, done.counts.files_unchanged = 2, done.counts.files_failed = 3;
+  done.counts.bytes = 4, done.counts.bytes_sent = 5, done.counts.segments_resent = 6;
   CHECK(done_event(1, done) ==
         R"({"event":"done","t":1.0,"status":"ok","exit":0,)" + counts + R"(,"seconds":0.0,"bytes_per_s":0.0})");
   done.seconds = 1.6000004;

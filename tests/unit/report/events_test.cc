@@ -26,9 +26,9 @@ nlohmann::json parsed(const std::string& line) {
 TEST_CASE("events__done__has_every_member_of_the_contract") {
   Done done;
   done.kind = ErrorKind::no_space;
-  done.files = 7;
-  done.bytes = 1000;
-  done.bytes_sent = 1200;
+  done.counts.files = 7;
+  done.counts.bytes = 1000;
+  done.counts.bytes_sent = 1200;
   done.seconds = 2;
   done.counters = {{"routed_bytes", 9}};
   const auto json = parsed(done_event(1.5, done));
@@ -160,17 +160,17 @@ TEST_CASE("ended_line__who_where_to_how_much_and_how_it_ended") {
   Ended ended;
   ended.peer = "tcp://10.0.0.2:5";
   ended.path = "run\n1";
-  ended.files = 1;
-  ended.files_unchanged = 2;
-  ended.files_failed = 3;
-  ended.bytes = 4000;
+  ended.counts.files = 1;
+  ended.counts.files_unchanged = 2;
+  ended.counts.files_failed = 3;
+  ended.counts.bytes = 4000;
   CHECK(ended_line(ended) ==
         "transfer from tcp://10.0.0.2:5 into run%0A1 ended well: 1 file delivered, 2 unchanged, 3 failed, 4.0 kB");
   ended.path.clear();
   ended.serves = true;
   ended.kind = ErrorKind::network;
   ended.reason = "the peer is gone";
-  ended.files = 2;
+  ended.counts.files = 2;
   CHECK(ended_line(ended) ==
         "transfer of the root to tcp://10.0.0.2:5 ended: network: the peer is gone: 2 files delivered, 2 unchanged, 3 failed, 4.0 "
         "kB");

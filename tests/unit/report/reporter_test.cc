@@ -226,7 +226,7 @@ TEST_CASE("reporter__stats__in_words_and_with_v_every_counter") {
       desk.reporter->file({"h", 5, "failed", "why", ""});
       desk.text.take();
       Done done;
-      done.files_failed = 1;
+      done.counts.files_failed = 1;
       desk.reporter->done(done, counters, summary);
       const std::string said = desk.text.take();
       INFO(summary << level << said);

@@ -15,10 +15,10 @@ TEST_CASE("summary_line__only_what_there_is_to_say") {
   Done done;
   done.seconds = 2;
   CHECK(summary_line(done) == "0 files, 0 B in 2.0 s (0 B/s)");
-  done.files = 1;
-  done.bytes = 4000;
+  done.counts.files = 1;
+  done.counts.bytes = 4000;
   CHECK(summary_line(done) == "1 file, 4.0 kB in 2.0 s (2.0 kB/s)");
-  done.files = 2, done.files_unchanged = 3, done.files_failed = 4, done.segments_resent = 5;
+  done.counts.files = 2, done.counts.files_unchanged = 3, done.counts.files_failed = 4, done.counts.segments_resent = 5;
   CHECK(summary_line(done) == "2 files, 4.0 kB in 2.0 s (2.0 kB/s), 3 unchanged, 4 failed, 5 segments sent again");
   done.seconds = 0;
   CHECK(summary_line(done) == "2 files, 4.0 kB in 0.0 s (0 B/s), 3 unchanged, 4 failed, 5 segments sent again");
@@ -29,11 +29,11 @@ TEST_CASE("summary_line__a_failure_that_moved_nothing__no_rate_of_it") {
   done.kind = ErrorKind::network;
   done.seconds = 4;
   CHECK(summary_line(done) == "failed after 4.0 s");
-  done.files_failed = 2;
+  done.counts.files_failed = 2;
   CHECK(summary_line(done) == "failed after 4.0 s, 2 failed");
-  for (uint64_t Done::*moved : {&Done::files, &Done::files_unchanged, &Done::bytes}) {
+  for (uint64_t Counts::*moved : {&Counts::files, &Counts::files_unchanged, &Counts::bytes}) {
     Done some = done;
-    some.*moved = 1;
+    some.counts.*moved = 1;
     CHECK(summary_line(some).find("failed after") == std::string::npos);
   }
 }
@@ -42,12 +42,12 @@ TEST_CASE("statistics__files_bytes_and_what_went_again") {
   Done done;
   CHECK(statistics(done, {}) == Lines{"0 files delivered, 0 unchanged at the receiver, 0 failed", "0 B delivered in 0:00, 0 B/s",
                                       "0 B went over the network, nothing of it again"});
-  done.files = 1, done.files_unchanged = 2, done.files_failed = 3;
-  done.bytes = 4000, done.bytes_sent = 5000, done.segments_resent = 1;
+  done.counts.files = 1, done.counts.files_unchanged = 2, done.counts.files_failed = 3;
+  done.counts.bytes = 4000, done.counts.bytes_sent = 5000, done.counts.segments_resent = 1;
   done.seconds = 2;
   CHECK(statistics(done, {}) == Lines{"1 file delivered, 2 unchanged at the receiver, 3 failed",
                                       "4.0 kB delivered in 0:02, 2.0 kB/s", "5.0 kB went over the network, 1 segment of it again"});
-  done.segments_resent = 2;
+  done.counts.segments_resent = 2;
   CHECK(statistics(done, {}).back() == "5.0 kB went over the network, 2 segments of it again");
 }
 
