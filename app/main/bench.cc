@@ -112,13 +112,13 @@ class AskHandler final : public LoopHandler {
 };
 
 CommandEnd serve(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy) {
-  UriFile uri_file(process.driver);
+  UriFile uri_file(process.loop);
   if (!command.listen.uri_file.empty()) {
     if (auto written = uri_file.write(command.listen.uri_file, node.uris); !written) return {written.error(), {}};
   }
   ServeHandler handler(process, command, node, entropy);
   process.reporter.ready(node.uris);
-  process.driver.run(handler);
+  process.loop.run(handler);
   return handler.end();
 }
 
@@ -146,12 +146,12 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   NodeOptions options;
   options.listening = command.serve;
   options.listen = command.listen.listen;
-  options.waker = process.driver.waker();
+  options.waker = process.loop.waker();
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
   if (command.serve) return serve(process, command, *node, entropy);
   AskHandler handler(process, command, *node, entropy, address);
-  process.driver.run(handler);
+  process.loop.run(handler);
   return handler.end();
 }
 

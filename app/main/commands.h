@@ -3,14 +3,14 @@
 #pragma once
 #include "app/config/config.h"
 #include "app/main/cli.h"
-#include "app/main/driver.h"
 #include "app/main/transfer_role.h"
+#include "app/main/turn_loop.h"
 #include "app/report/reporter.h"
 
 namespace ccixfer::program {
 
 struct Process {
-  Driver& driver;
+  TurnLoop& loop;
   report::Reporter& reporter;
   Counters& counters;
   const Config& config;

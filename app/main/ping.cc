@@ -42,7 +42,7 @@ class PingHandler final : public LoopHandler {
         command_(command),
         endpoint_(*node.endpoint),
         address_(std::move(address)),
-        give_up_(after(after(process.driver.now(), command.timeout), dialler_slack)) {}
+        give_up_(after(after(process.loop.now(), command.timeout), dialler_slack)) {}
 
   Result<void> begin() {
     cci::ConnectOptions options;
@@ -148,12 +148,12 @@ CommandEnd run_ping(const Process& process, const PingCommand& command) {
   if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;
   NodeOptions options;
-  options.waker = process.driver.waker();
+  options.waker = process.loop.waker();
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
   PingHandler handler(process, command, *node, target->address);
   if (auto begun = handler.begin(); !begun) return {begun.error(), {}};
-  process.driver.run(handler);
+  process.loop.run(handler);
   return {handler.error(), {}};
 }
 

@@ -63,7 +63,7 @@ Result<std::unique_ptr<cci::Endpoint>> endpoint_of(const Process& process, const
   options.listening = true;
   options.bare = true;
   options.memory = memory;
-  options.waker = process.driver.waker();
+  options.waker = process.loop.waker();
   auto node = make_node(*config, options, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
   return std::move(node->endpoint);
@@ -164,7 +164,7 @@ class RouteHandler final : public LoopHandler {
   const RouterServices services_;
   routing::Router& router_;
   UriFile& uri_file_;
-  const std::function<Instant()> clock_ = [this] { return process_.driver.now(); };
+  const std::function<Instant()> clock_ = [this] { return process_.loop.now(); };
   std::map<std::string, AddressWatch> watches_;  // by device
   Instant next_look_{};
   bool ready_ = false;
@@ -194,10 +194,10 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   const routing::RouterOptions options = options_of(process.config, command);
   auto router = routing::Router::create(options, std::move(*devices), memory, entropy, process.counters);
   if (!router) return {router.error(), {}};
-  process.driver.take_hangups();
-  UriFile uri_file(process.driver);
+  process.loop.take_hangups();
+  UriFile uri_file(process.loop);
   RouteHandler handler(process, command, {memory, entropy}, **router, uri_file);
-  process.driver.run(handler);
+  process.loop.run(handler);
   return {handler.error(), {}};
 }
 

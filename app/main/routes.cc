@@ -83,11 +83,11 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;
   NodeOptions options;
-  options.waker = process.driver.waker();
+  options.waker = process.loop.waker();
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
   QueryHandler handler(process, *node->endpoint, target->address);
-  process.driver.run(handler);
+  process.loop.run(handler);
   auto records = handler.result();
   if (!records) return {records.error(), {}};
   const auto topology = topology_of_records(std::move(*records), process.config.router.metric);

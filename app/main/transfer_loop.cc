@@ -51,7 +51,7 @@ struct TransferLoop::Impl {
   void watch() {
     if (watched) return;
     watched = true;
-    process.driver.watch(work.os_handle());
+    process.loop.watch(work.os_handle());
   }
 
   const Process process;
@@ -86,7 +86,7 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
   std::unique_ptr<TransferLoop> loop(new TransferLoop(process));
   static host::SystemEntropy entropy;  // stateless; outlives every transport
   NodeOptions with_waker = options;
-  with_waker.waker = process.driver.waker();
+  with_waker.waker = process.loop.waker();
   auto node = make_node(*device, with_waker, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
   loop->impl_ = std::make_unique<Impl>(process, std::move(*node), *buffers);
@@ -153,21 +153,21 @@ class TransferLoop::ServeHandler final : public LoopHandler {
 
 CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptions& listen) {
   Impl& impl = *impl_;
-  UriFile uri_file(impl.process.driver);
+  UriFile uri_file(impl.process.loop);
   if (!listen.uri_file.empty()) {
     if (auto written = uri_file.write(listen.uri_file, impl.node.uris); !written) return {written.error(), {}};
   }
   impl.watch();
   ServeHandler handler(impl, options);
   impl.process.reporter.ready(impl.node.uris);
-  impl.process.driver.run(handler);
+  impl.process.loop.run(handler);
   return handler.end();
 }
 
 class TransferLoop::DialHandler final : public LoopHandler {
  public:
   DialHandler(Impl& impl, DialPlan plan, const Tally& all)
-      : impl_(impl), all_(all), transfer_(impl.services, impl.hub, std::move(plan), impl.process.driver.now()) {}
+      : impl_(impl), all_(all), transfer_(impl.services, impl.hub, std::move(plan), impl.process.loop.now()) {}
 
   bool turn(Instant now) override {
     impl_.turn(now, transfer_);
@@ -202,7 +202,7 @@ CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
   impl_->watch();
   plan.routers = impl_->node.routers;
   auto handler = std::make_unique<DialHandler>(*impl_, std::move(plan), all);
-  impl_->process.driver.run(*handler);
+  impl_->process.loop.run(*handler);
   CommandEnd end = handler->end();
   // A source leaves its jobs behind; the work pool's end would wait for a disk that does not answer.
   const bool cut_short = end.error.kind == ErrorKind::timeout || end.error.kind == ErrorKind::interrupted;

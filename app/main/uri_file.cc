@@ -29,7 +29,7 @@ std::optional<int> write_all(int fd, std::string_view text) {
 UriFile::~UriFile() {
   if (path_.empty()) return;
   ::unlink(path_.c_str());
-  driver_.at_abrupt_end({});
+  loop_.at_abrupt_end({});
 }
 
 Result<void> UriFile::write(const std::string& path, const std::vector<std::string>& uris) {
@@ -50,7 +50,7 @@ Result<void> UriFile::write(const std::string& path, const std::vector<std::stri
     return wrong(*problem);
   }
   path_ = path;
-  driver_.at_abrupt_end([this] { ::unlink(path_.c_str()); });
+  loop_.at_abrupt_end([this] { ::unlink(path_.c_str()); });
   return {};
 }
 

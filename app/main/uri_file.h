@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "app/main/driver.h"
+#include "app/main/turn_loop.h"
 #include "core/base/result.h"
 
 namespace ccixfer::program {
@@ -11,14 +11,14 @@ namespace ccixfer::program {
 // and at the second signal.
 class UriFile {
  public:
-  explicit UriFile(Driver& driver) : driver_(driver) {}
+  explicit UriFile(TurnLoop& loop) : loop_(loop) {}
   ~UriFile();
   UriFile(const UriFile&) = delete;
   UriFile& operator=(const UriFile&) = delete;
   [[nodiscard]] Result<void> write(const std::string& path, const std::vector<std::string>& uris);  // usage: it cannot be written
 
  private:
-  Driver& driver_;
+  TurnLoop& loop_;
   std::string path_;
 };
 

@@ -22,7 +22,7 @@ std::string place_of(const ScenarioFault& fault) {
   return fault.link.empty() ? fault.node : fault.node + " on " + fault.link;
 }
 
-// The driver takes signals in its loop, and here is none: they stay pending.
+// A TurnLoop takes signals while it runs, and here it does not: they stay pending.
 bool interrupted() {
   sigset_t pending;
   sigemptyset(&pending);
@@ -139,7 +139,7 @@ program::CommandEnd run_sim(const program::Process& process, const program::SimC
   program::CommandEnd end;
   const uint64_t first = command.seed.value_or(scenario->seed);
   uint64_t failed = 0, events = 0;
-  const Instant began = process.driver.now();
+  const Instant began = process.loop.now();
   for (uint64_t i = 0; i < command.seeds; ++i) {
     const WorldNews news = printer.news(first + i);
     const WorldOutcome outcome = simulate(*scenario, first + i, news, command.common.verbose);
@@ -157,7 +157,7 @@ program::CommandEnd run_sim(const program::Process& process, const program::SimC
     }
   }
   if (command.seeds > 1) process.reporter.output(fmt::format("{} seeds, {} of them not well", command.seeds, failed));
-  const double took = std::max(seconds(process.driver.now() - began), 1e-9);
+  const double took = std::max(seconds(process.loop.now() - began), 1e-9);
   process.reporter.info(fmt::format("{} events in {:.3f} s: {:.0f} a second", events, took, static_cast<double>(events) / took));
   return end;
 }

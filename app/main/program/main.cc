@@ -75,7 +75,7 @@ int run_program(int argc, char** argv) {
     return 0;
   }
   const CommonOptions& common = common_of(*command);
-  Driver driver;
+  TurnLoop loop;
   report::ReporterOptions options;
   options.json = common.json;
   options.quiet = common.quiet;
@@ -88,16 +88,16 @@ int run_program(int argc, char** argv) {
     options.list = receive->transfer.dry_run;
     if (receive->directory == "-") options.json_fd = 2;  // standard output carries the data
   }
-  auto reporter = report::Reporter::create(options, driver.now());
+  auto reporter = report::Reporter::create(options, loop.now());
   if (!reporter) return say_and_leave(reporter.error(), common.json);
   const auto config = config_of_process(common.config_file);
   if (!config) return say_and_leave(config.error(), common.json);
   for (const std::string& warning : config->warnings) (*reporter)->warn(warning);
 
   Counters counters;
-  const CommandEnd end = run(Process{driver, **reporter, counters, *config}, *command);
-  (*reporter)->set_now(driver.now());
-  driver.release_signals();
+  const CommandEnd end = run(Process{loop, **reporter, counters, *config}, *command);
+  (*reporter)->set_now(loop.now());
+  loop.release_signals();
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);
   report::Done done;
   done.kind = end.error.kind;

@@ -38,7 +38,7 @@ Running::Body by_hand(ByHand::OnEvent on_event, const std::string& uri = "", std
     NodeOptions options;
     options.listening = uri.empty();
     options.listen = "127.0.0.1:0";
-    options.waker = process.driver.waker();
+    options.waker = process.loop.waker();
     auto node = make_node(chosen_device({}, std::nullopt).value(), options, entropy, process.counters);
     if (!node) return {node.error(), {}};
     if (uri.empty()) {
@@ -50,7 +50,7 @@ Running::Body by_hand(ByHand::OnEvent on_event, const std::string& uri = "", std
       if (const auto dialled = node->endpoint->connect(uri, dial); !dialled) return {dialled.error(), {}};
     }
     ByHand user(*node->endpoint, on_event);
-    process.driver.run(user);
+    process.loop.run(user);
     return {};
   };
 }

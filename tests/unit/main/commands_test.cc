@@ -1,4 +1,4 @@
-// The other commands in this process: a router and who asks it, measurements and their server, and what the driver leaves alone.
+// The other commands in this process: a router and who asks it, measurements and their server, and what the loop leaves alone.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -328,10 +328,10 @@ TEST_CASE("commands__bench__a_server_for_once_and_each_hop_is_told") {
   CHECK(of(waiting.stop()) == "interrupted: interrupted: by a signal: a measurement was under way, or none had come");
 }
 
-TEST_CASE("commands__driver__a_reader_that_goes_is_an_error_and_no_end") {
+TEST_CASE("commands__loop__a_reader_that_goes_is_an_error_and_no_end") {
   // Whoever started the tests may have ignored them already, and that is inherited.
   for (const int number : {SIGPIPE, SIGXFSZ}) REQUIRE(std::signal(number, SIG_DFL) != SIG_ERR);
-  const Driver driver;
+  const TurnLoop loop;
   for (const int number : {SIGPIPE, SIGXFSZ}) {
     struct sigaction now {};
     REQUIRE(sigaction(number, nullptr, &now) == 0);
@@ -342,12 +342,12 @@ TEST_CASE("commands__driver__a_reader_that_goes_is_an_error_and_no_end") {
 // A descriptor that is left open at each address that is written would add up in a router that is loaded anew for years.
 TEST_CASE("commands__uri_file__leaves_no_descriptor_and_no_staged_file") {
   TemporaryDirectory here;
-  Driver driver;
+  TurnLoop loop;
   const auto open_now = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
   };
   {
-    UriFile file(driver);
+    UriFile file(loop);
     REQUIRE(file.write(here.path("uris"), {"a", "b"}));
     const auto before = open_now();
     REQUIRE(file.write(here.path("uris"), {"c"}));
@@ -357,7 +357,7 @@ TEST_CASE("commands__uri_file__leaves_no_descriptor_and_no_staged_file") {
   }
   CHECK_FALSE(here.has("uris"));
   std::filesystem::create_directory(here.path("taken"));
-  UriFile file(driver);
+  UriFile file(loop);
   CHECK_FALSE(file.write(here.path("taken"), {"a"}));
   CHECK(std::distance(std::filesystem::directory_iterator(here.path()), std::filesystem::directory_iterator()) == 1);
 }

@@ -77,8 +77,8 @@ TEST_CASE("descriptors__a_device_that_a_reload_brought__is_waited_for_as_the_fir
 
 TEST_CASE("descriptors__a_uri_file_that_does_not_fit__says_why_and_leaves_nothing") {
   TemporaryDirectory here;
-  Driver driver;  // the signal of a file's bound is ignored from now on
-  UriFile file(driver);
+  TurnLoop loop;  // the signal of a file's bound is ignored from now on
+  UriFile file(loop);
   Result<void> written;
   {
     const Bound bound(4);

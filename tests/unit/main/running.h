@@ -100,9 +100,9 @@ class Running {
     for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) sigaddset(&ours, number);
     pthread_sigmask(SIG_BLOCK, &ours, &before);  // the thread has it from its first instruction
     thread_ = std::thread([this, body = std::move(body)] {
-      Driver driver;
-      said.reporter->set_now(driver.now());
-      end_ = body(Process{driver, *said.reporter, counters, config_});
+      TurnLoop loop;
+      said.reporter->set_now(loop.now());
+      end_ = body(Process{loop, *said.reporter, counters, config_});
       said.end();
     });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

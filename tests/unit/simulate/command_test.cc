@@ -98,10 +98,10 @@ class Lab {
     report::ReporterOptions options;
     options.json = command.common.json;
     options.quiet = true;
-    auto reporter = report::Reporter::create(options, driver_.now());
+    auto reporter = report::Reporter::create(options, loop_.now());
     REQUIRE(reporter);
     Ran ran;
-    ran.end = run_sim({driver_, **reporter, counters_, config_}, command);
+    ran.end = run_sim({loop_, **reporter, counters_, config_}, command);
     reporter->reset();
     ran.out = captured.end();
     return ran;
@@ -115,7 +115,7 @@ class Lab {
 
  private:
   char name_[32] = "/tmp/ccixfer-sim-XXXXXX";
-  program::Driver driver_;
+  program::TurnLoop loop_;
   Counters counters_;
   program::Config config_;
   Scenario scenario_;
@@ -246,7 +246,7 @@ TEST_CASE("sim_command__seeds__a_line_for_each_and_more_for_the_bad_ones") {
 }
 
 TEST_CASE("sim_command__interrupted__says_which_seed") {
-  Lab lab;  // its driver keeps the signals pending
+  Lab lab;  // its loop keeps the signals pending
   for (const int number : {SIGINT, SIGTERM}) {
     program::SimCommand command;
     command.seeds = 1000;

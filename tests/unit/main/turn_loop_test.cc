@@ -1,5 +1,5 @@
 // The one loop of a process: its signals, and that it leaves nothing behind. What ends a process is tried in a child.
-#include "app/main/driver.h"
+#include "app/main/turn_loop.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,14 +54,14 @@ ptrdiff_t descriptors_open() {
 
 }  // namespace
 
-TEST_CASE("driver__signals__are_turns_and_the_second_that_ends_ends_the_process") {
+TEST_CASE("turn_loop__signals__are_turns_and_the_second_that_ends_ends_the_process") {
   const recv::test::TemporaryDirectory here;
   for (const bool action : {true, false}) {
     for (const int first : {SIGINT, SIGTERM}) {
       std::filesystem::remove(here.path("abrupt"));
       const int code = ended([&] {
-        Driver driver;
-        if (action) driver.at_abrupt_end([&] { here.write("abrupt", "x"); });
+        TurnLoop loop;
+        if (action) loop.at_abrupt_end([&] { here.write("abrupt", "x"); });
         Counting user;
         user.turns = 1000;
         user.waits = true;
@@ -71,7 +71,7 @@ TEST_CASE("driver__signals__are_turns_and_the_second_that_ends_ends_the_process"
           if (user.seen == 2) raise(first);
           if (user.seen == 3) raise(first == SIGINT ? SIGTERM : SIGINT);
         };
-        driver.run(user);
+        loop.run(user);
         return 1;
       });
       CHECK(code == 20);
@@ -81,12 +81,12 @@ TEST_CASE("driver__signals__are_turns_and_the_second_that_ends_ends_the_process"
 }
 
 // Another process may have one of that name by then.
-TEST_CASE("driver__a_uri_file_that_went__is_not_removed_again_at_the_second_signal") {
+TEST_CASE("turn_loop__a_uri_file_that_went__is_not_removed_again_at_the_second_signal") {
   const recv::test::TemporaryDirectory here;
   const int code = ended([&] {
-    Driver driver;
+    TurnLoop loop;
     {
-      UriFile file(driver);
+      UriFile file(loop);
       if (!file.write(here.path("uris"), {"a"}) || !here.has("uris")) return 2;
     }
     if (here.has("uris")) return 3;
@@ -95,16 +95,16 @@ TEST_CASE("driver__a_uri_file_that_went__is_not_removed_again_at_the_second_sign
     user.turns = 1000;
     user.waits = true;
     user.at_turn = [] { raise(SIGINT); };
-    driver.run(user);
+    loop.run(user);
     return 1;
   });
   CHECK(code == 20);
   CHECK(here.read("uris") == "another's");
 }
 
-TEST_CASE("driver__each_run__has_a_first_signal_of_its_own") {
+TEST_CASE("turn_loop__each_run__has_a_first_signal_of_its_own") {
   const int code = ended([] {
-    Driver driver;
+    TurnLoop loop;
     std::vector<int> seen;
     for (int run = 0; run < 2; ++run) {
       Counting user;
@@ -112,7 +112,7 @@ TEST_CASE("driver__each_run__has_a_first_signal_of_its_own") {
       user.at_turn = [&] {
         if (user.seen == 0) raise(SIGINT);
       };
-      driver.run(user);
+      loop.run(user);
       seen.insert(seen.end(), user.signals.begin(), user.signals.end());
     }
     return seen == std::vector<int>{SIGINT, SIGINT} ? 0 : 1;
@@ -120,17 +120,17 @@ TEST_CASE("driver__each_run__has_a_first_signal_of_its_own") {
   CHECK(code == 0);
 }
 
-TEST_CASE("driver__hangups__end_the_process_unless_they_are_taken") {
+TEST_CASE("turn_loop__hangups__end_the_process_unless_they_are_taken") {
   const auto hang_up = [](bool taken) {
     return ended([&] {
-      Driver driver;
-      if (taken) driver.take_hangups();
+      TurnLoop loop;
+      if (taken) loop.take_hangups();
       Counting user;
       user.turns = 3;
       user.at_turn = [&] {
         if (user.seen < 2) raise(SIGHUP);
       };
-      driver.run(user);
+      loop.run(user);
       return user.signals == std::vector<int>{SIGHUP, SIGHUP} ? 0 : 1;
     });
   };
@@ -138,20 +138,20 @@ TEST_CASE("driver__hangups__end_the_process_unless_they_are_taken") {
   CHECK(hang_up(true) == 0);
 }
 
-TEST_CASE("driver__signals_that_were_released__end_the_process_as_in_any_other") {
+TEST_CASE("turn_loop__signals_that_were_released__end_the_process_as_in_any_other") {
   for (const int number : {SIGINT, SIGTERM}) {
     CHECK(ended([&] {
-            Driver driver;
-            driver.release_signals();
+            TurnLoop loop;
+            loop.release_signals();
             raise(number);
             return 1;
           }) == -number);
   }
 }
 
-TEST_CASE("driver__while_it_spins__signals_are_taken_all_the_same") {
+TEST_CASE("turn_loop__while_it_spins__signals_are_taken_all_the_same") {
   const int code = ended([] {
-    Driver driver;
+    TurnLoop loop;
     Counting user;
     user.spinning = true;
     user.turns = 1 << 20;
@@ -159,36 +159,36 @@ TEST_CASE("driver__while_it_spins__signals_are_taken_all_the_same") {
       if (user.seen == 0) raise(SIGINT);
     };
     user.at_signal = [&] { user.turns = user.seen; };
-    driver.run(user);
+    loop.run(user);
     return user.signals == std::vector<int>{SIGINT} && user.seen < (1 << 20) ? 0 : 1;
   });
   CHECK(code == 0);
 }
 
-TEST_CASE("driver__what_it_watches__wakes_it") {
+TEST_CASE("turn_loop__what_it_watches__wakes_it") {
   const int code = ended([] {
     int ends[2];
     if (pipe(ends) != 0) return 2;
-    Driver driver;
-    driver.watch(ends[0]);
-    driver.watch(-1);  // nothing
+    TurnLoop loop;
+    loop.watch(ends[0]);
+    loop.watch(-1);  // nothing
     Counting user;
     user.waits = true;
     user.turns = 2;
     user.at_turn = [&] {
       if (write(ends[1], "x", 1) != 1) _exit(3);
     };
-    driver.run(user);
+    loop.run(user);
     return user.signals.empty() ? 0 : 1;
   });
   CHECK(code == 0);
 }
 
-TEST_CASE("driver__gone__has_closed_what_it_opened") {
+TEST_CASE("turn_loop__gone__has_closed_what_it_opened") {
   const auto before = descriptors_open();
   sigset_t mask;
   pthread_sigmask(SIG_BLOCK, nullptr, &mask);
-  { const Driver driver; }
+  { const TurnLoop loop; }
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   CHECK(descriptors_open() == before);
 }

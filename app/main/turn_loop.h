@@ -21,16 +21,16 @@ class LoopHandler {
   virtual void on_signal(int signal_number, Instant now) = 0;  // before the turn of the same instant
 };
 
-class Driver {
+class TurnLoop {
  public:
-  Driver();
-  ~Driver();
-  Driver(const Driver&) = delete;
-  Driver& operator=(const Driver&) = delete;
+  TurnLoop();
+  ~TurnLoop();
+  TurnLoop(const TurnLoop&) = delete;
+  TurnLoop& operator=(const TurnLoop&) = delete;
   [[nodiscard]] Instant now() const;
   // For the networks whose endpoints a handler turns.
   [[nodiscard]] const std::shared_ptr<host::Waker>& waker() const { return waker_; }
-  void watch(int fd);   // level-triggered, readable; it stays open as long as the driver
+  void watch(int fd);   // level-triggered, readable; it stays open as long as the loop
   void take_hangups();  // SIGHUP arrives as a turn too; without this it ends the process
   void run(LoopHandler& handler);
   void at_abrupt_end(std::function<void()> action);  // before a second signal ends the process; empty: nothing

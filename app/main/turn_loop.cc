@@ -1,4 +1,4 @@
-#include "app/main/driver.h"
+#include "app/main/turn_loop.h"
 
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -30,7 +30,7 @@ void raise_open_files() {
 
 }  // namespace
 
-Driver::Driver() {
+TurnLoop::TurnLoop() {
   raise_open_files();
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
@@ -48,7 +48,7 @@ Driver::Driver() {
   CHECK(watched_->add(signals_.get(), signals_token, EPOLLIN));
 }
 
-void Driver::take_hangups() {
+void TurnLoop::take_hangups() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) sigaddset(&set, number);
@@ -56,23 +56,23 @@ void Driver::take_hangups() {
   CHECK(signalfd(signals_.get(), &set, 0) == signals_.get());
 }
 
-void Driver::release_signals() {
+void TurnLoop::release_signals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM}) sigaddset(&set, number);
   CHECK(sigprocmask(SIG_UNBLOCK, &set, nullptr) == 0);
 }
 
-Driver::~Driver() = default;
+TurnLoop::~TurnLoop() = default;
 
-Instant Driver::now() const { return host::SystemClock().now(); }
+Instant TurnLoop::now() const { return host::SystemClock().now(); }
 
-void Driver::watch(int fd) {
+void TurnLoop::watch(int fd) {
   if (fd < 0) return;
   CHECK(watched_->add(fd, other_token, EPOLLIN));
 }
 
-void Driver::run(LoopHandler& handler) {
+void TurnLoop::run(LoopHandler& handler) {
   interrupted_ = false;
   while (handler.turn(now())) {
     if (wait(handler)) take_signals(handler);
@@ -80,22 +80,22 @@ void Driver::run(LoopHandler& handler) {
 }
 
 // Until there is something to do, unless the handler spins; true: there are signals.
-bool Driver::wait(const LoopHandler& handler) {
+bool TurnLoop::wait(const LoopHandler& handler) {
   const bool signals = take_ready();  // of the rest, the turn has seen what became ready during it
   if (!signals && !handler.spins()) waker_->wait(now(), handler.next_deadline());
   if (watched_->looks_alone()) watched_->look(now());  // no network asks the kernel in the turns
   return take_ready() || signals;
 }
 
-bool Driver::take_ready() {
+bool TurnLoop::take_ready() {
   bool signals = false;
   while (const auto ready = watched_->next()) signals = signals || ready->token == signals_token;
   return signals;
 }
 
-void Driver::at_abrupt_end(std::function<void()> action) { at_abrupt_end_ = std::move(action); }
+void TurnLoop::at_abrupt_end(std::function<void()> action) { at_abrupt_end_ = std::move(action); }
 
-void Driver::take_signals(LoopHandler& handler) {
+void TurnLoop::take_signals(LoopHandler& handler) {
   signalfd_siginfo info{};
   while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
