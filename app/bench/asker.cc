@@ -192,9 +192,7 @@ void Asker::judge(Instant now) {
       progress_ = measure_->progress();
       give_up_ = after(now, plan_.timeout);
     }
-    if (!measure_->rows.empty()) {
-      for (Row& row : std::exchange(measure_->rows, {})) rows_.push_back(std::move(row));
-    }
+    for (Row& row : measure_->take_rows()) rows_.push_back(std::move(row));
   }
   if (opened_ && (measure_ == nullptr || measure_->finished())) {
     next_measure(now);

@@ -97,7 +97,7 @@ class Completion final : public Measure {
       if (way > 0 && median.count() > 0)
         row.reduction = 1.0 - static_cast<double>(put.count()) / static_cast<double>(median.count());
       row.reduction_paper = paper_reductions[way];
-      rows.push_back(row);
+      rows_.push_back(row);
     }
   }
 

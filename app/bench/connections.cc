@@ -61,7 +61,7 @@ class Connect final : public Dialling {
     row.count = samples_.count();
     row.took = span_.took(now);
     row.latency = samples_.percentiles();
-    rows.push_back(row);
+    rows_.push_back(row);
   }
 
  private:
@@ -127,7 +127,7 @@ class EmptyTurn final : public Dialling {
     row.count = samples_.count() * turns_a_sample;
     row.took = span_.took(now);
     row.latency = samples_.percentiles(turns_a_sample);
-    rows.push_back(row);
+    rows_.push_back(row);
     if (row.connections >= channel_.plan.connections) {
       finished_ = true;
       return;

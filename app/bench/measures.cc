@@ -113,7 +113,7 @@ class Latency final : public Measure {
     row.count = samples_.count();
     row.took = span_.took(now);
     row.latency = samples_.percentiles(2);
-    rows.push_back(row);
+    rows_.push_back(row);
   }
 
  private:
@@ -184,7 +184,7 @@ class Flow final : public Measure {
     row.count = span_.count();
     row.again = again_;
     row.took = took_;
-    rows.push_back(row);
+    rows_.push_back(row);
   }
   const Test test_;
   const uint64_t size_bytes_;

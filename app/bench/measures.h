@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "app/bench/messages.h"
@@ -37,8 +38,8 @@ class Measure {
   virtual void on_turn(Instant) {}
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-  [[nodiscard]] uint64_t progress() const { return progress_; }  // grows with every operation that ended
-  std::vector<Row> rows;                                         // when finished
+  [[nodiscard]] uint64_t progress() const { return progress_; }                    // grows with every operation that ended
+  [[nodiscard]] std::vector<Row> take_rows() { return std::exchange(rows_, {}); }  // those that came since the last call
 
  protected:
   void fail_with(ErrorKind kind, std::string message);
@@ -47,6 +48,7 @@ class Measure {
   Channel& channel_;
   bool finished_ = false;
   uint64_t progress_ = 0;
+  std::vector<Row> rows_;
 
  private:
   std::optional<Error> error_;

@@ -50,6 +50,8 @@ struct Raw {
   std::string bwlimit, timeout, retries, lanes, memory, sessions, count, seed, seeds;
 };
 
+// It is one class because CLI11 writes into variables that are named when an option is declared: the declarations of all commands
+// and the values that they fill live as long as each other.
 class Parser {
  public:
   Parser() : app_("Moves files and trees between hosts, directly or through routers.", "ccixfer") {

@@ -139,6 +139,8 @@ struct RmaOptions {
   ports::FillProgress* fill = nullptr;  // see ports::RmaRequest; where supports_cut_through()
 };
 
+// It is one class because it is the whole of CCI's interface for one endpoint, and its users know no other; the parts that do the
+// work are in Impl.
 class Endpoint {
  public:
   Endpoint(const EndpointOptions& options, std::unique_ptr<ports::Transport> transport, std::shared_ptr<MemoryTable> memory,

@@ -20,10 +20,9 @@ namespace ccixfer::facade {
 using cci::Connection;
 using cci::Event;
 
-class Core {
- public:
-  Core(std::unique_ptr<cci::Endpoint> e, int wake_handle) : endpoint(std::move(e)), wake_handle_(wake_handle) {}
-  ~Core() { ::close(wake_handle_); }
+struct Core {
+  Core(std::unique_ptr<cci::Endpoint> e, int wake_fd) : endpoint(std::move(e)), wake_handle(wake_fd) {}
+  ~Core() { ::close(wake_handle); }
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -51,7 +50,7 @@ class Core {
   void file(Event event);
   void wake() const {  // with the lock held
     const uint64_t one = 1;
-    if (polling) static_cast<void>(!::write(wake_handle_, &one, sizeof one));
+    if (polling) static_cast<void>(!::write(wake_handle, &one, sizeof one));
   }
   // With the lock held. false: it did not come within `timeout`, or the facade has stopped.
   template <typename Done>
@@ -78,16 +77,15 @@ class Core {
     return end;
   }
 
- private:
-  int wake_handle_;
-  host::SystemClock clock_;
+  int wake_handle;
+  host::SystemClock clock;
 };
 
 // [The progress thread]
 void Core::run() {
   std::unique_lock<std::mutex> lock(mutex);
   while (!stopping) {
-    endpoint->turn(clock_.now());
+    endpoint->turn(clock.now());
     while (std::optional<Event> event = endpoint->get_event()) file(std::move(*event));
     if (waiting > 0) progress_made.notify_all();  // an end, or room for what found none
     CHECK(endpoint->arm_os_handle() == Status::success);
@@ -95,15 +93,15 @@ void Core::run() {
     const int handle = endpoint->os_handle();
     polling = true;
     lock.unlock();
-    pollfd handles[2] = {{handle, POLLIN, 0}, {wake_handle_, POLLIN, 0}};
+    pollfd handles[2] = {{handle, POLLIN, 0}, {wake_handle, POLLIN, 0}};
     timespec limit{};
     if (deadline != never) {
-      const Duration left = std::max(deadline - clock_.now(), Duration::zero());
+      const Duration left = std::max(deadline - clock.now(), Duration::zero());
       limit = {static_cast<time_t>(left.count() / 1'000'000'000), static_cast<long>(left.count() % 1'000'000'000)};
     }
     static_cast<void>(::ppoll(handles, 2, deadline == never ? nullptr : &limit, nullptr));
     uint64_t count = 0;
-    if (handles[1].revents != 0) static_cast<void>(!::read(wake_handle_, &count, sizeof count));
+    if (handles[1].revents != 0) static_cast<void>(!::read(wake_handle, &count, sizeof count));
     lock.lock();
     polling = false;
   }

@@ -15,7 +15,7 @@
 
 namespace ccixfer::facade {
 
-class Core;
+struct Core;
 
 // An event of the endpoint, and the lock that its buffer needs. Move-only.
 class ThreadedEvent {

@@ -28,9 +28,10 @@ TEST_CASE("empty_turns__an_event_within_a_sample__that_sample_is_none_and_the_ne
     }
     while (!measure->finished() && turns < 1000) turn();
     CHECK(turns == (with_event ? 101u : 0u) + 1 + 256);  // the first after an event only begins one
-    REQUIRE(measure->rows.size() == 1);
-    CHECK(measure->rows[0].count == 256);
-    CHECK(measure->rows[0].latency.min == std::chrono::microseconds(1));
-    CHECK(measure->rows[0].latency.p99_9 == std::chrono::microseconds(1));
+    const std::vector<Row> rows = measure->take_rows();
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].count == 256);
+    CHECK(rows[0].latency.min == std::chrono::microseconds(1));
+    CHECK(rows[0].latency.p99_9 == std::chrono::microseconds(1));
   }
 }
