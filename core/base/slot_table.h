@@ -3,8 +3,9 @@
 //
 // SlotVector: entries that stay in their slots when they are released and are used again as they were left, so that what they
 // have allocated is used again too. References end when the vector grows.
-// SlotTable: entries that live from add() to remove(), each at one address. A name is an index and a generation: a slot that is
-// used again has the next generation, so that the name of an entry that was removed finds nothing.
+// NamedSlots: a SlotVector whose entries have a SlotName: an index and a generation. A slot that is used again has the next
+// generation, so that the name of an entry that was released finds nothing.
+// SlotTable: entries that live from add() to remove(), each at one address, with names as in NamedSlots.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -50,13 +51,58 @@ class SlotVector {
   std::vector<uint32_t> free_;
 };
 
+// No live entry has a name of zeros.
+struct SlotName {
+  uint32_t index = 0;
+  uint32_t generation = 0;
+  [[nodiscard]] constexpr uint64_t packed() const { return uint64_t{generation} << 32 | index; }
+  [[nodiscard]] static constexpr SlotName of(uint64_t packed) {
+    return {static_cast<uint32_t>(packed), static_cast<uint32_t>(packed >> 32)};
+  }
+};
+
+template <typename T, uint32_t generation_max = UINT32_MAX>
+class NamedSlots {
+ public:
+  [[nodiscard]] SlotName take() {
+    const uint32_t index = slots_.take();
+    Slot& slot = slots_[index];
+    slot.generation = next_generation(slot.generation, generation_max);
+    slot.live = true;
+    return {index, slot.generation};
+  }
+  void release(uint32_t index) {
+    slots_[index].live = false;
+    slots_.release(index);
+  }
+  // Its name finds nothing from now on, but the slot is not taken before it is released.
+  void end_name(uint32_t index) { slots_[index].live = false; }
+  // nullptr: it was released, or its name was ended, or it never was.
+  [[nodiscard]] T* find(SlotName name) {
+    return is_live(name.index) && slots_[name.index].generation == name.generation ? &slots_[name.index].entry : nullptr;
+  }
+  [[nodiscard]] const T* find(SlotName name) const { return const_cast<NamedSlots*>(this)->find(name); }
+  // The one that is in this slot, or was there last.
+  [[nodiscard]] T& operator[](size_t index) { return slots_[index].entry; }
+  [[nodiscard]] const T& operator[](size_t index) const { return slots_[index].entry; }
+  [[nodiscard]] SlotName name_of(uint32_t index) const { return {index, slots_[index].generation}; }
+  [[nodiscard]] bool is_live(uint32_t index) const { return index < slots_.size() && slots_[index].live; }
+  [[nodiscard]] size_t size() const { return slots_.size(); }  // of all slots, in use or not
+  [[nodiscard]] size_t in_use() const { return slots_.in_use(); }
+
+ private:
+  struct Slot {
+    T entry{};
+    uint32_t generation = 0;
+    bool live = false;
+  };
+  SlotVector<Slot> slots_;
+};
+
 template <typename T>
 class SlotTable {
  public:
-  struct Name {
-    uint32_t index = 0;
-    uint32_t generation = 0;
-  };
+  using Name = SlotName;
   explicit SlotTable(uint32_t generation_max = UINT32_MAX) : generation_max_(generation_max) {}
 
   [[nodiscard]] Name add() {

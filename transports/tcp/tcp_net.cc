@@ -81,24 +81,13 @@ std::string TcpNet::uri() const {
 
 int TcpNet::os_handle() const { return impl_->watched.waker().os_handle(); }
 
-TcpNet::Impl::Stream* TcpNet::Impl::find(StreamId id) {
-  const uint32_t index = index_of(id);
-  if (index >= streams.size() || streams[index].state == State::free || streams[index].generation != id >> 32) return nullptr;
-  return &streams[index];
-}
+TcpNet::Impl::Stream* TcpNet::Impl::find(StreamId id) { return streams.find(SlotName::of(id)); }
 
 StreamId TcpNet::Impl::add_stream(State state) {
-  if (free_streams.empty()) {
-    free_streams.push_back(static_cast<uint32_t>(streams.size()));
-    streams.emplace_back();
-  }
-  const uint32_t index = free_streams.back();
-  free_streams.pop_back();
-  const uint32_t generation = streams[index].generation + 1;
-  streams[index] = Stream{};
-  streams[index].generation = generation == 0 ? 1 : generation;
-  streams[index].state = state;
-  return (StreamId{streams[index].generation} << 32) | index;
+  const SlotName name = streams.take();
+  streams[name.index] = Stream{};
+  streams[name.index].state = state;
+  return name.packed();
 }
 
 bool TcpNet::Impl::watch(Stream& stream, StreamId id) {
@@ -131,8 +120,7 @@ void TcpNet::Impl::release(StreamId id) {
   stop(*stream);
   stream->pipe = {};
   stream->addresses = {};
-  stream->state = State::free;
-  free_streams.push_back(index_of(id));
+  streams.release(SlotName::of(id).index);
   if (accept_again != never) {
     accept_again = never;
     update_accepting();

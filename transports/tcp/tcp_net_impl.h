@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/slot_table.h"
 #include "core/host/waker.h"
 #include "transports/tcp/device_watch.h"
 #include "transports/tcp/resolver.h"
@@ -19,10 +20,9 @@ using stream::StreamId;
 
 struct TcpNet::Impl {
   using Report = std::function<void(const StreamEvent&)>;
-  enum class State : uint8_t { free, resolving, connecting, open, failed };
+  enum class State : uint8_t { resolving, connecting, open, failed };
   struct Stream {
-    State state = State::free;
-    uint32_t generation = 0;
+    State state = State::resolving;
     Descriptor fd;
     host::WatchId watch;
     // The last call took less than it was offered: nothing is there until the next event, so a system call is saved.
@@ -45,9 +45,8 @@ struct TcpNet::Impl {
   Descriptor listener;
   std::optional<host::WatchId> accepting;  // the listener, when it is watched
   Address listening;
-  DeviceWatch device;  // of `listening`
-  std::vector<Stream> streams;
-  std::vector<uint32_t> free_streams;
+  DeviceWatch device;            // of `listening`
+  NamedSlots<Stream> streams;    // a StreamId is a packed name
   std::vector<StreamId> failed;  // dials whose failure poll() is to report
   std::optional<Resolver> resolver;
   Instant now{};
@@ -60,7 +59,6 @@ struct TcpNet::Impl {
   ~Impl();
   [[nodiscard]] Stream* find(StreamId id);
   [[nodiscard]] StreamId add_stream(State state);
-  [[nodiscard]] static uint32_t index_of(StreamId id) { return static_cast<uint32_t>(id & 0xffffffff); }
   [[nodiscard]] bool watch(Stream& stream, StreamId id);
   void stop(Stream& stream);  // its descriptor is closed and watched no more
   void release(StreamId id);

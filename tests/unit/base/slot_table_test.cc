@@ -38,6 +38,64 @@ TEST_CASE("slot_vector__a_released_slot__is_taken_next_and_as_it_was_left") {
   REQUIRE(slots.in_use() == 4);
 }
 
+TEST_CASE("slot_name__packed_and_unpacked__is_the_same") {
+  const SlotName name = SlotName::of(SlotName{7, 9}.packed());
+  REQUIRE(name.index == 7);
+  REQUIRE(name.generation == 9);
+  REQUIRE(SlotName{7, 9}.packed() == (uint64_t{9} << 32 | 7));
+  REQUIRE(SlotName{}.packed() == 0);
+}
+
+TEST_CASE("named_slots__a_name_of_an_entry_that_was_released__finds_nothing") {
+  NamedSlots<std::string> slots;
+  REQUIRE(slots.find({}) == nullptr);
+  const SlotName first = slots.take();
+  REQUIRE(first.index == 0);
+  REQUIRE(first.generation == 1);
+  *slots.find(first) = "left";
+  REQUIRE(slots.find({0, 0}) == nullptr);
+  REQUIRE(slots.find({0, 2}) == nullptr);
+  REQUIRE(slots.find({1, 1}) == nullptr);
+  REQUIRE(slots.is_live(0));
+  REQUIRE_FALSE(slots.is_live(1));
+  slots.release(0);
+  REQUIRE(slots.find(first) == nullptr);
+  REQUIRE_FALSE(slots.is_live(0));
+  REQUIRE(slots.in_use() == 0);
+  REQUIRE(slots.size() == 1);
+  const SlotName second = slots.take();
+  REQUIRE(second.index == 0);
+  REQUIRE(second.generation == 2);
+  REQUIRE(slots.find(first) == nullptr);
+  REQUIRE(*slots.find(second) == "left");  // as in a SlotVector
+  REQUIRE(slots.name_of(0).generation == 2);
+}
+
+TEST_CASE("named_slots__a_name_was_ended__its_slot_is_not_taken_before_release") {
+  NamedSlots<int> slots;
+  const SlotName first = slots.take();
+  slots[0] = 5;
+  slots.end_name(0);
+  REQUIRE(slots.find(first) == nullptr);
+  REQUIRE(slots.in_use() == 1);
+  REQUIRE(slots[0] == 5);
+  REQUIRE(slots.name_of(0).generation == first.generation);
+  REQUIRE(slots.take().index == 1);
+  slots.release(0);
+  const SlotName next = slots.take();
+  REQUIRE(next.index == 0);
+  REQUIRE(next.generation == 2);
+}
+
+TEST_CASE("named_slots__with_a_largest_generation__begins_again_after_it") {
+  NamedSlots<int, 3> slots;
+  for (const uint32_t expected : {1u, 2u, 3u, 1u, 2u}) {
+    const SlotName name = slots.take();
+    REQUIRE(name.generation == expected);
+    slots.release(name.index);
+  }
+}
+
 TEST_CASE("slot_table__a_name_of_an_entry_that_was_removed__finds_nothing") {
   SlotTable<int> table;
   REQUIRE(table.find(0, 0) == nullptr);
