@@ -26,8 +26,8 @@ SegmentSender::SegmentSender(session::Link& link, ports::Handle pool_region, std
 void SegmentSender::add(FilledSegment&& segment) {
   trace_stage("[stage 3] segment");
   const bool entries = segment.header.kind == SegmentKind::entries;
-  const uint32_t slot = segments_.take();
-  segments_[slot].filled = std::move(segment);
+  const uint32_t slot = segments_.take().index;
+  segments_[slot] = std::move(segment);
   if (entries) ++entries_segments_;
   (entries ? entries_ready_ : data_ready_).push_back(slot);
 }
@@ -57,7 +57,7 @@ void SegmentSender::ask_for_credit() {
 // A put takes its number when the link has taken it, so that the numbers of a lane are dense.
 // False: not on this lane now.
 bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) {
-  FilledSegment& segment = segments_[slot].filled;
+  FilledSegment& segment = segments_[slot];
   const LaneTable::Lane& to = lanes_.at(lane);
   session::SegmentHeader& header = segment.header;
   if (!again) header.n = to.next_n;
@@ -66,7 +66,7 @@ bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) 
   const memory::Loan& loan = segment.buffer.loan();
   const uint32_t length = session::seal_hashed(loan.bytes(), header);
   const uint64_t mailbox = to.where.mailbox_base + header.n % to.where.stripe_count;
-  const uint64_t context = uint64_t{segments_[slot].generation} << 32u | slot;
+  const uint64_t context = segments_.name_of(slot).packed();
   const Status status = link_.put(lane, pool_region_, loan.offset_bytes(), length, mailbox, to.where.key,
                                   header.n / to.where.stripe_count, context, loan.shows_file());
   if (status != Status::success) {
@@ -90,10 +90,10 @@ bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) 
 }
 
 std::optional<session::SegmentHeader> SegmentSender::put_ended(LaneIndex lane, uint64_t context, Status status) {
-  const auto slot = static_cast<uint32_t>(context);
-  CHECK(slot < segments_.size() && segments_[slot].generation == context >> 32u && segments_[slot].filled.buffer);
+  const uint32_t slot = SlotName::of(context).index;
+  CHECK(segments_.find(SlotName::of(context)) != nullptr);  // each put ends once
   lanes_.put_ended(lane);
-  FilledSegment& segment = segments_[slot].filled;
+  FilledSegment& segment = segments_[slot];
   if (status == Status::success) {
     const session::SegmentHeader placed = segment.header;
     release(slot);
@@ -129,15 +129,14 @@ void SegmentSender::retry_puts(Instant now) {
 }
 
 void SegmentSender::requeue(uint32_t slot) {
-  const bool entries = segments_[slot].filled.header.kind == SegmentKind::entries;
+  const bool entries = segments_[slot].header.kind == SegmentKind::entries;
   (entries ? entries_ready_ : data_ready_).push_front(slot);
 }
 
 void SegmentSender::release(uint32_t slot) {
-  Segment& segment = segments_[slot];
-  if (segment.filled.header.kind == SegmentKind::entries) --entries_segments_;
-  segment.filled.buffer.reset();
-  ++segment.generation;
+  FilledSegment& segment = segments_[slot];
+  if (segment.header.kind == SegmentKind::entries) --entries_segments_;
+  segment.buffer.reset();
   segments_.release(slot);
 }
 

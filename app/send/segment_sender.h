@@ -53,10 +53,6 @@ class SegmentSender final : public SegmentSink {
   [[nodiscard]] Instant next_deadline(Instant now) const;  // of the puts
 
  private:
-  struct Segment {
-    FilledSegment filled;
-    uint32_t generation = 0;  // the context of a put names it, so that each put ends once
-  };
   // A put that failed for a passing reason.
   struct Retry {
     uint32_t slot = 0;
@@ -73,7 +69,7 @@ class SegmentSender final : public SegmentSink {
   const ports::Handle pool_region_;
   const std::shared_ptr<RateCap> rate_;
   LaneTable lanes_;
-  SlotVector<Segment> segments_;
+  NamedSlots<FilledSegment> segments_;  // the context of a put is its packed name
   RingBuffer<uint32_t> entries_ready_;
   RingBuffer<uint32_t> data_ready_;
   uint32_t entries_segments_ = 0;

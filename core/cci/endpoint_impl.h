@@ -38,8 +38,6 @@ struct ConnectionRecord {
 // A send or an RMA from its issue until the transport says how it ended.
 struct OperationRecord {
   uint64_t waiter = 0;
-  uint32_t generation = 1;
-  bool live = false;
   bool silent = false;
   bool wants_local = false;  // its local completion was asked for, and not told yet
   uint64_t context = 0;
@@ -59,8 +57,8 @@ struct Endpoint::Impl final : ports::TransportSink {
   std::shared_ptr<EventStore> store;
   std::unordered_map<uint64_t, ConnectionRecord> connections;
   std::unordered_map<uint64_t, uint32_t> orphans;  // receive buffers that a transport still fills for a connection we left
-  SlotVector<OperationRecord> operations;
-  uint32_t in_use = 0;  // operations, local completions and connects whose event was not taken yet
+  NamedSlots<OperationRecord> operations;          // tokens are packed names
+  uint32_t in_use = 0;                             // operations, local completions and connects whose event was not taken yet
   RingBuffer<Event> events;
   std::multimap<Instant, Unanswered> unanswered;  // by when they time out
   Instant now{};

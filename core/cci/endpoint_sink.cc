@@ -56,31 +56,23 @@ Event& Endpoint::Impl::queue(EventType type, Status status, ConnectionId connect
 }
 
 uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t waiter, bool wants_local) {
-  const uint32_t index = operations.take();
-  OperationRecord& operation = operations[index];
-  operation.live = true;
+  const SlotName name = operations.take();
+  OperationRecord& operation = operations[name.index];
   operation.silent = silent;
   operation.wants_local = wants_local;
   operation.waiter = waiter;
   operation.context = context;
   in_use += wants_local ? 2u : 1u;
-  return (uint64_t{operation.generation} << 32) | index;
+  return name.packed();
 }
 
-OperationRecord* Endpoint::Impl::operation_of(uint64_t token) {
-  const auto index = static_cast<uint32_t>(token);
-  if (index >= operations.size()) return nullptr;
-  OperationRecord& operation = operations[index];
-  return operation.live && operation.generation == token >> 32 ? &operation : nullptr;
-}
+OperationRecord* Endpoint::Impl::operation_of(uint64_t token) { return operations.find(SlotName::of(token)); }
 
 std::optional<OperationRecord> Endpoint::Impl::end_operation(uint64_t token) {
-  OperationRecord* operation = operation_of(token);
+  const OperationRecord* operation = operation_of(token);
   if (operation == nullptr) return std::nullopt;
   const OperationRecord ended = *operation;
-  operation->live = false;
-  operation->generation = next_generation(operation->generation);
-  operations.release(static_cast<uint32_t>(token));
+  operations.release(SlotName::of(token).index);
   return ended;
 }
 

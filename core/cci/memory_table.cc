@@ -22,8 +22,6 @@ constexpr uint32_t tickets_max = 1u << 20;
 constexpr uint32_t mailbox_ticket_bit = 1u << 31;
 
 struct Region {
-  uint32_t generation = 1;
-  bool live = false;
   bool writable = false;  // registered as memory that may be written, by us or by peers
   uint8_t access = 0;
   uint64_t key = 0;
@@ -31,23 +29,21 @@ struct Region {
   ports::FillProgress* fill = nullptr;  // it is still being filled
   uint32_t lent = 0;                    // reads of which a network has bytes by reference; a slot with any is not used again
   // Of a part: the whole, which has to live; it is lent whenever a part of it is.
-  std::optional<uint32_t> whole = {};
-  uint32_t whole_generation = 0;
+  std::optional<SlotName> whole = {};
   Keys keys = {};  // a part has none where those of the whole serve
 };
 
 struct Transfer {
-  uint32_t generation = 1;
-  bool live = false;
   bool write = false;
   bool lent = false;
-  uint32_t region = 0;
-  uint32_t region_generation = 0;  // another one now: deregistered, the transfer is revoked
+  SlotName region;  // its name finds nothing any more: deregistered, the transfer is revoked
   uint64_t offset = 0;
   uint64_t length = 0;
 };
 
 bool inside(uint64_t offset, uint64_t length, uint64_t size) { return offset <= size && length <= size - offset; }
+
+SlotName slot_name_of(const Handle& handle) { return {static_cast<uint32_t>(handle.number), handle.generation}; }
 
 bool of_mailbox(Ticket ticket) { return (ticket.index & mailbox_ticket_bit) != 0; }
 Ticket inner(Ticket ticket) { return {ticket.index & ~mailbox_ticket_bit, ticket.generation}; }
@@ -104,8 +100,8 @@ struct MemoryTable::Impl {
   ports::Entropy& entropy;
   Counters& counters;
   rvma::MailboxTable mailboxes;
-  SlotVector<Region> regions;  // released once they are deregistered and nothing of them is lent
-  SlotVector<Transfer> transfers;
+  NamedSlots<Region> regions;  // released once they are deregistered and nothing of them is lent
+  NamedSlots<Transfer> transfers;
   uint64_t incarnation = 0;
   uint64_t operations = 0;
   uint64_t wants = 0;
@@ -119,11 +115,10 @@ struct MemoryTable::Impl {
 
   Handle add(MutableBytes memory, uint8_t access, bool writable);
   Handle name_of(uint32_t index) const;
-  void free(uint32_t index);
   static ports::MemoryAccess access_of(const Region& region);
   Region* whole_of(const Region& region);
-  bool lives(const Region& region);
   Region* slot_of(const Handle& handle);  // also a part whose whole is gone
+  Region* with_its_whole(Region* region);
   Region* find(const Handle& handle);
   Registered registered(Region& region, uint32_t transport);
   void remove_keys(uint32_t index);
@@ -162,7 +157,7 @@ Handle MemoryTable::Impl::name_of(uint32_t index) const {
   Handle handle;
   handle.kind = HandleKind::region;
   handle.access = region.access & (access_read | access_write);
-  handle.generation = region.generation;
+  handle.generation = regions.name_of(index).generation;
   handle.number = index;
   handle.key = region.key;
   handle.length = region.memory.size();
@@ -173,24 +168,17 @@ ports::MemoryAccess MemoryTable::Impl::access_of(const Region& region) {
   return {region.writable, (region.access & (access_read | access_read_parts)) != 0, (region.access & access_write) != 0};
 }
 
-void MemoryTable::Impl::free(uint32_t index) {
-  regions[index].live = false;
-  regions[index].generation = next_generation(regions[index].generation);
-  regions.release(index);
-}
-
 Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable) {
   if (memory.empty() || regions.in_use() >= regions_max) return {};
-  const uint32_t index = regions.take();
+  const uint32_t index = regions.take().index;
   Region& region = regions[index];
-  region.live = true;
   region.writable = writable;
   region.access = access;
   region.memory = memory;
   region.fill = nullptr;
   region.whole.reset();
   if (networks.add(memory, access_of(region), region.keys) != Status::success) {
-    free(index);
+    regions.release(index);
     return {};
   }
   region.key = entropy.next_u64();
@@ -220,20 +208,18 @@ Handle MemoryTable::register_part(const Handle& whole_handle, uint64_t offset_by
   if (impl.regions.in_use() >= regions_max) return {};
   const MutableBytes memory = named->memory.subspan(offset_bytes, length_bytes);
   // A part of a part is one of the same whole.
-  const uint32_t whole_index = named->whole ? *named->whole : static_cast<uint32_t>(whole_handle.number);
-  const uint32_t index = impl.regions.take();
-  const Region& whole = impl.regions[whole_index];
+  const SlotName whole_name = named->whole.value_or(slot_name_of(whole_handle));
+  const uint32_t index = impl.regions.take().index;
+  const Region& whole = impl.regions[whole_name.index];
   Region& region = impl.regions[index];
-  region.live = true;
   region.writable = whole.writable;
   region.access = access & access_read;
   region.memory = memory;
   region.fill = fill;
-  region.whole = whole_index;
-  region.whole_generation = whole.generation;
+  region.whole = whole_name;
   const bool is_covered = region.access == 0 || Impl::access_of(whole).peers_read;
   if (!is_covered && impl.networks.add(memory, Impl::access_of(region), region.keys) != Status::success) {
-    impl.free(index);
+    impl.regions.release(index);
     return {};
   }
   region.key = impl.entropy.next_u64();
@@ -245,8 +231,7 @@ Status MemoryTable::deregister_region(const Handle& handle) {
   if (region == nullptr) return Status::rma_handle;
   if (region->lent > 0) impl_->settle();
   const auto index = static_cast<uint32_t>(handle.number);
-  region->live = false;
-  region->generation = next_generation(region->generation);
+  impl_->regions.end_name(index);
   region->fill = nullptr;
   if (region->lent > 0) {
     ++impl_->wants;
@@ -263,7 +248,7 @@ void MemoryTable::Impl::remove_keys(uint32_t index) {
   if (region.whole || region.keys == nullptr) return networks.remove(region.keys);
   networks.remove(region.keys);
   for (uint32_t i = 0; i < regions.size(); ++i) {
-    if (regions[i].live && regions[i].whole == index) networks.remove(regions[i].keys);
+    if (regions.is_live(i) && regions[i].whole && regions[i].whole->index == index) networks.remove(regions[i].keys);
   }
 }
 
@@ -278,26 +263,26 @@ void MemoryTable::set_lender(ports::Lender* lender) { impl_->lender = lender; }
 
 bool MemoryTable::in_use(const Handle& handle) const {
   if (handle.kind != HandleKind::region || handle.number >= impl_->regions.size()) return false;
-  const Region& region = impl_->regions[handle.number];
-  return !region.live && region.lent > 0 && region.generation == next_generation(handle.generation);
+  const uint32_t index = slot_name_of(handle).index;
+  return !impl_->regions.is_live(index) && impl_->regions[index].lent > 0 &&
+         impl_->regions.name_of(index).generation == handle.generation;
 }
 
-Region* MemoryTable::Impl::whole_of(const Region& region) {
-  return region.whole && regions[*region.whole].generation == region.whole_generation ? &regions[*region.whole] : nullptr;
-}
-
-bool MemoryTable::Impl::lives(const Region& region) { return region.live && (!region.whole || whole_of(region) != nullptr); }
+Region* MemoryTable::Impl::whole_of(const Region& region) { return region.whole ? regions.find(*region.whole) : nullptr; }
 
 Region* MemoryTable::Impl::slot_of(const Handle& handle) {
   if (handle.kind != HandleKind::region || handle.number >= regions.size()) return nullptr;
-  Region& region = regions[handle.number];
-  return region.live && region.generation == handle.generation && region.key == handle.key ? &region : nullptr;
+  Region* region = regions.find(slot_name_of(handle));
+  return region != nullptr && region->key == handle.key ? region : nullptr;
 }
 
-Region* MemoryTable::Impl::find(const Handle& handle) {
-  Region* region = slot_of(handle);
-  return region != nullptr && lives(*region) ? region : nullptr;
+// nullptr: also a part whose whole is gone.
+Region* MemoryTable::Impl::with_its_whole(Region* region) {
+  const bool is_gone = region == nullptr || (region->whole && whole_of(*region) == nullptr);
+  return is_gone ? nullptr : region;
 }
+
+Region* MemoryTable::Impl::find(const Handle& handle) { return with_its_whole(slot_of(handle)); }
 
 // ---- The networks with which memory is registered.
 
@@ -312,7 +297,7 @@ void MemoryTable::attach(const ports::RmaTarget& target, ports::Transport& trans
   for (uint32_t i = 0; i < impl_->regions.size(); ++i) {
     Region& region = impl_->regions[i];
     const bool has_own = !region.whole || region.keys != nullptr;
-    if (region.live && has_own) impl_->networks.add_to(index, region.memory, Impl::access_of(region), region.keys);
+    if (impl_->regions.is_live(i) && has_own) impl_->networks.add_to(index, region.memory, Impl::access_of(region), region.keys);
   }
 }
 
@@ -371,15 +356,13 @@ Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, 
 }
 
 Ticket MemoryTable::Impl::issue(const RemoteRef& target, uint64_t length_bytes, bool write) {
-  const uint32_t index = transfers.take();
-  Transfer& transfer = transfers[index];
-  transfer.live = true;
+  const SlotName name = transfers.take();
+  Transfer& transfer = transfers[name.index];
   transfer.write = write;
-  transfer.region = static_cast<uint32_t>(target.handle.number);
-  transfer.region_generation = target.handle.generation;
+  transfer.region = slot_name_of(target.handle);
   transfer.offset = target.offset_bytes;
   transfer.length = length_bytes;
-  return {index, transfer.generation};
+  return {name.index, name.generation};
 }
 
 Admission MemoryTable::Impl::begin(const RemoteRef& target, uint64_t length_bytes, bool write) {
@@ -394,20 +377,13 @@ Admission MemoryTable::Impl::begin(const RemoteRef& target, uint64_t length_byte
   return admission;
 }
 
-Transfer* MemoryTable::Impl::transfer_of(Ticket ticket) {
-  if (ticket.index >= transfers.size()) return nullptr;
-  Transfer& transfer = transfers[ticket.index];
-  return transfer.live && transfer.generation == ticket.generation ? &transfer : nullptr;
-}
+Transfer* MemoryTable::Impl::transfer_of(Ticket ticket) { return transfers.find({ticket.index, ticket.generation}); }
 
-Region* MemoryTable::Impl::region_of(const Transfer& transfer) {
-  Region& region = regions[transfer.region];
-  return region.generation == transfer.region_generation && lives(region) ? &region : nullptr;
-}
+Region* MemoryTable::Impl::region_of(const Transfer& transfer) { return with_its_whole(regions.find(transfer.region)); }
 
 // One read less of which a network has bytes. The last one of a region that was deregistered frees it.
 void MemoryTable::Impl::is_back(uint32_t index) {
-  if (--regions[index].lent > 0 || regions[index].live) return;
+  if (--regions[index].lent > 0 || regions.is_live(index)) return;
   remove_keys(index);
   regions.release(index);
 }
@@ -415,12 +391,10 @@ void MemoryTable::Impl::is_back(uint32_t index) {
 void MemoryTable::Impl::retire(Ticket ticket) {
   Transfer& transfer = transfers[ticket.index];
   if (std::exchange(transfer.lent, false)) {
-    const std::optional<uint32_t> whole = regions[transfer.region].whole;
-    is_back(transfer.region);
-    if (whole) is_back(*whole);
+    const std::optional<SlotName> whole = regions[transfer.region.index].whole;
+    is_back(transfer.region.index);
+    if (whole) is_back(whole->index);
   }
-  transfer.live = false;
-  transfer.generation = next_generation(transfer.generation);
   transfers.release(ticket.index);
 }
 

@@ -80,14 +80,13 @@ void Waker::told(uint64_t data, uint32_t events) {
       ++to_take_;
     }
   } else {
-    Watched& watched = watched_[static_cast<uint32_t>(data)];
-    // One that was removed, and whose descriptor somebody has a duplicate of.
-    if (watched.list == nullptr || watched.generation != data >> 32) return;
-    if (watched.ready == 0) {
-      watched.list->queue_.push_back(static_cast<uint32_t>(data));
+    Watched* watched = watched_.find(WatchId::of(data));
+    if (watched == nullptr) return;  // it was removed, and somebody has a duplicate of its descriptor
+    if (watched->ready == 0) {
+      watched->list->queue_.push_back(WatchId::of(data).index);
       ++to_take_;
     }
-    watched.ready |= events;
+    watched->ready |= events;
   }
 }
 
@@ -121,7 +120,7 @@ WatchList::WatchList(std::shared_ptr<Waker> waker) : waker_(std::move(waker)) {
 
 WatchList::~WatchList() {
   for (uint32_t i = 0; i < waker_->watched_.size(); ++i) {
-    if (waker_->watched_[i].list == this) forget({i, waker_->watched_[i].generation});
+    if (waker_->watched_.is_live(i) && waker_->watched_[i].list == this) forget(i);
   }
   if (woken_) --waker_->to_take_;
   if (asks_) --waker_->asking_;
@@ -129,42 +128,39 @@ WatchList::~WatchList() {
 }
 
 Waker::Watched* WatchList::find(WatchId id) const {
-  if (id.index >= waker_->watched_.size()) return nullptr;
-  Waker::Watched& watched = waker_->watched_[id.index];
-  return watched.list == this && watched.generation == id.generation ? &watched : nullptr;
+  Waker::Watched* watched = waker_->watched_.find(id);
+  return watched != nullptr && watched->list == this ? watched : nullptr;
 }
 
 std::optional<WatchId> WatchList::add(int fd, uint64_t token, uint32_t events) {
-  const uint32_t index = waker_->watched_.take();
-  Waker::Watched& watched = waker_->watched_[index];
-  watched.generation = next_generation(watched.generation);
-  if (!waker_->watch(fd, uint64_t{watched.generation} << 32 | index, events)) {
-    waker_->watched_.release(index);
+  const WatchId id = waker_->watched_.take();
+  if (!waker_->watch(fd, id.packed(), events)) {
+    waker_->watched_.release(id.index);
     return std::nullopt;
   }
+  Waker::Watched& watched = waker_->watched_[id.index];
   watched.list = this;
   watched.token = token;
   watched.fd = fd;
-  return WatchId{index, watched.generation};
+  return id;
 }
 
 bool WatchList::remove(WatchId id) {
   const Waker::Watched* watched = find(id);
   if (watched == nullptr) return true;
   if (epoll_ctl(waker_->epoll_.get(), EPOLL_CTL_DEL, watched->fd, nullptr) != 0) return false;
-  forget(id);
+  forget(id.index);
   return true;
 }
 
 void WatchList::closed(WatchId id) {
-  if (find(id) != nullptr) forget(id);
+  if (find(id) != nullptr) forget(id.index);
 }
 
-void WatchList::forget(WatchId id) {
-  Waker::Watched& watched = waker_->watched_[id.index];
+void WatchList::forget(uint32_t index) {
+  Waker::Watched& watched = waker_->watched_[index];
   if (std::exchange(watched.ready, 0) != 0) --waker_->to_take_;
-  watched.list = nullptr;
-  waker_->watched_.release(id.index);
+  waker_->watched_.release(index);
 }
 
 void WatchList::look(Instant now) {

@@ -61,10 +61,9 @@ class Waker {
  private:
   friend class WatchList;
   struct Watched {
-    WatchList* list = nullptr;  // nullptr: a free slot
+    WatchList* list = nullptr;
     uint64_t token = 0;
     int fd = -1;
-    uint32_t generation = 0;
     uint32_t ready = 0;  // events that its list has not taken
   };
   explicit Waker(Waits waits) : waits_(waits) {}
@@ -78,7 +77,7 @@ class Waker {
   const Waits waits_;
   Descriptor epoll_, timer_, event_;
   std::vector<WatchList*> lists_;
-  SlotVector<Watched> watched_;
+  NamedSlots<Watched> watched_;  // in epoll's 64 bits is its packed name
   std::array<epoll_event, events_per_batch_max> batch_;
   uint64_t batches_ = 0;      // how often the kernel was asked
   size_t to_take_ = 0;        // of all lists: descriptors that are ready, and wakes
@@ -90,10 +89,7 @@ class Waker {
 };
 
 // What is watched, until it is removed. The name of one that was removed finds nothing.
-struct WatchId {
-  uint32_t index = 0;
-  uint32_t generation = 0;
-};
+using WatchId = SlotName;
 
 struct Ready {
   uint64_t token = 0;
@@ -130,7 +126,7 @@ class WatchList {
  private:
   friend class Waker;
   [[nodiscard]] Waker::Watched* find(WatchId id) const;
-  void forget(WatchId id);
+  void forget(uint32_t index);
   std::shared_ptr<Waker> waker_;
   RingBuffer<uint32_t> queue_;  // indices of watched_; one whose `ready` is 0, or which is another list's, was removed
   Instant deadline_ = never;

@@ -1,5 +1,6 @@
 // Which put goes where, and which not: everything is decided here, before a byte is placed.
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/rvma/table_impl.h"
@@ -366,23 +367,15 @@ void MailboxTable::Impl::unbind(Mailbox& mailbox, Buffer& buffer, const Operatio
 // --- Tickets ---
 
 ports::Ticket MailboxTable::Impl::issue(Slot slot) {
-  const uint32_t index = slots.take();
-  slot.generation = slots[index].generation;
-  slots[index] = std::move(slot);
-  return {index, slots[index].generation};
+  const SlotName name = slots.take();
+  slots[name.index] = std::move(slot);
+  return {name.index, name.generation};
 }
 
-Slot* MailboxTable::Impl::slot_of(ports::Ticket ticket) {
-  if (ticket.index >= slots.size()) return nullptr;
-  Slot& slot = slots[ticket.index];
-  return slot.kind != Slot::Kind::free && slot.generation == ticket.generation ? &slot : nullptr;
-}
+Slot* MailboxTable::Impl::slot_of(ports::Ticket ticket) { return slots.find({ticket.index, ticket.generation}); }
 
 Slot MailboxTable::Impl::retire_slot(ports::Ticket ticket) {
-  Slot& slot = slots[ticket.index];
-  Slot ended = std::move(slot);
-  slot = Slot{};
-  slot.generation = next_generation(ended.generation);
+  Slot ended = std::exchange(slots[ticket.index], {});
   slots.release(ticket.index);
   return ended;
 }

@@ -17,9 +17,8 @@ inline constexpr size_t hints_max = 1u << 16;  // of a transport; beyond: lost
 
 // Behind a ticket: a fragment that is being placed, or a part of a kept buffer that is being read.
 struct Slot {
-  enum class Kind : uint8_t { free, buffer, held, read };
-  Kind kind = Kind::free;
-  uint32_t generation = 1;
+  enum class Kind : uint8_t { buffer, held, read };
+  Kind kind = Kind::buffer;
   Mailbox* mailbox = nullptr;  // buffer: both stay while they have a ticket
   Buffer* buffer = nullptr;
   std::shared_ptr<Held> held;
@@ -64,7 +63,7 @@ struct MailboxTable::Impl {
   Instant now{};
   std::unordered_map<uint64_t, Mailbox> mailboxes;
   std::optional<uint64_t> catch_all;
-  SlotVector<Slot> slots;
+  NamedSlots<Slot> slots;                                       // tickets are their names
   RingBuffer<Completion> completions;                           // bound: the buffers posted
   std::unordered_map<uint32_t, RingBuffer<ports::Hint>> hints;  // by transport; none is empty
   std::unordered_map<uint64_t, Tombstone> tombstones;
