@@ -9,12 +9,9 @@ namespace ccixfer::stream {
 void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
   CHECK(!full());
   if (work_ == nullptr) work_ = std::make_unique<Work>();
-  const uint32_t slot = work_->operations.take();
+  const uint32_t slot = work_->operations.take().index;
   Operation& operation = work_->operations[slot];
-  const uint16_t generation = static_cast<uint16_t>(operation.generation + 1);
   operation = Operation{};
-  operation.phase = Phase::waiting;
-  operation.generation = generation;
   operation.write = request.write;
   operation.fence = request.fence;
   operation.token = token;
@@ -56,13 +53,11 @@ bool RmaInitiator::fence_before(uint64_t issued) const {
 }
 
 RmaInitiator::Operation* RmaInitiator::find(uint32_t id, bool write) {
-  const uint32_t slot = slot_of(id);
-  if (work_ == nullptr || slot >= work_->operations.size()) return nullptr;
-  Operation& operation = work_->operations[slot];
-  if (operation.generation != id >> 16 || operation.write != write) return nullptr;
+  Operation* operation = work_ == nullptr ? nullptr : work_->operations.find({slot_of(id), id >> 16});
+  if (operation == nullptr || operation->write != write) return nullptr;
   const bool in_flight =
-      operation.phase == Phase::sending || operation.phase == Phase::asked || operation.phase == Phase::awaiting_end;
-  return in_flight ? &operation : nullptr;
+      operation->phase == Phase::sending || operation->phase == Phase::asked || operation->phase == Phase::awaiting_end;
+  return in_flight ? operation : nullptr;
 }
 
 void RmaInitiator::all_sent(uint32_t slot) {
@@ -91,7 +86,6 @@ void RmaInitiator::announced(uint32_t slot, Status status, const Ended& ended) {
 
 void RmaInitiator::end(uint32_t slot, ports::OperationResult ending, const Ended& ended) {
   const uint64_t token = work_->operations[slot].token;
-  work_->operations[slot].phase = Phase::free;
   work_->operations[slot].announcement = {};
   work_->operations.release(slot);
   --work_->active;
@@ -105,7 +99,7 @@ void RmaInitiator::fail_all(Status status, const Ended& ended) {
   work_->requests.clear();
   std::vector<uint32_t> slots;
   for (uint32_t slot = 0; slot < work_->operations.size(); ++slot) {
-    if (work_->operations[slot].phase != Phase::free) slots.push_back(slot);
+    if (work_->operations.is_live(slot)) slots.push_back(slot);
   }
   std::sort(slots.begin(), slots.end(),
             [this](uint32_t a, uint32_t b) { return work_->operations[a].issue < work_->operations[b].issue; });

@@ -24,7 +24,6 @@ using reliability::MessageSender;
 class RmaInitiator {
  public:
   enum class Phase : uint8_t {
-    free,
     waiting,       // for a fence, its own or an earlier one's
     sending,       // write: chunks are going out
     asked,         // read: the request is out or about to go
@@ -32,8 +31,7 @@ class RmaInitiator {
     announcing,    // the completion message is on its way
   };
   struct Operation {
-    Phase phase = Phase::free;
-    uint16_t generation = 0;
+    Phase phase = Phase::waiting;
     bool write = false;
     bool fence = false;
     bool refused = false;  // the target refused early: end it with an empty chunk
@@ -73,7 +71,7 @@ class RmaInitiator {
   [[nodiscard]] uint32_t next_request() { return work_->requests.pop_front(); }  // request_due() only
 
   [[nodiscard]] Operation& at(uint32_t slot) { return work_->operations[slot]; }
-  [[nodiscard]] uint32_t id(uint32_t slot) const { return (uint32_t{work_->operations[slot].generation} << 16) | slot; }
+  [[nodiscard]] uint32_t id(uint32_t slot) const { return work_->operations.name_of(slot).generation << 16 | slot; }
   // nullptr: no such operation in flight, or not a write (read).
   [[nodiscard]] Operation* find(uint32_t id, bool write);
   [[nodiscard]] static uint32_t slot_of(uint32_t id) { return id & 0xffff; }
@@ -94,7 +92,7 @@ class RmaInitiator {
 
   // From the first operation on: most connections never have one.
   struct Work {
-    SlotVector<Operation> operations;
+    NamedSlots<Operation, UINT16_MAX> operations;
     RingBuffer<uint32_t> waiting;  // for a fence
     RingBuffer<uint32_t> writes;
     RingBuffer<uint32_t> waiting_writes;

@@ -53,7 +53,7 @@ struct Scene {
   }
   uint32_t slot_of(uint64_t token) {
     for (uint32_t slot = 0; slot < 4; ++slot) {
-      if (machine.id(slot) != slot && machine.at(slot).token == token && machine.at(slot).phase != Phase::free) return slot;
+      if (machine.id(slot) != slot && machine.at(slot).token == token) return slot;
     }
     FAIL("no such operation");
     return 0;
