@@ -194,7 +194,7 @@ void Driver::operations_end(Connection& c) {
 }
 
 void Driver::released(Connection& c) {
-  if (c.state == State::awaiting_hello) silent_.remove(c.id.index, c.hello_at);
+  if (c.state == State::awaiting_hello) silent_.remove(c.id.index);
   net_->close(c.stream);
   c.served.closed(engine_.target());
   by_stream_.erase(c.stream);

@@ -58,7 +58,7 @@ void Handshake::refuse_hello(Connection& c, Status status, std::string_view reas
 void Handshake::on_hello(Connection& c, Bytes header) {
   const std::optional<wire::Hello> hello = wire::decode_hello(header);
   if (!hello || hello->magic != wire::magic) return engine_.violation(c, "not a hello of this protocol");
-  silent_.remove(c.id.index, c.hello_at);
+  silent_.remove(c.id.index);
   if (hello->version != wire::version) {
     return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the stream protocol", wire::version));
   }

@@ -4,9 +4,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <set>
-#include <utility>
 
+#include "core/base/deadline_heap.h"
 #include "core/base/time.h"
 #include "transports/stream/limits.h"
 
@@ -14,18 +13,16 @@ namespace ccixfer::stream {
 
 class SilentDiallers {
  public:
-  void add(uint32_t index, Instant since) { silent_.emplace(since, index); }
-  void remove(uint32_t index, Instant since) { silent_.erase({since, index}); }
+  void add(uint32_t index, Instant since) { due_.set(index, after(since, silence_when_crowded_max)); }
+  void remove(uint32_t index) { due_.set(index, never); }  // whether it is there or not
   // When the first of them has to go, if there is a crowd.
-  [[nodiscard]] Instant deadline() const {
-    return silent_.empty() ? never : after(silent_.begin()->first, silence_when_crowded_max);
-  }
+  [[nodiscard]] Instant deadline() const { return due_.earliest(); }
   [[nodiscard]] std::optional<uint32_t> first_due(Instant now) const {
-    return deadline() <= now ? std::optional(silent_.begin()->second) : std::nullopt;
+    return deadline() <= now ? std::optional(due_.earliest_slot()) : std::nullopt;
   }
 
  private:
-  std::set<std::pair<Instant, uint32_t>> silent_;
+  DeadlineHeap due_;  // by index
 };
 
 }  // namespace ccixfer::stream
