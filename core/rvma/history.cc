@@ -13,7 +13,7 @@ const History::Entry* History::lookup(const OperationKey& key) const {
     return entry == order_.end() ? nullptr : &*entry;
   }
   const auto entry = index_.find(key);
-  return entry == index_.end() ? nullptr : entry->second;
+  return entry == index_.end() ? nullptr : &order_[entry->second - dropped_];
 }
 
 Past History::find(const OperationKey& key, uint64_t epoch) const {
@@ -30,13 +30,13 @@ Past History::find(const OperationKey& key, uint64_t epoch) const {
 
 void History::add(const OperationKey& key, uint64_t epoch, bool told_epoch, bool placed) {
   CHECK(lookup(key) == nullptr);
+  if (order_.size() == history_operations_max) drop_oldest(epoch);  // before, so that the ring does not grow for one more
   order_.push_back({key, epoch, told_epoch, placed});
   if (!index_.empty()) {
-    index_.emplace(key, &order_.back());
+    index_.emplace(key, dropped_ + order_.size() - 1);
   } else if (order_.size() > history_operations_min) {
-    for (Entry& entry : order_) index_.emplace(entry.key, &entry);
+    for (size_t i = 0; i < order_.size(); ++i) index_.emplace(order_[i].key, dropped_ + i);
   }
-  if (order_.size() > history_operations_max) drop_oldest(epoch);
 }
 
 void History::forget(uint64_t head_epoch) {
@@ -45,16 +45,16 @@ void History::forget(uint64_t head_epoch) {
 }
 
 void History::drop_oldest(uint64_t head_epoch) {
-  const Entry entry = order_.front();
+  const Entry entry = order_.pop_front();
+  ++dropped_;
   index_.erase(entry.key);
-  order_.pop_front();
   if (entry.told_epoch && entry.epoch < head_epoch) return;
   const Stream stream{entry.key.source, entry.key.address};
   auto found = numbers_.find(stream);
   if (found == numbers_.end()) {
     if (streams_.size() >= history_sources_max) {
       numbers_.erase(streams_.front());
-      streams_.pop_front();
+      streams_.drop_front();
     }
     streams_.push_back(stream);
     found = numbers_.emplace(stream, Numbers{}).first;

@@ -7,9 +7,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 
+#include "core/base/ring_buffer.h"
 #include "core/ports/rma_target.h"
 #include "core/rvma/interval_set.h"
 #include "core/rvma/operation.h"
@@ -60,10 +60,12 @@ class History {
   [[nodiscard]] const Entry* lookup(const OperationKey& key) const;
   void drop_oldest(uint64_t head_epoch);
 
-  std::deque<Entry> order_;                                           // oldest first
-  std::unordered_map<OperationKey, Entry*, OperationKeyHash> index_;  // only past history_operations_min: a scan is enough before
+  RingBuffer<Entry> order_;  // oldest first
+  uint64_t dropped_ = 0;     // from the front of order_, ever
+  // Which one ever added; only past history_operations_min: a scan is enough before.
+  std::unordered_map<OperationKey, uint64_t, OperationKeyHash> index_;
   std::unordered_map<Stream, Numbers, StreamHash> numbers_;
-  std::deque<Stream> streams_;  // oldest first
+  RingBuffer<Stream> streams_;  // oldest first
 };
 
 }  // namespace ccixfer::rvma

@@ -163,3 +163,15 @@ TEST_CASE("history__more_sources_than_are_remembered__bounded") {
   CHECK(history.find({history_sources_max + 100, 1}, any).outcome == Outcome::placed);
   CHECK(history.find({0, 1}, any).outcome == Outcome::unknown);  // the bound
 }
+
+TEST_CASE("history__after_the_oldest_were_dropped__each_that_is_left_has_its_own_end") {
+  History history;
+  constexpr uint64_t added = 2 * history_operations_max + 5;
+  for (uint64_t i = 0; i < added; ++i) history.add({7, i}, i, true, i % 3 != 0);
+  for (uint64_t i = added - history_operations_max; i < added; ++i) {
+    const Past past = history.find({7, i}, i);
+    REQUIRE(past.outcome == (i % 3 != 0 ? Outcome::placed : Outcome::aborted));
+    if (past.outcome == Outcome::placed) REQUIRE(past.epoch == i);
+  }
+  CHECK(history.find({7, added - history_operations_max - 1}, 0).outcome == Outcome::unknown);
+}
