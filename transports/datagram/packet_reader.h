@@ -19,7 +19,6 @@ class PacketReader {
  private:
   [[nodiscard]] bool may_take(Connection& c, Bytes body, bool& eliciting);  // looks at all frames before any takes effect
   void on_frame(Connection& c, const Packet& packet, const Frame& frame);
-  void on_data_frame(Connection& c, const Frame& frame);
   void on_message(Connection& c, const MessageFrame& frame);
 
   Engine& engine_;
