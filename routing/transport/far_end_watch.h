@@ -7,10 +7,11 @@
 #include <cstdint>
 
 #include "core/base/time.h"
+#include "core/reliability/probes.h"
 
 namespace ccixfer::routing {
 
-inline constexpr uint32_t keepalive_probes_max = 3;
+using reliability::keepalive_probes_max;
 
 class FarEndWatch {
  public:

@@ -1,12 +1,11 @@
 // The bounds that all transports share. Those that an application may set are in ports::TransportOptions.
 #pragma once
-#include <cstdint>
-
 #include "core/base/time.h"
+#include "core/reliability/probes.h"
 
 namespace ccixfer::connection {
 
-inline constexpr uint32_t keepalive_probes_max = 3;
+using reliability::keepalive_probes_max;
 
 // How long a patient connection, which waits for an answer to ride with, may wait if nobody turns us before.
 inline constexpr Duration patience_max = std::chrono::microseconds(200);
