@@ -19,8 +19,7 @@ void AdminDesk::on_request(uint32_t device, cci::Event& event) {
   Admin& admin = add_to(admins_);
   admin.device = device;
   admin.connection = event.connection;
-  const Ref ref{Tag::admin, 0, admin.generation, admin.index};
-  if (devices_.endpoint(device).accept(event, ref.packed()) != Status::success) admins_.remove(admin.index);
+  if (devices_.endpoint(device).accept(event, admin.ref()) != Status::success) admins_.remove(admin.index);
 }
 
 void AdminDesk::on_event(const Ref& ref, cci::Event& event) {

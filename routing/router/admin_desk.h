@@ -27,8 +27,7 @@ class AdminDesk {
   void push();  // what found no room before
 
  private:
-  struct Admin {
-    uint32_t index = 0, generation = 0;
+  struct Admin : NamedEntry<Tag::admin> {
     uint32_t device = 0;
     cci::Connection connection;
     RingBuffer<std::vector<std::byte>> out;

@@ -2,42 +2,21 @@
 // that have something to push. Connections are named by their packed Ref, with either leg.
 // Single-threaded. Bounds: the caller's.
 #pragma once
-#include <vector>
-
-#include "core/base/deadline_heap.h"
-#include "core/base/slot_table.h"
 #include "routing/router/relayed_connection.h"
+#include "routing/transport/served_table.h"
 
 namespace ccixfer::routing {
 
-class ConnectionTable {
+class ConnectionTable : public ServedTable<RelayedConnection> {
  public:
-  RelayedConnection& add() { return add_to(connections_); }
-  void remove(const RelayedConnection& connection);
+  ConnectionTable() : ServedTable(Ref::generation_max) {}
+  RelayedConnection& add() { return add_to(entries()); }
+  void remove(const RelayedConnection& connection) { remove_entry(connection); }
   // nullptr: it is gone.
-  [[nodiscard]] RelayedConnection* find(uint64_t packed) const { return find_in(connections_, packed); }
-  [[nodiscard]] size_t size() const { return connections_.size(); }
-  template <typename Each>
-  void for_each(const Each& each) const {
-    connections_.for_each(each);
+  [[nodiscard]] RelayedConnection* find(uint64_t packed) const {
+    const Ref ref = Ref::of(packed);
+    return ServedTable::find({ref.index, ref.generation});
   }
-
-  // never: none.
-  void set_timer(const RelayedConnection& connection, Instant when) { timers_.set(connection.index, when); }
-  [[nodiscard]] Instant next_deadline() const { return timers_.earliest(); }
-  // One whose timer has run down; it has none any more. nullptr: none.
-  [[nodiscard]] RelayedConnection* take_due(Instant now);
-
-  // A connection that has something to push is in the list of the active ones once.
-  void activate(RelayedConnection& connection);
-  // All, some of which may be gone; each is_taken() when it is its turn.
-  [[nodiscard]] std::vector<uint64_t> take_active();
-  static void is_taken(RelayedConnection& connection) { connection.active = false; }
-
- private:
-  SlotTable<RelayedConnection> connections_{Ref::generation_max};
-  DeadlineHeap timers_;
-  std::vector<uint64_t> active_;
 };
 
 }  // namespace ccixfer::routing

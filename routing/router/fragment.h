@@ -34,8 +34,8 @@ struct FragmentOffer {
   ports::RemoteRef remote;  // write: where the last router puts it
 };
 
-struct Fragment {
-  uint32_t index = 0, generation = 0;
+// The side of its ref(): 0, or 1 of a push.
+struct Fragment : NamedEntry<Tag::fragment> {
   uint64_t connection = 0;  // Ref, leg 0
   Here here = Here::waiting;
   Onward onward = Onward::not_yet;
@@ -55,9 +55,6 @@ struct Fragment {
   ports::OperationResult pulled{Status::success};  // why it will not become whole
   [[nodiscard]] uint8_t to() const { return static_cast<uint8_t>(1 - offer.from); }
   [[nodiscard]] bool in_flight() const { return pulling || pushing; }
-  [[nodiscard]] uint64_t ref(bool of_push = false) const {
-    return Ref{Tag::fragment, of_push ? uint8_t{1} : uint8_t{0}, generation, index}.packed();
-  }
 };
 
 }  // namespace ccixfer::routing

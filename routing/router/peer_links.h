@@ -56,8 +56,7 @@ class PeerLinks {
 
  private:
   enum class Phase : uint8_t { dialling, accepting, greeting, open };
-  struct Link {
-    uint32_t index = 0, generation = 0;
+  struct Link : NamedEntry<Tag::link> {
     Phase phase = Phase::dialling;
     uint32_t device = 0;
     cci::Connection connection;
@@ -72,7 +71,6 @@ class PeerLinks {
     uint64_t latency_ns = 0;    // one way, smoothed; 0: not measured
     Instant deadline = never;   // of its hello
     RingBuffer<std::vector<std::byte>> out;
-    [[nodiscard]] uint64_t ref() const { return Ref{Tag::link, 0, generation, index}.packed(); }
   };
   void dial(Instant now);
   [[nodiscard]] bool adopt(size_t peer);

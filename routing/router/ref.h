@@ -23,7 +23,13 @@ struct Ref {
   }
 };
 
-// An entry of one of the router's tables knows its own name, from which its ref() is made.
+// An entry of one of the router's tables knows its own name.
+template <Tag tag>
+struct NamedEntry {
+  uint32_t index = 0, generation = 0;
+  [[nodiscard]] SlotName name() const { return {index, generation}; }
+  [[nodiscard]] uint64_t ref(uint8_t side = 0) const { return Ref{tag, side, generation, index}.packed(); }
+};
 template <typename T>
 T& add_to(SlotTable<T>& table) {
   const auto name = table.add();

@@ -84,10 +84,10 @@ struct ConnectionProgress {
   Instant press_again{};
 };
 
-struct RelayedConnection {
-  uint32_t index = 0, generation = 0;
+// The side of its ref() is a leg.
+struct RelayedConnection : NamedEntry<Tag::connection> {
   ConnectionPhase phase = ConnectionPhase::accepting;
-  bool active = false;      // ActiveConnections'
+  bool is_active = false;   // ConnectionTable's
   uint8_t crossed = 0;      // routers between the initiator and here
   uint8_t beyond = 0;       // routers between here and the destination
   std::array<Leg, 2> legs;  // 0: towards the initiator, 1: towards the destination
@@ -97,7 +97,6 @@ struct RelayedConnection {
   size_t copied_bytes = 0;  // MessageRelay's: of messages that wait, and hold no receive buffer
   ConnectionFragments fragments;
   ConnectionProgress progress;
-  [[nodiscard]] uint64_t ref(uint8_t leg) const { return Ref{Tag::connection, leg, generation, index}.packed(); }
   [[nodiscard]] std::string leg_name(uint8_t leg) const { return leg == 1 ? hop_uri : "the side of the initiator"; }
 };
 

@@ -222,19 +222,16 @@ void RelayedConnections::try_finish(RelayedConnection& connection) {
 }
 
 void RelayedConnections::push() {
-  for (const uint64_t packed : connections_.take_active()) {
-    RelayedConnection* connection = connections_.find(packed);
-    if (connection == nullptr) continue;
-    ConnectionTable::is_taken(*connection);
-    relay_.flush(*connection, 0);
-    relay_.flush(*connection, 1);
-    forwarder_.retry_stalled(*connection);
-    if (connection->phase == ConnectionPhase::closing) {
-      try_finish(*connection);
-    } else if (!connection->legs[0].out.empty() || !connection->legs[1].out.empty() || connection->fragments.has_stalled()) {
-      connections_.activate(*connection);  // no room below: again when events came
+  connections_.serve_active([this](RelayedConnection& connection) {
+    relay_.flush(connection, 0);
+    relay_.flush(connection, 1);
+    forwarder_.retry_stalled(connection);
+    if (connection.phase == ConnectionPhase::closing) {
+      try_finish(connection);
+    } else if (!connection.legs[0].out.empty() || !connection.legs[1].out.empty() || connection.fragments.has_stalled()) {
+      connections_.activate(connection);  // no room below: again when events came
     }
-  }
+  });
 }
 
 void RelayedConnections::run_timers() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/ring_buffer.h"
+#include "core/base/slot_table.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/transport.h"
 #include "core/reliability/message_window.h"
@@ -75,6 +76,7 @@ struct ConnectionEnd {
 
 struct RoutedConnection {
   ports::ConnectionId id;
+  [[nodiscard]] SlotName name() const { return {id.index, id.generation}; }
   Phase phase = Phase::starting;
   bool is_active = false;                 // RoutedConnectionTable's
   bool is_finishing = false;              // the same

@@ -5,18 +5,17 @@
 namespace ccixfer::routing {
 
 RoutedConnection* RoutedConnectionTable::add(Phase phase) {
-  if (connections_.size() >= routed_connections_max) return nullptr;
-  const auto name = connections_.add();
-  RoutedConnection& connection = *connections_.find(name);
+  if (size() >= routed_connections_max) return nullptr;
+  const SlotName name = entries().add();
+  RoutedConnection& connection = *ServedTable::find(name);
   connection.id = {name.index, name.generation};
   connection.phase = phase;
   return &connection;
 }
 
 void RoutedConnectionTable::remove(RoutedConnection& connection) {
-  set_timer(connection, never);
   detach(connection);
-  connections_.remove(connection.id.index);
+  remove_entry(connection);
 }
 
 RoutedConnection* RoutedConnectionTable::find_by_lower(cci::Connection lower) const {
@@ -33,18 +32,6 @@ void RoutedConnectionTable::attach(RoutedConnection& connection, cci::Connection
 void RoutedConnectionTable::detach(RoutedConnection& connection) {
   if (connection.hop.connection()) by_lower_.erase(connection.hop.connection().packed());
   connection.hop.detach();
-}
-
-RoutedConnection* RoutedConnectionTable::take_due(Instant now) {
-  if (timers_.earliest() > now) return nullptr;
-  RoutedConnection* due = connections_.at(timers_.earliest_slot());
-  set_timer(*due, never);
-  return due;
-}
-
-void RoutedConnectionTable::activate(RoutedConnection& connection) {
-  if (std::exchange(connection.is_active, true)) return;
-  active_.push_back(connection.id);
 }
 
 void RoutedConnectionTable::retire(RoutedConnection& connection, Status status, std::string_view reason, bool tell_above) {

@@ -11,6 +11,12 @@ namespace {
 
 const Instant start = Instant{} + std::chrono::seconds(100);
 
+std::vector<uint64_t> served(ConnectionTable& table) {
+  std::vector<uint64_t> refs;
+  table.serve_active([&refs](const RelayedConnection& connection) { refs.push_back(connection.ref()); });
+  return refs;
+}
+
 }  // namespace
 
 TEST_CASE("connection_table__a_name__finds_its_connection_with_either_leg_until_removed") {
@@ -48,10 +54,11 @@ TEST_CASE("connection_table__active__is_in_the_list_once_until_it_was_its_turn")
   RelayedConnection& connection = table.add();
   table.activate(connection);
   table.activate(connection);
-  CHECK(table.take_active() == std::vector<uint64_t>{connection.ref(0)});
-  table.activate(connection);  // it was taken, but it was not its turn yet
-  CHECK(table.take_active().empty());
-  ConnectionTable::is_taken(connection);
+  CHECK(served(table) == std::vector<uint64_t>{connection.ref(0)});
+  CHECK(served(table).empty());
   table.activate(connection);
-  CHECK(table.take_active().size() == 1);
+  RelayedConnection& gone = table.add();
+  table.activate(gone);
+  table.remove(gone);
+  CHECK(served(table) == std::vector<uint64_t>{connection.ref(0)});
 }
