@@ -93,11 +93,11 @@ void Process::bury() {
   stop_user();
   Instant now = site_.world.now();
   for (int i = 0; i < burial_turns_max && !user_idle(); ++i) {
-    work_.drain_dead();
+    work_.finish_dead();
     turn(now);
     now += burial_step;
   }
-  work_.drain_dead();
+  work_.finish_dead();
   CHECK(user_idle());
 }
 

@@ -3,7 +3,7 @@
 //
 // Contract: the transport brackets every fragment with begin/end and asks for the memory again at every call: it holds a
 // Ticket between turns, never an address. A revoked ticket (deregistered region, closed mailbox) gives an empty span: the
-// transport then drains the bytes and reports what end_write answers. Single-threaded: called within turn() only.
+// transport then discards the bytes and reports what end_write answers. Single-threaded: called within turn() only.
 // Source: core/README.md 'ports'; RVMA §III.B; core/rvma/README.md.
 #pragma once
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Ticket {
 struct Admission {
   Status status = Status::error;  // success: the ticket holds until end_*
   Ticket ticket;
-  bool already_placed = false;  // a duplicate of a placed fragment: drain the bytes and acknowledge ending(), no end_write
+  bool already_placed = false;  // a duplicate of a placed fragment: discard the bytes and acknowledge ending(), no end_write
   uint64_t detail = OperationResult::none;
   [[nodiscard]] OperationResult ending() const { return {status, detail}; }  // what to answer, if there is no end_write
 };
@@ -70,7 +70,7 @@ class RmaTarget {
   // `connection` identifies the connection that places (a dead connection's fragments become absent once it is off the
   // buffer). Range, access, key and generation are checked here, before a byte is placed.
   virtual Admission begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
-  // Memory for bytes [at, ...) of the fragment; at most the fragment's remainder. Empty: revoked, drain.
+  // Memory for bytes [at, ...) of the fragment; at most the fragment's remainder. Empty: revoked, discard them.
   virtual MutableBytes write_span(Ticket ticket, uint64_t at_bytes) = 0;
   // All bytes placed (`complete`) or the connection broke in the middle. The answer is what to acknowledge. Status::withheld, here
   // and in an admission: the target answers nothing. A transport that must free a slot of the peer's says that much and no more.

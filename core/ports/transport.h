@@ -103,7 +103,7 @@ class TransportSink {
   // End of accept: the peer's acknowledgement of our acceptance arrived (or it did not).
   virtual void on_accepted(ConnectionId connection, Status status, ConnectionLimits limits) = 0;
   // A message of `length_bytes` is arriving: memory to place it in, 8-byte aligned; data()==nullptr: no receive buffer free (then
-  // the message is drained and answered receiver_not_ready). At most one open per connection.
+  // the message is discarded and answered receiver_not_ready). At most one open per connection.
   virtual MutableBytes on_message_begin(ConnectionId connection, uint32_t length_bytes) = 0;
   virtual void on_message_end(ConnectionId connection, bool complete) = 0;
   virtual void on_completion(ConnectionId connection, uint64_t token, OperationResult ending) = 0;

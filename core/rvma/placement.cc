@@ -74,9 +74,9 @@ void MailboxTable::Impl::settle(Mailbox& mailbox) {
   do {
     while (!mailbox.buffers.empty()) {
       Buffer& head = mailbox.buffers.front();
-      const bool drained =
+      const bool unused =
           (head.state == BufferState::closing && head.bound.empty()) || (head.state == BufferState::revoked && head.placing == 0);
-      if (!drained) break;
+      if (!unused) break;
       CHECK(head.placing == 0);
       if (head.cancel) {
         cancel(mailbox, head, head.cancelled_epoch);
@@ -143,7 +143,7 @@ bool MailboxTable::Impl::place_held(Mailbox& mailbox) {
 
 void MailboxTable::Impl::publish(Mailbox& mailbox) {
   Buffer& head = mailbox.buffers.front();
-  head.advance(BufferEvent::drained);
+  head.advance(BufferEvent::unused);
   Completion completion;
   completion.buffer = head.memory.data();
   completion.length_bytes = head.extent_bytes;

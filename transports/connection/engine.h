@@ -143,7 +143,7 @@ class Engine {
   void lose(C& c, Status status, std::string_view reason);                      // at once
   void part(C& c, Parting::Kind kind, Status status, std::string_view reason);  // telling the peer, if it can be told
   void violation(C& c, std::string_view reason);                                // the peer broke the protocol
-  void begin_draining(C& c);                                                    // its last frame is on its way out
+  void begin_lingering(C& c);                                                   // its last frame is on its way out
   void release(C& c);
 
  private:

@@ -65,7 +65,7 @@ Status Engine<D, C>::reject(ports::ConnectionId id, std::string_view reason) {
   if (c == nullptr) return Status::not_found;
   if (c->state != State::requested) return Status::invalid;
   static_cast<void>(driver_.say_end(*c, {Parting::Kind::reject, Status::refused, reason}));
-  begin_draining(*c);
+  begin_lingering(*c);
   touch_from_above(*c);
   return Status::success;
 }
@@ -380,7 +380,7 @@ void Engine<D, C>::report_end(C& c, Status status, std::string_view reason) {
       break;
     case State::awaiting_hello:
     case State::closing:
-    case State::draining:
+    case State::lingering:
     case State::gone:
       break;
   }
@@ -395,8 +395,8 @@ void Engine<D, C>::lose(C& c, Status status, std::string_view reason) {
 template <typename D, typename C>
 void Engine<D, C>::part(C& c, Parting::Kind kind, Status status, std::string_view reason) {
   report_end(c, status, reason);
-  if (c.state == State::draining || !driver_.say_end(c, {kind, status, reason})) return release(c);
-  begin_draining(c);
+  if (c.state == State::lingering || !driver_.say_end(c, {kind, status, reason})) return release(c);
+  begin_lingering(c);
 }
 
 template <typename D, typename C>
@@ -412,10 +412,10 @@ void Engine<D, C>::violation(C& c, std::string_view reason) {
 }
 
 template <typename D, typename C>
-void Engine<D, C>::begin_draining(C& c) {
+void Engine<D, C>::begin_lingering(C& c) {
   c.dead = true;
   c.keepalive.stop();
-  set_state(c, State::draining);
+  set_state(c, State::lingering);
   c.step.set(goodbye_wait_max);
   touch(c);
 }
@@ -493,7 +493,7 @@ void Engine<D, C>::on_step_timeout(C& c) {
       return part(c, Parting::Kind::gave_up, Status::timed_out, "the dialler did not acknowledge in time");
     case State::closing:
       return part(c, Parting::Kind::finished, Status::disconnected, "the peer disconnected");
-    case State::draining:
+    case State::lingering:
       return release(c);
     case State::requested:
     case State::open:

@@ -20,14 +20,14 @@ struct Row {
 
 constexpr std::array<Row, states_count> table = {{
     {"dialling", states({State::hello_sent, State::gone})},
-    {"hello_sent", states({State::awaiting_accept, State::draining, State::gone})},
-    {"awaiting_accept", states({State::open, State::draining, State::gone})},
-    {"awaiting_hello", states({State::requested, State::draining, State::gone})},
-    {"requested", states({State::accepting, State::draining, State::gone})},
-    {"accepting", states({State::open, State::closing, State::draining, State::gone})},
-    {"open", states({State::closing, State::draining, State::gone})},
-    {"closing", states({State::draining, State::gone})},
-    {"draining", states({State::gone})},
+    {"hello_sent", states({State::awaiting_accept, State::lingering, State::gone})},
+    {"awaiting_accept", states({State::open, State::lingering, State::gone})},
+    {"awaiting_hello", states({State::requested, State::lingering, State::gone})},
+    {"requested", states({State::accepting, State::lingering, State::gone})},
+    {"accepting", states({State::open, State::closing, State::lingering, State::gone})},
+    {"open", states({State::closing, State::lingering, State::gone})},
+    {"closing", states({State::lingering, State::gone})},
+    {"lingering", states({State::gone})},
     {"gone", 0},
 }};
 

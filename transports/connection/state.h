@@ -12,9 +12,9 @@ enum class State : uint8_t {
   requested,        // acceptor: our application decides
   accepting,        // acceptor: accept is out; the dialler's acknowledgement is awaited
   open,
-  closing,   // our application disconnected: what was sent before is being delivered, then goodbye goes out
-  draining,  // over: our last frame goes out; what comes is discarded
-  gone,      // its slot is removed at the end of the turn
+  closing,    // our application disconnected: what was sent before is being delivered, then goodbye goes out
+  lingering,  // over: our last frame goes out; what comes is discarded
+  gone,       // its slot is removed at the end of the turn
 };
 inline constexpr uint8_t states_count = 10;
 

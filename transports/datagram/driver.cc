@@ -35,9 +35,9 @@ Driver::~Driver() {
   engine_.for_each([this](Connection& c) {
     if (engine_.is_bound()) c.served.abandon(engine_.target());
     if (c.remote_key == 0) return;
-    if (c.state != State::draining) {
+    if (c.state != State::lingering) {
       static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, "the endpoint was destroyed"}));
-      engine_.begin_draining(c);
+      engine_.begin_lingering(c);
     }
     for (uint32_t i = 0; i < end_notices; ++i) {
       if (outbox_.is_full()) outbox_.flush_last();
@@ -121,7 +121,7 @@ void Driver::serve(Connection& c) {
 void Driver::finish_closing(Connection& c) {
   if (!c.messages.empty() || !c.rma.empty() || !c.fenced.empty()) return;
   static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, "the peer disconnected"}));
-  engine_.begin_draining(c);
+  engine_.begin_lingering(c);
   writer_.transmit(c);
 }
 
@@ -143,7 +143,7 @@ bool Driver::say_end(Connection& c, const connection::Parting& parting) {
 // ---- Timers.
 
 Instant Driver::deadline(const Connection& c) {
-  const Instant ack = c.state == State::draining ? never : c.received.ack_deadline();
+  const Instant ack = c.state == State::lingering ? never : c.received.ack_deadline();
   const Instant hello = c.dialling == nullptr ? never : std::min(c.dialling->next_hello, c.dialling->silence_ends);
   return std::min({hello, ack, c.pace_at, c.sent.deadline(c.rtt)});
 }

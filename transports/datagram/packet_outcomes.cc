@@ -49,7 +49,7 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
       if (c.state == State::accepting) c.accept_due = false;
       return engine_.opened_by_dialler(c);
     case Carries::end_notice:
-      if (c.state == State::draining) engine_.release(c);
+      if (c.state == State::lingering) engine_.release(c);
       return;
     case Carries::write_chunk:
       if (const auto token = c.rma.chunk_acked(carried.b, carried.c)) engine_.sink().on_local_completion(c.id, *token);
@@ -76,7 +76,7 @@ void PacketOutcomes::silence(Connection& c) {
   learn(c);
   if (!outcome_.probe) return;
   c.probe_credit = 1;
-  if (!PacketWriter::wants_to_send(c)) c.ping_due = c.state != State::draining;
+  if (!PacketWriter::wants_to_send(c)) c.ping_due = c.state != State::lingering;
 }
 
 // It goes out again, if it still matters.
@@ -91,7 +91,7 @@ void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& car
       c.accept_due = c.state == State::accepting || c.state == State::closing;
       return;
     case Carries::end_notice:
-      c.end_notice_due = c.state == State::draining;
+      c.end_notice_due = c.state == State::lingering;
       return;
     case Carries::message:
       return c.messages.lost(carried.b, carried.a);

@@ -78,7 +78,7 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
 
 void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& frame) {
   if (const auto* ack = std::get_if<reliability::Ack>(&frame)) return outcomes_.acknowledged(c, *ack);
-  if (c.state == State::draining) {
+  if (c.state == State::lingering) {
     // The peer said goodbye as well: it needs no more of us than the answer that nobody is here.
     if (is_one_of<EndNoticeFrame>(frame)) engine_.release(c);
     return;
@@ -140,7 +140,7 @@ void PacketReader::on_gone(const Address& from, const Packet& packet) {
   const PacketHeader& header = packet.header;
   Connection* c = engine_.at(header.destination);
   if (c == nullptr || c->remote_key == 0 || c->remote_key != header.key || c->address != from) return;
-  if (c->state == State::draining) return engine_.release(*c);
+  if (c->state == State::lingering) return engine_.release(*c);
   engine_.lose(*c, Status::disconnected, "the peer does not know this connection");
 }
 

@@ -16,7 +16,7 @@ bool has_window(const Connection& c) {
 
 bool PacketWriter::wants_to_send(Connection& c) {
   if (c.end_notice_due) return true;
-  if (c.state == State::draining || c.remote_key == 0) return false;
+  if (c.state == State::lingering || c.remote_key == 0) return false;
   return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || hints_due(c) ||
          c.messages.sendable() || c.rma.request_due() || c.rma.chunk_due() || c.served.chunk_due();
 }
@@ -25,14 +25,14 @@ void PacketWriter::transmit(Connection& c) {
   c.pace_at = never;
   for (uint32_t budget = send_budget_datagrams; outbox_.has_room(); --budget) {
     const bool wants = wants_to_send(c);
-    const bool ack = c.received.ack_deadline() <= engine_.now() && c.state != State::draining;
+    const bool ack = c.received.ack_deadline() <= engine_.now() && c.state != State::lingering;
     if (!wants && !ack) {
       c.probe_credit = 0;
       if (has_window(c)) c.sent.app_limited();
       return;
     }
     bool may = wants;
-    if (wants && c.state != State::draining && c.probe_credit == 0) {
+    if (wants && c.state != State::lingering && c.probe_credit == 0) {
       may = has_window(c);
       if (may) {
         const Instant ready = c.pacer.ready_at(engine_.now());
@@ -53,14 +53,14 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
   const size_t empty = out.position();
   const size_t size_max = c.datagram_bytes - packet_check_bytes;
   CarriedFrames carried;
-  if (c.received.ack_wanted() && c.state != State::draining) {
+  if (c.received.ack_wanted() && c.state != State::lingering) {
     const reliability::Ack ack = c.received.take_ack(engine_.now());
     encode_ack(out, ack, size_max - out.position());
     carried.push_back({.kind = as(Carries::ack), .b = ack.largest()});
   }
   const size_t after_ack = out.position();
   if (eliciting) add_control(c, out, size_max, carried);
-  if (eliciting && c.state != State::draining) {
+  if (eliciting && c.state != State::lingering) {
     if (c.bulk_first) add_bulk(c, out, size_max, carried);
     add_messages(c, out, size_max, carried);
     if (!c.bulk_first) add_bulk(c, out, size_max, carried);
@@ -90,7 +90,7 @@ void PacketWriter::add_control(Connection& c, wire::Writer& out, size_t size_max
     c.end_notice_due = false;
     return;
   }
-  if (c.state == State::draining) return;
+  if (c.state == State::lingering) return;
   if (c.hello_reply_due && fits(hello_reply_frame_bytes)) {
     encode(out, HelloReplyFrame{c.attempt, c.local_key, engine_.our_offer(), datagram_bytes_});
     carried.push_back({.kind = as(Carries::hello_reply)});

@@ -105,7 +105,7 @@ void SimWorkPool::submit(JobPtr job) {
   if (!impl_->dead) impl_->start();
 }
 
-size_t SimWorkPool::drain_dead() {
+size_t SimWorkPool::finish_dead() {
   CHECK(impl_->dead);
   DeadDisk disk;
   std::vector<JobPtr> jobs;

@@ -2,7 +2,7 @@
 // simulated threads; done() in a reap() some time after. Jobs overtake one another. The node's actors are turned when there is
 // something to reap.
 // A crash of the node stops the jobs; they go uncalled with the pool. Machines that must be idle before they are destroyed can be
-// led there by drain_dead(). To crash in the middle of a job, freeze the file system (freeze_after).
+// led there by finish_dead(). To crash in the middle of a job, freeze the file system (freeze_after).
 #pragma once
 #include <memory>
 
@@ -33,7 +33,7 @@ class SimWorkPool final : public ports::WorkPool {
   [[nodiscard]] int os_handle() const override { return -1; }
 
   // On a dead node: calls run() of what is left, on a disk whose every call is -EIO, and done(). Returns how many.
-  size_t drain_dead();
+  size_t finish_dead();
 
  private:
   struct Impl;

@@ -21,21 +21,21 @@ FrameReader::FrameReader(Engine& engine, StreamNet& net, Handshake& handshake, L
       handshake_(handshake),
       lent_(lent),
       staging_(wire::header_bytes_max + staging_bytes),
-      drain_(drain_bytes) {}
+      discarded_(discard_bytes) {}
 
 void FrameReader::receive(Connection& c) {
   size_t budget = receive_budget_bytes;
   while (c.readable && budget > 0 && c.state != State::gone) {
-    const bool draining = !parsing(c);
-    if (!draining && receive_through(c, budget)) continue;
+    const bool discarding = !parsing(c);
+    if (!discarding && receive_through(c, budget)) continue;
     if (!c.readable || c.state == State::gone) return;
     // With bytes for a splice pipe to come, nothing beyond the header is read: it would have to be copied.
     const bool exactly = c.rx.through && !c.rma.empty();
     MutableBytes direct;
     size_t kept = 0;
     size_t staging_size = 0;
-    if (draining) {
-      direct = drain_;
+    if (discarding) {
+      direct = discarded_;
     } else if (c.rx.rest_bytes > 0) {
       direct = payload_memory(c);
       if (direct.size() == c.rx.rest_bytes && !exactly)
@@ -54,7 +54,7 @@ void FrameReader::receive(Connection& c) {
     if (!received(c, n)) return;
     const auto bytes = static_cast<size_t>(n);
     budget -= std::min(budget, bytes);
-    if (draining) continue;
+    if (discarding) continue;
     const size_t placed = std::min(bytes, direct.size());
     if (placed > 0) payload_arrived(c, placed);
     if (bytes > placed) {
@@ -62,7 +62,7 @@ void FrameReader::receive(Connection& c) {
       consume(c, {staging_.data(), kept + bytes - placed});
     }
     // A short one is mostly all that there is, and its answer need not wait for the next try to tell so.
-    if (bytes < direct.size() + staging_size && !c.broken && net_.drained(c.stream)) c.readable = false;
+    if (bytes < direct.size() + staging_size && !c.broken && net_.nothing_to_read(c.stream)) c.readable = false;
   }
 }
 
@@ -296,7 +296,7 @@ MutableBytes FrameReader::payload_memory(Connection& c) {
     case Payload::dropped:
       break;
   }
-  return MutableBytes(drain_).first(std::min(rest, drain_.size()));
+  return MutableBytes(discarded_).first(std::min(rest, discarded_.size()));
 }
 
 // A fragment's bytes have reached the mailbox's buffer, or whatever memory they are for.
@@ -338,7 +338,7 @@ void FrameReader::payload_arrived(Connection& c, size_t bytes) {
 
 void FrameReader::stream_ended(Connection& c) {
   c.readable = false;
-  if (c.state == State::draining) return engine_.release(c);
+  if (c.state == State::lingering) return engine_.release(c);
   if (c.state == State::awaiting_hello) engine_.counters().add(Counter::hello_rejected);
   engine_.lose(c, Status::disconnected, "the peer closed the connection without a goodbye");
 }

@@ -35,14 +35,14 @@ class FrameReader {
   [[nodiscard]] MutableBytes payload_memory(Connection& c);
   void payload_arrived(Connection& c, size_t bytes);
   void stream_ended(Connection& c);
-  [[nodiscard]] static bool parsing(const Connection& c) { return c.state != State::draining && c.state != State::gone; }
+  [[nodiscard]] static bool parsing(const Connection& c) { return c.state != State::lingering && c.state != State::gone; }
 
   Engine& engine_;
   StreamNet& net_;
   Handshake& handshake_;
   LentMemory& lent_;
   std::vector<std::byte> staging_;
-  std::vector<std::byte> drain_;  // bytes that nobody wants
+  std::vector<std::byte> discarded_;  // bytes that nobody wants
 };
 
 }  // namespace ccixfer::stream

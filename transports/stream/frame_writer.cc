@@ -22,7 +22,7 @@ FrameWriter::FrameWriter(Engine& engine, StreamNet& net) : engine_(engine), net_
 bool FrameWriter::wants_to_send(const Connection& c) {
   if ((c.batch != nullptr && !c.batch->empty()) || c.handshake_out != nullptr) return true;
   if (c.state == State::closing && !c.bye_queued && c.messages.empty() && c.rma.empty()) return true;
-  if (c.state == State::draining) return false;
+  if (c.state == State::lingering) return false;
   return c.probe_due || c.probe_answer_due || c.incoming.acknowledgement_due() || bulk_to_send(c) || c.messages.sendable();
 }
 
@@ -63,7 +63,7 @@ void FrameWriter::transmit(Connection& c) {
     if (c.batch->empty()) {
       keep_batch(std::move(c.batch));
       if (c.bye_queued && c.state == State::closing) {
-        engine_.begin_draining(c);
+        engine_.begin_lingering(c);
       }
       return;
     }
@@ -76,7 +76,7 @@ void FrameWriter::transmit(Connection& c) {
       return;
     }
     if (n < 0) {
-      if (c.state == State::draining) return engine_.release(c);
+      if (c.state == State::lingering) return engine_.release(c);
       // What the peer said last may still be unread, its goodbye for one: the end is reported when all was read.
       c.blocked = c.broken = c.readable = true;
       return;
@@ -101,7 +101,7 @@ void FrameWriter::refill(Connection& c) {
   }
   if (c.batch->queued_bytes() >= batch_refill_below_bytes || c.batch->full()) return;
   add_control(c);
-  if (c.state == State::draining) return;
+  if (c.state == State::lingering) return;
   size_t messages = 0;
   while (!c.batch->full() && messages < batch_messages_bytes_max && c.messages.sendable()) {
     messages += c.messages.next_size() + wire::message_header_bytes;
@@ -131,7 +131,7 @@ void FrameWriter::add_control(Connection& c) {
   if (c.handshake_out != nullptr) control.insert(control.end(), c.handshake_out->begin(), c.handshake_out->end());
   c.handshake_out.reset();
   wire::Writer out(control);
-  if (c.state != State::draining) {
+  if (c.state != State::lingering) {
     add_answers(c, out);
     while (c.served.reply_due() && control.size() - start < batch_control_bytes_max) {
       const RmaResponder::Reply reply = c.served.next_reply();

@@ -52,7 +52,7 @@ void Handshake::refuse_hello(Connection& c, Status status, std::string_view reas
   reply.reason = reason;
   wire::Writer out = writer(c);
   wire::encode(out, reply);
-  engine_.begin_draining(c);
+  engine_.begin_lingering(c);
 }
 
 void Handshake::on_hello(Connection& c, Bytes header) {

@@ -32,7 +32,7 @@ inline constexpr size_t staging_behind_bulk_bytes = 4u << 10;
 inline constexpr size_t staging_between_bytes = 512;  // and between two payloads that go into splice pipes
 inline constexpr size_t staging_bytes = 32u << 10;
 inline constexpr size_t splice_pipe_bytes_min = 16u << 10;  // less is copied, where it is not the rest of more
-inline constexpr size_t drain_bytes = 64u << 10;
+inline constexpr size_t discard_bytes = 64u << 10;
 
 inline constexpr size_t hints_waiting_max = 1024;  // of a connection, that could not go out yet; beyond: lost
 

@@ -1,5 +1,5 @@
 // The RMA operations that the peer initiated, at the target: every write is bracketed with the RmaTarget's begin and end, memory is
-// asked for again at each call, refused and revoked ones are drained. Slots are the peer's, bounded by the negotiated
+// asked for again at each call, refused and revoked ones are discarded. Slots are the peer's, bounded by the negotiated
 // rmas_in_flight_max. In: decoded frames of the peer; false means a violation of the protocol (unknown or doubled operation, gap,
 // contradiction). Out: replies in order, at most two for each slot, so they never block one another. Source: CCI §III.C; RVMA
 // §III.B.
@@ -29,7 +29,7 @@ class RmaResponder {
 
   // A chunk begins; its payload follows through write_span and written().
   [[nodiscard]] bool chunk(const wire::RmaWrite& frame, uint32_t payload_bytes, ports::RmaTarget& target);
-  // Memory for the next bytes of the chunk of this slot, at most `size`. Empty: drain.
+  // Memory for the next bytes of the chunk of this slot, at most `size`. Empty: discard them.
   [[nodiscard]] MutableBytes write_span(uint32_t slot, size_t size, ports::RmaTarget& target);
   void written(uint32_t slot, size_t bytes, ports::RmaTarget& target);
 

@@ -27,7 +27,7 @@ constexpr std::array<uint32_t, connection::states_count> table = {
     alive | kinds({Kind::connect_ack}),                           // accepting
     alive | data,                                                 // open
     alive | data | kinds({Kind::connect_ack}),                    // closing: a disconnect may overtake the connect_ack
-    0,                                                            // draining
+    0,                                                            // lingering
     0,                                                            // gone
 };
 

@@ -67,7 +67,7 @@ class StreamNet {
   virtual void pause_accept(bool paused) = 0;  // back-pressure: the backlog holds what comes
   virtual int64_t recv(StreamId id, std::span<const IoSpan> into) = 0;  // bytes > 0, or io_*
   // Whether recv would answer io_again until the stream is told readable again. false: not known.
-  [[nodiscard]] virtual bool drained(StreamId) const { return false; }
+  [[nodiscard]] virtual bool nothing_to_read(StreamId) const { return false; }
   virtual int64_t send(StreamId id, std::span<const ConstIoSpan> from) = 0;
   // Of what send() took, what the peer's side of the network has not acknowledged.
   [[nodiscard]] virtual uint64_t waiting_bytes(StreamId) const { return 0; }

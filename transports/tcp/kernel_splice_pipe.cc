@@ -37,8 +37,8 @@ bool KernelSplicePipe::open(Pipe& pipe) {
 }
 
 KernelSplicePipe::Pipe& KernelSplicePipe::first() {
-  if (pipes_[drained_].held_bytes == 0) drained_ = filled_;
-  return pipes_[drained_];
+  if (pipes_[flushing_].held_bytes == 0) flushing_ = filled_;
+  return pipes_[flushing_];
 }
 
 // For what comes next; the one that was filled until now is full.
@@ -81,7 +81,7 @@ int64_t KernelSplicePipe::fill(int socket, size_t size) {
   }
 }
 
-size_t KernelSplicePipe::drain(int socket, size_t size, bool more) {
+size_t KernelSplicePipe::flush(int socket, size_t size, bool more) {
   CHECK(size <= held_bytes());
   size_t done = 0;
   while (done < size) {

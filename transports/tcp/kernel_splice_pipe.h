@@ -22,7 +22,7 @@ class KernelSplicePipe final : public ports::SplicePipe {
   [[nodiscard]] int64_t fill(int socket, size_t size);
   // The first `size` bytes into the socket, as far as it takes them: bytes > 0; or 0 and errno. `more`: further bytes follow at
   // once.
-  [[nodiscard]] size_t drain(int socket, size_t size, bool more);
+  [[nodiscard]] size_t flush(int socket, size_t size, bool more);
 
  private:
   struct Pipe {
@@ -34,7 +34,7 @@ class KernelSplicePipe final : public ports::SplicePipe {
   [[nodiscard]] bool take_other();
 
   std::array<Pipe, 2> pipes_;
-  size_t filled_ = 0, drained_ = 0;  // which one
+  size_t filled_ = 0, flushing_ = 0;  // which one
 };
 
 }  // namespace ccixfer::tcp

@@ -137,7 +137,7 @@ void TcpNet::pause_accept(bool paused) {
 int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
   Impl::Stream* stream = impl_->find(id);
   if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
-  if (stream->drained) return stream::io_again;
+  if (stream->nothing_to_read) return stream::io_again;
   std::array<iovec, 4> spans;
   CHECK(!into.empty() && into.size() <= spans.size());
   size_t offered = 0;
@@ -149,7 +149,7 @@ int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
     const ssize_t n = into.size() == 1 ? ::recv(stream->fd.get(), into[0].data, into[0].size, 0)
                                        : readv(stream->fd.get(), spans.data(), static_cast<int>(into.size()));
     if (n > 0) {
-      stream->drained = static_cast<size_t>(n) < offered && !stream->hung_up;
+      stream->nothing_to_read = static_cast<size_t>(n) < offered && !stream->hung_up;
       return n;
     }
     if (n == 0) return stream::io_closed;
@@ -159,9 +159,9 @@ int64_t TcpNet::recv(StreamId id, std::span<const stream::IoSpan> into) {
   }
 }
 
-bool TcpNet::drained(StreamId id) const {
+bool TcpNet::nothing_to_read(StreamId id) const {
   const Impl::Stream* stream = impl_->find(id);
-  return stream != nullptr && stream->drained;
+  return stream != nullptr && stream->nothing_to_read;
 }
 
 namespace {
@@ -234,7 +234,7 @@ int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstI
 int64_t TcpNet::Impl::send_lent(Stream& stream, Bytes memory, bool more) {
   const size_t taken = stream.pipe.fill(memory);
   if (taken == 0) return 0;
-  if (!stream.pipe.drain(stream.fd.get(), more || taken < memory.size())) {
+  if (!stream.pipe.flush(stream.fd.get(), more || taken < memory.size())) {
     if (errno != EAGAIN) return io_of_send_errno(errno);
     stream.full = true;
   }
@@ -242,7 +242,7 @@ int64_t TcpNet::Impl::send_lent(Stream& stream, Bytes memory, bool more) {
 }
 
 int64_t TcpNet::Impl::send_through(Stream& stream, ports::SplicePipe& splice_pipe, size_t size, bool more) {
-  const size_t sent = static_cast<KernelSplicePipe&>(splice_pipe).drain(stream.fd.get(), size, more);
+  const size_t sent = static_cast<KernelSplicePipe&>(splice_pipe).flush(stream.fd.get(), size, more);
   stream.full = sent < size && errno == EAGAIN;
   return sent > 0 ? static_cast<int64_t>(sent) : io_of_send_errno(errno);
 }
@@ -250,7 +250,7 @@ int64_t TcpNet::Impl::send_through(Stream& stream, ports::SplicePipe& splice_pip
 int64_t TcpNet::recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) {
   Impl::Stream* stream = impl_->find(id);
   if (stream == nullptr || stream->state != Impl::State::open) return stream::io_error;
-  if (stream->drained) return stream::io_again;
+  if (stream->nothing_to_read) return stream::io_again;
   const int64_t n = static_cast<KernelSplicePipe&>(splice_pipe).fill(stream->fd.get(), size);
   // A full pipe hides the end of the stream, of which no event will tell again: it is found without the pipe.
   return n == stream::io_again && stream->hung_up && splice_pipe.held_bytes() > 0 ? stream::io_full : n;
@@ -289,7 +289,7 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   CHECK(!from.empty());
   if (from.size() == 1 && !from[0].lent) {
     const int64_t n = Impl::send_copied(*stream, from, from[0].more);
-    if (n < 0 && n != stream::io_again) stream->drained = false;
+    if (n < 0 && n != stream::io_again) stream->nothing_to_read = false;
     return n;
   }
   const auto goes_by_reference = [&](const stream::ConstIoSpan& span) {
@@ -317,7 +317,7 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
       n = Impl::send_copied(*stream, from.subspan(i, end - i), end < from.size() || from.back().more);
     }
     // Broken: what the peer said last may be there, whatever the events said so far.
-    if (n < 0 && n != stream::io_again) stream->drained = false;
+    if (n < 0 && n != stream::io_again) stream->nothing_to_read = false;
     if (n < 0) return total > 0 ? total : n;
     total += n;
     i = end;

@@ -58,7 +58,7 @@ class TcpNet final : public stream::StreamNet {
   void close(stream::StreamId id) override;
   void pause_accept(bool paused) override;
   int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
-  [[nodiscard]] bool drained(stream::StreamId id) const override;
+  [[nodiscard]] bool nothing_to_read(stream::StreamId id) const override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
   int64_t recv_to(stream::StreamId id, ports::SplicePipe& splice_pipe, size_t size) override;
   [[nodiscard]] uint64_t waiting_bytes(stream::StreamId id) const override;

@@ -151,14 +151,14 @@ void TcpNet::Impl::stream_event(StreamId id, uint32_t events, const Report& repo
   const bool ended = (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0;
   stream->hung_up = stream->hung_up || ended;
   if ((events & EPOLLIN) != 0 || ended) {
-    stream->drained = false;
+    stream->nothing_to_read = false;
     last_readable = id;
     report({StreamEventType::readable, id, Status::success, {}});
     stream = find(id);
   }
   if (stream != nullptr && ((events & EPOLLOUT) != 0 || (events & (EPOLLERR | EPOLLHUP)) != 0)) {
     // The rest of what was taken before goes first. An error shows at the next send.
-    if (!stream->pipe.empty() && !stream->pipe.drain(stream->fd.get(), false) && errno == EAGAIN) return;
+    if (!stream->pipe.empty() && !stream->pipe.flush(stream->fd.get(), false) && errno == EAGAIN) return;
     stream->full = false;
     report({StreamEventType::writable, id, Status::success, {}});
   }
@@ -173,7 +173,7 @@ bool TcpNet::Impl::guess(const Report& report) {
     return false;
   }
   ++guesses;
-  stream->drained = false;
+  stream->nothing_to_read = false;
   report({StreamEventType::readable, last_readable, Status::success, {}});
   return true;
 }

@@ -26,7 +26,7 @@ struct TcpNet::Impl {
     Descriptor fd;
     host::WatchId watch;
     // The last call took less than it was offered: nothing is there until the next event, so a system call is saved.
-    bool drained = false;
+    bool nothing_to_read = false;
     bool full = false;
     bool by_reference = false;       // lent memory: the peer is on another machine
     ZeroCopyPipe pipe;               // bulk memory on its way into the socket

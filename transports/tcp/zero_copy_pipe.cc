@@ -51,7 +51,7 @@ size_t ZeroCopyPipe::fill(Bytes memory) {
   }
 }
 
-bool ZeroCopyPipe::drain(int socket, bool more) {
+bool ZeroCopyPipe::flush(int socket, bool more) {
   const unsigned flags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE | (more ? SPLICE_F_MORE : 0u);
   while (held_bytes_ > 0) {
     const ssize_t moved = splice(out_.get(), nullptr, socket, nullptr, held_bytes_, flags);

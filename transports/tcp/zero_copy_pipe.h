@@ -21,7 +21,7 @@ class ZeroCopyPipe {
   // Takes a prefix of `memory`; bytes taken. 0: not here, copy it instead. Only when empty.
   [[nodiscard]] size_t fill(Bytes memory);
   // True: empty now. False: errno says why (EAGAIN: the socket is full). `more`: further bytes follow at once.
-  [[nodiscard]] bool drain(int socket, bool more);
+  [[nodiscard]] bool flush(int socket, bool more);
 
  private:
   [[nodiscard]] bool open();

@@ -417,7 +417,7 @@ TEST_CASE("engine__the_peer_breaks_the_protocol__is_counted_and_told") {
   CHECK(end.when([&] { end.engine.violation(end.at(id), "nonsense"); }) == Words{"disconnected error: nonsense"});
   CHECK(end.wire.counters.get(Counter::frames_rejected) == 1);
   CHECK(end.said() == Words{"operations end", "bye: nonsense"});
-  CHECK(end.at(id).state == State::draining);
+  CHECK(end.at(id).state == State::lingering);
   const auto greeting = end.dial();
   CHECK(end.when([&] {
     end.engine.hello_is_out(end.at(greeting));

@@ -26,8 +26,8 @@ bool expected(State from, State to) {
       return from == State::awaiting_accept || from == State::accepting;
     case State::closing:  // only what may have something to deliver
       return from == State::open || from == State::accepting;
-    case State::draining:  // somebody is there to be told
-      return from != State::dialling && from != State::draining && from != State::gone;
+    case State::lingering:  // somebody is there to be told
+      return from != State::dialling && from != State::lingering && from != State::gone;
     case State::gone:
       return from != State::gone;
   }

@@ -80,7 +80,7 @@ TEST_CASE("router_fragment__a_write_that_fails_beyond__the_answer_frees_the_buff
   met.still_works();
 }
 
-TEST_CASE("router_fragment__an_answer_from_beyond_while_data_comes__is_drained_and_returned") {
+TEST_CASE("router_fragment__an_answer_from_beyond_while_data_comes__is_discarded_and_returned") {
   const bool refused = GENERATE(true, false);
   Passing met(false, 0, 16, 1u << 20);
   sim::LinkOptions slow;
@@ -273,7 +273,7 @@ TEST_CASE("router_fragment__a_read_from_beyond__question_passes_and_reply_is_car
   CHECK(met.known() == 0);
 }
 
-TEST_CASE("router_fragment__released_while_a_read_still_comes__is_drained_and_passed_on") {
+TEST_CASE("router_fragment__released_while_a_read_still_comes__is_discarded_and_passed_on") {
   Passing met(false, 0, 16, 1u << 20);
   sim::LinkOptions slow;
   slow.rate_bytes_per_s = 10'000'000;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr BufferState states[] = {BufferState::queued,  BufferState::filling,   BufferState::closing,
                                   BufferState::revoked, BufferState::published, BufferState::cancelled};
-constexpr BufferEvent events[] = {BufferEvent::become_head, BufferEvent::threshold, BufferEvent::revoke, BufferEvent::drained,
+constexpr BufferEvent events[] = {BufferEvent::become_head, BufferEvent::threshold, BufferEvent::revoke, BufferEvent::unused,
                                   BufferEvent::cancel};
 
 // A table whose first buffer is in the state wanted, by the shortest way there. `slow` is bound in filling, closing and revoked; in
@@ -48,8 +48,8 @@ TEST_CASE("buffer_state__every_state_and_event__as_the_table_says") {
       {{BufferState::filling, BufferEvent::threshold}, BufferState::closing},
       {{BufferState::filling, BufferEvent::revoke}, BufferState::revoked},
       {{BufferState::closing, BufferEvent::revoke}, BufferState::revoked},
-      {{BufferState::closing, BufferEvent::drained}, BufferState::published},
-      {{BufferState::revoked, BufferEvent::drained}, BufferState::published},
+      {{BufferState::closing, BufferEvent::unused}, BufferState::published},
+      {{BufferState::revoked, BufferEvent::unused}, BufferState::published},
       {{BufferState::revoked, BufferEvent::cancel}, BufferState::cancelled},
   };
   for (const BufferState state : states) {

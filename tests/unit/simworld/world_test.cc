@@ -133,7 +133,7 @@ TEST_CASE("sim_work_pool__jobs__run_at_virtual_instants_and_are_reaped") {
   CHECK(pool.in_flight() == 0);
 }
 
-TEST_CASE("sim_work_pool__node_crashes__jobs_go_uncalled_unless_drained") {
+TEST_CASE("sim_work_pool__node_crashes__jobs_go_uncalled_unless_told") {
   const bool drain = GENERATE(false, true);
   World world(7);
   const NodeId node = world.add_node("n");
@@ -148,7 +148,7 @@ TEST_CASE("sim_work_pool__node_crashes__jobs_go_uncalled_unless_drained") {
   CHECK(done == 0);
   CHECK(pool->reap() == 0);
   if (drain) {
-    CHECK(pool->drain_dead() == 20);
+    CHECK(pool->finish_dead() == 20);
     CHECK(pool->in_flight() == 0);
     CHECK(done == 20);
   }

@@ -263,7 +263,7 @@ TEST_CASE("states__table__every_state_ends_and_frames_belong_somewhere") {
     for (uint8_t to = 0; to < connection::states_count; ++to) {
       // Nobody comes back from the end, and only a dialler greets.
       const auto next = static_cast<State>(to);
-      if (state == State::gone || (state == State::draining && next != State::gone)) REQUIRE_FALSE(may_follow(state, next));
+      if (state == State::gone || (state == State::lingering && next != State::gone)) REQUIRE_FALSE(may_follow(state, next));
       if (next == State::hello_sent) REQUIRE(may_follow(state, next) == (state == State::dialling));
       if (next == State::requested) REQUIRE(may_follow(state, next) == (state == State::awaiting_hello));
       if (next == State::closing) REQUIRE(may_follow(state, next) == (state == State::open || state == State::accepting));

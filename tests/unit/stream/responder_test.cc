@@ -242,7 +242,7 @@ TEST_CASE("responder__a_refused_write__told_at_once_if_more_is_to_come_and_again
   CHECK(s.told() == All{end});
 }
 
-TEST_CASE("responder__a_write_whose_memory_goes_in_the_middle__drained_and_told_early") {
+TEST_CASE("responder__a_write_whose_memory_goes_in_the_middle__discarded_and_told_early") {
   Scene s;
   const bool target_says_why = GENERATE(false, true);
   if (target_says_why) s.target.at_end = {Status::mailbox_too_long, 3};
@@ -266,7 +266,7 @@ TEST_CASE("responder__a_write_whose_memory_goes_in_the_middle__drained_and_told_
   CHECK(told[0].status == why);
 }
 
-TEST_CASE("responder__a_duplicate_of_what_was_placed__drained_and_answered_as_the_first") {
+TEST_CASE("responder__a_duplicate_of_what_was_placed__discarded_and_answered_as_the_first") {
   Scene s;
   s.target.refusal = {Status::success, 4};
   s.target.already_placed = true;

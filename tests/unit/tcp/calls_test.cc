@@ -88,12 +88,12 @@ TEST_CASE("calls__what_a_socket_says__again_closed_or_broken") {
   const Pieces pieces;
   REQUIRE(pair.server->send(pair.in, pieces.first(1)) == 1000);
   REQUIRE(pair.watch.run([&] { return receive(*pair.client, pair.out, 1) == 1000; }));
-  REQUIRE(pair.client->drained(pair.out));
+  REQUIRE(pair.client->nothing_to_read(pair.out));
   Watched watched;
   watched.fail(Call::send, error);
   CHECK(pair.client->send(pair.out, pieces.first(count)) == sending);
   // What the peer said last may be there; while the socket is only full, nothing is.
-  CHECK(pair.client->drained(pair.out) == (error == EAGAIN));
+  CHECK(pair.client->nothing_to_read(pair.out) == (error == EAGAIN));
   watched.forget();
   CHECK(pair.client->send(pair.out, pieces.first(count)) == (error == EAGAIN ? stream::io_again : pieces.size(count)));
   CHECK(watched.count(Call::send) == (error == EAGAIN ? 0 : 1));  // full: not tried before there is word of room
@@ -266,7 +266,7 @@ TEST_CASE("calls__waiting_and_unacknowledged__of_what_cannot_be_told_the_safe_an
   const StreamId nobody = pair.out + 1000;
   CHECK(pair.client->waiting_bytes(nobody) == 0);
   CHECK(pair.client->unacknowledged_bytes(nobody) == 0);
-  CHECK_FALSE(pair.client->drained(nobody));
+  CHECK_FALSE(pair.client->nothing_to_read(nobody));
   CHECK_FALSE(pair.client->lends(nobody));
   pair.client->peer_is_elsewhere(nobody);
 }

@@ -68,7 +68,7 @@ TEST_CASE("kernel_splice_pipe__both_pipes_in_turns__bytes_keep_their_order") {
       ++unloaded;
     } else if (random() % 100 < (round / 1000 % 2 == 0 ? 10u : 99u)) {  // a slow way out, then a fast one
       const size_t size = 1 + random() % splice_pipe->held_bytes();
-      const size_t sent = splice_pipe->drain(out.fds[0], size, false);
+      const size_t sent = splice_pipe->flush(out.fds[0], size, false);
       REQUIRE(sent <= size);
       std::vector<std::byte> part(sent);
       for (size_t done = 0; done < sent;) {
@@ -95,16 +95,16 @@ TEST_CASE("kernel_splice_pipe__the_first_pipe_left_and_is_filled_again__after_th
     while (send(in.fds[0], &next, sizeof next, 0) > 0) ++next;
     return splice_pipe->fill(in.fds[1], 1u << 20);
   };
-  const auto drain = [&](size_t size) { return splice_pipe->drain(out.fds[0], size, false); };
+  const auto flush = [&](size_t size) { return splice_pipe->flush(out.fds[0], size, false); };
   const int64_t first = fill_one_pipe();
   const int64_t second = fill_one_pipe();
   REQUIRE(first > 0);
   REQUIRE(second > 0);
-  REQUIRE(drain(static_cast<size_t>(first)) == static_cast<size_t>(first));
+  REQUIRE(flush(static_cast<size_t>(first)) == static_cast<size_t>(first));
   const int64_t third = fill_one_pipe();
   REQUIRE(third > 0);
   REQUIRE(fill_one_pipe() == stream::io_full);
-  REQUIRE(drain(static_cast<size_t>(second + third)) == static_cast<size_t>(second + third));
+  REQUIRE(flush(static_cast<size_t>(second + third)) == static_cast<size_t>(second + third));
   std::vector<uint32_t> numbers(static_cast<size_t>(first + second + third) / sizeof next);
   auto* at = reinterpret_cast<std::byte*>(numbers.data());
   for (size_t left = numbers.size() * sizeof next; left > 0;) {
@@ -125,7 +125,7 @@ TEST_CASE("kernel_splice_pipe__the_peer_has_gone__closed_and_broken_pipe") {
   REQUIRE(splice_pipe->fill(in.fds[1], 100) == stream::io_closed);
   REQUIRE(shutdown(out.fds[0], SHUT_WR) == 0);
   const auto before = signal(SIGPIPE, SIG_IGN);
-  CHECK(splice_pipe->drain(out.fds[0], 5, false) == 0);
+  CHECK(splice_pipe->flush(out.fds[0], 5, false) == 0);
   CHECK(errno == EPIPE);
   signal(SIGPIPE, before);
   CHECK(splice_pipe->held_bytes() == 5);

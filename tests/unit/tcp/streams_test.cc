@@ -32,7 +32,7 @@ TEST_CASE("streams__not_open_yet_or_no_more__nothing_can_be_sent_or_received") {
     CHECK(send_text(*client, id, "too early or too late") == stream::io_error);
     CHECK(recv_some(*client, id, got) == stream::io_error);
     CHECK(receive_through(*client, id) == stream::io_error);
-    CHECK_FALSE(client->drained(id));
+    CHECK_FALSE(client->nothing_to_read(id));
   };
   impossible(dialled);  // the kernel has connected it already: it is told of by the next poll
   impossible(dialled + 1);

@@ -304,29 +304,29 @@ TEST_CASE("tcp_net__its_handle_is_waited_for__each_poll_asks_and_tries_nothing")
   for (int i = 0; i < 3; ++i) pair.server->poll(pair.watch.clock.now(), [](const StreamEvent&) { FAIL("no event"); });
 }
 
-TEST_CASE("tcp_net__less_came_than_there_was_room_for__drained_until_told") {
+TEST_CASE("tcp_net__less_came_than_there_was_room_for__flushing_until_told") {
   Pair pair(ByReference::never);
   TcpNet& server = *pair.server;
   std::string got;
-  CHECK_FALSE(server.drained(pair.in));
+  CHECK_FALSE(server.nothing_to_read(pair.in));
   REQUIRE(send_text(*pair.client, pair.out, "1") == 1);
   REQUIRE(pair.watch.run([&] { return recv_some(server, pair.in, got) == 1; }));
-  CHECK(server.drained(pair.in));
+  CHECK(server.nothing_to_read(pair.in));
   REQUIRE(send_text(*pair.client, pair.out, "2") == 1);
   REQUIRE(readable(server, 10000));
-  CHECK(server.drained(pair.in));  // not told yet
+  CHECK(server.nothing_to_read(pair.in));  // not told yet
   pair.watch.poll();
-  CHECK_FALSE(server.drained(pair.in));
+  CHECK_FALSE(server.nothing_to_read(pair.in));
   CHECK(recv_some(server, pair.in, got) == 1);
-  CHECK(server.drained(pair.in));
+  CHECK(server.nothing_to_read(pair.in));
   REQUIRE(send_text(*pair.client, pair.out, "3") == 1);
   pair.client->close(pair.out);
   // The end is behind the last bytes, and nothing will tell of it again.
   REQUIRE(pair.watch.run([&] { return recv_some(server, pair.in, got) == stream::io_closed; }));
   CHECK(got == "123");
-  CHECK_FALSE(server.drained(pair.in));
+  CHECK_FALSE(server.nothing_to_read(pair.in));
   server.close(pair.in);
-  CHECK_FALSE(server.drained(pair.in));
+  CHECK_FALSE(server.nothing_to_read(pair.in));
 }
 
 // Containers of one machine have its number, whatever addresses they have.
