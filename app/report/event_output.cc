@@ -20,7 +20,7 @@ void EventOutput::flush() {
   if (open_ && !queue_.empty()) write_some(false);
 }
 
-void EventOutput::flush() {
+void EventOutput::flush_all() {
   while (open_ && !queue_.empty()) write_some(true);
 }
 

@@ -15,7 +15,7 @@ class EventOutput {
   explicit EventOutput(int fd) : fd_(fd) {}
   void line(std::string_view text);  // adds the newline
   void flush();                      // what can be written now
-  void flush();                      // all of it; blocks
+  void flush_all();                  // all of it; blocks
   [[nodiscard]] bool waiting() const { return !queue_.empty(); }
   [[nodiscard]] int error() const { return error_; }  // errno of the write that failed, after which nothing is written; 0: none
 

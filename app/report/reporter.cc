@@ -240,7 +240,7 @@ void Reporter::done(Done done, const Counters& counters, bool summary) {
   }
   if (impl.options.stats && (!summary || impl.options.verbose > 0)) stats(counters);
   impl.put_event(done_event(seconds(), done));
-  impl.events.flush();
+  impl.events.flush_all();
 }
 
 std::string error_line(const Error& error) {

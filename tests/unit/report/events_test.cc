@@ -224,7 +224,7 @@ TEST_CASE("event_output__more_than_may_wait__waits_for_the_reader_and_loses_noth
     EventOutput output(ends[1]);
     const std::string line((1u << 20) - 1, 'x');
     for (size_t i = 0; i < lines; ++i) output.line(line);
-    output.flush();
+    output.flush_all();
     CHECK_FALSE(output.waiting());
     CHECK(output.error() == 0);
   }

@@ -382,7 +382,7 @@ TEST_CASE("event_output__a_reader_that_goes_while_lines_wait__nothing_is_kept") 
   CHECK_FALSE(output.waiting());
   output.line("more");
   CHECK_FALSE(output.waiting());
-  output.flush();  // returns
+  output.flush_all();  // returns
 }
 
 // Half of the events would tell its second reader a story that did not happen.
@@ -409,7 +409,7 @@ TEST_CASE("event_output__a_reader_that_went_and_another_that_comes__hears_nothin
   REQUIRE(reader >= 0);
   output.line("third");
   output.flush();
-  output.flush();
+  output.flush_all();
   CHECK_FALSE(output.waiting());
   CHECK(read(reader, bytes, sizeof bytes) < 0);
   CHECK(errno == EAGAIN);
