@@ -224,9 +224,9 @@ Acceptor::Acceptor(const SessionServices& services, session::Hub& hub, const Acc
       turns_(std::make_shared<session::PoolTurns>(services.pool.count(), options.once || options.sessions_max == 1)),
       receive_rate_(std::make_shared<recv::RateAllowance>(options.rate_bytes_per_s)),
       send_rate_(std::make_shared<send::RateCap>(options.rate_bytes_per_s)) {
-  hub_.set_accept_user(this);
+  hub_.set_accept_handler(this);
 }
-Acceptor::~Acceptor() { hub_.set_accept_user(nullptr); }
+Acceptor::~Acceptor() { hub_.set_accept_handler(nullptr); }
 
 // In the order in which they came, so that nobody waits for who came later.
 void Acceptor::admit(Instant now) {

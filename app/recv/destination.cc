@@ -33,10 +33,10 @@ using session::SegmentKind;
 // The objects of a session, and who tells whom what. Each of them has a state and tests of its own;
 // here is only the order in which they have their turn. That makes more than twenty fields: one for
 // each object, and what they share.
-class Destination::Machine final : public EntriesHandler, public FileSteps {
+class Destination::Impl final : public EntriesHandler, public FileSteps {
  public:
-  Machine(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint, ports::WorkPool& work,
-          memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer, Counters& counters);
+  Impl(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint, ports::WorkPool& work,
+       memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer, Counters& counters);
 
   void start(Instant now);
   void turn(Instant now);
@@ -105,9 +105,9 @@ class Destination::Machine final : public EntriesHandler, public FileSteps {
   Instant now_{};  // of the last turn
 };
 
-Destination::Machine::Machine(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint,
-                              ports::WorkPool& work, memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer,
-                              Counters& counters)
+Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint,
+                        ports::WorkPool& work, memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer,
+                        Counters& counters)
     : options_(options),
       buffers_max_(options.buffers_max > 0 ? options.buffers_max : pool.count()),
       link_(link),
@@ -145,7 +145,7 @@ Destination::Machine::Machine(const DestinationOptions& options, Root& root, ses
 
 // --- Life
 
-void Destination::Machine::start(Instant now) {
+void Destination::Impl::start(Instant now) {
   now_ = now;
   if (!end_.is_started()) {
     end_.start();
@@ -162,7 +162,7 @@ void Destination::Machine::start(Instant now) {
   }
 }
 
-void Destination::Machine::turn(Instant now) {
+void Destination::Impl::turn(Instant now) {
   now_ = now;
   wake_.clear();
   if (root_.is_taken_over()) {
@@ -193,7 +193,7 @@ void Destination::Machine::turn(Instant now) {
 }
 
 // Everything has ended: one last sync, for directories and links, and then the summary.
-void Destination::Machine::finish() {
+void Destination::Impl::finish() {
   const std::optional<uint64_t> entries = end_.entries_before_last_sync();
   if (!entries) return;
   if (entries_.next_index() > *entries) return session_.fail({ErrorKind::protocol, "the source sent more entries than it says"});
@@ -211,7 +211,7 @@ void Destination::Machine::finish() {
                });
 }
 
-void Destination::Machine::summarise() {
+void Destination::Impl::summarise() {
   if (const uint64_t refused = results_.tally().attributes_refused; refused > 0) {
     session_.warn(
         fmt::format("the file system refuses modes or times: {}: {} files and directories have others than at the "
@@ -223,7 +223,7 @@ void Destination::Machine::summarise() {
   results_.over();
 }
 
-void Destination::Machine::look_at_disk(Instant now, bool is_over) {
+void Destination::Impl::look_at_disk(Instant now, bool is_over) {
   if (!is_over && lanes_.holds_back()) liveness_.hold_back();
   liveness_.look(now, jobs_.running(), jobs_.ended() + root_.steps());
   if (is_over) return;
@@ -231,14 +231,14 @@ void Destination::Machine::look_at_disk(Instant now, bool is_over) {
   if (alive && link_.messages_delivered()) outbox_.post(*alive);
 }
 
-Instant Destination::Machine::next_deadline() const {
+Instant Destination::Impl::next_deadline() const {
   if (wake_.is_set() || !inbox_.empty()) return now_;
   Instant next = std::min(lanes_.next_deadline(), syncer_.next_deadline());
   if (!end_.is_closing() && !end_.is_link_gone()) next = std::min(next, liveness_.next_deadline());
   return next;
 }
 
-bool Destination::Machine::idle() const {
+bool Destination::Impl::idle() const {
   if (!lanes_.idle() || inbox_.held() > 0 || jobs_.running() > 0) return false;
   // What was written is saved to the ledger before we go.
   return !end_.is_over() || (syncer_.empty() && commits_.empty() && discards_.empty() && !lanes_.has_live());
@@ -246,12 +246,12 @@ bool Destination::Machine::idle() const {
 
 // --- What arrives
 
-void Destination::Machine::on_completion(const rvma::Completion& completion) {
+void Destination::Impl::on_completion(const rvma::Completion& completion) {
   wake_.set();
   if (std::optional<ReceivedSegment> arrival = lanes_.take(completion)) inbox_.add(std::move(*arrival));
 }
 
-void Destination::Machine::receive(ReceivedSegment arrival) {
+void Destination::Impl::receive(ReceivedSegment arrival) {
   if (session_.has_failed() || !end_.is_started()) return inbox_.release(arrival);
   const Bytes segment = Bytes(arrival.buffer.bytes()).first(static_cast<size_t>(arrival.length_bytes));
   const Result<SegmentHeader> header = session::peek(segment);
@@ -282,7 +282,7 @@ void Destination::Machine::receive(ReceivedSegment arrival) {
   }
 }
 
-void Destination::Machine::on_decided(uint64_t first_index, std::vector<Decision> decisions) {
+void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> decisions) {
   results_.answered(first_index + decisions.size());
   if (!files_.has_room(decisions.size())) return session_.fail({ErrorKind::protocol, "more entries than may be outstanding"});
   for (Decision& decision : decisions) {
@@ -296,7 +296,7 @@ void Destination::Machine::on_decided(uint64_t first_index, std::vector<Decision
   outbox_.answer(first_index, decisions);
 }
 
-void Destination::Machine::on_message(const Message& message) {
+void Destination::Impl::on_message(const Message& message) {
   wake_.set();
   if (session_.has_failed()) return;
   if (!std::holds_alternative<session::Alive>(message)) liveness_.answered();
@@ -317,12 +317,12 @@ void Destination::Machine::on_message(const Message& message) {
   }
 }
 
-void Destination::Machine::on_file_end(const session::FileEnd& end) {
+void Destination::Impl::on_file_end(const session::FileEnd& end) {
   const bool is_in_work = files_.on_end(end);
   if (!is_in_work && end.index >= entries_.next_index()) session_.reject("the end of a file that has no verdict");
 }
 
-void Destination::Machine::on_end(const session::End& end) {
+void Destination::Impl::on_end(const session::End& end) {
   const Result<bool> is_first = end_.on_end(end);
   if (!is_first) return session_.fail(is_first.error());
   if (!*is_first) return;
@@ -332,44 +332,44 @@ void Destination::Machine::on_end(const session::End& end) {
   session_.warn(fmt::format("the source could not list {} more: its own lines name them", all - end_.unlisted_named()));
 }
 
-void Destination::Machine::on_unlisted(const session::Unlisted& unlisted) {
+void Destination::Impl::on_unlisted(const session::Unlisted& unlisted) {
   if (!end_.on_unlisted()) return session_.reject("more names than a source may tell");
   session_.warn(fmt::format("{}: the source could not list it: {}", printable(unlisted.path), printable(unlisted.reason)));
   observer_.on_file(unlisted.path, 0, "failed", unlisted.reason);
 }
 
-void Destination::Machine::on_bye() {
+void Destination::Impl::on_bye() {
   if (!end_.on_bye()) return session_.reject("bye before the summary");
   if (root_.remembers_deliveries()) jobs_.submit([this] { root_.forget_deliveries(); }, [] {});
 }
 
-void Destination::Machine::on_abort(const session::Abort& abort) {
+void Destination::Impl::on_abort(const session::Abort& abort) {
   const Error why = session::error_of(abort, "the source");
   const bool is_as_said = why.kind == abort.kind;
   session_.end_with(is_as_said ? Error{why.kind, fmt::format("the source ended the transfer: {}", why.message)} : why, false);
 }
 
-void Destination::Machine::on_lane_up(session::LaneIndex lane) {
+void Destination::Impl::on_lane_up(session::LaneIndex lane) {
   wake_.set();
   if (end_.is_over()) return;
   lanes_.up(lane);
   if (lanes_.has_live()) root_.set_link_dead(false);
 }
 
-void Destination::Machine::on_lane_down(session::LaneIndex lane) {
+void Destination::Impl::on_lane_down(session::LaneIndex lane) {
   wake_.set();
   lanes_.down(lane);
   if (!lanes_.has_live()) root_.set_link_dead(true);
 }
 
-void Destination::Machine::on_lane_message(session::LaneIndex lane, const Message& message) {
+void Destination::Impl::on_lane_message(session::LaneIndex lane, const Message& message) {
   wake_.set();
   const auto* ask = std::get_if<session::Ask>(&message);
   if (ask == nullptr) return session_.reject("a lane message that only a destination sends");
   if (!lanes_.asked(lane, ask->limit)) session_.reject("a question beyond the credit");
 }
 
-void Destination::Machine::on_link_lost(const Error& error) {
+void Destination::Impl::on_link_lost(const Error& error) {
   wake_.set();
   end_.on_link_lost();
   outbox_.close();
@@ -379,16 +379,16 @@ void Destination::Machine::on_link_lost(const Error& error) {
 
 // --- What the objects of the session say
 
-void Destination::Machine::commit(CommitItem item) {
+void Destination::Impl::commit(CommitItem item) {
   commits_.add(std::move(item));
   wake_.set();
 }
 
-void Destination::Machine::discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) {
+void Destination::Impl::discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) {
   jobs_.submit([this, task, staged] { root_.discard(*task, *staged); }, [this, index = task->index] { files_.discarded(index); });
 }
 
-void Destination::Machine::ended(const FileTask& task, const session::FileResult& result) {
+void Destination::Impl::ended(const FileTask& task, const session::FileResult& result) {
   root_.release(task.key);
   outbox_.add_result(result);
   leaves_.file_ended();
@@ -396,7 +396,7 @@ void Destination::Machine::ended(const FileTask& task, const session::FileResult
   wake_.set();
 }
 
-void Destination::Machine::on_left(const std::vector<LeaveOutcome>& outcomes) {
+void Destination::Impl::on_left(const std::vector<LeaveOutcome>& outcomes) {
   for (const LeaveOutcome& outcome : outcomes) {
     if (outcome.attributes_refused) results_.attributes_refused();
     if (outcome.error_number == 0) continue;
@@ -411,28 +411,28 @@ void Destination::Machine::on_left(const std::vector<LeaveOutcome>& outcomes) {
 Destination::Destination(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint,
                          ports::WorkPool& work, memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer,
                          Counters& counters)
-    : machine_(std::make_unique<Machine>(options, root, link, endpoint, work, pool, entropy, observer, counters)) {}
+    : impl_(std::make_unique<Impl>(options, root, link, endpoint, work, pool, entropy, observer, counters)) {}
 
 Destination::~Destination() { CHECK(idle()); }
 
-void Destination::start(Instant now) { machine_->start(now); }
-void Destination::turn(Instant now) { machine_->turn(now); }
-bool Destination::owns_mailbox(uint64_t mailbox) const { return machine_->lanes().owns(mailbox); }
-void Destination::on_completion(const rvma::Completion& completion) { machine_->on_completion(completion); }
-Instant Destination::next_deadline() const { return machine_->next_deadline(); }
-bool Destination::finished() const { return machine_->end().is_over(); }
-bool Destination::idle() const { return machine_->idle(); }
-bool Destination::in_disk() const { return machine_->jobs().running() > 0; }
-const Error* Destination::error() const { return machine_->end().error(); }
-const session::Tally& Destination::tally() const { return machine_->results().tally(); }
-Instant Destination::last_progress() const { return machine_->liveness().last_progress(); }
-std::string Destination::stuck_disk() const { return machine_->liveness().stuck_disk("the sender's"); }
-void Destination::abort(const Error& error) { machine_->abort(error); }
-void Destination::on_lane_up(session::LaneIndex lane) { machine_->on_lane_up(lane); }
-void Destination::on_lane_down(session::LaneIndex lane) { machine_->on_lane_down(lane); }
-void Destination::on_lane_message(session::LaneIndex lane, const Message& message) { machine_->on_lane_message(lane, message); }
-void Destination::on_message(const Message& message) { machine_->on_message(message); }
+void Destination::start(Instant now) { impl_->start(now); }
+void Destination::turn(Instant now) { impl_->turn(now); }
+bool Destination::owns_mailbox(uint64_t mailbox) const { return impl_->lanes().owns(mailbox); }
+void Destination::on_completion(const rvma::Completion& completion) { impl_->on_completion(completion); }
+Instant Destination::next_deadline() const { return impl_->next_deadline(); }
+bool Destination::finished() const { return impl_->end().is_over(); }
+bool Destination::idle() const { return impl_->idle(); }
+bool Destination::in_disk() const { return impl_->jobs().running() > 0; }
+const Error* Destination::error() const { return impl_->end().error(); }
+const session::Tally& Destination::tally() const { return impl_->results().tally(); }
+Instant Destination::last_progress() const { return impl_->liveness().last_progress(); }
+std::string Destination::stuck_disk() const { return impl_->liveness().stuck_disk("the sender's"); }
+void Destination::abort(const Error& error) { impl_->abort(error); }
+void Destination::on_lane_up(session::LaneIndex lane) { impl_->on_lane_up(lane); }
+void Destination::on_lane_down(session::LaneIndex lane) { impl_->on_lane_down(lane); }
+void Destination::on_lane_message(session::LaneIndex lane, const Message& message) { impl_->on_lane_message(lane, message); }
+void Destination::on_message(const Message& message) { impl_->on_message(message); }
 void Destination::on_put(session::LaneIndex, uint64_t, Status) {}  // a destination puts nothing
-void Destination::on_link_lost(const Error& error) { machine_->on_link_lost(error); }
+void Destination::on_link_lost(const Error& error) { impl_->on_link_lost(error); }
 
 }  // namespace ccixfer::recv

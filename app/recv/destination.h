@@ -71,8 +71,8 @@ class Destination final : public session::LinkHandler {
   void on_link_lost(const Error& error) override;
 
  private:
-  class Machine;  // in destination.cc alone
-  std::unique_ptr<Machine> machine_;
+  class Impl;  // in destination.cc alone
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace ccixfer::recv

@@ -36,7 +36,7 @@ struct Hub::Impl final : LaneRegistry {
 
   cci::Endpoint& endpoint;
   Counters& counters;
-  AcceptHandler* accept_user = nullptr;
+  AcceptHandler* accept_handler = nullptr;
   std::map<uint64_t, Link*> links;  // by order of arrival: turns are deterministic
   std::map<uint64_t, Dialler*> diallers;
   uint64_t next_link = 1;
@@ -122,7 +122,7 @@ struct Hub::Impl final : LaneRegistry {
       counters.add(Counter::session_rejected);
       return refuse(request, format_refusal(hello.error()));
     }
-    if (accept_user == nullptr) return refuse(request, format_refusal({ErrorKind::usage, "this end takes no sessions"}));
+    if (accept_handler == nullptr) return refuse(request, format_refusal({ErrorKind::usage, "this end takes no sessions"}));
     if (accepting.size() >= accepts_pending_max) {
       return refuse(request, format_refusal({ErrorKind::network, "busy: too many connections at once"}));
     }
@@ -136,11 +136,11 @@ struct Hub::Impl final : LaneRegistry {
 
   Result<Link*> find_link(const Hello& hello) {
     if (hello.session == 0) {
-      Result<Link*> link = accept_user->on_new_session(hello, now);
+      Result<Link*> link = accept_handler->on_new_session(hello, now);
       if (link) CHECK(*link != nullptr);
       return link;
     }
-    Link* link = accept_user->find_session(hello);
+    Link* link = accept_handler->find_session(hello);
     // Someone who guessed a session's number has not guessed its transfer: it learns nothing else.
     if (link == nullptr || link->hello().transfer != hello.transfer) {
       return ccixfer::fail(ErrorKind::network, std::string(refusal_unknown_session));
@@ -186,7 +186,7 @@ Hub::~Hub() {
   }
 }
 
-void Hub::set_accept_user(AcceptHandler* user) { impl_->accept_user = user; }
+void Hub::set_accept_handler(AcceptHandler* handler) { impl_->accept_handler = handler; }
 
 void Hub::add_dialler(Dialler* dialler) {
   dialler->set_id(impl_->next_dialler);

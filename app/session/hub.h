@@ -35,7 +35,7 @@ class Hub {
  public:
   Hub(cci::Endpoint& endpoint, Counters& counters);
   ~Hub();
-  void set_accept_user(AcceptHandler* user);
+  void set_accept_handler(AcceptHandler* handler);
   void add_dialler(Dialler* dialler);
   void remove_dialler(Dialler* dialler);
   void add_link(Link* link);

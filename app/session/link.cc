@@ -59,7 +59,7 @@ struct Operation {
   uint64_t context = 0;  // put: the user's; control: the sequence
 };
 
-// What the user is to be told, in order.
+// What the handler is to be told, in order.
 struct LaneUp {
   LaneIndex lane;
 };
@@ -87,13 +87,13 @@ struct Link::Impl {
     uint64_t waiting = 0;
   };
 
-  Impl(Link& owner_link, cci::Endpoint& an_endpoint, const Hello& a_hello, LinkHandler& a_user)
-      : self(owner_link), endpoint(an_endpoint), hello(a_hello), user(a_user), session(a_hello.session) {}
+  Impl(Link& owner_link, cci::Endpoint& an_endpoint, const Hello& a_hello, LinkHandler& a_handler)
+      : self(owner_link), endpoint(an_endpoint), hello(a_hello), handler(a_handler), session(a_hello.session) {}
 
   Link& self;
   cci::Endpoint& endpoint;
   Hello hello;
-  LinkHandler& user;
+  LinkHandler& handler;
   uint64_t session;
   bool dialled = false;  // by a Dialler of ours
   Duration control_patience = control_patience_first;
@@ -355,16 +355,16 @@ struct Link::Impl {
   }
 
   void tell(Notice& notice) {
-    if (const auto* up = std::get_if<LaneUp>(&notice)) return user.on_lane_up(up->lane);
-    if (const auto* down = std::get_if<LaneDown>(&notice)) return user.on_lane_down(down->lane);
-    if (const auto* message = std::get_if<LaneMessage>(&notice)) return user.on_lane_message(message->lane, message->message);
-    if (const auto* message = std::get_if<Message>(&notice)) return user.on_message(*message);
-    if (const auto* put = std::get_if<PutEnded>(&notice)) return user.on_put(put->lane, put->context, put->status);
+    if (const auto* up = std::get_if<LaneUp>(&notice)) return handler.on_lane_up(up->lane);
+    if (const auto* down = std::get_if<LaneDown>(&notice)) return handler.on_lane_down(down->lane);
+    if (const auto* message = std::get_if<LaneMessage>(&notice)) return handler.on_lane_message(message->lane, message->message);
+    if (const auto* message = std::get_if<Message>(&notice)) return handler.on_message(*message);
+    if (const auto* put = std::get_if<PutEnded>(&notice)) return handler.on_put(put->lane, put->context, put->status);
   }
 };
 
-Link::Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& user)
-    : impl_(std::make_unique<Impl>(*this, endpoint, hello, user)) {}
+Link::Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& handler)
+    : impl_(std::make_unique<Impl>(*this, endpoint, hello, handler)) {}
 
 Link::~Link() {
   for (const auto& [packed, lane] : impl_->lanes) {
@@ -569,7 +569,7 @@ void Link::turn(Instant now) {
   if (impl.failure && impl.lanes.empty()) {
     impl.ended = true;
     const Error error = *impl.failure;
-    impl.user.on_link_lost(error);  // the last thing that is done: the user may destroy this Link in it
+    impl.handler.on_link_lost(error);  // the last thing that is done: the handler may destroy this Link in it
   }
 }
 

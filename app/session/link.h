@@ -45,7 +45,7 @@ class LaneRegistry {
 
 class Link {
  public:
-  Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& user);
+  Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& handler);
   ~Link();  // disconnects all lanes
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;

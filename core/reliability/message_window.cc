@@ -193,7 +193,7 @@ void MessageReceiver::refused() {
 
 void MessageReceiver::dropped() {
   // One refusal: the sender then gives up all that follows.
-  if (leaving_ && !unreliable_ && !farewell_told_) refusal_due_ = due_ = true;
+  if (leaving_ && !unreliable_ && !leaving_told_) refusal_due_ = due_ = true;
 }
 
 uint64_t MessageReceiver::carried_acknowledgement() {
@@ -207,7 +207,7 @@ MessageReceiver::Acknowledgement MessageReceiver::acknowledgement() {
   Acknowledgement acknowledgement{expected_, Status::success};
   if (refusal_due_) {
     acknowledgement.status = leaving_ ? Status::disconnected : Status::receiver_not_ready;
-    farewell_told_ = leaving_;
+    leaving_told_ = leaving_;
   }
   told_ = expected_;
   due_ = false;

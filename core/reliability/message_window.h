@@ -134,7 +134,7 @@ class MessageReceiver {
   bool refusal_due_ = false;
   bool due_ = false;
   bool leaving_ = false;
-  bool farewell_told_ = false;
+  bool leaving_told_ = false;
 };
 
 }  // namespace ccixfer::reliability

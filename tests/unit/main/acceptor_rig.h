@@ -12,7 +12,7 @@
 #include "app/recv/destination.h"
 #include "app/recv/root.h"
 #include "tests/unit/main/desk.h"
-#include "tests/unit/recv/machine_fixture.h"
+#include "tests/unit/recv/destination_fixture.h"
 
 namespace ccixfer::program::test {
 

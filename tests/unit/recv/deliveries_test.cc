@@ -8,7 +8,7 @@
 
 #include "app/recv/names.h"
 #include "app/recv/opened_root.h"
-#include "tests/unit/recv/machine_rig.h"
+#include "tests/unit/recv/destination_rig.h"
 
 namespace ccixfer::recv {
 

@@ -6,7 +6,7 @@
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
 #include "app/recv/syncer.h"
-#include "tests/unit/recv/machine_fixture.h"
+#include "tests/unit/recv/destination_fixture.h"
 #include "transports/sim/sim_file_system.h"
 #include "transports/sim/sim_sqlite_vfs.h"
 #include "transports/sim/world.h"

@@ -14,7 +14,7 @@
 #include "app/recv/session_handler.h"
 #include "app/recv/session_jobs.h"
 #include "core/memory/pool.h"
-#include "tests/unit/recv/machine_fixture.h"
+#include "tests/unit/recv/destination_fixture.h"
 
 namespace ccixfer::recv::test {
 

@@ -19,7 +19,7 @@ namespace ccixfer::recv::test {
 using session::Entry;
 using session::EntryType;
 
-// As machine_fixture.h has it for whole sessions.
+// As destination_fixture.h has it for whole sessions.
 inline constexpr uint32_t archive_options =
     session::option_recursive | session::option_links | session::option_permissions | session::option_times | session::option_owner;
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/opened_root.h"
-#include "tests/unit/recv/machine_fixture.h"
+#include "tests/unit/recv/destination_fixture.h"
 #include "transports/sim/sim_file_system.h"
 #include "transports/sim/sim_sqlite_vfs.h"
 #include "transports/sim/world.h"

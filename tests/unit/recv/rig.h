@@ -1,9 +1,9 @@
-// What tests of whole transfers below a real directory need beside the machine's rig.
+// What tests of whole transfers below a real directory need beside the rig of a destination.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "tests/unit/recv/machine_rig.h"
+#include "tests/unit/recv/destination_rig.h"
 
 namespace ccixfer::recv::test {
 

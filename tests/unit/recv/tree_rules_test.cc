@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/opened_root.h"
-#include "tests/unit/recv/machine_fixture.h"
+#include "tests/unit/recv/destination_fixture.h"
 
 namespace ccixfer::recv {
 

@@ -125,7 +125,7 @@ TEST_CASE("dialler__no_patience__makes_one_attempt") {
 
 TEST_CASE("dialler__acceptor_that_answers_nothing__is_no_answer_when_patience_ends") {
   World world;
-  world.far->hub->set_accept_user(nullptr);
+  world.far->hub->set_accept_handler(nullptr);
   world.dialler->set_patience(std::chrono::seconds(3));
   REQUIRE(world.run([&] {
     world.near.hub->turn(world.now);
@@ -253,7 +253,7 @@ TEST_CASE("hub__lane_of_an_unknown_session_or_of_another_transfer__is_refused") 
   hello.session = world.link->session();
   hello.sealed = true;
   CHECK(knock(world, encode(hello)).substr(0, 9) == "protocol:");
-  world.far->hub->set_accept_user(nullptr);
+  world.far->hub->set_accept_handler(nullptr);
   CHECK(knock(world, encode(world.link->hello())).substr(0, 6) == "usage:");
 }
 

@@ -93,8 +93,8 @@ struct Side {
 
 class Acceptor final : public AcceptHandler {
  public:
-  explicit Acceptor(Side& side) : side_(side) { side.hub->set_accept_user(this); }
-  ~Acceptor() override { side_.hub->set_accept_user(nullptr); }
+  explicit Acceptor(Side& side) : side_(side) { side.hub->set_accept_handler(this); }
+  ~Acceptor() override { side_.hub->set_accept_handler(nullptr); }
 
   Result<Link*> on_new_session(const Hello& hello, Instant) override {
     if (refusal != nullptr) return tl::unexpected<Error>(*refusal);

@@ -53,8 +53,8 @@ struct SimSide final : sim::Actor {
 
 class SimAcceptor final : public AcceptHandler {
  public:
-  explicit SimAcceptor(SimSide& side) : side_(side) { side.hub->set_accept_user(this); }
-  ~SimAcceptor() override { side_.hub->set_accept_user(nullptr); }
+  explicit SimAcceptor(SimSide& side) : side_(side) { side.hub->set_accept_handler(this); }
+  ~SimAcceptor() override { side_.hub->set_accept_handler(nullptr); }
   Result<Link*> on_new_session(const Hello& hello, Instant) override {
     ++sessions;
     link = std::make_unique<Link>(*side_.endpoint, hello, user);

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/opened_root.h"
-#include "tests/unit/recv/machine_rig.h"
+#include "tests/unit/recv/destination_rig.h"
 
 namespace ccixfer::recv {
 

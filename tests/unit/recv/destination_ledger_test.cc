@@ -1,7 +1,7 @@
 // A session whose ledger fails, at any call that SQLite makes of the disk and from then on: it says so or gets on, and the next
 // session finishes.
+#include "tests/unit/recv/destination_rig.h"
 #include "tests/unit/recv/faulty_vfs.h"
-#include "tests/unit/recv/machine_rig.h"
 
 namespace ccixfer::recv {
 

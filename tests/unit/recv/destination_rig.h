@@ -1,4 +1,4 @@
-// A root with one session below it, and what most tests of the machine do with it.
+// A root with one session below it, and what most tests of the destination do with it.
 #pragma once
 #include <catch2/catch.hpp>
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "app/recv/opened_root.h"
 #include "app/recv/root.h"
-#include "tests/unit/recv/machine_fixture.h"
+#include "tests/unit/recv/destination_fixture.h"
 
 namespace ccixfer::recv::test {
 

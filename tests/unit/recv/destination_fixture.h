@@ -228,7 +228,7 @@ class Session final : public session::AcceptHandler {
         work_(work),
         root_(root),
         options_(options) {
-    far_.hub->set_accept_user(this);
+    far_.hub->set_accept_handler(this);
     session::Hello hello;
     hello.transfer[0] = 9;
     source_link = std::make_unique<session::Link>(*near_.endpoint, hello, source);
@@ -243,7 +243,7 @@ class Session final : public session::AcceptHandler {
     // A destination that has not ended is aborted by its owner and turned until it is idle.
     if (destination && !destination->finished()) destination->abort({ErrorKind::interrupted, "the test is over"});
     run([&] { return !destination || destination->idle(); });
-    far_.hub->set_accept_user(nullptr);
+    far_.hub->set_accept_handler(nullptr);
     near_.hub->remove_dialler(dialler.get());
     near_.hub->remove_link(source_link.get());
     if (destination_link) far_.hub->remove_link(destination_link.get());

@@ -9,7 +9,7 @@
 #include "app/recv/piece_writer.h"
 #include "app/session/receiver_words.h"
 #include "app/session/tlv.h"
-#include "tests/unit/recv/machine_rig.h"
+#include "tests/unit/recv/destination_rig.h"
 
 namespace ccixfer::recv {
 

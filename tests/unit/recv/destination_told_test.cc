@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "app/recv/outbox.h"
-#include "tests/unit/recv/machine_rig.h"
+#include "tests/unit/recv/destination_rig.h"
 
 namespace ccixfer::recv {
 

@@ -1,11 +1,11 @@
-// The destination's machine against a scripted source.
+// The destination against a scripted source.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 
 #include "app/recv/entry_queue.h"
 #include "app/recv/opened_root.h"
-#include "tests/unit/recv/machine_rig.h"
+#include "tests/unit/recv/destination_rig.h"
 
 namespace ccixfer::recv {
 
