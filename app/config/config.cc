@@ -35,8 +35,12 @@ class Reader : TomlReader {
         for (const auto& [name, device] : table(key, value)) read_device(name, device);
       } else if (key == "router") {
         read_router(table(key, value));
+      } else if (key == "identity") {
+        config_.identity = read_identity(config_.file, value);
+      } else if (key == "peer") {
+        config_.peers = read_peers(config_.file, value);
       } else {
-        bad(value, key, "unknown table or key", "device and router are known");
+        bad(value, key, "unknown table or key", "device, router, identity and peer are known");
       }
     }
     check_together();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/peers.h"
 #include "core/base/result.h"
 #include "routing/map/address.h"
 
@@ -52,10 +53,12 @@ struct Config {
   std::string file;                   // "": there is none
   std::vector<DeviceConfig> devices;  // in the order of their names
   RouterConfig router;
+  std::optional<IdentityConfig> identity;  // none: the account's key
+  std::vector<PeerConfig> peers;           // in the order of their names
   std::vector<std::string> warnings;
 };
 
-// `file` is for messages only.
+// `file` is for messages and for the directory that names of files in it count from.
 [[nodiscard]] Result<Config> parse_config(const std::string& file, const std::string& text);
 [[nodiscard]] Result<Config> load_config(const std::string& file);
 // Which file counts: -c, $CCI_CONFIG, $XDG_CONFIG_HOME/ccixfer/ccixfer.toml (~/.config when unset), /etc/ccixfer/ccixfer.toml; "":

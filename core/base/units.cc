@@ -146,6 +146,22 @@ Result<uint64_t> parse_rate_bits_per_s(std::string_view text) {
   return scaled(text, *number, prefix.factor() * bits);  // at most 2^60 * 8
 }
 
+Result<uint64_t> parse_age_s(std::string_view text) {
+  const auto wrong = [&] {
+    return fail(ErrorKind::usage,
+                fmt::format("'{}' is not an age; write it with its unit, for instance 30m, 24h or 7d", printable(text)));
+  };
+  const std::optional<Number> number = split_number(text);
+  if (!number || number->unit.size() != 1) return wrong();
+  uint64_t seconds = 0;
+  if (number->unit == "s") seconds = 1;
+  if (number->unit == "m") seconds = 60;
+  if (number->unit == "h") seconds = 3600;
+  if (number->unit == "d") seconds = 86400;
+  if (seconds == 0) return wrong();
+  return scaled(text, *number, seconds);
+}
+
 std::string format_bytes(uint64_t bytes) { return format_decimal(static_cast<double>(bytes), ""); }
 
 std::string format_rate(double bytes_per_s) {

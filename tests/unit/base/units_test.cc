@@ -94,6 +94,25 @@ TEST_CASE("parse_rate__bare_or_wrong__usage_error") {
   }
 }
 
+TEST_CASE("parse_age__units_people_write__seconds") {
+  CHECK(parse_age_s("90s").value() == 90);
+  CHECK(parse_age_s("30m").value() == 1800);
+  CHECK(parse_age_s(" 1.5 h ").value() == 5400);
+  CHECK(parse_age_s("24h").value() == 86400);
+  CHECK(parse_age_s("7d").value() == 604800);
+  CHECK(parse_age_s("0s").value() == 0);
+}
+
+TEST_CASE("parse_age__bare_or_wrong__usage_error") {
+  for (const char* text : {"24", "h", "", "-1h", "1w", "1H", "1hh", "1 h m", "0.5s", "9999999999999999999d"}) {
+    INFO(text);
+    const Result<uint64_t> got = parse_age_s(text);
+    REQUIRE_FALSE(got.has_value());
+    CHECK(got.error().kind == ErrorKind::usage);
+    CHECK(got.error().message.find(text) != std::string::npos);
+  }
+}
+
 TEST_CASE("format_bytes__all_magnitudes__three_digits_and_unit") {
   CHECK(format_bytes(0) == "0 B");
   CHECK(format_bytes(999) == "999 B");

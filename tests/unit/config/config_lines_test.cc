@@ -36,7 +36,7 @@ TEST_CASE("config_lines__of_the_wrong_kind__what_to_write_instead") {
   CHECK(said("device = 1\n") == "c:1: device: is not a table: write [device]");
   CHECK(said("[device]\nx = 3\n") == "c:2: device.x: is not a table: write [device.x]");
   CHECK(said("router = 1\n") == "c:1: router: is not a table: write [router]");
-  CHECK(said("colour = 3\n") == "c:1: colour: unknown table or key: device and router are known");
+  CHECK(said("colour = 3\n") == "c:1: colour: unknown table or key: device, router, identity and peer are known");
   CHECK(in_device("transport = 1") == "c:2: device.x.transport: is not a string: write device.x.transport = \"tcp\"");
   CHECK(in_device("interface = 1") == "c:2: device.x.interface: is not a string: write device.x.interface = \"eth0\"");
   CHECK(in_device("interface = \"\"") == "c:2: device.x.interface: is empty: name an interface");
