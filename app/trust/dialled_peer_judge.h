@@ -1,0 +1,56 @@
+// Is the peer that we dialled the one that this address should lead to? What a handshake proved goes in; accepted, a question for a
+// person, or an error comes out. The first rule that has something to say decides:
+//
+// 1. An expected id (of a ticket): the peer has it, or it is refused. Nothing else counts.
+// 2. A [peer] with this address: its id or name is the peer's, or it is refused.
+// 3. The file known_peers has the address: with this id, or the peer is refused.
+// 4. A certificate of our authority that names the host of the address (exactly; of a routed address the NODE): accepted.
+// 5. A [peer] without addresses that means this peer: accepted, wherever it was dialled.
+// 6. The peer is new. A person may be asked; without one it is refused, with the line that would have it accepted.
+//
+// Asking blocks and is not done here: the caller shows `question`, and gives a yes to remember().
+// Errors: authentication (41), with the ids of both and what to do. Of remember(): file_io, no_space, usage.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/trust/known_peers_file.h"
+#include "app/trust/peers.h"
+
+namespace ccixfer::policy {
+
+struct Verdict {
+  enum class Kind : uint8_t { accepted, ask };
+  Kind kind = Kind::accepted;
+  // accepted: the words that say why ('[peer.lab]', 'known_peers'), for reports. ask: what the person is asked.
+  std::string words;
+};
+
+enum class Person : uint8_t { absent, present };  // at a terminal
+
+class DialledPeerJudge {
+ public:
+  DialledPeerJudge(Peers peers, KnownPeersFile known) : peers_(std::move(peers)), known_(std::move(known)) {}
+
+  // `address` as program::split_target gives it: tcp://HOST:PORT or cci://AS:SUBNET:NODE:ENDPOINT, in any case.
+  [[nodiscard]] Result<Verdict> judge(const trust::ProvedPeer& peer, std::string_view address,
+                                      const std::optional<trust::PeerId>& expected, Person person) const;
+  // The person said yes.
+  [[nodiscard]] Result<void> remember(std::string_view address, const trust::PeerId& id);
+  [[nodiscard]] const Peers& peers() const { return peers_; }
+
+ private:
+  [[nodiscard]] Result<Verdict> judge_changed(const trust::ProvedPeer& peer, const std::string& address,
+                                              const KnownPeersFile::Found& known) const;
+  [[nodiscard]] Result<Verdict> judge_new(const trust::ProvedPeer& peer, const std::string& address, Person person) const;
+
+  Peers peers_;
+  KnownPeersFile known_;
+};
+
+// The error when a person was asked and said no.
+[[nodiscard]] Error declined(std::string_view address, const trust::PeerId& id);
+
+}  // namespace ccixfer::policy
