@@ -24,7 +24,7 @@ constexpr std::array later_transfer_options{
     Later{"--exclude", true},        Later{"--include", true},    Later{"--files-from", true}, Later{"-0,--from0", false},
     Later{"--delete", false},        Later{"--max-delete", true}, Later{"--stop-at", true},
 };
-constexpr std::array later_commands{"verify", "keygen", "id"};
+constexpr std::array later_commands{"verify"};
 
 constexpr int64_t timeout_s_max = 4'000'000'000;  // beyond it: no timeout
 
@@ -47,7 +47,7 @@ std::string name_of(const CLI::Option& option) {
 
 // What the parser fills as text; checked once afterwards so that every complaint has the same shape.
 struct Raw {
-  std::string bwlimit, timeout, retries, lanes, memory, sessions, count, seed, seeds;
+  std::string bwlimit, timeout, retries, lanes, memory, sessions, count, seed, seeds, expires, uses;
 };
 
 // It is one class because CLI11 writes into variables that are named when an option is declared: the declarations of all commands
@@ -69,6 +69,8 @@ class Parser {
     add_devices();
     add_sim();
     add_bench();
+    add_keygen();
+    add_id();
     for (const char* name : later_commands) {
       CLI::App* command = app_.add_subcommand(name, "not in this version")->group("");
       command->prefix_command();
@@ -108,6 +110,8 @@ class Parser {
     if (ping_app_->parsed()) return finish_ping();
     if (sim_app_->parsed()) return finish_sim();
     if (bench_app_->parsed()) return finish_bench();
+    if (keygen_app_->parsed()) return finish_keygen();
+    if (id_app_->parsed()) return finish_id();
     devices_.common.verbose = counted_[devices_app_];
     return devices_;
   }
@@ -123,7 +127,7 @@ class Parser {
                     "configuration (TOML); else $CCI_CONFIG, $XDG_CONFIG_HOME/ccixfer/ccixfer.toml, /etc/ccixfer/ccixfer.toml")
         ->type_name("FILE");
     app->add_option("--device", common.device, "which configured device")->type_name("NAME");
-    app->add_flag("--insecure", common.insecure, "no encryption and no authentication (required in this version)");
+    app->add_flag("--insecure", common.insecure, "no encryption and no authentication, on both sides");
     app->add_flag("--json", common.json, "NDJSON events on standard output, nothing else there");
     app->add_flag("-P,--progress", common.progress, "show progress also without a terminal");
     app->add_flag("-v,--verbose", counted_[app], "say more; twice: everything");
@@ -139,6 +143,16 @@ class Parser {
   }
   void add_sessions(CLI::App* app) {
     app->add_option("--sessions", raw_.sessions, "transfers at a time, 1 to 1024 (64); others wait for their turn")->type_name("N");
+  }
+  void add_ticket(CLI::App* app, ListenOptions& listen) {
+    app->add_flag("--ticket", listen.ticket, "print a one-line ticket that stands for address, identity and permission");
+    app->add_option("--expires", raw_.expires, "the ticket's age at its end, such as 30m, 24h or 7d (24h)")->type_name("AGE");
+    app->add_option("--uses", raw_.uses, "for so many transfers, 1 to 1000 (1)")->type_name("N");
+    add_audit_log(app, listen.audit_log);
+  }
+  static void add_audit_log(CLI::App* app, std::string& audit_log) {
+    app->add_option("--audit-log", audit_log, "append a JSON line for each session and refused attempt; journald: to the journal")
+        ->type_name("FILE");
   }
   void add_transfer(CLI::App* app, TransferOptions& transfer) {
     app->add_flag("-a,--archive", transfer.archive, "keep links, modes, times, and owners when permitted (-rlptgoD)");
@@ -164,6 +178,7 @@ class Parser {
     add_common(send_app_, send_.common);
     add_listen(send_app_, send_.listen);
     add_sessions(send_app_);
+    add_ticket(send_app_, send_.listen);
     add_transfer(send_app_, send_.transfer);
     send_app_->add_option("--serve", send_.serve, "publish DIR so that receivers can pull from it")->type_name("DIR");
     send_app_
@@ -178,6 +193,7 @@ class Parser {
     add_common(recv_app_, receive_.common);
     add_listen(recv_app_, receive_.listen);
     add_sessions(recv_app_);
+    add_ticket(recv_app_, receive_.listen);
     add_transfer(recv_app_, receive_.transfer);
     recv_app_->add_option("--root", receive_.root, "accept transfers into DIR")->type_name("DIR");
     recv_app_->add_option("places", receive_.uris, "SRC_URI... and DIR")->type_name("");
@@ -189,6 +205,7 @@ class Parser {
         ->type_name("FILE");
     route_app_->add_option("--bwlimit", raw_.bwlimit, "cap of what is forwarded")->type_name("RATE");
     route_app_->add_option("--memory", raw_.memory, "the buffer pool (the configuration's, or 256MiB)")->type_name("SIZE");
+    add_audit_log(route_app_, route_.audit_log);
   }
   void add_routes() {
     routes_app_ =
@@ -238,6 +255,18 @@ class Parser {
     bench_app_->add_option("--connections", bench_text_.connections, "of empty-turn's second row (1000)")->type_name("N");
     bench_app_->add_option("--timeout", bench_text_.timeout, "give up when nothing moves for so long (10)")->type_name("SEC");
     bench_app_->add_option("uri", bench_.uri, "the serving side")->type_name("URI");
+  }
+
+  void add_keygen() {
+    keygen_app_ = app_.add_subcommand("keygen", "make this account's identity, and print its id");
+    add_common(keygen_app_, keygen_.common);
+    keygen_app_->add_option("--out", keygen_.out, "where to (identity.key in the account's configuration directory)")
+        ->type_name("FILE");
+    keygen_app_->add_flag("--force", keygen_.force, "replace a key that is there");
+  }
+  void add_id() {
+    id_app_ = app_.add_subcommand("id", "print the id of this account, for the configuration of its peers");
+    add_common(id_app_, id_.common);
   }
 
   static Result<uint64_t> whole_number(std::string_view option, std::string_view text, uint64_t low, uint64_t high) {
@@ -302,26 +331,52 @@ class Parser {
     return {};
   }
 
-  Result<void> finish_sessions(ListenOptions& listen) const {
-    if (raw_.sessions.empty()) return {};
-    const auto sessions = whole_number("--sessions", raw_.sessions, 1, sessions_option_max);
-    if (!sessions) return tl::unexpected(sessions.error());
-    listen.sessions = static_cast<uint32_t>(*sessions);
+  Result<void> finish_listening(const CommonOptions& common, ListenOptions& listen) const {
+    if (!raw_.sessions.empty()) {
+      const auto sessions = whole_number("--sessions", raw_.sessions, 1, sessions_option_max);
+      if (!sessions) return tl::unexpected(sessions.error());
+      listen.sessions = static_cast<uint32_t>(*sessions);
+    }
+    return finish_ticket(common, listen);
+  }
+  Result<void> finish_ticket(const CommonOptions& common, ListenOptions& listen) const {
+    if (!listen.ticket) {
+      const char* given = !raw_.expires.empty() ? "--expires" : !raw_.uses.empty() ? "--uses" : nullptr;
+      if (given != nullptr) return usage("bad command line", given, "only with --ticket");
+      return {};
+    }
+    if (common.insecure)
+      return usage("bad command line", "--ticket with --insecure", "a ticket needs an identity: give one of them");
+    if (!raw_.expires.empty()) {
+      const auto age_s = parse_age_s(raw_.expires);
+      if (!age_s || *age_s == 0 || *age_s > ticket_expires_in_s_max) {
+        return usage("bad value", fmt::format("--expires {}", raw_.expires),
+                     "give an age with its unit, such as 30m, 24h or 7d, at most 366d");
+      }
+      listen.ticket_expires_in_s = *age_s;
+    }
+    if (!raw_.uses.empty()) {
+      const auto uses = whole_number("--uses", raw_.uses, 1, ticket_uses_option_max);
+      if (!uses) return tl::unexpected(uses.error());
+      listen.ticket_uses = static_cast<uint32_t>(*uses);
+    }
     return {};
   }
   static Result<void> no_listening(const ListenOptions& listen, std::string_view with) {
-    const char* given = listen.once                ? "--once"
-                        : listen.sessions          ? "--sessions"
-                        : !listen.uri_file.empty() ? "--uri-file"
-                        : listen.listen            ? "--listen"
-                                                   : nullptr;
+    const char* given = listen.once                 ? "--once"
+                        : listen.sessions           ? "--sessions"
+                        : !listen.uri_file.empty()  ? "--uri-file"
+                        : listen.listen             ? "--listen"
+                        : listen.ticket             ? "--ticket"
+                        : !listen.audit_log.empty() ? "--audit-log"
+                                                    : nullptr;
     if (given != nullptr) return usage("bad command line", given, fmt::format("only with {}", with));
     return {};
   }
   Result<Command> finish_send() {
     send_.common.verbose = counted_[send_app_];
     if (const auto ended = finish_transfer(send_.transfer); !ended) return tl::unexpected(ended.error());
-    if (const auto ended = finish_sessions(send_.listen); !ended) return tl::unexpected(ended.error());
+    if (const auto ended = finish_listening(send_.common, send_.listen); !ended) return tl::unexpected(ended.error());
     if (send_.serve) {
       if (!send_.sources.empty()) return usage("bad command line", send_.sources.front(), "--serve takes no SRC and no DEST");
       if (send_.transfer.dry_run) return usage("bad command line", "--dry-run with --serve", "give it to the side that dials");
@@ -344,7 +399,7 @@ class Parser {
   Result<Command> finish_recv() {
     receive_.common.verbose = counted_[recv_app_];
     if (const auto ended = finish_transfer(receive_.transfer); !ended) return tl::unexpected(ended.error());
-    if (const auto ended = finish_sessions(receive_.listen); !ended) return tl::unexpected(ended.error());
+    if (const auto ended = finish_listening(receive_.common, receive_.listen); !ended) return tl::unexpected(ended.error());
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
       const TransferOptions& asked = receive_.transfer;
@@ -434,9 +489,19 @@ class Parser {
     return bench_;
   }
 
+  Result<Command> finish_keygen() {
+    keygen_.common.verbose = counted_[keygen_app_];
+    if (keygen_.out && keygen_.out->empty()) return usage("bad value", "--out", "name a file");
+    return keygen_;
+  }
+  Result<Command> finish_id() {
+    id_.common.verbose = counted_[id_app_];
+    return id_;
+  }
+
   CLI::App app_;
   CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
-           *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr;
+           *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr, *keygen_app_ = nullptr, *id_app_ = nullptr;
   std::vector<CLI::App*> later_;
   std::vector<CLI::Option*> later_options_;
   std::map<const CLI::App*, unsigned> counted_;
@@ -450,6 +515,8 @@ class Parser {
   DevicesCommand devices_;
   SimCommand sim_;
   BenchCommand bench_;
+  KeygenCommand keygen_;
+  IdCommand id_;
   bench::PlanText bench_text_;
   std::string bench_wait_;
 };

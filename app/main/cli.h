@@ -17,6 +17,9 @@ namespace ccixfer::program {
 inline constexpr uint64_t memory_bytes_default = 256u << 20;
 inline constexpr uint32_t ping_count_max = 100000;
 inline constexpr uint32_t sessions_option_max = 1024;
+inline constexpr uint64_t ticket_expires_in_s_default = 24 * 3600;
+inline constexpr uint64_t ticket_expires_in_s_max = 366 * 24 * 3600;
+inline constexpr uint32_t ticket_uses_option_max = 1000;
 
 struct CommonOptions {
   std::optional<std::string> config_file;
@@ -35,6 +38,10 @@ struct ListenOptions {
   std::string uri_file;
   bool once = false;
   std::optional<uint32_t> sessions;  // at a time
+  bool ticket = false;               // print one
+  uint64_t ticket_expires_in_s = ticket_expires_in_s_default;
+  uint32_t ticket_uses = 1;
+  std::string audit_log;  // a file, or `journald`; "": none
 };
 
 struct TransferOptions {
@@ -71,6 +78,7 @@ struct RouteCommand {
   std::string uri_file;
   uint64_t rate_bytes_per_s = 0;
   std::optional<uint64_t> memory_bytes;  // else the configuration's
+  std::string audit_log;                 // a file, or `journald`; "": none
 };
 
 struct RoutesCommand {
@@ -107,12 +115,22 @@ struct BenchCommand {  // `serve` or a uri with a plan
   bench::Wait wait = bench::Wait::poll;
 };
 
+struct KeygenCommand {
+  CommonOptions common;
+  std::optional<std::string> out;  // else the account's key
+  bool force = false;              // replace one that is there
+};
+
+struct IdCommand {
+  CommonOptions common;
+};
+
 struct HelpCommand {
   std::string text;  // for standard output
 };
 
 using Command = std::variant<HelpCommand, SendCommand, ReceiveCommand, RouteCommand, RoutesCommand, PingCommand, DevicesCommand,
-                             SimCommand, BenchCommand>;
+                             SimCommand, BenchCommand, KeygenCommand, IdCommand>;
 
 [[nodiscard]] Result<Command> parse_command_line(int argc, const char* const* argv);
 

@@ -29,8 +29,11 @@ struct CommandEnd {
 [[nodiscard]] CommandEnd run_ping(const Process& process, const PingCommand& command);
 [[nodiscard]] CommandEnd run_bench(const Process& process, const BenchCommand& command);
 [[nodiscard]] CommandEnd run_devices(const Process& process, const DevicesCommand& command);
+[[nodiscard]] CommandEnd run_keygen(const Process& process, const KeygenCommand& command);
+[[nodiscard]] CommandEnd run_id(const Process& process, const IdCommand& command);
 
-// 41 unless --insecure was given, which is then said loudly.
+void warn_insecure(const Process& process);  // loudly
+// 41 unless --insecure was given, which is then said loudly. For commands that know no security yet.
 [[nodiscard]] Result<void> require_insecure(const Process& process, const CommonOptions& common);
 
 }  // namespace ccixfer::program

@@ -11,14 +11,18 @@ CommandEnd run_devices(const Process& process, const DevicesCommand&) {
   return {};
 }
 
+void warn_insecure(const Process& process) {
+  // Not under -q: a nightly job would mail it every night.
+  process.reporter.warn(
+      "WARNING: --insecure: no encryption and no authentication: anybody on the way can read and change the data");
+}
+
 Result<void> require_insecure(const Process& process, const CommonOptions& common) {
   if (!common.insecure) {
     return fail(ErrorKind::authentication,
                 "encryption is not available in this version: no identity: give --insecure to go without it");
   }
-  // Not under -q: a nightly job would mail it every night.
-  process.reporter.warn(
-      "WARNING: --insecure: no encryption and no authentication: anybody on the way can read and change the data");
+  warn_insecure(process);
   return {};
 }
 

@@ -174,6 +174,14 @@ std::string device_event(double t, const DeviceLine& device) {
   return line(json);
 }
 
+std::string identity_event(double t, const IdentityLine& identity) {
+  Json json = begin("identity", t);
+  json["id"] = identity.id;
+  json["file"] = words(identity.file);
+  if (!identity.subject.empty()) json["subject"] = words(identity.subject);
+  return line(json);
+}
+
 std::string text_event(double t, std::string_view event, std::string_view key, std::string_view text) {
   Json json = begin(event, t);
   json[std::string(key)] = words(text);

@@ -112,6 +112,13 @@ struct RouteLine {
 // SIGHUP: what came of it. `reason` empty: taken, and the router has so many devices now.
 [[nodiscard]] std::string reloaded_event(double t, size_t devices, std::string_view reason);
 [[nodiscard]] std::string device_event(double t, const DeviceLine& device);
+// Who this account is: `keygen` and `id`.
+struct IdentityLine {
+  std::string id;       // cx1-...
+  std::string file;     // of the key
+  std::string subject;  // of the certificate; empty: none, left out
+};
+[[nodiscard]] std::string identity_event(double t, const IdentityLine& identity);
 // Any text as one event with the text as member `key`: for reports whose lines are made elsewhere.
 [[nodiscard]] std::string text_event(double t, std::string_view event, std::string_view key, std::string_view text);
 

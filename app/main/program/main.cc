@@ -64,6 +64,8 @@ CommandEnd run(const Process& process, const Command& command) {
   if (const auto* ping = std::get_if<PingCommand>(&command)) return run_ping(process, *ping);
   if (const auto* sim = std::get_if<SimCommand>(&command)) return simulate::run_sim(process, *sim);
   if (const auto* bench = std::get_if<BenchCommand>(&command)) return run_bench(process, *bench);
+  if (const auto* keygen = std::get_if<KeygenCommand>(&command)) return run_keygen(process, *keygen);
+  if (const auto* id = std::get_if<IdCommand>(&command)) return run_id(process, *id);
   return run_devices(process, std::get<DevicesCommand>(command));
 }
 

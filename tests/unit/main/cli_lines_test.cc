@@ -221,15 +221,15 @@ TEST_CASE("cli_lines__help_version_and_what_is_unknown") {
   CHECK(of<HelpCommand>({"-V"}).text == "ccixfer 0.1.0\n");
   const std::string help = of<HelpCommand>({"--help"}).text;
   CHECK(help.find("Exit codes: 0 done and durable") != std::string::npos);
-  CHECK(help.find("keygen") == std::string::npos);  // of later versions
+  CHECK(help.find("verify") == std::string::npos);  // of later versions
   CHECK(of<HelpCommand>({"send", "-h"}).text.find("--bwlimit") != std::string::npos);
   CHECK(of<HelpCommand>({"send", "-h"}).text.find("--delete") == std::string::npos);
   CHECK(said({"sned"}) == "bad command line: sned: no such command: see ccixfer --help");
   CHECK(said({"s\nned"}) == "bad command line: s%0Aned: no such command: see ccixfer --help");
   CHECK(said({"--sned"}) == "bad command line: --sned: no option here, a command comes first: see ccixfer --help");
   CHECK(said(with(send, {"--nonsense"})).find(": see ccixfer send --help") != std::string::npos);
-  CHECK(said({"keygen"}) == "not in this version: keygen: see ccixfer --help for the commands that are");
-  CHECK(said({"keygen", "--help"}) == "not in this version: keygen: see ccixfer --help for the commands that are");
+  CHECK(said({"verify"}) == "not in this version: verify: see ccixfer --help for the commands that are");
+  CHECK(said({"verify", "--help"}) == "not in this version: verify: see ccixfer --help for the commands that are");
   CHECK(said(with(send, {"-H"})) == "not in this version: --hard-links: leave it out");
   CHECK(said(with(send, {"--receipt", "f"})) == "not in this version: --receipt: leave it out");
 }

@@ -113,8 +113,6 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
       {"send", "--stop-at", "12:00", "a", "b"},
       {"send", "--bwlimit", "08:00,1Gb/s 18:00,off", "a", "b"},
       {"verify", "receipt"},
-      {"keygen"},
-      {"id"},
   };
   for (const auto& arguments : all) {
     INFO(arguments[0] << " " << (arguments.size() > 1 ? arguments[1] : ""));
@@ -139,6 +137,52 @@ TEST_CASE("cli__sessions__of_a_listening_side_and_in_bounds") {
   CHECK(complaint({"recv", "--sessions", "7", "tcp://h:1", "d"}).find("--sessions") != std::string::npos);
 }
 
+TEST_CASE("cli__a_ticket__has_an_age_and_uses") {
+  const auto plain = parse({"recv", "--root", "/r", "--ticket"});
+  REQUIRE(plain);
+  CHECK(std::get<ReceiveCommand>(*plain).listen.ticket);
+  CHECK(std::get<ReceiveCommand>(*plain).listen.ticket_expires_in_s == 86400);
+  CHECK(std::get<ReceiveCommand>(*plain).listen.ticket_uses == 1);
+  const auto told = parse({"send", "--serve", "/r", "--ticket", "--expires", "90m", "--uses", "1000"});
+  REQUIRE(told);
+  CHECK(std::get<SendCommand>(*told).listen.ticket_expires_in_s == 5400);
+  CHECK(std::get<SendCommand>(*told).listen.ticket_uses == 1000);
+  for (const char* bad : {"24", "0s", "0.5s", "367d", "h", "-1h", "1w", "1e9d"}) {
+    INFO(bad);
+    CHECK(complaint({"recv", "--root", "/r", "--ticket", "--expires", bad}).find(std::string("--expires ") + bad) !=
+          std::string::npos);
+  }
+  for (const char* bad : {"0", "1001", "x"})
+    CHECK(complaint({"recv", "--root", "/r", "--ticket", "--uses", bad}).find(std::string("--uses ") + bad) != std::string::npos);
+}
+
+TEST_CASE("cli__a_ticket_or_an_audit_log_where_they_make_no_sense__refused") {
+  CHECK(complaint({"recv", "--root", "/r", "--expires", "1h"}).find("--expires: only with --ticket") != std::string::npos);
+  CHECK(complaint({"recv", "--root", "/r", "--uses", "2"}).find("--uses: only with --ticket") != std::string::npos);
+  CHECK(complaint({"recv", "--root", "/r", "--ticket", "--insecure"}).find("--ticket with --insecure") != std::string::npos);
+  CHECK(complaint({"send", "--ticket", "a", "tcp://h:1"}).find("--ticket: only with --serve") != std::string::npos);
+  CHECK(complaint({"recv", "--ticket", "tcp://h:1/x", "d"}).find("--ticket: only with --root") != std::string::npos);
+  CHECK(complaint({"send", "--audit-log", "f", "a", "tcp://h:1"}).find("--audit-log: only with --serve") != std::string::npos);
+  CHECK(complaint({"send", "--expires", "1h", "a", "tcp://h:1"}).find("--expires") != std::string::npos);
+  const auto audited = parse({"recv", "--root", "/r", "--audit-log", "journald"});
+  REQUIRE(audited);
+  CHECK(std::get<ReceiveCommand>(*audited).listen.audit_log == "journald");
+  const auto route = parse({"route", "--audit-log", "f"});
+  REQUIRE(route);
+  CHECK(std::get<RouteCommand>(*route).audit_log == "f");
+}
+
+TEST_CASE("cli__keygen_and_id__options") {
+  const auto keygen = parse({"keygen", "--out", "k", "--force"});
+  REQUIRE(keygen);
+  CHECK(std::get<KeygenCommand>(*keygen).out == "k");
+  CHECK(std::get<KeygenCommand>(*keygen).force);
+  CHECK_FALSE(std::get<KeygenCommand>(*parse({"keygen"})).out);
+  CHECK(std::get<IdCommand>(*parse({"id", "--json"})).common.json);
+  CHECK_FALSE(complaint({"keygen", "k"}).empty());
+  CHECK_FALSE(complaint({"id", "x"}).empty());
+}
+
 TEST_CASE("cli__dry_run_of_a_side_that_does_not_dial__refused") {
   CHECK(complaint({"recv", "-n", "--root", "d"}).find("--root") != std::string::npos);
   CHECK(complaint({"recv", "-a", "--root", "d"}).find("--archive with --root") != std::string::npos);
@@ -147,7 +191,7 @@ TEST_CASE("cli__dry_run_of_a_side_that_does_not_dial__refused") {
 }
 
 TEST_CASE("cli__help_of_each_subcommand__is_no_error") {
-  for (const char* name : {"send", "recv", "route", "routes", "ping", "devices", "sim", "bench"}) {
+  for (const char* name : {"send", "recv", "route", "routes", "ping", "devices", "sim", "bench", "keygen", "id"}) {
     const auto command = parse({name, "--help"});
     REQUIRE(command);
     CHECK(std::get<HelpCommand>(*command).text.find(name) != std::string::npos);

@@ -1,0 +1,85 @@
+#include "app/main/security.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "core/base/lower_case.h"
+#include "core/host/descriptor.h"
+
+namespace ccixfer::program {
+namespace {
+
+host::Descriptor terminal() { return host::Descriptor(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)); }
+
+void say(int to, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(to, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+// A line without its end; none: there is no more to read.
+std::optional<std::string> read_line(int from) {
+  constexpr size_t bytes_max = 1000;  // of an answer; more is none
+  std::string line;
+  for (char c = 0;;) {
+    const ssize_t n = ::read(from, &c, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0 || line.size() > bytes_max) return std::nullopt;
+    if (c == '\n') return line;
+    if (c != '\r' && c != ' ' && c != '\t') line += c;
+  }
+}
+
+}  // namespace
+
+Result<Security> make_security(const Config& config, policy::Places places, policy::WithoutIdentity without) {
+  auto identity = policy::load_local_identity(config.identity, places, without);
+  if (!identity) return tl::unexpected(identity.error());
+  auto known = policy::KnownPeersFile::load(places.known_peers());
+  if (!known) return tl::unexpected(known.error());
+  return Security{std::move(*identity), policy::DialledPeerJudge(policy::Peers(config.peers), std::move(*known)),
+                  std::move(places)};
+}
+
+Result<std::optional<Security>> security_of_process(const Process& process, const CommonOptions& common,
+                                                    policy::WithoutIdentity without) {
+  if (common.insecure) {
+    warn_insecure(process);
+    return std::optional<Security>();
+  }
+  auto security = make_security(process.config, policy::places_of_process(), without);
+  if (!security) return tl::unexpected(security.error());
+  if (security->identity.made)
+    process.reporter.info("made an identity: " + trust::to_string(security->identity.identity.id()) + " in " +
+                          security->identity.file);
+  return std::optional(std::move(*security));
+}
+
+policy::Person person_at_terminal() {
+  return isatty(STDERR_FILENO) == 1 && terminal() ? policy::Person::present : policy::Person::absent;
+}
+
+bool person_says_yes(const std::string& question) {
+  const host::Descriptor tty = terminal();
+  return tty && says_yes(tty.get(), tty.get(), question);
+}
+
+bool says_yes(int from, int to, const std::string& question) {
+  say(to, question);
+  for (;;) {
+    const auto answer = read_line(from);
+    if (!answer) return false;
+    const std::string word = lower_case(*answer);
+    if (word == "yes") return true;
+    if (word == "no") return false;
+    say(to, "Please write yes or no: ");
+  }
+}
+
+}  // namespace ccixfer::program

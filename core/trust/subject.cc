@@ -1,0 +1,13 @@
+#include "core/trust/subject.h"
+
+#include "core/trust/identity_impl.h"
+#include "core/trust/x509_words.h"
+
+namespace ccixfer::trust {
+
+std::string subject_of(const Identity& identity) {
+  if (!identity.has_own_certificate()) return "";
+  return name_of(X509_get_subject_name(identity.impl().certificate.get()));
+}
+
+}  // namespace ccixfer::trust
