@@ -1,0 +1,91 @@
+#include "app/trust/audit_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/units.h"
+
+namespace ccixfer::policy {
+namespace {
+
+// Not blocking: it may be a pipe that nobody reads.
+host::Descriptor open_file(const std::string& file) {
+  return host::Descriptor(::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600));
+}
+
+}  // namespace
+
+AuditTargets audit_targets(const std::string& option, bool is_service) {
+  AuditTargets targets;
+  targets.journal = is_service || option == audit_to_journal;
+  if (option != audit_to_journal) targets.file = option;
+  return targets;
+}
+
+AuditTargets audit_targets_of_process(const std::string& option) {
+  return audit_targets(option, is_journal(std::getenv("JOURNAL_STREAM"), STDERR_FILENO));
+}
+
+Result<AuditLog> AuditLog::open(AuditTargets targets, WallClock wall_clock_ms) {
+  AuditLog log(std::move(targets), std::move(wall_clock_ms));
+  if (!log.targets_.file.empty()) {
+    log.file_ = open_file(log.targets_.file);
+    if (!log.file_) {
+      return fail(ErrorKind::usage, fmt::format("cannot open the audit log: {}: {}: give --audit-log a writable place",
+                                                printable(log.targets_.file), std::strerror(errno)));
+    }
+  }
+  return log;
+}
+
+std::optional<std::string> AuditLog::reopen() {
+  if (targets_.file.empty()) return std::nullopt;
+  host::Descriptor file = open_file(targets_.file);
+  if (!file) {
+    return fmt::format("cannot open the audit log again: {}: {}: the old one stays in use", printable(targets_.file),
+                       std::strerror(errno));
+  }
+  file_ = std::move(file);
+  torn_ = false;
+  return std::nullopt;
+}
+
+int AuditLog::write_to_file(const std::string& line) {
+  const std::string text = torn_ ? "\n" + line : line;
+  ssize_t n = 0;
+  while ((n = ::write(file_.get(), text.data(), text.size())) < 0 && errno == EINTR) {
+  }
+  if (n < 0) return errno;
+  torn_ = static_cast<size_t>(n) < text.size();
+  return torn_ ? ENOSPC : 0;  // a full disk takes a part first
+}
+
+std::optional<std::string> AuditLog::write(const AuditRecord& record) {
+  const int64_t now_ms = wall_clock_ms_();
+  std::string where;
+  int problem = 0;
+  if (targets_.journal) {
+    problem = journal_.send(audit_fields(record, now_ms));
+    if (problem != 0) where = "the journal";
+  }
+  if (file_) {
+    if (const int of_file = write_to_file(audit_line(record, now_ms)); of_file != 0) {
+      problem = of_file;
+      where = printable(targets_.file);
+    }
+  }
+  if (problem != 0) {
+    if (++lost_ > 1) return std::nullopt;
+    return fmt::format("WARNING: cannot write the audit log: {}: {}: transfers go on and their lines are lost: make it writable",
+                       where, std::strerror(problem));
+  }
+  if (lost_ == 0) return std::nullopt;
+  return fmt::format("the audit log is written again: {} lines are lost", std::exchange(lost_, 0));
+}
+
+}  // namespace ccixfer::policy
