@@ -20,6 +20,7 @@ uint32_t wanted_mode(const Policy& policy, const Current& current, const Attribu
   // An inherited setgid bit of a directory stays.
   if (!policy.has(session::option_permissions)) return (current.mode & ~0777u) | policy.created_mode(wanted);
   uint32_t mode = wanted.mode & 07777u;
+  if (!policy.setid) mode &= ~(mode_setuid | mode_setgid);
   if (current.uid != wanted.uid) mode &= ~mode_setuid;
   if (current.gid != wanted.gid) mode &= ~mode_setgid;
   return mode;

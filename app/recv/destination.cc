@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/recv/budget.h"
 #include "app/recv/commit_queue.h"
 #include "app/recv/discards.h"
 #include "app/recv/entry_queue.h"
@@ -20,6 +21,7 @@
 #include "app/recv/session_root.h"
 #include "app/recv/syncer.h"
 #include "app/session/liveness.h"
+#include "app/session/session_keys.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -85,12 +87,14 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   session::Link& link_;
   DestinationObserver& observer_;
   session::Wake wake_;
+  const std::unique_ptr<session::DataOpener> opener_;  // none: --insecure
   SessionRoot root_;
   SessionJobs jobs_;
   SessionEnd end_;
   session::Liveness liveness_;
   Outbox outbox_;
   Results results_;
+  Budget budget_;
   SessionReports session_;
   Lanes lanes_;
   Inbox inbox_;
@@ -112,27 +116,37 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       buffers_max_(options.buffers_max > 0 ? options.buffers_max : pool.count()),
       link_(link),
       observer_(observer),
-      root_(root, options.options, link.hello().transfer),
+      opener_(link.keys() != nullptr ? std::make_unique<session::DataOpener>(link.keys()->data(trust::SealKey::Use::open))
+                                     : nullptr),
+      root_(root, options.options, link.transfer_key(), options.limits.setid),
       jobs_(work, wake_),
       liveness_(options.disk_patience),
       outbox_([this](const Message& message) { link_.post(message); }),
       results_(options.record, observer),
+      budget_(options.limits),
       session_(end_, outbox_, results_, liveness_, wake_, observer, counters, [&link] { return link.session(); }),
       lanes_(link, endpoint.mailboxes(), pool, entropy,
              options.turns ? options.turns : std::make_shared<session::PoolTurns>(pool.count(), true),
              options.rate ? options.rate : std::make_shared<RateAllowance>(options.rate_bytes_per_s)),
       entries_(
-          jobs_, [this](Bytes segment, uint64_t first_index) { return root_.judge(segment, first_index); }, *this, session_),
+          jobs_,
+          [this](MutableBytes segment, const SegmentHeader& header, uint64_t first_index) {
+            return root_.judge(segment, header, opener_.get(), first_index);
+          },
+          *this, session_),
       files_(session_, *this, results_, [this](const FileTask& task, bool resumed) { return root_.make_staged(task, resumed); }),
       pieces_(
           jobs_,
-          [](const std::shared_ptr<StagedFile>& staged, Bytes segment, uint64_t piece) {
-            return write_piece(*staged, segment, piece);
+          [this](const std::shared_ptr<StagedFile>& staged, MutableBytes segment, const SegmentHeader& header) {
+            return write_piece(*staged, segment, header, opener_.get());
           },
           inbox_, files_, session_, counters),
-      packs_(
-          jobs_, [this](Bytes segment, std::vector<PackItem>& items) { return root_.stage(segment, items); }, inbox_, files_,
-          session_),
+      packs_(jobs_,
+             {[this](MutableBytes segment, const SegmentHeader& header) {
+                return session::open_data(segment, header, opener_.get()).has_value();
+              },
+              [this](std::vector<PackItem>& items) { root_.stage(items); }},
+             opener_ != nullptr, inbox_, files_, session_),
       syncer_(
           jobs_, [this](std::vector<SyncFile>& batch) { return root_.sync(batch); }, files_, session_),
       commits_(
@@ -254,7 +268,7 @@ void Destination::Impl::on_completion(const rvma::Completion& completion) {
 void Destination::Impl::receive(ReceivedSegment arrival) {
   if (session_.has_failed() || !end_.is_started()) return inbox_.release(arrival);
   const Bytes segment = Bytes(arrival.buffer.bytes()).first(static_cast<size_t>(arrival.length_bytes));
-  const Result<SegmentHeader> header = session::peek(segment);
+  const Result<SegmentHeader> header = arrival.header;
   if (!header) {
     session_.ask_for_put(arrival.lane_session, arrival.n);
     return inbox_.release(arrival);
@@ -269,6 +283,10 @@ void Destination::Impl::receive(ReceivedSegment arrival) {
   session_.made_progress();
   liveness_.answered();
   results_.received(header->data_bytes);
+  if (const std::optional<Error> beyond = budget_.received(header->data_bytes)) {
+    inbox_.release(arrival);
+    return session_.refuse(*beyond);
+  }
   switch (header->kind) {
     case SegmentKind::void_:
       return inbox_.release(arrival);
@@ -285,6 +303,7 @@ void Destination::Impl::receive(ReceivedSegment arrival) {
 void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> decisions) {
   results_.answered(first_index + decisions.size());
   if (!files_.has_room(decisions.size())) return session_.fail({ErrorKind::protocol, "more entries than may be outstanding"});
+  if (const std::optional<Error> beyond = budget_.decided(decisions)) return session_.refuse(*beyond);
   for (Decision& decision : decisions) {
     if (decision.leave) leaves_.add(std::move(*decision.leave));
     if (decision.task) {

@@ -21,7 +21,7 @@ void EntryQueue::receive(Bytes segment, const session::SegmentHeader& header) {
     return;
   }
   held_bytes_ += segment.size();
-  held_.emplace(header.sequence, Segment{{segment.begin(), segment.end()}, header.lane_session, header.n});
+  held_.emplace(header.sequence, Segment{{segment.begin(), segment.end()}, header});
 }
 
 void EntryQueue::turn() {
@@ -37,15 +37,16 @@ void EntryQueue::turn() {
   held_bytes_ -= work->segment.bytes.size();
   held_.erase(due);
   is_running_ = true;
-  jobs_.submit([this, work, first_index = next_index_] { work->result = judge_(work->segment.bytes, first_index); },
-               [this, work] { judged(work->segment, std::move(work->result)); });
+  jobs_.submit(
+      [this, work, first_index = next_index_] { work->result = judge_(work->segment.bytes, work->segment.header, first_index); },
+      [this, work] { judged(work->segment, std::move(work->result)); });
 }
 
 void EntryQueue::judged(const Segment& segment, JudgedSegment result) {
   is_running_ = false;
   if (session_.has_failed()) return;
   if (result.is_damaged) {
-    session_.ask_for_put(segment.lane_session, segment.n);
+    session_.ask_for_put(segment.header.lane_session, segment.header.n);
     return;
   }
   if (!result.decisions) {

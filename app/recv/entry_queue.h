@@ -37,13 +37,14 @@ class EntriesHandler {
 
 class EntryQueue {
  public:
-  using Judge = std::function<JudgedSegment(Bytes segment, uint64_t first_index)>;
+  // Opens the data of the segment in place.
+  using Judge = std::function<JudgedSegment(MutableBytes segment, const session::SegmentHeader& header, uint64_t first_index)>;
   EntryQueue(SessionJobs& jobs, Judge judge, EntriesHandler& handler, SessionHandler& session)
       : jobs_(jobs), judge_(std::move(judge)), handler_(handler), session_(session) {}
   EntryQueue(const EntryQueue&) = delete;
   EntryQueue& operator=(const EntryQueue&) = delete;
 
-  // A segment with its trailer, of which only the trailer has been checked. Refuses the session
+  // A segment with its trailer, of which only the trailer has been opened. Refuses the session
   // when it is beyond the bounds.
   void receive(Bytes segment, const session::SegmentHeader& header);
   void turn();                                                       // judges the one that is due
@@ -53,7 +54,7 @@ class EntryQueue {
  private:
   struct Segment {
     std::vector<std::byte> bytes;
-    uint64_t lane_session = 0, n = 0;  // of the put that brought it
+    session::SegmentHeader header;
   };
   [[nodiscard]] bool is_here(uint64_t sequence) const;
   [[nodiscard]] bool has_room(uint64_t sequence, size_t bytes) const;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/session/limits.h"
+#include "app/session/session_keys.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 
@@ -50,7 +51,10 @@ void Lanes::up(session::LaneIndex index) {
   lane.live = true;
   live_[index] = lane.base;
   link_.post_on_lane(index, session::LaneOpen{lane.lane_session, lane.base, lane.key, session::stripes});
-  lanes_.emplace(lane.base, lane);
+  if (const session::SessionKeys* keys = link_.keys()) {
+    lane.put_key.emplace(keys->puts(lane.lane_session, trust::SealKey::Use::open));
+  }
+  lanes_.emplace(lane.base, std::move(lane));
 }
 
 void Lanes::close(Lane& lane) {
@@ -96,12 +100,16 @@ std::optional<ReceivedSegment> Lanes::take(const rvma::Completion& completion) {
   --posted_total_;
   const bool filled = completion.status == Status::success;
   rate_->came_back(filled ? completion.length_bytes : 0);
-  const uint64_t lane_session = lane.lane_session;
+  ReceivedSegment arrival{std::move(slot.buffer), completion.length_bytes, lane.lane_session, slot.n};
+  if (filled) {
+    trace_stage("[stage 7] mailbox buffer");
+    filled_.push_back({slot.base, slot.n, slot.posted_at});
+    const Bytes segment = Bytes(arrival.buffer.bytes()).first(static_cast<size_t>(arrival.length_bytes));
+    arrival.header = session::open_trailer(segment, lane.put_key ? &*lane.put_key : nullptr, slot.n);
+  }
   forget_if_done(slot.base);
   if (!filled) return std::nullopt;
-  filled_.push_back({slot.base, slot.n, slot.posted_at});
-  trace_stage("[stage 7] mailbox buffer");
-  return ReceivedSegment{std::move(slot.buffer), completion.length_bytes, lane_session, slot.n};
+  return arrival;
 }
 
 bool Lanes::post(Lane& lane, memory::Loan buffer, Instant now) {

@@ -16,19 +16,23 @@
 #include "app/recv/window.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
+#include "app/session/segment.h"
 #include "core/base/slot_table.h"
 #include "core/memory/pool.h"
 #include "core/ports/entropy.h"
 #include "core/rvma/mailbox_table.h"
+#include "core/trust/seal_key.h"
 
 namespace ccixfer::recv {
 
-// A buffer that a put completed. `lane_session` and `n` follow from the mailbox and its epoch, not from the peer's bytes.
+// A buffer that a put completed. `lane_session` and `n` follow from the mailbox and its epoch, not from the peer's bytes. `header`
+// is what its trailer says, which was opened, or why it cannot be.
 struct ReceivedSegment {
   memory::Loan buffer;
   uint64_t length_bytes = 0;
   uint64_t lane_session = 0;
   uint64_t n = 0;
+  Result<session::SegmentHeader> header{};
 };
 
 class Lanes {
@@ -65,9 +69,10 @@ class Lanes {
     uint64_t base = 0;
     uint64_t key = 0;
     uint64_t lane_session = 0;
-    uint64_t next_n = 0;  // buffers ever posted
-    uint64_t credit = 0;  // granted
-    uint32_t posted = 0;  // now
+    std::optional<trust::SealKey> put_key;  // none: --insecure
+    uint64_t next_n = 0;                    // buffers ever posted
+    uint64_t credit = 0;                    // granted
+    uint32_t posted = 0;                    // now
     bool live = false;
     bool asks = false;               // as the source was told
     std::optional<uint64_t> ask_at;  // it asked when its credit was that

@@ -7,9 +7,9 @@
 
 namespace ccixfer::recv {
 
-// The files of the pack that still want their content. The list is read before its hash was
-// checked: it only finds our own records, and the job checks before it writes. False: the list is
-// damaged, and no file was taken.
+// The files of the pack that still want their content. Without a seal the list is read before its
+// hash was checked: it only finds our own records, and the job checks before it writes. False: the
+// list is damaged, and no file was taken.
 bool PackStager::take_wanted(const ReceivedSegment& arrival, const session::SegmentHeader& header, std::vector<PackItem>& items) {
   items.reserve(header.count);
   Bytes rest = Bytes(arrival.buffer.bytes()).first(header.data_bytes);
@@ -35,28 +35,42 @@ bool PackStager::take_wanted(const ReceivedSegment& arrival, const session::Segm
 }
 
 void PackStager::receive(ReceivedSegment arrival, const session::SegmentHeader& header) {
-  // Where nothing is to be written its hash is looked at all the same: it may be that a damaged
-  // number named no file that waits.
-  struct Work {
-    ReceivedSegment arrival;
-    std::vector<PackItem> items;
-    bool is_damaged = false;
-  };
   auto work = std::make_shared<Work>();
-  if (!take_wanted(arrival, header, work->items)) {
-    session_.ask_for_put(arrival.lane_session, arrival.n);
-    inbox_.release(arrival);
-    return;
-  }
   work->arrival = std::move(arrival);
+  work->header = header;
+  if (!is_sealed_) return take(work);
+  jobs_.submit([this, work] { open(*work); },
+               [this, work] {
+                 if (work->is_damaged) return damaged(*work);
+                 session_.has_failed() ? inbox_.release(work->arrival) : take(work);
+               });
+}
+
+void PackStager::open(Work& work) const {
+  const MutableBytes segment = work.arrival.buffer.bytes().first(static_cast<size_t>(work.arrival.length_bytes));
+  work.is_open = steps_.open(segment, work.header);
+  work.is_damaged = !work.is_open;
+}
+
+void PackStager::damaged(Work& work) {
+  inbox_.release(work.arrival);
+  session_.ask_for_put(work.arrival.lane_session, work.arrival.n);
+}
+
+// Where nothing is to be written the data are checked all the same: it may be that a damaged number named no file that waits.
+void PackStager::take(const std::shared_ptr<Work>& work) {
+  if (!take_wanted(work->arrival, work->header, work->items)) return damaged(*work);
   jobs_.submit(
       [this, work] {
-        const Bytes segment = Bytes(work->arrival.buffer.bytes()).first(static_cast<size_t>(work->arrival.length_bytes));
-        work->is_damaged = !stage_(segment, work->items);
+        if (!work->is_open) open(*work);
+        if (work->is_open) steps_.stage(work->items);
       },
       [this, work] {
-        inbox_.release(work->arrival);
-        if (work->is_damaged) session_.ask_for_put(work->arrival.lane_session, work->arrival.n);
+        if (work->is_damaged) {
+          damaged(*work);
+        } else {
+          inbox_.release(work->arrival);
+        }
         staged(work->items, work->is_damaged);
       });
 }

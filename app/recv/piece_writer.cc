@@ -60,27 +60,23 @@ void PieceWriter::write(FileInWork& file, ReceivedSegment arrival, const Segment
   struct Work {
     ReceivedSegment arrival;
     std::shared_ptr<StagedFile> staged;
-    uint64_t index = 0;
-    uint64_t piece = 0;
-    uint32_t data_bytes = 0;
+    SegmentHeader header;
     uint32_t losses = 0;
     PieceWritten outcome;
   };
   auto work = std::make_shared<Work>();
   work->arrival = std::move(arrival);
   work->staged = file.pieces()->staged();
-  work->index = header.index;
-  work->piece = header.sequence;
-  work->data_bytes = header.data_bytes;
+  work->header = header;
   work->losses = file.pieces()->losses();
   jobs_.submit(
       [this, work] {
-        const Bytes segment = Bytes(work->arrival.buffer.bytes()).first(static_cast<size_t>(work->arrival.length_bytes));
-        work->outcome = write_(work->staged, segment, work->piece);
+        const MutableBytes segment = work->arrival.buffer.bytes().first(static_cast<size_t>(work->arrival.length_bytes));
+        work->outcome = write_(work->staged, segment, work->header);
       },
       [this, work] {
         inbox_.release(work->arrival);
-        written(work->index, work->piece, work->data_bytes, work->losses, work->outcome);
+        written(work->header.index, work->header.sequence, work->header.data_bytes, work->losses, work->outcome);
       });
 }
 

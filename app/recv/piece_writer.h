@@ -20,13 +20,14 @@ inline constexpr uint64_t pieces_ahead_max = 1u << 16;  // of a file of unknown 
 
 class PieceWriter {
  public:
-  using Write = std::function<PieceWritten(const std::shared_ptr<StagedFile>& staged, Bytes segment, uint64_t piece)>;
+  using Write = std::function<PieceWritten(const std::shared_ptr<StagedFile>& staged, MutableBytes segment,
+                                           const session::SegmentHeader& header)>;
   PieceWriter(SessionJobs& jobs, Write write, Inbox& inbox, FileHandler& files, SessionHandler& session, Counters& counters)
       : jobs_(jobs), write_(std::move(write)), inbox_(inbox), files_(files), session_(session), counters_(counters) {}
   PieceWriter(const PieceWriter&) = delete;
   PieceWriter& operator=(const PieceWriter&) = delete;
 
-  // A segment of which only the trailer has been checked. The entries before `entries_decided` have
+  // A segment of which only the trailer has been opened. The entries before `entries_decided` have
   // their verdict.
   void receive(ReceivedSegment arrival, const session::SegmentHeader& header, uint64_t entries_decided);
 

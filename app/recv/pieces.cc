@@ -157,13 +157,14 @@ int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_byte
   return 0;
 }
 
-PieceWritten write_piece(StagedFile& staged, Bytes segment, uint64_t piece) {
+PieceWritten write_piece(StagedFile& staged, MutableBytes segment, const session::SegmentHeader& header,
+                         const session::DataOpener* opener) {
   PieceWritten outcome;
   HeldFileRef open;
   int failure = staged.open(open);
   if (failure >= 0) {
-    outcome.is_damaged = !session::open_in_blocks(segment, [&](Bytes block, uint64_t at_bytes) {
-      failure = staged.write(*open, block, piece * session::piece_bytes + at_bytes);
+    outcome.is_damaged = !session::open_data_in_blocks(segment, header, opener, [&](Bytes block, uint64_t at_bytes) {
+      failure = staged.write(*open, block, header.sequence * session::piece_bytes + at_bytes);
       return failure >= 0;
     });
   }

@@ -12,6 +12,7 @@
 #include "app/recv/task.h"
 #include "app/session/limits.h"
 #include "app/session/messages.h"
+#include "app/session/segment.h"
 
 namespace ccixfer::recv {
 
@@ -86,13 +87,14 @@ class StagedFile {
 // Writes all of it, however short the single writes are. 0, or -errno; -ENOSPC: a write wrote nothing.
 [[nodiscard]] int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
-// Writes a piece from its segment into its place in the staged file, block by block while it is hashed.
+// Writes a piece from its segment into its place in the staged file, block by block while it is opened and hashed.
 // The place counts as absent until the hash agrees, so a damaged piece overwrites nothing that counts.
 struct PieceWritten {
   bool is_damaged = false;
   int error_number = 0;
 };
-[[nodiscard]] PieceWritten write_piece(StagedFile& staged, Bytes segment, uint64_t piece);
+[[nodiscard]] PieceWritten write_piece(StagedFile& staged, MutableBytes segment, const session::SegmentHeader& header,
+                                       const session::DataOpener* opener);
 
 // A batch of the syncer: fsync of each file, then one transaction with the pieces of those that went well.
 struct SyncFile {

@@ -11,11 +11,11 @@
 
 namespace ccixfer::recv {
 
-SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer)
+SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid)
     : opened_(root.renew()),
       root_(root.opened()),
       directories_(root_->files, root_->fd, root_->staging_identity, root_->held_directories),
-      policy_{options, root_->umask, root_->uid, root_->gid} {
+      policy_{options, root_->umask, root_->uid, root_->gid, setid} {
   root_->sessions.fetch_add(1);
   owner_->transfer = transfer;
 }
@@ -37,18 +37,18 @@ std::shared_ptr<StagedFile> SessionRoot::make_staged(const FileTask& task, bool 
   return std::make_shared<StagedFile>(*root_, task, resumed);
 }
 
-JudgedSegment SessionRoot::judge(Bytes segment, uint64_t first_index) {
+JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHeader& header, const session::DataOpener* opener,
+                                 uint64_t first_index) {
   JudgedSegment judged;
-  const Result<session::SegmentHeader> header = session::open(segment);
-  if (!header) {
+  if (!session::open_data(segment, header, opener)) {
     judged.is_damaged = true;
     return judged;
   }
-  if (header->index != first_index) {
+  if (header.index != first_index) {
     judged.decisions = fail(ErrorKind::protocol, "entries out of order");
     return judged;
   }
-  const auto entries = session::decode_entries(segment.first(header->data_bytes), header->count);
+  const auto entries = session::decode_entries(segment.first(header.data_bytes), header.count);
   if (!entries) {
     judged.decisions = tl::unexpected<Error>(entries.error());
     // A name that leaves the root: one who pushes is told that he may not; one whom we asked lies.
@@ -70,11 +70,7 @@ JudgedSegment SessionRoot::judge(Bytes segment, uint64_t first_index) {
   return judged;
 }
 
-bool SessionRoot::stage(Bytes segment, std::vector<PackItem>& items) const {
-  if (!session::open(segment)) return false;
-  stage_pack(*root_, policy_, *owner_, items);
-  return true;
-}
+void SessionRoot::stage(std::vector<PackItem>& items) const { stage_pack(*root_, policy_, *owner_, items); }
 
 std::optional<Error> SessionRoot::sync(std::vector<SyncFile>& batch) const { return sync_pieces(*root_, *owner_, batch); }
 

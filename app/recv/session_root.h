@@ -21,13 +21,14 @@
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
 #include "app/recv/root.h"
+#include "app/session/segment.h"
 
 namespace ccixfer::recv {
 
 class SessionRoot {
  public:
-  // Opens what is there now if what was open is gone. `options`: session::Option bits.
-  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer);
+  // Opens what is there now if what was open is gone. `options`: session::Option bits. `setid`: Policy's.
+  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid = true);
   ~SessionRoot();  // gives up the claims
   SessionRoot(const SessionRoot&) = delete;
   SessionRoot& operator=(const SessionRoot&) = delete;
@@ -45,8 +46,9 @@ class SessionRoot {
   [[nodiscard]] bool remembers_deliveries() const { return root_->deliveries && !root_->deliveries->empty(); }
 
   // Jobs.
-  [[nodiscard]] JudgedSegment judge(Bytes segment, uint64_t first_index);
-  [[nodiscard]] bool stage(Bytes segment, std::vector<PackItem>& items) const;  // false: the segment is damaged
+  [[nodiscard]] JudgedSegment judge(MutableBytes segment, const session::SegmentHeader& header, const session::DataOpener* opener,
+                                    uint64_t first_index);
+  void stage(std::vector<PackItem>& items) const;  // the data that the items are in have been opened
   [[nodiscard]] std::optional<Error> sync(std::vector<SyncFile>& batch) const;
   void commit(std::vector<CommitItem>& batch);
   [[nodiscard]] std::vector<LeaveOutcome> apply(const std::vector<Leave>& leaves);

@@ -8,8 +8,9 @@ namespace ccixfer::send {
 
 using session::EntryType;
 
-Announcer::Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler)
-    : walk_(walk), entries_(entries), sink_(sink), handler_(handler) {}
+Announcer::Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler,
+                     std::shared_ptr<session::DataSealer> sealer)
+    : walk_(walk), entries_(entries), sink_(sink), handler_(handler), sealer_(std::move(sealer)) {}
 
 void Announcer::announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers) {
   if (copies_wanted_again_ && !announce_again(buffers, in_buffers)) return;
@@ -25,8 +26,15 @@ void Announcer::announce(Listings& listings, BufferShare& buffers, uint32_t in_b
     copies_.push_back({segment.header, {data.begin(), data.end()}, false});
     copied_bytes_ += data.size() + session::segment_trailer_bytes;
     ++in_buffers;
+    seal(segment);
     sink_.add(std::move(segment));
   }
+}
+
+void Announcer::seal(FilledSegment& segment) const {
+  session::SealingPass pass(sealer_.get());
+  pass.update(segment.buffer.bytes().first(segment.header.data_bytes));
+  segment.header.mark = pass.finish();
 }
 
 bool Announcer::announce_again(BufferShare& buffers, uint32_t& in_buffers) {
@@ -40,6 +48,7 @@ bool Announcer::announce_again(BufferShare& buffers, uint32_t& in_buffers) {
     segment.header = copy.header;
     segment.resend = true;
     ++in_buffers;
+    seal(segment);
     sink_.add(std::move(segment));
   }
   copies_wanted_again_ = false;

@@ -6,6 +6,7 @@
 // segments that are not answered; entries_segments_max segments in buffers.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -31,7 +32,8 @@ class AnnouncerHandler {
 class Announcer {
  public:
   // Of the walk, only what it knows of the sources as such.
-  Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler);
+  Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler,
+            std::shared_ptr<session::DataSealer> sealer = {});
 
   // `in_buffers`: entries segments that have not been placed yet.
   void announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers);
@@ -47,6 +49,7 @@ class Announcer {
   };
   [[nodiscard]] bool announce_again(BufferShare& buffers, uint32_t& in_buffers);  // false: no buffer
   [[nodiscard]] bool fill(Listings& listings, MutableBytes into, session::SegmentHeader& header);
+  void seal(FilledSegment& segment) const;  // its data
   [[nodiscard]] bool has_room() const;      // for one more segment that is not answered
   void describe(const Listings& listings);  // the front record in entry_
   void add_to_table(const WalkRecord& record);
@@ -55,6 +58,7 @@ class Announcer {
   EntryTable& entries_;
   SegmentSink& sink_;
   AnnouncerHandler& handler_;
+  const std::shared_ptr<session::DataSealer> sealer_;
   session::Entry entry_;  // one for all, so that its strings are allocated once
   bool paused_ = false;   // entries_outstanding_max was reached
   uint64_t next_index_ = 0;

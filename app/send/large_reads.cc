@@ -9,8 +9,14 @@ namespace ccixfer::send {
 using session::SourceOutcome;
 
 LargeReads::LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
-                       ReadHandler& handler)
-    : jobs_(std::move(jobs)), walk_(std::move(walk)), entries_(entries), sink_(sink), handler_(handler), queue_(entries) {}
+                       ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer)
+    : jobs_(std::move(jobs)),
+      walk_(std::move(walk)),
+      entries_(entries),
+      sink_(sink),
+      handler_(handler),
+      sealer_(std::move(sealer)),
+      queue_(entries) {}
 
 void LargeReads::want(Entry& entry) {
   entries_.move(entry, EntryPhase::queued);
@@ -72,6 +78,7 @@ bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {
     data->piece = large.wanted.take();
     data->size_bytes = entry.listed.size_bytes;
     data->file = large.file;
+    data->sealer = sealer_;
     data->buffer = buffers.lend();
     data->resend = large.again.remove(data->piece);
     ++entry.jobs;
@@ -80,7 +87,9 @@ bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {
     jobs_->submit(
         *this, std::move(data),
         [](ports::FileSystem& files, PieceData& job, Jobs&) {
-          job.read = show_or_read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.buffer.loan());
+          // A file that is shown cannot be sealed in its place.
+          job.read = job.sealer ? read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.buffer.bytes(), job.sealer.get())
+                                : show_or_read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.buffer.loan());
         },
         &LargeReads::piece_read);
     return true;
@@ -109,6 +118,7 @@ void LargeReads::piece_read(PieceData& data) {
     segment.header.file_version = entry.listed.version;
     segment.header.data_bytes = data.read.data_bytes;
     segment.header.hash = data.read.hash;
+    segment.header.mark = data.read.mark;
     segment.buffer = std::move(data.buffer);
     segment.payload_bytes = data.read.data_bytes;
     segment.resend = data.resend;

@@ -22,7 +22,7 @@ inline constexpr uint32_t large_files_open_max = 16;
 class LargeReads {
  public:
   LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
-             ReadHandler& handler);
+             ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer = {});
 
   void want(Entry& entry);        // its LargeFile says which pieces; announced, or sent before
   void placed(Entry& entry);      // a piece of it
@@ -47,6 +47,7 @@ class LargeReads {
     uint64_t piece = 0;
     uint64_t size_bytes = 0;
     std::shared_ptr<OpenFile> file;
+    std::shared_ptr<session::DataSealer> sealer;
     Buffer buffer;
     bool resend = false;
     PieceRead read;
@@ -63,6 +64,7 @@ class LargeReads {
   EntryTable& entries_;
   SegmentSink& sink_;
   ReadHandler& handler_;
+  const std::shared_ptr<session::DataSealer> sealer_;
   EntryQueue queue_;
   std::vector<uint32_t> open_;  // slots of files that are opening, open or checking
   uint32_t reading_ = 0;

@@ -13,8 +13,14 @@ uint64_t bytes_in_pack(const Entry& entry) { return entry.listed.size_bytes + se
 }  // namespace
 
 PackReads::PackReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
-                     ReadHandler& handler)
-    : jobs_(std::move(jobs)), walk_(std::move(walk)), entries_(entries), sink_(sink), handler_(handler), queue_(entries) {}
+                     ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer)
+    : jobs_(std::move(jobs)),
+      walk_(std::move(walk)),
+      entries_(entries),
+      sink_(sink),
+      handler_(handler),
+      sealer_(std::move(sealer)),
+      queue_(entries) {}
 
 void PackReads::want(Entry& entry) {
   entries_.move(entry, EntryPhase::queued);
@@ -48,11 +54,12 @@ bool PackReads::start(const ReadPace& pace, uint32_t reading, BufferShare& buffe
   }
   if (data->pack.items.empty()) return false;
   data->walk = walk_;
+  data->sealer = sealer_;
   data->buffer = buffers.lend();
   ++reading_;
   jobs_->submit(
       *this, std::move(data),
-      [](ports::FileSystem& files, PackData& job, Jobs&) { read_pack(files, job.pack, job.buffer.bytes()); },
+      [](ports::FileSystem& files, PackData& job, Jobs&) { read_pack(files, job.pack, job.buffer.bytes(), job.sealer.get()); },
       &PackReads::pack_read);
   return true;
 }
@@ -100,6 +107,7 @@ void PackReads::pack_read(PackData& data) {
   segment.header.data_bytes = data.pack.data_bytes;
   segment.header.count = data.pack.count;
   segment.header.hash = data.pack.hash;
+  segment.header.mark = data.pack.mark;
   segment.payload_bytes = data.pack.content_bytes;
   segment.resend = data.resend;
   sink_.add(std::move(segment));

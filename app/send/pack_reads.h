@@ -16,7 +16,7 @@ namespace ccixfer::send {
 class PackReads {
  public:
   PackReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
-            ReadHandler& handler);
+            ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer = {});
 
   void want(Entry& entry);        // announced, or sent before
   void entry_ends(Entry& entry);  // of a small file, before it leaves the table
@@ -28,6 +28,7 @@ class PackReads {
   struct PackData {
     std::shared_ptr<WalkHold> walk;
     Pack pack;
+    std::shared_ptr<session::DataSealer> sealer;
     Buffer buffer;
     bool resend = false;
   };
@@ -40,6 +41,7 @@ class PackReads {
   EntryTable& entries_;
   SegmentSink& sink_;
   ReadHandler& handler_;
+  const std::shared_ptr<session::DataSealer> sealer_;
   EntryQueue queue_;
   uint64_t wanted_bytes_ = 0;  // of the files that wait, with their records
   uint32_t wanted_count_ = 0;

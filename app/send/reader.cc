@@ -91,8 +91,10 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
 
 }  // namespace
 
-void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer) {
+void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, session::DataSealer* sealer) {
   CHECK(pack.planned_bytes <= buffer.size());
+  session::SealingPass pass(sealer);
+  Xxh3Blocks hasher;
   size_t at = 0;
   for (PackItem& item : pack.items) {
     const MutableBytes content = buffer.subspan(at + session::pack_record_bytes, item.listed.size_bytes);
@@ -101,12 +103,16 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer) {
     if (item.result.outcome != SourceOutcome::ok) continue;
     const session::PackRecord record{item.index, static_cast<uint32_t>(content.size()), xxh3_128(content), content};
     session::put_pack_record(buffer.subspan(at, session::pack_record_bytes), record);
-    at += session::pack_record_bytes + content.size();
+    const MutableBytes whole = buffer.subspan(at, session::pack_record_bytes + content.size());
+    hasher.update(whole);
+    pass.update(whole);
+    at += whole.size();
     pack.content_bytes += content.size();
     ++pack.count;
   }
   pack.data_bytes = static_cast<uint32_t>(at);
-  pack.hash = xxh3_128(buffer.first(at));
+  pack.hash = hasher.digest();
+  pack.mark = pass.finish();
 }
 
 int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result) {
@@ -125,11 +131,13 @@ ReadOutcome check_listed(ports::FileSystem& files, int fd, const Listed& listed)
   return {};
 }
 
-PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer) {
+PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer,
+                     session::DataSealer* sealer) {
   const uint64_t offset = piece * session::piece_bytes;
   CHECK(offset < file_bytes);
   PieceRead read;
   const auto length = static_cast<uint32_t>(std::min<uint64_t>(session::piece_bytes, file_bytes - offset));
+  session::SealingPass pass(sealer);
   Xxh3Blocks hasher;
   for (uint32_t at = 0; at < length;) {
     const MutableBytes block = buffer.subspan(at, std::min<size_t>(hash_block_bytes, length - at));
@@ -143,10 +151,12 @@ PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t 
       return read;
     }
     hasher.update(block);
+    pass.update(block);
     at += static_cast<uint32_t>(block.size());
   }
   read.data_bytes = length;
   read.hash = hasher.digest();
+  read.mark = pass.finish();
   return read;
 }
 
@@ -158,7 +168,7 @@ PieceRead show_or_read_piece(ports::FileSystem& files, int fd, uint64_t piece, u
     if (files.show(fd, view, offset) == 0) {
       at_reader();
       buffer.shows_file(view.size());
-      const PieceRead read{{}, session::piece_bytes, xxh3_128(view)};
+      const PieceRead read{{}, session::piece_bytes, xxh3_128(view), {}};
       if (memory::is_whole(view)) return read;
       buffer.hide();
     }

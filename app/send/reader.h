@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/send/walk.h"
+#include "app/session/data_seal.h"
 #include "app/session/messages.h"
 #include "app/session/segment.h"
 #include "core/base/hash.h"
@@ -50,11 +51,13 @@ struct Pack {
   uint32_t data_bytes = 0;
   uint32_t count = 0;
   uint64_t content_bytes = 0;
-  Hash128 hash;  // of the data
+  Hash128 hash;  // of the data, before they are sealed
+  session::DataMark mark;
 };
 
-// Fills `buffer` with records and contents of the items that could be read, and each item's result.
-void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer);
+// Fills `buffer` with records and contents of the items that could be read, and each item's result. Where there is a `sealer`, all
+// of that is sealed when it returns.
+void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, session::DataSealer* sealer = nullptr);
 
 // Where bytes of a source come in, files and standard input alike: the trace of the data path.
 void at_reader();
@@ -67,9 +70,12 @@ void at_reader();
 struct PieceRead {
   ReadOutcome result;
   uint32_t data_bytes = 0;
-  Hash128 hash;
+  Hash128 hash;  // before they are sealed
+  session::DataMark mark;
 };
-[[nodiscard]] PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer);
+// Where there is a `sealer`, each block is sealed right after it was hashed, while it is in the cache.
+[[nodiscard]] PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer,
+                                   session::DataSealer* sealer = nullptr);
 // The same, but where that is possible the buffer shows the file instead of holding a copy. What is sent
 // is then what the file holds when the network takes it. The receiver sees by the hash that the file
 // was changed in between.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/session/session_keys.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 
@@ -32,7 +33,13 @@ void SegmentSender::add(FilledSegment&& segment) {
   (entries ? entries_ready_ : data_ready_).push_back(slot);
 }
 
-bool SegmentSender::lane_opened(LaneIndex lane, const session::LaneOpen& where) { return lanes_.opened(lane, where); }
+bool SegmentSender::lane_opened(LaneIndex lane, const session::LaneOpen& where) {
+  if (!lanes_.opened(lane, where)) return false;
+  if (const session::SessionKeys* keys = link_.keys()) {
+    put_keys_.insert_or_assign(lane, keys->puts(where.lane_session, trust::SealKey::Use::seal));
+  }
+  return true;
+}
 bool SegmentSender::credit(LaneIndex lane, const session::Credit& credit) { return lanes_.credit(lane, credit); }
 
 void SegmentSender::send_ready_segments(Instant now) {
@@ -64,7 +71,8 @@ bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) 
   header.session = link_.session();
   header.lane_session = to.where.lane_session;
   const memory::Loan& loan = segment.buffer.loan();
-  const uint32_t length = session::seal_hashed(loan.bytes(), header);
+  const auto key = put_keys_.find(lane);
+  const uint32_t length = session::seal_hashed(loan.bytes(), header, key != put_keys_.end() ? &key->second : nullptr);
   const uint64_t mailbox = to.where.mailbox_base + header.n % to.where.stripe_count;
   const uint64_t context = segments_.name_of(slot).packed();
   const Status status = link_.put(lane, pool_region_, loan.offset_bytes(), length, mailbox, to.where.key,

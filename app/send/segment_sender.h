@@ -7,6 +7,7 @@
 // data.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "app/session/link.h"
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
+#include "core/trust/seal_key.h"
 
 namespace ccixfer::send {
 
@@ -69,7 +71,8 @@ class SegmentSender final : public SegmentSink {
   const ports::Handle pool_region_;
   const std::shared_ptr<RateCap> rate_;
   LaneTable lanes_;
-  NamedSlots<FilledSegment> segments_;  // the context of a put is its packed name
+  std::map<session::LaneIndex, trust::SealKey> put_keys_;  // of the present lane sessions; empty: --insecure
+  NamedSlots<FilledSegment> segments_;                     // the context of a put is its packed name
   RingBuffer<uint32_t> entries_ready_;
   RingBuffer<uint32_t> data_ready_;
   uint32_t entries_segments_ = 0;

@@ -11,6 +11,7 @@
 #include "app/send/segment_sender.h"
 #include "app/send/session_course.h"
 #include "app/session/liveness.h"
+#include "app/session/session_keys.h"
 #include "core/base/check.h"
 
 namespace ccixfer::send {
@@ -73,6 +74,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   session::Link& link;
   const std::shared_ptr<Jobs> jobs;
   const std::shared_ptr<WalkHold> walk;
+  const std::shared_ptr<session::DataSealer> sealer;  // none: --insecure
   BufferShare buffers;
   EntryTable entries;
   SegmentSender sender;
@@ -93,12 +95,14 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
       link(to),
       jobs(shared_jobs),
       walk(std::make_shared<WalkHold>(jobs, walk_options(given))),
+      sealer(link.keys() != nullptr ? std::make_shared<session::DataSealer>(link.keys()->data(trust::SealKey::Use::seal))
+                                    : nullptr),
       buffers(pool, given.turns),
       sender(link, pool_region, given.rate ? given.rate : std::make_shared<RateCap>(given.rate_bytes_per_s)),
       reports(observer, given.record, names_of_sources(**walk, given.sources.size())),
       lister(jobs, walk, option(session::option_checksum), *this),
-      announcer(**walk, entries, sender, *this),
-      reads(jobs, walk, entries, sender, *this, input_was_read),
+      announcer(**walk, entries, sender, *this, sealer),
+      reads(jobs, walk, entries, sender, *this, input_was_read, sealer),
       answers(entries, reads, reports, option(session::option_dry_run)),
       course(link, counters),
       liveness(given.disk_patience) {

@@ -8,8 +8,8 @@
 namespace ccixfer::send {
 
 StreamRead::StreamRead(std::shared_ptr<Jobs> jobs, EntryTable& entries, SegmentSink& sink, ReadHandler& handler,
-                       std::atomic<bool>& was_read)
-    : jobs_(std::move(jobs)), entries_(entries), sink_(sink), handler_(handler), was_read_(was_read) {}
+                       std::atomic<bool>& was_read, std::shared_ptr<session::DataSealer> sealer)
+    : jobs_(std::move(jobs)), entries_(entries), sink_(sink), handler_(handler), was_read_(was_read), sealer_(std::move(sealer)) {}
 
 Result<void> StreamRead::want(Entry& entry) {
   entries_.move(entry, EntryPhase::queued);
@@ -29,6 +29,7 @@ void StreamRead::start(const ReadPace& pace, BufferShare& buffers) {
   data->buffer = stream_->part ? std::move(stream_->part) : buffers.lend();
   data->slot = stream_->slot;
   data->was_read = &was_read_;
+  data->sealer = sealer_;
   data->data_bytes = stream_->part_bytes;
   stream_->part_bytes = 0;
   stream_->reading = true;
@@ -47,7 +48,12 @@ void StreamRead::read(ports::FileSystem& files, StreamData& data, Jobs& /*jobs*/
     if (bytes > 0) data.data_bytes += static_cast<uint32_t>(bytes);
     if (bytes > 0) data.was_read->store(true);
   }
-  data.hash = xxh3_128(piece.first(data.data_bytes));
+  const MutableBytes whole = piece.first(data.data_bytes);
+  data.hash = xxh3_128(whole);
+  if (data.error != 0) return;
+  session::SealingPass pass(data.sealer.get());
+  pass.update(whole);
+  data.mark = pass.finish();
 }
 
 void StreamRead::stream_read(StreamData& data) {
@@ -76,6 +82,7 @@ void StreamRead::add_piece(Entry& entry, StreamData& data) {
   segment.header.file_version = entry.listed.version;
   segment.header.data_bytes = data.data_bytes;
   segment.header.hash = data.hash;
+  segment.header.mark = data.mark;
   segment.payload_bytes = data.data_bytes;
   segment.buffer = std::move(data.buffer);
   if (stream_->hashes.size() < digest_pieces_max) stream_->hashes.push_back(data.hash);

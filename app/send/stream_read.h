@@ -34,7 +34,8 @@ struct InputStream {
 class StreamRead {
  public:
   // `was_read`: whether any session took bytes of standard input. It outlives the jobs.
-  StreamRead(std::shared_ptr<Jobs> jobs, EntryTable& entries, SegmentSink& sink, ReadHandler& handler, std::atomic<bool>& was_read);
+  StreamRead(std::shared_ptr<Jobs> jobs, EntryTable& entries, SegmentSink& sink, ReadHandler& handler, std::atomic<bool>& was_read,
+             std::shared_ptr<session::DataSealer> sealer = {});
 
   // ErrorKind::network: another session took bytes of it, and the rest is not the whole.
   [[nodiscard]] Result<void> want(Entry& entry);
@@ -53,6 +54,8 @@ class StreamRead {
     bool end = false;
     int error = 0;
     Hash128 hash;
+    std::shared_ptr<session::DataSealer> sealer;
+    session::DataMark mark;
   };
   static void read(ports::FileSystem& files, StreamData& data, Jobs& jobs);
   void stream_read(StreamData& data);
@@ -65,6 +68,7 @@ class StreamRead {
   SegmentSink& sink_;
   ReadHandler& handler_;
   std::atomic<bool>& was_read_;
+  const std::shared_ptr<session::DataSealer> sealer_;
   std::optional<InputStream> stream_;
 };
 

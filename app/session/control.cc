@@ -3,13 +3,17 @@
 #include <algorithm>
 
 #include "app/session/limits.h"
+#include "app/session/link_seal.h"
 #include "core/base/check.h"
 
 namespace ccixfer::session {
 
 bool ControlSender::post(const Message& message) {
   if (queue_.size() >= control_messages_queued_max + control_messages_reserve) return false;
-  queue_.push_back({encode(message, first_ + queue_.size()), State::waiting});
+  const uint64_t sequence = first_ + queue_.size();
+  std::vector<std::byte> bytes = encode(message, sequence);
+  if (seal_ != nullptr) bytes = seal_->seal(sequence, bytes);
+  queue_.push_back({std::move(bytes), State::waiting});
   return true;
 }
 

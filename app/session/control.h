@@ -18,12 +18,15 @@
 
 namespace ccixfer::session {
 
+class LinkSeal;
+
 class ControlSender {
  public:
   struct Outgoing {
     uint64_t sequence = 0;
     Bytes bytes;  // valid until the next call that is not const
   };
+  void set_seal(LinkSeal* seal) { seal_ = seal; }      // of all that is posted from now on
   [[nodiscard]] bool post(const Message& message);     // false: the queue and its reserve are full
   [[nodiscard]] std::optional<Outgoing> next() const;  // the lowest one within the window that is not under way
   void sent(uint64_t sequence);                        // it is under way now
@@ -41,6 +44,7 @@ class ControlSender {
 
   RingBuffer<Item> queue_;  // numbers first_ ...; those delivered at the front are gone
   uint64_t first_ = 1;
+  LinkSeal* seal_ = nullptr;
 };
 
 class ControlReceiver {
@@ -48,6 +52,8 @@ class ControlReceiver {
   // Appends to `in_order` what may be delivered now. False: the message is further ahead than the
   // sender's window allows.
   [[nodiscard]] bool accept(uint64_t sequence, Message&& message, std::vector<Message>& in_order);
+  // Whether a session message of that number was delivered already.
+  [[nodiscard]] bool had(uint64_t sequence) const { return sequence != 0 && sequence <= last_; }
 
  private:
   uint64_t last_ = 0;

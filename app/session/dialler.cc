@@ -69,6 +69,7 @@ struct LaneDial {
   bool dialling = false;
   bool was_up = false;
   uint64_t context = 0;
+  uint64_t number = 0;  // Hello::dial
   cci::Connection connection;
   Instant up_since{};
   Instant next_attempt = Instant::min();
@@ -156,6 +157,8 @@ struct Dialler::Impl {
     hello.session = link.session();
     hello.lane = static_cast<uint16_t>(index);
     hello.moves = must_move(index);
+    link.prove(hello);
+    lane.number = hello.dial;
     const std::vector<std::byte> data = encode(hello);
     lane.context = (uint64_t{id} << 32) | ++attempts;
     cci::ConnectOptions options;
@@ -248,7 +251,7 @@ bool Dialler::handle_connect(cci::Event& event) {
   impl.opened_once = true;
   lane->was_up = true;
   lane->up_since = impl.now;
-  impl.link.add_lane(static_cast<LaneIndex>(lane - impl.lanes.begin()), event.connection);
+  impl.link.add_lane(static_cast<LaneIndex>(lane - impl.lanes.begin()), event.connection, false, lane->number);
   return true;
 }
 

@@ -29,6 +29,7 @@ struct Hub::Impl final : LaneRegistry {
     Link* link = nullptr;  // nullptr: it went meanwhile
     LaneIndex lane = 0;
     bool moves = false;
+    uint64_t dial = 0;
     bool first = false;  // of a new session: if it fails the session is over before it began
   };
 
@@ -149,6 +150,10 @@ struct Hub::Impl final : LaneRegistry {
       counters.add(Counter::session_rejected);
       return ccixfer::fail(ErrorKind::protocol, "the lane's hello is not the session's");
     }
+    if (!link->admits(hello)) {
+      counters.add(Counter::session_rejected);
+      return ccixfer::fail(ErrorKind::network, std::string(refusal_unknown_session));
+    }
     return link;
   }
 
@@ -157,7 +162,7 @@ struct Hub::Impl final : LaneRegistry {
     const bool first = hello.session == 0;
     const uint64_t context = next_accept++;
     if (endpoint.accept(request, context) == Status::success) {
-      accepting.emplace(context, PendingAccept{&link, hello.lane, hello.moves, first});
+      accepting.emplace(context, PendingAccept{&link, hello.lane, hello.moves, hello.dial, first});
     } else if (first) {
       link.fail({ErrorKind::network, "the peer went before the session began"});
     }
@@ -170,7 +175,7 @@ struct Hub::Impl final : LaneRegistry {
     accepting.erase(it);
     if (event.status == Status::success) {
       if (pending.link == nullptr) return endpoint.disconnect(event.connection);
-      pending.link->add_lane(pending.lane, event.connection, pending.moves);
+      pending.link->add_lane(pending.lane, event.connection, pending.moves, pending.dial);
     } else if (pending.link != nullptr && pending.first && pending.link->live_lanes().empty()) {
       pending.link->fail({ErrorKind::network, "the peer went before the session began"});
     }

@@ -13,6 +13,8 @@
 #include <variant>
 
 #include "app/session/control.h"
+#include "app/session/link_lane.h"
+#include "app/session/link_seal.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/ring_buffer.h"
@@ -30,52 +32,6 @@ constexpr Duration control_patience_first = std::chrono::seconds(2);
 constexpr Duration control_patience_max = std::chrono::seconds(16);
 constexpr Duration settle_limit =
     std::chrono::seconds(5);  // then its puts go out again elsewhere: its router waits no longer either
-
-enum class LaneState : uint8_t { waiting, up, closing };
-
-struct Lane {
-  LaneIndex index = 0;
-  cci::Connection connection;
-  LaneState state = LaneState::waiting;
-  bool announced = false;   // on_lane_up was or will be called
-  uint32_t operations = 0;  // of ours that have not ended
-  uint32_t puts = 0;        // of those
-  uint32_t controls = 0;    // of those
-  Instant control_since{};  // the last sign that session messages are delivered, or the first one was sent
-  bool silent = false;      // it is passed over for session messages
-  bool path_going = false;  // a router of its path stops soon
-  bool settling = false;    // and its replacement waits
-  Instant settling_since{};
-  Instant closing_since{};
-  RingBuffer<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
-  bool newest_out_is_credit = false;
-  std::vector<Message> in;  // lane messages that came before the lane was announced
-};
-
-enum class OperationKind : uint8_t { put, control, lane_message };
-struct Operation {
-  OperationKind kind = OperationKind::put;
-  uint64_t lane = 0;     // its connection, packed
-  uint64_t context = 0;  // put: the user's; control: the sequence
-};
-
-// What the handler is to be told, in order.
-struct LaneUp {
-  LaneIndex lane;
-};
-struct LaneDown {
-  LaneIndex lane;
-};
-struct LaneMessage {
-  LaneIndex lane;
-  Message message;
-};
-struct PutEnded {
-  LaneIndex lane;
-  uint64_t context;
-  Status status;
-};
-using Notice = std::variant<LaneUp, LaneDown, LaneMessage, Message, PutEnded>;
 
 }  // namespace
 
@@ -105,6 +61,7 @@ struct Link::Impl {
   std::map<LaneIndex, Slot> slots;
   std::unordered_map<uint64_t, Operation> operations;
   uint64_t next_operation = 1;
+  std::unique_ptr<LinkSeal> seal;  // none: --insecure
   ControlSender sender;
   ControlReceiver receiver;
   RingBuffer<Notice> notices;
@@ -143,6 +100,7 @@ struct Link::Impl {
     for (Message& message : lane.in) notices.emplace_back(LaneMessage{lane.index, std::move(message)});
     lane.in.clear();
     laneless_since = never;
+    if (seal) post_all(seal->start(dialled));
     pump();
   }
 
@@ -282,9 +240,18 @@ struct Link::Impl {
     }
   }
   void pump_lane(Lane& lane) {
-    while (lane.state == LaneState::up && !lane.out.empty() && send(lane, lane.out.front(), OperationKind::lane_message, 0)) {
+    while (lane.state == LaneState::up && !lane.out.empty()) {
+      if (seal && !lane.front_is_sealed) {
+        lane.out.front() = seal->of(lane.sealing).seal(lane.out.front());
+        lane.front_is_sealed = true;
+      }
+      if (!send(lane, lane.out.front(), OperationKind::lane_message, 0)) return;
       lane.out.drop_front();
+      lane.front_is_sealed = false;
     }
+  }
+  void post_all(const std::vector<Message>& messages) {
+    for (const Message& message : messages) CHECK(sender.post(message));  // a handshake is a few messages
   }
 
   void fail(const Error& error) {
@@ -297,24 +264,41 @@ struct Link::Impl {
   }
 
   // The peer's bytes are not what a session's are: count, say so, end.
-  void reject(const std::string& words) {
+  void reject(const Error& error) {
     if (counters != nullptr) counters->add(Counter::session_rejected);
-    log(LogLevel::warning, "session {:016x}: {}", session, words);
+    log(LogLevel::warning, "session {:016x}: {}", session, error.message);
     if (failure) return;
-    if (sender.post(Abort{ErrorKind::protocol, words})) pump();
-    fail(Error{ErrorKind::protocol, words});
+    if (sender.post(Abort{error.kind, error.message})) pump();
+    fail(error);
   }
 
   void receive(Lane& lane, Bytes bytes) {
     if (failure) return;
-    Result<Decoded> decoded = decode(bytes);
-    if (!decoded) return reject(decoded.error().message);
+    Result<Decoded> decoded = seal ? seal->take(bytes, lane.sealing, receiver) : decode(bytes);
+    if (!decoded) return reject(decoded.error());
     if (is_lane_message(decoded->message)) return receive_on_lane(lane, std::move(decoded->message));
     std::vector<Message> in_order;
     if (!receiver.accept(decoded->sequence, std::move(decoded->message), in_order)) {
-      return reject("session message: its number is beyond the window");
+      return reject({ErrorKind::protocol, "session message: its number is beyond the window"});
     }
-    for (Message& message : in_order) notices.emplace_back(std::move(message));
+    for (Message& message : in_order) {
+      if (const auto* part = std::get_if<HandshakePart>(&message)) {
+        shake_hands(*part);
+      } else {
+        notices.emplace_back(std::move(message));
+      }
+    }
+  }
+
+  void shake_hands(const HandshakePart& part) {
+    if (failure) return;
+    if (!seal) return reject({ErrorKind::protocol, "a handshake in a session without encryption"});
+    std::vector<Message> answer;
+    const Result<void> stepped = seal->step(part, answer);
+    post_all(answer);
+    if (!stepped) return reject(stepped.error());
+    if (seal->is_done()) sender.set_seal(seal.get());
+    pump();
   }
 
   void receive_on_lane(Lane& lane, Message&& message) {
@@ -378,8 +362,23 @@ void Link::set_now(Instant now) { impl_->now = now; }
 void Link::set_session(uint64_t session) { impl_->session = session; }
 uint64_t Link::session() const { return impl_->session; }
 const Hello& Link::hello() const { return impl_->hello; }
+TransferId Link::transfer_key() const {
+  return impl_->seal ? impl_->seal->transfer_key(impl_->hello.transfer) : impl_->hello.transfer;
+}
 void Link::set_grace(Duration grace) { impl_->grace = grace; }
 void Link::set_dialled() { impl_->dialled = true; }
+
+void Link::secure(SealSetup setup) {
+  CHECK(impl_->hello.sealed && impl_->lanes.empty());
+  impl_->seal = std::make_unique<LinkSeal>(std::move(setup));
+}
+bool Link::is_secured() const { return !impl_->hello.sealed || (impl_->seal && impl_->seal->is_done()); }
+const SessionKeys* Link::keys() const { return impl_->seal && impl_->seal->is_done() ? &impl_->seal->keys() : nullptr; }
+const trust::ProvedPeer* Link::proved() const { return impl_->seal && impl_->seal->is_done() ? &impl_->seal->peer() : nullptr; }
+void Link::prove(Hello& hello) {
+  if (impl_->seal && hello.session != 0) impl_->seal->prove(hello);
+}
+bool Link::admits(const Hello& hello) { return !impl_->seal || impl_->seal->admits(hello); }
 
 void Link::attach(LaneRegistry* registry, Counters* counters) {
   impl_->registry = registry;
@@ -391,7 +390,7 @@ void Link::attach(LaneRegistry* registry, Counters* counters) {
   }
 }
 
-void Link::add_lane(LaneIndex index, cci::Connection connection, bool moves) {
+void Link::add_lane(LaneIndex index, cci::Connection connection, bool moves, uint64_t dial) {
   Impl& impl = *impl_;
   CHECK(impl.find(connection) == nullptr);
   if (impl.failure) return impl.endpoint.disconnect(connection);
@@ -399,6 +398,8 @@ void Link::add_lane(LaneIndex index, cci::Connection connection, bool moves) {
   Lane& lane = impl.lanes[packed];
   lane.index = index;
   lane.connection = connection;
+  lane.sealing.lane = index;
+  lane.sealing.dial = dial;
   if (impl.registry != nullptr) impl.registry->connection_added(*this, connection);
   Impl::Slot& slot = impl.slots[index];
   if (slot.current == 0) {
@@ -462,7 +463,8 @@ void Link::post_on_lane(LaneIndex index, const Message& message) {
   if (lane == nullptr) return;
   const bool is_credit = std::holds_alternative<Credit>(message);
   // A credit that has not left yet is replaced: only the newest counts, and the queue stays short.
-  if (is_credit && lane->newest_out_is_credit && !lane->out.empty()) lane->out.drop_back();
+  const size_t numbered = lane->front_is_sealed ? 1 : 0;
+  if (is_credit && lane->newest_out_is_credit && lane->out.size() > numbered) lane->out.drop_back();
   if (lane->out.size() == lane_messages_queued_max) return impl_->start_closing(*lane);
   lane->out.push_back(encode(message, 0));
   lane->newest_out_is_credit = is_credit;
@@ -529,7 +531,9 @@ std::vector<ports::HopInfo> Link::hops(LaneIndex index) const {
 
 ports::PeerIdentity Link::peer() const {
   const Lane* lane = impl_->lowest_up_lane();
-  return lane == nullptr ? ports::PeerIdentity{} : impl_->endpoint.peer(lane->connection);
+  ports::PeerIdentity peer = lane == nullptr ? ports::PeerIdentity{} : impl_->endpoint.peer(lane->connection);
+  if (const trust::ProvedPeer* who = proved()) peer.proved = trust::to_string(who->id);
+  return peer;
 }
 
 uint64_t Link::moved_bytes() const {

@@ -14,6 +14,7 @@
 
 #include "app/session/messages.h"
 #include "core/cci/endpoint.h"
+#include "core/trust/handshake.h"
 
 namespace ccixfer::session {
 
@@ -32,6 +33,8 @@ class LinkHandler {
 };
 
 class Link;
+class SessionKeys;
+struct SealSetup;
 
 // Hears which connection belongs to which Link, so that events find their Link. The Hub implements
 // it.
@@ -50,15 +53,29 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
+  // Of a sealed session, before its first lane: who we are in its handshake, which begins with that lane. Until is_secured() only
+  // the handshake travels, so post nothing but an Abort.
+  void secure(SealSetup setup);
+  [[nodiscard]] bool is_secured() const;                  // always, without a seal
+  [[nodiscard]] const SessionKeys* keys() const;          // nullptr: none yet, or --insecure. As long as the Link lives
+  [[nodiscard]] const trust::ProvedPeer* proved() const;  // the same
+  // Of a Hello for a further connection. Dialler: adds the proof. Acceptor: whether it is proved, and not an old one.
+  void prove(Hello& hello);
+  [[nodiscard]] bool admits(const Hello& hello);
+
   void set_session(uint64_t session);  // dialler: from Opened; acceptor: its own choice
   [[nodiscard]] uint64_t session() const;
   [[nodiscard]] const Hello& hello() const;
+  // What names the transfer to this end. Of a sealed session it holds the peer's identity as well, so that no other peer can
+  // name it.
+  [[nodiscard]] TransferId transfer_key() const;
 
   // From the Hub, before anything else in its turn: the instant that counts for what happens in this
   // turn. The instant of the last turn is as old as the wait since then.
   void set_now(Instant now);
   // From the Hub: a connection of this session is up, or gone, or an event of it.
-  void add_lane(LaneIndex lane, cci::Connection connection, bool moves = false);  // `moves`: see must_move, as the peer says
+  // `moves`: see must_move, as the peer says. `dial`: Hello::dial of the connection.
+  void add_lane(LaneIndex lane, cci::Connection connection, bool moves = false, uint64_t dial = 0);
   void handle(cci::Event&& event);
 
   // Posts a session message. At most control_messages_queued_max wait, so ask control_queue_room()

@@ -13,6 +13,7 @@ inline constexpr size_t message_check_bytes = 4;
 inline constexpr size_t message_payload_bytes_max = session_message_bytes_max - message_header_bytes - message_check_bytes;
 
 inline constexpr size_t open_part_bytes_max = message_payload_bytes_max - 10;
+inline constexpr size_t handshake_part_bytes_max = message_payload_bytes_max - 2;
 inline constexpr size_t answer_runs_max = (message_payload_bytes_max - 10) / 5;
 inline constexpr size_t want_ranges_max = (message_payload_bytes_max - 10) / 16;
 inline constexpr size_t file_results_max = (message_payload_bytes_max - 2) / 13;
@@ -23,6 +24,8 @@ inline constexpr size_t abort_message_bytes_max = 512;
 inline constexpr uint32_t hello_magic = 0x48465843;  // "CXFH"
 inline constexpr uint8_t hello_flag_sealed = 1;
 inline constexpr uint8_t hello_flag_moves = 2;
+inline constexpr uint16_t hello_tlv_proof = 0x8000 | 1;  // dial u64, proof 32 bytes; whoever does not know it cannot judge the lane
+inline constexpr size_t hello_proof_bytes = 32;
 
 // A file has fewer pieces than that, whatever its size: no sum of piece numbers wraps.
 inline constexpr uint64_t pieces_per_file_max = (~uint64_t{0} / piece_bytes) + 1;

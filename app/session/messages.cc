@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "app/session/message_wire.h"
+#include "app/session/tlv.h"
 #include "core/base/check.h"
 #include "core/wire/cursor.h"
 
@@ -111,6 +112,7 @@ void write(wire::Writer& out, const Unlisted& m) {
 }
 void write(wire::Writer& out, const Ask& m) { out.u64(m.limit); }
 void write(wire::Writer& out, const Queued& m) { out.u32(m.before); }
+void write(wire::Writer& out, const HandshakePart& m) { out.text16(m.bytes); }
 
 }  // namespace
 
@@ -155,7 +157,16 @@ std::vector<std::byte> encode(const Hello& hello) {
   out.bytes(std::as_bytes(std::span(hello.transfer)));
   out.u64(hello.session);
   out.u16(hello.lane);
-  out.u16(0);  // bytes of TLVs: none yet
+  if (hello.dial != 0) {
+    CHECK(hello.sealed && hello.session != 0);
+    out.u16(static_cast<uint16_t>(tlv_head_bytes + sizeof(hello.dial) + hello_proof_bytes));
+    TlvWriter tlvs(out);
+    wire::Writer& value = tlvs.begin(hello_tlv_proof, sizeof(hello.dial) + hello_proof_bytes);
+    value.u64(hello.dial);
+    value.bytes(std::as_bytes(std::span(hello.proof)));
+  } else {
+    out.u16(0);  // no TLVs
+  }
   out.u32(static_cast<uint32_t>(xxh3_64(bytes)));
   return bytes;
 }

@@ -25,14 +25,19 @@ using TransferId = std::array<uint8_t, 16>;  // random, chosen by the dialler, s
 
 enum class Direction : uint8_t { push = 0, pull = 1 };
 
-// Connect data of every lane. Behind the fixed part stand TLVs (tlv.h); this version defines none.
+// Connect data of every lane. Behind the fixed part stand TLVs (tlv.h). One is defined: the proof of a
+// later connection of a sealed session.
 struct Hello {
   Direction direction = Direction::push;
   TransferId transfer{};
   uint64_t session = 0;  // 0: a new session, and lane is 0; else the number that Opened gave
   uint16_t lane = 0;
   bool sealed = false;  // false: --insecure; both ends must agree
-  bool moves = false;   // the path of this lane is going: the puts of its old connection may end there
+  // A sealed session that has a number: which of the dialler's connections this is, from 1 and never
+  // the same one twice, and the proof that it is of this session (session_keys.h). Else 0.
+  uint64_t dial = 0;
+  std::array<uint8_t, 32> proof{};
+  bool moves = false;  // the path of this lane is going: the puts of its old connection may end there
 };
 
 // Options of a transfer that both ends must know. Bits of Open::options.
@@ -180,8 +185,14 @@ struct Queued {
   uint32_t before = 0;  // so many sessions come before it; 0: the next one that ends makes room
 };
 
+// Either way, the first messages of a sealed session, and the only ones that travel without a seal
+// besides an Abort that says why there is none: a part of what the TLS handshake says.
+struct HandshakePart {
+  std::string bytes;
+};
+
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
-                             Bye, Abort, Unlisted, Alive, Ask, Queued>;
+                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire, so new ones go to the end.
 // Lane messages have sequence 0, all others have another.

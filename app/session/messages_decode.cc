@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "app/session/message_wire.h"
@@ -136,6 +137,20 @@ void read(wire::Reader& in, Unlisted& m) {
 }
 void read(wire::Reader& in, Ask& m) { m.limit = in.u64(); }
 void read(wire::Reader& in, Queued& m) { m.before = in.u32(); }
+void read(wire::Reader& in, HandshakePart& m) { m.bytes = in.text16(handshake_part_bytes_max); }
+
+void copy_bytes(Bytes from, std::span<uint8_t> to) {
+  std::transform(from.begin(), from.end(), to.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
+}
+
+// The value of a hello's one TLV.
+void read_proof(wire::Reader& hello_in, Bytes value, Hello& hello) {
+  wire::Reader in(value);
+  hello.dial = in.u64();
+  const Bytes proof = in.bytes(hello.proof.size());
+  hello_in.require(in.done() && hello.dial != 0 && hello.sealed && hello.session != 0);
+  if (in.done()) copy_bytes(proof, hello.proof);
+}
 
 // Makes `message` the alternative with that index and reads it; false: no such alternative.
 template <size_t... Is>
@@ -182,13 +197,18 @@ Result<Hello> decode_hello(Bytes bytes) {
   in.require((flags & ~(hello_flag_sealed | hello_flag_moves)) == 0);
   hello.moves = (flags & hello_flag_moves) != 0;
   hello.sealed = (flags & hello_flag_sealed) != 0;
-  const Bytes transfer = in.bytes(hello.transfer.size());
-  std::transform(transfer.begin(), transfer.end(), hello.transfer.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
+  copy_bytes(in.bytes(hello.transfer.size()), hello.transfer);
   hello.session = in.u64();
   hello.lane = in.u16();
   in.require(hello.lane < lanes_max && (hello.session != 0 || hello.lane == 0));
   TlvReader tlvs(in.bytes16());
-  while (const std::optional<Tlv> tlv = tlvs.next()) tlvs.skip(*tlv);  // none is defined yet
+  while (const std::optional<Tlv> tlv = tlvs.next()) {
+    if (tlv->type == hello_tlv_proof) {
+      read_proof(in, tlv->value, hello);
+    } else {
+      tlvs.skip(*tlv);
+    }
+  }
   in.require(tlvs.ok());
   const size_t checked = in.position();
   in.require(in.ok() && in.u32() == static_cast<uint32_t>(xxh3_64(bytes.first(checked))));

@@ -1,6 +1,7 @@
 #include "app/session/open.h"
 
 #include <algorithm>
+#include <span>
 
 #include "app/session/limits.h"
 #include "app/session/message_wire.h"
@@ -12,6 +13,19 @@ namespace ccixfer::session {
 namespace {
 
 constexpr uint16_t tlv_path = tlv_mandatory | 1;
+constexpr uint16_t tlv_ticket = tlv_mandatory | 2;
+
+void copy_bytes(Bytes from, std::span<uint8_t> to) {
+  std::transform(from.begin(), from.end(), to.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
+}
+
+std::optional<TicketProof> decode_ticket(Bytes value) {
+  TicketProof ticket;
+  if (value.size() != ticket.number.size() + ticket.proof.size()) return std::nullopt;
+  copy_bytes(value.first(ticket.number.size()), ticket.number);
+  copy_bytes(value.subspan(ticket.number.size()), ticket.proof);
+  return ticket;
+}
 
 std::optional<Open> decode_open(Bytes bytes) {
   wire::Reader in(bytes);
@@ -22,6 +36,9 @@ std::optional<Open> decode_open(Bytes bytes) {
     if (tlv->type == tlv_path) {
       in.require(tlv->value.size() <= path_bytes_max);
       open.path = as_text(tlv->value);
+    } else if (tlv->type == tlv_ticket) {
+      open.ticket = decode_ticket(tlv->value);
+      in.require(open.ticket.has_value());
     } else {
       tlvs.skip(*tlv);
     }
@@ -40,6 +57,11 @@ std::vector<Message> cut(const Open& open) {
   out.u32(open.options);
   TlvWriter tlvs(out);
   if (!open.path.empty()) tlvs.add(tlv_path, as_bytes(open.path));
+  if (open.ticket) {
+    wire::Writer& value = tlvs.begin(tlv_ticket, open.ticket->number.size() + open.ticket->proof.size());
+    value.bytes(std::as_bytes(std::span(open.ticket->number)));
+    value.bytes(std::as_bytes(std::span(open.ticket->proof)));
+  }
   CHECK(bytes.size() <= open_bytes_max);
   std::vector<Message> parts;
   const std::string_view whole = as_text(bytes);

@@ -1,6 +1,6 @@
 // What the dialler asks of the acceptor, the first message of a session. It is longer than a message
 // may be, so it travels in OpenParts.
-// On the wire: options u32, then TLVs. One is defined, the path. The decoder takes a peer's bytes.
+// On the wire: options u32, then TLVs: the path, and a ticket. The decoder takes a peer's bytes.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,12 +8,20 @@
 #include <vector>
 
 #include "app/session/messages.h"
+#include "core/trust/ticket.h"
 
 namespace ccixfer::session {
 
+// That the dialler has a ticket of the acceptor's: its number, and the proof that it knows the secret (core/trust/ticket.h).
+struct TicketProof {
+  trust::TicketNumber number{};
+  trust::Mac proof{};
+};
+
 struct Open {
-  uint32_t options = 0;  // Option bits; the acceptor refuses those that it does not know
-  std::string path;      // push: below the receiver's root. pull: below the served directory. At most path_bytes_max
+  uint32_t options = 0;                 // Option bits; the acceptor refuses those that it does not know
+  std::string path;                     // push: below the receiver's root. pull: below the served directory. At most path_bytes_max
+  std::optional<TicketProof> ticket{};  // of a sealed session only
   // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
   // The acceptor refuses the session. It is not sent.
   uint16_t unknown_mandatory = 0;

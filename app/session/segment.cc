@@ -1,6 +1,8 @@
 #include "app/session/segment.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "app/session/limits.h"
 #include "core/base/check.h"
@@ -10,13 +12,24 @@
 namespace ccixfer::session {
 namespace {
 
-// Trailer: magic u32, version u8, kind u8, seal u8, reserved u8, session, lane_session, n, index, sequence, file_version u64,
-// data_bytes u32, count u32, hash 16 bytes, reserved to check_at, check u64 (XXH3-64 of all of the trailer before it).
+// Trailer: magic u32, version u8, kind u8, seal u8, reserved u8, session, lane_session, n; then what a seal encrypts: index,
+// sequence, file_version u64, data_bytes u32, count u32, hash 16 bytes, and of a sealed segment the number of its data's seal u64
+// and its tag; then the tag of the trailer; zeros where there is no seal. Last a check u64: XXH3-64 of all of the trailer before
+// it.
 constexpr uint32_t trailer_magic = 0x47535843;  // "CXSG"
 constexpr uint8_t trailer_version = 1;
 constexpr uint8_t null_seal = 0;
-constexpr size_t reserved_at = 80;
+constexpr uint8_t aead_seal = 1;
+constexpr size_t sealed_at = 32;
+constexpr size_t mark_at = 80;
+constexpr size_t tag_at = mark_at + 8 + trust::tag_bytes;
 constexpr size_t check_at = segment_trailer_bytes - 8;
+static_assert(tag_at + trust::tag_bytes == check_at);
+
+void read_tag(wire::Reader& in, trust::Tag& tag) {
+  const Bytes bytes = in.bytes(tag.size());
+  std::transform(bytes.begin(), bytes.end(), tag.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
+}
 
 bool bounds_hold(const SegmentHeader& header) {
   if (header.data_bytes > segment_bytes_max - segment_trailer_bytes) return false;
@@ -41,8 +54,8 @@ uint32_t seal(MutableBytes buffer, SegmentHeader& header) {
   return seal_hashed(buffer, header);
 }
 
-// The trailer that makes bytes in a buffer a segment. The null seal; a cipher writes its tag in this place.
-uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header) {
+// The trailer that makes bytes in a buffer a segment.
+uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header, trust::SealKey* key) {
   trace_stage("[stage 4] seal");
   CHECK(bounds_hold(header));
   CHECK(buffer.size() >= size_t{header.data_bytes} + segment_trailer_bytes);
@@ -51,7 +64,7 @@ uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header) {
   out.u32(trailer_magic);
   out.u8(trailer_version);
   out.u8(static_cast<uint8_t>(header.kind));
-  out.u8(null_seal);
+  out.u8(key != nullptr ? aead_seal : null_seal);
   out.u8(0);
   for (const uint64_t field : {header.session, header.lane_session, header.n, header.index, header.sequence, header.file_version}) {
     out.u64(field);
@@ -60,24 +73,43 @@ uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header) {
   out.u32(header.count);
   out.u64(header.hash.low);
   out.u64(header.hash.high);
-  CHECK(out.position() == reserved_at);
-  out.zeros(check_at - reserved_at);
+  CHECK(out.position() == mark_at);
+  if (key != nullptr) {
+    out.u64(header.mark.number);
+    out.bytes(std::as_bytes(std::span(header.mark.tag)));
+    const trust::Tag tag = key->seal(header.n, trailer.first(sealed_at), trailer.subspan(sealed_at, tag_at - sealed_at));
+    out.bytes(std::as_bytes(std::span(tag)));
+  } else {
+    out.zeros(check_at - mark_at);
+  }
   out.u64(xxh3_64(trailer.first(check_at)));
   CHECK(out.ok());
   return header.data_bytes + segment_trailer_bytes;
 }
 
-Result<SegmentHeader> peek(Bytes buffer) {
+Result<SegmentHeader> open_trailer(Bytes buffer, trust::SealKey* key, uint64_t n) {
   if (buffer.size() < segment_trailer_bytes || buffer.size() > segment_bytes_max) {
     return fail(ErrorKind::protocol, "segment: impossible length");
   }
-  const Bytes trailer = buffer.last(segment_trailer_bytes);
-  wire::Reader in(trailer);
+  std::array<std::byte, segment_trailer_bytes> trailer;
+  std::copy_n(buffer.last(segment_trailer_bytes).begin(), trailer.size(), trailer.begin());
+  wire::Reader check(Bytes(trailer).subspan(check_at));
+  if (check.u64() != xxh3_64(Bytes(trailer).first(check_at))) return fail(ErrorKind::protocol, "segment: malformed trailer");
+  if (key != nullptr) {
+    trust::Tag tag;
+    wire::Reader tag_in(Bytes(trailer).subspan(tag_at, tag.size()));
+    read_tag(tag_in, tag);
+    const MutableBytes bytes(trailer);
+    if (!key->open(n, bytes.first(sealed_at), bytes.subspan(sealed_at, tag_at - sealed_at), tag)) {
+      return fail(ErrorKind::integrity, "segment: its trailer is not sealed for this put");
+    }
+  }
+  wire::Reader in{Bytes(trailer)};
   in.require(in.u32() == trailer_magic);
   in.require(in.u8() == trailer_version);
   const uint8_t kind = in.u8();
   in.require(kind <= static_cast<uint8_t>(SegmentKind::piece));
-  in.require(in.u8() == null_seal);
+  in.require(in.u8() == (key != nullptr ? aead_seal : null_seal));
   in.require(in.u8() == 0);
   SegmentHeader header;
   header.kind = static_cast<SegmentKind>(kind);
@@ -91,33 +123,38 @@ Result<SegmentHeader> peek(Bytes buffer) {
   header.count = in.u32();
   header.hash.low = in.u64();
   header.hash.high = in.u64();
-  in.skip(check_at - reserved_at);  // room for what comes later; the check covers it
-  in.require(in.u64() == xxh3_64(trailer.first(check_at)));
-  if (!in.done()) return fail(ErrorKind::protocol, "segment: malformed trailer");
+  if (key != nullptr) {
+    header.mark.number = in.u64();
+    read_tag(in, header.mark.tag);
+  }
+  if (!in.ok()) return fail(ErrorKind::protocol, "segment: malformed trailer");
   if (!bounds_hold(header) || header.data_bytes != buffer.size() - segment_trailer_bytes) {
     return fail(ErrorKind::protocol, "segment: a length or count in the trailer is out of bounds");
   }
   return header;
 }
 
-// Nothing of a completed buffer is believed before its trailer's check and its data's hash agree.
-Result<SegmentHeader> open_in_blocks(Bytes buffer, const std::function<bool(Bytes block, uint64_t at_bytes)>& write) {
+// Nothing of a completed buffer is believed before the seal and the hash of its data agree.
+Result<void> open_data_in_blocks(MutableBytes buffer, const SegmentHeader& header, const DataOpener* opener,
+                                 const std::function<bool(Bytes block, uint64_t at_bytes)>& write) {
   trace_stage("[stage 8] open");
-  Result<SegmentHeader> header = peek(buffer);
-  if (!header) return header;
+  CHECK(header.data_bytes <= buffer.size());
+  OpeningPass pass(opener, header.mark);
   Xxh3Blocks hasher;
-  for (uint32_t at = 0; at < header->data_bytes;) {
-    const Bytes block = buffer.subspan(at, std::min<size_t>(hash_block_bytes, header->data_bytes - at));
+  for (uint32_t at = 0; at < header.data_bytes;) {
+    const MutableBytes block = buffer.subspan(at, std::min<size_t>(hash_block_bytes, header.data_bytes - at));
+    pass.update(block);
     hasher.update(block);
-    if (!write(block, at)) return header;
+    if (!write(block, at)) return {};
     at += static_cast<uint32_t>(block.size());
   }
-  if (hasher.digest() != header->hash) return fail(ErrorKind::integrity, "segment: the data's hash does not match");
-  return header;
+  if (!pass.finish()) return fail(ErrorKind::integrity, "segment: the data's seal does not match");
+  if (hasher.digest() != header.hash) return fail(ErrorKind::integrity, "segment: the data's hash does not match");
+  return {};
 }
 
-Result<SegmentHeader> open(Bytes buffer) {
-  return open_in_blocks(buffer, [](Bytes, uint64_t) { return true; });
+Result<void> open_data(MutableBytes buffer, const SegmentHeader& header, const DataOpener* opener) {
+  return open_data_in_blocks(buffer, header, opener, [](Bytes, uint64_t) { return true; });
 }
 
 void put_pack_record(MutableBytes at, const PackRecord& record) {

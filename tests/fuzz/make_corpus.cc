@@ -53,7 +53,8 @@ void session_messages() {
                                              session::Abort{ErrorKind::interrupted, "stopped"},
                                              session::Alive{7, 60'000},
                                              session::Ask{9},
-                                             session::Queued{3}};
+                                             session::Queued{3},
+                                             session::HandshakePart{"records"}};
   for (const session::Message& message : all) {
     const bool of_lane = session::is_lane_message(message);
     put("session_message", session::encode(message, of_lane ? 0 : 1));

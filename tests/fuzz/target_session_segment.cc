@@ -3,6 +3,7 @@
 #include "app/session/limits.h"
 #include "app/session/segment.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/session/whole_segment.h"
 
 using namespace ccixfer;
 
@@ -22,8 +23,8 @@ void walk_pack(Bytes data) {
 }
 
 void try_open(Bytes bytes) {
-  const Result<session::SegmentHeader> peeked = session::peek(bytes);
-  const Result<session::SegmentHeader> opened = session::open(bytes);
+  const Result<session::SegmentHeader> peeked = session_test::peek(bytes);
+  const Result<session::SegmentHeader> opened = session_test::open(bytes);
   fuzz::must(peeked || !opened);
   if (!opened) return;
   fuzz::must(opened->data_bytes + session::segment_trailer_bytes == bytes.size());

@@ -17,7 +17,7 @@ struct Rig final : EntriesHandler {
   std::map<size_t, JudgedSegment> answers;           // by bytes
   std::vector<std::pair<uint64_t, size_t>> decided;  // first index, entries
   EntryQueue queue{rig.jobs,
-                   [this](Bytes segment, uint64_t first_index) {
+                   [this](MutableBytes segment, const session::SegmentHeader&, uint64_t first_index) {
                      judged.emplace_back(segment.size(), first_index);
                      if (const auto at = answers.find(segment.size()); at != answers.end()) return at->second;
                      JudgedSegment all;

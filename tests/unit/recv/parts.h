@@ -15,6 +15,7 @@
 #include "app/recv/session_jobs.h"
 #include "core/memory/pool.h"
 #include "tests/unit/recv/destination_fixture.h"
+#include "tests/unit/session/whole_segment.h"
 
 namespace ccixfer::recv::test {
 
@@ -111,7 +112,7 @@ inline Segment segment_of(memory::Pool& pool, session::SegmentHeader header, Byt
   const MutableBytes buffer = segment.arrival.buffer.bytes();
   std::copy(data.begin(), data.end(), buffer.begin());
   segment.arrival.length_bytes = session::seal(buffer, header);
-  segment.header = session::peek(Bytes(buffer).first(static_cast<size_t>(segment.arrival.length_bytes))).value();
+  segment.header = session_test::peek(Bytes(buffer).first(static_cast<size_t>(segment.arrival.length_bytes))).value();
   return segment;
 }
 

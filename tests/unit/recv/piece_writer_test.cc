@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "tests/unit/recv/parts.h"
+#include "tests/unit/session/whole_segment.h"
 
 namespace ccixfer::recv {
 namespace {
@@ -20,9 +21,9 @@ struct Rig {
   PieceWritten outcome;
   std::vector<uint64_t> written;
   PieceWriter writer{rig.jobs,
-                     [this](const std::shared_ptr<StagedFile>&, Bytes segment, uint64_t number) {
-                       CHECK(session::peek(segment));
-                       written.push_back(number);
+                     [this](const std::shared_ptr<StagedFile>&, MutableBytes segment, const session::SegmentHeader& header) {
+                       CHECK(session_test::peek(segment));
+                       written.push_back(header.sequence);
                        return outcome;
                      },
                      inbox,

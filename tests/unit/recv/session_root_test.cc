@@ -16,7 +16,13 @@ struct Rig {
   std::vector<std::byte> bytes = std::vector<std::byte>(session::entries_segment_bytes + session::segment_trailer_bytes);
 
   // A segment with these entries, the first of which has the number 4.
-  Bytes segment(const std::vector<session::Entry>& entries) {
+  JudgedSegment judge(SessionRoot& place, const std::vector<session::Entry>& entries, uint64_t first_index, bool damaged = false) {
+    const MutableBytes whole = segment(entries);
+    const session::SegmentHeader header = session::open_trailer(whole).value();
+    if (damaged) whole[0] ^= std::byte{1};
+    return place.judge(whole, header, nullptr, first_index);
+  }
+  MutableBytes segment(const std::vector<session::Entry>& entries) {
     session::EntryEncoder encoder(MutableBytes(bytes).first(session::entries_segment_bytes));
     for (const session::Entry& entry : entries) REQUIRE(encoder.add(entry));
     session::SegmentHeader header;
@@ -24,7 +30,7 @@ struct Rig {
     header.index = 4;
     header.count = encoder.count();
     header.data_bytes = static_cast<uint32_t>(encoder.size_bytes());
-    return Bytes(bytes).first(session::seal(bytes, header));
+    return MutableBytes(bytes).first(session::seal(bytes, header));
   }
 };
 
@@ -40,26 +46,22 @@ TEST_CASE("session_root__segment__is_judged_only_whole_in_order_and_as_asked_for
   Rig rig;
   SessionRoot place(*rig.root, archive_options, {});
   REQUIRE(place.begin("", std::nullopt));
-  const JudgedSegment good = place.judge(rig.segment({test::file("a", 3)}), 4);
+  const JudgedSegment good = rig.judge(place, {test::file("a", 3)}, 4);
   REQUIRE(good.decisions);
   REQUIRE(good.decisions->size() == 1);
   CHECK(good.decisions->at(0).verdict == session::Verdict::send);
   CHECK(place.steps() > 0);
-  CHECK(place.judge(rig.segment({test::file("b", 3)}), 5).decisions.error().kind == ErrorKind::protocol);
-  const Bytes damaged = rig.segment({test::file("b", 3)});
-  rig.bytes[0] ^= std::byte{1};
-  CHECK(place.judge(damaged, 4).is_damaged);
+  CHECK(rig.judge(place, {test::file("b", 3)}, 5).decisions.error().kind == ErrorKind::protocol);
+  CHECK(rig.judge(place, {test::file("b", 3)}, 4, true).is_damaged);
   SessionRoot pull(*rig.root, archive_options, {});
   REQUIRE(pull.begin("", asked_for("c", archive_options)));
-  CHECK(pull.judge(rig.segment({test::file("d", 3)}), 4).decisions.error().kind == ErrorKind::protocol);
-  CHECK(pull.judge(rig.segment({test::file("c", 3)}), 4).decisions);
+  CHECK(rig.judge(pull, {test::file("d", 3)}, 4).decisions.error().kind == ErrorKind::protocol);
+  CHECK(rig.judge(pull, {test::file("c", 3)}, 4).decisions);
 }
 
 TEST_CASE("session_root__path_of_another_session__is_free_when_that_one_ends_or_is_cut_off") {
   Rig rig;
-  const auto verdict_of = [&](SessionRoot& place) {
-    return place.judge(rig.segment({test::file("a", 3)}), 4).decisions->at(0).verdict;
-  };
+  const auto verdict_of = [&](SessionRoot& place) { return rig.judge(place, {test::file("a", 3)}, 4).decisions->at(0).verdict; };
   auto first = std::make_unique<SessionRoot>(*rig.root, archive_options, Deliveries::Transfer{});
   SessionRoot second(*rig.root, archive_options, {});
   REQUIRE(first->begin("", std::nullopt));

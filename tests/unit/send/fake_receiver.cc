@@ -4,6 +4,8 @@
 
 #include <fstream>
 
+#include "tests/unit/session/whole_segment.h"
+
 namespace ccixfer::send_test {
 namespace {
 LinkEnd* newest = nullptr;
@@ -29,6 +31,7 @@ Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_byt
 void Link::post_on_lane(LaneIndex lane, const Message& message) { impl_->end->asks.emplace_back(lane, std::get<Ask>(message)); }
 bool Link::messages_delivered() const { return impl_->end->delivered; }
 void Link::close_lane(LaneIndex lane) { impl_->end->closed.push_back(lane); }
+const SessionKeys* Link::keys() const { return nullptr; }
 
 }  // namespace ccixfer::session
 
@@ -216,7 +219,7 @@ Status FakeReceiver::on_put(LaneIndex lane, uint64_t offset, uint64_t length, ui
   put.epoch = epoch;
   const MutableBytes bytes = memory.subspan(offset, length);
   put.bytes.assign(bytes.begin(), bytes.end());
-  const Result<session::SegmentHeader> header = session::open(put.bytes);
+  const Result<session::SegmentHeader> header = session_test::open(put.bytes);
   REQUIRE(header.has_value());
   put.header = *header;
   // n is dense on its lane, within the credit, and says where the put goes.

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/unit/send/fake_receiver.h"
+#include "tests/unit/session/whole_segment.h"
 
 namespace ccixfer::send_test {
 namespace {
@@ -26,7 +27,7 @@ class HeardLink final : public LinkEnd {
   Status on_put(LaneIndex lane, uint64_t offset, uint64_t length, uint64_t /*mailbox*/, uint64_t /*key*/, uint64_t /*epoch*/,
                 uint64_t context) override {
     if (const Status status = accept(lane); status != Status::success) return status;
-    const Result<session::SegmentHeader> header = session::open(memory.subspan(offset, length));
+    const Result<session::SegmentHeader> header = session_test::open(memory.subspan(offset, length));
     REQUIRE(header);
     puts.push_back({lane, context, header->n, header->index});
     return Status::success;

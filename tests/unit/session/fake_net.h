@@ -40,6 +40,9 @@ class Net {
   std::map<std::string, Transport*> listeners;
   std::set<const Transport*> living;
   std::function<Fault(size_t step, FrameKind kind)> fault;  // asked before each frame
+  // Somebody on the way, who sees each frame and may change it. `from`: the URI of who sent it; "" of a dialler. The frames that it
+  // leaves in the list are delivered.
+  std::function<void(std::string_view from, std::vector<Frame>& frames)> in_between;
   std::function<Status(std::string_view uri)> dial_status;  // a dial that ends with anything but success ends so
   std::string dial_reason;                                  // with these words
   size_t steps = 0;
@@ -228,7 +231,11 @@ class Transport final : public ports::Transport {
   }
   void push_to_peer(End& end, Frame frame) {
     End* peer = peer_of(end);
-    if (peer != nullptr && !peer->left && !peer->half) peer->in.push_back(std::move(frame));
+    if (peer == nullptr || peer->left || peer->half) return;
+    if (!net_.in_between) return peer->in.push_back(std::move(frame));
+    std::vector<Frame> frames{std::move(frame)};
+    net_.in_between(uri_, frames);
+    for (Frame& one : frames) peer->in.push_back(std::move(one));
   }
   void cut(End& end, bool half) {
     End* peer = peer_of(end);

@@ -1,12 +1,14 @@
 // Two ends of a session over the fake net: a dialler with a Link, and an acceptor that makes one Link a session.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/session/dialler.h"
 #include "app/session/hub.h"
 #include "app/session/link.h"
+#include "app/session/link_seal.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
 #include "tests/unit/session/fake_net.h"
@@ -101,6 +103,7 @@ class Acceptor final : public AcceptHandler {
     ++sessions;
     if (link != nullptr) old_links.push_back(std::move(link));
     link = std::make_unique<Link>(*side_.endpoint, hello, user);
+    if (seal) link->secure(*seal);
     link->set_session(sessions);
     side_.hub->add_link(link.get());
     return link.get();
@@ -114,6 +117,7 @@ class Acceptor final : public AcceptHandler {
   std::unique_ptr<Link> link;
   std::vector<std::unique_ptr<Link>> old_links;
   std::unique_ptr<Error> refusal;
+  std::optional<SealSetup> seal;
 
  private:
   Side& side_;
@@ -121,12 +125,18 @@ class Acceptor final : public AcceptHandler {
 
 // Everything together. The dialler learns the session's number by hand (Opened is the machines' business).
 struct World {
-  explicit World(uint16_t lanes = 1, Direction direction = Direction::push)
+  // With `seal`, both ends have an identity: the dialler this one, the acceptor one of its own.
+  explicit World(uint16_t lanes = 1, Direction direction = Direction::push, const std::optional<SealSetup>& seal = std::nullopt)
       : near(net, "", 1), far(std::make_unique<Side>(net, "fake://far", 2)), acceptor(std::make_unique<Acceptor>(*far)) {
     Hello hello;
     hello.transfer[0] = 9;
     hello.direction = direction;
+    hello.sealed = seal.has_value();
     link = std::make_unique<Link>(*near.endpoint, hello, user);
+    if (seal) {
+      link->secure(*seal);
+      acceptor->seal = SealSetup{trust::Identity::generate(), seal->authority, seal->wall_time_s};
+    }
     near.hub->add_link(link.get());
     dialler = std::make_unique<Dialler>(*near.endpoint, *link, "fake://far", 7);
     dialler->set_lanes(lanes);

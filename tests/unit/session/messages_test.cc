@@ -51,7 +51,8 @@ std::vector<Message> one_of_each() {
           Abort{ErrorKind::interrupted, "stopped"},
           Alive{7, 60'000},
           Ask{top},
-          Queued{3}};
+          Queued{3},
+          HandshakePart{"records"}};
 }
 
 uint64_t sequence_of(const Message& message) { return is_lane_message(message) ? 0 : 42; }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/session/limits.h"
+#include "tests/unit/session/whole_segment.h"
 
 using namespace ccixfer;
 using namespace ccixfer::session;
@@ -59,7 +60,7 @@ TEST_CASE("segment__sealed__opens_to_the_same_header") {
   std::vector<std::byte> buffer = buffer_with("some data of a piece");
   SegmentHeader header = piece_header(20);
   const uint32_t length = seal(buffer, header);
-  const Result<SegmentHeader> opened = open(Bytes(buffer).first(length));
+  const Result<SegmentHeader> opened = session_test::open(Bytes(buffer).first(length));
   REQUIRE(opened);
   CHECK(opened->kind == header.kind);
   CHECK(opened->session == header.session);
@@ -81,14 +82,14 @@ TEST_CASE("segment__any_flipped_bit__is_refused") {
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     const std::byte mask{static_cast<unsigned char>(1u << (bit % 8))};
     whole[bit / 8] ^= mask;
-    const Result<SegmentHeader> opened = open(whole);
+    const Result<SegmentHeader> opened = session_test::open(whole);
     INFO("bit " << bit);
     REQUIRE(!opened);
     REQUIRE(opened.error().kind == (bit / 8 < 8 ? ErrorKind::integrity : ErrorKind::protocol));
-    REQUIRE(static_cast<bool>(peek(whole)) == (bit / 8 < 8));
+    REQUIRE(static_cast<bool>(session_test::peek(whole)) == (bit / 8 < 8));
     whole[bit / 8] ^= mask;
   }
-  CHECK(open(whole));
+  CHECK(session_test::open(whole));
 }
 
 TEST_CASE("segment__values_out_of_bounds_with_a_good_check__are_refused") {
@@ -101,7 +102,7 @@ TEST_CASE("segment__values_out_of_bounds_with_a_good_check__are_refused") {
     trailer[at] = static_cast<std::byte>(value);
     const uint64_t check = xxh3_64(trailer.first(segment_trailer_bytes - 8));
     for (size_t i = 0; i < 8; ++i) trailer[segment_trailer_bytes - 8 + i] = static_cast<std::byte>(check >> (8 * i));
-    return peek(bytes).has_value();
+    return session_test::peek(bytes).has_value();
   };
   CHECK(forged(5, static_cast<unsigned>(SegmentKind::piece)));
   CHECK_FALSE(forged(5, static_cast<unsigned>(SegmentKind::piece) + 1));  // kind
@@ -123,7 +124,7 @@ TEST_CASE("segment__count_and_length_of_each_kind__up_to_their_bounds_and_no_mor
     for (size_t i = 0; i < 4; ++i) trailer[60 + i] = static_cast<std::byte>(count >> (8 * i));
     const uint64_t check = xxh3_64(trailer.first(segment_trailer_bytes - 8));
     for (size_t i = 0; i < 8; ++i) trailer[segment_trailer_bytes - 8 + i] = static_cast<std::byte>(check >> (8 * i));
-    return peek(Bytes(buffer).first(length)).has_value();
+    return session_test::peek(Bytes(buffer).first(length)).has_value();
   };
   CHECK(is_taken(SegmentKind::entries, 1, entries_per_segment_max));
   CHECK_FALSE(is_taken(SegmentKind::entries, 1, entries_per_segment_max + 1));
@@ -138,11 +139,11 @@ TEST_CASE("segment__cut_short_or_too_long__is_refused") {
   SegmentHeader header = piece_header(8);
   const uint32_t length = seal(buffer, header);
   for (uint32_t cut_at = 0; cut_at < length; ++cut_at) {
-    REQUIRE(!open(Bytes(buffer).first(cut_at)));
-    REQUIRE(!open(Bytes(buffer).subspan(length - cut_at, cut_at)));
+    REQUIRE(!session_test::open(Bytes(buffer).first(cut_at)));
+    REQUIRE(!session_test::open(Bytes(buffer).subspan(length - cut_at, cut_at)));
   }
   buffer.resize(segment_bytes_max + 1);
-  CHECK(!peek(buffer));
+  CHECK(!session_test::peek(buffer));
 }
 
 TEST_CASE("segment__whole_piece_with_slack__fits_the_buffer") {
@@ -150,7 +151,7 @@ TEST_CASE("segment__whole_piece_with_slack__fits_the_buffer") {
   SegmentHeader header = piece_header(piece_bytes);
   const uint32_t length = seal(buffer, header);
   CHECK(length <= segment_bytes_max);
-  CHECK(open(Bytes(buffer).first(length)));
+  CHECK(session_test::open(Bytes(buffer).first(length)));
 }
 
 TEST_CASE("segment__void__has_no_data") {
@@ -158,7 +159,7 @@ TEST_CASE("segment__void__has_no_data") {
   SegmentHeader header;
   const uint32_t length = seal(buffer, header);
   CHECK(length == segment_trailer_bytes);
-  const Result<SegmentHeader> opened = open(Bytes(buffer).first(length));
+  const Result<SegmentHeader> opened = session_test::open(Bytes(buffer).first(length));
   REQUIRE(opened);
   CHECK(opened->kind == SegmentKind::void_);
 }
@@ -200,16 +201,16 @@ TEST_CASE("segment__as_long_as_a_buffer__is_taken_and_one_byte_more_is_not") {
   header.data_bytes = segment_bytes_max - segment_trailer_bytes;
   header.count = pack_files_max;
   REQUIRE(seal(MutableBytes(buffer).first(segment_bytes_max), header) == segment_bytes_max);
-  const auto opened = open(Bytes(buffer).first(segment_bytes_max));
+  const auto opened = session_test::open(Bytes(buffer).first(segment_bytes_max));
   REQUIRE(opened);
   CHECK(opened->data_bytes == header.data_bytes);
   CHECK(opened->count == pack_files_max);
-  CHECK_FALSE(peek(Bytes(buffer).first(segment_bytes_max - 1)));
-  CHECK_FALSE(peek(buffer));
+  CHECK_FALSE(session_test::peek(Bytes(buffer).first(segment_bytes_max - 1)));
+  CHECK_FALSE(session_test::peek(buffer));
   // As if it were a longer one: its trailer stands behind.
   std::copy(buffer.end() - 1 - segment_trailer_bytes, buffer.end() - 1,
             buffer.begin() + (segment_bytes_max + 1 - segment_trailer_bytes));
-  CHECK_FALSE(peek(buffer));
+  CHECK_FALSE(session_test::peek(buffer));
 }
 
 TEST_CASE("segment__bounds_of_each_kind__held_at_the_receiver") {
@@ -219,7 +220,7 @@ TEST_CASE("segment__bounds_of_each_kind__held_at_the_receiver") {
     header.kind = kind;
     header.data_bytes = data_bytes;
     header.count = count;
-    return peek(Bytes(buffer).first(seal(buffer, header))).has_value();
+    return session_test::peek(Bytes(buffer).first(seal(buffer, header))).has_value();
   };
   CHECK(seals(SegmentKind::void_, 0, 0));
   CHECK(seals(SegmentKind::entries, 5, entries_per_segment_max));
@@ -230,7 +231,7 @@ TEST_CASE("segment__bounds_of_each_kind__held_at_the_receiver") {
   SegmentHeader piece;
   piece.kind = SegmentKind::piece;
   piece.data_bytes = piece_bytes;
-  CHECK(open(Bytes(large).first(seal(large, piece))).has_value());
+  CHECK(session_test::open(Bytes(large).first(seal(large, piece))).has_value());
 }
 
 // What was written is not asked for again in the middle: the writer says when it has enough.
@@ -248,15 +249,15 @@ TEST_CASE("segment__opened_in_blocks__each_block_once_in_order_and_no_more_after
       return blocks.size() < most;
     };
   };
-  REQUIRE(open_in_blocks(segment, write(100)));
+  REQUIRE(session_test::open_in_blocks(segment, write(100)));
   const uint64_t block = hash_block_bytes;
   CHECK(blocks == std::vector<std::pair<uint64_t, size_t>>{{0, block}, {block, block}, {2 * block, block}, {3 * block, 17}});
   blocks.clear();
   buffer[0] ^= std::byte{1};
-  CHECK(open_in_blocks(segment, write(2)));  // it was not read to its end
+  CHECK(session_test::open_in_blocks(segment, write(2)));  // it was not read to its end
   CHECK(blocks.size() == 2);
   blocks.clear();
-  const auto damaged = open_in_blocks(segment, write(100));
+  const auto damaged = session_test::open_in_blocks(segment, write(100));
   REQUIRE_FALSE(damaged);
   CHECK(damaged.error().kind == ErrorKind::integrity);
   CHECK(blocks.size() == 4);

@@ -1,0 +1,40 @@
+// What a peer may bring in one session, by its grant, and what of that is used up. A transfer that begins another session begins
+// anew: files that are here already cost nothing then.
+// In: the verdicts on entries, and the data that arrived. Out: the error that ends the session, with words for both ends.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "app/recv/entries.h"
+#include "core/base/result.h"
+
+namespace ccixfer::recv {
+
+// none: no limit. Zero is a limit too: nothing.
+struct Limits {
+  std::optional<uint64_t> quota_bytes;
+  std::optional<uint64_t> entries_max;
+  bool setid = true;  // set-user-ID and set-group-ID bits of its files count
+};
+
+class Budget {
+ public:
+  explicit Budget(const Limits& limits) : limits_(limits) {}
+
+  // not_authorised: too many entries. no_space: their files are more than the quota.
+  [[nodiscard]] std::optional<Error> decided(const std::vector<Decision>& decisions);
+  // no_space: data of files whose length nobody announced are more than the quota.
+  [[nodiscard]] std::optional<Error> received(uint64_t bytes);
+
+ private:
+  [[nodiscard]] std::optional<Error> judge_bytes(uint64_t bytes) const;
+
+  const Limits limits_;
+  uint64_t entries_ = 0;
+  uint64_t announced_bytes_ = 0;  // of files that are to be sent
+  uint64_t received_bytes_ = 0;
+  bool has_unknown_length_ = false;
+};
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,62 @@
+// What a Link knows of each of its connections, of each operation under way on them, and what its handler is to be told. Of link.cc
+// only.
+#pragma once
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "app/session/link.h"
+#include "app/session/link_seal.h"
+#include "core/base/ring_buffer.h"
+
+namespace ccixfer::session {
+
+enum class LaneState : uint8_t { waiting, up, closing };
+
+struct Lane {
+  LaneIndex index = 0;
+  cci::Connection connection;
+  LaneState state = LaneState::waiting;
+  bool announced = false;   // on_lane_up was or will be called
+  uint32_t operations = 0;  // of ours that have not ended
+  uint32_t puts = 0;        // of those
+  uint32_t controls = 0;    // of those
+  Instant control_since{};  // the last sign that session messages are delivered, or the first one was sent
+  bool silent = false;      // it is passed over for session messages
+  bool path_going = false;  // a router of its path stops soon
+  bool settling = false;    // and its replacement waits
+  Instant settling_since{};
+  Instant closing_since{};
+  LaneSealing sealing;
+  RingBuffer<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
+  bool front_is_sealed = false;            // the first of them has its number, so it may only be sent
+  bool newest_out_is_credit = false;
+  std::vector<Message> in;  // lane messages that came before the lane was announced
+};
+
+enum class OperationKind : uint8_t { put, control, lane_message };
+struct Operation {
+  OperationKind kind = OperationKind::put;
+  uint64_t lane = 0;     // its connection, packed
+  uint64_t context = 0;  // put: the user's; control: the sequence
+};
+
+// What the handler is to be told, in order.
+struct LaneUp {
+  LaneIndex lane;
+};
+struct LaneDown {
+  LaneIndex lane;
+};
+struct LaneMessage {
+  LaneIndex lane;
+  Message message;
+};
+struct PutEnded {
+  LaneIndex lane;
+  uint64_t context;
+  Status status;
+};
+using Notice = std::variant<LaneUp, LaneDown, LaneMessage, Message, PutEnded>;
+
+}  // namespace ccixfer::session
