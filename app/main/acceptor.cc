@@ -17,16 +17,27 @@ constexpr uint32_t known_options = session::option_recursive | session::option_l
                                    session::option_times | session::option_owner | session::option_checksum |
                                    session::option_dry_run | session::option_directory;
 
+constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
+
+recv::Limits limits_of(const policy::Grant& grant) { return {grant.quota_bytes, grant.entries_max, grant.setid}; }
+
 }  // namespace
 
 class Acceptor::Session {
  public:
   Session(Acceptor& acceptor, const session::Hello& hello, Instant now)
-      : acceptor_(acceptor), link_(acceptor.services_.endpoint, hello, forwarder_), opened_by_(after(now, open_timeout)) {
+      : acceptor_(acceptor),
+        link_(acceptor.services_.endpoint, hello, forwarder_),
+        came_(now),
+        opened_by_(after(now, open_timeout)) {
+    if (acceptor.options_.seal) link_.secure(*acceptor.options_.seal);
     acceptor_.hub_.add_link(&link_);
   }
   ~Session() {
     role_.reset();
+    if (grant_) {
+      if (const auto problem = acceptor_.options_.gate->ended(link_, result_)) log(LogLevel::error, "{}", problem->message);
+    }
     if (transfer_ != nullptr) --transfer_->sessions;
     acceptor_.hub_.remove_link(&link_);
   }
@@ -34,7 +45,18 @@ class Acceptor::Session {
   session::Link& link() { return link_; }
   bool under_way() const { return state_ == State::running; }
   bool ended() const { return state_ == State::ended; }
+  bool is_proved() const { return link_.is_secured(); }
+  // Of a peer that is not proved, the transfer is not known: its id may be somebody else's.
+  bool is_of(const session::TransferId& transfer) const { return is_proved() && link_.transfer_key() == transfer; }
   bool same_transfer(const session::Hello& hello) const { return link_.hello().transfer == hello.transfer; }
+  Instant came() const { return came_; }
+  // It holds a use of this ticket, and whoever began it is gone.
+  bool is_abandoned(const trust::TicketNumber& ticket) const {
+    const std::optional<session::Open>& open = forwarder_.open();
+    return under_way() && grant_ && open && open->ticket && open->ticket->number == ticket && link_.live_lanes().empty();
+  }
+  // Once, when a proved peer has said what it wants: the sessions that it lost are this one's now.
+  bool takes_over() { return std::exchange(takes_over_, false); }
   bool has_role() const { return role_ != nullptr; }
   bool waits() const { return state_ == State::queued && !link_.live_lanes().empty(); }  // one that is cut off keeps its place
   bool superseded() const { return superseded_; }
@@ -55,6 +77,22 @@ class Acceptor::Session {
                                         .kind = result_.kind,
                                         .reason = result_.message,
                                         .counts = counts_of(tally())});
+  }
+  policy::AuditRecord audit_record(Instant now) const {
+    policy::AuditRecord record;
+    record.event = reported_ ? policy::AuditRecord::Event::session : policy::AuditRecord::Event::refused;
+    if (const trust::ProvedPeer* peer = link_.proved()) record.peer = trust::to_string(peer->id);
+    if (grant_) record.name = grant_->name;
+    record.address = who_.address;
+    record.direction = acceptor_.options_.root != nullptr ? "push" : "pull";
+    record.path = path_;
+    record.files = tally().files;
+    record.bytes = tally().bytes;
+    record.outcome = result_.kind;
+    record.reason = result_.message;
+    record.seconds = std::chrono::duration<double>(now - came_).count();
+    record.transfer = transfer_name(link_.hello().transfer);
+    return record;
   }
   bool counts() const { return counts_; }  // it was a transfer, not a mere knock at the door
   bool take_completion(const rvma::Completion& completion) { return role_ && role_->take_completion(completion); }
@@ -114,7 +152,8 @@ class Acceptor::Session {
     if (state_ == State::queued) return;
     if (now >= opened_by_) return stop({ErrorKind::protocol, "no session was opened in time"}, now);
     if (!forwarder_.open()) return;
-    counts_ = true;
+    counts_ = !link_.hello().sealed;  // else once it is admitted
+    takes_over_ = link_.hello().sealed;
     state_ = State::queued;
     place_due_ = now;
   }
@@ -132,25 +171,35 @@ class Acceptor::Session {
       return fail(ErrorKind::not_authorised, fmt::format("the path leaves the root: {}: name a place below it", open.path));
     }
     path_ = path.path;
+    if (options.gate != nullptr) {
+      Result<policy::Grant> grant = options.gate->admit(link_, open, path.path);
+      if (!grant && open.ticket && grant.error().kind == ErrorKind::network) acceptor_.end_abandoned(open.ticket->number, now);
+      if (!grant) return tl::unexpected(grant.error());
+      grant_ = std::move(*grant);
+      counts_ = true;
+    }
     uint64_t number = 0;
     while (number == 0) number = services.entropy.next_u64();
     link_.set_session(number);
     link_.post(session::Opened{number, options.lanes_max});
     report_session();
-    transfer_ = &acceptor_.transfer(link_.hello().transfer);
+    transfer_ = &acceptor_.transfer(link_.transfer_key());
     ++transfer_->sessions;
     earlier_ = transfer_->tally;
+    const bool has_rate = grant_ && grant_->rate_bytes_per_s;
     if (options.root != nullptr) {
       DestinationPart part{options.root, open.options, path.path};
       part.turns = acceptor_.turns_;
-      part.rate = acceptor_.receive_rate_;
+      part.rate =
+          has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
       part.record = transfer_->record;
+      if (grant_) part.limits = limits_of(*grant_);
       role_ = make_destination(services, link_, part);
     } else {
       const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
       SourcePart part{{below}, options.served_root, open.options};
       part.turns = acceptor_.turns_;
-      part.rate = acceptor_.send_rate_;
+      part.rate = has_rate ? acceptor_.send_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.send_rates_.process();
       part.record = transfer_->record;
       role_ = make_source(services, link_, part);
     }
@@ -204,11 +253,14 @@ class Acceptor::Session {
   std::unique_ptr<TransferRole> role_;
   State state_ = State::waiting;
   Farewell farewell_;
+  const Instant came_;
   Instant opened_by_;
   std::optional<uint32_t> place_;  // as the peer was told
   Instant place_told_ = Instant::min(), place_due_ = never;
   bool counts_ = false;
   bool superseded_ = false;
+  bool takes_over_ = false;
+  std::optional<policy::Grant> grant_;  // of an admitted peer; none: --insecure
   bool reported_ = false;
   std::string peer_, path_;  // for people
   ports::PeerIdentity who_;
@@ -222,8 +274,8 @@ Acceptor::Acceptor(const SessionServices& services, session::Hub& hub, const Acc
       hub_(hub),
       options_(options),
       turns_(std::make_shared<session::PoolTurns>(services.pool.count(), options.once || options.sessions_max == 1)),
-      receive_rate_(std::make_shared<recv::RateAllowance>(options.rate_bytes_per_s)),
-      send_rate_(std::make_shared<send::RateCap>(options.rate_bytes_per_s)) {
+      receive_rates_(std::make_shared<recv::RateAllowance>(options.rate_bytes_per_s)),
+      send_rates_(std::make_shared<send::RateCap>(options.rate_bytes_per_s)) {
   hub_.set_accept_handler(this);
 }
 Acceptor::~Acceptor() { hub_.set_accept_handler(nullptr); }
@@ -236,9 +288,11 @@ void Acceptor::admit(Instant now) {
   for (const auto& session : sessions_) {
     if (!session->waits()) continue;
     const bool earlier_self = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
-      return other->superseded() && other->has_role() && other->same_transfer(session->link().hello());
+      return other->superseded() && other->has_role() && other->is_of(session->link().transfer_key());
     });  // it still holds the names that this one wants
-    if (running < options_.sessions_max && !earlier_self) {
+    if (options_.once && (first_end_ || (running > 0 && !earlier_self))) {
+      session->stop({ErrorKind::network, words_of_busy}, now);
+    } else if (running < options_.sessions_max && !earlier_self) {
       session->admit(now);
       running += session->has_role() ? 1u : 0u;
     } else {
@@ -267,29 +321,82 @@ Acceptor::Transfer& Acceptor::transfer(const session::TransferId& id) {
   return transfer;
 }
 
-Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Instant now) {
+Result<void> Acceptor::check_hello(const session::Hello& hello) const {
   const auto wanted = options_.root != nullptr ? session::Direction::push : session::Direction::pull;
   if (stopped_) return fail(ErrorKind::network, "the peer is going down");
-  if (hello.sealed) return fail(ErrorKind::protocol, "the peer runs with --insecure: no encryption");
+  if (hello.sealed && !options_.seal) {
+    return fail(ErrorKind::authentication, "the peer runs with --insecure: start both sides with it, or both without it");
+  }
+  if (!hello.sealed && options_.seal) {
+    return fail(ErrorKind::authentication, "the peer wants encryption: start both sides without --insecure, or both with it");
+  }
   if (hello.direction != wanted) {
     return fail(ErrorKind::usage, options_.root != nullptr ? "the peer receives (recv --root): send to it"
                                                            : "the peer serves (send --serve): pull from it");
   }
-  size_t others = 0;
+  return {};
+}
+
+std::list<std::unique_ptr<Acceptor::Session>>::iterator Acceptor::supersede(const session::TransferId& transfer, const Session* by,
+                                                                            Instant now) {
   auto place = sessions_.end();
   for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
-    if ((*at)->ended()) continue;
-    if ((*at)->same_transfer(hello)) {
-      (*at)->supersede(now);
-      place = std::next(at);
-    } else {
-      ++others;
-    }
+    if (at->get() == by || (*at)->ended() || !(*at)->is_of(transfer)) continue;
+    (*at)->supersede(now);
+    place = std::next(at);
   }
+  return place;
+}
+
+// Strangers are many and cost nothing to be: those who do not prove themselves keep nobody out.
+bool Acceptor::make_room_for_unproved(Instant now) {
+  size_t unproved = 0;
+  Session* oldest = nullptr;
+  for (const auto& session : sessions_) {
+    if (session->ended() || session->is_proved()) continue;
+    ++unproved;
+    if (oldest == nullptr || session->came() < oldest->came()) oldest = session.get();
+  }
+  if (unproved < unproved_sessions_max) return true;
+  if (now < after(oldest->came(), unproved_kept)) return false;
+  oldest->stop({ErrorKind::network, "it did not say in time who it is"}, now);
+  return true;
+}
+
+Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Instant now) {
+  if (auto fits = check_hello(hello); !fits) return tl::unexpected(fits.error());
+  auto place = sessions_.end();
+  if (hello.sealed) {
+    if (!make_room_for_unproved(now)) return fail(ErrorKind::network, words_of_busy);
+  } else {
+    place = supersede(hello.transfer, nullptr, now);
+  }
+  const auto others = static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(), [&hello](const auto& session) {
+    return !session->ended() && !session->superseded() && (!hello.sealed || session->counts());
+  }));
   if ((options_.once && others > 0) || sessions_.size() >= options_.sessions_max + sessions_waiting_max) {
-    return fail(ErrorKind::network, "the peer is busy with other transfers: try again later");
+    return fail(ErrorKind::network, words_of_busy);
   }
   return &(*sessions_.insert(place, std::make_unique<Session>(*this, hello, now)))->link();
+}
+
+// A sender that was killed left its session behind, which waits for it. Its ticket is all that tells that the next one is the same.
+void Acceptor::end_abandoned(const trust::TicketNumber& ticket, Instant now) {
+  for (const auto& session : sessions_) {
+    if (session->is_abandoned(ticket)) session->stop({ErrorKind::network, "another transfer came with its ticket"}, now);
+  }
+}
+
+// A proved peer that begins its transfer anew has the place of the session that it lost.
+void Acceptor::take_over_transfers(Instant now) {
+  std::vector<std::list<std::unique_ptr<Session>>::iterator> taking;
+  for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+    if ((*at)->takes_over()) taking.push_back(at);
+  }
+  for (const auto at : taking) {
+    const auto place = supersede((*at)->link().transfer_key(), at->get(), now);
+    if (place != sessions_.end()) sessions_.splice(place, sessions_, at);
+  }
 }
 
 session::Link* Acceptor::find_session(const session::Hello& hello) {
@@ -309,6 +416,7 @@ void Acceptor::turn(Instant now) {
     for (auto at = middle; at != sessions_.end(); ++at) (*at)->turn(now);
     for (auto at = sessions_.begin(); at != middle; ++at) (*at)->turn(now);
   }
+  take_over_transfers(now);
   admit(now);
   for (auto at = sessions_.begin(); at != sessions_.end();) {
     Session& session = **at;
@@ -324,6 +432,8 @@ void Acceptor::turn(Instant now) {
       log(level, "session {}: {}{}{}", session.name(), error_row(result.kind).name, result.message.empty() ? "" : ": ",
           result.message);
     }
+    const bool knocked = !session.was_open() && !session.counts() && result.kind == ErrorKind::ok;
+    if (options_.audit && !knocked) options_.audit(session.audit_record(now));
     if (session.counts() && !first_end_) first_end_ = result;
     at = sessions_.erase(at);
   }

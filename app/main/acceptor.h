@@ -5,14 +5,19 @@
 // Errors of a session are the peer's (told by Abort) and the log's; the first ended transfer's is kept for --once.
 // Bounds: sessions_max and sessions_waiting_max; a session that is not opened within open_timeout ends.
 #pragma once
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 
 #include "app/main/forwarder.h"
+#include "app/main/peer_gate.h"
+#include "app/main/peer_rates.h"
 #include "app/main/transfer_role.h"
 #include "app/session/hub.h"
 #include "app/session/link.h"
+#include "app/session/link_seal.h"
+#include "app/trust/audit_record.h"
 
 namespace ccixfer::program {
 
@@ -21,6 +26,9 @@ inline constexpr size_t sessions_waiting_max = 1024;                 // beyond t
 inline constexpr Duration place_interval = std::chrono::seconds(5);  // who waits hears that often that others get on
 inline constexpr size_t transfers_remembered_max = 64;               // besides those that have a session
 inline constexpr Duration open_timeout = std::chrono::seconds(30);
+// Sessions with encryption of peers that have not proved who they are. Beyond them the oldest goes, unless it has just come.
+inline constexpr size_t unproved_sessions_max = 256;
+inline constexpr Duration unproved_kept = std::chrono::milliseconds(250);
 
 struct AcceptorOptions {
   recv::Root* root = nullptr;  // recv --root: accept pushes
@@ -29,6 +37,9 @@ struct AcceptorOptions {
   uint16_t lanes_max = session::lanes_max;
   uint32_t sessions_max = sessions_max_default;  // at a time
   bool once = false;
+  std::optional<session::SealSetup> seal;                 // none: --insecure
+  PeerGate* gate = nullptr;                               // there is one exactly with a seal
+  std::function<void(const policy::AuditRecord&)> audit;  // of each session, and each attempt that was refused; may be empty
 };
 
 class Acceptor final : public session::AcceptHandler {
@@ -58,6 +69,12 @@ class Acceptor final : public session::AcceptHandler {
     unsigned sessions = 0;  // that there are now
   };
   [[nodiscard]] Transfer& transfer(const session::TransferId& id);
+  [[nodiscard]] Result<void> check_hello(const session::Hello& hello) const;
+  // The sessions of the same transfer end: their peer begins it anew. Gives the place behind the last of them, or the end.
+  std::list<std::unique_ptr<Session>>::iterator supersede(const session::TransferId& transfer, const Session* by, Instant now);
+  [[nodiscard]] bool make_room_for_unproved(Instant now);
+  void take_over_transfers(Instant now);
+  void end_abandoned(const trust::TicketNumber& ticket, Instant now);
   void admit(Instant now);
   [[nodiscard]] bool someone_got_on(Instant since) const;
 
@@ -65,8 +82,8 @@ class Acceptor final : public session::AcceptHandler {
   session::Hub& hub_;
   const AcceptorOptions options_;
   const std::shared_ptr<session::PoolTurns> turns_;
-  const std::shared_ptr<recv::RateAllowance> receive_rate_;
-  const std::shared_ptr<send::RateCap> send_rate_;
+  PeerRates<recv::RateAllowance> receive_rates_;
+  PeerRates<send::RateCap> send_rates_;
   size_t first_ = 0;  // whose turn is the first of this turn: what they share goes to each in turn
   bool stopped_ = false;
   std::list<Transfer> transfers_;

@@ -8,6 +8,7 @@
 #include "app/main/farewell.h"
 #include "app/main/flow_watch.h"
 #include "app/report/outcome.h"
+#include "app/session/session_keys.h"
 #include "core/base/check.h"
 
 namespace ccixfer::program {
@@ -17,6 +18,8 @@ constexpr Duration pause_first = std::chrono::milliseconds(200);
 constexpr Duration pause_longest = std::chrono::seconds(5);
 constexpr Duration silent_farewell_timeout = std::chrono::milliseconds(500);  // nobody listened before either
 constexpr Duration dialler_slack = std::chrono::seconds(2);  // the dialler knows best why nobody answered: let it speak first
+
+constexpr Duration address_patience = std::chrono::seconds(2);  // of one address of several
 
 constexpr double path_bytes_per_s = 1.25e9;      // 10 Gb/s: what a path is taken for, as nobody knows
 constexpr double connection_window_bytes = 4e6;  // what Linux lets a connection's buffers grow to (net.ipv4.tcp_wmem)
@@ -46,6 +49,7 @@ struct DialledTransfer::Attempt {
         link(transfer.services_.endpoint, transfer.plan_.hello, forwarder),
         dialler(transfer.services_.endpoint, link, transfer.plan_.uri, transfer.services_.entropy.next_u64()),
         began(now) {
+    if (transfer.plan_.seal) link.secure(*transfer.plan_.seal);
     hub.add_link(&link);
     hub.add_dialler(&dialler);
   }
@@ -107,13 +111,21 @@ void DialledTransfer::turn(Instant now) {
   }
 }
 
+// A host has several addresses, and not all of them can be reached from everywhere.
+void DialledTransfer::choose_address() {
+  if (plan_.uris.size() > 1 && !reached_) plan_.uri = plan_.uris[attempts_ % plan_.uris.size()];
+}
+
 void DialledTransfer::begin_attempt(Instant now) {
+  choose_address();
   ++attempts_;
   attempt_ = std::make_unique<Attempt>(*this, now);
   const Duration left = plan_.timeout == forever ? forever : plan_.timeout - (now - last_sign_);
   attempt_->dialler.set_lanes(1);
   if (reached_) attempt_->dialler.set_reached();
-  attempt_->dialler.set_patience(plan_.retries ? Duration(0) : std::max(left, Duration(0)));
+  const bool others_wait = plan_.uris.size() > 1 && !reached_;
+  const Duration patience = std::max(others_wait ? std::min(left, address_patience) : left, Duration(0));
+  attempt_->dialler.set_patience(plan_.retries ? Duration(0) : patience);
 }
 
 void DialledTransfer::turn_attempt(Instant now) {
@@ -121,9 +133,12 @@ void DialledTransfer::turn_attempt(Instant now) {
   const bool up = !attempt.link.live_lanes().empty();
   if (up) {
     reached_ = true;
-    if (!attempt.asked) {
+    if (!attempt.asked && attempt.link.is_secured()) {
       attempt.asked = true;
-      for (const session::Message& part : session::cut(plan_.open)) attempt.link.post(part);
+      if (auto asked = ask_for_session(); !asked) {
+        abort_session(attempt.link, nullptr, {asked.error().kind, "the peer is not the one that we want to reach"});
+        return end_attempt(now, asked.error(), false);
+      }
     }
   }
   const bool lost = attempt.lanes_were_up && !up;
@@ -136,6 +151,28 @@ void DialledTransfer::turn_attempt(Instant now) {
   // The peer hangs up as soon as it has our farewell: that its lanes are gone then is no loss.
   if (lost && attempt_ && !attempt_->farewell.has_begun())
     services_.reporter.retry(at("the connection is lost", plan_.uri, "dialling again"));
+}
+
+// Only a peer that is the right one learns what is wanted of it.
+Result<void> DialledTransfer::ask_for_session() {
+  session::Link& link = attempt_->link;
+  session::Open open = plan_.open;
+  if (const trust::ProvedPeer* peer = link.proved()) {
+    if (peer_ && *peer_ != peer->id) {
+      return fail(ErrorKind::authentication, fmt::format("another peer answers now: {}: it was {} and is {}: check who runs there",
+                                                         plan_.uri, trust::to_string(*peer_), trust::to_string(peer->id)));
+    }
+    if (!peer_) {
+      if (auto judged = plan_.judge_peer(*peer, plan_.uri); !judged) return judged;
+    }
+    peer_ = peer->id;
+    if (plan_.ticket) {
+      open.ticket = session::TicketProof{plan_.ticket->number,
+                                         trust::prove(plan_.ticket->secret, plan_.ticket->number, link.keys()->ticket())};
+    }
+  }
+  for (const session::Message& part : session::cut(open)) link.post(part);
+  return {};
 }
 
 // Once for each reason in a row: whoever mistyped the address need not wait for the timeout to learn it. (With --retries each
@@ -207,6 +244,8 @@ void DialledTransfer::judge(Instant now) {
   }
   if (const Error* failure = attempt.dialler.failure(); failure != nullptr && attempt.link.live_lanes().empty()) {
     if (plan_.retries && is_passing(failure->kind) && !attempt.dialler.hopeless()) return end_attempt(now, *failure, true);
+    const bool others_wait = plan_.uris.size() > 1 && !reached_ && now < give_up_at();
+    if (others_wait && is_passing(failure->kind)) return end_attempt(now, *failure, true);
     // A peer that refuses for now, as it is busy or going down, was reached as well.
     reached_ = reached_ || attempt.dialler.refused();
     if (reached_ && is_passing(failure->kind) && !attempt.dialler.hopeless()) {

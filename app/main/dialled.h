@@ -9,17 +9,22 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "app/main/forwarder.h"
 #include "app/main/transfer_role.h"
 #include "app/session/dialler.h"
 #include "app/session/hub.h"
 #include "app/session/link.h"
+#include "app/session/link_seal.h"
+#include "core/trust/ticket.h"
 
 namespace ccixfer::program {
 
 struct DialPlan {
-  std::string uri;  // without a path
+  std::string uri;                  // without a path
+  std::vector<std::string> uris{};  // where there are several: they are tried in turn until one of them was reached
   session::Hello hello;
   session::Open open;
   uint16_t lanes = 0;  // 0: chosen from the path (lanes_for), and no fewer than routers when it is routed
@@ -27,6 +32,11 @@ struct DialPlan {
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
   std::function<std::unique_ptr<TransferRole>(session::Link&)> make_role;
+  std::optional<session::SealSetup> seal;  // none: --insecure. Then there is judge_peer too
+  // Whether the peer that was reached is the one that is meant. It may ask a person and block for as long. authentication: it is
+  // not
+  std::function<Result<void>(const trust::ProvedPeer&, const std::string& uri)> judge_peer;
+  std::optional<trust::Ticket> ticket;
 };
 
 // Connections in parallel for a path of that round trip: one window of a connection is bounded by the hosts' socket buffers, so a
@@ -62,6 +72,8 @@ class DialledTransfer {
   struct Attempt;
   void begin_attempt(Instant now);
   void turn_attempt(Instant now);
+  void choose_address();
+  [[nodiscard]] Result<void> ask_for_session();
   void open_session(Instant now);
   void tell_trouble();
   void judge(Instant now);
@@ -73,13 +85,14 @@ class DialledTransfer {
 
   const SessionServices services_;
   session::Hub& hub_;
-  const DialPlan plan_;
+  DialPlan plan_;
   std::unique_ptr<Attempt> attempt_;
   Tally earlier_;
   Instant last_sign_{};      // of progress, or of life in the session that runs
   Instant counted_until_{};  // the last one of the sessions before, but for those in a row that got no further
   Instant begin_at_{};
   Reached reached_most_;
+  std::optional<trust::PeerId> peer_;  // as it was proved in the first session: a later one is with the same
   uint32_t attempts_ = 0;
   uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses, and their signs of life do not count
   bool reached_ = false;    // a lane was up once

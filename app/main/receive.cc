@@ -11,6 +11,8 @@
 
 #include "app/config/uri.h"
 #include "app/main/commands.h"
+#include "app/main/listener_trust.h"
+#include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
 #include "app/recv/root.h"
 #include "app/report/outcome.h"
@@ -20,6 +22,7 @@ namespace ccixfer::program {
 namespace {
 
 CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
+  process.loop.take_hangups();  // before there are threads that SIGHUP would end
   NodeOptions node;
   node.listening = true;
   node.listen = command.listen.listen;
@@ -27,21 +30,25 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   if (!loop) return {loop.error(), {}};
   auto root = recv::Root::open((*loop)->files(), *command.root);
   if (!root) return {report::advised(root.error(), *command.root), {}};
+  auto trust = ListenerTrust::make(process, command.common, command.listen, policy::Direction::write, *command.root);
+  if (!trust) return {trust.error(), {}};
   AcceptorOptions options;
   options.root = root->get();
   options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
   options.once = command.listen.once;
+  (*trust)->apply(options);
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
-  return (*loop)->serve(options, command.listen);
+  return (*loop)->serve(options, command.listen, **trust);
 }
 
-CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Target>& targets, TransferLoop& loop,
-                     recv::Root& root) {
+CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
+                     std::optional<Security>& security, TransferLoop& loop, recv::Root& root) {
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(command.transfer.rate_bytes_per_s);  // of all that this command pulls
   CommandEnd end;
-  for (const Target& target : targets) {
+  for (const Place& place : places) {
+    const Target& target = place.targets.front();
     DialPlan plan = make_plan(services, target.address, command.transfer);
     plan.hello.direction = session::Direction::pull;
     plan.open = {session_options(command.transfer) | session::option_directory, target.path};
@@ -52,6 +59,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = recv::asked_for(target.path, plan.open.options);  // each peer may send what it was asked for, and no more
+    if (security) secure_plan(plan, *security, place);
     plan.make_role = [&services, part](session::Link& link) { return make_destination(services, link, part); };
     const CommandEnd one = loop.dial(std::move(plan), end.tally);
     add(end.tally, one.tally);
@@ -90,8 +98,11 @@ Result<bool> look_for_directory(std::string path) {
       fmt::format("cannot make the directory: {}: its parent is not there: name one that exists, or can be made", printable(path)));
 }
 
-CommandEnd pull(const Process& process, const ReceiveCommand& command, const std::vector<Target>& targets) {
-  if (auto there = check_targets(process, command.common, targets); !there) return {there.error(), {}};
+CommandEnd pull(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
+                std::optional<Security>& security) {
+  for (const Place& place : places) {
+    if (auto there = check_targets(process, command.common, place.targets); !there) return {there.error(), {}};
+  }
   auto loop = TransferLoop::create(process, command.common, command.transfer, {});
   if (!loop) return {loop.error(), {}};
   const bool dry = command.transfer.dry_run;
@@ -102,7 +113,7 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   if (!root) {
     end.error = report::advised(root.error(), command.directory);
   } else {
-    end = pull_each(process, command, targets, **loop, **root);
+    end = pull_each(process, command, places, security, **loop, **root);
     if (end.in_disk) {
       static_cast<void>(root->release());  // a call in it has not come back
     } else {
@@ -165,8 +176,10 @@ class TemporaryDirectory {
 };
 
 // `-`: nobody shall read bytes that were not verified, so the file is pulled whole first.
-CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand command, const std::vector<Target>& targets) {
-  if (targets.size() != 1 || peer_path(targets.front().path).directory) {
+CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand command, const std::vector<Place>& places,
+                                   std::optional<Security>& security) {
+  const std::string& path = places.front().targets.front().path;
+  if (places.size() != 1 || peer_path(path).directory) {
     return {{ErrorKind::usage, "one file goes to standard output: -: give the URI of one file"}, {}};
   }
   const TemporaryDirectory directory;
@@ -176,11 +189,11 @@ CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand comman
             {}};
   }
   command.directory = directory.path();
-  CommandEnd end = pull(process, command, targets);
+  CommandEnd end = pull(process, command, places, security);
   if (end.error.kind != ErrorKind::ok || command.transfer.dry_run) return end;
   // A file keeps its name; of a directory its content would have come.
   const std::filesystem::path file =
-      std::filesystem::path(directory.path()) / std::filesystem::path(peer_path(targets.front().path).path).filename();
+      std::filesystem::path(directory.path()) / std::filesystem::path(peer_path(path).path).filename();
   std::error_code problem;
   if (std::filesystem::symlink_status(file, problem).type() == std::filesystem::file_type::regular) {
     if (auto written = write_out(file); !written) end.error = written.error();
@@ -193,15 +206,20 @@ CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand comman
 }  // namespace
 
 CommandEnd run_receive(const Process& process, const ReceiveCommand& command) {
-  std::vector<Target> targets;
-  for (const std::string& uri : command.uris) {
-    auto target = split_target(uri);
-    if (!target) return {target.error(), {}};
-    targets.push_back(std::move(*target));
-  }
-  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
   if (command.root) return accept_below(process, command);
-  return command.directory == "-" ? pull_to_standard_output(process, command, targets) : pull(process, command, targets);
+  std::vector<Place> places;
+  bool all_have_tickets = true;
+  for (const std::string& uri : command.uris) {
+    auto place = find_place(uri, command.common);
+    if (!place) return {place.error(), {}};
+    all_have_tickets = all_have_tickets && place->ticket;
+    places.push_back(std::move(*place));
+  }
+  const auto without = all_have_tickets ? policy::WithoutIdentity::make_for_this_process : policy::WithoutIdentity::refuse;
+  auto security = security_of_process(process, command.common, without);
+  if (!security) return {security.error(), {}};
+  return command.directory == "-" ? pull_to_standard_output(process, command, places, *security)
+                                  : pull(process, command, places, *security);
 }
 
 }  // namespace ccixfer::program

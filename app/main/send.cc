@@ -7,6 +7,8 @@
 
 #include "app/config/uri.h"
 #include "app/main/commands.h"
+#include "app/main/listener_trust.h"
+#include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
 #include "core/base/units.h"
 
@@ -33,6 +35,7 @@ Result<void> check_sources(host::PosixFileSystem& files, const std::vector<std::
 }
 
 CommandEnd serve(const Process& process, const SendCommand& command) {
+  process.loop.take_hangups();  // before there are threads that SIGHUP would end
   NodeOptions node;
   node.listening = true;
   node.listen = command.listen.listen;
@@ -46,13 +49,16 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
                                                       printable(*command.serve), std::strerror(-root))},
             {}};
   }
+  auto trust = ListenerTrust::make(process, command.common, command.listen, policy::Direction::read, *command.serve);
+  if (!trust) return {trust.error(), {}};
   AcceptorOptions options;
   options.served_root = root;
   options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
   options.once = command.listen.once;
+  (*trust)->apply(options);
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
-  CommandEnd end = (*loop)->serve(options, command.listen);
+  CommandEnd end = (*loop)->serve(options, command.listen, **trust);
   (*loop)->files().close(root);
   return end;
 }
@@ -60,14 +66,19 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
 }  // namespace
 
 CommandEnd run_send(const Process& process, const SendCommand& command) {
+  std::optional<Place> place;
   if (!command.serve) {
-    if (auto target = split_target(command.destination); !target) return {target.error(), {}};
+    auto found = find_place(command.destination, command.common);
+    if (!found) return {found.error(), {}};
+    place = std::move(*found);
   }
-  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
   if (command.serve) return serve(process, command);
 
-  const Target target = *split_target(command.destination);
-  if (auto there = check_targets(process, command.common, {target}); !there) return {there.error(), {}};
+  const auto without = place->ticket ? policy::WithoutIdentity::make_for_this_process : policy::WithoutIdentity::refuse;
+  auto security = security_of_process(process, command.common, without);
+  if (!security) return {security.error(), {}};
+  const Target& target = place->targets.front();
+  if (auto there = check_targets(process, command.common, place->targets); !there) return {there.error(), {}};
   auto loop = TransferLoop::create(process, command.common, command.transfer, {});
   if (!loop) return {loop.error(), {}};
   if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
@@ -81,6 +92,7 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   part.rate = std::make_shared<send::RateCap>(command.transfer.rate_bytes_per_s);
   part.record = std::make_shared<session::TransferRecord>();
   part.disk_patience = session::disk_patience(plan.timeout);
+  if (*security) secure_plan(plan, **security, *place);
   plan.make_role = [&services, part](session::Link& link) { return make_source(services, link, part); };
   return (*loop)->dial(std::move(plan), {});
 }

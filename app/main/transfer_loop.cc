@@ -1,5 +1,6 @@
 #include "app/main/transfer_loop.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
+#include "core/host/descriptor.h"
 
 namespace ccixfer::program {
 namespace {
@@ -19,6 +21,19 @@ constexpr unsigned work_threads_max = 8;
 constexpr unsigned work_threads_min = 2;
 
 unsigned work_threads() { return std::clamp(std::thread::hardware_concurrency(), work_threads_min, work_threads_max); }
+
+// A hang-up of the terminal that the process was started from sends SIGHUP, as an administrator does who wants it to read its
+// configuration again.
+class ControllingTerminal {
+ public:
+  [[nodiscard]] bool has_gone() const { return was_there_ && !is_there(); }
+
+ private:
+  [[nodiscard]] static bool is_there() {
+    return host::Descriptor(::open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)) ? true : false;
+  }
+  const bool was_there_ = is_there();
+};
 
 Error interruption(const char* what_to_do) {
   return {ErrorKind::interrupted, fmt::format("interrupted: by a signal: {}", what_to_do)};
@@ -104,8 +119,8 @@ bool TransferLoop::interrupted() const { return impl_->interrupted; }
 
 class TransferLoop::ServeHandler final : public LoopHandler {
  public:
-  ServeHandler(Impl& impl, const AcceptorOptions& options)
-      : impl_(impl), options_(options), acceptor_(impl.services, impl.hub, options) {}
+  ServeHandler(Impl& impl, const AcceptorOptions& options, ListenerTrust& trust)
+      : impl_(impl), options_(options), trust_(trust), acceptor_(impl.services, impl.hub, options) {}
 
   bool turn(Instant now) override {
     impl_.turn(now, acceptor_);
@@ -131,6 +146,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   void on_signal(int number, Instant now) override {
     impl_.process.reporter.set_now(now);
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
+    if (number == SIGHUP && !terminal_.has_gone()) return trust_.reload();
     if (acceptor_.unfinished() > 0) {
       impl_.process.reporter.warn(fmt::format(
           "interrupted: {} transfer(s) are told, and can be resumed: a second signal ends this at once", acceptor_.unfinished()));
@@ -145,21 +161,24 @@ class TransferLoop::ServeHandler final : public LoopHandler {
  private:
   Impl& impl_;
   const AcceptorOptions options_;
+  ListenerTrust& trust_;
+  const ControllingTerminal terminal_;
   Acceptor acceptor_;
   bool told_to_stop_ = false;
   bool stopping_ = false;
   bool cut_short_ = false;
 };
 
-CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptions& listen) {
+CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust) {
   Impl& impl = *impl_;
   UriFile uri_file(impl.process.loop);
   if (!listen.uri_file.empty()) {
     if (auto written = uri_file.write(listen.uri_file, impl.node.uris); !written) return {written.error(), {}};
   }
   impl.watch();
-  ServeHandler handler(impl, options);
+  ServeHandler handler(impl, options, trust);
   impl.process.reporter.ready(impl.node.uris);
+  if (auto said = trust.ready(impl.node.uris); !said) return {said.error(), {}};
   impl.process.loop.run(handler);
   return handler.end();
 }

@@ -9,6 +9,7 @@
 #include "app/main/acceptor.h"
 #include "app/main/commands.h"
 #include "app/main/dialled.h"
+#include "app/main/listener_trust.h"
 #include "core/host/entropy.h"
 #include "core/host/file_system.h"
 #include "core/host/work_pool.h"
@@ -29,8 +30,8 @@ class TransferLoop {
   [[nodiscard]] const SessionServices& services() const;
   [[nodiscard]] host::PosixFileSystem& files();
 
-  // Listens until --once is done or a signal came. Writes the uri file and says ready first.
-  [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen);
+  // Listens until --once is done or a signal came. Writes the uri file, says ready and prints the ticket first.
+  [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust);
   // Runs one transfer to its end. `all` is what earlier transfers of this command moved, for the progress.
   [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all);
   // A transfer ended while jobs of it are in the disk (CommandEnd::in_disk): the loop, and what the jobs use besides it (the root),

@@ -98,6 +98,7 @@ class DestinationRole final : public TransferRole {
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     options.asked = part.asked;
+    options.limits = part.limits;
     options.rate = part.rate;
     options.turns = part.turns;
     return options;

@@ -91,6 +91,7 @@ struct DestinationPart {
   std::shared_ptr<session::TransferRecord> record = {};
   Duration disk_patience = forever;
   std::optional<recv::Asked> asked = std::nullopt;  // of a pull
+  recv::Limits limits{};
   // As of SourcePart.
   std::shared_ptr<recv::RateAllowance> rate{};
   std::shared_ptr<session::PoolTurns> turns{};

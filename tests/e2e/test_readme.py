@@ -19,12 +19,13 @@ def bare(toml):
 
 
 def command_lines():
-    """Those of the shell blocks and, in backquotes within the text, those that begin with ccixfer and an argument of their own."""
+    """Those of the shell blocks and, in backquotes within the text, those of ccixfer that are whole."""
     text = (REPO / "README.md").read_text()
     blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
     lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
     prose = re.sub(r"```.*?```", "", text, flags=re.S)
-    inline = [line for line in re.findall(r"`(ccixfer [^`]+)`", prose) if "//" in line or " --" in line]
+    inline = [line for line in re.findall(r"`(ccixfer [^`]+)`", prose) if "//" in line or " --" in line or "TICKET" in line or
+              line in ("ccixfer keygen", "ccixfer id")]
     return [line for line in lines + inline if line]
 
 
@@ -44,7 +45,10 @@ class Facilities:
             os.symlink(conf, lab.directory / conf.name)
         os.symlink(REPO / "conf", lab.directory / "conf")
         (lab.directory / "run42").mkdir()
-        small_tree(lab.directory / "run42" / "tree", files=20)
+        tree = small_tree(lab.directory / "run42" / "tree", files=20)
+        for entry in [tree, *tree.rglob("*")]:  # set-ID bits are granted to nobody who just has a ticket
+            if not entry.is_symlink():
+                entry.chmod(entry.stat().st_mode & 0o1777)
         (lab.directory / "bin").mkdir()
         os.symlink(BINARY, lab.directory / "bin/ccixfer")
         self.started = []
@@ -60,10 +64,16 @@ class Facilities:
                 process.wait()
         self.lab.__exit__()
 
-    def begin(self, host, line, at=None, **options):
+    def account(self, host):
+        """Of the user on that host, who has configured nothing yet."""
+        return self.lab.directory / f"account-{host}"
+
+    def begin(self, host, line, ticket="", **options):
         self.done.add(line)
-        environment = {**os.environ, "PATH": f"{self.lab.directory / 'bin'}:{os.environ['PATH']}"}
-        process = subprocess.Popen([*self.hosts[host].prefix, "sh", "-c", "exec " + line.replace("/data", str(at or self.data))],
+        environment = {**os.environ, "PATH": f"{self.lab.directory / 'bin'}:{os.environ['PATH']}", "TICKET": ticket.strip(),
+                       "XDG_CONFIG_HOME": str(self.account(host) / "config"), "XDG_STATE_HOME": str(self.account(host) / "state")}
+        command = line.replace("/data", str(self.data)).replace("TICKET", '"$TICKET"')
+        process = subprocess.Popen([*self.hosts[host].prefix, "sh", "-c", "exec " + command],
                                    env=environment, cwd=self.lab.directory, text=True, stdin=subprocess.DEVNULL, **options)
         self.started.append(process)
         return process
@@ -82,8 +92,8 @@ class Facilities:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
 
-    def run(self, host, line, wanted=""):
-        process = self.begin(host, line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def run(self, host, line, wanted="", **options):
+        process = self.begin(host, line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         out, err = process.communicate(timeout=PATIENCE_S)
         check(process.returncode == 0, f"{line}: exit {process.returncode}: {err}")
         check(wanted in out, f"{line}: {wanted!r} is not in what it printed: {out}")
@@ -103,6 +113,8 @@ def test_readme__every_command_line_runs():
         lines = set(command_lines())
         text = (REPO / "README.md").read_text()
         for block in re.findall(r"```toml\n(.*?)```", text, re.S):  # the files that it shows are those that ship
+            if "[peer" in block:
+                continue  # by_key() uses it
             check(any(bare(block) in bare(path.read_text()) for path in (REPO / "conf").glob("*.toml")), f"no file of conf/ has this:\n{block}")
         check(ELSEWHERE <= lines, f"no longer in README: {ELSEWHERE - lines}")
         check(site.done == lines - ELSEWHERE, f"in README and not run: {lines - ELSEWHERE - site.done}; run and not in README: {site.done - lines}")
@@ -110,14 +122,30 @@ def test_readme__every_command_line_runs():
 
 def direct(site):
     """Two hosts of one network; `at` is the directory that stands for /data on the other one."""
-    receiver = site.serve("east", "ccixfer recv --root /data/incoming --listen 0.0.0.0:7100 --insecure")
-    site.run("receiver", "ccixfer send -a --insecure run42/ tcp://receiver.example:7100/run42/")
-    same_tree(site.lab.directory / "run42", site.data / "incoming/run42")
+    site.run("east", "mkdir incoming")
+    receiver = site.serve("east", "ccixfer recv --root incoming --ticket", stdout=subprocess.PIPE)
+    site.run("receiver", "ccixfer send -a run42/ TICKET", ticket=receiver.stdout.readline())
     site.stop(receiver)
-    server = site.serve("east", "ccixfer send --serve /data --listen 0.0.0.0:7100 --insecure", at=site.data / "incoming")
-    site.run("receiver", "ccixfer recv -a --insecure tcp://host:7100/run42/ /data/run42")
-    same_tree(site.lab.directory / "run42", site.data / "run42")
+    same_tree(site.lab.directory / "run42", site.lab.directory / "incoming")
+    server = site.serve("east", "ccixfer send --serve run42 --ticket", stdout=subprocess.PIPE)
+    site.run("receiver", "ccixfer recv -a TICKET /data/run42", ticket=server.stdout.readline())
     site.stop(server)
+    same_tree(site.lab.directory / "run42", site.data / "run42")
+    by_key(site)
+
+
+def by_key(site):
+    """The receiver knows the sender by its id, and the sender says yes to the receiver, as a person would in its file."""
+    site.run("receiver", "ccixfer keygen")
+    # The receiver made its identity when it made a ticket.
+    here, there = (site.run(host, "ccixfer id").strip() for host in ("receiver", "east"))
+    example = next(block for block in re.findall(r"```toml\n(.*?)```", (REPO / "README.md").read_text(), re.S) if "[peer" in block)
+    (site.account("east") / "config/ccixfer/ccixfer.toml").write_text(example.replace("cx1-...", here))
+    (site.account("receiver") / "config/ccixfer/known_peers").write_text(f"tcp://receiver.example:7100 {there}\n")
+    receiver = site.serve("east", "ccixfer recv --root /data/incoming --listen 0.0.0.0:7100")
+    site.run("receiver", "ccixfer send -a run42/ tcp://receiver.example:7100/run42/")
+    site.stop(receiver)
+    same_tree(site.lab.directory / "run42", site.data / "incoming/run42")
     shutil.rmtree(site.data / "incoming/run42")
 
 

@@ -1,0 +1,35 @@
+#include "app/main/gate.h"
+
+#include <span>
+
+#include "app/session/session_keys.h"
+#include "core/base/check.h"
+
+namespace ccixfer::program {
+
+Result<policy::Grant> Gate::admit(const session::Link& link, const session::Open& open, const std::string& path) {
+  const trust::ProvedPeer* peer = link.proved();
+  CHECK(peer != nullptr);
+  if (!open.ticket) return policy::authorise(*peer, peers_.find(*peer), direction_, path);
+  Result<policy::TicketUse> use = tickets_.admit(open.ticket->number, std::as_bytes(std::span(open.ticket->proof)),
+                                                 link.keys()->ticket(), root_, link.transfer_key());
+  if (!use) return tl::unexpected(use.error());
+  Result<policy::Grant> grant = policy::authorise(*use, direction_, path);
+  if (grant) uses_.insert_or_assign(&link, std::move(*use));
+  return grant;
+}
+
+std::optional<Error> Gate::ended(const session::Link& link, const Error& result) {
+  const auto use = uses_.find(&link);
+  if (use == uses_.end()) return std::nullopt;
+  // Files that failed or changed at the source will not be delivered by the same ticket another time: the transfer has ended.
+  const bool delivered = result.kind == ErrorKind::ok || result.kind == ErrorKind::partial || result.kind == ErrorKind::vanished;
+  std::optional<Error> problem;
+  if (delivered) {
+    if (auto taken = use->second.delivered(); !taken) problem = taken.error();
+  }
+  uses_.erase(use);
+  return problem;
+}
+
+}  // namespace ccixfer::program

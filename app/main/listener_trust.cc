@@ -1,0 +1,87 @@
+#include "app/main/listener_trust.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "app/main/session_trust.h"
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+namespace {
+
+template <typename Unit>
+int64_t wall_time() {
+  return std::chrono::duration_cast<Unit>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ListenerTrust>> ListenerTrust::make(const Process& process, const CommonOptions& common,
+                                                           const ListenOptions& listen, policy::Direction direction,
+                                                           const std::string& root) {
+  std::unique_ptr<ListenerTrust> trust(new ListenerTrust(process, common, listen, direction));
+  const auto without = listen.ticket ? policy::WithoutIdentity::make_and_keep : policy::WithoutIdentity::refuse;
+  auto security = security_of_process(process, common, without);
+  if (!security) return tl::unexpected(security.error());
+  if (auto opened = trust->open_audit_log(); !opened) return tl::unexpected(opened.error());
+  trust->security_ = std::move(*security);
+  if (!trust->security_) return trust;
+  std::error_code problem;
+  trust->root_ = std::filesystem::canonical(root, problem).string();
+  if (problem) {
+    return fail(ErrorKind::file_io,
+                fmt::format("cannot find the directory: {}: {}: name one that exists", printable(root), problem.message()));
+  }
+  trust->tickets_.emplace(trust->security_->places.tickets(), wall_time<std::chrono::seconds>);
+  trust->gate_.emplace(trust->security_->peers(), direction, trust->root_, *trust->tickets_);
+  return trust;
+}
+
+Result<void> ListenerTrust::open_audit_log() {
+  auto log = policy::AuditLog::open(policy::audit_targets_of_process(listen_.audit_log), wall_time<std::chrono::milliseconds>);
+  if (!log) return tl::unexpected(log.error());
+  audit_log_.emplace(std::move(*log));
+  return {};
+}
+
+void ListenerTrust::apply(AcceptorOptions& options) {
+  options.audit = [this](const policy::AuditRecord& record) {
+    if (const auto words = audit_log_->write(record)) process_.reporter.warn(*words);
+  };
+  if (!security_) return;
+  options.seal = seal_setup(*security_);
+  options.gate = &*gate_;
+}
+
+// Whoever reads the line may use it, so it goes to the one place where the user looks for it, and into no log and no event.
+Result<void> ListenerTrust::ready(const std::vector<std::string>& uris) {
+  if (!listen_.ticket || !security_) return {};
+  policy::TicketTerms terms;
+  terms.direction = direction_;
+  terms.root = root_;
+  terms.expires_in_s = listen_.ticket_expires_in_s;
+  terms.uses = listen_.ticket_uses;
+  const auto ticket = tickets_->issue(terms, security_->identity.identity.id(), uris);
+  if (!ticket) return tl::unexpected(ticket.error());
+  std::FILE* to = common_.json ? stderr : stdout;
+  std::fputs((trust::to_text(*ticket) + "\n").c_str(), to);
+  std::fflush(to);
+  return {};
+}
+
+void ListenerTrust::reload() {
+  if (const auto words = audit_log_->reopen()) process_.reporter.warn(*words);
+  if (!security_) return;
+  const auto config = config_of_process(common_.config_file);
+  if (!config) {
+    return process_.reporter.warn(fmt::format("the configuration cannot be used, the old grants stay: {}", config.error().message));
+  }
+  gate_->set_peers(policy::Peers(config->peers));
+  process_.reporter.info(fmt::format("the grants of {} peers were read again", config->peers.size()));
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,45 @@
+// What a listening command (recv --root, send --serve) makes of the trust of its process: who it is, whom it admits, the ticket
+// that it prints, its audit log. Errors: those of Security; usage, file_io, no_space of the files of tickets and of the audit log.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/main/acceptor.h"
+#include "app/main/gate.h"
+#include "app/main/security.h"
+#include "app/trust/audit_log.h"
+
+namespace ccixfer::program {
+
+class ListenerTrust {
+ public:
+  // `root`: the directory as the user named it; it exists.
+  [[nodiscard]] static Result<std::unique_ptr<ListenerTrust>> make(const Process& process, const CommonOptions& common,
+                                                                   const ListenOptions& listen, policy::Direction direction,
+                                                                   const std::string& root);
+  // What the Acceptor asks of it; lives as long as the Acceptor.
+  void apply(AcceptorOptions& options);
+  // The listener can be reached at these addresses: prints the ticket, if one is wanted.
+  [[nodiscard]] Result<void> ready(const std::vector<std::string>& uris);
+  // Reads the grants again, and opens the audit log again. What cannot be used leaves all as it is and is said.
+  void reload();
+
+ private:
+  ListenerTrust(const Process& process, const CommonOptions& common, const ListenOptions& listen, policy::Direction direction)
+      : process_(process), common_(common), listen_(listen), direction_(direction) {}
+  [[nodiscard]] Result<void> open_audit_log();
+
+  const Process& process_;
+  const CommonOptions& common_;
+  const ListenOptions& listen_;
+  const policy::Direction direction_;
+  std::string root_;
+  std::optional<Security> security_;  // none: --insecure
+  std::optional<policy::TicketStore> tickets_;
+  std::optional<Gate> gate_;
+  std::optional<policy::AuditLog> audit_log_;
+};
+
+}  // namespace ccixfer::program

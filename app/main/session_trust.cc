@@ -1,0 +1,84 @@
+#include "app/main/session_trust.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "app/session/limits.h"
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+namespace {
+
+int64_t wall_time_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The one line of a file, which is as secret as a password.
+Result<std::string> read_ticket(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!in || !std::getline(in, line) || line.size() > trust::ticket_text_bytes_max + session::path_bytes_max) {
+    return fail(ErrorKind::usage, fmt::format("cannot read the ticket: {}: give a file with the one line that the peer printed",
+                                              file == "/dev/stdin" ? "standard input" : printable(file)));
+  }
+  return line;
+}
+
+Result<void> judge_peer(Security& security, const trust::ProvedPeer& peer, const std::string& address,
+                        const std::optional<trust::PeerId>& expected) {
+  const Result<policy::Verdict> verdict = security.judge.judge(peer, address, expected, person_at_terminal());
+  if (!verdict) return tl::unexpected(verdict.error());
+  if (verdict->kind == policy::Verdict::Kind::accepted) return {};
+  if (!person_says_yes(verdict->words)) return tl::unexpected(policy::declined(address, peer.id));
+  return security.judge.remember(address, peer.id);
+}
+
+}  // namespace
+
+session::SealSetup seal_setup(const Security& security) {
+  return {security.identity.identity, security.identity.authority, wall_time_s};
+}
+
+Result<Place> find_place(const std::string& text, const CommonOptions& common) {
+  const bool in_file = text == "-" || text.starts_with('@');
+  if (!in_file && !trust::looks_like_ticket(text)) {
+    auto target = split_target(text);
+    if (!target) return tl::unexpected(target.error());
+    return Place{{std::move(*target)}, std::nullopt};
+  }
+  auto written = in_file ? read_ticket(text == "-" ? "/dev/stdin" : text.substr(1)) : Result<std::string>(text);
+  if (!written) return tl::unexpected(written.error());
+  const size_t slash = written->find('/');
+  const std::string path = slash == std::string::npos ? std::string() : written->substr(slash + 1);
+  auto ticket = trust::parse_ticket(std::string_view(*written).substr(0, slash));
+  trust::wipe({reinterpret_cast<uint8_t*>(written->data()), written->size()});
+  if (!ticket) return tl::unexpected(ticket.error());
+  if (common.insecure) return fail(ErrorKind::authentication, "a ticket is for an encrypted transfer: leave --insecure out");
+  if (ticket->expires_s <= wall_time_s()) {
+    return fail(ErrorKind::authentication, "the ticket has expired: ask the peer for a new one, or check this host's clock");
+  }
+  Place place;
+  for (const std::string& address : ticket->addresses) {
+    auto target = split_target(address + (path.empty() ? "" : "/" + path));
+    if (target) place.targets.push_back(std::move(*target));  // else of a transport that we do not have
+  }
+  if (place.targets.empty())
+    return fail(ErrorKind::usage, "the ticket has no address that this version can dial: ask for another one");
+  place.ticket = std::move(*ticket);
+  return place;
+}
+
+void secure_plan(DialPlan& plan, Security& security, const Place& place) {
+  plan.hello.sealed = true;
+  plan.seal = seal_setup(security);
+  plan.ticket = place.ticket;
+  for (const Target& target : place.targets) plan.uris.push_back(target.address);
+  const std::optional<trust::PeerId> expected = place.ticket ? std::optional(place.ticket->listener) : std::nullopt;
+  plan.judge_peer = [&security, expected](const trust::ProvedPeer& peer, const std::string& address) {
+    return judge_peer(security, peer, address, expected);
+  };
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,30 @@
+// What the transfer commands make of the trust of their process (security.h): who they are in handshakes, and whom they accept as
+// the peer that they dialled.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config/uri.h"
+#include "app/main/dialled.h"
+#include "app/main/security.h"
+
+namespace ccixfer::program {
+
+[[nodiscard]] session::SealSetup seal_setup(const Security& security);
+
+// Where a transfer goes to or comes from, as a user named it: an address, or a ticket (TICKET, @FILE, or - for standard input),
+// which a path may follow (TICKET/PATH).
+struct Place {
+  std::vector<Target> targets;  // of a ticket all addresses that it holds, the best first; else one
+  std::optional<trust::Ticket> ticket;
+};
+// usage: it is neither. authentication: the ticket has expired, or with --insecure, which a ticket excludes. Blocks for `-`.
+[[nodiscard]] Result<Place> find_place(const std::string& text, const CommonOptions& common);
+
+// Adds to the plan what a sealed session with that place needs. A new peer is shown to the person at the terminal, if there is one,
+// and remembered when they say yes. With a ticket its listener is who is expected. `security` lives as long as the plan.
+void secure_plan(DialPlan& plan, Security& security, const Place& place);
+
+}  // namespace ccixfer::program
