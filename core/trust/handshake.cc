@@ -74,9 +74,12 @@ Result<void> Handshake::Impl::drive() {
 
 Result<void> Handshake::Impl::finish() {
   // Each of these has been seen to by now. An error of ours here would let a stranger in, so each is asked for again.
-  if (SSL_version(ssl.get()) != TLS1_3_VERSION) return failed_with(no_tls_of_ours("it is another version"));
+  if (SSL_version(ssl.get()) != TLS1_3_VERSION || SSL_session_reused(ssl.get()) != 0)
+    return failed_with(no_tls_of_ours("it is another version"));
   if (!alpn_agreed(ssl.get())) return failed_with(no_tls_of_ours("it is another protocol"));
-  CHECK(peer.judged.has_value() && SSL_get0_peer_certificate(ssl.get()) != nullptr && SSL_session_reused(ssl.get()) == 0);
+  if (!peer.judged || SSL_get0_peer_certificate(ssl.get()) == nullptr) {
+    return failed_with({ErrorKind::authentication, "the peer shows no certificate: give it an identity"});
+  }
   done = true;
   std::vector<std::byte> rest(BIO_ctrl_pending(in));
   if (rest.empty()) return {};

@@ -71,8 +71,7 @@ int at_error(int good, X509_STORE_CTX* context) {
 int error_for_the_peer(int error) {
   const bool of_lists =
       error == X509_V_ERR_UNABLE_TO_GET_CRL || error == X509_V_ERR_CRL_HAS_EXPIRED || error == X509_V_ERR_CRL_NOT_YET_VALID;
-  if (of_lists) return X509_V_ERR_CRL_PATH_VALIDATION_ERROR;
-  return error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : error;
+  return of_lists ? X509_V_ERR_CRL_PATH_VALIDATION_ERROR : error;
 }
 
 void refuse(Verdict& verdict, int x509_error, std::string why) {
@@ -80,28 +79,51 @@ void refuse(Verdict& verdict, int x509_error, std::string why) {
   verdict.why = std::move(why);
 }
 
-void judge_chain(Verdict& verdict, X509* certificate, STACK_OF(X509) * intermediates, HandshakeSide judge,
-                 const Authority& authority, int64_t wall_time_s) {
+struct Judging {
+  X509* certificate;
+  STACK_OF(X509) * intermediates;
+  HandshakeSide judge;
+  const Authority& authority;
+  int64_t wall_time_s;
+};
+
+struct ChainResult {
+  int error = X509_V_OK;
+  std::string why;
+};
+
+ChainResult check_chain(const Judging& judging, unsigned long flags) {
   const StoreCtxPtr context(X509_STORE_CTX_new());
   CHECK(context != nullptr);
-  CHECK(X509_STORE_CTX_init(context.get(), authority.impl().store.get(), certificate, intermediates) == 1);
-  CHECK(X509_STORE_CTX_set_purpose(context.get(),
-                                   judge == HandshakeSide::dialler ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT) == 1);
+  CHECK(X509_STORE_CTX_init(context.get(), judging.authority.impl().store.get(), judging.certificate, judging.intermediates) == 1);
+  const bool of_server = judging.judge == HandshakeSide::dialler;
+  CHECK(X509_STORE_CTX_set_purpose(context.get(), of_server ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT) == 1);
   X509_VERIFY_PARAM* rules = X509_STORE_CTX_get0_param(context.get());
-  X509_VERIFY_PARAM_set_time(rules, wall_time_s);
+  X509_VERIFY_PARAM_set_time(rules, judging.wall_time_s);
   X509_VERIFY_PARAM_set_depth(rules, chain_depth_max);
   X509_VERIFY_PARAM_set_auth_level(rules, security_level);
-  unsigned long flags = X509_V_FLAG_PARTIAL_CHAIN;  // an authority of ours need not be at the top
-  if (authority.impl().has_lists) flags |= X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
+  if (judging.authority.impl().has_lists) flags |= X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
   CHECK(X509_VERIFY_PARAM_set_flags(rules, flags) == 1);
   std::string list_day;
   X509_STORE_CTX_set_app_data(context.get(), &list_day);
   X509_STORE_CTX_set_verify_cb(context.get(), at_error);
-  if (X509_verify_cert(context.get()) == 1) return;
+  if (X509_verify_cert(context.get()) == 1) return {};
   const int error = X509_STORE_CTX_get_error(context.get());
-  refuse(
-      verdict, error_for_the_peer(error),
-      why_refused(error, X509_STORE_CTX_get_current_cert(context.get()), X509_STORE_CTX_get_error_depth(context.get()), list_day));
+  return {
+      error == X509_V_OK ? X509_V_ERR_UNSPECIFIED : error,
+      why_refused(error, X509_STORE_CTX_get_current_cert(context.get()), X509_STORE_CTX_get_error_depth(context.get()), list_day)};
+}
+
+// A chain to a root where there is one, so that the lists of all authorities on the way count. Else to an intermediate authority of
+// ours, which need not stand below a root. Not at once: OpenSSL then ends at the first one of ours and checks its list with the
+// wrong key.
+void judge_chain(Verdict& verdict, const Judging& judging) {
+  ChainResult result = check_chain(judging, 0);
+  const bool no_root = result.error == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT ||
+                       result.error == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+                       result.error == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN;
+  if (no_root) result = check_chain(judging, X509_V_FLAG_PARTIAL_CHAIN);
+  if (result.error != X509_V_OK) refuse(verdict, error_for_the_peer(result.error), std::move(result.why));
 }
 
 }  // namespace
@@ -123,7 +145,7 @@ Verdict judge_certificate(X509* certificate, STACK_OF(X509) * intermediates, Han
     refuse(verdict, X509_V_ERR_INVALID_PURPOSE, "the peer's certificate is that of an authority: get one for the host");
     return verdict;
   }
-  judge_chain(verdict, certificate, intermediates, judge, *authority, wall_time_s);
+  judge_chain(verdict, {certificate, intermediates, judge, *authority, wall_time_s});
   if (!verdict.why.empty()) return verdict;
   verdict.peer.certified = true;
   verdict.peer.names = names_of(certificate);

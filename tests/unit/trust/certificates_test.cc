@@ -197,9 +197,30 @@ TEST_CASE("certificates__a_chain_over_an_intermediate__certified_from_either_end
   require_certified(identity_of(host), authority_of(facility().pem()));
   require_certified(identity_of(host), authority_of(below.pem()));  // an authority need not be a root
   require_certified(identity_of(host), authority_of(between.pem()));
+  Issued with_root = below.issue();  // a peer may send its root along
+  with_root.chain_pem += facility().pem();
+  require_certified(identity_of(with_root), authority_of(facility().pem()));
+  require_certified(identity_of(with_root), authority_of(below.pem()));
+  require_refused(identity_of(with_root), authority_of(stranger().pem()), "is signed by an authority that we do not know",
+                  "the peer does not know the authority");
   const Identity without_chain = identity_of(pem_of(host.certificate.get()), host.key_pem());
   require_refused(without_chain, authority_of(facility().pem()), "is signed by an authority that we do not know ('Below')",
                   "the peer does not know the authority");
+}
+
+TEST_CASE("certificates__a_chain_of_eight_authorities_between__certified_and_of_nine_refused") {
+  std::vector<std::unique_ptr<Facility>> chain;
+  chain.push_back(std::make_unique<Facility>("Root", nullptr, IssueOptions{.key = "ED25519"}));
+  for (int i = 1; i <= 9; ++i) {
+    if (i == 9) require_certified(identity_of(chain.back()->issue()), authority_of(chain.front()->pem()));
+    chain.push_back(std::make_unique<Facility>("Between " + std::to_string(i), chain.back().get(), IssueOptions{.key = "ED25519"}));
+  }
+  for (const HandshakeSide judge : {dialler, acceptor}) {
+    const Outcome outcome = judged(identity_of(chain.back()->issue()), judge, authority_of(chain.front()->pem()));
+    CHECK_FALSE(outcome.done);
+    REQUIRE(outcome.error);
+    CHECK(outcome.error->kind == ErrorKind::authentication);
+  }
 }
 
 TEST_CASE("certificates__an_intermediate_that_expired__refused_by_its_name") {
@@ -210,27 +231,21 @@ TEST_CASE("certificates__an_intermediate_that_expired__refused_by_its_name") {
 
 TEST_CASE("certificates__an_intermediate_that_is_revoked__refused_by_its_name") {
   const Facility between("Between", &facility());
-  const Authority authority =
-      authority_of(facility().pem() + between.pem(), facility().revocation_list({&between.own()}) + between.revocation_list({}));
   const Issued host = between.issue();
-  // Trusted by itself when it stands in the file, so its own list decides; from the root only, its revocation counts.
-  const Authority root_only = authority_of(facility().pem(), facility().revocation_list({&between.own()}));
-  for (const HandshakeSide judge : {dialler, acceptor}) {
-    const Outcome outcome = judged(identity_of(host), judge, root_only);
-    CHECK_FALSE(outcome.done);
-    REQUIRE(outcome.error);
-    INFO(outcome.error->message);
-    CHECK(outcome.error->kind == ErrorKind::authentication);
-  }
-  static_cast<void>(authority);
+  const std::string both = facility().pem() + between.pem();
+  require_certified(identity_of(host), authority_of(both, facility().revocation_list({}) + between.revocation_list({})));
+  require_refused(identity_of(host), authority_of(both, facility().revocation_list({&between.own()}) + between.revocation_list({})),
+                  "the certificate of the authority 'Between' is revoked", "it is revoked");
 }
 
 TEST_CASE("certificates__a_list_of_the_intermediate_and_none_of_the_root__enough") {
   const Facility between("Between", &facility());
   const Issued bad = between.issue(), good = between.issue();
-  const Authority authority = authority_of(facility().pem() + between.pem(), between.revocation_list({&bad}));
-  require_certified(identity_of(good), authority);
-  require_refused(identity_of(bad), authority, "the peer's certificate is revoked", "it is revoked");
+  for (const std::string& file : {facility().pem() + between.pem(), between.pem()}) {
+    const Authority authority = authority_of(file, between.revocation_list({&bad}));
+    require_certified(identity_of(good), authority);
+    require_refused(identity_of(bad), authority, "the peer's certificate is revoked", "it is revoked");
+  }
 }
 
 TEST_CASE("certificates__signed_by_a_host_of_ours__refused") {

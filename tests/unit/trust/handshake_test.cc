@@ -69,6 +69,7 @@ TEST_CASE("handshake__secrets__one_for_each_label_and_each_handshake") {
 }
 
 TEST_CASE("handshake__the_ciphers_that_both_prefer__the_acceptor_decides_unless_chacha_is_wanted") {
+  // A side that does ChaCha20 best has no AES in its processor: then both use ChaCha20.
   for (const auto& [dials, accepts, agreed] : {std::tuple(Cipher::aes_256_gcm, Cipher::aes_256_gcm, Cipher::aes_256_gcm),
                                                {Cipher::aes_256_gcm, Cipher::chacha20_poly1305, Cipher::chacha20_poly1305},
                                                {Cipher::chacha20_poly1305, Cipher::aes_256_gcm, Cipher::chacha20_poly1305},
@@ -319,6 +320,29 @@ TEST_CASE("handshake__random_bytes__an_error_and_never_the_end") {
       static_cast<void>(ours.step(noise));
       CHECK_FALSE(ours.handshake.done());
     }
+  }
+}
+
+TEST_CASE("handshake__a_dialler_with_a_key_agreed_before__must_show_its_certificate_all_the_same") {
+  for (const bool shows : {true, false}) {
+    RawPeer peer(dialler);
+    if (shows) peer.certificate(any_certificate().certificate.get(), any_certificate().key.get());
+    SSL_CTX_set_psk_use_session_callback(
+        peer.context(), [](SSL* ssl, const EVP_MD*, const unsigned char** id, size_t* id_length, SSL_SESSION** session) {
+          static const std::array<unsigned char, 32> key{1, 2, 3};
+          *session = SSL_SESSION_new();
+          const unsigned char aes_256[] = {0x13, 0x02};
+          SSL_SESSION_set1_master_key(*session, key.data(), key.size());
+          SSL_SESSION_set_cipher(*session, SSL_CIPHER_find(ssl, aes_256));
+          SSL_SESSION_set_protocol_version(*session, TLS1_3_VERSION);
+          *id = key.data();
+          *id_length = key.size();
+          return 1;
+        });
+    Side ours(acceptor, first());
+    run(ours, peer);
+    CHECK(ours.handshake.done() == shows);
+    CHECK(SSL_session_reused(peer.ssl()) == 0);
   }
 }
 
