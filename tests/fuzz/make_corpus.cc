@@ -331,6 +331,7 @@ int main(int argc, char** argv) {
   routing_things();
   fuzz::make_peers();
   fuzz::make_texts();
+  fuzz::make_trust();
   if (std::string_view(argv[1]) == "--check") return argc == 3 && check(argv[2]) ? 0 : 1;
   write_to(argv[1]);
   return 0;
