@@ -119,9 +119,8 @@ ChainResult check_chain(const Judging& judging, unsigned long flags) {
 // wrong key.
 void judge_chain(Verdict& verdict, const Judging& judging) {
   ChainResult result = check_chain(judging, 0);
-  const bool no_root = result.error == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT ||
-                       result.error == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
-                       result.error == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN;
+  const bool no_root =
+      result.error == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT || result.error == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY;
   if (no_root) result = check_chain(judging, X509_V_FLAG_PARTIAL_CHAIN);
   if (result.error != X509_V_OK) refuse(verdict, error_for_the_peer(result.error), std::move(result.why));
 }

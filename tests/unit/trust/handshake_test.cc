@@ -263,6 +263,8 @@ TEST_CASE("handshake__another_alpn_or_none__refused_by_both_sides") {
       CHECK(ours.error->kind == ErrorKind::protocol);
       CHECK(ours.error->message.find("ccixfer") != std::string::npos);
       CHECK_FALSE(peer.done());
+      CHECK(peer.alert_heard() != 0);
+      if (side == dialler) CHECK(peer.alert_heard() == SSL_AD_NO_APPLICATION_PROTOCOL);
       CHECK((peer.shown() == nullptr || side == dialler));  // our dialler shows no certificate to another service
     }
   }
@@ -307,6 +309,7 @@ TEST_CASE("handshake__a_dialler_without_a_certificate__refused_and_told_why") {
   Side ours(acceptor, first());
   run(ours, peer);
   CHECK(ours.refused_with(ErrorKind::authentication, "the peer shows no certificate"));
+  CHECK(peer.alert_heard() == SSL_AD_CERTIFICATE_REQUIRED);
 }
 
 TEST_CASE("handshake__random_bytes__an_error_and_never_the_end") {

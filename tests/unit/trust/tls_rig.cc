@@ -115,7 +115,21 @@ std::vector<std::byte> RawPeer::step(Bytes from_peer) {
   const CleanErrors clean;
   if (!from_peer.empty()) BIO_write(SSL_get_rbio(ssl()), from_peer.data(), static_cast<int>(from_peer.size()));
   SSL_do_handshake(ssl());
+  keep_alert();
   return output();
+}
+
+int RawPeer::alert_heard() {
+  const CleanErrors clean;
+  char nothing = 0;
+  if (SSL_read(ssl(), &nothing, 1) > 0 || alert_ != 0) return alert_;
+  keep_alert();
+  return alert_;
+}
+
+void RawPeer::keep_alert() {
+  const int reason = ERR_GET_REASON(ERR_peek_last_error());
+  if (reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256) alert_ = reason - SSL_AD_REASON_OFFSET;
 }
 
 std::vector<std::byte> RawPeer::say(std::string_view text) {

@@ -48,15 +48,19 @@ class RawPeer {
   std::vector<std::byte> step(Bytes from_peer);
   [[nodiscard]] bool done() { return SSL_is_init_finished(ssl()) == 1; }
   [[nodiscard]] X509Ptr shown() { return X509Ptr(SSL_get1_peer_certificate(ssl())); }
+  // The last alert that it got; 0: none.
+  [[nodiscard]] int alert_heard();
   // Sends application data, which ours does not take.
   std::vector<std::byte> say(std::string_view text);
 
  private:
   std::vector<std::byte> output();
+  void keep_alert();
   HandshakeSide side_;
   SslCtxPtr context_;
   SslPtr ssl_;
   std::string alpn_;
+  int alert_ = 0;
 };
 void run(Side& ours, RawPeer& peer);
 
