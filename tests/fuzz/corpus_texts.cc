@@ -1,5 +1,6 @@
 // First inputs of the targets that take texts, files, and the messages of a measurement.
 #include "app/bench/messages.h"
+#include "app/trust/ticket_rows.h"
 #include "tests/fuzz/corpus.h"
 
 namespace ccixfer::fuzz {
@@ -117,11 +118,55 @@ node = "r"
   }
 }
 
+void tickets() {
+  policy::TicketRow fresh;
+  fresh.number = {1, 2, 3, 4, 5, 6, 7, 8};
+  fresh.secret = {9, 10, 11};
+  fresh.expires_s = 1'800'086'400;
+  fresh.uses_left = 3;
+  fresh.root = "/srv/incoming";
+  policy::TicketRow used = fresh;
+  used.uses_left = 0;
+  used.direction = policy::Direction::read;
+  used.root = "/a b\n%\xff";
+  used.delivered = {{{1, 2}, 1'800'000'000}, {{3, 4}, 1'800'000'001}};
+  put("ticket_rows", as_bytes(policy::format_ticket_rows({fresh, used})));
+}
+
+void security_of_config() {
+  put("config", as_bytes(R"([identity]
+certificate = "host.pem"
+key = "host.key"
+ca = "ca.pem"
+crl = "/etc/crl.pem"
+
+[peer.lab]
+name = "dtn1.lab.example"
+address = ["tcp://dtn1.lab.example:7000", "cci://1:2:10.0.0.2:7100"]
+write = ["incoming/x/", "."]
+read = "published"
+quota = "10TiB"
+rate = "5Gb/s"
+entries = 10
+devices = false
+setid = true
+
+[peer.router]
+id = "cx1-aeaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa"
+route = true
+router = true
+as = 4
+admin = true
+)"));
+}
+
 }  // namespace
 
 void make_texts() {
   bench_messages();
   texts_and_files();
+  security_of_config();
+  tickets();
 }
 
 }  // namespace ccixfer::fuzz
