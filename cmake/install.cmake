@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 
 install(TARGETS ccixfer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-foreach(section 1 5 8)
+foreach(section 1 5 7 8)
   file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
