@@ -7,7 +7,8 @@ namespace ccixfer::trust {
 
 std::string subject_of(const Identity& identity) {
   if (!identity.has_own_certificate()) return "";
-  return name_of(X509_get_subject_name(identity.impl().certificate.get()));
+  const std::string quoted = name_of(X509_get_subject_name(identity.impl().certificate.get()));
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 }  // namespace ccixfer::trust

@@ -6,7 +6,8 @@
 
 namespace ccixfer::trust {
 
-// Printable, in one line; "": the certificate is made from the key and has no name of its own.
+// The common name, else the whole name; printable, in one line, cut to a readable length; "": the certificate is made from the key
+// and has no name of its own.
 [[nodiscard]] std::string subject_of(const Identity& identity);
 
 }  // namespace ccixfer::trust

@@ -59,7 +59,7 @@ TEST_CASE("judge__a_table_with_this_address_and_a_name__wants_a_certificate_with
 
 TEST_CASE("judge__a_known_address_with_another_key__is_refused_with_both_ids_and_the_line") {
   const Rig rig;
-  const auto judge = rig.judge({}, "# mine\n" + here + "0 " + text_of(9) + "\n" + here + " " + text_of(1) + "\n");
+  const auto judge = rig.judge({}, "# mine\n\n" + here + " " + text_of(1) + "\n" + here + "0 " + text_of(9) + "\n");
   CHECK(is_accepted(asked(judge, by_key(1))));
   const auto words = refusal(asked(judge, by_certificate(2, {"dtn.lab"})), ErrorKind::authentication);
   contains(words, text_of(1));

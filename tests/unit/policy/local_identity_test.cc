@@ -2,6 +2,7 @@
 
 #include "app/trust/private_file.h"
 #include "tests/unit/policy/rig.h"
+#include "tests/unit/trust/facility.h"
 
 namespace ccixfer::policy {
 using namespace test;
@@ -100,6 +101,46 @@ TEST_CASE("identity__what_is_no_key__is_refused_with_the_name_of_the_file") {
   contains(refusal(rig.load(with_key(rig.path("pipe"))), ErrorKind::usage), "is no regular file");
   write(rig.path("long"), std::string((1u << 20) + 1, 'x'));
   contains(refusal(rig.load(with_key(rig.path("long"))), ErrorKind::usage), "is too long");
+}
+
+TEST_CASE("identity__a_certificate_of_a_facility__is_loaded_with_its_authority") {
+  const Rig rig;
+  const trust::Facility facility("Facility");
+  const trust::Issued host = facility.issue(), other = facility.issue();
+  write(rig.path("host.pem"), host.certificate_pem(), 0644);
+  write(rig.path("host.key"), host.key_pem());
+  write(rig.path("ca.pem"), facility.pem(), 0644);
+  write(rig.path("crl.pem"), facility.revocation_list({&other}), 0644);
+  const program::IdentityConfig config{rig.path("host.pem"), rig.path("host.key"), rig.path("ca.pem"), rig.path("crl.pem")};
+  const auto loaded = rig.load(config);
+  REQUIRE(loaded);
+  CHECK(loaded->identity.has_own_certificate());
+  CHECK(loaded->authority);
+  CHECK(loaded->file == rig.path("host.key"));
+
+  write(rig.path("host.key"), other.key_pem());
+  contains(refusal(rig.load(config), ErrorKind::usage), rig.path("host.pem"));
+  write(rig.path("host.key"), host.key_pem(), 0640);
+  contains(refusal(rig.load(config), ErrorKind::usage), "chmod 600 " + rig.path("host.key"));
+  REQUIRE(chmod(rig.path("host.key").c_str(), 0600) == 0);
+  write(rig.path("crl.pem"), "no PEM\n");
+  contains(refusal(rig.load(config), ErrorKind::usage), rig.path("crl.pem"));
+}
+
+TEST_CASE("identity__an_authority_alone__goes_with_the_accounts_key") {
+  const Rig rig;
+  const trust::Facility facility("Facility");
+  program::IdentityConfig config;
+  config.ca = rig.path("ca.pem");
+  write(config.ca, facility.pem(), 0644);
+  const auto passing = rig.load(config, WithoutIdentity::make_for_this_process);
+  REQUIRE(passing);
+  CHECK(passing->authority);
+  rig.keep_key(rig.places.key());
+  const auto kept = rig.load(config);
+  REQUIRE(kept);
+  CHECK(kept->authority);
+  CHECK_FALSE(kept->identity.has_own_certificate());
 }
 
 TEST_CASE("identity__files_of_the_authority__must_be_there_and_nobody_elses_to_write") {
