@@ -48,6 +48,10 @@ std::string_view name_of(Status status) {
       return "unreachable";
     case Status::version:
       return "version";
+    case Status::not_authenticated:
+      return "not_authenticated";
+    case Status::not_authorised:
+      return "not_authorised";
     case Status::mailbox_unknown:
       return "mailbox_unknown";
     case Status::mailbox_closed:

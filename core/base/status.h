@@ -30,6 +30,9 @@ enum class Status : uint8_t {
   no_route = 32,     // routers answer and none knows a way
   unreachable = 33,  // nobody answers
   version = 34,      // HELLO: magic, version or a mandatory option does not match
+  // beyond CCI: trust. Both are final: no further attempt ends otherwise until somebody changes a configuration.
+  not_authenticated = 35,  // the peer's proof failed or is missing, or it is not whom we wanted
+  not_authorised = 36,     // it is known, and may not do that here
   // RVMA's negative acknowledgements
   mailbox_unknown = 64,
   mailbox_closed = 65,

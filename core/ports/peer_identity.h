@@ -2,8 +2,8 @@
 //
 // A transport hands it up with each connect request and with the end of each dial. What is counted, cut off or logged about a peer
 // goes by name(): a peer that comes back over another connection, from another port or under another name is still the same one.
-// No transport proves anything yet, so that all behind one address are one peer. The far end of a route is not known at all: only
-// the routers that are next to it see where it is.
+// Transports prove their peers where an identity is configured (transports/connection/hop_trust.h). Where nothing is proved, all
+// behind one address are one peer. The far end of a route is not known at all: only the routers that are next to it see who it is.
 #pragma once
 #include <string>
 #include <string_view>

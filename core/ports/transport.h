@@ -73,6 +73,8 @@ struct HopInfo {
   Duration round_trip{0};        // from the dialler of this hop to the end of the path, at connect time
   uint64_t rate_bits_per_s = 0;  // of its subnet, as a router's configuration says; 0: unknown
   uint32_t fragment_bytes = 0;   // RMA is cut so over the whole path; 0: it is not cut
+  std::string peer = {};         // who answers there: PeerIdentity::proved, as the dialler of this hop knows it
+  std::string protection = {};   // of what this hop carries: "aes-256-gcm"; "": none
 };
 
 struct RmaRequest {

@@ -1,5 +1,7 @@
 #include "core/wire/connection_frames.h"
 
+#include <algorithm>
+
 namespace ccixfer::wire {
 namespace {
 
@@ -119,6 +121,29 @@ std::optional<HelloReply> decode_hello_reply(Bytes header) {
   frame.offer = decode_offer(in);
   frame.machine = decode_machine(in);
   frame.reason = in.text16(reason_bytes_max);
+  if (!in.done()) return std::nullopt;
+  return frame;
+}
+
+void encode_handshake(Writer& out, Bytes records) {
+  while (!records.empty()) {
+    const Bytes part = records.first(std::min(records.size(), handshake_records_bytes_max));
+    records = records.subspan(part.size());
+    const HeaderWriter header(out, Kind::handshake);
+    out.u64(magic);
+    out.u16(handshake_version);
+    out.bytes16(part);
+  }
+}
+
+std::optional<HandshakeBytes> decode_handshake(Bytes header) {
+  Reader in = fields_of(header);
+  HandshakeBytes frame;
+  frame.magic = in.u64();
+  frame.version = in.u16();
+  if (in.ok() && (frame.magic != magic || frame.version != handshake_version)) return frame;
+  frame.records = in.bytes16(handshake_records_bytes_max);
+  in.require(!frame.records.empty());
   if (!in.done()) return std::nullopt;
   return frame;
 }

@@ -1,5 +1,5 @@
-// Frames that open, keep and end a connection: hello, hello_reply, connect_accept, connect_reject, connect_ack, keepalive,
-// keepalive_ack, bye. The five without fields are encode_empty's.
+// Frames that open, keep and end a connection: handshake, hello, hello_reply, connect_accept, connect_reject, connect_ack,
+// keepalive, keepalive_ack, bye. The five without fields are encode_empty's.
 // Source: transports/stream/README.md 'How a connection begins'; CCI §III.A (connection establishment).
 #pragma once
 #include <string_view>
@@ -21,6 +21,11 @@ inline constexpr size_t hello_reply_header_bytes_min = frame_overhead_bytes + 8 
 static_assert(hello_reply_header_bytes_min == 54);
 inline constexpr size_t end_notice_header_bytes_min = frame_overhead_bytes + 1 + 1 + 2;
 static_assert(end_notice_header_bytes_min == 16);
+
+inline constexpr uint16_t handshake_version = 1;
+inline constexpr size_t handshake_records_bytes_max = 1536;  // of one frame; a flight may need several
+inline constexpr size_t handshake_header_bytes_min = frame_overhead_bytes + 8 + 2 + 2;
+static_assert(handshake_header_bytes_min == 24);
 
 // What one end offers; the connection has the minimum of both.
 struct Offer {
@@ -59,6 +64,13 @@ struct HelloReply {
   std::string_view reason;
 };
 
+// On a connection whose ends prove who they are, the first frames of both: bytes of a TLS handshake, in order. Never empty.
+struct HandshakeBytes {
+  uint64_t magic = wire::magic;
+  uint16_t version = handshake_version;
+  Bytes records;
+};
+
 // What connect_reject and bye say: the connection ends, and why.
 struct EndNotice {
   Status status = Status::disconnected;
@@ -71,13 +83,17 @@ enum class OptionScan : uint8_t { fine, malformed, unknown_mandatory };
 
 void encode(Writer& out, const Hello& frame);
 void encode(Writer& out, const HelloReply& frame);
+// As many frames as it takes.
+void encode_handshake(Writer& out, Bytes records);
 void encode_reject(Writer& out, const EndNotice& frame);
 void encode_bye(Writer& out, const EndNotice& frame);
 void encode_empty(Writer& out, Kind kind);
 
-// A hello of another magic or version decodes (its later fields may then mean anything): the caller looks at them first.
+// A hello or a handshake of another magic or version decodes (later fields may then mean anything): the caller looks at them
+// first.
 [[nodiscard]] std::optional<Hello> decode_hello(Bytes header);
 [[nodiscard]] std::optional<HelloReply> decode_hello_reply(Bytes header);
+[[nodiscard]] std::optional<HandshakeBytes> decode_handshake(Bytes header);
 [[nodiscard]] std::optional<EndNotice> decode_end_notice(Bytes header);
 
 }  // namespace ccixfer::wire

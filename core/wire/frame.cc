@@ -37,6 +37,7 @@ constexpr std::array<Shape, kind_last + 1> shapes = {{
     {"keepalive_ack", frame_overhead_bytes, frame_overhead_bytes, 0, 0},
     {"bye", end_notice_header_bytes_min, end_notice_header_bytes_min + reason_bytes_max, 0, 0},
     {"mailbox_hint", mailbox_hint_header_bytes, mailbox_hint_header_bytes, 0, 0},
+    {"handshake", handshake_header_bytes_min + 1, handshake_header_bytes_min + handshake_records_bytes_max, 0, 0},
 }};
 static_assert(hello_header_bytes_min + ports::connect_data_bytes_max + hello_options_bytes_max <= header_bytes_max);
 

@@ -29,9 +29,10 @@ enum class Kind : uint8_t {
   keepalive_ack = 14,
   bye = 15,
   mailbox_hint = 16,
+  handshake = 17,
 };
 inline constexpr uint8_t kind_first = 1;
-inline constexpr uint8_t kind_last = 16;
+inline constexpr uint8_t kind_last = 17;
 [[nodiscard]] const char* to_string(Kind kind);
 
 inline constexpr size_t prefix_bytes = 8;

@@ -32,6 +32,7 @@
 //   std::string_view D::scheme()
 //   Duration D::round_trip(const C&)
 //   PeerIdentity D::peer(const C&)
+//   std::string_view D::protection(const C&)  how what it carries is protected; "": not at all
 //
 // Guarantees: those of ports/transport.h. An operation ends exactly once. Idle connections cost nothing in a turn. A report to the
 // sink comes only from within turn(). Single-threaded. Source: CCI §III, §IV.

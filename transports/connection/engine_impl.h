@@ -155,6 +155,8 @@ std::vector<ports::HopInfo> Engine<D, C>::hops(ports::ConnectionId id) const {
   hop.transport = std::string(driver_.scheme());
   hop.node = c->uri;
   hop.round_trip = driver_.round_trip(*c);
+  hop.peer = driver_.peer(*c).proved;
+  hop.protection = driver_.protection(*c);
   return {hop};
 }
 

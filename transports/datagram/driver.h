@@ -49,6 +49,7 @@ class Driver final : public DatagramEvents {
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
   [[nodiscard]] static Duration round_trip(const Connection& c);
   [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const { return {{}, net_->host_of(c.address)}; }
+  [[nodiscard]] static std::string_view protection(const Connection&) { return {}; }
 
  private:
   void received(std::span<const Datagram> batch) override;

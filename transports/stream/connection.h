@@ -12,6 +12,7 @@
 #include "transports/stream/pace.h"
 #include "transports/stream/rma_initiator.h"
 #include "transports/stream/rma_responder.h"
+#include "transports/stream/secured.h"
 #include "transports/stream/state.h"
 #include "transports/stream/stream_net.h"
 
@@ -21,12 +22,12 @@ enum class Payload : uint8_t { none, message, dropped, write, read };
 
 struct Receiving {
   std::vector<std::byte> pending;  // the beginning of a header
-  Payload payload = Payload::none;
-  uint64_t rest_bytes = 0;  // of the payload
-  MutableBytes message;     // the endpoint's memory, as long as the message
+  uint64_t rest_bytes = 0;         // of the payload
+  MutableBytes message;            // the endpoint's memory, as long as the message
   uint32_t message_check = 0;
+  uint32_t slot = 0;  // write, read
+  Payload payload = Payload::none;
   bool refused = false;  // dropped, and for want of a buffer
-  uint32_t slot = 0;     // write, read
   bool through = false;  // the last payload of a read went into a splice pipe: no more than a header is read before the next one
   bool within = false;   // the last read of which a payload came is not complete
 };
@@ -72,6 +73,10 @@ struct Connection final : connection::Connection {
   Pace going;
   std::unique_ptr<std::vector<std::byte>> handshake_out;  // encoded frames of the handshake, and bye, that are to go out
   std::unique_ptr<OutBatch> batch;
+  std::unique_ptr<Secured> secured;  // its ends prove who they are: from the first frame of the handshake on
+
+  // What goes out is sealed, and what comes must be.
+  [[nodiscard]] bool is_sealed() const { return secured != nullptr && secured->has_keys(); }
 };
 
 }  // namespace ccixfer::stream

@@ -16,6 +16,13 @@ ports::TransportOptions within_limits(ports::TransportOptions options) {
   return options;
 }
 
+// All but a frame of which the peer has seen a part.
+void forget_unsent(Connection& c) {
+  if (c.batch == nullptr) return;
+  const size_t records = c.batch->keep_begun();
+  if (records > 0) c.secured->drop(records);
+}
+
 // Half a chunk of memory that is no longer ours to read has gone out: nothing else fits in behind it.
 bool is_in_the_middle_of_a_payload(const Connection& c) {
   if (c.batch == nullptr || c.batch->empty()) return false;
@@ -25,11 +32,13 @@ bool is_in_the_middle_of_a_payload(const Connection& c) {
 
 }  // namespace
 
-Driver::Driver(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters)
+Driver::Driver(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters,
+               std::shared_ptr<connection::HopTrust> trust)
     : net_(std::move(net)),
+      trust_(std::move(trust)),
       engine_(within_limits(options), max_send_offered_bytes, *this, counters),
       lent_(engine_, *net_),
-      handshake_(engine_, *net_, silent_),
+      handshake_(engine_, *net_, silent_, trust_.get()),
       reader_(engine_, *net_, handshake_, lent_),
       writer_(engine_, *net_) {}
 
@@ -40,8 +49,10 @@ Driver::~Driver() {
     // The peer learns at once, if the stream stands between frames and takes the goodbye.
     const bool between_frames = c.batch == nullptr || c.batch->empty() || c.batch->front().done_bytes == 0;
     if (between_frames && connection::is_established(c.state) && !c.bye_queued) {
+      forget_unsent(c);
       Handshake::say_bye(c, Status::disconnected, "the endpoint was destroyed");
-      const ConstIoSpan span{c.handshake_out->data(), c.handshake_out->size()};
+      const std::vector<std::byte> bye = FrameWriter::as_sent(c, *c.handshake_out);
+      const ConstIoSpan span{bye.data(), bye.size()};
       static_cast<void>(net_->send(c.stream, {&span, 1}));
     }
     if (c.stream != 0) net_->close(c.stream);
@@ -114,6 +125,7 @@ void Driver::net_event(const StreamEvent& event) {
   switch (event.type) {
     case StreamEventType::connected:
       if (c.state == State::dialling) handshake_.greet(c);
+      if (c.state == State::gone) return;
       break;
     case StreamEventType::failed:
       return engine_.lose(c, event.status == Status::success ? Status::disconnected : event.status, event.reason);
@@ -132,7 +144,7 @@ void Driver::net_event(const StreamEvent& event) {
 
 void Driver::serve(Connection& c) {
   c.messages.stamp(engine_.now());
-  if (c.readable && c.state != State::dialling) reader_.receive(c);
+  if (c.readable && c.state != State::dialling && handshake_.has_time_for(c)) reader_.receive(c);
   if (c.state == State::gone || c.state == State::dialling) return;
   if (c.served.holds()) c.served.acknowledged(lent_.acknowledged_bytes(c), engine_.target());
   c.rma.start(c.messages.ended());
@@ -154,6 +166,7 @@ void Driver::end_turn() {
       engine_.release(*engine_.at(*index));
     }
   }
+  handshake_.end_turn();
   lent_.turn();
 }
 
@@ -168,9 +181,10 @@ bool Driver::say_end(Connection& c, const connection::Parting& parting) {
   }
   if (parting.kind == connection::Parting::Kind::gave_up) return false;
   if (c.state == State::dialling || c.state == State::awaiting_hello) return false;
+  if (c.secured != nullptr && !c.secured->is_confirmed()) return c.secured->has_output();  // nothing but what TLS has to say
   // Memory of operations that have just ended is their owner's again: what the network still has of it must not arrive.
   if (c.lent_until > lent_.acknowledged_bytes(c)) return false;
-  if (c.batch != nullptr) c.batch->keep_begun();
+  forget_unsent(c);
   if (is_in_the_middle_of_a_payload(c)) return false;
   Handshake::say_bye(c, parting.status, parting.reason);
   return true;

@@ -14,7 +14,8 @@ namespace ccixfer::stream {
 
 class Driver {
  public:
-  Driver(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters);
+  Driver(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters,
+         std::shared_ptr<connection::HopTrust> trust);
   ~Driver();
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -51,13 +52,19 @@ class Driver {
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
   [[nodiscard]] static Duration round_trip(const Connection& c) { return c.round_trip; }
-  [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const { return {net_->proved_peer(c.stream), ports::host_in(c.uri)}; }
+  [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const {
+    return {c.is_sealed() ? c.secured->peer_name() : net_->proved_peer(c.stream), ports::host_in(c.uri)};
+  }
+  [[nodiscard]] static std::string_view protection(const Connection& c) {
+    return c.is_sealed() ? connection::to_string(c.secured->cipher()) : std::string_view{};
+  }
 
  private:
   void net_event(const StreamEvent& event);
   void stream_accepted(const StreamEvent& event);
 
   std::unique_ptr<StreamNet> net_;
+  std::shared_ptr<connection::HopTrust> trust_;
   Engine engine_;
   SilentDiallers silent_;
   LentMemory lent_;

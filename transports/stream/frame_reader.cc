@@ -9,18 +9,46 @@
 #include "core/base/check.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
+#include "core/wire/sealed_record.h"
 #include "transports/stream/limits.h"
 
 namespace ccixfer::stream {
 
 using wire::Kind;
 
+namespace {
+
+// Of a header or a record that is not all here.
+constexpr size_t beginning_bytes_max = std::max(wire::header_bytes_max, wire::sealed_overhead_bytes + wire::sealed_text_bytes_max);
+
+bool is_bulk(Payload payload) { return payload == Payload::write || payload == Payload::read; }
+
+// Before the peer has sealed anything, TLS may still refuse our proof.
+bool comes_sealed(const Connection& c, Bytes bytes) {
+  const bool refused = c.dialler && c.secured != nullptr && !c.secured->is_confirmed() &&
+                       std::to_integer<uint8_t>(bytes.front()) == static_cast<uint8_t>(Kind::handshake);
+  return c.is_sealed() && !refused;
+}
+
+// How much may be read where a header begins, of which `beginning` is here, so that nothing of a payload behind it comes along:
+// no header, and no record with one, that has a payload to be spliced behind it, is shorter.
+size_t bytes_before_payload(const Connection& c, Bytes beginning) {
+  const size_t overhead_bytes = c.is_sealed() ? wire::sealed_overhead_bytes : 0;
+  const size_t least = wire::rma_read_data_header_bytes + overhead_bytes;
+  if (!c.is_sealed()) return (beginning.size() < least ? least : wire::header_bytes_max) - beginning.size();
+  const std::optional<wire::SealedPrefix> prefix = wire::decode_sealed_prefix(beginning);
+  const size_t whole = prefix ? prefix->record_bytes() : least;
+  return whole > beginning.size() ? whole - beginning.size() : least;
+}
+
+}  // namespace
+
 FrameReader::FrameReader(Engine& engine, StreamNet& net, Handshake& handshake, LentMemory& lent)
     : engine_(engine),
       net_(net),
       handshake_(handshake),
       lent_(lent),
-      staging_(wire::header_bytes_max + staging_bytes),
+      staging_(beginning_bytes_max + staging_bytes),
       discarded_(discard_bytes) {}
 
 void FrameReader::receive(Connection& c) {
@@ -43,10 +71,9 @@ void FrameReader::receive(Connection& c) {
     } else {
       kept = c.rx.pending.size();
       if (kept > 0) std::memcpy(staging_.data(), c.rx.pending.data(), kept);
-      staging_size = !exactly                                  ? staging_bytes
-                     : !c.rx.within                            ? staging_between_bytes
-                     : kept < wire::rma_read_data_header_bytes ? wire::rma_read_data_header_bytes - kept
-                                                               : wire::header_bytes_max - kept;
+      staging_size = !exactly       ? staging_bytes
+                     : !c.rx.within ? staging_between_bytes
+                                    : bytes_before_payload(c, Bytes(staging_).first(kept));
     }
     const std::array<IoSpan, 2> into = {{{direct.data(), direct.size()}, {staging_.data() + kept, staging_size}}};
     const std::span<const IoSpan> spans(into);
@@ -110,33 +137,74 @@ bool FrameReader::receive_through(Connection& c, size_t& budget) {
 
 void FrameReader::consume(Connection& c, MutableBytes bytes) {
   while (!bytes.empty() && parsing(c)) {
-    if (c.rx.rest_bytes > 0) {
-      const MutableBytes memory = payload_memory(c);
-      const size_t size = std::min(memory.size(), bytes.size());
-      // Bytes that came with a header are here already; those before them join them.
-      if (ports::FillProgress* fill = fill_through(c); fill != nullptr && fill->splice_pipe->held_bytes() > 0) {
-        fill->leave_splice_pipe(c.rma.at(c.rx.slot).destination);
-      }
-      if (c.rx.payload != Payload::dropped) std::memcpy(memory.data(), bytes.data(), size);
-      bytes = bytes.subspan(size);
-      payload_arrived(c, size);
-      continue;
-    }
-    if (bytes.size() < wire::prefix_bytes) break;
-    const std::optional<wire::FramePrefix> prefix = wire::decode_prefix(bytes);
-    if (!prefix) return engine_.violation(c, "malformed frame");
-    if (!frame_allowed(c.state, prefix->kind)) return engine_.violation(c, "a frame that does not belong here");
-    if (bytes.size() < prefix->header_bytes) break;
-    const Bytes header = bytes.first(prefix->header_bytes);
-    if (!wire::check_holds(header)) return engine_.violation(c, "damaged frame header");
-    bytes = bytes.subspan(prefix->header_bytes);
-    on_frame(c, *prefix, header);
+    const size_t taken = c.rx.rest_bytes > 0      ? take_payload(c, bytes)
+                         : comes_sealed(c, bytes) ? take_record(c, bytes)
+                                                  : take_frame(c, bytes);
+    if (taken == 0) break;
+    bytes = bytes.subspan(taken);
   }
   if (parsing(c)) c.rx.pending.assign(bytes.begin(), bytes.end());
 }
 
+size_t FrameReader::take_payload(Connection& c, Bytes bytes) {
+  const MutableBytes memory = payload_memory(c);
+  const size_t size = std::min(memory.size(), bytes.size());
+  // Bytes that came with a header are here already; those before them join them.
+  if (ports::FillProgress* fill = fill_through(c); fill != nullptr && fill->splice_pipe->held_bytes() > 0) {
+    fill->leave_splice_pipe(c.rma.at(c.rx.slot).destination);
+  }
+  if (c.rx.payload != Payload::dropped) std::memcpy(memory.data(), bytes.data(), size);
+  payload_arrived(c, size);
+  return size;
+}
+
+size_t FrameReader::take_frame(Connection& c, Bytes bytes) {
+  if (bytes.size() < wire::prefix_bytes) return 0;
+  const std::optional<wire::FramePrefix> prefix = wire::decode_prefix(bytes);
+  if (!prefix) return engine_.violation(c, "malformed frame"), 0;
+  if (!frame_allowed(c.state, prefix->kind)) return engine_.violation(c, "a frame that does not belong here"), 0;
+  if (bytes.size() < prefix->header_bytes) return 0;
+  const Bytes header = bytes.first(prefix->header_bytes);
+  if (!wire::check_holds(header)) return engine_.violation(c, "damaged frame header"), 0;
+  on_frame(c, *prefix, header);
+  return header.size();
+}
+
+// ---- Sealed records: frames as above, once a whole record is here and has opened.
+
+size_t FrameReader::take_record(Connection& c, MutableBytes bytes) {
+  if (bytes.size() < wire::sealed_prefix_bytes) return 0;
+  const std::optional<wire::SealedPrefix> prefix = wire::decode_sealed_prefix(bytes);
+  if (!prefix) return damaged(c, "what should be sealed is not"), 0;
+  if (bytes.size() < prefix->record_bytes()) return 0;
+  const std::optional<MutableBytes> text = c.secured->open(bytes.first(prefix->record_bytes()));
+  if (!text) return damaged(c, "a sealed record was changed on its way"), 0;
+  consume_text(c, *text);
+  return prefix->record_bytes();
+}
+
+void FrameReader::consume_text(Connection& c, Bytes text) {
+  while (!text.empty() && parsing(c)) {
+    const bool within_message = c.rx.rest_bytes > 0 && !is_bulk(c.rx.payload);
+    const size_t taken = within_message ? take_payload(c, text) : c.rx.rest_bytes > 0 ? 0 : take_frame(c, text);
+    if (taken == 0 && parsing(c)) return engine_.violation(c, "a sealed record that does not end with a frame");
+    text = text.subspan(taken);
+  }
+  if (parsing(c) && c.rx.rest_bytes > 0 && !is_bulk(c.rx.payload)) {
+    engine_.violation(c, "a sealed record that does not end with a frame");
+  }
+}
+
+void FrameReader::damaged(Connection& c, std::string_view reason) {
+  if (c.state != State::hello_sent) return engine_.violation(c, reason);
+  engine_.counters().add(Counter::frames_rejected);
+  engine_.lose(c, Status::not_authenticated, reason);
+}
+
 void FrameReader::on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header) {
   switch (prefix.kind) {
+    case Kind::handshake:
+      return handshake_.on_handshake(c, header);
     case Kind::hello:
       return handshake_.on_hello(c, header);
     case Kind::hello_reply:

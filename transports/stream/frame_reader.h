@@ -22,6 +22,12 @@ class FrameReader {
   [[nodiscard]] bool received(Connection& c, int64_t n);
   [[nodiscard]] static ports::FillProgress* fill_through(Connection& c);
   void consume(Connection& c, MutableBytes bytes);
+  // Each answers how many of the bytes it took; 0: what begins there is not all here, or the connection ends.
+  [[nodiscard]] size_t take_payload(Connection& c, Bytes bytes);
+  [[nodiscard]] size_t take_frame(Connection& c, Bytes bytes);
+  [[nodiscard]] size_t take_record(Connection& c, MutableBytes bytes);
+  void consume_text(Connection& c, Bytes text);
+  void damaged(Connection& c, std::string_view reason);
   void on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes header);
   void on_message(Connection& c, uint32_t payload_bytes, Bytes header);
   void on_message_ack(Connection& c, Bytes header);

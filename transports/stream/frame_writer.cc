@@ -15,12 +15,15 @@ using wire::Kind;
 
 namespace {
 bool hints_due(const Connection& c) { return c.hints != nullptr && !c.hints->empty(); }
+bool handshake_goes_on(const Connection& c) { return c.secured != nullptr && c.secured->has_output(); }
+static_assert(wire::message_header_bytes + max_send_offered_bytes <= wire::sealed_text_bytes_max);
+static_assert(2 * wire::header_bytes_max + 2 * batch_control_bytes_max <= wire::sealed_text_bytes_max);
 }  // namespace
 
 FrameWriter::FrameWriter(Engine& engine, StreamNet& net) : engine_(engine), net_(net), zeros_(staging_bytes) {}
 
 bool FrameWriter::wants_to_send(const Connection& c) {
-  if ((c.batch != nullptr && !c.batch->empty()) || c.handshake_out != nullptr) return true;
+  if ((c.batch != nullptr && !c.batch->empty()) || c.handshake_out != nullptr || handshake_goes_on(c)) return true;
   if (c.state == State::closing && !c.bye_queued && c.messages.empty() && c.rma.empty()) return true;
   if (c.state == State::lingering) return false;
   return c.probe_due || c.probe_answer_due || c.incoming.acknowledgement_due() || bulk_to_send(c) || c.messages.sendable();
@@ -112,8 +115,8 @@ void FrameWriter::refill(Connection& c) {
 }
 
 bool FrameWriter::wants_control(const Connection& c) {
-  return c.probe_due || c.probe_answer_due || c.handshake_out != nullptr || c.rma.request_due() || c.served.reply_due() ||
-         hints_due(c) || acknowledges_alone(c) || c.state == State::closing;
+  return c.probe_due || c.probe_answer_due || c.handshake_out != nullptr || handshake_goes_on(c) || c.rma.request_due() ||
+         c.served.reply_due() || hints_due(c) || acknowledges_alone(c) || c.state == State::closing;
 }
 
 // Else a message goes out now, and carries it.
@@ -127,7 +130,11 @@ void FrameWriter::add_control(Connection& c) {
   std::vector<std::byte>& control = c.batch->control();
   if (c.batch->control_items() == 0) control.clear();
   if (control.size() > batch_control_kept_bytes_max) return;  // until what is before it has gone out
+  if (handshake_goes_on(c)) add_handshake(c);
+  const bool sealed = c.is_sealed();
   const size_t start = control.size();
+  if (sealed) control.resize(start + wire::sealed_prefix_bytes);
+  const size_t text = control.size();
   if (c.handshake_out != nullptr) control.insert(control.end(), c.handshake_out->begin(), c.handshake_out->end());
   c.handshake_out.reset();
   wire::Writer out(control);
@@ -150,13 +157,40 @@ void FrameWriter::add_control(Connection& c) {
       c.bye_queued = true;
     }
   }
-  if (control.size() == start) return;
+  if (control.size() == text) return control.resize(start);
+  if (sealed) {
+    control.resize(control.size() + wire::sealed_tag_bytes);
+    c.secured->seal(MutableBytes(control).subspan(start));
+  }
   OutItem& item = c.batch->add();
   item.type = OutItem::Type::control;
+  item.sealed = sealed;
   item.slot = 0;
   item.offset_bytes = start;
   item.payload_bytes = control.size() - start;
   c.batch->commit(item);
+}
+
+// What TLS says is not sealed, and nothing sealed goes out before it.
+void FrameWriter::add_handshake(Connection& c) {
+  std::vector<std::byte>& control = c.batch->control();
+  std::vector<std::byte>& output = c.secured->output();
+  OutItem& item = c.batch->add();
+  item.type = OutItem::Type::control;
+  item.slot = 0;
+  item.offset_bytes = control.size();
+  item.payload_bytes = output.size();
+  control.insert(control.end(), output.begin(), output.end());
+  output = {};
+  c.batch->commit(item);
+}
+
+std::vector<std::byte> FrameWriter::as_sent(Connection& c, Bytes frames) {
+  if (!c.is_sealed()) return {frames.begin(), frames.end()};
+  std::vector<std::byte> record(frames.size() + wire::sealed_overhead_bytes);
+  std::copy(frames.begin(), frames.end(), record.begin() + wire::sealed_prefix_bytes);
+  c.secured->seal(record);
+  return record;
 }
 
 // Those of which there is one at most. They come with every message that is answered: the vector grows once, not for each field.
@@ -178,20 +212,57 @@ bool FrameWriter::add_message(Connection& c) {
       c.messages.take([&](const MessageOwner& owner, Status status) { engine_.message_ended(c, owner, status); });
   OutItem& item = c.batch->add();
   item.type = OutItem::Type::message;
-  wire::Writer out(MutableBytes(item.header));
-  wire::encode(out, wire::Message{outgoing.sequence, c.incoming.carried_acknowledgement(), outgoing.bytes.check},
-               outgoing.bytes.size);
   item.flight = outgoing.flight;
+  const wire::Message frame{outgoing.sequence, c.incoming.carried_acknowledgement(), outgoing.bytes.check};
+  if (c.is_sealed() && !outgoing.bytes.is_short()) {
+    item.message = sealed_message(c, frame, outgoing.bytes.bytes());
+    item.payload_bytes = item.message.size;
+    item.sealed = true;
+    c.batch->commit(item);
+    return true;
+  }
+  wire::Writer out(room_for_header(c, item));
+  wire::encode(out, frame, outgoing.bytes.size);
   if (outgoing.bytes.is_short()) {
     out.bytes(outgoing.bytes.bytes());
   } else {
     item.payload_bytes = outgoing.bytes.size;
     item.message = std::move(outgoing.bytes);
   }
-  CHECK(out.ok());
-  item.header_bytes = out.position();
+  finish_header(c, item, out);
   c.batch->commit(item);
   return true;
+}
+
+// The message itself may have to go out again, so it is a copy that is encrypted.
+reliability::MessageBytes FrameWriter::sealed_message(Connection& c, const wire::Message& frame, Bytes payload) {
+  reliability::MessageBytes record;
+  const size_t size = wire::sealed_overhead_bytes + wire::message_header_bytes + payload.size();
+  auto memory = std::make_shared_for_overwrite<std::byte[]>(size);
+  const MutableBytes bytes(memory.get(), size);
+  wire::Writer out(bytes.subspan(wire::sealed_prefix_bytes, size - wire::sealed_overhead_bytes));
+  wire::encode(out, frame, static_cast<uint32_t>(payload.size()));
+  out.bytes(payload);
+  CHECK(out.ok());
+  c.secured->seal(bytes);
+  record.elsewhere = std::move(memory);
+  record.size = static_cast<uint32_t>(size);
+  return record;
+}
+
+// Where a header is written: of a secured connection, a record with nothing else in it.
+MutableBytes FrameWriter::room_for_header(const Connection& c, OutItem& item) {
+  const MutableBytes room(item.header);
+  return c.is_sealed() ? room.subspan(wire::sealed_prefix_bytes, room.size() - wire::sealed_overhead_bytes) : room;
+}
+
+void FrameWriter::finish_header(Connection& c, OutItem& item, const wire::Writer& header) {
+  CHECK(header.ok());
+  item.header_bytes = header.position();
+  item.sealed = c.is_sealed();
+  if (!item.sealed) return;
+  item.header_bytes += wire::sealed_overhead_bytes;
+  c.secured->seal(MutableBytes(item.header).first(item.header_bytes));
 }
 
 bool FrameWriter::add_chunk(Connection& c) {
@@ -239,9 +310,9 @@ void FrameWriter::add_write_chunk(Connection& c, uint32_t slot, uint32_t size) {
   item.slot = slot;
   item.offset_bytes = operation.done_bytes;
   item.payload_bytes = size;
-  wire::Writer out(MutableBytes(item.header));
+  wire::Writer out(room_for_header(c, item));
   wire::encode(out, wire::RmaWrite{c.rma.id(slot), operation.total_bytes, operation.done_bytes, operation.remote, size == 0}, size);
-  item.header_bytes = out.position();
+  finish_header(c, item, out);
   operation.done_bytes += size;
   c.batch->commit(item);
 }
@@ -255,9 +326,9 @@ bool FrameWriter::add_read_chunk(Connection& c) {
     item.slot = *slot;
     item.offset_bytes = chunk.frame.offset_bytes;
     item.payload_bytes = chunk.bytes;
-    wire::Writer out(MutableBytes(item.header));
+    wire::Writer out(room_for_header(c, item));
     wire::encode(out, chunk.frame, chunk.bytes);
-    item.header_bytes = out.position();
+    finish_header(c, item, out);
     c.batch->commit(item);
     return true;
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/wire/message_frames.h"
 #include "transports/stream/engine.h"
 
 namespace ccixfer::stream {
@@ -19,6 +20,8 @@ class FrameWriter {
   [[nodiscard]] static bool hold_acknowledgement(Connection& c);
   [[nodiscard]] static bool wants_to_send(const Connection& c);
   void keep_batch(std::unique_ptr<OutBatch> batch);  // for another connection
+  // Frames as the peer of this connection takes them: of a secured one, in a record.
+  [[nodiscard]] static std::vector<std::byte> as_sent(Connection& c, Bytes frames);
 
  private:
   [[nodiscard]] static bool bulk_to_send(const Connection& c);
@@ -27,8 +30,12 @@ class FrameWriter {
   [[nodiscard]] static bool wants_control(const Connection& c);
   [[nodiscard]] static bool acknowledges_alone(const Connection& c);
   void add_control(Connection& c);
+  static void add_handshake(Connection& c);
   static void add_answers(Connection& c, wire::Writer& out);
   [[nodiscard]] bool add_message(Connection& c);
+  [[nodiscard]] static reliability::MessageBytes sealed_message(Connection& c, const wire::Message& frame, Bytes payload);
+  [[nodiscard]] static MutableBytes room_for_header(const Connection& c, OutItem& item);
+  static void finish_header(Connection& c, OutItem& item, const wire::Writer& header);
   [[nodiscard]] bool add_chunk(Connection& c);
   [[nodiscard]] bool add_write_chunk(Connection& c);
   void add_write_chunk(Connection& c, uint32_t slot, uint32_t size);  // 0: the end of one that is given up

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "core/base/log.h"
 #include "core/base/units.h"
+#include "transports/stream/limits.h"
 
 namespace ccixfer::stream {
 
@@ -30,6 +32,14 @@ void Handshake::agree(Connection& c, const wire::Offer& theirs, const wire::Host
 }
 
 void Handshake::greet(Connection& c) {
+  c.readable = true;
+  engine_.hello_is_out(c);
+  if (trust_ == nullptr) return say_hello(c);
+  c.secured = std::make_unique<Secured>(trust_->handshake(trust::HandshakeSide::dialler));
+  if (const Result<void> begun = c.secured->step({}); !begun) handshake_failed(c, begun.error());
+}
+
+void Handshake::say_hello(Connection& c) {
   wire::Hello hello;
   hello.role = c.role;
   hello.attribute = c.attribute;
@@ -40,9 +50,52 @@ void Handshake::greet(Connection& c) {
   wire::encode(out, hello);
   c.connect_data.reset();
   c.hello_at = engine_.now();
-  c.readable = true;
-  engine_.hello_is_out(c);
 }
+
+// ---- Both ends prove who they are.
+
+bool Handshake::has_time_for(const Connection& c) {
+  const bool proving = trust_ != nullptr && !c.is_sealed() && (c.state == State::awaiting_hello || c.state == State::hello_sent);
+  return !proving || handshakes_++ < handshakes_per_turn_max;
+}
+
+void Handshake::on_handshake(Connection& c, Bytes header) {
+  const std::optional<wire::HandshakeBytes> frame = wire::decode_handshake(header);
+  const bool can_go_on = trust_ != nullptr && frame && frame->version == wire::handshake_version;
+  if (!frame || frame->magic != wire::magic || (c.dialler && !can_go_on)) {
+    return engine_.violation(c, "not a handshake of this protocol");
+  }
+  if (!can_go_on) {
+    silent_.remove(c.id.index);
+    if (trust_ == nullptr) return refuse_hello(c, Status::not_authenticated, connection::acceptor_is_insecure);
+    return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the handshake", wire::handshake_version));
+  }
+  if (c.secured == nullptr) {
+    c.secured = std::make_unique<Secured>(trust_->handshake(trust::HandshakeSide::acceptor));
+    silent_.add(c.id.index, engine_.now());  // it is not silent, and what it says next takes a round trip
+  }
+  const bool had_keys = c.is_sealed();
+  const Result<void> stepped = c.secured->step(frame->records);
+  if (!stepped) return handshake_failed(c, stepped.error());
+  // A peer that was content would have gone on with a sealed record.
+  if (had_keys) return handshake_failed(c, {ErrorKind::authentication, "the peer does not take our proof"});
+  if (!c.is_sealed() || !c.dialler) return;
+  const Result<void> wanted = trust_->admit_acceptor(c.secured->peer(), c.uri);
+  if (!wanted) return handshake_failed(c, wanted.error());
+  say_hello(c);
+}
+
+void Handshake::handshake_failed(Connection& c, const Error& error) {
+  const Status status = connection::status_of(error);
+  log(LogLevel::info, "connection={}.{} with={} handshake failed: {}", c.id.index, c.id.generation, printable(c.uri),
+      error.message);
+  if (c.dialler) return engine_.part(c, connection::Parting::Kind::violation, status, error.message);
+  engine_.counters().add(Counter::hello_rejected);
+  silent_.remove(c.id.index);
+  engine_.begin_lingering(c);  // the alert of TLS goes out
+}
+
+// ---- What each end wants of the connection.
 
 void Handshake::refuse_hello(Connection& c, Status status, std::string_view reason) {
   engine_.counters().add(Counter::hello_rejected);
@@ -62,6 +115,7 @@ void Handshake::on_hello(Connection& c, Bytes header) {
   if (hello->version != wire::version) {
     return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the stream protocol", wire::version));
   }
+  if (trust_ != nullptr && !c.is_sealed()) return refuse_hello(c, Status::not_authenticated, connection::dialler_is_insecure);
   if (!connection::offer_is_usable(hello->offer)) return refuse_hello(c, Status::version, "the hello's limits cannot be used");
   if (hello->attribute == Attribute::multicast_send || hello->attribute == Attribute::multicast_receive) {
     return refuse_hello(c, Status::not_implemented, "multicast is not implemented on this transport");
@@ -73,6 +127,10 @@ void Handshake::on_hello(Connection& c, Bytes header) {
       return engine_.violation(c, "malformed options in the hello");
     case wire::OptionScan::unknown_mandatory:
       return refuse_hello(c, Status::version, "the hello demands an option that this end does not know");
+  }
+  if (trust_ != nullptr) {
+    const Result<void> admitted = trust_->admit_dialler(c.secured->peer(), hello->role);
+    if (!admitted) return refuse_hello(c, connection::status_of(admitted.error()), admitted.error().message);
   }
   c.role = hello->role;
   c.attribute = hello->attribute;
@@ -88,6 +146,12 @@ void Handshake::on_hello(Connection& c, Bytes header) {
 void Handshake::on_hello_reply(Connection& c, Bytes header) {
   const std::optional<wire::HelloReply> reply = wire::decode_hello_reply(header);
   if (!reply || reply->magic != wire::magic) return engine_.violation(c, "not an answer of this protocol");
+  // Before its proof the peer has one thing to say, and whoever says it may be anybody: no word of it is repeated.
+  if (c.secured != nullptr && !c.secured->is_confirmed()) {
+    const bool other_version = reply->status == Status::version;
+    return engine_.lose(c, other_version ? Status::version : Status::not_authenticated,
+                        other_version ? "the peer speaks another version of the handshake" : connection::acceptor_is_insecure);
+  }
   if (reply->status != Status::success) return engine_.lose(c, reply->status, printable(reply->reason));
   if (reply->version != wire::version || !connection::offer_is_usable(reply->offer)) {
     return engine_.lose(c, Status::version, "the peer's version or limits cannot be used");

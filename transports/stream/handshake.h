@@ -1,6 +1,8 @@
-// How connections over a stream begin, and the last frame of one: hello, hello_reply, connect_accept or connect_reject,
-// connect_ack, bye. Private to this room; single-threaded.
+// How connections over a stream begin, and the last frame of one: handshake, hello, hello_reply, connect_accept or connect_reject,
+// connect_ack, bye. With a HopTrust, both ends prove who they are before anything else is said, and the owner decides on the peer.
+// Private to this room; single-threaded.
 #pragma once
+#include "transports/connection/hop_trust.h"
 #include "transports/stream/engine.h"
 #include "transports/stream/silent_diallers.h"
 
@@ -8,9 +10,15 @@ namespace ccixfer::stream {
 
 class Handshake {
  public:
-  Handshake(Engine& engine, StreamNet& net, SilentDiallers& silent) : engine_(engine), net_(net), silent_(silent) {}
+  // `trust`: nullptr for plain connections.
+  Handshake(Engine& engine, StreamNet& net, SilentDiallers& silent, connection::HopTrust* trust)
+      : engine_(engine), net_(net), silent_(silent), trust_(trust) {}
 
   void greet(Connection& c);  // the stream to the peer is there
+  // Whether the connection may be served now: not if it is in its handshake, and many others were in this turn.
+  [[nodiscard]] bool has_time_for(const Connection& c);
+  void end_turn() { handshakes_ = 0; }
+  void on_handshake(Connection& c, Bytes header);
   void on_hello(Connection& c, Bytes header);
   void on_hello_reply(Connection& c, Bytes header);
   void on_connect_accept(Connection& c);
@@ -22,12 +30,16 @@ class Handshake {
   static void say_bye(Connection& c, Status status, std::string_view reason);
 
  private:
+  void say_hello(Connection& c);
+  void handshake_failed(Connection& c, const Error& error);
   void refuse_hello(Connection& c, Status status, std::string_view reason);
   void agree(Connection& c, const wire::Offer& theirs, const wire::HostIdentity& machine);
 
   Engine& engine_;
   StreamNet& net_;
   SilentDiallers& silent_;
+  connection::HopTrust* trust_;
+  size_t handshakes_ = 0;  // that went on in this turn
 };
 
 }  // namespace ccixfer::stream

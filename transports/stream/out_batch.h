@@ -6,15 +6,21 @@
 
 #include "core/base/invariant.h"
 #include "core/reliability/message_window.h"
+#include "core/wire/message_frames.h"
+#include "core/wire/rma_frames.h"
+#include "core/wire/sealed_record.h"
 #include "transports/stream/limits.h"
 
 namespace ccixfer::stream {
 
 struct OutItem {
   enum class Type : uint8_t { control, message, write, read_reply };
-  static constexpr size_t header_bytes_max = 160;
+  static constexpr size_t header_bytes_max =
+      wire::sealed_overhead_bytes + wire::message_header_bytes + reliability::MessageBytes::short_bytes_max;
+  static_assert(header_bytes_max >= wire::sealed_overhead_bytes + wire::rma_write_header_bytes);
 
   Type type = Type::control;
+  bool sealed = false;  // it is, or begins with, a sealed record
   // Not control: those have all their bytes in OutBatch::control. A short message is behind its header, and counts as a part of it.
   std::array<std::byte, header_bytes_max> header;
   size_t header_bytes = 0;
@@ -47,6 +53,7 @@ class OutBatch {
     invariant(end_ < batch_items_max, "room in the batch");
     OutItem& item = items_[end_++];
     item.header_bytes = item.payload_bytes = item.done_bytes = 0;
+    item.sealed = false;
     return item;
   }
   void commit(const OutItem& item) { queued_bytes_ += item.left_bytes(); }
@@ -58,13 +65,16 @@ class OutBatch {
     items_[first_++].message.elsewhere.reset();
     if (first_ == end_) clear();
   }
-  // Forgets everything but an item of which the peer has seen a part.
-  void keep_begun() {
+  // Forgets everything but an item of which the peer has seen a part. Answers how many sealed records are forgotten.
+  size_t keep_begun() {
+    size_t records = 0;
     while (end_ > first_ && items_[end_ - 1].done_bytes == 0) {
+      records += items_[end_ - 1].sealed ? 1u : 0u;
       queued_bytes_ -= items_[end_ - 1].left_bytes();
       items_[--end_].message.elsewhere.reset();
     }
     if (first_ == end_) clear();
+    return records;
   }
   void clear() {
     for (size_t i = first_; i < end_; ++i) items_[i].message.elsewhere.reset();

@@ -20,9 +20,9 @@ constexpr uint32_t data = kinds({Kind::message, Kind::message_ack, Kind::rma_wri
 
 constexpr std::array<uint32_t, connection::states_count> table = {
     0,                                                            // dialling
-    kinds({Kind::hello_reply}),                                   // hello_sent
+    kinds({Kind::hello_reply, Kind::handshake}),                  // hello_sent
     alive | kinds({Kind::connect_accept, Kind::connect_reject}),  // awaiting_accept
-    kinds({Kind::hello}),                                         // awaiting_hello
+    kinds({Kind::hello, Kind::handshake}),                        // awaiting_hello
     alive,                                                        // requested
     alive | kinds({Kind::connect_ack}),                           // accepting
     alive | data,                                                 // open

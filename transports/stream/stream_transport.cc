@@ -7,8 +7,9 @@
 
 namespace ccixfer::stream {
 
-StreamTransport::StreamTransport(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters)
-    : driver_(std::make_unique<Driver>(options, std::move(net), counters)) {}
+StreamTransport::StreamTransport(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters,
+                                 std::shared_ptr<connection::HopTrust> trust)
+    : driver_(std::make_unique<Driver>(options, std::move(net), counters, std::move(trust))) {}
 StreamTransport::~StreamTransport() = default;
 
 void StreamTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) { driver_->bind(sink, target); }

@@ -11,6 +11,7 @@
 
 #include "core/base/counters.h"
 #include "core/ports/transport.h"
+#include "transports/connection/hop_trust.h"
 #include "transports/stream/stream_net.h"
 
 namespace ccixfer::stream {
@@ -19,7 +20,9 @@ class Driver;
 
 class StreamTransport final : public ports::Transport {
  public:
-  StreamTransport(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters);
+  // With `trust` every connection is secured, and without it none: README.md, 'Secured connections'.
+  StreamTransport(const ports::TransportOptions& options, std::unique_ptr<StreamNet> net, Counters& counters,
+                  std::shared_ptr<connection::HopTrust> trust = nullptr);
   ~StreamTransport() override;
 
   void bind(ports::TransportSink& sink, ports::RmaTarget& target) override;

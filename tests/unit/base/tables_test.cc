@@ -67,7 +67,7 @@ TEST_CASE("status__every_byte__known_has_its_own_name") {
       CHECK(to_string(static_cast<Status>(byte)) == "unknown_status");
     }
   }
-  CHECK(known == 18 + 3 + 9);
+  CHECK(known == 18 + 3 + 2 + 9);
   CHECK(to_string(Status::receiver_not_ready) == "receiver_not_ready");
 }
 

@@ -146,6 +146,7 @@ class Wire {
   static std::string_view scheme() { return "wire"; }
   static Duration round_trip(const Line& c) { return c.round_trip; }
   static ports::PeerIdentity peer(const Line& c) { return {"", ports::host_in(c.uri)}; }
+  static std::string_view protection(const Line&) { return {}; }
 
   Counters counters;
   TestEngine engine;

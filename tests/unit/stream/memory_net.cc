@@ -94,6 +94,7 @@ int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
     said_more.push_back(from.back().more);
   int64_t n = 0;
   bool full = false;
+  const size_t before = pipe.bytes.size();
   for (const ConstIoSpan& span : from) {
     if (span.lent) lent_bytes += span.size;
     for (size_t i = 0; i < span.size && !full; ++i) {
@@ -121,6 +122,12 @@ int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
     }
   }
   if (n == 0) return io_again;
+  if (hub_.rewrite) {
+    const auto sent = pipe.bytes.begin() + static_cast<std::ptrdiff_t>(before);
+    const std::vector<std::byte> arrives = hub_.rewrite(end, {sent, pipe.bytes.end()});
+    pipe.bytes.erase(sent, pipe.bytes.end());
+    pipe.bytes.insert(pipe.bytes.end(), arrives.begin(), arrives.end());
+  }
   link.ends[1 - end]->events_.push_back({StreamEventType::readable, link.ids[1 - end], Status::success, {}});
   return n;
 }

@@ -2,6 +2,7 @@
 // edge-like, as StreamNet says.
 #pragma once
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ class Hub {
   uint64_t at = 0;
   uint8_t mask = 1;
   bool happened = false;
+  // Whoever holds the wire: of what end `from` (0: dialler) has sent in one call, what arrives. Unset: all of it.
+  std::function<std::vector<std::byte>(int from, std::vector<std::byte> bytes)> rewrite;
   size_t recv_max = SIZE_MAX;  // bytes that one recv gives
   size_t send_max = SIZE_MAX;
   size_t capacity = SIZE_MAX;  // of a pipe

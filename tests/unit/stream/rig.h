@@ -93,10 +93,11 @@ class CountingEntropy final : public ports::Entropy {
 };
 
 struct End {
-  End(Hub& hub, const std::string& name, const ports::TransportOptions& options) {
+  End(Hub& hub, const std::string& name, const ports::TransportOptions& options,
+      std::shared_ptr<connection::HopTrust> trust = nullptr) {
     auto owned = std::make_unique<MemoryNet>(hub, name);
     net = owned.get();
-    transport = std::make_unique<StreamTransport>(options, std::move(owned), counters);
+    transport = std::make_unique<StreamTransport>(options, std::move(owned), counters, std::move(trust));
     transport->bind(sink, memory);
   }
   Counters counters;
@@ -115,7 +116,9 @@ struct End {
 
 class Rig {
  public:
-  explicit Rig(const ports::TransportOptions& options = {}) : a(hub, "a", options), b(hub, "b", options) {}
+  using Trust = std::shared_ptr<connection::HopTrust>;
+  explicit Rig(const ports::TransportOptions& options = {}, Trust of_a = nullptr, Trust of_b = nullptr)
+      : a(hub, "a", options, std::move(of_a)), b(hub, "b", options, std::move(of_b)) {}
 
   // Turns both until `done`, time jumping to the next deadline when nothing moves; false: not within `limit` or nothing left to do.
   bool run(const std::function<bool()>& done, Duration limit = std::chrono::seconds(300)) {
@@ -188,6 +191,7 @@ inline Buffer filled(size_t size, uint8_t seed) {
 class RawStream {
  public:
   RawStream(Rig& rig, const std::string& name) : rig_(rig), net_(rig.hub, name) {}
+  void say(const ConstIoSpan& span) { static_cast<void>(net_.send(id_, {&span, 1})); }
   void write(const Buffer& bytes) {
     const ConstIoSpan span{bytes.data(), bytes.size()};
     static_cast<void>(net_.send(id_, {&span, 1}));

@@ -122,6 +122,10 @@ std::vector<Sample> samples() {
          encode(w, MailboxHint{7, 8});
        }),
        [](Bytes h, const FramePrefix&) { return decode_mailbox_hint(h).has_value(); }},
+      {Kind::handshake, written([](Writer& w) {
+         encode_handshake(w, raw({22, 3, 3}));
+       }),
+       [](Bytes h, const FramePrefix&) { return decode_handshake(h).has_value(); }},
   };
 }
 
@@ -175,6 +179,10 @@ TEST_CASE("frames__bytes_by_hand") {
             encode_bye(w, {Status::disconnected, ""});
           }) == checked(raw({15, 0, 16, 0, 0, 0, 0, 0, 2, 0, 0, 0})));
   REQUIRE(written([](Writer& w) { encode(w, MailboxHint{7, 8}); }) == checked(raw({16, 0, 28, 0, 0, 0, 0, 0}) + u64(7) + u64(8)));
+  REQUIRE(written([](Writer& w) {
+            encode_handshake(w, raw({22, 3, 3}));
+          }) ==
+          checked(raw({17, 0, 27, 0, 0, 0, 0, 0}) + raw({'.', 'C', 'C', 'I', 'X', 'F', 'R', '1'}) + raw({1, 0, 3, 0, 22, 3, 3})));
 }
 
 TEST_CASE("frames__every_kind__comes_back_as_it_went") {

@@ -1,0 +1,88 @@
+#include "transports/stream/secured.h"
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "core/base/invariant.h"
+#include "core/trust/derive.h"
+#include "core/wire/connection_frames.h"
+#include "transports/connection/hop_trust.h"
+
+namespace ccixfer::stream {
+namespace {
+
+constexpr std::string_view exporter_label = "EXPORTER-ccixfer-hop";
+constexpr std::string_view key_label = "ccixfer hop records";
+static_assert(wire::sealed_tag_bytes == trust::tag_bytes);
+
+trust::Secret key_of(const trust::Secret& from, trust::HandshakeSide sender) {
+  const std::array<std::byte, 1> context = {static_cast<std::byte>(sender)};
+  return trust::derive(from, key_label, context);
+}
+
+}  // namespace
+
+Secured::Secured(trust::HandshakeOptions options)
+    : side_(options.side), handshake_(std::make_unique<trust::Handshake>(std::move(options))) {}
+
+Secured::Keys Secured::make_keys(const trust::Handshake& handshake, trust::HandshakeSide side) {
+  using trust::HandshakeSide;
+  const HandshakeSide other = side == HandshakeSide::dialler ? HandshakeSide::acceptor : HandshakeSide::dialler;
+  const trust::Secret secret = handshake.exported(exporter_label);
+  const trust::Cipher cipher = handshake.cipher();
+  return {trust::SealKey(cipher, key_of(secret, side), trust::SealKey::Use::seal),
+          trust::SealKey(cipher, key_of(secret, other), trust::SealKey::Use::open), cipher, handshake.peer(),
+          connection::proved_name(handshake.peer())};
+}
+
+Result<void> Secured::step(Bytes records) {
+  if (handshake_ == nullptr) return fail(ErrorKind::protocol, "a handshake that is over goes on");
+  Result<void> stepped = handshake_->step(records);
+  const std::vector<std::byte> said = handshake_->take_output();
+  wire::Writer out(output_);
+  wire::encode_handshake(out, said);
+  if (stepped && !keys_ && handshake_->done()) keys_.emplace(make_keys(*handshake_, side_));
+  return stepped;
+}
+
+void Secured::seal(MutableBytes record) {
+  invariant(record.size() >= wire::sealed_overhead_bytes + wire::sealed_text_bytes_min &&
+                record.size() <= wire::sealed_overhead_bytes + wire::sealed_text_bytes_max,
+            "a record has a text, and not too long a one");
+  const size_t text_bytes = record.size() - wire::sealed_overhead_bytes;
+  if (skipped_ > 0) {
+    skip_at_ = seal_number_;
+    skip_count_ = skipped_;
+  }
+  wire::write_sealed_prefix(record.data(), {static_cast<uint8_t>(std::exchange(skipped_, 0)), static_cast<uint16_t>(text_bytes)});
+  const trust::Tag tag = keys_->seal.seal(seal_number_++, record.first(wire::sealed_prefix_bytes),
+                                          record.subspan(wire::sealed_prefix_bytes, text_bytes));
+  std::memcpy(record.last(wire::sealed_tag_bytes).data(), tag.data(), tag.size());
+}
+
+void Secured::drop(size_t records) {
+  invariant(records <= seal_number_, "only what was sealed is dropped");
+  skipped_ += records;
+  if (skip_count_ > 0 && skip_at_ >= seal_number_ - records) skipped_ += std::exchange(skip_count_, 0);
+  invariant(skipped_ <= std::numeric_limits<uint8_t>::max(), "few records are dropped at once");
+}
+
+std::optional<MutableBytes> Secured::open(MutableBytes record) {
+  const std::optional<wire::SealedPrefix> prefix = wire::decode_sealed_prefix(record);
+  if (broken_ || !prefix || prefix->record_bytes() != record.size()) return std::nullopt;
+  const MutableBytes text = record.subspan(wire::sealed_prefix_bytes, prefix->text_bytes);
+  trust::Tag tag;
+  std::memcpy(tag.data(), record.last(wire::sealed_tag_bytes).data(), tag.size());
+  const uint64_t number = open_number_ + prefix->skipped;
+  if (!keys_->open.open(number, record.first(wire::sealed_prefix_bytes), text, tag)) {
+    broken_ = true;
+    return std::nullopt;
+  }
+  open_number_ = number + 1;
+  handshake_.reset();
+  return text;
+}
+
+}  // namespace ccixfer::stream

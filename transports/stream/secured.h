@@ -1,0 +1,67 @@
+// What a connection with proved ends has beside a plain one: its handshake, and then the keys and numbers of its records.
+// In: the bytes that TLS wants carried, and whole records. Out: the same of the other direction.
+// Guarantees: a number of one direction seals one record, ever. A record opens if it is the next one that the peer sealed and sent,
+// unchanged; after one that does not, nothing does.
+// Errors: step(): of trust::Handshake. open(): nullopt. Bounds: trust::handshake_bytes_max, wire::sealed_text_bytes_max.
+// Private to this room; single-threaded. Source: transports/stream/README.md 'Secured connections'.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/trust/handshake.h"
+#include "core/trust/seal_key.h"
+#include "core/wire/sealed_record.h"
+
+namespace ccixfer::stream {
+
+class Secured {
+ public:
+  explicit Secured(trust::HandshakeOptions options);
+
+  // Takes what TLS on the other side said (the dialler's first step: nothing). output() has the answer, also after an error.
+  [[nodiscard]] Result<void> step(Bytes records);
+  // From now on both directions are sealed.
+  [[nodiscard]] bool has_keys() const { return keys_.has_value(); }
+  // The peer has opened nothing of ours, as far as we know, and sealed nothing: it may still answer our proof with a refusal.
+  [[nodiscard]] bool is_confirmed() const { return handshake_ == nullptr; }
+  // With keys only.
+  [[nodiscard]] const std::string& peer_name() const { return keys_->name; }
+  [[nodiscard]] const trust::ProvedPeer& peer() const { return keys_->peer; }
+  [[nodiscard]] trust::Cipher cipher() const { return keys_->cipher; }
+
+  // Frames of the handshake that are to go out as they are, before anything sealed.
+  [[nodiscard]] std::vector<std::byte>& output() { return output_; }
+  [[nodiscard]] bool has_output() const { return !output_.empty(); }
+
+  // Seals the text of a record in its place: `record` is room for the prefix, the text, and room for the tag.
+  void seal(MutableBytes record);
+  // The last `records` that were sealed will not go out.
+  void drop(size_t records);
+  // The text of a whole record, decrypted in its place.
+  [[nodiscard]] std::optional<MutableBytes> open(MutableBytes record);
+
+ private:
+  struct Keys {
+    trust::SealKey seal;
+    trust::SealKey open;
+    trust::Cipher cipher;
+    trust::ProvedPeer peer;
+    std::string name;
+  };
+  [[nodiscard]] static Keys make_keys(const trust::Handshake& handshake, trust::HandshakeSide side);
+
+  trust::HandshakeSide side_;
+  bool broken_ = false;       // a record did not open
+  uint64_t seal_number_ = 0;  // of the next record
+  uint64_t skipped_ = 0;      // numbers that the next record skips
+  uint64_t skip_at_ = 0;      // the last record that skipped some
+  uint64_t skip_count_ = 0;   // and how many
+  uint64_t open_number_ = 0;
+  std::optional<Keys> keys_;
+  std::unique_ptr<trust::Handshake> handshake_;  // until the peer has shown that it has the keys
+  std::vector<std::byte> output_;
+};
+
+}  // namespace ccixfer::stream
