@@ -38,7 +38,13 @@ TEST_CASE("contract__connect_and_accept__both_ends_hear_of_it_with_their_context
   REQUIRE(accepted->context == 43);
   REQUIRE(a.endpoint->max_send_bytes(connected->connection) >= ports::max_send_bytes_floor);
   REQUIRE(a.endpoint->max_send_bytes(connected->connection) == b.endpoint->max_send_bytes(accepted->connection));
-  REQUIRE(a.endpoint->hops(connected->connection).size() == lab.hops());
+  const std::vector<ports::HopInfo> hops = a.endpoint->hops(connected->connection);
+  REQUIRE(hops.size() == lab.hops());
+  const bool secured = lab_name.find("secured") != std::string::npos;
+  for (const ports::HopInfo& hop : hops) {
+    REQUIRE(hop.peer.starts_with("cx1-") == secured);
+    REQUIRE(hop.protection.empty() == !secured);
+  }
 }
 
 // Every connection of one host is of the same peer, whatever its port. Over routers the far end is not known.
@@ -65,7 +71,12 @@ TEST_CASE("contract__peer_identity__is_the_same_on_every_connection") {
   REQUIRE(answerers[0] == answerers[1]);
   REQUIRE(diallers[0].is_known() == !lab.routed());
   REQUIRE(answerers[0].is_known() == !lab.routed());
-  REQUIRE((lab_name == "tcp") == (diallers[0] == answerers[0] && !lab.routed()));  // the simulated nodes are on hosts of their own
+  const bool proved = lab_name.find("secured") != std::string::npos && !lab.routed();
+  REQUIRE(diallers[0].proved.empty() == !proved);
+  REQUIRE(answerers[0].proved.empty() == !proved);
+  if (proved) REQUIRE(diallers[0].proved != answerers[0].proved);
+  // The simulated nodes are on hosts of their own.
+  REQUIRE(lab_name.starts_with("tcp") == (diallers[0].address == answerers[0].address && !lab.routed()));
 }
 
 TEST_CASE("contract__connect_data_too_long__refused_at_once") {

@@ -6,6 +6,7 @@
 #include "tests/contract/routed_lab.h"
 #include "tests/contract/sim_lab.h"
 #include "tests/contract/tcp_lab.h"
+#include "tests/unit/stream/own_trust.h"
 
 namespace ccixfer::contract {
 
@@ -42,12 +43,17 @@ ViolationWatch::~ViolationWatch() {
   for (const std::string& violation : lab_.violations()) FAIL_CHECK(violation);
 }
 
+std::shared_ptr<connection::HopTrust> lab_trust(bool secured) {
+  return secured ? std::make_shared<ccixfer::testing::OwnTrust>() : nullptr;
+}
+
 std::vector<std::string> lab_names(bool routed) {
-  std::vector<std::string> names = {"tcp", "sim", "sim 2", "sim 3", "rdma", "datagram", "datagram 2", "datagram 3"};
+  std::vector<std::string> names = {"tcp",           "sim",  "sim 2",    "sim 3",      "tcp-secured", "sim-secured",
+                                    "sim-secured 2", "rdma", "datagram", "datagram 2", "datagram 3",  "rdma-secured"};
   if (routed)
-    names.insert(names.end(),
-                 {"direct", "routed", "routed 2", "routed3", "routed-tcp", "routed3-tcp", "mixed", "direct-datagram",
-                  "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram", "routed-rdma", "mixed-rdma"});
+    names.insert(names.end(), {"direct", "routed", "routed 2", "routed3", "routed-tcp", "routed3-tcp", "mixed", "direct-datagram",
+                               "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram", "routed-rdma",
+                               "mixed-rdma", "direct-secured", "routed-secured", "routed-secured 2", "routed-tcp-secured"});
   return names;
 }
 
@@ -57,6 +63,12 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   const uint64_t seed = space == std::string::npos ? 1 : std::stoull(name.substr(space));
   const std::string kind = name.substr(0, space);
   if (kind == "rdma") return make_sim_lab(seed, true);
+  if (kind == "tcp-secured") return make_tcp_lab(true);
+  if (kind == "sim-secured") return make_sim_lab(seed, false, true);
+  if (kind == "rdma-secured") return make_sim_lab(seed, true, true);
+  if (kind == "direct-secured") return make_routed_lab(seed, {Subnet::sim}, {}, true);
+  if (kind == "routed-secured") return make_routed_lab(seed, {Subnet::sim, Subnet::sim}, {}, true);
+  if (kind == "routed-tcp-secured") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp}, {}, true);
   if (kind == "datagram") return make_datagram_lab(seed);
   if (kind == "direct") return make_routed_lab(seed, {Subnet::sim});
   if (kind == "routed") return make_routed_lab(seed, {Subnet::sim, Subnet::sim});

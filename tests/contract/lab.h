@@ -12,6 +12,7 @@
 #include "core/base/counters.h"
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
+#include "transports/connection/hop_trust.h"
 
 // Catch has a CHECK of its own; these tests use REQUIRE alone.
 #include <catch2/catch.hpp>
@@ -85,6 +86,9 @@ class ViolationWatch {
  private:
   const Lab& lab_;
 };
+
+// What the transports of a lab whose ends prove who they are are made with; nullptr for others.
+[[nodiscard]] std::shared_ptr<connection::HopTrust> lab_trust(bool secured);
 
 [[nodiscard]] std::vector<std::string> lab_names(bool routed = true);
 [[nodiscard]] std::unique_ptr<Lab> make_lab(const std::string& name);

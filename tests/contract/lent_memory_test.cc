@@ -42,7 +42,7 @@ TEST_CASE("contract__a_put_that_was_given_up__sends_nothing_of_what_the_memory_h
   b.frozen = false;
   lab.pass(3s);
   // On one host the bytes that the peer's socket had are still ours; real peers to whom memory is lent are on another.
-  const Bytes got = lab_name == "tcp" ? Bytes(target).last(1000) : Bytes(target);
+  const Bytes got = lab_name.starts_with("tcp") ? Bytes(target).last(1000) : Bytes(target);
   REQUIRE(leaked(got) == 0);
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("contract__a_region_deregistered_while_read__sends_nothing_of_its_next
   std::ranges::fill(source, used_again);
   const Status ended = wait_send(lab, a, 1);
   REQUIRE((ended == Status::success || ended == Status::rma_handle));
-  if (lab_name != "tcp") REQUIRE(leaked(target) == 0);
+  if (!lab_name.starts_with("tcp")) REQUIRE(leaked(target) == 0);
 }
 
 }  // namespace

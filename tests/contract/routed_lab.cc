@@ -28,7 +28,8 @@ std::string network_of(size_t subnet) { return fmt::format("lan{}", subnet); }
 
 // What the subnets are made of.
 struct Networks {
-  explicit Networks(uint64_t seed, std::vector<Subnet> s) : subnets(std::move(s)), world(seed), streams(world) {
+  Networks(uint64_t seed, std::vector<Subnet> s, bool with_trust)
+      : subnets(std::move(s)), world(seed), streams(world), secured(with_trust) {
     for (size_t subnet = 1; subnet <= subnets.size(); ++subnet) {
       datagrams.push_back(std::make_unique<sim::DatagramFabric>(world, mild_link()));
       sim::LinkOptions link = streams.link(network_of(subnet));
@@ -42,6 +43,7 @@ struct Networks {
   std::vector<Subnet> subnets;
   sim::World world;
   sim::Fabric streams;
+  bool secured;
   std::vector<std::unique_ptr<sim::DatagramFabric>> datagrams;  // of each subnet
 };
 
@@ -56,11 +58,11 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
     sim::SimNetOptions net;
     net.networks = {{network_of(subnet), address}};
     net.port = port;
-    return sim::make_transport(networks.streams, node, net, options, counters);
+    return sim::make_transport(networks.streams, node, net, options, counters, lab_trust(networks.secured));
   }
   auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
   REQUIRE(net);
-  return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters);
+  return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters, lab_trust(networks.secured));
 }
 
 const char* scheme_of(Subnet kind) {
@@ -125,7 +127,7 @@ class RouterActor final : public sim::Actor {
 
 class RoutedLab final : public Lab {
  public:
-  RoutedLab(uint64_t seed, std::vector<Subnet> subnets, Pool pool) : networks_(seed, std::move(subnets)) {
+  RoutedLab(uint64_t seed, std::vector<Subnet> subnets, Pool pool, bool secured) : networks_(seed, std::move(subnets), secured) {
     real_ = networks_.any(Subnet::tcp);
     for (size_t before = 1; before < subnets_.size(); ++before) {
       const std::string peer = routers_.empty() ? std::string{} : routers_.back()->uri(1);
@@ -268,8 +270,8 @@ class RoutedLab final : public Lab {
 
 }  // namespace
 
-std::unique_ptr<Lab> make_routed_lab(uint64_t seed, std::vector<Subnet> subnets, Pool pool) {
-  return std::make_unique<RoutedLab>(seed, std::move(subnets), pool);
+std::unique_ptr<Lab> make_routed_lab(uint64_t seed, std::vector<Subnet> subnets, Pool pool, bool secured) {
+  return std::make_unique<RoutedLab>(seed, std::move(subnets), pool, secured);
 }
 
 }  // namespace ccixfer::contract

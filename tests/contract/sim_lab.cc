@@ -30,7 +30,7 @@ class Driver final : public sim::Actor {
 
 class SimLab final : public Lab {
  public:
-  SimLab(uint64_t seed, bool cards) : world_(seed), fabric_(world_, links(cards)) {}
+  SimLab(uint64_t seed, bool cards, bool secured) : world_(seed), fabric_(world_, links(cards)), secured_(secured) {}
   ~SimLab() override {
     for (auto& machine : machines_) machine.node->endpoint.reset();
   }
@@ -47,7 +47,8 @@ class SimLab final : public Lab {
     node.entropy = std::make_unique<SeededEntropy>(machines_.size());
     node.memory = std::make_shared<cci::MemoryTable>(*node.entropy, *node.counters);
     node.endpoint = std::make_unique<Endpoint>(
-        options.endpoint, sim::make_transport(fabric_, machine.id, net_options, options.transport, *node.counters), node.memory,
+        options.endpoint,
+        sim::make_transport(fabric_, machine.id, net_options, options.transport, *node.counters, lab_trust(secured_)), node.memory,
         *node.counters);
     machine.driver = make_driver(node);
     world_.add_actor(machine.id, machine.driver.get());
@@ -85,6 +86,7 @@ class SimLab final : public Lab {
   };
   sim::World world_;
   sim::Fabric fabric_;
+  bool secured_;
   std::deque<Machine> machines_;
 };
 
@@ -98,6 +100,8 @@ void arm(sim::World& world, sim::NodeId id, const Node& node) {
 
 std::unique_ptr<sim::Actor> make_driver(Node& node) { return std::make_unique<Driver>(node); }
 
-std::unique_ptr<Lab> make_sim_lab(uint64_t seed, bool cards) { return std::make_unique<SimLab>(seed, cards); }
+std::unique_ptr<Lab> make_sim_lab(uint64_t seed, bool cards, bool secured) {
+  return std::make_unique<SimLab>(seed, cards, secured);
+}
 
 }  // namespace ccixfer::contract

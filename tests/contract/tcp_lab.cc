@@ -13,6 +13,7 @@ namespace {
 
 class TcpLab final : public Lab {
  public:
+  explicit TcpLab(bool secured) : secured_(secured) {}
   Node& add(const NodeOptions& options) override {
     auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1",
                                     .port = 0,
@@ -25,7 +26,8 @@ class TcpLab final : public Lab {
     node->entropy = std::make_unique<SeededEntropy>(nodes_.size() + 1);
     node->memory = std::make_shared<cci::MemoryTable>(*node->entropy, *node->counters);
     node->endpoint = std::make_unique<Endpoint>(
-        options.endpoint, std::make_unique<stream::StreamTransport>(options.transport, std::move(*net), *node->counters),
+        options.endpoint,
+        std::make_unique<stream::StreamTransport>(options.transport, std::move(*net), *node->counters, lab_trust(secured_)),
         node->memory, *node->counters);
     nodes_.push_back(std::move(node));
     return *nodes_.back();
@@ -88,6 +90,7 @@ class TcpLab final : public Lab {
     static_cast<void>(ppoll(handles.data(), handles.size(), &timeout, nullptr));
   }
 
+  bool secured_;
   host::SystemClock clock_;
   Duration shift_{0};
   std::vector<std::unique_ptr<Node>> nodes_;
@@ -95,6 +98,6 @@ class TcpLab final : public Lab {
 
 }  // namespace
 
-std::unique_ptr<Lab> make_tcp_lab() { return std::make_unique<TcpLab>(); }
+std::unique_ptr<Lab> make_tcp_lab(bool secured) { return std::make_unique<TcpLab>(secured); }
 
 }  // namespace ccixfer::contract

@@ -3,5 +3,5 @@
 #include "tests/contract/lab.h"
 
 namespace ccixfer::contract {
-[[nodiscard]] std::unique_ptr<Lab> make_tcp_lab();
+[[nodiscard]] std::unique_ptr<Lab> make_tcp_lab(bool secured = false);
 }

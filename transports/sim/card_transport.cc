@@ -143,8 +143,10 @@ class CardTransport final : public ports::Transport, private ports::TransportSin
 }  // namespace
 
 std::unique_ptr<ports::Transport> make_transport(Fabric& fabric, NodeId node, const SimNetOptions& net,
-                                                 const ports::TransportOptions& options, Counters& counters) {
-  auto wire = std::make_unique<stream::StreamTransport>(options, std::make_unique<SimNet>(fabric, node, net), counters);
+                                                 const ports::TransportOptions& options, Counters& counters,
+                                                 std::shared_ptr<connection::HopTrust> trust) {
+  auto wire =
+      std::make_unique<stream::StreamTransport>(options, std::make_unique<SimNet>(fabric, node, net), counters, std::move(trust));
   const std::optional<CardLimits>& card = fabric.link(net.networks.front().network).card;
   if (!card) return wire;
   World& world = fabric.world();
