@@ -9,10 +9,12 @@
 
 namespace ccixfer::routing {
 
-ConnectionSetup::ConnectionSetup(const Devices& devices, RecordStore& records, ConnectionTable& connections, MessageRelay& relay,
-                                 ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes, Counters& counters)
+ConnectionSetup::ConnectionSetup(const Devices& devices, RecordStore& records, const PeerRights& rights,
+                                 ConnectionTable& connections, MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy,
+                                 uint32_t fragment_bytes, Counters& counters)
     : devices_(devices),
       records_(records),
+      rights_(rights),
       connections_(connections),
       relay_(relay),
       ender_(ender),
@@ -62,6 +64,8 @@ ClaimFault ConnectionSetup::claim_fault(const RelayedConnection& connection) {
   const ConnectAttempt& attempt = *connection.attempt;
   if (devices_.is_own(attempt.to)) return {Status::refused, "that is this router itself: connect to what is behind it"};
   const RouterDevice& device = devices_[connection.legs[0].device];
+  const ports::PeerIdentity peer = devices_.endpoint(connection.legs[0].device).peer(connection.legs[0].connection);
+  if (std::string why = rights_.why_no_claim(peer, attempt.request, device); !why.empty()) return {Status::refused, std::move(why)};
   const DeviceRecord in{device.subnet, 0, 0, device.transit, device.wan, device.wan_to, device.endpoint->uri(), 0};
   const Claim claim{attempt.request.source, attempt.request.crossed, attempt.to.subnet};
   return check_claim(claim, in, records_.own().router(), records_.map());
@@ -218,8 +222,12 @@ void ConnectionSetup::open(RelayedConnection& connection, ConnectReply reply, In
   const RouterDevice& out = devices_[legs[1].device];
   const Duration round_trip = std::max(now - attempt->requested_at, ports::round_trip_min);
   connection.beyond = static_cast<uint8_t>(reply.hops.size());
-  reply.hops.insert(reply.hops.begin(),
-                    {out.scheme, connection.hop_uri, out.subnet.as, out.subnet.subnet, round_trip, out.rate_bits_per_s});
+  ports::HopInfo hop{out.scheme, connection.hop_uri, out.subnet.as, out.subnet.subnet, round_trip, out.rate_bits_per_s};
+  if (const std::vector<ports::HopInfo> native = out.endpoint->hops(legs[1].connection); !native.empty()) {
+    hop.peer = native.front().peer;
+    hop.protection = native.front().protection;
+  }
+  reply.hops.insert(reply.hops.begin(), std::move(hop));
   reply.rate_bits_per_s = devices_[legs[0].device].rate_bits_per_s;
   reply.max_send_bytes =
       std::min({reply.max_send_bytes, attempt->request.max_send_bytes, payload_bytes_max(legs[0]), payload_bytes_max(legs[1])});

@@ -18,6 +18,7 @@
 #include "routing/router/devices.h"
 #include "routing/router/hop_turns.h"
 #include "routing/router/message_relay.h"
+#include "routing/router/peer_rights.h"
 #include "routing/router/record_store.h"
 
 namespace ccixfer::routing {
@@ -29,8 +30,9 @@ inline constexpr Duration hop_patience = std::chrono::seconds(1);
 class ConnectionSetup {
  public:
   // `fragment_bytes`: of this router's buffers.
-  ConnectionSetup(const Devices& devices, RecordStore& records, ConnectionTable& connections, MessageRelay& relay,
-                  ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes, Counters& counters);
+  ConnectionSetup(const Devices& devices, RecordStore& records, const PeerRights& rights, ConnectionTable& connections,
+                  MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes,
+                  Counters& counters);
   void on_request(RelayedConnection& connection, Bytes message, Instant now);
   void on_hop_connected(RelayedConnection& connection, const cci::Event& event, Instant now);
   // Before it has answered.
@@ -61,6 +63,7 @@ class ConnectionSetup {
 
   const Devices& devices_;
   RecordStore& records_;
+  const PeerRights& rights_;
   ConnectionTable& connections_;
   MessageRelay& relay_;
   ConnectionEnder& ender_;

@@ -7,6 +7,15 @@
 #include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
+namespace {
+
+ErrorKind kind_of_connect(Status status) {
+  if (status == Status::version) return ErrorKind::protocol;
+  if (status == Status::not_authenticated) return ErrorKind::authentication;
+  return status == Status::not_authorised ? ErrorKind::not_authorised : ErrorKind::no_answer;
+}
+
+}  // namespace
 
 MapQuery::MapQuery(cci::Endpoint& endpoint, std::string_view uri, Duration timeout, uint64_t context)
     : endpoint_(endpoint), uri_(uri), timeout_(timeout), context_(context) {
@@ -45,11 +54,10 @@ bool MapQuery::on_event(const cci::Event& event) {
     case cci::EventType::connect: {
       if (event.status != Status::success) {
         connection_ = {};
-        const bool differs = event.status == Status::version;
-        end(fail(differs ? ErrorKind::protocol : ErrorKind::no_answer,
-                 fmt::format("{}: {} {}", uri_, to_string(event.status), event.reason)));
+        end(fail(kind_of_connect(event.status), fmt::format("{}: {} {}", uri_, to_string(event.status), event.reason)));
         return true;
       }
+      if (const auto hops = endpoint_.hops(connection_); !hops.empty()) router_ = hops.front();
       std::vector<std::byte> message;
       encode_plain(MessageKind::map_request, message);
       if (endpoint_.send(connection_, Bytes(message), context_, true) != Status::success) {

@@ -25,6 +25,8 @@ class MapQuery {
   [[nodiscard]] Instant next_deadline() const { return done_ ? never : deadline_; }
   // Once done. no_answer, protocol (not a router, malformed), usage (the URI).
   [[nodiscard]] const Result<std::vector<RouterRecord>>& result() const { return result_; }
+  // Who was asked and how the answer was protected, from the connection on; empty strings: nothing is proved.
+  [[nodiscard]] const ports::HopInfo& router() const { return router_; }
 
  private:
   void end(Result<std::vector<RouterRecord>> result);
@@ -36,6 +38,7 @@ class MapQuery {
   Instant deadline_ = never;
   bool started_ = false;
   bool done_ = false;
+  ports::HopInfo router_;
   std::vector<RouterRecord> records_;
   Result<std::vector<RouterRecord>> result_;
 };

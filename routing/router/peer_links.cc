@@ -11,8 +11,8 @@
 
 namespace ccixfer::routing {
 
-PeerLinks::PeerLinks(Devices& devices, RecordStore& records, Counters& counters)
-    : devices_(devices), records_(records), counters_(counters) {}
+PeerLinks::PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, Counters& counters)
+    : devices_(devices), records_(records), rights_(rights), counters_(counters) {}
 
 void PeerLinks::turn(Instant now) {
   dial(now);
@@ -121,10 +121,15 @@ void PeerLinks::greet(Link& link, Instant now) {
   post(link, std::move(message));
 }
 
+std::string PeerLinks::why_no_link(const Link& link, uint32_t as) const {
+  return rights_.why_no_link(devices_.endpoint(link.device).peer(link.connection), as);
+}
+
 // Why this peer may not be one; "": it may. Source: routing §IV.C.3: between AS only over the WAN.
 std::string PeerLinks::refusal_of(const Link& link, SubnetId peer, Instant now) const {
   const RouterDevice& device = devices_[link.device];
   if (bad_peers_.is_cut_off(link.peer, now)) return "cut off for bad records";
+  if (std::string refusal = why_no_link(link, peer.as); !refusal.empty()) return refusal;
   if (peer.as == device.subnet.as) {
     return peer == device.subnet ? std::string()
                                  : fmt::format("it says that this is subnet {}:{}, we that it is {}:{}", peer.as, peer.subnet,
@@ -326,7 +331,9 @@ void PeerLinks::set_peers(uint32_t device, std::vector<std::string> uris, bool t
 
 void PeerLinks::end_unserved(Instant now) {
   links_.for_each([&](Link& link) {
-    if (link.phase != Phase::open || !link.external) return;
+    if (link.phase != Phase::open) return;
+    if (const std::string why = why_no_link(link, link.as); !why.empty()) return end(link, true, why, now);
+    if (!link.external) return;
     const auto& to = devices_[link.device].wan_to;
     const bool served = devices_[link.device].wan && (to.empty() || std::find(to.begin(), to.end(), link.as) != to.end());
     if (!served) end(link, true, "no longer served", now);

@@ -19,6 +19,7 @@
 #include "routing/router/bad_peers.h"
 #include "routing/router/devices.h"
 #include "routing/router/dial_plan.h"
+#include "routing/router/peer_rights.h"
 #include "routing/router/record_store.h"
 #include "routing/router/ref.h"
 
@@ -33,7 +34,7 @@ inline constexpr Duration link_hello_timeout = std::chrono::seconds(10);
 
 class PeerLinks {
  public:
-  PeerLinks(Devices& devices, RecordStore& records, Counters& counters);
+  PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, Counters& counters);
   void turn(Instant now);   // dials who is due, and ends links whose hello is late
   void probe(Instant now);  // measures latencies, when that is wanted and due
   void push();              // what found no room before
@@ -47,7 +48,7 @@ class PeerLinks {
   // dials us stays. `tried`: the new ones need not be dialled for ready().
   void set_peers(uint32_t device, std::vector<std::string> uris, bool tried, Instant now);
   void measure_latencies(bool wanted, Instant now);
-  void end_unserved(Instant now);  // those whose AS the devices no longer serve
+  void end_unserved(Instant now);  // those whose AS the devices no longer serve, or that may not be routers any more
   void drain() { draining_ = true; }
 
   [[nodiscard]] bool ready() const { return plan_.all_tried(); }
@@ -81,6 +82,7 @@ class PeerLinks {
   [[nodiscard]] Link* other_to_same_device(const Link& link) const;
   [[nodiscard]] Link* lose_one(Link& link, const std::string& uri);
   [[nodiscard]] std::string refusal_of(const Link& link, SubnetId peer, Instant now) const;
+  [[nodiscard]] std::string why_no_link(const Link& link, uint32_t as) const;
   [[nodiscard]] static std::string words_of(const Link& link);
   void end(Link& link, bool tell, std::string_view why, Instant now);
   void send_record(Link& link, const RouterRecord& record, Bytes raw);
@@ -91,6 +93,7 @@ class PeerLinks {
 
   Devices& devices_;
   RecordStore& records_;
+  const PeerRights& rights_;
   Counters& counters_;
   SlotTable<Link> links_{Ref::generation_max};
   DialPlan plan_;

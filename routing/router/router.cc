@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "core/base/hash.h"
+#include "core/base/log.h"
 #include "routing/router/admin_desk.h"
 #include "routing/router/device_settings.h"
 #include "routing/router/peer_links.h"
+#include "routing/router/peer_rights.h"
 #include "routing/router/planned_stop.h"
 #include "routing/router/relayed_connections.h"
 
@@ -88,6 +90,7 @@ struct Router::Impl final : public ConnectionEnder {
 
   Counters& counters;
   Devices devices;
+  PeerRights rights;
   RecordStore records;
   PeerLinks links;
   AdminDesk admins;
@@ -102,6 +105,7 @@ struct Router::Impl final : public ConnectionEnder {
   RelayedConnections relayed;
 
   PlannedStop stop;
+  PeersLogged strangers_logged;
 
   Instant now{};
   bool measures = false;  // latencies
@@ -113,11 +117,12 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
                    ports::Entropy& entropy, Counters& c, std::vector<Metric> metric)
     : counters(c),
       devices(std::move(all)),
+      rights(options.peer_grants),
       records(
           id_of(devices.all()), devices[0].subnet.as, {options.record_refresh, options.record_lifetime},
           {metric, options.static_routes}, [this] { return devices.told(); },
           [this](const RouterRecord& record, Bytes raw, uint64_t except) { links.flood(record, raw, except); }, counters),
-      links(devices, records, counters),
+      links(devices, records, rights, counters),
       admins(devices, records, counters),
       pool(lent_bytes(options), options.memory_bytes, options.mechanisms.classes, options.mechanisms.reserved,
            options.mechanisms.poison_returned),
@@ -127,7 +132,7 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
           options.mechanisms.messages_apart ? std::function<bool()>() : [this] { return pool.has(0, 0); }, counters),
       forwarder(options.mechanisms, devices, memory, pool, grants, connections, relay, *this, counters),
       watch(options.mechanisms.progress, devices, pool, connections, stood_still, relay, *this),
-      setup(devices, records, connections, relay, *this, entropy, pool.fragment_bytes(), counters),
+      setup(devices, records, rights, connections, relay, *this, entropy, pool.fragment_bytes(), counters),
       relayed(devices, connections, setup, relay, forwarder, watch, counters),
       measures(measures_latency(metric)) {
   for (uint32_t device = 0; device < devices.count(); ++device) links.set_peers(device, devices[device].peers, false, now);
@@ -191,6 +196,11 @@ bool Router::Impl::take_events(uint32_t device) {
 }
 
 void Router::Impl::on_request(uint32_t device, cci::Event& event) {
+  if (const std::string why = rights.why_not(event.peer(), event.role); !why.empty()) {
+    if (strangers_logged.first(event.peer().name())) log(LogLevel::warning, "routing: a connection is refused: {}", why);
+    static_cast<void>(devices.endpoint(device).reject(event, why));
+    return;
+  }
   switch (event.role) {
     case ports::Role::hop:
       return relayed.on_request(device, event);
@@ -250,6 +260,7 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& options, std::vector
   measures = measures_latency(*metric);
   records.set_rules({std::move(*metric), options.static_routes});
   grants.set_rate(options.rate_bytes_per_s);
+  rights.change(options.peer_grants);
   const uint32_t before = devices.count();
   for (size_t i = 0; i < settings.size(); ++i) {
     const uint32_t device = (*which)[i];

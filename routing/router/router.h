@@ -13,6 +13,7 @@
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
 #include "routing/map/router_map.h"
+#include "routing/router/peer_grants.h"
 #include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
@@ -67,6 +68,7 @@ struct RouterOptions {
   std::vector<StaticRoute> static_routes;  // [[router.static]]
   uint64_t copied_bytes_max = 64u << 20;   // messages that wait for a peer and hold no receive buffer, over all connections
   RouterMechanisms mechanisms;
+  std::shared_ptr<const PeerGrants> peer_grants;  // none (--insecure): who a peer is does not matter
 };
 
 // A fragment that a router knows of, as tests and people see it.
@@ -95,9 +97,9 @@ class Router {
   [[nodiscard]] std::vector<std::string> uris() const;  // cci:// addresses, one a device
   [[nodiscard]] bool has_device(std::string_view name) const;
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> devices() const;  // name, native URI
-  // SIGHUP: metric, static routes and rate cap of `options`, and of each device, found by its name, all but its endpoint, name,
-  // subnet and scheme; a device that is new comes with its endpoint; connections stay. usage, and nothing is changed: a bad metric,
-  // a device that is missing or on another subnet, a new one that clashes.
+  // SIGHUP: metric, static routes, rate cap and grants of `options`, and of each device, found by its name, all but its endpoint,
+  // name, subnet and scheme; a device that is new comes with its endpoint; connections stay. usage, and nothing is changed: a bad
+  // metric, a device that is missing or on another subnet, a new one that clashes.
   [[nodiscard]] Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices);
   // Whether this host can use a device at all: its address is on an interface that is up. Never: whether somebody answers there. A
   // subnet that is lost leaves our record after device_lost_after, and comes back device_back_after its return. No such device:

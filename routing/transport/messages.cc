@@ -1,6 +1,7 @@
 #include "routing/transport/messages.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/wire/cursor.h"
 #include "core/wire/remote_ref.h"
@@ -52,6 +53,29 @@ void put_rate(wire::Writer& out, uint64_t rate_bits_per_s) {
   out.u32(static_cast<uint32_t>(std::min<uint64_t>(units, UINT32_MAX)));
 }
 uint64_t rate_of(wire::Reader& in) { return uint64_t{in.u32()} * bits_of_rate_unit; }
+
+// How a hop is protected, as a number; what this version does not know is shown as something.
+constexpr std::array<std::string_view, 4> protections = {"", "aes-256-gcm", "chacha20-poly1305", "sealed"};
+uint8_t number_of_protection(std::string_view name) {
+  const auto found = std::find(protections.begin(), protections.end(), name);
+  return static_cast<uint8_t>(found == protections.end() ? protections.size() - 1 : size_t(found - protections.begin()));
+}
+
+// Who answers at each hop and how it is protected, behind all hops. Where nothing is proved, it is left out.
+void put_identities(wire::Writer& out, const std::vector<ports::HopInfo>& hops, size_t count) {
+  const auto is_plain = [](const ports::HopInfo& hop) { return hop.peer.empty() && hop.protection.empty(); };
+  if (std::all_of(hops.begin(), hops.end(), is_plain)) return;
+  for (size_t i = 0; i < count; ++i) {
+    out.u8(number_of_protection(hops[i].protection));
+    out.text16(cut(hops[i].peer, hop_peer_bytes_max));
+  }
+}
+void take_identities(wire::Reader& in, std::vector<ports::HopInfo>& hops) {
+  for (ports::HopInfo& hop : hops) {
+    hop.protection = protections[std::min<size_t>(in.u8(), protections.size() - 1)];
+    hop.peer = in.text16(hop_peer_bytes_max);
+  }
+}
 
 }  // namespace
 
@@ -122,6 +146,7 @@ void encode(const ConnectReply& reply, std::vector<std::byte>& out) {
     writer.text16(cut(hop.transport, hop_transport_bytes_max));
     writer.text16(cut(hop.node, hop_node_bytes_max));
   }
+  put_identities(writer, reply.hops, count);
 }
 
 std::optional<ConnectReply> decode_connect_reply(Bytes message) {
@@ -149,6 +174,7 @@ std::optional<ConnectReply> decode_connect_reply(Bytes message) {
     hop.node = in.text16(hop_node_bytes_max);
     reply.hops.push_back(std::move(hop));
   }
+  if (in.remaining() > 0) take_identities(in, reply.hops);
   if (!in.done()) return std::nullopt;
   return reply;
 }

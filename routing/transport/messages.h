@@ -24,7 +24,8 @@ inline constexpr uint8_t hops_max = 8;            // routers a request may cross
 inline constexpr uint8_t classes_max = hops_max;  // buffer classes: routers that the data has crossed
 inline constexpr size_t destination_bytes_max = 280;
 inline constexpr size_t reason_bytes_max = 200;
-inline constexpr size_t hop_node_bytes_max = 96;  // longer node names are cut: for people
+inline constexpr size_t hop_node_bytes_max = 76;  // longer node names are cut: for people
+inline constexpr size_t hop_peer_bytes_max = 18;  // and who answers there: cx1 and three groups of an id
 inline constexpr size_t hop_transport_bytes_max = 8;
 inline constexpr size_t message_header_bytes = 16;  // before the payload of a routed message
 // Of what a hop's longest message holds, the application's part.

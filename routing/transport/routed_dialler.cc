@@ -59,8 +59,8 @@ uint32_t RoutedDialler::payload_bytes_of(const RoutedConnection& connection) con
 void RoutedDialler::on_hop_connected(RoutedConnection& connection, const cci::Event& event, Instant now) {
   if (connection.phase != Phase::dialling) return;
   if (event.status != Status::success) {
-    if (event.status == Status::version) {
-      connection.attempts->note_another_version(event.reason);
+    if (is_not_let_in(event.status)) {
+      connection.attempts->note_not_let_in(event.status, event.reason);
     } else {
       connection.attempts->note_unreachable(event.reason);
     }
@@ -101,8 +101,13 @@ bool RoutedDialler::on_reply(RoutedConnection& connection, Bytes message, Instan
   connection.path.limits.max_send_bytes = std::min(reply->max_send_bytes, payload_bytes_of(connection));
   connection.path.fragment_bytes = std::min(reply->fragment_bytes, options_.fragment_bytes_max);
   connection.path.hops.reserve(reply->hops.size() + 1);
-  connection.path.hops.push_back({native_scheme(options_, lower_), attempts.router(), options_.subnet.as, options_.subnet.subnet,
-                                  attempts.round_trip(now), reply->rate_bits_per_s});
+  ports::HopInfo first{native_scheme(options_, lower_), attempts.router(),        options_.subnet.as,
+                       options_.subnet.subnet,          attempts.round_trip(now), reply->rate_bits_per_s};
+  if (const std::vector<ports::HopInfo> native = lower_.hops(connection.hop.connection()); !native.empty()) {
+    first.peer = native.front().peer;
+    first.protection = native.front().protection;
+  }
+  connection.path.hops.push_back(std::move(first));
   connection.path.hops.insert(connection.path.hops.end(), reply->hops.begin(), reply->hops.end());
   connection.attempts.reset();
   post_.say_plain(connection, MessageKind::connect_ack);

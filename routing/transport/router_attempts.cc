@@ -54,9 +54,7 @@ void RouterAttempts::note(Told told, Status status, std::string_view reason) {
 
 void RouterAttempts::note_unreachable(std::string_view reason) { note(Told::dead, Status::unreachable, of_router(reason)); }
 
-void RouterAttempts::note_another_version(std::string_view reason) {
-  note(Told::another_version, Status::version, of_router(reason));
-}
+void RouterAttempts::note_not_let_in(Status status, std::string_view reason) { note(Told::not_let_in, status, of_router(reason)); }
 
 bool RouterAttempts::note_reply(const ConnectReply& reply) {
   const Told told = reply.status == Status::no_route      ? Told::no_way

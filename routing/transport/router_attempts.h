@@ -14,9 +14,14 @@ namespace ccixfer::routing {
 
 inline constexpr Duration router_dial_timeout = std::chrono::seconds(5);  // then the next router is tried
 
-// What a router's failure tells, the least first: nobody is there; it speaks another version; it
-// knows no way; it knows one, and the other end does not answer; what no other router could change.
-enum class Told : uint8_t { dead, another_version, no_way, no_answer, the_end };
+// What a router's failure tells, the least first: nobody is there; it does not let us in, for its
+// version or for who we are, or it is not whom we wanted; it knows no way; it knows one, and the
+// other end does not answer; what no other router could change.
+enum class Told : uint8_t { dead, not_let_in, no_way, no_answer, the_end };
+
+[[nodiscard]] constexpr bool is_not_let_in(Status status) {
+  return status == Status::version || status == Status::not_authenticated || status == Status::not_authorised;
+}
 
 class RouterAttempts {
  public:
@@ -40,8 +45,9 @@ class RouterAttempts {
   // Several routers may fail in several ways. The answer that says most is believed, of equals the
   // last.
   void note(Told told, Status status, std::string_view reason);
-  void note_unreachable(std::string_view reason);            // the router that is being tried
-  void note_another_version(std::string_view reason);        // the same
+  void note_unreachable(std::string_view reason);  // the router that is being tried
+  // The same. The status is version, not_authenticated or not_authorised.
+  void note_not_let_in(Status status, std::string_view reason);
   [[nodiscard]] bool note_reply(const ConnectReply& reply);  // a failure; false: no other router helps
   void note_pending(ConnectPending pending);                 // that hop has not answered it yet
 

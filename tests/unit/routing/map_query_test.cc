@@ -137,15 +137,18 @@ TEST_CASE("map_query__refused_or_nobody_there__no_answer_with_the_words") {
   asked.check_failed(ErrorKind::no_answer, "sim://10.0.0.");
 }
 
-TEST_CASE("map_query__of_another_version__a_protocol_error") {
+TEST_CASE("map_query__not_let_in_for_version_or_identity__the_kind_says_which") {
+  const auto [status, kind] = GENERATE(table<Status, ErrorKind>({{Status::version, ErrorKind::protocol},
+                                                                 {Status::not_authenticated, ErrorKind::authentication},
+                                                                 {Status::not_authorised, ErrorKind::not_authorised}}));
   Asked asked;
   cci::Event event;
   event.type = EventType::connect;
   event.context = 42;
-  event.status = Status::version;
+  event.status = status;
   event.reason = "they speak 9";
   CHECK(asked.query->on_event(event));
-  asked.check_failed(ErrorKind::protocol, "they speak 9");
+  asked.check_failed(kind, "they speak 9");
 }
 
 TEST_CASE("map_query__the_router_takes_the_question_and_says_nothing__no_answer_in_time") {

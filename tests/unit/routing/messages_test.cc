@@ -96,6 +96,30 @@ TEST_CASE("routing_messages__encode_decode__symmetric") {
   CHECK(decoded->hops[8].subnet == 9);
   CHECK(decoded->hops[8].round_trip == std::chrono::milliseconds(8));
   CHECK(decoded->reason.size() == reason_bytes_max);
+  CHECK(decoded->hops[8].peer.empty());
+
+  // Who answers at each hop, if anybody has proved it: the beginning of an id. Nothing of it else.
+  const size_t without = bytes.size();
+  for (ports::HopInfo& hop : reply.hops) {
+    hop.peer = "cx1-abcd-efgh-ijkl-mnop-qrst";
+    hop.protection = "aes-256-gcm";
+  }
+  reply.hops[1].protection = "something newer";
+  reply.hops[2].peer.clear();
+  reply.hops[2].protection.clear();
+  bytes.clear();
+  encode(reply, bytes);
+  CHECK(bytes.size() > without);
+  CHECK(bytes.size() <= ports::max_send_bytes_floor);
+  const auto named = decode_connect_reply(bytes);
+  REQUIRE(named);
+  CHECK(named->hops[0].peer == "cx1-abcd-efgh-ijkl");
+  CHECK(named->hops[0].protection == "aes-256-gcm");
+  CHECK(named->hops[1].protection == "sealed");
+  CHECK(named->hops[2].peer.empty());
+  CHECK(named->hops[2].protection.empty());
+  bytes.pop_back();
+  CHECK_FALSE(decode_connect_reply(bytes));
 
   bytes.clear();
   FragmentMessage fragment;

@@ -91,7 +91,7 @@ TEST_CASE("router_attempts__several_failures__the_one_that_says_most_of_equals_t
   REQUIRE(attempts.next());
   attempts.note_unreachable("nobody");
   CHECK(attempts.answer().reason == "router b: nobody");
-  attempts.note_another_version("0.1");
+  attempts.note_not_let_in(Status::version, "0.1");
   CHECK(attempts.answer().status == Status::version);
   CHECK(attempts.answer().reason == "router b: 0.1");
   REQUIRE(attempts.next());
@@ -102,7 +102,7 @@ TEST_CASE("router_attempts__several_failures__the_one_that_says_most_of_equals_t
   CHECK(attempts.answer().reason == to_string(Status::no_route));
   CHECK(attempts.note_reply(failure(Status::unreachable, "it is silent")));
   CHECK(attempts.answer().status == Status::unreachable);
-  attempts.note_another_version("0.1");
+  attempts.note_not_let_in(Status::not_authenticated, "0.1");
   CHECK(attempts.answer().reason == "it is silent");
   CHECK_FALSE(attempts.note_reply(failure(Status::refused, "no\n")));
   CHECK(attempts.answer().status == Status::refused);
