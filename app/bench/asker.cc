@@ -14,6 +14,8 @@ namespace {
 ErrorKind kind_of_connect(Status status) {
   if (status == Status::no_route) return ErrorKind::no_route;
   if (status == Status::version) return ErrorKind::protocol;
+  if (status == Status::not_authenticated) return ErrorKind::authentication;
+  if (status == Status::not_authorised) return ErrorKind::not_authorised;
   return ErrorKind::no_answer;
 }
 

@@ -45,7 +45,7 @@ Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, p
   Node node;
   node.uris = (*net)->uris();
   node.memory = options.memory ? options.memory : std::make_shared<cci::MemoryTable>(entropy, counters);
-  auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters);
+  auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters, options.trust);
   node.endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), node.memory, counters);
   if (!device.subnet || options.bare) return node;
   node.routers = device.routers.size();

@@ -14,15 +14,17 @@
 #include "core/cci/endpoint.h"
 #include "core/host/waker.h"
 #include "core/ports/entropy.h"
+#include "transports/connection/hop_trust.h"
 
 namespace ccixfer::program {
 
 struct NodeOptions {
   bool listening = false;
-  std::optional<std::string> listen;         // --listen HOST:PORT, before the device's
-  bool bare = false;                         // for a router's device: no routing transport above it
-  std::shared_ptr<cci::MemoryTable> memory;  // shared; made when there is none
-  std::shared_ptr<host::Waker> waker;        // in which the loop waits; none: the endpoint has an OS handle to wait for
+  std::optional<std::string> listen;            // --listen HOST:PORT, before the device's
+  bool bare = false;                            // for a router's device: no routing transport above it
+  std::shared_ptr<cci::MemoryTable> memory;     // shared; made when there is none
+  std::shared_ptr<connection::HopTrust> trust;  // connections are secured, and it decides on peers; none: --insecure
+  std::shared_ptr<host::Waker> waker;           // in which the loop waits; none: the endpoint has an OS handle to wait for
 };
 
 struct Node {

@@ -21,11 +21,19 @@ constexpr Duration dialler_slack = std::chrono::seconds(1);  // the endpoint kno
 ErrorKind kind_of_connect(Status status) {
   if (status == Status::no_route) return ErrorKind::no_route;
   if (status == Status::version) return ErrorKind::protocol;
+  if (status == Status::not_authenticated) return ErrorKind::authentication;
+  if (status == Status::not_authorised) return ErrorKind::not_authorised;
   return ErrorKind::no_answer;
 }
 
 // What is less than can be seen is not said to be nothing.
 std::string milliseconds(double seconds) { return seconds < 1e-6 ? "<0.001" : fmt::format("{:.3f}", seconds * 1e3); }
+
+// Who answers at a hop and how what it carries is protected.
+std::string trust_of(const report::Hop& hop) {
+  if (hop.protection.empty()) return hop.peer.empty() ? ", not protected" : fmt::format(", {}, not protected", printable(hop.peer));
+  return fmt::format(", {}, {}", hop.peer.empty() ? "somebody" : printable(hop.peer), printable(hop.protection));
+}
 
 // Of several hops: the slowest subnet.
 std::optional<size_t> bottleneck_of(const std::vector<ports::HopInfo>& path) {
@@ -116,9 +124,10 @@ class PingHandler final : public LoopHandler {
       const report::Hop& hop = ping_.path[i];
       const double beyond_s = i + 1 < ping_.path.size() ? ping_.path[i + 1].round_trip_s : 0;
       const std::string rate = hop.rate_bits_per_s == 0 ? "" : ", " + format_link_rate(hop.rate_bits_per_s);
-      out.output(fmt::format("hop {}: {} {}{}{}{}, round trip {} ms of {} ms to the end{}", i + 1, hop.transport, hop.node,
-                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, rate, milliseconds(hop.round_trip_s - beyond_s),
-                             milliseconds(hop.round_trip_s), ping_.bottleneck == i ? "  <- the slowest subnet" : ""));
+      out.output(fmt::format("hop {}: {} {}{}{}{}{}, round trip {} ms of {} ms to the end{}", i + 1, hop.transport, hop.node,
+                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, rate, trust_of(hop),
+                             milliseconds(hop.round_trip_s - beyond_s), milliseconds(hop.round_trip_s),
+                             ping_.bottleneck == i ? "  <- the slowest subnet" : ""));
     }
     std::vector<double> times = ping_.round_trips_s;
     std::sort(times.begin(), times.end());

@@ -1,4 +1,6 @@
 // `ccixfer routes`: the topology and the route table, of configuration files or of a running router.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 
@@ -6,6 +8,7 @@
 #include "app/devices/node.h"
 #include "app/main/commands.h"
 #include "app/main/topology.h"
+#include "core/base/units.h"
 #include "core/host/entropy.h"
 #include "routing/router/map_query.h"
 
@@ -62,6 +65,7 @@ class QueryHandler final : public LoopHandler {
   }
   Instant next_deadline() const override { return std::min(endpoint_.next_deadline(), query_.next_deadline()); }
   void on_signal(int number, Instant) override { interrupted_ = interrupted_ || number != SIGUSR1; }
+  const ports::HopInfo& router() const { return query_.router(); }
   Result<std::vector<routing::RouterRecord>> result() const {
     if (!query_.done()) return fail(ErrorKind::interrupted, "interrupted: by a signal: ask again");
     return query_.result();
@@ -92,6 +96,10 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   if (!records) return {records.error(), {}};
   const auto topology = topology_of_records(std::move(*records), process.config.router.metric);
   if (!topology) return {topology.error(), {}};
+  const ports::HopInfo& router = handler.router();
+  if (!router.peer.empty() && !command.dot) {
+    process.reporter.output(fmt::format("asked {}: {}, {}", target->address, printable(router.peer), printable(router.protection)));
+  }
   print(process, command, *topology);
   return {};
 }

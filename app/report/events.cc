@@ -21,6 +21,8 @@ Json hops(const std::vector<Hop>& path) {
     if (!hop.subnet.empty()) item["subnet"] = hop.subnet;
     item["round_trip_s"] = hop.round_trip_s;
     if (hop.rate_bits_per_s > 0) item["rate_bits_per_s"] = hop.rate_bits_per_s;
+    if (!hop.peer.empty()) item["peer"] = words(hop.peer);
+    if (!hop.protection.empty()) item["protection"] = words(hop.protection);
     list.push_back(std::move(item));
   }
   return list;

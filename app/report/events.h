@@ -20,6 +20,8 @@ struct Hop {
   std::string subnet;            // "AS:SUBNET", empty when not routed
   double round_trip_s = 0;       // from its dialler to the end of the path
   uint64_t rate_bits_per_s = 0;  // 0: unknown, left out
+  std::string peer = {};         // who answers there, as its dialler has proved; "": nobody knows, left out
+  std::string protection = {};   // "aes-256-gcm"; "": none, left out
 };
 
 struct Session {

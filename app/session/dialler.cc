@@ -60,6 +60,15 @@ AttemptFailure judge(Status status, const std::string& uri, const std::string& r
       return {{ErrorKind::protocol, fmt::format("{}: {}", uri, reason.empty() ? "the peer speaks another version" : reason)},
               true,
               false};
+    case Status::not_authenticated:
+      return {
+          {ErrorKind::authentication, fmt::format("{}: {}", uri, reason.empty() ? "the peer's identity is not proved" : reason)},
+          true,
+          false};
+    case Status::not_authorised:
+      return {{ErrorKind::not_authorised, fmt::format("{}: {}", uri, reason.empty() ? "the peer does not allow this" : reason)},
+              true,
+              false};
     default:
       return {{ErrorKind::network, words(to_string(status))}, false, false};
   }

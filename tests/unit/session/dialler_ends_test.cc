@@ -139,6 +139,19 @@ TEST_CASE("dialler__another_version_without_words__says_so_itself") {
   CHECK_FALSE(world.dialler->refused());
 }
 
+TEST_CASE("dialler__a_peer_that_is_not_proved_or_does_not_let_us_in__final_with_its_own_kind") {
+  const bool proof = GENERATE(true, false);
+  const std::string reason = GENERATE("", "start both with or both without it");
+  World world;
+  world.net.dial_status = [&](std::string_view) { return proof ? Status::not_authenticated : Status::not_authorised; };
+  world.net.dial_reason = reason;
+  REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 100));
+  const std::string own = proof ? "the peer's identity is not proved" : "the peer does not allow this";
+  CHECK(world.dialler->failure()->message == "fake://far: " + (reason.empty() ? own : reason));
+  CHECK(world.dialler->failure()->kind == (proof ? ErrorKind::authentication : ErrorKind::not_authorised));
+  CHECK(world.dialler->hopeless());
+}
+
 TEST_CASE("dialler__refused__is_the_acceptors_word_until_an_attempt_ends_otherwise") {
   World world;
   world.acceptor->refusal = std::make_unique<Error>(Error{ErrorKind::network, "busy"});
