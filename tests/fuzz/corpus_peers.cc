@@ -44,6 +44,46 @@ class Steps {
   std::vector<std::byte> bytes_;
 };
 
+// Both ends prove who they are: strangers who say something, and a peer that has the keys.
+void secured_stream_peers(const wire::Hello& hello, const ports::RemoteRef& region) {
+  using Out = wire::Writer;
+  constexpr uint8_t we_dial = 1, open = 8, secured = 16, proved = 32;
+  const auto plain_hello = [&](Out& out) { wire::encode(out, hello); };
+  const auto no_tls = [](Out& out) { wire::encode_handshake(out, as_bytes("GET / HTTP/1.1")); };
+  Steps(secured).frame(plain_hello).read().keep("stream_peer");
+  Steps(secured).frame(no_tls).pass().keep("stream_peer");
+  Steps(secured | we_dial).frame(no_tls).read().keep("stream_peer");
+  Steps(secured | proved).frame(plain_hello).act(6 | 8).read().keep("stream_peer");
+  Steps(secured | proved | we_dial).frame(no_tls).keep("stream_peer");
+  for (const uint8_t begin : {uint8_t{secured | open}, uint8_t{secured | open | we_dial}}) {
+    Steps(begin)
+        .frame(
+            [](Out& out) {
+              wire::encode(out, wire::Message{0, 0, 0}, 10);
+            },
+            10)
+        .act(0)
+        .frame([](Out& out) {
+          wire::encode(out, wire::MessageAck{1, Status::success});
+        })
+        .frame(
+            [&](Out& out) {
+              wire::encode(out, wire::RmaWrite{0, 20, 0, region, false}, 10);
+            },
+            10)
+        .frame(
+            [&](Out& out) {
+              wire::encode(out, wire::RmaWrite{0, 20, 10, region, false}, 10);
+            },
+            10)
+        .frame([](Out& out) {
+          wire::encode_bye(out, {Status::disconnected, "bye"});
+        })
+        .keep("stream_peer");
+    Steps(begin).byte(3).byte(4).byte(18).byte(0).byte(12).byte(0).pass().read().keep("stream_peer");
+  }
+}
+
 void stream_peers() {
   using Out = wire::Writer;
   const auto empty = [](wire::Kind kind) { return [kind](Out& out) { wire::encode_empty(out, kind); }; };
@@ -134,6 +174,7 @@ void stream_peers() {
         .act(5)
         .keep("stream_peer");
   }
+  secured_stream_peers(hello, region);
 }
 
 void routing_peers() {

@@ -21,6 +21,7 @@
 #include "core/wire/connection_frames.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
+#include "core/wire/sealed_record.h"
 #include "routing/map/record.h"
 #include "routing/transport/messages.h"
 #include "tests/fuzz/corpus.h"
@@ -156,6 +157,8 @@ void stream_frames() {
   frame([](wire::Writer& out) { wire::encode_write_ack(out, {1, {Status::success, 3}, false}); });
   frame([](wire::Writer& out) { wire::encode(out, wire::MailboxHint{3, 4}); });
   frame([](wire::Writer& out) { wire::encode_read_end(out, {1, Status::rma_handle, false}); });
+  frame([&](wire::Writer& out) { wire::encode_handshake(out, data); });
+  frame([](wire::Writer& out) { wire::write_sealed_prefix(out.claim(wire::sealed_prefix_bytes), {1, 100}); });
 }
 
 // Each frame by itself; and, for the peer, all of them as a run of packets (of which the first thing wrong ends the connection).

@@ -5,6 +5,7 @@
 #include "core/wire/frame.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
+#include "core/wire/sealed_record.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace ccixfer;
@@ -49,6 +50,9 @@ void try_kind(Bytes header, const wire::FramePrefix& prefix) {
     case wire::Kind::rma_read_end:
       static_cast<void>(wire::decode_rma_end(header));
       return;
+    case wire::Kind::handshake:
+      if (const auto bytes = wire::decode_handshake(header)) fuzz::must(bytes->records.size() <= wire::handshake_records_bytes_max);
+      return;
     case wire::Kind::mailbox_hint:
       static_cast<void>(wire::decode_mailbox_hint(header));
       return;
@@ -64,6 +68,9 @@ void try_kind(Bytes header, const wire::FramePrefix& prefix) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes input = fuzz::bytes_of(data, size);
+  if (const auto record = wire::decode_sealed_prefix(input)) {
+    fuzz::must(record->text_bytes <= wire::sealed_text_bytes_max && !wire::decode_prefix(input));
+  }
   const auto prefix = wire::decode_prefix(input);
   if (!prefix) return 0;
   fuzz::must(prefix->header_bytes <= wire::header_bytes_max && prefix->header_bytes >= wire::frame_overhead_bytes);

@@ -1,7 +1,8 @@
 // A whole stream transport against a peer that writes what it likes, from the first byte on. The first byte of the input: bit 0: we
-// dial, it answers; bits 1 and 2: the attribute; bit 3: it begins with an honest handshake. Then steps: a byte for what happens
-// (its low three bits), then what that takes. Checked: it neither crashes nor writes outside its region, and everything that was
-// begun ends.
+// dial, it answers; bits 1 and 2: the attribute; bit 3: it begins with an honest handshake; bit 4: both ends prove who they are
+// first, honestly with bit 5, and what is mended is then sealed. Then steps: a byte for what happens (its low three bits), then
+// what that takes. Checked: it neither crashes nor writes outside its region, and everything that was begun ends.
+#include <cstring>
 #include <memory>
 
 #include "core/cci/memory_table.h"
@@ -9,6 +10,8 @@
 #include "core/wire/rma_frames.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/stream/memory_net.h"
+#include "tests/unit/stream/own_trust.h"
+#include "transports/stream/secured.h"
 #include "transports/stream/stream_transport.h"
 
 using namespace ccixfer;
@@ -59,10 +62,15 @@ class Sink final : public ports::TransportSink {
 
 class World {
  public:
-  explicit World(uint8_t how) : dials(how & 1), attribute(static_cast<ports::Attribute>((how >> 1 & 3) % 3)), peer_(hub_, "peer") {
+  explicit World(uint8_t how)
+      : dials(how & 1),
+        secured((how & 16) != 0),
+        attribute(static_cast<ports::Attribute>((how >> 1 & 3) % 3)),
+        peer_(hub_, "peer") {
     hub_.capacity = pipe_bytes;
     options_.sends_in_flight_max = options_.rmas_in_flight_max = 8;
-    transport_ = std::make_unique<stream::StreamTransport>(options_, std::make_unique<MemoryNet>(hub_, "us"), counters_);
+    transport_ = std::make_unique<stream::StreamTransport>(options_, std::make_unique<MemoryNet>(hub_, "us"), counters_,
+                                                           secured ? std::make_shared<testing::OwnTrust>(identity()) : nullptr);
     transport_->bind(sink, memory_);
     region_ = std::vector<std::byte>(5000, std::byte{0x55});
     handle_ = memory_.register_region(MutableBytes(region_).subspan(1000, 3000), cci::access_read | cci::access_write);
@@ -88,12 +96,51 @@ class World {
     now_ += duration;
     turn();
   }
-  void read() {
+  std::vector<std::byte> read() {
+    std::vector<std::byte> all;
     std::byte chunk[4096];
     for (int i = 0; i < 8; ++i) {
       const stream::IoSpan span{chunk, sizeof chunk};
-      if (stream_ == 0 || peer_.recv(stream_, {&span, 1}) <= 0) return;
+      const int64_t n = stream_ == 0 ? 0 : peer_.recv(stream_, {&span, 1});
+      if (n <= 0) break;
+      all.insert(all.end(), chunk, chunk + n);
     }
+    return all;
+  }
+  // What our TLS says goes to the peer's, and back, until both have keys.
+  void prove() {
+    using trust::HandshakeSide;
+    testing::OwnTrust peer(identity());
+    auto keys = std::make_unique<stream::Secured>(peer.handshake(dials ? HandshakeSide::acceptor : HandshakeSide::dialler));
+    if (!dials) fuzz::must(keys->step({}).has_value());
+    for (int i = 0; i < 3; ++i) {
+      write(std::exchange(keys->output(), {}));
+      const std::vector<std::byte> said = read();
+      Bytes left(said);
+      while (const auto prefix = wire::decode_prefix(left)) {
+        if (prefix->kind != wire::Kind::handshake) break;
+        const auto frame = wire::decode_handshake(left.first(prefix->header_bytes));
+        fuzz::must(frame && keys->step(frame->records).has_value());
+        left = left.subspan(prefix->header_bytes);
+      }
+    }
+    fuzz::must(keys->has_keys());
+    write(std::exchange(keys->output(), {}));
+    keys_ = std::move(keys);
+  }
+  // A frame as an honest peer would send it: after its proof in a record, with the payload of a chunk behind it.
+  void say(Bytes bytes) {
+    const auto prefix = wire::decode_prefix(bytes);
+    const bool bulk = prefix && (prefix->kind == wire::Kind::rma_write || prefix->kind == wire::Kind::rma_read_data);
+    const size_t text_bytes = bulk ? std::min<size_t>(prefix->header_bytes, bytes.size()) : bytes.size();
+    if (keys_ == nullptr || text_bytes < wire::sealed_text_bytes_min || text_bytes > wire::sealed_text_bytes_max)
+      return write(bytes);
+    std::vector<std::byte> record(text_bytes + wire::sealed_overhead_bytes);
+    std::memcpy(record.data() + wire::sealed_prefix_bytes, bytes.data(), text_bytes);
+    keys_->seal(record);
+    const Bytes payload = bytes.subspan(text_bytes);
+    record.insert(record.end(), payload.begin(), payload.end());
+    write(record);
   }
   void write(Bytes bytes) {
     const stream::ConstIoSpan span{bytes.data(), bytes.size()};
@@ -105,12 +152,12 @@ class World {
     std::vector<std::byte> bytes;
     wire::Writer out(bytes);
     encode(out);
-    write(bytes);
+    say(bytes);
   }
   // With its checks good and, where it names region 0, our handle: a fuzzer cannot guess a key.
   void write_mended(std::vector<std::byte> bytes) {
     const auto prefix = wire::decode_prefix(bytes);
-    if (!prefix || prefix->header_bytes > bytes.size()) return write(bytes);
+    if (!prefix || prefix->header_bytes > bytes.size()) return say(bytes);
     const Bytes header = Bytes(bytes).first(prefix->header_bytes);
     const Bytes payload = Bytes(bytes).subspan(prefix->header_bytes);
     std::vector<std::byte> again;
@@ -136,10 +183,10 @@ class World {
     }
     if (!again.empty()) {
       again.insert(again.end(), payload.begin(), payload.end());
-      return write(again);
+      return say(again);
     }
     fuzz::make_check_good(bytes, prefix->header_bytes - wire::check_bytes, wire::check_bytes);
-    write(bytes);
+    say(bytes);
   }
   void honest_handshake() {
     if (dials) {
@@ -216,12 +263,20 @@ class World {
   }
 
   const bool dials;
+  const bool secured;
   const ports::Attribute attribute;
   Sink sink;
 
  private:
+  // One for all: making one costs more than a run.
+  static const trust::Identity& identity() {
+    static const trust::Identity one = trust::Identity::generate();
+    return one;
+  }
+
   Hub hub_;
   MemoryNet peer_;
+  std::unique_ptr<stream::Secured> keys_;  // the peer's
   stream::StreamId stream_ = 0;
   Entropy entropy_;
   Counters counters_;
@@ -239,6 +294,7 @@ class World {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   World world(data[0]);
+  if ((data[0] & 16) != 0 && (data[0] & (8 | 32)) != 0) world.prove();
   if ((data[0] & 8) != 0) world.honest_handshake();
   size_t steps = 0;
   for (size_t at = 1; at < size && steps < steps_max; ++steps) {
