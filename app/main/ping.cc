@@ -124,9 +124,9 @@ class PingHandler final : public LoopHandler {
       const report::Hop& hop = ping_.path[i];
       const double beyond_s = i + 1 < ping_.path.size() ? ping_.path[i + 1].round_trip_s : 0;
       const std::string rate = hop.rate_bits_per_s == 0 ? "" : ", " + format_link_rate(hop.rate_bits_per_s);
-      out.output(fmt::format("hop {}: {} {}{}{}{}{}, round trip {} ms of {} ms to the end{}", i + 1, hop.transport, hop.node,
-                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, rate, trust_of(hop),
-                             milliseconds(hop.round_trip_s - beyond_s), milliseconds(hop.round_trip_s),
+      out.output(fmt::format("hop {}: {} {}{}{}{}, round trip {} ms of {} ms to the end{}{}", i + 1, hop.transport, hop.node,
+                             hop.subnet.empty() ? "" : " subnet ", hop.subnet, rate, milliseconds(hop.round_trip_s - beyond_s),
+                             milliseconds(hop.round_trip_s), trust_of(hop),
                              ping_.bottleneck == i ? "  <- the slowest subnet" : ""));
     }
     std::vector<double> times = ping_.round_trips_s;

@@ -282,7 +282,7 @@ TEST_CASE("commands__ping__as_many_messages_as_asked_for_and_each_hop") {
   CHECK(shown[1].rfind("hop 1: tcp " + uri, 0) == 0);
   CHECK(shown[1].find("round trip <0.001 ms") == std::string::npos);  // a message through the kernel takes longer
   CHECK(shown[1].find("the slowest subnet") == std::string::npos);    // there is only one
-  CHECK(shown[1].find(", not protected, round trip") != std::string::npos);
+  CHECK(shown[1].find(" ms to the end, not protected") != std::string::npos);
   CHECK(shown[2].rfind("3 messages of 64 bytes: round trip min ", 0) == 0);
   // Its port is taken.
   ReceiveCommand second = receiver(to.path());

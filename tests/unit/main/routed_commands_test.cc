@@ -98,7 +98,8 @@ TEST_CASE("routed_commands__ping__each_subnet_with_its_rate_and_which_is_the_slo
       CHECK(line.rfind("hop " + std::to_string(number) + ": tcp ", 0) == 0);
       CHECK(line.find(" subnet 1:" + std::to_string(number) + ", ") != std::string::npos);
       CHECK(line.find(first_is_slow == (number == 1) ? ", 1Gb/s, round trip " : ", 10Gb/s, round trip ") != std::string::npos);
-      const std::string mark = " ms to the end" + std::string(first_is_slow == (number == 1) ? "  <- the slowest subnet" : "");
+      const std::string mark =
+          " ms to the end, not protected" + std::string(first_is_slow == (number == 1) ? "  <- the slowest subnet" : "");
       CHECK(line.substr(line.size() - mark.size()) == mark);
     };
     hop(1);
