@@ -10,6 +10,7 @@
 #include "app/devices/node.h"
 #include "app/main/bench_row.h"
 #include "app/main/commands.h"
+#include "app/main/process_trust.h"
 #include "app/main/uri_file.h"
 #include "app/report/bench_event.h"
 #include "core/base/units.h"
@@ -138,7 +139,8 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
     address = target->address;
     routed = target->routed;
   }
-  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
+  auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
+  if (!security) return {security.error(), {}};
   const auto device = chosen_device(process.config, command.common.device);
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, Target{routed, "", address, ""}); !there) return {there.error(), {}};
@@ -147,6 +149,7 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   options.listening = command.serve;
   options.listen = command.listen.listen;
   options.waker = process.loop.waker();
+  options.trust = process_trust(*security, ListenerKind::measurements);
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
   if (command.serve) return serve(process, command, *node, entropy);

@@ -33,7 +33,5 @@ struct CommandEnd {
 [[nodiscard]] CommandEnd run_id(const Process& process, const IdCommand& command);
 
 void warn_insecure(const Process& process);  // loudly
-// 41 unless --insecure was given, which is then said loudly. For commands that know no security yet.
-[[nodiscard]] Result<void> require_insecure(const Process& process, const CommonOptions& common);
 
 }  // namespace ccixfer::program

@@ -17,13 +17,4 @@ void warn_insecure(const Process& process) {
       "WARNING: --insecure: no encryption and no authentication: anybody on the way can read and change the data");
 }
 
-Result<void> require_insecure(const Process& process, const CommonOptions& common) {
-  if (!common.insecure) {
-    return fail(ErrorKind::authentication,
-                "encryption is not available in this version: no identity: give --insecure to go without it");
-  }
-  warn_insecure(process);
-  return {};
-}
-
 }  // namespace ccixfer::program

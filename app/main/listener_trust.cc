@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
 #include "core/base/units.h"
 
@@ -21,23 +22,13 @@ int64_t wall_time() {
 }  // namespace
 
 Result<std::unique_ptr<ListenerTrust>> ListenerTrust::make(const Process& process, const CommonOptions& common,
-                                                           const ListenOptions& listen, policy::Direction direction,
-                                                           const std::string& root) {
+                                                           const ListenOptions& listen, policy::Direction direction) {
   std::unique_ptr<ListenerTrust> trust(new ListenerTrust(process, common, listen, direction));
   const auto without = listen.ticket ? policy::WithoutIdentity::make_and_keep : policy::WithoutIdentity::refuse;
   auto security = security_of_process(process, common, without);
   if (!security) return tl::unexpected(security.error());
   if (auto opened = trust->open_audit_log(); !opened) return tl::unexpected(opened.error());
   trust->security_ = std::move(*security);
-  if (!trust->security_) return trust;
-  std::error_code problem;
-  trust->root_ = std::filesystem::canonical(root, problem).string();
-  if (problem) {
-    return fail(ErrorKind::file_io,
-                fmt::format("cannot find the directory: {}: {}: name one that exists", printable(root), problem.message()));
-  }
-  trust->tickets_.emplace(trust->security_->places.tickets(), wall_time<std::chrono::seconds>);
-  trust->gate_.emplace(trust->security_->peers(), direction, trust->root_, *trust->tickets_);
   return trust;
 }
 
@@ -48,13 +39,24 @@ Result<void> ListenerTrust::open_audit_log() {
   return {};
 }
 
-void ListenerTrust::apply(AcceptorOptions& options) {
+std::shared_ptr<connection::HopTrust> ListenerTrust::hops() { return process_trust(security_, ListenerKind::transfers); }
+
+Result<void> ListenerTrust::apply(AcceptorOptions& options, const std::string& root) {
   options.audit = [this](const policy::AuditRecord& record) {
     if (const auto words = audit_log_->write(record)) process_.reporter.warn(*words);
   };
-  if (!security_) return;
+  if (!security_) return {};
+  std::error_code problem;
+  root_ = std::filesystem::canonical(root, problem).string();
+  if (problem) {
+    return fail(ErrorKind::file_io,
+                fmt::format("cannot find the directory: {}: {}: name one that exists", printable(root), problem.message()));
+  }
+  tickets_.emplace(security_->places.tickets(), wall_time<std::chrono::seconds>);
+  gate_.emplace(security_->peers(), direction_, root_, *tickets_);
   options.seal = seal_setup(*security_);
   options.gate = &*gate_;
+  return {};
 }
 
 // Whoever reads the line may use it, so it goes to the one place where the user looks for it, and into no log and no event.
@@ -81,6 +83,7 @@ void ListenerTrust::reload() {
     return process_.reporter.warn(fmt::format("the configuration cannot be used, the old grants stay: {}", config.error().message));
   }
   gate_->set_peers(policy::Peers(config->peers));
+  security_->judge.set_peers(policy::Peers(config->peers));
   process_.reporter.info(fmt::format("the grants of {} peers were read again", config->peers.size()));
 }
 

@@ -10,17 +10,18 @@
 #include "app/main/gate.h"
 #include "app/main/security.h"
 #include "app/trust/audit_log.h"
+#include "transports/connection/hop_trust.h"
 
 namespace ccixfer::program {
 
 class ListenerTrust {
  public:
-  // `root`: the directory as the user named it; it exists.
   [[nodiscard]] static Result<std::unique_ptr<ListenerTrust>> make(const Process& process, const CommonOptions& common,
-                                                                   const ListenOptions& listen, policy::Direction direction,
-                                                                   const std::string& root);
-  // What the Acceptor asks of it; lives as long as the Acceptor.
-  void apply(AcceptorOptions& options);
+                                                                   const ListenOptions& listen, policy::Direction direction);
+  // For the transport; nullptr with --insecure.
+  [[nodiscard]] std::shared_ptr<connection::HopTrust> hops();
+  // What the Acceptor asks of it; lives as long as the Acceptor. `root`: the directory as the user named it; it exists.
+  [[nodiscard]] Result<void> apply(AcceptorOptions& options, const std::string& root);
   // The listener can be reached at these addresses: prints the ticket, if one is wanted.
   [[nodiscard]] Result<void> ready(const std::vector<std::string>& uris);
   // Reads the grants again, and opens the audit log again. What cannot be used leaves all as it is and is said.

@@ -9,6 +9,7 @@
 #include "app/config/uri.h"
 #include "app/devices/node.h"
 #include "app/main/commands.h"
+#include "app/main/process_trust.h"
 #include "core/base/units.h"
 #include "core/host/entropy.h"
 
@@ -151,13 +152,15 @@ class PingHandler final : public LoopHandler {
 CommandEnd run_ping(const Process& process, const PingCommand& command) {
   auto target = split_target(command.uri);
   if (!target) return {target.error(), {}};
-  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
+  auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
+  if (!security) return {security.error(), {}};
   const auto device = chosen_device(process.config, command.common.device);
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;
   NodeOptions options;
   options.waker = process.loop.waker();
+  options.trust = process_trust(*security, ListenerKind::transfers);
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
   PingHandler handler(process, command, *node, target->address);

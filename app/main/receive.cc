@@ -12,6 +12,7 @@
 #include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/listener_trust.h"
+#include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
 #include "app/recv/root.h"
@@ -23,20 +24,21 @@ namespace {
 
 CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   process.loop.take_hangups();  // before there are threads that SIGHUP would end
+  auto trust = ListenerTrust::make(process, command.common, command.listen, policy::Direction::write);
+  if (!trust) return {trust.error(), {}};
   NodeOptions node;
   node.listening = true;
   node.listen = command.listen.listen;
+  node.trust = (*trust)->hops();
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
   auto root = recv::Root::open((*loop)->files(), *command.root);
   if (!root) return {report::advised(root.error(), *command.root), {}};
-  auto trust = ListenerTrust::make(process, command.common, command.listen, policy::Direction::write, *command.root);
-  if (!trust) return {trust.error(), {}};
   AcceptorOptions options;
   options.root = root->get();
   options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
   options.once = command.listen.once;
-  (*trust)->apply(options);
+  if (auto applied = (*trust)->apply(options, *command.root); !applied) return {applied.error(), {}};
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
   return (*loop)->serve(options, command.listen, **trust);
@@ -103,7 +105,9 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   for (const Place& place : places) {
     if (auto there = check_targets(process, command.common, place.targets); !there) return {there.error(), {}};
   }
-  auto loop = TransferLoop::create(process, command.common, command.transfer, {});
+  NodeOptions node;
+  node.trust = trust_of_dialler(security, places);
+  auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
   const bool dry = command.transfer.dry_run;
   const auto made = dry ? look_for_directory(command.directory) : make_directory(command.directory);

@@ -9,6 +9,7 @@
 #include "app/devices/devices.h"
 #include "app/devices/node.h"
 #include "app/main/commands.h"
+#include "app/main/process_trust.h"
 #include "app/main/topology.h"
 #include "app/main/uri_file.h"
 #include "core/base/log.h"
@@ -55,24 +56,26 @@ std::vector<routing::RouterDevice> settings_of(const Process& process, const Con
   return devices;
 }
 
+struct RouterServices {  // what the router's devices are made of
+  std::shared_ptr<cci::MemoryTable> memory;
+  ports::Entropy& entropy;
+  std::shared_ptr<ProcessTrust> trust;  // none: --insecure
+};
+
 Result<std::unique_ptr<cci::Endpoint>> endpoint_of(const Process& process, const Config& from, const std::string& name,
-                                                   const std::shared_ptr<cci::MemoryTable>& memory, ports::Entropy& entropy) {
+                                                   const RouterServices& services) {
   const auto config =
       std::find_if(from.devices.begin(), from.devices.end(), [&](const DeviceConfig& each) { return each.name == name; });
   NodeOptions options;
   options.listening = true;
   options.bare = true;
-  options.memory = memory;
+  options.memory = services.memory;
   options.waker = process.loop.waker();
-  auto node = make_node(*config, options, entropy, process.counters);
+  options.trust = services.trust;
+  auto node = make_node(*config, options, services.entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
   return std::move(node->endpoint);
 }
-
-struct RouterServices {  // what the router's devices are made of
-  std::shared_ptr<cci::MemoryTable> memory;
-  ports::Entropy& entropy;
-};
 
 class RouteHandler final : public LoopHandler {
  public:
@@ -141,12 +144,15 @@ class RouteHandler final : public LoopHandler {
     std::vector<routing::RouterDevice> devices = settings_of(process_, *config);
     for (routing::RouterDevice& device : devices) {
       if (router_.has_device(device.name)) continue;
-      auto endpoint = endpoint_of(process_, *config, device.name, services_.memory, services_.entropy);
+      auto endpoint = endpoint_of(process_, *config, device.name, services_);
       if (!endpoint) return not_reloaded(endpoint.error().message);
       device.endpoint = std::move(*endpoint);
     }
     const size_t count = devices.size();
-    auto taken = router_.reconfigure(options_of(*config, command_), std::move(devices));
+    routing::RouterOptions options = options_of(*config, command_);
+    if (services_.trust) services_.trust->set_peers(policy::Peers(config->peers));
+    options.peer_grants = services_.trust;
+    auto taken = router_.reconfigure(options, std::move(devices));
     if (!taken) return not_reloaded(fmt::format("{}: {}", file, taken.error().message));
     watch_addresses(*config);
     if (auto written = command_.uri_file.empty() ? Result<void>() : uri_file_.write(command_.uri_file, router_.uris()); !written)
@@ -171,11 +177,10 @@ class RouteHandler final : public LoopHandler {
   Error error_{ErrorKind::ok, ""};
 };
 
-Result<std::vector<routing::RouterDevice>> make_devices(const Process& process, const std::shared_ptr<cci::MemoryTable>& memory,
-                                                        ports::Entropy& entropy) {
+Result<std::vector<routing::RouterDevice>> make_devices(const Process& process, const RouterServices& services) {
   std::vector<routing::RouterDevice> devices = settings_of(process, process.config);
   for (routing::RouterDevice& device : devices) {
-    auto endpoint = endpoint_of(process, process.config, device.name, memory, entropy);
+    auto endpoint = endpoint_of(process, process.config, device.name, services);
     if (!endpoint) return tl::unexpected(endpoint.error());
     device.endpoint = std::move(*endpoint);
   }
@@ -185,18 +190,21 @@ Result<std::vector<routing::RouterDevice>> make_devices(const Process& process, 
 }  // namespace
 
 CommandEnd run_route(const Process& process, const RouteCommand& command) {
-  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
   if (command.common.device) return {{ErrorKind::usage, "a router has all routing devices: --device: leave it out"}, {}};
+  auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
+  if (!security) return {security.error(), {}};
+  const std::shared_ptr<ProcessTrust> trust = process_trust(*security, ListenerKind::router);
   host::SystemEntropy entropy;
-  auto memory = std::make_shared<cci::MemoryTable>(entropy, process.counters);
-  auto devices = make_devices(process, memory, entropy);
+  const RouterServices services{std::make_shared<cci::MemoryTable>(entropy, process.counters), entropy, trust};
+  auto devices = make_devices(process, services);
   if (!devices) return {devices.error(), {}};
-  const routing::RouterOptions options = options_of(process.config, command);
-  auto router = routing::Router::create(options, std::move(*devices), memory, entropy, process.counters);
+  routing::RouterOptions options = options_of(process.config, command);
+  options.peer_grants = trust;
+  auto router = routing::Router::create(options, std::move(*devices), services.memory, entropy, process.counters);
   if (!router) return {router.error(), {}};
   process.loop.take_hangups();
   UriFile uri_file(process.loop);
-  RouteHandler handler(process, command, {memory, entropy}, **router, uri_file);
+  RouteHandler handler(process, command, services, **router, uri_file);
   process.loop.run(handler);
   return {handler.error(), {}};
 }

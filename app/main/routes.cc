@@ -7,6 +7,7 @@
 #include "app/config/uri.h"
 #include "app/devices/node.h"
 #include "app/main/commands.h"
+#include "app/main/process_trust.h"
 #include "app/main/topology.h"
 #include "core/base/units.h"
 #include "core/host/entropy.h"
@@ -81,13 +82,15 @@ class QueryHandler final : public LoopHandler {
 CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   const auto target = split_target(command.places.front());
   if (!target) return {target.error(), {}};
-  if (auto allowed = require_insecure(process, command.common); !allowed) return {allowed.error(), {}};
+  auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
+  if (!security) return {security.error(), {}};
   const auto device = chosen_device(process.config, command.common.device);
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;
   NodeOptions options;
   options.waker = process.loop.waker();
+  options.trust = process_trust(*security, ListenerKind::transfers);
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
   QueryHandler handler(process, *node->endpoint, target->address);

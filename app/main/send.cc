@@ -8,6 +8,7 @@
 #include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/listener_trust.h"
+#include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
 #include "core/base/units.h"
@@ -36,9 +37,12 @@ Result<void> check_sources(host::PosixFileSystem& files, const std::vector<std::
 
 CommandEnd serve(const Process& process, const SendCommand& command) {
   process.loop.take_hangups();  // before there are threads that SIGHUP would end
+  auto trust = ListenerTrust::make(process, command.common, command.listen, policy::Direction::read);
+  if (!trust) return {trust.error(), {}};
   NodeOptions node;
   node.listening = true;
   node.listen = command.listen.listen;
+  node.trust = (*trust)->hops();
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
   ports::OpenFlags flags;
@@ -49,13 +53,11 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
                                                       printable(*command.serve), std::strerror(-root))},
             {}};
   }
-  auto trust = ListenerTrust::make(process, command.common, command.listen, policy::Direction::read, *command.serve);
-  if (!trust) return {trust.error(), {}};
   AcceptorOptions options;
   options.served_root = root;
   options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
   options.once = command.listen.once;
-  (*trust)->apply(options);
+  if (auto applied = (*trust)->apply(options, *command.serve); !applied) return {applied.error(), {}};
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
   CommandEnd end = (*loop)->serve(options, command.listen, **trust);
@@ -79,7 +81,9 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   if (!security) return {security.error(), {}};
   const Target& target = place->targets.front();
   if (auto there = check_targets(process, command.common, place->targets); !there) return {there.error(), {}};
-  auto loop = TransferLoop::create(process, command.common, command.transfer, {});
+  NodeOptions node;
+  node.trust = trust_of_dialler(*security, {*place});
+  auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
   if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
   const SessionServices& services = (*loop)->services();

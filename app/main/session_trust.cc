@@ -11,10 +11,6 @@
 namespace ccixfer::program {
 namespace {
 
-int64_t wall_time_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 // The one line of a file, which is as secret as a password.
 Result<std::string> read_ticket(const std::string& file) {
   std::ifstream in(file);
@@ -26,6 +22,12 @@ Result<std::string> read_ticket(const std::string& file) {
   return line;
 }
 
+}  // namespace
+
+int64_t wall_time_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 Result<void> judge_peer(Security& security, const trust::ProvedPeer& peer, const std::string& address,
                         const std::optional<trust::PeerId>& expected) {
   const Result<policy::Verdict> verdict = security.judge.judge(peer, address, expected, person_at_terminal());
@@ -34,8 +36,6 @@ Result<void> judge_peer(Security& security, const trust::ProvedPeer& peer, const
   if (!person_says_yes(verdict->words)) return tl::unexpected(policy::declined(address, peer.id));
   return security.judge.remember(address, peer.id);
 }
-
-}  // namespace
 
 session::SealSetup seal_setup(const Security& security) {
   return {security.identity.identity, security.identity.authority, wall_time_s};

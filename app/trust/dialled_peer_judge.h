@@ -40,6 +40,7 @@ class DialledPeerJudge {
   // The person said yes.
   [[nodiscard]] Result<void> remember(std::string_view address, const trust::PeerId& id);
   [[nodiscard]] const Peers& peers() const { return peers_; }
+  void set_peers(Peers peers) { peers_ = std::move(peers); }  // the configuration was read again
 
  private:
   [[nodiscard]] Result<Verdict> judge_changed(const trust::ProvedPeer& peer, const std::string& address,

@@ -6,12 +6,13 @@ namespace ccixfer::routing {
 namespace {
 
 std::string lacks(const ports::PeerIdentity& peer, std::string_view what, std::string_view key) {
-  return fmt::format("{} may not {} here: give its [peer.NAME] {} = true on this router", peer.name(), what, key);
+  return fmt::format("{}{} may not {} here: give its [peer.NAME] {} = true on this router", words_of_no_grant, peer.name(), what,
+                     key);
 }
 
 std::string of_other_as(const ports::PeerIdentity& peer, uint32_t granted, uint32_t as) {
-  return fmt::format("{} may bring AS {} only, and this is of AS {}: correct `as` of its [peer.NAME] on this router", peer.name(),
-                     granted, as);
+  return fmt::format("{}{} may bring AS {} only, and this is of AS {}: correct `as` of its [peer.NAME] on this router",
+                     words_of_no_grant, peer.name(), granted, as);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Whether a peer may do what it asks for, by its grant. Without grants (--insecure) nobody is known and everybody may do everything
 // that the devices allow.
-// Out: words for the peer and for the log, which say what to change; "": it may.
+// Out: words for the peer and for the log, which begin with words_of_no_grant where there is no connection yet, and say what to
+// change;
+// "": it may.
 // Single-threaded. Source: routing/router/README.md 'Grants'.
 #pragma once
 #include <memory>

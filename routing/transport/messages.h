@@ -20,6 +20,10 @@
 
 namespace ccixfer::routing {
 
+// How a router begins the reason with which it rejects a connection of a peer that it grants nothing. No other router nearby would
+// know better, and no further attempt ends otherwise until somebody changes a configuration.
+inline constexpr std::string_view words_of_no_grant = "not authorised: ";
+
 inline constexpr uint8_t hops_max = 8;            // routers a request may cross
 inline constexpr uint8_t classes_max = hops_max;  // buffer classes: routers that the data has crossed
 inline constexpr size_t destination_bytes_max = 280;

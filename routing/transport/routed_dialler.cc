@@ -59,8 +59,9 @@ uint32_t RoutedDialler::payload_bytes_of(const RoutedConnection& connection) con
 void RoutedDialler::on_hop_connected(RoutedConnection& connection, const cci::Event& event, Instant now) {
   if (connection.phase != Phase::dialling) return;
   if (event.status != Status::success) {
-    if (is_not_let_in(event.status)) {
-      connection.attempts->note_not_let_in(event.status, event.reason);
+    const bool lacks_grant = event.status == Status::refused && event.reason.starts_with(words_of_no_grant);
+    if (is_not_let_in(event.status) || lacks_grant) {
+      connection.attempts->note_not_let_in(lacks_grant ? Status::not_authorised : event.status, event.reason);
     } else {
       connection.attempts->note_unreachable(event.reason);
     }

@@ -75,21 +75,73 @@ def test_secured__push_and_second_run__identical_and_audited():
         check(pair.receiver.done()["counters"]["segments_bad"] == 0, "something came damaged")
 
 
-def test_secured__through_two_routers_that_prove_nothing__identical():
+class SecuredSites:
+    """Two sites with a border host each, where every process has an identity and knows its neighbours, and no others."""
+
+    def __init__(self, sites):
+        self.sites, lab = sites, sites.lab
+        names = ("alice", "west", "east", "bob")
+        self.alice, self.west, self.east, self.bob = accounts = [Account(lab, name).keygen() for name in names]
+        grants = {"alice": {"west": ""}, "west": {"alice": "route = true\nadmin = true", "east": "router = true"},
+                  "east": {"west": "router = true", "bob": ""}, "bob": {"east": "router = true", "alice": 'write = ["."]\nsetid = true'}}
+        configs = (sites.sender_config, sites.west_config, sites.east_config, sites.receiver_config)
+        for account, config, name in zip(accounts, configs, names):
+            account.config = config
+            with open(config, "a") as file:
+                for peer, lines in grants[name].items():
+                    file.write(f'[peer.{peer}]\nid = "{accounts[names.index(peer)].id}"\n{lines}\n')
+
+    def start(self, host, account, name, *arguments):
+        return self.sites.lab.start(host, name, *arguments, "-c", account.config, env=account.env)
+
+    def start_all(self):
+        sites = self.sites
+        for host, account, name in ((sites.west, self.west, "west"), (sites.east, self.east, "east")):
+            router = self.start(host, account, name, "route")
+            router.wait_event("ready")
+            sites.routers.append(router)
+        sites.root = sites.lab.directory / "incoming"
+        sites.root.mkdir()
+        self.receiver = self.start(sites.receiver, self.bob, "recv", "recv", "--root", sites.root)
+        self.uri = routed(self.receiver.wait_event("ready")["uris"])
+        self.alice.knows(self.uri, self.bob)
+
+    def send(self, *arguments, account=None, name="send"):
+        return self.start(self.sites.sender, account or self.alice, name, "send", *arguments)
+
+
+def test_secured__through_two_routers__identical_and_every_hop_is_proved():
     with TwoSites("sealed") as sites:
-        lab = sites.lab
-        source = small_tree(lab.directory / "tree")
-        alice, bob = Account(lab, "alice").keygen(), Account(lab, "bob").keygen()
-        sites.start_routers()
-        sites.receiver_config.write_text(sites.receiver_config.read_text() + f'[peer.alice]\nid = "{alice.id}"\nwrite = ["."]\nsetid = true\n')
-        root = lab.directory / "incoming"
-        root.mkdir()
-        receiver = lab.start_ready(sites.receiver, "recv", "recv", "--root", root, "-c", sites.receiver_config, env=bob.env)
-        alice.knows(routed(receiver.uris), bob)
-        sender = lab.start(sites.sender, "send", "send", "-c", sites.sender_config, "-a", f"{source}/", routed(receiver.uris) + "/tree/",
-                           env=alice.env)
-        ends(sender, 0)
-        same_tree(source, root / "tree")
+        secured = SecuredSites(sites)
+        source = small_tree(sites.lab.directory / "tree")
+        secured.start_all()
+        ends(secured.send("-a", f"{source}/", secured.uri + "/tree/"), 0)
+        same_tree(source, sites.root / "tree")
+        ping = secured.start(sites.sender, secured.alice, "ping", "ping", secured.uri)
+        ends(ping, 0)
+        hops = ping.wait_event("ping")["path"]
+        # Those beyond the first are shortened on their way.
+        wanted = (secured.west.id, secured.east.id, secured.bob.id)
+        check(len(hops) == 3 and all(hop["protection"] and len(hop["peer"]) >= 18 and peer.startswith(hop["peer"])
+                                     for peer, hop in zip(wanted, hops)), f"{hops}")
+        routes = secured.start(sites.sender, secured.alice, "routes", "routes", "tcp://10.0.0.1:7000")
+        ends(routes, 0)
+
+
+def test_secured_routers__strangers_and_those_without_a_grant__are_refused():
+    with TwoSites("strangers") as sites:
+        secured = SecuredSites(sites)
+        file = sites.lab.file("f", "x")
+        secured.start_all()
+        ends(secured.send(file, secured.uri + "/f"), 0)
+        # Another account of the same host, which knows the router, and the router does not know it.
+        eve = Account(sites.lab, "eve").keygen()
+        eve.config = secured.alice.config
+        eve.knows(secured.uri, secured.bob)
+        ends(secured.send(file, secured.uri + "/g", account=eve, name="eve"), 42, eve.id, "route = true")
+        plain = sites.lab.start(sites.sender, "plain", "send", "--insecure", "-c", secured.alice.config, file, secured.uri + "/h")
+        ends(plain, 41, "--insecure")
+        check(sorted(path.name for path in sites.root.iterdir() if path.name != ".ccixfer") == ["f"], "something else arrived")
 
 
 def test_secured__receiver_killed_and_started_again__the_same_send_finishes():

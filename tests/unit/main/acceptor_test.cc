@@ -151,7 +151,7 @@ TEST_CASE("acceptor__hellos__are_taken_or_refused_with_the_remedy") {
   CHECK(answer(receives, pull) == "usage: the peer receives (recv --root): send to it");
   session::Hello sealed = hello_of(1);
   sealed.sealed = true;
-  CHECK(answer(receives, sealed) == "protocol: the peer runs with --insecure: no encryption");
+  CHECK(answer(receives, sealed) == "authentication: the peer runs with --insecure: start both sides with it, or both without it");
   CHECK(receives.acceptor->idle());
   CHECK(answer(receives, hello_of(1)) == "");
   CHECK(answer(receives, hello_of(2)) == "");

@@ -72,7 +72,7 @@ TEST_CASE("peer_rights__each_role__needs_its_grant_and_the_words_name_the_peer_a
   const auto grants = std::make_shared<Grants>();
   const PeerRights rights(grants);
   const auto why = [&](ports::Role role) { return rights.why_not(proved("cx1one"), role); };
-  CHECK(why(ports::Role::hop).find("cx1one (proved) may not route here: give its [peer.NAME] route = true") == 0);
+  CHECK(why(ports::Role::hop).find("not authorised: cx1one (proved) may not route here: give its [peer.NAME] route = true") == 0);
   CHECK(why(ports::Role::router).find("router = true") != std::string::npos);
   CHECK(why(ports::Role::admin).find("admin = true") != std::string::npos);
   grants->of["cx1one"].route = true;
@@ -101,7 +101,7 @@ TEST_CASE("router_grants__a_peer_without_the_grant__is_refused_counted_and_logge
   RawPeer& stranger = gate.peer("cx1stranger");
   for (int i = 0; i < 3; ++i) {
     CHECK_FALSE(stranger.connect(gate.lan_uri, role));
-    CHECK(stranger.words.find("cx1stranger (proved) may not") == 0);
+    CHECK(stranger.words.find("not authorised: cx1stranger (proved) may not") == 0);
   }
   CHECK(gate.counters().get(Counter::connections_refused) == before + 3);
   CHECK(lines.size() == 1);

@@ -1,0 +1,69 @@
+#include "app/main/process_trust.h"
+
+#include <fmt/format.h>
+
+namespace ccixfer::program {
+
+void ProcessTrust::expect(const std::vector<std::string>& addresses, const trust::PeerId& peer) {
+  for (const std::string& address : addresses) expected_[address] = peer;
+}
+
+trust::HandshakeOptions ProcessTrust::handshake(trust::HandshakeSide side) {
+  return {.side = side,
+          .identity = security_.identity.identity,
+          .authority = security_.identity.authority,
+          .wall_time_s = wall_time_s(),
+          .prefers = std::nullopt};
+}
+
+Result<void> ProcessTrust::admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) {
+  const auto expected = expected_.find(std::string(uri));
+  return judge_peer(security_, peer, std::string(uri),
+                    expected == expected_.end() ? std::nullopt : std::optional(expected->second));
+}
+
+Result<void> ProcessTrust::admit_dialler(const trust::ProvedPeer& peer, ports::Role role) {
+  if (listener_ == ListenerKind::router) return {};
+  const PeerConfig* table = security_.peers().find(peer);
+  if (role == ports::Role::hop && (table == nullptr || !table->router)) {
+    return fail(
+        ErrorKind::not_authorised,
+        fmt::format("not authorised: {} may not pass connections on: add to the configuration of the host that it passes them "
+                    "to: [peer.NAME] id = \"{}\" router = true",
+                    trust::to_string(peer.id), trust::to_string(peer.id)));
+  }
+  if (listener_ == ListenerKind::measurements && table == nullptr) {
+    return fail(
+        ErrorKind::not_authorised,
+        fmt::format("not authorised: {} may not measure: add to the configuration of the side that serves: [peer.NAME] id = "
+                    "\"{}\"",
+                    trust::to_string(peer.id), trust::to_string(peer.id)));
+  }
+  return {};
+}
+
+routing::PeerGrant ProcessTrust::grant_of(const ports::PeerIdentity& peer) const {
+  if (peer.proved.empty()) return {};
+  for (const PeerConfig& table : security_.peers().all()) {
+    const bool is_it = table.id ? trust::to_string(*table.id) == peer.proved : table.certified_name == peer.proved;
+    if (is_it) return {.route = table.route, .router = table.router, .as = table.as, .admin = table.admin};
+  }
+  return {};
+}
+
+std::shared_ptr<ProcessTrust> process_trust(std::optional<Security>& security, ListenerKind listener) {
+  return security ? std::make_shared<ProcessTrust>(*security, listener) : nullptr;
+}
+
+std::shared_ptr<ProcessTrust> trust_of_dialler(std::optional<Security>& security, const std::vector<Place>& places) {
+  std::shared_ptr<ProcessTrust> trust = process_trust(security, ListenerKind::transfers);
+  for (const Place& place : places) {
+    if (!trust || !place.ticket) continue;
+    std::vector<std::string> addresses;
+    for (const Target& target : place.targets) addresses.push_back(target.address);
+    trust->expect(addresses, place.ticket->listener);
+  }
+  return trust;
+}
+
+}  // namespace ccixfer::program

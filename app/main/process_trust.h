@@ -1,0 +1,50 @@
+// What a process lets others be to it, connection by connection: the owner of its transports (HopTrust) and, of a router, of its
+// grants (PeerGrants). It decides by the configuration, by known_peers, and by a ticket.
+//
+// - Whom we dial is judged as the peer of a transfer is (app/trust/dialled_peer_judge.h); a person at the terminal may be asked.
+// - Who dials a receiver or server in the role of an application may be anybody who proves a key: what they may do is judged when
+//   they say what they want. A connection that a router passes on is taken from peers with `router = true` only.
+// - Who dials a router is judged by the router, by what grant_of() says.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/main/security.h"
+#include "app/main/session_trust.h"
+#include "routing/router/peer_grants.h"
+#include "transports/connection/hop_trust.h"
+
+namespace ccixfer::program {
+
+enum class ListenerKind : uint8_t { transfers /* or nobody listens */, router, measurements /* of known peers */ };
+
+class ProcessTrust final : public connection::HopTrust, public routing::PeerGrants {
+ public:
+  // `security` lives as long.
+  ProcessTrust(Security& security, ListenerKind listener) : security_(security), listener_(listener) {}
+
+  // Of a ticket: at these addresses only this peer is the right one.
+  void expect(const std::vector<std::string>& addresses, const trust::PeerId& peer);
+
+  void set_peers(policy::Peers peers) { security_.judge.set_peers(std::move(peers)); }  // the configuration was read again
+
+  trust::HandshakeOptions handshake(trust::HandshakeSide side) override;
+  Result<void> admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) override;
+  Result<void> admit_dialler(const trust::ProvedPeer& peer, ports::Role role) override;
+  routing::PeerGrant grant_of(const ports::PeerIdentity& peer) const override;
+
+ private:
+  Security& security_;
+  const ListenerKind listener_;
+  std::map<std::string, trust::PeerId> expected_;  // by address
+};
+
+// Of a command; nullptr with --insecure.
+[[nodiscard]] std::shared_ptr<ProcessTrust> process_trust(std::optional<Security>& security, ListenerKind listener);
+// The same of a command that dials these.
+[[nodiscard]] std::shared_ptr<ProcessTrust> trust_of_dialler(std::optional<Security>& security, const std::vector<Place>& places);
+
+}  // namespace ccixfer::program
