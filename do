@@ -22,7 +22,7 @@ test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 mutants_packages=(python3-clang-14)
-bench_packages=(globus-gass-copy-progs globus-gridftp-server-progs rsync iperf3 socat python3)
+bench_packages=(globus-gass-copy-progs globus-gridftp-server-progs rsync iperf3 socat openssh-server openssh-client python3)
 
 need() {  # need PACKAGE...: installs those that are missing
   local missing=() p

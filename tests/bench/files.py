@@ -102,8 +102,8 @@ def file(bench, options):
     return rows
 
 
-def tree(bench, _):
-    peers = peers_of(bench)
+def make_tree(bench):
+    """/usr/share, as often as it takes: its place, and how many files and bytes it has."""
     path = bench.directory / "tree"
     subprocess.run(["cp", "-a", "/usr/share", path], check=True)
     count = sum(len(files) for _, _, files in os.walk(path))
@@ -112,6 +112,12 @@ def tree(bench, _):
         subprocess.run(["cp", "-a", "/usr/share/doc", path / f"more-{index}"], check=True)
         count, index = sum(len(files) for _, _, files in os.walk(path)), index + 1
     size = int(subprocess.run(["du", "-s", "-B1", path], capture_output=True, text=True, check=True).stdout.split()[0])
+    return path, count, size
+
+
+def tree(bench, _):
+    peers = peers_of(bench)
+    path, count, size = make_tree(bench)
     rates = bench.interleaved({
         "rsync daemon": peers.rate(count, size, "rsync", "-a", f"{path}/", f"rsync://127.0.0.1:{peers.rsyncd}/dst/t/"),
         "ccixfer direct": peers.rate(count, size, BINARY, "send", "-a", "--insecure", "-q", f"{path}/", peers.direct + "/t/"),

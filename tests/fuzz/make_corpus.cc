@@ -73,6 +73,12 @@ void session_messages() {
   put("session_hello", with_tlv);
   put("session_hello", as_bytes("unknown session"));
   put("session_hello", as_bytes("no_space: the disk is full"));
+  hello.dial = 4;
+  hello.proof[0] = 9;
+  put("session_hello", session::encode(hello));
+  put("session_sealed", session::encode(session::Ask{9}, 0));
+  put("session_sealed", session::encode(session::End{3}, 7));
+  put("session_sealed", session::encode(session::HandshakePart{"records"}, 7));
 }
 
 void entries_and_segments() {
