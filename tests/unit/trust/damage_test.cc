@@ -67,6 +67,16 @@ TEST_CASE("damage__one_bit_of_each_byte_between_certificates__noticed_or_without
                    authority_of(facility.pem())});
 }
 
+TEST_CASE("damage__the_last_flight_changed__the_dialler_hears_of_it_after_its_end") {
+  const Fixture fixture;
+  Side dials(dialler, fixture.dials), accepts(acceptor, fixture.accepts);
+  static_cast<void>(run(dials, accepts, [](size_t number, std::vector<std::byte>& flight) {
+    if (number == 2) flight.back() ^= std::byte{1};
+  }));
+  CHECK(accepts.refused_with(ErrorKind::authentication, "the handshake was changed on the way"));
+  CHECK(dials.refused_with(ErrorKind::authentication, "the peer says that the handshake was changed on the way"));
+}
+
 TEST_CASE("damage__a_flight_cut_at_any_byte__nobody_is_done_too_early") {
   const Fixture fixture;
   Side dials(dialler, fixture.dials), accepts(acceptor, fixture.accepts);

@@ -86,6 +86,7 @@ TEST_CASE("identity__a_key_file_of_the_wrong_kind__named_in_one_line") {
     return text;
   };
   CHECK(has(complaint_of_key(""), "no PEM file with a private key: my.key: "));
+  CHECK(has(complaint(Identity::from_key({}, "my.key")), "no PEM file with a private key: my.key: "));  // not even an empty text
   CHECK(has(complaint_of_key("hello\n"), "no PEM file with a private key: my.key: "));
   CHECK(has(complaint_of_key(pem_of(host.certificate.get())), "a certificate and not a private key: my.key: "));
   CHECK(has(complaint_of_key(as("PUBLIC KEY")), "a public key and not a private key: my.key: "));

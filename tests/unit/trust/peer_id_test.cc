@@ -36,8 +36,8 @@ TEST_CASE("base32__the_values_of_rfc_4648__both_ways") {
 }
 
 TEST_CASE("base32__what_is_none__nothing") {
-  for (const char* text :
-       {"m", "mzx", "mzxw6y", "mz", "mzxw6ytbo", "mzxw6ytbox", "0", "1y", "8y", "m=", "m ", "my==", "\xc3\xa9"}) {
+  for (const char* text : {"m", "a", "aaa", "aaaaaa", "mzx", "mzxw6y", "mz", "mzxw6ytbo", "mzxw6ytbox", "0", "1y", "8y", "m=", "m ",
+                           "my==", "\xc3\xa9"}) {
     INFO(text);
     CHECK_FALSE(from_base32(text));
   }

@@ -126,6 +126,9 @@ TEST_CASE("ticket__fields_outside_their_bounds_under_a_good_check__refused") {
   CHECK(changed(66, ' ').find(newer) != std::string::npos);
   CHECK(changed(66, 0x1b).find(newer) != std::string::npos);
   CHECK(changed(66, 0xc3).find(newer) != std::string::npos);
+  std::vector<uint8_t> none(good.begin(), good.begin() + 64);
+  none.push_back(0);
+  CHECK(complaint(text_of(none)).find(newer) != std::string::npos);
   std::vector<uint8_t> nine(good.begin(), good.begin() + 64);
   nine.push_back(9);
   for (int i = 0; i < 9; ++i) nine.insert(nine.end(), {1, 'a'});
