@@ -17,12 +17,14 @@ trust::HandshakeOptions ProcessTrust::handshake(trust::HandshakeSide side) {
 }
 
 Result<void> ProcessTrust::admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) {
+  remember(peer);
   const auto expected = expected_.find(std::string(uri));
   return judge_peer(security_, peer, std::string(uri),
                     expected == expected_.end() ? std::nullopt : std::optional(expected->second));
 }
 
 Result<void> ProcessTrust::admit_dialler(const trust::ProvedPeer& peer, ports::Role role) {
+  remember(peer);
   if (listener_ == ListenerKind::router) return {};
   const PeerConfig* table = security_.peers().find(peer);
   if (role == ports::Role::hop && (table == nullptr || !table->router)) {
@@ -42,13 +44,15 @@ Result<void> ProcessTrust::admit_dialler(const trust::ProvedPeer& peer, ports::R
   return {};
 }
 
+void ProcessTrust::remember(const trust::ProvedPeer& peer) {
+  if (security_.peers().find(peer) != nullptr) proved_.insert_or_assign(connection::proved_name(peer), peer);
+}
+
 routing::PeerGrant ProcessTrust::grant_of(const ports::PeerIdentity& peer) const {
-  if (peer.proved.empty()) return {};
-  for (const PeerConfig& table : security_.peers().all()) {
-    const bool is_it = table.id ? trust::to_string(*table.id) == peer.proved : table.certified_name == peer.proved;
-    if (is_it) return {.route = table.route, .router = table.router, .as = table.as, .admin = table.admin};
-  }
-  return {};
+  const auto proved = proved_.find(peer.proved);
+  const PeerConfig* table = proved == proved_.end() ? nullptr : security_.peers().find(proved->second);
+  if (table == nullptr) return {};
+  return {.route = table->route, .router = table->router, .as = table->as, .admin = table->admin};
 }
 
 std::shared_ptr<ProcessTrust> process_trust(std::optional<Security>& security, ListenerKind listener) {

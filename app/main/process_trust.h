@@ -37,9 +37,14 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   routing::PeerGrant grant_of(const ports::PeerIdentity& peer) const override;
 
  private:
+  void remember(const trust::ProvedPeer& peer);
+
   Security& security_;
   const ListenerKind listener_;
   std::map<std::string, trust::PeerId> expected_;  // by address
+  // By the name that the transport has for a peer of a table. Later only that name is asked about, and of a certified peer it is
+  // not the id.
+  std::map<std::string, trust::ProvedPeer> proved_;
 };
 
 // Of a command; nullptr with --insecure.
