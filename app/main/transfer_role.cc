@@ -158,7 +158,8 @@ std::vector<report::Hop> report_hops(const std::vector<ports::HopInfo>& hops) {
   for (const ports::HopInfo& hop : hops) {
     const bool routed = hop.as != 0 || hop.subnet != 0;
     list.push_back({hop.transport, hop.node, routed ? fmt::format("{}:{}", hop.as, hop.subnet) : std::string(),
-                    std::chrono::duration<double>(hop.round_trip).count(), hop.rate_bits_per_s, hop.peer, hop.protection});
+                    std::chrono::duration<double>(hop.round_trip).count(), hop.rate_bits_per_s, hop.peer,
+                    std::string(hop.protection)});
   }
   return list;
 }

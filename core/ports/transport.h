@@ -67,14 +67,14 @@ inline constexpr Duration round_trip_min = std::chrono::microseconds(1);
 
 // One hop of a connection, nearest first, for people and for the `session` event.
 struct HopInfo {
-  std::string transport;         // "tcp"
-  std::string node;              // the native URI dialled
-  uint32_t as = 0, subnet = 0;   // 0:0 when not routed
-  Duration round_trip{0};        // from the dialler of this hop to the end of the path, at connect time
-  uint64_t rate_bits_per_s = 0;  // of its subnet, as a router's configuration says; 0: unknown
-  uint32_t fragment_bytes = 0;   // RMA is cut so over the whole path; 0: it is not cut
-  std::string peer = {};         // who answers there: PeerIdentity::proved, as the dialler of this hop knows it
-  std::string protection = {};   // of what this hop carries: "aes-256-gcm"; "": none
+  std::string transport;             // "tcp"
+  std::string node;                  // the native URI dialled
+  uint32_t as = 0, subnet = 0;       // 0:0 when not routed
+  Duration round_trip{0};            // from the dialler of this hop to the end of the path, at connect time
+  uint64_t rate_bits_per_s = 0;      // of its subnet, as a router's configuration says; 0: unknown
+  uint32_t fragment_bytes = 0;       // RMA is cut so over the whole path; 0: it is not cut
+  std::string peer = {};             // who answers there: PeerIdentity::proved, as the dialler of this hop knows it
+  std::string_view protection = {};  // of what this hop carries, a constant: "aes-256-gcm"; "": none
 };
 
 struct RmaRequest {

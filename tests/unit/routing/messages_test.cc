@@ -106,7 +106,7 @@ TEST_CASE("routing_messages__encode_decode__symmetric") {
   }
   reply.hops[1].protection = "something newer";
   reply.hops[2].peer.clear();
-  reply.hops[2].protection.clear();
+  reply.hops[2].protection = {};
   bytes.clear();
   encode(reply, bytes);
   CHECK(bytes.size() > without);
