@@ -205,7 +205,7 @@ class Parser {
         ->type_name("FILE");
     route_app_->add_option("--bwlimit", raw_.bwlimit, "cap of what is forwarded")->type_name("RATE");
     route_app_->add_option("--memory", raw_.memory, "the buffer pool (the configuration's, or 256MiB)")->type_name("SIZE");
-    add_audit_log(route_app_, route_.audit_log);
+    add_later(route_app_, "--audit-log", true);
   }
   void add_routes() {
     routes_app_ =

@@ -190,8 +190,6 @@ Result<std::vector<routing::RouterDevice>> make_devices(const Process& process, 
 }  // namespace
 
 CommandEnd run_route(const Process& process, const RouteCommand& command) {
-  if (!command.audit_log.empty())
-    return {{ErrorKind::usage, "not in this version: --audit-log of a router: what it refuses is in its log (--log-file)"}, {}};
   if (command.common.device) return {{ErrorKind::usage, "a router has all routing devices: --device: leave it out"}, {}};
   auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
   if (!security) return {security.error(), {}};

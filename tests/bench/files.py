@@ -73,8 +73,8 @@ def peers_of(bench):
     return bench.file_peers
 
 
-def file(bench, options):
-    peers = peers_of(bench)
+def make_file(bench, options):
+    """One large file: its place and size."""
     source = bench.directory / "src.dat"
     size = int(options.size_gib * (1 << 30))
     block = os.urandom(1 << 24)
@@ -82,6 +82,12 @@ def file(bench, options):
         for offset in range(0, size, len(block)):
             out.write(block[: size - offset])
     os.chmod(source, 0o644)
+    return source, size
+
+
+def file(bench, options):
+    peers = peers_of(bench)
+    source, size = make_file(bench, options)
     amount = size / 1e6
     rates = bench.interleaved({
         "GridFTP -fast": peers.rate(amount, size, "globus-url-copy", "-fast", f"file://{source}", f"ftp://127.0.0.1:{peers.gridftp}{peers.destination}/f"),

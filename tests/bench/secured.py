@@ -96,13 +96,7 @@ def secured_of(bench):
 def secured(bench, options):
     """One file, and the smallest transfer there is."""
     peers, plain = secured_of(bench), files.peers_of(bench)
-    source = bench.directory / "src.dat"
-    size = int(options.size_gib * (1 << 30))
-    block = os.urandom(1 << 24)
-    with open(source, "wb") as out:
-        for offset in range(0, size, len(block)):
-            out.write(block[: size - offset])
-    os.chmod(source, 0o644)
+    source, size = files.make_file(bench, options)
     amount = size / 1e6
     rates = bench.interleaved({
         "GridFTP": plain.rate(amount, size, "globus-url-copy", "-fast", f"file://{source}", f"ftp://127.0.0.1:{plain.gridftp}{plain.destination}/f"),

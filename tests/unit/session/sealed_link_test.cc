@@ -231,6 +231,27 @@ TEST_CASE("sealed_link__lane_of_a_stranger_or_an_old_hello__is_not_of_the_sessio
   CHECK_FALSE(world.acceptor->link->admits(foreign));
 }
 
+TEST_CASE("sealed_link__lane_message_again_ahead_or_of_another_lane__does_not_open") {
+  SealedWorld world;
+  REQUIRE(world.run_until_secured());
+  const SessionKeys& near = *world.link->keys();
+  const SessionKeys& far = *world.acceptor->link->keys();
+  LaneSeal out(near, 1, 4);
+  LaneSeal in(far, 1, 4);
+  const std::vector<std::byte> first = out.seal(encode(Ask{1}, 0));
+  const std::vector<std::byte> second = out.seal(encode(Ask{2}, 0));
+  CHECK_FALSE(in.open(second));
+  CHECK(in.open(first));
+  CHECK_FALSE(in.open(first));
+  CHECK(in.open(second));
+  LaneSeal other_lane(far, 2, 4);
+  CHECK_FALSE(other_lane.open(first));
+  LaneSeal other_dial(far, 1, 5);
+  CHECK_FALSE(other_dial.open(first));
+  LaneSeal reflected(near, 1, 4);
+  CHECK_FALSE(reflected.open(first));
+}
+
 TEST_CASE("sealed_link__lanes_die_all_the_time__messages_come_once_and_in_order") {
   SealedWorld world(2);
   REQUIRE(world.run_until_secured());
