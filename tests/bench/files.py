@@ -14,9 +14,10 @@ class Peers:
         self.bench = bench
         self.destination = bench.directory / "dst"
         self.far_destination = bench.directory / "far"   # a root belongs to one receiver
-        for path in (bench.directory, self.destination, self.far_destination):
-            path.mkdir(exist_ok=True)
-            os.chmod(path, 0o777)
+        self.roots = []
+        os.chmod(bench.directory, 0o777)
+        for path in (self.destination, self.far_destination):
+            self.add_root(path)
         self.start_others()
         self.start_ccixfer()
 
@@ -51,8 +52,14 @@ class Peers:
         _, uris = bench.daemon("routed receiver", "recv", "--root", self.far_destination, "-c", directory / "receiver.toml", "--insecure")
         self.routed = next(u for u in uris if u.startswith("cci"))
 
+    def add_root(self, path):
+        path.mkdir()
+        os.chmod(path, 0o777)
+        self.roots.append(path)
+        return path
+
     def clean(self):
-        for path in [*self.destination.iterdir(), *self.far_destination.iterdir()]:
+        for path in [path for root in self.roots for path in root.iterdir()]:
             if path.name != ".ccixfer":
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 

@@ -14,6 +14,7 @@ class Secured:
 
     def __init__(self, bench):
         self.bench, self.plain = bench, files.peers_of(bench)
+        self.destination, self.far_destination = (self.plain.add_root(bench.directory / name) for name in ("secured-dst", "secured-far"))
         self.ids = {}
         for name in ("sender", "receiver", "router"):
             self.account(name).mkdir(parents=True)
@@ -48,7 +49,7 @@ class Secured:
         receiver = f'[peer.receiver]\nid = "{self.ids["receiver"]}"\n'
         (self.account("receiver") / "ccixfer.toml").write_text(grants)
         (self.account("sender") / "ccixfer.toml").write_text(receiver)
-        _, uris = self.daemon("receiver", "secured receiver", "recv", "--root", self.plain.destination, "--listen", "127.0.0.1:0")
+        _, uris = self.daemon("receiver", "secured receiver", "recv", "--root", self.destination, "--listen", "127.0.0.1:0")
         self.direct = next(uri for uri in uris if uri.startswith("tcp"))
         ports = [free_port() for _ in range(3)]
 
@@ -63,7 +64,7 @@ class Secured:
             (bench.directory / f"secured-{name}.toml").write_text(text)
         self.sender_config = bench.directory / "secured-sender.toml"
         self.router, _ = self.daemon("router", "secured router", "route", "-c", bench.directory / "secured-router.toml")
-        _, uris = self.daemon("receiver", "secured routed receiver", "recv", "--root", self.plain.far_destination, "-c",
+        _, uris = self.daemon("receiver", "secured routed receiver", "recv", "--root", self.far_destination, "-c",
                               bench.directory / "secured-receiver.toml")
         self.routed = next(uri for uri in uris if uri.startswith("cci"))
 
