@@ -17,11 +17,13 @@ namespace ccixfer::host {
 using JobPtr = std::unique_ptr<ports::Job>;
 
 struct ThreadWorkPool::Impl {
-  Impl(ports::FileSystem& file_system, unsigned count) : files(file_system), handle(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  Impl(ports::FileSystem& file_system, unsigned threads_wanted)
+      : files(file_system), thread_count(threads_wanted), handle(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     CHECK(handle >= 0);
-    CHECK(count >= 1 && count <= work_pool_threads_max);
-    threads.reserve(count);
-    for (unsigned i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
+    CHECK(thread_count >= 1 && thread_count <= work_pool_threads_max);
+  }
+  void start() {
+    while (threads.size() < thread_count) threads.emplace_back([this] { work(); });
   }
   ~Impl() {
     {
@@ -65,6 +67,7 @@ struct ThreadWorkPool::Impl {
   }
 
   ports::FileSystem& files;
+  const unsigned thread_count;
   const int handle;
   std::mutex mutex;
   std::condition_variable wake;
@@ -82,6 +85,7 @@ void ThreadWorkPool::submit(JobPtr job) {
   CHECK(job != nullptr);
   CHECK(impl_->in_flight < work_pool_jobs_max);
   ++impl_->in_flight;
+  impl_->start();
   {
     const std::lock_guard lock(impl_->mutex);
     impl_->queued.push_back(std::move(job));

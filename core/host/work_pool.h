@@ -1,6 +1,7 @@
 // Disk work on a few threads. submit(), reap(), in_flight() and the destructor belong to one thread, the protocol thread.
 // The descriptor of os_handle() is readable from the end of a job's run() until the next reap().
 // Bounds: work_pool_jobs_max jobs at most; more is the submitter's bug (it holds a loan of a bounded pool for each).
+// The threads begin with the first job, so that a process can confine itself (core/sandbox) when it has made its pool.
 // The destructor lets the jobs that run finish, and drops the queued and the finished ones without calling anything of them
 // but their destructors.
 #pragma once

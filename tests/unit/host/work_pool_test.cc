@@ -106,11 +106,14 @@ TEST_CASE("work_pool__as_many_jobs_at_once_as_it_has_threads") {
     pool.submit(std::move(job));
   }
   while (running.load() < threads) std::this_thread::yield();
-  const auto of_this_process = std::filesystem::directory_iterator("/proc/self/task");
-  const auto before = std::distance(of_this_process, {});
+  const auto threads_now = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); };
+  const auto before = threads_now();
   {
-    const host::ThreadWorkPool other(files, threads);
-    CHECK(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}) == before + threads);
+    host::ThreadWorkPool other(files, threads);
+    CHECK(threads_now() == before);  // until the first job, so that the process may confine itself
+    other.submit(std::make_unique<TestJob>());
+    CHECK(threads_now() == before + threads);
+    reap_all(other);
   }
   gate.open();
   reap_all(pool);
