@@ -166,13 +166,15 @@ Result<void> Walk::select(ports::FileSystem& files) {
 // What a source's entry paths are relative to: the directory itself, or its parent when it is sent under its name.
 int Walk::open_source(ports::FileSystem& files, const Source& source) const {
   std::string_view path = source.given;
+  OpenFlags flags = directory_flags(options_.served_root < 0);
   if (!source.name.empty()) {
+    flags.anchor = true;  // a process that is confined to its sources may not list what is beside them
     path = without_slashes(path);
     const size_t slash = path.rfind('/');
     path = slash == std::string_view::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   }
-  if (options_.served_root < 0) return files.open(ports::FileSystem::no_directory, path, directory_flags(true), 0);
-  return files.open(options_.served_root, path.empty() ? "." : path, directory_flags(false), 0);
+  if (options_.served_root < 0) return files.open(ports::FileSystem::no_directory, path, flags, 0);
+  return files.open(options_.served_root, path.empty() ? "." : path, flags, 0);
 }
 
 // Component by component where links are followed, for a link may stand anywhere in the path; else in one call.

@@ -108,6 +108,7 @@ auto call(Call&& function) -> decltype(function()) {
 }
 
 int open_flags(const OpenFlags& flags) {
+  if (flags.anchor) return O_PATH | O_CLOEXEC | (flags.directory ? O_DIRECTORY : 0);  // openat2 takes no others with it
   int bits = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   if (flags.mode == OpenMode::write) bits |= O_WRONLY;
   if (flags.mode == OpenMode::read_write) bits |= O_RDWR;

@@ -70,6 +70,7 @@ struct OpenFlags {
   bool exclusive = false;  // O_EXCL
   bool truncate = false;   // O_TRUNC
   bool directory = false;  // O_DIRECTORY
+  bool anchor = false;     // O_PATH: for names below it; nothing is read or listed, and no right to do so is needed
   bool follow = false;     // the last component may be a symlink (sender without -a only)
 };
 

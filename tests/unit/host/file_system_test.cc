@@ -247,6 +247,29 @@ TEST_CASE("file_system__open_flags__create_exclusive_truncate_directory") {
   files.close(fd);
 }
 
+TEST_CASE("file_system__anchor__opens_names_below_it_and_is_not_read_itself") {
+  const TempDir dir;
+  host::PosixFileSystem files;
+  REQUIRE(files.mkdir_at(dir.fd(), "sub", 0755) == 0);
+  make_file(files, dir.fd(), "file", "text");
+  const OpenFlags to_anchor{.directory = true, .anchor = true};
+  for (const int anchor :
+       {files.open(ports::FileSystem::no_directory, dir.path(), to_anchor, 0), files.open(dir.fd(), ".", to_anchor, 0)}) {
+    REQUIRE(anchor >= 0);
+    CHECK((::fcntl(anchor, F_GETFL) & O_PATH) != 0);
+    CHECK((::fcntl(anchor, F_GETFD) & FD_CLOEXEC) != 0);
+    CHECK(files.read_directory(anchor, [](std::string_view) {}) == -EBADF);
+    for (const auto& [name, flags] : {std::pair{"file", to_read()}, std::pair{"sub", to_read_directory()}}) {
+      const int fd = files.open(anchor, name, flags, 0);
+      CHECK(fd >= 0);
+      files.close(fd);
+    }
+    CHECK(files.open(anchor, "../x", to_read(), 0) == -EXDEV);
+    files.close(anchor);
+  }
+  CHECK(files.open(dir.fd(), "file", to_anchor, 0) == -ENOTDIR);
+}
+
 TEST_CASE("file_system__open_of_a_fifo__does_not_block") {
   host::PosixFileSystem files;
   const TempDir dir;
