@@ -112,6 +112,14 @@ Result<void> Root::renew() {
     opened_->stale.store(false);
     return {};
   }
+  ports::FileIdentity there;
+  const bool is_other =
+      opened_->files.identify(ports::FileSystem::no_directory, opened_->path, there) >= 0 && there != opened_->identity;
+  if (when_replaced_ && is_other) {
+    out_of_reach_ = true;
+    return fail(*when_replaced_,
+                fmt::format("the directory was moved or replaced: {}: start this command again", printable(opened_->path)));
+  }
   log(LogLevel::warning, "{}: moved, removed or replaced, or its .ccixfer was: what is there now is opened",
       printable(opened_->path));
   auto now = open_root(opened_->files, opened_->path, sqlite_vfs_);

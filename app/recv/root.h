@@ -3,6 +3,7 @@
 // the next one opens what is there then.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
@@ -22,11 +23,17 @@ class Root {
   ~Root();  // removes an empty staging directory again, and leaves the root's mtime as it was
   // For a new session: opens what is there now, if what was open is gone.
   Result<void> renew();
+  // From now on this process reaches only what it has opened (core/sandbox): when something else stands at the root's path, renew()
+  // fails with this kind, and so does every later session. The staging directory is still renewed.
+  void fix(ErrorKind when_replaced) { when_replaced_ = when_replaced; }
+  [[nodiscard]] bool is_out_of_reach() const { return out_of_reach_; }
   [[nodiscard]] const std::shared_ptr<OpenedRoot>& opened() const { return opened_; }  // shared with the sessions that began on it
 
  private:
   std::shared_ptr<OpenedRoot> opened_;
   const char* sqlite_vfs_ = nullptr;
+  std::optional<ErrorKind> when_replaced_;
+  bool out_of_reach_ = false;
 };
 
 }  // namespace ccixfer::recv

@@ -254,4 +254,42 @@ TEST_CASE("root__moved_or_replaced__the_next_session_opens_what_is_there") {
   CHECK_FALSE(root->opened()->stale.load());
 }
 
+TEST_CASE("root__confined_process__another_root_is_out_of_reach_and_another_staging_is_not") {
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  const std::string path = temporary.path("root");
+  std::filesystem::create_directory(path);
+  auto root = Root::open(files, path).value();
+  root->fix(ErrorKind::interrupted);
+  const auto first = root->opened();
+  SECTION("the staging directory was removed") {
+    std::filesystem::remove_all(path + "/.ccixfer");
+    CHECK(first->check() == -ESTALE);
+    REQUIRE(root->renew().has_value());
+    CHECK(root->opened() != first);
+    CHECK_FALSE(root->is_out_of_reach());
+  }
+  SECTION("the root is gone, and comes back") {
+    std::filesystem::rename(path, path + "-moved");
+    CHECK(first->check() == -ESTALE);
+    CHECK_FALSE(root->renew().has_value());
+    CHECK_FALSE(root->is_out_of_reach());
+    std::filesystem::rename(path + "-moved", path);
+    CHECK(root->renew().has_value());
+  }
+  SECTION("another root is in its place") {
+    std::filesystem::rename(path, path + "-moved");
+    std::filesystem::create_directory(path);
+    CHECK(first->check() == -ESTALE);
+    CHECK_FALSE(root->is_out_of_reach());  // no session has asked for it yet
+    const auto renewed = root->renew();
+    REQUIRE_FALSE(renewed.has_value());
+    CHECK(renewed.error().kind == ErrorKind::interrupted);
+    CHECK(renewed.error().message.find(path) != std::string::npos);
+    CHECK(root->is_out_of_reach());
+    CHECK(root->opened() == first);
+    CHECK_FALSE(std::filesystem::exists(path + "/.ccixfer"));
+  }
+}
+
 }  // namespace ccixfer::recv
