@@ -10,6 +10,7 @@
 #include "app/devices/node.h"
 #include "app/main/bench_row.h"
 #include "app/main/commands.h"
+#include "app/main/confinement.h"
 #include "app/main/process_trust.h"
 #include "app/main/uri_file.h"
 #include "app/report/bench_event.h"
@@ -112,11 +113,13 @@ class AskHandler final : public LoopHandler {
   bool said_path_ = false, interrupted_ = false;
 };
 
-CommandEnd serve(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy) {
+CommandEnd serve(const Process& process, const BenchCommand& command, Node& node, sandbox::Plan plan, ports::Entropy& entropy) {
   UriFile uri_file(process.loop);
   if (!command.listen.uri_file.empty()) {
     if (auto written = uri_file.write(command.listen.uri_file, node.uris); !written) return {written.error(), {}};
+    plan.places.push_back({directory_of(command.listen.uri_file), sandbox::Access::remove});
   }
+  if (auto confined = confine(process, plan, LogLevel::warning); !confined) return {confined.error(), {}};
   ServeHandler handler(process, command, node, entropy);
   process.reporter.ready(node.uris);
   process.loop.run(handler);
@@ -152,7 +155,11 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   options.trust = process_trust(*security, ListenerKind::measurements);
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
-  if (command.serve) return serve(process, command, *node, entropy);
+  sandbox::Plan plan = plan_of_question();
+  if (command.serve) plan.dials = device->subnet.has_value();  // its routers
+  add_trust(plan, *security);
+  if (command.serve) return serve(process, command, *node, std::move(plan), entropy);
+  if (auto confined = confine(process, plan); !confined) return {confined.error(), {}};
   AskHandler handler(process, command, *node, entropy, address);
   process.loop.run(handler);
   return handler.end();

@@ -1,11 +1,14 @@
 // What each subcommand does. In: its options and what the process offers. Out: how it ended, for the one line, the done event and
 // the exit code.
 #pragma once
+#include <functional>
+
 #include "app/config/config.h"
 #include "app/main/cli.h"
 #include "app/main/transfer_role.h"
 #include "app/main/turn_loop.h"
 #include "app/report/reporter.h"
+#include "core/sandbox/sandbox.h"
 
 namespace ccixfer::program {
 
@@ -14,6 +17,7 @@ struct Process {
   report::Reporter& reporter;
   Counters& counters;
   const Config& config;
+  std::function<Result<sandbox::Report>(const sandbox::Plan&)> confine = {};  // none: this process is confined by nobody
 };
 
 struct CommandEnd {

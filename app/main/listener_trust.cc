@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "app/main/confinement.h"
 #include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
+#include "app/trust/private_file.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -57,6 +59,18 @@ Result<void> ListenerTrust::apply(AcceptorOptions& options, const std::string& r
   options.seal = seal_setup(*security_);
   options.gate = &*gate_;
   return {};
+}
+
+void ListenerTrust::add_to(sandbox::Plan& plan) const {
+  add_trust(plan, security_);
+  // It is opened by its name again when logrotate has taken the file away.
+  if (const std::string file = policy::audit_targets_of_process(listen_.audit_log).file; !file.empty())
+    plan.places.push_back({directory_of(file), sandbox::Access::files});
+  if (!security_ || security_->places.state.empty()) return;
+  // Another process of the account may issue a ticket for this one later, and then there is no making a directory.
+  static_cast<void>(policy::make_directory_of(security_->places.tickets()));
+  for (const sandbox::Access access : {sandbox::Access::read, sandbox::Access::files})
+    plan.places.push_back({security_->places.state, access});
 }
 
 // Whoever reads the line may use it, so it goes to the one place where the user looks for it, and into no log and no event.

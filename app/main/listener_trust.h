@@ -10,6 +10,7 @@
 #include "app/main/gate.h"
 #include "app/main/security.h"
 #include "app/trust/audit_log.h"
+#include "core/sandbox/plan.h"
 #include "transports/connection/hop_trust.h"
 
 namespace ccixfer::program {
@@ -22,6 +23,8 @@ class ListenerTrust {
   [[nodiscard]] std::shared_ptr<connection::HopTrust> hops();
   // What the Acceptor asks of it; lives as long as the Acceptor. `root`: the directory as the user named it; it exists.
   [[nodiscard]] Result<void> apply(AcceptorOptions& options, const std::string& root);
+  // What it needs of a confined process: that of add_trust (confinement.h), the tickets and the audit log.
+  void add_to(sandbox::Plan& plan) const;
   // The listener can be reached at these addresses: prints the ticket, if one is wanted.
   [[nodiscard]] Result<void> ready(const std::vector<std::string>& uris);
   // Reads the grants again, and opens the audit log again. What cannot be used leaves all as it is and is said.

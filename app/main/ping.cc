@@ -9,6 +9,7 @@
 #include "app/config/uri.h"
 #include "app/devices/node.h"
 #include "app/main/commands.h"
+#include "app/main/confinement.h"
 #include "app/main/process_trust.h"
 #include "core/base/units.h"
 #include "core/host/entropy.h"
@@ -163,6 +164,9 @@ CommandEnd run_ping(const Process& process, const PingCommand& command) {
   options.trust = process_trust(*security, ListenerKind::transfers);
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
+  sandbox::Plan plan = plan_of_question();
+  add_trust(plan, *security);
+  if (auto confined = confine(process, plan); !confined) return {confined.error(), {}};
   PingHandler handler(process, command, *node, target->address);
   if (auto begun = handler.begin(); !begun) return {begun.error(), {}};
   process.loop.run(handler);

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "app/config/uri.h"
 #include "app/main/commands.h"
+#include "app/main/confinement.h"
 #include "app/main/listener_trust.h"
 #include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
@@ -41,7 +41,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   if (auto applied = (*trust)->apply(options, *command.root); !applied) return {applied.error(), {}};
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
-  return (*loop)->serve(options, command.listen, **trust);
+  return (*loop)->serve(options, command.listen, **trust, plan_of_receiver(process.config, *command.root));
 }
 
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
@@ -100,8 +100,9 @@ Result<bool> look_for_directory(std::string path) {
       fmt::format("cannot make the directory: {}: its parent is not there: name one that exists, or can be made", printable(path)));
 }
 
+// `temporary`: the directory is the caller's, who removes it.
 CommandEnd pull(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
-                std::optional<Security>& security) {
+                std::optional<Security>& security, bool temporary = false) {
   for (const Place& place : places) {
     if (auto there = check_targets(process, command.common, place.targets); !there) return {there.error(), {}};
   }
@@ -113,10 +114,15 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   const auto made = dry ? look_for_directory(command.directory) : make_directory(command.directory);
   if (!made) return {made.error(), {}};
   auto root = dry ? recv::Root::look((*loop)->files(), command.directory) : recv::Root::open((*loop)->files(), command.directory);
+  sandbox::Plan rights = plan_of_pull(command, *made || temporary);
+  add_trust(rights, security);
   CommandEnd end;
   if (!root) {
     end.error = report::advised(root.error(), command.directory);
+  } else if (auto confined = confine(process, rights); !confined) {
+    end.error = confined.error();
   } else {
+    if (*confined) (*root)->fix(ErrorKind::file_io);
     end = pull_each(process, command, places, security, **loop, **root);
     if (end.in_disk) {
       static_cast<void>(root->release());  // a call in it has not come back
@@ -163,8 +169,7 @@ Result<void> write_out(const std::filesystem::path& file) {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    const char* given = std::getenv("TMPDIR");
-    path_ = std::string(given != nullptr && *given == '/' ? given : "/var/tmp") + "/ccixfer-pull-XXXXXX";
+    path_ = temporary_directory() + "/ccixfer-pull-XXXXXX";
     if (::mkdtemp(path_.data()) == nullptr) path_.clear();
   }
   ~TemporaryDirectory() {
@@ -193,7 +198,7 @@ CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand comman
             {}};
   }
   command.directory = directory.path();
-  CommandEnd end = pull(process, command, places, security);
+  CommandEnd end = pull(process, command, places, security, true);
   if (end.error.kind != ErrorKind::ok || command.transfer.dry_run) return end;
   // A file keeps its name; of a directory its content would have come.
   const std::filesystem::path file =

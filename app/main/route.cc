@@ -9,6 +9,7 @@
 #include "app/devices/devices.h"
 #include "app/devices/node.h"
 #include "app/main/commands.h"
+#include "app/main/confinement.h"
 #include "app/main/process_trust.h"
 #include "app/main/topology.h"
 #include "app/main/uri_file.h"
@@ -204,6 +205,9 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   if (!router) return {router.error(), {}};
   process.loop.take_hangups();
   UriFile uri_file(process.loop);
+  sandbox::Plan plan = plan_of_router(process.config, command);
+  add_trust(plan, *security);
+  if (auto confined = confine(process, plan, LogLevel::warning); !confined) return {confined.error(), {}};
   RouteHandler handler(process, command, services, **router, uri_file);
   process.loop.run(handler);
   return {handler.error(), {}};

@@ -7,6 +7,7 @@
 #include "app/config/uri.h"
 #include "app/devices/node.h"
 #include "app/main/commands.h"
+#include "app/main/confinement.h"
 #include "app/main/process_trust.h"
 #include "app/main/topology.h"
 #include "core/base/units.h"
@@ -93,6 +94,9 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   options.trust = process_trust(*security, ListenerKind::transfers);
   auto node = make_node(*device, options, entropy, process.counters);
   if (!node) return {node.error(), {}};
+  sandbox::Plan plan = plan_of_question();
+  add_trust(plan, *security);
+  if (auto confined = confine(process, plan); !confined) return {confined.error(), {}};
   QueryHandler handler(process, *node->endpoint, target->address);
   process.loop.run(handler);
   auto records = handler.result();

@@ -7,6 +7,7 @@
 
 #include "app/config/uri.h"
 #include "app/main/commands.h"
+#include "app/main/confinement.h"
 #include "app/main/listener_trust.h"
 #include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
@@ -60,7 +61,7 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
   if (auto applied = (*trust)->apply(options, *command.serve); !applied) return {applied.error(), {}};
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
-  CommandEnd end = (*loop)->serve(options, command.listen, **trust);
+  CommandEnd end = (*loop)->serve(options, command.listen, **trust, plan_of_server(process.config, *command.serve));
   (*loop)->files().close(root);
   return end;
 }
@@ -98,6 +99,9 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   part.disk_patience = session::disk_patience(plan.timeout);
   if (*security) secure_plan(plan, **security, *place);
   plan.make_role = [&services, part](session::Link& link) { return make_source(services, link, part); };
+  sandbox::Plan rights = plan_of_push(command);
+  add_trust(rights, *security);
+  if (auto confined = confine(process, rights); !confined) return {confined.error(), {}};
   return (*loop)->dial(std::move(plan), {});
 }
 

@@ -7,7 +7,9 @@
 #include <csignal>
 #include <thread>
 
+#include "app/main/confinement.h"
 #include "app/main/uri_file.h"
+#include "app/recv/opened_root.h"
 #include "app/session/hub.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
@@ -43,9 +45,10 @@ Error interruption(const char* what_to_do) {
 
 // Members in the order of construction: what a role uses outlives it.
 struct TransferLoop::Impl {
-  Impl(const Process& process_, Node node_, uint32_t buffers)
+  Impl(const Process& process_, Node node_, bool routed_, uint32_t buffers)
       : process(process_),
         node(std::move(node_)),
+        routed(routed_),
         pool(session::segment_bytes_max, buffers),
         work(files, work_threads()),
         hub(*node.endpoint, process.counters),
@@ -73,6 +76,7 @@ struct TransferLoop::Impl {
   host::PosixFileSystem files;
   host::SystemEntropy entropy;
   Node node;
+  const bool routed;
   memory::Pool pool;
   host::ThreadWorkPool work;
   session::Hub hub;
@@ -104,7 +108,7 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
   with_waker.waker = process.loop.waker();
   auto node = make_node(*device, with_waker, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
-  loop->impl_ = std::make_unique<Impl>(process, std::move(*node), *buffers);
+  loop->impl_ = std::make_unique<Impl>(process, std::move(*node), device->subnet.has_value(), *buffers);
   return loop;
 }
 
@@ -127,6 +131,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
     const Tally tally = acceptor_.tally();
     if (acceptor_.sessions() > 0) impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
     if (stopping_) return !acceptor_.idle();
+    told_to_stop_ = told_to_stop_ || is_out_of_reach();
     if (told_to_stop_) {  // judged after the turn: what the peer had sent before the signal counts
       stopping_ = true;
       cut_short_ = acceptor_.unfinished() > 0 || (options_.once && !acceptor_.first_end());
@@ -154,6 +159,13 @@ class TransferLoop::ServeHandler final : public LoopHandler {
     told_to_stop_ = true;
   }
   CommandEnd end() const {
+    if (is_out_of_reach()) {
+      return {
+          {ErrorKind::file_io, fmt::format("the directory was moved or replaced: {}: start this receiver again, so that it opens "
+                                           "what is there now",
+                                           printable(options_.root->opened()->path))},
+          acceptor_.tally()};
+    }
     if (cut_short_) return {interruption("the sender may resume when this runs again"), acceptor_.tally()};
     return {options_.once && acceptor_.first_end() ? *acceptor_.first_end() : Error{ErrorKind::ok, ""}, acceptor_.tally()};
   }
@@ -161,6 +173,9 @@ class TransferLoop::ServeHandler final : public LoopHandler {
  private:
   Impl& impl_;
   const AcceptorOptions options_;
+  // The service manager starts it again, and what it finds then is its root.
+  bool is_out_of_reach() const { return options_.root != nullptr && options_.root->is_out_of_reach(); }
+
   ListenerTrust& trust_;
   const ControllingTerminal terminal_;
   Acceptor acceptor_;
@@ -169,12 +184,19 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   bool cut_short_ = false;
 };
 
-CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust) {
+CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust,
+                               sandbox::Plan plan) {
   Impl& impl = *impl_;
   UriFile uri_file(impl.process.loop);
   if (!listen.uri_file.empty()) {
     if (auto written = uri_file.write(listen.uri_file, impl.node.uris); !written) return {written.error(), {}};
+    plan.places.push_back({directory_of(listen.uri_file), sandbox::Access::remove});
   }
+  trust.add_to(plan);
+  plan.dials = impl.routed;  // a receiver dials its routers only
+  const auto confined = confine(impl.process, plan, LogLevel::warning);
+  if (!confined) return {confined.error(), {}};
+  if (*confined && options.root != nullptr) options.root->fix(ErrorKind::interrupted);
   impl.watch();
   ServeHandler handler(impl, options, trust);
   impl.process.reporter.ready(impl.node.uris);

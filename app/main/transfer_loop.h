@@ -13,6 +13,7 @@
 #include "core/host/entropy.h"
 #include "core/host/file_system.h"
 #include "core/host/work_pool.h"
+#include "core/sandbox/plan.h"
 
 namespace ccixfer::program {
 
@@ -30,8 +31,10 @@ class TransferLoop {
   [[nodiscard]] const SessionServices& services() const;
   [[nodiscard]] host::PosixFileSystem& files();
 
-  // Listens until --once is done or a signal came. Writes the uri file, says ready and prints the ticket first.
-  [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust);
+  // Listens until --once is done or a signal came. Writes the uri file, confines the process to the plan, says ready and prints the
+  // ticket first.
+  [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust,
+                                 sandbox::Plan plan);
   // Runs one transfer to its end. `all` is what earlier transfers of this command moved, for the progress.
   [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all);
   // A transfer ended while jobs of it are in the disk (CommandEnd::in_disk): the loop, and what the jobs use besides it (the root),

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
+#include "app/main/confinement.h"
 #include "app/report/outcome.h"
 
 namespace ccixfer::program {
@@ -54,8 +54,7 @@ class SourceRole final : public TransferRole {
     options.options = part.options;
     options.rate = part.rate;
     options.turns = part.turns;
-    const char* directory = std::getenv("TMPDIR");  // as sort(1); else one that is not in memory as a rule
-    options.spool_directory = directory != nullptr && *directory == '/' ? directory : "/var/tmp";
+    options.spool_directory = temporary_directory();
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     return options;

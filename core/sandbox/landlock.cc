@@ -106,6 +106,9 @@ uint64_t allowed_at(Access access, bool is_directory, const Handled& handled) {
     case Access::read:
       allowed = reading;
       break;
+    case Access::change:
+      allowed = reading | LANDLOCK_ACCESS_FS_WRITE_FILE | fs_truncate;
+      break;
     case Access::write:
       allowed = reading | making | removing | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REFER | fs_truncate;
       break;

@@ -8,6 +8,7 @@ namespace ccixfer::sandbox {
 
 enum class Access : uint8_t {
   read,    // files are read, directories are listed
+  change,  // that, and files that are there are written
   write,   // that, and files, directories and links in it are made, changed, moved, renamed and removed
   files,   // files in this directory are made, written, replaced and removed
   remove,  // files and empty directories in this directory are removed

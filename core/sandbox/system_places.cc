@@ -28,7 +28,7 @@ void add(std::vector<Place>& places, const Paths& paths) {
 
 std::vector<Place> system_places(const Plan& plan) {
   std::vector<Place> places;
-  places.push_back({"/dev/null", Access::write});
+  places.push_back({"/dev/null", Access::change});
   add(places, always);
   if (plan.listens) add(places, listening);
   if (plan.dials) add(places, dialling);

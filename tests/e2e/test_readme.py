@@ -11,8 +11,8 @@ ELSEWHERE = {
     "./do demo", "./do test", "./do install /usr", "useradd --system ccixfer",
     "install -D -m 644 conf/border-west.toml /etc/ccixfer/border.toml", "install -D -m 644 conf/receiver.toml /etc/ccixfer/receiver.toml",
     "install -d -o ccixfer -g ccixfer /srv/incoming", "systemctl enable --now ccixfer-route", "systemctl enable --now ccixfer-recv",
-    "install -D -m 644 conf/receiver.toml /etc/ccixfer/alice/receiver.toml", "install -d -o alice /srv/ccixfer/alice",
-    "systemctl enable --now ccixfer-recv@alice",
+    "install -d -o alice -m 700 /etc/ccixfer/alice /srv/ccixfer/alice",
+    "runuser -u alice -- ccixfer keygen --out /etc/ccixfer/alice/identity.key", "systemctl enable --now ccixfer-recv@alice",
 }
 
 

@@ -56,6 +56,21 @@ const CommonOptions& common_of(const Command& command) {
       command);
 }
 
+// A sanitizer has a thread, or makes calls, that a confined process has not.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+constexpr bool is_sanitized =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer);
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+std::function<Result<sandbox::Report>(const sandbox::Plan&)> confinement() {
+  if (is_sanitized) return {};
+  return [](const sandbox::Plan& plan) { return sandbox::enter(plan); };
+}
+
 CommandEnd run(const Process& process, const Command& command) {
   if (const auto* send = std::get_if<SendCommand>(&command)) return run_send(process, *send);
   if (const auto* receive = std::get_if<ReceiveCommand>(&command)) return run_receive(process, *receive);
@@ -97,7 +112,7 @@ int run_program(int argc, char** argv) {
   for (const std::string& warning : config->warnings) (*reporter)->warn(warning);
 
   Counters counters;
-  const CommandEnd end = run(Process{loop, **reporter, counters, *config}, *command);
+  const CommandEnd end = run(Process{loop, **reporter, counters, *config, confinement()}, *command);
   (*reporter)->set_now(loop.now());
   loop.release_signals();
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);

@@ -55,6 +55,12 @@ class Said {
       if (line.rfind("{\"event\":\"" + event + "\"", 0) == 0) return line;
     }
   }
+  // Whether the command has ended by itself: what it still says is gone through. One that hangs has not.
+  bool has_ended() {
+    while (!next_line().empty()) {
+    }
+    return readable();
+  }
   // Nothing further is said: who waits for an event reads the end.
   void end() {
     reporter.reset();

@@ -97,7 +97,7 @@ TEST_CASE("landlock__plan__what_is_needed_is_not_handled") {
 
 TEST_CASE("landlock__rule__allows_nothing_that_is_not_handled_and_of_a_file_nothing_of_directories") {
   const Handled all = handled_by({}, 7);
-  for (const Access access : {Access::read, Access::write, Access::files, Access::remove}) {
+  for (const Access access : {Access::read, Access::change, Access::write, Access::files, Access::remove}) {
     CHECK((allowed_at(access, true, all) & (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
                                             LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SOCK)) == 0);
     CHECK((allowed_at(access, true, handled_by({}, 1)) & ~handled_by({}, 1).files) == 0);
@@ -112,7 +112,7 @@ TEST_CASE("landlock__outside_the_places__nothing_is_read_or_written") {
   if (!has_landlock(2)) return;
   const TempDir mine, other;
   write_file(other.path() + "/secret", "secret");
-  const Access access = GENERATE(Access::read, Access::write, Access::files, Access::remove);
+  const Access access = GENERATE(Access::read, Access::change, Access::write, Access::files, Access::remove);
   const Plan plan = places({{mine.path(), access}});
   CHECK(confined(plan, [&] { return try_open(other.path() + "/secret", O_RDONLY); }).answer == EACCES);
   CHECK(confined(plan, [&] { return try_open(other.path() + "/secret", O_WRONLY); }).answer == EACCES);
@@ -147,6 +147,20 @@ TEST_CASE("landlock__one_file_is_the_place__read_and_its_neighbour_not") {
   const Plan plan = places({{directory.path() + "/mine", Access::read}});
   CHECK(confined(plan, [&] { return try_open(directory.path() + "/mine", O_RDONLY); }).answer == 0);
   CHECK(confined(plan, [&] { return try_open(directory.path() + "/other", O_RDONLY); }).answer == EACCES);
+}
+
+TEST_CASE("landlock__change_place__a_file_is_written_and_none_is_made") {
+  if (!has_landlock()) return;
+  const TempDir directory;
+  const std::string root = directory.path();
+  write_file(root + "/file", "text");
+  const std::string place = GENERATE(as<std::string>(), "", "/file");
+  const Plan plan = places({{root + place, Access::change}});
+  CHECK(confined(plan, [&] { return try_open(root + "/file", O_RDWR | O_APPEND); }).answer == 0);
+  CHECK(confined(plan, [&] { return try_open(root + "/new", O_WRONLY | O_CREAT); }).answer == EACCES);
+  CHECK(confined(plan, [&] { return error_of(unlink((root + "/file").c_str())); }).answer == EACCES);
+  // It moves nothing, so that Landlock's first ABI serves it too.
+  CHECK(confined(plan, [&] { return try_open(root + "/new", O_WRONLY | O_CREAT); }, {1, true}).answer == EACCES);
 }
 
 TEST_CASE("landlock__write_place__all_that_a_receiver_does_works_on_every_abi") {

@@ -1,0 +1,117 @@
+#include "app/main/confinement.h"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "app/trust/private_file.h"
+
+namespace ccixfer::program {
+namespace {
+
+using sandbox::Access;
+using sandbox::FileRights;
+using sandbox::Plan;
+
+// SIGHUP reads it again, and an editor puts a new file in the place of the old one: so the directory is named.
+void add_configuration(Plan& plan, const Config& config) {
+  plan.places.push_back({config.file.empty() ? "/etc/ccixfer" : directory_of(config.file), Access::read});
+}
+
+// A sender sorts the names of a large directory in a file of its own (app/send/names).
+void add_spool(Plan& plan) {
+  plan.places.push_back({temporary_directory(), Access::files});
+  plan.places.push_back({temporary_directory(), Access::read});
+}
+
+}  // namespace
+
+std::string directory_of(const std::string& file) {
+  std::string path = file;
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+std::string temporary_directory() {
+  const char* directory = std::getenv("TMPDIR");  // as sort(1)
+  return directory != nullptr && *directory == '/' ? directory : "/var/tmp";
+}
+
+Plan plan_of_push(const SendCommand& command) {
+  Plan plan;
+  plan.dials = true;
+  plan.file_rights = FileRights::read_all;
+  // Links are followed to wherever they lead, as `cp -r` does.
+  plan.reads_everything = !command.transfer.archive;
+  for (const std::string& source : command.sources) {
+    if (source != "-") plan.places.push_back({source, Access::read});
+  }
+  add_spool(plan);
+  return plan;
+}
+
+Plan plan_of_server(const Config& config, const std::string& served) {
+  Plan plan;
+  plan.file_rights = FileRights::read_all;
+  plan.places.push_back({served, Access::read});
+  add_configuration(plan, config);
+  add_spool(plan);
+  return plan;
+}
+
+Plan plan_of_receiver(const Config& config, const std::string& root) {
+  Plan plan;
+  plan.file_rights = FileRights::write_all_with_owners;  // whether a sender gives -a is not known yet
+  plan.places.push_back({root, Access::write});
+  add_configuration(plan, config);
+  return plan;
+}
+
+Plan plan_of_pull(const ReceiveCommand& command, bool removable) {
+  Plan plan;
+  plan.dials = true;
+  plan.file_rights = command.transfer.archive ? FileRights::write_all_with_owners : FileRights::write_all;
+  plan.places.push_back({command.directory, command.transfer.dry_run ? Access::read : Access::write});
+  if (removable) plan.places.push_back({directory_of(command.directory), Access::remove});
+  return plan;
+}
+
+Plan plan_of_router(const Config& config, const RouteCommand& command) {
+  Plan plan;
+  plan.dials = true;
+  plan.listens = true;  // devices may be added
+  add_configuration(plan, config);
+  if (!command.uri_file.empty()) plan.places.push_back({directory_of(command.uri_file), Access::files});
+  return plan;
+}
+
+Plan plan_of_question() {
+  Plan plan;
+  plan.dials = true;
+  return plan;
+}
+
+void add_trust(Plan& plan, const std::optional<Security>& security) {
+  plan.places.push_back({"/dev/tty", Access::change});
+  if (!security || security->places.configuration.empty()) return;
+  const std::string known_peers = security->places.known_peers();
+  const bool may_be_asked = !security->identity.file.empty() && person_at_terminal() == policy::Person::present;
+  if (may_be_asked && ::access(known_peers.c_str(), F_OK) != 0 && policy::make_directory_of(known_peers))
+    static_cast<void>(policy::append_private(known_peers, ""));  // else the person is told when it is to be written
+  plan.places.push_back({security->places.configuration, Access::read});
+  plan.places.push_back({known_peers, Access::change});
+}
+
+Result<bool> confine(const Process& process, const Plan& plan, LogLevel level) {
+  if (!process.confine) return false;
+  const auto report = process.confine(plan);
+  if (!report) return tl::unexpected(report.error());
+  log(LogLevel::info, "confined: {}", fmt::join(report->in_force, "; "));
+  for (const std::string& line : report->missing) log(level, "{}", line);
+  return report->confines_files;
+}
+
+}  // namespace ccixfer::program

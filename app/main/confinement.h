@@ -1,0 +1,33 @@
+// What each command may still do once it hears of peers (core/sandbox), and how it says so. The plans name places only: what a
+// command has opened before stays open.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "app/main/commands.h"
+#include "app/main/security.h"
+#include "core/base/log.h"
+#include "core/sandbox/plan.h"
+
+namespace ccixfer::program {
+
+[[nodiscard]] std::string directory_of(const std::string& file);  // "." for a name alone; of a directory's path: the one it is in
+[[nodiscard]] std::string temporary_directory();                  // $TMPDIR, or one that is not in memory as a rule
+
+[[nodiscard]] sandbox::Plan plan_of_push(const SendCommand& command);
+[[nodiscard]] sandbox::Plan plan_of_server(const Config& config, const std::string& served);
+[[nodiscard]] sandbox::Plan plan_of_receiver(const Config& config, const std::string& root);
+// `removable`: the command removes its directory when nothing came.
+[[nodiscard]] sandbox::Plan plan_of_pull(const ReceiveCommand& command, bool removable);
+[[nodiscard]] sandbox::Plan plan_of_router(const Config& config, const RouteCommand& command);
+[[nodiscard]] sandbox::Plan plan_of_question();  // ping, routes, bench: it dials
+
+// What trust needs of a running process: the terminal and the file known_peers, for a person who says yes to a new peer, and the
+// directory that both keys and configurations are in. The file is made if a person may be asked, since a confined process cannot.
+void add_trust(sandbox::Plan& plan, const std::optional<Security>& security);
+
+// Enters what the plan leaves, and logs what is in force, and at `level` what the kernel does not offer. True: a directory that
+// takes the place of another one from now on cannot be opened. file_io: as sandbox::enter().
+[[nodiscard]] Result<bool> confine(const Process& process, const sandbox::Plan& plan, LogLevel level = LogLevel::info);
+
+}  // namespace ccixfer::program
