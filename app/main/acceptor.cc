@@ -214,6 +214,7 @@ class Acceptor::Session {
     line.transfer = transfer_name(link_.hello().transfer);
     line.path = report_hops(link_.hops(0));
     line.peer = peer_ = line.path.empty() ? "?" : line.path.back().node;
+    if (const trust::ProvedPeer* peer = link_.proved()) line.identity = trust::to_string(peer->id);
     acceptor_.services_.reporter.session(line);
     reported_ = true;
   }

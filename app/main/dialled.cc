@@ -223,7 +223,9 @@ void DialledTransfer::open_session(Instant now) {
   const Duration round_trip = hops.empty() ? Duration(0) : hops.front().round_trip;
   const uint16_t wanted = plan_.lanes != 0 ? plan_.lanes : std::max(at_least, lanes_for(round_trip));
   attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(wanted, allowed)));
-  services_.reporter.session({transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops)});
+  report::Session line{transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops), {}};
+  if (const trust::ProvedPeer* peer = attempt.link.proved()) line.identity = trust::to_string(peer->id);
+  services_.reporter.session(line);
 }
 
 // Whether this session goes on, ends the transfer, or is followed by another one.

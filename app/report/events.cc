@@ -41,6 +41,7 @@ std::string session_event(double t, const Session& session) {
   Json json = begin("session", t);
   json["transfer"] = session.transfer;
   json["peer"] = words(session.peer);
+  if (!session.identity.empty()) json["identity"] = session.identity;
   json["path"] = hops(session.path);
   return line(json);
 }

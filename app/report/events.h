@@ -28,6 +28,7 @@ struct Session {
   std::string transfer;  // 32 hexadecimal digits
   std::string peer;
   std::vector<Hop> path;
+  std::string identity = {};  // what the peer proved, from end to end; empty: nothing (--insecure), and left out
 };
 
 struct Progress {

@@ -63,7 +63,10 @@ def test_secured__push_and_second_run__identical_and_audited():
         source = small_tree(lab.directory / "tree")
         pair = Pair(lab, ("--audit-log", lab.directory / "audit"))
         for wanted in (0, 0):
-            ends(pair.send("-a", f"{source}/", pair.uri + "/x/"), wanted)
+            sender = pair.send("-a", f"{source}/", pair.uri + "/x/")
+            ends(sender, wanted)
+            check(sender.wait_event("session")["identity"] == pair.bob.id, f"{sender.events}")
+        check(pair.receiver.wait_event("session")["identity"] == pair.alice.id, f"{pair.receiver.events}")
         same_tree(source, pair.root / "x")
         stranger = Account(lab, "eve").keygen()
         stranger.knows(pair.uri, pair.bob)

@@ -14,10 +14,16 @@ TEST_CASE("event_lines__of_the_life_of_a_command") {
 }
 
 TEST_CASE("event_lines__session__a_hop_says_what_is_known_of_it") {
-  CHECK(session_event(0, {"ab", "tcp://h:1", {{"tcp", "tcp://h:1", "1:2", 0.5, 40'000'000'000}, {"verbs", "n", "", 0.25, 0}}}) ==
-        R"({"event":"session","t":0.0,"transfer":"ab","peer":"tcp://h:1","path":[)"
-        R"({"transport":"tcp","node":"tcp://h:1","subnet":"1:2","round_trip_s":0.5,"rate_bits_per_s":40000000000},)"
-        R"({"transport":"verbs","node":"n","round_trip_s":0.25}]})");
+  CHECK(
+      session_event(0, {"ab", "tcp://h:1", {{"tcp", "tcp://h:1", "1:2", 0.5, 40'000'000'000}, {"verbs", "n", "", 0.25, 0}}, ""}) ==
+      R"({"event":"session","t":0.0,"transfer":"ab","peer":"tcp://h:1","path":[)"
+      R"({"transport":"tcp","node":"tcp://h:1","subnet":"1:2","round_trip_s":0.5,"rate_bits_per_s":40000000000},)"
+      R"({"transport":"verbs","node":"n","round_trip_s":0.25}]})");
+}
+
+TEST_CASE("event_lines__session__says_what_the_peer_proved_if_it_did") {
+  CHECK(session_event(0, {"ab", "tcp://h:1", {}, "cx1-abc"}) ==
+        R"({"event":"session","t":0.0,"transfer":"ab","peer":"tcp://h:1","identity":"cx1-abc","path":[]})");
 }
 
 TEST_CASE("event_lines__progress__rounded_and_null_when_not_known") {

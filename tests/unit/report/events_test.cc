@@ -59,7 +59,7 @@ TEST_CASE("events__names__never_raw_and_flagged_when_not_utf8") {
 }
 
 TEST_CASE("events__session_progress_ready_retry__shapes") {
-  const auto session = parsed(session_event(0, {"ab", "tcp://h:1", {{"tcp", "tcp://h:1", "1:2", 0.5}}}));
+  const auto session = parsed(session_event(0, {"ab", "tcp://h:1", {{"tcp", "tcp://h:1", "1:2", 0.5}}, ""}));
   CHECK(session["path"][0]["transport"] == "tcp");
   CHECK(session["path"][0]["node"] == "tcp://h:1");
   const auto progress = parsed(progress_event(0, {1, 2, 3, 4, -1}));
