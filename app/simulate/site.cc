@@ -55,6 +55,20 @@ std::unique_ptr<cci::Endpoint> make_endpoint(Site& site, bool listen, const std:
   return std::make_unique<cci::Endpoint>(above, std::move(routed), memory, site.counters);
 }
 
+// Whoever has a key may do everything: who may do what is not what simulated worlds are about.
+class OpenGate final : public program::PeerGate {
+ public:
+  [[nodiscard]] Result<policy::Grant> admit(const session::Link& /*link*/, const session::Open& /*open*/,
+                                            const std::string& /*path*/) override {
+    policy::Grant grant;
+    grant.name = "anybody";
+    grant.devices = grant.setid = true;
+    grant.prefixes = {""};
+    return grant;
+  }
+  [[nodiscard]] std::optional<Error> ended(const session::Link& /*link*/, const Error& /*result*/) override { return std::nullopt; }
+};
+
 }  // namespace
 
 Process::Process(Site& site, bool listen)
@@ -120,6 +134,9 @@ Listener::Listener(Site& site, const ListenPlan& plan) : Process(site, true), vf
   }
   options.sessions_max = plan.sessions_max;
   options.rate_bytes_per_s = plan.rate_bytes_per_s;
+  options.seal = site.seal;
+  if (site.seal) gate_ = std::make_unique<OpenGate>();
+  options.gate = gate_.get();
   acceptor_ = std::make_unique<program::Acceptor>(services_, hub_, options);
 }
 
@@ -148,6 +165,9 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
   plan.routers = site.routing ? site.routing->routers.size() : 0;
   plan.timeout = dial.timeout;
   plan.retries = dial.retries;
+  plan.hello.sealed = site.seal.has_value();
+  plan.seal = site.seal;
+  plan.judge_peer = [](const trust::ProvedPeer&, const std::string&) { return Result<void>(); };
   if (dial.pull) {
     auto opened = recv::Root::open(site.files, dial.directory, vfs_.name());
     if (!opened) {

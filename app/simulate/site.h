@@ -10,8 +10,10 @@
 
 #include "app/main/acceptor.h"
 #include "app/main/dialled.h"
+#include "app/main/peer_gate.h"
 #include "app/recv/root.h"
 #include "app/session/hub.h"
+#include "app/session/link_seal.h"
 #include "core/base/counters.h"
 #include "routing/router/router.h"
 #include "routing/transport/routed_transport.h"
@@ -40,6 +42,7 @@ struct Site {
   const std::vector<sim::Attachment> networks;
   sim::SimFileSystem files;
   std::optional<Routing> routing;
+  std::optional<session::SealSetup> seal;  // of its processes to come; none: --insecure
   Counters counters;
   uint32_t buffers = 8;
   sim::WorkPoolOptions work;  // of its processes to come
@@ -104,6 +107,7 @@ class Listener final : public Process {
   std::optional<Error> error_;
   sim::SimSqliteVfs vfs_;
   std::unique_ptr<recv::Root> root_;
+  std::unique_ptr<program::PeerGate> gate_;  // with a seal
   std::unique_ptr<program::Acceptor> acceptor_;
 };
 

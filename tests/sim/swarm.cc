@@ -6,9 +6,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <map>
 
 #include "app/session/messages.h"
 #include "core/base/units.h"
+#include "core/trust/identity.h"
 #include "tests/sim/seeds.h"
 
 namespace ccixfer::testing {
@@ -38,6 +40,14 @@ SwarmOptions with_splice_pipes(SwarmOptions options, uint64_t seed) {
   constexpr std::array<uint32_t, 4> room_bytes{0, 3000, 40'000, 1u << 20};
   options.link.splice_pipe_bytes = room_bytes[seed % room_bytes.size()];
   return options;
+}
+
+// Who a site is: the same in all seeds, since to make a key takes longer than many a seed.
+session::SealSetup seal_of(const std::string& site) {
+  static std::map<std::string, trust::Identity> identities;
+  auto found = identities.find(site);
+  if (found == identities.end()) found = identities.emplace(site, trust::Identity::generate()).first;
+  return {found->second, std::nullopt, [] { return int64_t{1'800'000'000}; }};
 }
 
 }  // namespace
@@ -71,6 +81,10 @@ void Swarm::build() {
   if (options_.job_max > Duration(0)) destination_->work.work_max = options_.job_max;
   if (options_.read_job_max > Duration(0)) source_->work.work_max = options_.read_job_max;
   source_->work.slow_chance = destination_->work.slow_chance = options_.slow_chance;
+  if (options_.sealed) {
+    source_->seal = seal_of("S");
+    destination_->seal = seal_of("D");
+  }
   build_routers();
   if (options_.last_link) fabric_.set_link(network(options_.routers), *options_.last_link);
   simulate::make_tree(random_, source_->files, source_root, options_.tree);
@@ -95,6 +109,7 @@ void Swarm::build() {
 void Swarm::build_rival() {
   rival_ = std::make_unique<Site>(fabric_, "S2", std::vector<sim::Attachment>{{network(0), "10.0.0.4"}});
   rival_->routing = source_->routing;
+  if (options_.sealed) rival_->seal = seal_of("S2");
   rival_->files.make_directory(source_root);
   for (const auto& [path, entry] : wanted_) {
     const std::string name = source_root + "/" + path;

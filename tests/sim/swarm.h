@@ -65,6 +65,7 @@ struct SwarmOptions {
   uint16_t lanes = 2;
   Duration timeout = std::chrono::seconds(300);  // of the command: without progress
   bool attributes = true;
+  bool sealed = false;  // encrypted from end to end
 };
 
 struct SwarmResult {

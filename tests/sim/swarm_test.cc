@@ -330,6 +330,13 @@ SwarmOptions mixture(sim::Random& random) {
   return options;
 }
 
+template <SwarmOptions (*draw)(sim::Random&)>
+SwarmOptions sealed(sim::Random& random) {
+  SwarmOptions options = draw(random);
+  options.sealed = true;
+  return options;
+}
+
 }  // namespace
 
 TEST_CASE("swarm__direct_and_calm__arrives_whole_and_durable") { run_seeds("calm", 10, calm); }
@@ -388,6 +395,26 @@ TEST_CASE("swarm__everything_at_once__end_honestly_and_a_second_run_succeeds") {
 }
 
 // The server is asked for all that it has, and its client believes to have asked for something else: to it the server lies.
+TEST_CASE("swarm__sealed_with_resets_and_cuts__arrives_whole_and_durable") {
+  run_seeds("sealed resets", 10, sealed<resets>);
+  run_seeds("sealed routed resets", 10, sealed<routed_resets>);
+}
+TEST_CASE("swarm__sealed_with_crashes__arrives_whole_and_durable") {
+  run_seeds("sealed crashes", 10, sealed<crashes>);
+  run_seeds("sealed routed crashes", 10, sealed<routed_crashes>);
+  const Sums sums = run_seeds("sealed resumes", 10, sealed<resumes>);
+  CHECK((!is_many() || sums.resumed > 0));
+}
+TEST_CASE("swarm__sealed_and_damaged__is_found_and_sent_again") {
+  const Sums sums = run_seeds("sealed corruption", 10, sealed<corruption>);
+  CHECK((!is_many() || sums.corruptions > 0));
+}
+TEST_CASE("swarm__sealed_and_everything_at_once__end_honestly_and_a_second_run_succeeds") {
+  run_seeds("sealed mixture", 10, sealed<mixture>, Expect::then_success);
+  run_seeds("sealed two senders", 10, sealed<two_senders>, Expect::then_success);
+  run_seeds("sealed changing source", 10, sealed<changing_source>, Expect::then_success);
+}
+
 TEST_CASE("swarm__server_sends_what_was_not_asked_for__protocol_and_nothing_is_made") {
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + testing::seed_count(10); ++seed) {
     sim::Random random(seed);
@@ -456,7 +483,8 @@ TEST_CASE("swarm__canary_disk_that_lies__is_caught") {
 }
 
 TEST_CASE("swarm__same_seed__same_trace") {
-  for (const auto draw : {resets, crashes, administrator, routed_resets, routed_crashes, corruption, two_senders, mixture}) {
+  for (const auto draw : {resets, crashes, administrator, routed_resets, routed_crashes, corruption, two_senders, mixture,
+                          sealed<resets>, sealed<routed_crashes>}) {
     for (uint64_t seed = 5; seed < 10; ++seed) {
       sim::Random random(seed);
       const SwarmOptions options = draw(random);
