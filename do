@@ -6,7 +6,8 @@
 #   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds and end-to-end tests on the release build
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
-#   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, iperf3 and socat, one run, interleaved; a table and JSON
+#   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, scp, iperf3 and socat, one run, interleaved; a table and JSON
+#     NAME: file, tree, secured, secured-tree, handshakes, secured-latency, secured-router, latency, rma, empty-turn, rvma, simulator, map, routers
 #   ./do bench --before BUILD   the same figures beside an earlier version, a directory as build/release
 #   ./do mutants [--room ROOM] [--count N] [--seed S]   small changes to the product, each alone: which do the tests notice?
 #   ./do mutants --planted [NAME-PART | --sample N]   errors that were planted by hand: do the tests still catch each?
@@ -94,7 +95,7 @@ cmd_lint() {
 
 cmd_bench() {
   need "${build_packages[@]}" "${bench_packages[@]}"
-  build release ccixfer sim unit_map
+  build release ccixfer sim unit_map handshakes
   python3 tests/bench/run.py "$@"
 }
 
@@ -117,5 +118,5 @@ cmd_fuzz() {
 
 case ${1:-} in
   deps|build|install|demo|test|lint|bench|mutants|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
-  *) sed -n '2,13p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
+  *) sed -n '2,14p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
 esac

@@ -48,7 +48,7 @@ class Peers:
         (directory / "router.toml").write_text(device("a", "127.0.0.2", ports[0], 1, "") + device("b", "127.0.0.3", ports[1], 2, ""))
         (directory / "sender.toml").write_text(device("a", "127.0.0.1", 0, 1, f"127.0.0.2:{ports[0]}"))
         (directory / "receiver.toml").write_text(device("b", "127.0.0.1", ports[2], 2, f"127.0.0.3:{ports[1]}"))
-        bench.daemon("router", "route", "-c", directory / "router.toml", "--insecure")
+        self.router, _ = bench.daemon("router", "route", "-c", directory / "router.toml", "--insecure")
         _, uris = bench.daemon("routed receiver", "recv", "--root", self.far_destination, "-c", directory / "receiver.toml", "--insecure")
         self.routed = next(u for u in uris if u.startswith("cci"))
 

@@ -92,9 +92,10 @@ class Bench:
         self.processes.append(process)
         return process
 
-    def daemon(self, name, *arguments):
-        """A ccixfer daemon: waits for its ready event, gives the process and its URIs."""
-        process = self.spawn(BINARY, *arguments, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    def daemon(self, name, *arguments, env=None):
+        """A ccixfer daemon: waits for its ready event, gives the process and its URIs. `env`: beside ours."""
+        process = self.spawn(BINARY, *arguments, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                             env={**os.environ, **(env or {})})
         for line in process.stdout:
             event = json.loads(line)
             if event["event"] == "ready":
@@ -107,9 +108,10 @@ class Bench:
         process.terminate()
         process.wait(timeout=20)
 
-    def events(self, *arguments):
+    def events(self, *arguments, env=None):
         """A ccixfer command to its end: its JSON events."""
-        ended = subprocess.run([str(BINARY), *[str(a) for a in arguments], "--json"], capture_output=True, text=True, check=False)
+        ended = subprocess.run([str(BINARY), *[str(a) for a in arguments], "--json"], capture_output=True, text=True, check=False,
+                               env={**os.environ, **(env or {})})
         if ended.returncode != 0:
             raise SystemExit(f"failed ({ended.returncode}): ccixfer {' '.join(str(a) for a in arguments)}\n{ended.stderr[-500:]}")
         return [json.loads(line) for line in ended.stdout.splitlines()]
@@ -153,11 +155,12 @@ class Bench:
                 raise SystemExit(f"nobody listens on port {port}")
             time.sleep(0.05)
 
-    def interleaved(self, measures):
+    def interleaved(self, measures, turns_a_round=1):
         """Rounds of every measure in turn, there and back so that none always follows the same one, the first round a warm-up; the
-        median of each, by name. A measure may give several figures, as a dictionary."""
+        median of each, by name. A measure may give several figures, as a dictionary. Of short ones a round may have many turns: the
+        median of more of them is nearer to the truth than that of a few that are longer."""
         figures = {}
-        for number in range(self.rounds + 1):
+        for number in range(self.rounds * turns_a_round + 1):
             for name, measure in list(measures.items())[::-1 if number % 2 else 1]:
                 got = measure()
                 for key, value in (got if isinstance(got, dict) else {name: got}).items():

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import files
+from accounts import Accounts
 from harness import BINARY, Row, free_port
 
 
@@ -15,41 +16,20 @@ class Secured:
     def __init__(self, bench):
         self.bench, self.plain = bench, files.peers_of(bench)
         self.destination, self.far_destination = (self.plain.add_root(bench.directory / name) for name in ("secured-dst", "secured-far"))
-        self.ids = {}
-        for name in ("sender", "receiver", "router"):
-            self.account(name).mkdir(parents=True)
-            self.command(name, "keygen")
-            self.ids[name] = self.command(name, "id").strip()
+        self.accounts = Accounts(bench, "sender", "receiver", "router")
         self.start_ccixfer()
         self.start_sshd()
 
-    def account(self, name):
-        return self.bench.directory / f"account-{name}" / "ccixfer"
-
-    def env(self, name):
-        home = str(self.account(name).parent)
-        return {"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home}
-
-    def command(self, name, *arguments):
-        return subprocess.run([BINARY, *arguments], capture_output=True, text=True, check=True, env={**os.environ, **self.env(name)}).stdout
-
-    def daemon(self, account, name, *arguments):
-        before = {key: os.environ.get(key) for key in self.env(account)}
-        os.environ.update(self.env(account))
-        try:
-            return self.bench.daemon(name, *arguments)
-        finally:
-            for key, value in before.items():
-                os.environ.pop(key) if value is None else os.environ.__setitem__(key, value)
-
     def start_ccixfer(self):
         bench = self.bench
-        grants = f'[peer.sender]\nid = "{self.ids["sender"]}"\nwrite = ["."]\nsetid = true\nroute = true\n'
-        router = f'[peer.router]\nid = "{self.ids["router"]}"\nrouter = true\n'
-        receiver = f'[peer.receiver]\nid = "{self.ids["receiver"]}"\n'
-        (self.account("receiver") / "ccixfer.toml").write_text(grants)
-        (self.account("sender") / "ccixfer.toml").write_text(receiver)
-        _, uris = self.daemon("receiver", "secured receiver", "recv", "--root", self.destination, "--listen", "127.0.0.1:0")
+        accounts = self.accounts
+        grants = accounts.peer("sender", 'write = ["."]', "setid = true", "route = true")
+        router = accounts.peer("router", "router = true")
+        receiver = accounts.peer("receiver")
+        accounts.configure("receiver", grants)
+        accounts.configure("sender", receiver)
+        self.receiver, uris = bench.daemon("secured receiver", "recv", "--root", self.destination, "--listen", "127.0.0.1:0",
+                                           env=accounts.env("receiver"))
         self.direct = next(uri for uri in uris if uri.startswith("tcp"))
         ports = [free_port() for _ in range(3)]
 
@@ -63,9 +43,9 @@ class Secured:
         for name, text in configs.items():
             (bench.directory / f"secured-{name}.toml").write_text(text)
         self.sender_config = bench.directory / "secured-sender.toml"
-        self.router, _ = self.daemon("router", "secured router", "route", "-c", bench.directory / "secured-router.toml")
-        _, uris = self.daemon("receiver", "secured routed receiver", "recv", "--root", self.far_destination, "-c",
-                              bench.directory / "secured-receiver.toml")
+        self.router, _ = bench.daemon("secured router", "route", "-c", bench.directory / "secured-router.toml", env=accounts.env("router"))
+        _, uris = bench.daemon("secured routed receiver", "recv", "--root", self.far_destination, "-c",
+                               bench.directory / "secured-receiver.toml", env=accounts.env("receiver"))
         self.routed = next(uri for uri in uris if uri.startswith("cci"))
 
     def start_sshd(self):
@@ -82,7 +62,7 @@ class Secured:
         self.ssh_options = ["-i", directory / "key", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]
 
     def send(self, *arguments):
-        return ["env", *(f"{key}={value}" for key, value in self.env("sender").items()), BINARY, "send", "-q", *arguments]
+        return ["env", *(f"{key}={value}" for key, value in self.accounts.env("sender").items()), BINARY, "send", "-q", *arguments]
 
     def scp(self, source, target):
         return ["scp", "-q", "-P", self.ssh_port, *self.ssh_options, source, f"root@127.0.0.1:{target}"]
