@@ -2,7 +2,8 @@
 //   kind u8 = 18 | skipped u8 | text_bytes u16 | the text, encrypted | tag of 16 bytes
 // The text is one or more whole frames. If the last of them is a chunk, its payload follows the record as it is. The number of a
 // record is not sent: each direction counts its own. `skipped` says how many numbers before this one were used for records that
-// never went out. The first four bytes are authenticated with the text.
+// never went out. The first two bytes are authenticated with the text. The length is too, since the tag covers it: the next record
+// can so be begun before its length is known.
 // The decoder takes a peer's bytes: nullopt for what is malformed. Source: core/wire/README.md 'Sealed records'.
 #pragma once
 #include <algorithm>
@@ -15,6 +16,7 @@ namespace ccixfer::wire {
 inline constexpr uint8_t sealed_record_kind = 18;  // no frame has it
 static_assert(sealed_record_kind > kind_last);
 inline constexpr size_t sealed_prefix_bytes = 4;
+inline constexpr size_t sealed_associated_bytes = 2;  // of the prefix
 inline constexpr size_t sealed_tag_bytes = 16;
 inline constexpr size_t sealed_overhead_bytes = sealed_prefix_bytes + sealed_tag_bytes;
 inline constexpr size_t sealed_text_bytes_min = frame_overhead_bytes;

@@ -88,6 +88,7 @@ void FrameWriter::transmit(Connection& c) {
     c.going.moved(static_cast<uint64_t>(n), engine_.now());
     budget -= std::min(budget, static_cast<size_t>(n));
     sent(c, static_cast<size_t>(n));
+    if (c.is_sealed()) c.secured->prepare();  // while the peer works
     if (c.batch->empty() && c.state == State::open && !wants_to_send(c)) return keep_batch(std::move(c.batch));
   }
 }

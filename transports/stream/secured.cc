@@ -17,6 +17,8 @@ constexpr std::string_view exporter_label = "EXPORTER-ccixfer-hop";
 constexpr std::string_view key_label = "ccixfer hop records";
 static_assert(wire::sealed_tag_bytes == trust::tag_bytes);
 
+Bytes associated(Bytes record) { return record.first(wire::sealed_associated_bytes); }
+
 trust::Secret key_of(const trust::Secret& from, trust::HandshakeSide sender) {
   const std::array<std::byte, 1> context = {static_cast<std::byte>(sender)};
   return trust::derive(from, key_label, context);
@@ -56,10 +58,20 @@ void Secured::seal(MutableBytes record) {
     skip_at_ = seal_number_;
     skip_count_ = skipped_;
   }
-  wire::write_sealed_prefix(record.data(), {static_cast<uint8_t>(std::exchange(skipped_, 0)), static_cast<uint16_t>(text_bytes)});
-  const trust::Tag tag = keys_->seal.seal(seal_number_++, record.first(wire::sealed_prefix_bytes),
-                                          record.subspan(wire::sealed_prefix_bytes, text_bytes));
+  const auto skipped = static_cast<uint8_t>(std::exchange(skipped_, 0));
+  wire::write_sealed_prefix(record.data(), {skipped, static_cast<uint16_t>(text_bytes)});
+  if (!std::exchange(seal_begun_, false) || skipped > 0) keys_->seal.begin(seal_number_, associated(record));
+  ++seal_number_;
+  keys_->seal.update(record.subspan(wire::sealed_prefix_bytes, text_bytes));
+  const trust::Tag tag = keys_->seal.finish();
   std::memcpy(record.last(wire::sealed_tag_bytes).data(), tag.data(), tag.size());
+}
+
+void Secured::prepare() {
+  std::array<std::byte, wire::sealed_prefix_bytes> prefix;
+  wire::write_sealed_prefix(prefix.data(), {.skipped = 0, .text_bytes = 0});
+  if (!std::exchange(seal_begun_, true)) keys_->seal.begin(seal_number_, associated(prefix));
+  if (!std::exchange(open_begun_, true)) keys_->open.begin(open_number_, associated(prefix));
 }
 
 void Secured::drop(size_t records) {
@@ -76,7 +88,9 @@ std::optional<MutableBytes> Secured::open(MutableBytes record) {
   trust::Tag tag;
   std::memcpy(tag.data(), record.last(wire::sealed_tag_bytes).data(), tag.size());
   const uint64_t number = open_number_ + prefix->skipped;
-  if (!keys_->open.open(number, record.first(wire::sealed_prefix_bytes), text, tag)) {
+  if (!std::exchange(open_begun_, false) || prefix->skipped > 0) keys_->open.begin(number, associated(record));
+  keys_->open.update(text);
+  if (!keys_->open.finish(tag)) {
     broken_ = true;
     return std::nullopt;
   }

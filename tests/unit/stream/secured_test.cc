@@ -49,18 +49,24 @@ struct TwoEnds {
     return text ? std::string(as_text(*text)) : "nothing";
   }
 
+  void prepare() {
+    for (Secured* end : {&dialler, &acceptor}) end->prepare();
+  }
+
   OwnTrust one, other;
   Secured dialler{one.handshake(trust::HandshakeSide::dialler)};
   Secured acceptor{other.handshake(trust::HandshakeSide::acceptor)};
 };
 
 TEST_CASE("secured__a_handshake__both_know_each_other_and_read_what_the_other_sealed") {
+  const bool prepared = GENERATE(false, true);
   TwoEnds ends;
   CHECK(ends.dialler.peer_name() == ends.other.name());
   CHECK(ends.acceptor.peer_name() == ends.one.name());
   CHECK(ends.dialler.cipher() == ends.acceptor.cipher());
   CHECK_FALSE(ends.dialler.is_confirmed());
   for (int i = 0; i < 3; ++i) {
+    if (prepared) ends.prepare();
     const Buffer there = TwoEnds::sealed(ends.dialler, "a question, sealed");
     CHECK(as_text(there).find("question") == std::string_view::npos);
     CHECK(TwoEnds::opened(ends.acceptor, there) == "a question, sealed");
@@ -70,14 +76,30 @@ TEST_CASE("secured__a_handshake__both_know_each_other_and_read_what_the_other_se
 }
 
 TEST_CASE("secured__a_bit_changed_anywhere_in_a_record__it_does_not_open_and_nothing_after_it") {
+  const bool prepared = GENERATE(false, true);
   for (size_t at = 0; at < wire::sealed_overhead_bytes + 14; ++at) {
-    CAPTURE(at);
+    CAPTURE(at, prepared);
     TwoEnds ends;
+    if (prepared) ends.prepare();
     Buffer record = TwoEnds::sealed(ends.dialler, "fourteen bytes");
     const Buffer whole = record;
     record[at] ^= std::byte{1};
     CHECK(TwoEnds::opened(ends.acceptor, record) == "nothing");
     if (at >= wire::sealed_prefix_bytes) CHECK(TwoEnds::opened(ends.acceptor, whole) == "nothing");
+  }
+}
+
+TEST_CASE("secured__a_record_cut_and_its_length_changed_with_it__does_not_open") {
+  const std::string_view text = "all of it, or nothing of it";
+  for (size_t left_bytes = wire::sealed_text_bytes_min; left_bytes < text.size(); ++left_bytes) {
+    CAPTURE(left_bytes);
+    TwoEnds ends;
+    Buffer record = TwoEnds::sealed(ends.dialler, text);
+    const Buffer tag(record.end() - wire::sealed_tag_bytes, record.end());
+    wire::write_sealed_prefix(record.data(), {.skipped = 0, .text_bytes = static_cast<uint16_t>(left_bytes)});
+    record.resize(wire::sealed_prefix_bytes + left_bytes);
+    record.insert(record.end(), tag.begin(), tag.end());
+    CHECK(TwoEnds::opened(ends.acceptor, record) == "nothing");
   }
 }
 
@@ -98,14 +120,17 @@ TEST_CASE("secured__records_doubled_left_out_swapped_or_sent_back__do_not_open")
 }
 
 TEST_CASE("secured__records_that_never_went_out__the_next_one_opens_and_a_lie_about_them_does_not") {
+  const bool prepared = GENERATE(false, true);
   TwoEnds ends;
   REQUIRE(TwoEnds::opened(ends.acceptor, TwoEnds::sealed(ends.dialler, "the first one")) == "the first one");
   static_cast<void>(TwoEnds::sealed(ends.dialler, "never sent: 1"));
   static_cast<void>(TwoEnds::sealed(ends.dialler, "never sent: 2"));
   ends.dialler.drop(2);
+  if (prepared) ends.prepare();
   // One that skips is dropped itself: all that it skipped counts again.
   static_cast<void>(TwoEnds::sealed(ends.dialler, "never sent: 3"));
   ends.dialler.drop(1);
+  if (prepared) ends.prepare();
   const Buffer next = TwoEnds::sealed(ends.dialler, "the next one");
   SECTION("honest") { CHECK(TwoEnds::opened(ends.acceptor, next) == "the next one"); }
   SECTION("and the one after it") {
