@@ -165,7 +165,9 @@ void PeerLinks::on_hello(Link& link, Bytes message, Instant now) {
   link.peer_uri = hello->uri;
   if (const std::string refusal = refusal_of(link, hello->subnet, now); !refusal.empty()) {
     counters_.add(Counter::records_rejected);
-    log(LogLevel::warning, "routing: peer {}, which says that it is {}: {}", link.peer, hello->uri, refusal);
+    if (refused_logged_.first(link.peer)) {
+      log(LogLevel::warning, "routing: peer {}, which says that it is {}: {}", link.peer, hello->uri, refusal);
+    }
     return end(link, true, refusal, now);
   }
   link.router = hello->router;

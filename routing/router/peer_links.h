@@ -98,6 +98,7 @@ class PeerLinks {
   SlotTable<Link> links_{Ref::generation_max};
   DialPlan plan_;
   BadPeers bad_peers_;
+  PeersLogged refused_logged_;  // who dials again and again is told each time, and the log hears of it once
   Instant next_probe_ = never;
   bool draining_ = false;
 };

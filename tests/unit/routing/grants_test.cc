@@ -131,6 +131,20 @@ TEST_CASE("router_grants__a_router_of_another_as_than_granted__brings_no_record"
   CHECK(gate.counters().get(Counter::records_rejected) == before + 1);
 }
 
+TEST_CASE("router_grants__a_router_of_another_as_again_and_again__refused_each_time_logged_once") {
+  Gate gate;
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::warning);
+  const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::info); });
+  const uint64_t before = gate.counters().get(Counter::records_rejected);
+  RawPeer& four = gate.peer("cx1four", true);
+  for (uint64_t i = 0; i < 5; ++i) CHECK_FALSE(gate.greet(four, 9, 91));
+  CHECK(gate.counters().get(Counter::records_rejected) == before + 5);
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].find("may bring AS 4 only, and this is of AS 9") != std::string::npos);
+  CHECK_FALSE(gate.greet(gate.peer("cx1user", true), 4, 94));  // is another one, who has no grant at all
+}
+
 TEST_CASE("router_grants__a_request_that_the_peer_cannot_bring__is_refused") {
   Gate gate;
   const auto answer_to = [&](RawPeer& peer, const std::string& uri, SubnetId source, uint8_t crossed) {
