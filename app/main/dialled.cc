@@ -241,8 +241,7 @@ void DialledTransfer::judge(Instant now) {
     return end_attempt(now, end, error != nullptr && is_passing(end.kind));
   }
   if (attempt.dialler.session_lost()) {
-    return end_attempt(now, {ErrorKind::network, at("the peer no longer knows the session", plan_.uri, "beginning a new one")},
-                       true);
+    return end_attempt(now, {ErrorKind::network, "the peer no longer knows the session: " + plan_.uri}, true);
   }
   if (const Error* failure = attempt.dialler.failure(); failure != nullptr && attempt.link.live_lanes().empty()) {
     if (plan_.retries && is_passing(failure->kind) && !attempt.dialler.hopeless()) return end_attempt(now, *failure, true);

@@ -339,7 +339,7 @@ TEST_CASE("dialled__the_peer_forgot_the_session__another_one_is_begun") {
   rig.far->transport->cut_all();
   REQUIRE(rig.run([&] { return rig.script.made == 2 && rig.transfer->moving(); }));
   const Words retries = rig.retries();
-  CHECK(retries.back() == "the peer no longer knows the session: fake://far: beginning a new one");
+  CHECK(retries.back() == "the peer no longer knows the session: fake://far");
   CHECK(rig.near_link->session() == DialledRig::session + 1);
 }
 
