@@ -205,7 +205,10 @@ class Parser {
         ->type_name("FILE");
     route_app_->add_option("--bwlimit", raw_.bwlimit, "cap of what is forwarded")->type_name("RATE");
     route_app_->add_option("--memory", raw_.memory, "the buffer pool (the configuration's, or 256MiB)")->type_name("SIZE");
-    add_later(route_app_, "--audit-log", true);
+    route_app_
+        ->add_option("--audit-log", route_.audit_log,
+                     "append a JSON line for whom it admits and refuses, and each connection's end; journald: to the journal")
+        ->type_name("FILE");
   }
   void add_routes() {
     routes_app_ =

@@ -78,6 +78,7 @@ struct RouteCommand {
   std::string uri_file;
   uint64_t rate_bytes_per_s = 0;
   std::optional<uint64_t> memory_bytes;  // else the configuration's
+  std::string audit_log;                 // a file, or `journald`; "": none
 };
 
 struct RoutesCommand {

@@ -55,6 +55,24 @@ routing::PeerGrant ProcessTrust::grant_of(const ports::PeerIdentity& peer) const
   return {.route = table->route, .router = table->router, .as = table->as, .admin = table->admin};
 }
 
+void ProcessTrust::sent_away(std::string_view uri, const trust::ProvedPeer* peer, const Error& error) {
+  if (tell_sent_away_) tell_sent_away_(uri, peer, error);
+}
+
+ProcessTrust::Named ProcessTrust::named(const trust::ProvedPeer& peer) const {
+  const PeerConfig* table = security_.peers().find(peer);
+  const std::string proved = connection::proved_name(peer);
+  const std::string id = trust::to_string(peer.id);
+  return {id, table != nullptr ? table->name : proved == id ? std::string() : proved};
+}
+
+ProcessTrust::Named ProcessTrust::named(const ports::PeerIdentity& peer) const {
+  const auto proved = proved_.find(peer.proved);
+  if (proved != proved_.end()) return named(proved->second);
+  // Of a stranger with a certificate the transport tells the name only.
+  return peer.proved.empty() || trust::parse_peer_id(peer.proved) ? Named{peer.proved, ""} : Named{"", peer.proved};
+}
+
 std::shared_ptr<ProcessTrust> process_trust(std::optional<Security>& security, ListenerKind listener) {
   return security ? std::make_shared<ProcessTrust>(*security, listener) : nullptr;
 }

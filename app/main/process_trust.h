@@ -6,6 +6,7 @@
 //   they say what they want. A connection that a router passes on is taken from peers with `router = true` only.
 // - Who dials a router is judged by the router, by what grant_of() says.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,12 +36,23 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   Result<void> admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) override;
   Result<void> admit_dialler(const trust::ProvedPeer& peer, ports::Role role) override;
   routing::PeerGrant grant_of(const ports::PeerIdentity& peer) const override;
+  // `uri`, whom it proved (nullptr: nobody) and why, of each dialler that is no request yet and is sent away.
+  using SentAway = std::function<void(std::string_view uri, const trust::ProvedPeer* peer, const Error& error)>;
+  void tell_sent_away(SentAway tell) { tell_sent_away_ = std::move(tell); }
+  void sent_away(std::string_view uri, const trust::ProvedPeer* peer, const Error& error) override;
+  // Who that is, for an audit log: its id, and the name of its [peer.NAME] or of its certificate; "": not known.
+  struct Named {
+    std::string id, name;
+  };
+  [[nodiscard]] Named named(const ports::PeerIdentity& peer) const;
+  [[nodiscard]] Named named(const trust::ProvedPeer& peer) const;
 
  private:
   void remember(const trust::ProvedPeer& peer);
 
   Security& security_;
   const ListenerKind listener_;
+  SentAway tell_sent_away_;
   std::map<std::string, trust::PeerId> expected_;  // by address
   // By the name that the transport has for a peer of a table. Later only that name is asked about, and of a certified peer it is
   // not the id.

@@ -11,6 +11,7 @@
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
 #include "app/main/process_trust.h"
+#include "app/main/router_audit.h"
 #include "app/main/topology.h"
 #include "app/main/uri_file.h"
 #include "core/base/log.h"
@@ -81,8 +82,8 @@ Result<std::unique_ptr<cci::Endpoint>> endpoint_of(const Process& process, const
 class RouteHandler final : public LoopHandler {
  public:
   RouteHandler(const Process& process, const RouteCommand& command, RouterServices services, routing::Router& router,
-               UriFile& uri_file)
-      : process_(process), command_(command), services_(std::move(services)), router_(router), uri_file_(uri_file) {
+               UriFile& uri_file, RouterAudit& audit)
+      : process_(process), command_(command), services_(std::move(services)), router_(router), uri_file_(uri_file), audit_(audit) {
     watch_addresses(process.config);
   }
 
@@ -138,6 +139,7 @@ class RouteHandler final : public LoopHandler {
 
   // A configuration that cannot be used changes nothing: the router goes on with the one that it has.
   void reload() {
+    audit_.reopen();
     const std::string& file = process_.config.file;
     const auto config = load_config(file);
     if (!config) return not_reloaded(config.error().message);
@@ -171,6 +173,7 @@ class RouteHandler final : public LoopHandler {
   const RouterServices services_;
   routing::Router& router_;
   UriFile& uri_file_;
+  RouterAudit& audit_;
   const std::function<Instant()> clock_ = [this] { return process_.loop.now(); };
   std::map<std::string, AddressWatch> watches_;  // by device
   Instant next_look_{};
@@ -195,20 +198,24 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
   if (!security) return {security.error(), {}};
   const std::shared_ptr<ProcessTrust> trust = process_trust(*security, ListenerKind::router);
+  auto audit = RouterAudit::open(process, command.audit_log, trust);
+  if (!audit) return {audit.error(), {}};
   host::SystemEntropy entropy;
   const RouterServices services{std::make_shared<cci::MemoryTable>(entropy, process.counters), entropy, trust};
   auto devices = make_devices(process, services);
   if (!devices) return {devices.error(), {}};
   routing::RouterOptions options = options_of(process.config, command);
   options.peer_grants = trust;
+  options.observer = (*audit)->observer();
   auto router = routing::Router::create(options, std::move(*devices), services.memory, entropy, process.counters);
   if (!router) return {router.error(), {}};
   process.loop.take_hangups();
   UriFile uri_file(process.loop);
   sandbox::Plan plan = plan_of_router(process.config, command);
   add_trust(plan, *security);
+  (*audit)->add_to(plan);
   if (auto confined = confine(process, plan, LogLevel::warning); !confined) return {confined.error(), {}};
-  RouteHandler handler(process, command, services, **router, uri_file);
+  RouteHandler handler(process, command, services, **router, uri_file, **audit);
   process.loop.run(handler);
   return {handler.error(), {}};
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "core/base/units.h"
 
@@ -52,6 +53,7 @@ std::optional<std::string> AuditLog::reopen() {
   }
   file_ = std::move(file);
   torn_ = false;
+  leaving_out_said_ = false;
   return std::nullopt;
 }
 
@@ -65,8 +67,14 @@ int AuditLog::write_to_file(const std::string& line) {
   return torn_ ? ENOSPC : 0;  // a full disk takes a part first
 }
 
-std::optional<std::string> AuditLog::write(const AuditRecord& record) {
+std::optional<std::string> AuditLog::write(AuditRecord record) {
   const int64_t now_ms = wall_clock_ms_();
+  if (record.event == AuditRecord::Event::refused && !refusals_.take(!record.name.empty(), now_ms)) {
+    ++left_out_;
+    if (std::exchange(leaving_out_said_, true)) return std::nullopt;
+    return "many are refused: the audit log leaves some out, and says how many";
+  }
+  record.left_out = std::exchange(left_out_, 0);
   std::string where;
   int problem = 0;
   if (targets_.journal) {

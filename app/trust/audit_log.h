@@ -1,9 +1,11 @@
-// The audit log: one JSON line in a file for each session and each refused attempt, and the same in systemd's journal.
+// The audit log: one JSON line in a file for each session and each refused attempt, and of a router for whom it admits and what
+// passed; and the same in systemd's journal.
 //
 // - The file is opened for appending (made with 0600) and written by one write(2) a line, so several processes may share it. After
 //   reopen() (SIGHUP) lines go into the file that has the name now, as logrotate needs it.
 // - A line that cannot be written is lost, and the transfer goes on: whoever fills the disk of the log should not thereby stop the
 //   work, and a loss is said loudly when it begins and, with the count of lines, when it is over.
+// - Refusals beyond an allowance (refusal_allowance.h) have no line; the next line has their number, and the first is warned of.
 // - Writing to the journal never blocks; a file blocks for as long as the disk takes to take one line.
 // Errors: of open(): usage, the file cannot be opened.
 #pragma once
@@ -14,6 +16,7 @@
 
 #include "app/trust/audit_record.h"
 #include "app/trust/journal.h"
+#include "app/trust/refusal_allowance.h"
 #include "core/base/result.h"
 #include "core/host/descriptor.h"
 
@@ -38,7 +41,7 @@ class AuditLog {
   [[nodiscard]] static Result<AuditLog> open(AuditTargets targets, WallClock wall_clock_ms);
 
   // Words to warn with, if there is anything to say.
-  [[nodiscard]] std::optional<std::string> write(const AuditRecord& record);
+  [[nodiscard]] std::optional<std::string> write(AuditRecord record);
   // If the file cannot be opened, the old one stays in use and the words say so.
   [[nodiscard]] std::optional<std::string> reopen();
 
@@ -53,6 +56,9 @@ class AuditLog {
   Journal journal_;
   bool torn_ = false;  // the last line in the file has no end
   uint64_t lost_ = 0;  // records since one last went well
+  RefusalAllowance refusals_;
+  uint64_t left_out_ = 0;  // refusals since the last line
+  bool leaving_out_said_ = false;
 };
 
 }  // namespace ccixfer::policy

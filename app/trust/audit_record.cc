@@ -21,24 +21,42 @@ std::string words(const std::string& text) {
   return is_utf8(part) ? std::string(part) : printable(part);
 }
 
+const char* name_of(AuditRecord::Event event) {
+  switch (event) {
+    case AuditRecord::Event::session:
+      return "session";
+    case AuditRecord::Event::refused:
+      return "refused";
+    case AuditRecord::Event::admitted:
+      return "admitted";
+    case AuditRecord::Event::connection:
+      return "connection";
+  }
+  return "";
+}
+
 Json members(const AuditRecord& record, int64_t wall_ms) {
-  const bool refused = record.event == AuditRecord::Event::refused;
   Json json;
   json["time"] = rfc3339(wall_ms);
-  json["event"] = refused ? "refused" : "session";
+  json["event"] = name_of(record.event);
   json["peer"] = words(record.peer);
   json["name"] = words(record.name);
   json["address"] = words(record.address);
   json["direction"] = words(record.direction);
-  json["path"] = words(record.path);
-  if (!is_utf8(record.path)) json["escaped"] = true;
-  json["files"] = record.files;
+  if (record.of_router) {
+    json["to"] = words(record.to);
+  } else {
+    json["path"] = words(record.path);
+    if (!is_utf8(record.path)) json["escaped"] = true;
+    json["files"] = record.files;
+  }
   json["bytes"] = record.bytes;
   json["outcome"] = error_row(record.outcome).name;
   json["exit"] = exit_code(record.outcome);
   if (!record.reason.empty()) json["reason"] = words(record.reason);
   json["seconds"] = std::round(record.seconds * 1000) / 1000;
-  json["transfer"] = words(record.transfer);
+  if (!record.of_router) json["transfer"] = words(record.transfer);
+  if (record.left_out > 0) json["left_out"] = record.left_out;
   return json;
 }
 
@@ -46,13 +64,17 @@ Json members(const AuditRecord& record, int64_t wall_ms) {
 std::string message(const AuditRecord& record) {
   const std::string who = record.name.empty() ? record.peer : record.name;
   const std::string subject = fmt::format("{} from {}", who.empty() ? "a stranger" : printable(who), printable(record.address));
-  const std::string what = fmt::format("{} of {}", record.direction.empty() ? "attempt" : record.direction,
-                                       record.path.empty() ? "." : printable(record.path));
-  std::string text = record.event == AuditRecord::Event::refused
-                         ? fmt::format("refused: {}: {}", subject, what)
-                         : fmt::format("{}: {}: {} files, {} bytes, {}", subject, what, record.files, record.bytes,
-                                       error_row(record.outcome).words);
+  const std::string kind = record.direction.empty() ? "attempt" : record.direction;
+  const std::string what = record.of_router
+                               ? fmt::format("{} to {}", kind, record.to.empty() ? "this router" : printable(record.to))
+                               : fmt::format("{} of {}", kind, record.path.empty() ? "." : printable(record.path));
+  const std::string counts =
+      record.of_router ? fmt::format("{} bytes", record.bytes) : fmt::format("{} files, {} bytes", record.files, record.bytes);
+  const bool has_counts = record.event == AuditRecord::Event::session || record.event == AuditRecord::Event::connection;
+  std::string text = has_counts ? fmt::format("{}: {}: {}, {}", subject, what, counts, error_row(record.outcome).words)
+                                : fmt::format("{}: {}: {}", name_of(record.event), subject, what);
   if (!record.reason.empty()) text += ": " + printable(words(record.reason));
+  if (record.left_out > 0) text += fmt::format(" ({} refusals before it were left out)", record.left_out);
   return text;
 }
 

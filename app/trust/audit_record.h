@@ -1,4 +1,4 @@
-// What the audit log says of one session, or of one attempt that was refused. Values in, text out; pure.
+// What the audit log says of one session, of one attempt that was refused, or of what a router admitted. Values in, text out; pure.
 // It names whom it is about, and nobody else. There is no place in it for a key or a ticket's secret.
 #pragma once
 #include <cstdint>
@@ -11,15 +11,18 @@
 namespace ccixfer::policy {
 
 struct AuditRecord {
-  enum class Event : uint8_t { session, refused };
+  enum class Event : uint8_t { session, refused, admitted, connection };  // the last two: of a router
   Event event = Event::session;
   std::string peer;       // cx1-...; "": it proved nothing
   std::string name;       // NAME of its [peer.NAME], the name in its certificate, or `ticket NUMBER`; "": none
   std::string address;    // where it came from
-  std::string direction;  // `push`, `pull`; `route` of a router; "": not known yet
+  std::string direction;  // `push`, `pull`; of a router `route`, `link`, `admin`; "": not known yet
   std::string path;       // below the root; "": all of it
   uint64_t files = 0;
   uint64_t bytes = 0;
+  bool of_router = false;  // it has `to` then, and no path, files and transfer, as a router knows of none
+  std::string to;          // the address that was asked for; of a link, what the other router calls itself
+  uint64_t left_out = 0;   // AuditLog's: refusals since the line before that have none
   ErrorKind outcome = ErrorKind::ok;
   std::string reason;  // of an outcome that is not ok
   double seconds = 0;

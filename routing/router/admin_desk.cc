@@ -13,9 +13,11 @@ void AdminDesk::on_request(uint32_t device, cci::Event& event) {
     counters_.add(Counter::connections_refused);
     const auto why =
         full ? "too many administrators" : "a WAN device shows nothing of its AS: ask on another device of this router";
+    if (observer_) observer_({.as = Admission::As::administrator, .peer = event.peer(), .status = Status::refused, .reason = why});
     static_cast<void>(devices_.endpoint(device).reject(event, why));
     return;
   }
+  if (observer_) observer_({.step = Admission::Step::admitted, .as = Admission::As::administrator, .peer = event.peer()});
   Admin& admin = add_to(admins_);
   admin.device = device;
   admin.connection = event.connection;

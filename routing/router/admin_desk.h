@@ -9,6 +9,7 @@
 #include "core/base/counters.h"
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
+#include "routing/router/admission.h"
 #include "routing/router/bad_peers.h"
 #include "routing/router/devices.h"
 #include "routing/router/record_store.h"
@@ -20,8 +21,8 @@ inline constexpr size_t admins_max = 64;
 
 class AdminDesk {
  public:
-  AdminDesk(const Devices& devices, const RecordStore& records, Counters& counters)
-      : devices_(devices), records_(records), counters_(counters) {}
+  AdminDesk(const Devices& devices, const RecordStore& records, const AdmissionObserver& observer, Counters& counters)
+      : devices_(devices), records_(records), observer_(observer), counters_(counters) {}
   void on_request(uint32_t device, cci::Event& event);
   void on_event(const Ref& ref, cci::Event& event);
   void push();  // what found no room before
@@ -37,6 +38,7 @@ class AdminDesk {
 
   const Devices& devices_;
   const RecordStore& records_;
+  const AdmissionObserver& observer_;
   Counters& counters_;
   SlotTable<Admin> admins_{Ref::generation_max};
   PeersLogged logged_;

@@ -248,6 +248,7 @@ void FragmentForwarder::on_ended(Fragment& fragment, bool of_push, ports::Operat
 void FragmentForwarder::on_pulled(RelayedConnection& connection, Fragment& fragment) {
   counters_.add(Counter::routed_fragments);
   counters_.add(Counter::routed_bytes, fragment.offer.length_bytes);
+  connection.forwarded_bytes += fragment.offer.length_bytes;
   counters_.add(Counter::routed_bytes_passed, fragment.fill.passed_bytes);
   fragment.here = Here::whole;
   fragment.fill.complete = true;

@@ -18,6 +18,7 @@ void MessageRelay::forward(RelayedConnection& connection, uint8_t from, cci::Eve
   if (!routed) return ender_.reject(connection, "malformed message");
   counters_.add(Counter::routed_messages);
   counters_.add(Counter::routed_bytes, routed->payload.size());
+  connection.forwarded_bytes += routed->payload.size();
   Outgoing outgoing;
   outgoing.is_event = true;
   outgoing.event = std::move(event);

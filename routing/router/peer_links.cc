@@ -11,14 +11,16 @@
 
 namespace ccixfer::routing {
 
-PeerLinks::PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, Counters& counters)
-    : devices_(devices), records_(records), rights_(rights), counters_(counters) {}
+PeerLinks::PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, const AdmissionObserver& observer,
+                     Counters& counters)
+    : devices_(devices), records_(records), rights_(rights), observer_(observer), counters_(counters) {}
 
 void PeerLinks::turn(Instant now) {
   dial(now);
   links_.for_each([&](Link& link) {
     if (link.deadline > now) return;
     counters_.add(Counter::routed_rejected);
+    tell_observer(link, "no hello in time");
     end(link, true, "no hello in time", now);
   });
 }
@@ -68,7 +70,9 @@ void PeerLinks::on_request(uint32_t device, cci::Event& event) {
   cci::Endpoint& endpoint = devices_.endpoint(device);
   if (draining_ || links_.size() >= links_max) {
     counters_.add(Counter::connections_refused);
-    static_cast<void>(endpoint.reject(event, draining_ ? "draining" : "too many peers"));
+    const char* why = draining_ ? "draining" : "too many peers";
+    if (observer_) observer_({.as = Admission::As::router, .peer = event.peer(), .status = Status::refused, .reason = why});
+    static_cast<void>(endpoint.reject(event, why));
     return;
   }
   Link& link = add_to(links_);
@@ -168,6 +172,7 @@ void PeerLinks::on_hello(Link& link, Bytes message, Instant now) {
     if (refused_logged_.first(link.peer)) {
       log(LogLevel::warning, "routing: peer {}, which says that it is {}: {}", link.peer, hello->uri, refusal);
     }
+    tell_observer(link, refusal);
     return end(link, true, refusal, now);
   }
   link.router = hello->router;
@@ -176,12 +181,23 @@ void PeerLinks::on_hello(Link& link, Bytes message, Instant now) {
   link.deadline = never;
   devices_.endpoint(link.device).set_keepalive(link.connection, link_keepalive);
   link.phase = Phase::open;
+  tell_observer(link, "");
   plan_.on_open(link.ref(), link.router, link.node, now);
   Link* loser = lose_one(link, hello->uri);
   // Everything that is known goes out even on a link that will lose: the peer may still count on
   // it.
   send_records(link);
   if (loser != nullptr) end(*loser, true, "a second link between the same devices", now);
+}
+
+void PeerLinks::tell_observer(const Link& link, std::string_view refusal) const {
+  if (!observer_) return;
+  observer_({.step = refusal.empty() ? Admission::Step::admitted : Admission::Step::refused,
+             .as = Admission::As::router,
+             .peer = devices_.endpoint(link.device).peer(link.connection),
+             .to = link.peer_uri,
+             .status = refusal.empty() ? Status::success : Status::refused,
+             .reason = std::string(refusal)});
 }
 
 // Links of which one says that it is the other have different addresses.

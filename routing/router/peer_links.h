@@ -16,6 +16,7 @@
 #include "core/base/counters.h"
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
+#include "routing/router/admission.h"
 #include "routing/router/bad_peers.h"
 #include "routing/router/devices.h"
 #include "routing/router/dial_plan.h"
@@ -34,7 +35,8 @@ inline constexpr Duration link_hello_timeout = std::chrono::seconds(10);
 
 class PeerLinks {
  public:
-  PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, Counters& counters);
+  PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, const AdmissionObserver& observer,
+            Counters& counters);
   void turn(Instant now);   // dials who is due, and ends links whose hello is late
   void probe(Instant now);  // measures latencies, when that is wanted and due
   void push();              // what found no room before
@@ -84,6 +86,7 @@ class PeerLinks {
   [[nodiscard]] std::string refusal_of(const Link& link, SubnetId peer, Instant now) const;
   [[nodiscard]] std::string why_no_link(const Link& link, uint32_t as) const;
   [[nodiscard]] static std::string words_of(const Link& link);
+  void tell_observer(const Link& link, std::string_view refusal) const;
   void end(Link& link, bool tell, std::string_view why, Instant now);
   void send_record(Link& link, const RouterRecord& record, Bytes raw);
   void send_records(Link& link);
@@ -94,6 +97,7 @@ class PeerLinks {
   Devices& devices_;
   RecordStore& records_;
   const PeerRights& rights_;
+  const AdmissionObserver& observer_;
   Counters& counters_;
   SlotTable<Link> links_{Ref::generation_max};
   DialPlan plan_;

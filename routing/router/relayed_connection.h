@@ -57,6 +57,14 @@ struct Leg {
 
 inline constexpr int nobody = -1;  // instead of a leg: neither of the two
 
+// What is told of it when it is over (admission.h). Only where somebody wants to hear of it.
+struct Account {
+  ports::PeerIdentity peer = {};  // of the leg towards the initiator
+  std::string to = {};
+  Instant since{};
+  bool done = false;  // an end said so
+};
+
 enum class ConnectionPhase : uint8_t { accepting, awaiting_request, dialling, requesting, open, closing };
 [[nodiscard]] constexpr bool is_setting_up(ConnectionPhase phase) {
   return phase != ConnectionPhase::open && phase != ConnectionPhase::closing;
@@ -94,7 +102,9 @@ struct RelayedConnection : NamedEntry<Tag::connection> {
   std::string hop_uri;      // what was dialled for the second leg
   EndNames ends;            // by which its ends are remembered when they stand still
   std::unique_ptr<ConnectAttempt> attempt;
-  size_t copied_bytes = 0;  // MessageRelay's: of messages that wait, and hold no receive buffer
+  std::unique_ptr<Account> account;
+  uint64_t forwarded_bytes = 0;  // both ways
+  size_t copied_bytes = 0;       // MessageRelay's: of messages that wait, and hold no receive buffer
   ConnectionFragments fragments;
   ConnectionProgress progress;
   [[nodiscard]] std::string leg_name(uint8_t leg) const { return leg == 1 ? hop_uri : "the side of the initiator"; }

@@ -3,31 +3,36 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/ports/departure.h"
 
 namespace ccixfer::routing {
 
 RelayedConnections::RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionSetup& setup,
                                        MessageRelay& relay, FragmentForwarder& forwarder, StandstillWatch& watch,
-                                       Counters& counters)
+                                       const AdmissionObserver& observer, Counters& counters)
     : devices_(devices),
       connections_(connections),
       setup_(setup),
       relay_(relay),
       forwarder_(forwarder),
       watch_(watch),
+      observer_(observer),
       counters_(counters) {}
 
 void RelayedConnections::on_request(uint32_t device, cci::Event& event) {
   cci::Endpoint& endpoint = devices_.endpoint(device);
   if (draining_ || connections_.size() >= connections_max || setting_up_ >= connections_setting_up_max) {
     counters_.add(Counter::connections_refused);
-    static_cast<void>(endpoint.reject(event, draining_ ? "this router is draining" : "this router has too many connections"));
+    const char* why = draining_ ? "this router is draining" : "this router has too many connections";
+    if (observer_) observer_({.as = Admission::As::connection, .peer = event.peer(), .status = Status::refused, .reason = why});
+    static_cast<void>(endpoint.reject(event, why));
     return;
   }
   RelayedConnection& connection = connections_.add();
   Leg& leg = connection.legs[0];
   leg.device = device;
   leg.connection = event.connection;
+  if (observer_) connection.account = std::make_unique<Account>(Account{.peer = event.peer(), .to = {}, .since = now_});
   if (endpoint.accept(event, connection.ref(0)) != Status::success) return connections_.remove(connection);
   leg.live = true;
   ++setting_up_;
@@ -94,6 +99,7 @@ void RelayedConnections::on_lost(RelayedConnection& connection, uint8_t which, c
   if (leg.connection != event.connection) return;
   leg.live = false;
   if (which == 1 && connection.phase == ConnectionPhase::requesting) return setup_.on_hop_lost(connection, event.reason, now_);
+  if (connection.account && leg.is_end) connection.account->done = event.reason == ports::words_of_departure;
   const char* what = which == 1 && leg.is_end ? "the peer is lost: " : "a hop is lost: ";
   close(connection, Status::disconnected, what + connection.leg_name(which) + ": " + event.reason, which);
 }
@@ -108,11 +114,15 @@ void RelayedConnections::on_message(RelayedConnection& connection, uint8_t which
 
 void RelayedConnections::on_setup_message(RelayedConnection& connection, uint8_t which, MessageKind kind, Bytes message) {
   const bool requesting = which == 1 && connection.phase == ConnectionPhase::requesting;
-  if (kind == MessageKind::connect_request && which == 0 && connection.phase == ConnectionPhase::awaiting_request)
+  if (kind == MessageKind::connect_request && which == 0 && connection.phase == ConnectionPhase::awaiting_request) {
+    const auto request = connection.account ? decode_connect_request(message) : std::nullopt;
+    if (request) connection.account->to = request->destination;
     return setup_.on_request(connection, message, now_);
+  }
   if (kind == MessageKind::connect_reply && requesting) {
-    if (setup_.on_reply(connection, message, now_)) --setting_up_;
-    return;
+    if (!setup_.on_reply(connection, message, now_)) return;
+    --setting_up_;
+    return tell_observer(connection, Admission::Step::admitted, Status::success, "");
   }
   if (kind == MessageKind::connect_pending && requesting) return setup_.on_connect_pending(connection, message);
   if (kind == MessageKind::bye && requesting) {
@@ -176,6 +186,7 @@ void RelayedConnections::on_watched(RelayedConnection& connection, uint8_t which
 void RelayedConnections::on_bye(RelayedConnection& connection, uint8_t which, Bytes message) {
   const auto bye = decode_bye(message);
   if (!bye) return reject(connection, "malformed bye");
+  if (connection.account) connection.account->done = bye->status == Status::success || bye->reason == words_of_end;
   close(connection, bye->status == Status::success ? Status::disconnected : bye->status, bye->reason, which);
 }
 
@@ -187,6 +198,7 @@ void RelayedConnections::reject(RelayedConnection& connection, std::string_view 
 
 void RelayedConnections::close(RelayedConnection& connection, Status status, std::string_view reason, int told_by) {
   if (connection.phase == ConnectionPhase::closing) return connections_.activate(connection);
+  tell_observer(connection, is_setting_up(connection.phase) ? Admission::Step::refused : Admission::Step::ended, status, reason);
   if (is_setting_up(connection.phase)) {
     --setting_up_;
     // Nobody there knows of us yet.
@@ -205,6 +217,21 @@ void RelayedConnections::close(RelayedConnection& connection, Status status, std
   }
   forwarder_.drop(connection);
   connections_.activate(connection);
+}
+
+void RelayedConnections::tell_observer(const RelayedConnection& connection, Admission::Step step, Status status,
+                                       std::string_view reason) const {
+  if (!connection.account) return;
+  const Account& account = *connection.account;
+  const bool done = account.done || step == Admission::Step::admitted;
+  observer_({.step = step,
+             .as = Admission::As::connection,
+             .peer = account.peer,
+             .to = account.to,
+             .bytes = connection.forwarded_bytes,
+             .status = done ? Status::success : status,
+             .reason = done ? std::string() : std::string(reason),
+             .lasted = now_ - account.since});
 }
 
 // What is queued for a living leg goes out first; then its connection is closed, orderly.
@@ -273,6 +300,15 @@ void RelayedConnections::close_all() {
   connections_.for_each([&](RelayedConnection& connection) {
     if (connection.phase == ConnectionPhase::closing) return connections_.set_timer(connection, after(now_, drain_flush_timeout));
     close(connection, Status::disconnected, setup_.draining_reason(connection), nobody);
+  });
+}
+
+void RelayedConnections::account_for_all() {
+  connections_.for_each([&](const RelayedConnection& connection) {
+    if (connection.phase == ConnectionPhase::closing) return;
+    const bool was_open = connection.phase == ConnectionPhase::open;
+    tell_observer(connection, was_open ? Admission::Step::ended : Admission::Step::refused, Status::disconnected,
+                  "the router stopped at once");
   });
 }
 

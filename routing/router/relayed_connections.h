@@ -9,6 +9,7 @@
 #pragma once
 #include <string_view>
 
+#include "routing/router/admission.h"
 #include "routing/router/connection_setup.h"
 #include "routing/router/fragment_forwarder.h"
 #include "routing/router/standstill_watch.h"
@@ -23,7 +24,7 @@ inline constexpr Duration close_flush_timeout = std::chrono::seconds(10);
 class RelayedConnections {
  public:
   RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionSetup& setup, MessageRelay& relay,
-                     FragmentForwarder& forwarder, StandstillWatch& watch, Counters& counters);
+                     FragmentForwarder& forwarder, StandstillWatch& watch, const AdmissionObserver& observer, Counters& counters);
   void set_now(Instant now) { now_ = now; }
   void on_request(uint32_t device, cci::Event& event);
   void on_event(const Ref& ref, cci::Event event);
@@ -33,9 +34,10 @@ class RelayedConnections {
   void close(RelayedConnection& connection, Status status, std::string_view reason, int told_by);
   void reject(RelayedConnection& connection, std::string_view why);
 
-  void drain();       // nothing new is taken from now on
-  void tell_drain();  // what is being set up is refused, and both ends of the others are told
-  void close_all();   // what neither ended nor moved
+  void drain();            // nothing new is taken from now on
+  void tell_drain();       // what is being set up is refused, and both ends of the others are told
+  void close_all();        // what neither ended nor moved
+  void account_for_all();  // the router is going
 
  private:
   void on_leg_event(RelayedConnection& connection, uint8_t which, cci::Event event);
@@ -50,6 +52,7 @@ class RelayedConnections {
   void on_watched(RelayedConnection& connection, uint8_t which, Bytes message);
   void on_bye(RelayedConnection& connection, uint8_t which, Bytes message);
   void on_timer(RelayedConnection& connection);
+  void tell_observer(const RelayedConnection& connection, Admission::Step step, Status status, std::string_view reason) const;
   void try_finish(RelayedConnection& connection);
 
   const Devices& devices_;
@@ -58,6 +61,7 @@ class RelayedConnections {
   MessageRelay& relay_;
   FragmentForwarder& forwarder_;
   StandstillWatch& watch_;
+  const AdmissionObserver& observer_;
   Counters& counters_;
   uint32_t setting_up_ = 0;
   bool draining_ = false;

@@ -58,6 +58,20 @@ uint64_t id_of(const std::vector<RouterDevice>& devices) {
   return xxh3_64(as_bytes(all));
 }
 
+Admission::As as_of(ports::Role role) {
+  switch (role) {
+    case ports::Role::hop:
+      return Admission::As::connection;
+    case ports::Role::router:
+      return Admission::As::router;
+    case ports::Role::admin:
+      return Admission::As::administrator;
+    case ports::Role::application:
+      break;
+  }
+  return Admission::As::unknown;
+}
+
 bool measures_latency(const std::vector<Metric>& metric) {
   return std::find(metric.begin(), metric.end(), Metric::latency) != metric.end();
 }
@@ -69,7 +83,10 @@ bool measures_latency(const std::vector<Metric>& metric) {
 struct Router::Impl final : public ConnectionEnder {
   Impl(const RouterOptions& options, std::vector<RouterDevice> all, const std::shared_ptr<cci::MemoryTable>& memory,
        ports::Entropy& entropy, Counters& counters, std::vector<Metric> metric);
-  ~Impl() { devices.close(); }  // first: nothing may read or write the pool after this
+  ~Impl() {
+    relayed.account_for_all();
+    devices.close();  // before the rest: nothing may read or write the pool after this
+  }
 
   void close(RelayedConnection& connection, Status status, std::string_view reason, int told_by) override {
     relayed.close(connection, status, reason, told_by);
@@ -84,11 +101,13 @@ struct Router::Impl final : public ConnectionEnder {
   [[nodiscard]] bool drained() const;
   bool take_events(uint32_t device);
   void on_request(uint32_t device, cci::Event& event);
+  void refuse(uint32_t device, cci::Event& event, const std::string& why);
   void on_event(cci::Event event);
   [[nodiscard]] Instant next_deadline() const;
   Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> settings);
 
   Counters& counters;
+  const AdmissionObserver observer;
   Devices devices;
   PeerRights rights;
   RecordStore records;
@@ -116,14 +135,15 @@ struct Router::Impl final : public ConnectionEnder {
 Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, const std::shared_ptr<cci::MemoryTable>& memory,
                    ports::Entropy& entropy, Counters& c, std::vector<Metric> metric)
     : counters(c),
+      observer(options.observer),
       devices(std::move(all)),
       rights(options.peer_grants),
       records(
           id_of(devices.all()), devices[0].subnet.as, {options.record_refresh, options.record_lifetime},
           {metric, options.static_routes}, [this] { return devices.told(); },
           [this](const RouterRecord& record, Bytes raw, uint64_t except) { links.flood(record, raw, except); }, counters),
-      links(devices, records, rights, counters),
-      admins(devices, records, counters),
+      links(devices, records, rights, observer, counters),
+      admins(devices, records, observer, counters),
       pool(lent_bytes(options), options.memory_bytes, options.mechanisms.classes, options.mechanisms.reserved,
            options.mechanisms.poison_returned),
       grants(options.mechanisms, options.rate_bytes_per_s, pool, connections, stood_still, devices),
@@ -133,7 +153,7 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
       forwarder(options.mechanisms, devices, memory, pool, grants, connections, relay, *this, counters),
       watch(options.mechanisms.progress, devices, pool, connections, stood_still, relay, *this),
       setup(devices, records, rights, connections, relay, *this, entropy, pool.fragment_bytes(), counters),
-      relayed(devices, connections, setup, relay, forwarder, watch, counters),
+      relayed(devices, connections, setup, relay, forwarder, watch, observer, counters),
       measures(measures_latency(metric)) {
   for (uint32_t device = 0; device < devices.count(); ++device) links.set_peers(device, devices[device].peers, false, now);
 }
@@ -195,11 +215,20 @@ bool Router::Impl::take_events(uint32_t device) {
   return any;
 }
 
+void Router::Impl::refuse(uint32_t device, cci::Event& event, const std::string& why) {
+  Admission refused;
+  refused.as = as_of(event.role);
+  refused.peer = event.peer();
+  refused.status = Status::refused;
+  refused.reason = why;
+  static_cast<void>(devices.endpoint(device).reject(event, why));
+  if (observer) observer(refused);
+}
+
 void Router::Impl::on_request(uint32_t device, cci::Event& event) {
   if (const std::string why = rights.why_not(event.peer(), event.role); !why.empty()) {
     if (strangers_logged.first(event.peer().name())) log(LogLevel::warning, "routing: a connection is refused: {}", why);
-    static_cast<void>(devices.endpoint(device).reject(event, why));
-    return;
+    return refuse(device, event, why);
   }
   switch (event.role) {
     case ports::Role::hop:
@@ -210,7 +239,7 @@ void Router::Impl::on_request(uint32_t device, cci::Event& event) {
       return admins.on_request(device, event);
     default:
       counters.add(Counter::connections_refused);
-      static_cast<void>(devices.endpoint(device).reject(event, "this is a router: use it as one, or connect to the destination"));
+      refuse(device, event, "this is a router: use it as one, or connect to the destination");
   }
 }
 

@@ -13,6 +13,7 @@
 #include "core/cci/endpoint.h"
 #include "core/ports/entropy.h"
 #include "routing/map/router_map.h"
+#include "routing/router/admission.h"
 #include "routing/router/peer_grants.h"
 #include "routing/transport/messages.h"
 
@@ -69,6 +70,7 @@ struct RouterOptions {
   uint64_t copied_bytes_max = 64u << 20;   // messages that wait for a peer and hold no receive buffer, over all connections
   RouterMechanisms mechanisms;
   std::shared_ptr<const PeerGrants> peer_grants;  // none (--insecure): who a peer is does not matter
+  AdmissionObserver observer;                     // for as long as the router lives: reconfigure() leaves it as it is
 };
 
 // A fragment that a router knows of, as tests and people see it.

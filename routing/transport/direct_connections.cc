@@ -181,7 +181,7 @@ void DirectConnections::disconnect(RoutedConnection& connection) {
       lower_.disconnect(connection.hop.connection());
       return connections_.remove(connection);
     default:
-      return close(connection, Status::disconnected, "the peer disconnected", false);
+      return close(connection, Status::disconnected, words_of_end, false);
   }
 }
 

@@ -20,6 +20,8 @@
 
 namespace ccixfer::routing {
 
+// Why a connection ended, when one of its ends closed it and nothing was wrong.
+inline constexpr std::string_view words_of_end = "the peer disconnected";
 // How a router begins the reason with which it rejects a connection of a peer that it grants nothing. No other router nearby would
 // know better, and no further attempt ends otherwise until somebody changes a configuration.
 inline constexpr std::string_view words_of_no_grant = "not authorised: ";

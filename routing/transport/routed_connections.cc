@@ -60,7 +60,7 @@ void RoutedConnections::on_lost(RoutedConnection& connection, const cci::Event& 
 void RoutedConnections::on_timer(RoutedConnection& connection, Instant now) {
   if (is_dialling(connection)) return dialler_.on_timeout(connection);
   if (connection.phase != Phase::open) return acceptor_.on_timeout(connection);
-  if (connection.end.deadline <= now) return close(connection, Status::disconnected, "the peer disconnected", true);
+  if (connection.end.deadline <= now) return close(connection, Status::disconnected, words_of_end, true);
   messages_.run_timer(connection, now);
   operations_.release(connection);
   connections_.activate(connection);
@@ -188,14 +188,14 @@ void RoutedConnections::disconnect(RoutedConnection& connection) {
       return connections_.activate(connection);
     default:
       connection.end.left = true;
-      return close(connection, Status::disconnected, "the peer disconnected", true);
+      return close(connection, Status::disconnected, words_of_end, true);
   }
 }
 
 // Our application has gone. The connection ends when what was begun has ended, or takes too long.
 void RoutedConnections::go_on_leaving(RoutedConnection& connection, Instant now) {
   if (connection.phase != Phase::open) return;
-  if (RoutedOperations::is_idle(connection)) return close(connection, Status::disconnected, "the peer disconnected", true);
+  if (RoutedOperations::is_idle(connection)) return close(connection, Status::disconnected, words_of_end, true);
   if (connection.end.deadline != never) return;
   connection.end.deadline = after(now, leave_timeout);
   keepalive_.look(connection, now);

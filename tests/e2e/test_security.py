@@ -97,10 +97,11 @@ class SecuredSites:
     def start(self, host, account, name, *arguments):
         return self.sites.lab.start(host, name, *arguments, "-c", account.config, env=account.env)
 
-    def start_all(self):
+    def start_all(self, options=None):
+        """`options`: more of them for a router, by its name."""
         sites = self.sites
         for host, account, name in ((sites.west, self.west, "west"), (sites.east, self.east, "east")):
-            router = self.start(host, account, name, "route")
+            router = self.start(host, account, name, "route", *(options or {}).get(name, ()))
             router.wait_event("ready")
             sites.routers.append(router)
         sites.root = sites.lab.directory / "incoming"

@@ -7,6 +7,8 @@ constexpr std::string_view id_prefix = "cx1";
 
 }  // namespace
 
+void HopTrust::sent_away(std::string_view /*uri*/, const trust::ProvedPeer* /*peer*/, const Error& /*error*/) {}
+
 std::string proved_name(const trust::ProvedPeer& peer) {
   const bool has_name = peer.certified && !peer.names.empty() && !peer.names.front().empty();
   return has_name && !peer.names.front().starts_with(id_prefix) ? peer.names.front() : trust::to_string(peer.id);

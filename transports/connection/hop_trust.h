@@ -26,6 +26,9 @@ class HopTrust {
   [[nodiscard]] virtual Result<void> admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) = 0;
   // `peer` has dialled us, to be this to us.
   [[nodiscard]] virtual Result<void> admit_dialler(const trust::ProvedPeer& peer, ports::Role role) = 0;
+  // Who dialled us from `uri` is sent away before it is a request: it proved nothing, or nothing that we believe, or was not
+  // admitted. For an audit log. `peer`: whom it proved; nullptr: nobody.
+  virtual void sent_away(std::string_view uri, const trust::ProvedPeer* peer, const Error& error);
 };
 
 // ports::PeerIdentity::proved: the first name of a certificate that our authority vouches for, else the id of the key. No name of a

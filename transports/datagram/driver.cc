@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/ports/departure.h"
 #include "transports/connection/engine_impl.h"
 
 template class ccixfer::connection::Engine<ccixfer::datagram::Driver, ccixfer::datagram::Connection>;
@@ -36,7 +37,7 @@ Driver::~Driver() {
     if (engine_.is_bound()) c.served.abandon(engine_.target());
     if (c.remote_key == 0) return;
     if (c.state != State::lingering) {
-      static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, "the endpoint was destroyed"}));
+      static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, ports::words_of_departure}));
       engine_.begin_lingering(c);
     }
     for (uint32_t i = 0; i < end_notices; ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ports/departure.h"
 #include "transports/connection/engine_impl.h"
 #include "transports/stream/limits.h"
 
@@ -50,7 +51,7 @@ Driver::~Driver() {
     const bool between_frames = c.batch == nullptr || c.batch->empty() || c.batch->front().done_bytes == 0;
     if (between_frames && connection::is_established(c.state) && !c.bye_queued) {
       forget_unsent(c);
-      Handshake::say_bye(c, Status::disconnected, "the endpoint was destroyed");
+      Handshake::say_bye(c, Status::disconnected, ports::words_of_departure);
       const std::vector<std::byte> bye = FrameWriter::as_sent(c, *c.handshake_out);
       const ConstIoSpan span{bye.data(), bye.size()};
       static_cast<void>(net_->send(c.stream, {&span, 1}));

@@ -91,6 +91,7 @@ void Handshake::handshake_failed(Connection& c, const Error& error) {
       error.message);
   if (c.dialler) return engine_.part(c, connection::Parting::Kind::violation, status, error.message);
   engine_.counters().add(Counter::hello_rejected);
+  if (trust_ != nullptr) trust_->sent_away(c.uri, c.is_sealed() ? &c.secured->peer() : nullptr, error);
   silent_.remove(c.id.index);
   engine_.begin_lingering(c);  // the alert of TLS goes out
 }
@@ -115,7 +116,10 @@ void Handshake::on_hello(Connection& c, Bytes header) {
   if (hello->version != wire::version) {
     return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the stream protocol", wire::version));
   }
-  if (trust_ != nullptr && !c.is_sealed()) return refuse_hello(c, Status::not_authenticated, connection::dialler_is_insecure);
+  if (trust_ != nullptr && !c.is_sealed()) {
+    trust_->sent_away(c.uri, nullptr, {ErrorKind::authentication, "it runs with --insecure"});
+    return refuse_hello(c, Status::not_authenticated, connection::dialler_is_insecure);
+  }
   if (!connection::offer_is_usable(hello->offer)) return refuse_hello(c, Status::version, "the hello's limits cannot be used");
   if (hello->attribute == Attribute::multicast_send || hello->attribute == Attribute::multicast_receive) {
     return refuse_hello(c, Status::not_implemented, "multicast is not implemented on this transport");
@@ -130,7 +134,10 @@ void Handshake::on_hello(Connection& c, Bytes header) {
   }
   if (trust_ != nullptr) {
     const Result<void> admitted = trust_->admit_dialler(c.secured->peer(), hello->role);
-    if (!admitted) return refuse_hello(c, connection::status_of(admitted.error()), admitted.error().message);
+    if (!admitted) {
+      trust_->sent_away(c.uri, &c.secured->peer(), admitted.error());
+      return refuse_hello(c, connection::status_of(admitted.error()), admitted.error().message);
+    }
   }
   c.role = hello->role;
   c.attribute = hello->attribute;

@@ -110,6 +110,44 @@ TEST_CASE("audit__a_refused_attempt__has_the_reason_and_the_exit_code") {
   contains(line, R"("outcome":"authentication","exit":41,"reason":"the ticket is not accepted")");
 }
 
+TEST_CASE("audit__what_a_router_saw__has_where_to_and_no_path_files_or_transfer") {
+  AuditRecord record = push();
+  record.event = AuditRecord::Event::connection;
+  record.of_router = true;
+  record.direction = "route";
+  record.to = "cci://2:1:198.51.100.7:7100";
+  CHECK(audit_line(record, at_ms) ==
+        R"({"time":"2026-11-24T15:23:37.042Z","event":"connection","peer":")" + text_of(1) +
+            R"(","name":"lab","address":"192.0.2.7:4000","direction":"route","to":"cci://2:1:198.51.100.7:7100","bytes":12345,)"
+            R"("outcome":"ok","exit":0,"seconds":1.235})"
+            "\n");
+  contains(audit_fields(record, at_ms).front().second, "route to cci://2:1:198.51.100.7:7100: 12345 bytes");
+}
+
+TEST_CASE("audit__a_flood_of_refusals__has_a_bounded_number_of_lines_and_says_how_many_not") {
+  const TempDir directory;
+  const std::string file = directory.path() + "/audit";
+  int64_t now_ms = at_ms;
+  AuditTargets targets;
+  targets.file = file;
+  AuditLog log = std::move(AuditLog::open(targets, [&now_ms] { return now_ms; }).value());
+  size_t said = 0;
+  for (int i = 0; i < 10'000; ++i) said += log.write(refusal_of("no")) ? 1u : 0u;
+  CHECK(said == 1);
+  CHECK(lines_in(file) == static_cast<size_t>(refusals_at_once_max));
+  AuditRecord named = refusal_of("not there");  // strangers hide no refusal of a peer that is known
+  named.name = "lab";
+  CHECK_FALSE(log.write(named));
+  contains(content_of(file), "\"left_out\":" + std::to_string(10'000 - refusals_at_once_max) + "}\n");
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(log.write(push()));  // and what was admitted has its line always
+  CHECK(lines_in(file) == static_cast<size_t>(refusals_at_once_max) + 101);
+  now_ms -= 1'000'000;  // a clock that is set back stops nothing
+  CHECK_FALSE(log.write(refusal_of("no")));
+  now_ms += 3 * refusal_interval_ms;
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(log.write(refusal_of("no")));
+  CHECK(lines_in(file) == static_cast<size_t>(refusals_at_once_max) + 104);
+}
+
 TEST_CASE("audit__names_of_peers__cannot_make_lines_or_move_a_cursor") {
   AuditRecord record = push();
   record.path = "a\n{\"event\":\"session\"}\x1b[2J\x7f\xc2\x85";
