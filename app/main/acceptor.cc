@@ -30,7 +30,7 @@ class Acceptor::Session {
         link_(acceptor.services_.endpoint, hello, forwarder_),
         came_(now),
         opened_by_(after(now, open_timeout)) {
-    if (acceptor.options_.seal) link_.secure(*acceptor.options_.seal);
+    if (acceptor.options_.seal) link_.secure(acceptor.options_.seal());
     acceptor_.hub_.add_link(&link_);
   }
   ~Session() {

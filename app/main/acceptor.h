@@ -37,7 +37,7 @@ struct AcceptorOptions {
   uint16_t lanes_max = session::lanes_max;
   uint32_t sessions_max = sessions_max_default;  // at a time
   bool once = false;
-  std::optional<session::SealSetup> seal;                 // none: --insecure
+  std::function<session::SealSetup()> seal;               // asked for each session; empty: --insecure
   PeerGate* gate = nullptr;                               // there is one exactly with a seal
   std::function<void(const policy::AuditRecord&)> audit;  // of each session, and each attempt that was refused; may be empty
 };

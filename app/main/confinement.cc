@@ -105,6 +105,14 @@ void add_trust(Plan& plan, const std::optional<Security>& security) {
   plan.places.push_back({known_peers, Access::change});
 }
 
+void add_identity(Plan& plan, const Config& config, const std::optional<Security>& security) {
+  if (!security) return;
+  const IdentityConfig given = config.identity.value_or(IdentityConfig{});
+  for (const std::string& file : {security->identity.file, given.certificate, given.ca, given.crl}) {
+    if (!file.empty()) plan.places.push_back({directory_of(file), Access::read});
+  }
+}
+
 Result<bool> confine(const Process& process, const Plan& plan, LogLevel level) {
   if (!process.confine) return false;
   const auto report = process.confine(plan);

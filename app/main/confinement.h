@@ -25,6 +25,9 @@ namespace ccixfer::program {
 // What trust needs of a running process: the terminal and the file known_peers, for a person who says yes to a new peer, and the
 // directory that both keys and configurations are in. The file is made if a person may be asked, since a confined process cannot.
 void add_trust(sandbox::Plan& plan, const std::optional<Security>& security);
+// What a process needs besides, if SIGHUP reads its identity again: the directories of the files of [identity], since a new file
+// takes the place of an old one.
+void add_identity(sandbox::Plan& plan, const Config& config, const std::optional<Security>& security);
 
 // Enters what the plan leaves, and logs what is in force, and at `level` what the kernel does not offer. True: a directory that
 // takes the place of another one from now on cannot be opened. file_io: as sandbox::enter().

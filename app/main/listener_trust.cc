@@ -56,13 +56,14 @@ Result<void> ListenerTrust::apply(AcceptorOptions& options, const std::string& r
   }
   tickets_.emplace(security_->places.tickets(), wall_time<std::chrono::seconds>);
   gate_.emplace(security_->peers(), direction_, root_, *tickets_);
-  options.seal = seal_setup(*security_);
+  options.seal = [this] { return seal_setup(*security_); };
   options.gate = &*gate_;
   return {};
 }
 
 void ListenerTrust::add_to(sandbox::Plan& plan) const {
   add_trust(plan, security_);
+  add_identity(plan, process_.config, security_);
   // It is opened by its name again when logrotate has taken the file away.
   if (const std::string file = policy::audit_targets_of_process(listen_.audit_log).file; !file.empty())
     plan.places.push_back({directory_of(file), sandbox::Access::files});
@@ -94,11 +95,14 @@ void ListenerTrust::reload() {
   if (!security_) return;
   const auto config = config_of_process(common_.config_file);
   if (!config) {
-    return process_.reporter.warn(fmt::format("the configuration cannot be used, the old grants stay: {}", config.error().message));
+    return process_.reporter.warn("not reloaded: " + config.error().message);
   }
-  gate_->set_peers(policy::Peers(config->peers));
-  security_->judge.set_peers(policy::Peers(config->peers));
-  process_.reporter.info(fmt::format("the grants of {} peers were read again", config->peers.size()));
+  auto news = read_again(*security_, *config);
+  if (!news) return process_.reporter.warn("not reloaded: " + news.error().message);
+  take(*security_, std::move(*news));
+  gate_->set_peers(security_->peers());
+  process_.reporter.info(fmt::format("reloaded: {} with {} peers", trust::to_string(security_->identity.identity.id()),
+                                     security_->peers().all().size()));
 }
 
 }  // namespace ccixfer::program

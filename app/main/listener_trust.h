@@ -27,7 +27,8 @@ class ListenerTrust {
   void add_to(sandbox::Plan& plan) const;
   // The listener can be reached at these addresses: prints the ticket, if one is wanted.
   [[nodiscard]] Result<void> ready(const std::vector<std::string>& uris);
-  // Reads the grants again, and opens the audit log again. What cannot be used leaves all as it is and is said.
+  // Reads the identity, the authority and the grants again, and opens the audit log again. What cannot be used leaves all as it is
+  // and is said. Sessions that run go on; handshakes from now on are with the new.
   void reload();
 
  private:

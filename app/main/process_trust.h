@@ -30,8 +30,6 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   // Of a ticket: at these addresses only this peer is the right one.
   void expect(const std::vector<std::string>& addresses, const trust::PeerId& peer);
 
-  void set_peers(policy::Peers peers) { security_.judge.set_peers(std::move(peers)); }  // the configuration was read again
-
   trust::HandshakeOptions handshake(trust::HandshakeSide side) override;
   Result<void> admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) override;
   Result<void> admit_dialler(const trust::ProvedPeer& peer, ports::Role role) override;

@@ -82,8 +82,14 @@ Result<std::unique_ptr<cci::Endpoint>> endpoint_of(const Process& process, const
 class RouteHandler final : public LoopHandler {
  public:
   RouteHandler(const Process& process, const RouteCommand& command, RouterServices services, routing::Router& router,
-               UriFile& uri_file, RouterAudit& audit)
-      : process_(process), command_(command), services_(std::move(services)), router_(router), uri_file_(uri_file), audit_(audit) {
+               UriFile& uri_file, RouterAudit& audit, std::optional<Security>& security)
+      : process_(process),
+        command_(command),
+        services_(std::move(services)),
+        router_(router),
+        uri_file_(uri_file),
+        audit_(audit),
+        security_(security) {
     watch_addresses(process.config);
   }
 
@@ -153,10 +159,18 @@ class RouteHandler final : public LoopHandler {
     }
     const size_t count = devices.size();
     routing::RouterOptions options = options_of(*config, command_);
-    if (services_.trust) services_.trust->set_peers(policy::Peers(config->peers));
     options.peer_grants = services_.trust;
+    std::optional<TrustNews> before;
+    if (security_) {
+      auto news = read_again(*security_, *config);
+      if (!news) return not_reloaded(news.error().message);
+      before = take(*security_, std::move(*news));  // the router asks for grants while it takes the rest
+    }
     auto taken = router_.reconfigure(options, std::move(devices));
-    if (!taken) return not_reloaded(fmt::format("{}: {}", file, taken.error().message));
+    if (!taken) {
+      if (before) take(*security_, std::move(*before));
+      return not_reloaded(fmt::format("{}: {}", file, taken.error().message));
+    }
     watch_addresses(*config);
     if (auto written = command_.uri_file.empty() ? Result<void>() : uri_file_.write(command_.uri_file, router_.uris()); !written)
       process_.reporter.warn(written.error().message);
@@ -174,6 +188,7 @@ class RouteHandler final : public LoopHandler {
   routing::Router& router_;
   UriFile& uri_file_;
   RouterAudit& audit_;
+  std::optional<Security>& security_;  // none: --insecure
   const std::function<Instant()> clock_ = [this] { return process_.loop.now(); };
   std::map<std::string, AddressWatch> watches_;  // by device
   Instant next_look_{};
@@ -213,9 +228,10 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   UriFile uri_file(process.loop);
   sandbox::Plan plan = plan_of_router(process.config, command);
   add_trust(plan, *security);
+  add_identity(plan, process.config, *security);
   (*audit)->add_to(plan);
   if (auto confined = confine(process, plan, LogLevel::warning); !confined) return {confined.error(), {}};
-  RouteHandler handler(process, command, services, **router, uri_file, **audit);
+  RouteHandler handler(process, command, services, **router, uri_file, **audit, *security);
   process.loop.run(handler);
   return {handler.error(), {}};
 }

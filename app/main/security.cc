@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <string_view>
+#include <utility>
 
 #include "core/base/lower_case.h"
 #include "core/host/descriptor.h"
@@ -59,6 +60,18 @@ Result<std::optional<Security>> security_of_process(const Process& process, cons
     process.reporter.info("made an identity: " + trust::to_string(security->identity.identity.id()) + " in " +
                           security->identity.file);
   return std::optional(std::move(*security));
+}
+
+Result<TrustNews> read_again(const Security& security, const Config& config) {
+  auto identity = policy::load_local_identity(config.identity, security.places, policy::WithoutIdentity::refuse);
+  if (!identity) return tl::unexpected(identity.error());
+  return TrustNews{std::move(*identity), policy::Peers(config.peers)};
+}
+
+TrustNews take(Security& security, TrustNews news) {
+  TrustNews before{std::exchange(security.identity, std::move(news.identity)), security.peers()};
+  security.judge.set_peers(std::move(news.peers));
+  return before;
 }
 
 policy::Person person_at_terminal() {

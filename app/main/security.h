@@ -1,5 +1,5 @@
 // What trust has of this process: who it is, whom it knows. In: the configuration and the options. Out: all of it, or none with
-// --insecure, which is said loudly. Read again at SIGHUP by a second call.
+// --insecure, which is said loudly. SIGHUP reads [identity] and [peer] again (TrustNews); who uses a Security sees the news in it.
 // Errors: usage (a file of it), authentication (there is no identity).
 #pragma once
 #include <optional>
@@ -19,6 +19,16 @@ struct Security {
 
   [[nodiscard]] const policy::Peers& peers() const { return judge.peers(); }
 };
+
+// What a configuration that was read again says. known_peers and the places stay as they are.
+struct TrustNews {
+  policy::LocalIdentity identity;
+  policy::Peers peers;
+};
+// Errors leave `security` as it is: usage, a file of [identity]; authentication, there is no identity any more.
+[[nodiscard]] Result<TrustNews> read_again(const Security& security, const Config& config);
+// Gives what was there before. Handshakes from now on are with the new; what has been proved stays so.
+TrustNews take(Security& security, TrustNews news);
 
 // none: --insecure was given. `without`: what happens if there is no identity.
 [[nodiscard]] Result<std::optional<Security>> security_of_process(const Process& process, const CommonOptions& common,

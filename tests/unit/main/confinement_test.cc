@@ -128,10 +128,20 @@ TEST_CASE("confinement__trust__may_remember_a_peer_and_not_replace_the_key") {
   auto security = make_security({}, places, policy::WithoutIdentity::make_and_keep);
   REQUIRE(security);
   Plan plan;
-  add_trust(plan, std::optional(std::move(*security)));
+  const std::optional<Security> trust(std::move(*security));
+  add_trust(plan, trust);
   CHECK(has(plan, account.path("config"), Access::read));
   CHECK(has(plan, account.path("config/known_peers"), Access::change));
   CHECK(plan.places.size() == 3);
+  // SIGHUP reads what is there then: a list that is fetched anew takes the place of the old file.
+  Config config;
+  config.identity = IdentityConfig{"/etc/pki/host.pem", "", "/etc/ca/ca.pem", "/var/lib/crl/list.pem"};
+  Plan of_listener;
+  add_identity(of_listener, config, trust);
+  for (const std::string& directory :
+       {account.path("config"), std::string("/etc/pki"), std::string("/etc/ca"), std::string("/var/lib/crl")})
+    CHECK(has(of_listener, directory, Access::read));
+  CHECK(of_listener.places.size() == 4);
   // Nobody at a terminal can be asked, so nothing is made.
   if (person_at_terminal() == policy::Person::absent) CHECK_FALSE(account.has("config/known_peers"));
 }
