@@ -152,15 +152,14 @@ class Acceptor::Session {
     if (state_ == State::queued) return;
     if (now >= opened_by_) return stop({ErrorKind::protocol, "no session was opened in time"}, now);
     if (!forwarder_.open()) return;
-    counts_ = !link_.hello().sealed;  // else once it is admitted
+    counts_ = !link_.hello().sealed;                                 // else once it is admitted
+    if (auto may = may_wait(); !may) return stop(may.error(), now);  // a stranger need not wait for a place to hear that
     takes_over_ = link_.hello().sealed;
     state_ = State::queued;
     place_due_ = now;
   }
 
-  Result<void> begin(Instant now) {
-    const SessionServices& services = acceptor_.services_;
-    const AcceptorOptions& options = acceptor_.options_;
+  Result<void> may_wait() {
     const session::Open& open = *forwarder_.open();
     if ((open.options & ~known_options) != 0)
       return fail(ErrorKind::protocol, "the peer asks for options that this version does not have");
@@ -171,6 +170,15 @@ class Acceptor::Session {
       return fail(ErrorKind::not_authorised, fmt::format("the path leaves the root: {}: name a place below it", open.path));
     }
     path_ = path.path;
+    PeerGate* gate = acceptor_.options_.gate;
+    return gate == nullptr ? Result<void>() : gate->may_wait(link_, open, path_);
+  }
+
+  Result<void> begin(Instant now) {
+    const SessionServices& services = acceptor_.services_;
+    const AcceptorOptions& options = acceptor_.options_;
+    const session::Open& open = *forwarder_.open();
+    const PeerPath path = peer_path(open.path);
     if (options.gate != nullptr) {
       Result<policy::Grant> grant = options.gate->admit(link_, open, path.path);
       if (!grant && open.ticket && grant.error().kind == ErrorKind::network) acceptor_.end_abandoned(open.ticket->number, now);

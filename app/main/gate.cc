@@ -7,6 +7,20 @@
 
 namespace ccixfer::program {
 
+Result<void> Gate::may_wait(const session::Link& link, const session::Open& open, const std::string& path) {
+  const trust::ProvedPeer* peer = link.proved();
+  CHECK(peer != nullptr);
+  Result<policy::Grant> grant = [&]() -> Result<policy::Grant> {
+    if (!open.ticket) return policy::authorise(*peer, peers_.find(*peer), direction_, path);
+    const auto of = tickets_.look(open.ticket->number, std::as_bytes(std::span(open.ticket->proof)), link.keys()->ticket(), root_,
+                                  link.transfer_key());
+    if (!of) return tl::unexpected(of.error());
+    return policy::authorise(open.ticket->number, *of, direction_, path);
+  }();
+  if (!grant) return tl::unexpected(grant.error());
+  return {};
+}
+
 Result<policy::Grant> Gate::admit(const session::Link& link, const session::Open& open, const std::string& path) {
   const trust::ProvedPeer* peer = link.proved();
   CHECK(peer != nullptr);

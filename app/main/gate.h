@@ -16,6 +16,7 @@ class Gate final : public PeerGate {
   Gate(policy::Peers peers, policy::Direction direction, std::string root, policy::TicketStore& tickets)
       : peers_(std::move(peers)), direction_(direction), root_(std::move(root)), tickets_(tickets) {}
 
+  Result<void> may_wait(const session::Link& link, const session::Open& open, const std::string& path) override;
   Result<policy::Grant> admit(const session::Link& link, const session::Open& open, const std::string& path) override;
   std::optional<Error> ended(const session::Link& link, const Error& result) override;
   // From now on; sessions that run keep what they were granted.

@@ -174,16 +174,32 @@ Result<trust::Ticket> TicketStore::issue(const TicketTerms& terms, const trust::
   return ticket;
 }
 
-Result<TicketUse> TicketStore::admit(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
-                                     const std::string& root, const TransferId& transfer) {
+Result<TicketRow> TicketStore::proved(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
+                                      const std::string& root) const {
   auto all = rows();
   if (!all) return tl::unexpected(all.error());
   const TicketRow* found = row_of(*all, number);
   // An unknown one takes as long as a known one.
   const bool proved = trust::equal(trust::prove(found != nullptr ? found->secret : trust::TicketSecret{}, number, exported), proof);
   if (found == nullptr || !proved || found->root != root) return not_known();
-  if (auto may = may_run(*found, transfer); !may) return tl::unexpected(may.error());
-  return TicketUse(*this, *found, transfer);
+  return *found;
+}
+
+Result<TicketUse> TicketStore::admit(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
+                                     const std::string& root, const TransferId& transfer) {
+  const auto row = proved(number, proof, exported, root);
+  if (!row) return tl::unexpected(row.error());
+  if (auto may = may_run(*row, transfer); !may) return tl::unexpected(may.error());
+  return TicketUse(*this, *row, transfer);
+}
+
+Result<Direction> TicketStore::look(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
+                                    const std::string& root, const TransferId& transfer) const {
+  const auto row = proved(number, proof, exported, root);
+  if (!row) return tl::unexpected(row.error());
+  const auto may = may_run(*row, transfer);
+  if (!may && may.error().kind != ErrorKind::network) return tl::unexpected(may.error());
+  return row->direction;
 }
 
 Result<void> TicketStore::may_run(const TicketRow& row, const TransferId& transfer) const {
@@ -227,8 +243,12 @@ Result<std::optional<TicketRow>> TicketStore::find(const trust::TicketNumber& nu
 }
 
 Result<Grant> authorise(const TicketUse& ticket, Direction direction, std::string_view path) {
-  const std::string name = fmt::format("ticket {}", to_text(ticket.number()));
-  if (ticket.direction() != direction) {
+  return authorise(ticket.number(), ticket.direction(), direction, path);
+}
+
+Result<Grant> authorise(const trust::TicketNumber& ticket, Direction of_ticket, Direction direction, std::string_view path) {
+  const std::string name = fmt::format("ticket {}", to_text(ticket));
+  if (of_ticket != direction) {
     return fail(ErrorKind::not_authorised,
                 fmt::format("not authorised: {} may not {} {}: it is for the other direction: ask for one of a {}", name,
                             name_of(direction), path.empty() ? "here" : printable(path),

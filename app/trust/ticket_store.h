@@ -78,6 +78,9 @@ class TicketStore {
   // A peer names a ticket and proves that it knows the secret (`exported`: Handshake::exported), for a transfer below `root`.
   [[nodiscard]] Result<TicketUse> admit(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
                                         const std::string& root, const TransferId& transfer);
+  // Whether admit() would refuse it for good, and takes nothing: a ticket that others use now is no error. Gives what it is for.
+  [[nodiscard]] Result<Direction> look(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
+                                       const std::string& root, const TransferId& transfer) const;
   [[nodiscard]] Result<std::optional<TicketRow>> find(const trust::TicketNumber& number) const;
 
  private:
@@ -89,6 +92,8 @@ class TicketStore {
   };
   [[nodiscard]] Result<std::vector<TicketRow>> rows() const;  // with what could not be written yet, without the pruned
   [[nodiscard]] Result<void> change(const Change& apply);
+  [[nodiscard]] Result<TicketRow> proved(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
+                                         const std::string& root) const;
   [[nodiscard]] Result<void> may_run(const TicketRow& row, const TransferId& transfer) const;
   [[nodiscard]] Result<void> take_use(const trust::TicketNumber& number, const TransferId& transfer);
   void left(const trust::TicketNumber& number, const TransferId& transfer);
@@ -102,5 +107,7 @@ class TicketStore {
 // What a ticket permits: all below its root, without limits, without device files and set-ID bits. `path` as in authorise().
 // not_authorised: the ticket is for the other direction.
 [[nodiscard]] Result<Grant> authorise(const TicketUse& ticket, Direction direction, std::string_view path);
+[[nodiscard]] Result<Grant> authorise(const trust::TicketNumber& ticket, Direction of_ticket, Direction direction,
+                                      std::string_view path);
 
 }  // namespace ccixfer::policy

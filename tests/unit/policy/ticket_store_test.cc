@@ -117,6 +117,26 @@ TEST_CASE("tickets__at_a_time__as_many_transfers_as_uses_are_left_whatever_their
   CHECK(rig.admit(ticket, 3));
 }
 
+TEST_CASE("tickets__looked_at__takes_nothing_and_refuses_what_would_never_be_admitted") {
+  Rig rig;
+  const auto ticket = rig.issue(1, Direction::read);
+  const auto look = [&](const trust::Ticket& shown, uint8_t number, const std::string& root = "/srv") {
+    const trust::Mac proof = trust::prove(shown.secret, shown.number, rig.exported);
+    return rig.store.look(shown.number, std::as_bytes(std::span(proof)), rig.exported, root, transfer(number));
+  };
+  CHECK(look(ticket, 1).value() == Direction::read);
+  auto use = rig.admit(ticket, 2);
+  REQUIRE(use);
+  CHECK(look(ticket, 3));  // in use, so it may wait
+  auto wrong = ticket;
+  wrong.secret[0] ^= 1;
+  const std::string words = refusal(look(wrong, 1), ErrorKind::authentication);
+  CHECK(refusal(look(ticket, 1, "/srv2"), ErrorKind::authentication) == words);
+  REQUIRE(use->delivered());
+  contains(refusal(look(ticket, 3), ErrorKind::authentication), "used up");
+  contains(refusal(authorise(ticket.number, Direction::read, Direction::write, ""), ErrorKind::not_authorised), "other direction");
+}
+
 TEST_CASE("tickets__one_delivered_and_still_there__does_not_count_twice") {
   Rig rig;
   const auto ticket = rig.issue(2);
