@@ -50,6 +50,7 @@ TEST_CASE("examples__of_two_organisations__agree_on_who_is_who") {
   };
   CHECK(peer("border-west.toml", "sender-west").route);
   CHECK(peer("border-east.toml", "receiver-east").route);
+  CHECK(peer("receiver-east.toml", "border-east").router);
   CHECK(peer("border-west.toml", "border-east").as == all.at(directory + "border-east.toml").devices.at(0).subnet->as);
   CHECK(peer("border-east.toml", "border-west").as == all.at(directory + "border-west.toml").devices.at(0).subnet->as);
   CHECK(peer("receiver-east.toml", "sender-west").write == std::vector<std::string>{"incoming/west"});
