@@ -58,6 +58,10 @@ std::unique_ptr<cci::Endpoint> make_endpoint(Site& site, bool listen, const std:
 // Whoever has a key may do everything: who may do what is not what simulated worlds are about.
 class OpenGate final : public program::PeerGate {
  public:
+  [[nodiscard]] Result<void> may_wait(const session::Link& /*link*/, const session::Open& /*open*/,
+                                      const std::string& /*path*/) override {
+    return {};
+  }
   [[nodiscard]] Result<policy::Grant> admit(const session::Link& /*link*/, const session::Open& /*open*/,
                                             const std::string& /*path*/) override {
     policy::Grant grant;
@@ -134,8 +138,10 @@ Listener::Listener(Site& site, const ListenPlan& plan) : Process(site, true), vf
   }
   options.sessions_max = plan.sessions_max;
   options.rate_bytes_per_s = plan.rate_bytes_per_s;
-  options.seal = site.seal;
-  if (site.seal) gate_ = std::make_unique<OpenGate>();
+  if (site.seal) {
+    options.seal = [setup = *site.seal] { return setup; };
+    gate_ = std::make_unique<OpenGate>();
+  }
   options.gate = gate_.get();
   acceptor_ = std::make_unique<program::Acceptor>(services_, hub_, options);
 }
