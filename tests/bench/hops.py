@@ -5,7 +5,7 @@ from harness import BINARY, BUILD, Row, cpu_seconds
 from secured import secured_of
 
 SESSIONS, AT_ONCE = 1000, 16   # of one turn; at once: as many as keep a receiver busy
-TURNS = 5                      # a round of the short ones
+TURNS, FILE_TURNS = 5, 2       # a round: of what is short, and of a file
 
 
 def handshakes(bench, _):
@@ -66,7 +66,7 @@ def router_cpu(bench, options):
     figures = bench.interleaved({
         "clear": cpu(plain.router, BINARY, "send", "--insecure", "-q", "-c", bench.directory / "sender.toml", source, plain.routed + "/f"),
         "sealed": cpu(peers.router, *peers.send("-c", peers.sender_config, source, peers.routed + "/f")),
-    })
+    }, FILE_TURNS)
     source.unlink()
     plain.clean()
     unit = f"CPU seconds a GB, one {options.size_gib:g} GiB file"
