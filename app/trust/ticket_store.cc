@@ -21,6 +21,10 @@ namespace {
 tl::unexpected<Error> not_accepted(std::string words) { return fail(ErrorKind::authentication, std::move(words)); }
 tl::unexpected<Error> not_known() { return not_accepted("the ticket is not accepted: check it, or ask for a new one"); }
 
+tl::unexpected<Error> in_use() {
+  return fail(ErrorKind::network, "the ticket is in use by other transfers: try again later, or ask for a new one");
+}
+
 TicketRow* row_of(std::vector<TicketRow>& rows, const trust::TicketNumber& number) {
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const TicketRow& row) { return row.number == number; });
   return found == rows.end() ? nullptr : &*found;
@@ -136,6 +140,7 @@ Result<void> TicketStore::change(const Change& apply) {
           : write_private(file_, text, Existing::replace);
   wipe(text);
   if (!written) return tl::unexpected(written.error());
+  for (const Delivered& one : unwritten_) slots_.give_back(one.number, one.delivery.transfer);
   unwritten_.clear();
   return {};
 }
@@ -189,8 +194,26 @@ Result<TicketUse> TicketStore::admit(const trust::TicketNumber& number, Bytes pr
                                      const std::string& root, const TransferId& transfer) {
   const auto row = proved(number, proof, exported, root);
   if (!row) return tl::unexpected(row.error());
-  if (auto may = may_run(*row, transfer); !may) return tl::unexpected(may.error());
+  const auto may = may_run(*row, transfer);
+  if (!may) return tl::unexpected(may.error());
+  if (*may) {
+    if (auto taken = take_place(number, transfer); !taken) return tl::unexpected(taken.error());
+  }
   return TicketUse(*this, *row, transfer);
+}
+
+// Counted anew under the lock: another process may have delivered or begun something meanwhile.
+Result<void> TicketStore::take_place(const trust::TicketNumber& number, const TransferId& transfer) {
+  const auto lock = lock_beside(file_);
+  if (!lock) return tl::unexpected(lock.error());
+  const auto all = find(number);
+  if (!all) return tl::unexpected(all.error());
+  if (!*all) return not_known();
+  if (const auto may = may_run(**all, transfer); !may) return tl::unexpected(may.error());
+  const auto others = slots_.held_by_others(number);
+  if (!others) return tl::unexpected(others.error());
+  if (running_undelivered(**all) + *others >= (*all)->uses_left) return in_use();
+  return slots_.take(number, transfer);
 }
 
 Result<Direction> TicketStore::look(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
@@ -202,22 +225,25 @@ Result<Direction> TicketStore::look(const trust::TicketNumber& number, Bytes pro
   return row->direction;
 }
 
-Result<void> TicketStore::may_run(const TicketRow& row, const TransferId& transfer) const {
+Result<bool> TicketStore::may_run(const TicketRow& row, const TransferId& transfer) const {
   const int64_t now_s = wall_clock_s_();
   const auto running = running_.find(row.number);
-  if (running != running_.end() && running->second.contains(transfer)) return {};
+  if (running != running_.end() && running->second.contains(transfer)) return false;
   if (const TicketDelivery* before = delivery_of(row, transfer); before != nullptr && now_s - before->at_s <= ticket_echo_s)
-    return {};
+    return false;
   if (row.uses_left == 0) return not_accepted("the ticket is used up: ask for a new one");
   if (row.expires_s <= now_s) return not_accepted("the ticket has expired: ask for a new one");
-  // Those that were delivered have taken their use already.
+  if (running_undelivered(row) >= row.uses_left) return in_use();
+  return true;
+}
+
+// Those that were delivered have taken their use already.
+size_t TicketStore::running_undelivered(const TicketRow& row) const {
+  const auto running = running_.find(row.number);
+  if (running == running_.end()) return 0;
   size_t counted = 0;
-  if (running != running_.end()) {
-    for (const auto& [other, sessions] : running->second) counted += delivery_of(row, other) == nullptr ? 1u : 0u;
-  }
-  if (counted >= row.uses_left)
-    return fail(ErrorKind::network, "the ticket is in use by other transfers: try again later, or ask for a new one");
-  return {};
+  for (const auto& [other, sessions] : running->second) counted += delivery_of(row, other) == nullptr ? 1u : 0u;
+  return counted;
 }
 
 Result<void> TicketStore::take_use(const trust::TicketNumber& number, const TransferId& transfer) {
@@ -231,7 +257,13 @@ void TicketStore::left(const trust::TicketNumber& number, const TransferId& tran
   CHECK(ticket != running_.end());
   const auto session = ticket->second.find(transfer);
   CHECK(session != ticket->second.end());
-  if (--session->second == 0) ticket->second.erase(session);
+  if (--session->second == 0) {
+    const bool to_write = std::any_of(unwritten_.begin(), unwritten_.end(), [&](const Delivered& one) {
+      return one.number == number && one.delivery.transfer == transfer;
+    });
+    if (!to_write) slots_.give_back(number, transfer);
+    ticket->second.erase(session);
+  }
   if (ticket->second.empty()) running_.erase(ticket);
 }
 

@@ -2,7 +2,8 @@
 //
 // - A ticket is good for one direction below one root, the real absolute path of --root or --serve.
 // - A use is taken when a transfer ended as delivered, so that one that was interrupted goes on with the same ticket. Until then at
-//   most as many transfers run with a ticket, in this process, as it has uses left.
+//   most as many transfers run with a ticket as it has uses left, whatever processes share the file (ticket_slots.h). A transfer
+//   that runs in one process cannot begin anew in another until its session has ended there.
 // - A transfer that runs may begin new sessions although its ticket has expired meanwhile, and one that was delivered may do so for
 //   ticket_echo_s more, since its dialler may not have heard the end.
 // - What a stranger learns: nothing. An unknown number, a wrong proof and another root give the same words. Only who proves the
@@ -24,6 +25,7 @@
 
 #include "app/trust/grants.h"
 #include "app/trust/ticket_rows.h"
+#include "app/trust/ticket_slots.h"
 #include "core/base/bytes.h"
 #include "core/base/result.h"
 #include "core/trust/peer_id.h"
@@ -68,7 +70,8 @@ class TicketUse {
 class TicketStore {
  public:
   using WallClock = std::function<int64_t()>;  // seconds since 1970
-  TicketStore(std::string file, WallClock wall_clock_s) : file_(std::move(file)), wall_clock_s_(std::move(wall_clock_s)) {}
+  TicketStore(std::string file, WallClock wall_clock_s)
+      : file_(std::move(file)), wall_clock_s_(std::move(wall_clock_s)), slots_(file_ + ".running") {}
   TicketStore(const TicketStore&) = delete;
   TicketStore& operator=(const TicketStore&) = delete;
 
@@ -94,7 +97,10 @@ class TicketStore {
   [[nodiscard]] Result<void> change(const Change& apply);
   [[nodiscard]] Result<TicketRow> proved(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
                                          const std::string& root) const;
-  [[nodiscard]] Result<void> may_run(const TicketRow& row, const TransferId& transfer) const;
+  // Whether it may run by what is known here, and whether it takes a place among those that run then.
+  [[nodiscard]] Result<bool> may_run(const TicketRow& row, const TransferId& transfer) const;
+  [[nodiscard]] Result<void> take_place(const trust::TicketNumber& number, const TransferId& transfer);
+  [[nodiscard]] size_t running_undelivered(const TicketRow& row) const;
   [[nodiscard]] Result<void> take_use(const trust::TicketNumber& number, const TransferId& transfer);
   void left(const trust::TicketNumber& number, const TransferId& transfer);
 
@@ -102,6 +108,7 @@ class TicketStore {
   WallClock wall_clock_s_;
   std::map<trust::TicketNumber, std::map<TransferId, uint32_t>> running_;  // count of sessions
   std::vector<Delivered> unwritten_;
+  TicketSlots slots_;  // of transfers that run, and of those whose use is not written yet
 };
 
 // What a ticket permits: all below its root, without limits, without device files and set-ID bits. `path` as in authorise().

@@ -221,6 +221,55 @@ TEST_CASE("tickets__two_processes__lose_none_of_each_others") {
   CHECK(parse_ticket_rows(content_of(rig.file), "f").value().size() == 2 * each);
 }
 
+// Two stores of one file are as two processes: each has an open file of its own, which is what locks belong to.
+TEST_CASE("tickets__two_processes_at_a_time__run_no_more_transfers_than_uses_are_left") {
+  Rig rig;
+  TicketStore other(rig.file, [&] { return rig.now_s; }), third(rig.file, [&] { return rig.now_s; });
+  const auto ticket = rig.issue(2);
+  const auto another = rig.issue(1);
+  auto first = rig.admit(ticket, 1);
+  auto second = rig.admit(other, ticket, 2);
+  REQUIRE((first && second));
+  for (TicketStore* store : {&rig.store, &other, &third})
+    contains(refusal(rig.admit(*store, ticket, 3), ErrorKind::network), "in use");
+  CHECK(rig.admit(third, another, 1));  // the places of another ticket are its own
+  REQUIRE(first->delivered());
+  contains(refusal(rig.admit(third, ticket, 3), ErrorKind::network), "in use");  // one use is left, and the second one has it
+  second = tl::unexpected(Error{});
+  auto again = rig.admit(third, ticket, 3);
+  REQUIRE(again);
+  refusal(rig.admit(other, ticket, 2), ErrorKind::network);
+  REQUIRE(again->delivered());
+  contains(refusal(rig.admit(other, ticket, 2), ErrorKind::authentication), "used up");
+  CHECK(mode_of(rig.file + ".running") == 0600);
+}
+
+TEST_CASE("tickets__a_process_that_dies_in_a_transfer__leaves_its_place") {
+  Rig rig;
+  const auto ticket = rig.issue();
+  std::array<int, 2> taken{}, end{};
+  REQUIRE((pipe(taken.data()) == 0 && pipe(end.data()) == 0));
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  char byte = 0;
+  if (child == 0) {
+    TicketStore its(rig.file, [&] { return rig.now_s; });
+    const auto use = rig.admit(its, ticket, 1);
+    byte = use ? 'y' : 'n';
+    static_cast<void>(::write(taken[1], &byte, 1));
+    close(end[1]);
+    static_cast<void>(::read(end[0], &byte, 1));
+    _exit(0);
+  }
+  REQUIRE(::read(taken[0], &byte, 1) == 1);
+  CHECK(byte == 'y');
+  refusal(rig.admit(ticket, 2), ErrorKind::network);
+  for (const int fd : {end[1], end[0], taken[0], taken[1]}) close(fd);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(rig.admit(ticket, 2));
+}
+
 TEST_CASE("tickets__a_file_that_others_may_read_or_that_is_damaged__is_refused_with_its_place") {
   Rig rig;
   const auto ticket = rig.issue();
