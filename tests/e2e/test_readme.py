@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 from lab import BINARY, Lab, PATIENCE_S, REPO, check, run, same_tree, small_tree
+from test_examples import with_ids
 
 # Not run here: .ci/run does them, or they change the machine. (What they install: the tests below.)
 ELSEWHERE = {
@@ -151,21 +152,39 @@ def by_key(site):
     shutil.rmtree(site.data / "incoming/run42")
 
 
+def name_neighbours(site):
+    """What README says to append to the file of each host, with the ids of the hosts here."""
+    for host in ("sender", "west"):   # the others have an identity already
+        site.run(host, "ccixfer keygen")
+    hosts = {"sender": "sender", "border-a": "west", "border-b": "east", "receiver": "receiver"}
+    ids = {name: site.run(host, "ccixfer id").strip() for name, host in hosts.items()}
+    files = {"sender": "client.toml", "border host of facility A": "border-west.toml", "border host of facility B": "border-east.toml",
+             "receiver": "receiver.toml"}
+    blocks = re.findall(r"```toml\n(.*?)```", (REPO / "README.md").read_text(), re.S)
+    for where, name in files.items():
+        tables = next(block for block in blocks if re.search(rf"\[peer\..*# on the {where}\n", block))
+        file = site.lab.directory / name
+        text = file.read_text()
+        file.unlink()
+        file.write_text(text + with_ids(tables, ids))
+
+
 def routed(site):
+    name_neighbours(site)
     site.run("west", "ccixfer routes border-west.toml border-east.toml", "1:9")
     # Each border host with its own file, as README says.
-    line = "ccixfer route -c border-west.toml --insecure"
+    line = "ccixfer route -c border-west.toml"
     site.serve("west", line)
     site.serve("east", line.replace("west", "east"))
     site.done.discard(line.replace("west", "east"))
-    receiver = site.serve("receiver", "ccixfer recv  -c receiver.toml --root /data/incoming --insecure")
-    site.run("sender", "ccixfer send  -c client.toml -a --insecure run42/ cci://1:2:10.0.0.2:7100/run42/")
+    receiver = site.serve("receiver", "ccixfer recv  -c receiver.toml --root /data/incoming")
+    site.run("sender", "ccixfer send  -c client.toml -a run42/ cci://1:2:10.0.0.2:7100/run42/")
     same_tree(site.lab.directory / "run42", site.data / "incoming/run42")
-    site.run("sender", "ccixfer ping   -c client.toml --insecure cci://1:2:10.0.0.2:7100", "hop")
-    site.run("sender", "ccixfer routes --insecure tcp://10.0.0.1:7000", "1:2")
+    site.run("sender", "ccixfer ping   -c client.toml cci://1:2:10.0.0.2:7100", "hop")
+    site.run("sender", "ccixfer routes -c client.toml tcp://10.0.0.1:7000", "1:2")
     site.stop(receiver)
-    site.serve("receiver", "ccixfer bench  -c receiver.toml --insecure --serve --listen 10.0.0.2:7200")
-    site.run("sender", "ccixfer bench  -c client.toml --insecure cci://1:2:10.0.0.2:7200", "rma-write")
+    site.serve("receiver", "ccixfer bench  -c receiver.toml --serve --listen 10.0.0.2:7200")
+    site.run("sender", "ccixfer bench  -c client.toml cci://1:2:10.0.0.2:7200", "rma-write")
     site.run("sender", "ccixfer sim    conf/sim/two-sites.toml", "ok (exit 0)")
 
 
