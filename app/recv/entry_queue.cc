@@ -49,6 +49,7 @@ void EntryQueue::judged(const Segment& segment, JudgedSegment result) {
     session_.ask_for_put(segment.header.lane_session, segment.header.n);
     return;
   }
+  session_.opened(true);
   if (!result.decisions) {
     const ErrorKind kind = result.decisions.error().kind;
     const bool is_fault_of_peer = kind == ErrorKind::protocol || kind == ErrorKind::not_authorised;

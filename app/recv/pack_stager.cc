@@ -69,6 +69,7 @@ void PackStager::take(const std::shared_ptr<Work>& work) {
         if (work->is_damaged) {
           damaged(*work);
         } else {
+          session_.opened(true);
           inbox_.release(work->arrival);
         }
         staged(work->items, work->is_damaged);

@@ -87,6 +87,7 @@ void PieceWriter::written(uint64_t index, uint64_t piece, uint64_t data_bytes, u
   if (outcome.is_damaged || outcome.error_number != 0) {
     not_written(*file, piece, outcome);
   } else if (file->pieces()->written(piece, losses)) {
+    session_.opened(true);
     files_.on_written(*file, data_bytes);
   } else if (!session_.has_failed() && !file->failure()) {
     session_.ask_for_piece(index, piece);
@@ -99,6 +100,8 @@ void PieceWriter::not_written(FileInWork& file, uint64_t piece, const PieceWritt
   if (session_.has_failed()) return;  // nobody is there to be asked
   if (outcome.is_damaged) {
     counters_.add(Counter::segments_bad);
+    session_.opened(false);
+    if (session_.has_failed()) return;
     if (!file.failure()) session_.ask_for_piece(file.task().index, piece);
   } else if (is_fatal(outcome.error_number)) {
     session_.fail(fatal_error(outcome.error_number, file.task().path));

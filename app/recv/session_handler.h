@@ -19,7 +19,9 @@ class SessionHandler {
   virtual void refuse(Error reason) = 0;
   // Something from the peer makes no sense: it is counted and has no other effect.
   virtual void reject(std::string_view why) = 0;
-  // A put arrived damaged: the source sends again what it contained.
+  // A segment came as it was sent, or it did not. Damage that does not stop ends the session (damaged_in_a_row_max).
+  virtual void opened(bool is_intact) = 0;
+  // A put arrived damaged, which counts as opened(false): the source sends again what it contained.
   virtual void ask_for_put(uint64_t lane_session, uint64_t n) = 0;
   // A piece of a file has to come again (session::Resend::whole: all of the file).
   virtual void ask_for_piece(uint64_t index, uint64_t piece) = 0;

@@ -1,5 +1,7 @@
 #include "app/recv/session_reports.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "core/base/check.h"
@@ -25,8 +27,17 @@ void SessionReports::reject(std::string_view why) {
   log(LogLevel::warning, "destination: session {:x}: rejected: {}", number_(), why);
 }
 
+void SessionReports::opened(bool is_intact) {
+  damaged_in_a_row_ = is_intact ? 0 : damaged_in_a_row_ + 1;
+  if (damaged_in_a_row_ == damaged_in_a_row_max) {
+    fail({ErrorKind::integrity, fmt::format("{} segments in a row were damaged on their way", damaged_in_a_row_max)});
+  }
+}
+
 void SessionReports::ask_for_put(uint64_t lane_session, uint64_t n) {
   counters_.add(Counter::segments_bad);
+  opened(false);
+  if (has_failed()) return;
   results_.asked_again();
   outbox_.ask_for_put(lane_session, n);
 }

@@ -1,6 +1,6 @@
 // The voice of a destination's session: what its objects report is counted, logged, and told to the
-// source, the reporter and the program (SessionHandler). It decides nothing and has no state of its
-// own.
+// source, the reporter and the program (SessionHandler). It decides nothing but this: a session of
+// which nothing comes intact any more ends.
 // Protocol thread.
 #pragma once
 #include <functional>
@@ -17,6 +17,9 @@
 #include "core/base/counters.h"
 
 namespace ccixfer::recv {
+
+// Whoever damages everything on the way would otherwise have it sent again for ever.
+inline constexpr uint32_t damaged_in_a_row_max = 100;
 
 class SessionReports final : public SessionHandler {
  public:
@@ -39,6 +42,7 @@ class SessionReports final : public SessionHandler {
   void fail(Error reason) override { end_with(std::move(reason), true); }
   void refuse(Error reason) override;
   void reject(std::string_view why) override;
+  void opened(bool is_intact) override;
   void ask_for_put(uint64_t lane_session, uint64_t n) override;
   void ask_for_piece(uint64_t index, uint64_t piece) override;
   void made_progress() override { liveness_.made_progress(); }
@@ -53,6 +57,7 @@ class SessionReports final : public SessionHandler {
   DestinationObserver& observer_;
   Counters& counters_;
   const SessionNumber number_;
+  uint32_t damaged_in_a_row_ = 0;
 };
 
 }  // namespace ccixfer::recv

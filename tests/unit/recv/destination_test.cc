@@ -5,6 +5,7 @@
 
 #include "app/recv/entry_queue.h"
 #include "app/recv/opened_root.h"
+#include "app/recv/session_reports.h"
 #include "tests/unit/recv/destination_rig.h"
 
 namespace ccixfer::recv {
@@ -104,6 +105,26 @@ TEST_CASE("destination__damaged_piece__asked_for_again_by_number") {
     CHECK_FALSE(rig.temporary.has("f"));
   }
   rig.finish(1);
+}
+
+TEST_CASE("destination__each_kind_of_segment_damaged_again_and_again__ends_with_integrity") {
+  const int kind = GENERATE(0, 1, 2);
+  Rig rig;
+  const auto data = pattern(2 * piece, 1);
+  const std::vector<session::Entry> entries{file_entry("a", 3), file_entry("f", data.size())};
+  if (kind != 0) rig.announce(entries);
+  for (uint32_t i = 0; i < damaged_in_a_row_max; ++i) {
+    CAPTURE(kind, i);
+    if (i == damaged_in_a_row_max - 1) CHECK(rig.session->destination->error() == nullptr);
+    if (kind == 0) rig.source().put_entries(entries, 0, 0, Damage::data);
+    if (kind == 1) rig.source().put_pack({{0, "abc"}}, Damage::data);
+    if (kind == 2) rig.put_piece(1, 0, Bytes(data).first(piece), Damage::data);
+    const uint64_t bad = i + 1;
+    REQUIRE(rig.session->run([&] { return rig.session->counters().get(Counter::segments_bad) == bad; }));
+  }
+  REQUIRE(rig.session->destination->error() != nullptr);
+  CHECK(rig.session->destination->error()->kind == ErrorKind::integrity);
+  CHECK_FALSE(rig.temporary.has("a"));
 }
 
 TEST_CASE("destination__damaged_entries_pack_or_trailer__asked_for_again_by_put") {

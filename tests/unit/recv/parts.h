@@ -33,7 +33,7 @@ class FakeSession final : public SessionHandler {
   std::vector<std::string> rejections;
   std::vector<std::pair<uint64_t, uint64_t>> puts;    // lane session, n
   std::vector<std::pair<uint64_t, uint64_t>> pieces;  // file, piece
-  int progress = 0;
+  int progress = 0, intact = 0, damaged = 0;          // segments, of the latter
   std::vector<std::string> warnings;
 
   bool has_failed() const override { return !errors.empty(); }
@@ -43,6 +43,7 @@ class FakeSession final : public SessionHandler {
     fail(std::move(reason));
   }
   void reject(std::string_view why) override { rejections.emplace_back(why); }
+  void opened(bool is_intact) override { ++(is_intact ? intact : damaged); }
   void ask_for_put(uint64_t lane_session, uint64_t n) override { puts.emplace_back(lane_session, n); }
   void ask_for_piece(uint64_t index, uint64_t piece) override { pieces.emplace_back(index, piece); }
   void made_progress() override { ++progress; }

@@ -62,5 +62,19 @@ TEST_CASE("session_reports__damage__is_asked_for_again_and_counted") {
   CHECK(rig.posted.size() == 2);
 }
 
+TEST_CASE("session_reports__damage_without_end__a_hundred_in_a_row_and_no_fewer_end_the_session") {
+  Rig rig;
+  for (uint32_t i = 1; i < damaged_in_a_row_max; ++i) rig.reports.ask_for_put(3, i);
+  rig.reports.opened(true);
+  for (uint32_t i = 1; i < damaged_in_a_row_max; ++i) rig.reports.opened(false);
+  CHECK_FALSE(rig.reports.has_failed());
+  rig.reports.ask_for_put(3, 4);
+  REQUIRE(rig.reports.has_failed());
+  CHECK(rig.end.error()->kind == ErrorKind::integrity);
+  CHECK(std::get<session::Abort>(rig.posted.back()).kind == ErrorKind::integrity);
+  rig.reports.ask_for_put(3, 5);
+  CHECK(rig.results.tally().segments_resent == damaged_in_a_row_max - 1);  // then nobody is there to be asked
+}
+
 }  // namespace
 }  // namespace ccixfer::recv
