@@ -143,6 +143,7 @@ void DialledTransfer::turn_attempt(Instant now) {
   }
   const bool lost = attempt.lanes_were_up && !up;
   attempt.lanes_were_up = up;
+  if (lost) ++losses_in_vain_;
   if (!attempt.role && attempt.forwarder.opened() && !attempt.forwarder.lost()) open_session(now);
   if (attempt.role) attempt.role->turn(now);
   watch_progress(now);
@@ -190,15 +191,18 @@ void DialledTransfer::watch_progress(Instant now) {
   if (attempt.role && advance(reached_most_, reached_by(attempt.role->tally()))) {
     last_sign_ = now;
     fruitless_ = 0;
+    losses_in_vain_ = 0;
   }
   if (!attempt.role && attempt.forwarder.queue_news() != attempt.queue_news_seen) {
     attempt.queue_news_seen = attempt.forwarder.queue_news();
     last_sign_ = now;
     fruitless_ = 0;
+    losses_in_vain_ = 0;
     const uint32_t before = attempt.forwarder.queued()->before;
     if (attempt.place_told != before) services_.reporter.waiting(transfer_name(plan_.hello.transfer), before);
     attempt.place_told = before;
   }
+  if (losses_in_vain_ >= losses_in_vain_max) return;
   if (attempt.role) last_sign_ = std::max(last_sign_, std::min(attempt.role->last_progress(), now));
   if (!attempt.flow.is_due(now)) return;
   if (const auto moved = attempt.flow.note(now, attempt.link.moved_bytes())) last_sign_ = std::max(last_sign_, *moved);

@@ -4,7 +4,8 @@
 // refuses, or after `timeout` without progress: then with timeout (30) when the peer was ever reached, else with what the dialler
 // found (no answer 35, no route 43, network 10). Progress is what the receiver has or said that no earlier session of the transfer
 // reached, and that the queue at the peer moves. Signs of life keep a session, but do not count beyond it: a peer that dies in each
-// session is given up. What cannot be sent again (standard input) gets no second session.
+// session is given up, and so is one whose lanes die again and again. What cannot be sent again (standard input) gets no second
+// session.
 #pragma once
 #include <functional>
 #include <memory>
@@ -21,6 +22,8 @@
 #include "core/trust/ticket.h"
 
 namespace ccixfer::program {
+
+inline constexpr uint32_t losses_in_vain_max = 10;
 
 struct DialPlan {
   std::string uri;                  // without a path
@@ -95,7 +98,8 @@ class DialledTransfer {
   std::optional<trust::PeerId> peer_;  // as it was proved in the first session: a later one is with the same
   uint32_t attempts_ = 0;
   uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses, and their signs of life do not count
-  bool reached_ = false;    // a lane was up once
+  uint32_t losses_in_vain_ = 0;  // of all lanes, in a row without progress: from losses_in_vain_max on signs of life do not count
+  bool reached_ = false;         // a lane was up once
   bool ended_ = false;
   std::optional<Error> stop_why_;
   Error result_{ErrorKind::ok, ""};

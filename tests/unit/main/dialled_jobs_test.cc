@@ -79,6 +79,29 @@ TEST_CASE("dialled__signs_of_life_in_sessions_that_get_no_further__do_not_count_
   CHECK(rig.passed() < 45s);
 }
 
+// Somebody on the way who cuts each connection after a while: what has moved until then is no progress.
+TEST_CASE("dialled__lanes_that_die_again_and_again__signs_of_life_do_not_count_from_the_tenth_on") {
+  DialledRig rig([](DialPlan& plan) { plan.timeout = 30s; });
+  const bool gets_on = GENERATE(false, true);
+  uint32_t cut = 0;
+  REQUIRE(rig.run_until_moving());
+  while (!rig.transfer->ended() && cut < 60) {
+    rig.run_to(rig.now + 3s);
+    rig.script.last_progress = rig.now;
+    if (gets_on) ++rig.script.tally.bytes;
+    rig.turn();
+    if (rig.transfer->ended()) break;
+    rig.near.transport->cut_all();
+    ++cut;
+    REQUIRE(rig.run([&] { return rig.transfer->ended() || rig.script.lanes.size() >= 2 * cut + 1; }));
+  }
+  CHECK(rig.transfer->ended() == !gets_on);
+  if (gets_on) return;
+  CHECK(rig.transfer->result().kind == ErrorKind::timeout);
+  CHECK(cut >= losses_in_vain_max);
+  CHECK(cut < losses_in_vain_max + 15);
+}
+
 TEST_CASE("dialled__jobs_of_a_session_that_failed__are_waited_for_before_the_next_one") {
   DialledRig rig([](DialPlan& plan) { plan.timeout = 60s; });
   REQUIRE(rig.run_until_moving());
