@@ -141,8 +141,8 @@ Listener::Listener(Site& site, const ListenPlan& plan) : Process(site, true), vf
   if (site.seal) {
     options.seal = [setup = *site.seal] { return setup; };
     gate_ = std::make_unique<OpenGate>();
+    options.gate = gate_.get();
   }
-  options.gate = gate_.get();
   acceptor_ = std::make_unique<program::Acceptor>(services_, hub_, options);
 }
 
@@ -171,9 +171,11 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
   plan.routers = site.routing ? site.routing->routers.size() : 0;
   plan.timeout = dial.timeout;
   plan.retries = dial.retries;
-  plan.hello.sealed = site.seal.has_value();
-  plan.seal = site.seal;
-  plan.judge_peer = [](const trust::ProvedPeer&, const std::string&) { return Result<void>(); };
+  if (site.seal) {  // nobody's address is known beforehand: whoever proves a key is the right one
+    plan.hello.sealed = true;
+    plan.seal = site.seal;
+    plan.judge_peer = [](const trust::ProvedPeer&, const std::string&) { return Result<void>(); };
+  }
   if (dial.pull) {
     auto opened = recv::Root::open(site.files, dial.directory, vfs_.name());
     if (!opened) {

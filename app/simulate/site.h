@@ -42,11 +42,11 @@ struct Site {
   const std::vector<sim::Attachment> networks;
   sim::SimFileSystem files;
   std::optional<Routing> routing;
-  std::optional<session::SealSetup> seal;  // of its processes to come; none: --insecure
   Counters counters;
   uint32_t buffers = 8;
-  sim::WorkPoolOptions work;  // of its processes to come
-  unsigned verbose = 0;       // 1, 2: its processes speak on standard error, as under -v and -vv
+  sim::WorkPoolOptions work;               // of its processes to come
+  std::optional<session::SealSetup> seal;  // who they are; none: sessions without encryption, as with --insecure
+  unsigned verbose = 0;                    // 1, 2: its processes speak on standard error, as under -v and -vv
 };
 
 // What all processes have. A crash of the node: destroy the process; it then does nothing to the disk or the world.
