@@ -69,8 +69,30 @@ class Direct:
     def command(self, name, wires):
         return (), f"tcp://127.0.0.1:{wires[0].port}/{name}/"
 
+    def start(self, source, name, wires, options):
+        more, uri = self.command(name, wires)
+        return self.lab.start(None, name, "send", "-a", "--timeout", "4", "--lanes", "2", *options, *more, f"{source}/", uri, env=self.alice.env)
+
     def processes(self):
         return [self.receiver]
+
+
+class Pull(Direct):
+    """bob serves, and alice pulls through the wire."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.alice, self.bob = Account(lab, "alice").keygen(), Account(lab, "bob").keygen()
+        self.bob.configure(f'[peer.alice]\nid = "{self.alice.id}"\nread = ["."]\n')
+        self.alice.configure(f'[peer.bob]\nid = "{self.bob.id}"\n')
+        self.root = lab.directory / "incoming"
+        self.root.mkdir()
+        self.receiver = lab.start_ready(None, "serve", "send", "--serve", lab.directory, "--listen", "127.0.0.1:0", env=self.bob.env)
+        self.port = int(native(self.receiver.uris).rsplit(":", 1)[1])
+
+    def start(self, source, name, wires, options):
+        return self.lab.start(None, name, "recv", "-a", "--timeout", "4", "--lanes", "2", *options,
+                              f"tcp://127.0.0.1:{wires[0].port}/{source.name}/", self.root / name, env=self.alice.env)
 
 
 class ThroughRouter(Direct):
@@ -109,8 +131,7 @@ def send(way, source, name, attacks, options=()):
     """The transfer, and what somebody on the wire had of it."""
     wires = way.wires(attacks)
     try:
-        more, uri = way.command(name, wires)
-        sender = way.lab.start(None, name, "send", "-a", "--timeout", "4", "--lanes", "2", *options, *more, f"{source}/", uri, env=way.alice.env)
+        sender = way.start(source, name, wires, options)
         code = sender.wait()
         for wire in wires:
             says_nothing(wire)
@@ -189,6 +210,10 @@ def hostile(name, kind_of_way):
 
 def test_hostile_wire__direct__nothing_read_and_nothing_wrong_accepted():
     hostile("wire", Direct)
+
+
+def test_hostile_wire__pull__nothing_read_and_nothing_wrong_accepted():
+    hostile("wirepull", Pull)
 
 
 def test_hostile_wire__before_and_behind_a_router__nothing_read_and_nothing_wrong_accepted():
