@@ -81,7 +81,10 @@ class Acceptor::Session {
   policy::AuditRecord audit_record(Instant now) const {
     policy::AuditRecord record;
     record.event = reported_ ? policy::AuditRecord::Event::session : policy::AuditRecord::Event::refused;
-    if (const trust::ProvedPeer* peer = link_.proved()) record.peer = trust::to_string(peer->id);
+    if (const trust::ProvedPeer* peer = link_.proved()) {
+      record.peer = trust::to_string(peer->id);
+      record.name = acceptor_.options_.gate->name_of(*peer);
+    }
     if (grant_) record.name = grant_->name;
     record.address = who_.address;
     record.direction = acceptor_.options_.root != nullptr ? "push" : "pull";

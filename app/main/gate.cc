@@ -33,6 +33,11 @@ Result<policy::Grant> Gate::admit(const session::Link& link, const session::Open
   return grant;
 }
 
+std::string Gate::name_of(const trust::ProvedPeer& peer) const {
+  const PeerConfig* table = peers_.find(peer);
+  return table == nullptr ? std::string() : table->name;
+}
+
 std::optional<Error> Gate::ended(const session::Link& link, const Error& result) {
   const auto use = uses_.find(&link);
   if (use == uses_.end()) return std::nullopt;

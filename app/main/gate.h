@@ -18,6 +18,7 @@ class Gate final : public PeerGate {
 
   Result<void> may_wait(const session::Link& link, const session::Open& open, const std::string& path) override;
   Result<policy::Grant> admit(const session::Link& link, const session::Open& open, const std::string& path) override;
+  std::string name_of(const trust::ProvedPeer& peer) const override;
   std::optional<Error> ended(const session::Link& link, const Error& result) override;
   // From now on; sessions that run keep what they were granted.
   void set_peers(policy::Peers peers) { peers_ = std::move(peers); }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "app/main/confinement.h"
 #include "app/main/process_trust.h"
@@ -41,12 +42,31 @@ Result<void> ListenerTrust::open_audit_log() {
   return {};
 }
 
-std::shared_ptr<connection::HopTrust> ListenerTrust::hops() { return process_trust(security_, ListenerKind::transfers); }
+std::shared_ptr<connection::HopTrust> ListenerTrust::hops() {
+  std::shared_ptr<ProcessTrust> trust = process_trust(security_, ListenerKind::transfers);
+  if (!trust) return nullptr;
+  trust->tell_sent_away([this, names = trust.get()](std::string_view uri, const trust::ProvedPeer* peer, const Error& error) {
+    policy::AuditRecord record;
+    record.event = policy::AuditRecord::Event::refused;
+    if (peer != nullptr) {
+      ProcessTrust::Named who = names->named(*peer);
+      record.peer = std::move(who.id);
+      record.name = std::move(who.name);
+    }
+    record.address = ports::host_in(uri);
+    record.outcome = error.kind;
+    record.reason = error.message;
+    audit(std::move(record));
+  });
+  return trust;
+}
+
+void ListenerTrust::audit(policy::AuditRecord record) {
+  if (const auto words = audit_log_->write(std::move(record))) process_.reporter.warn(*words);
+}
 
 Result<void> ListenerTrust::apply(AcceptorOptions& options, const std::string& root) {
-  options.audit = [this](const policy::AuditRecord& record) {
-    if (const auto words = audit_log_->write(record)) process_.reporter.warn(*words);
-  };
+  options.audit = [this](const policy::AuditRecord& record) { audit(record); };
   if (!security_) return {};
   std::error_code problem;
   root_ = std::filesystem::canonical(root, problem).string();

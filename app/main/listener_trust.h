@@ -19,7 +19,7 @@ class ListenerTrust {
  public:
   [[nodiscard]] static Result<std::unique_ptr<ListenerTrust>> make(const Process& process, const CommonOptions& common,
                                                                    const ListenOptions& listen, policy::Direction direction);
-  // For the transport; nullptr with --insecure.
+  // For the transport, which it outlives; nullptr with --insecure. Whom the transport sends away has a line in the audit log.
   [[nodiscard]] std::shared_ptr<connection::HopTrust> hops();
   // What the Acceptor asks of it; lives as long as the Acceptor. `root`: the directory as the user named it; it exists.
   [[nodiscard]] Result<void> apply(AcceptorOptions& options, const std::string& root);
@@ -35,6 +35,7 @@ class ListenerTrust {
   ListenerTrust(const Process& process, const CommonOptions& common, const ListenOptions& listen, policy::Direction direction)
       : process_(process), common_(common), listen_(listen), direction_(direction) {}
   [[nodiscard]] Result<void> open_audit_log();
+  void audit(policy::AuditRecord record);
 
   const Process& process_;
   const CommonOptions& common_;

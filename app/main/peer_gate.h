@@ -19,6 +19,8 @@ class PeerGate {
   // `path`: below the root, safe; "": the root. Errors: not_authorised, authentication (a ticket), with words for the peer.
   [[nodiscard]] virtual Result<policy::Grant> admit(const session::Link& link, const session::Open& open,
                                                     const std::string& path) = 0;
+  // The name of its [peer.NAME]; "": nobody that the configuration names.
+  [[nodiscard]] virtual std::string name_of(const trust::ProvedPeer& peer) const = 0;
   // A session that was admitted has ended. Gives what could not be noted of that, for the log.
   [[nodiscard]] virtual std::optional<Error> ended(const session::Link& link, const Error& result) = 0;
 };

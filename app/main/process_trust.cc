@@ -30,9 +30,8 @@ Result<void> ProcessTrust::admit_dialler(const trust::ProvedPeer& peer, ports::R
   if (role == ports::Role::hop && (table == nullptr || !table->router)) {
     return fail(
         ErrorKind::not_authorised,
-        fmt::format("not authorised: {} may not pass connections on: add to the configuration of the host that it passes them "
-                    "to: [peer.NAME] id = \"{}\" router = true",
-                    trust::to_string(peer.id), trust::to_string(peer.id)));
+        fmt::format("not authorised: {} may not pass connections on: give its [peer.NAME] router = true on the host behind it",
+                    trust::to_string(peer.id)));
   }
   if (listener_ == ListenerKind::measurements && table == nullptr) {
     return fail(

@@ -1,9 +1,10 @@
-"""The audit log of a router: whom it admits and refuses, what passed and how it ended, and nothing of what it was."""
+"""Audit logs: of a router, whom it admits and refuses, what passed and how it ended, and nothing of what it was; of a receiver, who proves
+nothing."""
 import json
 import signal
 
-from lab import TwoSites, big_file, check
-from test_security import Account, SecuredSites, ends
+from lab import Lab, TwoSites, big_file, check
+from test_security import Account, Pair, SecuredSites, ends
 
 
 def lines_of(file):
@@ -43,3 +44,12 @@ def test_router__its_audit_log__has_links_clients_ends_and_strangers():
         check(any(line["peer"] == "" and line["exit"] == 41 and "--insecure" in line["reason"] for line in refused), f"{after}")
         check("canary" not in (logs / "west.1").read_text() + log.read_text(), "a file's name is in the audit log of a router")
         check(log.stat().st_mode & 0o777 == 0o600, oct(log.stat().st_mode))
+
+
+def test_receiver__who_proves_nothing__has_a_line_in_its_audit_log():
+    with Lab("knocks") as lab:
+        pair = Pair(lab, ("--audit-log", lab.directory / "audit"))
+        ends(lab.start(None, "plain", "send", "--insecure", lab.file("f", "x"), pair.uri + "/x/f"), 41)
+        check(pair.receiver.stop() == 0, pair.receiver.tail())
+        lines = lines_of(lab.directory / "audit")
+        check(lines and all((line["event"], line["exit"], line["peer"], line["address"]) == ("refused", 41, "", "127.0.0.1") for line in lines), f"{lines}")

@@ -1,5 +1,6 @@
 """What a running process may still do: its status, what an intruder could make of it, and that its work goes on all the same."""
 import errno
+import json
 import os
 import pathlib
 import pty
@@ -7,6 +8,7 @@ import select
 import signal
 import socket
 import subprocess
+import time
 
 import intruder
 from lab import BINARY, PATIENCE_S, REPO, Lab, TwoSites, big_file, check, may_give_away, native, routed, same_tree, sha256
@@ -241,6 +243,10 @@ def test_confined_receiver__reads_its_configuration_and_opens_its_audit_log_agai
         pair = Pair(lab, ("--audit-log", logs / "audit"))
         source = big_file(lab.directory / "f", 100000)
         ends(pair.send(source, pair.uri + "/y/f"), 42)
+        deadline = time.monotonic() + PATIENCE_S
+        while not (logs / "audit").read_text():   # the sender knows before the receiver has done with it
+            check(time.monotonic() < deadline, "a refusal has no line")
+        check(json.loads((logs / "audit").read_text())["name"] == "alice", "a refused peer has no name")
         (logs / "audit").rename(logs / "audit.1")
         written = pair.bob.own / "ccixfer.toml.new"   # as an editor does it
         written.write_text(f'[peer.alice]\nid = "{pair.alice.id}"\nwrite = ["y/"]\n')

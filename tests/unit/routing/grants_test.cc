@@ -33,6 +33,7 @@ struct Gate {
     grants->of["cx1any"] = {.route = false, .router = true, .as = {}, .admin = false};
     grants->of["cx1admin"] = {.route = false, .router = false, .as = {}, .admin = true};
     site.options.peer_grants = grants;
+    site.options.observer = [this](const Admission& admission) { seen.push_back(admission); };
     site.add_router("r1", {{"lan", "10.1.0.1", {3, 1}, {}}, {"wan", "192.0.2.3", {3, wan}, {}, true}});
     site.settle();
   }
@@ -54,6 +55,7 @@ struct Gate {
   const std::string lan_uri = "sim://10.1.0.1:7000";
   const std::string wan_uri = "sim://192.0.2.3:7000";
   std::shared_ptr<Grants> grants = std::make_shared<Grants>();
+  std::vector<Admission> seen;  // a router that ends has something to say of what was open
   Site site;
   std::vector<std::unique_ptr<RawPeer>> peers;
 };
@@ -177,6 +179,38 @@ TEST_CASE("router_grants__a_request_that_the_peer_cannot_bring__is_refused") {
     const ConnectReply reply = answer_to(gate.peer("cx1four", true), gate.wan_uri, {4, 1}, 1);
     CHECK(reply.status == Status::unreachable);  // nobody is at that address
   }
+}
+
+TEST_CASE("router_grants__an_observer__hears_whom_the_router_admits_and_refuses_and_why") {
+  Gate gate;
+  const auto heard = [&](Admission::Step step, Admission::As as, const std::string& proved) {
+    return static_cast<size_t>(std::count_if(gate.seen.begin(), gate.seen.end(), [&](const Admission& one) {
+      return one.step == step && one.as == as && one.peer.proved == proved && !one.peer.address.empty();
+    }));
+  };
+  using Step = Admission::Step;
+  using As = Admission::As;
+  REQUIRE_FALSE(gate.peer("cx1stranger").connect(gate.lan_uri, ports::Role::hop));
+  CHECK(heard(Step::refused, As::connection, "cx1stranger") == 1);
+  CHECK(gate.seen.back().reason.find("route = true") != std::string::npos);
+  REQUIRE(gate.greet(gate.peer("cx1four", true), 4, 92));
+  CHECK(heard(Step::admitted, As::router, "cx1four") == 1);
+  CHECK(gate.seen.back().to == "sim://192.0.2.92:7000");
+  REQUIRE_FALSE(gate.greet(gate.peer("cx1four", true), 9, 93));
+  CHECK(heard(Step::refused, As::router, "cx1four") == 1);
+  REQUIRE(gate.peer("cx1admin").ask(gate.lan_uri));
+  CHECK(heard(Step::admitted, As::administrator, "cx1admin") == 1);
+  // One that leads nowhere is refused once, with what was asked for.
+  RawPeer& user = gate.peer("cx1user");
+  REQUIRE(user.connect(gate.lan_uri, ports::Role::hop));
+  ConnectRequest request = RawPeer::usual_request("cci://3:1:10.1.0.77:7000");
+  request.source = {3, 1};
+  user.say(request);
+  REQUIRE(user.run([&] { return user.last(MessageKind::connect_reply).has_value(); }, seconds(20)));
+  CHECK(heard(Step::refused, As::connection, "cx1user") == 1);
+  CHECK(gate.seen.back().to == "cci://3:1:10.1.0.77:7000");
+  CHECK(gate.seen.back().status == Status::unreachable);
+  CHECK(gate.seen.size() == 5);
 }
 
 TEST_CASE("router_grants__withdrawn_while_linked__the_link_ends_with_the_next_configuration") {
