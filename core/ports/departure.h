@@ -1,4 +1,5 @@
-// What a transport tells the peers of an endpoint that goes away in good order: who reads it knows that nothing was lost on the way.
+// What a transport tells the peers of an endpoint that goes away in good order: who reads it knows that nothing was lost on the
+// way.
 #pragma once
 #include <string_view>
 
