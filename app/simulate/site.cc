@@ -71,6 +71,7 @@ class OpenGate final : public program::PeerGate {
     return grant;
   }
   [[nodiscard]] std::optional<Error> ended(const session::Link& /*link*/, const Error& /*result*/) override { return std::nullopt; }
+  [[nodiscard]] std::string name_of(const trust::ProvedPeer& /*peer*/) const override { return "anybody"; }
 };
 
 }  // namespace
