@@ -28,6 +28,9 @@ class OwnTrust final : public connection::HopTrust {
     if (role == denied) return fail(ErrorKind::not_authorised, "a role that it may not have");
     return {};
   }
+  void sent_away(std::string_view /*uri*/, const trust::ProvedPeer* peer, const Error& error) override {
+    away.push_back({peer == nullptr ? std::nullopt : std::optional(peer->id), error});
+  }
   [[nodiscard]] std::string name() const { return trust::to_string(identity.id()); }
 
   trust::Identity identity;
@@ -39,6 +42,11 @@ class OwnTrust final : public connection::HopTrust {
   size_t handshakes = 0;
   std::string dialled;
   std::vector<ports::Role> asked;
+  struct Away {
+    std::optional<trust::PeerId> peer;
+    Error error;
+  };
+  std::vector<Away> away;
 };
 
 }  // namespace ccixfer::testing

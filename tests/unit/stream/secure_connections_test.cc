@@ -139,6 +139,9 @@ TEST_CASE("secure_connection__a_dialler_that_may_not__hears_why_and_the_applicat
   CHECK(ended.reason == reason);
   CHECK(secure.rig.b.sink.requests.empty());
   CHECK(secure.rig.b.counters.get(Counter::hello_rejected) == 1);
+  REQUIRE(secure.of_b->away.size() == 1);  // and its owner hears of it, with who it was
+  CHECK(secure.of_b->away[0].peer == secure.of_a->identity.id());
+  CHECK(secure.of_b->away[0].error.message == reason);
 }
 
 TEST_CASE("secure_connection__one_end_insecure__refused_with_what_to_do") {
@@ -154,6 +157,8 @@ TEST_CASE("secure_connection__one_end_insecure__refused_with_what_to_do") {
         (dialler_is_secured ? connection::acceptor_is_insecure : connection::dialler_is_insecure));
   CHECK(rig.b.sink.requests.empty());
   CHECK(rig.b.counters.get(Counter::hello_rejected) == 1);
+  CHECK(trust->away.size() == (dialler_is_secured ? 0 : 1));
+  if (!dialler_is_secured) CHECK_FALSE(trust->away.at(0).peer);
 }
 
 // TLS of another kind, and none at all.
