@@ -189,13 +189,19 @@ TEST_CASE("acceptor__as_many_wait_as_may__the_next_one_is_refused_and_so_is_it_t
 // They come as fast as they can, and the first of them makes room when it has had its time.
 TEST_CASE("acceptor__strangers_who_prove_nothing__are_bounded_and_the_oldest_makes_room") {
   struct Nobody final : PeerGate {
+    Result<void> may_wait(const session::Link&, const session::Open&, const std::string&) override {
+      return fail(ErrorKind::not_authorised, "nobody may");
+    }
     Result<policy::Grant> admit(const session::Link&, const session::Open&, const std::string&) override {
       return fail(ErrorKind::not_authorised, "nobody may");
     }
     std::optional<Error> ended(const session::Link&, const Error&) override { return std::nullopt; }
+    std::string name_of(const trust::ProvedPeer&) const override { return ""; }
   } gate;
   AcceptorRig rig([&](AcceptorOptions& options) {
-    options.seal = session::SealSetup{trust::Identity::generate(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
+    options.seal = [] {
+      return session::SealSetup{trust::Identity::generate(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
+    };
     options.gate = &gate;
   });
   session::Hello hello;
