@@ -25,8 +25,8 @@ using Values = std::initializer_list<uint64_t>;
 constexpr unsigned socket_type = 0xf;         // of socket's second argument; the rest are flags
 constexpr uint64_t low_32_bits = 0xffffffff;  // what the kernel looks at, where the argument is an int
 
-scmp_arg_cmp is(unsigned argument, uint64_t value) { return SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, low_32_bits, value); }
-scmp_arg_cmp has(unsigned argument, uint64_t mask, uint64_t value) { return SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, mask, value); }
+scmp_arg_cmp is(unsigned argument, uint64_t value) { return {argument, SCMP_CMP_MASKED_EQ, low_32_bits, value}; }
+scmp_arg_cmp has(unsigned argument, uint64_t mask, uint64_t value) { return {argument, SCMP_CMP_MASKED_EQ, mask, value}; }
 
 // The rules; the first that fails is kept.
 class Filter {
@@ -93,8 +93,8 @@ void allow_some_arguments(Filter& filter, const Plan& plan) {
   constexpr int set_vma = 0x53564d41;  // PR_SET_VMA: newer C libraries give names to memory
   for (const uint64_t option : Values{PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_CAPBSET_READ, set_vma})
     filter.allow("prctl", {is(0, option)});
-  filter.allow("prlimit64", {is(0, 0), SCMP_CMP64(2, SCMP_CMP_EQ, 0)});  // ours are read
-  filter.allow("tgkill", {is(0, static_cast<uint64_t>(getpid()))});      // abort
+  filter.allow("prlimit64", {is(0, 0), scmp_arg_cmp{2, SCMP_CMP_EQ, 0, 0}});  // ours are read
+  filter.allow("tgkill", {is(0, static_cast<uint64_t>(getpid()))});           // abort
   if (!plan.executes) filter.allow("clone", {has(0, CLONE_THREAD, CLONE_THREAD)});
 }
 

@@ -59,9 +59,6 @@ const CommonOptions& common_of(const Command& command) {
 // A sanitizer has a thread, or makes calls, that a confined process has not.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool is_sanitized = true;
-#elif defined(__has_feature)
-constexpr bool is_sanitized =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer);
 #else
 constexpr bool is_sanitized = false;
 #endif
