@@ -44,20 +44,7 @@ Result<void> ListenerTrust::open_audit_log() {
 
 std::shared_ptr<connection::HopTrust> ListenerTrust::hops() {
   std::shared_ptr<ProcessTrust> trust = process_trust(security_, ListenerKind::transfers);
-  if (!trust) return nullptr;
-  trust->tell_sent_away([this, names = trust.get()](std::string_view uri, const trust::ProvedPeer* peer, const Error& error) {
-    policy::AuditRecord record;
-    record.event = policy::AuditRecord::Event::refused;
-    if (peer != nullptr) {
-      ProcessTrust::Named who = names->named(*peer);
-      record.peer = std::move(who.id);
-      record.name = std::move(who.name);
-    }
-    record.address = ports::host_in(uri);
-    record.outcome = error.kind;
-    record.reason = error.message;
-    audit(std::move(record));
-  });
+  if (trust) trust->tell_sent_away([this](policy::AuditRecord record) { audit(std::move(record)); });
   return trust;
 }
 

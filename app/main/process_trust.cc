@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "core/ports/peer_identity.h"
+
 namespace ccixfer::program {
 
 void ProcessTrust::expect(const std::vector<std::string>& addresses, const trust::PeerId& peer) {
@@ -55,7 +59,18 @@ routing::PeerGrant ProcessTrust::grant_of(const ports::PeerIdentity& peer) const
 }
 
 void ProcessTrust::sent_away(std::string_view uri, const trust::ProvedPeer* peer, const Error& error) {
-  if (tell_sent_away_) tell_sent_away_(uri, peer, error);
+  if (!tell_sent_away_) return;
+  policy::AuditRecord record;
+  record.event = policy::AuditRecord::Event::refused;
+  if (peer != nullptr) {
+    Named who = named(*peer);
+    record.peer = std::move(who.id);
+    record.name = std::move(who.name);
+  }
+  record.address = ports::host_in(uri);
+  record.outcome = error.kind;
+  record.reason = error.message;
+  tell_sent_away_(std::move(record));
 }
 
 ProcessTrust::Named ProcessTrust::named(const trust::ProvedPeer& peer) const {

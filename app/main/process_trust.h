@@ -15,6 +15,7 @@
 
 #include "app/main/security.h"
 #include "app/main/session_trust.h"
+#include "app/trust/audit_record.h"
 #include "routing/router/peer_grants.h"
 #include "transports/connection/hop_trust.h"
 
@@ -34,8 +35,8 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   Result<void> admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) override;
   Result<void> admit_dialler(const trust::ProvedPeer& peer, ports::Role role) override;
   routing::PeerGrant grant_of(const ports::PeerIdentity& peer) const override;
-  // `uri`, whom it proved (nullptr: nobody) and why, of each dialler that is no request yet and is sent away.
-  using SentAway = std::function<void(std::string_view uri, const trust::ProvedPeer* peer, const Error& error)>;
+  // The record of each dialler that is no request yet and is sent away.
+  using SentAway = std::function<void(policy::AuditRecord record)>;
   void tell_sent_away(SentAway tell) { tell_sent_away_ = std::move(tell); }
   void sent_away(std::string_view uri, const trust::ProvedPeer* peer, const Error& error) override;
   // Who that is, for an audit log: its id, and the name of its [peer.NAME] or of its certificate; "": not known.

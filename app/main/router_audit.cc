@@ -78,8 +78,7 @@ RouterAudit::RouterAudit(const Process& process, policy::AuditTargets targets, p
                          std::shared_ptr<ProcessTrust> trust)
     : process_(process), targets_(std::move(targets)), log_(std::move(log)), trust_(std::move(trust)) {
   if (!trust_) return;
-  trust_->tell_sent_away(
-      [this](std::string_view uri, const trust::ProvedPeer* peer, const Error& error) { sent_away(uri, peer, error); });
+  trust_->tell_sent_away([this](policy::AuditRecord record) { write(std::move(record)); });
 }
 
 RouterAudit::~RouterAudit() {
@@ -106,20 +105,6 @@ void RouterAudit::take(const Admission& admission) {
   record.outcome = kind_of(admission);
   record.reason = admission.reason;
   record.seconds = std::chrono::duration<double>(admission.lasted).count();
-  write(std::move(record));
-}
-
-void RouterAudit::sent_away(std::string_view uri, const trust::ProvedPeer* peer, const Error& error) {
-  policy::AuditRecord record;
-  record.event = policy::AuditRecord::Event::refused;
-  if (peer != nullptr) {
-    ProcessTrust::Named who = trust_->named(*peer);
-    record.peer = std::move(who.id);
-    record.name = std::move(who.name);
-  }
-  record.address = ports::host_in(uri);
-  record.outcome = error.kind;
-  record.reason = error.message;
   write(std::move(record));
 }
 

@@ -30,7 +30,6 @@ class RouterAudit {
  private:
   RouterAudit(const Process& process, policy::AuditTargets targets, policy::AuditLog log, std::shared_ptr<ProcessTrust> trust);
   void take(const routing::Admission& admission);
-  void sent_away(std::string_view uri, const trust::ProvedPeer* peer, const Error& error);
   void write(policy::AuditRecord record);
 
   const Process& process_;

@@ -288,3 +288,34 @@ def test_units__are_exposed_to_2_of_10_at_most():
     for unit in units:
         judged = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", unit], capture_output=True, text=True, check=False)
         check(judged.returncode == 0 and "Overall exposure level" in judged.stdout, f"{unit.name}: {judged.stdout[-300:]}{judged.stderr}")
+
+
+def test_units_of_a_host__with_a_key_in_etc__start_encrypted_as_an_account_without_a_home():
+    for unit, file, address in (("recv", "receiver", "10.0.0.2/24"), ("route", "border-east", "10.0.0.1/24")):
+        with Lab("units") as lab:
+            host = lab.host("host")
+            lab.wire(host, address, lab.host("neighbour"), "10.0.0.9/24")
+            if unit == "route":
+                lab.wire(host, "192.0.2.2/30", lab.host("far"), "192.0.2.1/30")
+            etc, incoming = lab.directory / "etc", lab.directory / "incoming"
+            for directory in (etc, etc / "ccixfer", incoming):
+                directory.mkdir()
+                os.chown(directory, 65534, 65534)
+            lab.directory.chmod(0o755)
+            key = etc / "ccixfer/identity.key"
+            check(subprocess.run([*NOBODY, BINARY, "keygen", "--out", key], capture_output=True, check=False).returncode == 0, "no key")
+            place = etc / "ccixfer" / ("receiver.toml" if unit == "recv" else "border.toml")
+            place.write_text((REPO / f"conf/{file}.toml").read_text())
+            lines = (REPO / f"conf/systemd/ccixfer-{unit}.service").read_text().replace("/etc", str(etc)).replace("/srv/incoming", str(incoming))
+            settings = dict(line.split("=", 1) for line in lines.splitlines() if line.startswith(("Environment=", "ExecStart=")))
+            command = settings["ExecStart"].replace("/usr/bin/ccixfer", str(BINARY)).split()
+            check("--insecure" not in command, command)
+            process = subprocess.Popen([*host.prefix, *NOBODY, "env", "-i", settings["Environment"], f"STATE_DIRECTORY={incoming}", *command],
+                                       stderr=subprocess.PIPE, text=True)
+            said = ""
+            while "ready at" not in said:
+                line = process.stderr.readline()
+                check(line != "", f"{unit}: it ended: {said}")
+                said += line
+            process.terminate()
+            process.communicate(timeout=PATIENCE_S)
