@@ -1,0 +1,102 @@
+// Directories are made when their entry comes; their attributes wait until they are left.
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "app/recv/entry_job.h"
+#include "core/base/units.h"
+
+namespace ccixfer::recv {
+
+using session::Entry;
+using session::Verdict;
+
+namespace {
+
+constexpr uint32_t owner_all = 0700;  // u+rwx: what we need in a directory while we write in it
+
+}  // namespace
+
+void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Decision& decision) {
+  const std::string_view name = split_path(decision.path).name;
+  ports::FileStat stat;
+  const int found = files_.stat_at(parent_->fd(), name, stat, false);
+  if (found < 0 && found != -ENOENT) {
+    failed(decision, found);
+    return;
+  }
+  if (found == 0 && stat.type == ports::FileType::symlink && entry.path.empty()) {
+    fatal_ = Error{ErrorKind::not_authorised, fmt::format("{} is a symbolic link at the receiver", printable(decision.path))};
+    return;
+  }
+  // Within a tree the source decides, as with rsync; what the command line names is more likely a slip.
+  if (found == 0 && stat.type != ports::FileType::directory && entry.path.empty()) {
+    fatal_ = Error{ErrorKind::file_io, fmt::format("{} is there at the receiver and is not a directory", printable(decision.path))};
+    return;
+  }
+  if (dry()) {
+    const bool there = found == 0 && stat.type == ports::FileType::directory;
+    decision.verdict = !there ? Verdict::make : differs(entry, stat) ? Verdict::change : Verdict::done;
+    return;
+  }
+  if (found == 0 && stat.type == ports::FileType::directory) {
+    if (const int error = directories_.remember(parent_->fd(), name, decision.path); error < 0) {
+      failed_or_fatal(decision, error);
+      return;
+    }
+    bool unlocked = false;
+    if ((stat.mode & owner_all) != owner_all) {
+      HeldDirectoryRef directory;
+      unlocked = directories_.open(decision.path, directory) == 0 && files_.set_mode(directory->fd(), stat.mode | owner_all) >= 0;
+    }
+    session_.open_directories_.enter({decision.path, index, attributes_of(entry), false, unlocked, stat.mode, false});
+    return;
+  }
+  if (found == 0) {
+    if (const int error = files_.unlink_at(parent_->fd(), name, false); error < 0) {
+      failed_or_fatal(decision, error);
+      return;
+    }
+  }
+  const int made = files_.mkdir_at(parent_->fd(), name, (entry.mode & 0777u) | owner_all);
+  if (made < 0 && made != -EEXIST) {
+    failed_or_fatal(decision, made);
+    return;
+  }
+  root_.directories_made.fetch_add(1);
+  directories_.forget(decision.path);
+  if (const int error = directories_.remember(parent_->fd(), name, decision.path); error < 0) {
+    failed_or_fatal(decision, error);
+    return;
+  }
+  session_.open_directories_.enter({decision.path, index, attributes_of(entry), true, false, 0, made >= 0});
+}
+
+void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {
+  if (dry()) return;
+  Leave leave;
+  leave.path = decision.path;
+  leave.leave_index = index;
+  auto left = session_.open_directories_.leave(decision.path);
+  if (!left) return;  // its own entry failed, or there was none: nothing of ours
+  leave.first_index = left->index;
+  leave.attributes = left->attributes;
+  leave.made = left->made;
+  leave.unlocked = left->unlocked;
+  leave.mode_before = left->mode_before;
+  decision.leave = std::move(leave);
+}
+
+int EntryDecider::Job::is_empty_directory(std::string_view name) {
+  const int fd = files_.open(parent_->fd(), name, {.directory = true}, 0);
+  if (fd < 0) return fd;
+  bool empty = true;
+  const auto seen = [&empty](std::string_view) { empty = false; };
+  int more = files_.read_directory_part(fd, true, seen);
+  while (more > 0 && empty) more = files_.read_directory_part(fd, false, seen);
+  files_.close(fd);
+  if (more < 0) return more;
+  return empty ? 0 : -ENOTEMPTY;
+}
+
+}  // namespace ccixfer::recv

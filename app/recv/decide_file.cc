@@ -1,0 +1,157 @@
+// What becomes of a file: unchanged, wanted whole, or in the pieces that lack.
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "app/recv/entry_job.h"
+#include "app/recv/pieces.h"
+#include "app/session/limits.h"
+#include "core/base/units.h"
+
+namespace ccixfer::recv {
+
+using session::Entry;
+using session::Verdict;
+
+// The look at a name costs a call for each file. Nothing worth keeping stands in a directory that was made for this run; what
+// another process puts there meanwhile meets the file at its commit, as it would after a look that came too early.
+int EntryDecider::Job::look_for(const std::string& path, std::string_view name, ports::FileStat& stat) {
+  if (session_.open_directories_.is_new(split_path(path).parent)) return -ENOENT;
+  return files_.stat_at(parent_->fd(), name, stat, false);
+}
+
+bool EntryDecider::Job::has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+  if (!entry.has_digest || stat.size_bytes != entry.size_bytes) return false;
+  const int fd = files_.open(parent_->fd(), name, {}, 0);
+  if (fd < 0) return false;
+  const HeldFile file(files_, fd);
+  const auto digest = digest_of(files_, fd, stat.size_bytes, *session_.owner_);
+  return digest.has_value() && *digest == entry.digest;
+}
+
+bool EntryDecider::Job::is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+  if (stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
+  if (session_.policy_.has(session::option_checksum)) return has_content(entry, name, stat);
+  return session_.policy_.has(session::option_times) && stat.size_bytes == entry.size_bytes && has_time(entry, stat);
+}
+
+// The content stays; mode, owner and (under --checksum) mtime are brought up to date. False: it cannot be; write it anew.
+bool EntryDecider::Job::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat,
+                                                    Decision& decision) {
+  Policy policy = session_.policy_;
+  if (has_time(entry, stat)) policy.options &= ~uint32_t{session::option_times};
+  const Current current{stat.mode, stat.uid, stat.gid};
+  const Attributes wanted = attributes_of(entry);
+  const bool mode_differs = policy.has(session::option_permissions) && wanted_mode(policy, current, wanted) != stat.mode;
+  const bool owner_differs = policy.has(session::option_owner) && (stat.uid != entry.uid || stat.gid != entry.gid);
+  if (!mode_differs && !owner_differs && !policy.has(session::option_times)) return true;
+  if (!policy.has(session::option_permissions) && !owner_differs && !policy.has(session::option_times)) return true;
+  if (dry()) return true;
+  const int fd = files_.open(parent_->fd(), name, {}, 0);
+  if (fd < 0) return !mode_differs && !policy.has(session::option_times);
+  const HeldFile file(files_, fd);
+  if (!policy.has(session::option_permissions)) {
+    // Without it a file keeps the mode that it has.
+    Attributes same_mode = wanted;
+    same_mode.mode = stat.mode;
+    policy.options |= session::option_permissions;
+    return apply_attributes(files_, fd, policy, current, same_mode) == 0;
+  }
+  const int applied = apply_attributes(files_, fd, policy, current, wanted);
+  // Of a file that is somebody else's: a new one in its place is ours, and gets them.
+  const bool is_ours = policy.uid == 0 || policy.uid == stat.uid;
+  decision.attributes_refused = applied == attributes_refused;
+  return applied == 0 || (decision.attributes_refused && is_ours);
+}
+
+void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision& decision) {
+  const std::string_view name = split_path(decision.path).name;
+  ports::FileStat stat;
+  const int found = look_for(decision.path, name, stat);
+  if (found < 0 && found != -ENOENT) {
+    failed(decision, found);
+    return;
+  }
+  if (found == 0 && stat.type == ports::FileType::directory) {
+    if (entry.path.empty() && entry.name.empty()) {  // standard input
+      fatal_ = Error{ErrorKind::file_io,
+                     fmt::format("{} is a directory at the receiver: give the file a name in it", printable(decision.path))};
+      return;
+    }
+    if (const int error = is_empty_directory(name); error < 0) {
+      failed(decision, error == -ENOTEMPTY ? -EISDIR : error);
+      return;
+    }
+  }
+  if (entry.size_bytes > file_bytes_max && entry.size_bytes != size_unknown) {
+    failed(decision, -EOVERFLOW);
+    return;
+  }
+  if (found == 0 && is_unchanged(entry, name, stat) && set_attributes_of_unchanged(entry, name, stat, decision)) {
+    decision.verdict = dry() && differs(entry, stat) ? Verdict::change : Verdict::unchanged;
+    return;
+  }
+  if (found == 0 && was_delivered(entry, decision.path, stat)) {
+    decision.verdict = Verdict::unchanged;
+    return;
+  }
+  decision.verdict = Verdict::send;
+  if (dry()) return;
+  const Hash128 key = path_key(decision.path);
+  if (!root_.claims.take(key, session_.owner_)) {
+    failed(decision, -EBUSY);
+    return;
+  }
+  auto task = std::make_shared<FileTask>();
+  task->index = index;
+  task->path = decision.path;
+  task->key = key;
+  task->size_bytes = entry.size_bytes;
+  task->version = entry.version;
+  task->attributes = attributes_of(entry);
+  task->has_digest = entry.has_digest;
+  task->digest = entry.digest;
+  resume(*task, decision);
+  decision.task = std::move(task);
+}
+
+// By a transfer that did not end, this one or another: where stat alone cannot tell.
+bool EntryDecider::Job::was_delivered(const Entry& entry, const std::string& path, const ports::FileStat& stat) {
+  const Policy& policy = session_.policy_;
+  if (!root_.deliveries || stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
+  if (policy.has(session::option_times) || policy.has(session::option_checksum)) return false;
+  const auto found = root_.deliveries->find(path_key(path), entry.version);
+  if (!found || found->placed != Deliveries::Placed{stat.size_bytes, stat.mtime, stat.inode}) return false;
+  session_.taken_over_.insert(found->transfer);
+  return true;
+}
+
+// What an earlier run left: pieces of this version, read back; other versions of the path go.
+void EntryDecider::Job::resume(const FileTask& task, Decision& decision) {
+  const Result<std::vector<uint64_t>> versions = root_.ledger->versions(task.key);
+  if (!versions) {
+    fatal_ = versions.error();
+    return;
+  }
+  if (versions->empty()) return;
+  std::vector<Ledger::File> stale;
+  bool known = false;
+  for (const uint64_t version : *versions) {
+    known = known || version == task.version;
+    if (version != task.version) stale.push_back({task.key, version});
+  }
+  if (known) {
+    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, *session_.owner_);
+    if (decision.present.empty()) stale.push_back(task.ledger_file());
+  }
+  for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);
+  if (const auto removed = root_.ledger->remove(stale); !removed) {
+    fatal_ = removed.error();
+    return;
+  }
+  if (decision.present.empty()) return;
+  decision.verdict = Verdict::pieces;
+  decision.wants = missing_ranges(decision.present, piece_count(task.size_bytes));
+}
+
+}  // namespace ccixfer::recv

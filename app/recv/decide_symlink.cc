@@ -1,0 +1,67 @@
+// Symbolic links are placed at once: they have no data.
+#include <cerrno>
+
+#include "app/recv/entry_job.h"
+
+namespace ccixfer::recv {
+
+using session::Entry;
+using session::Verdict;
+
+void EntryDecider::Job::finish_symlink(const Entry& entry, std::string_view name) {
+  const Policy& policy = session_.policy_;
+  // Always: one that was there may be anybody's, and in a setgid directory a new one has the directory's group.
+  if (policy.has(session::option_owner) && policy.uid == 0) files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid);
+  if (policy.has(session::option_times)) files_.set_link_mtime_at(parent_->fd(), name, entry.mtime);
+}
+
+// Under another name first, then renamed: a link that was there is replaced at once or not at all.
+int EntryDecider::Job::place_symlink(const Entry& entry, const std::string& path) {
+  const std::string_view name = split_path(path).name;
+  const std::string temporary = staged_beside_name(path_key(path));
+  files_.unlink_at(parent_->fd(), temporary, false);
+  if (const int error = files_.symlink_at(entry.target, parent_->fd(), temporary); error < 0) return error;
+  finish_symlink(entry, temporary);
+  int error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
+    error = files_.unlink_at(parent_->fd(), name, true);
+    if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  }
+  if (error < 0) files_.unlink_at(parent_->fd(), temporary, false);
+  return error;
+}
+
+void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
+  const std::string_view name = split_path(decision.path).name;
+  ports::FileStat stat;
+  const int found = files_.stat_at(parent_->fd(), name, stat, false);
+  if (found < 0 && found != -ENOENT) {
+    failed(decision, found);
+    return;
+  }
+  if (found == 0 && stat.type == ports::FileType::symlink) {
+    std::string target;
+    if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target) {
+      if (!dry()) finish_symlink(entry, name);
+      if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
+      return;
+    }
+  }
+  if (found == 0 && stat.type == ports::FileType::directory) {
+    if (const int error = is_empty_directory(name); error < 0) {
+      failed(decision, error);
+      return;
+    }
+  }
+  if (dry()) {
+    decision.verdict = Verdict::make;
+    return;
+  }
+  if (const int error = place_symlink(entry, decision.path); error < 0) {
+    failed_or_fatal(decision, error);
+    return;
+  }
+  directories_.forget(decision.path);
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,58 @@
+// The decisions on one segment of entries: inner to entries, decide_file, decide_directory and decide_symlink.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/recv/entries.h"
+
+namespace ccixfer::recv {
+
+// The parent's descriptor is kept from entry to entry: a walk stays in one directory for long.
+class EntryDecider::Job {
+ public:
+  explicit Job(EntryDecider& session)
+      : session_(session), root_(session.root_), files_(session.root_.files), directories_(session.directories_) {}
+
+  std::optional<Error> prepare_base();
+  std::optional<Error> look_again();
+  Decision decide(const session::Entry& entry, uint64_t index);
+  [[nodiscard]] std::optional<Error>& fatal() { return fatal_; }
+
+ private:
+  [[nodiscard]] bool base_is_directory();
+  [[nodiscard]] bool dry() const { return session_.policy_.has(session::option_dry_run); }
+  int make_directories(const std::string& path);
+  int open_parent(std::string_view parent);
+  static Decision& failed(Decision& decision, int negative_errno);
+  Decision& failed_or_fatal(Decision& decision, int negative_errno);
+
+  void place(const session::Entry& entry, uint64_t index, Decision& decision);
+  void decide_directory(const session::Entry& entry, uint64_t index, Decision& decision);
+  void decide_symlink(const session::Entry& entry, Decision& decision);
+  void decide_leave(uint64_t index, Decision& decision);
+  void decide_file(const session::Entry& entry, uint64_t index, Decision& decision);
+  [[nodiscard]] int look_for(const std::string& path, std::string_view name, ports::FileStat& stat);
+  int place_symlink(const session::Entry& entry, const std::string& path);
+  void finish_symlink(const session::Entry& entry, std::string_view name);
+  [[nodiscard]] bool differs(const session::Entry& entry, const ports::FileStat& stat);
+  [[nodiscard]] bool has_time(const session::Entry& entry, const ports::FileStat& stat);
+  [[nodiscard]] bool is_unchanged(const session::Entry& entry, std::string_view name, const ports::FileStat& stat);
+  [[nodiscard]] bool set_attributes_of_unchanged(const session::Entry& entry, std::string_view name, const ports::FileStat& stat,
+                                                 Decision& decision);
+  [[nodiscard]] bool has_content(const session::Entry& entry, std::string_view name, const ports::FileStat& stat);
+  [[nodiscard]] int is_empty_directory(std::string_view name);
+  [[nodiscard]] bool was_delivered(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
+  void resume(const FileTask& task, Decision& decision);
+
+  EntryDecider& session_;
+  OpenedRoot& root_;
+  ports::FileSystem& files_;
+  JobDirectories directories_;
+  std::string parent_path_;
+  HeldDirectoryRef parent_;
+  std::optional<Error> fatal_;
+};
+
+}  // namespace ccixfer::recv
