@@ -166,6 +166,7 @@ bool EntryDecider::Job::differs(const Entry& entry, const ports::FileStat& stat)
 
 // The file system may not have been able to keep the time that it was given.
 bool EntryDecider::Job::has_time(const Entry& entry, const ports::FileStat& stat) {
+  if (stat.mtime == entry.mtime) return true;  // without the names below, which cost more than everything else about a file
   const std::string scratch = dry() ? std::string() : staged_beside_name(path_key(join_path(session_.base_, entry.path)));
   return root_.kept_times.same(files_, stat.device, parent_ ? parent_->fd() : root_.fd, scratch, stat.mtime, entry.mtime);
 }
