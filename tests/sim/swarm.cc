@@ -347,6 +347,10 @@ void Swarm::plan_faults() {
       });
     }
   }
+  if (options_.destination_crash_at_call) {
+    destination_->files.freeze_after(*options_.destination_crash_at_call,
+                                     [this] { world_.at(world_.now(), [this] { crash(*destination_); }); });
+  }
   for (unsigned i = 0; i < options_.source_crashes; ++i) world_.at(sometime(), [this] { crash(*source_); });
   for (unsigned i = 0; i < options_.changes; ++i) world_.at(sometime(), [this] { change_a_file(); });
   for (unsigned i = 0; i < options_.router_crashes && !routers_.empty(); ++i) {

@@ -33,6 +33,9 @@ struct SwarmOptions {
   bool pull = false;                 // the destination dials
   unsigned destination_crashes = 0;  // a dialling one: the command is run again
   unsigned source_crashes = 0;
+  // The destination crashes, once, before that call of its disk (counted from its start): the calls before are a prefix of what it
+  // does.
+  std::optional<uint64_t> destination_crash_at_call{};
   double slow_chance = 0;        // per job at either side: one call of the disk takes up to five minutes
   double disk_error_chance = 0;  // per call on the destination's disk
   double sync_error_chance = 0;  // per fsync and syncfs of the destination's disk: what was not on the disk is lost
