@@ -1,10 +1,13 @@
 // How TcpNet dials, accepts and gathers events.
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 #include "core/base/check.h"
@@ -112,20 +115,36 @@ void TcpNet::Impl::update_accepting() {
   }
 }
 
+// The other half is for what those who are in want to open: files, directories and ledgers.
+int TcpNet::Impl::descriptors_for_streams() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 2 * static_cast<rlim_t>(INT_MAX)) return INT_MAX;
+  return static_cast<int>(limit.rlim_cur / 2);
+}
+
+// The lowest free number is the one that accept4 will take.
+Descriptor TcpNet::Impl::accept_one(Address& peer) const {
+  const int next = Descriptor(fcntl(listener.get(), F_DUPFD_CLOEXEC, 0)).get();
+  if (next >= accept_below) errno = EMFILE;
+  if (next < 0 || next >= accept_below) return {};
+  return Descriptor(accept4(listener.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
 void TcpNet::Impl::accept_some(const Report& report) {
   for (int i = 0; i < accepts_per_poll_max && accepting; ++i) {
     Address peer;
     peer.size = sizeof peer.storage;
-    Descriptor fd(accept4(listener.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Descriptor fd = accept_one(peer);
     if (!fd) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        log(LogLevel::warning, "accepting pauses: {}", error_words(errno));
+        if (!std::exchange(pause_told, true)) log(LogLevel::warning, "accepting pauses: {}", error_words(errno));
         accept_again = after(now, accept_retry);
         update_accepting();
         arm();
       }
       return;  // EAGAIN; or a connection that ended in the backlog, and the next poll finds the rest
     }
+    pause_told = false;
     set_stream_options(fd.get());
     const StreamId id = add_stream(State::open);
     find(id)->fd = std::move(fd);

@@ -51,12 +51,15 @@ struct TcpNet::Impl {
   std::optional<Resolver> resolver;
   Instant now{};
   Instant deadline = never;
-  Instant accept_again = never;  // out of descriptors: until then, or until a stream closes
-  bool accept_paused = false;    // by the user
+  Instant accept_again = never;                  // out of descriptors: until then, or until a stream closes
+  bool accept_paused = false;                    // by the user
+  bool pause_told = false;                       // for want of descriptors, since the last stream was accepted
+  int accept_below = descriptors_for_streams();  // streams take no descriptor of this number or a higher one
   StreamId last_readable = 0;
   uint32_t guesses = 0;  // polls in a row that asked nobody
 
   ~Impl();
+  [[nodiscard]] static int descriptors_for_streams();
   [[nodiscard]] Stream* find(StreamId id);
   [[nodiscard]] StreamId add_stream(State state);
   [[nodiscard]] bool watch(Stream& stream, StreamId id);
@@ -73,6 +76,7 @@ struct TcpNet::Impl {
   bool guess(const Report& report);
   void arm();
   void update_accepting();
+  [[nodiscard]] Descriptor accept_one(Address& peer) const;
 
   void try_next_address(StreamId id);
   void fail_dial(StreamId id, Status status, std::string reason);

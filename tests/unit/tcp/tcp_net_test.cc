@@ -395,5 +395,30 @@ TEST_CASE("tcp_net__out_of_descriptors__accepting_pauses_the_others_go_on_and_it
   REQUIRE(watch.run([&] { return watch.count(0, StreamEventType::accepted) == 2; }));
 }
 
+// Half of the descriptors are for the files of those who are in.
+TEST_CASE("tcp_net__half_of_the_descriptors_are_streams__accepting_pauses_until_one_closes") {
+  const auto client = make("127.0.0.1", false);
+  const int next = dup(0);
+  REQUIRE(next >= 0);
+  close(next);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{static_cast<rlim_t>(2 * (next + 12)), before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const auto server = make();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);  // what counts is what it may have when it is made
+  Watch watch({server.get(), client.get()});
+  std::vector<StreamId> dialled;
+  for (int i = 0; i < 24; ++i) dialled.push_back(*client->dial(server->uri()));
+  REQUIRE(watch.run([&] { return watch.count(1, StreamEventType::connected) == dialled.size(); }));
+  for (int i = 0; i < 20; ++i) watch.poll();
+  const size_t accepted = watch.count(0, StreamEventType::accepted);
+  CHECK(accepted < dialled.size());
+  CHECK_FALSE(readable(*server));
+  for (const StreamId id : dialled) client->close(id);
+  server->set_deadline(never);
+  REQUIRE(watch.run([&] { return watch.count(0, StreamEventType::accepted) > accepted; }));
+}
+
 }  // namespace
 }  // namespace ccixfer::tcp
