@@ -1,5 +1,5 @@
-# What `cmake --install` (./do install [PREFIX]) puts where: the program, its manual pages, the systemd units with the program's place in
-# them, and the examples.
+# What `cmake --install` (./do install [PREFIX]) puts where: the program, its manual pages, the schema of its events, completions for
+# shells, the systemd units with the program's place in them, and the examples.
 include(GNUInstallDirs)
 
 install(TARGETS ccixfer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -19,6 +19,21 @@ install(CODE "
     set(place \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/\${name}\")
     message(STATUS \"Installing: \$ENV{DESTDIR}\${place}\")
     file(WRITE \"\$ENV{DESTDIR}\${place}\" \"\${text}\")
+  endforeach()
+")
+
+install(FILES ${CMAKE_SOURCE_DIR}/app/report/events.schema.json DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/ccixfer)
+
+# The program makes them of its own table of options. Each shell finds its own where its packages put theirs.
+install(CODE "
+  foreach(one bash:bash-completion/completions/ccixfer zsh:zsh/site-functions/_ccixfer fish:fish/vendor_completions.d/ccixfer.fish)
+    string(REPLACE \":\" \";\" one \"\${one}\")
+    list(GET one 0 shell)
+    list(GET one 1 name)
+    execute_process(COMMAND \"$<TARGET_FILE:ccixfer>\" completion \${shell} OUTPUT_VARIABLE script COMMAND_ERROR_IS_FATAL ANY)
+    set(place \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATAROOTDIR}/\${name}\")
+    message(STATUS \"Installing: \$ENV{DESTDIR}\${place}\")
+    file(WRITE \"\$ENV{DESTDIR}\${place}\" \"\${script}\")
   endforeach()
 ")
 

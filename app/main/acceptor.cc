@@ -292,6 +292,11 @@ Acceptor::Acceptor(const SessionServices& services, session::Hub& hub, const Acc
 }
 Acceptor::~Acceptor() { hub_.set_accept_handler(nullptr); }
 
+void Acceptor::set_rate(uint64_t bytes_per_s, Instant now) {
+  receive_rates_.process()->set(bytes_per_s, now);
+  send_rates_.process()->set(bytes_per_s, now);
+}
+
 // In the order in which they came, so that nobody waits for who came later.
 void Acceptor::admit(Instant now) {
   size_t running = 0;

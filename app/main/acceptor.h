@@ -49,8 +49,9 @@ class Acceptor final : public session::AcceptHandler {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   bool take_completion(const rvma::Completion& completion);
-  void stop(const Error& why, Instant now);  // ends all sessions, takes no new ones
-  [[nodiscard]] bool idle() const;           // no session left
+  void set_rate(uint64_t bytes_per_s, Instant now);  // the cap of all sessions together; 0: none
+  void stop(const Error& why, Instant now);          // ends all sessions, takes no new ones
+  [[nodiscard]] bool idle() const;                   // no session left
   [[nodiscard]] size_t sessions() const;
   [[nodiscard]] size_t unfinished() const;  // transfers under way: their result does not stand yet
   [[nodiscard]] Tally tally() const;

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "app/main/completion.h"
 #include "app/session/limits.h"
 #include "core/base/units.h"
 
@@ -20,9 +21,9 @@ struct Later {
 };
 // Of the contract, and not in this version: parsed so that they can be refused by name.
 constexpr std::array later_transfer_options{
-    Later{"-H,--hard-links", false}, Later{"-A,--acls", false},   Later{"-X,--xattrs", false}, Later{"-S,--sparse", false},
-    Later{"--exclude", true},        Later{"--include", true},    Later{"--files-from", true}, Later{"-0,--from0", false},
-    Later{"--delete", false},        Later{"--max-delete", true}, Later{"--stop-at", true},
+    Later{"-H,--hard-links", false}, Later{"-A,--acls", false}, Later{"-X,--xattrs", false},
+    Later{"-S,--sparse", false},     Later{"--exclude", true},  Later{"--include", true},
+    Later{"--files-from", true},     Later{"--delete", false},  Later{"--max-delete", true},
 };
 constexpr std::array later_commands{"verify"};
 
@@ -47,7 +48,7 @@ std::string name_of(const CLI::Option& option) {
 
 // What the parser fills as text; checked once afterwards so that every complaint has the same shape.
 struct Raw {
-  std::string bwlimit, timeout, retries, lanes, memory, sessions, count, seed, seeds, expires, uses;
+  std::string bwlimit, timeout, retries, lanes, memory, stop_at, sessions, count, seed, seeds, expires, uses;
 };
 
 // It is one class because CLI11 writes into variables that are named when an option is declared: the declarations of all commands
@@ -58,9 +59,9 @@ class Parser {
     app_.require_subcommand(1);
     app_.set_version_flag("-V,--version", "ccixfer 0.1.0");
     app_.footer(
-        "Exit codes: 0 done and durable, 1 usage, 2 protocol, 3 source, 10 network, 11 file, 20 interrupted, 23/24 partial, 30 "
-        "timeout,\n"
-        "35 no answer, 40 integrity, 41 authentication, 42 not authorised, 43 no route, 44 no space. See man ccixfer.");
+        "Exit codes: 0 done and durable, 1 usage, 2 protocol, 3 source, 6 running already, 10 network, 11 file, 20 interrupted,\n"
+        "23/24 partial, 30 timeout, 35 no answer, 40 integrity, 41 authentication, 42 not authorised, 43 no route, 44 no space.\n"
+        "See man ccixfer.");
     add_send();
     add_recv();
     add_route();
@@ -71,6 +72,8 @@ class Parser {
     add_bench();
     add_keygen();
     add_id();
+    completion_app_ = app_.add_subcommand("completion", "print a shell's completion script")->group("");
+    completion_app_->add_option("shell", shell_, "bash, zsh or fish")->required();
     for (const char* name : later_commands) {
       CLI::App* command = app_.add_subcommand(name, "not in this version")->group("");
       command->prefix_command();
@@ -112,6 +115,7 @@ class Parser {
     if (bench_app_->parsed()) return finish_bench();
     if (keygen_app_->parsed()) return finish_keygen();
     if (id_app_->parsed()) return finish_id();
+    if (completion_app_->parsed()) return finish_completion();
     devices_.common.verbose = counted_[devices_app_];
     return devices_;
   }
@@ -132,7 +136,7 @@ class Parser {
     app->add_flag("-P,--progress", common.progress, "show progress also without a terminal");
     app->add_flag("-v,--verbose", counted_[app], "say more; twice: everything");
     app->add_flag("-q,--quiet", common.quiet, "errors only");
-    app->add_flag("--stats", common.stats, "print all counters at the end");
+    app->add_flag("--stats", common.stats, "say at the end, in words, what was done and what was not; with -v all counters");
     app->add_option("--log-file", common.log_file, "append a log")->type_name("FILE");
   }
   void add_listen(CLI::App* app, ListenOptions& listen) {
@@ -159,11 +163,19 @@ class Parser {
     app->add_flag("-n,--dry-run", transfer.dry_run, "say what would be done, and do nothing");
     app->add_flag("--checksum", transfer.checksum, "decide 'unchanged' by content instead of size and mtime");
     app->add_option("-j,--lanes", raw_.lanes, "connections in parallel, 1 to 1024 (chosen from the path)")->type_name("N");
-    app->add_option("--bwlimit", raw_.bwlimit, "cap, for instance 800MB/s or 10Gb/s; off: none")->type_name("RATE");
+    app->add_option("--bwlimit", raw_.bwlimit, "cap, for instance 800MB/s; off: none; by time of day: '08:00,1Gb/s 18:00,off'")
+        ->type_name("RATE");
     app->add_option("--timeout", raw_.timeout, "give up after so long without progress, resumable (60)")->type_name("SEC");
     app->add_option("--retries", raw_.retries, "give up after so many new attempts (as often as the timeout allows)")
         ->type_name("N");
     app->add_option("--memory", raw_.memory, "the buffer pool (256MiB)")->type_name("SIZE");
+    app->add_option("--stop-at", raw_.stop_at, "end then, resumable: HH:MM, or a date and time as 2026-11-25T06:30")
+        ->type_name("TIME");
+    app->add_option("--failed-list", transfer.failed_list, "write the names of what failed, as --files-from reads them")
+        ->type_name("FILE");
+    app->add_flag("-0,--from0", transfer.from0, "names in FILE of --failed-list end with a zero byte, not with a line");
+    app->add_option("--lock", transfer.lock_file, "one run at a time: exit 6 at once while another one has the lock")
+        ->type_name("FILE");
     add_later(app, "--receipt", true);
     for (const Later& later : later_transfer_options) add_later(app, later.names, later.takes_value);
   }
@@ -203,7 +215,8 @@ class Parser {
     add_common(route_app_, route_.common);
     route_app_->add_option("--uri-file", route_.uri_file, "write the router's addresses here once ready; removed at exit")
         ->type_name("FILE");
-    route_app_->add_option("--bwlimit", raw_.bwlimit, "cap of what is forwarded")->type_name("RATE");
+    route_app_->add_option("--bwlimit", raw_.bwlimit, "cap of what is forwarded; by time of day: '08:00,1Gb/s 18:00,off'")
+        ->type_name("RATE");
     route_app_->add_option("--memory", raw_.memory, "the buffer pool (the configuration's, or 256MiB)")->type_name("SIZE");
     route_app_
         ->add_option("--audit-log", route_.audit_log,
@@ -280,17 +293,19 @@ class Parser {
     }
     return value;
   }
-  Result<uint64_t> rate() const {
-    if (raw_.bwlimit.empty() || raw_.bwlimit == "off") return uint64_t{0};
-    if (raw_.bwlimit.find_first_of(", ") != std::string::npos) {
-      return usage("not in this version", "--bwlimit with a timetable", "give one rate, such as 800MB/s");
-    }
-    const auto bits = parse_rate_bits_per_s(raw_.bwlimit);
-    if (!bits || *bits < 8) {
-      return usage("bad value", fmt::format("--bwlimit {}", raw_.bwlimit),
-                   "give a rate above zero with its unit, such as 800MB/s or 10Gb/s, or off");
-    }
-    return *bits / 8;
+  Result<void> take_rate(RateTable& rate) const {
+    if (raw_.bwlimit.empty()) return {};
+    auto table = RateTable::parse(raw_.bwlimit);
+    if (!table) return tl::unexpected(table.error());
+    rate = std::move(*table);
+    return {};
+  }
+  Result<void> take_stop_at(std::optional<StopAt>& stop_at) const {
+    if (raw_.stop_at.empty()) return {};
+    auto given = parse_stop_at(raw_.stop_at);
+    if (!given) return tl::unexpected(given.error());
+    stop_at = std::move(*given);
+    return {};
   }
   Result<uint64_t> memory() const {
     const auto bytes = parse_size_bytes(raw_.memory);
@@ -308,9 +323,8 @@ class Parser {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
   }
   Result<void> finish_transfer(TransferOptions& transfer) const {
-    const auto bytes_per_s = rate();
-    if (!bytes_per_s) return tl::unexpected(bytes_per_s.error());
-    transfer.rate_bytes_per_s = *bytes_per_s;
+    if (auto taken = take_rate(transfer.rate); !taken) return taken;
+    if (auto taken = take_stop_at(transfer.stop_at); !taken) return taken;
     if (!raw_.lanes.empty()) {
       const auto lanes = whole_number("--lanes", raw_.lanes, 1, session::lanes_max);
       if (!lanes) return tl::unexpected(lanes.error());
@@ -365,6 +379,13 @@ class Parser {
     }
     return {};
   }
+  // An option of a run that ends by itself.
+  static const char* of_a_job(const TransferOptions& asked) {
+    return !asked.lock_file.empty()     ? "--lock"
+           : asked.stop_at              ? "--stop-at"
+           : !asked.failed_list.empty() ? "--failed-list"
+                                        : nullptr;
+  }
   static Result<void> no_listening(const ListenOptions& listen, std::string_view with) {
     const char* given = listen.once                 ? "--once"
                         : listen.sessions           ? "--sessions"
@@ -382,7 +403,9 @@ class Parser {
     if (const auto ended = finish_listening(send_.common, send_.listen); !ended) return tl::unexpected(ended.error());
     if (send_.serve) {
       if (!send_.sources.empty()) return usage("bad command line", send_.sources.front(), "--serve takes no SRC and no DEST");
-      if (send_.transfer.dry_run) return usage("bad command line", "--dry-run with --serve", "give it to the side that dials");
+      const TransferOptions& asked = send_.transfer;
+      if (const char* of_dialler = asked.dry_run ? "--dry-run" : of_a_job(asked); of_dialler != nullptr)
+        return usage("bad command line", fmt::format("{} with --serve", of_dialler), "give it to the side that dials");
       return send_;
     }
     if (send_.sources.size() < 2) {
@@ -406,7 +429,10 @@ class Parser {
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
       const TransferOptions& asked = receive_.transfer;
-      const char* of_dialler = asked.dry_run ? "--dry-run" : asked.archive ? "--archive" : asked.checksum ? "--checksum" : nullptr;
+      const char* of_dialler = asked.dry_run    ? "--dry-run"
+                               : asked.archive  ? "--archive"
+                               : asked.checksum ? "--checksum"
+                                                : of_a_job(asked);
       if (of_dialler != nullptr) {
         return usage("bad command line", fmt::format("{} with --root", of_dialler), "give it to the side that dials");
       }
@@ -425,9 +451,7 @@ class Parser {
   }
   Result<Command> finish_route() {
     route_.common.verbose = counted_[route_app_];
-    const auto bytes_per_s = rate();
-    if (!bytes_per_s) return tl::unexpected(bytes_per_s.error());
-    route_.rate_bytes_per_s = *bytes_per_s;
+    if (auto taken = take_rate(route_.rate); !taken) return tl::unexpected(taken.error());
     if (!raw_.memory.empty()) {
       const auto bytes = memory();
       if (!bytes) return tl::unexpected(bytes.error());
@@ -502,13 +526,37 @@ class Parser {
     return id_;
   }
 
+  // What --help shows: the options that are refused by name are no words of ours.
+  static CommandWords words_of(const CLI::App& command) {
+    CommandWords words{command.get_name(), one_line(command.get_description()), {}};
+    for (const CLI::Option* option : command.get_options()) {
+      if (option->get_group().empty() || option->get_positional()) continue;
+      OptionWords& one = words.options.emplace_back();
+      for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
+      for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
+      if (option->get_items_expected_max() > 0) one.value = option->get_type_name();
+      one.help = one_line(option->get_description());
+    }
+    return words;
+  }
+  Result<Command> finish_completion() const {
+    std::vector<CommandWords> commands;
+    for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; })) {
+      if (!command->get_group().empty()) commands.push_back(words_of(*command));
+    }
+    auto script = completion_script(shell_, commands);
+    if (!script) return tl::unexpected(script.error());
+    return HelpCommand{std::move(*script)};
+  }
+
   CLI::App app_;
   CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
-           *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr, *keygen_app_ = nullptr, *id_app_ = nullptr;
+           *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr, *keygen_app_ = nullptr, *id_app_ = nullptr,
+           *completion_app_ = nullptr;
   std::vector<CLI::App*> later_;
   std::vector<CLI::Option*> later_options_;
   std::map<const CLI::App*, unsigned> counted_;
-  std::string ignored_;
+  std::string ignored_, shell_;
   Raw raw_;
   SendCommand send_;
   ReceiveCommand receive_;

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "app/bench/plan.h"
+#include "app/main/rate_table.h"
+#include "app/main/wall_clock.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
 
@@ -48,8 +50,12 @@ struct TransferOptions {
   bool archive = false;
   bool dry_run = false;
   bool checksum = false;
-  uint16_t lanes = 0;             // 0: chosen
-  uint64_t rate_bytes_per_s = 0;  // 0: no cap
+  std::string lock_file;    // "": none
+  std::string failed_list;  // "": none
+  bool from0 = false;       // names in lists end with a zero
+  std::optional<StopAt> stop_at = {};
+  uint16_t lanes = 0;   // 0: chosen
+  RateTable rate = {};  // of --bwlimit
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;
   uint64_t memory_bytes = memory_bytes_default;
@@ -76,7 +82,7 @@ struct ReceiveCommand {  // `root` or uris with a directory
 struct RouteCommand {
   CommonOptions common;
   std::string uri_file;
-  uint64_t rate_bytes_per_s = 0;
+  RateTable rate = {};
   std::optional<uint64_t> memory_bytes;  // else the configuration's
   std::string audit_log;                 // a file, or `journald`; "": none
 };

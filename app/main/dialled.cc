@@ -94,6 +94,10 @@ Tally DialledTransfer::tally() const {
 std::optional<uint32_t> DialledTransfer::place() const { return attempt_ && !attempt_->role ? attempt_->place_told : std::nullopt; }
 
 bool DialledTransfer::moving() const { return attempt_ && attempt_->role; }
+report::Waiting DialledTransfer::waiting(Instant now) const {
+  if (!moving()) return {};
+  return waiting_for(attempt_->role->bottleneck(now), report_hops(attempt_->link.hops(0)));
+}
 Duration DialledTransfer::stalled(Instant now) const { return now - last_sign_; }
 
 bool DialledTransfer::take_completion(const rvma::Completion& completion) {
@@ -315,7 +319,9 @@ void DialledTransfer::turn_farewell(Instant now) {
   }
   ++fruitless_;
   const Duration pause = std::min(pause_longest, pause_first * (1 << std::min<uint32_t>(fruitless_ - 1, 8)));
-  begin_at_ = after(now, pause);
+  // Between half of it and all: those that lost the same peer come back one after the other.
+  const auto half_ns = static_cast<uint64_t>(pause.count() / 2);
+  begin_at_ = after(now, pause - Duration(static_cast<int64_t>(services_.entropy.next_u64() % (half_ns + 1))));
   services_.reporter.retry(why.message.empty() ? error_row(why.kind).words : why.message);
 }
 

@@ -40,6 +40,7 @@ struct DialPlan {
   // not
   std::function<Result<void>(const trust::ProvedPeer&, const std::string& uri)> judge_peer;
   std::optional<trust::Ticket> ticket;
+  std::function<void(uint64_t bytes_per_s, Instant now)> set_rate = {};  // another cap holds from now on
 };
 
 // Connections in parallel for a path of that round trip: one window of a connection is bounded by the hosts' socket buffers, so a
@@ -60,7 +61,8 @@ class DialledTransfer {
   [[nodiscard]] bool moving() const;                  // a session is open: there is progress to show
   [[nodiscard]] Duration stalled(Instant now) const;  // since the last progress
   [[nodiscard]] Duration timeout() const { return plan_.timeout; }
-  [[nodiscard]] std::optional<uint32_t> place() const;  // it waits at the peer, with so many before it
+  [[nodiscard]] report::Waiting waiting(Instant now) const;  // for what, while moving()
+  [[nodiscard]] std::optional<uint32_t> place() const;       // it waits at the peer, with so many before it
   [[nodiscard]] bool ended() const;
   // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed, or a disk
   // that does not answer. Whoever destroys the endpoint next, and turns it no more, need not wait for the puts.

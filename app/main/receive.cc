@@ -11,6 +11,8 @@
 #include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
+#include "app/main/failed_list.h"
+#include "app/main/job_lock.h"
 #include "app/main/listener_trust.h"
 #include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
@@ -36,7 +38,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   if (!root) return {report::advised(root.error(), *command.root), {}};
   AcceptorOptions options;
   options.root = root->get();
-  options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
+  options.rate_bytes_per_s = (*loop)->rate_bytes_per_s();
   options.once = command.listen.once;
   if (auto applied = (*trust)->apply(options, *command.root); !applied) return {applied.error(), {}};
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
@@ -45,9 +47,10 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
 }
 
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
-                     std::optional<Security>& security, TransferLoop& loop, recv::Root& root) {
+                     std::optional<Security>& security, TransferLoop& loop, recv::Root& root,
+                     const std::shared_ptr<FailedList>& failed) {
   const SessionServices& services = loop.services();
-  const auto rate = std::make_shared<recv::RateAllowance>(command.transfer.rate_bytes_per_s);  // of all that this command pulls
+  const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
   CommandEnd end;
   for (const Place& place : places) {
     const Target& target = place.targets.front();
@@ -58,12 +61,15 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     part.root = &root;
     part.options = plan.open.options;
     part.rate = rate;
+    part.failed = failed;
+    plan.set_rate = [rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = recv::asked_for(target.path, plan.open.options);  // each peer may send what it was asked for, and no more
     if (security) secure_plan(plan, *security, place);
     plan.make_role = [&services, part](session::Link& link) { return make_destination(services, link, part); };
     const CommandEnd one = loop.dial(std::move(plan), end.tally);
+    if (failed) failed->transfer_ends();
     add(end.tally, one.tally);
     if (report::worse(end.error.kind, one.error.kind) != end.error.kind) {
       if (end.error.kind != ErrorKind::ok) process.reporter.warn(end.error.message);
@@ -72,7 +78,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
       process.reporter.warn(one.error.message);
     }
     end.in_disk = one.in_disk;
-    if (end.in_disk || loop.interrupted()) break;
+    if (end.in_disk || loop.stopped()) break;
   }
   return end;
 }
@@ -116,14 +122,18 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   auto root = dry ? recv::Root::look((*loop)->files(), command.directory) : recv::Root::open((*loop)->files(), command.directory);
   sandbox::Plan rights = plan_of_pull(command, *made || temporary);
   add_trust(rights, security);
+  const auto failed = begin_failed_list(command.transfer, rights);
   CommandEnd end;
   if (!root) {
     end.error = report::advised(root.error(), command.directory);
+  } else if (!failed) {
+    end.error = failed.error();
   } else if (auto confined = confine(process, rights); !confined) {
     end.error = confined.error();
   } else {
     if (*confined) (*root)->fix(ErrorKind::file_io);
-    end = pull_each(process, command, places, security, **loop, **root);
+    end = pull_each(process, command, places, security, **loop, **root, *failed);
+    finish_failed_list(process, failed->get(), end);
     if (end.in_disk) {
       static_cast<void>(root->release());  // a call in it has not come back
     } else {
@@ -216,6 +226,8 @@ CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand comman
 
 CommandEnd run_receive(const Process& process, const ReceiveCommand& command) {
   if (command.root) return accept_below(process, command);
+  const auto lock = JobLock::take(command.transfer.lock_file);
+  if (!lock) return {lock.error(), {}};
   std::vector<Place> places;
   bool all_have_tickets = true;
   for (const std::string& uri : command.uris) {

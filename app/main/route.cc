@@ -11,6 +11,7 @@
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
 #include "app/main/process_trust.h"
+#include "app/main/rate_clock.h"
 #include "app/main/router_audit.h"
 #include "app/main/topology.h"
 #include "app/main/uri_file.h"
@@ -23,7 +24,7 @@ namespace {
 
 constexpr Duration devices_look_interval = std::chrono::seconds(1);  // how often the host is asked for its addresses
 
-routing::RouterOptions options_of(const Config& config, const RouteCommand& command) {
+routing::RouterOptions options_of(const Config& config, const RouteCommand& command, uint64_t rate_bytes_per_s) {
   const RouterConfig& router = config.router;
   routing::RouterOptions options;
   options.metric = router.metric;
@@ -31,7 +32,7 @@ routing::RouterOptions options_of(const Config& config, const RouteCommand& comm
   if (router.memory_bytes) options.memory_bytes = *router.memory_bytes;
   if (command.memory_bytes) options.memory_bytes = *command.memory_bytes;
   options.static_routes = static_routes_of(config);
-  options.rate_bytes_per_s = command.rate_bytes_per_s;
+  options.rate_bytes_per_s = rate_bytes_per_s;
   return options;
 }
 
@@ -82,27 +83,29 @@ Result<std::unique_ptr<cci::Endpoint>> endpoint_of(const Process& process, const
 class RouteHandler final : public LoopHandler {
  public:
   RouteHandler(const Process& process, const RouteCommand& command, RouterServices services, routing::Router& router,
-               UriFile& uri_file, RouterAudit& audit, std::optional<Security>& security)
+               UriFile& uri_file, RouterAudit& audit, std::optional<Security>& security, RateClock rate)
       : process_(process),
         command_(command),
         services_(std::move(services)),
         router_(router),
         uri_file_(uri_file),
         audit_(audit),
-        security_(security) {
+        security_(security),
+        rate_(std::move(rate)) {
     watch_addresses(process.config);
   }
 
   bool turn(Instant now) override {
     process_.reporter.set_now(now);
     if (now >= next_look_) look_at_devices(now);
+    if (rate_.turn(now)) router_.set_rate(rate_.rate_bytes_per_s());
     router_.turn(now, clock_);
     if (!ready_ && router_.ready()) say_ready();
     if (error_.kind != ErrorKind::ok) return false;
     return !router_.drained();
   }
   Instant next_deadline() const override {
-    return std::min({router_.next_deadline(), process_.reporter.next_deadline(), next_look_});
+    return std::min({router_.next_deadline(), process_.reporter.next_deadline(), next_look_, rate_.next_deadline()});
   }
   void on_signal(int number, Instant now) override {
     process_.reporter.set_now(now);
@@ -158,7 +161,7 @@ class RouteHandler final : public LoopHandler {
       device.endpoint = std::move(*endpoint);
     }
     const size_t count = devices.size();
-    routing::RouterOptions options = options_of(*config, command_);
+    routing::RouterOptions options = options_of(*config, command_, rate_.rate_bytes_per_s());
     options.peer_grants = services_.trust;
     std::optional<TrustNews> before;
     if (security_) {
@@ -191,6 +194,7 @@ class RouteHandler final : public LoopHandler {
   std::optional<Security>& security_;  // none: --insecure
   const std::function<Instant()> clock_ = [this] { return process_.loop.now(); };
   std::map<std::string, AddressWatch> watches_;  // by device
+  RateClock rate_;
   Instant next_look_{};
   bool ready_ = false;
   Error error_{ErrorKind::ok, ""};
@@ -219,7 +223,9 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   const RouterServices services{std::make_shared<cci::MemoryTable>(entropy, process.counters), entropy, trust};
   auto devices = make_devices(process, services);
   if (!devices) return {devices.error(), {}};
-  routing::RouterOptions options = options_of(process.config, command);
+  if (command.rate.changes()) keep_time_zone();
+  RateClock rate(command.rate);
+  routing::RouterOptions options = options_of(process.config, command, rate.rate_bytes_per_s());
   options.peer_grants = trust;
   options.observer = (*audit)->observer();
   auto router = routing::Router::create(options, std::move(*devices), services.memory, entropy, process.counters);
@@ -231,7 +237,7 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   add_identity(plan, process.config, *security);
   (*audit)->add_to(plan);
   if (auto confined = confine(process, plan, LogLevel::warning); !confined) return {confined.error(), {}};
-  RouteHandler handler(process, command, services, **router, uri_file, **audit, *security);
+  RouteHandler handler(process, command, services, **router, uri_file, **audit, *security, std::move(rate));
   process.loop.run(handler);
   return {handler.error(), {}};
 }

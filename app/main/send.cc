@@ -8,6 +8,7 @@
 #include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
+#include "app/main/job_lock.h"
 #include "app/main/listener_trust.h"
 #include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
@@ -56,7 +57,7 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
   }
   AcceptorOptions options;
   options.served_root = root;
-  options.rate_bytes_per_s = command.transfer.rate_bytes_per_s;
+  options.rate_bytes_per_s = (*loop)->rate_bytes_per_s();
   options.once = command.listen.once;
   if (auto applied = (*trust)->apply(options, *command.serve); !applied) return {applied.error(), {}};
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
@@ -76,6 +77,8 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
     place = std::move(*found);
   }
   if (command.serve) return serve(process, command);
+  const auto lock = JobLock::take(command.transfer.lock_file);
+  if (!lock) return {lock.error(), {}};
 
   const auto without = place->ticket ? policy::WithoutIdentity::make_for_this_process : policy::WithoutIdentity::refuse;
   auto security = security_of_process(process, command.common, without);
@@ -94,15 +97,21 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   plan.open = {session_options(command.transfer), path.path};
   if (path.directory || command.sources.size() > 1) plan.open.options |= session::option_directory;
   SourcePart part{command.sources, -1, plan.open.options};
-  part.rate = std::make_shared<send::RateCap>(command.transfer.rate_bytes_per_s);
+  part.rate = std::make_shared<send::RateCap>((*loop)->rate_bytes_per_s());
+  plan.set_rate = [rate = part.rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };
   part.record = std::make_shared<session::TransferRecord>();
   part.disk_patience = session::disk_patience(plan.timeout);
   if (*security) secure_plan(plan, **security, *place);
-  plan.make_role = [&services, part](session::Link& link) { return make_source(services, link, part); };
   sandbox::Plan rights = plan_of_push(command);
+  auto failed = begin_failed_list(command.transfer, rights);
+  if (!failed) return {failed.error(), {}};
+  part.failed = std::move(*failed);
+  plan.make_role = [&services, part](session::Link& link) { return make_source(services, link, part); };
   add_trust(rights, *security);
   if (auto confined = confine(process, rights); !confined) return {confined.error(), {}};
-  return (*loop)->dial(std::move(plan), {});
+  CommandEnd end = (*loop)->dial(std::move(plan), {});
+  finish_failed_list(process, part.failed.get(), end);
+  return end;
 }
 
 }  // namespace ccixfer::program

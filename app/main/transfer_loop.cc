@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "app/main/confinement.h"
+#include "app/main/failed_list.h"
+#include "app/main/rate_clock.h"
 #include "app/main/uri_file.h"
 #include "app/recv/opened_root.h"
 #include "app/session/hub.h"
@@ -45,8 +47,9 @@ Error interruption(const char* what_to_do) {
 
 // Members in the order of construction: what a role uses outlives it.
 struct TransferLoop::Impl {
-  Impl(const Process& process_, Node node_, bool routed_, uint32_t buffers)
+  Impl(const Process& process_, Node node_, bool routed_, uint32_t buffers, RateClock rate_)
       : process(process_),
+        rate(std::move(rate_)),
         node(std::move(node_)),
         routed(routed_),
         pool(session::segment_bytes_max, buffers),
@@ -65,7 +68,9 @@ struct TransferLoop::Impl {
     while (const auto completion = node.endpoint->mailboxes().next_completion()) handler.take_completion(*completion);
     handler.turn(now);
   }
-  [[nodiscard]] Instant next_deadline() const { return std::min(hub.next_deadline(), process.reporter.next_deadline()); }
+  [[nodiscard]] Instant next_deadline() const {
+    return std::min({hub.next_deadline(), process.reporter.next_deadline(), rate.next_deadline()});
+  }
   void watch() {
     if (watched) return;
     watched = true;
@@ -73,6 +78,9 @@ struct TransferLoop::Impl {
   }
 
   const Process process;
+  RateClock rate;
+  Instant stop_at = never;
+  std::string stop_text;  // as it was given
   host::PosixFileSystem files;
   host::SystemEntropy entropy;
   Node node;
@@ -83,7 +91,7 @@ struct TransferLoop::Impl {
   ports::Handle pool_region;
   SessionServices services;
   bool watched = false;
-  bool interrupted = false;
+  bool stopped = false;
   bool given_up = false;
 };
 
@@ -102,13 +110,23 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
   if (!buffers) return tl::unexpected(buffers.error());
   const auto device = chosen_device(process.config, common.device);
   if (!device) return tl::unexpected(device.error());
+  if (transfer.rate.changes() || transfer.stop_at) keep_time_zone();
+  Instant stop_at = never;
+  if (transfer.stop_at) {
+    const WallTime now = wall_time_now();
+    const auto time = time_of(*transfer.stop_at, now);
+    if (!time) return tl::unexpected(time.error());
+    stop_at = after(process.loop.now(), *time - now);
+  }
   std::unique_ptr<TransferLoop> loop(new TransferLoop(process));
   static host::SystemEntropy entropy;  // stateless; outlives every transport
   NodeOptions with_waker = options;
   with_waker.waker = process.loop.waker();
   auto node = make_node(*device, with_waker, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
-  loop->impl_ = std::make_unique<Impl>(process, std::move(*node), device->subnet.has_value(), *buffers);
+  loop->impl_ = std::make_unique<Impl>(process, std::move(*node), device->subnet.has_value(), *buffers, RateClock(transfer.rate));
+  loop->impl_->stop_at = stop_at;
+  if (transfer.stop_at) loop->impl_->stop_text = transfer.stop_at->text;
   return loop;
 }
 
@@ -119,7 +137,8 @@ TransferLoop::~TransferLoop() {
 bool TransferLoop::given_up() const { return impl_ && impl_->given_up; }
 const SessionServices& TransferLoop::services() const { return impl_->services; }
 host::PosixFileSystem& TransferLoop::files() { return impl_->files; }
-bool TransferLoop::interrupted() const { return impl_->interrupted; }
+bool TransferLoop::stopped() const { return impl_->stopped; }
+uint64_t TransferLoop::rate_bytes_per_s() const { return impl_->rate.rate_bytes_per_s(); }
 
 class TransferLoop::ServeHandler final : public LoopHandler {
  public:
@@ -127,9 +146,10 @@ class TransferLoop::ServeHandler final : public LoopHandler {
       : impl_(impl), options_(options), trust_(trust), acceptor_(impl.services, impl.hub, options) {}
 
   bool turn(Instant now) override {
+    if (impl_.rate.turn(now)) acceptor_.set_rate(impl_.rate.rate_bytes_per_s(), now);
     impl_.turn(now, acceptor_);
     const Tally tally = acceptor_.tally();
-    if (acceptor_.sessions() > 0) impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
+    if (acceptor_.sessions() > 0) impl_.process.reporter.progress({tally.files, tally.bytes, tally.bytes_total, tally.total_known});
     if (stopping_) return !acceptor_.idle();
     told_to_stop_ = told_to_stop_ || is_out_of_reach();
     if (told_to_stop_) {  // judged after the turn: what the peer had sent before the signal counts
@@ -208,34 +228,50 @@ CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptio
 class TransferLoop::DialHandler final : public LoopHandler {
  public:
   DialHandler(Impl& impl, DialPlan plan, const Tally& all)
-      : impl_(impl), all_(all), transfer_(impl.services, impl.hub, std::move(plan), impl.process.loop.now()) {}
+      : impl_(impl),
+        all_(all),
+        set_rate_(plan.set_rate),
+        transfer_(impl.services, impl.hub, std::move(plan), impl.process.loop.now()) {}
 
   bool turn(Instant now) override {
+    if (impl_.rate.turn(now) && set_rate_) set_rate_(impl_.rate.rate_bytes_per_s(), now);
+    if (now >= impl_.stop_at && !impl_.stopped) stop_in_time();
     impl_.turn(now, transfer_);
     Tally tally = all_;
     add(tally, transfer_.tally());
     if (transfer_.moving()) {
-      impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known, transfer_.stalled(now),
-                                      transfer_.timeout());
+      report::Moving moving{tally.files, tally.bytes, tally.bytes_total, tally.total_known};
+      if (impl_.process.reporter.progress_due() <= now) moving.waiting = transfer_.waiting(now);
+      moving.stalled = transfer_.stalled(now);
+      moving.timeout = transfer_.timeout();
+      impl_.process.reporter.progress(moving);
     }
     return !transfer_.ended() && !transfer_.may_be_left();
   }
   Instant next_deadline() const override {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;
-    return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak});
+    const Instant stop = impl_.stopped ? never : impl_.stop_at;
+    return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak, stop});
   }
   void on_signal(int number, Instant now) override {
     impl_.process.reporter.set_now(now);
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
-    impl_.interrupted = true;
+    impl_.stopped = true;
     impl_.process.reporter.warn("interrupted: the peer is told, what is durable stays: a second signal ends this at once");
     transfer_.stop(interruption("run the same command again to resume"));
   }
   CommandEnd end() const { return {transfer_.result(), transfer_.tally(), transfer_.held_by_disk()}; }
 
  private:
+  void stop_in_time() {
+    impl_.stopped = true;
+    transfer_.stop({ErrorKind::timeout, fmt::format("stopped in time: --stop-at {}: run the same command again to resume",
+                                                    printable(impl_.stop_text))});
+  }
+
   Impl& impl_;
   const Tally all_;
+  const std::function<void(uint64_t, Instant)> set_rate_;
   DialledTransfer transfer_;
 };
 
@@ -253,6 +289,30 @@ CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
     static_cast<void>(handler.release());
   }
   return end;
+}
+
+Result<std::shared_ptr<FailedList>> begin_failed_list(const TransferOptions& transfer, sandbox::Plan& plan) {
+  const ListFormat format = transfer.from0 ? ListFormat::nul_terminated : ListFormat::lines;
+  auto list = FailedList::begin(transfer.failed_list, format, temporary_directory());
+  if (!list) return tl::unexpected(list.error());
+  if (*list) plan.places.push_back({directory_of(transfer.failed_list), sandbox::Access::files});
+  return std::shared_ptr<FailedList>(std::move(*list));
+}
+
+void finish_failed_list(const Process& process, FailedList* list, CommandEnd& end) {
+  if (list == nullptr) return;
+  uint64_t left_out = 0;
+  const auto finished = list->finish(left_out);
+  if (left_out > 0) {
+    process.reporter.warn(
+        fmt::format("{}: {} names with line breaks are left out: give -0 for a list that holds them", list->file(), left_out));
+  }
+  if (finished) return;
+  if (end.error.kind != ErrorKind::ok) {
+    process.reporter.warn(finished.error().message);
+  } else {
+    end.error = finished.error();
+  }
 }
 
 Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets) {

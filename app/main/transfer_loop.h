@@ -24,7 +24,7 @@ inline constexpr uint32_t pool_buffers_min = 4;
 
 class TransferLoop {
  public:
-  // usage, network: as make_node.
+  // usage: --stop-at is past, and as make_node; network: as make_node.
   static Result<std::unique_ptr<TransferLoop>> create(const Process& process, const CommonOptions& common,
                                                       const TransferOptions& transfer, const NodeOptions& node);
   ~TransferLoop();
@@ -40,7 +40,8 @@ class TransferLoop {
   // A transfer ended while jobs of it are in the disk (CommandEnd::in_disk): the loop, and what the jobs use besides it (the root),
   // are given up and never destroyed. The process ends by std::_Exit.
   [[nodiscard]] bool given_up() const;
-  [[nodiscard]] bool interrupted() const;
+  [[nodiscard]] bool stopped() const;               // by a signal or at --stop-at: no further transfer begins
+  [[nodiscard]] uint64_t rate_bytes_per_s() const;  // what --bwlimit allows now; 0: no cap
 
  private:
   TransferLoop(const Process& process);
@@ -50,6 +51,9 @@ class TransferLoop {
   std::unique_ptr<Impl> impl_;
 };
 
+// `--failed-list`: begun before the process is confined, with the place that the plan needs for it; none: it is not asked for.
+[[nodiscard]] Result<std::shared_ptr<FailedList>> begin_failed_list(const TransferOptions& transfer, sandbox::Plan& plan);
+void finish_failed_list(const Process& process, FailedList* list, CommandEnd& end);
 // usage: one of them cannot be dialled over the command's device.
 [[nodiscard]] Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets);
 // What every plan has: uri, a new transfer id, lanes, timeout, retries.

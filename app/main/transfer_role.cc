@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "app/main/confinement.h"
+#include "app/main/failed_list.h"
 #include "app/report/outcome.h"
 
 namespace ccixfer::program {
@@ -13,9 +14,12 @@ namespace {
 
 class Observer final : public send::SourceObserver, public recv::DestinationObserver {
  public:
-  Observer(report::Reporter& reporter, const session::TransferId& transfer)
-      : reporter_(reporter), transfer_(transfer_name(transfer)) {}
+  Observer(report::Reporter& reporter, const session::TransferId& transfer, std::shared_ptr<FailedList> failed)
+      : reporter_(reporter), transfer_(transfer_name(transfer)), failed_(std::move(failed)) {
+    if (failed_) failed_->session_begins();
+  }
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
+    if (failed_) failed_->ended(path, status);
     reporter_.file({std::string(path), bytes, std::string(status), std::string(reason), transfer_});
   }
   void on_warning(std::string_view line) override { reporter_.warn(line); }
@@ -23,12 +27,13 @@ class Observer final : public send::SourceObserver, public recv::DestinationObse
  private:
   report::Reporter& reporter_;
   const std::string transfer_;
+  const std::shared_ptr<FailedList> failed_;
 };
 
 class SourceRole final : public TransferRole {
  public:
   SourceRole(const SessionServices& services, session::Link& link, const SourcePart& part)
-      : observer_(services.reporter, link.hello().transfer),
+      : observer_(services.reporter, link.hello().transfer, part.failed),
         source_(options(part), link, services.work, services.pool, services.pool_region, observer_, services.counters) {}
 
   session::LinkHandler& handler() override { return source_; }
@@ -43,6 +48,7 @@ class SourceRole final : public TransferRole {
   Instant last_progress() const override { return source_.last_progress(); }
   std::string stuck_disk() const override { return source_.stuck_disk(); }
   bool repeatable() const override { return !source_.input_is_spent(); }
+  session::Bottleneck bottleneck(Instant now) const override { return source_.bottleneck(now); }
   void abort(const Error& error) override { source_.abort(error); }
   bool take_completion(const rvma::Completion&) override { return false; }
 
@@ -66,7 +72,7 @@ class SourceRole final : public TransferRole {
 class DestinationRole final : public TransferRole {
  public:
   DestinationRole(const SessionServices& services, session::Link& link, const DestinationPart& part)
-      : observer_(services.reporter, link.hello().transfer),
+      : observer_(services.reporter, link.hello().transfer, part.failed),
         destination_(options(part), *part.root, link, services.endpoint, services.work, services.pool, services.entropy, observer_,
                      services.counters) {}
 
@@ -82,6 +88,7 @@ class DestinationRole final : public TransferRole {
   Instant last_progress() const override { return destination_.last_progress(); }
   std::string stuck_disk() const override { return destination_.stuck_disk(); }
   bool repeatable() const override { return true; }
+  session::Bottleneck bottleneck(Instant now) const override { return destination_.bottleneck(now); }
   void abort(const Error& error) override { destination_.abort(error); }
   bool take_completion(const rvma::Completion& completion) override {
     if (!destination_.owns_mailbox(completion.mailbox)) return false;
@@ -117,6 +124,28 @@ bool advance(Reached& most, const Reached& now) {
   most.files_ended = std::max(most.files_ended, now.files_ended);
   most.bytes_there = std::max(most.bytes_there, now.bytes_there);
   return further;
+}
+
+report::Waiting waiting_for(session::Bottleneck what, const std::vector<report::Hop>& hops) {
+  using session::Bottleneck;
+  switch (what) {
+    case Bottleneck::none:
+      return {};
+    case Bottleneck::source_disk:
+      return {report::Waits::source_disk, {}};
+    case Bottleneck::destination_disk:
+      return {report::Waits::destination_disk, {}};
+    case Bottleneck::source_or_network:
+      return {report::Waits::source_or_network, {}};
+    case Bottleneck::rate_cap:
+      return {report::Waits::bandwidth_limit, {}};
+    case Bottleneck::network:
+      break;
+  }
+  const auto slower = [](const report::Hop& a, const report::Hop& b) { return a.rate_bits_per_s < b.rate_bits_per_s; };
+  const auto unknown = [](const report::Hop& hop) { return hop.rate_bits_per_s == 0; };
+  const bool named = hops.size() > 1 && std::none_of(hops.begin(), hops.end(), unknown);
+  return {report::Waits::network, named ? std::min_element(hops.begin(), hops.end(), slower)->node : std::string()};
 }
 
 Error end_of_tally(const Tally& tally) {

@@ -33,6 +33,8 @@ struct SessionServices {
 
 using session::Tally;
 
+// What the transfer waits for, for the progress: `hops` are those of its path, of which the slowest is named when it is known.
+[[nodiscard]] report::Waiting waiting_for(session::Bottleneck what, const std::vector<report::Hop>& hops);
 // The end of a transfer that ran to its summary: ok, or how many files failed.
 [[nodiscard]] Error end_of_tally(const Tally& tally);
 [[nodiscard]] report::Counts counts_of(const Tally& tally);  // what vanished has failed too
@@ -67,9 +69,15 @@ class TransferRole {
   [[nodiscard]] virtual Instant last_progress() const = 0;   // a sign that this session lives
   [[nodiscard]] virtual bool repeatable() const = 0;         // a later session can do all of it again
   [[nodiscard]] virtual std::string stuck_disk() const = 0;  // words for a disk that has not answered for too long; empty: none
+  [[nodiscard]] virtual session::Bottleneck bottleneck(Instant now) const {
+    static_cast<void>(now);
+    return session::Bottleneck::none;
+  }
   virtual void abort(const Error& error) = 0;
   virtual bool take_completion(const rvma::Completion& completion) = 0;  // false: not a mailbox of ours
 };
+
+class FailedList;
 
 struct SourcePart {
   std::vector<std::string> sources;
@@ -80,6 +88,7 @@ struct SourcePart {
   // Shared by all sessions of the process; none: no cap, and the session is the only one at a time.
   std::shared_ptr<send::RateCap> rate{};
   std::shared_ptr<session::PoolTurns> turns{};
+  std::shared_ptr<FailedList> failed = {};  // none: nobody wants it
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
@@ -95,6 +104,7 @@ struct DestinationPart {
   // As of SourcePart.
   std::shared_ptr<recv::RateAllowance> rate{};
   std::shared_ptr<session::PoolTurns> turns{};
+  std::shared_ptr<FailedList> failed = {};
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);

@@ -58,6 +58,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   [[nodiscard]] const SessionEnd& end() const { return end_; }
   [[nodiscard]] const Results& results() const { return results_; }
   [[nodiscard]] const session::Liveness& liveness() const { return liveness_; }
+  [[nodiscard]] const session::BottleneckWatch& waits() const { return waits_; }
 
  private:
   // What the objects of the session tell it.
@@ -106,6 +107,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   CommitQueue commits_;
   Discards discards_;
   LeaveQueue leaves_;
+  session::BottleneckWatch waits_;
   Instant now_{};  // of the last turn
 };
 
@@ -204,6 +206,12 @@ void Destination::Impl::turn(Instant now) {
     lanes_.turn(now, buffers_max_, inbox_.held());
   }
   look_at_disk(now, is_over);
+  session::DestinationState state;
+  state.has_more = is_active && !end_.is_summary_posted();
+  state.buffer_posted = !lanes_.idle();
+  state.writes = jobs_.running() > 0;
+  state.waits_for_rate = lanes_.holds_back();
+  waits_.note(now, waits_for(state));
 }
 
 // Everything has ended: one last sync, for directories and links, and then the summary.
@@ -445,6 +453,7 @@ bool Destination::in_disk() const { return impl_->jobs().running() > 0; }
 const Error* Destination::error() const { return impl_->end().error(); }
 const session::Tally& Destination::tally() const { return impl_->results().tally(); }
 Instant Destination::last_progress() const { return impl_->liveness().last_progress(); }
+session::Bottleneck Destination::bottleneck(Instant now) const { return impl_->waits().lately(now); }
 std::string Destination::stuck_disk() const { return impl_->liveness().stuck_disk("the sender's"); }
 void Destination::abort(const Error& error) { impl_->abort(error); }
 void Destination::on_lane_up(session::LaneIndex lane) { impl_->on_lane_up(lane); }

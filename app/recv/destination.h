@@ -13,6 +13,7 @@
 #include "app/recv/budget.h"
 #include "app/recv/observer.h"
 #include "app/recv/rate_allowance.h"
+#include "app/session/bottleneck.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
 #include "app/session/tally.h"
@@ -63,7 +64,8 @@ class Destination final : public session::LinkHandler {
   [[nodiscard]] Instant last_progress() const;
   // Which disk has not answered for longer than disk_patience; empty: none.
   [[nodiscard]] std::string stuck_disk() const;
-  void abort(const Error& error);  // tells the peer; what is durable stays resumable
+  [[nodiscard]] session::Bottleneck bottleneck(Instant now) const;  // what it waited for lately
+  void abort(const Error& error);                                   // tells the peer; what is durable stays resumable
 
   void on_lane_up(session::LaneIndex lane) override;
   void on_lane_down(session::LaneIndex lane) override;

@@ -28,6 +28,24 @@ Json hops(const std::vector<Hop>& path) {
   return list;
 }
 
+const char* name_of(Waits what) {
+  switch (what) {
+    case Waits::unknown:
+      break;
+    case Waits::source_disk:
+      return "source_disk";
+    case Waits::network:
+      return "network";
+    case Waits::destination_disk:
+      return "destination_disk";
+    case Waits::source_or_network:
+      return "source_or_network";
+    case Waits::bandwidth_limit:
+      return "bwlimit";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string ready_event(double t, const std::vector<std::string>& uris) {
@@ -53,6 +71,8 @@ std::string progress_event(double t, const Progress& progress) {
   json["bytes_total"] = progress.bytes_total;
   json["bytes_per_s"] = std::round(progress.bytes_per_s);
   json["eta_s"] = progress.eta_s < 0 ? Json(nullptr) : Json(std::round(progress.eta_s * 10) / 10);
+  if (progress.waiting.what != Waits::unknown) json["bottleneck"] = name_of(progress.waiting.what);
+  if (!progress.waiting.hop.empty()) json["hop"] = words(progress.waiting.hop);
   if (progress.stalled_s > 0) json["stalled_s"] = std::round(progress.stalled_s * 10) / 10;
   return line(json);
 }

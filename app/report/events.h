@@ -31,6 +31,13 @@ struct Session {
   std::string identity = {};  // what the peer proved, from end to end; empty: nothing (--insecure), and left out
 };
 
+// What a transfer waits for.
+enum class Waits : uint8_t { unknown, source_disk, network, destination_disk, source_or_network, bandwidth_limit };
+struct Waiting {
+  Waits what = Waits::unknown;
+  std::string hop = {};  // of the network: the slowest of several, as its node; empty: not known
+};
+
 struct Progress {
   uint64_t files = 0;
   uint64_t bytes = 0;  // durable at the receiver
@@ -39,6 +46,7 @@ struct Progress {
   double eta_s = -1;       // < 0: unknown, null in the event
   double stalled_s = 0;    // without progress, when that is worth a word (stall_told_after); else 0, left out
   double gives_up_s = -1;  // the timeout that ends it, beside stalled_s; < 0: none
+  Waiting waiting = {};    // left out when it is unknown
 };
 
 struct File {
@@ -55,10 +63,16 @@ struct Counts {
   uint64_t bytes = 0, bytes_sent = 0, segments_resent = 0;
 };
 
+// Entries of a transfer by what became of them, as far as `file` events told: what Counts does not have.
+struct Others {
+  uint64_t skipped = 0, deleted = 0;
+};
+
 struct Done {
   ErrorKind kind = ErrorKind::ok;
   Counts counts;
   double seconds = 0;
+  Others others = {};
   std::vector<std::pair<std::string, uint64_t>> counters;  // all of them, by name
 };
 

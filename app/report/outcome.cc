@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/local_kinds.h"
 
 namespace ccixfer::report {
 namespace {
 
 const char* advice(ErrorKind kind) {
+  if (kind == already_running) return "wait for its end, or stop it";
   switch (kind) {
     case ErrorKind::no_answer:
       return "check that the peer runs and can be reached";
@@ -57,6 +59,7 @@ const std::vector<ErrorKind>& precedence() {
       ErrorKind::file_io,
       ErrorKind::protocol,
       ErrorKind::usage,
+      already_running,
       ErrorKind::source_selection,
       ErrorKind::interrupted,
       ErrorKind::no_route,

@@ -1,7 +1,7 @@
 // Which error a command ends with when several things went wrong. In: kinds. Out: the one whose exit code scripts see.
 // Precedence: what endangers data or needs a person comes before what a rerun mends: bug, integrity, authentication, authorisation,
-// space, file I/O, protocol, usage, selection, interruption, route, answer, network, timeout, and last the partial ones (23 before
-// 25 before 24).
+// space, file I/O, protocol, usage, a run under way, selection, interruption, route, answer, network, timeout, and last the partial
+// ones (23 before 25 before 24).
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -15,28 +15,73 @@ std::string format_seconds(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-std::string progress_line(const Progress& progress, bool total_known, unsigned width) {
-  std::vector<std::string> fields;
-  const uint64_t total = std::max(progress.bytes_total, progress.bytes);
-  fields.push_back(fmt::format("{} of {}{}", format_bytes(progress.bytes), format_bytes(total), total_known ? "" : "+"));
-  if (total_known && total > 0) {
-    fields.push_back(
-        fmt::format("{}%", static_cast<unsigned>(static_cast<double>(progress.bytes) * 100 / static_cast<double>(total))));
-  }
-  if (progress.stalled_s > 0) {
-    const std::string end = progress.gives_up_s < 0 ? "" : fmt::format(", gives up at {:.0f} s", progress.gives_up_s);
-    fields.push_back(fmt::format("no progress for {:.0f} s{}", std::floor(progress.stalled_s), end));
-  } else {
-    fields.push_back(format_rate(progress.bytes_per_s));
-    if (progress.eta_s >= 0) fields.push_back(format_seconds(progress.eta_s));
-  }
-  fields.push_back(fmt::format("{} file{}", progress.files, progress.files == 1 ? "" : "s"));
+namespace {
+
+// As much as fits, whole fields from the left.
+std::string joined(const std::vector<std::string>& fields, size_t gap_wanted, size_t width, bool& all) {
   std::string line;
+  all = true;
   for (const std::string& field : fields) {
-    const size_t gap = line.empty() ? 0 : 2;
-    if (line.size() + gap + field.size() > width) break;
+    if (field.empty()) continue;
+    const size_t gap = line.empty() ? 0 : gap_wanted;
+    all = line.size() + gap + field.size() <= width;
+    if (!all) break;
     line.append(gap, ' ').append(field);
   }
+  return line;
+}
+
+struct WaitWords {
+  const char* words;
+  const char* brief;
+};
+WaitWords words_of(Waits what) {
+  switch (what) {
+    case Waits::unknown:
+      break;
+    case Waits::source_disk:
+      return {"source disk", "src"};
+    case Waits::network:
+      return {"network", "net"};
+    case Waits::destination_disk:
+      return {"destination disk", "dst"};
+    case Waits::source_or_network:
+      return {"source or network", "src/net"};
+    case Waits::bandwidth_limit:
+      return {"--bwlimit", "cap"};
+  }
+  return {"", ""};
+}
+
+}  // namespace
+
+std::string progress_line(const Progress& progress, bool total_known, unsigned width) {
+  const uint64_t total = std::max(progress.bytes_total, progress.bytes);
+  const std::string amount = fmt::format("{} of {}{}", format_bytes(progress.bytes), format_bytes(total), total_known ? "" : "+");
+  std::string part;
+  if (total_known && total > 0)
+    part = fmt::format("{}%", static_cast<unsigned>(static_cast<double>(progress.bytes) * 100 / static_cast<double>(total)));
+  const std::string files = fmt::format("{} file{}", progress.files, progress.files == 1 ? "" : "s");
+  bool all = false;
+  if (progress.stalled_s > 0) {
+    const std::string end = progress.gives_up_s < 0 ? "" : fmt::format(", gives up at {:.0f} s", progress.gives_up_s);
+    const std::string stall = fmt::format("no progress for {:.0f} s{}", std::floor(progress.stalled_s), end);
+    return joined({amount, part, stall, files}, 2, width, all);
+  }
+  const std::string rate = format_rate(progress.bytes_per_s);
+  const std::string time = progress.eta_s >= 0 ? format_seconds(progress.eta_s) : std::string();
+  const WaitWords waits = words_of(progress.waiting.what);
+  const std::string slowest = *waits.words == '\0' ? "" : fmt::format("slowest: {}", waits.words);
+  const std::string hop = progress.waiting.hop.empty() ? "" : " at " + printable(progress.waiting.hop);
+  const std::string brief_amount = part.empty() ? format_bytes(progress.bytes) : part;
+  const std::vector<std::vector<std::string>> forms = {
+      {amount, part, rate, time, files, slowest + hop},
+      {amount, part, rate, time, files, slowest},
+      {brief_amount, rate, time, files, slowest},
+      {brief_amount, rate, time, files, waits.brief},
+      {brief_amount, rate, time, fmt::format("{} f", progress.files), waits.brief}};
+  std::string line;
+  for (size_t form = 0; form < forms.size() && !all; ++form) line = joined(forms[form], form < 3 ? 2 : 1, width, all);
   return line;
 }
 
@@ -52,6 +97,8 @@ std::string summary_line(const Done& done) {
                                  format_bytes(done.counts.bytes), done.seconds, format_rate(rate));
   if (done.counts.files_unchanged > 0) line += fmt::format(", {} unchanged", done.counts.files_unchanged);
   if (done.counts.files_failed > 0) line += fmt::format(", {} failed", done.counts.files_failed);
+  if (done.others.skipped > 0) line += fmt::format(", {} left out", done.others.skipped);
+  if (done.others.deleted > 0) line += fmt::format(", {} deleted", done.others.deleted);
   if (done.counts.segments_resent > 0) line += fmt::format(", {} segments sent again", done.counts.segments_resent);
   return line;
 }

@@ -10,8 +10,10 @@ namespace ccixfer::report {
 
 inline constexpr Duration stall_told_after = std::chrono::seconds(3);  // as long without progress is no stall
 
-// "4.2 GB of 10 GB  42%  812 MB/s  0:07  12 files", or, when nothing moves, "4.2 GB of 10 GB  42%  no progress for 8 s, gives up at
-// 60 s", cut from the right, whole fields at a time, to at most `width` columns.
+// "4.2 GB of 10 GB  42%  812 MB/s  0:07  12 files  slowest: network", in fewer columns "42% 812 MB/s 0:07 12 files net"; or, when
+// nothing moves, "4.2 GB of 10 GB  42%  no progress for 8 s, gives up at 60 s". What does not fit into `width` columns even so is
+// cut from the right, whole fields at a time. 39 columns hold rate, time, files and the bottleneck of all but the largest
+// transfers.
 [[nodiscard]] std::string progress_line(const Progress& progress, bool total_known, unsigned width);
 [[nodiscard]] std::string summary_line(const Done& done);  // one line, no newline
 // Who, where to, how much, how it ended: of a transfer that somebody else began. One line, no newline.

@@ -49,6 +49,7 @@ struct Reporter::Impl {
   bool progress_text = false;
   RateMeter meter;
   FileTally files;
+  Others others;
   std::unique_ptr<LogFile> log;
   std::mutex text_mutex;  // log lines come from pool threads too
 
@@ -136,27 +137,28 @@ void Reporter::session(const Session& session) {
 bool Reporter::wants_progress() const { return impl_->options.json || impl_->progress_text; }
 Instant Reporter::progress_due() const { return wants_progress() ? impl_->next_progress : never; }
 
-void Reporter::progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bool total_known, Duration stalled,
-                        Duration timeout) {
+void Reporter::progress(const Moving& moving) {
   Impl& impl = *impl_;
   if (!wants_progress() || impl.now < impl.next_progress) return;
   impl.next_progress = after(impl.now, impl.terminal || impl.options.json ? progress_every : Duration(std::chrono::seconds(1)));
-  impl.meter.sample(impl.now, bytes);
-  Progress sample{files, bytes, bytes_total, impl.meter.bytes_per_s(), -1, 0, -1};
-  if (stalled >= stall_told_after) {
-    sample.stalled_s = std::chrono::duration<double>(stalled).count();
-    if (timeout != forever) sample.gives_up_s = std::chrono::duration<double>(timeout).count();
+  impl.meter.sample(impl.now, moving.bytes);
+  Progress sample{moving.files, moving.bytes, moving.bytes_total, impl.meter.bytes_per_s(), -1, 0, -1, moving.waiting};
+  if (moving.stalled >= stall_told_after) {
+    sample.stalled_s = std::chrono::duration<double>(moving.stalled).count();
+    if (moving.timeout != forever) sample.gives_up_s = std::chrono::duration<double>(moving.timeout).count();
   }
   // Below a byte a second the smoothed rate is only the memory of one: no time of arrival can be told.
-  if (sample.stalled_s == 0 && total_known && sample.bytes_per_s >= 1 && bytes_total >= bytes) {
-    sample.eta_s = static_cast<double>(bytes_total - bytes) / sample.bytes_per_s;
+  if (sample.stalled_s == 0 && moving.total_known && sample.bytes_per_s >= 1 && moving.bytes_total >= moving.bytes) {
+    sample.eta_s = static_cast<double>(moving.bytes_total - moving.bytes) / sample.bytes_per_s;
   }
   impl.put_event(progress_event(seconds(), sample));
-  if (impl.progress_text) impl.show_progress(progress_line(sample, total_known, terminal_width(impl.options.text_fd)));
+  if (impl.progress_text) impl.show_progress(progress_line(sample, moving.total_known, terminal_width(impl.options.text_fd)));
 }
 
 void Reporter::file(const File& file) {
   if (impl_->options.json) impl_->put_event(file_event(seconds(), file));  // not built for nothing: there may be millions
+  impl_->others.skipped += file.status == "skipped" ? 1u : 0u;
+  impl_->others.deleted += file.status == "deleted" ? 1u : 0u;
   if (impl_->options.stats) impl_->files.count(file.status, file.reason);
   if (impl_->options.verbose == 0 && !impl_->log && !impl_->options.list) return;
   std::string line = fmt::format("{} {} ({} bytes)", file.status, printable(file.path), file.bytes);
@@ -231,10 +233,10 @@ void Reporter::done(Done done, const Counters& counters, bool summary) {
   Impl& impl = *impl_;
   done.counters = counter_list(counters);
   if (done.seconds == 0) done.seconds = seconds();
+  done.others = impl.others;
   const std::string line = summary_line(done);
   if (summary) impl.to_log(LogLevel::info, fmt::format("{}: {}", error_row(done.kind).name, line));
-  const bool spoken = summary && (impl.terminal || impl.options.verbose > 0 || impl.options.progress);
-  if (spoken && !impl.options.quiet && !impl.options.json) impl.put_text(line);
+  if (summary && !impl.options.quiet && !impl.options.json) impl.put_text(line);
   if (impl.options.stats && summary) {
     for (const std::string& text : statistics(done, impl.files)) impl.put_text(text);
   }

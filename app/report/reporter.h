@@ -30,6 +30,15 @@ struct ReporterOptions {
   std::string log_file;   // "": none
 };
 
+// How far a transfer is.
+struct Moving {
+  uint64_t files = 0, bytes = 0, bytes_total = 0;
+  bool total_known = false;
+  Duration stalled = Duration(0);  // since the last progress of a transfer that ends after `timeout` of it; 0: not known here
+  Duration timeout = forever;
+  Waiting waiting = {};
+};
+
 class Reporter {
  public:
   // usage: the log file cannot be opened. `start` is t = 0.
@@ -40,10 +49,7 @@ class Reporter {
   [[nodiscard]] Instant next_deadline() const;  // events wait for a slow reader; never: none do
   void ready(const std::vector<std::string>& uris);
   void session(const Session& session);
-  // Called as often as one likes: speaks when progress_due(). `stalled`: since the last progress of a transfer that ends after
-  // `timeout` of it; 0: not known here.
-  void progress(uint64_t files, uint64_t bytes, uint64_t bytes_total, bool total_known, Duration stalled = Duration(0),
-                Duration timeout = forever);
+  void progress(const Moving& moving);  // called as often as one likes: speaks when progress_due()
   [[nodiscard]] Instant progress_due() const;
   [[nodiscard]] bool wants_progress() const;
   void file(const File& file);

@@ -17,6 +17,14 @@ class RateCap {
 
   explicit RateCap(uint64_t rate_bytes_per_s, std::shared_ptr<RateCap> above = {})  // 0: no cap
       : rate_bytes_per_s_(static_cast<double>(rate_bytes_per_s)), above_(std::move(above)) {}
+  // From now on: a debt is paid at the new rate. 0: no cap.
+  void set(uint64_t rate_bytes_per_s, Instant now) {
+    const double before = rate_bytes_per_s_;
+    rate_bytes_per_s_ = static_cast<double>(rate_bytes_per_s);
+    if (now >= free_at_) return;
+    const double owed_ns = rate_bytes_per_s == 0 ? 0 : static_cast<double>((free_at_ - now).count()) * before / rate_bytes_per_s_;
+    free_at_ = after(now, Duration(static_cast<int64_t>(std::min(owed_ns, 9e18))));
+  }
   [[nodiscard]] bool may_send(Instant now) const {
     return (rate_bytes_per_s_ <= 0.0 || now >= free_at_) && (!above_ || above_->may_send(now));
   }

@@ -59,6 +59,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   void on_summary(const session::Summary& summary);
   [[nodiscard]] bool keep_one() const;  // buffer for entries
   [[nodiscard]] ReadPace pace() const;
+  [[nodiscard]] session::SourceState state() const;
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] session::Tally tally() const;
   [[nodiscard]] bool option(session::Option bit) const { return (options & bit) != 0; }
@@ -85,6 +86,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   Answers answers;
   SessionCourse course;
   session::Liveness liveness;
+  session::BottleneckWatch waits;
   RingBuffer<session::FileEnd> file_ends;  // to be posted; at most one for each entry that has not ended
   Instant now{};
 };
@@ -127,6 +129,18 @@ void Source::Impl::turn(Instant instant) {
     post_file_ends();
   }
   jobs->flush();
+  waits.note(now, waits_for(state()));
+}
+
+session::SourceState Source::Impl::state() const {
+  session::SourceState state;
+  state.has_more = course.is_open() && (!course.listing_is_over() || entries.count() > 0);
+  state.reads = jobs->running() > 0;
+  state.segment_ready = sender.data_ready() > 0;
+  state.put_in_air = sender.lanes().anything_in_air();
+  state.credit = sender.lanes().choose().has_value();
+  state.waits_for_rate = sender.waits_for_rate(now);
+  return state;
 }
 
 // While jobs are in the disk nothing else may tell the destination that we live.
@@ -270,6 +284,7 @@ session::Tally Source::tally() const { return impl_->tally(); }
 Instant Source::last_progress() const { return impl_->liveness.last_progress(); }
 std::string Source::stuck_disk() const { return impl_->liveness.stuck_disk("the receiver's"); }
 bool Source::input_is_spent() const { return input_was_read.load(); }
+session::Bottleneck Source::bottleneck(Instant now) const { return impl_->waits.lately(now); }
 void Source::abort(const Error& error) { impl_->course.fail(error); }
 
 void Source::on_lane_up(session::LaneIndex lane) {

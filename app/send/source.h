@@ -11,6 +11,7 @@
 
 #include "app/send/observer.h"
 #include "app/send/rate_cap.h"
+#include "app/session/bottleneck.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
 #include "app/session/tally.h"
@@ -56,7 +57,8 @@ class Source final : public session::LinkHandler {
   [[nodiscard]] Instant last_progress() const;  // when the receiver last confirmed anything (for --timeout)
   // Which disk has not answered for longer than disk_patience; empty: none.
   [[nodiscard]] std::string stuck_disk() const;
-  void abort(const Error& error);  // tells the peer; resumable
+  [[nodiscard]] session::Bottleneck bottleneck(Instant now) const;  // what it waited for lately
+  void abort(const Error& error);                                   // tells the peer; resumable
 
   void on_lane_up(session::LaneIndex lane) override;
   void on_lane_down(session::LaneIndex lane) override;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "core/base/check.h"
+#include "core/base/local_kinds.h"
 #include "core/base/result.h"
 
 namespace ccixfer {
@@ -29,13 +30,14 @@ constexpr std::array error_rows{
     ErrorRow{ErrorKind::no_route, 43, "no_route", "no route to the peer"},
     ErrorRow{ErrorKind::no_space, 44, "no_space", "no space left or quota exceeded"},
     ErrorRow{ErrorKind::bug, 70, "bug", "a bug in ccixfer"},
+    ErrorRow{already_running, 6, "already_running", "the same job is running"},
 };
 
 constexpr bool in_order_of_kind() {
   for (size_t i = 0; i < error_rows.size(); ++i) {
     if (static_cast<size_t>(error_rows[i].kind) != i) return false;
   }
-  return error_rows.size() == static_cast<size_t>(ErrorKind::bug) + 1;
+  return error_rows.size() == static_cast<size_t>(last_kind) + 1;
 }
 static_assert(in_order_of_kind(), "one row a kind, in the order of the kinds");
 

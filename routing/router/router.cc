@@ -362,6 +362,8 @@ void Router::set_works(std::string_view device, bool works) {
   if (impl_->devices.set_works(device, works)) impl_->turn_due = true;
 }
 
+void Router::set_rate(uint64_t bytes_per_s) { impl_->grants.set_rate(bytes_per_s); }
+
 void Router::drain() {
   impl_->stop.want();
   impl_->turn_due = true;

@@ -14,7 +14,7 @@ import time
 from lab import BINARY, Lab, PATIENCE_S, big_file, check, device, native, run, sha256
 
 COLUMNS = 36   # not enough for all that a progress line can say
-PROGRESS = r"\r\x1b\[K[\d.]+ \w+ of [\d.]+ \w+  \d+%"
+PROGRESS = r"\r\x1b\[K(?:[\d.]+ \w+ of [\d.]+ \w+  )?\d+%"
 
 
 class OnTerminal:
@@ -78,8 +78,10 @@ def test_send_on_a_terminal__progress_counters_at_a_signal_statistics_and_log():
             sender.wait_for(PROGRESS, told)   # it went on
             check(sender.wait() == 0, f"exit {sender.process.returncode}: {sender.text!r}")
             check(sha256(source) == sha256(root / "big"), "big differs")
-            shown = [line for line in re.findall(r"\r\x1b\[K([^\r\n]*)", sender.text) if " of " in line]
+            shown = [line for line in re.findall(r"\r\x1b\[K([^\r\n]*)", sender.text) if "/s" in line and " in " not in line]
             check(max(map(len, shown)) < COLUMNS, f"wider than the terminal: {shown}")
+            # as narrow as it is: how far, how fast, until when, how many, and what it waits for
+            check(any(re.fullmatch(r"\d+% [\d.]+ MB/s 0:0\d 0 files cap", line) for line in shown), f"not all of it: {shown}")
             screen = sender.screen()
             counters = [(number, line.split()) for number, line in enumerate(screen) if re.fullmatch(r" *\d+ [a-z_]+", line)]
             names = [words[1] for _, words in counters]

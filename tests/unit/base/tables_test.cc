@@ -6,6 +6,7 @@
 
 #include "core/base/counters.h"
 #include "core/base/hash.h"
+#include "core/base/local_kinds.h"
 #include "core/base/log.h"
 #include "core/base/result.h"
 #include "core/base/status.h"
@@ -31,8 +32,9 @@ TEST_CASE("error_table__exit_codes__as_the_command_line_promises") {
                                           {ErrorKind::not_authorised, 42},
                                           {ErrorKind::no_route, 43},
                                           {ErrorKind::no_space, 44},
-                                          {ErrorKind::bug, 70}};
-  CHECK(promised.size() == static_cast<size_t>(ErrorKind::bug) + 1);
+                                          {ErrorKind::bug, 70},
+                                          {already_running, 6}};
+  CHECK(promised.size() == static_cast<size_t>(last_kind) + 1);
   std::set<std::string> names;
   for (const auto& [kind, code] : promised) {
     const ErrorRow& row = error_row(kind);

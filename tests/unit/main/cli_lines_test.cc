@@ -73,7 +73,7 @@ void has_the_transfers_options(const Words& words, bool dials) {
   const TransferOptions none = of<Kind>(words).transfer;
   CHECK_FALSE((none.archive || none.dry_run || none.checksum));
   CHECK(none.lanes == 0);
-  CHECK(none.rate_bytes_per_s == 0);
+  CHECK(none.rate.at(0) == 0);
   CHECK(none.timeout == std::chrono::seconds(60));
   CHECK_FALSE(none.retries);
   CHECK(none.memory_bytes == 256u << 20);
@@ -81,19 +81,19 @@ void has_the_transfers_options(const Words& words, bool dials) {
       of<Kind>(with(words, {"-j", "1024", "--bwlimit", "8b/s", "--timeout", "0.5", "--retries", "4294967295", "--memory", "1"}))
           .transfer;
   CHECK(some.lanes == 1024);
-  CHECK(some.rate_bytes_per_s == 1);
+  CHECK(some.rate.at(0) == 1);
   CHECK(some.timeout == std::chrono::milliseconds(500));
   CHECK(some.retries == UINT32_MAX);
   CHECK(some.memory_bytes == 1);
   CHECK(of<Kind>(with(words, {"--lanes", "1"})).transfer.lanes == 1);
-  CHECK(of<Kind>(with(words, {"--bwlimit", "off"})).transfer.rate_bytes_per_s == 0);
+  CHECK(of<Kind>(with(words, {"--bwlimit", "off"})).transfer.rate.at(0) == 0);
   const std::string rate = "give a rate above zero with its unit, such as 800MB/s or 10Gb/s, or off";
   CHECK(said(with(words, {"--bwlimit", "7b/s"})) == "bad value: --bwlimit 7b/s: " + rate);
   CHECK(said(with(words, {"--bwlimit", "800"})) == "bad value: --bwlimit 800: " + rate);
-  CHECK(said(with(words, {"--bwlimit", "1GB/s 2GB/s"})) ==
-        "not in this version: --bwlimit with a timetable: give one rate, such as 800MB/s");
-  CHECK(said(with(words, {"--bwlimit", "08:00,off"})) ==
-        "not in this version: --bwlimit with a timetable: give one rate, such as 800MB/s");
+  CHECK(of<Kind>(with(words, {"--bwlimit", "08:00,8b/s 18:00,off"})).transfer.rate.at(9 * 60) == 1);
+  CHECK(
+      said(with(words, {"--bwlimit", "1GB/s 2GB/s"})) ==
+      "bad value: --bwlimit 1GB/s 2GB/s: give a timetable as 08:00,1Gb/s 18:00,off: times of the day in order, each with its rate");
   CHECK(said(with(words, {"--lanes", "1025"})) == "bad value: --lanes 1025: give a whole number from 1 to 1024");
   CHECK(said(with(words, {"--lanes", "1x"})) == "bad value: --lanes 1x: give a whole number from 1 to 1024");
   CHECK(said(with(words, {"--retries", "4294967296"})) ==
@@ -174,10 +174,10 @@ TEST_CASE("cli_lines__places__what_is_missing_or_too_much") {
 TEST_CASE("cli_lines__the_other_commands__their_own_options") {
   const RouteCommand route = of<RouteCommand>({"route", "--uri-file", "u", "--bwlimit", "1GB/s", "--memory", "2MiB"});
   CHECK(route.uri_file == "u");
-  CHECK(route.rate_bytes_per_s == 1'000'000'000);
+  CHECK(route.rate.at(0) == 1'000'000'000);
   CHECK(route.memory_bytes == 2u << 20);
   CHECK_FALSE(of<RouteCommand>({"route"}).memory_bytes);
-  CHECK(of<RouteCommand>({"route"}).rate_bytes_per_s == 0);
+  CHECK(of<RouteCommand>({"route"}).rate.at(0) == 0);
   CHECK(said({"route", "--bwlimit", "1"}).rfind("bad value: --bwlimit 1: ", 0) == 0);
   CHECK(said({"route", "--memory", "0"}) == "bad value: --memory 0: give a size such as 256MiB");
   const RoutesCommand routes = of<RoutesCommand>({"routes", "a", "b", "--dot"});

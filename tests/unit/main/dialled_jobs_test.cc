@@ -1,5 +1,6 @@
 // One transfer and its jobs, pauses and farewells: what a lost session leaves behind, and how long that is waited for.
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "app/main/acceptor.h"
 #include "app/main/dialled.h"
@@ -28,11 +29,14 @@ TEST_CASE("dialled__sessions_that_get_no_further__pauses_grow_and_the_timeout_go
   }
   REQUIRE(pauses.size() >= 9);
   Duration expected = 200ms;
+  std::set<int64_t> parts;  // of a hundred
   for (const Duration pause : pauses) {
     CHECK(pause <= expected);
-    CHECK(pause > expected - 1ms);
+    CHECK(pause > expected / 2 - 1ms);
+    parts.insert(pause * 100 / expected);
     expected = std::min<Duration>(expected * 2, 5s);
   }
+  CHECK(parts.size() > 3);  // drawn: those that lost the same peer come back one after the other
   CHECK(rig.transfer->result().kind == ErrorKind::timeout);
   CHECK(rig.transfer->result().message.rfind("no progress within the timeout", 0) == 0);
   CHECK(rig.passed() >= 30s);

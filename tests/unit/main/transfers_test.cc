@@ -371,7 +371,7 @@ TEST_CASE("transfers__interrupted_on_either_side__both_are_told_and_it_can_be_re
     TemporaryDirectory from, to;
     from.write("f", without_end);
     ReceiveCommand receive = receiver(to.path());
-    receive.transfer.rate_bytes_per_s = 1;  // it cannot end by itself
+    receive.transfer.rate = RateTable(1);  // it cannot end by itself
     Running receiving_side(receiving(receive));
     const std::string uri = receiving_side.uri();
     Running sending_side(interrupted(sending(send_of({from.path("f")}, uri + "/f"))));
@@ -407,7 +407,7 @@ TEST_CASE("transfers__SIGUSR1__prints_the_counters_and_goes_on") {
   CHECK(receiving_side.said.text.lines(" routed_connections").size() == 1);
 
   ReceiveCommand slow = receiver(to.path());
-  slow.transfer.rate_bytes_per_s = 1;
+  slow.transfer.rate = RateTable(1);
   from.write("big", without_end);
   Running capped(receiving(slow));
   Running sending_side(interrupted(sending(send_of({from.path("big")}, capped.uri() + "/big"))));
@@ -422,7 +422,7 @@ TEST_CASE("transfers__progress__counts_what_earlier_sources_brought") {
   from.write("a", "12345");
   from.write("big", without_end);
   SendCommand slow = server(from.path());
-  slow.transfer.rate_bytes_per_s = 1;
+  slow.transfer.rate = RateTable(1);
   Running quick(sending(server(from.path()))), capped(sending(slow));
   Running pulling(interrupted(receiving(pull_of({quick.uri() + "/a", capped.uri() + "/big"}, to.path("d")))));
   std::string progress;
@@ -444,7 +444,7 @@ TEST_CASE("transfers__pull_interrupted__nothing_further_is_pulled") {
   from.write("a", "1");
   from.write("big", without_end);
   SendCommand slow = server(from.path());
-  slow.transfer.rate_bytes_per_s = 1;
+  slow.transfer.rate = RateTable(1);
   Running quick(sending(server(from.path()))), capped(sending(slow));
   Running pulling(interrupted(receiving(pull_of({capped.uri() + "/big", quick.uri() + "/a"}, to.path("d")))));
   static_cast<void>(pulling.said.await("session"));
@@ -489,7 +489,7 @@ TEST_CASE("transfers__plans__have_a_name_of_their_own_and_the_options") {
     auto loop = TransferLoop::create(process, insecure(), {}, {});
     REQUIRE(loop);
     CHECK_FALSE((*loop)->given_up());
-    CHECK_FALSE((*loop)->interrupted());
+    CHECK_FALSE((*loop)->stopped());
     TransferOptions options;
     options.lanes = 7;
     options.timeout = 9s;

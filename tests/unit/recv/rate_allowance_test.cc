@@ -58,3 +58,31 @@ TEST_CASE("rate_allowance__none__never_in_the_way") {
   }
   CHECK(rate.next_deadline(Instant{} + 1h) == never);
 }
+
+TEST_CASE("rate_allowance__another_one_while_it_runs__holds_from_then_on") {
+  RateAllowance rate(segment);  // one a second
+  CHECK(posted_within(rate, Instant{}, 10s) <= 11);
+  rate.set(10 * segment, Instant{} + 10s);
+  const unsigned faster = posted_within(rate, Instant{} + 10s, 10s);
+  CHECK(faster >= 98);
+  CHECK(faster <= 102);
+  rate.set(segment, Instant{} + 20s);
+  CHECK(posted_within(rate, Instant{} + 20s, 10s) <= 11);
+  rate.set(0, Instant{} + 30s);
+  CHECK(rate.may_post());
+  CHECK(rate.next_deadline(Instant{} + 30s) == never);
+}
+
+// A source may fill at once what was posted while there was no cap.
+TEST_CASE("rate_allowance__posted_without_a_cap__is_paid_for_when_there_is_one") {
+  RateAllowance rate(0);
+  rate.refill(Instant{});
+  for (int i = 0; i < 20; ++i) rate.posted();
+  for (int i = 0; i < 10; ++i) rate.came_back(segment);
+  rate.set(segment, Instant{} + 1s);  // one a second, and ten are out
+  for (int i = 0; i < 10; ++i) rate.came_back(segment);
+  rate.refill(Instant{} + 10s);
+  CHECK_FALSE(rate.may_post());
+  rate.refill(Instant{} + 12s);
+  CHECK(rate.may_post());
+}

@@ -38,7 +38,7 @@ TEST_CASE("reporter__time_of_arrival__from_a_byte_a_second_on_and_up_to_the_last
   Desk desk(options);
   const auto eta = [&](Duration at, uint64_t bytes, uint64_t total, bool known = true) {
     desk.reporter->set_now(start + at);
-    desk.reporter->progress(1, bytes, total, known);
+    desk.reporter->progress({1, bytes, total, known});
     const std::string line = desk.events.take();
     const size_t from = line.find("\"eta_s\":") + 8;
     return line.substr(from, line.find_first_of(",}", from) - from);
@@ -55,10 +55,10 @@ TEST_CASE("reporter__nothing_moves__how_long_it_is_borne_if_that_ends") {
   ReporterOptions options;
   options.progress = true;
   Desk desk(options);
-  desk.reporter->progress(1, 0, 1000, true, stall_told_after, forever);
+  desk.reporter->progress({1, 0, 1000, true, stall_told_after, forever});
   CHECK(desk.text.take() == "0 B of 1.0 kB  0%  no progress for 3 s  1 file\n");
   desk.reporter->set_now(start + 1s);
-  desk.reporter->progress(1, 0, 1000, true, stall_told_after, 1min);
+  desk.reporter->progress({1, 0, 1000, true, stall_told_after, 1min});
   CHECK(desk.text.take() == "0 B of 1.0 kB  0%  no progress for 3 s, gives up at 60 s  1 file\n");
 }
 

@@ -86,8 +86,38 @@ TEST_CASE("progress_line__what_is_not_known_is_not_shown") {
   CHECK(progress_line({2, 150, 100, 10, 0, 0, -1}, true, 200) == "150 B of 150 B  100%  10 B/s  0:00  2 files");
   const std::string whole = progress_line({2, 50, 100, 10, 5, 0, -1}, true, 200);
   CHECK(progress_line({2, 50, 100, 10, 5, 0, -1}, true, static_cast<unsigned>(whole.size())) == whole);
-  CHECK(progress_line({2, 50, 100, 10, 5, 0, -1}, true, static_cast<unsigned>(whole.size()) - 1) ==
-        "50 B of 100 B  50%  10 B/s  0:05");
+  CHECK(progress_line({2, 50, 100, 10, 5, 0, -1}, true, static_cast<unsigned>(whole.size()) - 1) == "50%  10 B/s  0:05  2 files");
+}
+
+TEST_CASE("progress_line__80_and_40_columns__rate_files_time_and_what_it_waits_for") {
+  Progress large{123'456, 888'000'000'000, 1'999'900'000'000, 812e6, 3723, 0, -1, {Waits::network, "192.0.2.2:7000"}};
+  CHECK(progress_line(large, true, 200) ==
+        "888.0 GB of 2.0 TB  44%  812 MB/s  1:02:03  123456 files  slowest: network at 192.0.2.2:7000");
+  CHECK(progress_line(large, true, 79) == "888.0 GB of 2.0 TB  44%  812 MB/s  1:02:03  123456 files  slowest: network");
+  CHECK(progress_line(large, true, 70) == "44%  812 MB/s  1:02:03  123456 files  slowest: network");
+  CHECK(progress_line(large, true, 39) == "44% 812 MB/s 1:02:03 123456 files net");
+  CHECK(progress_line(large, true, 34) == "44% 812 MB/s 1:02:03 123456 f net");
+  CHECK(progress_line(large, false, 39) == "888.0 GB 812 MB/s 1:02:03 123456 f net");  // of how many nobody knows
+  const std::pair<Waits, std::string> words[] = {{Waits::source_disk, "source disk|src"},
+                                                 {Waits::destination_disk, "destination disk|dst"},
+                                                 {Waits::source_or_network, "source or network|src/net"},
+                                                 {Waits::bandwidth_limit, "--bwlimit|cap"}};
+  for (const auto& [what, both] : words) {
+    large.waiting = {what, ""};
+    const size_t bar = both.find('|');
+    CHECK(progress_line(large, true, 79).ends_with("  slowest: " + both.substr(0, bar)));
+    CHECK(progress_line(large, true, 39).ends_with(" " + both.substr(bar + 1)));
+  }
+  large.waiting = {Waits::network, "esc \x1b[2J"};  // a name of the peer's world
+  CHECK(progress_line(large, true, 200).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("summary_line__what_was_left_out_and_deleted__is_said") {
+  Done done;
+  done.counts = {3, 2, 1, 5'000'000, 5'000'000, 0};
+  done.seconds = 2;
+  done.others = {4, 7};
+  CHECK(summary_line(done) == "3 files, 5.0 MB in 2.0 s (2.5 MB/s), 2 unchanged, 1 failed, 4 left out, 7 deleted");
 }
 
 TEST_CASE("format_seconds__each_place") {

@@ -289,5 +289,47 @@ TEST_CASE("rate__debt__is_paid_before_the_next") {
   CHECK(none.may_send(now));
 }
 
+TEST_CASE("rate__another_one_while_it_runs__debts_are_paid_at_the_new_one") {
+  const Instant now = Instant{} + std::chrono::seconds(100);
+  RateCap rate(1'000'000);
+  rate.sent(now, 1'020'000);  // a second, behind the burst
+  CHECK(rate.free_at() - now == std::chrono::seconds(1));
+  rate.set(10'000'000, now);
+  CHECK(rate.free_at() - now == std::chrono::milliseconds(100));
+  rate.set(500'000, now);
+  CHECK(rate.free_at() - now == std::chrono::seconds(2));
+  rate.set(0, now);
+  CHECK(rate.may_send(now));
+  rate.sent(now, 1u << 30);
+  CHECK(rate.may_send(now));
+  rate.set(1'000'000, now);  // what went while there was no cap is no debt
+  CHECK(rate.may_send(now));
+  rate.sent(now, 1'000'000);
+  CHECK_FALSE(rate.may_send(now + std::chrono::milliseconds(979)));
+}
+
+// Whatever is asked for: 64 KiB to a segment at a time, the rate changed in the middle, no more than a burst and a segment off.
+TEST_CASE("rate__a_timetable__holds_within_each_ten_seconds_to_a_burst_and_a_segment") {
+  for (const uint64_t size : {uint64_t{65'536}, uint64_t{4} << 20}) {
+    RateCap rate(100'000'000);
+    Instant now = Instant{} + std::chrono::hours(1);
+    for (const uint64_t bytes_per_s : {uint64_t{100'000'000}, uint64_t{20'000'000}, uint64_t{400'000'000}}) {
+      rate.set(bytes_per_s, now);
+      const Instant end = now + std::chrono::seconds(10);
+      double sent = 0;
+      while (now < end) {
+        if (rate.may_send(now)) {
+          rate.sent(now, size);
+          sent += static_cast<double>(size);
+        } else {
+          now = std::min(end, rate.free_at());
+        }
+      }
+      const double wanted = static_cast<double>(bytes_per_s) * 10;
+      CHECK(std::abs(sent - wanted) <= 0.05 * wanted);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ccixfer::send
