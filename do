@@ -2,7 +2,7 @@
 # The one script of ccixfer. Each command does all the set-up it needs by itself.
 #   ./do deps     the Debian packages (apt; sudo where this is not root)
 #   ./do build    the release binary, build/release/ccixfer
-#   ./do install [PREFIX]   the binary, the manual pages, the systemd units and the examples, below PREFIX (/usr/local)
+#   ./do install [PREFIX]   the binary, manual pages, completions for shells, systemd units and examples, below PREFIX (/usr/local)
 #   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds and end-to-end tests on the release build
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
@@ -19,7 +19,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libboost-dev libcli11-dev libtoml11-dev catch2 libfmt-dev libspdlog-dev libexpected-dev nlohmann-json3-dev libxxhash-dev
   libsqlite3-dev libssl-dev libseccomp-dev)
-test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime)
+test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime python3-jsonschema)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 mutants_packages=(python3-clang-14)

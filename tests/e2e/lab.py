@@ -16,6 +16,8 @@ import tempfile
 import threading
 import time
 
+import schema
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("CCIXFER", REPO / "build/release/ccixfer"))
 PATIENCE_S = 120.0   # the longest any awaited event may take before the test fails (never a measure of success)
@@ -45,6 +47,20 @@ def check(condition, words):
 
 def run(*command, **options):
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **options)
+
+
+def check_events(events, name):
+    """Each is as app/report/events.schema.json promises scripts."""
+    for event in events:
+        wrong = schema.fault(event)
+        check(wrong is None, f"{name}: an event that the schema does not have: {wrong}")
+
+
+def events_of(text, name="a command"):
+    """The events of a command that ran without a Process."""
+    events = [json.loads(line) for line in text.splitlines()]
+    check_events(events, name)
+    return events
 
 
 class Process:
@@ -166,7 +182,7 @@ class Lab:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, broken, *_):
         for process in self.processes:
             if process.process.poll() is None:
                 process.process.kill()
@@ -174,6 +190,9 @@ class Lab:
         for name in self.hosts:
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
         shutil.rmtree(self.directory, ignore_errors=True)
+        if broken is None:
+            for process in self.processes:   # what was killed in the middle of a line has no event there
+                check_events([event for event in process.events if event["event"] != "not JSON"], process.name)
 
     def host(self, name):
         self.hosts[name] = Host(self, name)

@@ -1,10 +1,9 @@
 """`ccixfer keygen` and `ccixfer id` as a person and as a script use them."""
-import json
 import os
 import stat
 import subprocess
 
-from lab import BINARY, Lab, check
+from lab import BINARY, Lab, check, events_of
 
 
 def ccixfer(lab, *arguments, **environment):
@@ -25,7 +24,7 @@ def test_keygen_and_id__a_new_account_has_one_identity_that_stays():
         check(stat.S_IMODE(key.stat().st_mode) == 0o600 and stat.S_IMODE(key.parent.stat().st_mode) == 0o700, "others may look")
         check(ccixfer(lab, "id").stdout == made.stdout, "another id")
         told = ccixfer(lab, "id", "--json")
-        event = json.loads(told.stdout.splitlines()[0])
+        event = events_of(told.stdout)[0]
         check(event["event"] == "identity" and event["id"] == made.stdout.strip() and event["file"] == str(key), f"{told}")
         again = ccixfer(lab, "keygen")
         check(again.returncode == 1 and "--force" in again.stderr, f"{again}")

@@ -1,11 +1,10 @@
 """`ccixfer routes` and `ping` on the real command line: files good and bad, a running router, hops that answer and one that does not;
 and README's set-up of two border hosts, typed as it stands there."""
-import json
 import re
 import signal
 import subprocess
 
-from lab import BINARY, TwoSites, big_file, check, device, routed
+from lab import BINARY, TwoSites, big_file, check, events_of, device, routed
 
 
 def ccixfer(*arguments, host=None, cwd=None):
@@ -32,7 +31,7 @@ def test_routes_of_files__the_papers_table_and_the_same_from_the_running_routers
         check("* 1:1 -> 1:2: 1:1 > 1:9 > 1:2 (cost 600, 3): the only one" in lines, of_files.stdout)
         dot = ccixfer("routes", "--dot", sites.west_config, sites.east_config).stdout
         check(dot.startswith("graph ccixfer {") and dot.rstrip().endswith("}") and dot.count(" -- ") == 4, dot)
-        events = [json.loads(line) for line in ccixfer("routes", "--json", sites.west_config, sites.east_config).stdout.splitlines()]
+        events = events_of(ccixfer("routes", "--json", sites.west_config, sites.east_config).stdout)
         chosen = [e for e in events if e["event"] == "route" and e["from"] == "1:1" and e["to"] == "1:2"]
         check(len(chosen) == 1 and chosen[0]["subnets"] == ["1:1", "1:9", "1:2"] and chosen[0]["chosen"], f"{chosen}")
         sites.start_routers()
@@ -113,7 +112,7 @@ def test_ping__each_hop_its_rate_and_the_slowest_and_the_one_that_does_not_answe
                  ("tcp://198.51.100.2:7000 subnet 1:8, 10Gb/s",), ("tcp://10.0.0.2:7100 subnet 1:2, 10Gb/s",))
         check(len(hops) == 4 and all(part in hop for hop, parts in zip(hops, words) for part in parts), ended.stdout)
         check(ended.stdout.count("slowest") == 1 and "fragments of 4198400 bytes" in ended.stdout, ended.stdout)
-        event = json.loads(ping(sites, uri, "--json").stdout.splitlines()[0])
+        event = events_of(ping(sites, uri, "--json").stdout)[0]
         check(event["event"] == "ping" and event["bottleneck"] == 2 and event["fragment_bytes"] == 4198400, f"{event}")
         check([hop["rate_bits_per_s"] for hop in event["path"]] == [10**10, 10**9, 10**10, 10**10], f"{event}")
         check(all(hop["round_trip_s"] > 0 for hop in event["path"]), f"{event}")

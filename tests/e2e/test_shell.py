@@ -1,9 +1,8 @@
 """What a shell, a service manager or a mistyped line does to a command before it begins."""
-import json
 import subprocess
 import time
 
-from lab import BINARY, Lab, PATIENCE_S, check, native
+from lab import BINARY, Lab, PATIENCE_S, check, events_of, native
 
 
 def by_shell(redirection, *arguments, **options):
@@ -44,7 +43,7 @@ def test_send_of_a_closed_standard_input__says_so_and_ends_with_3():
         ended = by_shell("<&-", "send", "--json", "--insecure", "-", native(receiver.uris) + "/f", stdout=subprocess.PIPE)
         check(ended.returncode == 3, f"exit {ended.returncode}: {ended.stderr}")
         check("standard input" in ended.stderr, f"not named: {ended.stderr}")
-        check(json.loads(ended.stdout.splitlines()[-1])["exit"] == 3, ended.stdout)
+        check(events_of(ended.stdout)[-1]["exit"] == 3, ended.stdout)
         check(not (root / "f").exists(), "an input that could not be read became a file")
 
 

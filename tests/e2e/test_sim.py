@@ -1,10 +1,9 @@
 """`ccixfer sim`: worlds from TOML: the examples go well, a seed is its trace, bad scenarios get one line with file, line and key."""
-import json
 import pathlib
 import subprocess
 import tempfile
 
-from lab import BINARY, REPO, check
+from lab import BINARY, REPO, check, events_of
 
 EXAMPLES = sorted((REPO / "conf/sim").glob("*.toml"))
 WORLD = """
@@ -33,7 +32,7 @@ def sim(scenario, *options, text=None):
 
 
 def events(ended):
-    return [json.loads(line) for line in ended.stdout.splitlines()]
+    return events_of(ended.stdout)
 
 
 def named(listed, name):
