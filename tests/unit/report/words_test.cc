@@ -92,12 +92,12 @@ TEST_CASE("progress_line__what_is_not_known_is_not_shown") {
 TEST_CASE("progress_line__80_and_40_columns__rate_files_time_and_what_it_waits_for") {
   Progress large{123'456, 888'000'000'000, 1'999'900'000'000, 812e6, 3723, 0, -1, {Waits::network, "192.0.2.2:7000"}};
   CHECK(progress_line(large, true, 200) ==
-        "888.0 GB of 2.0 TB  44%  812 MB/s  1:02:03  123456 files  slowest: network at 192.0.2.2:7000");
-  CHECK(progress_line(large, true, 79) == "888.0 GB of 2.0 TB  44%  812 MB/s  1:02:03  123456 files  slowest: network");
+        "888 GB of 2.0 TB  44%  812 MB/s  1:02:03  123456 files  slowest: network at 192.0.2.2:7000");
+  CHECK(progress_line(large, true, 79) == "888 GB of 2.0 TB  44%  812 MB/s  1:02:03  123456 files  slowest: network");
   CHECK(progress_line(large, true, 70) == "44%  812 MB/s  1:02:03  123456 files  slowest: network");
   CHECK(progress_line(large, true, 39) == "44% 812 MB/s 1:02:03 123456 files net");
   CHECK(progress_line(large, true, 34) == "44% 812 MB/s 1:02:03 123456 f net");
-  CHECK(progress_line(large, false, 39) == "888.0 GB 812 MB/s 1:02:03 123456 f net");  // of how many nobody knows
+  CHECK(progress_line(large, false, 39) == "888 GB 812 MB/s 1:02:03 123456 f net");  // of how many nobody knows
   const std::pair<Waits, std::string> words[] = {{Waits::source_disk, "source disk|src"},
                                                  {Waits::destination_disk, "destination disk|dst"},
                                                  {Waits::source_or_network, "source or network|src/net"},
