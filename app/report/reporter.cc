@@ -236,7 +236,11 @@ void Reporter::done(Done done, const Counters& counters, bool summary) {
   done.others = impl.others;
   const std::string line = summary_line(done);
   if (summary) impl.to_log(LogLevel::info, fmt::format("{}: {}", error_row(done.kind).name, line));
-  if (summary && !impl.options.quiet && !impl.options.json) impl.put_text(line);
+  // Of a command that fails before anything is done, the line of its error says it all.
+  const Counts& counts = done.counts;
+  const bool did = done.kind == ErrorKind::ok || counts.files + counts.files_unchanged + counts.files_failed + counts.bytes > 0;
+  const bool watched = impl.terminal || impl.options.verbose > 0 || impl.options.progress;
+  if (summary && (did || watched) && !impl.options.quiet && !impl.options.json) impl.put_text(line);
   if (impl.options.stats && summary) {
     for (const std::string& text : statistics(done, impl.files)) impl.put_text(text);
   }

@@ -182,7 +182,7 @@ class Lab:
     def __enter__(self):
         return self
 
-    def __exit__(self, broken, *_):
+    def __exit__(self, broken=None, *_):
         for process in self.processes:
             if process.process.poll() is None:
                 process.process.kill()
