@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t known_options = session::option_recursive | session::option_links | session::option_permissions |
                                    session::option_times | session::option_owner | session::option_checksum |
-                                   session::option_dry_run | session::option_directory;
+                                   session::option_dry_run | session::option_directory | session::option_verify;
 
 constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
 

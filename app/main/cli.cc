@@ -158,6 +158,7 @@ class Parser {
     app->add_flag("-a,--archive", transfer.archive, "keep links, modes, times, and owners when permitted (-rlptgoD)");
     app->add_flag("-n,--dry-run", transfer.dry_run, "say what would be done, and do nothing");
     app->add_flag("--checksum", transfer.checksum, "decide 'unchanged' by content instead of size and mtime");
+    app->add_flag("--verify", transfer.verify, "the receiver reads what it wrote back from its disk before it counts as durable");
     app->add_option("-j,--lanes", raw_.lanes, "connections in parallel, 1 to 1024 (chosen from the path)")->type_name("N");
     app->add_option("--bwlimit", raw_.bwlimit, "cap, for instance 800MB/s or 10Gb/s; off: none")->type_name("RATE");
     app->add_option("--timeout", raw_.timeout, "give up after so long without progress, resumable (60)")->type_name("SEC");
@@ -382,7 +383,9 @@ class Parser {
     if (const auto ended = finish_listening(send_.common, send_.listen); !ended) return tl::unexpected(ended.error());
     if (send_.serve) {
       if (!send_.sources.empty()) return usage("bad command line", send_.sources.front(), "--serve takes no SRC and no DEST");
-      if (send_.transfer.dry_run) return usage("bad command line", "--dry-run with --serve", "give it to the side that dials");
+      const char* of_dialler = send_.transfer.dry_run ? "--dry-run" : send_.transfer.verify ? "--verify" : nullptr;
+      if (of_dialler != nullptr)
+        return usage("bad command line", fmt::format("{} with --serve", of_dialler), "give it to the side that dials");
       return send_;
     }
     if (send_.sources.size() < 2) {
@@ -406,7 +409,8 @@ class Parser {
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
       const TransferOptions& asked = receive_.transfer;
-      const char* of_dialler = asked.dry_run ? "--dry-run" : asked.archive ? "--archive" : asked.checksum ? "--checksum" : nullptr;
+      const char* of_dialler = asked.dry_run ? "--dry-run" : asked.archive ? "--archive" : asked.checksum ? "--checksum"
+                               : asked.verify ? "--verify" : nullptr;
       if (of_dialler != nullptr) {
         return usage("bad command line", fmt::format("{} with --root", of_dialler), "give it to the side that dials");
       }

@@ -48,6 +48,7 @@ struct TransferOptions {
   bool archive = false;
   bool dry_run = false;
   bool checksum = false;
+  bool verify = false;
   uint16_t lanes = 0;             // 0: chosen
   uint64_t rate_bytes_per_s = 0;  // 0: no cap
   Duration timeout = std::chrono::seconds(60);

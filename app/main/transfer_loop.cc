@@ -279,6 +279,7 @@ uint32_t session_options(const TransferOptions& transfer) {
   if (transfer.archive)
     options |= session::option_links | session::option_permissions | session::option_times | session::option_owner;
   if (transfer.checksum) options |= session::option_checksum;
+  if (transfer.verify) options |= session::option_verify;
   if (transfer.dry_run) options |= session::option_dry_run;
   return options;
 }

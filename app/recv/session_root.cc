@@ -72,7 +72,9 @@ JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHea
 
 void SessionRoot::stage(std::vector<PackItem>& items) const { stage_pack(*root_, policy_, *owner_, items); }
 
-std::optional<Error> SessionRoot::sync(std::vector<SyncFile>& batch) const { return sync_pieces(*root_, *owner_, batch); }
+std::optional<Error> SessionRoot::sync(std::vector<SyncFile>& batch) const { 
+  return sync_pieces(*root_, *owner_, batch, policy_.has(session::option_verify));
+}
 
 void SessionRoot::commit(std::vector<CommitItem>& batch) { commit_batch(*root_, directories_, policy_, *owner_, batch); }
 

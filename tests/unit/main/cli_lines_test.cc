@@ -160,7 +160,7 @@ TEST_CASE("cli_lines__places__what_is_missing_or_too_much") {
   CHECK(said({"recv", "tcp://h:1"}) == "bad command line: DIR is missing" + of_recv);
   CHECK(said({"recv", "d"}) == "bad command line: SRC_URI is missing" + of_recv);
   CHECK(said(with(receive, {"tcp://h:1"})) == "bad command line: tcp://h:1: --root takes no SRC_URI");
-  for (const char* option : {"--dry-run", "--archive", "--checksum"}) {
+  for (const char* option : {"--dry-run", "--archive", "--checksum", "--verify"}) {
     CHECK(said(with(receive, {option})) == fmt::format("bad command line: {} with --root: give it to the side that dials", option));
   }
   const ReceiveCommand two = of<ReceiveCommand>({"recv", "tcp://h:1/a", "tcp://h:1/b", "d"});
