@@ -194,6 +194,19 @@ int find_damaged(OpenedRoot& root, const Owner& owner, StagedFile& staged, const
   return 0;
 }
 
+namespace {
+
+Ledger::Addition addition_of(OpenedRoot& root, const Owner& owner, const SyncFile& file) {
+  Ledger::Addition addition{file.task->ledger_file(), file.task->path, file.pieces};
+  addition.size_bytes = file.task->size_bytes == size_unknown ? 0 : file.task->size_bytes;
+  addition.peer = owner.peer;
+  ports::FileStat stat;
+  if (root.files.stat_at(root.staging, file.staged->name(), stat, false) >= 0) addition.now_s = stat.ctime.seconds;
+  return addition;
+}
+
+}  // namespace
+
 std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vector<SyncFile>& batch, bool verify) {
   std::vector<Ledger::Addition> additions;
   for (SyncFile& file : batch) {
@@ -207,7 +220,7 @@ std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vect
     std::erase_if(file.pieces, [&](const Ledger::Piece& piece) {
       return std::find(file.damaged.begin(), file.damaged.end(), piece.number) != file.damaged.end();
     });
-    if (!file.pieces.empty()) additions.push_back({file.task->ledger_file(), file.task->path, file.pieces});
+    if (!file.pieces.empty()) additions.push_back(addition_of(root, owner, file));
     if (file.let_go) file.staged->let_go();
   }
   // The names of new staged files, before rows point to them.
