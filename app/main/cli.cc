@@ -24,7 +24,6 @@ constexpr std::array later_transfer_options{
     Later{"--exclude", true},        Later{"--include", true},    Later{"--files-from", true}, Later{"-0,--from0", false},
     Later{"--delete", false},        Later{"--max-delete", true}, Later{"--stop-at", true},
 };
-constexpr std::array later_commands{"verify"};
 
 constexpr int64_t timeout_s_max = 4'000'000'000;  // beyond it: no timeout
 
@@ -47,7 +46,7 @@ std::string name_of(const CLI::Option& option) {
 
 // What the parser fills as text; checked once afterwards so that every complaint has the same shape.
 struct Raw {
-  std::string bwlimit, timeout, retries, lanes, memory, sessions, count, seed, seeds, expires, uses;
+  std::string bwlimit, timeout, retries, lanes, memory, sessions, count, seed, seeds, expires, uses, expire, staging_age;
 };
 
 // It is one class because CLI11 writes into variables that are named when an option is declared: the declarations of all commands
@@ -71,12 +70,8 @@ class Parser {
     add_bench();
     add_keygen();
     add_id();
-    for (const char* name : later_commands) {
-      CLI::App* command = app_.add_subcommand(name, "not in this version")->group("");
-      command->prefix_command();
-      command->set_help_flag();
-      later_.push_back(command);
-    }
+    add_verify();
+    add_status();
   }
 
   Result<Command> parse(int argc, const char* const* argv) {
@@ -96,10 +91,6 @@ class Parser {
       }
       return usage("bad command line", one_line(problem.what()), fmt::format("see {} --help", chosen_name()));
     }
-    for (const CLI::App* command : later_) {
-      if (command->parsed())
-        return usage("not in this version", command->get_name(), "see ccixfer --help for the commands that are");
-    }
     for (const CLI::Option* option : later_options_) {
       if (option->count() > 0) return usage("not in this version", name_of(*option), "leave it out");
     }
@@ -112,6 +103,8 @@ class Parser {
     if (bench_app_->parsed()) return finish_bench();
     if (keygen_app_->parsed()) return finish_keygen();
     if (id_app_->parsed()) return finish_id();
+    if (verify_app_->parsed()) return finish_verify();
+    if (status_app_->parsed()) return finish_status();
     devices_.common.verbose = counted_[devices_app_];
     return devices_;
   }
@@ -165,7 +158,12 @@ class Parser {
     app->add_option("--retries", raw_.retries, "give up after so many new attempts (as often as the timeout allows)")
         ->type_name("N");
     app->add_option("--memory", raw_.memory, "the buffer pool (256MiB)")->type_name("SIZE");
-    add_later(app, "--receipt", true);
+    app->add_option("--on-complete", transfer.on_complete,
+                    "when a transfer has ended, run this with sh -c; the result is a JSON object on its standard input")
+        ->type_name("COMMAND");
+    app->add_option("--receipt", transfer.receipt,
+                    "write the signed list of what was delivered; a side that listens: a file of each transfer, in this directory")
+        ->type_name("FILE");
     for (const Later& later : later_transfer_options) add_later(app, later.names, later.takes_value);
   }
   void add_later(CLI::App* app, const char* names, bool takes_value) {
@@ -196,8 +194,31 @@ class Parser {
     add_sessions(recv_app_);
     add_ticket(recv_app_, receive_.listen);
     add_transfer(recv_app_, receive_.transfer);
+    recv_app_
+        ->add_option("--staging-max-age", raw_.staging_age,
+                     "remove staged files of dead transfers after so long, such as 12h or 14d (14d)")
+        ->type_name("AGE");
     recv_app_->add_option("--root", receive_.root, "accept transfers into DIR")->type_name("DIR");
     recv_app_->add_option("places", receive_.uris, "SRC_URI... and DIR")->type_name("");
+  }
+  void add_verify() {
+    verify_app_ = app_.add_subcommand("verify", "check a delivered tree against its receipt: ccixfer verify RECEIPT [DIR]");
+    add_common(verify_app_, verify_.common);
+    verify_app_->add_flag("--sha256sum", verify_.sha256sum, "print the list as sha256sum -c reads it, and compare nothing");
+    verify_app_->add_flag("--ignore-extra", verify_.ignore_extra, "say nothing of what DIR has besides");
+    verify_app_->add_option("--signer", verify_.signer, "who must have signed it: an id, or NAME of [peer.NAME]")->type_name("ID");
+    verify_app_->add_option("receipt", verify_.receipt, "the receipt")->type_name("RECEIPT")->required();
+    verify_app_->add_option("directory", verify_.directory, "the tree; else the one that the receipt names")->type_name("DIR");
+  }
+  void add_status() {
+    status_app_ = app_.add_subcommand("status", "what stands staged and unfinished below ROOT: ccixfer status ROOT [options]");
+    add_common(status_app_, status_.common);
+    status_app_
+        ->add_option("--expire", raw_.expire,
+                     "remove what nobody changed for so long, such as 12h or 14d; 0s: all that no transfer writes")
+        ->type_name("AGE");
+    status_app_->add_flag("--history", status_.history, "the transfers that ended there, and nothing else");
+    status_app_->add_option("root", status_.root, "the directory of recv --root, or of a pull")->type_name("ROOT")->required();
   }
   void add_route() {
     route_app_ = app_.add_subcommand("route", "the router daemon of a border host");
@@ -312,6 +333,8 @@ class Parser {
     const auto bytes_per_s = rate();
     if (!bytes_per_s) return tl::unexpected(bytes_per_s.error());
     transfer.rate_bytes_per_s = *bytes_per_s;
+    if (transfer.dry_run && !transfer.receipt.empty())
+      return usage("bad command line", "--receipt with --dry-run", "nothing is delivered that it could list");
     if (!raw_.lanes.empty()) {
       const auto lanes = whole_number("--lanes", raw_.lanes, 1, session::lanes_max);
       if (!lanes) return tl::unexpected(lanes.error());
@@ -397,6 +420,8 @@ class Parser {
     if (const auto fits = no_listening(send_.listen, "--serve"); !fits) return tl::unexpected(fits.error());
     send_.destination = send_.sources.back();
     send_.sources.pop_back();
+    if (send_.sources.front() == "-" && !send_.transfer.receipt.empty())
+      return usage("bad command line", "--receipt", "standard input cannot be read again: let the receiver write one");
     if (send_.sources.size() > 1 && std::count(send_.sources.begin(), send_.sources.end(), "-") > 0) {
       return usage("bad command line", "-", "standard input is sent alone");
     }
@@ -406,11 +431,20 @@ class Parser {
     receive_.common.verbose = counted_[recv_app_];
     if (const auto ended = finish_transfer(receive_.transfer); !ended) return tl::unexpected(ended.error());
     if (const auto ended = finish_listening(receive_.common, receive_.listen); !ended) return tl::unexpected(ended.error());
+    if (!raw_.staging_age.empty()) {
+      if (!receive_.root) return usage("bad command line", "--staging-max-age", "only with --root");
+      const auto age_s = parse_age_s(raw_.staging_age);
+      if (!age_s) return usage("bad value", fmt::format("--staging-max-age {}", raw_.staging_age), age_s.error().message);
+      receive_.listen.staging_age_max_s = *age_s;
+    }
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
       const TransferOptions& asked = receive_.transfer;
-      const char* of_dialler = asked.dry_run ? "--dry-run" : asked.archive ? "--archive" : asked.checksum ? "--checksum"
-                               : asked.verify ? "--verify" : nullptr;
+      const char* of_dialler = asked.dry_run    ? "--dry-run"
+                               : asked.archive  ? "--archive"
+                               : asked.checksum ? "--checksum"
+                               : asked.verify   ? "--verify"
+                                                : nullptr;
       if (of_dialler != nullptr) {
         return usage("bad command line", fmt::format("{} with --root", of_dialler), "give it to the side that dials");
       }
@@ -501,6 +535,21 @@ class Parser {
     if (keygen_.out && keygen_.out->empty()) return usage("bad value", "--out", "name a file");
     return keygen_;
   }
+  Result<Command> finish_status() {
+    status_.common.verbose = counted_[status_app_];
+    if (status_.history && !raw_.expire.empty()) return fail(ErrorKind::usage, "--expire and --history: one of them");
+    if (raw_.expire.empty()) return status_;
+    const auto age_s = parse_age_s(raw_.expire);
+    if (!age_s) return usage("bad value", fmt::format("--expire {}", raw_.expire), age_s.error().message);
+    status_.expire_s = *age_s;
+    return status_;
+  }
+  Result<Command> finish_verify() {
+    verify_.common.verbose = counted_[verify_app_];
+    if (verify_.sha256sum && verify_.directory) return usage("bad command line", *verify_.directory, "--sha256sum reads no DIR");
+    if (verify_.sha256sum && verify_.common.json) return fail(ErrorKind::usage, "--sha256sum and --json: one of them");
+    return verify_;
+  }
   Result<Command> finish_id() {
     id_.common.verbose = counted_[id_app_];
     return id_;
@@ -508,8 +557,8 @@ class Parser {
 
   CLI::App app_;
   CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
-           *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr, *keygen_app_ = nullptr, *id_app_ = nullptr;
-  std::vector<CLI::App*> later_;
+           *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr, *keygen_app_ = nullptr, *id_app_ = nullptr,
+           *verify_app_ = nullptr, *status_app_ = nullptr;
   std::vector<CLI::Option*> later_options_;
   std::map<const CLI::App*, unsigned> counted_;
   std::string ignored_;
@@ -524,6 +573,8 @@ class Parser {
   BenchCommand bench_;
   KeygenCommand keygen_;
   IdCommand id_;
+  VerifyCommand verify_;
+  StatusCommand status_;
   bench::PlanText bench_text_;
   std::string bench_wait_;
 };

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "app/main/confinement.h"
+#include "app/main/expire_requests.h"
+#include "app/main/on_complete.h"
 #include "app/main/uri_file.h"
 #include "app/recv/opened_root.h"
 #include "app/session/hub.h"
@@ -124,10 +126,16 @@ bool TransferLoop::interrupted() const { return impl_->interrupted; }
 class TransferLoop::ServeHandler final : public LoopHandler {
  public:
   ServeHandler(Impl& impl, const AcceptorOptions& options, ListenerTrust& trust)
-      : impl_(impl), options_(options), trust_(trust), acceptor_(impl.services, impl.hub, options) {}
+      : impl_(impl),
+        options_(options),
+        trust_(trust),
+        requests_(impl.work, options.root),
+        acceptor_(impl.services, impl.hub, options) {}
 
   bool turn(Instant now) override {
     impl_.turn(now, acceptor_);
+    if (impl_.process.on_complete != nullptr) impl_.process.on_complete->turn();
+    requests_.turn(now);
     const Tally tally = acceptor_.tally();
     if (acceptor_.sessions() > 0) impl_.process.reporter.progress(tally.files, tally.bytes, tally.bytes_total, tally.total_known);
     if (stopping_) return !acceptor_.idle();
@@ -146,7 +154,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   }
   Instant next_deadline() const override {
     const Instant speak = acceptor_.sessions() > 0 ? impl_.process.reporter.progress_due() : never;
-    return std::min({impl_.next_deadline(), acceptor_.next_deadline(), speak});
+    return std::min({impl_.next_deadline(), acceptor_.next_deadline(), speak, requests_.next_deadline()});
   }
   void on_signal(int number, Instant now) override {
     impl_.process.reporter.set_now(now);
@@ -178,6 +186,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
 
   ListenerTrust& trust_;
   const ControllingTerminal terminal_;
+  ExpireRequests requests_;
   Acceptor acceptor_;
   bool told_to_stop_ = false;
   bool stopping_ = false;
@@ -231,7 +240,9 @@ class TransferLoop::DialHandler final : public LoopHandler {
     impl_.process.reporter.warn("interrupted: the peer is told, what is durable stays: a second signal ends this at once");
     transfer_.stop(interruption("run the same command again to resume"));
   }
-  CommandEnd end() const { return {transfer_.result(), transfer_.tally(), transfer_.held_by_disk()}; }
+  CommandEnd end() const {
+    return {transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(), transfer_.held_by_disk()};
+  }
 
  private:
   Impl& impl_;

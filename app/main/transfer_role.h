@@ -80,6 +80,7 @@ struct SourcePart {
   // Shared by all sessions of the process; none: no cap, and the session is the only one at a time.
   std::shared_ptr<send::RateCap> rate{};
   std::shared_ptr<session::PoolTurns> turns{};
+  receipt::Sink* receipt = nullptr;
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
@@ -88,6 +89,7 @@ struct DestinationPart {
   recv::Root* root = nullptr;
   uint32_t options = 0;
   std::string path;
+  std::string peer = {};
   std::shared_ptr<session::TransferRecord> record = {};
   Duration disk_patience = forever;
   std::optional<recv::Asked> asked = std::nullopt;  // of a pull
@@ -95,6 +97,7 @@ struct DestinationPart {
   // As of SourcePart.
   std::shared_ptr<recv::RateAllowance> rate{};
   std::shared_ptr<session::PoolTurns> turns{};
+  receipt::Sink* receipt = nullptr;
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);
