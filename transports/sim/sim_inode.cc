@@ -79,7 +79,8 @@ void Inode::sync(Random& random, double decay_chance) {
   for (size_t i = 0; i < durable_pages.size(); ++i) {
     if (!written[i] || durable_pages[i] == nullptr || !random.chance(decay_chance)) continue;
     auto decayed = std::make_shared<Page>(*durable_pages[i]);
-    (*decayed)[static_cast<size_t>(random.below(page_bytes))] ^= std::byte{1} << static_cast<int>(random.below(8));
+    const uint64_t used_bytes = std::min<uint64_t>(page_bytes, now.size_bytes - i * page_bytes);
+    (*decayed)[static_cast<size_t>(random.below(used_bytes))] ^= std::byte{1} << static_cast<int>(random.below(8));
     durable_pages[i] = std::move(decayed);
   }
 }
