@@ -42,7 +42,7 @@ struct Speed {
 };
 Speed speed;
 
-struct Sums {  // of the runs of one kind
+struct Sums {           // of the runs of one kind
   uint64_t resent = 0;  // segments
   uint64_t faults = 0, corruptions = 0, resumed = 0, failed = 0, raced = 0;
 };
@@ -74,8 +74,10 @@ Sums run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::R
     // A sender that is killed and run again finds its files held by its old session as long as the receiver takes that for alive.
     const bool may_be_held = options.source_crashes > 0 && !options.pull;
     const Expect expect = may_be_held && result.result.kind == ErrorKind::partial ? Expect::then_success : usually;
-    const bool good =
-        result.result.kind == ErrorKind::ok || (expect == Expect::then_success && is_honest_failure(result.result.kind));
+    // A place that is damaged twice ends the transfer.
+    const bool is_damaged_twice = options.verify && result.result.kind == ErrorKind::integrity;
+    const bool good = is_damaged_twice || result.result.kind == ErrorKind::ok ||
+                      (expect == Expect::then_success && is_honest_failure(result.result.kind));
     const bool then_good = result.second_result.kind == ErrorKind::ok &&
                            (result.rival_result.kind == ErrorKind::ok || is_honest_failure(result.rival_result.kind));
     INFO(scenario << ": seed " << seed << ", ended: " << error_row(result.result.kind).name << " " << result.result.message
@@ -479,7 +481,7 @@ SwarmOptions decaying_disk(sim::Random& random) {
   options.tree.large_chance = 0.2;
   options.tree.large_bytes_max = 14u << 20;
   options.second_disk = random.chance(0.2);
-  options.disk.decay_chance = 0.003;
+  options.disk.decay_chance = 0.0005;  // of a page, so every eighth piece is damaged
   options.disk.has_direct = random.chance(0.6);
   options.disk.syncfs_tells = random.chance(0.6);
   return options;
@@ -497,6 +499,7 @@ TEST_CASE("swarm__canary_disk_that_damages_and_no_verify__is_not_found") {
     sim::Random random(seed);
     SwarmOptions options = decaying_disk(random);
     options.verify = false;
+    options.disk.decay_chance = 0.02;
     caught += Swarm(seed, options).run().violation.empty() ? 0u : 1u;
   }
   CHECK(caught > 5);
