@@ -30,7 +30,6 @@ class Root;  // app/recv/root.h
 struct DestinationOptions {
   uint32_t options = 0;              // session::Option bits, from Open (push) or from the user (pull)
   std::string path;                  // below the root
-  std::string peer = {};             // who it is, for whoever looks at what stands staged
   uint64_t rate_bytes_per_s = 0;     // 0: no cap. Where `rate` is not given
   uint32_t buffers_max = 0;          // of the pool that this session may hold; 0: as `turns` says
   Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
@@ -41,6 +40,7 @@ struct DestinationOptions {
   std::shared_ptr<session::PoolTurns> turns{};
   std::shared_ptr<RateAllowance> rate{};
   receipt::Sink* receipt = nullptr;  // hears of each entry that ends well, with its digest; none: nobody reads them again
+  std::string peer = {};             // who it is, for whoever looks at what stands staged
 };
 
 class Destination final : public session::LinkHandler {

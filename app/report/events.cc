@@ -114,7 +114,7 @@ void put_transfer(Json& json, const Transfer& transfer) {
   if (!transfer.reason.empty()) json["reason"] = words(transfer.reason);
   put_counts(json, transfer.counts);
   json["began"] = transfer.began_s;
-  json["ended"] = transfer.ended_s;
+  json["finished"] = transfer.ended_s;
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ def test_history__transfers_that_ended__listed_with_peer_and_result():
         first, second = events
         check((first["peer"], first["identity"], first["path"], first["status"], first["files"], first["bytes"]) ==
               ("alice", pair.alice.id, "x/f", "ok", 1, 1), f"{first}")
-        check((second["exit"], second["files_failed"]) == (23, 1) and abs(second["ended"] - time.time()) < 120, f"{second}")
+        check((second["exit"], second["files_failed"]) == (23, 1) and abs(second["finished"] - time.time()) < 120, f"{second}")
         check([event["transfer"] for event in pair.receiver.events if event["event"] == "transfer"] == [first["transfer"], second["transfer"]],
               f"{pair.receiver.events}")
         check(pair.receiver.stop() == 0, pair.receiver.tail())

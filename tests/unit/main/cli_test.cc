@@ -109,10 +109,8 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
       {"send", "-0", "a", "b"},
       {"send", "--delete", "a", "b"},
       {"recv", "--max-delete", "3", "tcp://h:1/x", "d"},
-      {"recv", "--receipt", "f", "--root", "d"},
       {"send", "--stop-at", "12:00", "a", "b"},
       {"send", "--bwlimit", "08:00,1Gb/s 18:00,off", "a", "b"},
-      {"verify", "receipt"},
   };
   for (const auto& arguments : all) {
     INFO(arguments[0] << " " << (arguments.size() > 1 ? arguments[1] : ""));
