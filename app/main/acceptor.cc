@@ -5,7 +5,11 @@
 #include <algorithm>
 
 #include "app/config/uri.h"
+#include "app/main/ended_transfer.h"
 #include "app/main/farewell.h"
+#include "app/main/session_trust.h"
+#include "app/recv/history.h"
+#include "app/recv/task.h"
 #include "app/session/entry.h"
 #include "app/session/tlv.h"
 #include "core/base/log.h"
@@ -15,11 +19,35 @@ namespace {
 
 constexpr uint32_t known_options = session::option_recursive | session::option_links | session::option_permissions |
                                    session::option_times | session::option_owner | session::option_checksum |
-                                   session::option_dry_run | session::option_directory;
+                                   session::option_dry_run | session::option_directory | session::option_verify;
 
 constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
 
 recv::Limits limits_of(const policy::Grant& grant) { return {grant.quota_bytes, grant.entries_max, grant.setid}; }
+
+}  // namespace
+
+namespace {
+
+// Notes a transfer that ended. That it cannot be is nothing of the transfer's.
+class HistoryJob final : public ports::Job {
+ public:
+  HistoryJob(std::shared_ptr<recv::OpenedRoot> root, std::string line, std::shared_ptr<size_t> running)
+      : root_(std::move(root)), line_(std::move(line)), running_(std::move(running)) {
+    ++*running_;
+  }
+  void run(ports::FileSystem&) override { error_ = recv::add_history(*root_, line_); }
+  void done() override {
+    --*running_;
+    if (error_ < 0) log(LogLevel::warning, "the history of transfers cannot be written: {}", recv::describe_errno(-error_));
+  }
+
+ private:
+  const std::shared_ptr<recv::OpenedRoot> root_;
+  const std::string line_;
+  const std::shared_ptr<size_t> running_;
+  int error_ = 0;
+};
 
 }  // namespace
 
@@ -64,6 +92,7 @@ class Acceptor::Session {
   Tally tally() const { return transfer_ != nullptr ? transfer_->tally : Tally{}; }
   const Error& result() const { return result_; }
   bool was_open() const { return reported_; }
+  bool is_dry() const { return is_dry_; }
   // For log lines: which transfer it is, and whose.
   std::string name() const {
     const std::string transfer = transfer_name(link_.hello().transfer);
@@ -77,6 +106,25 @@ class Acceptor::Session {
                                         .kind = result_.kind,
                                         .reason = result_.message,
                                         .counts = counts_of(tally())});
+  }
+  void report_transfer() const {
+    const AcceptorOptions& options = acceptor_.options_;
+    report::Transfer transfer;
+    transfer.transfer = transfer_name(link_.hello().transfer);
+    transfer.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_;
+    if (link_.proved() != nullptr) transfer.identity = trust::to_string(link_.proved()->id);
+    transfer.is_push = options.root != nullptr;
+    transfer.path = path_;
+    transfer.kind = result_.kind;
+    transfer.reason = result_.message;
+    transfer.counts = counts_of(tally());
+    transfer.began_s = began_s_;
+    transfer.ended_s = options.wall_time_s ? options.wall_time_s() : 0;
+    acceptor_.services_.reporter.transfer(transfer);
+    const std::string result = report::transfer_result(transfer);
+    if (options.completed) options.completed(result);
+    if (options.keeps_history && options.root != nullptr)
+      acceptor_.services_.work.submit(std::make_unique<HistoryJob>(options.root->opened(), result, acceptor_.writing_));
   }
   policy::AuditRecord audit_record(Instant now) const {
     policy::AuditRecord record;
@@ -194,16 +242,24 @@ class Acceptor::Session {
     link_.set_session(number);
     link_.post(session::Opened{number, options.lanes_max});
     report_session();
+    if (options.wall_time_s) began_s_ = options.wall_time_s();
+    is_dry_ = (open.options & session::option_dry_run) != 0;
     transfer_ = &acceptor_.transfer(link_.transfer_key());
     ++transfer_->sessions;
     earlier_ = transfer_->tally;
+    if (!options.receipts.directory.empty() && (open.options & session::option_dry_run) == 0) {
+      book_ = std::make_shared<receipt::Book>();
+      book_->begin(transfer_name(link_.hello().transfer));
+    }
     const bool has_rate = grant_ && grant_->rate_bytes_per_s;
     if (options.root != nullptr) {
       DestinationPart part{options.root, open.options, path.path};
       part.turns = acceptor_.turns_;
+      part.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_;
       part.rate =
           has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
       part.record = transfer_->record;
+      part.receipt = book_.get();
       if (grant_) part.limits = limits_of(*grant_);
       role_ = make_destination(services, link_, part);
     } else {
@@ -212,6 +268,7 @@ class Acceptor::Session {
       part.turns = acceptor_.turns_;
       part.rate = has_rate ? acceptor_.send_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.send_rates_.process();
       part.record = transfer_->record;
+      part.receipt = book_.get();
       role_ = make_source(services, link_, part);
     }
     state_ = State::running;
@@ -234,7 +291,27 @@ class Acceptor::Session {
     role_->turn(now);
     if (!role_->finished()) return;
     result_ = role_->error() != nullptr ? *role_->error() : end_of_tally(role_->tally());
+    if (book_ && is_worth_a_receipt(result_)) write_receipt();
     leave(now);
+  }
+
+  void write_receipt() {
+    const ListenerReceipts& receipts = acceptor_.options_.receipts;
+    const session::Open& open = *forwarder_.open();
+    const PeerPath path = peer_path(open.path);
+    const bool names_directory = (open.options & session::option_directory) != 0;
+    ReceiptOrder order{.book = book_, .file = receipts.directory + "/" + transfer_name(link_.hello().transfer) + ".receipt"};
+    order.header.side = receipts.side;
+    order.header.peer = link_.proved() != nullptr ? trust::to_string(link_.proved()->id) : who_.address;
+    order.header.path = path.path;
+    // A pull of `dir` has its name in the paths, one of `dir/` has not.
+    const bool inside = receipts.side == receipt::Side::destination || !names_directory || path.directory || path.path.empty();
+    order.header.directory = delivered_directory(receipts.root, path.path, inside);
+    order.header.archive = (open.options & session::option_permissions) != 0 && (open.options & session::option_times) != 0;
+    order.header.status = error_row(result_.kind).name;
+    order.header.time_s = wall_time_s();
+    if (acceptor_.options_.seal) order.identity = acceptor_.options_.seal().identity;
+    acceptor_.services_.work.submit(make_receipt_job(std::move(order), acceptor_.services_.reporter, acceptor_.writing_));
   }
 
   void count() {
@@ -262,6 +339,7 @@ class Acceptor::Session {
   Acceptor& acceptor_;
   Forwarder forwarder_;
   session::Link link_;
+  std::shared_ptr<receipt::Book> book_;  // of its receipt; none: nobody wants one
   std::unique_ptr<TransferRole> role_;
   State state_ = State::waiting;
   Farewell farewell_;
@@ -277,7 +355,9 @@ class Acceptor::Session {
   std::string peer_, path_;  // for people
   ports::PeerIdentity who_;
   Transfer* transfer_ = nullptr;
-  Tally earlier_;  // of the transfer, before this session
+  Tally earlier_;        // of the transfer, before this session
+  int64_t began_s_ = 0;  // since 1970
+  bool is_dry_ = false;
   Error result_{ErrorKind::ok, ""};
 };
 
@@ -445,6 +525,7 @@ void Acceptor::turn(Instant now) {
     const LogLevel level = result.kind == ErrorKind::ok ? LogLevel::info : LogLevel::warning;
     if (session.was_open()) {
       session.report_end();
+      if (session.counts() && !session.is_dry()) session.report_transfer();
     } else if (session.counts() || result.kind != ErrorKind::ok) {
       log(level, "session {}: {}{}{}", session.name(), error_row(result.kind).name, result.message.empty() ? "" : ": ",
           result.message);
@@ -471,7 +552,7 @@ void Acceptor::stop(const Error& why, Instant now) {
   for (const auto& session : sessions_) session->stop(why, now);
 }
 
-bool Acceptor::idle() const { return sessions_.empty(); }
+bool Acceptor::idle() const { return sessions_.empty() && *writing_ == 0; }
 size_t Acceptor::sessions() const { return sessions_.size(); }
 size_t Acceptor::unfinished() const {
   return static_cast<size_t>(

@@ -13,6 +13,7 @@
 #include "app/main/forwarder.h"
 #include "app/main/peer_gate.h"
 #include "app/main/peer_rates.h"
+#include "app/main/receipts.h"
 #include "app/main/transfer_role.h"
 #include "app/session/hub.h"
 #include "app/session/link.h"
@@ -37,9 +38,13 @@ struct AcceptorOptions {
   uint16_t lanes_max = session::lanes_max;
   uint32_t sessions_max = sessions_max_default;  // at a time
   bool once = false;
-  std::function<session::SealSetup()> seal;               // asked for each session; empty: --insecure
-  PeerGate* gate = nullptr;                               // there is one exactly with a seal
-  std::function<void(const policy::AuditRecord&)> audit;  // of each session, and each attempt that was refused; may be empty
+  std::function<session::SealSetup()> seal;                    // asked for each session; empty: --insecure
+  PeerGate* gate = nullptr;                                    // there is one exactly with a seal
+  bool keeps_history = false;                                  // of recv --root: what ended is noted below the root
+  std::function<int64_t()> wall_time_s{};                      // since 1970; empty: nobody is told when
+  std::function<void(const std::string& result)> completed{};  // of each transfer that ended, report::transfer_result; may be empty
+  ListenerReceipts receipts{};                                 // where those of its transfers go
+  std::function<void(const policy::AuditRecord&)> audit;       // of each session, and each attempt that was refused; may be empty
 };
 
 class Acceptor final : public session::AcceptHandler {
@@ -91,6 +96,7 @@ class Acceptor final : public session::AcceptHandler {
   Tally forgotten_;  // of transfers that are in the list no more
   std::list<std::unique_ptr<Session>> sessions_;
   std::optional<Error> first_end_;
+  const std::shared_ptr<size_t> writing_ = std::make_shared<size_t>(0);  // jobs: receipts, history
 };
 
 }  // namespace ccixfer::program

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "app/main/completion.h"
-#include "app/session/limits.h"
+#include "app/main/option_values.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -25,13 +25,6 @@ constexpr std::array later_transfer_options{
     Later{"-S,--sparse", false},     Later{"--exclude", true},  Later{"--include", true},
     Later{"--files-from", true},     Later{"--delete", false},  Later{"--max-delete", true},
 };
-constexpr std::array later_commands{"verify"};
-
-constexpr int64_t timeout_s_max = 4'000'000'000;  // beyond it: no timeout
-
-tl::unexpected<Error> usage(std::string_view what, std::string_view where, std::string_view what_to_do) {
-  return fail(ErrorKind::usage, fmt::format("{}: {}: {}", what, where, what_to_do));
-}
 
 bool is_uri(std::string_view text) { return text.find("://") != std::string_view::npos; }
 
@@ -45,11 +38,6 @@ std::string one_line(std::string text) {
 std::string name_of(const CLI::Option& option) {
   return option.get_lnames().empty() ? "-" + option.get_snames().front() : "--" + option.get_lnames().front();
 }
-
-// What the parser fills as text; checked once afterwards so that every complaint has the same shape.
-struct Raw {
-  std::string bwlimit, timeout, retries, lanes, memory, stop_at, sessions, count, seed, seeds, expires, uses;
-};
 
 // It is one class because CLI11 writes into variables that are named when an option is declared: the declarations of all commands
 // and the values that they fill live as long as each other.
@@ -74,12 +62,8 @@ class Parser {
     add_id();
     completion_app_ = app_.add_subcommand("completion", "print a shell's completion script")->group("");
     completion_app_->add_option("shell", shell_, "bash, zsh or fish")->required();
-    for (const char* name : later_commands) {
-      CLI::App* command = app_.add_subcommand(name, "not in this version")->group("");
-      command->prefix_command();
-      command->set_help_flag();
-      later_.push_back(command);
-    }
+    add_verify();
+    add_status();
   }
 
   Result<Command> parse(int argc, const char* const* argv) {
@@ -99,10 +83,6 @@ class Parser {
       }
       return usage("bad command line", one_line(problem.what()), fmt::format("see {} --help", chosen_name()));
     }
-    for (const CLI::App* command : later_) {
-      if (command->parsed())
-        return usage("not in this version", command->get_name(), "see ccixfer --help for the commands that are");
-    }
     for (const CLI::Option* option : later_options_) {
       if (option->count() > 0) return usage("not in this version", name_of(*option), "leave it out");
     }
@@ -116,6 +96,8 @@ class Parser {
     if (keygen_app_->parsed()) return finish_keygen();
     if (id_app_->parsed()) return finish_id();
     if (completion_app_->parsed()) return finish_completion();
+    if (verify_app_->parsed()) return finish_verify();
+    if (status_app_->parsed()) return finish_status();
     devices_.common.verbose = counted_[devices_app_];
     return devices_;
   }
@@ -162,6 +144,7 @@ class Parser {
     app->add_flag("-a,--archive", transfer.archive, "keep links, modes, times, and owners when permitted (-rlptgoD)");
     app->add_flag("-n,--dry-run", transfer.dry_run, "say what would be done, and do nothing");
     app->add_flag("--checksum", transfer.checksum, "decide 'unchanged' by content instead of size and mtime");
+    app->add_flag("--verify", transfer.verify, "the receiver reads what it wrote back from its disk before it counts as durable");
     app->add_option("-j,--lanes", raw_.lanes, "connections in parallel, 1 to 1024 (chosen from the path)")->type_name("N");
     app->add_option("--bwlimit", raw_.bwlimit, "cap, for instance 800MB/s; off: none; by time of day: '08:00,1Gb/s 18:00,off'")
         ->type_name("RATE");
@@ -176,7 +159,12 @@ class Parser {
     app->add_flag("-0,--from0", transfer.from0, "names in FILE of --failed-list end with a zero byte, not with a line");
     app->add_option("--lock", transfer.lock_file, "one run at a time: exit 6 at once while another one has the lock")
         ->type_name("FILE");
-    add_later(app, "--receipt", true);
+    app->add_option("--on-complete", transfer.on_complete,
+                    "when a transfer has ended, run this with sh -c; the result is a JSON object on its standard input")
+        ->type_name("COMMAND");
+    app->add_option("--receipt", transfer.receipt,
+                    "write the signed list of what was delivered; a side that listens: a file of each transfer, in this directory")
+        ->type_name("FILE");
     for (const Later& later : later_transfer_options) add_later(app, later.names, later.takes_value);
   }
   void add_later(CLI::App* app, const char* names, bool takes_value) {
@@ -207,8 +195,31 @@ class Parser {
     add_sessions(recv_app_);
     add_ticket(recv_app_, receive_.listen);
     add_transfer(recv_app_, receive_.transfer);
+    recv_app_
+        ->add_option("--staging-max-age", raw_.staging_age,
+                     "remove staged files of dead transfers after so long, such as 12h or 14d (14d)")
+        ->type_name("AGE");
     recv_app_->add_option("--root", receive_.root, "accept transfers into DIR")->type_name("DIR");
     recv_app_->add_option("places", receive_.uris, "SRC_URI... and DIR")->type_name("");
+  }
+  void add_verify() {
+    verify_app_ = app_.add_subcommand("verify", "check a delivered tree against its receipt: ccixfer verify RECEIPT [DIR]");
+    add_common(verify_app_, verify_.common);
+    verify_app_->add_flag("--sha256sum", verify_.sha256sum, "print the list as sha256sum -c reads it, and compare nothing");
+    verify_app_->add_flag("--ignore-extra", verify_.ignore_extra, "say nothing of what DIR has besides");
+    verify_app_->add_option("--signer", verify_.signer, "who must have signed it: an id, or NAME of [peer.NAME]")->type_name("ID");
+    verify_app_->add_option("receipt", verify_.receipt, "the receipt")->type_name("RECEIPT")->required();
+    verify_app_->add_option("directory", verify_.directory, "the tree; else the one that the receipt names")->type_name("DIR");
+  }
+  void add_status() {
+    status_app_ = app_.add_subcommand("status", "what stands staged and unfinished below ROOT: ccixfer status ROOT [options]");
+    add_common(status_app_, status_.common);
+    status_app_
+        ->add_option("--expire", raw_.expire,
+                     "remove what nobody changed for so long, such as 12h or 14d; 0s: all that no transfer writes")
+        ->type_name("AGE");
+    status_app_->add_flag("--history", status_.history, "the transfers that ended there, and nothing else");
+    status_app_->add_option("root", status_.root, "the directory of recv --root, or of a pull")->type_name("ROOT")->required();
   }
   void add_route() {
     route_app_ = app_.add_subcommand("route", "the router daemon of a border host");
@@ -285,126 +296,16 @@ class Parser {
     add_common(id_app_, id_.common);
   }
 
-  static Result<uint64_t> whole_number(std::string_view option, std::string_view text, uint64_t low, uint64_t high) {
-    uint64_t value = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || end != text.data() + text.size() || value < low || value > high) {
-      return usage("bad value", fmt::format("{} {}", option, text), fmt::format("give a whole number from {} to {}", low, high));
-    }
-    return value;
-  }
-  Result<void> take_rate(RateTable& rate) const {
-    if (raw_.bwlimit.empty()) return {};
-    auto table = RateTable::parse(raw_.bwlimit);
-    if (!table) return tl::unexpected(table.error());
-    rate = std::move(*table);
-    return {};
-  }
-  Result<void> take_stop_at(std::optional<StopAt>& stop_at) const {
-    if (raw_.stop_at.empty()) return {};
-    auto given = parse_stop_at(raw_.stop_at);
-    if (!given) return tl::unexpected(given.error());
-    stop_at = std::move(*given);
-    return {};
-  }
-  Result<uint64_t> memory() const {
-    const auto bytes = parse_size_bytes(raw_.memory);
-    if (!bytes || *bytes == 0) return usage("bad value", fmt::format("--memory {}", raw_.memory), "give a size such as 256MiB");
-    return *bytes;
-  }
-  Result<Duration> timeout() const {
-    double seconds = 0;
-    const char* end_of_text = raw_.timeout.data() + raw_.timeout.size();
-    const auto [end, problem] = std::from_chars(raw_.timeout.data(), end_of_text, seconds);
-    if (problem != std::errc() || end != end_of_text || !std::isfinite(seconds) || seconds <= 0) {
-      return usage("bad value", fmt::format("--timeout {}", raw_.timeout), "give seconds above zero");
-    }
-    if (seconds >= static_cast<double>(timeout_s_max)) return forever;
-    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-  }
-  Result<void> finish_transfer(TransferOptions& transfer) const {
-    if (auto taken = take_rate(transfer.rate); !taken) return taken;
-    if (auto taken = take_stop_at(transfer.stop_at); !taken) return taken;
-    if (!raw_.lanes.empty()) {
-      const auto lanes = whole_number("--lanes", raw_.lanes, 1, session::lanes_max);
-      if (!lanes) return tl::unexpected(lanes.error());
-      transfer.lanes = static_cast<uint16_t>(*lanes);
-    }
-    if (!raw_.retries.empty()) {
-      const auto retries = whole_number("--retries", raw_.retries, 0, UINT32_MAX);
-      if (!retries) return tl::unexpected(retries.error());
-      transfer.retries = static_cast<uint32_t>(*retries);
-    }
-    if (!raw_.timeout.empty()) {
-      const auto patience = timeout();
-      if (!patience) return tl::unexpected(patience.error());
-      transfer.timeout = *patience;
-    }
-    if (!raw_.memory.empty()) {
-      const auto bytes = memory();
-      if (!bytes) return tl::unexpected(bytes.error());
-      transfer.memory_bytes = *bytes;
-    }
-    return {};
-  }
-
-  Result<void> finish_listening(const CommonOptions& common, ListenOptions& listen) const {
-    if (!raw_.sessions.empty()) {
-      const auto sessions = whole_number("--sessions", raw_.sessions, 1, sessions_option_max);
-      if (!sessions) return tl::unexpected(sessions.error());
-      listen.sessions = static_cast<uint32_t>(*sessions);
-    }
-    return finish_ticket(common, listen);
-  }
-  Result<void> finish_ticket(const CommonOptions& common, ListenOptions& listen) const {
-    if (!listen.ticket) {
-      const char* given = !raw_.expires.empty() ? "--expires" : !raw_.uses.empty() ? "--uses" : nullptr;
-      if (given != nullptr) return usage("bad command line", given, "only with --ticket");
-      return {};
-    }
-    if (common.insecure)
-      return usage("bad command line", "--ticket with --insecure", "a ticket needs an identity: give one of them");
-    if (!raw_.expires.empty()) {
-      const auto age_s = parse_age_s(raw_.expires);
-      if (!age_s || *age_s == 0 || *age_s > ticket_expires_in_s_max) {
-        return usage("bad value", fmt::format("--expires {}", raw_.expires),
-                     "give an age with its unit, such as 30m, 24h or 7d, at most 366d");
-      }
-      listen.ticket_expires_in_s = *age_s;
-    }
-    if (!raw_.uses.empty()) {
-      const auto uses = whole_number("--uses", raw_.uses, 1, ticket_uses_option_max);
-      if (!uses) return tl::unexpected(uses.error());
-      listen.ticket_uses = static_cast<uint32_t>(*uses);
-    }
-    return {};
-  }
-  // An option of a run that ends by itself.
-  static const char* of_a_job(const TransferOptions& asked) {
-    return !asked.lock_file.empty()     ? "--lock"
-           : asked.stop_at              ? "--stop-at"
-           : !asked.failed_list.empty() ? "--failed-list"
-                                        : nullptr;
-  }
-  static Result<void> no_listening(const ListenOptions& listen, std::string_view with) {
-    const char* given = listen.once                 ? "--once"
-                        : listen.sessions           ? "--sessions"
-                        : !listen.uri_file.empty()  ? "--uri-file"
-                        : listen.listen             ? "--listen"
-                        : listen.ticket             ? "--ticket"
-                        : !listen.audit_log.empty() ? "--audit-log"
-                                                    : nullptr;
-    if (given != nullptr) return usage("bad command line", given, fmt::format("only with {}", with));
-    return {};
-  }
   Result<Command> finish_send() {
     send_.common.verbose = counted_[send_app_];
-    if (const auto ended = finish_transfer(send_.transfer); !ended) return tl::unexpected(ended.error());
-    if (const auto ended = finish_listening(send_.common, send_.listen); !ended) return tl::unexpected(ended.error());
+    if (const auto ended = take_transfer_values(raw_, send_.transfer); !ended) return tl::unexpected(ended.error());
+    if (const auto ended = take_listen_values(raw_, send_.common, send_.listen); !ended) return tl::unexpected(ended.error());
     if (send_.serve) {
       if (!send_.sources.empty()) return usage("bad command line", send_.sources.front(), "--serve takes no SRC and no DEST");
-      const TransferOptions& asked = send_.transfer;
-      if (const char* of_dialler = asked.dry_run ? "--dry-run" : of_a_job(asked); of_dialler != nullptr)
+      TransferOptions asked = send_.transfer;
+      asked.archive = asked.checksum = false;  // whoever pulls says that; it has never been an error here
+      const char* of_dialler = option_of_dialler(asked);
+      if (of_dialler != nullptr)
         return usage("bad command line", fmt::format("{} with --serve", of_dialler), "give it to the side that dials");
       return send_;
     }
@@ -417,6 +318,8 @@ class Parser {
     if (const auto fits = no_listening(send_.listen, "--serve"); !fits) return tl::unexpected(fits.error());
     send_.destination = send_.sources.back();
     send_.sources.pop_back();
+    if (send_.sources.front() == "-" && !send_.transfer.receipt.empty())
+      return usage("bad command line", "--receipt", "standard input cannot be read again: let the receiver write one");
     if (send_.sources.size() > 1 && std::count(send_.sources.begin(), send_.sources.end(), "-") > 0) {
       return usage("bad command line", "-", "standard input is sent alone");
     }
@@ -424,15 +327,17 @@ class Parser {
   }
   Result<Command> finish_recv() {
     receive_.common.verbose = counted_[recv_app_];
-    if (const auto ended = finish_transfer(receive_.transfer); !ended) return tl::unexpected(ended.error());
-    if (const auto ended = finish_listening(receive_.common, receive_.listen); !ended) return tl::unexpected(ended.error());
+    if (const auto ended = take_transfer_values(raw_, receive_.transfer); !ended) return tl::unexpected(ended.error());
+    if (const auto ended = take_listen_values(raw_, receive_.common, receive_.listen); !ended) return tl::unexpected(ended.error());
+    if (!raw_.staging_age.empty()) {
+      if (!receive_.root) return usage("bad command line", "--staging-max-age", "only with --root");
+      const auto age_s = parse_age_s(raw_.staging_age);
+      if (!age_s) return usage("bad value", fmt::format("--staging-max-age {}", raw_.staging_age), age_s.error().message);
+      receive_.listen.staging_age_max_s = *age_s;
+    }
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
-      const TransferOptions& asked = receive_.transfer;
-      const char* of_dialler = asked.dry_run    ? "--dry-run"
-                               : asked.archive  ? "--archive"
-                               : asked.checksum ? "--checksum"
-                                                : of_a_job(asked);
+      const char* of_dialler = option_of_dialler(receive_.transfer);
       if (of_dialler != nullptr) {
         return usage("bad command line", fmt::format("{} with --root", of_dialler), "give it to the side that dials");
       }
@@ -451,9 +356,9 @@ class Parser {
   }
   Result<Command> finish_route() {
     route_.common.verbose = counted_[route_app_];
-    if (auto taken = take_rate(route_.rate); !taken) return tl::unexpected(taken.error());
+    if (auto taken = take_rate(raw_, route_.rate); !taken) return tl::unexpected(taken.error());
     if (!raw_.memory.empty()) {
-      const auto bytes = memory();
+      const auto bytes = memory_of(raw_);
       if (!bytes) return tl::unexpected(bytes.error());
       route_.memory_bytes = *bytes;
     }
@@ -472,7 +377,7 @@ class Parser {
       ping_.count = static_cast<uint32_t>(*count);
     }
     if (!raw_.timeout.empty()) {
-      const auto patience = timeout();
+      const auto patience = timeout_of(raw_);
       if (!patience) return tl::unexpected(patience.error());
       ping_.timeout = *patience;
     }
@@ -521,6 +426,21 @@ class Parser {
     if (keygen_.out && keygen_.out->empty()) return usage("bad value", "--out", "name a file");
     return keygen_;
   }
+  Result<Command> finish_status() {
+    status_.common.verbose = counted_[status_app_];
+    if (status_.history && !raw_.expire.empty()) return fail(ErrorKind::usage, "--expire and --history: one of them");
+    if (raw_.expire.empty()) return status_;
+    const auto age_s = parse_age_s(raw_.expire);
+    if (!age_s) return usage("bad value", fmt::format("--expire {}", raw_.expire), age_s.error().message);
+    status_.expire_s = *age_s;
+    return status_;
+  }
+  Result<Command> finish_verify() {
+    verify_.common.verbose = counted_[verify_app_];
+    if (verify_.sha256sum && verify_.directory) return usage("bad command line", *verify_.directory, "--sha256sum reads no DIR");
+    if (verify_.sha256sum && verify_.common.json) return fail(ErrorKind::usage, "--sha256sum and --json: one of them");
+    return verify_;
+  }
   Result<Command> finish_id() {
     id_.common.verbose = counted_[id_app_];
     return id_;
@@ -552,12 +472,11 @@ class Parser {
   CLI::App app_;
   CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
            *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr, *keygen_app_ = nullptr, *id_app_ = nullptr,
-           *completion_app_ = nullptr;
-  std::vector<CLI::App*> later_;
+           *completion_app_ = nullptr, *verify_app_ = nullptr, *status_app_ = nullptr;
   std::vector<CLI::Option*> later_options_;
   std::map<const CLI::App*, unsigned> counted_;
   std::string ignored_, shell_;
-  Raw raw_;
+  OptionTexts raw_;
   SendCommand send_;
   ReceiveCommand receive_;
   RouteCommand route_;
@@ -568,6 +487,8 @@ class Parser {
   BenchCommand bench_;
   KeygenCommand keygen_;
   IdCommand id_;
+  VerifyCommand verify_;
+  StatusCommand status_;
   bench::PlanText bench_text_;
   std::string bench_wait_;
 };

@@ -43,13 +43,17 @@ struct ListenOptions {
   bool ticket = false;               // print one
   uint64_t ticket_expires_in_s = ticket_expires_in_s_default;
   uint32_t ticket_uses = 1;
-  std::string audit_log;  // a file, or `journald`; "": none
+  std::string audit_log;                      // a file, or `journald`; "": none
+  std::optional<uint64_t> staging_age_max_s;  // of recv --root
 };
 
 struct TransferOptions {
   bool archive = false;
   bool dry_run = false;
   bool checksum = false;
+  bool verify = false;
+  std::string on_complete;  // a command; "": none
+  std::string receipt;      // a file; of a side that listens a directory; "": none
   std::string lock_file;    // "": none
   std::string failed_list;  // "": none
   bool from0 = false;       // names in lists end with a zero
@@ -131,12 +135,28 @@ struct IdCommand {
   CommonOptions common;
 };
 
+struct VerifyCommand {
+  CommonOptions common;
+  std::string receipt;                   // a file
+  std::optional<std::string> directory;  // else the receipt's
+  std::optional<std::string> signer;     // an id, or NAME of [peer.NAME]
+  bool sha256sum = false;
+  bool ignore_extra = false;
+};
+
+struct StatusCommand {
+  CommonOptions common;
+  std::string root;
+  std::optional<uint64_t> expire_s;  // staged files that nobody changed for so long go
+  bool history = false;
+};
+
 struct HelpCommand {
   std::string text;  // for standard output
 };
 
 using Command = std::variant<HelpCommand, SendCommand, ReceiveCommand, RouteCommand, RoutesCommand, PingCommand, DevicesCommand,
-                             SimCommand, BenchCommand, KeygenCommand, IdCommand>;
+                             SimCommand, BenchCommand, KeygenCommand, IdCommand, VerifyCommand, StatusCommand>;
 
 [[nodiscard]] Result<Command> parse_command_line(int argc, const char* const* argv);
 

@@ -12,18 +12,24 @@
 
 namespace ccixfer::program {
 
+class OnComplete;  // app/main/on_complete.h
+
 struct Process {
   TurnLoop& loop;
   report::Reporter& reporter;
   Counters& counters;
   const Config& config;
   std::function<Result<sandbox::Report>(const sandbox::Plan&)> confine = {};  // none: this process is confined by nobody
+  OnComplete* on_complete = nullptr;                                          // --on-complete
 };
 
 struct CommandEnd {
   Error error{ErrorKind::ok, ""};
   Tally tally;
-  bool in_disk = false;  // jobs still use what the command made: nothing of it may be destroyed, the process ends without
+  // Of the last transfer that was dialled, for whoever is told of it; "": none was.
+  std::string transfer = {};
+  std::string identity = {};  // of its peer
+  bool in_disk = false;       // jobs still use what the command made: nothing of it may be destroyed, the process ends without
 };
 
 [[nodiscard]] CommandEnd run_send(const Process& process, const SendCommand& command);
@@ -34,6 +40,8 @@ struct CommandEnd {
 [[nodiscard]] CommandEnd run_bench(const Process& process, const BenchCommand& command);
 [[nodiscard]] CommandEnd run_devices(const Process& process, const DevicesCommand& command);
 [[nodiscard]] CommandEnd run_keygen(const Process& process, const KeygenCommand& command);
+[[nodiscard]] CommandEnd run_verify(const Process& process, const VerifyCommand& command);
+[[nodiscard]] CommandEnd run_status(const Process& process, const StatusCommand& command);
 [[nodiscard]] CommandEnd run_id(const Process& process, const IdCommand& command);
 
 void warn_insecure(const Process& process);  // loudly

@@ -62,7 +62,9 @@ class DialledTransfer {
   [[nodiscard]] Duration stalled(Instant now) const;  // since the last progress
   [[nodiscard]] Duration timeout() const { return plan_.timeout; }
   [[nodiscard]] report::Waiting waiting(Instant now) const;  // for what, while moving()
-  [[nodiscard]] std::optional<uint32_t> place() const;       // it waits at the peer, with so many before it
+  [[nodiscard]] std::string transfer() const { return transfer_name(plan_.hello.transfer); }
+  [[nodiscard]] std::string identity() const { return peer_ ? trust::to_string(*peer_) : std::string(); }
+  [[nodiscard]] std::optional<uint32_t> place() const;  // it waits at the peer, with so many before it
   [[nodiscard]] bool ended() const;
   // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed, or a disk
   // that does not answer. Whoever destroys the endpoint next, and turns it no more, need not wait for the puts.

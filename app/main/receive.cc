@@ -11,10 +11,13 @@
 #include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
+#include "app/main/ended_transfer.h"
 #include "app/main/failed_list.h"
 #include "app/main/job_lock.h"
 #include "app/main/listener_trust.h"
+#include "app/main/on_complete.h"
 #include "app/main/process_trust.h"
+#include "app/main/receipts.h"
 #include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
 #include "app/recv/root.h"
@@ -34,21 +37,33 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   node.trust = (*trust)->hops();
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
-  auto root = recv::Root::open((*loop)->files(), *command.root);
+  recv::RootOptions root_options;
+  if (command.listen.staging_age_max_s)
+    root_options.staging_age_max_s = static_cast<int64_t>(std::min<uint64_t>(*command.listen.staging_age_max_s, uint64_t{1} << 40));
+  auto root = recv::Root::open((*loop)->files(), *command.root, nullptr, root_options);
   if (!root) return {report::advised(root.error(), *command.root), {}};
   AcceptorOptions options;
   options.root = root->get();
   options.rate_bytes_per_s = (*loop)->rate_bytes_per_s();
   options.once = command.listen.once;
   if (auto applied = (*trust)->apply(options, *command.root); !applied) return {applied.error(), {}};
+  auto receipts = listener_receipts(command.transfer.receipt, *command.root, receipt::Side::destination);
+  if (!receipts) return {receipts.error(), {}};
+  options.receipts = *receipts;
+  options.keeps_history = true;
+  options.wall_time_s = wall_time_s;
+  if (OnComplete* on_complete = process.on_complete; on_complete != nullptr)
+    options.completed = [on_complete](const std::string& result) { on_complete->run(result); };
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
-  return (*loop)->serve(options, command.listen, **trust, plan_of_receiver(process.config, *command.root));
+  sandbox::Plan rights = plan_of_receiver(process.config, *command.root);
+  if (!receipts->directory.empty()) add_receipt(rights, receipts->directory);
+  return (*loop)->serve(options, command.listen, **trust, std::move(rights));
 }
 
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
                      std::optional<Security>& security, TransferLoop& loop, recv::Root& root,
-                     const std::shared_ptr<FailedList>& failed) {
+                     const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt) {
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
   CommandEnd end;
@@ -67,7 +82,11 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = recv::asked_for(target.path, plan.open.options);  // each peer may send what it was asked for, and no more
     if (security) secure_plan(plan, *security, place);
-    plan.make_role = [&services, part](session::Link& link) { return make_destination(services, link, part); };
+    plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link) mutable {
+      part.receipt = receipt.begin(link, uri);
+      part.peer = link.proved() != nullptr ? trust::to_string(link.proved()->id) : uri;
+      return make_destination(services, link, part);
+    };
     const CommandEnd one = loop.dial(std::move(plan), end.tally);
     if (failed) failed->transfer_ends();
     add(end.tally, one.tally);
@@ -78,6 +97,8 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
       process.reporter.warn(one.error.message);
     }
     end.in_disk = one.in_disk;
+    end.transfer = one.transfer;
+    end.identity = one.identity;
     if (end.in_disk || loop.stopped()) break;
   }
   return end;
@@ -123,8 +144,15 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   sandbox::Plan rights = plan_of_pull(command, *made || temporary);
   add_trust(rights, security);
   const auto failed = begin_failed_list(command.transfer, rights);
+  receipt::Header header{.side = receipt::Side::destination,
+                         .directory = temporary ? "" : absolute(command.directory),
+                         .archive = command.transfer.archive};
+  DialledReceipt receipt(command.transfer.receipt, std::move(header), identity_of(security));
+  receipt.add_to(rights);
   CommandEnd end;
-  if (!root) {
+  if (auto fine = receipt.check(); !fine) {
+    end.error = fine.error();
+  } else if (!root) {
     end.error = report::advised(root.error(), command.directory);
   } else if (!failed) {
     end.error = failed.error();
@@ -132,8 +160,9 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     end.error = confined.error();
   } else {
     if (*confined) (*root)->fix(ErrorKind::file_io);
-    end = pull_each(process, command, places, security, **loop, **root, *failed);
+    end = pull_each(process, command, places, security, **loop, **root, *failed, receipt);
     finish_failed_list(process, failed->get(), end);
+    receipt.finish(process, (*loop)->files(), end);
     if (end.in_disk) {
       static_cast<void>(root->release());  // a call in it has not come back
     } else {

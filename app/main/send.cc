@@ -8,9 +8,12 @@
 #include "app/config/uri.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
+#include "app/main/ended_transfer.h"
 #include "app/main/job_lock.h"
 #include "app/main/listener_trust.h"
+#include "app/main/on_complete.h"
 #include "app/main/process_trust.h"
+#include "app/main/receipts.h"
 #include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
 #include "core/base/units.h"
@@ -60,9 +63,17 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
   options.rate_bytes_per_s = (*loop)->rate_bytes_per_s();
   options.once = command.listen.once;
   if (auto applied = (*trust)->apply(options, *command.serve); !applied) return {applied.error(), {}};
+  auto receipts = listener_receipts(command.transfer.receipt, *command.serve, receipt::Side::source);
+  if (!receipts) return {receipts.error(), {}};
+  options.receipts = *receipts;
+  options.wall_time_s = wall_time_s;
+  if (OnComplete* on_complete = process.on_complete; on_complete != nullptr)
+    options.completed = [on_complete](const std::string& result) { on_complete->run(result); };
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);
   if (command.transfer.lanes != 0) options.lanes_max = command.transfer.lanes;
-  CommandEnd end = (*loop)->serve(options, command.listen, **trust, plan_of_server(process.config, *command.serve));
+  sandbox::Plan rights = plan_of_server(process.config, *command.serve);
+  if (!receipts->directory.empty()) add_receipt(rights, receipts->directory);
+  CommandEnd end = (*loop)->serve(options, command.listen, **trust, std::move(rights));
   (*loop)->files().close(root);
   return end;
 }
@@ -102,15 +113,25 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   part.record = std::make_shared<session::TransferRecord>();
   part.disk_patience = session::disk_patience(plan.timeout);
   if (*security) secure_plan(plan, **security, *place);
+  receipt::Header header{.path = path.path, .archive = command.transfer.archive};
+  const bool whole = (plan.open.options & session::option_directory) == 0 || command.sources.front().ends_with('/');
+  if (command.sources.size() == 1) header.directory = delivered_directory(absolute(command.sources.front()), "", whole);
+  DialledReceipt receipt(command.transfer.receipt, std::move(header), identity_of(*security));
   sandbox::Plan rights = plan_of_push(command);
+  receipt.add_to(rights);
+  if (auto fine = receipt.check(); !fine) return {fine.error(), {}};
   auto failed = begin_failed_list(command.transfer, rights);
   if (!failed) return {failed.error(), {}};
   part.failed = std::move(*failed);
-  plan.make_role = [&services, part](session::Link& link) { return make_source(services, link, part); };
+  plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link) mutable {
+    part.receipt = receipt.begin(link, uri);
+    return make_source(services, link, part);
+  };
   add_trust(rights, *security);
   if (auto confined = confine(process, rights); !confined) return {confined.error(), {}};
   CommandEnd end = (*loop)->dial(std::move(plan), {});
   finish_failed_list(process, part.failed.get(), end);
+  receipt.finish(process, (*loop)->files(), end);
   return end;
 }
 

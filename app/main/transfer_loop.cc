@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "app/main/confinement.h"
+#include "app/main/expire_requests.h"
 #include "app/main/failed_list.h"
+#include "app/main/on_complete.h"
 #include "app/main/rate_clock.h"
 #include "app/main/uri_file.h"
 #include "app/recv/opened_root.h"
@@ -143,11 +145,17 @@ uint64_t TransferLoop::rate_bytes_per_s() const { return impl_->rate.rate_bytes_
 class TransferLoop::ServeHandler final : public LoopHandler {
  public:
   ServeHandler(Impl& impl, const AcceptorOptions& options, ListenerTrust& trust)
-      : impl_(impl), options_(options), trust_(trust), acceptor_(impl.services, impl.hub, options) {}
+      : impl_(impl),
+        options_(options),
+        trust_(trust),
+        requests_(impl.work, options.root),
+        acceptor_(impl.services, impl.hub, options) {}
 
   bool turn(Instant now) override {
     if (impl_.rate.turn(now)) acceptor_.set_rate(impl_.rate.rate_bytes_per_s(), now);
     impl_.turn(now, acceptor_);
+    if (impl_.process.on_complete != nullptr) impl_.process.on_complete->turn();
+    requests_.turn(now);
     const Tally tally = acceptor_.tally();
     if (acceptor_.sessions() > 0) impl_.process.reporter.progress({tally.files, tally.bytes, tally.bytes_total, tally.total_known});
     if (stopping_) return !acceptor_.idle();
@@ -166,7 +174,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   }
   Instant next_deadline() const override {
     const Instant speak = acceptor_.sessions() > 0 ? impl_.process.reporter.progress_due() : never;
-    return std::min({impl_.next_deadline(), acceptor_.next_deadline(), speak});
+    return std::min({impl_.next_deadline(), acceptor_.next_deadline(), speak, requests_.next_deadline()});
   }
   void on_signal(int number, Instant now) override {
     impl_.process.reporter.set_now(now);
@@ -198,6 +206,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
 
   ListenerTrust& trust_;
   const ControllingTerminal terminal_;
+  ExpireRequests requests_;
   Acceptor acceptor_;
   bool told_to_stop_ = false;
   bool stopping_ = false;
@@ -260,7 +269,9 @@ class TransferLoop::DialHandler final : public LoopHandler {
     impl_.process.reporter.warn("interrupted: the peer is told, what is durable stays: a second signal ends this at once");
     transfer_.stop(interruption("run the same command again to resume"));
   }
-  CommandEnd end() const { return {transfer_.result(), transfer_.tally(), transfer_.held_by_disk()}; }
+  CommandEnd end() const {
+    return {transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(), transfer_.held_by_disk()};
+  }
 
  private:
   void stop_in_time() {
@@ -339,6 +350,7 @@ uint32_t session_options(const TransferOptions& transfer) {
   if (transfer.archive)
     options |= session::option_links | session::option_permissions | session::option_times | session::option_owner;
   if (transfer.checksum) options |= session::option_checksum;
+  if (transfer.verify) options |= session::option_verify;
   if (transfer.dry_run) options |= session::option_dry_run;
   return options;
 }

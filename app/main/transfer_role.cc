@@ -60,6 +60,7 @@ class SourceRole final : public TransferRole {
     options.options = part.options;
     options.rate = part.rate;
     options.turns = part.turns;
+    options.receipt = part.receipt;
     options.spool_directory = temporary_directory();
     options.record = part.record;
     options.disk_patience = part.disk_patience;
@@ -101,12 +102,14 @@ class DestinationRole final : public TransferRole {
     recv::DestinationOptions options;
     options.options = part.options;
     options.path = part.path;
+    options.peer = part.peer;
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     options.asked = part.asked;
     options.limits = part.limits;
     options.rate = part.rate;
     options.turns = part.turns;
+    options.receipt = part.receipt;
     return options;
   }
   Observer observer_;

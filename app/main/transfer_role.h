@@ -89,6 +89,7 @@ struct SourcePart {
   std::shared_ptr<send::RateCap> rate{};
   std::shared_ptr<session::PoolTurns> turns{};
   std::shared_ptr<FailedList> failed = {};  // none: nobody wants it
+  receipt::Sink* receipt = nullptr;
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
@@ -97,6 +98,7 @@ struct DestinationPart {
   recv::Root* root = nullptr;
   uint32_t options = 0;
   std::string path;
+  std::string peer = {};
   std::shared_ptr<session::TransferRecord> record = {};
   Duration disk_patience = forever;
   std::optional<recv::Asked> asked = std::nullopt;  // of a pull
@@ -105,6 +107,7 @@ struct DestinationPart {
   std::shared_ptr<recv::RateAllowance> rate{};
   std::shared_ptr<session::PoolTurns> turns{};
   std::shared_ptr<FailedList> failed = {};
+  receipt::Sink* receipt = nullptr;
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "app/recv/deliveries.h"
@@ -19,6 +20,7 @@ struct Owner {
   std::atomic<bool> link_dead{false};
   std::atomic<bool> lost{false};
   Deliveries::Transfer transfer{};         // set once
+  std::string peer{};                      // set once: who it is, for people
   mutable std::atomic<uint64_t> steps{0};  // of its jobs: the disk answers, see session::DiskWatch
   void step() const { steps.fetch_add(1, std::memory_order_relaxed); }
 };

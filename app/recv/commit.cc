@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "app/recv/at_rest.h"
 #include "app/recv/inheritance.h"
 #include "core/base/log.h"
 
@@ -23,6 +24,7 @@ class Committer {
 
  private:
   [[nodiscard]] bool remembers() const { return !policy_.has(session::option_times) && !policy_.has(session::option_checksum); }
+  [[nodiscard]] bool verifies() const { return policy_.has(session::option_verify); }
   void remember(const std::vector<CommitItem>& batch);
   static void set(CommitItem& item, CommitOutcome outcome, int negative_errno);
   void finish(CommitItem& item);
@@ -32,7 +34,10 @@ class Committer {
   void place(CommitItem& item);
   int rename_into(CommitItem& item, int parent);
   int place_across(CommitItem& item, int parent);
-  int copy(int from, int to);
+  int copy(int from, int to, Xxh3Blocks* hash);
+  void verify_pieces(CommitItem& item);
+  void verify_packs(std::vector<CommitItem>& batch);
+  bool is_good_copy(int directory, const std::string& name, int fd, const CommitItem& item, const Hash128& hash);
   int sync_parents();
   int sync_directories(const std::vector<CommitItem>& batch);
   void sync_before(std::vector<CommitItem>& batch);
@@ -108,10 +113,37 @@ void Committer::finish(CommitItem& item) {
   }
   error = item.file->sync();
   if (error < 0) set(item, CommitOutcome::sync_failed, error);
+  if (error >= 0 && verifies()) verify_pieces(item);
   item.file->let_go();
 }
 
-int Committer::copy(int from, int to) {
+void Committer::verify_pieces(CommitItem& item) {
+  if (const int error = find_damaged(root_, owner_, *item.file, item.unsynced, item.damaged); error < 0)
+    return set(item, CommitOutcome::failed, root_.judged(error));
+  if (!item.damaged.empty()) set(item, CommitOutcome::damaged, -EIO);
+}
+
+// Files of packs, all of whose data are on the disk by now.
+void Committer::verify_packs(std::vector<CommitItem>& batch) {
+  DiskReader reader(files_);
+  for (CommitItem& item : batch) {
+    if (item.file || item.verified || item.size_bytes == 0 || item.outcome != CommitOutcome::ok) continue;
+    owner_.step();
+    reader.begin(root_.staging, item.staged, -1);
+    const AtRest found = reader.compare(0, item.size_bytes, item.hash);
+    if (found == AtRest::unreadable) set(item, CommitOutcome::failed, root_.judged(-reader.error_number()));
+    if (found == AtRest::damaged) set(item, CommitOutcome::damaged, -EIO);
+  }
+}
+
+// `name` in `directory`, open as `fd`, is the copy that was just synced.
+bool Committer::is_good_copy(int directory, const std::string& name, int fd, const CommitItem& item, const Hash128& hash) {
+  DiskReader reader(files_);
+  reader.begin(directory, name, fd);
+  return reader.compare(0, item.size_bytes, hash) == AtRest::same;
+}
+
+int Committer::copy(int from, int to, Xxh3Blocks* hash) {
   std::vector<std::byte> buffer(copy_bytes);
   for (uint64_t offset_bytes = 0;;) {
     owner_.step();
@@ -119,6 +151,7 @@ int Committer::copy(int from, int to) {
     if (got <= 0) return static_cast<int>(got);
     const Bytes data = Bytes(buffer).first(static_cast<size_t>(got));
     if (const int error = write_all(files_, to, data, offset_bytes); error < 0) return error;
+    if (hash != nullptr) hash->update(data);
     offset_bytes += data.size();
   }
 }
@@ -133,11 +166,13 @@ int Committer::place_across(CommitItem& item, int parent) {
   // Without option_permissions what open(2) makes of it here is right, whatever the directory gives.
   const bool keeps_mode = policy_.has(session::option_permissions);
   const uint32_t mode = keeps_mode ? 0600 : item.task->attributes.mode & 0777u;
-  const int to = files_.open(parent, beside, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, mode);
+  const ports::OpenMode access = verifies() ? ports::OpenMode::read_write : ports::OpenMode::write;
+  const int to = files_.open(parent, beside, {.mode = access, .create = true, .exclusive = true}, mode);
   if (to < 0) return to;
   const HeldFile to_file(files_, to);
   ports::FileStat stat;
-  int error = copy(from, to);
+  Xxh3Blocks hash;
+  int error = copy(from, to, verifies() ? &hash : nullptr);
   if (error >= 0) error = files_.fstat(to, stat);
   Policy policy = policy_;
   Attributes wanted = item.task->attributes;
@@ -151,6 +186,8 @@ int Committer::place_across(CommitItem& item, int parent) {
   }
   owner_.step();
   if (error >= 0) error = files_.fsync(to);
+  // Two disks are at work here. It is not known which of them failed, so nothing is asked for again.
+  if (error >= 0 && verifies() && !is_good_copy(parent, beside, to, item, hash.digest())) error = -EIO;
   if (error >= 0) error = files_.rename_at(parent, beside, parent, split_path(item.task->path).name);
   if (error >= 0) error = files_.fsync(parent);
   files_.unlink_at(error < 0 ? parent : root_.staging, error < 0 ? beside : item.staged, false);
@@ -287,6 +324,7 @@ void Committer::run(std::vector<CommitItem>& batch) {
     finish(item);
   }
   sync_before(batch);
+  if (verifies()) verify_packs(batch);
   for (CommitItem& item : batch) {
     if (item.outcome == CommitOutcome::ok) place(item);
     if (item.outcome != CommitOutcome::ok && !item.file) files_.unlink_at(root_.staging, item.staged, false);

@@ -5,6 +5,7 @@
 // (disk_sync.h). Where syncfs does not tell of lost data, each file was synced by itself before, and
 // each directory is synced after the renames. At last the target directories are looked at again: a
 // file in a directory that is no longer where its path leads has failed (ESTALE).
+// With option_verify what was synced is read back from the disk before the rename (at_rest.h).
 // Runs in a job, one at a time in a session.
 #pragma once
 #include <memory>
@@ -22,6 +23,7 @@ namespace ccixfer::recv {
 enum class CommitOutcome : uint8_t {
   ok,
   sync_failed,  // its data may be lost, so it has to be fetched again
+  damaged,      // the disk has something else than what was written (option_verify): it has to be fetched again
   failed,       // it cannot be placed, because of error_number
 };
 
@@ -31,12 +33,16 @@ struct CommitItem {
   std::shared_ptr<StagedFile> file;  // of pieces; nullptr: of a pack, attributes set already
   uint64_t size_bytes = 0;           // final length
   DiskSync::Mark mark = 0;           // of a pack: of before it was written
+  Hash128 hash = {};                 // of a pack, with option_verify: of the content
+  bool verified = false;             // of a pack: it was read back already
+  std::vector<Ledger::Piece> unsynced = {};  // of pieces: those that no sync was made for yet
   bool attributes_refused = false;   // as of apply_attributes: the content is there all the same
   bool copied = false;               // a copy made in the target directory is renamed: the staged file may not get what that gives
   // Out: what stands under the final name, if its status cannot tell later that it is the source's.
   std::optional<Deliveries::Placed> placed = {};
   CommitOutcome outcome = CommitOutcome::ok;
   int error_number = 0;
+  std::vector<uint64_t> damaged = {};  // pieces, with that outcome
 };
 void commit_batch(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
                   std::vector<CommitItem>& batch);

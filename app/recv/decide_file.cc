@@ -141,7 +141,8 @@ void EntryDecider::Job::resume(const FileTask& task, Decision& decision) {
     if (version != task.version) stale.push_back({task.key, version});
   }
   if (known) {
-    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, *session_.owner_);
+    const bool verify = session_.policy_.has(session::option_verify);
+    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, *session_.owner_, verify);
     if (decision.present.empty()) stale.push_back(task.ledger_file());
   }
   for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);

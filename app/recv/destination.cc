@@ -15,6 +15,7 @@
 #include "app/recv/outbox.h"
 #include "app/recv/pack_stager.h"
 #include "app/recv/piece_writer.h"
+#include "app/recv/receipt_queue.h"
 #include "app/recv/results.h"
 #include "app/recv/session_end.h"
 #include "app/recv/session_reports.h"
@@ -68,6 +69,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) override;
   void remove_staged(std::string name) override { discards_.add(std::move(name)); }
   void ended(const FileTask& task, const session::FileResult& result) override;
+  void note_for_receipt(const Decision& decision);
   void on_left(const std::vector<LeaveOutcome>& outcomes);
 
   // What the source says.
@@ -108,6 +110,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   Discards discards_;
   LeaveQueue leaves_;
   session::BottleneckWatch waits_;
+  ReceiptQueue receipts_;
   Instant now_{};  // of the last turn
 };
 
@@ -120,7 +123,7 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       observer_(observer),
       opener_(link.keys() != nullptr ? std::make_unique<session::DataOpener>(link.keys()->data(trust::SealKey::Use::open))
                                      : nullptr),
-      root_(root, options.options, link.transfer_key(), options.limits.setid),
+      root_(root, options.options, link.transfer_key(), options.limits.setid, options.peer),
       jobs_(work, wake_),
       liveness_(options.disk_patience),
       outbox_([this](const Message& message) { link_.post(message); }),
@@ -157,7 +160,9 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       leaves_(
           jobs_, [this](const std::vector<Leave>& due) { return root_.apply(due); },
           [this](const std::vector<LeaveOutcome>& outcomes) { on_left(outcomes); },
-          [this](uint64_t first_index, uint64_t end_index) { return files_.has_any(first_index, end_index); }) {}
+          [this](uint64_t first_index, uint64_t end_index) { return files_.has_any(first_index, end_index); }),
+      receipts_(
+          jobs_, [this](std::vector<ReceiptItem>& items) { root_.describe(items); }, options.receipt) {}
 
 // --- Life
 
@@ -188,7 +193,8 @@ void Destination::Impl::turn(Instant now) {
   while (!inbox_.empty()) receive(inbox_.take());
   const bool is_over = end_.is_over();
   const bool is_active = end_.is_started() && !is_over;
-  if (is_active && !outbox_.is_full()) entries_.turn();
+  if (is_active && !outbox_.is_full() && receipts_.has_room()) entries_.turn();
+  session_.has_failed() ? receipts_.cancel() : receipts_.turn();
   if (is_active) leaves_.turn();
   syncer_.turn(now, end_.is_closing());
   if (!session_.has_failed()) {
@@ -220,6 +226,7 @@ void Destination::Impl::finish() {
   if (!entries) return;
   if (entries_.next_index() > *entries) return session_.fail({ErrorKind::protocol, "the source sent more entries than it says"});
   if (entries_.next_index() < *entries || !files_.empty() || entries_.is_running() || !leaves_.empty()) return;
+  if (!receipts_.empty()) return;
   outbox_.flush_results();
   if (outbox_.has_results()) return;
   end_.begin_last_sync();
@@ -318,9 +325,17 @@ void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> d
       files_.add(decision);
     } else {
       results_.decided(decision);
+      note_for_receipt(decision);
     }
   }
   outbox_.answer(first_index, decisions);
+}
+
+// Directories follow when they have their modes.
+void Destination::Impl::note_for_receipt(const Decision& decision) {
+  if (decision.verdict != session::Verdict::done && decision.verdict != session::Verdict::unchanged) return;
+  if (decision.type == session::EntryType::file) receipts_.add(receipt::EntryType::file, decision.path, decision.size_bytes);
+  if (decision.type == session::EntryType::symlink) receipts_.add(receipt::EntryType::link, decision.path, 0);
 }
 
 void Destination::Impl::on_message(const Message& message) {
@@ -417,6 +432,8 @@ void Destination::Impl::discard(const FileTaskRef& task, const std::shared_ptr<S
 
 void Destination::Impl::ended(const FileTask& task, const session::FileResult& result) {
   root_.release(task.key);
+  if (result.kind == ErrorKind::ok)
+    receipts_.add(receipt::EntryType::file, task.path, task.size_bytes == size_unknown ? 0 : task.size_bytes);
   outbox_.add_result(result);
   leaves_.file_ended();
   session_.made_progress();
@@ -426,6 +443,7 @@ void Destination::Impl::ended(const FileTask& task, const session::FileResult& r
 void Destination::Impl::on_left(const std::vector<LeaveOutcome>& outcomes) {
   for (const LeaveOutcome& outcome : outcomes) {
     if (outcome.attributes_refused) results_.attributes_refused();
+    receipts_.add(receipt::EntryType::directory, outcome.path, 0);
     if (outcome.error_number == 0) continue;
     if (is_fatal(outcome.error_number)) return session_.fail(fatal_error(outcome.error_number, outcome.path));
     results_.attributes_failed();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "app/receipt/entry.h"
 #include "app/recv/asked.h"
 #include "app/recv/budget.h"
 #include "app/recv/observer.h"
@@ -39,6 +40,8 @@ struct DestinationOptions {
   // Shared by the sessions of a process; without them the session is the only one.
   std::shared_ptr<session::PoolTurns> turns{};
   std::shared_ptr<RateAllowance> rate{};
+  receipt::Sink* receipt = nullptr;  // hears of each entry that ends well, with its digest; none: nobody reads them again
+  std::string peer = {};             // who it is, for whoever looks at what stands staged
 };
 
 class Destination final : public session::LinkHandler {

@@ -21,6 +21,9 @@ class FileHandler {
   virtual void on_failed(FileInWork& file, FileFailure why) = 0;  // may end it
   // A write or a sync failed: what was lost is asked for again, or the file fails. May end it.
   virtual void on_io_failed(FileInWork& file, int error_number, const std::vector<uint64_t>& lost_pieces) = 0;
+  // The disk has something else than what was written there: it is asked for again, or the session ends, when it is not the first
+  // time. Resend::whole: a file of a pack.
+  virtual void on_damaged_at_rest(FileInWork& file, const std::vector<uint64_t>& pieces) = 0;
   virtual void on_job_ended(uint64_t index) = 0;  // may end the file, if it has not ended yet
 };
 

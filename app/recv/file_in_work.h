@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,8 @@
 namespace ccixfer::recv {
 
 inline constexpr uint32_t io_failures_max = 1;  // of a file's writes and syncs: after so many its content is asked for again
+// That the disk damaged, in a session; each of them once.
+inline constexpr uint32_t damaged_at_rest_max = 100;
 
 enum class NextStep : uint8_t {
   none,     // something has to come or to end first
@@ -61,6 +64,9 @@ class FileInWork {
   // A write or a sync of it failed. False: too often.
   [[nodiscard]] bool may_come_again() { return ++io_failures_ <= io_failures_max; }
 
+  // The disk damaged this piece (Resend::whole: a file of a pack). False: not for the first time.
+  [[nodiscard]] bool may_be_damaged(uint64_t piece) { return damaged_.insert(piece).second; }
+
   // May find that it has failed: its content is not what was promised.
   [[nodiscard]] NextStep next();
   void begin_commit();
@@ -76,6 +82,7 @@ class FileInWork {
   bool by_pack_ = false;
   bool committing_ = false;
   std::unique_ptr<FilePieces> pieces_;
+  std::set<uint64_t> damaged_;  // pieces that came again since the disk had damaged them
   std::optional<session::FileEnd> end_;
   std::optional<FileFailure> failure_;
   FileShare share_;

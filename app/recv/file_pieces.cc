@@ -34,12 +34,24 @@ uint64_t FilePieces::unsynced_bytes(uint64_t size_bytes) const {
   return bytes;
 }
 
-std::vector<Ledger::Piece> FilePieces::take_unsynced() {
+std::vector<Ledger::Piece> FilePieces::unsynced() const {
   std::vector<Ledger::Piece> pieces;
   pieces.reserve(unsynced_.size());
   for (const uint64_t piece : unsynced_) pieces.push_back({piece, table_.hash(piece)});
+  return pieces;
+}
+
+std::vector<Ledger::Piece> FilePieces::take_unsynced() {
+  std::vector<Ledger::Piece> pieces = unsynced();
   unsynced_.clear();
   return pieces;
+}
+
+void FilePieces::damaged(const std::vector<uint64_t>& pieces) {
+  for (const uint64_t piece : pieces) {
+    std::erase(unsynced_, piece);
+    table_.set_state(piece, PieceState::absent);
+  }
 }
 
 void FilePieces::synced(const std::vector<Ledger::Piece>& pieces) {

@@ -42,6 +42,9 @@ class FilePieces {
   // The sync with these pieces failed. Out: what has to come again.
   [[nodiscard]] std::vector<uint64_t> sync_failed(const std::vector<Ledger::Piece>& pieces);
   [[nodiscard]] std::vector<uint64_t> lose_unsynced();
+  [[nodiscard]] std::vector<Ledger::Piece> unsynced() const;
+  // The disk has something else in the place of these. They have to come again.
+  void damaged(const std::vector<uint64_t>& pieces);
 
   [[nodiscard]] const PieceTable& table() const { return table_; }
   [[nodiscard]] const std::shared_ptr<StagedFile>& staged() const { return staged_; }

@@ -110,6 +110,23 @@ void FilesInWork::disk_fails(const FileInWork& file) {
   session_.fail({ErrorKind::file_io, fmt::format("the receiver's disk fails: {}", fatal_error(EIO, file.task().path).message)});
 }
 
+// A disk that damages the same place twice would do so for ever.
+void FilesInWork::on_damaged_at_rest(FileInWork& file, const std::vector<uint64_t>& pieces) {
+  if (session_.has_failed()) return;
+  const std::string& path = file.task().path;
+  for (const uint64_t piece : pieces) {
+    if (!file.may_be_damaged(piece) || ++damaged_at_rest_ > damaged_at_rest_max) {
+      session_.fail({ErrorKind::integrity,
+                     fmt::format("the receiver's disk damages what is written to it: {}: read back, it is not what was written: "
+                                 "check the disk and run again to resume",
+                                 printable(path))});
+      return;
+    }
+  }
+  session_.warn(fmt::format("{}: read back from the disk, it is not what was written: asked for again", printable(path)));
+  for (const uint64_t piece : pieces) session_.ask_for_piece(file.task().index, piece);
+}
+
 void FilesInWork::on_job_ended(uint64_t index) {
   FileInWork* file = find(index);  // with its second failure it may have ended before
   if (file != nullptr) go_on(*file);
@@ -146,6 +163,7 @@ void FilesInWork::begin_commit(FileInWork& file) {
   item.file = pieces_of(file).staged();
   item.staged = item.file->name();
   item.size_bytes = file.size_bytes();
+  item.unsynced = file.pieces()->unsynced();
   file.begin_commit();
   steps_.commit(std::move(item));
 }
@@ -176,6 +194,12 @@ void FilesInWork::on_not_placed(FileInWork& file, const CommitItem& item) {
     if (pieces != nullptr && pieces->has_unsynced()) steps_.sync_soon(item.task->index, 0);
     session_.fail(fatal_error(item.error_number, item.task->path));
     return;
+  }
+  if (item.outcome == CommitOutcome::damaged) {
+    if (pieces == nullptr) return on_damaged_at_rest(file, {session::Resend::whole});
+    pieces->damaged(item.damaged);
+    if (pieces->has_unsynced()) steps_.sync_soon(item.task->index, 0);
+    return on_damaged_at_rest(file, item.damaged);
   }
   if (item.outcome == CommitOutcome::failed) {
     if (item.error_number == EIO) return disk_fails(file);

@@ -55,6 +55,7 @@ class FilesInWork final : public FileHandler, public CommitHandler {
   void on_staged(FileInWork& file, CommitItem item) override;
   void on_failed(FileInWork& file, FileFailure why) override;
   void on_io_failed(FileInWork& file, int error_number, const std::vector<uint64_t>& lost_pieces) override;
+  void on_damaged_at_rest(FileInWork& file, const std::vector<uint64_t>& pieces) override;
   void on_job_ended(uint64_t index) override;
   void on_committed(const CommitItem& item) override;
   void on_commit_cancelled(const CommitItem& item) override;
@@ -74,6 +75,7 @@ class FilesInWork final : public FileHandler, public CommitHandler {
   Results& results_;
   const MakeStaged make_staged_;
   std::map<uint64_t, FileInWork> files_;
+  uint32_t damaged_at_rest_ = 0;  // pieces and files of packs, of this session
 };
 
 }  // namespace ccixfer::recv

@@ -16,13 +16,23 @@ namespace ccixfer::recv {
 namespace {
 
 constexpr int application_id = 0x63636c67;  // "cclg": tells our database from a foreign one
-constexpr int schema_version = 2;
+constexpr int schema_version = 3;
+// Of the same tables without what is for people.
+constexpr int schema_version_without_notes = 2;
 // Its rows have versions of files that no source gives any more: they go, and with them what is staged. No table is another.
 constexpr int schema_version_before = 1;
 constexpr int damaged_copies_max = 16;
 
+constexpr const char* add_notes = R"sql(
+  ALTER TABLE file ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE file ADD COLUMN peer BLOB NOT NULL DEFAULT x'';
+  ALTER TABLE file ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 constexpr const char* schema = R"sql(
-  CREATE TABLE file(id INTEGER PRIMARY KEY, key BLOB NOT NULL, version INTEGER NOT NULL, path BLOB NOT NULL, UNIQUE(key, version));
+  CREATE TABLE file(id INTEGER PRIMARY KEY, key BLOB NOT NULL, version INTEGER NOT NULL, path BLOB NOT NULL,
+                    size INTEGER NOT NULL DEFAULT 0, peer BLOB NOT NULL DEFAULT x'', since INTEGER NOT NULL DEFAULT 0,
+                    UNIQUE(key, version));
   CREATE TABLE piece(file INTEGER NOT NULL, number INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(file, number)) WITHOUT ROWID;
 )sql";
 
@@ -177,6 +187,11 @@ int Ledger::Impl::check_schema() {
   if (identity == fmt::format("{}", application_id) && version == fmt::format("{}", schema_version_before)) {
     code = run(raw, "DELETE FROM piece");
     if (code == SQLITE_OK) code = run(raw, "DELETE FROM file");
+    if (code != SQLITE_OK) return code;
+    version = fmt::format("{}", schema_version_without_notes);
+  }
+  if (identity == fmt::format("{}", application_id) && version == fmt::format("{}", schema_version_without_notes)) {
+    code = run(raw, add_notes);
     if (code == SQLITE_OK) code = run(raw, fmt::format("PRAGMA user_version={}", schema_version).c_str());
     if (code != SQLITE_OK) return code;
     version = fmt::format("{}", schema_version);
@@ -195,7 +210,7 @@ int Ledger::Impl::prepare() {
     statement.reset(raw);
     return code;
   };
-  int code = make(insert_file, "INSERT INTO file(key, version, path) VALUES(?, ?, ?)");
+  int code = make(insert_file, "INSERT INTO file(key, version, path, size, peer, since) VALUES(?, ?, ?, ?, ?, ?)");
   if (code == SQLITE_OK) code = make(insert_piece, "INSERT OR REPLACE INTO piece(file, number, hash) VALUES(?, ?, ?)");
   if (code == SQLITE_OK) code = make(select_pieces, "SELECT number, hash FROM piece WHERE file = ? ORDER BY number");
   if (code == SQLITE_OK) code = make(delete_pieces, "DELETE FROM piece WHERE file = ?");
@@ -236,6 +251,9 @@ int Ledger::Impl::insert(const Addition& addition, std::vector<std::pair<Hash128
     sqlite3_bind_blob(file, 1, key.data(), static_cast<int>(key.size()), SQLITE_TRANSIENT);
     sqlite3_bind_int64(file, 2, static_cast<sqlite3_int64>(addition.file.version));
     sqlite3_bind_blob(file, 3, addition.path.data(), static_cast<int>(addition.path.size()), SQLITE_TRANSIENT);
+    sqlite3_bind_int64(file, 4, static_cast<sqlite3_int64>(addition.size_bytes));
+    sqlite3_bind_blob(file, 5, addition.peer.data(), static_cast<int>(addition.peer.size()), SQLITE_TRANSIENT);
+    sqlite3_bind_int64(file, 6, addition.now_s);
     const int code = sqlite3_step(file);
     sqlite3_reset(file);
     if (code != SQLITE_DONE) return code;

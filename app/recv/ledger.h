@@ -34,8 +34,11 @@ class Ledger {
   };
   struct Addition {
     File file;
-    std::string path;  // for people who look into the database
+    std::string path;  // for people, as what follows the pieces
     std::vector<Piece> pieces;
+    uint64_t size_bytes = 0;  // of the whole file; 0: nobody knows it yet
+    std::string peer = {};    // from whom it comes
+    int64_t now_s = 0;        // by the file system's clock
   };
 
   // `staging` is the descriptor of the directory that `path` (its path, for SQLite) names. `vfs`: nullptr for the default.

@@ -1,17 +1,20 @@
 // What earlier runs left in the staging directory. It is removed when a root is opened, before any
-// session uses it.
+// session uses it, and when somebody asks for it (ccixfer status --expire).
 #pragma once
 #include "app/recv/opened_root.h"
 
 namespace ccixfer::recv {
 
-inline constexpr int64_t partial_age_max_s = 30 * int64_t{24 * 3600};
-
 // Removes staged files that no row of the ledger names, and those of packs.
 void remove_unnamed(OpenedRoot& root);
-// Removes partial files whose last change is longer ago than partial_age_max_s, with their rows, and
-// rows without a file. The last change is the ctime, which only the file system sets. `now` is by the
-// file system's clock.
-void remove_expired(OpenedRoot& root, ports::FileTime now);
+// Removes partial files whose last change is longer ago than `age_s`, with their rows, and rows
+// without a file. The last change is the ctime, which only the file system sets. `now` is by the file
+// system's clock. What a session writes stays.
+void remove_expired(OpenedRoot& root, ports::FileTime now, int64_t age_s);
+
+// A file in the staging directory by which another process asks to remove what is older: the age in seconds, as digits. It is
+// removed when that is done. True: there was one.
+inline constexpr std::string_view expire_request_name = "expire.request";
+bool serve_expire_request(OpenedRoot& root);
 
 }  // namespace ccixfer::recv

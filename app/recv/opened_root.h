@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "app/recv/claims.h"
@@ -41,6 +42,7 @@ struct OpenedRoot {
   std::unique_ptr<Ledger> ledger;          // locks itself
   std::unique_ptr<Deliveries> deliveries;  // locks itself; none for a look, as the ledger
   Claims claims;                           // locks itself
+  std::mutex history;                      // of whoever writes it, see history.h
   std::atomic<uint64_t> temporaries{0};    // numbers of staged files of packs
   std::atomic<uint32_t> sessions{0};
   // Directories that were made, and how many of their names are known to be durable. A file in a new

@@ -92,6 +92,8 @@ void PackStager::staged_one(FileInWork& file, PackItem& item, bool is_damaged) {
     commit.staged = std::move(item.staged);
     commit.size_bytes = item.content.size();
     commit.mark = item.mark;
+    commit.hash = item.hash;
+    commit.verified = item.verified;
     commit.attributes_refused = item.attributes_refused;
     files_.on_staged(file, std::move(commit));
   } else if (session_.has_failed()) {
@@ -104,6 +106,7 @@ void PackStager::staged_one(FileInWork& file, PackItem& item, bool is_damaged) {
     files_.on_failed(file, {ErrorKind::integrity, 0, true, "its content is not what its digest says"});
   } else {
     file.drop_pack();  // without an error it was not tried: the session ended in the middle of the pack
+    if (item.damaged) return files_.on_damaged_at_rest(file, {session::Resend::whole});
     if (item.error_number != 0) files_.on_io_failed(file, item.error_number, {});
   }
 }

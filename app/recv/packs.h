@@ -18,6 +18,9 @@ struct PackItem {
   DiskSync::Mark mark = 0;          // out: of before it was written
   int error_number = 0;             // out
   bool attributes_refused = false;  // out: as of apply_attributes
+  Hash128 hash = {};                // out: of its content, with option_verify
+  bool verified = false;            // out: it was read back from the disk already, since nobody may open it again
+  bool damaged = false;             // out: the disk had something else then
   bool digest_differs = false;      // out: not the content that the entry promised
 };
 void stage_pack(OpenedRoot& root, const Policy& policy, const Owner& owner, std::vector<PackItem>& items);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "app/recv/at_rest.h"
 #include "app/session/entry.h"
 #include "app/session/segment.h"
 #include "core/base/check.h"
@@ -172,15 +173,54 @@ PieceWritten write_piece(StagedFile& staged, MutableBytes segment, const session
   return outcome;
 }
 
-std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vector<SyncFile>& batch) {
+int find_damaged(OpenedRoot& root, const Owner& owner, StagedFile& staged, const std::vector<Ledger::Piece>& pieces,
+                 std::vector<uint64_t>& damaged) {
+  HeldFileRef open;
+  ports::FileStat stat;
+  int error = staged.open(open);
+  if (error >= 0) error = root.files.fstat(open->fd(), stat);
+  if (error < 0) return error;
+  DiskReader reader(root.files);
+  reader.begin(root.staging, staged.name(), open->fd());
+  for (const Ledger::Piece& piece : pieces) {
+    owner.step();
+    // The last piece of a file whose length nobody knows yet ends where the staged file does.
+    const bool is_there = stat.size_bytes > piece.number * session::piece_bytes;
+    const uint64_t bytes = is_there ? piece_length(stat.size_bytes, piece.number) : session::piece_bytes;
+    const AtRest found = reader.compare(piece.number * session::piece_bytes, bytes, piece.hash);
+    if (found == AtRest::unreadable) return -reader.error_number();
+    if (found == AtRest::damaged) damaged.push_back(piece.number);
+  }
+  return 0;
+}
+
+namespace {
+
+Ledger::Addition addition_of(OpenedRoot& root, const Owner& owner, const SyncFile& file) {
+  Ledger::Addition addition{file.task->ledger_file(), file.task->path, file.pieces};
+  addition.size_bytes = file.task->size_bytes == size_unknown ? 0 : file.task->size_bytes;
+  addition.peer = owner.peer;
+  ports::FileStat stat;
+  if (root.files.stat_at(root.staging, file.staged->name(), stat, false) >= 0) addition.now_s = stat.ctime.seconds;
+  return addition;
+}
+
+}  // namespace
+
+std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vector<SyncFile>& batch, bool verify) {
   std::vector<Ledger::Addition> additions;
   for (SyncFile& file : batch) {
     owner.step();
-    if (const int error = file.staged->sync(); error < 0) {
+    int error = file.staged->sync();
+    if (error >= 0 && verify) error = find_damaged(root, owner, *file.staged, file.pieces, file.damaged);
+    if (error < 0) {
       file.error_number = -error;
       continue;
     }
-    additions.push_back({file.task->ledger_file(), file.task->path, file.pieces});
+    std::erase_if(file.pieces, [&](const Ledger::Piece& piece) {
+      return std::find(file.damaged.begin(), file.damaged.end(), piece.number) != file.damaged.end();
+    });
+    if (!file.pieces.empty()) additions.push_back(addition_of(root, owner, file));
     if (file.let_go) file.staged->let_go();
   }
   // The names of new staged files, before rows point to them.
@@ -196,20 +236,30 @@ std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vect
   return std::nullopt;
 }
 
-std::vector<Ledger::Piece> read_back(OpenedRoot& root, const FileTask& task, const Owner& owner) {
+std::vector<Ledger::Piece> read_back(OpenedRoot& root, const FileTask& task, const Owner& owner, bool verify) {
   std::vector<Ledger::Piece> good;
   const auto rows = root.ledger->pieces(task.ledger_file());
   if (!rows || rows->empty()) return good;
-  const int fd = root.files.open(root.staging, staged_name(task.key, task.version), {}, 0);
+  const std::string name = staged_name(task.key, task.version);
+  const int fd = root.files.open(root.staging, name, {}, 0);
   if (fd < 0) return good;
   const HeldFile file(root.files, fd);
   const uint64_t count = piece_count(task.size_bytes);
-  std::vector<std::byte> buffer(session::piece_bytes);
+  std::vector<std::byte> buffer(verify ? 0 : session::piece_bytes);
+  std::optional<DiskReader> disk;
+  if (verify) disk.emplace(root.files).begin(root.staging, name, fd);
   for (const Ledger::Piece& piece : *rows) {
     if (piece.number >= count) continue;
-    const MutableBytes data = MutableBytes(buffer).first(static_cast<size_t>(piece_length(task.size_bytes, piece.number)));
-    if (read_piece(root.files, fd, data, piece.number * session::piece_bytes) && xxh3_128(data) == piece.hash)
-      good.push_back(piece);
+    const uint64_t offset_bytes = piece.number * session::piece_bytes;
+    const uint64_t bytes = piece_length(task.size_bytes, piece.number);
+    bool is_good = false;
+    if (disk) {
+      is_good = disk->compare(offset_bytes, bytes, piece.hash) == AtRest::same;
+    } else {
+      const MutableBytes data = MutableBytes(buffer).first(static_cast<size_t>(bytes));
+      is_good = read_piece(root.files, fd, data, offset_bytes) && xxh3_128(data) == piece.hash;
+    }
+    if (is_good) good.push_back(piece);
     owner.step();
   }
   return good;

@@ -103,11 +103,19 @@ struct SyncFile {
   std::vector<Ledger::Piece> pieces;
   bool let_go = false;   // nobody writes to it at present
   int error_number = 0;  // out: these pieces are not durable
+  std::vector<uint64_t> damaged = {};  // out, with `verify`: the disk has something else there; they are in `pieces` no more
 };
-[[nodiscard]] std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vector<SyncFile>& batch);
+// `verify`: what was synced is read back from the disk before the transaction.
+[[nodiscard]] std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vector<SyncFile>& batch,
+                                               bool verify = false);
 
-// Reads back the pieces that the ledger names, and gives those that are undamaged in staging.
-[[nodiscard]] std::vector<Ledger::Piece> read_back(OpenedRoot& root, const FileTask& task, const Owner& owner);
+// Those of the pieces, synced before, that the disk has not as they were written. 0, or -errno: they cannot be read back.
+[[nodiscard]] int find_damaged(OpenedRoot& root, const Owner& owner, StagedFile& staged, const std::vector<Ledger::Piece>& pieces,
+                               std::vector<uint64_t>& damaged);
+
+// Reads back the pieces that the ledger names (`verify`: from the disk), and gives those that are undamaged in staging.
+[[nodiscard]] std::vector<Ledger::Piece> read_back(OpenedRoot& root, const FileTask& task, const Owner& owner,
+                                                   bool verify = false);
 [[nodiscard]] std::vector<session::Want::Range> missing_ranges(const std::vector<Ledger::Piece>& present, uint64_t count);
 [[nodiscard]] std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes, const Owner& owner);
 

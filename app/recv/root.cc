@@ -54,7 +54,8 @@ int open_staging(OpenedRoot& root) {
   return error < 0 ? error : root.files.identify(root.staging, ".", root.staging_identity);
 }
 
-Result<std::shared_ptr<OpenedRoot>> open_root(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
+Result<std::shared_ptr<OpenedRoot>> open_root(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs,
+                                              const RootOptions& options) {
   const int fd = files.open(ports::FileSystem::no_directory, path, {.directory = true}, 0);
   if (fd < 0) return cannot("open the directory", path, fd);
   auto opened = std::make_shared<OpenedRoot>(files, fd, path);
@@ -75,7 +76,7 @@ Result<std::shared_ptr<OpenedRoot>> open_root(ports::FileSystem& files, const st
   remove_unnamed(root);
   ports::FileTime now;
   if (const int error = measure(root, now); error < 0) return cannot("write below", path, error);
-  remove_expired(root, now);
+  remove_expired(root, now, options.staging_age_max_s);
   root.deliveries->expire(now.seconds);
   files.set_mtime(fd, before.mtime);
   // The names of the staging directory and of the ledger outlive a power cut, else what it says would be of no use.
@@ -88,12 +89,14 @@ Result<std::shared_ptr<OpenedRoot>> open_root(ports::FileSystem& files, const st
 
 }  // namespace
 
-Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs) {
-  auto opened = open_root(files, path, sqlite_vfs);
+Result<std::unique_ptr<Root>> Root::open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs,
+                                         const RootOptions& options) {
+  auto opened = open_root(files, path, sqlite_vfs, options);
   if (!opened) return tl::unexpected<Error>(opened.error());
   auto root = std::make_unique<Root>();
   root->opened_ = std::move(*opened);
   root->sqlite_vfs_ = sqlite_vfs;
+  root->options_ = options;
   return root;
 }
 
@@ -122,7 +125,7 @@ Result<void> Root::renew() {
   }
   log(LogLevel::warning, "{}: moved, removed or replaced, or its .ccixfer was: what is there now is opened",
       printable(opened_->path));
-  auto now = open_root(opened_->files, opened_->path, sqlite_vfs_);
+  auto now = open_root(opened_->files, opened_->path, sqlite_vfs_, options_);
   if (!now) return tl::unexpected<Error>(now.error());
   opened_ = std::move(*now);
   return {};

@@ -13,11 +13,16 @@ namespace ccixfer::recv {
 
 struct OpenedRoot;  // app/recv/opened_root.h
 
+struct RootOptions {
+  int64_t staging_age_max_s = 14 * int64_t{24 * 3600};  // staged files that nobody changed for so long go when the root is opened
+};
+
 class Root {
  public:
   // Opens the directory, which must be there, makes its staging directory, and opens the ledger.
   // file_io: it is read-only or no directory. no_space.
-  static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr);
+  static Result<std::unique_ptr<Root>> open(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs = nullptr,
+                                            const RootOptions& options = {});
   // For a dry run: it makes nothing, and the directory need not be there.
   static Result<std::unique_ptr<Root>> look(ports::FileSystem& files, const std::string& path);
   ~Root();  // removes an empty staging directory again, and leaves the root's mtime as it was
@@ -32,6 +37,7 @@ class Root {
  private:
   std::shared_ptr<OpenedRoot> opened_;
   const char* sqlite_vfs_ = nullptr;
+  RootOptions options_;
   std::optional<ErrorKind> when_replaced_;
   bool out_of_reach_ = false;
 };

@@ -11,13 +11,14 @@
 
 namespace ccixfer::recv {
 
-SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid)
+SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid, const std::string& peer)
     : opened_(root.renew()),
       root_(root.opened()),
       directories_(root_->files, root_->fd, root_->staging_identity, root_->held_directories),
       policy_{options, root_->umask, root_->uid, root_->gid, setid} {
   root_->sessions.fetch_add(1);
   owner_->transfer = transfer;
+  owner_->peer = peer;
 }
 
 SessionRoot::~SessionRoot() {
@@ -28,6 +29,7 @@ SessionRoot::~SessionRoot() {
 Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked) {
   auto base = normalise_path(path);
   if (!base) return tl::unexpected<Error>(base.error());
+  base_ = *base;
   decider_ = std::make_unique<EntryDecider>(*root_, directories_, policy_, std::move(*base), owner_);
   if (asked) asked_.emplace(*asked);
   return {};
@@ -72,7 +74,9 @@ JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHea
 
 void SessionRoot::stage(std::vector<PackItem>& items) const { stage_pack(*root_, policy_, *owner_, items); }
 
-std::optional<Error> SessionRoot::sync(std::vector<SyncFile>& batch) const { return sync_pieces(*root_, *owner_, batch); }
+std::optional<Error> SessionRoot::sync(std::vector<SyncFile>& batch) const {
+  return sync_pieces(*root_, *owner_, batch, policy_.has(session::option_verify));
+}
 
 void SessionRoot::commit(std::vector<CommitItem>& batch) { commit_batch(*root_, directories_, policy_, *owner_, batch); }
 
@@ -88,6 +92,23 @@ void SessionRoot::discard(const FileTask& task, StagedFile& staged) const {
   staged.remove();
   const auto removed = root_->ledger->remove({task.ledger_file()});
   if (!removed) log(LogLevel::warning, "{}", removed.error().message);
+}
+
+void SessionRoot::describe(std::vector<ReceiptItem>& items) const {
+  for (ReceiptItem& item : items) {
+    receipt::Subject subject;
+    subject.type = item.type;
+    subject.directory = root_->fd;
+    subject.below = item.path;
+    subject.step = [this] { owner_->step(); };
+    if (item.path.empty()) continue;  // the root itself
+    item.is_there = receipt::describe(root_->files, subject, item.entry);
+    if (item.path != base_) {
+      item.entry.path = base_.empty() ? item.path : item.path.substr(base_.size() + 1);
+    } else if (item.type != receipt::EntryType::directory) {
+      item.entry.path = split_path(item.path).name;
+    }
+  }
 }
 
 std::optional<Error> SessionRoot::sync_all() {

@@ -20,6 +20,7 @@
 #include "app/recv/opened_root.h"
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
+#include "app/recv/receipt_queue.h"
 #include "app/recv/root.h"
 #include "app/session/segment.h"
 
@@ -28,7 +29,7 @@ namespace ccixfer::recv {
 class SessionRoot {
  public:
   // Opens what is there now if what was open is gone. `options`: session::Option bits. `setid`: Policy's.
-  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid = true);
+  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid = true, const std::string& peer = {});
   ~SessionRoot();  // gives up the claims
   SessionRoot(const SessionRoot&) = delete;
   SessionRoot& operator=(const SessionRoot&) = delete;
@@ -54,6 +55,8 @@ class SessionRoot {
   [[nodiscard]] std::vector<LeaveOutcome> apply(const std::vector<Leave>& leaves);
   void remove_staged(const std::vector<std::string>& names) const;
   void discard(const FileTask& task, StagedFile& staged) const;
+  void describe(
+      std::vector<ReceiptItem>& items) const;  // as they stand below the root now; paths become those below `path` of begin
   // Everything that was written is durable, and stands where its path leads.
   [[nodiscard]] std::optional<Error> sync_all();
   // The transfer has ended well: the next run of the command begins anew.
@@ -65,6 +68,7 @@ class SessionRoot {
   KnownDirectories directories_;
   const Policy policy_;
   const std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
+  std::string base_;                       // after begin: where the session writes, below the root
   std::unique_ptr<EntryDecider> decider_;  // after begin
   std::optional<AskedEntries> asked_;      // of a pull
 };

@@ -57,19 +57,31 @@ void Syncer::synced(const std::vector<SyncFile>& batch, const std::optional<Erro
 void Syncer::synced_one(FileInWork& file, const SyncFile& sync, bool are_in_ledger) {
   FilePieces& pieces = *file.pieces();
   if (sync.error_number != 0) {
-    const std::vector<uint64_t> lost = pieces.sync_failed(sync.pieces);
+    std::vector<uint64_t> lost = pieces.sync_failed(sync.pieces);
+    pieces.damaged(sync.damaged);
+    lost.insert(lost.end(), sync.damaged.begin(), sync.damaged.end());
     if (is_fatal(sync.error_number)) {
       session_.fail(fatal_error(sync.error_number, sync.task->path));
     } else if (!file.failure()) {
       files_.on_io_failed(file, sync.error_number, lost);
     }
-  } else if (are_in_ledger) {
-    pieces.synced(sync.pieces);
-    if (!file.is_length_known()) return;  // such a file counts when it is committed
-    uint64_t bytes = 0;
-    for (const Ledger::Piece& piece : sync.pieces) bytes += piece_length(sync.task->size_bytes, piece.number);
-    files_.on_durable(file, bytes);
+    return;
   }
+  if (are_in_ledger) {
+    pieces.synced(sync.pieces);
+    count(file, sync);
+  }
+  if (!sync.damaged.empty()) {
+    pieces.damaged(sync.damaged);
+    if (!file.failure()) files_.on_damaged_at_rest(file, sync.damaged);
+  }
+}
+
+void Syncer::count(FileInWork& file, const SyncFile& sync) {
+  if (!file.is_length_known()) return;  // such a file counts when it is committed
+  uint64_t bytes = 0;
+  for (const Ledger::Piece& piece : sync.pieces) bytes += piece_length(sync.task->size_bytes, piece.number);
+  files_.on_durable(file, bytes);
 }
 
 }  // namespace ccixfer::recv

@@ -37,6 +37,7 @@ class Syncer {
  private:
   [[nodiscard]] std::vector<SyncFile> take_batch();
   void synced(const std::vector<SyncFile>& batch, const std::optional<Error>& failure);
+  void count(FileInWork& file, const SyncFile& sync);
   void synced_one(FileInWork& file, const SyncFile& sync, bool are_in_ledger);
 
   SessionJobs& jobs_;

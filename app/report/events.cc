@@ -120,6 +120,37 @@ std::string ended_event(double t, const Ended& ended) {
   return line(json);
 }
 
+namespace {
+
+void put_transfer(Json& json, const Transfer& transfer) {
+  const ErrorRow& row = error_row(transfer.kind);
+  json["transfer"] = transfer.transfer;
+  json["peer"] = words(transfer.peer);
+  if (!transfer.identity.empty()) json["identity"] = transfer.identity;
+  json["direction"] = transfer.is_push ? "push" : "pull";
+  json["path"] = words(transfer.path);
+  json["status"] = row.name;
+  json["exit"] = row.exit_code;
+  if (!transfer.reason.empty()) json["reason"] = words(transfer.reason);
+  put_counts(json, transfer.counts);
+  json["began"] = transfer.began_s;
+  json["finished"] = transfer.ended_s;
+}
+
+}  // namespace
+
+std::string transfer_event(double t, const Transfer& transfer) {
+  Json json = begin("transfer", t);
+  put_transfer(json, transfer);
+  return line(json);
+}
+
+std::string transfer_result(const Transfer& transfer) {
+  Json json;
+  put_transfer(json, transfer);
+  return line(json);
+}
+
 std::string waiting_event(double t, std::string_view transfer, uint32_t before) {
   Json json = begin("waiting", t);
   json["transfer"] = words(transfer);

@@ -88,6 +88,20 @@ struct Ended {
   Counts counts;
 };
 
+// A transfer that has ended, for the event `transfer`, the history of a receiver, and --on-complete.
+struct Transfer {
+  std::string transfer;  // as in Session
+  std::string peer;      // who: its name in the configuration, or its address
+  std::string identity;  // of the peer; "": not proved
+  bool is_push = true;   // the source dialled
+  std::string path;      // as in Ended, or of the destination
+  ErrorKind kind = ErrorKind::ok;
+  std::string reason;
+  Counts counts;
+  int64_t began_s = 0;  // since 1970; 0: nobody knows
+  int64_t ended_s = 0;
+};
+
 struct Ping {
   std::string uri;
   uint32_t max_send_bytes = 0;
@@ -110,6 +124,8 @@ struct DeviceLine {
 [[nodiscard]] std::string progress_event(double t, const Progress& progress);
 [[nodiscard]] std::string file_event(double t, const File& file);
 [[nodiscard]] std::string retry_event(double t, std::string_view reason);
+[[nodiscard]] std::string transfer_event(double t, const Transfer& transfer);
+[[nodiscard]] std::string transfer_result(const Transfer& transfer);  // the same object without `event` and `t`, in one line
 [[nodiscard]] std::string ended_event(double t, const Ended& ended);
 // The peer has no room for the session yet, and that many come before it.
 [[nodiscard]] std::string waiting_event(double t, std::string_view transfer, uint32_t before);

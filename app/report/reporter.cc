@@ -178,6 +178,8 @@ void Reporter::ended(const Ended& ended) {
   if (!impl_->options.quiet && !impl_->options.json) impl_->put_text(line);
 }
 
+void Reporter::transfer(const Transfer& transfer) { impl_->put_event(transfer_event(seconds(), transfer)); }
+
 void Reporter::retry(std::string_view reason) {
   impl_->put_event(retry_event(seconds(), reason));
   const std::string line = fmt::format("ccixfer: trying again: {}", printable(reason));

@@ -54,6 +54,7 @@ class Reporter {
   [[nodiscard]] bool wants_progress() const;
   void file(const File& file);
   void ended(const Ended& ended);  // a session that was accepted
+  void transfer(const Transfer& transfer);
   void retry(std::string_view reason);
   void waiting(std::string_view transfer, uint32_t before);  // at the peer, for its turn
   void warn(std::string_view line);                          // people and log; not under -q

@@ -14,8 +14,8 @@ tl::unexpected<Error> nonsense(std::string_view what) {
   return fail(ErrorKind::protocol, "the receiver sent " + std::string(what));
 }
 
-Answers::Answers(EntryTable& entries, FileWants& wants, Reports& reports, bool dry_run)
-    : entries_(entries), wants_(wants), reports_(reports), dry_run_(dry_run) {}
+Answers::Answers(EntryTable& entries, FileWants& wants, Reports& reports, bool dry_run, ReceiptDigests* receipts)
+    : entries_(entries), wants_(wants), reports_(reports), dry_run_(dry_run), receipts_(receipts) {}
 
 Result<void> Answers::on_answer(const session::Answer& answer, uint64_t sent) {
   if (answer.first_index > answered_) return nonsense("an answer out of order");
@@ -40,7 +40,7 @@ Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
     case Verdict::done:
     case Verdict::unchanged:
       if (entry.type == EntryType::file) reports_.unchanged(entry);
-      end(entry);
+      end_well(entry);
       return {};
     case Verdict::failed:  // its result came before, as a rule, and has ended it
       reports_.failed(entry, {entry.index, ErrorKind::partial, 0});
@@ -146,7 +146,7 @@ Result<void> Answers::on_result(const session::FileResult& result, uint64_t sent
     if (!entry->was_sent) return nonsense("a file that was not sent is said to be there");
     reports_.delivered(*entry);
   }
-  end(*entry);
+  result.kind == ErrorKind::ok ? end_well(*entry) : end(*entry);
   return {};
 }
 
@@ -180,6 +180,11 @@ Result<void> Answers::end_what_is_left() {
     end(entry);
   }
   return {};
+}
+
+void Answers::end_well(Entry& entry) {
+  if (receipts_ != nullptr && !dry_run_) receipts_->take(entry);
+  end(entry);
 }
 
 void Answers::end(Entry& entry) {

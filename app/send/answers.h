@@ -8,6 +8,7 @@
 
 #include "app/send/entry_table.h"
 #include "app/send/file_wants.h"
+#include "app/send/receipt_digests.h"
 #include "app/send/reports.h"
 #include "app/session/messages.h"
 #include "core/base/result.h"
@@ -18,7 +19,7 @@ namespace ccixfer::send {
 
 class Answers {
  public:
-  Answers(EntryTable& entries, FileWants& wants, Reports& reports, bool dry_run);
+  Answers(EntryTable& entries, FileWants& wants, Reports& reports, bool dry_run, ReceiptDigests* receipts = nullptr);
 
   // `sent`: entries in segments so far; `bytes_sent`: payload in puts so far.
   [[nodiscard]] Result<void> on_answer(const session::Answer& answer, uint64_t sent);
@@ -38,12 +39,14 @@ class Answers {
   [[nodiscard]] Result<void> on_wanted(Entry& entry, session::Verdict verdict);
   [[nodiscard]] Result<void> on_result(const session::FileResult& result, uint64_t sent);
   [[nodiscard]] Result<void> end_what_is_left();
+  void end_well(Entry& entry);
   void end(Entry& entry);
 
   EntryTable& entries_;
   FileWants& wants_;
   Reports& reports_;
   const bool dry_run_;
+  ReceiptDigests* const receipts_;  // none: nobody writes one
   uint64_t answered_ = 0;
 };
 

@@ -17,7 +17,7 @@ constexpr uint8_t bit(P phase) { return static_cast<uint8_t>(1u << static_cast<u
 // (or, of a stream, to `refused`); a result may come at any time.
 constexpr std::array<uint8_t, phases> transitions = {
     bit(P::announced),                                                                      // free
-    static_cast<uint8_t>(bit(P::queued) | bit(P::free)),                                    // announced
+    static_cast<uint8_t>(bit(P::queued) | bit(P::ended) | bit(P::free)),                    // announced
     static_cast<uint8_t>(bit(P::reading) | bit(P::free)),                                   // queued
     static_cast<uint8_t>(bit(P::sent) | bit(P::refused) | bit(P::ended) | bit(P::free)),    // reading
     static_cast<uint8_t>(bit(P::queued) | bit(P::refused) | bit(P::ended) | bit(P::free)),  // sent

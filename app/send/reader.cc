@@ -25,27 +25,6 @@ ReadOutcome of_errno(int64_t result) {
   return {SourceOutcome::unreadable, error};
 }
 
-int open_place(ports::FileSystem& files, const SourcePlace& place) {
-  ports::OpenFlags flags;
-  flags.follow = place.follow;
-  int fd = files.open(place.directory, place.name, flags, 0);
-  if (fd != -ELOOP || !place.follow || place.directory < 0) return fd;
-  // A directory on the way is a link, and links are followed: one component after the other.
-  ports::OpenFlags directory = flags;
-  directory.directory = true;
-  std::string_view rest = place.name;
-  int at = place.directory;
-  while (true) {
-    const size_t slash = rest.find('/');
-    const bool last = slash == std::string_view::npos;
-    fd = files.open(at, rest.substr(0, slash), last ? flags : directory, 0);
-    if (at != place.directory) files.close(at);
-    if (fd < 0 || last) return fd;
-    at = fd;
-    rest.remove_prefix(slash + 1);
-  }
-}
-
 // Reads until `into` is full or the file ends; bytes, or -errno.
 int64_t read_all(ports::FileSystem& files, int fd, MutableBytes into, uint64_t offset_bytes) {
   at_reader();
@@ -90,6 +69,27 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
 }
 
 }  // namespace
+
+int open_place(ports::FileSystem& files, const SourcePlace& place) {
+  ports::OpenFlags flags;
+  flags.follow = place.follow;
+  int fd = files.open(place.directory, place.name, flags, 0);
+  if (fd != -ELOOP || !place.follow || place.directory < 0) return fd;
+  // A directory on the way is a link, and links are followed: one component after the other.
+  ports::OpenFlags directory = flags;
+  directory.directory = true;
+  std::string_view rest = place.name;
+  int at = place.directory;
+  while (true) {
+    const size_t slash = rest.find('/');
+    const bool last = slash == std::string_view::npos;
+    fd = files.open(at, rest.substr(0, slash), last ? flags : directory, 0);
+    if (at != place.directory) files.close(at);
+    if (fd < 0 || last) return fd;
+    at = fd;
+    rest.remove_prefix(slash + 1);
+  }
+}
 
 void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, session::DataSealer* sealer) {
   CHECK(pack.planned_bytes <= buffer.size());

@@ -62,6 +62,9 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, sessio
 // Where bytes of a source come in, files and standard input alike: the trace of the data path.
 void at_reader();
 
+// Opens a file of a source where it stands, with no link followed, or with each on the way followed; the descriptor, or -errno.
+[[nodiscard]] int open_place(ports::FileSystem& files, const SourcePlace& place);
+
 // Opens a large file and compares it with what was listed; the descriptor, or -1 and `result`.
 [[nodiscard]] int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result);
 // Whether the open file is still the version that was listed.

@@ -7,6 +7,7 @@
 #include "app/send/answers.h"
 #include "app/send/lister.h"
 #include "app/send/read_stage.h"
+#include "app/send/receipt_digests.h"
 #include "app/send/reports.h"
 #include "app/send/segment_sender.h"
 #include "app/send/session_course.h"
@@ -83,11 +84,13 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   Lister lister;
   Announcer announcer;
   ReadStage reads;
+  ReceiptDigests receipts;
   Answers answers;
   SessionCourse course;
   session::Liveness liveness;
   session::BottleneckWatch waits;
   RingBuffer<session::FileEnd> file_ends;  // to be posted; at most one for each entry that has not ended
+  bool is_summed_up = false;               // the summary is here
   Instant now{};
 };
 
@@ -105,7 +108,8 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
       lister(jobs, walk, option(session::option_checksum), *this),
       announcer(**walk, entries, sender, *this, sealer),
       reads(jobs, walk, entries, sender, *this, input_was_read, sealer),
-      answers(entries, reads, reports, option(session::option_dry_run)),
+      receipts(jobs, walk, entries, given.receipt),
+      answers(entries, reads, reports, option(session::option_dry_run), &receipts),
       course(link, counters),
       liveness(given.disk_patience) {
   CHECK(!given.sources.empty());
@@ -128,6 +132,9 @@ void Source::Impl::turn(Instant instant) {
     post_end_of_listing();
     post_file_ends();
   }
+  if (course.error() == nullptr) receipts.start();
+  // The peer keeps the session until it hears the end, so nobody takes its lanes away while files are read for a receipt.
+  if (is_summed_up && course.is_open() && receipts.idle()) course.summary_came();
   jobs->flush();
   waits.note(now, waits_for(state()));
 }
@@ -232,10 +239,10 @@ Result<void> Source::Impl::resend_put(const SentPut& put) {
 }
 
 void Source::Impl::on_summary(const session::Summary& summary) {
-  if (!course.listing_is_over() || course.has_summary()) return course.judge(nonsense("a summary before the end"));
+  if (!course.listing_is_over() || is_summed_up) return course.judge(nonsense("a summary before the end"));
   const Result<void> judged = answers.on_summary(summary, announcer.entries(), sender.bytes_sent());
   course.judge(judged);
-  if (judged) course.summary_came();
+  is_summed_up = judged.has_value();
 }
 
 Instant Source::Impl::next_deadline() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/receipt/entry.h"
 #include "app/send/observer.h"
 #include "app/send/rate_cap.h"
 #include "app/session/bottleneck.h"
@@ -33,6 +34,7 @@ struct SourceOptions {
   // Shared by the sessions of a process; without them the session is the only one.
   std::shared_ptr<session::PoolTurns> turns{};
   std::shared_ptr<RateCap> rate{};
+  receipt::Sink* receipt = nullptr;  // hears of each entry that ends well, with its digest; none: nobody reads them again
 };
 
 class Source final : public session::LinkHandler {

@@ -50,6 +50,7 @@ enum Option : uint32_t {
   option_checksum = 32,
   option_dry_run = 64,
   option_directory = 128 /* the destination names a directory */,
+  option_verify = 1u << 21,  // the destination reads back what it wrote before it counts as durable
 };
 
 // dialler -> acceptor, the first session messages: a part of the encoded Open (open.h).

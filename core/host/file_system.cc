@@ -116,6 +116,7 @@ int open_flags(const OpenFlags& flags) {
   if (flags.exclusive) bits |= O_EXCL;
   if (flags.truncate) bits |= O_TRUNC;
   if (flags.directory) bits |= O_DIRECTORY;
+  if (flags.direct) bits |= O_DIRECT;
   return bits;
 }
 
@@ -361,6 +362,11 @@ int PosixFileSystem::set_link_mtime_at(int directory, std::string_view name, Fil
 
 int PosixFileSystem::fsync(int fd) {
   return call([&] { return ::fsync(fd); });
+}
+
+int PosixFileSystem::drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) {
+  if (!fits_offset(offset_bytes) || !fits_offset(bytes)) return -EFBIG;
+  return -::posix_fadvise(fd, static_cast<off_t>(offset_bytes), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
 }
 
 int PosixFileSystem::syncfs(int fd) {

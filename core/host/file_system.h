@@ -47,6 +47,7 @@ class PosixFileSystem final : public ports::FileSystem {
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override;
   int set_link_mtime_at(int directory, std::string_view name, ports::FileTime mtime) override;
   int fsync(int fd) override;
+  int drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) override;
   int syncfs(int fd) override;
   int space(int fd, ports::SpaceInfo& out) override;
   size_t descriptors_max() override;

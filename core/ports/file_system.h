@@ -63,6 +63,8 @@ struct SpaceInfo {
   bool lasting_identity = true;
 };
 
+inline constexpr size_t direct_block_bytes = 4096;
+
 enum class OpenMode : uint8_t { read, write, read_write };
 struct OpenFlags {
   OpenMode mode = OpenMode::read;
@@ -72,6 +74,9 @@ struct OpenFlags {
   bool directory = false;  // O_DIRECTORY
   bool anchor = false;     // O_PATH: for names below it; nothing is read or listed, and no right to do so is needed
   bool follow = false;     // the last component may be a symlink (sender without -a only)
+  // O_DIRECT, for reading: what the disk has, past what is in memory. Memory, offset and length in whole direct_block_bytes. A file
+  // system that has no such thing: -EINVAL, here or from pread.
+  bool direct = false;
 };
 
 class FileSystem {
@@ -113,6 +118,8 @@ class FileSystem {
   // As Linux does: data that could not be written is dropped and counts as clean. Each descriptor that was open before is told
   // once, and the next call returns 0: who is told fetches the data again and never syncs it again.
   virtual int fsync(int fd) = 0;
+  // What is in memory of this part of a file, and synced, is read from the disk the next time (posix_fadvise, DONTNEED). A hint.
+  virtual int drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes);
   virtual int syncfs(int fd) = 0;                 // the whole file system of fd, and no other one below it
   virtual int space(int fd, SpaceInfo& out) = 0;  // fstatvfs, fstatfs
   virtual size_t descriptors_max();               // that may be open at once (RLIMIT_NOFILE)
@@ -131,6 +138,7 @@ inline int FileSystem::read_directory(int fd, const std::function<void(std::stri
 }
 inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
+inline int FileSystem::drop_cached(int, uint64_t, uint64_t) { return 0; }
 inline size_t FileSystem::descriptors_max() { return 1024; }
 inline int FileSystem::identify(int directory, std::string_view name, FileIdentity& out) {
   FileStat stat;

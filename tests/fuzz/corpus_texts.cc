@@ -1,5 +1,6 @@
 // First inputs of the targets that take texts, files, and the messages of a measurement.
 #include "app/bench/messages.h"
+#include "app/receipt/format.h"
 #include "app/trust/ticket_rows.h"
 #include "tests/fuzz/corpus.h"
 
@@ -160,11 +161,51 @@ admin = true
 )"));
 }
 
+void receipts() {
+  const auto keep = [](const std::string& line) {
+    put("receipt_lines", as_bytes(std::string_view(line).substr(0, line.size() - 1)));
+  };
+  receipt::Header header;
+  header.side = receipt::Side::destination;
+  header.transfer = "5f0c";
+  header.peer = "tcp://10.0.0.2:7000";
+  header.path = "incoming/run42";
+  header.directory = "/data/incoming/run42";
+  header.archive = true;
+  header.time_s = 1'764'045'000;
+  header.status = "ok";
+  keep(receipt::encode(header));
+  receipt::Entry file;
+  file.path = "d/a";
+  file.size_bytes = 3;
+  file.mtime = {-5, 999'999'999};
+  file.mode = 04711;
+  file.sha256 = trust::Sha256Digest{1, 2, 3};
+  keep(receipt::encode(file));
+  file.path = "not utf8 \xff";
+  file.sha256.reset();
+  keep(receipt::encode(file));
+  receipt::Entry link;
+  link.type = receipt::EntryType::link;
+  link.path = "l";
+  link.target = "../elsewhere";
+  keep(receipt::encode(link));
+  receipt::Entry directory;
+  directory.type = receipt::EntryType::directory;
+  directory.path = "d";
+  directory.mode = 0755;
+  keep(receipt::encode(directory));
+  keep(receipt::encode(receipt::End{2, 1, 1, 6}));
+  keep(receipt::encode(receipt::Signed{"cx1-abcd", {"key", "value"}}));
+  keep(receipt::encode(receipt::Signed{}));
+}
+
 }  // namespace
 
 void make_texts() {
   bench_messages();
   texts_and_files();
+  receipts();
   security_of_config();
   tickets();
 }

@@ -217,6 +217,7 @@ void Swarm::start_dialler() {
   plan.uri = listener_uri_;
   plan.directory = options_.pull ? destination_root : source_root;
   plan.options = session::option_recursive | session::option_directory;
+  if (options_.verify) plan.options |= session::option_verify;
   if (options_.attributes) plan.options |= session::option_links | session::option_permissions | session::option_times;
   plan.lanes = options_.lanes;
   plan.timeout = options_.timeout;
@@ -229,6 +230,7 @@ void Swarm::start_rival() {
   plan.uri = listener_uri_;
   plan.directory = source_root;
   plan.options = session::option_recursive | session::option_directory;
+  if (options_.verify) plan.options |= session::option_verify;
   if (options_.attributes) plan.options |= session::option_links | session::option_permissions | session::option_times;
   plan.lanes = options_.lanes;
   plan.timeout = options_.timeout;

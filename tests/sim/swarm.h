@@ -44,6 +44,7 @@ struct SwarmOptions {
   bool ledger_syncs_fail = false;       // too
   Duration job_max = Duration(0);       // that a job of the destination's disk takes; 0: as ever
   Duration read_job_max = Duration(0);  // the same of the source's
+  bool verify = false;                  // --verify
   bool second_disk = false;             // a file system of its own at one of the destination's directories
   uint64_t capacity_bytes = 0;          // of the destination's disk; 0: enough
   double read_error_chance = 0;         // per call on the source's disk

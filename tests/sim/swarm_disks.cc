@@ -52,7 +52,7 @@ int Swarm::sync_error(std::string_view call, std::string_view name) {
 void Swarm::break_disks() {
   disks_broken_ = options_.disk_error_chance > 0 || options_.capacity_bytes > 0 || options_.read_error_chance > 0 ||
                   options_.refused_chance > 0 || options_.sync_error_chance > 0 || options_.close_error_chance > 0 ||
-                  options_.disk.writeback_error_chance > 0;
+                  options_.disk.writeback_error_chance > 0 || options_.disk.decay_chance > 0;
   if (options_.sync_error_chance > 0 || options_.close_error_chance > 0) {
     destination_->files.set_hook([this](std::string_view call, std::string_view name) { return sync_error(call, name); });
   }
@@ -87,6 +87,7 @@ void Swarm::mend() {
   source_->files.set_hook({});
   destination_->files.set_hook({});
   destination_->files.set_writeback_error_chance(0);
+  destination_->files.set_decay_chance(0);
   destination_->files.set_capacity(uint64_t{1} << 40, uint64_t{1} << 30);
 }
 

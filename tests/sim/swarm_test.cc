@@ -42,7 +42,8 @@ struct Speed {
 };
 Speed speed;
 
-struct Sums {  // of the runs of one kind
+struct Sums {           // of the runs of one kind
+  uint64_t resent = 0;  // segments
   uint64_t faults = 0, corruptions = 0, resumed = 0, failed = 0, raced = 0;
 };
 
@@ -65,6 +66,7 @@ Sums run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::R
     sent += result.bytes_sent;
     heap_bytes = std::max(heap_bytes, result.heap_bytes);
     sums.corruptions += result.corruptions;
+    sums.resent += result.segments_resent;
     sums.resumed += result.resumed ? 1u : 0u;
     sums.raced += result.raced ? 1u : 0u;
     failed += result.result.kind == ErrorKind::ok ? 0u : 1u;
@@ -72,8 +74,10 @@ Sums run_seeds(const char* scenario, uint64_t count, SwarmOptions (*draw)(sim::R
     // A sender that is killed and run again finds its files held by its old session as long as the receiver takes that for alive.
     const bool may_be_held = options.source_crashes > 0 && !options.pull;
     const Expect expect = may_be_held && result.result.kind == ErrorKind::partial ? Expect::then_success : usually;
-    const bool good =
-        result.result.kind == ErrorKind::ok || (expect == Expect::then_success && is_honest_failure(result.result.kind));
+    // A place that is damaged twice ends the transfer.
+    const bool is_damaged_twice = options.verify && result.result.kind == ErrorKind::integrity;
+    const bool good = is_damaged_twice || result.result.kind == ErrorKind::ok ||
+                      (expect == Expect::then_success && is_honest_failure(result.result.kind));
     const bool then_good = result.second_result.kind == ErrorKind::ok &&
                            (result.rival_result.kind == ErrorKind::ok || is_honest_failure(result.rival_result.kind));
     INFO(scenario << ": seed " << seed << ", ended: " << error_row(result.result.kind).name << " " << result.result.message
@@ -467,6 +471,38 @@ TEST_CASE("swarm__a_segment_takes_minutes__is_no_timeout") {
       CHECK(result.violation == "");
     }
   }
+}
+
+// It damages a page now and then, and nobody sees that in memory.
+SwarmOptions decaying_disk(sim::Random& random) {
+  SwarmOptions options = calm(random);
+  options.verify = true;
+  options.destination_crashes = static_cast<unsigned>(random.below(2));
+  options.tree.large_chance = 0.2;
+  options.tree.large_bytes_max = 14u << 20;
+  options.second_disk = random.chance(0.2);
+  options.disk.decay_chance = 0.0005;  // of a page, so every eighth piece is damaged
+  options.disk.has_direct = random.chance(0.6);
+  options.disk.syncfs_tells = random.chance(0.6);
+  return options;
+}
+
+TEST_CASE("swarm__disk_that_damages_what_it_is_given__verify_finds_it") {
+  const Sums sums = run_seeds("decaying disk", 10, decaying_disk, Expect::then_success);
+  CHECK((!is_many() || sums.resent > 0));
+}
+
+// Without it the same disks deliver damage, and the checks see that after a power cut.
+TEST_CASE("swarm__canary_disk_that_damages_and_no_verify__is_not_found") {
+  unsigned caught = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    sim::Random random(seed);
+    SwarmOptions options = decaying_disk(random);
+    options.verify = false;
+    options.disk.decay_chance = 0.02;
+    caught += Swarm(seed, options).run().violation.empty() ? 0u : 1u;
+  }
+  CHECK(caught > 5);
 }
 
 // The checks are checked: on a disk that does not sync what it says it has synced, they must see files missing or torn.

@@ -50,11 +50,13 @@ int SimFileSystem::open(int directory, std::string_view name, OpenFlags flags, u
       impl_->changed("truncate", place.parent, place.last);
     }
   }
+  if (flags.direct && !impl_->options.has_direct) return -EINVAL;
   ++place.node->opens;
   const int fd = impl_->next_fd++;
   OpenFile& file = impl_->open_files[fd];
   file.inode = place.node;
   file.mode = flags.mode;
+  file.direct = flags.direct;
   file.name = name;
   file.file_errors_seen = place.node->errors.sample();
   file.volume_errors_seen = impl_->volume_of(*place.node).errors.sample();
@@ -83,10 +85,13 @@ int64_t SimFileSystem::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
   if (file->mode == OpenMode::write) return -EBADF;
   if (file->inode->type == FileType::directory) return -EISDIR;
   if (offset_bytes > file_bytes_max) return -EINVAL;
-  if (into.size() > 1 && impl_->random.chance(impl_->options.short_io_chance)) {
+  if (file->direct) {
+    const auto odd = reinterpret_cast<uintptr_t>(into.data()) | offset_bytes | into.size();
+    if (odd % ports::direct_block_bytes != 0) return -EINVAL;
+  } else if (into.size() > 1 && impl_->random.chance(impl_->options.short_io_chance)) {
     into = into.first(static_cast<size_t>(impl_->random.between(1, into.size())));
   }
-  return static_cast<int64_t>(file->inode->read(into, offset_bytes));
+  return static_cast<int64_t>(file->inode->read(into, offset_bytes, file->direct));
 }
 
 int64_t SimFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
@@ -321,12 +326,23 @@ int SimFileSystem::fsync(int fd) {
     return error;
   }
   if (impl_->options.lies) return 0;
-  inode.sync();
+  impl_->bring_to_disk(inode);
   if (inode.type == FileType::directory) {
     impl_->volume_of(inode).journal.sync_directory(inode, impl_->options.ordered_names);
   }
   impl_->world.trace("fsync", inode.number);
   return inode.errors.check_and_advance(file->file_errors_seen) ? -EIO : 0;
+}
+
+int SimFileSystem::drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("drop_cached", fd, file); error != 0) return error;
+  // Whole pages only, but for the one at the end of the file.
+  const uint64_t end = offset_bytes + bytes;
+  const uint64_t end_page = end >= file->inode->now.size_bytes ? file->inode->pages.size() : end / page_bytes;
+  file->inode->evict(static_cast<size_t>((offset_bytes + page_bytes - 1) / page_bytes), static_cast<size_t>(end_page));
+  impl_->charge(*file->inode);
+  return 0;
 }
 
 int SimFileSystem::syncfs(int fd) {

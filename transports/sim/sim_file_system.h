@@ -9,6 +9,8 @@
 // Each descriptor that was open before is told once, by fsync for its file and by syncfs for its file system; a file that leaves
 // the memory forgets what nobody was told. A close that the hook fails loses what was not synced, and only that close tells it. Of
 // names nothing is lost: they wait for the next sync of their directory or file system.
+// What reaches the disk may be damaged there by chance (decay): reads show what is in memory, until it leaves the memory. Direct reads
+// and drop_cached are as on Linux.
 // Other file systems may be mounted below the root: rename does not cross them, and each syncfs is for one.
 // Crash: the node's crash (World) or freeze() takes the disk away: every call is -EIO until mount().
 // Names obey the same rules as core/host's: no escape below a descriptor, no links passed. Permissions are kept, not enforced.
@@ -39,6 +41,8 @@ struct FileSystemOptions {
   uint32_t time_grain_ns = 1;
   bool syncfs_tells = true;           // of data that was not written back: Linux since 5.8
   double writeback_error_chance = 0;  // at each call, that some files' dirty pages are lost in the background
+  double decay_chance = 0;            // of each page that a sync brings to the disk: a bit of it is another one there
+  bool has_direct = true;             // reads past the memory (O_DIRECT)
   bool ordered_names = false;  // fsync of a directory also makes every older change of names durable (ext4), not its own only
 };
 
@@ -76,6 +80,7 @@ class SimFileSystem final : public ports::FileSystem {
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override;
   int set_link_mtime_at(int directory, std::string_view name, ports::FileTime mtime) override;
   int fsync(int fd) override;
+  int drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) override;
   int syncfs(int fd) override;
   int space(int fd, ports::SpaceInfo& out) override;
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override;
@@ -86,6 +91,8 @@ class SimFileSystem final : public ports::FileSystem {
   // Called after every call that changed a name or a file's bytes, with the absolute path.
   void set_watch(std::function<void(std::string_view call, const std::string& path)> watch);
   void set_writeback_error_chance(double chance);
+  void set_decay_chance(double chance);
+  bool decay(const std::string& path, uint64_t offset_bytes);  // a bit there, on the disk alone. False: the disk has no such byte
   void set_capacity(uint64_t bytes, uint64_t inodes);
   void freeze_after(uint64_t calls, std::function<void()> then);  // freezes the disk before that call, then calls `then`
   void freeze();                                                  // every call is -EIO from now on; nothing is lost yet

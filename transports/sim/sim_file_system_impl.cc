@@ -243,14 +243,19 @@ void SimFileSystem::Impl::recover(const InodePtr& directory, std::set<uint64_t>&
   }
 }
 
+void SimFileSystem::Impl::bring_to_disk(Inode& inode) {
+  if (options.decay_chance > 0) return inode.sync(random, options.decay_chance);
+  inode.sync();
+}
+
 void SimFileSystem::Impl::sync_below(const InodePtr& directory) {
-  directory->sync();
+  bring_to_disk(*directory);
   for (const auto& [name, child] : directory->entries) {
     if (child->volume != directory->volume) continue;
     if (child->type == ports::FileType::directory) {
       sync_below(child);
     } else {
-      child->sync();
+      bring_to_disk(*child);
     }
   }
 }
@@ -260,7 +265,7 @@ void SimFileSystem::Impl::sync_volume(size_t index) {
   volume.journal.sync_all();
   sync_below(volume.root);
   for (auto& [fd, file] : open_files) {
-    if (file.inode->volume == index) file.inode->sync();
+    if (file.inode->volume == index) bring_to_disk(*file.inode);
   }
   for (const std::weak_ptr<Inode>& written : volume.written) {
     if (const InodePtr inode = written.lock()) inode->listed = false;

@@ -15,6 +15,7 @@ namespace ccixfer::sim {
 struct OpenFile {
   InodePtr inode;
   ports::OpenMode mode = ports::OpenMode::read;
+  bool direct = false;
   std::string name;                    // as opened
   std::vector<std::string> listing{};  // of a directory that is read in parts
   size_t listed = 0;
@@ -86,6 +87,7 @@ struct SimFileSystem::Impl final : public NodePart {
   void release(Inode& inode);  // when its last name and descriptor are gone
   // After a crash: memory is what the disk has. What was gone and is back may find its number taken.
   void recover(const InodePtr& directory, std::set<uint64_t>& numbers);
+  void bring_to_disk(Inode& inode);
   void sync_below(const InodePtr& directory);  // within its file system
   void sync_volume(size_t index);
   void on_crash() override;

@@ -22,6 +22,19 @@ void SimFileSystem::set_watch(std::function<void(std::string_view, const std::st
 
 void SimFileSystem::set_writeback_error_chance(double chance) { impl_->options.writeback_error_chance = chance; }
 
+void SimFileSystem::set_decay_chance(double chance) { impl_->options.decay_chance = chance; }
+
+bool SimFileSystem::decay(const std::string& path, uint64_t offset_bytes) {
+  const Place place = impl_->walk(impl_->root, path, false, false);
+  if (place.error != 0 || place.node == nullptr) return false;
+  const auto index = static_cast<size_t>(offset_bytes / page_bytes);
+  std::vector<PagePtr>& pages = place.node->durable_pages;
+  if (index >= pages.size() || pages[index] == nullptr) return false;
+  pages[index] = std::make_shared<Page>(*pages[index]);
+  (*pages[index])[static_cast<size_t>(offset_bytes % page_bytes)] ^= std::byte{4};
+  return true;
+}
+
 void SimFileSystem::set_capacity(uint64_t bytes, uint64_t inodes) {
   impl_->options.capacity_bytes = bytes;
   impl_->options.capacity_inodes = inodes;

@@ -6,15 +6,16 @@
 
 namespace ccixfer::sim {
 
-size_t Inode::read(MutableBytes into, uint64_t offset_bytes) const {
+size_t Inode::read(MutableBytes into, uint64_t offset_bytes, bool from_disk) const {
   if (offset_bytes >= now.size_bytes) return 0;
   const size_t total = static_cast<size_t>(std::min<uint64_t>(into.size(), now.size_bytes - offset_bytes));
   for (size_t done = 0; done < total;) {
     const size_t index = static_cast<size_t>((offset_bytes + done) / page_bytes);
     const size_t at = static_cast<size_t>((offset_bytes + done) % page_bytes);
     const size_t count = std::min(page_bytes - at, total - done);
-    if (index < pages.size() && pages[index] != nullptr) {
-      std::memcpy(into.data() + done, pages[index]->data() + at, count);
+    const std::vector<PagePtr>& shown = from_disk && !dirty[index] ? durable_pages : pages;
+    if (index < shown.size() && shown[index] != nullptr) {
+      std::memcpy(into.data() + done, shown[index]->data() + at, count);
     } else {
       std::memset(into.data() + done, 0, count);
     }
@@ -72,12 +73,24 @@ void Inode::sync() {
   durable = now;
 }
 
+void Inode::sync(Random& random, double decay_chance) {
+  const std::vector<bool> written = dirty;
+  sync();
+  for (size_t i = 0; i < durable_pages.size(); ++i) {
+    if (!written[i] || durable_pages[i] == nullptr || !random.chance(decay_chance)) continue;
+    auto decayed = std::make_shared<Page>(*durable_pages[i]);
+    const uint64_t used_bytes = std::min<uint64_t>(page_bytes, now.size_bytes - i * page_bytes);
+    (*decayed)[static_cast<size_t>(random.below(used_bytes))] ^= std::byte{1} << static_cast<int>(random.below(8));
+    durable_pages[i] = std::move(decayed);
+  }
+}
+
 bool Inode::is_dirty() const { return std::find(dirty.begin(), dirty.end(), true) != dirty.end(); }
 
 void Inode::lose_dirty() { dirty.assign(dirty.size(), false); }
 
-void Inode::evict() {
-  for (size_t i = 0; i < pages.size(); ++i) {
+void Inode::evict(size_t first_page, size_t end_page) {
+  for (size_t i = first_page; i < std::min(end_page, pages.size()); ++i) {
     if (!dirty[i]) pages[i] = i < durable_pages.size() ? durable_pages[i] : nullptr;
   }
 }

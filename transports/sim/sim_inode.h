@@ -69,15 +69,19 @@ struct Inode {
   ErrorSequence errors;      // of its data
   bool listed = false;       // among those that may have dirty pages
 
-  [[nodiscard]] size_t read(MutableBytes into, uint64_t offset_bytes) const;
+  [[nodiscard]] size_t read(MutableBytes into, uint64_t offset_bytes, bool from_disk = false) const;
   void write(Bytes from, uint64_t offset_bytes);
   void truncate(uint64_t size_bytes);
   [[nodiscard]] size_t allocated_pages() const;
 
   void sync();  // fsync: data and metadata reach the disk
+  // The same on a disk that damages a page now and then.
+  void sync(Random& random, double decay_chance);
   [[nodiscard]] bool is_dirty() const;
   void lose_dirty();           // a failed write-back: the pages count as clean and never reach the disk
-  void evict();                // clean pages leave the memory: what is read then is what the disk has
+  // Clean pages leave the memory: what is read then is what the disk has.
+  void evict() { evict(0, pages.size()); }
+  void evict(size_t first_page, size_t end_page);
   void crash(Random& random);  // what was not synced is dropped, kept, or torn
 
  private:

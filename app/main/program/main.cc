@@ -9,6 +9,9 @@
 #include <cstring>
 
 #include "app/main/commands.h"
+#include "app/main/ended_transfer.h"
+#include "app/main/on_complete.h"
+#include "app/main/session_trust.h"
 #include "app/simulate/command.h"
 
 namespace ccixfer::program {
@@ -78,6 +81,8 @@ CommandEnd run(const Process& process, const Command& command) {
   if (const auto* bench = std::get_if<BenchCommand>(&command)) return run_bench(process, *bench);
   if (const auto* keygen = std::get_if<KeygenCommand>(&command)) return run_keygen(process, *keygen);
   if (const auto* id = std::get_if<IdCommand>(&command)) return run_id(process, *id);
+  if (const auto* verify = std::get_if<VerifyCommand>(&command)) return run_verify(process, *verify);
+  if (const auto* status = std::get_if<StatusCommand>(&command)) return run_status(process, *status);
   return run_devices(process, std::get<DevicesCommand>(command));
 }
 
@@ -98,19 +103,32 @@ int run_program(int argc, char** argv) {
   options.stats = common.stats;
   options.log_file = common.log_file;
   if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = send->transfer.dry_run;
+  options.list = options.list || std::holds_alternative<VerifyCommand>(*command);
   if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) {
     options.list = receive->transfer.dry_run;
     if (receive->directory == "-") options.json_fd = 2;  // standard output carries the data
   }
   auto reporter = report::Reporter::create(options, loop.now());
   if (!reporter) return say_and_leave(reporter.error(), common.json);
+  std::unique_ptr<OnComplete> on_complete;
+  if (const TransferOptions* transfer = transfer_of(*command); transfer != nullptr && !transfer->on_complete.empty()) {
+    auto started = OnComplete::start(transfer->on_complete, **reporter);
+    if (!started) return say_and_leave(started.error(), common.json);
+    on_complete = std::move(*started);
+    loop.watch(on_complete->os_handle());
+  }
   const auto config = config_of_process(common.config_file);
   if (!config) return say_and_leave(config.error(), common.json);
   for (const std::string& warning : config->warnings) (*reporter)->warn(warning);
 
   Counters counters;
-  const CommandEnd end = run(Process{loop, **reporter, counters, *config, confinement()}, *command);
+  const int64_t began_s = wall_time_s();
+  const CommandEnd end = run(Process{loop, **reporter, counters, *config, confinement(), on_complete.get()}, *command);
   (*reporter)->set_now(loop.now());
+  if (on_complete) {
+    if (const auto dialled = dialled_transfer(*command, end)) on_complete->run(result_of(*dialled, end, began_s));
+    on_complete->finish();
+  }
   loop.release_signals();
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);
   report::Done done;

@@ -160,7 +160,7 @@ TEST_CASE("cli_lines__places__what_is_missing_or_too_much") {
   CHECK(said({"recv", "tcp://h:1"}) == "bad command line: DIR is missing" + of_recv);
   CHECK(said({"recv", "d"}) == "bad command line: SRC_URI is missing" + of_recv);
   CHECK(said(with(receive, {"tcp://h:1"})) == "bad command line: tcp://h:1: --root takes no SRC_URI");
-  for (const char* option : {"--dry-run", "--archive", "--checksum"}) {
+  for (const char* option : {"--dry-run", "--archive", "--checksum", "--verify"}) {
     CHECK(said(with(receive, {option})) == fmt::format("bad command line: {} with --root: give it to the side that dials", option));
   }
   const ReceiveCommand two = of<ReceiveCommand>({"recv", "tcp://h:1/a", "tcp://h:1/b", "d"});
@@ -221,17 +221,31 @@ TEST_CASE("cli_lines__help_version_and_what_is_unknown") {
   CHECK(of<HelpCommand>({"-V"}).text == "ccixfer 0.1.0\n");
   const std::string help = of<HelpCommand>({"--help"}).text;
   CHECK(help.find("Exit codes: 0 done and durable") != std::string::npos);
-  CHECK(help.find("verify") == std::string::npos);  // of later versions
+  CHECK(help.find("verify") != std::string::npos);
+  CHECK(help.find("status") != std::string::npos);
   CHECK(of<HelpCommand>({"send", "-h"}).text.find("--bwlimit") != std::string::npos);
   CHECK(of<HelpCommand>({"send", "-h"}).text.find("--delete") == std::string::npos);
   CHECK(said({"sned"}) == "bad command line: sned: no such command: see ccixfer --help");
   CHECK(said({"s\nned"}) == "bad command line: s%0Aned: no such command: see ccixfer --help");
   CHECK(said({"--sned"}) == "bad command line: --sned: no option here, a command comes first: see ccixfer --help");
   CHECK(said(with(send, {"--nonsense"})).find(": see ccixfer send --help") != std::string::npos);
-  CHECK(said({"verify"}) == "not in this version: verify: see ccixfer --help for the commands that are");
-  CHECK(said({"verify", "--help"}) == "not in this version: verify: see ccixfer --help for the commands that are");
+  CHECK(said({"verify", "--sha256sum", "r", "d"}) == "bad command line: d: --sha256sum reads no DIR");
+  const VerifyCommand verify = of<VerifyCommand>({"verify", "--signer", "lab", "--ignore-extra", "r", "d"});
+  CHECK((verify.receipt == "r" && verify.directory == "d" && verify.signer == "lab" && verify.ignore_extra && !verify.sha256sum));
+  CHECK_FALSE(of<VerifyCommand>({"verify", "r"}).directory);
+  CHECK(of<VerifyCommand>({"verify", "--sha256sum", "r"}).sha256sum);
+  CHECK(said({"status", "--expire", "1h", "--history", "d"}) == "--expire and --history: one of them");
+  CHECK(said({"status", "--expire", "7", "d"}).find("bad value: --expire 7") == 0);
+  CHECK(of<StatusCommand>({"status", "d", "--expire", "2h"}).expire_s == 7200);
+  CHECK(of<StatusCommand>({"status", "d", "--history"}).history);
+  CHECK(of<ReceiveCommand>(with(receive, {"--staging-max-age", "2d"})).listen.staging_age_max_s == 172800);
+  CHECK(said({"recv", "--staging-max-age", "2d", "tcp://h:1", "d"}) == "bad command line: --staging-max-age: only with --root");
+  CHECK(said(with(send, {"--receipt", "f", "-n"})) ==
+        "bad command line: --receipt with --dry-run: nothing is delivered that it could list");
+  CHECK(of<SendCommand>(with(send, {"--on-complete", "true", "--receipt", "f"})).transfer.on_complete == "true");
+  CHECK(said({"send", "--receipt", "f", "-", "tcp://h:1"}) ==
+        "bad command line: --receipt: standard input cannot be read again: let the receiver write one");
   CHECK(said(with(send, {"-H"})) == "not in this version: --hard-links: leave it out");
-  CHECK(said(with(send, {"--receipt", "f"})) == "not in this version: --receipt: leave it out");
 }
 
 }  // namespace ccixfer::program

@@ -108,8 +108,6 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
       {"send", "--files-from", "f", "a", "b"},
       {"send", "--delete", "a", "b"},
       {"recv", "--max-delete", "3", "tcp://h:1/x", "d"},
-      {"recv", "--receipt", "f", "--root", "d"},
-      {"verify", "receipt"},
   };
   for (const auto& arguments : all) {
     INFO(arguments[0] << " " << (arguments.size() > 1 ? arguments[1] : ""));

@@ -459,6 +459,9 @@ TEST_CASE("transfers__options__reach_the_other_side") {
   CHECK(session_options(archive) == (session::option_recursive | session::option_links | session::option_permissions |
                                      session::option_times | session::option_owner));
   checksum.checksum = true;
+  TransferOptions verify;
+  verify.verify = true;
+  CHECK(session_options(verify) == (session::option_recursive | session::option_verify));
   CHECK(session_options(checksum) == (session::option_recursive | session::option_checksum));
   dry.dry_run = true;
   CHECK(session_options(dry) == (session::option_recursive | session::option_dry_run));

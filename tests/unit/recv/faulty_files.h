@@ -126,6 +126,9 @@ class FaultyFiles final : public ports::FileSystem {
   int fsync(int fd) override {
     return fault("fsync", "", [&] { return files_.fsync(fd); });
   }
+  int drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) override {
+    return fault("drop_cached", "", [&] { return files_.drop_cached(fd, offset_bytes, bytes); });
+  }
   int syncfs(int fd) override {
     return fault("syncfs", "", [&] { return 0 * fd; });  // tests make no power cut here: spare the machine its real disks
   }

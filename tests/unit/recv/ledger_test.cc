@@ -15,6 +15,10 @@ using test::TemporaryDirectory;
 
 namespace {
 
+// Makes of a database one of the format before it had notes for people.
+constexpr const char* without_notes =
+    "ALTER TABLE file DROP COLUMN size; ALTER TABLE file DROP COLUMN peer; ALTER TABLE file DROP COLUMN since; ";
+
 struct Place {
   Place() : directory(files.open(ports::FileSystem::no_directory, temporary.path(), {.directory = true}, 0)) {}
   ~Place() { files.close(directory); }
@@ -89,7 +93,8 @@ TEST_CASE("ledger__of_the_format_before__begins_empty_in_its_place") {
   {
     sqlite3* raw = nullptr;
     REQUIRE(sqlite3_open((place.temporary.path() + "/" + std::string(ledger_name)).c_str(), &raw) == SQLITE_OK);
-    REQUIRE(sqlite3_exec(raw, "PRAGMA user_version=1", nullptr, nullptr, nullptr) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(raw, (std::string(without_notes) + "PRAGMA user_version=1").c_str(), nullptr, nullptr, nullptr) ==
+            SQLITE_OK);
     REQUIRE(sqlite3_close(raw) == SQLITE_OK);
   }
   for (int i = 0; i < 2; ++i) {
@@ -221,7 +226,7 @@ TEST_CASE("ledger__its_rows__have_the_path_as_it_is_and_its_marks_say_whose_it_i
   CHECK(read_all(place, "SELECT hex(hash) FROM piece WHERE number = 0") ==
         std::vector<std::string>{"0807060504030201F8F7F6F5F4F3F2F1"});
   CHECK(read_all(place, "PRAGMA application_id") == std::vector<std::string>{std::to_string(0x63636c67)});
-  CHECK(read_all(place, "PRAGMA user_version") == std::vector<std::string>{"2"});
+  CHECK(read_all(place, "PRAGMA user_version") == std::vector<std::string>{"3"});
   CHECK(read_all(place, "PRAGMA journal_mode") == std::vector<std::string>{"wal"});
   auto ledger = place.open().value();
   CHECK(ledger->versions(file.key).value() == std::vector<uint64_t>{~uint64_t{0}});
@@ -236,12 +241,32 @@ TEST_CASE("ledger__its_rows__have_the_path_as_it_is_and_its_marks_say_whose_it_i
 TEST_CASE("ledger__of_the_format_before__neither_files_nor_pieces_are_left") {
   Place place;
   REQUIRE(place.open().value()->add({{file_a, "a", {{3, {1, 2}}}}, {file_b, "b", {{4, {1, 2}}}}}));
-  change(place, "PRAGMA user_version=1");
+  change(place, (std::string(without_notes) + "PRAGMA user_version=1").c_str());
   CHECK(place.open().value()->empty());
   CHECK(read_all(place, "SELECT count(*) FROM file") == std::vector<std::string>{"0"});
   CHECK(read_all(place, "SELECT count(*) FROM piece") == std::vector<std::string>{"0"});
-  CHECK(read_all(place, "PRAGMA user_version") == std::vector<std::string>{"2"});
+  CHECK(read_all(place, "PRAGMA user_version") == std::vector<std::string>{"3"});
   CHECK_FALSE(place.temporary.has("ledger.db.damaged-1"));
+}
+
+// The format before the one with notes: what is durable stays so, and who brought it nobody knows.
+TEST_CASE("ledger__without_notes__they_are_added_and_the_pieces_stay") {
+  Place place;
+  REQUIRE(place.open().value()->add({{file_a, "a", {{3, {1, 2}}}}}));
+  change(place, (std::string(without_notes) + "PRAGMA user_version=2").c_str());
+  {
+    auto ledger = place.open().value();
+    CHECK_FALSE(ledger->moved_aside());
+    CHECK(ledger->pieces(file_a).value().size() == 1);
+    Ledger::Addition addition{file_b, "b", {{0, {5, 6}}}};
+    addition.size_bytes = 7;
+    addition.peer = "alice";
+    addition.now_s = 9;
+    REQUIRE(ledger->add({addition}));
+  }
+  CHECK(read_all(place, "SELECT size || ' ' || CAST(peer AS TEXT) || ' ' || since FROM file ORDER BY id") ==
+        std::vector<std::string>{"0  0", "7 alice 9"});
+  CHECK(read_all(place, "PRAGMA user_version") == std::vector<std::string>{"3"});
 }
 
 TEST_CASE("ledger__damaged__what_stood_beside_it_goes_with_it") {
@@ -270,7 +295,7 @@ TEST_CASE("ledger__of_another_program_or_a_later_one__moved_aside_whole") {
   Place place;
   REQUIRE(place.open().value()->add({{file_a, "a", {{3, {1, 2}}}}}));
   const std::string sql =
-      GENERATE(as<std::string>(), "PRAGMA user_version=3", "PRAGMA user_version=0", "PRAGMA application_id=7",
+      GENERATE(as<std::string>(), "PRAGMA user_version=4", "PRAGMA user_version=0", "PRAGMA application_id=7",
                "PRAGMA user_version=1; PRAGMA application_id=7", "DROP TABLE piece", "ALTER TABLE file RENAME key TO k",
                "UPDATE file SET key = x'00'", "UPDATE file SET key = zeroblob(17)");
   INFO(sql);

@@ -272,7 +272,7 @@ TEST_CASE("destination__large_file_with_a_digest_in_its_entry__other_content_is_
   CHECK(rig.files.get("/root/f").has_value() == is_good);
 }
 
-TEST_CASE("root__partial_file_of_last_month__kept_for_thirty_days") {
+TEST_CASE("root__partial_file_of_last_month__kept_for_fourteen_days") {
   Rig rig;
   const Ledger::File file{path_key("f"), 5};
   const Ledger::File gone{path_key("g"), 5};
@@ -286,7 +286,7 @@ TEST_CASE("root__partial_file_of_last_month__kept_for_thirty_days") {
     rig.world.run_for(time);
     rig.root = Root::open(rig.files, "/root", rig.vfs->name()).value();
   };
-  open_after(std::chrono::hours(29 * 24));
+  open_after(std::chrono::hours(13 * 24));
   CHECK(rig.files.get(staged).has_value());
   CHECK(rig.root->opened()->ledger->all().value() == std::vector<Ledger::File>{file});  // the row without a file is of no use
   open_after(std::chrono::hours(2 * 24));

@@ -89,6 +89,9 @@ class FakeFiles final : public FileHandler {
   void on_io_failed(FileInWork& file, int error_number, const std::vector<uint64_t>& lost_pieces) override {
     note("io failed " + std::to_string(error_number), file, lost_pieces.size());
   }
+  void on_damaged_at_rest(FileInWork& file, const std::vector<uint64_t>& pieces) override {
+    note("damaged at rest", file, pieces.size());
+  }
   void on_job_ended(uint64_t index) override { notes.push_back("job ended " + std::to_string(index)); }
 
  private:

@@ -1,0 +1,54 @@
+#include "app/main/ended_transfer.h"
+
+#include "app/main/session_trust.h"
+
+namespace ccixfer::program {
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// A ticket stands for a permission, which is nobody's to read.
+std::string shown(const std::string& place) { return place.find("://") == std::string::npos ? "ticket" : place; }
+
+}  // namespace
+
+const TransferOptions* transfer_of(const Command& command) {
+  if (const auto* send = std::get_if<SendCommand>(&command)) return &send->transfer;
+  if (const auto* receive = std::get_if<ReceiveCommand>(&command)) return &receive->transfer;
+  return nullptr;
+}
+
+std::optional<DialledNames> dialled_transfer(const Command& command, const CommandEnd& end) {
+  const TransferOptions* transfer = transfer_of(command);
+  if (transfer == nullptr || transfer->dry_run || end.transfer.empty()) return std::nullopt;
+  if (const auto* send = std::get_if<SendCommand>(&command)) {
+    if (send->serve) return std::nullopt;
+    return DialledNames{true, shown(send->destination), joined(send->sources)};
+  }
+  const auto& receive = std::get<ReceiveCommand>(command);
+  if (receive.root) return std::nullopt;
+  std::vector<std::string> peers;
+  for (const std::string& uri : receive.uris) peers.push_back(shown(uri));
+  return DialledNames{false, joined(peers), receive.directory};
+}
+
+std::string result_of(const DialledNames& names, const CommandEnd& end, int64_t began_s) {
+  report::Transfer transfer;
+  transfer.transfer = end.transfer;
+  transfer.peer = names.peer;
+  transfer.identity = end.identity;
+  transfer.is_push = names.is_push;
+  transfer.path = names.path;
+  transfer.kind = end.error.kind;
+  transfer.reason = end.error.message;
+  transfer.counts = counts_of(end.tally);
+  transfer.began_s = began_s;
+  transfer.ended_s = wall_time_s();
+  return report::transfer_result(transfer);
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,23 @@
+// What --on-complete is told of a transfer that this side dialled. A side that listens tells of each of its transfers in the
+// Acceptor.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "app/main/commands.h"
+
+namespace ccixfer::program {
+
+[[nodiscard]] const TransferOptions* transfer_of(const Command& command);  // nullptr: it moves nothing
+
+struct DialledNames {
+  bool is_push = true;
+  std::string peer;  // as the user named it
+  std::string path;  // push: the sources; pull: the directory
+};
+// Nothing: the command listens, or says only what it would do.
+[[nodiscard]] std::optional<DialledNames> dialled_transfer(const Command& command, const CommandEnd& end);
+[[nodiscard]] std::string result_of(const DialledNames& names, const CommandEnd& end, int64_t began_s);  // a JSON object
+
+}  // namespace ccixfer::program

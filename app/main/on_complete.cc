@@ -1,0 +1,47 @@
+#include "app/main/on_complete.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <chrono>
+
+namespace ccixfer::program {
+
+Result<std::unique_ptr<OnComplete>> OnComplete::start(const std::string& command, report::Reporter& reporter) {
+  auto helper = host::CommandHelper::start(command);
+  if (!helper) return tl::unexpected(helper.error());
+  return std::unique_ptr<OnComplete>(new OnComplete(std::move(*helper), reporter));
+}
+
+void OnComplete::run(const std::string& result) {
+  if (!helper_->run(result + "\n"))
+    reporter_.warn("--on-complete: the command is not run: too many wait for their turn, or its helper has gone");
+}
+
+void OnComplete::tell(int status) {
+  if (status == 0) return;
+  if (status < 0)
+    return reporter_.warn("--on-complete: the command could not be started, or took more than ten minutes and was killed");
+  if (WIFSIGNALED(status))
+    return reporter_.warn(fmt::format("--on-complete: the command was ended by signal {}", WTERMSIG(status)));
+  reporter_.warn(fmt::format("--on-complete: the command failed: exit code {}", WEXITSTATUS(status)));
+}
+
+void OnComplete::turn() {
+  for (const int status : helper_->ended()) tell(status);
+}
+
+void OnComplete::finish() {
+  const auto until = std::chrono::steady_clock::now() + on_complete_patience;
+  for (turn(); helper_->running() > 0 && !helper_->has_gone(); turn()) {
+    const auto left = until - std::chrono::steady_clock::now();
+    if (left <= Duration(0)) break;
+    helper_->wait(std::chrono::duration_cast<Duration>(left));
+  }
+  if (helper_->running() == 0) return;
+  reporter_.warn(helper_->has_gone() ? "--on-complete: the helper that runs the command has gone"
+                                     : fmt::format("--on-complete: {} command(s) have not ended: they go on without this process",
+                                                   helper_->running()));
+}
+
+}  // namespace ccixfer::program

@@ -1,0 +1,33 @@
+// --on-complete: the command that is run when a transfer has ended, with the result as one JSON object on its standard input. A
+// helper process runs it (core/host/command_helper), since a confined process starts no program; so it is made at the start of the
+// process. A command that fails is a warning, and nothing of the transfer's.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "app/report/reporter.h"
+#include "core/host/command_helper.h"
+
+namespace ccixfer::program {
+
+inline constexpr Duration on_complete_patience = std::chrono::seconds(60);  // of a process that ends, for commands that still run
+
+class OnComplete {
+ public:
+  // file_io: the helper cannot be started. Before the process has threads, and before it is confined.
+  [[nodiscard]] static Result<std::unique_ptr<OnComplete>> start(const std::string& command, report::Reporter& reporter);
+
+  void run(const std::string& result);  // a JSON object, without a line feed
+  void turn();                          // tells what has ended
+  void finish();                        // waits for what still runs, on_complete_patience at most
+  [[nodiscard]] int os_handle() const { return helper_->os_handle(); }
+
+ private:
+  OnComplete(std::unique_ptr<host::CommandHelper> helper, report::Reporter& reporter)
+      : helper_(std::move(helper)), reporter_(reporter) {}
+  void tell(int status);
+  const std::unique_ptr<host::CommandHelper> helper_;
+  report::Reporter& reporter_;
+};
+
+}  // namespace ccixfer::program

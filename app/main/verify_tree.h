@@ -1,0 +1,14 @@
+// Compares a tree with the entries of a receipt, both in the order of a walk, so that neither is ever in memory as a whole. Files
+// are read by several threads at a time. Nothing in the tree is opened through a symbolic link. Out: a line (reporter.file) for
+// each entry that is altered, missing or extra, or that cannot be read. Errors: integrity: there was any such line. file_io: the
+// directory cannot be read.
+#pragma once
+#include "app/main/commands.h"
+#include "app/receipt/reader.h"
+
+namespace ccixfer::program {
+
+[[nodiscard]] CommandEnd verify_tree(const Process& process, const VerifyCommand& command, const receipt::Checked& checked,
+                                     receipt::Reader& reader, const std::string& directory);
+
+}  // namespace ccixfer::program
