@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/config/uri.h"
+#include "app/main/aside.h"
 #include "app/main/ended_transfer.h"
 #include "app/main/farewell.h"
 #include "app/main/session_trust.h"
@@ -19,7 +20,9 @@ namespace {
 
 constexpr uint32_t known_options = session::option_recursive | session::option_links | session::option_permissions |
                                    session::option_times | session::option_owner | session::option_checksum |
-                                   session::option_dry_run | session::option_directory | session::option_verify;
+                                   session::option_dry_run | session::option_directory | session::option_verify |
+                                   session::option_update | session::option_size_only | session::option_ignore_existing |
+                                   session::option_itemize;
 
 constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
 
@@ -222,7 +225,16 @@ class Acceptor::Session {
     }
     path_ = path.path;
     PeerGate* gate = acceptor_.options_.gate;
-    return gate == nullptr ? Result<void>() : gate->may_wait(link_, open, path_);
+    auto aside = aside_of(open, path.path);
+    if (!aside) return tl::unexpected<Error>(aside.error());
+    aside_ = std::move(*aside);
+    if (gate == nullptr) return {};
+    if (auto may = gate->may_wait(link_, open, path_); !may) return may;
+    // It may read and write nothing that it may not name as its destination.
+    for (const recv::SidePlace& place : aside_.older) {
+      if (auto may = gate->may_wait(link_, open, place.path); !may) return may;
+    }
+    return aside_.backup && aside_.backup->directory ? gate->may_wait(link_, open, aside_.backup->directory->path) : Result<void>();
   }
 
   Result<void> begin(Instant now) {
@@ -256,6 +268,7 @@ class Acceptor::Session {
       DestinationPart part{options.root, open.options, path.path};
       part.turns = acceptor_.turns_;
       part.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_;
+      part.aside = aside_;
       part.rate =
           has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
       part.record = transfer_->record;
@@ -353,6 +366,7 @@ class Acceptor::Session {
   std::optional<policy::Grant> grant_;  // of an admitted peer; none: --insecure
   bool reported_ = false;
   std::string peer_, path_;  // for people
+  recv::Aside aside_;        // of a push
   ports::PeerIdentity who_;
   Transfer* transfer_ = nullptr;
   Tally earlier_;        // of the transfer, before this session

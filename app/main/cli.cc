@@ -152,6 +152,7 @@ class Parser {
     app->add_option("--retries", raw_.retries, "give up after so many new attempts (as often as the timeout allows)")
         ->type_name("N");
     app->add_option("--memory", raw_.memory, "the buffer pool (256MiB)")->type_name("SIZE");
+    add_sync(app, transfer.sync);
     app->add_option("--stop-at", raw_.stop_at, "end then, resumable: HH:MM, or a date and time as 2026-11-25T06:30")
         ->type_name("TIME");
     app->add_option("--failed-list", transfer.failed_list, "write the names of what failed, as --files-from reads them")
@@ -166,6 +167,18 @@ class Parser {
                     "write the signed list of what was delivered; a side that listens: a file of each transfer, in this directory")
         ->type_name("FILE");
     for (const Later& later : later_transfer_options) add_later(app, later.names, later.takes_value);
+  }
+  static void add_sync(CLI::App* app, SyncOptions& sync) {
+    app->add_flag("-i,--itemize-changes", sync.itemize, "a line for each change, with rsync's letters; with -n what would change");
+    app->add_flag("-b,--backup", sync.backup, "keep what is replaced, with ~ behind its name");
+    app->add_option("--suffix", sync.suffix, "another end of such names")->type_name("TEXT");
+    app->add_option("--backup-dir", sync.backup_directory, "keep it in this directory, relative to DEST or DIR")->type_name("DIR");
+    app->add_option("--link-dest", sync.link_dest, "link to the files of an older tree that are unchanged; relative to DEST or DIR")
+        ->type_name("DIR")
+        ->allow_extra_args(false);
+    app->add_flag("-u,--update", sync.update, "leave files that are newer at the destination");
+    app->add_flag("--size-only", sync.size_only, "a file of the same size is unchanged, whatever its time");
+    app->add_flag("--ignore-existing", sync.ignore_existing, "leave what is there at the destination");
   }
   void add_later(CLI::App* app, const char* names, bool takes_value) {
     later_options_.push_back(takes_value ? app->add_option(names, ignored_, "")->group("") : app->add_flag(names)->group(""));
@@ -352,6 +365,8 @@ class Parser {
     if (const auto fits = no_listening(receive_.listen, "--root"); !fits) return tl::unexpected(fits.error());
     receive_.directory = receive_.uris.back();
     receive_.uris.pop_back();
+    if (receive_.directory == "-" && receive_.transfer.sync.itemize && !receive_.common.json)
+      return usage("bad command line", "--itemize-changes with -", "standard output carries the file: leave one of them out");
     return receive_;
   }
   Result<Command> finish_route() {

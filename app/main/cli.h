@@ -11,6 +11,7 @@
 #include "app/bench/plan.h"
 #include "app/main/rate_table.h"
 #include "app/main/wall_clock.h"
+#include "app/main/sync_options.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
 
@@ -51,6 +52,7 @@ struct TransferOptions {
   bool archive = false;
   bool dry_run = false;
   bool checksum = false;
+  SyncOptions sync;
   bool verify = false;
   std::string on_complete;  // a command; "": none
   std::string receipt;      // a file; of a side that listens a directory; "": none

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "app/report/outcome.h"
 #include "app/session/session_keys.h"
 #include "core/base/check.h"
 
@@ -42,7 +43,7 @@ std::optional<Error> Gate::ended(const session::Link& link, const Error& result)
   const auto use = uses_.find(&link);
   if (use == uses_.end()) return std::nullopt;
   // Files that failed or changed at the source will not be delivered by the same ticket another time: the transfer has ended.
-  const bool delivered = result.kind == ErrorKind::ok || result.kind == ErrorKind::partial || result.kind == ErrorKind::vanished;
+  const bool delivered = report::has_delivered(result.kind);
   std::optional<Error> problem;
   if (delivered) {
     if (auto taken = use->second.delivered(); !taken) problem = taken.error();

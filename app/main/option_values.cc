@@ -60,6 +60,7 @@ Result<Duration> timeout_of(const OptionTexts& texts) {
 Result<void> take_transfer_values(const OptionTexts& texts, TransferOptions& transfer) {
   if (auto taken = take_rate(texts, transfer.rate); !taken) return taken;
   if (auto taken = take_stop_at(texts, transfer.stop_at); !taken) return taken;
+  if (auto checked = check(transfer.sync); !checked) return checked;
   if (transfer.dry_run && !transfer.receipt.empty())
     return usage("bad command line", "--receipt with --dry-run", "nothing is delivered that it could list");
   if (!texts.lanes.empty()) {
@@ -129,7 +130,7 @@ const char* option_of_dialler(const TransferOptions& asked) {
          : !asked.lock_file.empty()   ? "--lock"
          : asked.stop_at              ? "--stop-at"
          : !asked.failed_list.empty() ? "--failed-list"
-                                      : nullptr;
+                                      : given_of(asked.sync);
 }
 
 Result<void> no_listening(const ListenOptions& listen, std::string_view with) {

@@ -10,6 +10,7 @@
 #include "app/main/confinement.h"
 #include "app/main/ended_transfer.h"
 #include "app/main/session_trust.h"
+#include "app/report/outcome.h"
 #include "core/base/units.h"
 #include "core/trust/peer_id.h"
 
@@ -51,10 +52,7 @@ std::optional<trust::Identity> identity_of(const std::optional<Security>& securi
   return security ? std::optional<trust::Identity>(security->identity.identity) : std::nullopt;
 }
 
-bool is_worth_a_receipt(const Error& end) {
-  return end.kind == ErrorKind::ok || end.kind == ErrorKind::partial || end.kind == ErrorKind::vanished ||
-         end.kind == ErrorKind::max_delete;
-}
+bool is_worth_a_receipt(const Error& end) { return report::has_delivered(end.kind); }
 
 void add_receipt(sandbox::Plan& plan, const std::string& directory) {
   plan.places.push_back({directory, sandbox::Access::files});

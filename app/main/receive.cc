@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "app/config/uri.h"
+#include "app/main/aside.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
 #include "app/main/ended_transfer.h"
@@ -62,7 +64,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
 }
 
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
-                     std::optional<Security>& security, TransferLoop& loop, recv::Root& root,
+                     std::optional<Security>& security, TransferLoop& loop, recv::Root& root, bool is_new, const recv::Aside& aside,
                      const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt) {
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
@@ -74,6 +76,8 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     plan.open = {session_options(command.transfer) | session::option_directory, target.path};
     DestinationPart part;
     part.root = &root;
+    part.is_new = std::exchange(is_new, false);
+    part.aside = aside;
     part.options = plan.open.options;
     part.rate = rate;
     part.failed = failed;
@@ -149,6 +153,8 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
                          .archive = command.transfer.archive};
   DialledReceipt receipt(command.transfer.receipt, std::move(header), identity_of(security));
   receipt.add_to(rights);
+  auto aside = aside_of(command.transfer.sync, command.directory, dry);
+  if (aside) add_aside(rights, *aside);
   CommandEnd end;
   if (auto fine = receipt.check(); !fine) {
     end.error = fine.error();
@@ -156,11 +162,13 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     end.error = report::advised(root.error(), command.directory);
   } else if (!failed) {
     end.error = failed.error();
+  } else if (!aside) {
+    end.error = aside.error();
   } else if (auto confined = confine(process, rights); !confined) {
     end.error = confined.error();
   } else {
     if (*confined) (*root)->fix(ErrorKind::file_io);
-    end = pull_each(process, command, places, security, **loop, **root, *failed, receipt);
+    end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt);
     finish_failed_list(process, failed->get(), end);
     receipt.finish(process, (*loop)->files(), end);
     if (end.in_disk) {
@@ -169,8 +177,9 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
       root->reset();  // and its staging directory
     }
   }
+  if (aside && !end.in_disk) remove_unused(*aside);
   // Only an empty one goes, and only if it was made for this: what can be resumed stays.
-  if (*made && !end.in_disk && end.error.kind != ErrorKind::ok) static_cast<void>(::rmdir(command.directory.c_str()));
+  if (*made && !end.in_disk && !report::has_delivered(end.error.kind)) static_cast<void>(::rmdir(command.directory.c_str()));
   return end;
 }
 

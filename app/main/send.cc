@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "app/config/uri.h"
+#include "app/main/aside.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
 #include "app/main/ended_transfer.h"
@@ -107,6 +108,7 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   plan.hello.direction = session::Direction::push;
   plan.open = {session_options(command.transfer), path.path};
   if (path.directory || command.sources.size() > 1) plan.open.options |= session::option_directory;
+  add_aside(plan.open, command.transfer.sync);
   SourcePart part{command.sources, -1, plan.open.options};
   part.rate = std::make_shared<send::RateCap>((*loop)->rate_bytes_per_s());
   plan.set_rate = [rate = part.rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };

@@ -352,7 +352,7 @@ uint32_t session_options(const TransferOptions& transfer) {
   if (transfer.checksum) options |= session::option_checksum;
   if (transfer.verify) options |= session::option_verify;
   if (transfer.dry_run) options |= session::option_dry_run;
-  return options;
+  return options | session_options(transfer.sync);
 }
 
 }  // namespace ccixfer::program

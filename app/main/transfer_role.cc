@@ -22,6 +22,7 @@ class Observer final : public send::SourceObserver, public recv::DestinationObse
     if (failed_) failed_->ended(path, status);
     reporter_.file({std::string(path), bytes, std::string(status), std::string(reason), transfer_});
   }
+  void on_item(const session::ItemLine& item) override { reporter_.item({item.letters, item.name, item.target}); }
   void on_warning(std::string_view line) override { reporter_.warn(line); }
 
  private:
@@ -106,6 +107,8 @@ class DestinationRole final : public TransferRole {
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     options.asked = part.asked;
+    options.is_new = part.is_new;
+    options.aside = part.aside;
     options.limits = part.limits;
     options.rate = part.rate;
     options.turns = part.turns;

@@ -102,6 +102,8 @@ struct DestinationPart {
   std::shared_ptr<session::TransferRecord> record = {};
   Duration disk_patience = forever;
   std::optional<recv::Asked> asked = std::nullopt;  // of a pull
+  bool is_new = false;                              // the root was made for this transfer
+  recv::Aside aside{};
   recv::Limits limits{};
   // As of SourcePart.
   std::shared_ptr<recv::RateAllowance> rate{};

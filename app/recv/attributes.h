@@ -20,11 +20,13 @@ struct Attributes {
 
 // What holds for all files of a session.
 struct Policy {
-  uint32_t options = 0;       // session::Option
-  uint32_t umask = 022;       // as measured below this root
-  uint32_t uid = 0, gid = 0;  // that a new file gets by itself
-  bool setid = true;          // set-id bits that the source asks for are set
+  uint32_t options = 0;         // session::Option
+  uint32_t umask = 022;         // as measured below this root
+  uint32_t uid = 0, gid = 0;    // that a new file gets by itself
+  bool setid = true;            // set-id bits that the source asks for are set
+  bool directory_times = true;  // with option_times: directories get theirs too
   [[nodiscard]] bool has(session::Option option) const;
+  [[nodiscard]] Policy of_directories() const;
   [[nodiscard]] uint32_t created_mode(const Attributes& wanted) const { return wanted.mode & 0777u & ~umask; }  // by open(2) alone
 };
 

@@ -18,8 +18,8 @@ constexpr size_t parents_held_max = 128;
 
 class Committer {
  public:
-  Committer(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner)
-      : root_(root), files_(root.files), directories_(directories), policy_(policy), owner_(owner) {}
+  Committer(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner, Backups* backups)
+      : root_(root), files_(root.files), directories_(directories), policy_(policy), owner_(owner), backups_(backups) {}
   void run(std::vector<CommitItem>& batch);
 
  private:
@@ -32,6 +32,7 @@ class Committer {
   void inherit(CommitItem& item, int file);
   int open_parent(std::string_view path);
   void place(CommitItem& item);
+  int keep_old(const CommitItem& item, int parent);
   int rename_into(CommitItem& item, int parent);
   int place_across(CommitItem& item, int parent);
   int copy(int from, int to, Xxh3Blocks* hash);
@@ -49,6 +50,7 @@ class Committer {
   JobDirectories directories_;
   const Policy& policy_;
   const Owner& owner_;
+  Backups* const backups_;
   bool by_syncfs_ = false;                                        // has files of packs: then one syncfs serves all directories
   std::map<std::string, HeldDirectoryRef, std::less<>> parents_;  // of renames not yet synced
   std::string last_parent_path_;
@@ -194,6 +196,13 @@ int Committer::place_across(CommitItem& item, int parent) {
   return error;
 }
 
+int Committer::keep_old(const CommitItem& item, int parent) {
+  ports::FileStat stat;
+  const bool was_file =
+      files_.stat_at(parent, split_path(item.task->path).name, stat, false) >= 0 && stat.type == ports::FileType::regular;
+  return backups_->keep(parent, item.task->path, was_file ? Backups::Before::replaced : Backups::Before::removed);
+}
+
 int Committer::rename_into(CommitItem& item, int parent) {
   if (item.copied) return place_across(item, parent);
   const std::string_view name = split_path(item.task->path).name;
@@ -218,6 +227,7 @@ void Committer::place(CommitItem& item) {
   }
   const std::string_view parent_path = split_path(item.task->path).parent;
   int error = open_parent(parent_path);
+  if (error >= 0 && backups_ != nullptr) error = keep_old(item, last_parent_->fd());
   if (error >= 0) error = rename_into(item, last_parent_->fd());
   if (error == -ENOENT && directories_.look_again(parent_path) < 0) error = -ESTALE;
   if (error < 0) {
@@ -343,8 +353,8 @@ void Committer::run(std::vector<CommitItem>& batch) {
 }  // namespace
 
 void commit_batch(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
-                  std::vector<CommitItem>& batch) {
-  Committer(root, directories, policy, owner).run(batch);
+                  std::vector<CommitItem>& batch, Backups* backups) {
+  Committer(root, directories, policy, owner, backups).run(batch);
 }
 
 }  // namespace ccixfer::recv

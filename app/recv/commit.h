@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "app/recv/backups.h"
 #include "app/recv/deliveries.h"
 #include "app/recv/opened_root.h"
 #include "app/recv/pieces.h"
@@ -44,7 +45,8 @@ struct CommitItem {
   int error_number = 0;
   std::vector<uint64_t> damaged = {};  // pieces, with that outcome
 };
+// `backups`: none are kept.
 void commit_batch(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
-                  std::vector<CommitItem>& batch);
+                  std::vector<CommitItem>& batch, Backups* backups = nullptr);
 
 }  // namespace ccixfer::recv

@@ -34,12 +34,18 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
     fatal_ = Error{ErrorKind::file_io, fmt::format("{} is there at the receiver and is not a directory", printable(decision.path))};
     return;
   }
+  if (found == 0 && stat.type != ports::FileType::directory && stays(entry, stat)) {
+    session_.left_out_ = decision.path;
+    return;
+  }
+  const bool there = found == 0 && stat.type == ports::FileType::directory;
+  const bool is_new = !there || (session_.base_made_ && entry.path.empty());
+  decision.items = is_new ? items_of_new(session::item_made, entry, find_older(entry, decision.path)) : items_of(0, entry, &stat);
   if (dry()) {
-    const bool there = found == 0 && stat.type == ports::FileType::directory;
     decision.verdict = !there ? Verdict::make : differs(entry, stat) ? Verdict::change : Verdict::done;
     return;
   }
-  if (found == 0 && stat.type == ports::FileType::directory) {
+  if (there) {
     if (const int error = directories_.remember(parent_->fd(), name, decision.path); error < 0) {
       failed_or_fatal(decision, error);
       return;
@@ -53,7 +59,9 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
     return;
   }
   if (found == 0) {
-    if (const int error = files_.unlink_at(parent_->fd(), name, false); error < 0) {
+    int error = session_.backups_ != nullptr ? session_.backups_->keep(parent_->fd(), decision.path, Backups::Before::removed) : 0;
+    if (error >= 0) error = files_.unlink_at(parent_->fd(), name, false);
+    if (error < 0) {
       failed_or_fatal(decision, error);
       return;
     }

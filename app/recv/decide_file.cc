@@ -20,18 +20,26 @@ int EntryDecider::Job::look_for(const std::string& path, std::string_view name, 
   return files_.stat_at(parent_->fd(), name, stat, false);
 }
 
-bool EntryDecider::Job::has_content(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+bool EntryDecider::Job::has_content(const Entry& entry, int parent, std::string_view name, const ports::FileStat& stat) {
   if (!entry.has_digest || stat.size_bytes != entry.size_bytes) return false;
-  const int fd = files_.open(parent_->fd(), name, {}, 0);
+  const int fd = files_.open(parent, name, {}, 0);
   if (fd < 0) return false;
   const HeldFile file(files_, fd);
   const auto digest = digest_of(files_, fd, stat.size_bytes, *session_.owner_);
   return digest.has_value() && *digest == entry.digest;
 }
 
-bool EntryDecider::Job::is_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat) {
+// --ignore-existing and --update: what is there is left as it is, whatever the source has.
+bool EntryDecider::Job::stays(const Entry& entry, const ports::FileStat& stat) const {
+  if (session_.policy_.has(session::option_ignore_existing)) return true;
+  const bool are_files = entry.type == session::EntryType::file && stat.type == ports::FileType::regular;
+  return session_.policy_.has(session::option_update) && are_files && entry.size_bytes != size_unknown && entry.mtime < stat.mtime;
+}
+
+bool EntryDecider::Job::is_unchanged(const Entry& entry, int parent, std::string_view name, const ports::FileStat& stat) {
   if (stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
-  if (session_.policy_.has(session::option_checksum)) return has_content(entry, name, stat);
+  if (session_.policy_.has(session::option_checksum)) return has_content(entry, parent, name, stat);
+  if (session_.policy_.has(session::option_size_only)) return stat.size_bytes == entry.size_bytes;
   return session_.policy_.has(session::option_times) && stat.size_bytes == entry.size_bytes && has_time(entry, stat);
 }
 
@@ -78,23 +86,34 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
                      fmt::format("{} is a directory at the receiver: give the file a name in it", printable(decision.path))};
       return;
     }
-    if (const int error = is_empty_directory(name); error < 0) {
+    if (const int error = stays(entry, stat) ? 0 : is_empty_directory(name); error < 0) {
       failed(decision, error == -ENOTEMPTY ? -EISDIR : error);
       return;
     }
+  }
+  if (found == 0 && stays(entry, stat)) {
+    decision.verdict = Verdict::unchanged;
+    return;
   }
   if (entry.size_bytes > file_bytes_max && entry.size_bytes != size_unknown) {
     failed(decision, -EOVERFLOW);
     return;
   }
-  if (found == 0 && is_unchanged(entry, name, stat) && set_attributes_of_unchanged(entry, name, stat, decision)) {
-    decision.verdict = dry() && differs(entry, stat) ? Verdict::change : Verdict::unchanged;
-    return;
+  const bool replaces_file = found == 0 && stat.type == ports::FileType::regular;
+  const auto older = entry.size_bytes != size_unknown ? find_older(entry, decision.path) : std::nullopt;
+  if (older && take_from_older(entry, *older, found == 0 ? &stat : nullptr, decision)) return;
+  if (found == 0 && is_unchanged(entry, parent_->fd(), name, stat)) {
+    decision.items = items_of(0, entry, &stat);
+    if (set_attributes_of_unchanged(entry, name, stat, decision)) {
+      decision.verdict = dry() && differs(entry, stat) ? Verdict::change : Verdict::unchanged;
+      return;
+    }
   }
   if (found == 0 && was_delivered(entry, decision.path, stat)) {
     decision.verdict = Verdict::unchanged;
     return;
   }
+  decision.items = replaces_file ? items_of(done_to(entry), entry, &stat) : items_of_new(done_to(entry), entry, older);
   decision.verdict = Verdict::send;
   if (dry()) return;
   const Hash128 key = path_key(decision.path);
@@ -109,6 +128,7 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   task->size_bytes = entry.size_bytes;
   task->version = entry.version;
   task->attributes = attributes_of(entry);
+  task->items = decision.items;
   task->has_digest = entry.has_digest;
   task->digest = entry.digest;
   resume(*task, decision);

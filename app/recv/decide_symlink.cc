@@ -22,7 +22,8 @@ int EntryDecider::Job::place_symlink(const Entry& entry, const std::string& path
   files_.unlink_at(parent_->fd(), temporary, false);
   if (const int error = files_.symlink_at(entry.target, parent_->fd(), temporary); error < 0) return error;
   finish_symlink(entry, temporary);
-  int error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  int error = session_.backups_ != nullptr ? session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced) : 0;
+  if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
   if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
     error = files_.unlink_at(parent_->fd(), name, true);
     if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
@@ -39,9 +40,11 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
     failed(decision, found);
     return;
   }
+  if (found == 0 && stays(entry, stat)) return;
   if (found == 0 && stat.type == ports::FileType::symlink) {
     std::string target;
     if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target) {
+      decision.items = items_of(0, entry, &stat);
       if (!dry()) finish_symlink(entry, name);
       if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
       return;
@@ -53,6 +56,10 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
       return;
     }
   }
+  const bool was_link = found == 0 && stat.type == ports::FileType::symlink;
+  const auto older = found == -ENOENT ? find_older(entry, decision.path) : std::nullopt;
+  if (older && take_from_older(entry, *older, nullptr, decision)) return;
+  decision.items = was_link ? items_of(done_to(entry), entry, &stat) : items_of_new(done_to(entry), entry, older);
   if (dry()) {
     decision.verdict = Verdict::make;
     return;

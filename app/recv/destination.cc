@@ -33,6 +33,15 @@ using session::Message;
 using session::SegmentHeader;
 using session::SegmentKind;
 
+namespace {
+
+// Whoever dialled has the user: in a push that is the source.
+bool tells_source_of_items(const DestinationOptions& options) {
+  return !options.asked && (options.options & session::option_itemize) != 0;
+}
+
+}  // namespace
+
 // The objects of a session, and who tells whom what. Each of them has a state and tests of its own;
 // here is only the order in which they have their turn. That makes more than twenty fields: one for
 // each object, and what they share.
@@ -123,11 +132,12 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       observer_(observer),
       opener_(link.keys() != nullptr ? std::make_unique<session::DataOpener>(link.keys()->data(trust::SealKey::Use::open))
                                      : nullptr),
-      root_(root, options.options, link.transfer_key(), options.limits.setid, options.peer),
+      root_(root, options.options, link.transfer_key(), options.limits.setid, options.peer, options.aside),
       jobs_(work, wake_),
       liveness_(options.disk_patience),
-      outbox_([this](const Message& message) { link_.post(message); }),
-      results_(options.record, observer),
+      outbox_([this](const Message& message) { link_.post(message); }, tells_source_of_items(options)),
+      results_(options.record, observer,
+               tells_source_of_items(options) ? options.options & ~uint32_t{session::option_itemize} : options.options),
       budget_(options.limits),
       session_(end_, outbox_, results_, liveness_, wake_, observer, counters, [&link] { return link.session(); }),
       lanes_(link, endpoint.mailboxes(), pool, entropy,
@@ -173,7 +183,7 @@ void Destination::Impl::start(Instant now) {
     liveness_.start(now);
     if (!root_.opened()) {
       session_.fail(root_.opened().error());
-    } else if (auto begun = root_.begin(options_.path, options_.asked); !begun) {
+    } else if (auto begun = root_.begin(options_.path, options_.asked, options_.is_new); !begun) {
       session_.refuse(begun.error());
     }
   }

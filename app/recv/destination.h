@@ -10,6 +10,7 @@
 #include <string>
 
 #include "app/receipt/entry.h"
+#include "app/recv/aside.h"
 #include "app/recv/asked.h"
 #include "app/recv/budget.h"
 #include "app/recv/observer.h"
@@ -36,6 +37,8 @@ struct DestinationOptions {
   Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
   std::shared_ptr<session::TransferRecord> record = {};  // of the transfer's earlier sessions; none: this is the only one
   std::optional<Asked> asked = std::nullopt;             // of a pull: what its peer may send
+  bool is_new = false;                                   // the directory at `path` was made for this transfer
+  Aside aside{};
   Limits limits{};
   // Shared by the sessions of a process; without them the session is the only one.
   std::shared_ptr<session::PoolTurns> turns{};

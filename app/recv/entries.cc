@@ -75,6 +75,7 @@ std::optional<Error> EntryDecider::Job::prepare_base() {
     return std::nullopt;
   }
   const bool is_directory = session_.policy_.has(session::option_directory);
+  if (is_directory && !base_is_directory()) session_.base_made_ = true;
   const std::string directory = is_directory ? session_.base_ : std::string(split_path(session_.base_).parent);
   if (const int error = make_directories(directory); error < 0) {
     if (error == -ELOOP || error == -EXDEV) {
@@ -104,6 +105,7 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   if (!entry.name.empty() && base_is_directory()) decision.path = join_path(session_.base_, entry.name);
   decision.size_bytes = entry.type == EntryType::file && entry.size_bytes != size_unknown ? entry.size_bytes : 0;
   decision.version = entry.version;
+  if (session_.policy_.has(session::option_itemize)) decision.target = entry.target;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   if (decision.path.size() >= session::path_bytes_max) return failed(decision, -ENAMETOOLONG);
   const bool is_file_or_link = entry.type == EntryType::file || entry.type == EntryType::symlink;
@@ -114,24 +116,52 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   return decision;
 }
 
+// A dry run: the directory would be made.
+void EntryDecider::Job::decide_in_missing_directory(const Entry& entry, Decision& decision) {
+  const bool is_file = entry.type == EntryType::file;
+  const auto older = find_older(entry, decision.path);
+  if (older && take_from_older(entry, *older, nullptr, decision)) return;
+  decision.verdict = is_file ? Verdict::send : Verdict::make;
+  decision.items = items_of_new(done_to(entry), entry, older);
+}
+
+// What is done to an entry that is not there, or replaced.
+session::Items EntryDecider::Job::done_to(const Entry& entry) const {
+  if (entry.type == EntryType::directory) return session::item_made;
+  if (entry.type == EntryType::symlink) return session::item_made | session::item_content;
+  const bool by_digest = session_.policy_.has(session::option_checksum);
+  return by_digest ? session::item_sent | session::item_content : session::item_sent;
+}
+
 void EntryDecider::Job::place(const Entry& entry, uint64_t index, Decision& decision) {
   if (entry.type == EntryType::leave) return decide_leave(index, decision);
   if (decision.path.empty()) {  // the root itself
     if (entry.type == EntryType::directory) {
       ports::FileStat stat;
+      const bool there = root_.fd >= 0 && files_.fstat(root_.fd, stat) >= 0;
+      const bool is_new = !there || session_.base_made_;
+      decision.items =
+          is_new ? items_of_new(session::item_made, entry, find_older(entry, decision.path)) : items_of(0, entry, &stat);
       if (dry() && root_.fd < 0) decision.verdict = Verdict::make;
-      if (dry() && root_.fd >= 0 && files_.fstat(root_.fd, stat) >= 0 && differs(entry, stat)) decision.verdict = Verdict::change;
+      if (dry() && there && differs(entry, stat)) decision.verdict = Verdict::change;
       if (!dry()) session_.open_directories_.enter({decision.path, index, attributes_of(entry), false, false, 0, false});
     } else {
       fatal_ = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name"};
     }
     return;
   }
+  if (!session_.left_out_.empty()) {
+    if (is_below(decision.path, session_.left_out_)) {
+      failed(decision, -ENOTDIR);
+      return;
+    }
+    session_.left_out_.clear();
+  }
   if (const int error = open_parent(split_path(decision.path).parent); error < 0) {
     // The directory that it is in comes before it, and takes the place of whatever stands there: a file or a link too.
     const bool would_be_made = dry() && (error == -ENOENT || error == -ENOTDIR || error == -ELOOP);
     if (would_be_made) {
-      decision.verdict = entry.type == EntryType::file ? Verdict::send : Verdict::make;
+      decide_in_missing_directory(entry, decision);
     } else {
       failed_or_fatal(decision, error);
     }
@@ -151,17 +181,36 @@ void EntryDecider::Job::place(const Entry& entry, uint64_t index, Decision& deci
   }
 }
 
-// Whether the run would give something that is there, and stays, another mode, owner or time.
-bool EntryDecider::Job::differs(const Entry& entry, const ports::FileStat& stat) {
+// What the run gives to something that is there and stays, and the size that it has not.
+session::Items EntryDecider::Job::changes_of(const Entry& entry, const ports::FileStat& stat) {
   const Policy& policy = session_.policy_;
   const bool is_link = stat.type == ports::FileType::symlink;
-  if (policy.has(session::option_times) && !has_time(entry, stat)) return true;
+  const bool is_root = policy.uid == 0;
+  session::Items items = 0;
+  if (entry.type == EntryType::file && entry.size_bytes != stat.size_bytes) items |= session::item_size;
+  const bool keeps_time = policy.has(session::option_times) && (entry.type != EntryType::directory || policy.directory_times);
+  if (keeps_time && !has_time(entry, stat)) items |= session::item_time;
   if (policy.has(session::option_owner)) {
-    if (policy.uid == 0 && (stat.uid != entry.uid || stat.gid != entry.gid)) return true;
-    if (policy.uid != 0 && !is_link && stat.gid != entry.gid) return true;
+    if (is_root && stat.uid != entry.uid) items |= session::item_owner;
+    if ((is_root || !is_link) && stat.gid != entry.gid) items |= session::item_group;
   }
-  if (is_link || !policy.has(session::option_permissions)) return false;
-  return wanted_mode(policy, {stat.mode, stat.uid, stat.gid}, attributes_of(entry)) != stat.mode;
+  if (is_link || !policy.has(session::option_permissions)) return items;
+  const Current later{stat.mode, is_root ? entry.uid : stat.uid, entry.gid};  // set-id bits go with the owner that it gets
+  if (wanted_mode(policy, later, attributes_of(entry)) != stat.mode) items |= session::item_mode;
+  return items;
+}
+
+session::Items EntryDecider::Job::items_of(session::Items done, const Entry& entry, const ports::FileStat* there) {
+  if (!session_.policy_.has(session::option_itemize)) return 0;
+  if (there == nullptr) return done | session::item_new;
+  session::Items items = done | changes_of(entry, *there);
+  if (!session_.policy_.has(session::option_times) && done != 0) items |= session::item_time;  // that of its writing
+  return items;
+}
+
+// Whether the run would give something that is there, and stays, another mode, owner or time.
+bool EntryDecider::Job::differs(const Entry& entry, const ports::FileStat& stat) {
+  return (changes_of(entry, stat) & ~session::item_size) != 0;
 }
 
 // The file system may not have been able to keep the time that it was given.

@@ -12,12 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "app/recv/backups.h"
 #include "app/recv/directories.h"
 #include "app/recv/leaves.h"
+#include "app/recv/older_trees.h"
 #include "app/recv/open_directories.h"
 #include "app/recv/opened_root.h"
 #include "app/recv/task.h"
 #include "app/session/entry.h"
+#include "app/session/item.h"
 #include "app/session/messages.h"
 
 namespace ccixfer::recv {
@@ -34,6 +37,8 @@ struct Decision {
   std::vector<session::Want::Range> wants;  // pieces: what lacks
   std::vector<Ledger::Piece> present;       // pieces: what is durable here, read back and found good
   std::optional<Leave> leave;
+  session::Items items = 0;  // with option_itemize: what is done to it
+  std::string target;        // and of a link, where it leads
 };
 
 struct DecidedEntries {
@@ -48,6 +53,13 @@ class EntryDecider {
                std::shared_ptr<Owner> owner)
       : root_(root), directories_(directories), policy_(policy), base_(std::move(base)), owner_(std::move(owner)) {}
 
+  // What is linked from older trees, and kept before it is replaced. They live as long as the decider.
+  void set_aside(OlderTrees* older, Backups* backups) {
+    older_ = older;
+    backups_ = backups;
+  }
+  // The session's path names a directory that was made for it.
+  void set_base_made() { base_made_ = true; }
   [[nodiscard]] DecidedEntries decide(const std::vector<session::Entry>& entries, uint64_t first_index);
   // Transfers that did not end and delivered files that this one found, as numbered in the database.
   [[nodiscard]] const std::set<int64_t>& taken_over() const { return taken_over_; }
@@ -59,7 +71,11 @@ class EntryDecider {
   const Policy policy_;
   const std::string base_;
   const std::shared_ptr<Owner> owner_;
+  OlderTrees* older_ = nullptr;
+  Backups* backups_ = nullptr;
   bool base_ready_ = false;
+  bool base_made_ = false;  // by this session: the directory that the session's path names
+  std::string left_out_;    // --ignore-existing: what stands there is no directory and stays, so nothing in it can be made
   OpenDirectories open_directories_;
   std::set<int64_t> taken_over_;
 };

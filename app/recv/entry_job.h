@@ -31,17 +31,31 @@ class EntryDecider::Job {
   void place(const session::Entry& entry, uint64_t index, Decision& decision);
   void decide_directory(const session::Entry& entry, uint64_t index, Decision& decision);
   void decide_symlink(const session::Entry& entry, Decision& decision);
+  void decide_in_missing_directory(const session::Entry& entry, Decision& decision);
+  [[nodiscard]] bool take_from_older(const session::Entry& entry, const OlderTrees::Match& older, const ports::FileStat* there,
+                                     Decision& decision);
   void decide_leave(uint64_t index, Decision& decision);
   void decide_file(const session::Entry& entry, uint64_t index, Decision& decision);
   [[nodiscard]] int look_for(const std::string& path, std::string_view name, ports::FileStat& stat);
   int place_symlink(const session::Entry& entry, const std::string& path);
   void finish_symlink(const session::Entry& entry, std::string_view name);
+  [[nodiscard]] session::Items changes_of(const session::Entry& entry, const ports::FileStat& stat);
+  [[nodiscard]] session::Items done_to(const session::Entry& entry) const;
+  // `done`: of item_sent, item_made and item_content. `there`: what stays, or is replaced by its like; nullptr: it is new.
+  [[nodiscard]] session::Items items_of(session::Items done, const session::Entry& entry, const ports::FileStat* there);
   [[nodiscard]] bool differs(const session::Entry& entry, const ports::FileStat& stat);
   [[nodiscard]] bool has_time(const session::Entry& entry, const ports::FileStat& stat);
-  [[nodiscard]] bool is_unchanged(const session::Entry& entry, std::string_view name, const ports::FileStat& stat);
+  [[nodiscard]] bool is_unchanged(const session::Entry& entry, int parent, std::string_view name, const ports::FileStat& stat);
   [[nodiscard]] bool set_attributes_of_unchanged(const session::Entry& entry, std::string_view name, const ports::FileStat& stat,
                                                  Decision& decision);
-  [[nodiscard]] bool has_content(const session::Entry& entry, std::string_view name, const ports::FileStat& stat);
+  [[nodiscard]] bool has_content(const session::Entry& entry, int parent, std::string_view name, const ports::FileStat& stat);
+  // What the older trees have like it, and the links that are made of it (decide_older.cc).
+  [[nodiscard]] std::optional<OlderTrees::Match> find_older(const session::Entry& entry, const std::string& path);
+  [[nodiscard]] std::optional<Likeness> likeness(const session::Entry& entry, const OlderTrees::Candidate& candidate);
+  [[nodiscard]] session::Items items_of_new(session::Items done, const session::Entry& entry,
+                                            const std::optional<OlderTrees::Match>& older);
+  [[nodiscard]] int link_older(const OlderTrees::Candidate& candidate, const std::string& path, bool is_new);
+  [[nodiscard]] bool stays(const session::Entry& entry, const ports::FileStat& stat) const;
   [[nodiscard]] int is_empty_directory(std::string_view name);
   [[nodiscard]] bool was_delivered(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
   void resume(const FileTask& task, Decision& decision);

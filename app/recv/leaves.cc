@@ -8,7 +8,7 @@ namespace {
 constexpr uint32_t owner_all = 0700;
 
 int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Policy& policy, uint64_t root_device,
-                const Leave& leave) {
+                const Leave& leave, Backups* backups) {
   HeldDirectoryRef directory;
   if (const int error = directories.open(leave.path, directory); error < 0) return error;
   ports::FileStat stat;
@@ -32,6 +32,7 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
     applied = apply_attributes(files, directory->fd(), policy, current, wanted);
     if (applied < 0) return applied;
   }
+  if (backups != nullptr && files.fstat(directory->fd(), stat) >= 0) backups->left(leave.path, {stat.mode, stat.uid, stat.gid});
   // syncfs of the root covers the root's own file system only.
   const int error = stat.device != root_device ? files.fsync(directory->fd()) : 0;
   return error < 0 ? error : applied;
@@ -40,13 +41,14 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
 }  // namespace
 
 std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known, const Policy& policy, const Owner& owner,
-                                       const std::vector<Leave>& leaves) {
+                                       const std::vector<Leave>& leaves, Backups* backups) {
   std::vector<LeaveOutcome> outcomes;
+  const Policy of_directories = policy.of_directories();
   outcomes.reserve(leaves.size());
   JobDirectories directories(known);
   for (const Leave& leave : leaves) {
     owner.step();
-    int error = apply_leave(root.files, directories, policy, root.device, leave);
+    int error = apply_leave(root.files, directories, of_directories, root.device, leave, backups);
     if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;
     outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path});
   }

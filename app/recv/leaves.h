@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/recv/attributes.h"
+#include "app/recv/backups.h"
 #include "app/recv/directories.h"
 #include "app/recv/opened_root.h"
 
@@ -26,6 +27,7 @@ struct LeaveOutcome {
 };
 // In the order given: a directory's own come after those below it. Runs in a job.
 [[nodiscard]] std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known, const Policy& policy,
-                                                     const Owner& owner, const std::vector<Leave>& leaves);
+                                                     const Owner& owner, const std::vector<Leave>& leaves,
+                                                     Backups* backups = nullptr);
 
 }  // namespace ccixfer::recv

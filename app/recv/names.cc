@@ -12,6 +12,10 @@ SplitPath split_path(std::string_view path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
+bool is_below(std::string_view path, std::string_view outer) {
+  return outer.empty() || (path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/');
+}
+
 std::string join_path(std::string_view base, std::string_view below) {
   if (base.empty()) return std::string(below);
   if (below.empty()) return std::string(base);

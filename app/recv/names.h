@@ -22,6 +22,7 @@ struct SplitPath {
   std::string_view name;
 };
 [[nodiscard]] SplitPath split_path(std::string_view path);
+[[nodiscard]] bool is_below(std::string_view path, std::string_view outer);  // everything is below "", and nothing below itself
 [[nodiscard]] std::string join_path(std::string_view base, std::string_view below);
 
 // Makes a path below the root of one as a user typed it, which may have leading, doubled and trailing

@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include "app/session/item.h"
+
 namespace ccixfer::recv {
 
 class DestinationObserver {
  public:
   virtual ~DestinationObserver() = default;
   virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) = 0;
+  virtual void on_item(const session::ItemLine&) {}  // with option_itemize, in a pull: of each entry to which something is done
   virtual void on_warning(std::string_view line) = 0;
 };
 

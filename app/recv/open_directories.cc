@@ -4,14 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "app/recv/names.h"
+
 namespace ccixfer::recv {
-namespace {
-
-bool is_below(std::string_view path, std::string_view outer) {
-  return outer.empty() || (path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/');
-}
-
-}  // namespace
 
 void OpenDirectories::enter(Directory directory) {
   while (!chain_.empty() && !is_below(directory.path, chain_.back().path)) chain_.pop_back();

@@ -15,7 +15,19 @@ void Outbox::post_in_parts(const List& list) {
   for (const session::Message& message : session::cut(list)) post(message);
 }
 
+void Outbox::itemize(uint64_t first_index, const std::vector<Decision>& decisions) {
+  session::Itemized itemized;
+  itemized.first_index = first_index;
+  for (const Decision& decision : decisions) {
+    if (itemized.runs.empty() || itemized.runs.back().items != decision.items) itemized.runs.push_back({0, decision.items});
+    ++itemized.runs.back().count;
+  }
+  const bool is_silent = itemized.runs.empty() || (itemized.runs.size() == 1 && itemized.runs.front().items == 0);
+  if (!is_silent) post_in_parts(itemized);
+}
+
 void Outbox::answer(uint64_t first_index, const std::vector<Decision>& decisions) {
+  if (itemizes_) itemize(first_index, decisions);
   session::Answer answer;
   answer.first_index = first_index;
   session::FileResults failures;

@@ -21,7 +21,8 @@ inline constexpr uint32_t messages_unsent_max = session::control_messages_queued
 class Outbox {
  public:
   using Post = std::function<void(const session::Message&)>;
-  explicit Outbox(Post post) : post_(std::move(post)) {}
+  // `itemizes`: the source wants to know what is done to each entry.
+  explicit Outbox(Post post, bool itemizes = false) : post_(std::move(post)), itemizes_(itemizes) {}
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
@@ -41,10 +42,12 @@ class Outbox {
   [[nodiscard]] bool has_results() const { return !results_.empty(); }
 
  private:
+  void itemize(uint64_t first_index, const std::vector<Decision>& decisions);
   template <typename List>
   void post_in_parts(const List& list);
 
   const Post post_;
+  const bool itemizes_;
   bool is_closed_ = false;
   uint32_t unsent_ = 0;
   session::Durable durable_;  // as posted last

@@ -7,8 +7,18 @@ namespace ccixfer::recv {
 using session::TransferRecord;
 using session::Verdict;
 
-Results::Results(std::shared_ptr<TransferRecord> record, DestinationObserver& observer)
-    : record_(record ? std::move(record) : std::make_shared<TransferRecord>()), observer_(observer) {}
+Results::Results(std::shared_ptr<TransferRecord> record, DestinationObserver& observer, uint32_t options)
+    : record_(record ? std::move(record) : std::make_shared<TransferRecord>()), observer_(observer), options_(options) {}
+
+void Results::itemize(const std::string& path, session::EntryType type, uint64_t version, const std::string& target,
+                      session::Items items) {
+  if ((options_ & session::option_itemize) == 0 || !session::is_told(items)) return;
+  const std::string name = session::item_name(path, type);
+  // Each once, whatever a later session still finds to be done. The NUL tells it from the names of files.
+  if (!record_->say(TransferRecord::name(name + '\0', version), TransferRecord::Said::ok)) return;
+  const bool keeps_times = (options_ & session::option_times) != 0;
+  observer_.on_item({session::letters_of(items, {type, false, keeps_times}), name, target});
+}
 
 void Results::tell(const std::string& path, uint64_t version, uint64_t bytes, TransferRecord::Said said, std::string_view reason) {
   if (!record_->say(TransferRecord::name(path, version), said)) return;
@@ -17,6 +27,7 @@ void Results::tell(const std::string& path, uint64_t version, uint64_t bytes, Tr
 }
 
 void Results::tell_of_dry_run(const Decision& decision, std::string_view what) {
+  itemize(decision.path, decision.type, decision.version, decision.target, decision.items);
   if (!record_->say(TransferRecord::name(decision.path, decision.version), TransferRecord::Said::ok)) return;
   observer_.on_file(decision.path, decision.size_bytes, what, "");
 }
@@ -44,6 +55,8 @@ void Results::decided(const Decision& decision) {
       tell_of_dry_run(decision, "would-send");
       return;
     case Verdict::done:
+      if (decision.type != session::EntryType::leave)
+        itemize(decision.path, decision.type, decision.version, decision.target, decision.items);
       return;
   }
 }
@@ -62,10 +75,14 @@ void Results::unchanged(const Decision& decision) {
   }
   tell(decision.path, decision.version, decision.size_bytes,
        moved_bytes ? TransferRecord::Said::ok : TransferRecord::Said::unchanged, "");
+  const session::Items items = moved_bytes ? record_->take_items(file) : decision.items;
+  itemize(decision.path, decision.type, decision.version, decision.target, items);
 }
 
 FileShare Results::wanted(const FileTask& task, uint64_t present_bytes) {
   FileShare share;
+  const bool tells = (options_ & session::option_itemize) != 0 && task.items != 0;
+  if (tells) record_->keep_items(TransferRecord::name(task.path, task.version), task.items);
   if (task.size_bytes == size_unknown) return share;  // it counts when it is committed
   const uint64_t missing_bytes = task.size_bytes - present_bytes;
   share.counted_bytes = record_->want(TransferRecord::name(task.path, task.version), task.size_bytes, missing_bytes);
@@ -84,6 +101,9 @@ void Results::durable(FileShare& share, uint64_t bytes) {
 void Results::delivered(const FileTask& task, uint64_t bytes) {
   ++tally_.files;
   tell(task.path, task.version, bytes, TransferRecord::Said::ok, "");
+  if (task.items == 0) return;
+  static_cast<void>(record_->take_items(TransferRecord::name(task.path, task.version)));
+  itemize(task.path, session::EntryType::file, task.version, {}, task.items);
 }
 
 void Results::failed(const FileTask& task, const FileShare& share, const FileFailure& failure) {

@@ -37,7 +37,8 @@ struct FileShare {
 class Results {
  public:
   // `record`: of the transfer's earlier sessions; none: this is the only one.
-  Results(std::shared_ptr<session::TransferRecord> record, DestinationObserver& observer);
+  // `options`: session::Option bits, with option_itemize if it is for us to tell what is done.
+  Results(std::shared_ptr<session::TransferRecord> record, DestinationObserver& observer, uint32_t options = 0);
 
   // The verdict on an entry that is not wanted.
   void decided(const Decision& decision);
@@ -63,10 +64,12 @@ class Results {
  private:
   void unchanged(const Decision& decision);
   void tell(const std::string& path, uint64_t version, uint64_t bytes, session::TransferRecord::Said said, std::string_view reason);
+  void itemize(const std::string& path, session::EntryType type, uint64_t version, const std::string& target, session::Items items);
   void tell_of_dry_run(const Decision& decision, std::string_view what);
 
   const std::shared_ptr<session::TransferRecord> record_;
   DestinationObserver& observer_;
+  const uint32_t options_;
   session::Tally tally_;
   uint64_t session_bytes_ = 0;  // of tally_.bytes: what this session made durable
 };

@@ -11,11 +11,13 @@
 
 namespace ccixfer::recv {
 
-SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid, const std::string& peer)
+SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid, const std::string& peer,
+                         const Aside& aside)
     : opened_(root.renew()),
       root_(root.opened()),
       directories_(root_->files, root_->fd, root_->staging_identity, root_->held_directories),
-      policy_{options, root_->umask, root_->uid, root_->gid, setid} {
+      policy_{options, root_->umask, root_->uid, root_->gid, setid, aside.keeps_directory_times()},
+      aside_(aside) {
   root_->sessions.fetch_add(1);
   owner_->transfer = transfer;
   owner_->peer = peer;
@@ -26,11 +28,15 @@ SessionRoot::~SessionRoot() {
   root_->claims.release_all(owner_);
 }
 
-Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked) {
+Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked, bool is_new) {
   auto base = normalise_path(path);
   if (!base) return tl::unexpected<Error>(base.error());
   base_ = *base;
+  if (!aside_.older.empty()) older_ = std::make_unique<OlderTrees>(*root_, aside_.older);
+  if (aside_.backup) backups_ = std::make_unique<Backups>(*root_, policy_, *aside_.backup, *base, *owner_);
   decider_ = std::make_unique<EntryDecider>(*root_, directories_, policy_, std::move(*base), owner_);
+  decider_->set_aside(older_.get(), backups_.get());
+  if (is_new) decider_->set_base_made();
   if (asked) asked_.emplace(*asked);
   return {};
 }
@@ -78,10 +84,12 @@ std::optional<Error> SessionRoot::sync(std::vector<SyncFile>& batch) const {
   return sync_pieces(*root_, *owner_, batch, policy_.has(session::option_verify));
 }
 
-void SessionRoot::commit(std::vector<CommitItem>& batch) { commit_batch(*root_, directories_, policy_, *owner_, batch); }
+void SessionRoot::commit(std::vector<CommitItem>& batch) {
+  commit_batch(*root_, directories_, policy_, *owner_, batch, backups_.get());
+}
 
 std::vector<LeaveOutcome> SessionRoot::apply(const std::vector<Leave>& leaves) {
-  return apply_leaves(*root_, directories_, policy_, *owner_, leaves);
+  return apply_leaves(*root_, directories_, policy_, *owner_, leaves, backups_.get());
 }
 
 void SessionRoot::remove_staged(const std::vector<std::string>& names) const {

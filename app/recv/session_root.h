@@ -10,13 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "app/recv/aside.h"
 #include "app/recv/asked.h"
 #include "app/recv/attributes.h"
+#include "app/recv/backups.h"
 #include "app/recv/commit.h"
 #include "app/recv/directories.h"
 #include "app/recv/entries.h"
 #include "app/recv/entry_queue.h"
 #include "app/recv/leaves.h"
+#include "app/recv/older_trees.h"
 #include "app/recv/opened_root.h"
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
@@ -29,15 +32,16 @@ namespace ccixfer::recv {
 class SessionRoot {
  public:
   // Opens what is there now if what was open is gone. `options`: session::Option bits. `setid`: Policy's.
-  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid = true, const std::string& peer = {});
+  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid = true, const std::string& peer = {},
+              const Aside& aside = {});
   ~SessionRoot();  // gives up the claims
   SessionRoot(const SessionRoot&) = delete;
   SessionRoot& operator=(const SessionRoot&) = delete;
 
   [[nodiscard]] const Result<void>& opened() const { return opened_; }
   // Before any job. `path` is where the session writes, as a user typed it. not_authorised: it
-  // leads out of the root.
-  [[nodiscard]] Result<void> begin(const std::string& path, const std::optional<Asked>& asked);
+  // leads out of the root. `is_new`: that directory was made for this transfer.
+  [[nodiscard]] Result<void> begin(const std::string& path, const std::optional<Asked>& asked, bool is_new = false);
   [[nodiscard]] const std::string& path() const { return root_->path; }
   void release(const Hash128& key) { root_->claims.release(key, owner_); }  // a claim: its file has ended
   void set_link_dead(bool is_dead) { owner_->link_dead.store(is_dead); }
@@ -69,6 +73,9 @@ class SessionRoot {
   const Policy policy_;
   const std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
   std::string base_;                       // after begin: where the session writes, below the root
+  const Aside aside_;
+  std::unique_ptr<OlderTrees> older_;  // these are there after begin, if there are any
+  std::unique_ptr<Backups> backups_;
   std::unique_ptr<EntryDecider> decider_;  // after begin
   std::optional<AskedEntries> asked_;      // of a pull
 };

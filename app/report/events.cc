@@ -77,6 +77,16 @@ std::string progress_event(double t, const Progress& progress) {
   return line(json);
 }
 
+std::string item_event(double t, const Item& item) {
+  Json json = begin("item", t);
+  const bool plain = is_utf8(item.name) && is_utf8(item.target);
+  json["letters"] = item.letters;
+  json["path"] = plain ? item.name : printable(item.name);
+  if (!item.target.empty()) json["target"] = plain ? item.target : printable(item.target);
+  if (!plain) json["escaped"] = true;
+  return line(json);
+}
+
 std::string file_event(double t, const File& file) {
   Json json = begin("file", t);
   if (is_utf8(file.path)) {

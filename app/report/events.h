@@ -57,6 +57,13 @@ struct File {
   std::string transfer;  // as in Session; empty: left out
 };
 
+// What was done to one name (-i).
+struct Item {
+  std::string letters;  // eleven, rsync's
+  std::string name;     // with a slash if it is a directory
+  std::string target;   // of a link; empty: left out
+};
+
 // How the files of a transfer ended, and what it moved.
 struct Counts {
   uint64_t files = 0, files_unchanged = 0, files_failed = 0;
@@ -123,6 +130,7 @@ struct DeviceLine {
 [[nodiscard]] std::string session_event(double t, const Session& session);
 [[nodiscard]] std::string progress_event(double t, const Progress& progress);
 [[nodiscard]] std::string file_event(double t, const File& file);
+[[nodiscard]] std::string item_event(double t, const Item& item);
 [[nodiscard]] std::string retry_event(double t, std::string_view reason);
 [[nodiscard]] std::string transfer_event(double t, const Transfer& transfer);
 [[nodiscard]] std::string transfer_result(const Transfer& transfer);  // the same object without `event` and `t`, in one line

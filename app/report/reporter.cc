@@ -171,6 +171,14 @@ void Reporter::file(const File& file) {
   }
 }
 
+void Reporter::item(const Item& item) {
+  if (impl_->options.json) impl_->put_event(item_event(seconds(), item));
+  std::string line = item.letters + ' ' + printable(item.name);
+  if (!item.target.empty()) line += " -> " + printable(item.target);
+  impl_->to_log(LogLevel::info, line);
+  output(line);
+}
+
 void Reporter::ended(const Ended& ended) {
   impl_->put_event(ended_event(seconds(), ended));
   const std::string line = ended_line(ended);

@@ -53,6 +53,7 @@ class Reporter {
   [[nodiscard]] Instant progress_due() const;
   [[nodiscard]] bool wants_progress() const;
   void file(const File& file);
+  void item(const Item& item);     // a line of -i, on standard output
   void ended(const Ended& ended);  // a session that was accepted
   void transfer(const Transfer& transfer);
   void retry(std::string_view reason);

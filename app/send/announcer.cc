@@ -9,8 +9,8 @@ namespace ccixfer::send {
 using session::EntryType;
 
 Announcer::Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler,
-                     std::shared_ptr<session::DataSealer> sealer)
-    : walk_(walk), entries_(entries), sink_(sink), handler_(handler), sealer_(std::move(sealer)) {}
+                     std::shared_ptr<session::DataSealer> sealer, bool keeps_targets)
+    : walk_(walk), entries_(entries), sink_(sink), handler_(handler), sealer_(std::move(sealer)), keeps_targets_(keeps_targets) {}
 
 void Announcer::announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers) {
   if (copies_wanted_again_ && !announce_again(buffers, in_buffers)) return;
@@ -103,6 +103,7 @@ void Announcer::add_to_table(const WalkRecord& record) {
   entry.stream = record.type == EntryType::file && walk_.is_stream(record.source);
   entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime, entry_.version};
   entry.path.assign(entry_.path);
+  if (keeps_targets_) entry.target.assign(entry_.target);
   if (entry.type == EntryType::file) entry.counted_bytes = entry.listed.size_bytes;
 }
 

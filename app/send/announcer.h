@@ -32,8 +32,9 @@ class AnnouncerHandler {
 class Announcer {
  public:
   // Of the walk, only what it knows of the sources as such.
+  // `keeps_targets`: of links, in the table, for those who tell of them later.
   Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler,
-            std::shared_ptr<session::DataSealer> sealer = {});
+            std::shared_ptr<session::DataSealer> sealer = {}, bool keeps_targets = false);
 
   // `in_buffers`: entries segments that have not been placed yet.
   void announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers);
@@ -59,6 +60,7 @@ class Announcer {
   SegmentSink& sink_;
   AnnouncerHandler& handler_;
   const std::shared_ptr<session::DataSealer> sealer_;
+  const bool keeps_targets_;
   session::Entry entry_;  // one for all, so that its strings are allocated once
   bool paused_ = false;   // entries_outstanding_max was reached
   uint64_t next_index_ = 0;

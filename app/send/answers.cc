@@ -34,12 +34,28 @@ Result<void> Answers::on_answer(const session::Answer& answer, uint64_t sent) {
   return {};
 }
 
+Result<void> Answers::on_itemized(const session::Itemized& itemized, uint64_t sent) {
+  uint64_t index = itemized.first_index;
+  for (const session::Itemized::Run& run : itemized.runs) {
+    if (index > sent || run.count > sent - index) return nonsense("what is done to entries that were not sent");
+    for (const uint64_t end = index + run.count; index < end; ++index) {
+      Entry* entry = run.items != 0 ? entries_.find(index) : nullptr;
+      if (entry != nullptr && entry->phase == EntryPhase::announced) entry->items = run.items;
+    }
+  }
+  return {};
+}
+
 Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
   if (entry.phase != EntryPhase::announced) return nonsense("a second verdict");
   switch (verdict) {
     case Verdict::done:
     case Verdict::unchanged:
-      if (entry.type == EntryType::file) reports_.unchanged(entry);
+      if (entry.type == EntryType::file) {
+        reports_.unchanged(entry);
+      } else {
+        reports_.done(entry);
+      }
       end_well(entry);
       return {};
     case Verdict::failed:  // its result came before, as a rule, and has ended it

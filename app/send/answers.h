@@ -23,6 +23,7 @@ class Answers {
 
   // `sent`: entries in segments so far; `bytes_sent`: payload in puts so far.
   [[nodiscard]] Result<void> on_answer(const session::Answer& answer, uint64_t sent);
+  [[nodiscard]] Result<void> on_itemized(const session::Itemized& itemized, uint64_t sent);
   [[nodiscard]] Result<void> on_want(const session::Want& want, uint64_t sent);
   [[nodiscard]] Result<void> on_resend(const session::Resend& resend, uint64_t sent);  // of a file or a piece
   // Pieces of the file with that index, which may have ended.

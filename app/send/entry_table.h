@@ -71,12 +71,14 @@ struct Entry {
   bool was_sent = false;  // all of it, once: only then the destination can have it
   bool stream = false;    // of unknown length: listed.size_bytes is 0 until all was read
   uint16_t jobs = 0;      // in the work pool that use it
+  uint16_t items = 0;     // what the destination does to it (session::Items), with option_itemize
   uint32_t source = 0;
   uint64_t counted_bytes = 0;  // its part in the total: its size, and after the verdict what the transfer moves of it
   uint64_t before_bytes = 0;   // of those: what an earlier session of the transfer brought
   Listed listed;
   ReadOutcome outcome;
   std::string path;
+  std::string target;  // of a link, with option_itemize
   std::unique_ptr<LargeFile> large;
 };
 

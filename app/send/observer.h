@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "app/session/item.h"
+
 namespace ccixfer::send {
 
 class SourceObserver {
@@ -10,6 +12,7 @@ class SourceObserver {
   virtual ~SourceObserver() = default;
   virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status /* ok unchanged failed */,
                        std::string_view reason) = 0;
+  virtual void on_item(const session::ItemLine&) {}    // with option_itemize: of each entry to which something is done
   virtual void on_warning(std::string_view line) = 0;  // one line for each source file that failed
 };
 

@@ -37,8 +37,12 @@ std::string words_of(const session::FileResult& result) {
 
 }  // namespace
 
-Reports::Reports(SourceObserver& observer, std::shared_ptr<TransferRecord> record, std::vector<std::string> sources)
-    : observer_(observer), record_(record ? std::move(record) : std::make_shared<TransferRecord>()), sources_(std::move(sources)) {}
+Reports::Reports(SourceObserver& observer, std::shared_ptr<TransferRecord> record, std::vector<std::string> sources,
+                 uint32_t options)
+    : observer_(observer),
+      record_(record ? std::move(record) : std::make_shared<TransferRecord>()),
+      sources_(std::move(sources)),
+      keeps_times_((options & session::option_times) != 0) {}
 
 bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) {
   observer_.on_warning(printable(path) + ": " + std::string(reason));
@@ -55,11 +59,13 @@ bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::stri
 }
 
 void Reports::wanted(Entry& entry) {
+  keep_items(entry);
   entry.counted_bytes = record_->want(name_of(entry), entry.listed.size_bytes, entry.listed.size_bytes);
 }
 
 // Some of its pieces are there: from an earlier session of this transfer, or from before it.
 void Reports::wanted_in_part(Entry& entry, uint64_t missing_bytes) {
+  keep_items(entry);
   const uint64_t size_bytes = entry.listed.size_bytes;
   const uint64_t moved_bytes = record_->want(name_of(entry), size_bytes, missing_bytes);
   tally_.bytes_total -= size_bytes - moved_bytes;
@@ -76,13 +82,32 @@ void Reports::unchanged(const Entry& entry) {
   const std::optional<uint64_t> moved_bytes = record_->delivered(name_of(entry), entry.listed.size_bytes);
   if (!moved_bytes) {
     ++tally_.files_unchanged;
-    return tell(entry, TransferRecord::Said::unchanged, {});
+    tell(entry, TransferRecord::Said::unchanged, {});
+    return itemize(entry, entry.items);
   }
   ++tally_.files;
   tally_.bytes_total += *moved_bytes;
   before_bytes_ += *moved_bytes;
   count_bytes();
   tell(entry, TransferRecord::Said::ok, {});
+  itemize(entry, record_->take_items(name_of(entry)));
+}
+
+void Reports::done(const Entry& entry) { itemize(entry, entry.items); }
+
+// A later session of the transfer finds only what the earlier one has done.
+void Reports::keep_items(const Entry& entry) {
+  if (entry.items != 0) record_->keep_items(name_of(entry), entry.items);
+}
+
+void Reports::itemize(const Entry& entry, session::Items items) {
+  if (!session::is_told(items)) return;
+  const std::string path =
+      entry.path.empty() && entry.type != EntryType::directory ? Walk::own_name(sources_[entry.source]) : entry.path;
+  const std::string name = session::item_name(path, entry.type);
+  // Each once, whatever a later session still finds to be done. The NUL tells it from the names of files.
+  if (!record_->say(TransferRecord::name(name + '\0', entry.listed.version), TransferRecord::Said::ok)) return;
+  observer_.on_item({session::letters_of(items, {entry.type, true, keeps_times_}), name, entry.target});
 }
 
 void Reports::would_send(const Entry& entry) { would(entry, entry.listed.size_bytes, "would-send"); }
@@ -97,6 +122,7 @@ void Reports::would_change(const Entry& entry) {
 
 void Reports::would(const Entry& entry, uint64_t bytes, std::string_view status) {
   if (record_->say(name_of(entry), TransferRecord::Said::ok)) observer_.on_file(shown_path(entry), bytes, status, {});
+  itemize(entry, entry.items);
 }
 
 void Reports::grown(Entry& entry, uint64_t bytes) {
@@ -109,6 +135,9 @@ void Reports::refused(const Entry& entry) { observer_.on_warning(printable(shown
 void Reports::delivered(const Entry& entry) {
   ++tally_.files;
   tell(entry, TransferRecord::Said::ok, {});
+  if (entry.items == 0) return;
+  static_cast<void>(record_->take_items(name_of(entry)));
+  itemize(entry, entry.items);
 }
 
 void Reports::failed(const Entry& entry, const session::FileResult& result) {

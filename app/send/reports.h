@@ -22,7 +22,9 @@ class Reports {
  public:
   // `sources`: as the user named them; an entry without a path is shown as its source. `record`:
   // none, if there was no earlier session.
-  Reports(SourceObserver& observer, std::shared_ptr<session::TransferRecord> record, std::vector<std::string> sources);
+  // `options`: session::Option bits.
+  Reports(SourceObserver& observer, std::shared_ptr<session::TransferRecord> record, std::vector<std::string> sources,
+          uint32_t options = 0);
 
   void listed(uint64_t bytes) { tally_.bytes_total += bytes; }
   void listing_over() { tally_.total_known = true; }
@@ -36,6 +38,7 @@ class Reports {
   void wanted(Entry& entry);                                  // all of the file
   void wanted_in_part(Entry& entry, uint64_t missing_bytes);  // the destination has the rest
   void unchanged(const Entry& entry);                         // the destination has the file
+  void done(const Entry& entry);                              // a directory or link is there
   void would_send(const Entry& entry);                        // a dry run
   void would_make(const Entry& entry);
   void would_change(const Entry& entry);
@@ -54,12 +57,15 @@ class Reports {
   void count_bytes() { tally_.bytes = before_bytes_ + durable_bytes_; }
   void would(const Entry& entry, uint64_t bytes, std::string_view status);
   void tell(const Entry& entry, session::TransferRecord::Said said, std::string_view reason);
+  void itemize(const Entry& entry, session::Items items);
+  void keep_items(const Entry& entry);
   [[nodiscard]] const std::string& shown_path(const Entry& entry) const;
   [[nodiscard]] uint64_t name_of(const Entry& entry) const;  // in the record
 
   SourceObserver& observer_;
   const std::shared_ptr<session::TransferRecord> record_;
   const std::vector<std::string> sources_;
+  const bool keeps_times_;
   session::Tally tally_;
   uint64_t before_bytes_ = 0;   // of files that this session has come to: moved by earlier sessions of the transfer
   uint64_t durable_bytes_ = 0;  // of this session, as the destination says

@@ -104,9 +104,9 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
                                     : nullptr),
       buffers(pool, given.turns),
       sender(link, pool_region, given.rate ? given.rate : std::make_shared<RateCap>(given.rate_bytes_per_s)),
-      reports(observer, given.record, names_of_sources(**walk, given.sources.size())),
+      reports(observer, given.record, names_of_sources(**walk, given.sources.size()), given.options),
       lister(jobs, walk, option(session::option_checksum), *this),
-      announcer(**walk, entries, sender, *this, sealer),
+      announcer(**walk, entries, sender, *this, sealer, option(session::option_itemize)),
       reads(jobs, walk, entries, sender, *this, input_was_read, sealer),
       receipts(jobs, walk, entries, given.receipt),
       answers(entries, reads, reports, option(session::option_dry_run), &receipts),
@@ -208,6 +208,9 @@ void Source::Impl::on_session_message(const session::Message& message) {
   if (const auto* answer = std::get_if<session::Answer>(&message)) {
     course.judge(answers.on_answer(*answer, sent));
     return announcer.answered_before(answers.answered());
+  }
+  if (const auto* itemized = std::get_if<session::Itemized>(&message); itemized != nullptr && option(session::option_itemize)) {
+    return course.judge(answers.on_itemized(*itemized, sent));
   }
   if (const auto* want = std::get_if<session::Want>(&message)) return course.judge(answers.on_want(*want, sent));
   if (const auto* resend = std::get_if<session::Resend>(&message)) return on_resend(*resend);

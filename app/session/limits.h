@@ -17,6 +17,7 @@ inline constexpr uint32_t entries_outstanding_max = 32768;  // sent and not yet 
 inline constexpr uint32_t entries_unanswered_bytes_max = 64u << 20;
 inline constexpr uint32_t session_message_bytes_max = 1024;  // fits the smallest max_send_bytes, routed too
 inline constexpr uint32_t path_bytes_max = 4096;
+inline constexpr uint32_t name_bytes_max = 255;
 inline constexpr uint32_t open_bytes_max = 64u << 10;       // an acceptor keeps it for every session that waits for its turn
 inline constexpr uint32_t entry_tlv_bytes_max = 48u << 10;  // so that the longest entry fits an empty entries segment
 inline constexpr uint32_t lanes_max = 1024;

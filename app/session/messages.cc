@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "app/session/item.h"
 #include "app/session/message_wire.h"
 #include "app/session/tlv.h"
 #include "core/base/check.h"
@@ -113,6 +114,16 @@ void write(wire::Writer& out, const Unlisted& m) {
 void write(wire::Writer& out, const Ask& m) { out.u64(m.limit); }
 void write(wire::Writer& out, const Queued& m) { out.u32(m.before); }
 void write(wire::Writer& out, const HandshakePart& m) { out.text16(m.bytes); }
+void write(wire::Writer& out, const Itemized& m) {
+  CHECK(m.runs.size() <= itemized_runs_max);
+  out.u64(m.first_index);
+  out.u16(static_cast<uint16_t>(m.runs.size()));
+  for (const Itemized::Run& run : m.runs) {
+    CHECK(run.count > 0 && run.count <= entries_outstanding_max && (run.items & ~items_known) == 0);
+    out.u32(run.count);
+    out.u16(run.items);
+  }
+}
 
 }  // namespace
 
@@ -171,11 +182,15 @@ std::vector<std::byte> encode(const Hello& hello) {
   return bytes;
 }
 
-std::vector<Message> cut(const Answer& answer) {
+namespace {
+
+// Of a list of runs from an index on: an Answer, or an Itemized.
+template <typename Runs>
+std::vector<Message> cut_runs(const Runs& list, size_t runs_max) {
   std::vector<Message> parts;
-  Answer part;
-  part.first_index = answer.first_index;
-  uint64_t next_index = answer.first_index;
+  Runs part;
+  part.first_index = list.first_index;
+  uint64_t next_index = list.first_index;
   uint64_t covered = 0;  // by `part`: at most entries_outstanding_max, so that the decoder's bound holds for each message
   const auto flush = [&] {
     if (!part.runs.empty()) parts.emplace_back(part);
@@ -183,12 +198,13 @@ std::vector<Message> cut(const Answer& answer) {
     part.runs.clear();
     covered = 0;
   };
-  for (const Answer::Run& run : answer.runs) {
+  for (typename Runs::Run run : list.runs) {
     uint32_t left = run.count;
     while (left > 0) {
-      if (part.runs.size() == answer_runs_max || covered == entries_outstanding_max) flush();
+      if (part.runs.size() == runs_max || covered == entries_outstanding_max) flush();
       const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, entries_outstanding_max - covered));
-      part.runs.push_back({count, run.verdict});
+      run.count = count;
+      part.runs.push_back(run);
       covered += count;
       next_index += count;
       left -= count;
@@ -197,6 +213,11 @@ std::vector<Message> cut(const Answer& answer) {
   flush();
   return parts;
 }
+
+}  // namespace
+
+std::vector<Message> cut(const Answer& answer) { return cut_runs(answer, answer_runs_max); }
+std::vector<Message> cut(const Itemized& itemized) { return cut_runs(itemized, itemized_runs_max); }
 
 std::vector<Message> cut(const Want& want) {
   std::vector<Message> parts;

@@ -50,7 +50,11 @@ enum Option : uint32_t {
   option_checksum = 32,
   option_dry_run = 64,
   option_directory = 128 /* the destination names a directory */,
-  option_verify = 1u << 21,  // the destination reads back what it wrote before it counts as durable
+  option_update = 1u << 14,           // files that are newer at the destination stay
+  option_size_only = 1u << 15,        // files of the same size are unchanged
+  option_ignore_existing = 1u << 16,  // what is there stays
+  option_verify = 1u << 21,           // the destination reads back what it wrote before it counts as durable
+  option_itemize = 1u << 22,          // the destination tells what it does to each entry
 };
 
 // dialler -> acceptor, the first session messages: a part of the encoded Open (open.h).
@@ -192,8 +196,18 @@ struct HandshakePart {
   std::string bytes;
 };
 
+// destination -> source, with option_itemize and before the Answer to the same entries: what is done to them.
+struct Itemized {
+  struct Run {
+    uint32_t count = 0;
+    uint16_t items = 0;  // item.h
+  };
+  uint64_t first_index = 0;
+  std::vector<Run> runs;
+};
+
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
-                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart>;
+                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire, so new ones go to the end.
 // Lane messages have sequence 0, all others have another.
@@ -211,5 +225,6 @@ struct Decoded {
 [[nodiscard]] std::vector<Message> cut(const Answer& answer);
 [[nodiscard]] std::vector<Message> cut(const Want& want);
 [[nodiscard]] std::vector<Message> cut(const FileResults& results);
+[[nodiscard]] std::vector<Message> cut(const Itemized& itemized);
 
 }  // namespace ccixfer::session

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "app/session/item.h"
 #include "app/session/message_wire.h"
 #include "app/session/messages.h"
 #include "app/session/tlv.h"
@@ -138,6 +139,21 @@ void read(wire::Reader& in, Unlisted& m) {
 void read(wire::Reader& in, Ask& m) { m.limit = in.u64(); }
 void read(wire::Reader& in, Queued& m) { m.before = in.u32(); }
 void read(wire::Reader& in, HandshakePart& m) { m.bytes = in.text16(handshake_part_bytes_max); }
+void read(wire::Reader& in, Itemized& m) {
+  m.first_index = in.u64();
+  const uint16_t count = in.u16();
+  in.require(count <= itemized_runs_max);
+  uint64_t covered = 0;
+  for (uint16_t i = 0; in.ok() && i < count; ++i) {
+    Itemized::Run run;
+    run.count = in.u32();
+    run.items = in.u16();
+    covered += run.count;
+    in.require(run.count > 0 && covered <= entries_outstanding_max && (run.items & ~items_known) == 0);
+    m.runs.push_back(run);
+  }
+  in.require(m.first_index <= ~uint64_t{0} - covered);
+}
 
 void copy_bytes(Bytes from, std::span<uint8_t> to) {
   std::transform(from.begin(), from.end(), to.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });

@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint16_t tlv_path = tlv_mandatory | 1;
 constexpr uint16_t tlv_ticket = tlv_mandatory | 2;
+constexpr uint16_t tlv_link_dest = tlv_mandatory | 5;
+constexpr uint16_t tlv_backup = tlv_mandatory | 6;
 
 void copy_bytes(Bytes from, std::span<uint8_t> to) {
   std::transform(from.begin(), from.end(), to.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
@@ -25,6 +27,26 @@ std::optional<TicketProof> decode_ticket(Bytes value) {
   copy_bytes(value.first(ticket.number.size()), ticket.number);
   copy_bytes(value.subspan(ticket.number.size()), ticket.proof);
   return ticket;
+}
+
+bool decode_link_dest(Bytes value, std::vector<std::string>& places) {
+  wire::Reader in(value);
+  while (in.ok() && !in.done()) {
+    places.emplace_back(in.text16(path_bytes_max));
+    in.require(!places.back().empty() && places.size() <= link_dest_max);
+  }
+  return in.ok() && !places.empty();
+}
+
+std::optional<BackupWish> decode_backup(Bytes value) {
+  wire::Reader in(value);
+  BackupWish backup;
+  backup.directory = in.text16(path_bytes_max);
+  backup.suffix = in.text16(name_bytes_max);
+  in.require(backup.suffix.find('/') == std::string::npos && backup.suffix.find('\0') == std::string::npos);
+  in.require(!backup.directory.empty() || !backup.suffix.empty());  // a backup is never its own file
+  if (!in.done()) return std::nullopt;
+  return backup;
 }
 
 std::optional<Open> decode_open(Bytes bytes) {
@@ -39,6 +61,11 @@ std::optional<Open> decode_open(Bytes bytes) {
     } else if (tlv->type == tlv_ticket) {
       open.ticket = decode_ticket(tlv->value);
       in.require(open.ticket.has_value());
+    } else if (tlv->type == tlv_link_dest) {
+      in.require(decode_link_dest(tlv->value, open.link_dest));
+    } else if (tlv->type == tlv_backup) {
+      open.backup = decode_backup(tlv->value);
+      in.require(open.backup.has_value());
     } else {
       tlvs.skip(*tlv);
     }
@@ -61,6 +88,17 @@ std::vector<Message> cut(const Open& open) {
     wire::Writer& value = tlvs.begin(tlv_ticket, open.ticket->number.size() + open.ticket->proof.size());
     value.bytes(std::as_bytes(std::span(open.ticket->number)));
     value.bytes(std::as_bytes(std::span(open.ticket->proof)));
+  }
+  if (!open.link_dest.empty()) {
+    size_t size = 0;
+    for (const std::string& place : open.link_dest) size += sizeof(uint16_t) + place.size();
+    wire::Writer& value = tlvs.begin(tlv_link_dest, size);
+    for (const std::string& place : open.link_dest) value.text16(place);
+  }
+  if (open.backup) {
+    wire::Writer& value = tlvs.begin(tlv_backup, 2 * sizeof(uint16_t) + open.backup->directory.size() + open.backup->suffix.size());
+    value.text16(open.backup->directory);
+    value.text16(open.backup->suffix);
   }
   CHECK(bytes.size() <= open_bytes_max);
   std::vector<Message> parts;

@@ -18,10 +18,21 @@ struct TicketProof {
   trust::Mac proof{};
 };
 
+// --backup: what is replaced is kept. `directory`: relative to the session's path, or with a slash in front from the root; "": each
+// beside its file.
+struct BackupWish {
+  std::string directory;
+  std::string suffix;
+};
+
+inline constexpr size_t link_dest_max = 20;  // as rsync has it
+
 struct Open {
   uint32_t options = 0;                 // Option bits; the acceptor refuses those that it does not know
   std::string path;                     // push: below the receiver's root. pull: below the served directory. At most path_bytes_max
   std::optional<TicketProof> ticket{};  // of a sealed session only
+  std::vector<std::string> link_dest{};  // of a push: older trees, as of BackupWish::directory
+  std::optional<BackupWish> backup{};    // of a push
   // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
   // The acceptor refuses the session. It is not sent.
   uint16_t unknown_mandatory = 0;

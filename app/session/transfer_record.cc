@@ -80,6 +80,18 @@ std::optional<uint64_t> TransferRecord::delivered(uint64_t file, uint64_t size_b
   return std::nullopt;
 }
 
+void TransferRecord::keep_items(uint64_t file, uint16_t items) {
+  if (items_.size() < files_max_) items_[file] = items;
+}
+
+uint16_t TransferRecord::take_items(uint64_t file) {
+  const auto kept = items_.find(file);
+  if (kept == items_.end()) return 0;
+  const uint16_t items = kept->second;
+  items_.erase(kept);
+  return items;
+}
+
 bool TransferRecord::say(uint64_t file, Said said) {
   uint64_t* slot = find(file);
   if (slot == nullptr) return true;

@@ -30,6 +30,10 @@ class TransferRecord {
   // The destination has the file. Gives what this transfer moved of it in an earlier session; none:
   // the file was there before.
   [[nodiscard]] std::optional<uint64_t> delivered(uint64_t file, uint64_t size_bytes) const;
+  // What is done to the file, in the terms of item.h, from when it is wanted to when it was told that it is done, be it in a later
+  // session. Bound: files_max.
+  void keep_items(uint64_t file, uint16_t items);
+  [[nodiscard]] uint16_t take_items(uint64_t file);  // 0: nothing is kept
   // Notes what is said of the file. True: it is news, and not what was said last.
   [[nodiscard]] bool say(uint64_t file, Said said);
 
@@ -42,6 +46,7 @@ class TransferRecord {
   size_t files_ = 0;
   std::vector<uint64_t> slots_;                   // name, with what is known of the file in its low bits; 0: free
   std::unordered_map<uint64_t, uint64_t> parts_;  // wanted bytes, where they are not all
+  std::unordered_map<uint64_t, uint16_t> items_;
 };
 
 }  // namespace ccixfer::session

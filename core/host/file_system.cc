@@ -315,6 +315,14 @@ int64_t PosixFileSystem::readlink_at(int directory, std::string_view name, std::
   return length;
 }
 
+int PosixFileSystem::link_at(int from_directory, std::string_view from, int to_directory, std::string_view to) {
+  const CName old_path(from);
+  if (const int error = name_error(from_directory, from, old_path); error != 0) return error;
+  const CName new_path(to);
+  if (const int error = name_error(to_directory, to, new_path); error != 0) return error;
+  return call([&] { return ::linkat(from_directory, old_path.c_str(), to_directory, new_path.c_str(), 0); });
+}
+
 int PosixFileSystem::rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) {
   const CName old_path(from);
   if (const int error = name_error(from_directory, from, old_path); error != 0) return error;

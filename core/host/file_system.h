@@ -38,6 +38,7 @@ class PosixFileSystem final : public ports::FileSystem {
   int mkdir_at(int directory, std::string_view name, uint32_t permissions) override;
   int symlink_at(std::string_view target, int directory, std::string_view name) override;
   int64_t readlink_at(int directory, std::string_view name, std::string& out) override;
+  int link_at(int from_directory, std::string_view from, int to_directory, std::string_view to) override;
   int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) override;
   int unlink_at(int directory, std::string_view name, bool is_directory) override;
   int truncate(int fd, uint64_t size_bytes) override;

@@ -107,6 +107,8 @@ class FileSystem {
   virtual int mkdir_at(int directory, std::string_view name, uint32_t permissions) = 0;
   virtual int symlink_at(std::string_view target, int directory, std::string_view name) = 0;
   virtual int64_t readlink_at(int directory, std::string_view name, std::string& out) = 0;
+  // Another name for the file itself; a link is not followed. -EEXIST: the name is taken.
+  virtual int link_at(int from_directory, std::string_view from, int to_directory, std::string_view to);
   virtual int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) = 0;
   virtual int unlink_at(int directory, std::string_view name, bool is_directory) = 0;
   virtual int truncate(int fd, uint64_t size_bytes) = 0;
@@ -136,6 +138,7 @@ inline int FileSystem::read_directory(int fd, const std::function<void(std::stri
   while (more > 0) more = read_directory_part(fd, false, entry);
   return more;
 }
+inline int FileSystem::link_at(int, std::string_view, int, std::string_view) { return -EPERM; }
 inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
 inline int FileSystem::drop_cached(int, uint64_t, uint64_t) { return 0; }

@@ -24,6 +24,12 @@ def names():
 
 
 @functools.cache
+def definitions(event):
+    """The names of those that an event may be: an event of `ccixfer sim` may share its name with another command's."""
+    return [name for name in names() if schema()["$defs"][name]["properties"]["event"]["const"] == event]
+
+
+@functools.cache
 def validator(name):
     """Of one kind of event: it says what is wrong in a few words, which "oneOf" does not."""
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": schema()["$defs"]})
@@ -33,7 +39,11 @@ def fault(event):
     """What is wrong with it, or None."""
     if not isinstance(event, dict):
         return f"no object: {event!r}"
-    if event.get("event") not in names():
+    possible = definitions(event.get("event"))
+    if not possible:
         return f"the schema has no event {event.get('event')!r}: {event}"
-    error = jsonschema.exceptions.best_match(validator(event["event"]).iter_errors(event))
-    return None if error is None else f"{'/'.join(map(str, error.absolute_path))} {error.message}: {event}"
+    errors = [jsonschema.exceptions.best_match(validator(name).iter_errors(event)) for name in possible]
+    if None in errors:
+        return None
+    error = errors[0]
+    return f"{'/'.join(map(str, error.absolute_path))} {error.message}: {event}"

@@ -1,12 +1,14 @@
 """The manual pages say what the program has: each option of --help, each exit code; and their examples are what systemd takes."""
+import os
 import pathlib
 import re
 import subprocess
 
-from lab import BINARY, REPO, Lab, check, run
+from lab import BINARY, REPO, Lab, check, native, run, same_tree, small_tree
 
 PAGES = {"send": "ccixfer-send.1", "recv": "ccixfer-recv.1", "route": "ccixfer-route.8", "routes": "ccixfer-routes.1", "ping": "ccixfer-ping.1",
-         "devices": "ccixfer-devices.1", "sim": "ccixfer-sim.1", "bench": "ccixfer-bench.1", "keygen": "ccixfer-keygen.1", "id": "ccixfer-id.1"}
+         "devices": "ccixfer-devices.1", "sim": "ccixfer-sim.1", "bench": "ccixfer-bench.1", "keygen": "ccixfer-keygen.1", "id": "ccixfer-id.1",
+         "verify": "ccixfer-verify.1", "status": "ccixfer-status.1"}
 BY_ITSELF = {"--help", "-h"}   # of every program
 
 
@@ -57,7 +59,7 @@ def blocks(name):
 def test_manual__the_nightly_job__is_what_systemd_takes():
     with Lab("nightly") as lab:
         units = pathlib.Path(lab.directory)
-        service, timer, cron = blocks("ccixfer-jobs.7")
+        service, timer, cron, snapshot, backup, notice = blocks("ccixfer-jobs.7")
         paths = [units / "nightly-run.service", units / "nightly-run.timer"]
         for path, text in zip(paths, (service, timer)):
             path.write_text(text.replace("/usr/bin/ccixfer", str(BINARY)).replace("User=archive\n", ""))
@@ -67,6 +69,49 @@ def test_manual__the_nightly_job__is_what_systemd_takes():
         about = [line for line in judged.stderr.splitlines() if "nightly-run" in line]
         check(judged.returncode == 0 and not about, f"{judged.stderr}")
         # Each option that it names is one of the program's.
-        for text in (service, cron):
-            for option in re.findall(r"(?<=\s)--[a-z-]+", text):
-                check(option in options_of("send"), f"{option} is no option of send")
+        for command, texts in (("send", (service, cron, snapshot, backup)), ("recv", (notice,))):
+            for option in re.findall(r"(?<=\s)--[a-z-]+", "".join(texts)):
+                check(option in options_of(command), f"{option} is no option of {command}")
+
+
+def test_manual__the_nightly_snapshot__links_what_is_unchanged_and_leaves_older_trees_alone():
+    with Lab("snapshot") as lab:
+        lab.root = lab.directory / "root"
+        lab.root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", lab.root, "--listen", "127.0.0.1:0", "--insecure")
+        source = lab.directory / "runs"
+        small_tree(source, files=30)
+        programs, state = lab.directory / "bin", lab.directory / "state"
+        programs.mkdir()
+        state.mkdir()
+        script = blocks("ccixfer-jobs.7")[3]
+        script = script.replace("ccixfer send", f"{BINARY} send --insecure").replace("/data/runs/", f"{source}/")
+        script = script.replace("tcp://archive.example:7100", native(receiver.uris))
+        (programs / "night").write_text(script)
+
+        def night(day, code=0):
+            (programs / "date").write_text(f"#!/bin/sh\necho {day}\n")
+            (programs / "date").chmod(0o755)
+            done = subprocess.run(["sh", programs / "night"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                                  env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "STATE_DIRECTORY": str(state)})
+            check(done.returncode == code, f"{day}: exit {done.returncode}: {done.stderr}")
+            return lab.root / "snapshots" / day
+
+        (source / "kept").write_text("the same every night")
+        (source / "changed").write_text("monday")
+        monday = night("2026-11-23")
+        (source / "changed").write_text("tuesday, which is longer")
+        (source / "new").write_text("of tuesday")
+        tuesday = night("2026-11-24")
+        same_tree(source, tuesday)
+        check((monday / "changed").read_text() == "monday" and not (monday / "new").exists(), "monday's tree is changed")
+        for path in tuesday.rglob("*"):
+            if path.is_symlink() or not path.is_file():
+                continue
+            older = monday / path.relative_to(tuesday)
+            linked = older.exists() and older.stat().st_ino == path.stat().st_ino
+            check(linked == (path.name not in ("changed", "new")), f"{path}: {'linked' if linked else 'not linked'}")
+        # Once more on the same day: nothing to do, and nothing to link to.
+        night("2026-11-24")
+        same_tree(source, tuesday)
+        receiver.stop()

@@ -14,7 +14,7 @@ def test_schema__is_a_schema_whose_choices_are_all_events():
     jsonschema.Draft202012Validator.check_schema(schema.schema())
     for name in schema.names():
         definition = schema.schema()["$defs"][name]
-        check(definition["properties"]["event"] == {"const": name}, f"{name} is not the event {name}")
+        check(definition["properties"]["event"] == {"const": name.removeprefix("sim_")}, f"{name} is not the event {name}")
         check(set(definition["required"]) <= set(definition["properties"]), f"{name} requires what it does not have")
     whole = jsonschema.Draft202012Validator(schema.schema())
     check(whole.is_valid(SAMPLE), "the schema as a whole refuses an event")
@@ -45,8 +45,8 @@ def test_schema__the_manual_page__describes_each_event_and_member():
     page = (REPO / "man/ccixfer.1").read_text().replace("\\-", "-")
     pages = "".join(path.read_text().replace("\\-", "-") for path in (REPO / "man").iterdir())
     for name in schema.names():
-        check(re.search(rf"\b{name}\b", pages), f"no page has the event {name}")
-    for name in ("progress", "file", "ended", "done", "session", "waiting", "retry", "ready"):
+        check(re.search(rf"\b{name.removeprefix('sim_')}\b", pages), f"no page has the event {name}")
+    for name in ("progress", "file", "item", "transfer", "ended", "done", "session", "waiting", "retry", "ready"):
         for member in schema.schema()["$defs"][name]["properties"]:
             check(re.search(rf"\b{member}\b", page), f"ccixfer(1) says nothing of {member} of {name}")
 

@@ -55,7 +55,8 @@ void session_messages() {
                                              session::Alive{7, 60'000},
                                              session::Ask{9},
                                              session::Queued{3},
-                                             session::HandshakePart{"records"}};
+                                             session::HandshakePart{"records"},
+                                             session::Itemized{9, {{1, 0}, {3, 0x0fff}}}};
   for (const session::Message& message : all) {
     const bool of_lane = session::is_lane_message(message);
     put("session_message", session::encode(message, of_lane ? 0 : 1));

@@ -86,6 +86,9 @@ CommandEnd run(const Process& process, const Command& command) {
   return run_devices(process, std::get<DevicesCommand>(command));
 }
 
+// With -i the lines of the items say it.
+bool lists_files(const TransferOptions& transfer) { return transfer.dry_run && !transfer.sync.itemize; }
+
 int run_program(int argc, char** argv) {
   const Result<Command> command = parse_command_line(argc, argv);
   if (!command) return say_and_leave(command.error(), asks_for_json(argc, argv));
@@ -102,10 +105,10 @@ int run_program(int argc, char** argv) {
   options.progress = common.progress;
   options.stats = common.stats;
   options.log_file = common.log_file;
-  if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = send->transfer.dry_run;
+  if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = lists_files(send->transfer);
   options.list = options.list || std::holds_alternative<VerifyCommand>(*command);
   if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) {
-    options.list = receive->transfer.dry_run;
+    options.list = lists_files(receive->transfer);
     if (receive->directory == "-") options.json_fd = 2;  // standard output carries the data
   }
   auto reporter = report::Reporter::create(options, loop.now());

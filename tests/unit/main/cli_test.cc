@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "app/session/messages.h"
+
 namespace ccixfer::program {
 namespace {
 
@@ -183,6 +185,20 @@ TEST_CASE("cli__dry_run_of_a_side_that_does_not_dial__refused") {
   CHECK(complaint({"recv", "-a", "--root", "d"}).find("--archive with --root") != std::string::npos);
   CHECK(complaint({"recv", "--checksum", "--root", "d"}).find("--checksum with --root") != std::string::npos);
   CHECK(complaint({"send", "-n", "--serve", "d"}).find("--serve") != std::string::npos);
+}
+
+TEST_CASE("cli__what_the_destination_decides__become_bits_of_the_session_and_are_the_diallers") {
+  const auto command = parse({"send", "-u", "--size-only", "a", "tcp://h:1/x"});
+  REQUIRE(command);
+  const SyncOptions& sync = std::get<SendCommand>(*command).transfer.sync;
+  CHECK(session_options(sync) == (session::option_update | session::option_size_only));
+  const auto pull = parse({"recv", "--ignore-existing", "tcp://h:1/x", "d"});
+  REQUIRE(pull);
+  CHECK(session_options(std::get<ReceiveCommand>(*pull).transfer.sync) == session::option_ignore_existing);
+  CHECK(session_options(SyncOptions()) == 0);
+  CHECK(complaint({"recv", "--update", "--root", "d"}).find("--update with --root") != std::string::npos);
+  CHECK(complaint({"recv", "--size-only", "--root", "d"}).find("--size-only with --root") != std::string::npos);
+  CHECK(complaint({"send", "--ignore-existing", "--serve", "d"}).find("--ignore-existing with --serve") != std::string::npos);
 }
 
 TEST_CASE("cli__help_of_each_subcommand__is_no_error") {

@@ -453,7 +453,7 @@ TEST_CASE("transfers__pull_interrupted__nothing_further_is_pulled") {
 }
 
 TEST_CASE("transfers__options__reach_the_other_side") {
-  CHECK(session_options({}) == session::option_recursive);
+  CHECK(session_options(TransferOptions()) == session::option_recursive);
   TransferOptions archive, checksum, dry;
   archive.archive = true;
   CHECK(session_options(archive) == (session::option_recursive | session::option_links | session::option_permissions |

@@ -52,6 +52,11 @@ TEST_CASE("attributes__what_is_so_already__is_not_called") {
   CHECK(give(policy, {0644, 5, 4}, wanted).calls == Calls{"owner 5 6", "time 1.000000002"});
 }
 
+// Of a directory that inherited set-group-ID from the one that it is in, chown(2) takes nothing away.
+TEST_CASE("attributes__owner_of_what_is_setgid__the_mode_is_given_even_if_chown_may_have_made_it") {
+  CHECK(give({all, 022, 0, 0}, {02750, 0, 0}, {0750, 5, 6, {1, 2}}).calls == Calls{"owner 5 6", "mode 750", "time 1.000000002"});
+}
+
 TEST_CASE("attributes__what_was_not_asked_for__is_not_given") {
   const Current current{0640, 0, 0};
   const Attributes wanted{06755, 5, 6, {1, 2}};

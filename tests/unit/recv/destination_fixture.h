@@ -44,6 +44,8 @@ class Notes final : public DestinationObserver {
   std::map<std::string, std::string> files;  // path -> status
   std::vector<std::string> told;             // "path: status, bytes, reason", in order
   std::vector<std::string> warnings;
+  std::vector<std::string> items;  // "letters name", in order
+  void on_item(const session::ItemLine& item) override { items.push_back(item.letters + " " + item.name + item.target); }
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
     files[std::string(path)] = status;
     told.push_back(std::string(path) + ": " + std::string(status) + ", " + std::to_string(bytes) + ", " + std::string(reason));

@@ -94,6 +94,9 @@ class FaultyFiles final : public ports::FileSystem {
   int64_t readlink_at(int directory, std::string_view name, std::string& out) override {
     return files_.readlink_at(directory, name, out);
   }
+  int link_at(int from_directory, std::string_view from, int to_directory, std::string_view to) override {
+    return fault("link_at", to, [&] { return files_.link_at(from_directory, from, to_directory, to); });
+  }
   int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) override {
     return fault("rename_at", to, [&] { return files_.rename_at(from_directory, from, to_directory, to); });
   }

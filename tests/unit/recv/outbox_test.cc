@@ -51,6 +51,27 @@ TEST_CASE("outbox__answer__wants_and_failures_go_before_the_runs_of_verdicts") {
   CHECK(answer.runs[1].verdict == Verdict::failed);
 }
 
+TEST_CASE("outbox__source_wants_the_items__they_go_before_the_answer") {
+  std::vector<Message> posted;
+  Outbox outbox([&](const Message& message) { posted.push_back(message); }, true);
+  std::vector<Decision> decisions{decision_of(Verdict::send), decision_of(Verdict::send), decision_of(Verdict::done)};
+  outbox.answer(10, decisions);
+  REQUIRE(posted.size() == 1);  // nothing is done to any of them
+  decisions[2].items = session::item_made | session::item_new;
+  outbox.answer(13, decisions);
+  REQUIRE(posted.size() == 3);
+  const auto& itemized = std::get<session::Itemized>(posted[1]);
+  CHECK(itemized.first_index == 13);
+  REQUIRE(itemized.runs.size() == 2);
+  CHECK(itemized.runs[0].count == 2);
+  CHECK(itemized.runs[0].items == 0);
+  CHECK(itemized.runs[1].items == (session::item_made | session::item_new));
+  CHECK(std::holds_alternative<session::Answer>(posted[2]));
+  Rig silent;
+  silent.outbox.answer(0, decisions);
+  CHECK(silent.posted.size() == 1);
+}
+
 TEST_CASE("outbox__answer_to_no_entries__is_no_message") {
   Rig rig;
   rig.outbox.answer(0, {});

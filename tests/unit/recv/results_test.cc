@@ -41,6 +41,30 @@ TEST_CASE("results__file_that_arrives__counts_once_with_its_bytes_and_is_told") 
   CHECK(rig.notes.told == std::vector<std::string>{"file1: ok, 10, "});
 }
 
+TEST_CASE("results__itemized__a_file_when_it_is_delivered_and_all_else_at_its_verdict") {
+  Rig rig;
+  Results results(rig.record, rig.notes, session::option_itemize | session::option_times);
+  Decision made = decision_of(Verdict::done, "d");
+  made.type = session::EntryType::directory;
+  made.items = session::item_made | session::item_new;
+  results.decided(made);
+  auto task = std::make_shared<FileTask>(*task_of(1, 10));
+  task->items = session::item_sent | session::item_time;
+  static_cast<void>(results.wanted(*task, 0));
+  CHECK(rig.notes.items == std::vector<std::string>{"cd+++++++++ d/"});
+  results.delivered(*task, 10);
+  CHECK(rig.notes.items.back() == ">f..t...... file1");
+  Decision same = decision_of(Verdict::unchanged, "same");
+  same.items = session::item_mode;
+  results.decided(same);
+  CHECK(rig.notes.items.back() == ".f...p..... same");
+  Decision nothing = decision_of(Verdict::unchanged, "nothing");
+  results.decided(nothing);
+  CHECK(rig.notes.items.size() == 3);
+  rig.results.decided(made);  // a push: the source tells
+  CHECK(rig.notes.items.size() == 3);
+}
+
 TEST_CASE("results__file_that_fails__takes_its_bytes_out_of_every_count") {
   Rig rig;
   const FileTaskRef task = task_of(1, 10);

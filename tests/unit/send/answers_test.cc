@@ -102,6 +102,24 @@ TEST_CASE("answers__dry_run__nothing_is_wanted") {
   CHECK_FALSE(bench.answer(3, {{1, Verdict::make}}));
 }
 
+TEST_CASE("answers__itemized__each_is_told_when_it_is_done") {
+  AnswerBench bench;
+  bench.add(EntryType::directory);
+  bench.add(EntryType::file, 5);
+  bench.add(EntryType::symlink).target = "there";
+  bench.add(EntryType::file, 5);
+  const uint16_t made = session::item_made | session::item_new;
+  REQUIRE(bench.answers.on_itemized({0, {{1, made}, {1, session::item_sent | session::item_size}, {1, made}}}, bench.sent));
+  REQUIRE(bench.answer(0, {{1, Verdict::done}, {1, Verdict::send}, {1, Verdict::done}, {1, Verdict::unchanged}}));
+  CHECK(bench.seen.items == Said{"cd+++++++++ e0/", "cL+++++++++ e2there"});
+  bench.entries.find(1)->was_sent = true;
+  REQUIRE(bench.answers.on_results({{{1, ErrorKind::ok, 0}}}, bench.sent));
+  CHECK(bench.seen.items.back() == "<f.s....... e1");
+  CHECK_FALSE(bench.answers.on_itemized({3, {{2, made}}}, bench.sent));  // only 4 entries were sent
+  CHECK_FALSE(bench.answers.on_itemized({~uint64_t{0}, {{1, made}}}, bench.sent));
+  REQUIRE(bench.answers.on_itemized({1, {{1, made}}}, bench.sent));  // it has ended
+}
+
 TEST_CASE("answers__nonsense__each_is_a_protocol_error") {
   const auto refused = [](const Result<void>& judged) {
     return !judged && judged.error().kind == ErrorKind::protocol && judged.error().message.starts_with("the receiver sent ");

@@ -229,6 +229,8 @@ class SeenByUser final : public send::SourceObserver {
  public:
   std::vector<FileSeen> files;
   std::vector<std::string> warnings;
+  std::vector<std::string> items;  // "letters name", in order
+  void on_item(const session::ItemLine& item) override { items.push_back(item.letters + " " + item.name + item.target); }
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
     files.push_back({std::string(path), std::string(status), std::string(reason), bytes});
   }

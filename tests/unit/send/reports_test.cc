@@ -51,6 +51,28 @@ TEST_CASE("reports__delivered_unchanged_and_failed__each_is_counted_and_told_onc
   CHECK(bench.seen.warnings[0].starts_with("bad: "));
 }
 
+TEST_CASE("reports__itemized_and_lost__the_later_session_tells_what_the_earlier_one_did") {
+  ReportBench bench;
+  Entry file = entry_of("f", 10);
+  file.items = session::item_sent | session::item_new;
+  bench.reports.listed(10);
+  bench.reports.wanted(file);
+  CHECK(bench.seen.items.empty());
+  SeenByUser seen;
+  Reports later(seen, bench.record, {"first"});
+  later.listed(10);
+  file.items = 0;  // it is there now
+  later.unchanged(file);
+  CHECK(seen.items == std::vector<std::string>{"<f+++++++++ f"});
+  Entry directory = entry_of("", 0);
+  directory.type = session::EntryType::directory;
+  directory.items = session::item_time;
+  later.done(directory);
+  later.done(directory);  // a session that comes again finds it changed by its own files
+  CHECK(seen.items.size() == 2);
+  CHECK(seen.items[1] == ".d..T...... ./");
+}
+
 TEST_CASE("reports__later_session__what_an_earlier_one_brought_counts_and_is_not_told") {
   ReportBench bench;
   Entry file = entry_of("f", 10);

@@ -52,7 +52,8 @@ std::vector<Message> one_of_each() {
           Alive{7, 60'000},
           Ask{top},
           Queued{3},
-          HandshakePart{"records"}};
+          HandshakePart{"records"},
+          Itemized{9, {{1, 0}, {3, 0x0fff}}}};
 }
 
 uint64_t sequence_of(const Message& message) { return is_lane_message(message) ? 0 : 42; }
@@ -85,6 +86,29 @@ TEST_CASE("message__credit_and_answer__are_the_bytes_written_by_hand") {
   answer.runs = {{5, session::Verdict::send}, {0x10, session::Verdict::failed}};
   expected = hex({5, 0, 20, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 2, 0, 5, 0, 0, 0, 2, 0x10, 0, 0, 0, 4, 0, 0, 0, 0});
   CHECK(encode(answer, 9) == forged(expected));
+}
+
+TEST_CASE("message__itemized__is_the_bytes_written_by_hand_and_has_bounds") {
+  const Itemized itemized{0x0102, {{5, 0x0409}, {1, 0}}};
+  const std::vector<std::byte> bytes = encode(itemized, 9);
+  CHECK(bytes == forged(hex({20, 0, 22, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0,
+                             0,  2, 0,  5, 0, 0, 0, 9, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0})));
+  std::vector<std::byte> wrong = bytes;
+  wrong[27] = std::byte{0x10};  // a bit that nobody knows
+  CHECK_FALSE(decode(forged(wrong)));
+  wrong = bytes;
+  wrong[22] = std::byte{0};  // an empty run
+  CHECK_FALSE(decode(forged(wrong)));
+  wrong = bytes;
+  wrong[24] = std::byte{1};  // more entries than may be outstanding
+  CHECK_FALSE(decode(forged(wrong)));
+  Itemized many;
+  for (size_t i = 0; i < 2 * itemized_runs_max + 1; ++i) many.runs.push_back({2, static_cast<uint16_t>(i % 2)});
+  const std::vector<Message> parts = cut(many);
+  REQUIRE(parts.size() == 3);
+  CHECK(std::get<Itemized>(parts[1]).first_index == 2 * itemized_runs_max);
+  CHECK(std::get<Itemized>(parts[2]).runs.size() == 1);
+  CHECK(cut(Itemized{}).empty());
 }
 
 TEST_CASE("message__one_of_each__comes_back_as_it_went") {

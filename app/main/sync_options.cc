@@ -1,0 +1,53 @@
+#include "app/main/sync_options.h"
+
+#include <fmt/format.h>
+
+#include "app/session/limits.h"
+#include "app/session/messages.h"
+#include "app/session/open.h"
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+
+uint32_t session_options(const SyncOptions& sync) {
+  uint32_t options = 0;
+  if (sync.update) options |= session::option_update;
+  if (sync.size_only) options |= session::option_size_only;
+  if (sync.ignore_existing) options |= session::option_ignore_existing;
+  if (sync.itemize) options |= session::option_itemize;
+  return options;
+}
+
+const char* given_of(const SyncOptions& sync) {
+  return sync.update               ? "--update"
+         : sync.size_only          ? "--size-only"
+         : sync.ignore_existing    ? "--ignore-existing"
+         : sync.itemize            ? "--itemize-changes"
+         : sync.keeps_backups()    ? "--backup"
+         : !sync.suffix.empty()    ? "--suffix"
+         : !sync.link_dest.empty() ? "--link-dest"
+                                   : nullptr;
+}
+
+Result<void> check(const SyncOptions& sync) {
+  const auto wrong = [](const std::string& where, const char* what_to_do) {
+    return fail(ErrorKind::usage, fmt::format("bad value: {}: {}", printable(where), what_to_do));
+  };
+  if (!sync.suffix.empty() && !sync.keeps_backups()) return wrong("--suffix", "only with --backup or --backup-dir");
+  if (sync.suffix.find('/') != std::string::npos || sync.suffix.size() > session::name_bytes_max)
+    return wrong("--suffix " + sync.suffix, "give the end of a name");
+  if (sync.link_dest.size() > session::link_dest_max) return wrong("--link-dest", "at most 20 of them");
+  size_t all_bytes = sync.backup_directory.size();
+  for (const std::string& place : sync.link_dest) {
+    if (place.empty()) return wrong("--link-dest", "name a directory");
+    all_bytes += place.size();
+  }
+  if (all_bytes > session::open_bytes_max / 2) return wrong("--link-dest", "these paths are too long");
+  for (const std::string& place : sync.link_dest) {
+    if (place.size() > session::path_bytes_max) return wrong("--link-dest", "a path has at most 4096 bytes");
+  }
+  if (sync.backup_directory.size() > session::path_bytes_max) return wrong("--backup-dir", "a path has at most 4096 bytes");
+  return {};
+}
+
+}  // namespace ccixfer::program

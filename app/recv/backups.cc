@@ -1,0 +1,165 @@
+#include "app/recv/backups.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "app/recv/names.h"
+#include "app/recv/pieces.h"
+
+namespace ccixfer::recv {
+namespace {
+
+constexpr uint32_t all_of_owner = 0700;
+constexpr size_t copy_part_bytes = 1u << 20;
+constexpr uint32_t keep_id = ~uint32_t{0};
+
+bool is_unlinkable(int error) {
+  return error == -EPERM || error == -EXDEV || error == -EMLINK || error == -ENOTSUP || error == -ENOSYS || error == -EACCES;
+}
+
+}  // namespace
+
+// As rsync has it: what a name says.
+bool Backups::is_backup(std::string_view path) const {
+  return !how_.directory && path.size() > how_.suffix.size() && path.ends_with(how_.suffix);
+}
+
+int Backups::keep(int parent, std::string_view path, Before before) {
+  if (before == Before::removed && is_backup(path)) return 0;
+  const std::string_view original = split_path(path).name;
+  ports::FileStat stat;
+  const int found = files_.stat_at(parent, original, stat, false);
+  if (found == -ENOENT || (found >= 0 && stat.type == ports::FileType::directory)) return 0;
+  if (found < 0) return found;
+  const std::string name = std::string(original) + how_.suffix;
+  const std::lock_guard lock(mutex_);
+  if (!how_.directory) return keep_in(parent, name, parent, original, stat);
+  const std::string below(below_base(path, base_, false));
+  if (const int error = open_twin(split_path(below).parent); error < 0) return error;
+  const int kept = keep_in(twin_->fd(), name, parent, original, stat);
+  // The last sync of the session is of the root's own file system.
+  return kept >= 0 && how_.directory->outside ? files_.fsync(twin_->fd()) : kept;
+}
+
+int Backups::keep_in(int directory, const std::string& name, int parent, std::string_view original, const ports::FileStat& stat) {
+  int error = files_.link_at(parent, original, directory, name);
+  if (error == -EEXIST) {  // an earlier backup
+    error = files_.unlink_at(directory, name, false);
+    if (error == -EISDIR || error == -EPERM) error = files_.unlink_at(directory, name, true);
+    if (error >= 0) error = files_.link_at(parent, original, directory, name);
+  }
+  return is_unlinkable(error) ? copy(directory, name, parent, original, stat) : error;
+}
+
+int Backups::copy(int directory, const std::string& name, int parent, std::string_view original, const ports::FileStat& stat) {
+  files_.unlink_at(directory, name, false);
+  if (stat.type == ports::FileType::symlink) {
+    std::string target;
+    const int64_t read = files_.readlink_at(parent, original, target);
+    return read < 0 ? static_cast<int>(read) : files_.symlink_at(target, directory, name);
+  }
+  if (stat.type != ports::FileType::regular) return -ENOTSUP;
+  const int from = files_.open(parent, original, {}, 0);
+  if (from < 0) return from;
+  const HeldFile from_file(files_, from);
+  const int to = files_.open(directory, name, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0600);
+  if (to < 0) return to;
+  const HeldFile to_file(files_, to);
+  std::vector<std::byte> buffer(copy_part_bytes);
+  int64_t got = 0;
+  int error = 0;
+  for (uint64_t offset_bytes = 0; error >= 0 && (got = files_.pread(from, buffer, offset_bytes)) > 0;
+       offset_bytes += static_cast<uint64_t>(got)) {
+    owner_.step();
+    error = write_all(files_, to, Bytes(buffer).first(static_cast<size_t>(got)), offset_bytes);
+  }
+  if (error >= 0) error = static_cast<int>(std::min<int64_t>(got, 0));
+  give(to, {stat.mode, stat.uid, stat.gid});
+  files_.set_mtime(to, stat.mtime);
+  if (error >= 0) error = files_.fsync(to);
+  if (error < 0) files_.unlink_at(directory, name, false);
+  return error;
+}
+
+int Backups::open_top() {
+  if (top_) return 0;
+  int fd = open_side(root_, *how_.directory);
+  if (fd == -ENOENT && !how_.directory->outside) {
+    const std::string& path = how_.directory->path;
+    for (size_t end = 0; end != std::string::npos;) {
+      end = path.find('/', end == 0 ? 0 : end + 1);
+      const SplitPath split = split_path(std::string_view(path).substr(0, end));
+      const int parent = files_.open(root_.fd, split.parent.empty() ? "." : split.parent, {.directory = true, .anchor = true}, 0);
+      if (parent < 0) return parent;
+      const HeldFile held(files_, parent);
+      if (const int error = files_.mkdir_at(parent, split.name, 0777); error < 0 && error != -EEXIST) return error;
+      root_.directories_made.fetch_add(1);
+    }
+    fd = open_side(root_, *how_.directory);
+  }
+  if (fd < 0) return fd;
+  top_ = std::make_shared<HeldFile>(files_, fd);
+  return 0;
+}
+
+// The directory in the backup directory for what was in `directory`, made if absent, in twin_.
+int Backups::open_twin(std::string_view directory) {
+  if (const int error = open_top(); error < 0) return error;
+  if (twin_ && twin_path_ == directory) return 0;
+  HeldFileRef at = top_;
+  for (size_t end = directory.empty() ? std::string::npos : 0; end != std::string::npos;) {
+    const size_t begin = end == 0 ? 0 : end + 1;
+    end = directory.find('/', begin);
+    const std::string_view name = directory.substr(begin, end == std::string_view::npos ? end : end - begin);
+    int fd = files_.open(at->fd(), name, {.directory = true}, 0);
+    if (fd == -ENOTDIR || fd == -ELOOP) {  // as with rsync, what is in the way of a backup goes
+      files_.unlink_at(at->fd(), name, false);
+      fd = -ENOENT;
+    }
+    if (fd == -ENOENT) fd = make_twin(at->fd(), name, std::string(directory.substr(0, end)));
+    if (fd < 0) return fd;
+    at = std::make_shared<HeldFile>(files_, fd);
+  }
+  twin_ = at;
+  twin_path_ = directory;
+  return 0;
+}
+
+int Backups::make_twin(int parent, std::string_view name, const std::string& directory) {
+  const int made = files_.mkdir_at(parent, name, all_of_owner);
+  if (made < 0 && made != -EEXIST) return made;
+  root_.directories_made.fetch_add(1);
+  const int fd = files_.open(parent, name, {.directory = true}, 0);
+  if (fd < 0) return fd;
+  ports::FileStat stat;
+  const int original = files_.open(root_.fd, join_path(base_, directory), {.directory = true, .anchor = true}, 0);
+  if (original < 0) return fd;
+  const HeldFile held(files_, original);
+  // Until it is left it must be one that we can write in.
+  const uint32_t mode_at_least = policy_.uid != 0 ? all_of_owner : 0;
+  if (files_.fstat(original, stat) >= 0) give(fd, {stat.mode | mode_at_least, stat.uid, stat.gid});
+  made_.insert(directory);
+  return fd;
+}
+
+void Backups::give(int fd, const Current& attributes) const {
+  if (policy_.has(session::option_owner))
+    files_.set_owner(fd, policy_.uid == 0 ? attributes.uid : keep_id, attributes.gid);  // what is refused stays, as everywhere
+  files_.set_mode(fd, attributes.mode);
+}
+
+void Backups::left(std::string_view path, const Current& attributes) {
+  if (!how_.directory) return;
+  const std::string below(below_base(path, base_, true));
+  const std::lock_guard lock(mutex_);
+  const auto made = made_.find(below);
+  if (made == made_.end()) return;
+  made_.erase(made);
+  const int fd = files_.open(top_->fd(), below, {.directory = true}, 0);
+  if (fd < 0) return;
+  const HeldFile held(files_, fd);
+  give(fd, attributes);
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,59 @@
+// The backups of a session (--backup): what stands under a final name is kept under another one before it is replaced or removed.
+// It gets a second name (a hard link), so that the old file stays whole under its own name until the rename that replaces it. Where
+// the file system has no hard links, or the backups stand on another one, it is copied.
+// In a backup directory, directories are made as they are needed, with mode and owner of those that the files come from.
+// Thread-safe: files are committed beside entries that are decided.
+#pragma once
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "app/recv/aside.h"
+#include "app/recv/attributes.h"
+#include "app/recv/claims.h"
+#include "app/recv/held.h"
+
+namespace ccixfer::recv {
+
+class Backups {
+ public:
+  // `base`: the session's path. The order of a tree is that below it.
+  Backups(OpenedRoot& root, const Policy& policy, Aside::Backup how, std::string base, const Owner& owner)
+      : root_(root), files_(root.files), policy_(policy), how_(std::move(how)), base_(std::move(base)), owner_(owner) {}
+
+  enum class Before : uint8_t {
+    replaced,  // by something of its kind
+    removed,   // it makes room for something else, or is deleted: then what is a backup itself is not kept
+  };
+  // What stands at `path`, whose last part is in `parent`. 0, also when nothing stands there, or a directory; or -errno: it must
+  // not be replaced.
+  [[nodiscard]] int keep(int parent, std::string_view path, Before before);
+  // The directory at `path` has these now, and so shall the one in the backup directory that was made after it.
+  void left(std::string_view path, const Current& attributes);
+
+ private:
+  [[nodiscard]] bool is_backup(std::string_view path) const;
+  [[nodiscard]] int open_top();
+  [[nodiscard]] int open_twin(std::string_view directory);
+  [[nodiscard]] int make_twin(int parent, std::string_view name, const std::string& directory);
+  void give(int fd, const Current& attributes) const;
+  [[nodiscard]] int keep_in(int directory, const std::string& name, int parent, std::string_view original,
+                            const ports::FileStat& stat);
+  [[nodiscard]] int copy(int directory, const std::string& name, int parent, std::string_view original,
+                         const ports::FileStat& stat);
+
+  OpenedRoot& root_;
+  ports::FileSystem& files_;
+  const Policy policy_;
+  const Aside::Backup how_;
+  const std::string base_;
+  const Owner& owner_;
+  std::mutex mutex_;
+  HeldFileRef top_;
+  HeldFileRef twin_;  // the directory that was used last ...
+  std::string twin_path_;
+  std::set<std::string, std::less<>> made_;  // those that are not left yet
+};
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,108 @@
+"""Which files a run replaces, what becomes of those that it replaces, and how it says so. tests/differential has their meaning."""
+import os
+import subprocess
+
+from lab import BINARY, Lab, check, native, same_tree
+from test_jobs import receiver_on
+
+
+def two_states(lab):
+    """A source, and an earlier state of it at both kinds of destination."""
+    source, pulled = lab.directory / "run42", lab.directory / "pulled"
+    for place, content in ((source, "new content"), (pulled, "old"), (lab.root / "d", "old")):
+        (place / "sub").mkdir(parents=True)
+        (place / "sub/f").write_text(content)
+        (place / "same").write_text("same")
+        os.utime(place / "same", ns=(0, 10**18 + 7))
+        os.utime(place / "sub/f", ns=(0, 10**18 + len(content)))
+    return source, pulled
+
+
+def both_ways(lab, *options):
+    """The same options of a push and of a pull: (what to run, where it arrives)."""
+    source, pulled = two_states(lab)
+    receiver = lab.receiver = receiver_on(lab)
+    lab.server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+    return source, ((["send", "--insecure", "-a", *options, f"{source}/", native(receiver.uris) + "/d/"], lab.root / "d"),
+                    (["recv", "--insecure", "-a", *options, native(lab.server.uris), pulled], pulled))
+
+
+def rooted(name):
+    lab = Lab(name)
+    lab.root = lab.directory / "root"
+    return lab
+
+
+def run(words):
+    return subprocess.run([BINARY, *words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def test_itemize__push_and_pull__rsyncs_letters_and_the_dry_run_says_the_same():
+    with rooted("itemize") as lab:
+        source, ways = both_ways(lab, "-i")
+        for job, arrived in ways:
+            dry = run([*job, "-q", "-n"])
+            check((arrived / "sub/f").read_text() == "old", "the dry run has written")
+            real = run([*job, "-q"])
+            check(dry.returncode == real.returncode == 0, dry.stderr + real.stderr)
+            check(dry.stdout == real.stdout, f"{dry.stdout!r} is not {real.stdout!r}")
+            arrow = "<" if job[0] == "send" else ">"
+            check(f"{arrow}f.st...... sub/f" in real.stdout.splitlines() and "same" not in real.stdout, real.stdout)
+            same_tree(source, arrived)
+            check(run([*job, "-q"]).stdout == "", "a second run has something to do")
+            (source / "sub/f").write_text("once more")
+            events = lab.start(None, "json", *job)
+            check(events.wait() == 0, events.tail())
+            items = [event for event in events.events if event["event"] == "item"]
+            check([(e["path"], e["letters"][:2]) for e in items] == [("sub/f", arrow + "f")], f"{items}")
+
+
+def test_backup_dir__push_and_pull__what_was_replaced_is_kept_there():
+    with rooted("backup") as lab:
+        source, ways = both_ways(lab, "--backup-dir", "../kept")
+        for job, arrived in ways:
+            ended = run(job)
+            check(ended.returncode == 0, ended.stderr)
+            same_tree(source, arrived)
+            kept = arrived.parent / "kept"
+            check([str(p.relative_to(kept)) for p in sorted(kept.rglob("*"))] == ["sub", "sub/f"], f"{list(kept.rglob('*'))}")
+            check((kept / "sub/f").read_text() == "old", "it is not the old one")
+
+
+def test_backup__beside_the_file_with_a_suffix():
+    with rooted("suffix") as lab:
+        _, ways = both_ways(lab, "-b", "--suffix", ".before")
+        for job, arrived in ways:
+            ended = run(job)
+            check(ended.returncode == 0, ended.stderr)
+            names = sorted(p.name for p in (arrived / "sub").iterdir())
+            check(names == ["f", "f.before"] and (arrived / "sub/f.before").read_text() == "old", f"{names}")
+
+
+def test_what_stays__each_option_leaves_the_file_that_it_names():
+    for option, later in (("--ignore-existing", 0), ("--size-only", 0), ("--update", 10**9)):
+        with rooted("stays" + option) as lab:
+            _, ways = both_ways(lab, option)
+            for job, arrived in ways:
+                (arrived / "sub/f").write_text("also eleven")   # as long as the new content
+                os.utime(arrived / "sub/f", ns=(0, 10**18 + 11 + (later or 5)))
+                ended = run(job)
+                check(ended.returncode == 0, ended.stderr)
+                check((arrived / "sub/f").read_text() == "also eleven", f"{option}: {job[0]} has replaced it")
+
+
+def test_link_dest__out_of_the_receivers_root__refused_with_42_and_nothing_comes():
+    with rooted("link-out") as lab:
+        source, ways = both_ways(lab, "--link-dest", "../../../old")
+        before = sorted(p for p in lab.root.rglob("*") if ".ccixfer" not in p.parts)
+        ended = run(ways[0][0])
+        check(ended.returncode == 42, f"{ended.returncode}: {ended.stderr}")
+        check(sorted(p for p in lab.root.rglob("*") if ".ccixfer" not in p.parts) == before, "something came")
+        check((source / "sub/f").exists(), "the source is gone")
+
+
+def test_sync_options__of_the_side_that_listens__exit_1():
+    for words in (["recv", "--root", "/tmp", "-i"], ["send", "--serve", "/tmp", "--backup"], ["recv", "--root", "/tmp", "--link-dest", "x"],
+                  ["send", "--suffix", ".old", "a", "tcp://h:1/"]):
+        ended = run([*words, "--insecure"])
+        check(ended.returncode == 1 and len(ended.stderr.splitlines()) == 1, f"{words}: {ended.returncode}: {ended.stderr}")

@@ -1,0 +1,278 @@
+// --link-dest and --backup: what is linked from older trees, and what is kept of what is replaced.
+#include "app/recv/aside.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "app/recv/backups.h"
+#include "app/recv/older_trees.h"
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv {
+
+using session::Verdict;
+using namespace test;
+
+namespace {
+
+constexpr uint32_t options = archive_options | session::option_itemize;
+
+struct AsidePlace : Place {
+  explicit AsidePlace(uint32_t given = options) : Place(given, "new") {
+    std::filesystem::create_directories(temporary.path("new"));
+    std::filesystem::create_directories(temporary.path("old/d"));
+    std::filesystem::create_directories(temporary.path("older"));
+  }
+  void link_to(std::vector<std::string> trees) {
+    std::vector<SidePlace> places;
+    for (const std::string& tree : trees) places.push_back({tree});
+    older = std::make_unique<OlderTrees>(*root->opened(), places);
+    decider.set_aside(older.get(), backups.get());
+  }
+  void keep(std::optional<SidePlace> directory, const std::string& suffix) {
+    backups = std::make_unique<Backups>(*root->opened(), policy, recv::Aside::Backup{directory, suffix}, "new", *owner);
+    decider.set_aside(older.get(), backups.get());
+  }
+  void put(const std::string& path, const std::string& content, int64_t later_s = 0, mode_t mode = 0644) {
+    temporary.write(path, content);
+    REQUIRE(::chmod(temporary.path(path).c_str(), mode) == 0);
+    const timespec times[2] = {{0, UTIME_OMIT}, {1'000'000'000 + later_s, 123'456'789}};
+    REQUIRE(::utimensat(AT_FDCWD, temporary.path(path).c_str(), times, 0) == 0);
+  }
+  [[nodiscard]] bool are_one(const std::string& a, const std::string& b) const { return stat_of(a).st_ino == stat_of(b).st_ino; }
+  CommitItem deliver_keeping(const FileTaskRef& task, const std::string& content) {
+    std::vector<PackItem> items(1);
+    items[0].task = task;
+    items[0].content = as_bytes(content);
+    stage_pack(*root->opened(), policy, *owner, items);
+    std::vector<CommitItem> batch(1);
+    batch[0].task = task;
+    batch[0].staged = items[0].staged;
+    batch[0].size_bytes = content.size();
+    commit_batch(*root->opened(), *directories, policy, *owner, batch, backups.get());
+    root->opened()->claims.release(task->key, owner);
+    return batch[0];
+  }
+  std::unique_ptr<OlderTrees> older;
+  std::unique_ptr<Backups> backups;
+};
+
+}  // namespace
+
+TEST_CASE("aside__beside__relative_to_the_destination_and_never_out_of_the_root") {
+  CHECK(beside("a/b", "../c").value() == "a/c");
+  CHECK(beside("a/b", "./c//d/").value() == "a/b/c/d");
+  CHECK(beside("a/b", "../..").value().empty());
+  CHECK(beside("a/b", "/x/../y").value() == "y");
+  CHECK(beside("", "c").value() == "c");
+  for (const char* wrong : {"../../..", "/..", ".ccixfer", "x/.CCIXFER/y"}) {
+    const auto refused = beside("a/b", wrong);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::not_authorised);
+  }
+  CHECK_FALSE(beside("a", std::string("b\0c", 3)));
+  CHECK_FALSE(beside("a", std::string(5000, 'x')));
+}
+
+TEST_CASE("aside__below_base__of_a_tree_and_of_one_file") {
+  CHECK(below_base("new/d/f", "new", false) == "d/f");
+  CHECK(below_base("new", "new", true).empty());
+  CHECK(below_base("new/f", "new/f", false) == "f");
+  CHECK(below_base("f", "", false) == "f");
+}
+
+TEST_CASE("older_trees__an_unchanged_file__is_linked_and_counts_as_unchanged") {
+  AsidePlace place;
+  place.put("old/f", "same");
+  place.link_to({"old"});
+  const Decision decision = place.decide_one(file("f", 4));
+  CHECK(decision.verdict == Verdict::unchanged);
+  CHECK_FALSE(session::is_told(decision.items));
+  CHECK(place.are_one("new/f", "old/f"));
+  CHECK(place.decide_one(file("f", 4)).verdict == Verdict::unchanged);  // and stays linked
+  CHECK(place.stat_of("old/f").st_nlink == 2);
+}
+
+TEST_CASE("older_trees__other_content_or_attributes__are_sent_and_their_letters_tell_the_difference") {
+  AsidePlace place;
+  place.put("old/content", "longer");
+  place.put("old/mode", "same", 0, 0600);
+  place.put("old/time", "same", 9);
+  place.link_to({"old"});
+  const auto letters = [&](const std::string& name) {
+    const Decision decision = place.decide_one(file(name, 4));
+    CHECK(decision.verdict == Verdict::send);
+    return session::letters_of(decision.items, {decision.type, false, true});
+  };
+  CHECK(letters("content") == ">f.s.......");
+  CHECK(letters("mode") == ">f...p.....");
+  CHECK(letters("time") == ">f..t......");
+  CHECK(letters("absent") == ">f+++++++++");
+  CHECK_FALSE(place.temporary.has("new/mode"));
+}
+
+TEST_CASE("older_trees__several__the_first_that_is_most_alike") {
+  AsidePlace place;
+  place.put("old/f", "same", 0, 0600);
+  place.put("older/f", "same");
+  place.put("old/g", "same");
+  place.put("older/g", "same");
+  place.link_to({"absent", "old", "older"});
+  CHECK(place.decide_one(file("f", 4)).verdict == Verdict::unchanged);
+  CHECK(place.are_one("new/f", "older/f"));
+  CHECK(place.decide_one(file("g", 4)).verdict == Verdict::unchanged);
+  CHECK(place.are_one("new/g", "old/g"));
+}
+
+TEST_CASE("older_trees__something_stands_there__it_is_replaced_only_by_what_is_the_same") {
+  AsidePlace place;
+  place.put("old/f", "same");
+  place.put("new/f", "another", 5);
+  place.put("old/g", "same", 0, 0600);
+  place.put("new/g", "another", 5);
+  place.link_to({"old"});
+  CHECK(place.decide_one(file("f", 4)).verdict == Verdict::unchanged);
+  CHECK(place.are_one("new/f", "old/f"));
+  CHECK(place.decide_one(file("g", 4)).verdict == Verdict::send);
+  CHECK(place.temporary.read("new/g") == "another");
+}
+
+TEST_CASE("older_trees__links_and_directories__as_rsync_has_them") {
+  AsidePlace place;
+  REQUIRE(::symlink("there", place.temporary.path("old/l").c_str()) == 0);
+  const timespec times[2] = {{0, UTIME_OMIT}, {1'000'000'000, 123'456'789}};
+  REQUIRE(::utimensat(AT_FDCWD, place.temporary.path("old/l").c_str(), times, AT_SYMLINK_NOFOLLOW) == 0);
+  REQUIRE(::utimensat(AT_FDCWD, place.temporary.path("old/d").c_str(), times, 0) == 0);
+  REQUIRE(::chmod(place.temporary.path("old/d").c_str(), 0755) == 0);
+  place.link_to({"old"});
+  CHECK(place.decide_one(link("l", "there")).verdict == Verdict::done);
+  CHECK(place.are_one("new/l", "old/l"));
+  CHECK_FALSE(session::is_told(place.decide_one(directory("d")).items));  // it is made, and is no news
+  CHECK(place.temporary.has("new/d"));
+  const Decision other = place.decide_one(link("d/l", "elsewhere"));
+  CHECK(session::letters_of(other.items, {other.type, false, true}) == "cL+++++++++");
+}
+
+TEST_CASE("older_trees__dry_run__says_the_same_and_links_nothing") {
+  AsidePlace place(options | session::option_dry_run);
+  place.put("old/f", "same");
+  place.put("old/d/f", "same");
+  place.link_to({"old"});
+  CHECK(place.decide_one(file("f", 4)).verdict == Verdict::unchanged);
+  CHECK(place.decide_one(file("d/f", 4)).verdict == Verdict::unchanged);  // in a directory that would be made
+  const Decision other = place.decide_one(file("d/f", 5));
+  CHECK(other.verdict == Verdict::send);
+  CHECK(session::letters_of(other.items, {other.type, false, true}) == ">f.s.......");
+  CHECK_FALSE(place.temporary.has("new/f"));
+}
+
+TEST_CASE("older_trees__hard_links_are_refused__the_file_is_sent") {
+  AsidePlace place;
+  place.put("old/f", "same");
+  place.link_to({"old"});
+  place.files.hook = [](std::string_view call, std::string_view) { return call == "link_at" ? -EPERM : 0; };
+  CHECK(place.decide_one(file("f", 4)).verdict == Verdict::send);
+  place.files.hook = nullptr;
+}
+
+TEST_CASE("older_trees__a_link_leads_out_of_the_tree__is_not_followed") {
+  AsidePlace place;
+  place.put("older/f", "same");
+  std::filesystem::remove(place.temporary.path("old/d"));
+  REQUIRE(::symlink("../older", place.temporary.path("old/d").c_str()) == 0);
+  std::filesystem::create_directory(place.temporary.path("new/d"));
+  place.link_to({"old"});
+  CHECK(place.decide_one(file("d/f", 4)).verdict == Verdict::send);
+}
+
+TEST_CASE("backups__a_file_is_replaced__the_old_one_stays_under_the_backups_name") {
+  AsidePlace place;
+  place.put("new/f", "old", 5, 0600);
+  place.keep(std::nullopt, "~");
+  const ino_t before = place.stat_of("new/f").st_ino;
+  const Decision decision = place.decide_one(file("f", 4));
+  REQUIRE(decision.verdict == Verdict::send);
+  CHECK_FALSE(place.temporary.has("new/f~"));  // not before the content is there
+  CHECK(place.deliver_keeping(decision.task, "anew").outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("new/f") == "anew");
+  CHECK(place.temporary.read("new/f~") == "old");
+  CHECK(place.stat_of("new/f~").st_ino == before);
+  CHECK(place.stat_of("new/f~").st_nlink == 1);
+  // A second time: only the last one is kept.
+  const Decision again = place.decide_one(file("f", 5));
+  CHECK(place.deliver_keeping(again.task, "again").outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("new/f~") == "anew");
+}
+
+TEST_CASE("backups__what_makes_room__is_kept_unless_it_is_a_backup") {
+  AsidePlace place;
+  place.put("new/f", "old");
+  place.put("new/g~", "old");
+  place.put("new/l", "old");
+  place.keep(std::nullopt, "~");
+  CHECK(place.decide_one(directory("f")).verdict == Verdict::done);
+  CHECK(place.temporary.read("new/f~") == "old");
+  CHECK(place.decide_one(directory("g~")).verdict == Verdict::done);
+  CHECK_FALSE(place.temporary.has("new/g~~"));
+  CHECK(place.decide_one(link("l", "x")).verdict == Verdict::done);
+  CHECK(place.temporary.read("new/l~") == "old");
+}
+
+TEST_CASE("backups__in_a_directory__with_the_directories_they_come_from") {
+  AsidePlace place;
+  place.put("new/f", "old");
+  std::filesystem::create_directory(place.temporary.path("new/d"));
+  place.put("new/d/f", "old");
+  REQUIRE(::chmod(place.temporary.path("new/d").c_str(), 0710) == 0);
+  place.keep(SidePlace{"kept/deep"}, "");
+  CHECK(place.deliver_keeping(place.decide_one(file("f", 4)).task, "anew").outcome == CommitOutcome::ok);
+  const DecidedEntries decided = place.decide({directory("d", 0750), file("d/f", 4)});
+  CHECK(place.deliver_keeping(decided.decisions[1].task, "anew").outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("kept/deep/f") == "old");
+  CHECK(place.temporary.read("kept/deep/d/f") == "old");
+  CHECK((place.stat_of("kept/deep/d").st_mode & 0777) == 0710);
+  place.backups->left("new/d", {0750, ::getuid(), ::getgid()});
+  CHECK((place.stat_of("kept/deep/d").st_mode & 0777) == 0750);
+  CHECK(place.temporary.read("new/d/f") == "anew");
+}
+
+TEST_CASE("backups__no_hard_links__it_is_copied_with_its_attributes") {
+  AsidePlace place;
+  place.put("new/f", "old", 5, 0640);
+  REQUIRE(::symlink("there", place.temporary.path("new/l").c_str()) == 0);
+  place.keep(std::nullopt, "~");
+  place.files.hook = [](std::string_view call, std::string_view) { return call == "link_at" ? -EPERM : 0; };
+  CHECK(place.deliver_keeping(place.decide_one(file("f", 4)).task, "anew").outcome == CommitOutcome::ok);
+  CHECK(place.decide_one(link("l", "elsewhere")).verdict == Verdict::done);
+  place.files.hook = nullptr;
+  CHECK(place.temporary.read("new/f~") == "old");
+  CHECK((place.stat_of("new/f~").st_mode & 0777) == 0640);
+  CHECK(place.stat_of("new/f~").st_mtim.tv_sec == 1'000'000'005);
+  CHECK(std::filesystem::read_symlink(place.temporary.path("new/l~")) == "there");
+}
+
+TEST_CASE("backups__it_cannot_be_kept__the_old_file_stays") {
+  AsidePlace place;
+  place.put("new/f", "old");
+  std::filesystem::create_directories(place.temporary.path("new/f~/full"));
+  place.keep(std::nullopt, "~");
+  const CommitItem item = place.deliver_keeping(place.decide_one(file("f", 4)).task, "anew");
+  CHECK(item.outcome == CommitOutcome::failed);
+  CHECK(place.temporary.read("new/f") == "old");
+  CHECK(place.temporary.has("new/f~/full"));
+}
+
+TEST_CASE("backups__nothing_stands_there_or_a_directory__nothing_is_kept") {
+  AsidePlace place;
+  std::filesystem::create_directory(place.temporary.path("new/empty"));
+  place.keep(std::nullopt, "~");
+  CHECK(place.deliver_keeping(place.decide_one(file("f", 4)).task, "anew").outcome == CommitOutcome::ok);
+  CHECK(place.deliver_keeping(place.decide_one(file("empty", 4)).task, "anew").outcome == CommitOutcome::ok);
+  CHECK_FALSE(place.temporary.has("new/f~"));
+  CHECK_FALSE(place.temporary.has("new/empty~"));
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,138 @@
+// --update, --size-only and --ignore-existing: what stands at the destination and stays, in a real and in a dry run.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv {
+
+using session::Verdict;
+using namespace test;
+
+namespace {
+
+constexpr uint32_t dry = session::option_dry_run;
+
+// A file of "old!" with the time of file() and so many seconds more.
+void put(const Place& place, const std::string& path, int64_t later_s) {
+  place.temporary.write(path, "old!");
+  const timespec times[2] = {{0, UTIME_OMIT}, {1'000'000'000 + later_s, 123'456'789}};
+  REQUIRE(::utimensat(AT_FDCWD, place.temporary.path(path).c_str(), times, 0) == 0);
+}
+
+Entry leave(const std::string& path) {
+  Entry entry = directory(path);
+  entry.type = EntryType::leave;
+  return entry;
+}
+
+}  // namespace
+
+TEST_CASE("entries__update__a_newer_file_stays_and_all_others_are_wanted") {
+  for (const uint32_t mode : {0u, dry}) {
+    Place place(archive_options | session::option_update | mode);
+    put(place, "newer", 1);
+    put(place, "older", -1);
+    put(place, "same_time_other_size", 0);
+    REQUIRE(::symlink("newer", place.temporary.path("link").c_str()) == 0);
+    CHECK(place.decide_one(file("newer", 9, 0600)).verdict == Verdict::unchanged);
+    CHECK(place.decide_one(file("older", 4)).verdict == Verdict::send);
+    CHECK(place.decide_one(file("same_time_other_size", 9)).verdict == Verdict::send);
+    CHECK(place.decide_one(file("absent", 4)).verdict == Verdict::send);
+    CHECK(place.decide_one(file("link", 4)).verdict == Verdict::send);  // only files are newer than files
+    CHECK(place.decide_one(link("newer", "x")).verdict == (mode == dry ? Verdict::make : Verdict::done));
+    if (mode == dry) CHECK((place.stat_of("newer").st_mode & 07777) != 0600);
+  }
+}
+
+TEST_CASE("entries__update__a_newer_file_keeps_its_attributes") {
+  Place place(archive_options | session::option_update);
+  put(place, "newer", 1);
+  const mode_t before = place.stat_of("newer").st_mode;
+  CHECK(place.decide_one(file("newer", 4, 0600)).verdict == Verdict::unchanged);
+  CHECK(place.stat_of("newer").st_mode == before);
+  CHECK(place.stat_of("newer").st_mtim.tv_sec == 1'000'000'001);
+}
+
+TEST_CASE("entries__size_only__another_time_is_no_change_and_is_corrected") {
+  Place place(archive_options | session::option_size_only);
+  put(place, "f", 77);
+  put(place, "longer", 0);
+  CHECK(place.decide_one(file("f", 4, 0640)).verdict == Verdict::unchanged);
+  CHECK(place.stat_of("f").st_mtim.tv_sec == 1'000'000'000);
+  CHECK((place.stat_of("f").st_mode & 07777) == 0640);
+  CHECK(place.decide_one(file("longer", 5)).verdict == Verdict::send);
+}
+
+TEST_CASE("entries__size_only_in_a_dry_run__says_what_would_change_and_touches_nothing") {
+  Place place(archive_options | session::option_size_only | dry);
+  put(place, "f", 77);
+  CHECK(place.decide_one(file("f", 4)).verdict == Verdict::change);
+  CHECK(place.stat_of("f").st_mtim.tv_sec == 1'000'000'077);
+}
+
+TEST_CASE("entries__size_only_without_times__the_size_alone_decides") {
+  Place place(session::option_recursive | session::option_size_only);
+  put(place, "f", 77);
+  CHECK(place.decide_one(file("f", 4)).verdict == Verdict::unchanged);
+  CHECK(place.decide_one(file("f", 5)).verdict == Verdict::send);
+  CHECK(place.stat_of("f").st_mtim.tv_sec == 1'000'000'077);
+}
+
+TEST_CASE("entries__size_only_with_checksum__the_content_decides") {
+  Place place(archive_options | session::option_size_only | session::option_checksum);
+  put(place, "f", 0);
+  Entry entry = file("f", 4);
+  entry.has_digest = true;
+  entry.digest = session::file_digest({xxh3_128(as_bytes(std::string("new!")))});
+  CHECK(place.decide_one(entry).verdict == Verdict::send);
+}
+
+TEST_CASE("entries__ignore_existing__what_is_there_stays_whatever_it_is") {
+  for (const uint32_t mode : {0u, dry}) {
+    Place place(archive_options | session::option_ignore_existing | mode);
+    put(place, "f", -5);
+    std::filesystem::create_directory(place.temporary.path("empty"));
+    REQUIRE(::symlink("before", place.temporary.path("link").c_str()) == 0);
+    CHECK(place.decide_one(file("f", 9, 0600)).verdict == Verdict::unchanged);
+    CHECK(place.decide_one(file("link", 9)).verdict == Verdict::unchanged);
+    CHECK(place.decide_one(file("empty", 9)).verdict == Verdict::unchanged);
+    CHECK(place.decide_one(link("f", "x")).verdict == Verdict::done);
+    CHECK(place.decide_one(link("link", "after")).verdict == Verdict::done);
+    CHECK(std::filesystem::read_symlink(place.temporary.path("link")) == "before");
+    CHECK(place.temporary.read("f") == "old!");
+    CHECK(place.decide_one(file("absent", 4)).verdict == Verdict::send);
+  }
+}
+
+TEST_CASE("entries__ignore_existing__a_directory_that_is_there_is_entered_and_corrected") {
+  Place place(archive_options | session::option_ignore_existing);
+  std::filesystem::create_directory(place.temporary.path("d"));
+  const DecidedEntries decided = place.decide({directory("d", 0700), file("d/f", 1), leave("d")});
+  REQUIRE_FALSE(decided.fatal.has_value());
+  CHECK(decided.decisions[1].verdict == Verdict::send);
+  CHECK(decided.decisions[2].leave.has_value());
+}
+
+TEST_CASE("entries__ignore_existing__nothing_goes_into_what_is_no_directory") {
+  for (const uint32_t mode : {0u, dry}) {
+    Place place(archive_options | session::option_ignore_existing | mode);
+    put(place, "d", 0);
+    const DecidedEntries decided =
+        place.decide({directory("d"), directory("d/e"), file("d/e/f", 1), leave("d/e"), leave("d"), file("d2", 1)});
+    REQUIRE_FALSE(decided.fatal.has_value());
+    CHECK(decided.decisions[0].verdict == Verdict::done);
+    CHECK(decided.decisions[1].verdict == Verdict::failed);
+    CHECK(decided.decisions[2].verdict == Verdict::failed);
+    CHECK(decided.decisions[2].error_number == ENOTDIR);
+    CHECK_FALSE(decided.decisions[3].leave.has_value());
+    CHECK_FALSE(decided.decisions[4].leave.has_value());
+    CHECK(decided.decisions[5].verdict == Verdict::send);
+    CHECK(place.temporary.read("d") == "old!");
+  }
+}
+
+}  // namespace ccixfer::recv
