@@ -3,7 +3,8 @@
 #   ./do deps     the Debian packages (apt; sudo where this is not root)
 #   ./do build    the release binary, build/release/ccixfer
 #   ./do install [PREFIX]   the binary, manual pages, completions for shells, systemd units and examples, below PREFIX (/usr/local)
-#   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds and end-to-end tests on the release build
+#   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds, end-to-end tests and a
+#     comparison with rsync on the release build
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
 #   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, scp, iperf3 and socat, one run, interleaved; a table and JSON
@@ -78,6 +79,7 @@ cmd_test() {
   seeds=$!
   trap 'kill -- -"$seeds" 2>/dev/null || true; rm -f "$seeds_log"' EXIT
   python3 tests/e2e/run.py || failed=1
+  python3 tests/differential/run.py --seeds "${CCIXFER_DIFFERENTIAL_SEEDS:-2000}" || failed=1
   wait "$seeds" || failed=1
   cat "$seeds_log"
   [ $failed -eq 0 ] && echo "all tests passed" || { echo "some tests FAILED"; return 1; }
@@ -118,5 +120,5 @@ cmd_fuzz() {
 
 case ${1:-} in
   deps|build|install|demo|test|lint|bench|mutants|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
-  *) sed -n '2,14p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
+  *) sed -n '2,15p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
 esac
