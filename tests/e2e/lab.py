@@ -374,6 +374,12 @@ def same_tree(source, destination):
     check(not left, f"more than was sent: {left[:5]}")
 
 
+def staged(root):
+    """What stands in the staging directory of a root besides the history of its transfers."""
+    directory = root / ".ccixfer"
+    return sorted(path.name for path in directory.iterdir() if path.name != "history.jsonl") if directory.exists() else []
+
+
 def sha256(path):
     digest = hashlib.sha256()
     with open(path, "rb") as file:
