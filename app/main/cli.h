@@ -10,8 +10,8 @@
 
 #include "app/bench/plan.h"
 #include "app/main/rate_table.h"
-#include "app/main/wall_clock.h"
 #include "app/main/sync_options.h"
+#include "app/main/wall_clock.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
 

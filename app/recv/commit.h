@@ -30,15 +30,15 @@ enum class CommitOutcome : uint8_t {
 
 struct CommitItem {
   FileTaskRef task;
-  std::string staged;                // name in staging
-  std::shared_ptr<StagedFile> file;  // of pieces; nullptr: of a pack, attributes set already
-  uint64_t size_bytes = 0;           // final length
-  DiskSync::Mark mark = 0;           // of a pack: of before it was written
-  Hash128 hash = {};                 // of a pack, with option_verify: of the content
-  bool verified = false;             // of a pack: it was read back already
+  std::string staged;                        // name in staging
+  std::shared_ptr<StagedFile> file;          // of pieces; nullptr: of a pack, attributes set already
+  uint64_t size_bytes = 0;                   // final length
+  DiskSync::Mark mark = 0;                   // of a pack: of before it was written
+  Hash128 hash = {};                         // of a pack, with option_verify: of the content
+  bool verified = false;                     // of a pack: it was read back already
   std::vector<Ledger::Piece> unsynced = {};  // of pieces: those that no sync was made for yet
-  bool attributes_refused = false;   // as of apply_attributes: the content is there all the same
-  bool copied = false;               // a copy made in the target directory is renamed: the staged file may not get what that gives
+  bool attributes_refused = false;           // as of apply_attributes: the content is there all the same
+  bool copied = false;  // a copy made in the target directory is renamed: the staged file may not get what that gives
   // Out: what stands under the final name, if its status cannot tell later that it is the source's.
   std::optional<Deliveries::Placed> placed = {};
   CommitOutcome outcome = CommitOutcome::ok;

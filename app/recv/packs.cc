@@ -34,6 +34,7 @@ int stage(OpenedRoot& root, const Policy& policy, PackItem& item) {
   if (verify) item.hash = xxh3_128(item.content);
   const int fd = root.files.open(root.staging, name, flags, attributes.mode & 0777u);
   if (fd < 0) return root.judged(fd);
+  at_writer();
   int error = write_all(root.files, fd, item.content, 0);
   const Current current{policy.created_mode(attributes), policy.uid, policy.gid};
   if (error >= 0) error = apply_attributes(root.files, fd, policy, current, attributes);

@@ -125,6 +125,7 @@ int StagedFile::sync() {
 }
 
 int StagedFile::write(const HeldFile& open, Bytes data, uint64_t offset_bytes) {
+  at_writer();
   std::unique_lock lock(writing_, std::defer_lock);
   if (root_.one_writer_a_file) lock.lock();
   const int error = write_all(root_.files, open.fd(), data, offset_bytes);
@@ -145,9 +146,9 @@ void StagedFile::remove() {
   exists_ = false;
 }
 
-// Bytes of a piece, or of a file of a pack, into staging.
+void at_writer() { trace_stage("[stage 9] writer"); }
+
 int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes) {
-  trace_stage("[stage 9] writer");
   while (!data.empty()) {
     const int64_t wrote = files.pwrite(fd, data, offset_bytes);
     if (wrote < 0) return static_cast<int>(wrote);

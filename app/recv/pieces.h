@@ -84,6 +84,9 @@ class StagedFile {
   HeldFileRef file_;
 };
 
+// Where bytes of a piece, or of a file of a pack, go into staging: the trace of the data path.
+void at_writer();
+
 // Writes all of it, however short the single writes are. 0, or -errno; -ENOSPC: a write wrote nothing.
 [[nodiscard]] int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
@@ -101,8 +104,8 @@ struct SyncFile {
   FileTaskRef task;
   std::shared_ptr<StagedFile> staged;
   std::vector<Ledger::Piece> pieces;
-  bool let_go = false;   // nobody writes to it at present
-  int error_number = 0;  // out: these pieces are not durable
+  bool let_go = false;                 // nobody writes to it at present
+  int error_number = 0;                // out: these pieces are not durable
   std::vector<uint64_t> damaged = {};  // out, with `verify`: the disk has something else there; they are in `pieces` no more
 };
 // `verify`: what was synced is read back from the disk before the transaction.
@@ -114,8 +117,7 @@ struct SyncFile {
                                std::vector<uint64_t>& damaged);
 
 // Reads back the pieces that the ledger names (`verify`: from the disk), and gives those that are undamaged in staging.
-[[nodiscard]] std::vector<Ledger::Piece> read_back(OpenedRoot& root, const FileTask& task, const Owner& owner,
-                                                   bool verify = false);
+[[nodiscard]] std::vector<Ledger::Piece> read_back(OpenedRoot& root, const FileTask& task, const Owner& owner, bool verify = false);
 [[nodiscard]] std::vector<session::Want::Range> missing_ranges(const std::vector<Ledger::Piece>& present, uint64_t count);
 [[nodiscard]] std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes, const Owner& owner);
 

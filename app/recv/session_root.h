@@ -72,7 +72,7 @@ class SessionRoot {
   KnownDirectories directories_;
   const Policy policy_;
   const std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
-  std::string base_;                       // after begin: where the session writes, below the root
+  std::string base_;  // after begin: where the session writes, below the root
   const Aside aside_;
   std::unique_ptr<OlderTrees> older_;  // these are there after begin, if there are any
   std::unique_ptr<Backups> backups_;

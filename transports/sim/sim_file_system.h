@@ -9,12 +9,11 @@
 // Each descriptor that was open before is told once, by fsync for its file and by syncfs for its file system; a file that leaves
 // the memory forgets what nobody was told. A close that the hook fails loses what was not synced, and only that close tells it. Of
 // names nothing is lost: they wait for the next sync of their directory or file system.
-// What reaches the disk may be damaged there by chance (decay): reads show what is in memory, until it leaves the memory. Direct reads
-// and drop_cached are as on Linux.
-// Other file systems may be mounted below the root: rename does not cross them, and each syncfs is for one.
-// Crash: the node's crash (World) or freeze() takes the disk away: every call is -EIO until mount().
-// Names obey the same rules as core/host's: no escape below a descriptor, no links passed. Permissions are kept, not enforced.
-// Descriptors are never reused; the inode numbers of what is gone are, at once.
+// What reaches the disk may be damaged there by chance (decay): reads show what is in memory, until it leaves the memory. Direct
+// reads and drop_cached are as on Linux. Other file systems may be mounted below the root: rename does not cross them, and each
+// syncfs is for one. Crash: the node's crash (World) or freeze() takes the disk away: every call is -EIO until mount(). Names obey
+// the same rules as core/host's: no escape below a descriptor, no links passed. Permissions are kept, not enforced. Descriptors are
+// never reused; the inode numbers of what is gone are, at once.
 #pragma once
 #include <functional>
 #include <limits>

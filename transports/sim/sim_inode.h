@@ -78,7 +78,7 @@ struct Inode {
   // The same on a disk that damages a page now and then.
   void sync(Random& random, double decay_chance);
   [[nodiscard]] bool is_dirty() const;
-  void lose_dirty();           // a failed write-back: the pages count as clean and never reach the disk
+  void lose_dirty();  // a failed write-back: the pages count as clean and never reach the disk
   // Clean pages leave the memory: what is read then is what the disk has.
   void evict() { evict(0, pages.size()); }
   void evict(size_t first_page, size_t end_page);
