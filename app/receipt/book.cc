@@ -1,10 +1,10 @@
 #include "app/receipt/book.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <filesystem>
 
+#include "app/session/sqlite_handles.h"
 #include "core/base/units.h"
 #include "core/trust/peer_id.h"
 
@@ -22,14 +22,8 @@ constexpr const char* schema = R"sql(
 
 constexpr size_t write_bytes = 256u << 10;
 
-struct CloseDatabase {
-  void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
-};
-struct FinalizeStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Database = std::unique_ptr<sqlite3, CloseDatabase>;
-using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+using session::Database;
+using session::Statement;
 
 tl::unexpected<Error> cannot(const std::string& file, int negative_errno) {
   const ErrorKind kind = kind_of_file_errno(-negative_errno) == ErrorKind::no_space ? ErrorKind::no_space : ErrorKind::file_io;

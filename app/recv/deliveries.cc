@@ -1,11 +1,11 @@
 #include "app/recv/deliveries.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <mutex>
 #include <utility>
 
+#include "app/session/sqlite_handles.h"
 #include "core/base/log.h"
 
 namespace ccixfer::recv {
@@ -20,13 +20,7 @@ constexpr const char* schema = R"sql(
   PRAGMA user_version=1;
 )sql";
 
-struct CloseDatabase {
-  void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
-};
-struct FinalizeStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+using session::Statement;
 
 void bind(sqlite3_stmt* statement, int place, const void* bytes, size_t size) {
   sqlite3_bind_blob(statement, place, bytes, static_cast<int>(size), SQLITE_TRANSIENT);
@@ -36,7 +30,7 @@ void bind(sqlite3_stmt* statement, int place, const void* bytes, size_t size) {
 
 struct Deliveries::Impl {
   mutable std::mutex mutex;
-  std::unique_ptr<sqlite3, CloseDatabase> database;  // none: given up
+  session::Database database;  // none: given up
   Statement insert_transfer, find_transfer, insert_file, find_file, delete_transfer, delete_files;
   uint64_t files = 0;  // rows, those that were replaced counted twice: a bound
 

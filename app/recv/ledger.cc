@@ -1,7 +1,6 @@
 #include "app/recv/ledger.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <unordered_map>
 
 #include "app/recv/names.h"
+#include "app/session/sqlite_handles.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
 
@@ -36,14 +36,8 @@ constexpr const char* schema = R"sql(
   CREATE TABLE piece(file INTEGER NOT NULL, number INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(file, number)) WITHOUT ROWID;
 )sql";
 
-struct CloseDatabase {
-  void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
-};
-struct FinalizeStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Database = std::unique_ptr<sqlite3, CloseDatabase>;
-using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+using session::Database;
+using session::Statement;
 
 std::array<std::byte, 16> to_blob(const Hash128& hash) {
   std::array<std::byte, 16> blob;

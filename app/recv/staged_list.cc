@@ -1,7 +1,6 @@
 #include "app/recv/staged_list.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,7 @@
 #include "app/recv/names.h"
 #include "app/recv/pieces.h"
 #include "app/session/limits.h"
+#include "app/session/sqlite_handles.h"
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
@@ -22,13 +22,6 @@ namespace {
 constexpr int tries = 10;
 constexpr size_t copy_bytes = 256u << 10;
 constexpr std::array suffixes{"", "-wal", "-journal"};
-
-struct CloseDatabase {
-  void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
-};
-struct FinalizeStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
 
 tl::unexpected<Error> cannot(const char* what, const std::string& path, int negative_errno) {
   return fail(ErrorKind::file_io,
@@ -125,7 +118,7 @@ int read_copy(ports::FileSystem& files, int staging, const std::string& file, co
               uint64_t& count) {
   sqlite3* raw = nullptr;
   int code = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
-  const std::unique_ptr<sqlite3, CloseDatabase> database(raw);
+  const session::Database database(raw);
   if (code == SQLITE_OK) code = sqlite3_exec(raw, "PRAGMA locking_mode=EXCLUSIVE", nullptr, nullptr, nullptr);
   sqlite3_stmt* statement = nullptr;
   // Before the version with notes there is nothing to tell of size and peer.
@@ -136,7 +129,7 @@ int read_copy(ports::FileSystem& files, int staging, const std::string& file, co
         "FROM file AS f ORDER BY f.path",
         -1, &statement, nullptr);
   }
-  const std::unique_ptr<sqlite3_stmt, FinalizeStatement> rows(statement);
+  const session::Statement rows(statement);
   if (code != SQLITE_OK) return code;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     Hash128 key{};
