@@ -3,11 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "app/recv/opened_root.h"
-#include "tests/unit/recv/destination_fixture.h"
-#include "transports/sim/sim_file_system.h"
-#include "transports/sim/sim_sqlite_vfs.h"
-#include "transports/sim/world.h"
+#include "tests/unit/recv/sim_disk_rig.h"
 
 namespace ccixfer::recv {
 
@@ -19,51 +15,21 @@ namespace {
 constexpr uint64_t piece = session::piece_bytes;
 constexpr uint32_t verifying = archive | session::option_verify;
 
-struct Rig {
-  explicit Rig(const sim::FileSystemOptions& disk = {}) : world(7), files(world, world.add_node("receiver"), disk) {
-    files.make_directory("/root");
-    vfs = std::make_unique<sim::SimSqliteVfs>(world, files);
-    root = Root::open(files, "/root", vfs->name()).value();
-    work = std::make_unique<InlinePool>(files);
-  }
-  ~Rig() {
-    files.set_hook({});
-    session.reset();
-  }
+struct Rig : SimDiskRig {
+  using SimDiskRig::SimDiskRig;
   void begin(uint32_t options, const std::vector<session::Entry>& entries) {
-    session.reset();
-    session = std::make_unique<Session>(
-        *root, *work, DestinationOptions{.options = options, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0});
-    session->source.put_entries(entries, 0, 0);
-    REQUIRE(session->run([&] { return session->source.verdicts.size() == entries.size(); }));
-  }
-  void put_piece(uint64_t number, Bytes data) {
-    REQUIRE(session->run([&] { return session->source.has_credit(); }));
-    session->source.put_piece(0, 5, number, data);
+    SimDiskRig::begin(options);
+    announce(entries);
   }
   void put_pack(const std::map<uint64_t, std::string>& content) {
     REQUIRE(session->run([&] { return session->source.has_credit(); }));
     session->source.put_pack(content);
   }
-  void post_end() {
-    session::FileEnd end;
-    end.index = 0;
-    session->source_link->post(end);
-  }
   bool run_until_resends(size_t count) {
     return session->run([&] { return session->source.resends.size() == count; });
   }
-  bool run_until_result() {
-    return session->run([&] { return session->source.results.contains(0); });
-  }
   bool run_until_aborted() {
     return session->run([&] { return session->source.aborted != nullptr; });
-  }
-  [[nodiscard]] std::vector<uint64_t> asked_again() const {
-    std::vector<uint64_t> pieces;
-    for (const session::Resend& resend : session->source.resends) pieces.push_back(resend.piece);
-    std::sort(pieces.begin(), pieces.end());
-    return pieces;
   }
   // What stands there once nothing is in memory any more.
   [[nodiscard]] std::optional<std::string> on_disk(const std::string& path) {
@@ -72,24 +38,7 @@ struct Rig {
     files.mount();
     return files.get(path);
   }
-
-  sim::World world;
-  sim::SimFileSystem files;
-  std::unique_ptr<sim::SimSqliteVfs> vfs;
-  std::unique_ptr<Root> root;
-  std::unique_ptr<InlinePool> work;
-  std::unique_ptr<Session> session;
 };
-
-std::string pattern(size_t size_bytes, char seed) {
-  std::string data(size_bytes, seed);
-  for (size_t i = 0; i < data.size(); i += 513) data[i] = static_cast<char>(i / 513);
-  return data;
-}
-Bytes part(const std::string& data, uint64_t number) {
-  const Bytes rest = as_bytes(data).subspan(number * piece);
-  return rest.first(std::min<size_t>(rest.size(), piece));
-}
 
 std::vector<sim::FileSystemOptions> disks() {
   return {{}, {.has_direct = false}, {.syncfs_tells = false}, {.short_io_chance = 0.5, .has_direct = false}};

@@ -2,14 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include "app/recv/commit.h"
-#include "app/recv/opened_root.h"
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
 #include "app/recv/syncer.h"
-#include "tests/unit/recv/destination_fixture.h"
-#include "transports/sim/sim_file_system.h"
-#include "transports/sim/sim_sqlite_vfs.h"
-#include "transports/sim/world.h"
+#include "tests/unit/recv/sim_disk_rig.h"
 
 namespace ccixfer::recv {
 
@@ -20,40 +16,8 @@ namespace {
 
 constexpr uint64_t piece = session::piece_bytes;
 
-// A session below a root on a simulated disk.
-struct Rig {
-  explicit Rig(const sim::FileSystemOptions& disk = {}) : world(7), files(world, world.add_node("receiver"), disk) {
-    files.make_directory("/root");
-    vfs = std::make_unique<sim::SimSqliteVfs>(world, files);
-    root = Root::open(files, "/root", vfs->name()).value();
-    work = std::make_unique<InlinePool>(files);
-    begin();
-  }
-  ~Rig() {
-    files.set_hook({});
-    session.reset();
-  }
-  void begin() {
-    session.reset();
-    session = std::make_unique<Session>(
-        *root, *work, DestinationOptions{.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0});
-  }
-  void announce(const std::vector<session::Entry>& entries) {
-    session->source.put_entries(entries, 0, 0);
-    REQUIRE(session->run([&] { return session->source.verdicts.size() == entries.size(); }));
-  }
-  void put_piece(uint64_t number, Bytes data) {
-    REQUIRE(session->run([&] { return session->source.has_credit(); }));
-    session->source.put_piece(0, 5, number, data);
-  }
-  void post_end() {
-    session::FileEnd end;
-    end.index = 0;
-    session->source_link->post(end);
-  }
-  bool run_until_result() {
-    return session->run([&] { return session->source.results.contains(0); });
-  }
+struct Rig : SimDiskRig {
+  explicit Rig(const sim::FileSystemOptions& disk = {}) : SimDiskRig(disk) { begin(); }
   void fail_once(std::string_view failing) {
     files.set_hook([failing, once = true](std::string_view call, std::string_view name) mutable {
       if (call != failing || !once || name.starts_with("ledger")) return 0;
@@ -61,27 +25,7 @@ struct Rig {
       return -EIO;
     });
   }
-  [[nodiscard]] std::vector<uint64_t> asked_again() const {
-    std::vector<uint64_t> pieces;
-    for (const session::Resend& resend : session->source.resends) pieces.push_back(resend.piece);
-    std::sort(pieces.begin(), pieces.end());
-    return pieces;
-  }
-
-  sim::World world;
-  sim::SimFileSystem files;
-  std::unique_ptr<sim::SimSqliteVfs> vfs;
-  std::unique_ptr<Root> root;
-  std::unique_ptr<InlinePool> work;
-  std::unique_ptr<Session> session;
 };
-
-std::string pattern(size_t size_bytes, char seed) {
-  std::string data(size_bytes, seed);
-  for (size_t i = 0; i < data.size(); i += 513) data[i] = static_cast<char>(i / 513);
-  return data;
-}
-Bytes part(const std::string& data, uint64_t number) { return as_bytes(data).subspan(number * piece).first(piece); }
 
 std::vector<PackItem> stage(Rig& rig, const std::string& path, const std::string& content) {
   auto task = std::make_shared<FileTask>();
