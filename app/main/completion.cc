@@ -42,6 +42,7 @@ std::string bash_values(const CommandWords& command, Completes what) {
 
 std::string bash_script(const std::vector<CommandWords>& commands) {
   std::vector<std::string> names;
+  names.reserve(commands.size());
   for (const CommandWords& command : commands) names.push_back(command.name);
   std::string text =
       "# bash completion of ccixfer, made by `ccixfer completion bash`\n"
