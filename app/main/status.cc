@@ -36,7 +36,9 @@ struct CloseFile {
 };
 
 Error cannot(const char* what, const std::string& path, int error_number) {
-  return {ErrorKind::file_io, fmt::format("cannot {}: {}: {}", what, printable(path), std::strerror(error_number))};
+  const char* const advice = error_number == ENOENT || error_number == ENOTDIR ? "name the directory of recv --root, or of a pull"
+                                                                               : "run as the account that receives there";
+  return {ErrorKind::file_io, fmt::format("cannot {}: {}: {}: {}", what, printable(path), std::strerror(error_number), advice)};
 }
 
 std::string staging_of(const std::string& root) { return root + "/" + std::string(recv::staging_name); }
