@@ -1,6 +1,7 @@
 #include "app/receipt/book.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <filesystem>
 

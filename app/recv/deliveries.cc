@@ -1,6 +1,7 @@
 #include "app/recv/deliveries.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <mutex>
 #include <utility>

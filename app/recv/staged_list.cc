@@ -1,6 +1,7 @@
 #include "app/recv/staged_list.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <array>
