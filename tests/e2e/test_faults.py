@@ -40,7 +40,11 @@ class Failing(contextlib.AbstractContextManager):
 
     def __exit__(self, *_):
         self.strace.terminate()
-        self.strace.wait()
+        try:
+            self.strace.wait(timeout=10)
+        except subprocess.TimeoutExpired:   # it waits for a thread that ended meanwhile: the kernel lets go of all when the tracer dies
+            self.strace.kill()
+            self.strace.wait()
 
 
 def on_tmpfs(lab, *options):
