@@ -15,6 +15,7 @@ uint32_t session_options(const SyncOptions& sync) {
   if (sync.size_only) options |= session::option_size_only;
   if (sync.ignore_existing) options |= session::option_ignore_existing;
   if (sync.itemize) options |= session::option_itemize;
+  if (sync.whole_file) options |= session::option_whole_file;
   return options;
 }
 
@@ -23,6 +24,7 @@ const char* given_of(const SyncOptions& sync) {
          : sync.size_only          ? "--size-only"
          : sync.ignore_existing    ? "--ignore-existing"
          : sync.itemize            ? "--itemize-changes"
+         : sync.whole_file         ? "--whole-file"
          : sync.keeps_backups()    ? "--backup"
          : !sync.suffix.empty()    ? "--suffix"
          : !sync.link_dest.empty() ? "--link-dest"

@@ -14,6 +14,7 @@ struct SyncOptions {
   bool size_only = false;        // --size-only
   bool ignore_existing = false;  // --ignore-existing
   bool itemize = false;          // -i
+  bool whole_file = false;       // -W
   bool backup = false;           // -b
   std::string suffix;            // --suffix; "": rsync's
   std::string backup_directory;  // --backup-dir; "": backups stand beside their files

@@ -132,7 +132,29 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   task->has_digest = entry.has_digest;
   task->digest = entry.digest;
   resume(*task, decision);
+  if (replaces_file) {
+    compare_with(*task, std::make_shared<OlderFile>(root_, session_.directories_, decision.path, stat.size_bytes), decision);
+  } else if (older) {
+    const OlderTrees::Candidate& found_older = older->candidate;
+    compare_with(*task,
+                 std::make_shared<OlderFile>(root_, session_.directories_, found_older.directory, found_older.name,
+                                             found_older.stat.size_bytes),
+                 decision);
+  }
   decision.task = std::move(task);
+}
+
+// A file that travels in pieces need not come whole where its older version has some of them.
+void EntryDecider::Job::compare_with(const FileTask& task, std::shared_ptr<OlderFile> older, Decision& decision) {
+  if (session_.policy_.has(session::option_whole_file) || task.size_bytes == size_unknown) return;
+  if (task.size_bytes <= session::piece_bytes || !older->may_have(task.size_bytes, 0)) return;
+  if (decision.verdict == Verdict::send) {
+    decision.wants = {{0, piece_count(task.size_bytes)}};
+  } else if (decision.wants.empty()) {
+    return;
+  }
+  decision.verdict = Verdict::compare;
+  decision.older = std::move(older);
 }
 
 // By a transfer that did not end, this one or another: where stat alone cannot tell.

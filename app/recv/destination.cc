@@ -14,6 +14,7 @@
 #include "app/recv/leave_queue.h"
 #include "app/recv/outbox.h"
 #include "app/recv/pack_stager.h"
+#include "app/recv/piece_comparer.h"
 #include "app/recv/piece_writer.h"
 #include "app/recv/receipt_queue.h"
 #include "app/recv/results.h"
@@ -87,6 +88,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   void on_unlisted(const session::Unlisted& unlisted);
   void on_bye();
   void on_abort(const session::Abort& abort);
+  void on_same(const session::Same& same);
 
   // Steps of a turn.
   void receive(ReceivedSegment arrival);
@@ -113,6 +115,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   EntryQueue entries_;
   FilesInWork files_;
   PieceWriter pieces_;
+  PieceComparer compared_;
   PackStager packs_;
   Syncer syncer_;
   CommitQueue commits_;
@@ -156,6 +159,12 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
             return write_piece(*staged, segment, header, opener_.get());
           },
           inbox_, files_, session_, counters),
+      compared_(
+          jobs_,
+          [this](OlderFile& older, const std::shared_ptr<StagedFile>& staged, bool copies, const FileTask& task, uint64_t piece) {
+            return root_.take_older(older, copies ? staged.get() : nullptr, task, piece);
+          },
+          files_, outbox_, session_),
       packs_(jobs_,
              {[this](MutableBytes segment, const SegmentHeader& header) {
                 return session::open_data(segment, header, opener_.get()).has_value();
@@ -206,6 +215,7 @@ void Destination::Impl::turn(Instant now) {
   if (is_active && !outbox_.is_full() && receipts_.has_room()) entries_.turn();
   session_.has_failed() ? receipts_.cancel() : receipts_.turn();
   if (is_active) leaves_.turn();
+  if (is_active && !session_.has_failed()) compared_.turn();
   syncer_.turn(now, end_.is_closing());
   if (!session_.has_failed()) {
     commits_.turn();
@@ -333,6 +343,7 @@ void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> d
     if (decision.leave) leaves_.add(std::move(*decision.leave));
     if (decision.task) {
       files_.add(decision);
+      if (decision.older) compared_.add(decision);
     } else {
       results_.decided(decision);
       note_for_receipt(decision);
@@ -354,6 +365,8 @@ void Destination::Impl::on_message(const Message& message) {
   if (!std::holds_alternative<session::Alive>(message)) liveness_.answered();
   if (const auto* file_end = std::get_if<session::FileEnd>(&message)) {
     on_file_end(*file_end);
+  } else if (const auto* same = std::get_if<session::Same>(&message)) {
+    on_same(*same);
   } else if (const auto* end = std::get_if<session::End>(&message)) {
     on_end(*end);
   } else if (const auto* unlisted = std::get_if<session::Unlisted>(&message)) {
@@ -372,6 +385,11 @@ void Destination::Impl::on_message(const Message& message) {
 void Destination::Impl::on_file_end(const session::FileEnd& end) {
   const bool is_in_work = files_.on_end(end);
   if (!is_in_work && end.index >= entries_.next_index()) session_.reject("the end of a file that has no verdict");
+}
+
+void Destination::Impl::on_same(const session::Same& same) {
+  session_.made_progress();
+  compared_.on_same(same, entries_.next_index());
 }
 
 void Destination::Impl::on_end(const session::End& end) {

@@ -15,6 +15,7 @@
 #include "app/recv/backups.h"
 #include "app/recv/directories.h"
 #include "app/recv/leaves.h"
+#include "app/recv/older_file.h"
 #include "app/recv/older_trees.h"
 #include "app/recv/open_directories.h"
 #include "app/recv/opened_root.h"
@@ -36,6 +37,7 @@ struct Decision {
   FileTaskRef task;                         // send, pieces
   std::vector<session::Want::Range> wants;  // pieces: what lacks
   std::vector<Ledger::Piece> present;       // pieces: what is durable here, read back and found good
+  std::shared_ptr<OlderFile> older;         // compare: the file whose pieces may be the same
   std::optional<Leave> leave;
   session::Items items = 0;  // with option_itemize: what is done to it
   std::string target;        // and of a link, where it leads

@@ -59,6 +59,7 @@ class EntryDecider::Job {
   [[nodiscard]] int is_empty_directory(std::string_view name);
   [[nodiscard]] bool was_delivered(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
   void resume(const FileTask& task, Decision& decision);
+  void compare_with(const FileTask& task, std::shared_ptr<OlderFile> older, Decision& decision);
 
   EntryDecider& session_;
   OpenedRoot& root_;

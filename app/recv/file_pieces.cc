@@ -12,8 +12,24 @@ void FilePieces::found(const Ledger::Piece& piece) {
 FilePieces::Arrived FilePieces::arrive(uint64_t piece, const Hash128& hash) {
   if (table_.state(piece) != PieceState::absent) return Arrived::here;
   if (!table_.expect(piece, hash)) return Arrived::changed;
+  candidates_.erase(piece);
   table_.set_state(piece, PieceState::writing);
   return Arrived::wanted;
+}
+
+void FilePieces::end_candidate(uint64_t piece, const std::optional<Candidate>& candidate) {
+  table_.set_state(piece, PieceState::absent);
+  if (candidate) candidates_.insert_or_assign(piece, *candidate);
+}
+
+std::optional<FilePieces::Candidate> FilePieces::take_candidate(uint64_t piece) {
+  const auto found = candidates_.find(piece);
+  if (found == candidates_.end()) return std::nullopt;
+  const Candidate candidate = found->second;
+  candidates_.erase(found);
+  if (!table_.expect(piece, candidate.hash)) return std::nullopt;
+  table_.set_state(piece, PieceState::writing);
+  return candidate;
 }
 
 bool FilePieces::written(uint64_t piece, uint32_t losses_before) {

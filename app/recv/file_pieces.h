@@ -6,7 +6,9 @@
 // Protocol thread; the staged file is used by jobs.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,20 @@ class FilePieces {
   [[nodiscard]] bool written(uint64_t piece, uint32_t losses_before);
   void not_written(uint64_t piece);
 
+  // What an older file has in the place of a piece, and whether the staged file has it too by now. Until the source says that the
+  // piece is the same, or sends another one, the piece is absent.
+  struct Candidate {
+    Hash128 hash;
+    bool is_copied = false;
+    uint32_t losses = 0;  // when the copying began
+  };
+  // It is being read, and perhaps copied: nothing else writes there meanwhile.
+  void begin_candidate(uint64_t piece) { table_.set_state(piece, PieceState::writing); }
+  void end_candidate(uint64_t piece, const std::optional<Candidate>& candidate);  // none: there is nothing that could be the same
+  [[nodiscard]] size_t candidates() const { return candidates_.size(); }
+  // The source says that it is the same; it is being written now. nullopt: it is no candidate.
+  [[nodiscard]] std::optional<Candidate> take_candidate(uint64_t piece);
+
   [[nodiscard]] bool has_unsynced() const { return !unsynced_.empty(); }
   [[nodiscard]] uint64_t unsynced_bytes(uint64_t size_bytes) const;
   // What is written and in no sync yet; it is in one now.
@@ -52,6 +68,7 @@ class FilePieces {
  private:
   PieceTable table_;
   const std::shared_ptr<StagedFile> staged_;
+  std::map<uint64_t, Candidate> candidates_;
   std::vector<uint64_t> unsynced_;
   uint32_t losses_ = 0;
 };

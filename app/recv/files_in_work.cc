@@ -32,7 +32,7 @@ bool FilesInWork::has_any(uint64_t first, uint64_t end) const {
 void FilesInWork::add(const Decision& decision) {
   FileInWork& file = files_.try_emplace(decision.task->index, decision.task).first->second;
   uint64_t present_bytes = 0;
-  if (decision.verdict == session::Verdict::pieces) {
+  if (!decision.present.empty()) {
     FilePieces& pieces = file.begin_pieces(make_staged_(file.task(), true));
     for (const Ledger::Piece& piece : decision.present) {
       pieces.found(piece);

@@ -38,7 +38,9 @@ void Outbox::answer(uint64_t first_index, const std::vector<Decision>& decisions
     if (decision.verdict == session::Verdict::failed) {
       failures.results.push_back({index, ErrorKind::file_io, decision.error_number});
     }
-    if (decision.verdict == session::Verdict::pieces && !decision.wants.empty()) {
+    const bool is_here_in_part = decision.verdict == session::Verdict::pieces ||
+                                 (decision.verdict == session::Verdict::compare && !decision.present.empty());
+    if (is_here_in_part && !decision.wants.empty()) {
       post_in_parts(session::Want{index, decision.wants});
     }
     ++index;

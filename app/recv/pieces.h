@@ -64,6 +64,7 @@ class StagedFile {
   // the others sleep here. In the kernel they would spin (a fifth of two processors, measured on
   // tmpfs).
   [[nodiscard]] int write(const HeldFile& open, Bytes data, uint64_t offset_bytes);
+  void was_written() { written_.store(true); }  // in another way than by `write`
   // fsync by the descriptor that wrote, which hears of every failure since it was opened. After a
   // failure it is closed: what is not known to be durable must be written again by another one.
   [[nodiscard]] int sync();

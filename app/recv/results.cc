@@ -50,6 +50,7 @@ void Results::decided(const Decision& decision) {
       return;
     case Verdict::send:
     case Verdict::pieces:
+    case Verdict::compare:
       if (!is_file) return;
       tally_.bytes_total += decision.size_bytes;
       tell_of_dry_run(decision, "would-send");

@@ -54,6 +54,9 @@ class SessionRoot {
   [[nodiscard]] JudgedSegment judge(MutableBytes segment, const session::SegmentHeader& header, const session::DataOpener* opener,
                                     uint64_t first_index);
   void stage(std::vector<PackItem>& items) const;  // the data that the items are in have been opened
+  [[nodiscard]] OlderFile::Taken take_older(OlderFile& older, StagedFile* staged, const FileTask& task, uint64_t piece) const {
+    return older.take(staged, task.size_bytes, piece, *owner_);
+  }
   [[nodiscard]] std::optional<Error> sync(std::vector<SyncFile>& batch) const;
   void commit(std::vector<CommitItem>& batch);
   [[nodiscard]] std::vector<LeaveOutcome> apply(const std::vector<Leave>& leaves);

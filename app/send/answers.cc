@@ -67,6 +67,7 @@ Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
       return on_would(entry, verdict);
     case Verdict::send:
     case Verdict::pieces:
+    case Verdict::compare:
       break;
   }
   return on_wanted(entry, verdict);
@@ -96,6 +97,13 @@ Result<void> Answers::on_wanted(Entry& entry, Verdict verdict) {
     reports_.wanted(entry);
     return wants_.want_whole(entry);
   }
+  if (verdict == Verdict::compare && is_small(entry.listed.size_bytes)) return nonsense("a file to compare that has no pieces");
+  const bool is_whole = verdict == Verdict::compare && !entry.large;
+  if (is_whole) {
+    reports_.wanted(entry);
+    wants_.want_compared(entry);
+    return {};
+  }
   const uint64_t pieces = pieces_of(entry.listed.size_bytes);
   uint64_t missing_bytes = 0;
   if (entry.large) {
@@ -104,7 +112,16 @@ Result<void> Answers::on_wanted(Entry& entry, Verdict verdict) {
     if (last_too) missing_bytes -= pieces * session::piece_bytes - entry.listed.size_bytes;
   }
   reports_.wanted_in_part(entry, missing_bytes);
-  wants_.want_pieces(entry);
+  verdict == Verdict::compare ? wants_.want_compared(entry) : wants_.want_pieces(entry);
+  return {};
+}
+
+Result<void> Answers::on_compare(const session::Compare& compare, uint64_t sent) {
+  if (compare.index >= sent) return nonsense("pieces to compare of an entry that was not sent");
+  Entry* entry = entries_.find(compare.index);
+  if (entry == nullptr || entry->phase == EntryPhase::refused) return {};
+  if (!entry->large || entry->phase == EntryPhase::announced) return nonsense("pieces to compare that are not wanted");
+  if (const Result<void> done = wants_.compare(*entry, compare); !done) return nonsense(done.error().message);
   return {};
 }
 

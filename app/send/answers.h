@@ -25,6 +25,7 @@ class Answers {
   [[nodiscard]] Result<void> on_answer(const session::Answer& answer, uint64_t sent);
   [[nodiscard]] Result<void> on_itemized(const session::Itemized& itemized, uint64_t sent);
   [[nodiscard]] Result<void> on_want(const session::Want& want, uint64_t sent);
+  [[nodiscard]] Result<void> on_compare(const session::Compare& compare, uint64_t sent);
   [[nodiscard]] Result<void> on_resend(const session::Resend& resend, uint64_t sent);  // of a file or a piece
   // Pieces of the file with that index, which may have ended.
   [[nodiscard]] Result<void> want_again(uint64_t index, uint64_t first_piece, uint64_t count);

@@ -67,6 +67,18 @@ bool PieceSet::remove(uint64_t piece) {
   return true;
 }
 
+bool PieceSet::remove(uint64_t first, uint64_t count) {
+  const auto at = std::lower_bound(ranges_.begin(), ranges_.end(), first,
+                                   [](const Range& range, uint64_t value) { return range.end <= value; });
+  if (at == ranges_.end() || at->first > first || at->end - first < count) return false;
+  const Range found = *at;
+  auto next = ranges_.erase(at);
+  if (first + count < found.end) next = ranges_.insert(next, Range{first + count, found.end});
+  if (found.first < first) ranges_.insert(next, Range{found.first, first});
+  count_ -= count;
+  return true;
+}
+
 bool PieceSet::contains(uint64_t piece) const {
   return std::any_of(ranges_.begin(), ranges_.end(),
                      [piece](const Range& range) { return range.first <= piece && piece < range.end; });

@@ -2,6 +2,7 @@
 // are used again together with their strings, so a stream of small files allocates nothing.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -19,9 +20,10 @@ namespace ccixfer::send {
 class PieceSet {
  public:
   static constexpr size_t ranges_max = 1u << 20;
-  [[nodiscard]] bool add(uint64_t first, uint64_t count);  // false: too many ranges
-  [[nodiscard]] uint64_t take();                           // the first one; not empty
-  bool remove(uint64_t piece);                             // whether it was there
+  [[nodiscard]] bool add(uint64_t first, uint64_t count);     // false: too many ranges
+  [[nodiscard]] uint64_t take();                              // the first one; not empty
+  bool remove(uint64_t piece);                                // whether it was there
+  [[nodiscard]] bool remove(uint64_t first, uint64_t count);  // false: not all of them were there, and nothing was removed
   [[nodiscard]] bool contains(uint64_t piece) const;
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
   [[nodiscard]] uint64_t count() const { return count_; }
@@ -43,11 +45,13 @@ struct LargeFile {
   Phase phase = Phase::idle;
   std::shared_ptr<OpenFile> file;  // open and checking
   PieceSet wanted;
-  PieceSet again;               // of the wanted ones, those that were sent before
-  uint32_t reading = 0;         // jobs
-  uint32_t unplaced = 0;        // segments in buffers
-  uint64_t hashed = 0;          // pieces whose hash is known
-  std::vector<Hash128> hashes;  // while open, when every piece was wanted at first
+  PieceSet again;                     // of the wanted ones, those that were sent before
+  PieceSet untold;                    // wanted once a Compare names them
+  std::map<uint64_t, Hash128> there;  // of the wanted ones: what the destination has in their place
+  uint32_t reading = 0;               // jobs
+  uint32_t unplaced = 0;              // segments in buffers
+  uint64_t hashed = 0;                // pieces whose hash is known
+  std::vector<Hash128> hashes;        // while open, when every piece was wanted at first
   bool has_digest = false;
   Hash128 digest;
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "app/send/entry_table.h"
+#include "app/session/messages.h"
 #include "core/base/result.h"
 
 namespace ccixfer::send {
@@ -14,6 +15,9 @@ class FileWants {
   [[nodiscard]] virtual Result<void> want_whole(Entry& entry) = 0;
   // The pieces of an announced file that its LargeFile names; no LargeFile: none of them.
   virtual void want_pieces(Entry& entry) = 0;
+  // The same, but each piece once `compare` has named it. No LargeFile: all of them.
+  virtual void want_compared(Entry& entry) = 0;
+  [[nodiscard]] virtual Result<void> compare(Entry& entry, const session::Compare& compare) = 0;
   // Pieces of a file that is wanted already, because they arrived damaged or were lost. False: too
   // many ranges.
   [[nodiscard]] virtual bool want_again(Entry& entry, uint64_t first_piece, uint64_t count) = 0;

@@ -1,8 +1,10 @@
 #include "app/send/large_reads.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/session/limits.h"
+#include "core/base/check.h"
 
 namespace ccixfer::send {
 
@@ -22,6 +24,32 @@ void LargeReads::want(Entry& entry) {
   entries_.move(entry, EntryPhase::queued);
   entry.large->phase = LargeFile::Phase::waiting;
   queue_.push(entry);
+}
+
+void LargeReads::want_compared(Entry& entry) {
+  LargeFile& large = large_file_of(entry);
+  if (large.wanted.empty()) {
+    const bool fits = large.wanted.add(0, pieces_of(entry.listed.size_bytes));
+    CHECK(fits);  // it is one range
+  }
+  large.untold = std::exchange(large.wanted, {});
+  want(entry);
+}
+
+Result<void> LargeReads::compare(Entry& entry, const session::Compare& compare) {
+  LargeFile& large = *entry.large;
+  if (!large.untold.remove(compare.first, compare.count)) return fail(ErrorKind::protocol, "pieces to compare that are not wanted");
+  if (!large.wanted.add(compare.first, compare.count)) return fail(ErrorKind::protocol, "too many pieces");
+  for (size_t at = 0; at < compare.hashes.size(); ++at) {
+    if (large.there.insert_or_assign(compare.first + at, compare.hashes[at]).second) ++there_;
+  }
+  if (there_ > session::compared_pieces_max) return fail(ErrorKind::protocol, "too many pieces to compare at once");
+  return {};
+}
+
+void LargeReads::forget_there(LargeFile& large, uint64_t first_piece, uint64_t count) {
+  const auto end = large.there.lower_bound(first_piece + count);
+  for (auto at = large.there.lower_bound(first_piece); at != end; --there_) at = large.there.erase(at);
 }
 
 void LargeReads::start_opens() {
@@ -59,7 +87,7 @@ void LargeReads::opened(OpenData& data) {
   large.file = std::move(data.file);
   entry.outcome = data.result;
   const uint64_t pieces = pieces_of(entry.listed.size_bytes);
-  if (!large.has_digest && large.wanted.count() == pieces && pieces <= digest_pieces_max) {
+  if (!large.has_digest && large.wanted.count() + large.untold.count() == pieces && pieces <= digest_pieces_max) {
     large.hashes.assign(pieces, Hash128{});
     large.hashed = 0;
   }
@@ -81,20 +109,28 @@ bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {
     data->sealer = sealer_;
     data->buffer = buffers.lend();
     data->resend = large.again.remove(data->piece);
+    if (const auto there = large.there.find(data->piece); there != large.there.end()) {
+      data->there = there->second;
+      large.there.erase(there);
+      --there_;
+    }
     ++entry.jobs;
     ++large.reading;
     ++reading_;
     jobs_->submit(
-        *this, std::move(data),
-        [](ports::FileSystem& files, PieceData& job, Jobs&) {
-          // A file that is shown cannot be sealed in its place.
-          job.read = job.sealer ? read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.buffer.bytes(), job.sealer.get())
-                                : show_or_read_piece(files, job.file->fd(), job.piece, job.size_bytes, job.buffer.loan());
-        },
-        &LargeReads::piece_read);
+        *this, std::move(data), [](ports::FileSystem& files, PieceData& job, Jobs&) { read(files, job); }, &LargeReads::piece_read);
     return true;
   }
   return false;
+}
+
+void LargeReads::read(ports::FileSystem& files, PieceData& job) {
+  const int fd = job.file->fd();
+  if (!job.sealer || job.there) job.read = show_or_read_piece(files, fd, job.piece, job.size_bytes, job.buffer.loan());
+  job.same = job.there && job.read.result.outcome == SourceOutcome::ok && job.read.hash == *job.there;
+  if (!job.sealer || job.same || job.read.result.outcome != SourceOutcome::ok) return;
+  job.buffer.loan().hide();  // a file that is shown cannot be sealed in its place
+  job.read = read_piece(files, fd, job.piece, job.size_bytes, job.buffer.bytes(), job.sealer.get());
 }
 
 void LargeReads::piece_read(PieceData& data) {
@@ -109,6 +145,11 @@ void LargeReads::piece_read(PieceData& data) {
     if (data.piece < large.hashes.size() && !data.resend) {
       large.hashes[data.piece] = data.read.hash;
       ++large.hashed;
+    }
+    if (data.same) {
+      same_bytes_ += data.read.data_bytes;
+      handler_.on_same(entry, data.piece);
+      return settle(entry);
     }
     ++large.unplaced;
     FilledSegment segment;
@@ -141,7 +182,7 @@ void LargeReads::settle(Entry& entry) {
     close(entry);
     return refuse(entries_, entry, entry.outcome, handler_);
   }
-  if (!large.wanted.empty() || large.unplaced > 0) return;
+  if (!large.wanted.empty() || !large.untold.empty() || large.unplaced > 0) return;
   large.phase = LargeFile::Phase::checking;
   ++entry.jobs;
   auto data = std::make_unique<OpenData>();
@@ -175,6 +216,7 @@ void LargeReads::checked(OpenData& data) {
 }
 
 void LargeReads::entry_ends(Entry& entry) {
+  there_ -= std::exchange(entry.large->there, {}).size();
   if (entry.phase == EntryPhase::reading && entry.jobs == 0) close(entry);
 }
 

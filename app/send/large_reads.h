@@ -1,12 +1,14 @@
 // Reads files that go in pieces: opens each, reads the pieces that are wanted, and looks at the
 // file once more when all of them are placed. A file that is not the listed version any more at
 // either look is refused.
+// A piece that the destination has already, by its hash, is read and not sent.
 // In: files with wanted pieces (LargeFile), the pieces that were placed. Out: pieces to the sink;
-// the end of each file to the handler.
+// pieces that are the same, and the end of each file, to the handler.
 // Bounds: large_files_open_max open files. Digests of files up to digest_pieces_max pieces.
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,13 +26,18 @@ class LargeReads {
   LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
              ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer = {});
 
-  void want(Entry& entry);        // its LargeFile says which pieces; announced, or sent before
-  void placed(Entry& entry);      // a piece of it
-  void entry_ends(Entry& entry);  // before it leaves the table
+  void want(Entry& entry);           // its LargeFile says which pieces; announced, or sent before
+  void want_compared(Entry& entry);  // the same, but its pieces are wanted as `compare` names them
+  // The destination names pieces of it. ErrorKind::protocol: that makes no sense.
+  [[nodiscard]] Result<void> compare(Entry& entry, const session::Compare& compare);
+  void forget_there(LargeFile& large, uint64_t first_piece, uint64_t count);  // these pieces are to be sent in any case
+  void placed(Entry& entry);                                                  // a piece of it
+  void entry_ends(Entry& entry);                                              // before it leaves the table
   void start_opens();
   // False: no piece of an open file is wanted, or there is no buffer.
   [[nodiscard]] bool start_piece(const ReadPace& pace, BufferShare& buffers);
   [[nodiscard]] uint32_t reading() const { return reading_; }  // jobs that read pieces
+  [[nodiscard]] uint64_t same_bytes() const { return same_bytes_; }
 
  private:
   struct OpenData {
@@ -50,9 +57,12 @@ class LargeReads {
     std::shared_ptr<session::DataSealer> sealer;
     Buffer buffer;
     bool resend = false;
+    std::optional<Hash128> there;  // what the destination has
     PieceRead read;
+    bool same = false;
   };
   void opened(OpenData& data);
+  static void read(ports::FileSystem& files, PieceData& job);
   void piece_read(PieceData& data);
   void checked(OpenData& data);
   void settle(Entry& entry);
@@ -68,6 +78,8 @@ class LargeReads {
   EntryQueue queue_;
   std::vector<uint32_t> open_;  // slots of files that are opening, open or checking
   uint32_t reading_ = 0;
+  size_t there_ = 0;  // hashes in the LargeFiles of all entries
+  uint64_t same_bytes_ = 0;
 };
 
 }  // namespace ccixfer::send

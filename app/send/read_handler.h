@@ -17,6 +17,8 @@ class ReadHandler {
   virtual void on_refused(const Entry& entry) = 0;
   // All of a file that goes in pieces is placed.
   virtual void on_file_end(const session::FileEnd& end) = 0;
+  // The destination has that piece already.
+  virtual void on_same(const Entry& entry, uint64_t piece) = 0;
   // So many bytes more of a file of unknown length were read.
   virtual void on_grown(Entry& entry, uint64_t bytes) = 0;
 };

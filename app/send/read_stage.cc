@@ -41,6 +41,7 @@ bool ReadStage::want_again(Entry& entry, uint64_t first_piece, uint64_t count) {
   } else {
     LargeFile& large = *entry.large;
     if (!large.wanted.add(first_piece, count) || !large.again.add(first_piece, count)) return false;
+    large_.forget_there(large, first_piece, count);
     if (entry.phase == EntryPhase::sent) large_.want(entry);
   }
   return true;

@@ -18,6 +18,7 @@
 namespace ccixfer::send {
 namespace {
 
+constexpr size_t same_ranges_max = 32;                                // in one message
 constexpr size_t control_room_min = 64;                               // of the control queue, left for others
 constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
 
@@ -53,6 +54,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   void turn(Instant now);
   void watch_progress();
   void post_end_of_listing();
+  void post_same();
   void post_file_ends();
   void on_session_message(const session::Message& message);
   void on_resend(const session::Resend& resend);
@@ -70,6 +72,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   void on_not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) override;
   void on_refused(const Entry& entry) override;
   void on_file_end(const session::FileEnd& end) override { file_ends.push_back(end); }
+  void on_same(const Entry& entry, uint64_t piece) override;
   void on_grown(Entry& entry, uint64_t bytes) override { reports.grown(entry, bytes); }
 
   const uint32_t options;
@@ -90,6 +93,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   session::Liveness liveness;
   session::BottleneckWatch waits;
   RingBuffer<session::FileEnd> file_ends;  // to be posted; at most one for each entry that has not ended
+  RingBuffer<session::Same> same;          // to be posted; at most compared_pieces_max pieces
   bool is_summed_up = false;               // the summary is here
   Instant now{};
 };
@@ -130,6 +134,7 @@ void Source::Impl::turn(Instant instant) {
     sender.send_ready_segments(now);
     if (!option(session::option_dry_run)) reads.start_reads(pace(), buffers);
     post_end_of_listing();
+    post_same();
     post_file_ends();
   }
   if (course.error() == nullptr) receipts.start();
@@ -178,8 +183,28 @@ void Source::Impl::post_end_of_listing() {
   course.listing_over(session::End{announcer.entries(), reports.unlisted_failed(), reports.unlisted_vanished()});
 }
 
+void Source::Impl::on_same(const Entry& entry, uint64_t piece) {
+  if (same.empty() || same.back().index != entry.index || same.back().ranges.size() == same_ranges_max) {
+    same.push_back({entry.index, {}});
+  }
+  std::vector<session::Want::Range>& ranges = same.back().ranges;
+  if (!ranges.empty() && ranges.back().first + ranges.back().count == piece) {
+    ++ranges.back().count;
+  } else {
+    ranges.push_back({piece, 1});
+  }
+}
+
+void Source::Impl::post_same() {
+  while (!same.empty() && link.control_queue_room() > control_room_min) {
+    link.post(same.front());
+    same.drop_front();
+  }
+}
+
+// Behind what they count on: the pieces that are the same.
 void Source::Impl::post_file_ends() {
-  while (!file_ends.empty() && link.control_queue_room() > control_room_min) {
+  while (same.empty() && !file_ends.empty() && link.control_queue_room() > control_room_min) {
     link.post(file_ends.front());
     file_ends.drop_front();
   }
@@ -213,10 +238,11 @@ void Source::Impl::on_session_message(const session::Message& message) {
     return course.judge(answers.on_itemized(*itemized, sent));
   }
   if (const auto* want = std::get_if<session::Want>(&message)) return course.judge(answers.on_want(*want, sent));
+  if (const auto* compare = std::get_if<session::Compare>(&message)) return course.judge(answers.on_compare(*compare, sent));
   if (const auto* resend = std::get_if<session::Resend>(&message)) return on_resend(*resend);
   if (const auto* results = std::get_if<session::FileResults>(&message)) return course.judge(answers.on_results(*results, sent));
   if (const auto* durable = std::get_if<session::Durable>(&message)) {
-    return course.judge(answers.on_durable(durable->bytes, sender.bytes_sent()));
+    return course.judge(answers.on_durable(durable->bytes, sender.bytes_sent() + reads.same_bytes()));
   }
   if (const auto* summary = std::get_if<session::Summary>(&message)) return on_summary(*summary);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
@@ -243,7 +269,7 @@ Result<void> Source::Impl::resend_put(const SentPut& put) {
 
 void Source::Impl::on_summary(const session::Summary& summary) {
   if (!course.listing_is_over() || is_summed_up) return course.judge(nonsense("a summary before the end"));
-  const Result<void> judged = answers.on_summary(summary, announcer.entries(), sender.bytes_sent());
+  const Result<void> judged = answers.on_summary(summary, announcer.entries(), sender.bytes_sent() + reads.same_bytes());
   course.judge(judged);
   is_summed_up = judged.has_value();
 }

@@ -46,15 +46,18 @@ void write(wire::Writer& out, const Answer& m) {
     out.u8(static_cast<uint8_t>(run.verdict));
   }
 }
-void write(wire::Writer& out, const Want& m) {
-  CHECK(m.ranges.size() <= want_ranges_max);
-  out.u64(m.index);
-  out.u16(static_cast<uint16_t>(m.ranges.size()));
-  for (const Want::Range& range : m.ranges) {
+void write_ranges(wire::Writer& out, const std::vector<Want::Range>& ranges) {
+  CHECK(ranges.size() <= want_ranges_max);
+  out.u16(static_cast<uint16_t>(ranges.size()));
+  for (const Want::Range& range : ranges) {
     CHECK(is_piece_range(range.first, range.count));
     out.u64(range.first);
     out.u64(range.count);
   }
+}
+void write(wire::Writer& out, const Want& m) {
+  out.u64(m.index);
+  write_ranges(out, m.ranges);
 }
 void write(wire::Writer& out, const Resend& m) {
   CHECK(m.piece == Resend::whole || m.piece < pieces_per_file_max);
@@ -123,6 +126,23 @@ void write(wire::Writer& out, const Itemized& m) {
     out.u32(run.count);
     out.u16(run.items);
   }
+}
+
+void write(wire::Writer& out, const Compare& m) {
+  CHECK(is_piece_range(m.first, m.count) && (m.hashes.empty() || m.hashes.size() == m.count));
+  CHECK(m.hashes.size() <= compare_hashes_max);
+  out.u64(m.index);
+  out.u64(m.first);
+  out.u64(m.count);
+  out.u16(static_cast<uint16_t>(m.hashes.size()));
+  for (const Hash128& hash : m.hashes) {
+    out.u64(hash.low);
+    out.u64(hash.high);
+  }
+}
+void write(wire::Writer& out, const Same& m) {
+  out.u64(m.index);
+  write_ranges(out, m.ranges);
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ enum Option : uint32_t {
   option_ignore_existing = 1u << 16,  // what is there stays
   option_verify = 1u << 21,           // the destination reads back what it wrote before it counts as durable
   option_itemize = 1u << 22,          // the destination tells what it does to each entry
+  option_whole_file = 1u << 27,       // changed files are sent whole: the destination compares nothing
 };
 
 // dialler -> acceptor, the first session messages: a part of the encoded Open (open.h).
@@ -81,11 +82,12 @@ struct Credit {
 enum class Verdict : uint8_t {
   done = 0,  // nothing to send: directory or link made, or the file is unchanged (see `unchanged`)
   unchanged = 1,
-  send = 2,    // whole
-  pieces = 3,  // some pieces are here already: a Want with the missing ones precedes this Answer
-  failed = 4,  // cannot be made; a FileResult with the reason precedes
-  make = 5,    // dry run: a directory or link would be made, or replaced; of a file `send` says so
-  change = 6,  // dry run: it would get another mode, owner or time, and nothing else
+  send = 2,     // whole
+  pieces = 3,   // some pieces are here already: a Want with the missing ones precedes this Answer
+  failed = 4,   // cannot be made; a FileResult with the reason precedes
+  make = 5,     // dry run: a directory or link would be made, or replaced; of a file `send` says so
+  change = 6,   // dry run: it would get another mode, owner or time, and nothing else
+  compare = 7,  // as send, or behind a Want as pieces; but each piece only once a Compare names it
 };
 // destination -> source: runs of verdicts for the entries from first_index on. Over the session they
 // come in the order of the indices.
@@ -206,8 +208,23 @@ struct Itemized {
   std::vector<Run> runs;
 };
 
+// destination -> source, of a file with the verdict compare: these pieces of it may be read now. Each piece
+// comes once. With hashes, one a piece: the file that is there has a piece of that hash in its place. The
+// source answers each of those with Same or with a segment. Bound: compared_pieces_max have no answer yet.
+struct Compare {
+  uint64_t index = 0;
+  uint64_t first = 0;
+  uint64_t count = 0;
+  std::vector<Hash128> hashes;  // none, or `count`
+};
+// source -> destination: these pieces have the hash that Compare said.
+struct Same {
+  uint64_t index = 0;
+  std::vector<Want::Range> ranges;
+};
+
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
-                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized>;
+                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized, Compare, Same>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire, so new ones go to the end.
 // Lane messages have sequence 0, all others have another.

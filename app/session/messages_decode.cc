@@ -59,15 +59,14 @@ void read(wire::Reader& in, Answer& m) {
   for (uint16_t i = 0; in.ok() && i < count; ++i) {
     Answer::Run run;
     run.count = in.u32();
-    run.verdict = read_enum(in, Verdict::change);
+    run.verdict = read_enum(in, Verdict::compare);
     covered += run.count;
     in.require(run.count > 0 && covered <= entries_outstanding_max);
     m.runs.push_back(run);
   }
   in.require(m.first_index <= ~uint64_t{0} - covered);
 }
-void read(wire::Reader& in, Want& m) {
-  m.index = in.u64();
+void read_ranges(wire::Reader& in, std::vector<Want::Range>& ranges) {
   const uint16_t count = in.u16();
   in.require(count <= want_ranges_max);
   for (uint16_t i = 0; in.ok() && i < count; ++i) {
@@ -75,8 +74,12 @@ void read(wire::Reader& in, Want& m) {
     range.first = in.u64();
     range.count = in.u64();
     in.require(is_piece_range(range.first, range.count));
-    m.ranges.push_back(range);
+    ranges.push_back(range);
   }
+}
+void read(wire::Reader& in, Want& m) {
+  m.index = in.u64();
+  read_ranges(in, m.ranges);
 }
 void read(wire::Reader& in, Resend& m) {
   m.index = in.u64();
@@ -153,6 +156,24 @@ void read(wire::Reader& in, Itemized& m) {
     m.runs.push_back(run);
   }
   in.require(m.first_index <= ~uint64_t{0} - covered);
+}
+
+void read(wire::Reader& in, Compare& m) {
+  m.index = in.u64();
+  m.first = in.u64();
+  m.count = in.u64();
+  const uint16_t count = in.u16();
+  in.require(is_piece_range(m.first, m.count) && count <= compare_hashes_max && (count == 0 || count == m.count));
+  for (uint16_t i = 0; in.ok() && i < count; ++i) {
+    Hash128 hash;
+    hash.low = in.u64();
+    hash.high = in.u64();
+    m.hashes.push_back(hash);
+  }
+}
+void read(wire::Reader& in, Same& m) {
+  m.index = in.u64();
+  read_ranges(in, m.ranges);
 }
 
 void copy_bytes(Bytes from, std::span<uint8_t> to) {

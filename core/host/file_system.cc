@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -258,6 +260,11 @@ int PosixFileSystem::show(int fd, MutableBytes at, uint64_t offset_bytes) {
 int64_t PosixFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
   if (!fits_offset(offset_bytes)) return -EFBIG;
   return call([&] { return int64_t{::pwrite(fd, from.data(), from.size(), static_cast<off_t>(offset_bytes))}; });
+}
+
+int PosixFileSystem::clone_range(int from, uint64_t from_bytes, int to, uint64_t to_bytes, uint64_t bytes) {
+  const file_clone_range range{from, from_bytes, bytes, to_bytes};
+  return call([&] { return ::ioctl(to, FICLONERANGE, &range); });
 }
 
 int PosixFileSystem::fstat(int fd, FileStat& out) {

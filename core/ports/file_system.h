@@ -98,6 +98,9 @@ class FileSystem {
   // memory::hide_file: see core/memory/file_view.h. 0, or -errno and nothing is shown; -ENOTSUP: this file is to be read.
   virtual int show(int fd, MutableBytes at, uint64_t offset_bytes);
   virtual int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) = 0;
+  // FICLONERANGE: `to` shares these blocks of `from` from now on, and neither sees what is written into the other. 0, or -errno and
+  // `to` is as it was: between these files, or at these offsets, it is not possible, and the bytes are to be read and written.
+  virtual int clone_range(int from, uint64_t from_bytes, int to, uint64_t to_bytes, uint64_t bytes);
   virtual int fstat(int fd, FileStat& out) = 0;
   virtual int stat_at(int directory, std::string_view name, FileStat& out, bool follow) = 0;  // single component below a descriptor
   // Some of a directory's names, without . and ..: the first ones, or those that follow what this descriptor gave last. 0: these
@@ -140,6 +143,7 @@ inline int FileSystem::read_directory(int fd, const std::function<void(std::stri
 }
 inline int FileSystem::link_at(int, std::string_view, int, std::string_view) { return -EPERM; }
 inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
+inline int FileSystem::clone_range(int, uint64_t, int, uint64_t, uint64_t) { return -EOPNOTSUPP; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
 inline int FileSystem::drop_cached(int, uint64_t, uint64_t) { return 0; }
 inline size_t FileSystem::descriptors_max() { return 1024; }

@@ -1,5 +1,6 @@
 #include "core/sandbox/syscalls.h"
 
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -86,9 +87,9 @@ void allow_sockets(Filter& filter, bool dials) {
 void allow_some_arguments(Filter& filter, const Plan& plan) {
   allow_memory(filter);
   allow_sockets(filter, plan.dials);
-  // How much waits in a socket, whether something is a terminal and how wide, and the number of an interface. Never TIOCSTI, which
-  // types for whoever started us.
-  for (const uint64_t order : Values{FIONREAD, FIONBIO, TIOCOUTQ, TIOCGWINSZ, TCGETS, SIOCGIFINDEX})
+  // How much waits in a socket, whether something is a terminal and how wide, and the number of an interface. Blocks that
+  // two files share. Never TIOCSTI, which types for whoever started us.
+  for (const uint64_t order : Values{FIONREAD, FIONBIO, TIOCOUTQ, TIOCGWINSZ, TCGETS, SIOCGIFINDEX, FICLONERANGE})
     filter.allow("ioctl", {is(1, order)});
   constexpr int set_vma = 0x53564d41;  // PR_SET_VMA: newer C libraries give names to memory
   for (const uint64_t option : Values{PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_CAPBSET_READ, set_vma})

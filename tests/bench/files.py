@@ -1,4 +1,5 @@
 """Files: GridFTP -fast (no encryption), an rsync daemon, ccixfer direct and through one router. The whole command, start to exit."""
+import json
 import os
 import shutil
 import subprocess
@@ -6,6 +7,7 @@ import time
 
 from harness import BINARY, Row, free_port
 
+PIECE = 4 << 20
 POOL_MIB = 256   # the configured pool of receiver and router: the default
 
 
@@ -115,6 +117,47 @@ def file(bench, options):
         peak_mib = bench.watches[name].peak_kib / 1024
         rows.append(Row(f"peak RssAnon, {name}", peak_mib, "MiB", f"pool {POOL_MIB} + 64 MiB", peak_mib / (POOL_MIB + 64), at_most=1.0))
     return rows
+
+
+def changed(bench, options):
+    """A hundredth of the pieces of a large file has changed. What rsync writes is not synced; what it would cost is not its fault."""
+    peers = peers_of(bench)
+    source, size = make_file(bench, options)
+    times = iter(range(10**9, 2 * 10**9))
+    pieces, shares = size // PIECE, []
+
+    def change():
+        with open(source, "r+b") as file:
+            for piece in range(0, pieces, 100):
+                file.seek(piece * PIECE + 1000)
+                file.write(os.urandom(8))
+        os.utime(source, (next(times),) * 2)
+
+    def run(*command):
+        def measure():
+            change()
+            bench.warm_memory(size + size // 2)
+            start = time.monotonic()
+            output = bench.output(*command)
+            seconds = time.monotonic() - start
+            if command[0] == BINARY:
+                done = json.loads(output.splitlines()[-1])
+                shares.append(done["bytes_sent"] / size)
+            return 1 / seconds
+        return measure
+
+    ours = [BINARY, "send", "-a", "--insecure", "--json", source, peers.direct + "/ours"]
+    theirs = ["rsync", "-a", "--no-whole-file", source, f"rsync://127.0.0.1:{peers.rsyncd}/dst/theirs"]
+    bench.output(*ours)
+    bench.output(*theirs)
+    shares.clear()
+    rates = bench.interleaved({"ccixfer direct": run(*ours), "rsync daemon": run(*theirs)})
+    source.unlink()
+    peers.clean()
+    unit = f"times a second, {options.size_gib:g} GiB file, 1 % changed"
+    return [Row("rsync daemon, changed file", rates["rsync daemon"], unit),
+            Row("ccixfer, changed file", rates["ccixfer direct"], unit, "rsync daemon", rates["ccixfer direct"] / rates["rsync daemon"], at_least=5),
+            Row("ccixfer, changed file, sent", max(shares), "of its size", at_most=0.02)]
 
 
 def make_tree(bench):

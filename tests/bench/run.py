@@ -27,7 +27,7 @@ import hops
 import routes
 import secured
 
-SUITES = {"file": files.file, "tree": files.tree, "crowd": crowd.crowd, "million": files.million, "disk": disks.disk, "disk-tree": disks.disk_tree,
+SUITES = {"file": files.file, "changed": files.changed, "tree": files.tree, "crowd": crowd.crowd, "million": files.million, "disk": disks.disk, "disk-tree": disks.disk_tree,
           "secured": secured.secured, "secured-tree": secured.secured_tree,
           "handshakes": hops.handshakes, "secured-latency": hops.latency, "secured-router": hops.router_cpu, "latency": core.latency,
           "rma": core.rma, "empty-turn": core.empty_turn, "rvma": core.rvma, "simulator": core.simulator, "map": core.router_map,

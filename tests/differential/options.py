@@ -64,6 +64,7 @@ ROWS = [
     Row("--checksum", 0.12, same("--checksum")),
     Row("--update", 0.12, same("-u")),
     Row("--size-only", 0.12, same("--size-only")),
+    Row("--whole-file", 0.08, same("-W")),
     Row("--ignore-existing", 0.10, same("--ignore-existing")),
     Row("--link-dest", 0.20, link_dest, without=("--size-only",)),  # of which rsync copies another content than the source has
     Row("--backup", 0.12, backup, without=("--link-dest",)),

@@ -51,7 +51,7 @@ class Maker:
         self.rng = rng
         self.flat_links = flat_links
         self.specials = specials
-        self.large_left = 1 if rng.random() < 0.02 else 0
+        self.large_left = 1 if rng.random() < 0.06 else 0
 
     def time(self):
         rng = self.rng
@@ -69,9 +69,15 @@ class Maker:
         rng = self.rng
         if self.large_left and rng.random() < 0.3:
             self.large_left -= 1
-            return rng.randbytes(4096) * (LARGE_BYTES // 4096) + b"end" * rng.randrange(5)
+            return rng.randbytes(4096) * (rng.choice([1, 1, 2, 3]) * LARGE_BYTES // 4096) + b"end" * rng.randrange(5)
         size = rng.choice([0, 1, 2, 7, 7, 7, 20, 20, rng.randrange(5000)])
         return rng.randbytes(size)
+
+    def in_part(self, content):
+        """As a large file changes: some bytes, its end, or what is appended."""
+        rng = self.rng
+        at = rng.randrange(len(content))
+        return rng.choice([content[:at] + rng.randbytes(9) + content[at + 9:], content[:at], content + rng.randbytes(at % 9000)])
 
     def node(self, kind=None):
         rng = self.rng
@@ -137,7 +143,9 @@ class Maker:
         elif what == "target" and node.kind == "L":
             node.target = self.node("L").target
         elif node.kind == "f" and what in ("content", "same_size", "same_size_and_time"):
-            if what == "content":
+            if what == "content" and len(node.content) > PIECE_BYTES and rng.random() < 0.8:
+                node.content = self.in_part(node.content)
+            elif what == "content":
                 node.content = self.content()
             elif node.content:
                 node.content = bytes([node.content[0] ^ 1]) + node.content[1:]

@@ -1,9 +1,13 @@
 """Which files a run replaces, what becomes of those that it replaces, and how it says so. tests/differential has their meaning."""
+import json
 import os
+import shutil
 import subprocess
 
-from lab import BINARY, Lab, check, native, same_tree
+from lab import BINARY, Lab, big_file, check, native, same_tree
 from test_jobs import receiver_on
+
+PIECE = 4 << 20
 
 
 def two_states(lab):
@@ -89,6 +93,34 @@ def test_what_stays__each_option_leaves_the_file_that_it_names():
                 ended = run(job)
                 check(ended.returncode == 0, ended.stderr)
                 check((arrived / "sub/f").read_text() == "also eleven", f"{option}: {job[0]} has replaced it")
+
+
+def changed_file(lab):
+    """A file of several pieces, and an earlier state of it at both kinds of destination; the pieces that differ have so many bytes."""
+    source, ways = both_ways(lab)
+    new = source / "large"
+    big_file(new, 5 * PIECE + 1000)
+    for _, arrived in ways:
+        shutil.copy(new, arrived / "large")
+        with open(arrived / "large", "r+b") as file:
+            file.seek(2 * PIECE + 77)
+            file.write(b"another")
+            file.truncate(5 * PIECE - 9)   # what was appended since
+    return new, ways, 2 * PIECE + 1000
+
+
+def test_changed_file__push_and_pull__only_what_differs_is_sent():
+    with rooted("changed") as lab:
+        new, ways, differing = changed_file(lab)
+        for job, arrived in ways:
+            for options, most in ((["-W"], new.stat().st_size), ([], differing)):
+                old = (arrived / "large").read_bytes()
+                ended = run([*job[:1], *options, "--json", *job[1:]])
+                check(ended.returncode == 0, ended.stderr)
+                done = json.loads(ended.stdout.splitlines()[-1])
+                check(most <= done["bytes_sent"] <= most + 1000, f"{job[0]} {options}: {done}")
+                check((arrived / "large").read_bytes() == new.read_bytes(), "it is not the new one")
+                (arrived / "large").write_bytes(old)
 
 
 def test_link_dest__out_of_the_receivers_root__refused_with_42_and_nothing_comes():

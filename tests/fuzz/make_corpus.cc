@@ -56,7 +56,9 @@ void session_messages() {
                                              session::Ask{9},
                                              session::Queued{3},
                                              session::HandshakePart{"records"},
-                                             session::Itemized{9, {{1, 0}, {3, 0x0fff}}}};
+                                             session::Itemized{9, {{1, 0}, {3, 0x0fff}}},
+                                             session::Compare{5, 2, 1, {{1, 2}}},
+                                             session::Same{5, {{2, 1}}}};
   for (const session::Message& message : all) {
     const bool of_lane = session::is_lane_message(message);
     put("session_message", session::encode(message, of_lane ? 0 : 1));

@@ -105,10 +105,10 @@ class Liar final : public sim::Actor, public session::AcceptHandler, public sess
  private:
   uint64_t number() { return random_.chance(0.7) ? random_.below(8) : random_.chance(0.5) ? random_.next() : ~uint64_t{0}; }
   session::Message lie() {
-    switch (random_.below(14)) {
+    switch (random_.below(16)) {
       case 0:
         return session::Answer{number(),
-                               {{static_cast<uint32_t>(1 + random_.below(5)), static_cast<session::Verdict>(random_.below(7))}}};
+                               {{static_cast<uint32_t>(1 + random_.below(5)), static_cast<session::Verdict>(random_.below(8))}}};
       case 1:
         return session::Want{number(), {{random_.below(2000), 1 + random_.below(1000)}}};
       case 2:
@@ -127,6 +127,10 @@ class Liar final : public sim::Actor, public session::AcceptHandler, public sess
         return session::Unlisted{random_.chance(0.5), "../../etc/passwd", "because"};
       case 9:
         return session::Alive{number(), number()};
+      case 14:
+        return session::Compare{number(), random_.below(4), 1, {{1, 2}}};
+      case 15:
+        return session::Same{number(), {{random_.below(2000), 1 + random_.below(1000)}}};
       case 10:
         return session::Bye{};
       case 11:

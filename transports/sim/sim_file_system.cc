@@ -125,6 +125,30 @@ int64_t SimFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
   return static_cast<int64_t>(from.size());
 }
 
+int SimFileSystem::clone_range(int from, uint64_t from_bytes, int to, uint64_t to_bytes, uint64_t bytes) {
+  OpenFile* source = nullptr;
+  OpenFile* target = nullptr;
+  if (const int error = impl_->enter_fd("clone_range", from, source); error != 0) return error;
+  if (const int error = impl_->enter_fd("clone_range", to, target); error != 0) return error;
+  if (source->mode == OpenMode::write || target->mode == OpenMode::read) return -EBADF;
+  if (source->inode->volume != target->inode->volume) return -EXDEV;
+  if (source->inode == target->inode || bytes > file_bytes_max || from_bytes > file_bytes_max) return -EINVAL;
+  const bool reaches_end = from_bytes + bytes == source->inode->now.size_bytes;
+  if (from_bytes % page_bytes != 0 || to_bytes % page_bytes != 0 || (bytes % page_bytes != 0 && !reaches_end)) return -EINVAL;
+  if (from_bytes + bytes > source->inode->now.size_bytes) return -EINVAL;
+  if (!impl_->random.chance(impl_->options.clone_chance)) return -EOPNOTSUPP;
+  std::vector<std::byte> content(static_cast<size_t>(bytes));
+  static_cast<void>(source->inode->read(content, from_bytes));
+  const uint64_t room = impl_->capacity_pages() - std::min(impl_->used_pages, impl_->capacity_pages());
+  if (content.size() / page_bytes + 1 > room) return -ENOSPC;
+  Inode& inode = *target->inode;
+  inode.write(content, to_bytes);
+  impl_->note_written(target->inode);
+  impl_->charge(inode);
+  impl_->touch(inode, true);
+  return 0;
+}
+
 int SimFileSystem::fstat(int fd, FileStat& out) {
   OpenFile* file = nullptr;
   if (const int error = impl_->enter_fd("fstat", fd, file); error != 0) return error;

@@ -41,6 +41,7 @@ struct FileSystemOptions {
   bool syncfs_tells = true;           // of data that was not written back: Linux since 5.8
   double writeback_error_chance = 0;  // at each call, that some files' dirty pages are lost in the background
   double decay_chance = 0;            // of each page that a sync brings to the disk: a bit of it is another one there
+  double clone_chance = 0.5;          // that a clone_range is possible
   bool has_direct = true;             // reads past the memory (O_DIRECT)
   bool ordered_names = false;  // fsync of a directory also makes every older change of names durable (ext4), not its own only
 };
@@ -64,6 +65,8 @@ class SimFileSystem final : public ports::FileSystem {
   int close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
+  // By chance; as btrfs and xfs: whole blocks, but for those at the end of `from`. What is shared is not durable.
+  int clone_range(int from, uint64_t from_bytes, int to, uint64_t to_bytes, uint64_t bytes) override;
   int fstat(int fd, ports::FileStat& out) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
   int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;

@@ -73,6 +73,7 @@ class ScriptedSource final : public session::LinkHandler {
   std::map<uint64_t, session::Verdict> verdicts;
   std::map<uint64_t, std::vector<session::Want::Range>> wants;
   std::map<uint64_t, session::FileResult> results;
+  std::vector<session::Compare> compares;
   std::vector<session::Resend> resends;
   session::Durable durable;
   session::Alive alive;
@@ -103,6 +104,9 @@ class ScriptedSource final : public session::LinkHandler {
       REQUIRE_FALSE(verdicts.contains(want->index));
       auto& ranges = wants[want->index];
       ranges.insert(ranges.end(), want->ranges.begin(), want->ranges.end());
+    } else if (const auto* compare = std::get_if<session::Compare>(&message)) {
+      REQUIRE(verdicts.contains(compare->index));
+      compares.push_back(*compare);
     } else if (const auto* more = std::get_if<session::FileResults>(&message)) {
       for (const auto& result : more->results) results[result.index] = result;
       result_count += more->results.size();

@@ -28,6 +28,16 @@ class HeardWants final : public send::FileWants {
     say("pieces", entry);
     entries_.move(entry, EntryPhase::queued);
   }
+  void want_compared(Entry& entry) override {
+    say("compared", entry);
+    static_cast<void>(send::large_file_of(entry));
+    entries_.move(entry, EntryPhase::queued);
+  }
+  Result<void> compare(Entry& entry, const session::Compare& compare) override {
+    say("compare " + std::to_string(compare.first), entry);
+    if (!fits) return fail(ErrorKind::protocol, "pieces");
+    return {};
+  }
   bool want_again(Entry& entry, uint64_t first_piece, uint64_t count) override {
     say("again " + std::to_string(first_piece) + "+" + std::to_string(count), entry);
     return fits;
@@ -189,6 +199,30 @@ TEST_CASE("answers__summary__ends_refused_files_and_what_has_no_data") {
   CHECK(bench.entries.used() == 0);
   summary.files_failed = 3;
   CHECK_FALSE(bench.answers.on_summary(summary, bench.sent, 0));
+}
+
+TEST_CASE("answers__a_file_to_compare__its_pieces_are_named_later") {
+  AnswerBench bench;
+  bench.add(EntryType::file, 9u << 20u);
+  bench.add(EntryType::file, 9u << 20u);
+  CHECK_FALSE(bench.answers.on_compare({0, 0, 1, {}}, bench.sent));  // no verdict yet
+  REQUIRE(bench.answer(0, {{1, Verdict::compare}}));
+  REQUIRE(bench.answers.on_compare({0, 1, 1, {{1, 2}}}, bench.sent));
+  CHECK(bench.wants.said == Said{"compared 0", "compare 1 0"});
+  bench.wants.fits = false;
+  CHECK_FALSE(bench.answers.on_compare({0, 1, 1, {{1, 2}}}, bench.sent));
+  CHECK_FALSE(bench.answers.on_compare({2, 1, 1, {}}, bench.sent));
+  CHECK(bench.reports.tally().bytes_total == 2 * (9u << 20u));
+  // What an earlier run left is not moved again.
+  REQUIRE(bench.answers.on_want({1, {{1, 2}}}, bench.sent));
+  REQUIRE(bench.answer(1, {{1, Verdict::compare}}));
+  CHECK(bench.reports.tally().bytes_total == (9u << 20u) + (5u << 20u));
+}
+
+TEST_CASE("answers__a_file_to_compare_that_has_no_pieces__is_nonsense") {
+  AnswerBench bench;
+  bench.add(EntryType::file, 1000);
+  CHECK_FALSE(bench.answer(0, {{1, Verdict::compare}}));
 }
 
 }  // namespace

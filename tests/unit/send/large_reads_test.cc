@@ -134,5 +134,73 @@ TEST_CASE("large__entry_ends_while_jobs_read_it__its_slot_and_its_place_are_free
   CHECK(bench.files.open_now == 1);
 }
 
+TEST_CASE("large__pieces_to_compare__only_those_that_differ_are_sent") {
+  LargeBench bench;
+  bench.dir.file_of("f", 13 * mib);
+  send::Entry& entry = bench.announced("f", 4);
+  bench.large.want_compared(entry);
+  bench.read_all();
+  CHECK(bench.sink.segments.empty());
+  CHECK(bench.work.in_flight() == 0);  // none was named: that is not the end
+  const std::string data = pattern(13 * mib);
+  const auto hash_of = [&](uint64_t piece) {
+    return xxh3_128(as_bytes(std::string_view(data)).subspan(piece * 4 * mib, std::min(4 * mib, (13 - 4 * piece) * mib)));
+  };
+  REQUIRE(bench.large.compare(entry, {4, 0, 2, {hash_of(0), Hash128{1, 2}}}));
+  REQUIRE(bench.large.compare(entry, {4, 2, 1, {}}));
+  bench.read_all();
+  CHECK(bench.heard.same == std::vector<uint64_t>{0});
+  REQUIRE(bench.sink.segments.size() == 2);
+  CHECK(bench.sink.segments[0].header.sequence == 1);
+  bench.large.placed(entry);
+  bench.large.placed(entry);
+  CHECK(bench.work.in_flight() == 0);  // one more is to be named
+  REQUIRE(bench.large.compare(entry, {4, 3, 1, {hash_of(3)}}));
+  bench.read_all();
+  CHECK(bench.heard.same == std::vector<uint64_t>{0, 3});
+  CHECK(bench.large.same_bytes() == 5 * mib);
+  bench.reap();
+  REQUIRE(bench.heard.ends.size() == 1);
+  CHECK(bench.heard.ends[0].has_digest);
+  CHECK(bench.heard.ends[0].digest == session::file_digest({hash_of(0), hash_of(1), hash_of(2), hash_of(3)}));
+}
+
+TEST_CASE("large__pieces_to_compare_that_make_no_sense__are_refused") {
+  LargeBench bench;
+  bench.dir.file_of("f", 13 * mib);
+  send::Entry& entry = bench.announced("f", 4);
+  bench.large.want_compared(entry);
+  CHECK_FALSE(bench.large.compare(entry, {4, 3, 2, {}}));
+  REQUIRE(bench.large.compare(entry, {4, 1, 1, {}}));
+  CHECK_FALSE(bench.large.compare(entry, {4, 1, 1, {}}));
+  CHECK_FALSE(bench.large.compare(entry, {4, 0, 4, {}}));
+}
+
+TEST_CASE("large__more_hashes_than_may_be_unanswered__are_refused") {
+  LargeBench bench;
+  bench.dir.file_of("f", (session::compared_pieces_max + 1) * 4 * mib);
+  send::Entry& entry = bench.announced("f", 4);
+  bench.large.want_compared(entry);
+  for (uint64_t piece = 0; piece < session::compared_pieces_max; ++piece) {
+    REQUIRE(bench.large.compare(entry, {4, piece, 1, {Hash128{piece, 0}}}));
+  }
+  CHECK_FALSE(bench.large.compare(entry, {4, session::compared_pieces_max, 1, {Hash128{1, 1}}}));
+  bench.large.entry_ends(entry);  // these count no more
+  CHECK(entry.large->there.empty());
+}
+
+TEST_CASE("large__a_compared_piece_is_asked_for_again__it_is_sent") {
+  LargeBench bench;
+  bench.dir.file_of("f", 8 * mib);
+  send::Entry& entry = bench.announced("f", 4);
+  bench.large.want_compared(entry);
+  const std::string data = pattern(8 * mib);
+  REQUIRE(bench.large.compare(entry, {4, 0, 1, {xxh3_128(as_bytes(std::string_view(data)).first(4 * mib))}}));
+  bench.large.forget_there(*entry.large, 0, 2);
+  bench.read_all();
+  CHECK(bench.heard.same.empty());
+  CHECK(bench.sink.segments.size() == 1);
+}
+
 }  // namespace
 }  // namespace ccixfer::send_test

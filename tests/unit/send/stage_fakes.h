@@ -25,9 +25,11 @@ class HeardReads final : public send::ReadHandler {
  public:
   std::vector<uint64_t> refused;
   std::vector<session::FileEnd> ends;
+  std::vector<uint64_t> same;  // pieces
   uint64_t grown_bytes = 0;
   void on_refused(const send::Entry& entry) override { refused.push_back(entry.index); }
   void on_file_end(const session::FileEnd& end) override { ends.push_back(end); }
+  void on_same(const send::Entry&, uint64_t piece) override { same.push_back(piece); }
   void on_grown(send::Entry& entry, uint64_t bytes) override {
     grown_bytes += bytes;
     entry.counted_bytes += bytes;

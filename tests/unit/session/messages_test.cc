@@ -53,7 +53,10 @@ std::vector<Message> one_of_each() {
           Ask{top},
           Queued{3},
           HandshakePart{"records"},
-          Itemized{9, {{1, 0}, {3, 0x0fff}}}};
+          Itemized{9, {{1, 0}, {3, 0x0fff}}},
+          Compare{3, 9, 2, {{1, 2}, {3, top}}},
+          Compare{3, 0, pieces_per_file_max, {}},
+          Same{3, {{0, 1}, {3, pieces_per_file_max - 3}}}};
 }
 
 uint64_t sequence_of(const Message& message) { return is_lane_message(message) ? 0 : 42; }
@@ -174,8 +177,8 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(answer, 22, {0}));        // a run of nothing
   CHECK(!patched(answer, 22, {1, 0x80}));  // more than may be outstanding
   CHECK(!patched(answer, 22, {0xff, 0xff, 0xff, 0xff}));
-  CHECK(patched(answer, 26, {static_cast<unsigned>(session::Verdict::change)}));
-  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::change) + 1}));
+  CHECK(patched(answer, 26, {static_cast<unsigned>(session::Verdict::compare)}));
+  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::compare) + 1}));
   CHECK(!patched(answer, 20, {2}));                                               // one run more than there is
   CHECK(!patched(answer, 12, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));  // index + count wraps
   Want want;
@@ -184,6 +187,14 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(want, 30, {0}));
   CHECK(!patched(want, 22, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));
   CHECK(!patched(want, 30, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));
+  const Compare compare{1, 0, 2, {{1, 2}, {3, 4}}};
+  CHECK(patched(compare, 12, {9}));
+  CHECK(!patched(compare, 28, {3}));  // hashes of some of them only
+  CHECK(!patched(compare, 28, {0}));  // none of them
+  CHECK(!patched(compare, 36, {1}));
+  CHECK(!patched(compare, 20, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));
+  CHECK(!patched(Compare{1, 0, 100, {}}, 36, {100}));  // more than fit
+  CHECK(!patched(Same{1, {{0, 1}}}, 30, {0}));
   CHECK(!patched(Opened{1, 1}, 12, {0}));  // session 0
   CHECK(!patched(FileResults{{{1, ErrorKind::ok, 0}}}, 22, {static_cast<unsigned>(ErrorKind::bug) + 1}));
   CHECK(!patched(OpenPart{3, 0, "abc"}, 12, {2}));  // longer than its total
