@@ -15,6 +15,7 @@ uint32_t session_options(const SyncOptions& sync) {
   if (sync.size_only) options |= session::option_size_only;
   if (sync.ignore_existing) options |= session::option_ignore_existing;
   if (sync.itemize) options |= session::option_itemize;
+  if (sync.inplace) options |= session::option_inplace;
   if (sync.whole_file) options |= session::option_whole_file;
   return options;
 }
@@ -25,6 +26,7 @@ const char* given_of(const SyncOptions& sync) {
          : sync.ignore_existing    ? "--ignore-existing"
          : sync.itemize            ? "--itemize-changes"
          : sync.whole_file         ? "--whole-file"
+         : sync.inplace            ? "--inplace"
          : sync.keeps_backups()    ? "--backup"
          : !sync.suffix.empty()    ? "--suffix"
          : !sync.link_dest.empty() ? "--link-dest"
@@ -36,6 +38,9 @@ Result<void> check(const SyncOptions& sync) {
     return fail(ErrorKind::usage, fmt::format("bad value: {}: {}", printable(where), what_to_do));
   };
   if (!sync.suffix.empty() && !sync.keeps_backups()) return wrong("--suffix", "only with --backup or --backup-dir");
+  // What is written over is not there any more to be kept; and a file that an older tree shares would change there as well.
+  if (sync.inplace && sync.keeps_backups()) return wrong("--inplace", "not with --backup: the old file is what is written to");
+  if (sync.inplace && !sync.link_dest.empty()) return wrong("--inplace", "not with --link-dest: the older tree would change");
   if (sync.suffix.find('/') != std::string::npos || sync.suffix.size() > session::name_bytes_max)
     return wrong("--suffix " + sync.suffix, "give the end of a name");
   if (sync.link_dest.size() > session::link_dest_max) return wrong("--link-dest", "at most 20 of them");

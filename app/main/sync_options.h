@@ -15,6 +15,7 @@ struct SyncOptions {
   bool ignore_existing = false;  // --ignore-existing
   bool itemize = false;          // -i
   bool whole_file = false;       // -W
+  bool inplace = false;          // --inplace
   bool backup = false;           // -b
   std::string suffix;            // --suffix; "": rsync's
   std::string backup_directory;  // --backup-dir; "": backups stand beside their files

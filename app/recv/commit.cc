@@ -29,6 +29,10 @@ class Committer {
   static void set(CommitItem& item, CommitOutcome outcome, int negative_errno);
   void finish(CommitItem& item);
   int finish_pieces(CommitItem& item, int file);
+  int finish_in_place(CommitItem& item, int file);
+  int give_in_place(CommitItem& item, int file);
+  int write_in_place(CommitItem& item, int parent);
+  int is_still_there(const CommitItem& item, int parent);
   void inherit(CommitItem& item, int file);
   int open_parent(std::string_view path);
   void place(CommitItem& item);
@@ -89,6 +93,33 @@ int Committer::finish_pieces(CommitItem& item, int file) {
   return std::min(applied, 0);
 }
 
+// The attributes of a file whose content was written over. Without option_permissions it keeps the mode that it has.
+int Committer::give_in_place(CommitItem& item, int file) {
+  ports::FileStat stat;
+  if (const int error = files_.fstat(file, stat); error < 0) return error;
+  Policy policy = policy_;
+  Attributes wanted = item.task->attributes;
+  if (!policy.has(session::option_permissions)) {
+    policy.options |= session::option_permissions;
+    wanted.mode = stat.mode;
+    wanted.uid = stat.uid;
+    wanted.gid = stat.gid;
+  }
+  const int applied = apply_attributes(files_, file, policy, {stat.mode, stat.uid, stat.gid}, wanted);
+  item.attributes_refused = applied == attributes_refused;
+  return std::min(applied, 0);
+}
+
+// The content is durable before the file gets the time that says that it is the source's.
+int Committer::finish_in_place(CommitItem& item, int file) {
+  if (const int error = files_.truncate(file, item.size_bytes); error < 0) return error;
+  if (const int error = item.file->sync(); error < 0) {
+    set(item, CommitOutcome::sync_failed, error);
+    return 0;
+  }
+  return give_in_place(item, file);
+}
+
 // All that a staged file needs before its data is synced; and that sync, of one that came in pieces.
 void Committer::finish(CommitItem& item) {
   owner_.step();
@@ -96,13 +127,15 @@ void Committer::finish(CommitItem& item) {
   HeldFileRef file;
   if (error >= 0 && item.file) {
     error = item.file->open(file);
-    if (error >= 0) error = finish_pieces(item, file->fd());
+    const bool in_place = item.file->is_in_place();
+    if (error >= 0) error = in_place ? finish_in_place(item, file->fd()) : finish_pieces(item, file->fd());
+    if (item.outcome != CommitOutcome::ok) return;
   } else if (error >= 0 && !inheritance_.is_nothing()) {
     const int fd = files_.open(root_.staging, item.staged, {}, 0);
     error = root_.judged(std::min(fd, 0));
     if (fd >= 0) file = std::make_shared<HeldFile>(files_, fd);
   }
-  if (error >= 0 && file) inherit(item, file->fd());
+  if (error >= 0 && file && !item.task->in_place) inherit(item, file->fd());
   if (error < 0) {
     set(item, CommitOutcome::failed, error);
     return;
@@ -203,7 +236,45 @@ int Committer::keep_old(const CommitItem& item, int parent) {
   return backups_->keep(parent, item.task->path, was_file ? Backups::Before::replaced : Backups::Before::removed);
 }
 
+// A whole file is written over the one that stands there. -ENOENT: none does any more.
+int Committer::write_in_place(CommitItem& item, int parent) {
+  const int from = files_.open(root_.staging, item.staged, {}, 0);
+  if (from < 0) return from;
+  const HeldFile from_file(files_, from);
+  const int to = files_.open(parent, split_path(item.task->path).name, {.mode = ports::OpenMode::read_write}, 0);
+  if (to < 0) return to;
+  const HeldFile to_file(files_, to);
+  Xxh3Blocks hash;
+  int error = copy(from, to, verifies() ? &hash : nullptr);
+  if (error >= 0) error = files_.truncate(to, item.size_bytes);
+  if (error >= 0) error = files_.fsync(to);
+  if (error >= 0 && verifies() && !is_good_copy(parent, std::string(split_path(item.task->path).name), to, item, hash.digest()))
+    error = -EIO;
+  if (error >= 0) error = give_in_place(item, to);
+  if (error >= 0) error = files_.fsync(to);
+  files_.unlink_at(root_.staging, item.staged, false);
+  return error;
+}
+
+// 0: the path still leads to the file whose pieces were written. Else the session begins anew with what is there now.
+int Committer::is_still_there(const CommitItem& item, int parent) {
+  HeldFileRef file;
+  ports::FileStat written;
+  ports::FileStat there;
+  int error = item.file->open(file);
+  if (error >= 0) error = files_.fstat(file->fd(), written);
+  if (error >= 0) error = files_.stat_at(parent, item.file->name(), there, false);
+  if (error == -ENOENT) return -ESTALE;
+  if (error < 0) return error;
+  return written.device == there.device && written.inode == there.inode ? 0 : -ESTALE;
+}
+
 int Committer::rename_into(CommitItem& item, int parent) {
+  if (item.file && item.file->is_in_place()) return is_still_there(item, parent);
+  if (item.task->in_place) {
+    const int error = write_in_place(item, parent);
+    if (error != -ENOENT && error != -EISDIR && error != -ELOOP) return error;
+  }
   if (item.copied) return place_across(item, parent);
   const std::string_view name = split_path(item.task->path).name;
   int error = files_.rename_at(root_.staging, item.staged, parent, name);

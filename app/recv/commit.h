@@ -5,6 +5,8 @@
 // (disk_sync.h). Where syncfs does not tell of lost data, each file was synced by itself before, and
 // each directory is synced after the renames. At last the target directories are looked at again: a
 // file in a directory that is no longer where its path leads has failed (ESTALE).
+// With --inplace a file that stood there was written to (pieces), or is written over now (packs): its data is synced before it gets
+// its time, so that a run which is interrupted leaves a file that the next one takes for changed.
 // With option_verify what was synced is read back from the disk before the rename (at_rest.h).
 // Runs in a job, one at a time in a session.
 #pragma once

@@ -131,7 +131,10 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   task->items = decision.items;
   task->has_digest = entry.has_digest;
   task->digest = entry.digest;
-  resume(*task, decision);
+  // A link of an older tree, or a file that is to be kept, is never written to, whatever the options say.
+  task->in_place =
+      replaces_file && session_.policy_.has(session::option_inplace) && session_.older_ == nullptr && session_.backups_ == nullptr;
+  if (!task->in_place) resume(*task, decision);
   if (replaces_file) {
     compare_with(*task, std::make_shared<OlderFile>(root_, session_.directories_, decision.path, stat.size_bytes), decision);
   } else if (older) {

@@ -63,11 +63,12 @@ bool PieceComparer::begin_next(Compared& compared, FileInWork& file) {
   if (pieces.table().state(piece) != PieceState::absent) return false;  // it came though nobody has asked for it
   pieces.begin_candidate(piece);
   FilePieces::Candidate candidate;
-  candidate.is_copied = compared.differing < differing_in_a_row_max;
+  const bool copies = !task.in_place && compared.differing < differing_in_a_row_max;
+  candidate.is_copied = copies || task.in_place;  // in place it is where it belongs
   candidate.losses = pieces.losses();
   file.hold();
   ++compared.running;
-  submit(file, compared, piece, candidate.is_copied, [this, index = task.index, piece, candidate](const OlderFile::Taken& outcome) {
+  submit(file, compared, piece, copies, [this, index = task.index, piece, candidate](const OlderFile::Taken& outcome) {
     taken(index, piece, candidate, outcome);
   });
   return true;

@@ -84,10 +84,29 @@ Hash128 PieceTable::digest(uint64_t count) const {
   return session::file_digest(hashes);
 }
 
-StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed)
-    : root_(root), name_(staged_name(task.key, task.version)), mode_((task.attributes.mode & 0777u) | 0600u), exists_(resumed) {}
+StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed, KnownDirectories* directories)
+    : root_(root),
+      directories_(directories),
+      in_place_(task.in_place),
+      path_(task.path),
+      name_(in_place_ ? std::string(split_path(task.path).name) : staged_name(task.key, task.version)),
+      mode_((task.attributes.mode & 0777u) | 0600u),
+      exists_(resumed) {}
+
+int StagedFile::open_in_place() {
+  if (!parent_) {
+    CHECK(directories_ != nullptr);
+    JobDirectories directories(*directories_);
+    HeldDirectoryRef parent;
+    if (const int error = directories.open(split_path(path_).parent, parent); error < 0) return error;
+    root_.disk->look_at(parent);
+    parent_ = std::move(parent);
+  }
+  return root_.files.open(parent_->fd(), name_, {.mode = ports::OpenMode::read_write}, 0);
+}
 
 int StagedFile::open_descriptor() {
+  if (in_place_) return open_in_place();
   const ports::OpenFlags flags{.mode = ports::OpenMode::read_write, .create = !exists_, .truncate = !exists_};
   return root_.judged(root_.files.open(root_.staging, name_, flags, mode_));
 }
@@ -95,7 +114,7 @@ int StagedFile::open_descriptor() {
 int StagedFile::hold() {
   if (file_) return 0;
   int fd = open_descriptor();
-  if (fd == -EACCES && exists_ && make_writable(root_, name_)) fd = open_descriptor();
+  if (fd == -EACCES && exists_ && !in_place_ && make_writable(root_, name_)) fd = open_descriptor();
   if (fd < 0) return fd;
   exists_ = true;
   file_ = std::make_shared<HeldFile>(root_.files, fd);
@@ -142,7 +161,7 @@ void StagedFile::let_go() {
 void StagedFile::remove() {
   const std::lock_guard lock(mutex_);
   file_.reset();
-  if (exists_) root_.files.unlink_at(root_.staging, name_, false);
+  if (exists_ && !in_place_) root_.files.unlink_at(root_.staging, name_, false);
   exists_ = false;
 }
 
@@ -182,7 +201,7 @@ int find_damaged(OpenedRoot& root, const Owner& owner, StagedFile& staged, const
   if (error >= 0) error = root.files.fstat(open->fd(), stat);
   if (error < 0) return error;
   DiskReader reader(root.files);
-  reader.begin(root.staging, staged.name(), open->fd());
+  reader.begin(staged.directory(), staged.name(), open->fd());
   for (const Ledger::Piece& piece : pieces) {
     owner.step();
     // The last piece of a file whose length nobody knows yet ends where the staged file does.
@@ -221,7 +240,8 @@ std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vect
     std::erase_if(file.pieces, [&](const Ledger::Piece& piece) {
       return std::find(file.damaged.begin(), file.damaged.end(), piece.number) != file.damaged.end();
     });
-    if (!file.pieces.empty()) additions.push_back(addition_of(root, owner, file));
+    // What is in place is found there by its content.
+    if (!file.pieces.empty() && !file.staged->is_in_place()) additions.push_back(addition_of(root, owner, file));
     if (file.let_go) file.staged->let_go();
   }
   // The names of new staged files, before rows point to them.

@@ -54,10 +54,12 @@ class PieceTable {
   uint64_t end_ = 0;
 };
 
-// One staged file, opened when it is first written, by whichever job that is. Thread-safe.
+// Where the pieces of a file are written to, opened when it is first written, by whichever job that is: a staged file, or with
+// --inplace the file that stands at the final path. Thread-safe.
 class StagedFile {
  public:
-  StagedFile(OpenedRoot& root, const FileTask& task, bool resumed);
+  StagedFile(OpenedRoot& root, const FileTask& task, bool resumed,
+             KnownDirectories* directories = nullptr);  // `directories`: in place
   // For writing: 0 or -errno; makes it at first, empty. A staged file that has its final mode already may be written again.
   [[nodiscard]] int open(HeldFileRef& out);
   // Writes all of it, as write_all does. Where the file system lets one write into a file at a time,
@@ -69,18 +71,25 @@ class StagedFile {
   // failure it is closed: what is not known to be durable must be written again by another one.
   [[nodiscard]] int sync();
   void let_go();  // closes it, unless it is in use or was written since the last sync; opened again when needed
-  void remove();  // closes and unlinks
+  void remove();  // closes it, and unlinks it from staging
+  [[nodiscard]] bool is_in_place() const { return in_place_; }
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] int directory() const { return parent_ ? parent_->fd() : root_.staging; }  // that the name is in; once it was open
 
  private:
   int open_descriptor();
+  int open_in_place();
   int hold();
   OpenedRoot& root_;
+  KnownDirectories* const directories_;
+  const bool in_place_;
+  const std::string path_;  // final
   const std::string name_;
   const uint32_t mode_;  // as it is made: as near to the final one as lets us write, for there are file systems without chmod
   std::mutex writing_;
   std::mutex mutex_;
   bool exists_;
+  HeldDirectoryRef parent_;           // in place
   std::atomic<bool> written_{false};  // since the last sync began
   HeldFileRef file_;
 };

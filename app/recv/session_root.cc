@@ -41,8 +41,8 @@ Result<void> SessionRoot::begin(const std::string& path, const std::optional<Ask
   return {};
 }
 
-std::shared_ptr<StagedFile> SessionRoot::make_staged(const FileTask& task, bool resumed) const {
-  return std::make_shared<StagedFile>(*root_, task, resumed);
+std::shared_ptr<StagedFile> SessionRoot::make_staged(const FileTask& task, bool resumed) {
+  return std::make_shared<StagedFile>(*root_, task, resumed, &directories_);
 }
 
 JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHeader& header, const session::DataOpener* opener,

@@ -47,7 +47,7 @@ class SessionRoot {
   void set_link_dead(bool is_dead) { owner_->link_dead.store(is_dead); }
   [[nodiscard]] bool is_taken_over() const { return owner_->lost.load(); }  // by a session that claims what this one did
   [[nodiscard]] uint64_t steps() const { return owner_->steps.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::shared_ptr<StagedFile> make_staged(const FileTask& task, bool resumed) const;
+  [[nodiscard]] std::shared_ptr<StagedFile> make_staged(const FileTask& task, bool resumed);
   [[nodiscard]] bool remembers_deliveries() const { return root_->deliveries && !root_->deliveries->empty(); }
 
   // Jobs.

@@ -23,7 +23,8 @@ struct FileTask {
   uint64_t size_bytes = 0;  // or size_unknown
   uint64_t version = 0;
   Attributes attributes;
-  uint16_t items = 0;  // session::Items
+  uint16_t items = 0;     // session::Items
+  bool in_place = false;  // it is written into the file that stands there (--inplace), not into staging
   bool has_digest = false;
   Hash128 digest;
   [[nodiscard]] Ledger::File ledger_file() const { return {key, version}; }

@@ -55,6 +55,7 @@ enum Option : uint32_t {
   option_ignore_existing = 1u << 16,  // what is there stays
   option_verify = 1u << 21,           // the destination reads back what it wrote before it counts as durable
   option_itemize = 1u << 22,          // the destination tells what it does to each entry
+  option_inplace = 1u << 28,          // files that are there are written themselves: no staging, no rename
   option_whole_file = 1u << 27,       // changed files are sent whole: the destination compares nothing
 };
 

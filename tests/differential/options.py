@@ -69,4 +69,5 @@ ROWS = [
     Row("--link-dest", 0.20, link_dest, without=("--size-only",)),  # of which rsync copies another content than the source has
     Row("--backup", 0.12, backup, without=("--link-dest",)),
     Row("--backup-dir", 0.10, backup_directory, without=("--link-dest", "--backup")),
+    Row("--inplace", 0.20, same("--inplace"), without=("--link-dest", "--backup", "--backup-dir")),
 ]

@@ -6,6 +6,7 @@ import subprocess
 
 from lab import BINARY, Lab, big_file, check, native, same_tree
 from test_jobs import receiver_on
+from test_status import until
 
 PIECE = 4 << 20
 
@@ -121,6 +122,43 @@ def test_changed_file__push_and_pull__only_what_differs_is_sent():
                 check(most <= done["bytes_sent"] <= most + 1000, f"{job[0]} {options}: {done}")
                 check((arrived / "large").read_bytes() == new.read_bytes(), "it is not the new one")
                 (arrived / "large").write_bytes(old)
+
+
+def test_inplace__push_and_pull__the_file_itself_is_written_and_only_what_differs():
+    with rooted("inplace") as lab:
+        new, ways, differing = changed_file(lab)
+        for job, arrived in ways:
+            os.link(arrived / "large", arrived / "its-other-name")
+            os.link(arrived / "sub/f", arrived / "small-other-name")
+            before = os.stat(arrived / "large").st_ino
+            ended = run([*job[:1], "--inplace", "--json", *job[1:]])
+            check(ended.returncode == 0, ended.stderr)
+            done = json.loads(ended.stdout.splitlines()[-1])
+            check(differing <= done["bytes_sent"] <= differing + 1000, f"{job[0]}: {done}")
+            check(os.stat(arrived / "large").st_ino == before, "it is another file")
+            check((arrived / "its-other-name").read_bytes() == new.read_bytes(), "its other name has the old content")
+            check((arrived / "small-other-name").read_text() == "new content", "the small file is another one")
+            check(os.stat(arrived / "large").st_mtime_ns == os.stat(new).st_mtime_ns, "it has another time")
+        for words in (["--backup"], ["--link-dest", "../old"]):
+            ended = run([*ways[0][0][:1], "--inplace", *words, *ways[0][0][1:]])
+            check(ended.returncode == 1 and len(ended.stderr.splitlines()) == 1, f"{words}: {ended.returncode}: {ended.stderr}")
+
+
+def test_inplace__killed_in_the_middle__the_next_run_repairs_it():
+    with rooted("inplace-killed") as lab:
+        _, ways = both_ways(lab)
+        job, arrived = ways[0]
+        new = big_file(lab.directory / "run42/large", 10 * PIECE)
+        big_file(arrived / "large", 10 * PIECE, seed=8)
+        first = lab.start(None, "killed", *job[:1], "--inplace", "--bwlimit", "8MB/s", *job[1:])
+        until(lambda: (arrived / "large").read_bytes()[:PIECE] == new.read_bytes()[:PIECE], "nothing came")
+        first.kill()
+        first.process.wait()
+        check((arrived / "large").read_bytes() != new.read_bytes(), "it had ended")
+        ended = run([*job[:1], "--inplace", "--json", *job[1:]])
+        check(ended.returncode == 0, ended.stderr)
+        check(json.loads(ended.stdout.splitlines()[-1])["bytes_sent"] <= 9 * PIECE, "all of it came again")
+        check((arrived / "large").read_bytes() == new.read_bytes(), "it is not the new one")
 
 
 def test_link_dest__out_of_the_receivers_root__refused_with_42_and_nothing_comes():
