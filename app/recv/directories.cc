@@ -51,7 +51,7 @@ int KnownDirectories::as_known(std::string_view path, int error) {
   return known_.contains(path) ? -ESTALE : error;
 }
 
-int KnownDirectories::open(std::string_view path, Paths& seen, HeldDirectoryRef& out) {
+int KnownDirectories::open(std::string_view path, Seen& seen, HeldDirectoryRef& out) {
   if (root_ < 0) return -ENOENT;
   Expected expected;
   if (find(path, expected) && expected.held) {
@@ -62,7 +62,7 @@ int KnownDirectories::open(std::string_view path, Paths& seen, HeldDirectoryRef&
   }
   const std::string name(path);
   if (const int error = open_anew(root_, or_dot(path), name, out); error < 0) return error;
-  seen.insert(name);
+  seen.paths.insert(name);
   return 0;
 }
 
@@ -168,14 +168,20 @@ void KnownDirectories::forget(std::string_view path) {
 
 // By its name in its parent, as whoever reads the tree will find it; and so are the parents that are held.
 int KnownDirectories::look_at(std::string_view path, const Expected& expected, Looking& looking) {
-  for (size_t end = 0; end < path.size();) {
+  size_t end = path.size();
+  while (end > 0 && !looking.seen.chains.contains(path.substr(0, end))) {
+    const size_t slash = path.substr(0, end).rfind('/');
+    end = slash == std::string_view::npos ? 0 : slash;
+  }
+  while (end < path.size()) {
     end = std::min(path.find('/', end + 1), path.size());
     const std::string_view so_far = path.substr(0, end);
-    if (looking.seen.contains(so_far)) continue;
     Expected above;
-    if (end < path.size() && !(find(so_far, above) && above.held)) continue;
-    if (const int error = look_at_one(so_far, end < path.size() ? above : expected, looking); error < 0) return error;
-    looking.seen.emplace(so_far);
+    if (!looking.seen.paths.contains(so_far) && (end == path.size() || (find(so_far, above) && above.held))) {
+      if (const int error = look_at_one(so_far, end < path.size() ? above : expected, looking); error < 0) return error;
+      looking.seen.paths.emplace(so_far);
+    }
+    looking.seen.chains.emplace(so_far);
   }
   return 0;
 }
@@ -184,7 +190,7 @@ int KnownDirectories::look_at_one(std::string_view path, const Expected& expecte
   const SplitPath split = split_path(path);
   Expected above;
   int parent = root_;
-  if (!split.parent.empty() && find(split.parent, above) && above.held && looking.seen.contains(split.parent)) {
+  if (!split.parent.empty() && find(split.parent, above) && above.held && looking.seen.paths.contains(split.parent)) {
     parent = above.held->fd();
   } else if (!split.parent.empty()) {
     if (looking.parent_path != split.parent) {
@@ -206,7 +212,7 @@ int KnownDirectories::look_at_one(std::string_view path, const Expected& expecte
 }
 
 int KnownDirectories::look(const Paths& paths, std::string& path_that_is) {
-  Paths seen;
+  Seen seen;
   Looking looking{seen, nullptr, {}};
   for (const std::string& path : paths) {
     path_that_is = path;
@@ -237,7 +243,7 @@ int KnownDirectories::left(const std::string& path) {
       at = at->second.left ? erase(at) : std::next(at);
     }
   }
-  Paths seen;
+  Seen seen;
   Looking looking{seen, nullptr, {}};
   for (const auto& [name, expected] : gone) {
     if (const int error = look_at(name, expected, looking); error < 0) return error;

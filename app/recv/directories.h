@@ -34,6 +34,11 @@ inline constexpr size_t directories_known_max = 32'768;
 class KnownDirectories {
  public:
   using Paths = std::set<std::string, std::less<>>;
+  // What one job has checked.
+  struct Seen {
+    Paths paths;
+    Paths chains;  // those of which all that is held above them was checked too: a deep tree is not climbed for each path
+  };
 
   // No path of a source may lead to `staging`, whatever its name.
   KnownDirectories(ports::FileSystem& files, int root, const ports::FileIdentity& staging, HeldBudget& budget,
@@ -44,7 +49,7 @@ class KnownDirectories {
   KnownDirectories& operator=(const KnownDirectories&) = delete;
 
   // `seen`: the paths that this job has checked; the path joins them.
-  [[nodiscard]] int open(std::string_view path, Paths& seen, HeldDirectoryRef& out);
+  [[nodiscard]] int open(std::string_view path, Seen& seen, HeldDirectoryRef& out);
   // If the path was not known, it shall lead to the directory `name` below `parent` from now on.
   [[nodiscard]] int remember(int parent, std::string_view name, const std::string& path);
   void forget(std::string_view path);                                     // it and all below: we replaced it ourselves
@@ -69,7 +74,7 @@ class KnownDirectories {
   using Map = std::map<std::string, Known, std::less<>>;
   // Checks several; those that stand beside one another cost one open.
   struct Looking {
-    Paths& seen;
+    Seen& seen;
     HeldFileRef parent;
     std::string parent_path;
   };
@@ -105,12 +110,12 @@ class JobDirectories {
   [[nodiscard]] int open(std::string_view path, HeldDirectoryRef& out) { return known_.open(path, used_, out); }
   [[nodiscard]] int remember(int parent, std::string_view name, const std::string& path) {
     const int error = known_.remember(parent, name, path);
-    if (error >= 0) used_.insert(path);
+    if (error >= 0) used_.paths.insert(path);
     return error;
   }
   void forget(std::string_view path) { known_.forget(path); }
   [[nodiscard]] int left(const std::string& path) { return known_.left(path); }
-  [[nodiscard]] int look_again(std::string& path_that_is) { return known_.look(used_, path_that_is); }
+  [[nodiscard]] int look_again(std::string& path_that_is) { return known_.look(used_.paths, path_that_is); }
   [[nodiscard]] int look_again(std::string_view path) {
     std::string ignored;
     return known_.look({std::string(path)}, ignored);
@@ -118,7 +123,7 @@ class JobDirectories {
 
  private:
   KnownDirectories& known_;
-  KnownDirectories::Paths used_;
+  KnownDirectories::Seen used_;
 };
 
 }  // namespace ccixfer::recv

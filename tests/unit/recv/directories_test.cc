@@ -257,7 +257,7 @@ TEST_CASE("directories__more_than_are_remembered__looked_at_before_they_are_forg
   const auto enter = [&](const std::string& name) {
     ground.make("root/" + name);
     HeldDirectoryRef held;
-    KnownDirectories::Paths seen;
+    KnownDirectories::Seen seen;
     REQUIRE(known.open(name, seen, held) == 0);
   };
   for (const char* name : {"a", "b", "c"}) enter(name);
@@ -295,7 +295,7 @@ struct Shelf : Rig {
   ~Shelf() { known.reset(); }
   // As another job would.
   int open(const std::string& path) const {
-    KnownDirectories::Paths seen;
+    KnownDirectories::Seen seen;
     HeldDirectoryRef held;
     return known->open(path, seen, held);
   }
