@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "app/recv/entry_job.h"
-#include "app/session/limits.h"
 #include "app/session/receiver_words.h"
 #include "core/base/units.h"
 
@@ -107,7 +106,6 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   decision.version = entry.version;
   if (session_.policy_.has(session::option_itemize)) decision.target = entry.target;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
-  if (decision.path.size() >= session::path_bytes_max) return failed(decision, -ENAMETOOLONG);
   const bool is_file_or_link = entry.type == EntryType::file || entry.type == EntryType::symlink;
   if (is_file_or_link && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);
   place(entry, index, decision);

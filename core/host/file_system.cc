@@ -205,6 +205,7 @@ KernelVersion parse_kernel_version(const char* release) {
 }
 
 int PosixFileSystem::open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
+  if (directory != no_directory && name.size() >= PATH_MAX) return open_in_steps(directory, name, flags, permissions);
   const CName path(name);
   if (path.error() != 0) return path.error();
   const int bits = open_flags(flags);
@@ -224,6 +225,19 @@ int PosixFileSystem::open(int directory, std::string_view name, OpenFlags flags,
   if (parent < 0) return parent;
   const int result = open(parent, name.substr(slash + 1), flags, permissions);
   close(parent);
+  return result;
+}
+
+// The kernel takes PATH_MAX bytes in one call, and a tree may be deeper.
+int PosixFileSystem::open_in_steps(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
+  const size_t slash = name.rfind('/', PATH_MAX - 1);
+  if (slash == std::string_view::npos || slash == 0) return -ENAMETOOLONG;
+  OpenFlags step;
+  step.directory = step.anchor = true;
+  const int next = open(directory, name.substr(0, slash), step, 0);
+  if (next < 0) return next;
+  const int result = open(next, name.substr(slash + 1), flags, permissions);
+  close(next);
   return result;
 }
 

@@ -56,6 +56,9 @@ class PosixFileSystem final : public ports::FileSystem {
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override;
   int get_acl(int fd, bool inherited, std::string& out) override;
   int set_acl(int fd, bool inherited, std::string_view acl) override;
+
+ private:
+  [[nodiscard]] int open_in_steps(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions);
 };
 
 }  // namespace ccixfer::host

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import subprocess
 
 from lab import Lab, check, native, same_tree, sha256
 
@@ -195,3 +196,60 @@ def test_staging_of_others_and_odd_slashes__left_out_with_a_line_and_taken_as_th
             check(puller.wait() == 0, puller.tail())
             check((target / "file").read_text() == "below/file", f"{path} did not arrive")
             shutil.rmtree(target)
+
+
+def chain(directory, depth, name="d"):
+    """So many directories in one another, and the descriptor of the last one."""
+    at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    for _ in range(depth):
+        os.mkdir(name, dir_fd=at)
+        below = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
+        os.close(at)
+        at = below
+    return at
+
+
+def last_of(directory, name="d"):
+    """How deep the chain is, and the descriptor of its last one."""
+    at, depth = os.open(directory, os.O_RDONLY | os.O_DIRECTORY), 0
+    while name in os.listdir(at):
+        below = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=at)
+        os.close(at)
+        at, depth = below, depth + 1
+    return at, depth
+
+
+def write_at(at, name, content):
+    with open(os.open(name, os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=at), "wb") as file:
+        file.write(content)
+    os.close(at)
+
+
+def test_deep_tree_and_longest_path__arrive__and_what_lies_deeper_is_named_with_23():
+    """A path below SRC has 4,096 bytes at most, as rsync has it."""
+    with Lab("deep") as lab:
+        root, address = receive(lab)
+        source = lab.directory / "tree"
+        deep, long, over = source / "deep", source / "long", source / "over"
+        for directory in (deep, long, over):
+            directory.mkdir(parents=True)
+        write_at(chain(deep, 2000), "bottom", b"of the deep")
+        at = chain(long, 20, "n" * 200)
+        write_at(at, "f" * (4096 - len("long") - 20 * 201 - 1), b"of the longest path")
+        write_at(chain(over, 3000), "bottom", b"too deep")
+        sender = lab.start(None, "send", "send", "-a", "--insecure", f"{source}/", address + "/tree/")
+        check(sender.wait() == 23, sender.tail())
+        check(sender.done()["files"] == 2 and sender.done()["files_failed"] == 1, str(sender.done()))
+        check("the path is too long" in sender.stderr(), sender.tail())
+        at, depth = last_of(root / "tree/deep")
+        check(depth == 2000 and os.listdir(at) == ["bottom"], f"{depth} levels, and {os.listdir(at)}")
+        os.close(at)
+        at, depth = last_of(root / "tree/long", "n" * 200)
+        check(depth == 20 and len(os.listdir(at)[0]) == 71, f"{depth} levels, and {os.listdir(at)}")
+        os.close(at)
+        at, depth = last_of(root / "tree/over")
+        check(depth == (4096 - len("over")) // 2 and os.listdir(at) == [], f"{depth} levels, and {os.listdir(at)}")
+        os.close(at)
+        receiver = lab.processes[0]
+        check(receiver.peak_kib() < 512 << 10, f"the receiver has {receiver.peak_kib()} KiB, of which 256 MiB are its pool")
+        subprocess.run(["rm", "-rf", source, root / "tree"], check=True)   # Python's own calls itself for each level

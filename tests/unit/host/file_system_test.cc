@@ -546,3 +546,38 @@ TEST_CASE("file_system__access_control_lists__are_read_set_and_taken_away") {
   }
   files.close(fd);
 }
+
+TEST_CASE("file_system__a_path_longer_than_the_kernel_takes__is_opened_all_the_same") {
+  const TempDir dir;
+  host::PosixFileSystem files;
+  std::string path;
+  int at = ::dup(dir.fd());
+  const std::string component(200, 'd');
+  while (path.size() < 10'000) {
+    REQUIRE(files.mkdir_at(at, component, 0755) == 0);
+    const int below = files.open(at, component, to_read_directory(), 0);
+    REQUIRE(below >= 0);
+    files.close(at);
+    at = below;
+    path += component + "/";
+  }
+  make_file(files, at, "file", "deep down");
+  REQUIRE(::symlinkat("file", at, "link") == 0);
+  const int file = files.open(dir.fd(), path + "file", to_read(), 0);
+  REQUIRE(file >= 0);
+  std::array<std::byte, 4> bytes{};
+  CHECK(files.pread(file, bytes, 5) == 4);
+  CHECK(files.close(file) == 0);
+  CHECK(files.open(dir.fd(), path + "link", to_read(), 0) == -ELOOP);
+  const int followed = files.open(dir.fd(), path + "link", {.follow = true}, 0);
+  CHECK(followed >= 0);
+  files.close(followed);
+  CHECK(files.open(dir.fd(), path + "nothing", to_read(), 0) == -ENOENT);
+  // A link that replaces a directory in the first step leads nowhere either.
+  REQUIRE(::renameat(dir.fd(), component.c_str(), dir.fd(), "moved") == 0);
+  REQUIRE(::symlinkat("moved", dir.fd(), component.c_str()) == 0);
+  CHECK(files.open(dir.fd(), path + "file", to_read(), 0) == -ELOOP);
+  // Nor does a step lead out of the directory.
+  CHECK(files.open(dir.fd(), "../" + path + "file", to_read(), 0) == -EXDEV);
+  files.close(at);
+}
