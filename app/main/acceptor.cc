@@ -22,7 +22,9 @@ constexpr uint32_t known_options = session::option_recursive | session::option_l
                                    session::option_times | session::option_owner | session::option_checksum |
                                    session::option_dry_run | session::option_directory | session::option_verify |
                                    session::option_update | session::option_size_only | session::option_ignore_existing |
-                                   session::option_itemize | session::option_whole_file | session::option_inplace;
+                                   session::option_itemize | session::option_hard_links | session::option_acls |
+                                   session::option_xattrs | session::option_specials | session::option_numeric_ids |
+                                   session::option_sparse | session::option_whole_file | session::option_inplace;
 
 constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
 

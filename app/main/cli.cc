@@ -21,9 +21,8 @@ struct Later {
 };
 // Of the contract, and not in this version: parsed so that they can be refused by name.
 constexpr std::array later_transfer_options{
-    Later{"-H,--hard-links", false}, Later{"-A,--acls", false}, Later{"-X,--xattrs", false},
-    Later{"-S,--sparse", false},     Later{"--exclude", true},  Later{"--include", true},
-    Later{"--files-from", true},     Later{"--delete", false},  Later{"--max-delete", true},
+    Later{"--exclude", true}, Later{"--include", true},    Later{"--files-from", true},
+    Later{"--delete", false}, Later{"--max-delete", true},
 };
 
 bool is_uri(std::string_view text) { return text.find("://") != std::string_view::npos; }
@@ -153,6 +152,7 @@ class Parser {
         ->type_name("N");
     app->add_option("--memory", raw_.memory, "the buffer pool (256MiB)")->type_name("SIZE");
     add_sync(app, transfer.sync);
+    add_metadata(app, transfer.metadata);
     app->add_option("--stop-at", raw_.stop_at, "end then, resumable: HH:MM, or a date and time as 2026-11-25T06:30")
         ->type_name("TIME");
     app->add_option("--failed-list", transfer.failed_list, "write the names of what failed, as --files-from reads them")
@@ -181,6 +181,17 @@ class Parser {
     app->add_flag("--ignore-existing", sync.ignore_existing, "leave what is there at the destination");
     app->add_flag("--inplace", sync.inplace, "write into the files that are there, with no atomic change");
     app->add_flag("-W,--whole-file", sync.whole_file, "send changed files whole, and compare no pieces");
+  }
+  static void add_metadata(CLI::App* app, MetadataOptions& metadata) {
+    app->add_flag("-H,--hard-links", metadata.hard_links, "names of one file at the source become names of one file");
+    app->add_flag("-A,--acls", metadata.acls, "keep access control lists, and modes");
+    app->add_flag("-X,--xattrs", metadata.xattrs, "keep extended attributes");
+    app->add_flag("-S,--sparse", metadata.sparse, "runs of zeros become holes; holes stay holes without it");
+    app->add_option("--chmod", metadata.chmod, "change the modes that the source has, as D755,F644 or Dg+s,go-w")
+        ->type_name("CHANGES")
+        ->allow_extra_args(false);
+    app->add_option("--chown", metadata.chown, "with -a, all get this owner and group")->type_name("USER:GROUP");
+    app->add_flag("--numeric-ids", metadata.numeric_ids, "owners keep their numbers, whatever their names are");
   }
   void add_later(CLI::App* app, const char* names, bool takes_value) {
     later_options_.push_back(takes_value ? app->add_option(names, ignored_, "")->group("") : app->add_flag(names)->group(""));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/bench/plan.h"
+#include "app/main/metadata_options.h"
 #include "app/main/rate_table.h"
 #include "app/main/sync_options.h"
 #include "app/main/wall_clock.h"
@@ -53,6 +54,7 @@ struct TransferOptions {
   bool dry_run = false;
   bool checksum = false;
   SyncOptions sync;
+  MetadataOptions metadata;
   bool verify = false;
   std::string on_complete;  // a command; "": none
   std::string receipt;      // a file; of a side that listens a directory; "": none

@@ -61,6 +61,7 @@ Result<void> take_transfer_values(const OptionTexts& texts, TransferOptions& tra
   if (auto taken = take_rate(texts, transfer.rate); !taken) return taken;
   if (auto taken = take_stop_at(texts, transfer.stop_at); !taken) return taken;
   if (auto checked = check(transfer.sync); !checked) return checked;
+  if (auto checked = tweaks_of(transfer.metadata, false); !checked) return tl::unexpected(checked.error());
   if (transfer.dry_run && !transfer.receipt.empty())
     return usage("bad command line", "--receipt with --dry-run", "nothing is delivered that it could list");
   if (!texts.lanes.empty()) {
@@ -130,6 +131,7 @@ const char* option_of_dialler(const TransferOptions& asked) {
          : !asked.lock_file.empty()   ? "--lock"
          : asked.stop_at              ? "--stop-at"
          : !asked.failed_list.empty() ? "--failed-list"
+         : given_of(asked.metadata)   ? given_of(asked.metadata)
                                       : given_of(asked.sync);
 }
 

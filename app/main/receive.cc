@@ -65,7 +65,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
 
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
                      std::optional<Security>& security, TransferLoop& loop, recv::Root& root, bool is_new, const recv::Aside& aside,
-                     const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt) {
+                     const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt, const session::TweaksRef& tweaks) {
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
   CommandEnd end;
@@ -84,6 +84,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     plan.set_rate = [rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
+    part.tweaks = tweaks;
     part.asked = recv::asked_for(target.path, plan.open.options);  // each peer may send what it was asked for, and no more
     if (security) secure_plan(plan, *security, place);
     plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link) mutable {
@@ -137,6 +138,8 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   for (const Place& place : places) {
     if (auto there = check_targets(process, command.common, place.targets); !there) return {there.error(), {}};
   }
+  const auto tweaks = tweaks_of(command.transfer.metadata, true);
+  if (!tweaks) return {tweaks.error(), {}};
   NodeOptions node;
   node.trust = trust_of_dialler(security, places);
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
@@ -168,7 +171,7 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     end.error = confined.error();
   } else {
     if (*confined) (*root)->fix(ErrorKind::file_io);
-    end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt);
+    end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt, *tweaks);
     finish_failed_list(process, failed->get(), end);
     receipt.finish(process, (*loop)->files(), end);
     if (end.in_disk) {

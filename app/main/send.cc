@@ -114,6 +114,9 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   plan.set_rate = [rate = part.rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };
   part.record = std::make_shared<session::TransferRecord>();
   part.disk_patience = session::disk_patience(plan.timeout);
+  auto tweaks = tweaks_of(command.transfer.metadata, false);
+  if (!tweaks) return {tweaks.error(), {}};
+  part.tweaks = std::move(*tweaks);
   if (*security) secure_plan(plan, **security, *place);
   receipt::Header header{.path = path.path, .archive = command.transfer.archive};
   const bool whole = (plan.open.options & session::option_directory) == 0 || command.sources.front().ends_with('/');

@@ -348,11 +348,12 @@ DialPlan make_plan(const SessionServices& services, const std::string& uri, cons
 uint32_t session_options(const TransferOptions& transfer) {
   uint32_t options = session::option_recursive;
   if (transfer.archive)
-    options |= session::option_links | session::option_permissions | session::option_times | session::option_owner;
+    options |= session::option_links | session::option_permissions | session::option_times | session::option_owner |
+               session::option_specials;
   if (transfer.checksum) options |= session::option_checksum;
   if (transfer.verify) options |= session::option_verify;
   if (transfer.dry_run) options |= session::option_dry_run;
-  return options | session_options(transfer.sync);
+  return options | session_options(transfer.sync) | session_options(transfer.metadata);
 }
 
 }  // namespace ccixfer::program

@@ -1,6 +1,7 @@
 #include "app/main/transfer_role.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -59,9 +60,11 @@ class SourceRole final : public TransferRole {
     options.sources = part.sources;
     options.served_root = part.served_root;
     options.options = part.options;
+    options.is_root = ::geteuid() == 0;
     options.rate = part.rate;
     options.turns = part.turns;
     options.receipt = part.receipt;
+    options.tweaks = part.tweaks;
     options.spool_directory = temporary_directory();
     options.record = part.record;
     options.disk_patience = part.disk_patience;
@@ -113,6 +116,7 @@ class DestinationRole final : public TransferRole {
     options.rate = part.rate;
     options.turns = part.turns;
     options.receipt = part.receipt;
+    options.tweaks = part.tweaks;
     return options;
   }
   Observer observer_;

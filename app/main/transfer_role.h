@@ -90,6 +90,7 @@ struct SourcePart {
   std::shared_ptr<session::PoolTurns> turns{};
   std::shared_ptr<FailedList> failed = {};  // none: nobody wants it
   receipt::Sink* receipt = nullptr;
+  session::TweaksRef tweaks = {};
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
@@ -110,6 +111,7 @@ struct DestinationPart {
   std::shared_ptr<session::PoolTurns> turns{};
   std::shared_ptr<FailedList> failed = {};
   receipt::Sink* receipt = nullptr;
+  session::TweaksRef tweaks = {};
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);

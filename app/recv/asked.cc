@@ -21,6 +21,8 @@ Asked asked_for(std::string_view path, uint32_t options) {
   }
   asked.name = split_path(path).name;
   asked.links = (options & session::option_links) != 0;
+  asked.specials = (options & session::option_specials) != 0;
+  asked.hard_links = (options & session::option_hard_links) != 0;
   asked.recursive = (options & session::option_recursive) != 0;
   return asked;
 }
@@ -44,6 +46,15 @@ const char* AskedEntries::fault_at_top(const Entry& entry) const {
   return asked_.content && entry.type == EntryType::directory ? "the directory where its content was asked for" : nullptr;
 }
 
+// The name that it is linked to is one that may come, too.
+const char* AskedEntries::fault_of_link(const Entry& entry) const {
+  if (!entry.is_linked) return nullptr;
+  if (!asked_.hard_links) return "a hard link";
+  if (entry.linked_to.empty()) return nullptr;
+  const bool may_come = asked_.content || entry.linked_to == asked_.name || is_below(entry.linked_to, asked_.name);
+  return may_come && !is_reserved_path(entry.linked_to) ? nullptr : "a hard link to something else";
+}
+
 const char* AskedEntries::fault(const Entry& entry) {
   if (is_reserved_path(entry.path)) return "a name that is reserved for the receiver";
   if (entry.type == EntryType::leave) {
@@ -52,6 +63,9 @@ const char* AskedEntries::fault(const Entry& entry) {
     return nullptr;
   }
   if (entry.type == EntryType::symlink && !asked_.links) return "a symbolic link";
+  const bool is_special = entry.type == EntryType::device || entry.type == EntryType::special;
+  if (is_special && !asked_.specials) return "a device or another special file";
+  if (const char* wrong = fault_of_link(entry); wrong != nullptr) return wrong;
   if (entry.type == EntryType::directory && !asked_.recursive) return "a directory";
   const SplitPath split = split_path(entry.path);
   if (chain_.empty()) {

@@ -17,8 +17,10 @@
 namespace ccixfer::recv {
 
 struct Asked {
-  std::string name;      // the one name that may come, with what is below it; "": none
-  bool content = false;  // of a directory, whatever the names: `dir/`, or all that is served. A file that was called so has `name`
+  std::string name;       // the one name that may come, with what is below it; "": none
+  bool content = false;   // of a directory, whatever the names: `dir/`, or all that is served. A file that was called so has `name`
+  bool specials = false;  // devices, FIFOs and sockets
+  bool hard_links = false;
   bool links = false;
   bool recursive = false;
 };
@@ -39,6 +41,7 @@ class AskedEntries {
   };
   [[nodiscard]] const char* fault(const session::Entry& entry);
   [[nodiscard]] const char* fault_at_top(const session::Entry& entry) const;
+  [[nodiscard]] const char* fault_of_link(const session::Entry& entry) const;
 
   const Asked asked_;
   bool begun_ = false;        // the first entry came

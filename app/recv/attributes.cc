@@ -1,6 +1,11 @@
 #include "app/recv/attributes.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <string>
+
+#include "app/session/extended.h"
+#include "app/session/item.h"
 
 namespace ccixfer::recv {
 namespace {
@@ -15,6 +20,10 @@ bool is_refused(int error) {
 }  // namespace
 
 bool Policy::has(session::Option option) const { return (options & option) != 0; }
+
+bool Policy::may_set(std::string_view extended_name) const {
+  return session::is_wanted_extended(extended_name, options, uid == 0) && (setid || !extended_name.starts_with("security."));
+}
 
 Policy Policy::of_directories() const {
   Policy policy = *this;
@@ -55,12 +64,83 @@ int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, con
     if (error < 0 && !is_refused(error)) return error;
     refused = error < 0 && policy.has(session::option_permissions);
   }
+  if (const int error = apply_extended(files, fd, policy, wanted); error < 0) {
+    return error;
+  } else {
+    refused = refused || error == attributes_refused;
+  }
   if (policy.has(session::option_times)) {
     const int error = files.set_mtime(fd, wanted.mtime);
     if (error < 0 && !is_refused(error)) return error;
     refused = refused || error < 0;
   }
   return refused ? attributes_refused : 0;
+}
+
+namespace {
+
+using session::ExtendedAttribute;
+using List = std::vector<ExtendedAttribute>;
+
+const ExtendedAttribute* find(const List& list, std::string_view name) {
+  const auto found =
+      std::lower_bound(list.begin(), list.end(), name, [](const auto& one, auto wanted) { return one.name < wanted; });
+  return found != list.end() && found->name == name ? &*found : nullptr;
+}
+
+bool is_default_acl(std::string_view name) { return name == session::default_acl_name; }
+bool is_acl_name(std::string_view name) { return name == session::access_acl_name || is_default_acl(name); }
+
+int set_one(ports::FileSystem& files, int fd, const ExtendedAttribute& one) {
+  if (is_acl_name(one.name)) return files.set_acl(fd, is_default_acl(one.name), one.value);
+  return files.set_attribute(fd, one.name, one.value);
+}
+
+int remove_one(ports::FileSystem& files, int fd, std::string_view name) {
+  return is_acl_name(name) ? files.set_acl(fd, is_default_acl(name), {}) : files.remove_attribute(fd, name);
+}
+
+// That this file system has no such attribute, or none that is so long, or that this account may not set it.
+bool is_extended_refused(int error) { return is_refused(error) || error == -ENOSPC || error == -ERANGE || error == -E2BIG; }
+
+}  // namespace
+
+int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const Attributes& wanted) {
+  if (!policy.has_extended() || !wanted.extended) return 0;
+  List now;
+  if (const int error = session::read_extended(files, fd, policy.options, policy.uid == 0, now); error < 0 && error != -E2BIG)
+    return is_extended_refused(error) ? attributes_refused : error;
+  bool refused = false;
+  const auto note = [&refused](int error) {
+    refused = refused || (error < 0 && is_extended_refused(error));
+    return error < 0 && !is_extended_refused(error) ? error : 0;
+  };
+  for (const ExtendedAttribute& one : now) {
+    if (!policy.may_set(one.name) || find(*wanted.extended, one.name) != nullptr) continue;
+    if (const int error = note(remove_one(files, fd, one.name)); error < 0) return error;
+  }
+  for (const ExtendedAttribute& one : *wanted.extended) {
+    const ExtendedAttribute* there = find(now, one.name);
+    if (!policy.may_set(one.name) || (there != nullptr && there->value == one.value)) continue;
+    if (const int error = note(set_one(files, fd, one)); error < 0) return error;
+  }
+  return refused ? attributes_refused : 0;
+}
+
+uint16_t extended_differences(ports::FileSystem& files, int fd, const Policy& policy, const List& wanted) {
+  List now;
+  if (session::read_extended(files, fd, policy.options, policy.uid == 0, now) < 0) return 0;
+  uint16_t differences = 0;
+  const auto compare = [&](const List& these, const List& others) {
+    for (const ExtendedAttribute& one : these) {
+      const ExtendedAttribute* other = find(others, one.name);
+      if (!policy.may_set(one.name) || (other != nullptr && other->value == one.value)) continue;
+      differences |= is_acl_name(one.name) ? session::item_acl : session::item_xattrs;
+    }
+  };
+  compare(now, wanted);
+  compare(wanted, now);
+  return differences;
 }
 
 }  // namespace ccixfer::recv

@@ -2,6 +2,9 @@
 // permitted to set them.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
 
 #include "app/session/entry.h"
 #include "app/session/messages.h"
@@ -13,9 +16,13 @@ struct Attributes {
   uint32_t mode = 0;  // 07777
   uint32_t uid = 0, gid = 0;
   ports::FileTime mtime;
+  // Extended attributes and access control lists, all of them; none: not known, and left as they are.
+  std::shared_ptr<const std::vector<session::ExtendedAttribute>> extended = {};
 };
 [[nodiscard]] inline Attributes attributes_of(const session::Entry& entry) {
-  return {entry.mode, entry.uid, entry.gid, entry.mtime};
+  Attributes attributes{entry.mode, entry.uid, entry.gid, entry.mtime};
+  if (entry.has_extended) attributes.extended = std::make_shared<const std::vector<session::ExtendedAttribute>>(entry.extended);
+  return attributes;
 }
 
 // What holds for all files of a session.
@@ -26,6 +33,9 @@ struct Policy {
   bool setid = true;            // set-id bits that the source asks for are set
   bool directory_times = true;  // with option_times: directories get theirs too
   [[nodiscard]] bool has(session::Option option) const;
+  [[nodiscard]] bool has_extended() const { return has(session::option_acls) || has(session::option_xattrs); }
+  // Whether an extended attribute may be set here: `security.` can give rights, as a set-ID bit does.
+  [[nodiscard]] bool may_set(std::string_view extended_name) const;
   [[nodiscard]] Policy of_directories() const;
   [[nodiscard]] uint32_t created_mode(const Attributes& wanted) const { return wanted.mode & 0777u & ~umask; }  // by open(2) alone
 };
@@ -43,6 +53,11 @@ struct Current {
 inline constexpr int attributes_refused = 1;
 [[nodiscard]] int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, const Current& current,
                                    const Attributes& wanted);
+// Extended attributes and access control lists alone, which apply_attributes sets too. 0, -errno or attributes_refused.
+[[nodiscard]] int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const Attributes& wanted);
+// What of them differs: of session::item_acl and item_xattrs.
+[[nodiscard]] uint16_t extended_differences(ports::FileSystem& files, int fd, const Policy& policy,
+                                            const std::vector<session::ExtendedAttribute>& wanted);
 // The mode that `wanted` means here, for a file whose owner is now that of `current`.
 [[nodiscard]] uint32_t wanted_mode(const Policy& policy, const Current& current, const Attributes& wanted);
 

@@ -16,7 +16,7 @@ std::optional<Error> Budget::decided(const std::vector<Decision>& decisions) {
                     *limits_.entries_max)};
   }
   for (const Decision& decision : decisions) {
-    if (!decision.task) continue;
+    if (!decision.task || decision.verdict == session::Verdict::link) continue;
     if (decision.task->size_bytes == size_unknown) {
       has_unknown_length_ = true;
     } else if (announced_bytes_ + decision.task->size_bytes < announced_bytes_) {

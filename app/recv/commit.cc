@@ -8,6 +8,7 @@
 
 #include "app/recv/at_rest.h"
 #include "app/recv/inheritance.h"
+#include "app/session/holes.h"
 #include "core/base/log.h"
 
 namespace ccixfer::recv {
@@ -39,7 +40,8 @@ class Committer {
   int keep_old(const CommitItem& item, int parent);
   int rename_into(CommitItem& item, int parent);
   int place_across(CommitItem& item, int parent);
-  int copy(int from, int to, Xxh3Blocks* hash);
+  int link_into(const CommitItem& item, int parent);
+  int copy(int from, int to, uint64_t size_bytes, Xxh3Blocks* hash);
   void verify_pieces(CommitItem& item);
   void verify_packs(std::vector<CommitItem>& batch);
   bool is_good_copy(int directory, const std::string& name, int fd, const CommitItem& item, const Hash128& hash);
@@ -130,7 +132,7 @@ void Committer::finish(CommitItem& item) {
     const bool in_place = item.file->is_in_place();
     if (error >= 0) error = in_place ? finish_in_place(item, file->fd()) : finish_pieces(item, file->fd());
     if (item.outcome != CommitOutcome::ok) return;
-  } else if (error >= 0 && !inheritance_.is_nothing()) {
+  } else if (error >= 0 && item.link_to.empty() && !inheritance_.is_nothing()) {
     const int fd = files_.open(root_.staging, item.staged, {}, 0);
     error = root_.judged(std::min(fd, 0));
     if (fd >= 0) file = std::make_shared<HeldFile>(files_, fd);
@@ -140,6 +142,7 @@ void Committer::finish(CommitItem& item) {
     set(item, CommitOutcome::failed, error);
     return;
   }
+  if (!item.link_to.empty()) return;  // it has all from the file that it is linked to
   if (!item.file) {
     // Where syncfs does not tell, what was just given is synced by itself, as the data was.
     error = file && !root_.syncfs_tells ? files_.fsync(file->fd()) : 0;
@@ -178,10 +181,14 @@ bool Committer::is_good_copy(int directory, const std::string& name, int fd, con
   return reader.compare(0, item.size_bytes, hash) == AtRest::same;
 }
 
-int Committer::copy(int from, int to, Xxh3Blocks* hash) {
+// Holes stay holes, unless all of it is hashed.
+int Committer::copy(int from, int to, uint64_t size_bytes, Xxh3Blocks* hash) {
   std::vector<std::byte> buffer(copy_bytes);
+  session::HoleFinder holes(files_, from);
   for (uint64_t offset_bytes = 0;;) {
     owner_.step();
+    if (hash == nullptr) offset_bytes = holes.next_data(offset_bytes);
+    if (offset_bytes >= size_bytes) return files_.truncate(to, size_bytes);
     const int64_t got = files_.pread(from, buffer, offset_bytes);
     if (got <= 0) return static_cast<int>(got);
     const Bytes data = Bytes(buffer).first(static_cast<size_t>(got));
@@ -207,7 +214,8 @@ int Committer::place_across(CommitItem& item, int parent) {
   const HeldFile to_file(files_, to);
   ports::FileStat stat;
   Xxh3Blocks hash;
-  int error = copy(from, to, verifies() ? &hash : nullptr);
+  int error = files_.fstat(from, stat);
+  if (error >= 0) error = copy(from, to, stat.size_bytes, verifies() ? &hash : nullptr);
   if (error >= 0) error = files_.fstat(to, stat);
   Policy policy = policy_;
   Attributes wanted = item.task->attributes;
@@ -245,7 +253,7 @@ int Committer::write_in_place(CommitItem& item, int parent) {
   if (to < 0) return to;
   const HeldFile to_file(files_, to);
   Xxh3Blocks hash;
-  int error = copy(from, to, verifies() ? &hash : nullptr);
+  int error = copy(from, to, item.size_bytes, &hash);  // with a hash it leaves no hole out: other bytes may stand there
   if (error >= 0) error = files_.truncate(to, item.size_bytes);
   if (error >= 0) error = files_.fsync(to);
   if (error >= 0 && verifies() && !is_good_copy(parent, std::string(split_path(item.task->path).name), to, item, hash.digest()))
@@ -270,6 +278,7 @@ int Committer::is_still_there(const CommitItem& item, int parent) {
 }
 
 int Committer::rename_into(CommitItem& item, int parent) {
+  if (!item.link_to.empty()) return link_into(item, parent);
   if (item.file && item.file->is_in_place()) return is_still_there(item, parent);
   if (item.task->in_place) {
     const int error = write_in_place(item, parent);
@@ -286,6 +295,25 @@ int Committer::rename_into(CommitItem& item, int parent) {
     error = files_.rename_at(root_.staging, item.staged, parent, name);
   }
   return error == -EXDEV ? place_across(item, parent) : error;
+}
+
+// In place of what stands there, which may be the empty directory that the verdict saw.
+int Committer::link_into(const CommitItem& item, int parent) {
+  HeldDirectoryRef directory;
+  const SplitPath from = split_path(item.link_to);
+  if (const int error = directories_.open(from.parent, directory); error < 0) return error;
+  const std::string_view name = split_path(item.task->path).name;
+  const std::string beside = staged_beside_name(item.task->key);
+  files_.unlink_at(parent, beside, false);
+  if (const int error = files_.link_at(directory->fd(), from.name, parent, beside); error < 0) return error;
+  int error = files_.rename_at(parent, beside, parent, name);
+  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
+    error = files_.unlink_at(parent, name, true);
+    if (error >= 0) directories_.forget(item.task->path);
+    if (error >= 0) error = files_.rename_at(parent, beside, parent, name);
+  }
+  files_.unlink_at(parent, beside, false);  // also when it and the name were one file: then rename(2) leaves both
+  return error;
 }
 
 // The final name appears, whole.
@@ -347,7 +375,8 @@ void Committer::sync_before(std::vector<CommitItem>& batch) {
   if (!by_syncfs_ && made == root_.directories_synced.load()) return;
   int error = root_.disk->sync();
   for (CommitItem& item : batch) {
-    if (!item.file && root_.syncfs_tells && root_.disk->is_void(item.mark)) set(item, CommitOutcome::sync_failed, -EIO);
+    if (!item.file && item.link_to.empty() && root_.syncfs_tells && root_.disk->is_void(item.mark))
+      set(item, CommitOutcome::sync_failed, -EIO);
   }
   if (error < 0) error = root_.disk->sync();  // what was lost is void by its mark; names are still there to be synced
   if (error >= 0) root_.directories_synced.store(made);
@@ -396,19 +425,20 @@ void Committer::run(std::vector<CommitItem>& batch) {
   if (root_.check() < 0) {
     for (CommitItem& item : batch) {
       set(item, CommitOutcome::failed, -ESTALE);
-      if (!item.file) files_.unlink_at(root_.staging, item.staged, false);
+      if (!item.file && !item.staged.empty()) files_.unlink_at(root_.staging, item.staged, false);
     }
     return;
   }
   for (CommitItem& item : batch) {
-    if (!item.file) by_syncfs_ = root_.syncfs_tells;
+    if (!item.file && item.link_to.empty()) by_syncfs_ = root_.syncfs_tells;
     finish(item);
   }
   sync_before(batch);
   if (verifies()) verify_packs(batch);
   for (CommitItem& item : batch) {
     if (item.outcome == CommitOutcome::ok) place(item);
-    if (item.outcome != CommitOutcome::ok && !item.file) files_.unlink_at(root_.staging, item.staged, false);
+    if (item.outcome != CommitOutcome::ok && !item.file && !item.staged.empty())
+      files_.unlink_at(root_.staging, item.staged, false);
   }
   sync_after(batch);
   look_again(batch);

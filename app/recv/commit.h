@@ -33,6 +33,7 @@ enum class CommitOutcome : uint8_t {
 struct CommitItem {
   FileTaskRef task;
   std::string staged;                        // name in staging
+  std::string link_to = {};                  // nothing is staged: it becomes a further name of the file at this path
   std::shared_ptr<StagedFile> file;          // of pieces; nullptr: of a pack, attributes set already
   uint64_t size_bytes = 0;                   // final length
   DiskSync::Mark mark = 0;                   // of a pack: of before it was written

@@ -52,8 +52,8 @@ bool EntryDecider::Job::set_attributes_of_unchanged(const Entry& entry, std::str
   const Attributes wanted = attributes_of(entry);
   const bool mode_differs = policy.has(session::option_permissions) && wanted_mode(policy, current, wanted) != stat.mode;
   const bool owner_differs = policy.has(session::option_owner) && (stat.uid != entry.uid || stat.gid != entry.gid);
-  if (!mode_differs && !owner_differs && !policy.has(session::option_times)) return true;
-  if (!policy.has(session::option_permissions) && !owner_differs && !policy.has(session::option_times)) return true;
+  const bool extended_differ = extended_changes(entry, stat, {parent_->fd(), name}) != 0;
+  if (!mode_differs && !owner_differs && !extended_differ && !policy.has(session::option_times)) return true;
   if (dry()) return true;
   const int fd = files_.open(parent_->fd(), name, {}, 0);
   if (fd < 0) return !mode_differs && !policy.has(session::option_times);
@@ -91,7 +91,8 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
       return;
     }
   }
-  if (found == 0 && stays(entry, stat)) {
+  stays_ = found == 0 && stays(entry, stat);
+  if (stays_) {
     decision.verdict = Verdict::unchanged;
     return;
   }
@@ -116,6 +117,25 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   decision.items = replaces_file ? items_of(done_to(entry), entry, &stat) : items_of_new(done_to(entry), entry, older);
   decision.verdict = Verdict::send;
   if (dry()) return;
+  // A link of an older tree, or a file that is to be kept, is never written to, whatever the options say.
+  const bool in_place =
+      replaces_file && session_.policy_.has(session::option_inplace) && session_.older_ == nullptr && session_.backups_ == nullptr;
+  begin_task(entry, index, in_place, decision);
+  if (!decision.task) return;
+  const FileTask& task = *decision.task;
+  if (!in_place) resume(task, decision);
+  if (replaces_file) {
+    compare_with(task, std::make_shared<OlderFile>(root_, session_.directories_, decision.path, stat.size_bytes), decision);
+  } else if (older) {
+    const OlderTrees::Candidate& found_older = older->candidate;
+    compare_with(task,
+                 std::make_shared<OlderFile>(root_, session_.directories_, found_older.directory, found_older.name,
+                                             found_older.stat.size_bytes),
+                 decision);
+  }
+}
+
+void EntryDecider::Job::begin_task(const Entry& entry, uint64_t index, bool in_place, Decision& decision) {
   const Hash128 key = path_key(decision.path);
   if (!root_.claims.take(key, session_.owner_)) {
     failed(decision, -EBUSY);
@@ -129,21 +149,13 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   task->version = entry.version;
   task->attributes = attributes_of(entry);
   task->items = decision.items;
+  task->linked_to = decision.target;
   task->has_digest = entry.has_digest;
   task->digest = entry.digest;
-  // A link of an older tree, or a file that is to be kept, is never written to, whatever the options say.
-  task->in_place =
-      replaces_file && session_.policy_.has(session::option_inplace) && session_.older_ == nullptr && session_.backups_ == nullptr;
-  if (!task->in_place) resume(*task, decision);
-  if (replaces_file) {
-    compare_with(*task, std::make_shared<OlderFile>(root_, session_.directories_, decision.path, stat.size_bytes), decision);
-  } else if (older) {
-    const OlderTrees::Candidate& found_older = older->candidate;
-    compare_with(*task,
-                 std::make_shared<OlderFile>(root_, session_.directories_, found_older.directory, found_older.name,
-                                             found_older.stat.size_bytes),
-                 decision);
-  }
+  task->in_place = in_place;
+  task->sparse = session_.policy_.has(session::option_sparse);
+  task->first_name = leads_;
+  if (!leads_.empty()) task->path_of_first = join_path(session_.base_, leads_);
   decision.task = std::move(task);
 }
 

@@ -11,14 +11,17 @@ using session::Verdict;
 
 namespace {
 
-bool is_of_type(const ports::FileStat& stat, EntryType type) {
-  switch (type) {
+bool is_of_type(const Entry& entry, const ports::FileStat& stat) {
+  switch (entry.type) {
     case EntryType::file:
       return stat.type == ports::FileType::regular;
     case EntryType::directory:
       return stat.type == ports::FileType::directory;
     case EntryType::symlink:
       return stat.type == ports::FileType::symlink;
+    case EntryType::device:
+    case EntryType::special:
+      return is_special_of_kind(entry, stat);
     case EntryType::leave:
       return false;
   }
@@ -28,7 +31,7 @@ bool is_of_type(const ports::FileStat& stat, EntryType type) {
 }  // namespace
 
 std::optional<Likeness> EntryDecider::Job::likeness(const Entry& entry, const OlderTrees::Candidate& candidate) {
-  if (!is_of_type(candidate.stat, entry.type)) return std::nullopt;
+  if (!is_of_type(entry, candidate.stat)) return std::nullopt;
   bool has_same = true;
   if (entry.type == EntryType::file) {
     has_same = is_unchanged(entry, candidate.directory->fd(), candidate.name, candidate.stat);
@@ -36,8 +39,9 @@ std::optional<Likeness> EntryDecider::Job::likeness(const Entry& entry, const Ol
     std::string target;
     has_same = files_.readlink_at(candidate.directory->fd(), candidate.name, target) >= 0 && target == entry.target;
   }
+  if (is_special(entry.type)) has_same = is_same_special(entry, candidate.stat);
   if (!has_same) return Likeness::kind;
-  return differs(entry, candidate.stat) ? Likeness::content : Likeness::all;
+  return differs(entry, candidate.stat, {candidate.directory->fd(), candidate.name}) ? Likeness::content : Likeness::all;
 }
 
 std::optional<OlderTrees::Match> EntryDecider::Job::find_older(const Entry& entry, const std::string& path) {
@@ -53,7 +57,7 @@ session::Items EntryDecider::Job::items_of_new(session::Items done, const Entry&
   if (older->likeness == Likeness::all && entry.type == EntryType::directory) return done;
   if (older->likeness >= Likeness::content && entry.type == EntryType::file)
     done &= static_cast<session::Items>(~session::item_content);
-  return items_of(done, entry, &older->candidate.stat);
+  return items_of(done, entry, &older->candidate.stat, {older->candidate.directory->fd(), older->candidate.name});
 }
 
 // True: the older tree's file or link is the new one's too. `there`: what stands at the path.
@@ -62,23 +66,22 @@ bool EntryDecider::Job::take_from_older(const Entry& entry, const OlderTrees::Ma
   if (older.likeness != Likeness::all) return false;
   const ports::FileStat& stat = older.candidate.stat;
   if (there != nullptr && there->device == stat.device && there->inode == stat.inode) return false;  // it was linked before
-  if (!dry() && link_older(older.candidate, decision.path, there == nullptr) < 0) return false;
+  if (!dry() && link_name(older.candidate.directory->fd(), older.candidate.name, decision.path, there == nullptr) < 0) return false;
   decision.verdict = entry.type == EntryType::file ? Verdict::unchanged : dry() ? Verdict::make : Verdict::done;
   decision.items = session::item_made | session::item_linked;
   return true;
 }
 
 // In place of whatever is no directory with content. 0, or -errno: then the entry comes from the source.
-int EntryDecider::Job::link_older(const OlderTrees::Candidate& candidate, const std::string& path, bool is_new) {
+int EntryDecider::Job::link_name(int from_directory, std::string_view from, const std::string& path, bool is_new) {
   const std::string_view name = split_path(path).name;
-  const int from = candidate.directory->fd();
   if (is_new) {
-    const int error = files_.link_at(from, candidate.name, parent_->fd(), name);
+    const int error = files_.link_at(from_directory, from, parent_->fd(), name);
     if (error != -EEXIST) return error;
   }
   const std::string temporary = staged_beside_name(path_key(path));
   files_.unlink_at(parent_->fd(), temporary, false);
-  if (const int error = files_.link_at(from, candidate.name, parent_->fd(), temporary); error < 0) return error;
+  if (const int error = files_.link_at(from_directory, from, parent_->fd(), temporary); error < 0) return error;
   int error = session_.backups_ != nullptr ? session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced) : 0;
   if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
   if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {

@@ -41,7 +41,8 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
     return;
   }
   if (found == 0 && stays(entry, stat)) return;
-  if (found == 0 && stat.type == ports::FileType::symlink) {
+  const bool was_link = found == 0 && stat.type == ports::FileType::symlink;
+  if (was_link && entry.linked_to.empty()) {
     std::string target;
     if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target) {
       decision.items = items_of(0, entry, &stat);
@@ -56,7 +57,10 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
       return;
     }
   }
-  const bool was_link = found == 0 && stat.type == ports::FileType::symlink;
+  if (link_at_once(entry, was_link ? &stat : nullptr, found < 0, decision)) {
+    if (!dry()) directories_.forget(decision.path);
+    return;
+  }
   const auto older = found == -ENOENT ? find_older(entry, decision.path) : std::nullopt;
   if (older && take_from_older(entry, *older, nullptr, decision)) return;
   decision.items = was_link ? items_of(done_to(entry), entry, &stat) : items_of_new(done_to(entry), entry, older);

@@ -77,6 +77,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   void commit(CommitItem item) override;
   void sync_soon(uint64_t index, uint64_t bytes) override { syncer_.add(index, bytes); }
   void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) override;
+  void make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged, const session::Holes& holes) override;
   void remove_staged(std::string name) override { discards_.add(std::move(name)); }
   void ended(const FileTask& task, const session::FileResult& result) override;
   void note_for_receipt(const Decision& decision);
@@ -135,7 +136,7 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       observer_(observer),
       opener_(link.keys() != nullptr ? std::make_unique<session::DataOpener>(link.keys()->data(trust::SealKey::Use::open))
                                      : nullptr),
-      root_(root, options.options, link.transfer_key(), options.limits.setid, options.peer, options.aside),
+      root_(root, options.options, link.transfer_key(), options.limits.setid, options.peer, options.aside, options.tweaks),
       jobs_(work, wake_),
       liveness_(options.disk_patience),
       outbox_([this](const Message& message) { link_.post(message); }, tells_source_of_items(options)),
@@ -152,7 +153,8 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
             return root_.judge(segment, header, opener_.get(), first_index);
           },
           *this, session_),
-      files_(session_, *this, results_, [this](const FileTask& task, bool resumed) { return root_.make_staged(task, resumed); }),
+      files_(session_, *this, results_, root_.linked_names(),
+             [this](const FileTask& task, bool resumed) { return root_.make_staged(task, resumed); }),
       pieces_(
           jobs_,
           [this](const std::shared_ptr<StagedFile>& staged, MutableBytes segment, const SegmentHeader& header) {
@@ -263,7 +265,7 @@ void Destination::Impl::finish() {
 void Destination::Impl::summarise() {
   if (const uint64_t refused = results_.tally().attributes_refused; refused > 0) {
     session_.warn(
-        fmt::format("the file system refuses modes or times: {}: {} files and directories have others than at the "
+        fmt::format("the file system refuses modes, times or links: {}: {} files and directories have others than at the "
                     "source: send without -a, or to another file system",
                     printable(root_.path()), refused));
   }
@@ -367,6 +369,8 @@ void Destination::Impl::on_message(const Message& message) {
     on_file_end(*file_end);
   } else if (const auto* same = std::get_if<session::Same>(&message)) {
     on_same(*same);
+  } else if (const auto* holes = std::get_if<session::Holes>(&message)) {
+    if (!files_.on_holes(*holes)) session_.reject("holes that are not of their file");
   } else if (const auto* end = std::get_if<session::End>(&message)) {
     on_end(*end);
   } else if (const auto* unlisted = std::get_if<session::Unlisted>(&message)) {
@@ -456,6 +460,13 @@ void Destination::Impl::commit(CommitItem item) {
 
 void Destination::Impl::discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) {
   jobs_.submit([this, task, staged] { root_.discard(*task, *staged); }, [this, index = task->index] { files_.discarded(index); });
+}
+
+void Destination::Impl::make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged,
+                                   const session::Holes& holes) {
+  const auto error = std::make_shared<int>(0);
+  jobs_.submit([task, staged, holes, error] { *error = staged->make_holes(holes.ranges, task->size_bytes); },
+               [this, holes, error] { files_.holes_made(holes, -*error); });
 }
 
 void Destination::Impl::ended(const FileTask& task, const session::FileResult& result) {

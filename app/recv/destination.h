@@ -20,6 +20,7 @@
 #include "app/session/pool_turns.h"
 #include "app/session/tally.h"
 #include "app/session/transfer_record.h"
+#include "app/session/tweaks.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
 #include "core/ports/entropy.h"
@@ -45,6 +46,7 @@ struct DestinationOptions {
   std::shared_ptr<RateAllowance> rate{};
   receipt::Sink* receipt = nullptr;  // hears of each entry that ends well, with its digest; none: nobody reads them again
   std::string peer = {};             // who it is, for whoever looks at what stands staged
+  session::TweaksRef tweaks = {};    // of a pull
 };
 
 class Destination final : public session::LinkHandler {

@@ -106,8 +106,8 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   decision.version = entry.version;
   if (session_.policy_.has(session::option_itemize)) decision.target = entry.target;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
-  const bool is_file_or_link = entry.type == EntryType::file || entry.type == EntryType::symlink;
-  if (is_file_or_link && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);
+  const bool is_directory = entry.type == EntryType::directory || entry.type == EntryType::leave;
+  if (!is_directory && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);
   place(entry, index, decision);
   // A directory is made and left all the same, so that what is in it arrives.
   if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);
@@ -117,15 +117,17 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
 // A dry run: the directory would be made.
 void EntryDecider::Job::decide_in_missing_directory(const Entry& entry, Decision& decision) {
   const bool is_file = entry.type == EntryType::file;
+  if (would_become_link(entry, decision)) return;
   const auto older = find_older(entry, decision.path);
   if (older && take_from_older(entry, *older, nullptr, decision)) return;
   decision.verdict = is_file ? Verdict::send : Verdict::make;
   decision.items = items_of_new(done_to(entry), entry, older);
+  if (is_file && entry.is_linked) session_.linked_.begin(entry.path, decision.path);
 }
 
 // What is done to an entry that is not there, or replaced.
 session::Items EntryDecider::Job::done_to(const Entry& entry) const {
-  if (entry.type == EntryType::directory) return session::item_made;
+  if (entry.type == EntryType::directory || is_special(entry.type)) return session::item_made;
   if (entry.type == EntryType::symlink) return session::item_made | session::item_content;
   const bool by_digest = session_.policy_.has(session::option_checksum);
   return by_digest ? session::item_sent | session::item_content : session::item_sent;
@@ -138,6 +140,7 @@ void EntryDecider::Job::place(const Entry& entry, uint64_t index, Decision& deci
       ports::FileStat stat;
       const bool there = root_.fd >= 0 && files_.fstat(root_.fd, stat) >= 0;
       const bool is_new = !there || session_.base_made_;
+      here_ = {root_.fd, "."};
       decision.items =
           is_new ? items_of_new(session::item_made, entry, find_older(entry, decision.path)) : items_of(0, entry, &stat);
       if (dry() && root_.fd < 0) decision.verdict = Verdict::make;
@@ -165,6 +168,7 @@ void EntryDecider::Job::place(const Entry& entry, uint64_t index, Decision& deci
     }
     return;
   }
+  here_ = {parent_->fd(), split_path(decision.path).name};
   switch (entry.type) {
     case EntryType::directory:
       decide_directory(entry, index, decision);
@@ -172,15 +176,29 @@ void EntryDecider::Job::place(const Entry& entry, uint64_t index, Decision& deci
     case EntryType::symlink:
       decide_symlink(entry, decision);
       break;
+    case EntryType::device:
+    case EntryType::special:
+      decide_special(entry, decision);
+      break;
     case EntryType::file:
     case EntryType::leave:
-      decide_file(entry, index, decision);
+      entry.is_linked ? decide_linked(entry, index, decision) : decide_file(entry, index, decision);
       break;
   }
 }
 
+// Of a file or directory that can be opened; what cannot be read is not known to differ.
+session::Items EntryDecider::Job::extended_changes(const Entry& entry, const ports::FileStat& stat, Where where) {
+  const bool is_directory = stat.type == ports::FileType::directory;
+  if (!entry.has_extended || (!is_directory && stat.type != ports::FileType::regular)) return 0;
+  const int fd = files_.open(where.directory, where.name, {.directory = is_directory}, 0);
+  if (fd < 0) return 0;
+  const HeldFile file(files_, fd);
+  return extended_differences(files_, fd, session_.policy_, entry.extended);
+}
+
 // What the run gives to something that is there and stays, and the size that it has not.
-session::Items EntryDecider::Job::changes_of(const Entry& entry, const ports::FileStat& stat) {
+session::Items EntryDecider::Job::changes_of(const Entry& entry, const ports::FileStat& stat, Where where) {
   const Policy& policy = session_.policy_;
   const bool is_link = stat.type == ports::FileType::symlink;
   const bool is_root = policy.uid == 0;
@@ -192,23 +210,25 @@ session::Items EntryDecider::Job::changes_of(const Entry& entry, const ports::Fi
     if (is_root && stat.uid != entry.uid) items |= session::item_owner;
     if ((is_root || !is_link) && stat.gid != entry.gid) items |= session::item_group;
   }
-  if (is_link || !policy.has(session::option_permissions)) return items;
+  if (is_link) return items;
+  items |= extended_changes(entry, stat, where);
+  if (!policy.has(session::option_permissions)) return items;
   const Current later{stat.mode, is_root ? entry.uid : stat.uid, entry.gid};  // set-id bits go with the owner that it gets
   if (wanted_mode(policy, later, attributes_of(entry)) != stat.mode) items |= session::item_mode;
   return items;
 }
 
-session::Items EntryDecider::Job::items_of(session::Items done, const Entry& entry, const ports::FileStat* there) {
+session::Items EntryDecider::Job::items_of(session::Items done, const Entry& entry, const ports::FileStat* there, Where where) {
   if (!session_.policy_.has(session::option_itemize)) return 0;
   if (there == nullptr) return done | session::item_new;
-  session::Items items = done | changes_of(entry, *there);
+  session::Items items = done | changes_of(entry, *there, where);
   if (!session_.policy_.has(session::option_times) && done != 0) items |= session::item_time;  // that of its writing
   return items;
 }
 
 // Whether the run would give something that is there, and stays, another mode, owner or time.
-bool EntryDecider::Job::differs(const Entry& entry, const ports::FileStat& stat) {
-  return (changes_of(entry, stat) & ~session::item_size) != 0;
+bool EntryDecider::Job::differs(const Entry& entry, const ports::FileStat& stat, Where where) {
+  return (changes_of(entry, stat, where) & ~session::item_size) != 0;
 }
 
 // The file system may not have been able to keep the time that it was given.

@@ -15,6 +15,7 @@
 #include "app/recv/backups.h"
 #include "app/recv/directories.h"
 #include "app/recv/leaves.h"
+#include "app/recv/linked_names.h"
 #include "app/recv/older_file.h"
 #include "app/recv/older_trees.h"
 #include "app/recv/open_directories.h"
@@ -40,7 +41,7 @@ struct Decision {
   std::shared_ptr<OlderFile> older;         // compare: the file whose pieces may be the same
   std::optional<Leave> leave;
   session::Items items = 0;  // with option_itemize: what is done to it
-  std::string target;        // and of a link, where it leads
+  std::string target;        // and of a link, where it leads; of a further name of a file, the first one
 };
 
 struct DecidedEntries {
@@ -52,8 +53,13 @@ struct DecidedEntries {
 class EntryDecider {
  public:
   EntryDecider(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, std::string base,
-               std::shared_ptr<Owner> owner)
-      : root_(root), directories_(directories), policy_(policy), base_(std::move(base)), owner_(std::move(owner)) {}
+               std::shared_ptr<Owner> owner, LinkedNames& linked)
+      : root_(root),
+        directories_(directories),
+        policy_(policy),
+        base_(std::move(base)),
+        owner_(std::move(owner)),
+        linked_(linked) {}
 
   // What is linked from older trees, and kept before it is replaced. They live as long as the decider.
   void set_aside(OlderTrees* older, Backups* backups) {
@@ -73,6 +79,7 @@ class EntryDecider {
   const Policy policy_;
   const std::string base_;
   const std::shared_ptr<Owner> owner_;
+  LinkedNames& linked_;
   OlderTrees* older_ = nullptr;
   Backups* backups_ = nullptr;
   bool base_ready_ = false;

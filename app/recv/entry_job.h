@@ -9,6 +9,12 @@
 
 namespace ccixfer::recv {
 
+[[nodiscard]] bool is_special(session::EntryType type);  // a device, FIFO or socket
+[[nodiscard]] bool is_same_special(const session::Entry& entry, const ports::FileStat& stat);
+// Of the same letter: rsync says of a FIFO where a socket stood that its content differs, and of a device where a FIFO stood that
+// it is new.
+[[nodiscard]] bool is_special_of_kind(const session::Entry& entry, const ports::FileStat& stat);
+
 // The parent's descriptor is kept from entry to entry: a walk stays in one directory for long.
 class EntryDecider::Job {
  public:
@@ -38,12 +44,26 @@ class EntryDecider::Job {
   void decide_file(const session::Entry& entry, uint64_t index, Decision& decision);
   [[nodiscard]] int look_for(const std::string& path, std::string_view name, ports::FileStat& stat);
   int place_symlink(const session::Entry& entry, const std::string& path);
+  void decide_special(const session::Entry& entry, Decision& decision);
+  int place_special(const session::Entry& entry, const std::string& path);
+  [[nodiscard]] int finish_special(const session::Entry& entry, std::string_view name);
   void finish_symlink(const session::Entry& entry, std::string_view name);
-  [[nodiscard]] session::Items changes_of(const session::Entry& entry, const ports::FileStat& stat);
+  // Where something stands whose status is known: `name` in a directory.
+  struct Where {
+    int directory = -1;
+    std::string_view name;
+  };
+  [[nodiscard]] session::Items changes_of(const session::Entry& entry, const ports::FileStat& stat, Where where);
+  [[nodiscard]] session::Items extended_changes(const session::Entry& entry, const ports::FileStat& stat, Where where);
   [[nodiscard]] session::Items done_to(const session::Entry& entry) const;
   // `done`: of item_sent, item_made and item_content. `there`: what stays, or is replaced by its like; nullptr: it is new.
-  [[nodiscard]] session::Items items_of(session::Items done, const session::Entry& entry, const ports::FileStat* there);
-  [[nodiscard]] bool differs(const session::Entry& entry, const ports::FileStat& stat);
+  [[nodiscard]] session::Items items_of(session::Items done, const session::Entry& entry, const ports::FileStat* there) {
+    return items_of(done, entry, there, here_);
+  }
+  [[nodiscard]] session::Items items_of(session::Items done, const session::Entry& entry, const ports::FileStat* there,
+                                        Where where);
+  [[nodiscard]] bool differs(const session::Entry& entry, const ports::FileStat& stat) { return differs(entry, stat, here_); }
+  [[nodiscard]] bool differs(const session::Entry& entry, const ports::FileStat& stat, Where where);
   [[nodiscard]] bool has_time(const session::Entry& entry, const ports::FileStat& stat);
   [[nodiscard]] bool is_unchanged(const session::Entry& entry, int parent, std::string_view name, const ports::FileStat& stat);
   [[nodiscard]] bool set_attributes_of_unchanged(const session::Entry& entry, std::string_view name, const ports::FileStat& stat,
@@ -54,12 +74,23 @@ class EntryDecider::Job {
   [[nodiscard]] std::optional<Likeness> likeness(const session::Entry& entry, const OlderTrees::Candidate& candidate);
   [[nodiscard]] session::Items items_of_new(session::Items done, const session::Entry& entry,
                                             const std::optional<OlderTrees::Match>& older);
-  [[nodiscard]] int link_older(const OlderTrees::Candidate& candidate, const std::string& path, bool is_new);
+  [[nodiscard]] int link_name(int from_directory, std::string_view from, const std::string& path, bool is_new);
   [[nodiscard]] bool stays(const session::Entry& entry, const ports::FileStat& stat) const;
   [[nodiscard]] int is_empty_directory(std::string_view name);
   [[nodiscard]] bool was_delivered(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
+  void begin_task(const session::Entry& entry, uint64_t index, bool in_place, Decision& decision);
   void resume(const FileTask& task, Decision& decision);
   void compare_with(const FileTask& task, std::shared_ptr<OlderFile> older, Decision& decision);
+  // Names of a file that has several (decide_linked.cc).
+  void decide_linked(const session::Entry& entry, uint64_t index, Decision& decision);
+  [[nodiscard]] bool becomes_link(const session::Entry& entry, uint64_t index, Decision& decision);
+  [[nodiscard]] bool would_become_link(const session::Entry& entry, Decision& decision);
+  [[nodiscard]] bool link_at_once(const session::Entry& entry, const ports::FileStat* there, bool is_new, Decision& decision);
+  void note_leader(const session::Entry& entry, const Decision& decision);
+  [[nodiscard]] std::string path_of_first(const session::Entry& entry, const LinkedNames::Found& found) const;
+  [[nodiscard]] int look_at_first(const std::string& path, HeldDirectoryRef& directory, ports::FileStat& stat);
+  [[nodiscard]] bool is_first_like(const session::Entry& entry, const HeldDirectory& directory, std::string_view name,
+                                   const ports::FileStat& stat);
 
   EntryDecider& session_;
   OpenedRoot& root_;
@@ -68,6 +99,9 @@ class EntryDecider::Job {
   std::string parent_path_;
   HeldDirectoryRef parent_;
   std::optional<Error> fatal_;
+  Where here_;          // the path of the entry that is decided
+  std::string leads_;   // the first name of the file whose name is decided; "": it has one name
+  bool stays_ = false;  // what stands there was left as it is
 };
 
 }  // namespace ccixfer::recv

@@ -15,7 +15,7 @@ void FileInWork::let_go() {
 }
 
 bool FileInWork::begin_pack() {
-  if (by_pack_ || pieces_ || failure_) return false;
+  if (by_pack_ || pieces_ || failure_ || waits_for_link_) return false;
   by_pack_ = true;
   return true;
 }

@@ -33,7 +33,7 @@ enum class NextStep : uint8_t {
 
 class FileInWork {
  public:
-  explicit FileInWork(FileTaskRef task) : task_(std::move(task)) {}
+  explicit FileInWork(FileTaskRef task) : task_(std::move(task)), leads_(!task_->first_name.empty()) {}
 
   [[nodiscard]] const FileTask& task() const { return *task_; }
   [[nodiscard]] FileTaskRef task_ref() const { return task_; }
@@ -42,13 +42,22 @@ class FileInWork {
   [[nodiscard]] FileShare& share() { return share_; }
   [[nodiscard]] const FileShare& share() const { return share_; }
 
+  // A further name of a file (linked_names.h): nothing of it is wanted while it waits for the first name.
+  void wait_for_link() { waits_for_link_ = true; }
+  void want_content(bool leads) {
+    waits_for_link_ = false;
+    leads_ = leads;
+  }
+  [[nodiscard]] bool waits_for_link() const { return waits_for_link_; }
+  [[nodiscard]] bool leads() const { return leads_; }  // further names wait for it
+
   // While a job uses it.
   void hold() { ++holders_; }
   void let_go();
   [[nodiscard]] bool is_held() const { return holders_ > 0; }
 
   // Content of it may be written: it has neither failed nor is it complete.
-  [[nodiscard]] bool takes_content() const { return !failure_ && !committing_ && !by_pack_; }
+  [[nodiscard]] bool takes_content() const { return !failure_ && !committing_ && !by_pack_ && !waits_for_link_; }
   // Its content came in a pack. False: content is here already, or it has failed.
   [[nodiscard]] bool begin_pack();
   void drop_pack() { by_pack_ = false; }  // the pack was damaged or could not be written: the content may come again
@@ -80,6 +89,8 @@ class FileInWork {
   uint32_t holders_ = 0;
   uint32_t io_failures_ = 0;
   bool by_pack_ = false;
+  bool waits_for_link_ = false;
+  bool leads_ = false;
   bool committing_ = false;
   std::unique_ptr<FilePieces> pieces_;
   std::set<uint64_t> damaged_;  // pieces that came again since the disk had damaged them

@@ -32,6 +32,12 @@ std::optional<FilePieces::Candidate> FilePieces::take_candidate(uint64_t piece) 
   return candidate;
 }
 
+FilePieces::Arrived FilePieces::hole(uint64_t piece, const Hash128& hash) {
+  const Arrived arrived = arrive(piece, hash);
+  if (arrived == Arrived::wanted) table_.set_state(piece, PieceState::durable);
+  return arrived;
+}
+
 bool FilePieces::written(uint64_t piece, uint32_t losses_before) {
   if (losses_before != losses_) {
     not_written(piece);

@@ -30,6 +30,8 @@ class FilePieces {
   // A piece that an earlier run left durable.
   void found(const Ledger::Piece& piece);
   [[nodiscard]] Arrived arrive(uint64_t piece, const Hash128& hash);
+  // It is a hole in the staged file, with the hash of so many zeros.
+  [[nodiscard]] Arrived hole(uint64_t piece, const Hash128& hash);
   // How many syncs have failed: written() is told what it was when the writing began.
   [[nodiscard]] uint32_t losses() const { return losses_; }
   // False: a sync failed since the writing began, and the piece has to come again.

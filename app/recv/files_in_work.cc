@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "app/session/holes.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
 
@@ -31,6 +32,7 @@ bool FilesInWork::has_any(uint64_t first, uint64_t end) const {
 
 void FilesInWork::add(const Decision& decision) {
   FileInWork& file = files_.try_emplace(decision.task->index, decision.task).first->second;
+  if (decision.verdict == session::Verdict::link) return add_link(file);
   uint64_t present_bytes = 0;
   if (!decision.present.empty()) {
     FilePieces& pieces = file.begin_pieces(make_staged_(file.task(), true));
@@ -40,6 +42,57 @@ void FilesInWork::add(const Decision& decision) {
     }
   }
   file.share() = results_.wanted(file.task(), present_bytes);
+}
+
+void FilesInWork::add_link(FileInWork& file) {
+  file.want_content(false);
+  file.wait_for_link();
+  file.share() = results_.linked(file.task());
+  waiting_[file.task().first_name].push_back(file.task().index);
+  link_those_that_wait(file.task().first_name);
+}
+
+// Once it is known where the file's first name stands. When that one has failed, the next one takes its place.
+void FilesInWork::link_those_that_wait(const std::string& first) {
+  const auto waiting = waiting_.find(first);
+  if (waiting == waiting_.end()) return;
+  const LinkedNames::Found found = linked_.find(first);
+  if (found.state == LinkedNames::State::pending) return;
+  if (found.state == LinkedNames::State::failed) {
+    FileInWork* next = find(waiting->second.front());
+    CHECK(next != nullptr);
+    waiting->second.erase(waiting->second.begin());
+    if (waiting->second.empty()) waiting_.erase(waiting);
+    linked_.begin(first, next->task().path);
+    return want_after_all(*next, true);
+  }
+  const std::vector<uint64_t> ready = std::move(waiting->second);
+  waiting_.erase(waiting);
+  for (const uint64_t index : ready) {
+    FileInWork* file = find(index);
+    CHECK(file != nullptr);
+    CommitItem item;
+    item.task = file->task_ref();
+    item.link_to = found.path.empty() ? item.task->path_of_first : found.path;
+    file->begin_commit();
+    steps_.commit(std::move(item));
+  }
+}
+
+// A further name gets content of its own.
+void FilesInWork::want_after_all(FileInWork& file, bool leads) {
+  file.want_content(leads);
+  results_.not_linked(file.share());
+  file.share() = results_.wanted(file.task(), 0);
+  session_.ask_for_piece(file.task().index, session::Resend::whole);
+}
+
+// The content arrives all the same: where the file system has no such links, or no more of them, this is told.
+void FilesInWork::on_not_linked(FileInWork& file, const CommitItem& item) {
+  if (is_fatal(item.error_number)) return session_.fail(fatal_error(item.error_number, item.task->path));
+  const int error = item.error_number;
+  if (error == EPERM || error == EMLINK || error == ENOTSUP || error == ENOSYS || error == EXDEV) results_.attributes_refused();
+  want_after_all(file, false);
 }
 
 FilePieces& FilesInWork::pieces_of(FileInWork& file) {
@@ -71,6 +124,43 @@ bool FilesInWork::on_end(const session::FileEnd& end) {
       break;
   }
   return true;
+}
+
+bool FilesInWork::on_holes(const session::Holes& holes) {
+  FileInWork* file = find(holes.index);
+  if (file == nullptr) return true;  // it has ended, or will never be wanted
+  if (!file->is_length_known()) return false;
+  const uint64_t count = piece_count(file->task().size_bytes);
+  for (const session::Want::Range& range : holes.ranges) {
+    if (range.first >= count || range.count > count - range.first) return false;
+  }
+  if (!file->takes_content()) return true;
+  file->hold();
+  steps_.make_holes(file->task_ref(), pieces_of(*file).staged(), holes);
+  return true;
+}
+
+// They need no row in the ledger: a source that has them tells of them again.
+void FilesInWork::holes_made(const session::Holes& holes, int error_number) {
+  FileInWork* file = find(holes.index);
+  CHECK(file != nullptr);
+  file->let_go();
+  const uint64_t size_bytes = file->task().size_bytes;
+  uint64_t bytes = 0;
+  bool has_changed = false;
+  for (const session::Want::Range& range : holes.ranges) {
+    for (uint64_t piece = range.first; error_number == 0 && piece < range.first + range.count; ++piece) {
+      const uint64_t length = piece_length(size_bytes, piece);
+      const FilePieces::Arrived arrived = file->pieces()->hole(piece, session::hash_of_zeros(length));
+      if (arrived == FilePieces::Arrived::wanted) bytes += length;
+      has_changed = has_changed || arrived == FilePieces::Arrived::changed;
+    }
+  }
+  if (bytes > 0 && !file->failure()) on_durable(*file, bytes);
+  if (is_fatal(error_number)) return session_.fail(fatal_error(error_number, file->task().path));
+  if (error_number != 0) return on_failed(*file, failure_of_errno(error_number));
+  if (has_changed) return on_failed(*file, {ErrorKind::vanished, 0, true, "it changed while it was read"});
+  go_on(*file);
 }
 
 void FilesInWork::on_written(FileInWork& file, uint64_t bytes) { steps_.sync_soon(file.task().index, bytes); }
@@ -174,6 +264,8 @@ void FilesInWork::on_committed(const CommitItem& item) {
   file->end_commit();
   if (item.outcome == CommitOutcome::ok) {
     on_placed(*file, item);
+  } else if (!item.link_to.empty()) {
+    on_not_linked(*file, item);
   } else {
     on_not_placed(*file, item);
   }
@@ -184,7 +276,7 @@ void FilesInWork::on_placed(FileInWork& file, const CommitItem& item) {
   const bool some_was_durable = file.pieces() != nullptr && file.is_length_known();
   results_.durable(file.share(), some_was_durable ? file.pieces()->unsynced_bytes(item.size_bytes) : item.size_bytes);
   if (!file.is_length_known()) results_.grown(item.size_bytes);
-  end_delivered(file, item.size_bytes);
+  end_delivered(file, item.link_to.empty() ? item.size_bytes : item.task->size_bytes);
 }
 
 void FilesInWork::on_not_placed(FileInWork& file, const CommitItem& item) {
@@ -216,6 +308,7 @@ void FilesInWork::on_commit_cancelled(const CommitItem& item) {
   FileInWork* file = find(item.task->index);
   CHECK(file != nullptr);
   file->end_commit();
+  if (!item.link_to.empty()) return;
   if (!item.file) {
     steps_.remove_staged(item.staged);
   } else if (file->pieces()->has_unsynced()) {
@@ -237,8 +330,16 @@ void FilesInWork::end_failed(FileInWork& file) {
 void FilesInWork::end(FileInWork& file, ErrorKind kind, int error_number) {
   CHECK(!file.is_held());
   const FileTaskRef task = file.task_ref();
+  const bool leads = file.leads();
   files_.erase(task->index);
   steps_.ended(*task, {task->index, kind, error_number});
+  if (!leads) return;
+  if (kind == ErrorKind::ok) {
+    linked_.place(task->first_name, task->path, task->path == task->path_of_first);
+  } else {
+    linked_.fail(task->first_name);
+  }
+  link_those_that_wait(task->first_name);
 }
 
 }  // namespace ccixfer::recv

@@ -14,6 +14,7 @@
 
 #include "app/recv/commit_queue.h"
 #include "app/recv/file_handler.h"
+#include "app/recv/linked_names.h"
 #include "app/recv/results.h"
 #include "app/recv/session_handler.h"
 
@@ -27,6 +28,8 @@ class FileSteps {
   virtual void sync_soon(uint64_t index, uint64_t bytes) = 0;  // pieces of it were written, so many bytes more; 0: it has failed
   // Removes what is staged of it and its rows in the ledger; then FilesInWork::discarded is called.
   virtual void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) = 0;
+  // These pieces of it become holes; then FilesInWork::holes_made is called.
+  virtual void make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged, const session::Holes& holes) = 0;
   virtual void remove_staged(std::string name) = 0;  // of a file of a pack
   virtual void ended(const FileTask& task, const session::FileResult& result) = 0;
 };
@@ -34,8 +37,8 @@ class FileSteps {
 class FilesInWork final : public FileHandler, public CommitHandler {
  public:
   using MakeStaged = std::function<std::shared_ptr<StagedFile>(const FileTask& task, bool resumed)>;
-  FilesInWork(SessionHandler& session, FileSteps& steps, Results& results, MakeStaged make_staged)
-      : session_(session), steps_(steps), results_(results), make_staged_(std::move(make_staged)) {}
+  FilesInWork(SessionHandler& session, FileSteps& steps, Results& results, LinkedNames& linked, MakeStaged make_staged)
+      : session_(session), steps_(steps), results_(results), linked_(linked), make_staged_(std::move(make_staged)) {}
   FilesInWork(const FilesInWork&) = delete;
   FilesInWork& operator=(const FilesInWork&) = delete;
 
@@ -46,6 +49,9 @@ class FilesInWork final : public FileHandler, public CommitHandler {
   void add(const Decision& decision);                              // a verdict that wants a file, or pieces of it
   // False: no file of that number is in work.
   [[nodiscard]] bool on_end(const session::FileEnd& end);
+  // False: these cannot be pieces of a file that is known.
+  [[nodiscard]] bool on_holes(const session::Holes& holes);
+  void holes_made(const session::Holes& holes, int error_number);
   void discarded(uint64_t index);
 
   FileInWork* find(uint64_t index) override;
@@ -69,13 +75,19 @@ class FilesInWork final : public FileHandler, public CommitHandler {
   void end_delivered(FileInWork& file, uint64_t bytes);
   void end_failed(FileInWork& file);
   void end(FileInWork& file, ErrorKind kind, int error_number);
+  void add_link(FileInWork& file);
+  void want_after_all(FileInWork& file, bool leads);
+  void link_those_that_wait(const std::string& first);
+  void on_not_linked(FileInWork& file, const CommitItem& item);
 
   SessionHandler& session_;
   FileSteps& steps_;
   Results& results_;
+  LinkedNames& linked_;
   const MakeStaged make_staged_;
   std::map<uint64_t, FileInWork> files_;
-  uint32_t damaged_at_rest_ = 0;  // pieces and files of packs, of this session
+  std::map<std::string, std::vector<uint64_t>, std::less<>> waiting_;  // for the first name of their file
+  uint32_t damaged_at_rest_ = 0;                                       // pieces and files of packs, of this session
 };
 
 }  // namespace ccixfer::recv

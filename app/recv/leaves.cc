@@ -25,6 +25,8 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
     if (mode != stat.mode) {
       if (const int error = files.set_mode(directory->fd(), mode); error < 0 && error != -EPERM && error != -ENOTSUP) return error;
     }
+    applied = apply_extended(files, directory->fd(), policy, wanted);
+    if (applied < 0) return applied;
     if (policy.has(session::option_times)) {
       if (const int error = files.set_mtime(directory->fd(), wanted.mtime); error < 0) return error;
     }

@@ -35,7 +35,9 @@ int stage(OpenedRoot& root, const Policy& policy, PackItem& item) {
   const int fd = root.files.open(root.staging, name, flags, attributes.mode & 0777u);
   if (fd < 0) return root.judged(fd);
   at_writer();
-  int error = write_all(root.files, fd, item.content, 0);
+  const bool sparse = policy.has(session::option_sparse);
+  int error = sparse ? write_sparse(root.files, fd, item.content, 0) : write_all(root.files, fd, item.content, 0);
+  if (error >= 0 && sparse) error = root.files.truncate(fd, item.content.size());  // what ends in a hole is too short
   const Current current{policy.created_mode(attributes), policy.uid, policy.gid};
   if (error >= 0) error = apply_attributes(root.files, fd, policy, current, attributes);
   const bool refused = error == attributes_refused;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "app/recv/at_rest.h"
 #include "app/session/entry.h"
+#include "app/session/holes.h"
 #include "app/session/segment.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
@@ -91,6 +93,7 @@ StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed, Kno
       path_(task.path),
       name_(in_place_ ? std::string(split_path(task.path).name) : staged_name(task.key, task.version)),
       mode_((task.attributes.mode & 0777u) | 0600u),
+      sparse_(task.sparse),
       exists_(resumed) {}
 
 int StagedFile::open_in_place() {
@@ -147,9 +150,31 @@ int StagedFile::write(const HeldFile& open, Bytes data, uint64_t offset_bytes) {
   at_writer();
   std::unique_lock lock(writing_, std::defer_lock);
   if (root_.one_writer_a_file) lock.lock();
-  const int error = write_all(root_.files, open.fd(), data, offset_bytes);
+  const int error =
+      sparse_ ? write_sparse(root_.files, open.fd(), data, offset_bytes) : write_all(root_.files, open.fd(), data, offset_bytes);
   written_.store(true);  // after the bytes: a sync that began before may have missed them
   return error;
+}
+
+// What an earlier session may have left there goes. Where the file system makes no holes it is overwritten.
+int StagedFile::make_holes(const std::vector<session::Want::Range>& pieces, uint64_t size_bytes) {
+  HeldFileRef held;
+  if (const int error = open(held); error < 0) return error;
+  const int fd = held->fd();
+  session::HoleFinder finder(root_.files, fd);
+  const std::vector<std::byte> zeros(session::piece_bytes);
+  for (const session::Want::Range& range : pieces) {
+    const uint64_t at_bytes = range.first * session::piece_bytes;
+    const uint64_t end_bytes = std::min((range.first + range.count) * session::piece_bytes, size_bytes);
+    if (finder.is_hole(at_bytes, end_bytes - at_bytes)) continue;
+    written_.store(true);
+    if (root_.files.make_hole(fd, at_bytes, end_bytes - at_bytes) >= 0) continue;
+    for (uint64_t at = at_bytes; at < end_bytes; at += zeros.size()) {
+      const Bytes part = Bytes(zeros).first(static_cast<size_t>(std::min<uint64_t>(zeros.size(), end_bytes - at)));
+      if (const int error = write(*held, part, at); error < 0) return error;
+    }
+  }
+  return 0;
 }
 
 void StagedFile::let_go() {
@@ -176,6 +201,24 @@ int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_byte
     offset_bytes += static_cast<uint64_t>(wrote);
   }
   return 0;
+}
+
+int write_sparse(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes) {
+  constexpr size_t block_bytes = 4096;
+  const auto length_at = [&](size_t at) { return std::min(block_bytes - (offset_bytes + at) % block_bytes, data.size() - at); };
+  bool may_skip = false, asked = false;
+  size_t from = 0;  // of what is to be written
+  for (size_t at = 0; at < data.size();) {
+    const size_t length = length_at(at);
+    const bool is_zero = session::is_all_zeros(data.subspan(at, length));
+    if (is_zero && !std::exchange(asked, true)) may_skip = session::HoleFinder(files, fd).is_hole(offset_bytes, data.size());
+    if (is_zero && may_skip) {
+      if (const int error = write_all(files, fd, data.subspan(from, at - from), offset_bytes + from); error < 0) return error;
+      from = at + length;
+    }
+    at += length;
+  }
+  return write_all(files, fd, data.subspan(from), offset_bytes + from);
 }
 
 PieceWritten write_piece(StagedFile& staged, MutableBytes segment, const session::SegmentHeader& header,
@@ -301,7 +344,12 @@ std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size
   std::vector<Hash128> hashes;
   const uint64_t count = piece_count(size_bytes);
   std::vector<std::byte> buffer(static_cast<size_t>(std::min<uint64_t>(size_bytes, session::piece_bytes)));
+  session::HoleFinder holes(files, fd);
   for (uint64_t piece = 0; piece < count; ++piece) {
+    if (holes.is_hole(piece * session::piece_bytes, piece_length(size_bytes, piece))) {
+      hashes.push_back(session::hash_of_zeros(piece_length(size_bytes, piece)));
+      continue;
+    }
     const MutableBytes data = MutableBytes(buffer).first(static_cast<size_t>(piece_length(size_bytes, piece)));
     if (!read_piece(files, fd, data, piece * session::piece_bytes)) return std::nullopt;
     hashes.push_back(xxh3_128(data));

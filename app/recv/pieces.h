@@ -67,6 +67,8 @@ class StagedFile {
   // tmpfs).
   [[nodiscard]] int write(const HeldFile& open, Bytes data, uint64_t offset_bytes);
   void was_written() { written_.store(true); }  // in another way than by `write`
+  // These pieces are holes from now on, of a file of that size. 0 or -errno.
+  [[nodiscard]] int make_holes(const std::vector<session::Want::Range>& pieces, uint64_t size_bytes);
   // fsync by the descriptor that wrote, which hears of every failure since it was opened. After a
   // failure it is closed: what is not known to be durable must be written again by another one.
   [[nodiscard]] int sync();
@@ -86,6 +88,7 @@ class StagedFile {
   const std::string path_;  // final
   const std::string name_;
   const uint32_t mode_;  // as it is made: as near to the final one as lets us write, for there are file systems without chmod
+  const bool sparse_;
   std::mutex writing_;
   std::mutex mutex_;
   bool exists_;
@@ -99,6 +102,9 @@ void at_writer();
 
 // Writes all of it, however short the single writes are. 0, or -errno; -ENOSPC: a write wrote nothing.
 [[nodiscard]] int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
+
+// The same, but that blocks of zeros are left out where there is a hole. The length of the file may be short of them then.
+[[nodiscard]] int write_sparse(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
 // Writes a piece from its segment into its place in the staged file, block by block while it is opened and hashed.
 // The place counts as absent until the hash agrees, so a damaged piece overwrites nothing that counts.

@@ -48,6 +48,8 @@ void Results::decided(const Decision& decision) {
     case Verdict::unchanged:
       unchanged(decision);
       return;
+    case Verdict::link:
+      return;
     case Verdict::send:
     case Verdict::pieces:
     case Verdict::compare:
@@ -80,10 +82,28 @@ void Results::unchanged(const Decision& decision) {
   itemize(decision.path, decision.type, decision.version, decision.target, items);
 }
 
-FileShare Results::wanted(const FileTask& task, uint64_t present_bytes) {
-  FileShare share;
+void Results::keep_items(const FileTask& task) {
   const bool tells = (options_ & session::option_itemize) != 0 && task.items != 0;
   if (tells) record_->keep_items(TransferRecord::name(task.path, task.version), task.items);
+}
+
+FileShare Results::linked(const FileTask& task) {
+  keep_items(task);
+  FileShare share;
+  share.counted_bytes = share.before_bytes = record_->want(TransferRecord::name(task.path, task.version), task.size_bytes, 0);
+  tally_.bytes_total += share.counted_bytes;
+  tally_.bytes += share.before_bytes;
+  return share;
+}
+
+void Results::not_linked(const FileShare& share) {
+  tally_.bytes_total -= share.counted_bytes;
+  tally_.bytes -= share.before_bytes;
+}
+
+FileShare Results::wanted(const FileTask& task, uint64_t present_bytes) {
+  FileShare share;
+  keep_items(task);
   if (task.size_bytes == size_unknown) return share;  // it counts when it is committed
   const uint64_t missing_bytes = task.size_bytes - present_bytes;
   share.counted_bytes = record_->want(TransferRecord::name(task.path, task.version), task.size_bytes, missing_bytes);
@@ -104,7 +124,7 @@ void Results::delivered(const FileTask& task, uint64_t bytes) {
   tell(task.path, task.version, bytes, TransferRecord::Said::ok, "");
   if (task.items == 0) return;
   static_cast<void>(record_->take_items(TransferRecord::name(task.path, task.version)));
-  itemize(task.path, session::EntryType::file, task.version, {}, task.items);
+  itemize(task.path, session::EntryType::file, task.version, task.linked_to, task.items);
 }
 
 void Results::failed(const FileTask& task, const FileShare& share, const FileFailure& failure) {

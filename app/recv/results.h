@@ -45,6 +45,8 @@ class Results {
   void answered(uint64_t entries) { tally_.entries_answered = entries; }
   // A file is wanted, but for the bytes that are present.
   [[nodiscard]] FileShare wanted(const FileTask& task, uint64_t present_bytes);
+  [[nodiscard]] FileShare linked(const FileTask& task);  // it becomes a further name of a file, without bytes of its own
+  void not_linked(const FileShare& share);               // it is wanted after all
   void durable(FileShare& share, uint64_t bytes);
   // The length of a file whose length was not known counts only now.
   void grown(uint64_t bytes) { tally_.bytes_total += bytes; }
@@ -64,6 +66,7 @@ class Results {
  private:
   void unchanged(const Decision& decision);
   void tell(const std::string& path, uint64_t version, uint64_t bytes, session::TransferRecord::Said said, std::string_view reason);
+  void keep_items(const FileTask& task);
   void itemize(const std::string& path, session::EntryType type, uint64_t version, const std::string& target, session::Items items);
   void tell_of_dry_run(const Decision& decision, std::string_view what);
 

@@ -12,12 +12,13 @@
 namespace ccixfer::recv {
 
 SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid, const std::string& peer,
-                         const Aside& aside)
+                         const Aside& aside, session::TweaksRef tweaks)
     : opened_(root.renew()),
       root_(root.opened()),
       directories_(root_->files, root_->fd, root_->staging_identity, root_->held_directories),
       policy_{options, root_->umask, root_->uid, root_->gid, setid, aside.keeps_directory_times()},
-      aside_(aside) {
+      aside_(aside),
+      tweaks_(std::move(tweaks)) {
   root_->sessions.fetch_add(1);
   owner_->transfer = transfer;
   owner_->peer = peer;
@@ -34,7 +35,7 @@ Result<void> SessionRoot::begin(const std::string& path, const std::optional<Ask
   base_ = *base;
   if (!aside_.older.empty()) older_ = std::make_unique<OlderTrees>(*root_, aside_.older);
   if (aside_.backup) backups_ = std::make_unique<Backups>(*root_, policy_, *aside_.backup, *base, *owner_);
-  decider_ = std::make_unique<EntryDecider>(*root_, directories_, policy_, std::move(*base), owner_);
+  decider_ = std::make_unique<EntryDecider>(*root_, directories_, policy_, std::move(*base), owner_, linked_);
   decider_->set_aside(older_.get(), backups_.get());
   if (is_new) decider_->set_base_made();
   if (asked) asked_.emplace(*asked);
@@ -56,7 +57,7 @@ JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHea
     judged.decisions = fail(ErrorKind::protocol, "entries out of order");
     return judged;
   }
-  const auto entries = session::decode_entries(segment.first(header.data_bytes), header.count);
+  auto entries = session::decode_entries(segment.first(header.data_bytes), header.count);
   if (!entries) {
     judged.decisions = tl::unexpected<Error>(entries.error());
     // A name that leaves the root: one who pushes is told that he may not; one whom we asked lies.
@@ -68,6 +69,11 @@ JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHea
       judged.decisions = tl::unexpected<Error>(may.error());
       return judged;
     }
+  }
+  const bool maps_owners = policy_.has(session::option_owner) && !policy_.has(session::option_numeric_ids);
+  if (maps_owners) owner_names_.map(root_->files, *entries);
+  for (session::Entry& entry : *entries) {
+    if (tweaks_) session::apply(*tweaks_, entry);
   }
   DecidedEntries decided = decider_->decide(*entries, first_index);
   if (decided.fatal) {

@@ -21,11 +21,13 @@
 #include "app/recv/leaves.h"
 #include "app/recv/older_trees.h"
 #include "app/recv/opened_root.h"
+#include "app/recv/owner_names.h"
 #include "app/recv/packs.h"
 #include "app/recv/pieces.h"
 #include "app/recv/receipt_queue.h"
 #include "app/recv/root.h"
 #include "app/session/segment.h"
+#include "app/session/tweaks.h"
 
 namespace ccixfer::recv {
 
@@ -33,7 +35,7 @@ class SessionRoot {
  public:
   // Opens what is there now if what was open is gone. `options`: session::Option bits. `setid`: Policy's.
   SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid = true, const std::string& peer = {},
-              const Aside& aside = {});
+              const Aside& aside = {}, session::TweaksRef tweaks = {});
   ~SessionRoot();  // gives up the claims
   SessionRoot(const SessionRoot&) = delete;
   SessionRoot& operator=(const SessionRoot&) = delete;
@@ -43,6 +45,7 @@ class SessionRoot {
   // leads out of the root. `is_new`: that directory was made for this transfer.
   [[nodiscard]] Result<void> begin(const std::string& path, const std::optional<Asked>& asked, bool is_new = false);
   [[nodiscard]] const std::string& path() const { return root_->path; }
+  [[nodiscard]] LinkedNames& linked_names() { return linked_; }
   void release(const Hash128& key) { root_->claims.release(key, owner_); }  // a claim: its file has ended
   void set_link_dead(bool is_dead) { owner_->link_dead.store(is_dead); }
   [[nodiscard]] bool is_taken_over() const { return owner_->lost.load(); }  // by a session that claims what this one did
@@ -77,6 +80,9 @@ class SessionRoot {
   const std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
   std::string base_;  // after begin: where the session writes, below the root
   const Aside aside_;
+  LinkedNames linked_;
+  OwnerNames owner_names_;
+  const session::TweaksRef tweaks_;
   std::unique_ptr<OlderTrees> older_;  // these are there after begin, if there are any
   std::unique_ptr<Backups> backups_;
   std::unique_ptr<EntryDecider> decider_;  // after begin

@@ -174,7 +174,7 @@ void Reporter::file(const File& file) {
 void Reporter::item(const Item& item) {
   if (impl_->options.json) impl_->put_event(item_event(seconds(), item));
   std::string line = item.letters + ' ' + printable(item.name);
-  if (!item.target.empty()) line += " -> " + printable(item.target);
+  if (!item.target.empty()) line += (item.letters.front() == 'h' ? " => " : " -> ") + printable(item.target);
   impl_->to_log(LogLevel::info, line);
   output(line);
 }

@@ -2,15 +2,23 @@
 
 #include <algorithm>
 
+#include "app/session/extended.h"
 #include "app/session/limits.h"
+#include "core/base/check.h"
 
 namespace ccixfer::send {
 
 using session::EntryType;
 
 Announcer::Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler,
-                     std::shared_ptr<session::DataSealer> sealer, bool keeps_targets)
-    : walk_(walk), entries_(entries), sink_(sink), handler_(handler), sealer_(std::move(sealer)), keeps_targets_(keeps_targets) {}
+                     std::shared_ptr<session::DataSealer> sealer, bool keeps_targets, session::TweaksRef tweaks)
+    : walk_(walk),
+      entries_(entries),
+      sink_(sink),
+      handler_(handler),
+      sealer_(std::move(sealer)),
+      keeps_targets_(keeps_targets),
+      tweaks_(std::move(tweaks)) {}
 
 void Announcer::announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers) {
   if (copies_wanted_again_ && !announce_again(buffers, in_buffers)) return;
@@ -81,7 +89,7 @@ bool Announcer::fill(Listings& listings, MutableBytes into, session::SegmentHead
 void Announcer::describe(const Listings& listings) {
   const WalkRecord& record = *listings.front();
   const bool file = record.type == EntryType::file;
-  const bool is_one_thing = file || record.type == EntryType::symlink;
+  const bool is_one_thing = record.type != EntryType::directory && record.type != EntryType::leave;
   const bool may_go_into_a_directory = is_one_thing && record.path_bytes == 0 && !walk_.is_stream(record.source);
   entry_.type = record.type;
   entry_.path.assign(listings.front_path());
@@ -93,8 +101,20 @@ void Announcer::describe(const Listings& listings) {
   entry_.mtime = record.stat.mtime;
   entry_.version = file ? version_of(record.stat) : 0;
   entry_.target.assign(listings.front_more());
+  entry_.is_linked = record.is_linked;
+  const WalkBatch& batch = listings.front_batch();
+  entry_.linked_to.assign(batch.linked_to(record));
+  const bool is_special = record.type == EntryType::device || record.type == EntryType::special;
+  entry_.special = is_special ? record.stat.special : ports::SpecialKind::none;
+  entry_.special_device = is_special ? record.stat.special_device : 0;
+  entry_.user.assign(batch.user(record));
+  entry_.group.assign(batch.group(record));
+  entry_.has_extended = record.has_extended;
+  const bool is_list = session::decode_extended(as_bytes(batch.extended(record)), entry_.extended);
+  CHECK(is_list || !record.has_extended);  // the walk has encoded it
   entry_.has_digest = record.has_digest;
   entry_.digest = record.digest;
+  if (tweaks_) session::apply(*tweaks_, entry_);
 }
 
 void Announcer::add_to_table(const WalkRecord& record) {
@@ -103,7 +123,9 @@ void Announcer::add_to_table(const WalkRecord& record) {
   entry.stream = record.type == EntryType::file && walk_.is_stream(record.source);
   entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime, entry_.version};
   entry.path.assign(entry_.path);
+  entry.is_further_name = !entry_.linked_to.empty();
   if (keeps_targets_) entry.target.assign(entry_.target);
+  if (keeps_targets_) entry.linked_to.assign(entry_.linked_to);
   if (entry.type == EntryType::file) entry.counted_bytes = entry.listed.size_bytes;
 }
 

@@ -15,6 +15,7 @@
 #include "app/send/listings.h"
 #include "app/send/segment_sink.h"
 #include "app/session/entry.h"
+#include "app/session/tweaks.h"
 #include "core/base/ring_buffer.h"
 
 namespace ccixfer::send {
@@ -34,7 +35,7 @@ class Announcer {
   // Of the walk, only what it knows of the sources as such.
   // `keeps_targets`: of links, in the table, for those who tell of them later.
   Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler,
-            std::shared_ptr<session::DataSealer> sealer = {}, bool keeps_targets = false);
+            std::shared_ptr<session::DataSealer> sealer = {}, bool keeps_targets = false, session::TweaksRef tweaks = {});
 
   // `in_buffers`: entries segments that have not been placed yet.
   void announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers);
@@ -61,6 +62,7 @@ class Announcer {
   AnnouncerHandler& handler_;
   const std::shared_ptr<session::DataSealer> sealer_;
   const bool keeps_targets_;
+  const session::TweaksRef tweaks_;
   session::Entry entry_;  // one for all, so that its strings are allocated once
   bool paused_ = false;   // entries_outstanding_max was reached
   uint64_t next_index_ = 0;

@@ -65,6 +65,8 @@ Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
     case Verdict::make:
     case Verdict::change:
       return on_would(entry, verdict);
+    case Verdict::link:
+      return on_link(entry);
     case Verdict::send:
     case Verdict::pieces:
     case Verdict::compare:
@@ -78,11 +80,26 @@ Result<void> Answers::on_would(Entry& entry, Verdict verdict) {
   if (verdict == Verdict::change) {
     reports_.would_change(entry);
   } else {
-    if (entry.type == EntryType::file) return nonsense("a file that would be made without content");
+    if (entry.type == EntryType::file && !entry.is_further_name) return nonsense("a file that would be made without content");
     reports_.would_make(entry);
   }
   end(entry);
   return {};
+}
+
+// It is there with the file's first name. If that one fails this name is asked for.
+Result<void> Answers::on_link(Entry& entry) {
+  if (entry.type != EntryType::file || !entry.is_further_name || dry_run_) return nonsense("a link to no other name");
+  reports_.linked(entry);
+  entry.is_link = true;
+  entries_.move(entry, EntryPhase::sent);
+  return {};
+}
+
+Result<void> Answers::on_first_name_failed(Entry& entry) {
+  entry.is_link = entry.was_sent = false;
+  reports_.wanted_after_all(entry);
+  return wants_.want_whole(entry);
 }
 
 Result<void> Answers::on_wanted(Entry& entry, Verdict verdict) {
@@ -142,9 +159,10 @@ Result<void> Answers::on_want(const session::Want& want, uint64_t sent) {
 
 Result<void> Answers::on_resend(const session::Resend& resend, uint64_t sent) {
   if (resend.index >= sent) return nonsense("an entry that was not sent wanted again");
-  const Entry* entry = entries_.find(resend.index);
+  Entry* entry = entries_.find(resend.index);
   if (entry == nullptr) return {};
   if (entry->type != EntryType::file) return nonsense("something that is no file wanted again");
+  if (entry->is_link) return on_first_name_failed(*entry);
   if (entry->stream || resend.piece == session::Resend::whole) return want_whole_again(resend.index);
   if (resend.piece >= pieces_of(entry->listed.size_bytes)) return nonsense("a piece behind the end wanted again");
   return want_again(resend.index, resend.piece, 1);

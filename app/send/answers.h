@@ -38,6 +38,8 @@ class Answers {
  private:
   [[nodiscard]] Result<void> on_verdict(Entry& entry, session::Verdict verdict);
   [[nodiscard]] Result<void> on_would(Entry& entry, session::Verdict verdict);
+  [[nodiscard]] Result<void> on_link(Entry& entry);
+  [[nodiscard]] Result<void> on_first_name_failed(Entry& entry);
   [[nodiscard]] Result<void> on_wanted(Entry& entry, session::Verdict verdict);
   [[nodiscard]] Result<void> on_result(const session::FileResult& result, uint64_t sent);
   [[nodiscard]] Result<void> end_what_is_left();

@@ -17,7 +17,7 @@ constexpr uint8_t bit(P phase) { return static_cast<uint8_t>(1u << static_cast<u
 // (or, of a stream, to `refused`); a result may come at any time.
 constexpr std::array<uint8_t, phases> transitions = {
     bit(P::announced),                                                                      // free
-    static_cast<uint8_t>(bit(P::queued) | bit(P::ended) | bit(P::free)),                    // announced
+    static_cast<uint8_t>(bit(P::queued) | bit(P::sent) | bit(P::ended) | bit(P::free)),     // announced
     static_cast<uint8_t>(bit(P::reading) | bit(P::free)),                                   // queued
     static_cast<uint8_t>(bit(P::sent) | bit(P::refused) | bit(P::ended) | bit(P::free)),    // reading
     static_cast<uint8_t>(bit(P::queued) | bit(P::refused) | bit(P::ended) | bit(P::free)),  // sent
@@ -79,6 +79,22 @@ bool PieceSet::remove(uint64_t first, uint64_t count) {
   return true;
 }
 
+std::vector<session::Want::Range> PieceSet::remove_range(uint64_t first, uint64_t end) {
+  std::vector<session::Want::Range> removed;
+  auto at = std::lower_bound(ranges_.begin(), ranges_.end(), first,
+                             [](const Range& range, uint64_t value) { return range.end <= value; });
+  while (at != ranges_.end() && at->first < end) {
+    const Range found = *at;
+    const Range cut{std::max(found.first, first), std::min(found.end, end)};
+    removed.push_back({cut.first, cut.end - cut.first});
+    count_ -= cut.end - cut.first;
+    at = ranges_.erase(at);
+    if (found.first < cut.first) at = std::next(ranges_.insert(at, Range{found.first, cut.first}));
+    if (cut.end < found.end) at = std::next(ranges_.insert(at, Range{cut.end, found.end}));
+  }
+  return removed;
+}
+
 bool PieceSet::contains(uint64_t piece) const {
   return std::any_of(ranges_.begin(), ranges_.end(),
                      [piece](const Range& range) { return range.first <= piece && piece < range.end; });
@@ -105,6 +121,7 @@ uint32_t EntryTable::add(uint64_t index, uint32_t source) {
   ++of_source_[source];
   entry.resend = false;
   entry.was_sent = false;
+  entry.is_further_name = entry.is_link = false;
   entry.counted_bytes = entry.before_bytes = 0;
   entry.stream = false;
   entry.jobs = 0;

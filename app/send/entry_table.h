@@ -11,6 +11,7 @@
 #include "app/send/reader.h"
 #include "app/session/entry.h"
 #include "app/session/limits.h"
+#include "app/session/messages.h"
 #include "core/base/ring_buffer.h"
 #include "core/base/slot_table.h"
 
@@ -24,6 +25,8 @@ class PieceSet {
   [[nodiscard]] uint64_t take();                              // the first one; not empty
   bool remove(uint64_t piece);                                // whether it was there
   [[nodiscard]] bool remove(uint64_t first, uint64_t count);  // false: not all of them were there, and nothing was removed
+  // Those of [first, end) that were there, which are removed.
+  std::vector<session::Want::Range> remove_range(uint64_t first, uint64_t end);
   [[nodiscard]] bool contains(uint64_t piece) const;
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
   [[nodiscard]] uint64_t count() const { return count_; }
@@ -71,18 +74,21 @@ struct Entry {
   uint64_t index = 0;
   session::EntryType type = session::EntryType::file;
   EntryPhase phase = EntryPhase::free;
-  bool resend = false;    // asked for again
-  bool was_sent = false;  // all of it, once: only then the destination can have it
-  bool stream = false;    // of unknown length: listed.size_bytes is 0 until all was read
-  uint16_t jobs = 0;      // in the work pool that use it
-  uint16_t items = 0;     // what the destination does to it (session::Items), with option_itemize
+  bool resend = false;           // asked for again
+  bool was_sent = false;         // all of it, once: only then the destination can have it
+  bool stream = false;           // of unknown length: listed.size_bytes is 0 until all was read
+  bool is_further_name = false;  // --hard-links: of a file that was listed before
+  bool is_link = false;          // and nothing of it is wanted: it is there with the first name
+  uint16_t jobs = 0;             // in the work pool that use it
+  uint16_t items = 0;            // what the destination does to it (session::Items), with option_itemize
   uint32_t source = 0;
   uint64_t counted_bytes = 0;  // its part in the total: its size, and after the verdict what the transfer moves of it
   uint64_t before_bytes = 0;   // of those: what an earlier session of the transfer brought
   Listed listed;
   ReadOutcome outcome;
   std::string path;
-  std::string target;  // of a link, with option_itemize
+  std::string target;     // of a link, with option_itemize
+  std::string linked_to;  // of a further name, with option_itemize
   std::unique_ptr<LargeFile> large;
 };
 

@@ -3,12 +3,31 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/session/holes.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
 
 namespace ccixfer::send {
 
 using session::SourceOutcome;
+
+namespace {
+
+// Runs of pieces that are holes. At most one look for each piece, and one for each run of data.
+std::vector<session::Want::Range> find_holes(ports::FileSystem& files, int fd, uint64_t size_bytes) {
+  std::vector<session::Want::Range> holes;
+  session::HoleFinder finder(files, fd);
+  const uint64_t pieces = pieces_of(size_bytes);
+  for (uint64_t piece = 0; piece < pieces && holes.size() < PieceSet::ranges_max;) {
+    const uint64_t data_at = std::min(finder.next_data(piece * session::piece_bytes), size_bytes);
+    const uint64_t data_piece = data_at == size_bytes ? pieces : data_at / session::piece_bytes;
+    if (data_piece > piece) holes.push_back({piece, data_piece - piece});
+    piece = data_piece + 1;
+  }
+  return holes;
+}
+
+}  // namespace
 
 LargeReads::LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
                        ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer)
@@ -73,7 +92,9 @@ void LargeReads::start_opens() {
         *this, std::move(data),
         [](ports::FileSystem& files, OpenData& job, Jobs&) {
           job.place.name = job.name;
-          job.file->set(open_listed(files, job.place, job.listed, job.result));
+          const int fd = open_listed(files, job.place, job.listed, job.result);
+          job.file->set(fd);
+          if (fd >= 0) job.holes = find_holes(files, fd, job.listed.size_bytes);
         },
         &LargeReads::opened);
   }
@@ -91,7 +112,30 @@ void LargeReads::opened(OpenData& data) {
     large.hashes.assign(pieces, Hash128{});
     large.hashed = 0;
   }
+  leave_out_holes(entry, data.holes);
   settle(entry);
+}
+
+void LargeReads::leave_out_holes(Entry& entry, const std::vector<session::Want::Range>& holes) {
+  LargeFile& large = *entry.large;
+  if (!large.untold.empty() || !large.there.empty()) return;  // each piece that is compared is answered by itself
+  session::Holes told;
+  told.index = entry.index;
+  uint64_t bytes = 0;
+  for (const session::Want::Range& hole : holes) {
+    for (const session::Want::Range& cut : large.wanted.remove_range(hole.first, hole.first + hole.count)) {
+      static_cast<void>(large.again.remove_range(cut.first, cut.first + cut.count));
+      const uint64_t end_bytes = std::min((cut.first + cut.count) * session::piece_bytes, entry.listed.size_bytes);
+      bytes += end_bytes - cut.first * session::piece_bytes;
+      for (uint64_t piece = cut.first; piece < cut.first + cut.count && piece < large.hashes.size(); ++piece) {
+        large.hashes[piece] = session::hash_of_zeros(
+            std::min<uint64_t>(session::piece_bytes, entry.listed.size_bytes - piece * session::piece_bytes));
+        ++large.hashed;
+      }
+      told.ranges.push_back(cut);
+    }
+  }
+  if (!told.ranges.empty()) handler_.on_holes(std::move(told), bytes);
 }
 
 bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {

@@ -48,6 +48,7 @@ class LargeReads {
     Listed listed;
     ReadOutcome result;
     std::shared_ptr<OpenFile> file;
+    std::vector<session::Want::Range> holes;  // out: runs of whole pieces
   };
   struct PieceData {
     uint32_t slot = 0;
@@ -63,6 +64,7 @@ class LargeReads {
   };
   void opened(OpenData& data);
   static void read(ports::FileSystem& files, PieceData& job);
+  void leave_out_holes(Entry& entry, const std::vector<session::Want::Range>& holes);
   void piece_read(PieceData& data);
   void checked(OpenData& data);
   void settle(Entry& entry);

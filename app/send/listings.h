@@ -27,6 +27,7 @@ class Listings {
   [[nodiscard]] const WalkRecord* front() const;
   [[nodiscard]] std::string_view front_path() const;
   [[nodiscard]] std::string_view front_more() const;
+  [[nodiscard]] const WalkBatch& front_batch() const { return *listings_.front().batch; }
   void pop();
   [[nodiscard]] size_t batches() const { return listings_.size(); }
   [[nodiscard]] uint32_t sources_announced() const { return sources_announced_; }  // all records of those before it are popped

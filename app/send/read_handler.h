@@ -15,6 +15,8 @@ class ReadHandler {
   // The file cannot be sent as it was listed; entry.outcome says why. It is in the phase `refused`
   // now.
   virtual void on_refused(const Entry& entry) = 0;
+  // Wanted pieces that are holes: nothing is read there, and no segment brings them.
+  virtual void on_holes(session::Holes holes, uint64_t bytes) = 0;
   // All of a file that goes in pieces is placed.
   virtual void on_file_end(const session::FileEnd& end) = 0;
   // The destination has that piece already.

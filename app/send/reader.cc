@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "app/session/entry.h"
+#include "app/session/holes.h"
 #include "app/session/limits.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
@@ -183,7 +184,14 @@ bool digest_file(ports::FileSystem& files, const SourcePlace& place, const Liste
   if (fd < 0) return false;
   std::vector<Hash128> hashes;
   hashes.reserve(pieces_of(listed.size_bytes));
+  session::HoleFinder holes(files, fd);
   for (uint64_t piece = 0; piece < pieces_of(listed.size_bytes) && result.outcome == SourceOutcome::ok; ++piece) {
+    const uint64_t at_bytes = piece * session::piece_bytes;
+    const uint64_t length_bytes = std::min<uint64_t>(session::piece_bytes, listed.size_bytes - at_bytes);
+    if (holes.is_hole(at_bytes, length_bytes)) {
+      hashes.push_back(session::hash_of_zeros(length_bytes));
+      continue;
+    }
     const PieceRead read = read_piece(files, fd, piece, listed.size_bytes, buffer);
     result = read.result;
     hashes.push_back(read.hash);

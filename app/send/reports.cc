@@ -63,6 +63,25 @@ void Reports::wanted(Entry& entry) {
   entry.counted_bytes = record_->want(name_of(entry), entry.listed.size_bytes, entry.listed.size_bytes);
 }
 
+// It counts as a file, and its bytes count with the first name.
+void Reports::linked(Entry& entry) {
+  keep_items(entry);
+  tally_.bytes_total -= entry.counted_bytes;
+  entry.counted_bytes = record_->want(name_of(entry), entry.listed.size_bytes, 0);
+  entry.before_bytes = entry.counted_bytes;
+  tally_.bytes_total += entry.counted_bytes;
+  before_bytes_ += entry.before_bytes;
+  count_bytes();
+}
+
+void Reports::wanted_after_all(Entry& entry) {
+  tally_.bytes_total += entry.listed.size_bytes - entry.counted_bytes;
+  before_bytes_ -= entry.before_bytes;
+  entry.before_bytes = 0;
+  count_bytes();
+  wanted(entry);
+}
+
 // Some of its pieces are there: from an earlier session of this transfer, or from before it.
 void Reports::wanted_in_part(Entry& entry, uint64_t missing_bytes) {
   keep_items(entry);
@@ -107,11 +126,18 @@ void Reports::itemize(const Entry& entry, session::Items items) {
   const std::string name = session::item_name(path, entry.type);
   // Each once, whatever a later session still finds to be done. The NUL tells it from the names of files.
   if (!record_->say(TransferRecord::name(name + '\0', entry.listed.version), TransferRecord::Said::ok)) return;
-  observer_.on_item({session::letters_of(items, {entry.type, true, keeps_times_}), name, entry.target});
+  const std::string& target = (items & session::item_named) != 0 ? entry.linked_to : entry.target;
+  observer_.on_item({session::letters_of(items, {entry.type, true, keeps_times_}), name, target});
 }
 
 void Reports::would_send(const Entry& entry) { would(entry, entry.listed.size_bytes, "would-send"); }
-void Reports::would_make(const Entry& entry) { would(entry, 0, "would-make"); }
+void Reports::would_make(const Entry& entry) {
+  if (entry.type == EntryType::file) {
+    tally_.bytes_total -= entry.counted_bytes;
+    ++tally_.files_unchanged;
+  }
+  would(entry, 0, "would-make");
+}
 
 void Reports::would_change(const Entry& entry) {
   const bool file = entry.type == EntryType::file;

@@ -31,6 +31,12 @@ WalkOptions walk_options(const SourceOptions& options) {
   walk.sources = options.sources;
   walk.served_root = options.served_root;
   walk.links = (options.options & session::option_links) != 0;
+  const auto has = [&options](session::Option bit) { return (options.options & bit) != 0; };
+  walk.specials = has(session::option_specials);
+  walk.details.hard_links = has(session::option_hard_links);
+  walk.details.owner_names = has(session::option_owner) && !has(session::option_numeric_ids);
+  walk.details.extended = options.options & (session::option_acls | session::option_xattrs);
+  walk.details.is_root = options.is_root;
   walk.directory = (options.options & session::option_directory) != 0;
   walk.spool_directory = options.spool_directory;
   if ((options.options & session::option_checksum) != 0) walk.batch_entries_max = digest_batch_entries;
@@ -71,7 +77,11 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   void on_listed(uint64_t bytes) override { reports.listed(bytes); }
   void on_not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) override;
   void on_refused(const Entry& entry) override;
-  void on_file_end(const session::FileEnd& end) override { file_ends.push_back(end); }
+  void on_holes(session::Holes holes, uint64_t bytes) override {
+    hole_bytes += bytes;
+    for (session::Message& part : session::cut(holes)) of_files.push_back(std::move(part));
+  }
+  void on_file_end(const session::FileEnd& end) override { of_files.push_back(end); }
   void on_same(const Entry& entry, uint64_t piece) override;
   void on_grown(Entry& entry, uint64_t bytes) override { reports.grown(entry, bytes); }
 
@@ -92,9 +102,10 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   SessionCourse course;
   session::Liveness liveness;
   session::BottleneckWatch waits;
-  RingBuffer<session::FileEnd> file_ends;  // to be posted; at most one for each entry that has not ended
-  RingBuffer<session::Same> same;          // to be posted; at most compared_pieces_max pieces
-  bool is_summed_up = false;               // the summary is here
+  RingBuffer<session::Message> of_files;  // to be posted: ends, at most one for each entry that has not ended; holes of open files
+  uint64_t hole_bytes = 0;                // that the destination has without a segment
+  RingBuffer<session::Same> same;         // to be posted; at most compared_pieces_max pieces
+  bool is_summed_up = false;              // the summary is here
   Instant now{};
 };
 
@@ -110,7 +121,7 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
       sender(link, pool_region, given.rate ? given.rate : std::make_shared<RateCap>(given.rate_bytes_per_s)),
       reports(observer, given.record, names_of_sources(**walk, given.sources.size()), given.options),
       lister(jobs, walk, option(session::option_checksum), *this),
-      announcer(**walk, entries, sender, *this, sealer, option(session::option_itemize)),
+      announcer(**walk, entries, sender, *this, sealer, option(session::option_itemize), given.tweaks),
       reads(jobs, walk, entries, sender, *this, input_was_read, sealer),
       receipts(jobs, walk, entries, given.receipt),
       answers(entries, reads, reports, option(session::option_dry_run), &receipts),
@@ -204,9 +215,9 @@ void Source::Impl::post_same() {
 
 // Behind what they count on: the pieces that are the same.
 void Source::Impl::post_file_ends() {
-  while (same.empty() && !file_ends.empty() && link.control_queue_room() > control_room_min) {
-    link.post(file_ends.front());
-    file_ends.drop_front();
+  while (same.empty() && !of_files.empty() && link.control_queue_room() > control_room_min) {
+    link.post(of_files.front());
+    of_files.drop_front();
   }
 }
 
@@ -222,7 +233,7 @@ void Source::Impl::on_refused(const Entry& entry) {
   session::FileEnd end;
   end.index = entry.index;
   end.outcome = entry.outcome.outcome;
-  file_ends.push_back(end);
+  of_files.push_back(end);
 }
 
 void Source::Impl::on_session_message(const session::Message& message) {
@@ -242,7 +253,7 @@ void Source::Impl::on_session_message(const session::Message& message) {
   if (const auto* resend = std::get_if<session::Resend>(&message)) return on_resend(*resend);
   if (const auto* results = std::get_if<session::FileResults>(&message)) return course.judge(answers.on_results(*results, sent));
   if (const auto* durable = std::get_if<session::Durable>(&message)) {
-    return course.judge(answers.on_durable(durable->bytes, sender.bytes_sent() + reads.same_bytes()));
+    return course.judge(answers.on_durable(durable->bytes, sender.bytes_sent() + reads.same_bytes() + hole_bytes));
   }
   if (const auto* summary = std::get_if<session::Summary>(&message)) return on_summary(*summary);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
@@ -269,7 +280,8 @@ Result<void> Source::Impl::resend_put(const SentPut& put) {
 
 void Source::Impl::on_summary(const session::Summary& summary) {
   if (!course.listing_is_over() || is_summed_up) return course.judge(nonsense("a summary before the end"));
-  const Result<void> judged = answers.on_summary(summary, announcer.entries(), sender.bytes_sent() + reads.same_bytes());
+  const uint64_t there_bytes = sender.bytes_sent() + reads.same_bytes() + hole_bytes;
+  const Result<void> judged = answers.on_summary(summary, announcer.entries(), there_bytes);
   course.judge(judged);
   is_summed_up = judged.has_value();
 }

@@ -17,6 +17,7 @@
 #include "app/session/pool_turns.h"
 #include "app/session/tally.h"
 #include "app/session/transfer_record.h"
+#include "app/session/tweaks.h"
 #include "core/cci/endpoint.h"
 #include "core/memory/pool.h"
 #include "core/ports/work_pool.h"
@@ -35,6 +36,8 @@ struct SourceOptions {
   std::shared_ptr<session::PoolTurns> turns{};
   std::shared_ptr<RateCap> rate{};
   receipt::Sink* receipt = nullptr;  // hears of each entry that ends well, with its digest; none: nobody reads them again
+  bool is_root = false;              // this process is: it may read what is not its own
+  session::TweaksRef tweaks = {};    // of a push
 };
 
 class Source final : public session::LinkHandler {

@@ -42,6 +42,11 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+EntryType type_of_special(const FileStat& stat) {
+  const bool is_device = stat.special == ports::SpecialKind::character || stat.special == ports::SpecialKind::block;
+  return is_device ? EntryType::device : EntryType::special;
+}
+
 std::string words(int error) { return std::generic_category().message(-error); }
 
 // A name below the served directory as one that openat2 can judge: no slash in front, behind or doubled, and no `.`.
@@ -81,6 +86,18 @@ std::string_view WalkBatch::path(const WalkRecord& record) const {
 std::string_view WalkBatch::more(const WalkRecord& record) const {
   return std::string_view(text).substr(record.more_at, record.more_bytes);
 }
+std::string_view WalkBatch::linked_to(const WalkRecord& record) const {
+  return std::string_view(text).substr(record.linked_to_at, record.linked_to_bytes);
+}
+std::string_view WalkBatch::user(const WalkRecord& record) const {
+  return std::string_view(text).substr(record.owners_at, record.user_bytes);
+}
+std::string_view WalkBatch::group(const WalkRecord& record) const {
+  return std::string_view(text).substr(record.owners_at + record.user_bytes, record.group_bytes);
+}
+std::string_view WalkBatch::extended(const WalkRecord& record) const {
+  return std::string_view(text).substr(record.extended_at, record.extended_bytes);
+}
 
 // rsync's rule: `dir/` sends what is in the directory, `dir` the directory itself too, under its name.
 std::string Walk::own_name(std::string_view given) {
@@ -90,7 +107,10 @@ std::string Walk::own_name(std::string_view given) {
 }
 
 Walk::Walk(WalkOptions options)
-    : options_(std::move(options)), follow_(!options_.links && options_.served_root < 0), spool_(options_.spool_directory) {
+    : options_(std::move(options)),
+      follow_(!options_.links && options_.served_root < 0),
+      spool_(options_.spool_directory),
+      details_(options_.details) {
   for (const std::string& given : options_.sources) {
     Source source;
     source.given = options_.served_root < 0 ? given : served_name(given);
@@ -234,6 +254,13 @@ void Walk::emit(WalkBatch& out, EntryType type, const FileStat& stat, std::strin
   out.records.push_back(record);
 }
 
+void Walk::emit_whole(ports::FileSystem& files, WalkBatch& out, EntryType type, const FileStat& stat,
+                      const EntryDetails::Place& place, std::string_view target) {
+  emit(out, type, stat, target);
+  const int error = details_.add(files, out, place);
+  if (error < 0) tell(out, Kind::failed, "its extended attributes cannot be read: " + words(error));
+}
+
 void Walk::tell(WalkBatch& out, Kind kind, std::string_view reason) {
   emit(out, EntryType::file, FileStat{}, reason);
   out.records.back().kind = kind;
@@ -281,10 +308,11 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
         if (length < 0) {
           tell_errno(out, static_cast<int>(length));
         } else {
-          emit(out, EntryType::symlink, stat, target_);
+          emit_whole(files, out, EntryType::symlink, stat, {}, target_);
         }
       } else {
-        emit(out, EntryType::file, stat);
+        const SourcePlace at = place(current_, {});
+        emit_whole(files, out, EntryType::file, stat, {-1, at.directory, source.stream ? std::string_view() : at.name, at.follow});
       }
     }
     ++current_;
@@ -306,11 +334,11 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
       ++current_;
       return;
     }
-    emit(out, EntryType::directory, stat);
+    emit_whole(files, out, EntryType::directory, stat, {frame.fd});
   } else if (result >= 0 && !root_sent_) {
     root_sent_ = true;
     root_stat_ = stat;
-    emit(out, EntryType::directory, stat);
+    emit_whole(files, out, EntryType::directory, stat, {frame.fd});
   }
   if (result < 0) {
     if (frame.fd >= 0) files.close(frame.fd);
@@ -387,21 +415,23 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name)
     }
     return tell_errno(out, result);
   }
-  if (stat.type == FileType::other) return tell(out, Kind::warning, "skipping non-regular file");
+  const bool is_left_out = stat.type == FileType::other && !(options_.specials && stat.special != ports::SpecialKind::none);
+  if (is_left_out) return tell(out, Kind::warning, "skipping non-regular file");
   if (stat.type == FileType::symlink && !options_.links)
     return tell(out, Kind::failed, "a symbolic link of a served directory is not followed: pull with -a to keep it");
   std::vector<uint32_t> merged;
   if (sources_.size() > 1 && taken_earlier(files, out, stat, merged)) return;
   if (stat.type == FileType::directory) return take_directory(files, out, name, stat, std::move(merged));
   if (stat.type == FileType::symlink) return take_link(files, out, name, stat);
-  emit(out, EntryType::file, stat);
+  if (stat.type == FileType::other) return emit_whole(files, out, type_of_special(stat), stat, {});
+  emit_whole(files, out, EntryType::file, stat, {-1, directory, name, follow_});
 }
 
 void Walk::take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const FileStat& stat) {
   const int64_t length = files.readlink_at(stack_.back().fd, name, target_);
   if (length < 0) return tell_errno(out, static_cast<int>(length));
   if (target_.empty() || target_.size() > session::path_bytes_max) return tell(out, Kind::failed, "the link's target is too long");
-  emit(out, EntryType::symlink, stat, target_);
+  emit_whole(files, out, EntryType::symlink, stat, {}, target_);
 }
 
 bool Walk::is_loop(const FileStat& stat) const {
@@ -414,7 +444,7 @@ void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_
   if (follow_ && is_loop(stat)) return tell(out, Kind::failed, "a symbolic link to a directory that it is in");
   const int fd = files.open(stack_.back().fd, name, directory_flags(follow_), 0);
   if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return tell_errno(out, -ENOENT);
-  emit(out, EntryType::directory, stat);
+  emit_whole(files, out, EntryType::directory, stat, {fd});
   if (fd < 0) {  // it is made at the other end, but what is in it is not known
     tell_errno(out, fd);
     emit(out, EntryType::leave, stat);

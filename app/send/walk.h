@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/send/entry_details.h"
 #include "app/send/names.h"
 #include "app/session/entry.h"
 #include "core/base/result.h"
@@ -38,8 +39,10 @@ inline constexpr int stream_fd = 0;
 
 struct WalkOptions {
   std::vector<std::string> sources;
-  int served_root = -1;         // >= 0: sources are below it, and links are never followed out of it (not followed at all)
-  bool links = false;           // keep symbolic links; else follow them
+  int served_root = -1;   // >= 0: sources are below it, and links are never followed out of it (not followed at all)
+  bool links = false;     // keep symbolic links; else follow them
+  bool specials = false;  // devices, FIFOs and sockets too
+  DetailsWish details = {};
   bool directory = false;       // the destination names a directory: a single file keeps its name
   std::string spool_directory;  // for names that are too many for memory; "": such directories are read more than once
   size_t names_bytes_max = walk_names_bytes_max;
@@ -52,9 +55,14 @@ struct WalkRecord {
   Kind kind = Kind::entry;
   session::EntryType type = session::EntryType::file;
   bool has_digest = false;
+  bool is_linked = false;  // as of session::Entry
   uint32_t source = 0;
   uint32_t path_at = 0, path_bytes = 0;  // in WalkBatch::text
   uint32_t more_at = 0, more_bytes = 0;  // entry: target of a link; else: the reason in words
+  uint32_t linked_to_at = 0, linked_to_bytes = 0;
+  uint32_t owners_at = 0, user_bytes = 0, group_bytes = 0;  // their names, one behind the other
+  uint32_t extended_at = 0, extended_bytes = 0;             // as session::encode_extended has it
+  bool has_extended = false;
   ports::FileStat stat;
   Hash128 digest;
 };
@@ -67,6 +75,10 @@ struct WalkBatch {
   bool done = false;
   [[nodiscard]] std::string_view path(const WalkRecord& record) const;
   [[nodiscard]] std::string_view more(const WalkRecord& record) const;
+  [[nodiscard]] std::string_view linked_to(const WalkRecord& record) const;
+  [[nodiscard]] std::string_view user(const WalkRecord& record) const;
+  [[nodiscard]] std::string_view group(const WalkRecord& record) const;
+  [[nodiscard]] std::string_view extended(const WalkRecord& record) const;
 };
 
 // How a file of a source is opened: `name` below `directory`.
@@ -132,6 +144,9 @@ class Walk {
   // `merged` are those that have a directory there.
   [[nodiscard]] bool taken_earlier(ports::FileSystem& files, WalkBatch& out, ports::FileStat& stat, std::vector<uint32_t>& merged);
   void emit(WalkBatch& out, session::EntryType type, const ports::FileStat& stat, std::string_view target = {});
+  // The entry with what it tells besides its status.
+  void emit_whole(ports::FileSystem& files, WalkBatch& out, session::EntryType type, const ports::FileStat& stat,
+                  const EntryDetails::Place& place, std::string_view target = {});
   void tell(WalkBatch& out, WalkRecord::Kind kind, std::string_view reason);
   void tell_errno(WalkBatch& out, int error);
 
@@ -146,6 +161,7 @@ class Walk {
   std::string path_;  // of the entry in hand
   std::vector<Frame> stack_;
   NameSpool spool_;
+  EntryDetails details_;
   std::string target_;
 };
 

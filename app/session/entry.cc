@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/session/extended.h"
 #include "app/session/limits.h"
 #include "app/session/tlv.h"
 #include "core/base/check.h"
@@ -18,12 +19,19 @@ constexpr uint8_t flag_tlvs = 1;
 constexpr uint16_t tlv_target = tlv_mandatory | 1;  // of a symbolic link, always
 constexpr uint16_t tlv_digest = 2;                  // of a file: low u64, high u64
 constexpr uint16_t tlv_name = tlv_mandatory | 3;
+constexpr uint16_t tlv_linked = tlv_mandatory | 4;   // empty: the first of its names; else the path of that one
+constexpr uint16_t tlv_special = tlv_mandatory | 5;  // of a device or special, always: kind u8, device u64
+constexpr uint16_t tlv_user = 6;                     // the name of the owner, which who does not know it takes by its number
+constexpr uint16_t tlv_group = 7;
+constexpr uint16_t tlv_extended = tlv_mandatory | 8;  // as of extended.h
+constexpr size_t special_bytes = 9;
 constexpr size_t digest_bytes = 16;
 constexpr uint32_t mode_mask = 07777;
 
 constexpr size_t entry_head_bytes_max = 48;  // all but the path and the TLVs
 static_assert(entry_head_bytes_max + path_bytes_max + entry_tlv_bytes_max <= entries_segment_bytes);
-static_assert(3 * tlv_head_bytes + 2 * path_bytes_max + digest_bytes <= entry_tlv_bytes_max);  // what the encoder writes
+static_assert(8 * tlv_head_bytes + 3 * path_bytes_max + digest_bytes + special_bytes + 2 * name_bytes_max + extended_bytes_max <=
+              entry_tlv_bytes_max);  // what the encoder writes
 
 size_t shared_prefix_bytes(std::string_view a, std::string_view b) {
   const size_t limit = std::min(a.size(), b.size());
@@ -33,7 +41,35 @@ size_t shared_prefix_bytes(std::string_view a, std::string_view b) {
 }
 
 bool may_have_name(const Entry& entry) {
-  return entry.path.empty() && (entry.type == EntryType::file || entry.type == EntryType::symlink);
+  return entry.path.empty() && entry.type != EntryType::directory && entry.type != EntryType::leave;
+}
+
+bool may_be_linked(const Entry& entry) { return entry.type != EntryType::directory && entry.type != EntryType::leave; }
+
+bool is_special(const Entry& entry) { return entry.type == EntryType::device || entry.type == EntryType::special; }
+
+// Its kind is one of its type.
+bool fits_type(const Entry& entry) {
+  using ports::SpecialKind;
+  const bool is_device = entry.special == SpecialKind::character || entry.special == SpecialKind::block;
+  if (entry.type == EntryType::device) return is_device;
+  const bool is_other = entry.special == SpecialKind::fifo || entry.special == SpecialKind::socket;
+  return entry.type == EntryType::special ? is_other && entry.special_device == 0 : entry.special == SpecialKind::none;
+}
+
+bool may_have_extended(const Entry& entry) { return entry.type == EntryType::file || entry.type == EntryType::directory; }
+
+bool is_account_name(std::string_view name) {
+  return !name.empty() && name.size() <= name_bytes_max && name.find('\0') == std::string_view::npos;
+}
+
+void read_special(wire::Reader& in, const Tlv& tlv, Entry& entry) {
+  in.require(is_special(entry) && tlv.value.size() == special_bytes);
+  wire::Reader value(tlv.value);
+  const uint8_t kind = value.u8();
+  in.require(kind <= static_cast<uint8_t>(ports::SpecialKind::block));
+  entry.special = static_cast<ports::SpecialKind>(kind);
+  entry.special_device = value.u64();
 }
 
 bool is_safe_name(std::string_view name) { return is_safe_relative_path(name) && name.find('/') == std::string_view::npos; }
@@ -62,6 +98,23 @@ void read_tlvs(wire::Reader& in, Entry& entry) {
         in.require(may_have_name(entry) && text.size() <= path_bytes_max);
         entry.name = text;
         break;
+      case tlv_linked:
+        in.require(may_be_linked(entry) && is_safe_relative_path(text));
+        entry.is_linked = true;
+        entry.linked_to = text;
+        break;
+      case tlv_special:
+        read_special(in, *tlv, entry);
+        break;
+      case tlv_user:
+      case tlv_group:
+        in.require(entry.type != EntryType::leave && is_account_name(text));
+        (tlv->type == tlv_user ? entry.user : entry.group) = text;
+        break;
+      case tlv_extended:
+        in.require(may_have_extended(entry) && decode_extended(tlv->value, entry.extended));
+        entry.has_extended = true;
+        break;
       default:
         tlvs.skip(*tlv);
     }
@@ -74,7 +127,7 @@ void read_tlvs(wire::Reader& in, Entry& entry) {
 Entry read_entry(wire::Reader& in, const std::string& previous) {
   Entry entry;
   const uint8_t type = in.u8();
-  in.require(type <= static_cast<uint8_t>(EntryType::leave));
+  in.require(type <= static_cast<uint8_t>(EntryType::special));
   entry.type = static_cast<EntryType>(type);
   const uint8_t flags = in.u8();
   in.require((flags & ~flag_tlvs) == 0);
@@ -99,6 +152,7 @@ Entry read_entry(wire::Reader& in, const std::string& previous) {
     entry.version = in.u64();
   }
   if ((flags & flag_tlvs) != 0) read_tlvs(in, entry);
+  in.require(fits_type(entry) || entry.unknown_mandatory != 0);
   // A target may stand in a TLV that we do not know.
   in.require(entry.type != EntryType::symlink || !entry.target.empty() || entry.unknown_mandatory != 0);
   return entry;
@@ -116,6 +170,15 @@ void write_tlvs(wire::Writer& out, const Entry& entry) {
     value.u64(entry.digest.high);
   }
   if (!entry.name.empty()) tlvs.add(tlv_name, as_bytes(entry.name));
+  if (entry.is_linked) tlvs.add(tlv_linked, as_bytes(entry.linked_to));
+  if (is_special(entry)) {
+    wire::Writer& value = tlvs.begin(tlv_special, special_bytes);
+    value.u8(static_cast<uint8_t>(entry.special));
+    value.u64(entry.special_device);
+  }
+  if (!entry.user.empty()) tlvs.add(tlv_user, as_bytes(entry.user));
+  if (!entry.group.empty()) tlvs.add(tlv_group, as_bytes(entry.group));
+  if (entry.has_extended) tlvs.add(tlv_extended, encode_extended(entry.extended));
   out.patch_u32(length_at, static_cast<uint32_t>(out.position() - list_at));
 }
 
@@ -141,11 +204,16 @@ bool EntryEncoder::add(const Entry& entry) {
   CHECK(!entry.has_digest || entry.type == EntryType::file);
   CHECK(entry.type != EntryType::symlink || (!entry.target.empty() && entry.target.size() <= path_bytes_max));
   CHECK(entry.name.empty() || (may_have_name(entry) && is_safe_name(entry.name)));
+  CHECK(fits_type(entry));
+  CHECK(!entry.has_extended || may_have_extended(entry));
+  CHECK(entry.user.size() <= name_bytes_max && entry.group.size() <= name_bytes_max);
+  CHECK(!entry.is_linked || (may_be_linked(entry) && is_safe_relative_path(entry.linked_to)));
   if (count_ == entries_per_segment_max) return false;
   const size_t shared = shared_prefix_bytes(previous_, entry.path);
   wire::Writer out(into_.subspan(used_));
   out.u8(static_cast<uint8_t>(entry.type));
-  const bool has_tlvs = entry.type == EntryType::symlink || entry.has_digest || !entry.name.empty();
+  const bool has_tlvs = entry.type == EntryType::symlink || is_special(entry) || entry.has_digest || !entry.name.empty() ||
+                        entry.is_linked || !entry.user.empty() || !entry.group.empty() || entry.has_extended;
   out.u8(has_tlvs ? flag_tlvs : 0);
   out.u16(static_cast<uint16_t>(shared));
   out.text16(std::string_view(entry.path).substr(shared));

@@ -20,6 +20,15 @@ enum class EntryType : uint8_t {
   directory = 1,
   symlink = 2,
   leave = 3,  // everything in this directory was listed: its mode and times are due when that has ended
+  device = 4,
+  special = 5,  // a FIFO or a socket
+};
+
+// An extended attribute, or an access control list under the name that the kernel has for it.
+struct ExtendedAttribute {
+  std::string name;
+  std::string value;
+  friend bool operator==(const ExtendedAttribute&, const ExtendedAttribute&) = default;
 };
 
 struct Entry {
@@ -32,8 +41,19 @@ struct Entry {
   uint32_t uid = 0, gid = 0;
   uint64_t size_bytes = 0;  // file
   ports::FileTime mtime;
-  uint64_t version = 0;     // file: see version_of in app/send/walk.h
-  std::string target;       // symlink
+  uint64_t version = 0;  // file: see version_of in app/send/walk.h
+  std::string target;    // symlink
+  // --hard-links: it has several names at the source. This is the first of them that was listed, or a further name of what has the
+  // path `linked_to`. Of all but directories.
+  bool is_linked = false;
+  std::string linked_to = {};
+  ports::SpecialKind special = ports::SpecialKind::none;  // of a device or special
+  uint64_t special_device = 0;                            // of a device: its number
+  // Of the first entry of a session that has this owner or group: the name of it at the source. "": it has none, or it was told.
+  std::string user = {}, group = {};
+  // --xattrs and --acls: all of them, by name; not known where they could not be read, and then left as they are.
+  bool has_extended = false;
+  std::vector<ExtendedAttribute> extended = {};
   bool has_digest = false;  // --checksum: the file's digest
   Hash128 digest;
   // Of a decoded entry: the first TLV that must be understood and that this version does not know; 0:

@@ -5,7 +5,22 @@
 namespace ccixfer::session {
 namespace {
 
-char letter_of(EntryType type) { return type == EntryType::directory ? 'd' : type == EntryType::symlink ? 'L' : 'f'; }
+char letter_of(EntryType type) {
+  switch (type) {
+    case EntryType::directory:
+      return 'd';
+    case EntryType::symlink:
+      return 'L';
+    case EntryType::device:
+      return 'D';
+    case EntryType::special:
+      return 'S';
+    case EntryType::file:
+    case EntryType::leave:
+      break;
+  }
+  return 'f';
+}
 
 }  // namespace
 

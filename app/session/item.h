@@ -23,9 +23,10 @@ enum Item : uint16_t {
   item_group = 512,
   item_acl = 1024,
   item_xattrs = 2048,
+  item_named = 4096,  // with item_linked: it is a further name of a file of this transfer, and the line says of which
 };
 using Items = uint16_t;
-inline constexpr Items items_known = 4095;
+inline constexpr Items items_known = 8191;
 
 // Whether there is anything to tell: a hard link to another tree's file alone is no news, as with rsync.
 [[nodiscard]] constexpr bool is_told(Items items) { return (items & ~(item_made | item_linked)) != 0; }
@@ -38,7 +39,7 @@ struct ItemView {
 struct ItemLine {
   std::string letters;  // eleven
   std::string name;     // as rsync shows it: "./" is what the transfer itself names, a directory ends in a slash
-  std::string target;   // of a link
+  std::string target;   // of a symbolic link; of a hard link ('h') the name that it is linked to
 };
 // Eleven letters.
 [[nodiscard]] std::string letters_of(Items items, const ItemView& view);

@@ -99,6 +99,10 @@ void write(wire::Writer& out, const Summary& m) {
   out.u64(m.files_failed);
   out.u64(m.bytes);
 }
+void write(wire::Writer& out, const Holes& m) {
+  out.u64(m.index);
+  write_ranges(out, m.ranges);
+}
 void write(wire::Writer&, const Bye&) {}
 void write(wire::Writer& out, const Alive& m) {
   out.u64(m.steps);
@@ -239,15 +243,24 @@ std::vector<Message> cut_runs(const Runs& list, size_t runs_max) {
 std::vector<Message> cut(const Answer& answer) { return cut_runs(answer, answer_runs_max); }
 std::vector<Message> cut(const Itemized& itemized) { return cut_runs(itemized, itemized_runs_max); }
 
-std::vector<Message> cut(const Want& want) {
+namespace {
+
+// Of a Want or of Holes.
+template <typename List>
+std::vector<Message> cut_ranges(const List& list) {
   std::vector<Message> parts;
-  for (size_t at = 0; at < want.ranges.size(); at += want_ranges_max) {
-    const auto begin = want.ranges.begin() + static_cast<std::ptrdiff_t>(at);
-    const size_t count = std::min(want.ranges.size() - at, want_ranges_max);
-    parts.emplace_back(Want{want.index, {begin, begin + static_cast<std::ptrdiff_t>(count)}});
+  for (size_t at = 0; at < list.ranges.size(); at += want_ranges_max) {
+    const auto begin = list.ranges.begin() + static_cast<std::ptrdiff_t>(at);
+    const size_t count = std::min(list.ranges.size() - at, want_ranges_max);
+    parts.emplace_back(List{list.index, {begin, begin + static_cast<std::ptrdiff_t>(count)}});
   }
   return parts;
 }
+
+}  // namespace
+
+std::vector<Message> cut(const Want& want) { return cut_ranges(want); }
+std::vector<Message> cut(const Holes& holes) { return cut_ranges(holes); }
 
 std::vector<Message> cut(const FileResults& results) {
   std::vector<Message> parts;

@@ -55,8 +55,14 @@ enum Option : uint32_t {
   option_ignore_existing = 1u << 16,  // what is there stays
   option_verify = 1u << 21,           // the destination reads back what it wrote before it counts as durable
   option_itemize = 1u << 22,          // the destination tells what it does to each entry
+  option_hard_links = 1u << 24,       // names of one file at the source are names of one file at the destination
+  option_acls = 1u << 25,             // access control lists are kept
+  option_xattrs = 1u << 26,           // extended attributes are kept
   option_inplace = 1u << 28,          // files that are there are written themselves: no staging, no rename
   option_whole_file = 1u << 27,       // changed files are sent whole: the destination compares nothing
+  option_specials = 1u << 31,         // devices, FIFOs and sockets are made
+  option_numeric_ids = 1u << 29,      // owners keep their numbers, whatever their names are
+  option_sparse = 1u << 30,           // runs of zeros become holes
 };
 
 // dialler -> acceptor, the first session messages: a part of the encoded Open (open.h).
@@ -89,6 +95,7 @@ enum class Verdict : uint8_t {
   make = 5,     // dry run: a directory or link would be made, or replaced; of a file `send` says so
   change = 6,   // dry run: it would get another mode, owner or time, and nothing else
   compare = 7,  // as send, or behind a Want as pieces; but each piece only once a Compare names it
+  link = 8,  // a further name of a file: it becomes a link to that one, and a FileResult tells when; a Resend: it is wanted itself
 };
 // destination -> source: runs of verdicts for the entries from first_index on. Over the session they
 // come in the order of the indices.
@@ -218,6 +225,11 @@ struct Compare {
   uint64_t count = 0;
   std::vector<Hash128> hashes;  // none, or `count`
 };
+// source -> destination: these pieces of a wanted file are holes at the source, and no segment brings them. Several add up.
+struct Holes {
+  uint64_t index = 0;
+  std::vector<Want::Range> ranges;
+};
 // source -> destination: these pieces have the hash that Compare said.
 struct Same {
   uint64_t index = 0;
@@ -225,7 +237,7 @@ struct Same {
 };
 
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
-                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized, Compare, Same>;
+                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized, Compare, Same, Holes>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire, so new ones go to the end.
 // Lane messages have sequence 0, all others have another.
@@ -242,6 +254,7 @@ struct Decoded {
 // Cuts long lists into messages that fit.
 [[nodiscard]] std::vector<Message> cut(const Answer& answer);
 [[nodiscard]] std::vector<Message> cut(const Want& want);
+[[nodiscard]] std::vector<Message> cut(const Holes& holes);
 [[nodiscard]] std::vector<Message> cut(const FileResults& results);
 [[nodiscard]] std::vector<Message> cut(const Itemized& itemized);
 

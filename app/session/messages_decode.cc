@@ -59,7 +59,7 @@ void read(wire::Reader& in, Answer& m) {
   for (uint16_t i = 0; in.ok() && i < count; ++i) {
     Answer::Run run;
     run.count = in.u32();
-    run.verdict = read_enum(in, Verdict::compare);
+    run.verdict = read_enum(in, Verdict::link);
     covered += run.count;
     in.require(run.count > 0 && covered <= entries_outstanding_max);
     m.runs.push_back(run);
@@ -78,6 +78,10 @@ void read_ranges(wire::Reader& in, std::vector<Want::Range>& ranges) {
   }
 }
 void read(wire::Reader& in, Want& m) {
+  m.index = in.u64();
+  read_ranges(in, m.ranges);
+}
+void read(wire::Reader& in, Holes& m) {
   m.index = in.u64();
   read_ranges(in, m.ranges);
 }

@@ -2,11 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <linux/limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -41,6 +44,8 @@ static_assert(ports::FileSystem::no_directory == AT_FDCWD);
 constexpr int resolve_tries = 64;  // openat2 says EAGAIN when a rename raced with the walk of `..`
 constexpr size_t directory_buffer_bytes = 32u << 10;
 constexpr int stream_wait_ms = 100;
+constexpr size_t attribute_names_bytes = 4096, attribute_bytes = 1024;  // at first; few need more
+constexpr size_t account_bytes = 16u << 10;                             // of a user with all that is known of it
 
 constexpr uint32_t xfs_magic = 0x58465342;  // linux/magic.h has it only since 2023
 
@@ -146,6 +151,30 @@ FileType type_of_mode(uint32_t mode) {
                          : FileType::other;
 }
 
+ports::SpecialKind special_of_mode(uint32_t mode) {
+  return S_ISFIFO(mode)   ? ports::SpecialKind::fifo
+         : S_ISSOCK(mode) ? ports::SpecialKind::socket
+         : S_ISCHR(mode)  ? ports::SpecialKind::character
+         : S_ISBLK(mode)  ? ports::SpecialKind::block
+                          : ports::SpecialKind::none;
+}
+
+mode_t type_bits(ports::SpecialKind kind) {
+  switch (kind) {
+    case ports::SpecialKind::fifo:
+      return S_IFIFO;
+    case ports::SpecialKind::socket:
+      return S_IFSOCK;
+    case ports::SpecialKind::character:
+      return S_IFCHR;
+    case ports::SpecialKind::block:
+      return S_IFBLK;
+    case ports::SpecialKind::none:
+      break;
+  }
+  return 0;
+}
+
 void fill(FileStat& out, const struct stat& in) {
   out.type = type_of_mode(in.st_mode);
   out.mode = in.st_mode & 07777u;
@@ -157,6 +186,9 @@ void fill(FileStat& out, const struct stat& in) {
   out.size_bytes = static_cast<uint64_t>(in.st_size);
   out.mtime = time_of(in.st_mtim);
   out.ctime = time_of(in.st_ctim);
+  out.special = special_of_mode(in.st_mode);
+  const bool is_device = S_ISCHR(in.st_mode) || S_ISBLK(in.st_mode);
+  out.special_device = is_device ? uint64_t{in.st_rdev} : 0;
 }
 
 // A handle as an NFS server gives it out: the inode's number and its generation. It needs no right but to see the name.
@@ -450,6 +482,114 @@ int PosixFileSystem::set_acl(int fd, bool inherited, std::string_view acl) {
   if (!acl.empty()) return call([&] { return ::fsetxattr(fd, acl_attribute(inherited), acl.data(), acl.size(), 0); });
   const int result = call([&] { return ::fremovexattr(fd, acl_attribute(inherited)); });
   return has_no_acl(result) ? 0 : result;
+}
+
+// The kernel gives the names one behind the other, each with a zero behind it.
+int PosixFileSystem::list_attributes(int fd, std::vector<std::string>& names) {
+  names.clear();
+  std::string text(attribute_names_bytes, '\0');
+  auto bytes = call([&] { return int64_t{::flistxattr(fd, text.data(), text.size())}; });
+  if (bytes == -ERANGE) {
+    text.resize(XATTR_LIST_MAX);
+    bytes = call([&] { return int64_t{::flistxattr(fd, text.data(), text.size())}; });
+  }
+  if (bytes == -ENOTSUP || bytes == -ENOSYS) return 0;
+  if (bytes < 0) return static_cast<int>(bytes);
+  const std::string_view all(text.data(), static_cast<size_t>(bytes));
+  for (size_t at = 0; at < all.size();) {
+    const size_t end = std::min(all.find('\0', at), all.size());
+    if (end > at) names.emplace_back(all.substr(at, end - at));
+    at = end + 1;
+  }
+  return 0;
+}
+
+int PosixFileSystem::get_attribute(int fd, std::string_view name, std::string& value) {
+  const CName attribute(name);
+  if (attribute.error() != 0) return attribute.error();
+  value.resize(attribute_bytes);
+  auto bytes = call([&] { return int64_t{::fgetxattr(fd, attribute.c_str(), value.data(), value.size())}; });
+  if (bytes == -ERANGE) {
+    value.resize(XATTR_SIZE_MAX);
+    bytes = call([&] { return int64_t{::fgetxattr(fd, attribute.c_str(), value.data(), value.size())}; });
+  }
+  value.resize(bytes < 0 ? 0 : static_cast<size_t>(bytes));
+  return static_cast<int>(std::min<int64_t>(bytes, 0));
+}
+
+int PosixFileSystem::set_attribute(int fd, std::string_view name, std::string_view value) {
+  const CName attribute(name);
+  if (attribute.error() != 0) return attribute.error();
+  return call([&] { return ::fsetxattr(fd, attribute.c_str(), value.data(), value.size(), 0); });
+}
+
+int PosixFileSystem::remove_attribute(int fd, std::string_view name) {
+  const CName attribute(name);
+  if (attribute.error() != 0) return attribute.error();
+  const int result = call([&] { return ::fremovexattr(fd, attribute.c_str()); });
+  return result == -ENODATA ? 0 : result;
+}
+
+int PosixFileSystem::make_special_at(int directory, std::string_view name, ports::SpecialKind kind, uint64_t device,
+                                     uint32_t permissions) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  const mode_t mode = type_bits(kind) | static_cast<mode_t>(permissions & 07777u);
+  return call([&] { return ::mknodat(directory, path.c_str(), mode, static_cast<dev_t>(device)); });
+}
+
+int PosixFileSystem::set_mode_at(int directory, std::string_view name, uint32_t permissions) {
+  const CName path(name);
+  if (const int error = name_error(directory, name, path); error != 0) return error;
+  return call([&] { return ::fchmodat(directory, path.c_str(), static_cast<mode_t>(permissions & 07777u), AT_SYMLINK_NOFOLLOW); });
+}
+
+int PosixFileSystem::next_data(int fd, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) {
+  if (!fits_offset(from_bytes)) return -ENXIO;
+  const auto begin = call([&] { return int64_t{::lseek(fd, static_cast<off_t>(from_bytes), SEEK_DATA)}; });
+  if (begin == -EINVAL || begin == -ENOTSUP) return FileSystem::next_data(fd, from_bytes, begin_bytes, end_bytes);
+  if (begin < 0) return static_cast<int>(begin);
+  const auto end = call([&] { return int64_t{::lseek(fd, static_cast<off_t>(begin), SEEK_HOLE)}; });
+  if (end < 0) return static_cast<int>(end);
+  begin_bytes = static_cast<uint64_t>(begin);
+  end_bytes = static_cast<uint64_t>(end);
+  return 0;
+}
+
+int PosixFileSystem::make_hole(int fd, uint64_t offset_bytes, uint64_t bytes) {
+  if (!fits_offset(offset_bytes) || !fits_offset(bytes)) return -EFBIG;
+  constexpr int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  return call([&] { return ::fallocate(fd, mode, static_cast<off_t>(offset_bytes), static_cast<off_t>(bytes)); });
+}
+
+int PosixFileSystem::name_of_owner(bool is_group, uint32_t id, std::string& name) {
+  std::array<char, account_bytes> text;
+  passwd user{};
+  group many{};
+  passwd* found_user = nullptr;
+  group* found_group = nullptr;
+  const int error = is_group ? ::getgrgid_r(id, &many, text.data(), text.size(), &found_group)
+                             : ::getpwuid_r(id, &user, text.data(), text.size(), &found_user);
+  if (error != 0) return -error;
+  if (found_user == nullptr && found_group == nullptr) return -ENOENT;
+  name = is_group ? many.gr_name : user.pw_name;
+  return 0;
+}
+
+int PosixFileSystem::owner_of_name(bool is_group, std::string_view name, uint32_t& id) {
+  const CName terminated(name);
+  if (terminated.error() != 0) return terminated.error();
+  std::array<char, account_bytes> text;
+  passwd user{};
+  group many{};
+  passwd* found_user = nullptr;
+  group* found_group = nullptr;
+  const int error = is_group ? ::getgrnam_r(terminated.c_str(), &many, text.data(), text.size(), &found_group)
+                             : ::getpwnam_r(terminated.c_str(), &user, text.data(), text.size(), &found_user);
+  if (error != 0) return -error;
+  if (found_user == nullptr && found_group == nullptr) return -ENOENT;
+  id = is_group ? many.gr_gid : user.pw_uid;
+  return 0;
 }
 
 }  // namespace ccixfer::host

@@ -56,6 +56,17 @@ class PosixFileSystem final : public ports::FileSystem {
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override;
   int get_acl(int fd, bool inherited, std::string& out) override;
   int set_acl(int fd, bool inherited, std::string_view acl) override;
+  int list_attributes(int fd, std::vector<std::string>& names) override;
+  int get_attribute(int fd, std::string_view name, std::string& value) override;
+  int set_attribute(int fd, std::string_view name, std::string_view value) override;
+  int remove_attribute(int fd, std::string_view name) override;
+  int make_special_at(int directory, std::string_view name, ports::SpecialKind kind, uint64_t device,
+                      uint32_t permissions) override;
+  int set_mode_at(int directory, std::string_view name, uint32_t permissions) override;
+  int next_data(int fd, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) override;
+  int make_hole(int fd, uint64_t offset_bytes, uint64_t bytes) override;
+  int name_of_owner(bool is_group, uint32_t id, std::string& name) override;
+  int owner_of_name(bool is_group, std::string_view name, uint32_t& id) override;
 
  private:
   [[nodiscard]] int open_in_steps(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions);

@@ -11,12 +11,15 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/bytes.h"
 
 namespace ccixfer::ports {
 
 enum class FileType : uint8_t { regular, directory, symlink, other };
+// What `other` is. A device has a number, as makedev(3) makes it.
+enum class SpecialKind : uint8_t { none = 0, fifo = 1, socket = 2, character = 3, block = 4 };
 
 // A moment in a file's life. Nanoseconds in one number would end in the years 1677 and 2262; files have other ones.
 struct FileTime {
@@ -39,6 +42,8 @@ struct FileStat {
   uint64_t links = 0;
   uint64_t size_bytes = 0;
   FileTime mtime, ctime;
+  SpecialKind special = SpecialKind::none;
+  uint64_t special_device = 0;  // of a character or block device
 };
 
 // Which directory it is, whatever its name: one that was made after another was removed may have its inode number, and differs in
@@ -134,6 +139,22 @@ class FileSystem {
   // `inherited`: a directory's, for what is made in it (its default ACL); else the file's own. An empty one is taken away.
   virtual int get_acl(int fd, bool inherited, std::string& out);
   virtual int set_acl(int fd, bool inherited, std::string_view acl);
+  // Extended attributes; `name` with its namespace. A file system without them: no names, and -ENOTSUP to set one.
+  virtual int list_attributes(int fd, std::vector<std::string>& names);
+  virtual int get_attribute(int fd, std::string_view name, std::string& value);
+  virtual int set_attribute(int fd, std::string_view name, std::string_view value);
+  virtual int remove_attribute(int fd, std::string_view name);
+  // A FIFO, socket or device. -EPERM: not by this account, or not on this file system.
+  virtual int make_special_at(int directory, std::string_view name, SpecialKind kind, uint64_t device, uint32_t permissions);
+  virtual int set_mode_at(int directory, std::string_view name, uint32_t permissions);  // of what is no link; none is followed
+  // The next part of a file from there on that is not a hole: [begin, end). -ENXIO: only a hole follows, or nothing. A file system
+  // that knows no holes has one part to the end of all files.
+  virtual int next_data(int fd, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes);
+  // That part reads as zeros afterwards, and takes no room. The length stays. -ENOTSUP: write zeros.
+  virtual int make_hole(int fd, uint64_t offset_bytes, uint64_t bytes);
+  // The accounts of this host: names of users or groups, and numbers of names. -ENOENT: there is none.
+  virtual int name_of_owner(bool is_group, uint32_t id, std::string& name);
+  virtual int owner_of_name(bool is_group, std::string_view name, uint32_t& id);
 };
 
 inline int FileSystem::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
@@ -158,5 +179,22 @@ inline int FileSystem::get_acl(int, bool, std::string& out) {
   return 0;
 }
 inline int FileSystem::set_acl(int, bool, std::string_view acl) { return acl.empty() ? 0 : -ENOTSUP; }
+inline int FileSystem::list_attributes(int, std::vector<std::string>& names) {
+  names.clear();
+  return 0;
+}
+inline int FileSystem::get_attribute(int, std::string_view, std::string&) { return -ENODATA; }
+inline int FileSystem::set_attribute(int, std::string_view, std::string_view) { return -ENOTSUP; }
+inline int FileSystem::remove_attribute(int, std::string_view) { return -ENOTSUP; }
+inline int FileSystem::make_special_at(int, std::string_view, SpecialKind, uint64_t, uint32_t) { return -EPERM; }
+inline int FileSystem::set_mode_at(int, std::string_view, uint32_t) { return -ENOTSUP; }
+inline int FileSystem::next_data(int, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) {
+  begin_bytes = from_bytes;
+  end_bytes = ~uint64_t{0};
+  return 0;
+}
+inline int FileSystem::make_hole(int, uint64_t, uint64_t) { return -ENOTSUP; }
+inline int FileSystem::name_of_owner(bool, uint32_t, std::string&) { return -ENOENT; }
+inline int FileSystem::owner_of_name(bool, std::string_view, uint32_t&) { return -ENOENT; }
 
 }  // namespace ccixfer::ports

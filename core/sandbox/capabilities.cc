@@ -15,11 +15,13 @@ namespace {
 
 constexpr uint64_t bit(int capability) { return uint64_t{1} << capability; }
 
-constexpr std::array<std::pair<int, const char*>, 5> names{{{CAP_CHOWN, "CAP_CHOWN"},
+constexpr std::array<std::pair<int, const char*>, 7> names{{{CAP_CHOWN, "CAP_CHOWN"},
                                                             {CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"},
                                                             {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
                                                             {CAP_FOWNER, "CAP_FOWNER"},
-                                                            {CAP_FSETID, "CAP_FSETID"}}};
+                                                            {CAP_FSETID, "CAP_FSETID"},
+                                                            {CAP_MKNOD, "CAP_MKNOD"},
+                                                            {CAP_SETFCAP, "CAP_SETFCAP"}}};
 
 std::string words(uint64_t kept) {
   std::string list;
@@ -51,7 +53,7 @@ uint64_t kept_capabilities(FileRights rights) {
     case FileRights::write_all:
       return bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER);
     case FileRights::write_all_with_owners:
-      return bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_CHOWN) | bit(CAP_FSETID);
+      return bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_CHOWN) | bit(CAP_FSETID) | bit(CAP_MKNOD) | bit(CAP_SETFCAP);
   }
   return 0;
 }

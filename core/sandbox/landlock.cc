@@ -24,7 +24,7 @@ constexpr uint64_t scope_abstract_unix_socket = 1u << 0, scope_signal = 1u << 1;
 constexpr uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr uint64_t making = LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SYM;
 constexpr uint64_t removing = LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE;
-// Never allowed: devices, sockets and FIFOs are not made, devices get no orders.
+// Made only where trees are written, which may have them. Devices get no orders anywhere.
 constexpr uint64_t special =
     LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
 constexpr uint64_t of_files =
@@ -110,7 +110,7 @@ uint64_t allowed_at(Access access, bool is_directory, const Handled& handled) {
       allowed = reading | LANDLOCK_ACCESS_FS_WRITE_FILE | fs_truncate;
       break;
     case Access::write:
-      allowed = reading | making | removing | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REFER | fs_truncate;
+      allowed = reading | making | special | removing | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REFER | fs_truncate;
       break;
     case Access::files:
       allowed = LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE | fs_truncate;

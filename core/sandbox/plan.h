@@ -23,10 +23,12 @@ struct Place {
 
 // Which capabilities a process keeps, of those that it has. An account that is not root has none as a rule, and keeps none.
 enum class FileRights : uint8_t {
-  own,                    // what the account may do: none
-  read_all,               // CAP_DAC_READ_SEARCH: reads what belongs to others
-  write_all,              // CAP_DAC_OVERRIDE, CAP_FOWNER: writes below directories of others
-  write_all_with_owners,  // CAP_CHOWN, CAP_FSETID too: files get their owners, and keep set-user-ID and set-group-ID
+  own,        // what the account may do: none
+  read_all,   // CAP_DAC_READ_SEARCH: reads what belongs to others
+  write_all,  // CAP_DAC_OVERRIDE, CAP_FOWNER: writes below directories of others
+  // CAP_CHOWN, CAP_FSETID too: files get their owners, and keep set-user-ID and set-group-ID; CAP_MKNOD and CAP_SETFCAP for devices
+  // and the capabilities of files
+  write_all_with_owners,
 };
 
 struct Plan {

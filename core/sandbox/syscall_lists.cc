@@ -20,7 +20,7 @@ constexpr const char* allowed = R"(
   ugetrlimit uname
 
   access chmod chown faccessat faccessat2 fchmodat fchmodat2 fchownat getcwd lchown link linkat lstat mkdir mkdirat
-  name_to_handle_at newfstatat open openat openat2 readlink readlinkat rename renameat renameat2 rmdir stat statfs statx symlink
+  mknod mknodat name_to_handle_at newfstatat open openat openat2 readlink readlinkat rename renameat renameat2 rmdir stat statfs statx symlink
   symlinkat truncate umask unlink unlinkat utimensat
 
   close close_range copy_file_range dup dup2 dup3 fadvise64 fallocate fchmod fchown fcntl fdatasync flock fstat fstatfs fsync

@@ -9,16 +9,27 @@ namespace {
 
 using Paths = std::initializer_list<const char*>;
 
-// Libraries, time zones and languages; OpenSSL reads its file when it is first used, and SQLite the random devices.
-constexpr Paths always{
-    "/usr",         "/lib",       "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/ssl/openssl.cnf",
-    "/dev/urandom", "/dev/random"};
+// Libraries, time zones and languages; OpenSSL reads its file when it is first used, and SQLite the random devices. Owners have
+// names.
+constexpr Paths always{"/usr",
+                       "/lib",
+                       "/lib32",
+                       "/lib64",
+                       "/etc/ld.so.cache",
+                       "/etc/localtime",
+                       "/etc/ssl/openssl.cnf",
+                       "/dev/urandom",
+                       "/dev/random",
+                       "/etc/nsswitch.conf",
+                       "/etc/passwd",
+                       "/etc/group",
+                       "/run/nscd",
+                       "/var/lib/sss/mc"};
 // Of a router, which looks at its interfaces again and makes new endpoints.
 constexpr Paths listening{"/sys/class/net", "/sys/devices", "/proc/sys/kernel/random"};
-constexpr Paths dialling{"/etc/resolv.conf",     "/etc/hosts",          "/etc/host.conf",  "/etc/nsswitch.conf",
-                         "/etc/gai.conf",        "/etc/services",       "/etc/protocols",  "/etc/networks",
-                         "/etc/passwd",          "/etc/group",          "/etc/resolvconf", "/run/resolvconf",
-                         "/run/systemd/resolve", "/run/NetworkManager", "/run/nscd",       "/var/lib/sss/mc"};
+constexpr Paths dialling{"/etc/resolv.conf", "/etc/hosts",           "/etc/host.conf",     "/etc/gai.conf",
+                         "/etc/services",    "/etc/protocols",       "/etc/networks",      "/etc/resolvconf",
+                         "/run/resolvconf",  "/run/systemd/resolve", "/run/NetworkManager"};
 
 void add(std::vector<Place>& places, const Paths& paths) {
   for (const char* path : paths) places.push_back({path, Access::read});

@@ -5,7 +5,14 @@ returns the words of both. It may add to the case what the option needs: trees b
 reads. A row that needs more of the trees or of the comparison sets a field of the Case.
 """
 import dataclasses
+import os
+import struct
 from typing import Callable
+
+import sides
+import trees
+
+NOBODY = 0xffffffff
 
 
 @dataclasses.dataclass
@@ -60,14 +67,122 @@ def link_dest(case):
     return words, words
 
 
+def some(case, tree, kinds):
+    paths = sorted(p for p, n in tree.items() if n.kind in kinds)
+    return [p for p in paths if case.rng.random() < 0.5]
+
+
+def replace(tree, path, **fields):
+    tree[path] = dataclasses.replace(tree[path], **fields)
+
+
+def hard_links(case):
+    """Names of one file, in the source and otherwise in the destination. rsync sends the last of them unless one is
+    unchanged, and ccixfer the first that it lists: the lines of such names are not compared."""
+    names = set()
+    for tree in filter(None, (case.source_tree, case.there.get("dst"))):
+        # A name that is at the destination alone keeps its link to another one or not, as that one is relinked or not.
+        both = [p for p in tree if tree[p].kind == "f" and p in case.source_tree and case.source_tree[p].kind == "f"]
+        for path in [p for p in some(case, tree, "f")[:4] if p in both]:
+            for _ in range(case.rng.choice([1, 1, 2])):
+                directory = case.rng.choice(sorted(p for p, n in tree.items() if n.kind == "d"))
+                at = trees.child(directory, case.rng.choice(trees.NAMES))
+                if tree is not case.source_tree and at not in both:
+                    continue
+                if at not in tree or (tree[at].kind == "f" and at != path and not any(n.same_as == at for n in tree.values())):
+                    if not tree[path].same_as:
+                        tree[at] = dataclasses.replace(tree[path], same_as=path)
+                        names |= {at, path}
+    for path, node in case.there.get("dst", {}).items():   # rsync would link the others to what it takes for unchanged
+        now = case.source_tree.get(path)
+        if now and now.kind == node.kind == "f" and (len(now.content), now.mtime_ns) == (len(node.content), node.mtime_ns):
+            node.content = now.content
+    shown = {sides.printable(p) for p in names}
+
+    def is_one(name):
+        return any(name == p or name.endswith(b"/" + p) for p in shown)
+
+    def same(line):
+        name = line[12:].split(b" => ")[0]
+        return b".f........." + b" " + name if is_one(name) or line.startswith(b"h") else line
+    case.same_items.append(same)
+    return ["-H"], ["-H"]
+
+
+def xattrs(case):
+    for tree in filter(None, (case.source_tree, case.there.get("dst"))):
+        for path in some(case, tree, "fd"):
+            values = {"user." + case.rng.choice("abc"): case.rng.choice([b"", b"1", b"long" * 50, b"\0\xff"]) for _ in range(2)}
+            replace(tree, path, xattrs={**tree[path].xattrs, **values})
+    return ["-X"], ["-X"]
+
+
+def acls(case):
+    def one(kind):
+        rights = lambda: case.rng.choice([0, 4, 5, 6, 7])
+        named = [(2, rights(), case.rng.choice([1000, 2000]))] + ([(8, rights(), 65534)] if case.rng.random() < 0.5 else [])
+        owner = 7 if kind == "d" else 6
+        entries = [(1, owner, NOBODY), *named[:1], (4, rights(), NOBODY), *named[1:], (16, rights(), NOBODY), (32, rights(), NOBODY)]
+        return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    for tree in filter(None, (case.source_tree, case.there.get("dst"))):
+        for path in some(case, tree, "fd"):
+            values = {"system.posix_acl_access": one(tree[path].kind)}
+            if tree[path].kind == "d" and case.rng.random() < 0.5:
+                values["system.posix_acl_default"] = one("d")
+            replace(tree, path, xattrs={**tree[path].xattrs, **values})
+    case.same_items.append(lambda line: line[:5] + b"." + line[6:] if line[9:10] == b"a" else line)
+    return ["-A"], ["-A"]
+
+
+def specials(case):
+    """No option of its own: -a has them."""
+    for tree in filter(None, (case.source_tree, case.there.get("dst"))):
+        for _ in range(case.rng.choice([1, 2, 4])):
+            directory = case.rng.choice(sorted(p for p, n in tree.items() if n.kind == "d"))
+            at = trees.child(directory, case.rng.choice(trees.NAMES))
+            if at not in tree:
+                kind = case.rng.choice("ppsscb" if trees.AM_ROOT else "ps")
+                device = case.rng.choice([os.makedev(1, 3), os.makedev(7, 300)]) if kind in "cb" else 0
+                uid, gid = case.maker.owner()
+                tree[at] = trees.Node(kind, case.rng.choice([0o644, 0o600, 0o4711]), case.maker.time(), uid, gid, device=device)
+    return [], []
+
+
+def chmod(case):
+    words = []
+    for _ in range(case.rng.choice([1, 1, 2])):
+        words.append("--chmod=" + case.rng.choice(["D755,F644", "go-w", "Dg+s", "u+w,Fa-x", "a+X", "F-x,D=rx", "g=u", "o=", "+w", "+t"]))
+    return words, words
+
+
+def chown(case):
+    words = ["--chown=" + case.rng.choice(["1000:1000", "daemon:daemon", ":65534", "0", "nobody"])]
+    return words, words
+
+
+def sparse(case):
+    for path in some(case, case.source_tree, "f")[:2]:
+        holes = bytes(case.rng.choice([4096, 8192, 70000]))
+        replace(case.source_tree, path, content=case.rng.choice([holes, b"a" + holes, holes + b"z", b"a" + holes + b"z" + holes]))
+    return ["-S"], ["-S"]
+
+
 ROWS = [
+    Row("--hard-links", 0.15, hard_links),
+    Row("--xattrs", 0.12, xattrs),
+    Row("--acls", 0.12, acls, archive_only=True),
+    Row("--archive", 0.15, specials, archive_only=True),
+    Row("--sparse", 0.10, sparse),
+    Row("--chmod", 0.12, chmod),
+    Row("--chown", 0.08, chown, archive_only=True),
+    Row("--numeric-ids", 0.10, same("--numeric-ids"), archive_only=True),
     Row("--checksum", 0.12, same("--checksum")),
-    Row("--update", 0.12, same("-u")),
+    Row("--update", 0.12, same("-u"), without=("--hard-links",)),
     Row("--size-only", 0.12, same("--size-only")),
     Row("--whole-file", 0.08, same("-W")),
-    Row("--ignore-existing", 0.10, same("--ignore-existing")),
-    Row("--link-dest", 0.20, link_dest, without=("--size-only",)),  # of which rsync copies another content than the source has
-    Row("--backup", 0.12, backup, without=("--link-dest",)),
-    Row("--backup-dir", 0.10, backup_directory, without=("--link-dest", "--backup")),
-    Row("--inplace", 0.20, same("--inplace"), without=("--link-dest", "--backup", "--backup-dir")),
+    Row("--ignore-existing", 0.10, same("--ignore-existing"), without=("--hard-links",)),
+    Row("--link-dest", 0.20, link_dest, without=("--size-only", "--hard-links")),  # of which rsync copies another content than the source has
+    Row("--backup", 0.12, backup, without=("--link-dest", "--hard-links")),
+    Row("--backup-dir", 0.10, backup_directory, without=("--link-dest", "--backup", "--hard-links")),
+    Row("--inplace", 0.20, same("--inplace"), without=("--link-dest", "--backup", "--backup-dir", "--hard-links")),
 ]

@@ -18,6 +18,7 @@ TARGETS = [b"a", b"b", b"../a", b"d/a", b"/nonexistent", b"nowhere", b"\xff", b"
 LARGE_BYTES = (4 << 20) + 4097
 PIECE_BYTES = 4 << 20
 AM_ROOT = os.geteuid() == 0
+SPECIALS = {"p": stat.S_IFIFO, "s": stat.S_IFSOCK, "c": stat.S_IFCHR, "b": stat.S_IFBLK}
 
 
 @dataclasses.dataclass
@@ -29,6 +30,9 @@ class Node:
     gid: int = 0
     content: bytes = b""    # of a file
     target: bytes = b""     # of a link
+    same_as: bytes = b""    # of a file: the path of another one that it is a further name of
+    xattrs: dict = dataclasses.field(default_factory=dict)   # extended attributes, ACLs among them
+    device: int = 0         # of a special ("p" FIFO, "s" socket, "c" character device, "b" block device)
 
 
 def child(path, name):
@@ -117,7 +121,7 @@ class Maker:
     def change_one(self, tree, path):
         """One of the differences that a run must find, or must not be misled by."""
         rng = self.rng
-        node = dataclasses.replace(tree[path])
+        node = dataclasses.replace(tree[path], same_as=b"")
         what = rng.choice(["content", "same_size", "same_size_and_time", "time", "nanoseconds", "mode", "owner", "type", "gone", "target"])
         if what == "gone":
             return self.drop(tree, path)
@@ -175,10 +179,15 @@ def write(tree, top):
     """The tree on disk at `top`, which must not be there."""
     top = os.fsencode(top)
     order = sorted(tree)
+    later = [p for p in order if tree[p].same_as in tree and tree[tree[p].same_as].kind == "f" and not tree[tree[p].same_as].same_as]
     for path in order:
         node, at = tree[path], child(top, path) if path else top
+        if path in later:
+            continue
         if node.kind == "d":
             os.mkdir(at, 0o700)
+        elif node.kind in SPECIALS:
+            os.mknod(at, SPECIALS[node.kind] | 0o600, node.device)
         elif node.kind == "L":
             os.symlink(node.target, at)
         else:
@@ -186,12 +195,16 @@ def write(tree, top):
             if node.content:
                 os.write(fd, node.content)
             os.close(fd)
-    for path in reversed(order):
+    for path in later:
+        os.link(child(top, tree[path].same_as), child(top, path))
+    for path in reversed([p for p in order if p not in later]):
         node, at = tree[path], child(top, path) if path else top
         if AM_ROOT and (node.uid or node.gid):
             os.chown(at, node.uid, node.gid, follow_symlinks=False)
         if node.kind != "L":
             os.chmod(at, node.mode)
+        for name, value in node.xattrs.items():
+            os.setxattr(at, name, value)
         os.utime(at, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
 
 
@@ -223,8 +236,12 @@ def snapshot(top, since_ns):
             kind = "d"
         else:
             kind, content = "D", (stat.S_IFMT(info.st_mode), info.st_rdev)
+            if info.st_nlink > 1:
+                inodes.setdefault((info.st_dev, info.st_ino), []).append(path)
         mtime = "now" if since_ns <= info.st_mtime_ns <= now_ns else info.st_mtime_ns
-        found[path] = (kind, mode, info.st_uid, info.st_gid, mtime, content)
+        names = sorted(os.listxattr(at, follow_symlinks=False))
+        extended = {name: os.getxattr(at, name, follow_symlinks=False) for name in names}
+        found[path] = (kind, mode, info.st_uid, info.st_gid, mtime, content, extended)
         if kind == "d":
             for name in os.listdir(at):
                 if name != b".ccixfer":
@@ -244,8 +261,8 @@ def difference(ours, theirs, times=True, modes=True, owners=True):
         if a is None or b is None:
             lines.append(f"{path!r}: only {'ccixfer' if b is None else 'rsync'} has it: {a or b}")
             continue
-        names = ["kind", "mode", "uid", "gid", "mtime", "content"]
-        asked = [True, modes, owners, owners, times, True]
+        names = ["kind", "mode", "uid", "gid", "mtime", "content", "attributes"]
+        asked = [True, modes, owners, owners, times, True, True]
         wrong = [f"{n} {x!r} (rsync {y!r})" for n, x, y, ask in zip(names, a, b, asked) if ask and x != y]
         if wrong:
             lines.append(f"{path!r}: {', '.join(wrong)}")

@@ -15,7 +15,8 @@ from lab import BINARY, PATIENCE_S, REPO, Lab, TwoSites, big_file, check, may_gi
 from test_security import Account, Pair, ends
 
 READ_ALL = 1 << 2                                     # CAP_DAC_READ_SEARCH
-WRITE_ALL_WITH_OWNERS = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4   # CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID
+# CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP
+WRITE_ALL_WITH_OWNERS = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4 | 1 << 27 | 1 << 31
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 

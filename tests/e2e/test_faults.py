@@ -371,7 +371,7 @@ def test_names_that_control_a_terminal__are_never_printed_as_they_are():
         master, terminal = pty.openpty()
         for number, (where, options) in enumerate(((subprocess.PIPE, ("-vv", "--stats", "-P")), (terminal, ("-v", "--stats")), (terminal, ()))):
             log = lab.directory / f"log{number}"
-            ended = subprocess.run([str(BINARY), "send", "-a", "--insecure", *options, "--log-file", str(log), f"{source}/",
+            ended = subprocess.run([str(BINARY), "send", "--insecure", *options, "--log-file", str(log), f"{source}/",
                                     native(receiver.uris) + "/d/"], stdin=subprocess.DEVNULL, stdout=where, stderr=where, check=False)
             check(ended.returncode == 23, f"exit {ended.returncode}")
             said = log.read_bytes()

@@ -302,7 +302,7 @@ def test_stats__failed_and_left_out_with_their_reasons():
             (tree / name).write_text(name)
         for name in ("fifo", "pipe"):
             os.mkfifo(tree / name)
-        ended = subprocess.run([str(BINARY), "send", "-a", "--insecure", "--stats", str(tree) + "/", native(receiver.uris) + "/t/"],
+        ended = subprocess.run([str(BINARY), "send", "--insecure", "--stats", str(tree) + "/", native(receiver.uris) + "/t/"],
                                capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         check(ended.returncode == 23, f"{ended}")
         lines = ended.stderr.splitlines()

@@ -245,7 +245,8 @@ TEST_CASE("cli_lines__help_version_and_what_is_unknown") {
   CHECK(of<SendCommand>(with(send, {"--on-complete", "true", "--receipt", "f"})).transfer.on_complete == "true");
   CHECK(said({"send", "--receipt", "f", "-", "tcp://h:1"}) ==
         "bad command line: --receipt: standard input cannot be read again: let the receiver write one");
-  CHECK(said(with(send, {"-H"})) == "not in this version: --hard-links: leave it out");
+  CHECK(of<SendCommand>(with(send, {"-H"})).transfer.metadata.hard_links);
+  CHECK(said({"send", "--serve", "d", "-H"}) == "bad command line: --hard-links with --serve: give it to the side that dials");
 }
 
 }  // namespace ccixfer::program

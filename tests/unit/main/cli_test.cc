@@ -101,10 +101,6 @@ TEST_CASE("cli__missing_or_surplus_places__usage") {
 
 TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ignored") {
   const std::vector<std::vector<const char*>> all = {
-      {"send", "-H", "a", "b"},
-      {"send", "-A", "a", "b"},
-      {"send", "-X", "a", "b"},
-      {"send", "-S", "a", "b"},
       {"send", "--exclude", "p", "a", "b"},
       {"send", "--include", "p", "a", "b"},
       {"send", "--files-from", "f", "a", "b"},
@@ -117,7 +113,6 @@ TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ig
     CHECK(said.find("not in this version") != std::string::npos);
     CHECK(said.find(": : ") == std::string::npos);  // and which
   }
-  CHECK(complaint({"send", "-H", "a", "b"}).find("--hard-links") != std::string::npos);
   CHECK(complaint({"send", "--delete", "a", "b"}).find("--delete") != std::string::npos);
 }
 

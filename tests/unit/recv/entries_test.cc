@@ -381,7 +381,7 @@ TEST_CASE("entries__delivered_before_without_times__only_that_untouched_version_
   CHECK(place.decide_one(file("f", 3)).verdict == Verdict::unchanged);
   CHECK(place.decider.taken_over().size() == 1);
   const auto verdict = [&](const Entry& entry, uint32_t options) {
-    EntryDecider decider(*place.root->opened(), *place.directories, {options, 022, 0, 0}, "", place.owner);
+    EntryDecider decider(*place.root->opened(), *place.directories, {options, 022, 0, 0}, "", place.owner, place.linked);
     DecidedEntries decided = decider.decide({entry}, place.next_index++);
     place.root->opened()->claims.release_all(place.owner);
     CHECK(decider.taken_over().size() == (decided.decisions.at(0).verdict == Verdict::unchanged ? 1 : 0));

@@ -26,12 +26,17 @@ struct Rig final : FileSteps {
   std::vector<session::FileResult> ends;
   test::FaultyFiles disk;
   OpenedRoot root{disk, -1, ""};  // nothing is opened below it
-  FilesInWork files{session, *this, results,
+  LinkedNames linked;
+  std::vector<session::Holes> holes;
+  FilesInWork files{session, *this, results, linked,
                     [this](const FileTask& task, bool resumed) { return std::make_shared<StagedFile>(root, task, resumed); }};
 
   void commit(CommitItem item) override { commits.push_back(std::move(item)); }
   void sync_soon(uint64_t index, uint64_t bytes) override { syncs.emplace_back(index, bytes); }
   void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>&) override { discards.push_back(task->index); }
+  void make_holes(const FileTaskRef&, const std::shared_ptr<StagedFile>&, const session::Holes& told) override {
+    holes.push_back(told);
+  }
   void remove_staged(std::string name) override { removed.push_back(std::move(name)); }
   void ended(const FileTask& task, const session::FileResult& result) override {
     CHECK(task.index == result.index);
@@ -249,6 +254,78 @@ TEST_CASE("files_in_work__room_and_ranges__are_by_count_and_by_number") {
   CHECK_FALSE(rig.files.has_any(6, 100));
   CHECK(rig.files.has_room(2 * session::entries_outstanding_max - 1));
   CHECK_FALSE(rig.files.has_room(2 * session::entries_outstanding_max));
+}
+
+FileTaskRef name_of(uint64_t index, uint64_t size_bytes) {
+  FileTask task = *task_of(index, size_bytes);
+  task.first_name = "file1";
+  task.path_of_first = "file1";
+  return std::make_shared<const FileTask>(task);
+}
+
+void add(Rig& rig, uint64_t index, session::Verdict verdict) {
+  Decision decision;
+  decision.verdict = verdict;
+  decision.task = name_of(index, 3);
+  rig.files.add(decision);
+}
+
+TEST_CASE("files_in_work__further_names__are_linked_when_the_first_one_is_placed") {
+  Rig rig;
+  add(rig, 1, session::Verdict::send);
+  rig.linked.begin("file1", "file1");
+  add(rig, 2, session::Verdict::link);
+  CHECK(rig.commits.empty());
+  CHECK_FALSE(rig.files.find(2)->takes_content());
+  rig.stage(*rig.files.find(1));
+  rig.files.on_committed(rig.take_commit(CommitOutcome::ok, 0));
+  const CommitItem link = rig.take_commit(CommitOutcome::ok, 0);
+  CHECK((link.task->index == 2 && link.link_to == "file1" && link.staged.empty()));
+  rig.files.on_committed(link);
+  CHECK(rig.ends.size() == 2);
+  CHECK(rig.results.tally().files == 2);
+  CHECK(rig.results.tally().bytes == 3);  // of the first name alone
+  add(rig, 3, session::Verdict::link);    // it came after that
+  CHECK(rig.take_commit(CommitOutcome::ok, 0).link_to == "file1");
+}
+
+TEST_CASE("files_in_work__the_first_name_fails__the_next_one_gets_the_content") {
+  Rig rig;
+  add(rig, 1, session::Verdict::send);
+  rig.linked.begin("file1", "file1");
+  add(rig, 2, session::Verdict::link);
+  add(rig, 3, session::Verdict::link);
+  rig.files.on_failed(*rig.files.find(1), {ErrorKind::file_io, EACCES, true, "no"});
+  CHECK(rig.session.pieces == std::vector<std::pair<uint64_t, uint64_t>>{{2, session::Resend::whole}});
+  CHECK(rig.files.find(2)->takes_content());
+  CHECK(rig.linked.find("file1").path == "file2");
+  rig.stage(*rig.files.find(2));
+  rig.files.on_committed(rig.take_commit(CommitOutcome::ok, 0));
+  CHECK(rig.take_commit(CommitOutcome::ok, 0).link_to == "file2");
+}
+
+TEST_CASE("files_in_work__a_link_is_refused__the_name_gets_content_of_its_own_and_it_is_told") {
+  Rig rig;
+  add(rig, 2, session::Verdict::link);
+  rig.files.on_committed(rig.take_commit(CommitOutcome::failed, EPERM));
+  CHECK(rig.results.tally().attributes_refused == 1);
+  CHECK(rig.session.pieces == std::vector<std::pair<uint64_t, uint64_t>>{{2, session::Resend::whole}});
+  CHECK_FALSE(rig.files.find(2)->leads());
+}
+
+TEST_CASE("files_in_work__holes__count_as_durable_pieces_and_must_be_of_the_file") {
+  Rig rig;
+  FileInWork& file = rig.want(4, 3 * piece);
+  CHECK_FALSE(rig.files.on_holes({4, {{1, 3}}}));
+  CHECK_FALSE(rig.files.on_holes({4, {{3, 1}}}));
+  CHECK(rig.files.on_holes({9, {{0, 1}}}));  // ended
+  REQUIRE(rig.files.on_holes({4, {{0, 2}}}));
+  REQUIRE(rig.holes.size() == 1);
+  rig.files.holes_made(rig.holes[0], 0);
+  CHECK(rig.results.tally().bytes == 2 * piece);
+  rig.write(file, 2);
+  CHECK(rig.files.on_end(whole(4)));
+  CHECK(rig.take_commit(CommitOutcome::ok, 0).size_bytes == 3 * piece);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Place {
         policy{options, root->opened()->umask, root->opened()->uid, root->opened()->gid},
         directories(std::make_unique<KnownDirectories>(files, root->opened()->fd, root->opened()->staging_identity,
                                                        root->opened()->held_directories)),
-        decider(*root->opened(), *directories, policy, base, owner) {}
+        decider(*root->opened(), *directories, policy, base, owner, linked) {}
 
   DecidedEntries decide(const std::vector<Entry>& entries) {
     DecidedEntries decided = decider.decide(entries, next_index);
@@ -70,6 +70,7 @@ struct Place {
   std::shared_ptr<Owner> owner = std::make_shared<Owner>();
   Policy policy;
   std::unique_ptr<KnownDirectories> directories;
+  LinkedNames linked;
   EntryDecider decider;
   uint64_t next_index = 0;
 };

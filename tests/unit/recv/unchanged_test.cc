@@ -20,7 +20,8 @@ using Given = std::vector<std::string>;
 
 // A place whose process is said to be root, or somebody else. What is given to files is noted and not done.
 struct As : Place {
-  As(uint32_t uid, uint32_t options) : Place(options), other(*root->opened(), *directories, {options, 022, uid, uid}, "", owner) {
+  As(uint32_t uid, uint32_t options)
+      : Place(options), other(*root->opened(), *directories, {options, 022, uid, uid}, "", owner, linked) {
     ::umask(::umask(022));
     temporary.write("f", "abc");
     ::chmod(temporary.path("f").c_str(), 0644);

@@ -38,7 +38,7 @@ TEST_CASE("capabilities__of_each_right__are_those_of_files_only") {
   CHECK(kept_capabilities(FileRights::read_all) == 1u << CAP_DAC_READ_SEARCH);
   CHECK(kept_capabilities(FileRights::write_all) == (1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER));
   CHECK(kept_capabilities(FileRights::write_all_with_owners) ==
-        (1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER | 1u << CAP_CHOWN | 1u << CAP_FSETID));
+        (1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER | 1u << CAP_CHOWN | 1u << CAP_FSETID | 1u << CAP_MKNOD | 1u << CAP_SETFCAP));
 }
 
 TEST_CASE("capabilities__every_set__holds_what_is_kept_and_no_more") {

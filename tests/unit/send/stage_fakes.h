@@ -23,6 +23,12 @@ class HeardSegments final : public send::SegmentSink {
 
 class HeardReads final : public send::ReadHandler {
  public:
+  void on_holes(session::Holes told, uint64_t bytes) override {
+    holes.push_back(std::move(told));
+    hole_bytes += bytes;
+  }
+  std::vector<session::Holes> holes;
+  uint64_t hole_bytes = 0;
   std::vector<uint64_t> refused;
   std::vector<session::FileEnd> ends;
   std::vector<uint64_t> same;  // pieces

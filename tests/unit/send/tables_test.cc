@@ -43,9 +43,10 @@ TEST_CASE("pieces__random_adds_and_takes__as_a_plain_set") {
 TEST_CASE("entry_phase__every_pair__only_these_moves") {
   using P = EntryPhase;
   const std::vector<std::pair<P, P>> allowed = {
-      {P::free, P::announced}, {P::announced, P::queued}, {P::announced, P::free}, {P::queued, P::reading}, {P::queued, P::free},
-      {P::reading, P::sent},   {P::reading, P::refused},  {P::sent, P::refused},   {P::reading, P::ended},  {P::reading, P::free},
-      {P::sent, P::queued},    {P::sent, P::ended},       {P::sent, P::free},      {P::refused, P::ended},  {P::refused, P::free},
+      {P::free, P::announced}, {P::announced, P::queued}, {P::announced, P::sent}, {P::announced, P::free},
+      {P::queued, P::reading}, {P::queued, P::free},      {P::reading, P::sent},   {P::reading, P::refused},
+      {P::sent, P::refused},   {P::reading, P::ended},    {P::reading, P::free},   {P::sent, P::queued},
+      {P::sent, P::ended},     {P::sent, P::free},        {P::refused, P::ended},  {P::refused, P::free},
       {P::ended, P::free},     {P::announced, P::ended},
   };
   for (int from = 0; from < 7; ++from) {

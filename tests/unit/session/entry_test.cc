@@ -39,6 +39,11 @@ void check_same(const Entry& a, const Entry& b) {
   CHECK(a.target == b.target);
   CHECK(a.has_digest == b.has_digest);
   CHECK(a.digest == b.digest);
+  CHECK(a.is_linked == b.is_linked);
+  CHECK(a.linked_to == b.linked_to);
+  CHECK((a.special == b.special && a.special_device == b.special_device));
+  CHECK((a.user == b.user && a.group == b.group));
+  CHECK((a.has_extended == b.has_extended && a.extended == b.extended));
 }
 
 // One file entry whose path is `path`, as a peer that means harm would write it.
@@ -444,4 +449,27 @@ TEST_CASE("entries__as_many_as_a_segment_may_have__are_read_and_one_more_is_not"
   CHECK_FALSE(decode_entries(data, entries_per_segment_max + 1));
   CHECK_FALSE(decode_entries(data, entries_per_segment_max));  // something is behind them
   CHECK_FALSE(decode_entries(Bytes(data).first(data.size() - one), entries_per_segment_max - 1));
+}
+
+TEST_CASE("entry__links_specials_owners_and_attributes__come_as_they_were_sent") {
+  const std::string acl("\x02\0\0\0\x01\0\x06\0\xff\xff\xff\xff\x04\0\x04\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff", 28);
+  std::vector<Entry> sent{file("a"), file("b"), file("c"), file("d")};
+  sent[0].is_linked = true;
+  sent[0].user = "somebody";
+  sent[0].group = "some group";
+  sent[1].is_linked = true;
+  sent[1].linked_to = "a";
+  sent[1].has_extended = true;
+  sent[2].has_extended = true;
+  sent[2].extended = {{"system.posix_acl_access", acl}, {"user.empty", ""}, {"user.x", std::string("\0\xff", 2)}};
+  sent[3].type = EntryType::device;
+  sent[3].size_bytes = sent[3].version = 0;
+  sent[3].special = ports::SpecialKind::block;
+  sent[3].special_device = 0x123456789abc;
+  std::vector<std::byte> data(entries_segment_bytes);
+  EntryEncoder encoder(data);
+  for (const Entry& entry : sent) REQUIRE(encoder.add(entry));
+  const auto got = decode_entries(Bytes(data).first(encoder.size_bytes()), encoder.count());
+  REQUIRE(got);
+  for (size_t i = 0; i < sent.size(); ++i) check_same((*got)[i], sent[i]);
 }

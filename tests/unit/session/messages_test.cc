@@ -53,10 +53,11 @@ std::vector<Message> one_of_each() {
           Ask{top},
           Queued{3},
           HandshakePart{"records"},
-          Itemized{9, {{1, 0}, {3, 0x0fff}}},
+          Itemized{9, {{1, 0}, {3, 0x1fff}}},
           Compare{3, 9, 2, {{1, 2}, {3, top}}},
           Compare{3, 0, pieces_per_file_max, {}},
-          Same{3, {{0, 1}, {3, pieces_per_file_max - 3}}}};
+          Same{3, {{0, 1}, {3, pieces_per_file_max - 3}}},
+          Holes{9, {{1, 2}, {5, 1}}}};
 }
 
 uint64_t sequence_of(const Message& message) { return is_lane_message(message) ? 0 : 42; }

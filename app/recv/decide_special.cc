@@ -1,0 +1,118 @@
+// Devices, FIFOs and sockets are placed at once, as symbolic links are.
+#include <cerrno>
+
+#include "app/recv/entry_job.h"
+
+namespace ccixfer::recv {
+
+using session::Entry;
+using session::EntryType;
+using session::Verdict;
+
+bool is_special(EntryType type) { return type == EntryType::device || type == EntryType::special; }
+
+bool is_same_special(const Entry& entry, const ports::FileStat& stat) {
+  return stat.type == ports::FileType::other && stat.special == entry.special && stat.special_device == entry.special_device;
+}
+
+bool is_special_of_kind(const Entry& entry, const ports::FileStat& stat) {
+  if (stat.type != ports::FileType::other) return false;
+  const bool is_device = stat.special == ports::SpecialKind::character || stat.special == ports::SpecialKind::block;
+  return is_device == (entry.type == EntryType::device);
+}
+
+// Owner before mode, which loses set-ID bits with it, and the time last. 0, -errno or attributes_refused.
+int EntryDecider::Job::finish_special(const Entry& entry, std::string_view name) {
+  const Policy& policy = session_.policy_;
+  ports::FileStat stat;
+  if (const int error = files_.stat_at(parent_->fd(), name, stat, false); error < 0) return error;
+  int refused = 0;
+  Current current{stat.mode, stat.uid, stat.gid};
+  bool is_mode_known = true;
+  if (policy.has(session::option_owner) && policy.uid == 0 && (stat.uid != entry.uid || stat.gid != entry.gid)) {
+    if (files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid) >= 0) {
+      is_mode_known = false;  // chown(2) clears set-ID bits
+      current.uid = entry.uid;
+      current.gid = entry.gid;
+    }
+  }
+  if (policy.has(session::option_permissions)) {
+    const uint32_t mode = wanted_mode(policy, current, attributes_of(entry));
+    if ((mode != stat.mode || !is_mode_known) && files_.set_mode_at(parent_->fd(), name, mode) < 0) refused = attributes_refused;
+  }
+  if (policy.has(session::option_times) && stat.mtime != entry.mtime &&
+      files_.set_link_mtime_at(parent_->fd(), name, entry.mtime) < 0)
+    refused = attributes_refused;
+  return refused;
+}
+
+// Under another name first, then renamed: what was there is replaced at once or not at all.
+int EntryDecider::Job::place_special(const Entry& entry, const std::string& path) {
+  const std::string_view name = split_path(path).name;
+  const std::string temporary = staged_beside_name(path_key(path));
+  files_.unlink_at(parent_->fd(), temporary, false);
+  const uint32_t mode = entry.mode & 0777u;
+  if (const int error = files_.make_special_at(parent_->fd(), temporary, entry.special, entry.special_device, mode); error < 0)
+    return error;
+  const int finished = finish_special(entry, temporary);
+  int error = finished;
+  if (error >= 0 && session_.backups_ != nullptr) error = session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced);
+  if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
+    error = files_.unlink_at(parent_->fd(), name, true);
+    if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  }
+  if (error < 0) files_.unlink_at(parent_->fd(), temporary, false);
+  return error < 0 ? error : finished;
+}
+
+void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
+  const Policy& policy = session_.policy_;
+  if (!policy.has(session::option_specials)) {
+    failed(decision, -EPERM);
+    return;
+  }
+  if (entry.type == EntryType::device && (policy.uid != 0 || !policy.setid)) return;  // left out, as rsync does
+  const std::string_view name = split_path(decision.path).name;
+  ports::FileStat stat;
+  const int found = files_.stat_at(parent_->fd(), name, stat, false);
+  if (found < 0 && found != -ENOENT) {
+    failed(decision, found);
+    return;
+  }
+  if (found == 0 && stays(entry, stat)) return;
+  if (found == 0 && is_same_special(entry, stat) && entry.linked_to.empty()) {
+    decision.items = items_of(0, entry, &stat);
+    if (!dry()) decision.attributes_refused = finish_special(entry, name) == attributes_refused;
+    if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
+    return;
+  }
+  if (found == 0 && stat.type == ports::FileType::directory) {
+    if (const int error = is_empty_directory(name); error < 0) {
+      failed(decision, error);
+      return;
+    }
+  }
+  const ports::FileStat* const there = found == 0 && is_special_of_kind(entry, stat) ? &stat : nullptr;
+  if (link_at_once(entry, there, found < 0, decision)) {
+    if (!dry()) directories_.forget(decision.path);
+    return;
+  }
+  const auto older = found == -ENOENT ? find_older(entry, decision.path) : std::nullopt;
+  if (older && take_from_older(entry, *older, nullptr, decision)) return;
+  const session::Items done = session::item_made | session::item_content;
+  decision.items = there != nullptr ? items_of(done, entry, there) : items_of_new(done, entry, older);
+  if (dry()) {
+    decision.verdict = Verdict::make;
+    return;
+  }
+  const int placed = place_special(entry, decision.path);
+  if (placed < 0) {
+    failed_or_fatal(decision, placed);
+    return;
+  }
+  decision.attributes_refused = placed == attributes_refused;
+  directories_.forget(decision.path);
+}
+
+}  // namespace ccixfer::recv

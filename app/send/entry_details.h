@@ -1,0 +1,52 @@
+// What an entry tells besides its status, as the options ask for it: names of one file, names of owners, extended attributes and
+// access control lists.
+// In: the record that the walk made last, and where it stands. Out: the same record and its texts in the batch.
+// Errors: attributes that cannot be read are not told, and the destination leaves them as they are; `unread` says so.
+// Memory: of HardLinks; and the owners that were told, owners_told_max of users and groups together. Others travel by number.
+// Not thread-safe: it belongs to the walk.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <unordered_set>
+
+#include "app/send/hard_links.h"
+#include "core/ports/file_system.h"
+
+namespace ccixfer::send {
+
+struct WalkBatch;
+struct WalkRecord;
+
+inline constexpr size_t owners_told_max = 65'536;
+
+struct DetailsWish {
+  bool hard_links = false;   // say which names are names of one file
+  bool owner_names = false;  // with the first entry of each owner
+  uint32_t extended = 0;     // of session::option_acls and option_xattrs
+  bool is_root = false;      // attributes beyond `user.` are read
+};
+
+class EntryDetails {
+ public:
+  explicit EntryDetails(const DetailsWish& wish) : wish_(wish) {}
+  // Where a file or directory stands: open, or to be opened; neither for what has no attributes.
+  struct Place {
+    int fd = -1;
+    int directory = -1;
+    std::string_view name = {};
+    bool follow = false;
+  };
+  // Of out.records.back(). 0, or -errno of attributes that could not be read.
+  [[nodiscard]] int add(ports::FileSystem& files, WalkBatch& out, const Place& place);
+
+ private:
+  void add_owners(ports::FileSystem& files, WalkBatch& out, WalkRecord& record);
+  [[nodiscard]] uint32_t add_owner(ports::FileSystem& files, WalkBatch& out, bool is_group, uint32_t id);
+  [[nodiscard]] int add_extended(ports::FileSystem& files, WalkBatch& out, WalkRecord& record, int fd) const;
+
+  const DetailsWish wish_;
+  HardLinks hard_links_;
+  std::unordered_set<uint64_t> told_;  // numbers of owners; of groups with a bit above
+};
+
+}  // namespace ccixfer::send

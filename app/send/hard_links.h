@@ -1,0 +1,52 @@
+// Which listed names are names of one file, for --hard-links: the first name of each file that has several.
+// In: device, inode and link count of what is listed, and its entry path. Out: the path of the first name.
+// Memory: at most links_in_memory_max files; more go to a temporary table of SQLite, on disk. A file is forgotten when all of its
+// names were listed. When the table fails, the files that memory has no room for travel as if each of their names was a file.
+// Not thread-safe: it belongs to the walk.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "app/session/sqlite_handles.h"
+#include "core/ports/file_system.h"
+
+namespace ccixfer::send {
+
+inline constexpr size_t links_in_memory_max = 100'000;
+
+class HardLinks {
+ public:
+  explicit HardLinks(size_t in_memory_max = links_in_memory_max) : in_memory_max_(in_memory_max) {}
+  struct Listed {
+    bool is_linked = false;       // it has several names, of which this is one
+    std::string_view first_path;  // of the first name, until the next call; "": this is the first
+  };
+  [[nodiscard]] Listed list(const ports::FileStat& stat, std::string_view path);
+
+ private:
+  struct Key {
+    uint64_t device = 0, inode = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const { return static_cast<size_t>(key.inode * 0x9e3779b97f4a7c15ull ^ key.device); }
+  };
+  struct File {
+    std::string path;
+    uint64_t names_left = 0;
+  };
+  [[nodiscard]] bool open_table();
+  [[nodiscard]] bool find_in_table(const Key& key);
+  [[nodiscard]] bool add_to_table(const Key& key, std::string_view path);
+
+  const size_t in_memory_max_;
+  std::unordered_map<Key, File, KeyHash> files_;
+  std::string path_;  // that was found last
+  bool table_failed_ = false;
+  session::Database database_;
+  session::Statement find_, add_;
+};
+
+}  // namespace ccixfer::send

@@ -1,0 +1,230 @@
+"""What of a tree is kept besides content: hard links, extended attributes and access control lists, holes, devices, owners.
+
+tests/differential compares the meaning with rsync's; here are whole trees that are made to be nasty, and disks that refuse.
+"""
+import os
+import pathlib
+import socket
+import stat
+import struct
+import subprocess
+
+from lab import BINARY, Lab, check, native
+from test_jobs import receiver_on
+
+NASTY_NS = 1_234_567_890 * 10**9 + 987_654_321
+AM_ROOT = os.geteuid() == 0
+
+
+def rooted(name):
+    lab = Lab(name)
+    lab.root = lab.directory / "root"
+    return lab
+
+
+def run(words):
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def both_ways(lab, source, *options):
+    """The same options of a push and of a pull: (what to run, where it arrives)."""
+    receiver = lab.receiver = receiver_on(lab)
+    lab.server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
+    pulled = lab.directory / "pulled"
+    return (([BINARY, "send", "--insecure", *options, f"{source}/", native(receiver.uris) + "/d/"], lab.root / "d"),
+            ([BINARY, "recv", "--insecure", *options, native(lab.server.uris), pulled], pulled))
+
+
+def acl(*entries):
+    """(tag, permissions, id), as linux/posix_acl_xattr.h has it."""
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+NOBODY = 0xffffffff
+ACCESS = acl((1, 6, NOBODY), (2, 5, 1234), (4, 4, NOBODY), (16, 5, NOBODY), (32, 0, NOBODY))
+DEFAULT = acl((1, 7, NOBODY), (2, 7, 4321), (4, 5, NOBODY), (8, 1, 77), (16, 7, NOBODY), (32, 5, NOBODY))
+
+
+def sparse_file(path, size, *data):
+    with open(path, "wb") as file:
+        file.truncate(size)
+        for at, content in data:
+            file.seek(at)
+            file.write(content)
+
+
+def nasty_tree(top):
+    """All types, names of any bytes, odd modes and times, links, lists, attributes, holes."""
+    top.mkdir()
+    files = {}
+    for number, name in enumerate([b"plain", b"new\nline", b"\xff\xfe", b"-n", b"sp ace", b"q?[x]*", b"back\\slash", b"~tilde",
+                                   "\u00fc\u0308".encode(), b"x" * 255]):
+        path = os.fsencode(top) + b"/" + name
+        pathlib.Path(os.fsdecode(path)).write_bytes(b"content %d" % number * (number + 1))
+        files[name] = path
+    deep = top / "deep/er/est"
+    deep.mkdir(parents=True)
+    for mode in (0, 0o4755, 0o2755, 0o1644, 0o777, 0o200):
+        (deep / f"mode{mode:o}").write_text("m")
+        os.chmod(deep / f"mode{mode:o}", mode)
+    for mode in (0o2775, 0o1777, 0o555, 0o700):
+        (top / f"dir{mode:o}").mkdir()
+        (top / f"dir{mode:o}/f").write_text("in it")
+        os.chmod(top / f"dir{mode:o}", mode)
+    os.symlink("plain", top / "link")
+    os.symlink(b"/nowhere/\xff", os.fsencode(top) + b"/dangling")
+    os.link(files[b"plain"], deep / "hard")
+    os.link(files[b"plain"], top / "also plain")
+    os.link(top / "link", top / "link too", follow_symlinks=False)
+    os.mkfifo(top / "fifo", 0o640)
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(top / "socket"))
+    os.link(top / "fifo", top / "fifo too")
+    if AM_ROOT:
+        os.mknod(top / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        os.mknod(top / "block", stat.S_IFBLK | 0o600, os.makedev(7, 200))
+        os.chown(top / "sp ace", 12345, 54321)
+        os.chown(top / "link", 1, 2, follow_symlinks=False)
+    os.setxattr(files[b"plain"], "user.note", b"\x00any\xff")
+    os.setxattr(files[b"\xff\xfe"], "user.empty", b"")
+    os.setxattr(top / "deep", "user.of.a.directory", b"d" * 3000)
+    os.setxattr(files[b"~tilde"], "system.posix_acl_access", ACCESS)
+    os.setxattr(deep, "system.posix_acl_access", ACCESS.replace(struct.pack("<HH", 1, 6), struct.pack("<HH", 1, 7)))
+    os.setxattr(deep, "system.posix_acl_default", DEFAULT)
+    sparse_file(top / "sparse", 20 << 20, (5 << 20, b"island"), ((20 << 20) - 1, b"e"))
+    sparse_file(top / "all hole", 9 << 20)
+    sparse_file(top / "small sparse", 1 << 20, (4096, b"x" * 4096))
+    (top / "zeros").write_bytes(b"a" + bytes(6 << 20) + b"z")
+    for path in sorted(top.rglob("*"), reverse=True):
+        os.utime(path, ns=(0, NASTY_NS + len(str(path))), follow_symlinks=False)
+    os.utime(top, ns=(0, -5 * 10**9 + 3))
+
+
+def blocks(path):
+    return os.lstat(path).st_blocks * 512
+
+
+def test_nasty_tree__push_and_pull__rsync_finds_nothing_to_do():
+    with rooted("nasty") as lab:
+        source = lab.directory / "run42"
+        nasty_tree(source)
+        ways = both_ways(lab, source, "-aHAXS", "-q")
+        for job, arrived in ways:
+            ended = run(job)
+            check(ended.returncode == 0, ended.stderr)
+            again = run(["rsync", "-aHAXSni", "--modify-window=-1", "--checksum", f"{source}/", f"{arrived}/"])
+            check(again.returncode == 0 and again.stdout == "", f"{job[1]}: rsync finds {again.stdout}{again.stderr}")
+            for name in ("sparse", "all hole", "small sparse", "zeros"):
+                check(blocks(arrived / name) <= 64 << 10, f"{name} takes {blocks(arrived / name)} bytes")
+            check(os.lstat(arrived / "plain").st_nlink == 3, "the names are not names of one file")
+            second = run([*job, "-i"])
+            check(second.returncode == 0 and second.stdout == "", f"a second run has something to do: {second.stdout}")
+
+
+def test_hard_links__the_first_name_cannot_be_read__the_next_one_is_sent_instead():
+    with rooted("leader") as lab:
+        source = lab.directory / "run42"
+        source.mkdir()
+        (source / "a").write_text("one")
+        os.link(source / "a", source / "b")
+        os.link(source / "a", source / "c")
+        (source / "big").write_bytes(os.urandom(9 << 20))
+        os.link(source / "big", source / "big2")
+        for job, arrived in both_ways(lab, source, "-aH", "-q"):
+            (arrived / "a/full").mkdir(parents=True)   # a file cannot take the place of a directory with content
+            (arrived / "big/full").mkdir(parents=True)
+            ended = run(job)
+            check(ended.returncode == 23, f"{ended.returncode}: {ended.stderr}")
+            check(os.path.samefile(arrived / "b", arrived / "c"), "they are two files")
+            check((arrived / "c").read_text() == "one" and (arrived / "big2").stat().st_size == 9 << 20, "their content")
+
+
+def test_hard_links__what_is_linked_otherwise_at_the_destination__becomes_as_at_the_source():
+    with rooted("regroup") as lab:
+        source = lab.directory / "run42"
+        source.mkdir()
+        for name in "abcd":
+            (source / name).write_text("one" if name < "c" else "two")
+        (source / "b").unlink()
+        (source / "d").unlink()
+        os.link(source / "a", source / "b")
+        os.link(source / "c", source / "d")
+        for job, arrived in both_ways(lab, source, "-aH", "-q", "-i"):
+            arrived.mkdir(parents=True)
+            (arrived / "a").write_text("old")
+            os.link(arrived / "a", arrived / "c")
+            (arrived / "b").write_text("one")
+            ended = run(job)
+            check(ended.returncode == 0, ended.stderr)
+            check("=> a" in ended.stdout and "=> c" in ended.stdout, ended.stdout)
+            check(os.path.samefile(arrived / "a", arrived / "b") and os.path.samefile(arrived / "c", arrived / "d"), "links")
+            check(not os.path.samefile(arrived / "a", arrived / "c"), "two files of the source are one")
+            check((arrived / "b").read_text() == "one" and (arrived / "d").read_text() == "two", "content")
+            check(run(job).stdout == "", "a second run has something to do")
+
+
+def test_sparse__eight_tebibytes_with_one_mebibyte_of_data__arrive_at_once():
+    with rooted("huge") as lab:
+        source = lab.directory / "run42"
+        source.mkdir()
+        try:
+            sparse_file(source / "huge", 8 << 40, ((5 << 40) + 12345, os.urandom(1 << 20)))
+        except OSError as problem:
+            print(f"    SKIPPED: no file of that size here: {problem}", flush=True)
+            return
+        for job, arrived in both_ways(lab, source, "-aS", "--json"):
+            ended = subprocess.run([str(w) for w in job], capture_output=True, text=True, check=False, timeout=60)
+            check(ended.returncode == 0, ended.stderr)
+            info = os.stat(arrived / "huge")
+            check(info.st_size == 8 << 40 and blocks(arrived / "huge") < 16 << 20, f"{info}")
+            with open(source / "huge", "rb") as ours, open(arrived / "huge", "rb") as theirs:
+                for file in (ours, theirs):
+                    file.seek((5 << 40) + 10000)
+                check(ours.read(2 << 20) == theirs.read(2 << 20), "the data")
+            os.unlink(arrived / "huge")
+
+
+class Refusing:
+    """A file system on a loop device, mounted so that it refuses attributes and lists. None: it cannot be mounted here."""
+
+    def __init__(self, lab, options):
+        self.image, self.root = lab.directory / "disk", lab.directory / "refusing"
+        self.root.mkdir()
+        for words in (["truncate", "-s", "64M", self.image], ["mkfs.ext4", "-q", self.image],
+                      ["mount", "-o", "loop," + options, self.image, self.root]):
+            subprocess.run([str(w) for w in words], check=True, capture_output=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.root], check=False)
+
+
+def test_file_system_that_refuses_attributes_and_lists__data_arrive_one_line_and_23():
+    with rooted("refusing") as lab:
+        source = lab.directory / "run42"
+        source.mkdir()
+        for number in range(5):
+            (source / f"f{number}").write_text("data")
+            os.setxattr(source / f"f{number}", "user.note", b"1")
+        os.setxattr(source / "f1", "system.posix_acl_access", ACCESS)
+        try:
+            disk = Refusing(lab, "nouser_xattr,noacl")
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"    SKIPPED: no such file system here: {getattr(error, 'stderr', error)}", flush=True)
+            return
+        with disk:
+            if subprocess.run(["setfattr", "-n", "user.x", "-v", "1", disk.root], check=False, capture_output=True).returncode == 0:
+                print("    SKIPPED: it takes attributes all the same", flush=True)
+                return
+            lab.root = disk.root
+            for number, (job, arrived) in enumerate(both_ways(lab, source, "-aAX")):
+                arrived = disk.root / "pulled" if number else arrived
+                ended = run([*job[:-1], arrived] if number else job)
+                check(ended.returncode == 23, f"{ended.returncode}: {ended.stderr}")
+                check(sorted(os.listdir(arrived)) == [f"f{n}" for n in range(5)], "the files")
+                check(all((arrived / f"f{n}").read_text() == "data" for n in range(5)), "the data")
+                told = [line for line in ended.stderr.splitlines() if "refuses" in line or "could not give" in line]
+                check(len(told) == 1, ended.stderr)
+            lab.receiver.stop()

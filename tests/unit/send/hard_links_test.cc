@@ -1,0 +1,49 @@
+#include "app/send/hard_links.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+namespace ccixfer::send {
+namespace {
+
+ports::FileStat file(uint64_t inode, uint64_t links = 2, uint64_t device = 1) {
+  ports::FileStat stat;
+  stat.type = ports::FileType::regular;
+  stat.inode = inode;
+  stat.links = links;
+  stat.device = device;
+  return stat;
+}
+
+}  // namespace
+
+TEST_CASE("hard_links__names_of_one_file__the_first_leads") {
+  HardLinks links;
+  CHECK_FALSE(links.list(file(1, 1), "alone").is_linked);
+  const HardLinks::Listed first = links.list(file(7, 3), "a");
+  CHECK((first.is_linked && first.first_path.empty()));
+  CHECK(links.list(file(7, 3), "b").first_path == "a");
+  CHECK(links.list(file(7, 3, 2), "other device").first_path.empty());
+  CHECK(links.list(file(7, 3), "c").first_path == "a");
+  CHECK(links.list(file(7, 3), "d").first_path.empty());  // more names than it had: a file of its own
+}
+
+TEST_CASE("hard_links__directories_and_what_has_no_path__are_not_linked") {
+  HardLinks links;
+  ports::FileStat stat = file(1, 9);
+  stat.type = ports::FileType::directory;
+  CHECK_FALSE(links.list(stat, "d").is_linked);
+  CHECK_FALSE(links.list(file(2), "").is_linked);
+}
+
+TEST_CASE("hard_links__more_files_than_memory_has_room_for__the_table_knows_them") {
+  HardLinks links(2);
+  const auto name = [](uint64_t inode) { return "first/" + std::to_string(inode); };
+  for (uint64_t inode = 1; inode <= 500; ++inode) {
+    const HardLinks::Listed listed = links.list(file(inode), name(inode));
+    CHECK((listed.is_linked && listed.first_path.empty()));
+  }
+  for (uint64_t inode = 500; inode >= 1; --inode) CHECK(links.list(file(inode), "again").first_path == name(inode));
+}
+
+}  // namespace ccixfer::send

@@ -1,0 +1,84 @@
+// Holes of files: found as the file system tells of them, and hashed without being read.
+#include "app/session/holes.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <vector>
+
+#include "app/session/limits.h"
+
+namespace ccixfer::session {
+namespace {
+
+constexpr uint64_t mib = 1u << 20;
+
+// Data in [3 MiB, 5 MiB) and [9 MiB, 10 MiB).
+class Islands : public ports::FileSystem {
+ public:
+  int next_data(int, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) override {
+    ++calls;
+    if (from_bytes >= 10 * mib) return -ENXIO;
+    const bool is_first = from_bytes < 5 * mib;
+    begin_bytes = std::max(from_bytes, is_first ? 3 * mib : 9 * mib);
+    end_bytes = is_first ? 5 * mib : 10 * mib;
+    return 0;
+  }
+  int calls = 0;
+
+ private:
+  int open(int, std::string_view, ports::OpenFlags, uint32_t) override { return -ENOSYS; }
+  int close(int) override { return 0; }
+  int64_t pread(int, MutableBytes, uint64_t) override { return -ENOSYS; }
+  int64_t pwrite(int, Bytes, uint64_t) override { return -ENOSYS; }
+  int fstat(int, ports::FileStat&) override { return -ENOSYS; }
+  int stat_at(int, std::string_view, ports::FileStat&, bool) override { return -ENOSYS; }
+  int read_directory_part(int, bool, const std::function<void(std::string_view)>&) override { return -ENOSYS; }
+  int mkdir_at(int, std::string_view, uint32_t) override { return -ENOSYS; }
+  int symlink_at(std::string_view, int, std::string_view) override { return -ENOSYS; }
+  int64_t readlink_at(int, std::string_view, std::string&) override { return -ENOSYS; }
+  int rename_at(int, std::string_view, int, std::string_view) override { return -ENOSYS; }
+  int unlink_at(int, std::string_view, bool) override { return -ENOSYS; }
+  int truncate(int, uint64_t) override { return -ENOSYS; }
+  int set_mode(int, uint32_t) override { return -ENOSYS; }
+  int set_owner(int, uint32_t, uint32_t) override { return -ENOSYS; }
+  int set_mtime(int, ports::FileTime) override { return -ENOSYS; }
+  int set_link_owner_at(int, std::string_view, uint32_t, uint32_t) override { return -ENOSYS; }
+  int set_link_mtime_at(int, std::string_view, ports::FileTime) override { return -ENOSYS; }
+  int fsync(int) override { return -ENOSYS; }
+  int syncfs(int) override { return -ENOSYS; }
+  int space(int, ports::SpaceInfo&) override { return -ENOSYS; }
+};
+
+}  // namespace
+
+TEST_CASE("holes__asked_in_order__one_call_for_each_run_of_data") {
+  Islands files;
+  HoleFinder finder(files, 0);
+  CHECK(finder.is_hole(0, 3 * mib));
+  CHECK_FALSE(finder.is_hole(0, 3 * mib + 1));
+  CHECK_FALSE(finder.is_hole(3 * mib, mib));
+  CHECK(finder.next_data(4 * mib) == 4 * mib);
+  CHECK(files.calls == 1);
+  CHECK(finder.is_hole(5 * mib, 4 * mib));
+  CHECK_FALSE(finder.is_hole(8 * mib, 2 * mib));
+  CHECK(files.calls == 2);
+  CHECK(finder.is_hole(10 * mib, 1 << 20));
+  CHECK(finder.is_hole(11 * mib, ~uint64_t{0} - 11 * mib));
+  CHECK(files.calls == 3);
+}
+
+TEST_CASE("holes__hash_of_zeros__is_that_of_zeros") {
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{4097}, uint64_t{piece_bytes}}) {
+    const std::vector<std::byte> zeros(static_cast<size_t>(bytes));
+    CHECK(hash_of_zeros(bytes) == xxh3_128(zeros));
+    CHECK(is_all_zeros(zeros));
+  }
+  std::vector<std::byte> data(4096);
+  for (const size_t at : {size_t{0}, size_t{1}, size_t{4095}}) {
+    data[at] = std::byte{1};
+    CHECK_FALSE(is_all_zeros(data));
+    data[at] = std::byte{0};
+  }
+}
+
+}  // namespace ccixfer::session
