@@ -10,7 +10,7 @@ import struct
 import subprocess
 
 from lab import BINARY, Lab, check, native
-from test_jobs import receiver_on
+from test_bad_input import receiver_on
 
 NASTY_NS = 1_234_567_890 * 10**9 + 987_654_321
 AM_ROOT = os.geteuid() == 0
@@ -28,7 +28,7 @@ def run(words):
 
 def both_ways(lab, source, *options):
     """The same options of a push and of a pull: (what to run, where it arrives)."""
-    receiver = lab.receiver = receiver_on(lab)
+    receiver = lab.receiver = receiver_on(lab, lab.root)
     lab.server = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
     pulled = lab.directory / "pulled"
     return (([BINARY, "send", "--insecure", *options, f"{source}/", native(receiver.uris) + "/d/"], lab.root / "d"),
@@ -185,13 +185,19 @@ def test_sparse__eight_tebibytes_with_one_mebibyte_of_data__arrive_at_once():
 
 
 class Refusing:
-    """A file system on a loop device, mounted so that it refuses attributes and lists. None: it cannot be mounted here."""
+    """A file system in user space that refuses attributes and lists, or is a FAT: no owners, links or special files either."""
 
-    def __init__(self, lab, options):
-        self.image, self.root = lab.directory / "disk", lab.directory / "refusing"
+    def __init__(self, lab, kind):
+        self.root = lab.directory / "refusing"
         self.root.mkdir()
-        for words in (["truncate", "-s", "64M", self.image], ["mkfs.ext4", "-q", self.image],
-                      ["mount", "-o", "loop," + options, self.image, self.root]):
+        if kind == "bindfs":
+            behind = lab.directory / "behind"
+            behind.mkdir()
+            commands = [["bindfs", "--xattr-none", behind, self.root]]
+        else:
+            image = lab.directory / "disk"
+            commands = [["truncate", "-s", "64M", image], ["mkfs.vfat", image], ["fusefat", "-o", "rw+", image, self.root]]
+        for words in commands:
             subprocess.run([str(w) for w in words], check=True, capture_output=True)
 
     def __enter__(self):
@@ -201,30 +207,31 @@ class Refusing:
         subprocess.run(["umount", "-l", self.root], check=False)
 
 
-def test_file_system_that_refuses_attributes_and_lists__data_arrive_one_line_and_23():
-    with rooted("refusing") as lab:
-        source = lab.directory / "run42"
-        source.mkdir()
-        for number in range(5):
-            (source / f"f{number}").write_text("data")
-            os.setxattr(source / f"f{number}", "user.note", b"1")
-        os.setxattr(source / "f1", "system.posix_acl_access", ACCESS)
-        try:
-            disk = Refusing(lab, "nouser_xattr,noacl")
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"    SKIPPED: no such file system here: {getattr(error, 'stderr', error)}", flush=True)
-            return
-        with disk:
-            if subprocess.run(["setfattr", "-n", "user.x", "-v", "1", disk.root], check=False, capture_output=True).returncode == 0:
-                print("    SKIPPED: it takes attributes all the same", flush=True)
-                return
-            lab.root = disk.root
-            for number, (job, arrived) in enumerate(both_ways(lab, source, "-aAX")):
-                arrived = disk.root / "pulled" if number else arrived
-                ended = run([*job[:-1], arrived] if number else job)
-                check(ended.returncode == 23, f"{ended.returncode}: {ended.stderr}")
-                check(sorted(os.listdir(arrived)) == [f"f{n}" for n in range(5)], "the files")
-                check(all((arrived / f"f{n}").read_text() == "data" for n in range(5)), "the data")
-                told = [line for line in ended.stderr.splitlines() if "refuses" in line or "could not give" in line]
-                check(len(told) == 1, ended.stderr)
-            lab.receiver.stop()
+def test_file_systems_that_refuse_attributes__data_arrive_one_line_and_23():
+    for kind in ("bindfs", "fat"):
+        with rooted("refusing-" + kind) as lab:
+            source = lab.directory / "run42"
+            (source / "sub").mkdir(parents=True)
+            for number in range(5):
+                (source / f"sub/f{number}").write_text("data")
+                os.setxattr(source / f"sub/f{number}", "user.note", b"1")
+            os.setxattr(source / "sub/f1", "system.posix_acl_access", ACCESS)
+            os.link(source / "sub/f0", source / "sub/g0")
+            try:
+                disk = Refusing(lab, kind)
+            except (OSError, subprocess.CalledProcessError) as error:
+                print(f"    SKIPPED: no {kind} here: {getattr(error, 'stderr', error)}", flush=True)
+                continue
+            with disk:
+                lab.root = disk.root / "root"
+                lab.root.mkdir()
+                (push, pushed), (pull, _) = both_ways(lab, source, "-aHAX")
+                pulled = disk.root / "pulled"
+                for job, arrived in ((push, pushed), ([*pull[:-1], pulled], pulled)):
+                    ended = run(job)
+                    check(ended.returncode == 23, f"{kind}: {ended.returncode}: {ended.stderr}")
+                    check(sorted(os.listdir(arrived / "sub")) == [*(f"f{n}" for n in range(5)), "g0"], "the files")
+                    check(all((arrived / f"sub/{n}").read_text() == "data" for n in os.listdir(arrived / "sub")), "the data")
+                    told = [line for line in ended.stderr.splitlines() if "refuses" in line or "could not give" in line]
+                    check(len(told) == 1, f"{kind}: {ended.stderr}")
+                lab.receiver.stop()
