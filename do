@@ -18,7 +18,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 
 # The only list of what the project needs from Debian.
 build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
-  libboost-dev libcli11-dev libtoml11-dev catch2 libfmt-dev libspdlog-dev libexpected-dev nlohmann-json3-dev libxxhash-dev
+  libboost-dev libcli11-dev libtoml11-dev catch2 libfmt-dev libspdlog-dev libexpected-dev nlohmann-json3-dev libxxhash-dev libzstd-dev
   libsqlite3-dev libssl-dev libseccomp-dev)
 test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime python3-jsonschema bindfs fusefat
   dosfstools)

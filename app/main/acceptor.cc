@@ -279,7 +279,7 @@ class Acceptor::Session {
       role_ = make_destination(services, link_, part);
     } else {
       const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
-      SourcePart part{{below}, options.served_root, open.options};
+      SourcePart part{{below}, options.served_root, open.options, open.compress};
       part.turns = acceptor_.turns_;
       part.rate = has_rate ? acceptor_.send_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.send_rates_.process();
       part.record = transfer_->record;

@@ -179,6 +179,10 @@ class Parser {
     app->add_flag("-u,--update", sync.update, "leave files that are newer at the destination");
     app->add_flag("--size-only", sync.size_only, "a file of the same size is unchanged, whatever its time");
     app->add_flag("--ignore-existing", sync.ignore_existing, "leave what is there at the destination");
+    app->add_flag("-z,--compress", sync.compress, "compress what travels, as much as helps");
+    app->add_option("--compress-level", sync.compress_level, "the same, always at this level of zstd, 1 to 19")
+        ->type_name("N")
+        ->check(CLI::Range(1, 19));
     app->add_flag("--inplace", sync.inplace, "write into the files that are there, with no atomic change");
     app->add_flag("-W,--whole-file", sync.whole_file, "send changed files whole, and compare no pieces");
   }

@@ -74,6 +74,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     DialPlan plan = make_plan(services, target.address, command.transfer);
     plan.hello.direction = session::Direction::pull;
     plan.open = {session_options(command.transfer) | session::option_directory, target.path};
+    plan.open.compress = compression_of(command.transfer.sync);
     DestinationPart part;
     part.root = &root;
     part.is_new = std::exchange(is_new, false);

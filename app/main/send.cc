@@ -109,7 +109,8 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   plan.open = {session_options(command.transfer), path.path};
   if (path.directory || command.sources.size() > 1) plan.open.options |= session::option_directory;
   add_aside(plan.open, command.transfer.sync);
-  SourcePart part{command.sources, -1, plan.open.options};
+  plan.open.compress = compression_of(command.transfer.sync);
+  SourcePart part{command.sources, -1, plan.open.options, plan.open.compress};
   part.rate = std::make_shared<send::RateCap>((*loop)->rate_bytes_per_s());
   plan.set_rate = [rate = part.rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };
   part.record = std::make_shared<session::TransferRecord>();

@@ -20,6 +20,11 @@ uint32_t session_options(const SyncOptions& sync) {
   return options;
 }
 
+std::optional<uint8_t> compression_of(const SyncOptions& sync) {
+  if (!sync.compress && sync.compress_level == 0) return std::nullopt;
+  return sync.compress_level;
+}
+
 const char* given_of(const SyncOptions& sync) {
   return sync.update               ? "--update"
          : sync.size_only          ? "--size-only"
@@ -27,6 +32,7 @@ const char* given_of(const SyncOptions& sync) {
          : sync.itemize            ? "--itemize-changes"
          : sync.whole_file         ? "--whole-file"
          : sync.inplace            ? "--inplace"
+         : compression_of(sync)    ? "--compress"
          : sync.keeps_backups()    ? "--backup"
          : !sync.suffix.empty()    ? "--suffix"
          : !sync.link_dest.empty() ? "--link-dest"

@@ -2,6 +2,7 @@
 // In: what the command line gave. Out: bits of the session's options.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct SyncOptions {
   bool itemize = false;          // -i
   bool whole_file = false;       // -W
   bool inplace = false;          // --inplace
+  bool compress = false;         // -z
+  uint8_t compress_level = 0;    // --compress-level, which is -z too; 0: chosen
   bool backup = false;           // -b
   std::string suffix;            // --suffix; "": rsync's
   std::string backup_directory;  // --backup-dir; "": backups stand beside their files
@@ -24,7 +27,8 @@ struct SyncOptions {
   [[nodiscard]] std::string backup_suffix() const { return suffix.empty() && backup_directory.empty() ? "~" : suffix; }
 };
 
-[[nodiscard]] uint32_t session_options(const SyncOptions& sync);  // session::Option bits
+[[nodiscard]] uint32_t session_options(const SyncOptions& sync);               // session::Option bits
+[[nodiscard]] std::optional<uint8_t> compression_of(const SyncOptions& sync);  // as of session::Open
 // usage: what does not go together, or is too long.
 [[nodiscard]] Result<void> check(const SyncOptions& sync);
 // The name of one that was given, for a side that does not dial; nullptr: none was.

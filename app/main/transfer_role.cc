@@ -61,6 +61,7 @@ class SourceRole final : public TransferRole {
     options.served_root = part.served_root;
     options.options = part.options;
     options.is_root = ::geteuid() == 0;
+    options.compress = part.compress;
     options.rate = part.rate;
     options.turns = part.turns;
     options.receipt = part.receipt;

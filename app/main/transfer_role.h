@@ -83,6 +83,7 @@ struct SourcePart {
   std::vector<std::string> sources;
   int served_root = -1;
   uint32_t options = 0;
+  std::optional<uint8_t> compress = {};  // as of session::Open
   std::shared_ptr<session::TransferRecord> record = {};
   Duration disk_patience = forever;
   // Shared by all sessions of the process; none: no cap, and the session is the only one at a time.

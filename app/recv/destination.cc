@@ -103,6 +103,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   DestinationObserver& observer_;
   session::Wake wake_;
   const std::unique_ptr<session::DataOpener> opener_;  // none: --insecure
+  session::Workspaces workspaces_;
   SessionRoot root_;
   SessionJobs jobs_;
   SessionEnd end_;
@@ -158,6 +159,7 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       pieces_(
           jobs_,
           [this](const std::shared_ptr<StagedFile>& staged, MutableBytes segment, const SegmentHeader& header) {
+            if (header.is_compressed()) return write_compressed_piece(*staged, segment, header, opener_.get(), workspaces_);
             return write_piece(*staged, segment, header, opener_.get());
           },
           inbox_, files_, session_, counters),
@@ -171,7 +173,12 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
              {[this](MutableBytes segment, const SegmentHeader& header) {
                 return session::open_data(segment, header, opener_.get()).has_value();
               },
-              [this](std::vector<PackItem>& items) { root_.stage(items); }},
+              [this](std::vector<PackItem>& items) { root_.stage(items); },
+              [this](MutableBytes buffer, SegmentHeader& header) {
+                const session::Decompressed outcome = session::decompress(buffer, header, opener_.get(), workspaces_);
+                if (outcome != session::Decompressed::ok) return outcome;
+                return session::open_data(buffer, header) ? outcome : session::Decompressed::damaged;
+              }},
              opener_ != nullptr, inbox_, files_, session_),
       syncer_(
           jobs_, [this](std::vector<SyncFile>& batch) { return root_.sync(batch); }, files_, session_),
@@ -320,7 +327,7 @@ void Destination::Impl::receive(ReceivedSegment arrival) {
   session_.made_progress();
   liveness_.answered();
   results_.received(header->data_bytes);
-  if (const std::optional<Error> beyond = budget_.received(header->data_bytes)) {
+  if (const std::optional<Error> beyond = budget_.received(header->content_bytes())) {
     inbox_.release(arrival);
     return session_.refuse(*beyond);
   }

@@ -38,15 +38,26 @@ void PackStager::receive(ReceivedSegment arrival, const session::SegmentHeader& 
   auto work = std::make_shared<Work>();
   work->arrival = std::move(arrival);
   work->header = header;
-  if (!is_sealed_) return take(work);
+  if (!is_sealed_ && !header.is_compressed()) return take(work);
   jobs_.submit([this, work] { open(*work); },
                [this, work] {
                  if (work->is_damaged) return damaged(*work);
+                 if (work->is_malformed) {
+                   inbox_.release(work->arrival);
+                   return session_.refuse({ErrorKind::protocol, words_of_malformed});
+                 }
                  session_.has_failed() ? inbox_.release(work->arrival) : take(work);
                });
 }
 
 void PackStager::open(Work& work) const {
+  if (work.header.is_compressed()) {
+    const session::Decompressed outcome = steps_.decompress(work.arrival.buffer.bytes(), work.header);
+    work.is_open = outcome == session::Decompressed::ok;
+    work.is_damaged = outcome == session::Decompressed::damaged;
+    work.is_malformed = outcome == session::Decompressed::malformed;
+    return;
+  }
   const MutableBytes segment = work.arrival.buffer.bytes().first(static_cast<size_t>(work.arrival.length_bytes));
   work.is_open = steps_.open(segment, work.header);
   work.is_damaged = !work.is_open;

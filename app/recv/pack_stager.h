@@ -13,6 +13,7 @@
 #include "app/recv/packs.h"
 #include "app/recv/session_handler.h"
 #include "app/recv/session_jobs.h"
+#include "app/session/compression.h"
 #include "app/session/segment.h"
 
 namespace ccixfer::recv {
@@ -20,6 +21,8 @@ namespace ccixfer::recv {
 struct PackSteps {
   std::function<bool(MutableBytes segment, const session::SegmentHeader& header)> open;  // its data; false: they are damaged
   std::function<void(std::vector<PackItem>& items)> stage;
+  // Of a compressed one: opens it in `buffer`, all of it, and checks it; it is a plain one without a seal then.
+  std::function<session::Decompressed(MutableBytes buffer, session::SegmentHeader& header)> decompress = {};
 };
 
 class PackStager {
@@ -38,6 +41,7 @@ class PackStager {
     session::SegmentHeader header;
     bool is_open = false;
     bool is_damaged = false;
+    bool is_malformed = false;
     std::vector<PackItem> items;
   };
   void open(Work& work) const;

@@ -15,7 +15,7 @@ const char* fault_of(const FileInWork& file, const SegmentHeader& header) {
   if (header.data_bytes == 0 || piece >= piece_count(file_bytes_max)) return "an impossible piece";
   if (file.is_length_known()) {
     const uint64_t size_bytes = file.task().size_bytes;
-    const bool fits = piece < piece_count(size_bytes) && header.data_bytes == piece_length(size_bytes, piece);
+    const bool fits = piece < piece_count(size_bytes) && header.content_bytes() == piece_length(size_bytes, piece);
     return fits ? nullptr : "a piece that is not of its file";
   }
   const bool is_far = file.pieces() != nullptr && piece > file.pieces()->table().end() + pieces_ahead_max;
@@ -71,12 +71,15 @@ void PieceWriter::write(FileInWork& file, ReceivedSegment arrival, const Segment
   work->losses = file.pieces()->losses();
   jobs_.submit(
       [this, work] {
-        const MutableBytes segment = work->arrival.buffer.bytes().first(static_cast<size_t>(work->arrival.length_bytes));
+        // What is compressed needs room for what it is before that.
+        const MutableBytes buffer = work->arrival.buffer.bytes();
+        const bool is_compressed = work->header.is_compressed();
+        const MutableBytes segment = is_compressed ? buffer : buffer.first(static_cast<size_t>(work->arrival.length_bytes));
         work->outcome = write_(work->staged, segment, work->header);
       },
       [this, work] {
         inbox_.release(work->arrival);
-        written(work->header.index, work->header.sequence, work->header.data_bytes, work->losses, work->outcome);
+        written(work->header.index, work->header.sequence, work->header.content_bytes(), work->losses, work->outcome);
       });
 }
 
@@ -84,7 +87,7 @@ void PieceWriter::written(uint64_t index, uint64_t piece, uint64_t data_bytes, u
   FileInWork* file = files_.find(index);
   CHECK(file != nullptr);
   file->let_go();
-  if (outcome.is_damaged || outcome.error_number != 0) {
+  if (outcome.is_damaged || outcome.is_malformed || outcome.error_number != 0) {
     not_written(*file, piece, outcome);
   } else if (file->pieces()->written(piece, losses)) {
     session_.opened(true);
@@ -98,6 +101,7 @@ void PieceWriter::written(uint64_t index, uint64_t piece, uint64_t data_bytes, u
 void PieceWriter::not_written(FileInWork& file, uint64_t piece, const PieceWritten& outcome) {
   file.pieces()->not_written(piece);
   if (session_.has_failed()) return;  // nobody is there to be asked
+  if (outcome.is_malformed) return session_.refuse({ErrorKind::protocol, words_of_malformed});
   if (outcome.is_damaged) {
     counters_.add(Counter::segments_bad);
     session_.opened(false);

@@ -236,6 +236,15 @@ PieceWritten write_piece(StagedFile& staged, MutableBytes segment, const session
   return outcome;
 }
 
+PieceWritten write_compressed_piece(StagedFile& staged, MutableBytes buffer, const session::SegmentHeader& header,
+                                    const session::DataOpener* opener, session::Workspaces& workspaces) {
+  session::SegmentHeader plain = header;
+  const session::Decompressed outcome = session::decompress(buffer, plain, opener, workspaces);
+  if (outcome == session::Decompressed::ok) return write_piece(staged, buffer, plain, nullptr);
+  const bool is_damaged = outcome == session::Decompressed::damaged;
+  return {is_damaged, 0, !is_damaged};
+}
+
 int find_damaged(OpenedRoot& root, const Owner& owner, StagedFile& staged, const std::vector<Ledger::Piece>& pieces,
                  std::vector<uint64_t>& damaged) {
   HeldFileRef open;

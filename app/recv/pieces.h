@@ -10,6 +10,7 @@
 
 #include "app/recv/opened_root.h"
 #include "app/recv/task.h"
+#include "app/session/compression.h"
 #include "app/session/limits.h"
 #include "app/session/messages.h"
 #include "app/session/segment.h"
@@ -111,9 +112,15 @@ void at_writer();
 struct PieceWritten {
   bool is_damaged = false;
   int error_number = 0;
+  bool is_malformed = false;  // compressed data that are not what they say: the source's fault
 };
+inline constexpr const char* words_of_malformed = "the source sent compressed data that are not what they say";
 [[nodiscard]] PieceWritten write_piece(StagedFile& staged, MutableBytes segment, const session::SegmentHeader& header,
                                        const session::DataOpener* opener);
+
+// The same of a compressed segment, whose `buffer` has segment_bytes_max.
+[[nodiscard]] PieceWritten write_compressed_piece(StagedFile& staged, MutableBytes buffer, const session::SegmentHeader& header,
+                                                  const session::DataOpener* opener, session::Workspaces& workspaces);
 
 // A batch of the syncer: fsync of each file, then one transaction with the pieces of those that went well.
 struct SyncFile {

@@ -30,13 +30,13 @@ std::vector<session::Want::Range> find_holes(ports::FileSystem& files, int fd, u
 }  // namespace
 
 LargeReads::LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
-                       ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer)
+                       ReadHandler& handler, Wrapping wrapping)
     : jobs_(std::move(jobs)),
       walk_(std::move(walk)),
       entries_(entries),
       sink_(sink),
       handler_(handler),
-      sealer_(std::move(sealer)),
+      wrapping_(std::move(wrapping)),
       queue_(entries) {}
 
 void LargeReads::want(Entry& entry) {
@@ -150,7 +150,7 @@ bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {
     data->piece = large.wanted.take();
     data->size_bytes = entry.listed.size_bytes;
     data->file = large.file;
-    data->sealer = sealer_;
+    data->wrapping = wrapping_;
     data->buffer = buffers.lend();
     data->resend = large.again.remove(data->piece);
     if (const auto there = large.there.find(data->piece); there != large.there.end()) {
@@ -170,11 +170,22 @@ bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {
 
 void LargeReads::read(ports::FileSystem& files, PieceData& job) {
   const int fd = job.file->fd();
-  if (!job.sealer || job.there) job.read = show_or_read_piece(files, fd, job.piece, job.size_bytes, job.buffer.loan());
-  job.same = job.there && job.read.result.outcome == SourceOutcome::ok && job.read.hash == *job.there;
-  if (!job.sealer || job.same || job.read.result.outcome != SourceOutcome::ok) return;
-  job.buffer.loan().hide();  // a file that is shown cannot be sealed in its place
-  job.read = read_piece(files, fd, job.piece, job.size_bytes, job.buffer.bytes(), job.sealer.get());
+  session::DataSealer* const sealer = job.wrapping.sealer.get();
+  // A file that is shown cannot be sealed in its place; but whether it is the same can be seen there.
+  const bool is_shown = sealer == nullptr || job.there;
+  if (is_shown) job.read = show_or_read_piece(files, fd, job.piece, job.size_bytes, job.buffer.loan());
+  if (is_shown && job.read.result.outcome != SourceOutcome::ok) return;
+  job.same = job.there && job.read.hash == *job.there;
+  if (job.same) return;
+  if (sealer != nullptr) {
+    job.buffer.loan().hide();
+    session::DataSealer* const at_once = job.wrapping.compressor ? nullptr : sealer;
+    job.read = read_piece(files, fd, job.piece, job.size_bytes, job.buffer.bytes(), at_once);
+    job.wrapped.mark = job.read.mark;
+  }
+  job.wrapped.data_bytes = job.read.data_bytes;
+  if (!job.wrapping.compressor || job.read.result.outcome != SourceOutcome::ok) return;
+  job.wrapped = wrap(job.wrapping, job.buffer.loan(), job.read.data_bytes);
 }
 
 void LargeReads::piece_read(PieceData& data) {
@@ -201,9 +212,8 @@ void LargeReads::piece_read(PieceData& data) {
     segment.header.index = entry.index;
     segment.header.sequence = data.piece;
     segment.header.file_version = entry.listed.version;
-    segment.header.data_bytes = data.read.data_bytes;
     segment.header.hash = data.read.hash;
-    segment.header.mark = data.read.mark;
+    put_into(data.wrapped, segment.header);
     segment.buffer = std::move(data.buffer);
     segment.payload_bytes = data.read.data_bytes;
     segment.resend = data.resend;

@@ -16,6 +16,7 @@
 #include "app/send/jobs.h"
 #include "app/send/read_handler.h"
 #include "app/send/segment_sink.h"
+#include "app/send/wrapping.h"
 
 namespace ccixfer::send {
 
@@ -24,7 +25,7 @@ inline constexpr uint32_t large_files_open_max = 16;
 class LargeReads {
  public:
   LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
-             ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer = {});
+             ReadHandler& handler, Wrapping wrapping = {});
 
   void want(Entry& entry);           // its LargeFile says which pieces; announced, or sent before
   void want_compared(Entry& entry);  // the same, but its pieces are wanted as `compare` names them
@@ -55,7 +56,8 @@ class LargeReads {
     uint64_t piece = 0;
     uint64_t size_bytes = 0;
     std::shared_ptr<OpenFile> file;
-    std::shared_ptr<session::DataSealer> sealer;
+    Wrapping wrapping;
+    Wrapped wrapped;
     Buffer buffer;
     bool resend = false;
     std::optional<Hash128> there;  // what the destination has
@@ -76,7 +78,7 @@ class LargeReads {
   EntryTable& entries_;
   SegmentSink& sink_;
   ReadHandler& handler_;
-  const std::shared_ptr<session::DataSealer> sealer_;
+  const Wrapping wrapping_;
   EntryQueue queue_;
   std::vector<uint32_t> open_;  // slots of files that are opening, open or checking
   uint32_t reading_ = 0;

@@ -13,13 +13,13 @@ uint64_t bytes_in_pack(const Entry& entry) { return entry.listed.size_bytes + se
 }  // namespace
 
 PackReads::PackReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
-                     ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer)
+                     ReadHandler& handler, Wrapping wrapping)
     : jobs_(std::move(jobs)),
       walk_(std::move(walk)),
       entries_(entries),
       sink_(sink),
       handler_(handler),
-      sealer_(std::move(sealer)),
+      wrapping_(std::move(wrapping)),
       queue_(entries) {}
 
 void PackReads::want(Entry& entry) {
@@ -54,12 +54,15 @@ bool PackReads::start(const ReadPace& pace, uint32_t reading, BufferShare& buffe
   }
   if (data->pack.items.empty()) return false;
   data->walk = walk_;
-  data->sealer = sealer_;
+  data->wrapping = wrapping_;
   data->buffer = buffers.lend();
   ++reading_;
   jobs_->submit(
       *this, std::move(data),
-      [](ports::FileSystem& files, PackData& job, Jobs&) { read_pack(files, job.pack, job.buffer.bytes(), job.sealer.get()); },
+      [](ports::FileSystem& files, PackData& job, Jobs&) {
+        read_pack(files, job.pack, job.buffer.bytes());
+        job.wrapped = wrap(job.wrapping, job.buffer.loan(), job.pack.data_bytes);
+      },
       &PackReads::pack_read);
   return true;
 }
@@ -104,10 +107,9 @@ void PackReads::pack_read(PackData& data) {
   if (data.pack.count == 0) return;
   segment.buffer = std::move(data.buffer);
   segment.header.kind = session::SegmentKind::pack;
-  segment.header.data_bytes = data.pack.data_bytes;
+  put_into(data.wrapped, segment.header);
   segment.header.count = data.pack.count;
   segment.header.hash = data.pack.hash;
-  segment.header.mark = data.pack.mark;
   segment.payload_bytes = data.pack.content_bytes;
   segment.resend = data.resend;
   sink_.add(std::move(segment));

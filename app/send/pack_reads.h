@@ -10,13 +10,14 @@
 #include "app/send/jobs.h"
 #include "app/send/read_handler.h"
 #include "app/send/segment_sink.h"
+#include "app/send/wrapping.h"
 
 namespace ccixfer::send {
 
 class PackReads {
  public:
   PackReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
-            ReadHandler& handler, std::shared_ptr<session::DataSealer> sealer = {});
+            ReadHandler& handler, Wrapping wrapping = {});
 
   void want(Entry& entry);        // announced, or sent before
   void entry_ends(Entry& entry);  // of a small file, before it leaves the table
@@ -28,7 +29,8 @@ class PackReads {
   struct PackData {
     std::shared_ptr<WalkHold> walk;
     Pack pack;
-    std::shared_ptr<session::DataSealer> sealer;
+    Wrapping wrapping;
+    Wrapped wrapped;
     Buffer buffer;
     bool resend = false;
   };
@@ -41,7 +43,7 @@ class PackReads {
   EntryTable& entries_;
   SegmentSink& sink_;
   ReadHandler& handler_;
-  const std::shared_ptr<session::DataSealer> sealer_;
+  const Wrapping wrapping_;
   EntryQueue queue_;
   uint64_t wanted_bytes_ = 0;  // of the files that wait, with their records
   uint32_t wanted_count_ = 0;

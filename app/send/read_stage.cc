@@ -5,12 +5,11 @@
 namespace ccixfer::send {
 
 ReadStage::ReadStage(const std::shared_ptr<Jobs>& jobs, const std::shared_ptr<WalkHold>& walk, EntryTable& entries,
-                     SegmentSink& sink, ReadHandler& handler, std::atomic<bool>& input_was_read,
-                     const std::shared_ptr<session::DataSealer>& sealer)
+                     SegmentSink& sink, ReadHandler& handler, std::atomic<bool>& input_was_read, const Wrapping& wrapping)
     : entries_(entries),
-      packs_(jobs, walk, entries, sink, handler, sealer),
-      large_(jobs, walk, entries, sink, handler, sealer),
-      stream_(jobs, entries, sink, handler, input_was_read, sealer) {}
+      packs_(jobs, walk, entries, sink, handler, wrapping),
+      large_(jobs, walk, entries, sink, handler, wrapping),
+      stream_(jobs, entries, sink, handler, input_was_read, wrapping) {}
 
 Result<void> ReadStage::want_whole(Entry& entry) {
   if (entry.stream) return stream_.want(entry);

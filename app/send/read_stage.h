@@ -22,7 +22,7 @@ inline constexpr uint32_t reading_jobs_max = 8;
 class ReadStage final : public FileWants {
  public:
   ReadStage(const std::shared_ptr<Jobs>& jobs, const std::shared_ptr<WalkHold>& walk, EntryTable& entries, SegmentSink& sink,
-            ReadHandler& handler, std::atomic<bool>& input_was_read, const std::shared_ptr<session::DataSealer>& sealer = {});
+            ReadHandler& handler, std::atomic<bool>& input_was_read, const Wrapping& wrapping = {});
 
   [[nodiscard]] Result<void> want_whole(Entry& entry) override;
   void want_pieces(Entry& entry) override;

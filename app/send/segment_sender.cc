@@ -92,7 +92,8 @@ bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) 
   }
   sent_.add(header, segment.files);
   rate_->sent(now, length);
-  bytes_sent_ += segment.payload_bytes;
+  bytes_sent_ += header.is_compressed() ? std::min<uint64_t>(segment.payload_bytes, header.data_bytes) : segment.payload_bytes;
+  content_sent_ += segment.payload_bytes;
   if (segment.resend) ++segments_resent_;
   return true;
 }

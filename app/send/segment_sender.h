@@ -48,7 +48,8 @@ class SegmentSender final : public SegmentSink {
   [[nodiscard]] uint32_t entries_segments() const { return entries_segments_; }  // not placed yet
   [[nodiscard]] size_t data_ready() const { return data_ready_.size(); }         // segments that wait for a lane
   [[nodiscard]] const LaneTable& lanes() const { return lanes_; }
-  [[nodiscard]] uint64_t bytes_sent() const { return bytes_sent_; }  // payload put, resends counted
+  [[nodiscard]] uint64_t bytes_sent() const { return bytes_sent_; }      // payload put, resends counted; as it travels
+  [[nodiscard]] uint64_t content_sent() const { return content_sent_; }  // the same before it was compressed
   [[nodiscard]] uint64_t segments_resent() const { return segments_resent_; }
   [[nodiscard]] bool waits_for_rate(Instant now) const;
   [[nodiscard]] bool has_lanes_to_close() const { return !lanes_to_close_.empty(); }
@@ -80,6 +81,7 @@ class SegmentSender final : public SegmentSink {
   std::vector<Retry> retries_;
   std::vector<session::LaneIndex> lanes_to_close_;
   uint64_t bytes_sent_ = 0;
+  uint64_t content_sent_ = 0;
   uint64_t segments_resent_ = 0;
 };
 

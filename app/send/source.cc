@@ -18,6 +18,7 @@
 namespace ccixfer::send {
 namespace {
 
+constexpr Duration level_interval = std::chrono::milliseconds(250);
 constexpr size_t same_ranges_max = 32;                                // in one message
 constexpr size_t control_room_min = 64;                               // of the control queue, left for others
 constexpr Duration pool_retry_pause = std::chrono::milliseconds(10);  // a shared pool tells nobody that a buffer came back
@@ -59,6 +60,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
 
   void turn(Instant now);
   void watch_progress();
+  void choose_level();
   void post_end_of_listing();
   void post_same();
   void post_file_ends();
@@ -89,7 +91,9 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   session::Link& link;
   const std::shared_ptr<Jobs> jobs;
   const std::shared_ptr<WalkHold> walk;
-  const std::shared_ptr<session::DataSealer> sealer;  // none: --insecure
+  const std::shared_ptr<session::DataSealer> sealer;      // none: --insecure
+  const std::shared_ptr<session::Compressor> compressor;  // none: nothing is compressed
+  Instant next_level{};                                   // when its level is looked at again
   BufferShare buffers;
   EntryTable entries;
   SegmentSender sender;
@@ -117,12 +121,13 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
       walk(std::make_shared<WalkHold>(jobs, walk_options(given))),
       sealer(link.keys() != nullptr ? std::make_shared<session::DataSealer>(link.keys()->data(trust::SealKey::Use::seal))
                                     : nullptr),
+      compressor(given.compress ? std::make_shared<session::Compressor>(*given.compress) : nullptr),
       buffers(pool, given.turns),
       sender(link, pool_region, given.rate ? given.rate : std::make_shared<RateCap>(given.rate_bytes_per_s)),
       reports(observer, given.record, names_of_sources(**walk, given.sources.size()), given.options),
       lister(jobs, walk, option(session::option_checksum), *this),
       announcer(**walk, entries, sender, *this, sealer, option(session::option_itemize), given.tweaks),
-      reads(jobs, walk, entries, sender, *this, input_was_read, sealer),
+      reads(jobs, walk, entries, sender, *this, input_was_read, {sealer, compressor}),
       receipts(jobs, walk, entries, given.receipt),
       answers(entries, reads, reports, option(session::option_dry_run), &receipts),
       course(link, counters),
@@ -153,6 +158,13 @@ void Source::Impl::turn(Instant instant) {
   if (is_summed_up && course.is_open() && receipts.idle()) course.summary_came();
   jobs->flush();
   waits.note(now, waits_for(state()));
+  choose_level();
+}
+
+void Source::Impl::choose_level() {
+  if (!compressor || now < next_level) return;
+  compressor->adapt(waits.lately(now));
+  next_level = now + level_interval;
 }
 
 session::SourceState Source::Impl::state() const {
@@ -253,7 +265,7 @@ void Source::Impl::on_session_message(const session::Message& message) {
   if (const auto* resend = std::get_if<session::Resend>(&message)) return on_resend(*resend);
   if (const auto* results = std::get_if<session::FileResults>(&message)) return course.judge(answers.on_results(*results, sent));
   if (const auto* durable = std::get_if<session::Durable>(&message)) {
-    return course.judge(answers.on_durable(durable->bytes, sender.bytes_sent() + reads.same_bytes() + hole_bytes));
+    return course.judge(answers.on_durable(durable->bytes, sender.content_sent() + reads.same_bytes() + hole_bytes));
   }
   if (const auto* summary = std::get_if<session::Summary>(&message)) return on_summary(*summary);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
@@ -280,7 +292,7 @@ Result<void> Source::Impl::resend_put(const SentPut& put) {
 
 void Source::Impl::on_summary(const session::Summary& summary) {
   if (!course.listing_is_over() || is_summed_up) return course.judge(nonsense("a summary before the end"));
-  const uint64_t there_bytes = sender.bytes_sent() + reads.same_bytes() + hole_bytes;
+  const uint64_t there_bytes = sender.content_sent() + reads.same_bytes() + hole_bytes;
   const Result<void> judged = answers.on_summary(summary, announcer.entries(), there_bytes);
   course.judge(judged);
   is_summed_up = judged.has_value();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,13 @@
 namespace ccixfer::send {
 
 struct SourceOptions {
-  std::vector<std::string> sources;  // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
-  int served_root = -1;              // pull: descriptor of the served directory; sources are opened beneath it
-  uint32_t options = 0;              // session::Option bits
-  uint64_t rate_bytes_per_s = 0;     // 0: no cap. Where `rate` is not given
-  std::string spool_directory;       // WalkOptions
-  Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
+  std::vector<std::string> sources;   // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
+  int served_root = -1;               // pull: descriptor of the served directory; sources are opened beneath it
+  uint32_t options = 0;               // session::Option bits
+  uint64_t rate_bytes_per_s = 0;      // 0: no cap. Where `rate` is not given
+  std::string spool_directory;        // WalkOptions
+  std::optional<uint8_t> compress{};  // as of session::Open
+  Duration disk_patience = forever;   // the longest that a disk, ours or the peer's, may take for one step and count as progress
   std::shared_ptr<session::TransferRecord> record;  // of the transfer's earlier sessions; none: this is the only one
   // Shared by the sessions of a process; without them the session is the only one.
   std::shared_ptr<session::PoolTurns> turns{};

@@ -8,8 +8,13 @@
 namespace ccixfer::send {
 
 StreamRead::StreamRead(std::shared_ptr<Jobs> jobs, EntryTable& entries, SegmentSink& sink, ReadHandler& handler,
-                       std::atomic<bool>& was_read, std::shared_ptr<session::DataSealer> sealer)
-    : jobs_(std::move(jobs)), entries_(entries), sink_(sink), handler_(handler), was_read_(was_read), sealer_(std::move(sealer)) {}
+                       std::atomic<bool>& was_read, Wrapping wrapping)
+    : jobs_(std::move(jobs)),
+      entries_(entries),
+      sink_(sink),
+      handler_(handler),
+      was_read_(was_read),
+      wrapping_(std::move(wrapping)) {}
 
 Result<void> StreamRead::want(Entry& entry) {
   entries_.move(entry, EntryPhase::queued);
@@ -29,7 +34,7 @@ void StreamRead::start(const ReadPace& pace, BufferShare& buffers) {
   data->buffer = stream_->part ? std::move(stream_->part) : buffers.lend();
   data->slot = stream_->slot;
   data->was_read = &was_read_;
-  data->sealer = sealer_;
+  data->wrapping = wrapping_;
   data->data_bytes = stream_->part_bytes;
   stream_->part_bytes = 0;
   stream_->reading = true;
@@ -51,9 +56,7 @@ void StreamRead::read(ports::FileSystem& files, StreamData& data, Jobs& /*jobs*/
   const MutableBytes whole = piece.first(data.data_bytes);
   data.hash = xxh3_128(whole);
   if (data.error != 0) return;
-  session::SealingPass pass(data.sealer.get());
-  pass.update(whole);
-  data.mark = pass.finish();
+  data.wrapped = wrap(data.wrapping, data.buffer.loan(), data.data_bytes);
 }
 
 void StreamRead::stream_read(StreamData& data) {
@@ -80,9 +83,8 @@ void StreamRead::add_piece(Entry& entry, StreamData& data) {
   segment.header.index = entry.index;
   segment.header.sequence = stream_->bytes / session::piece_bytes;
   segment.header.file_version = entry.listed.version;
-  segment.header.data_bytes = data.data_bytes;
   segment.header.hash = data.hash;
-  segment.header.mark = data.mark;
+  put_into(data.wrapped, segment.header);
   segment.payload_bytes = data.data_bytes;
   segment.buffer = std::move(data.buffer);
   if (stream_->hashes.size() < digest_pieces_max) stream_->hashes.push_back(data.hash);

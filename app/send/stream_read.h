@@ -14,6 +14,7 @@
 #include "app/send/jobs.h"
 #include "app/send/read_handler.h"
 #include "app/send/segment_sink.h"
+#include "app/send/wrapping.h"
 #include "core/base/result.h"
 
 namespace ccixfer::send {
@@ -35,7 +36,7 @@ class StreamRead {
  public:
   // `was_read`: whether any session took bytes of standard input. It outlives the jobs.
   StreamRead(std::shared_ptr<Jobs> jobs, EntryTable& entries, SegmentSink& sink, ReadHandler& handler, std::atomic<bool>& was_read,
-             std::shared_ptr<session::DataSealer> sealer = {});
+             Wrapping wrapping = {});
 
   // ErrorKind::network: another session took bytes of it, and the rest is not the whole.
   [[nodiscard]] Result<void> want(Entry& entry);
@@ -54,8 +55,8 @@ class StreamRead {
     bool end = false;
     int error = 0;
     Hash128 hash;
-    std::shared_ptr<session::DataSealer> sealer;
-    session::DataMark mark;
+    Wrapping wrapping;
+    Wrapped wrapped;
   };
   static void read(ports::FileSystem& files, StreamData& data, Jobs& jobs);
   void stream_read(StreamData& data);
@@ -68,7 +69,7 @@ class StreamRead {
   SegmentSink& sink_;
   ReadHandler& handler_;
   std::atomic<bool>& was_read_;
-  const std::shared_ptr<session::DataSealer> sealer_;
+  const Wrapping wrapping_;
   std::optional<InputStream> stream_;
 };
 

@@ -20,6 +20,7 @@ inline constexpr uint32_t path_bytes_max = 4096;
 inline constexpr uint32_t name_bytes_max = 255;
 inline constexpr uint32_t open_bytes_max = 64u << 10;       // an acceptor keeps it for every session that waits for its turn
 inline constexpr uint32_t entry_tlv_bytes_max = 48u << 10;  // so that the longest entry fits an empty entries segment
+inline constexpr uint8_t compress_level_max = 19;
 inline constexpr uint32_t lanes_max = 1024;
 inline constexpr uint32_t stripes = 1024;             // W: mailboxes of a lane session
 inline constexpr uint32_t compared_pieces_max = 256;  // named by Compare with their hashes, and not answered, in a session

@@ -16,6 +16,7 @@ constexpr uint16_t tlv_path = tlv_mandatory | 1;
 constexpr uint16_t tlv_ticket = tlv_mandatory | 2;
 constexpr uint16_t tlv_link_dest = tlv_mandatory | 5;
 constexpr uint16_t tlv_backup = tlv_mandatory | 6;
+constexpr uint16_t tlv_compress = tlv_mandatory | 40;
 
 void copy_bytes(Bytes from, std::span<uint8_t> to) {
   std::transform(from.begin(), from.end(), to.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
@@ -49,6 +50,13 @@ std::optional<BackupWish> decode_backup(Bytes value) {
   return backup;
 }
 
+std::optional<uint8_t> decode_compress(Bytes value) {
+  wire::Reader in(value);
+  const uint8_t level = in.u8();
+  if (!in.done() || level > compress_level_max) return std::nullopt;
+  return level;
+}
+
 std::optional<Open> decode_open(Bytes bytes) {
   wire::Reader in(bytes);
   Open open;
@@ -66,6 +74,9 @@ std::optional<Open> decode_open(Bytes bytes) {
     } else if (tlv->type == tlv_backup) {
       open.backup = decode_backup(tlv->value);
       in.require(open.backup.has_value());
+    } else if (tlv->type == tlv_compress) {
+      open.compress = decode_compress(tlv->value);
+      in.require(open.compress.has_value());
     } else {
       tlvs.skip(*tlv);
     }
@@ -100,6 +111,7 @@ std::vector<Message> cut(const Open& open) {
     value.text16(open.backup->directory);
     value.text16(open.backup->suffix);
   }
+  if (open.compress) tlvs.begin(tlv_compress, sizeof(uint8_t)).u8(*open.compress);
   CHECK(bytes.size() <= open_bytes_max);
   std::vector<Message> parts;
   const std::string_view whole = as_text(bytes);

@@ -33,6 +33,7 @@ struct Open {
   std::optional<TicketProof> ticket{};  // of a sealed session only
   std::vector<std::string> link_dest{};  // of a push: older trees, as of BackupWish::directory
   std::optional<BackupWish> backup{};    // of a push
+  std::optional<uint8_t> compress{};     // the source compresses: at this level, 0: at one that it chooses
   // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
   // The acceptor refuses the session. It is not sent.
   uint16_t unknown_mandatory = 0;

@@ -12,14 +12,18 @@
 namespace ccixfer::session {
 namespace {
 
-// Trailer: magic u32, version u8, kind u8, seal u8, reserved u8, session, lane_session, n; then what a seal encrypts: index,
+// Trailer: magic u32, version u8, kind u8, seal u8, compression u8, session, lane_session, n; then what a seal encrypts: index,
 // sequence, file_version u64, data_bytes u32, count u32, hash 16 bytes, and of a sealed segment the number of its data's seal u64
-// and its tag; then the tag of the trailer; zeros where there is no seal. Last a check u64: XXH3-64 of all of the trailer before
+// and its tag; then the tag of the trailer; zeros where there is no seal, but for the check of compressed data in the place of the
+// number. The length of the data before they were compressed stands in a place that is 0 otherwise: of a piece the count, of a pack
+// the sequence. Last a check u64: XXH3-64 of all of the trailer before
 // it.
 constexpr uint32_t trailer_magic = 0x47535843;  // "CXSG"
 constexpr uint8_t trailer_version = 1;
 constexpr uint8_t null_seal = 0;
 constexpr uint8_t aead_seal = 1;
+constexpr uint8_t not_compressed = 0;
+constexpr uint8_t zstd_compressed = 1;
 constexpr size_t sealed_at = 32;
 constexpr size_t mark_at = 80;
 constexpr size_t tag_at = mark_at + 8 + trust::tag_bytes;
@@ -33,6 +37,10 @@ void read_tag(wire::Reader& in, trust::Tag& tag) {
 
 bool bounds_hold(const SegmentHeader& header) {
   if (header.data_bytes > segment_bytes_max - segment_trailer_bytes) return false;
+  if (header.is_compressed()) {
+    const bool may_be = header.kind == SegmentKind::pack || header.kind == SegmentKind::piece;
+    if (!may_be || header.plain_bytes > piece_bytes || header.data_bytes >= header.plain_bytes) return false;
+  }
   switch (header.kind) {
     case SegmentKind::void_:
       return header.data_bytes == 0;
@@ -65,12 +73,14 @@ uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header, trust::Se
   out.u8(trailer_version);
   out.u8(static_cast<uint8_t>(header.kind));
   out.u8(key != nullptr ? aead_seal : null_seal);
-  out.u8(0);
-  for (const uint64_t field : {header.session, header.lane_session, header.n, header.index, header.sequence, header.file_version}) {
+  out.u8(header.is_compressed() ? zstd_compressed : not_compressed);
+  const bool is_packed_pack = header.is_compressed() && header.kind == SegmentKind::pack;
+  const uint64_t sequence = is_packed_pack ? header.plain_bytes : header.sequence;
+  for (const uint64_t field : {header.session, header.lane_session, header.n, header.index, sequence, header.file_version}) {
     out.u64(field);
   }
   out.u32(header.data_bytes);
-  out.u32(header.count);
+  out.u32(header.is_compressed() && header.kind == SegmentKind::piece ? header.plain_bytes : header.count);
   out.u64(header.hash.low);
   out.u64(header.hash.high);
   CHECK(out.position() == mark_at);
@@ -80,12 +90,30 @@ uint32_t seal_hashed(MutableBytes buffer, const SegmentHeader& header, trust::Se
     const trust::Tag tag = key->seal(header.n, trailer.first(sealed_at), trailer.subspan(sealed_at, tag_at - sealed_at));
     out.bytes(std::as_bytes(std::span(tag)));
   } else {
-    out.zeros(check_at - mark_at);
+    out.u64(header.compressed_check);
+    out.zeros(check_at - mark_at - sizeof(header.compressed_check));
   }
   out.u64(xxh3_64(trailer.first(check_at)));
   CHECK(out.ok());
   return header.data_bytes + segment_trailer_bytes;
 }
+
+namespace {
+
+// The length before compression, from the place of the kind where it stands.
+void take_plain_bytes(wire::Reader& in, SegmentHeader& header) {
+  if (header.kind == SegmentKind::pack) {
+    in.require(header.sequence > 0 && header.sequence <= piece_bytes);
+    header.plain_bytes = static_cast<uint32_t>(header.sequence);
+    header.sequence = 0;
+  } else {
+    in.require(header.kind == SegmentKind::piece && header.count > 0);
+    header.plain_bytes = header.count;
+    header.count = 0;
+  }
+}
+
+}  // namespace
 
 Result<SegmentHeader> open_trailer(Bytes buffer, trust::SealKey* key, uint64_t n) {
   if (buffer.size() < segment_trailer_bytes || buffer.size() > segment_bytes_max) {
@@ -110,7 +138,8 @@ Result<SegmentHeader> open_trailer(Bytes buffer, trust::SealKey* key, uint64_t n
   const uint8_t kind = in.u8();
   in.require(kind <= static_cast<uint8_t>(SegmentKind::piece));
   in.require(in.u8() == (key != nullptr ? aead_seal : null_seal));
-  in.require(in.u8() == 0);
+  const uint8_t compression = in.u8();
+  in.require(compression <= zstd_compressed);
   SegmentHeader header;
   header.kind = static_cast<SegmentKind>(kind);
   header.session = in.u64();
@@ -126,7 +155,10 @@ Result<SegmentHeader> open_trailer(Bytes buffer, trust::SealKey* key, uint64_t n
   if (key != nullptr) {
     header.mark.number = in.u64();
     read_tag(in, header.mark.tag);
+  } else if (compression != not_compressed) {
+    header.compressed_check = in.u64();
   }
+  if (in.ok() && compression != not_compressed) take_plain_bytes(in, header);
   if (!in.ok()) return fail(ErrorKind::protocol, "segment: malformed trailer");
   if (!bounds_hold(header) || header.data_bytes != buffer.size() - segment_trailer_bytes) {
     return fail(ErrorKind::protocol, "segment: a length or count in the trailer is out of bounds");

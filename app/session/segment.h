@@ -40,6 +40,12 @@ struct SegmentHeader {
   uint32_t count = 0;  // entries, files of a pack
   Hash128 hash;        // of the data before they are sealed; filled by seal
   DataMark mark;       // how to open the data; nothing under --insecure
+  // Pieces and packs may be compressed (compression.h): the length of the data before, at most piece_bytes; 0: they are not. The
+  // hash is of the data before that.
+  uint32_t plain_bytes = 0;
+  uint64_t compressed_check = 0;  // without a seal: XXH3-64 of the data as they travel
+  [[nodiscard]] bool is_compressed() const { return plain_bytes > 0; }
+  [[nodiscard]] uint32_t content_bytes() const { return is_compressed() ? plain_bytes : data_bytes; }
 };
 
 // Fills header.hash and writes the trailer at data_bytes; returns the length to put, which `buffer`

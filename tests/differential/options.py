@@ -180,6 +180,7 @@ ROWS = [
     Row("--update", 0.12, same("-u"), without=("--hard-links",)),
     Row("--size-only", 0.12, same("--size-only")),
     Row("--whole-file", 0.08, same("-W")),
+    Row("--compress", 0.15, same("-z")),
     Row("--ignore-existing", 0.10, same("--ignore-existing"), without=("--hard-links",)),
     Row("--link-dest", 0.20, link_dest, without=("--size-only", "--hard-links")),  # of which rsync copies another content than the source has
     Row("--backup", 0.12, backup, without=("--link-dest", "--hard-links")),

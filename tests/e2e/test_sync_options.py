@@ -161,6 +161,39 @@ def test_inplace__killed_in_the_middle__the_next_run_repairs_it():
         check((arrived / "large").read_bytes() == new.read_bytes(), "it is not the new one")
 
 
+def test_compress__push_and_pull__what_can_be_is_smaller_and_all_arrives():
+    with rooted("compress") as lab:
+        source, ways = both_ways(lab)
+        (source / "text").write_bytes(b"".join(b"line %d of a log\n" % n for n in range(600_000)))
+        big_file(source / "noise", 2 * PIECE + 5)
+        for number in range(50):
+            (source / f"small{number}").write_text("the same words again and again\n" * 100)
+        plain = sum(p.stat().st_size for p in source.rglob("*") if p.is_file())
+        noise = (source / "noise").stat().st_size
+        for job, arrived in ways:
+            for words in (["-z"], ["--compress-level", "9"]):
+                ended = run([*job[:1], *words, "--json", *job[1:]])
+                check(ended.returncode == 0, ended.stderr)
+                done = json.loads(ended.stdout.splitlines()[-1])
+                check(noise <= done["bytes_sent"] < noise + (plain - noise) // 3, f"{job[0]} {words}: {done}")
+                same_tree(source, arrived)
+                for name in ("text", "noise", *(f"small{n}" for n in range(50))):
+                    (arrived / name).unlink()
+        ended = run([*ways[0][0][:1], "--compress-level", "20", *ways[0][0][1:]])
+        check(ended.returncode == 1 and len(ended.stderr.splitlines()) == 1, f"{ended.returncode}: {ended.stderr}")
+
+
+def test_compress__standard_input__arrives():
+    with rooted("compress-stdin") as lab:
+        receiver = receiver_on(lab)
+        content = b"".join(b"line %d of a dump\n" % n for n in range(500_000))
+        ended = subprocess.run([BINARY, "send", "--insecure", "-z", "--json", "-", native(receiver.uris) + "/dump"], input=content,
+                               capture_output=True, check=False)
+        check(ended.returncode == 0, ended.stderr)
+        check((lab.root / "dump").read_bytes() == content, "it is not what went in")
+        check(json.loads(ended.stdout.splitlines()[-1])["bytes_sent"] < len(content) // 2, "nothing was saved")
+
+
 def test_link_dest__out_of_the_receivers_root__refused_with_42_and_nothing_comes():
     with rooted("link-out") as lab:
         source, ways = both_ways(lab, "--link-dest", "../../../old")

@@ -134,6 +134,10 @@ void entries_and_segments() {
   header.count = 0;
   header.data_bytes = 16;
   put("session_segment", Bytes(buffer).first(session::seal(buffer, header)));
+  // A zstd frame of "abcdefgh", 16 times, behind its length less one.
+  constexpr uint8_t compressed[] = {0x7f, 0x00, 0x00, 0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x80, 0x7d, 0x00, 0x00, 0x40, 0x61,
+                                    0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x01, 0x00, 0x75, 0x69, 0xe1, 0x02};
+  put("session_compressed", std::as_bytes(std::span(compressed)));
 }
 
 template <typename Encode>
