@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/filter/path_list.h"
+#include "app/filter/rules.h"
 #include "app/receipt/entry.h"
 #include "app/send/observer.h"
 #include "app/send/rate_cap.h"
@@ -29,7 +32,11 @@ struct SourceOptions {
   int served_root = -1;              // pull: descriptor of the served directory; sources are opened beneath it
   uint32_t options = 0;              // session::Option bits
   uint64_t rate_bytes_per_s = 0;     // 0: no cap. Where `rate` is not given
-  std::string spool_directory;       // WalkOptions
+  std::string spool_directory;       // WalkOptions, as the next four
+  std::optional<filter::PathList> list = {};
+  bool tells_listed = false;
+  filter::Rules rules = {};
+  std::string working_directory = {};
   Duration disk_patience = forever;  // the longest that a disk, ours or the peer's, may take for one step and count as progress
   std::shared_ptr<session::TransferRecord> record;  // of the transfer's earlier sessions; none: this is the only one
   // Shared by the sessions of a process; without them the session is the only one.
