@@ -18,13 +18,13 @@
 namespace ccixfer::program {
 namespace {
 
-constexpr uint32_t known_options = session::option_recursive | session::option_links | session::option_permissions |
-                                   session::option_times | session::option_owner | session::option_checksum |
-                                   session::option_dry_run | session::option_directory | session::option_verify |
-                                   session::option_update | session::option_size_only | session::option_ignore_existing |
-                                   session::option_itemize | session::option_hard_links | session::option_acls |
-                                   session::option_xattrs | session::option_specials | session::option_numeric_ids |
-                                   session::option_sparse | session::option_whole_file | session::option_inplace;
+constexpr uint32_t known_options =
+    session::option_recursive | session::option_links | session::option_permissions | session::option_times |
+    session::option_owner | session::option_checksum | session::option_dry_run | session::option_directory |
+    session::option_verify | session::option_update | session::option_size_only | session::option_ignore_existing |
+    session::option_one_file_system | session::option_itemize | session::option_hard_links | session::option_acls |
+    session::option_xattrs | session::option_specials | session::option_numeric_ids | session::option_sparse |
+    session::option_whole_file | session::option_inplace;
 
 constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
 
@@ -271,6 +271,7 @@ class Acceptor::Session {
       part.turns = acceptor_.turns_;
       part.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_;
       part.aside = aside_;
+      if (open.deletes) part.deletes = recv::DeleteWish{*open.deletes, open.rules.value_or(filter::Rules{})};
       part.rate =
           has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
       part.record = transfer_->record;
@@ -280,6 +281,9 @@ class Acceptor::Session {
     } else {
       const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
       SourcePart part{{below}, options.served_root, open.options, open.compress};
+      if (open.rules) part.rules = *open.rules;
+      part.list = open.list;
+      part.tells_listed = open.deletes.has_value();
       part.turns = acceptor_.turns_;
       part.rate = has_rate ? acceptor_.send_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.send_rates_.process();
       part.record = transfer_->record;

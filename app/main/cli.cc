@@ -15,14 +15,20 @@
 namespace ccixfer::program {
 namespace {
 
-struct Later {
+struct RuleOption {
+  RuleWord::Kind kind;
   const char* names;
-  bool takes_value;
+  const char* value;  // nullptr: it takes none
+  const char* help;
 };
-// Of the contract, and not in this version: parsed so that they can be refused by name.
-constexpr std::array later_transfer_options{
-    Later{"--exclude", true}, Later{"--include", true},    Later{"--files-from", true},
-    Later{"--delete", false}, Later{"--max-delete", true},
+constexpr std::array rule_options{
+    RuleOption{RuleWord::Kind::exclude, "--exclude", "PATTERN", "leave out what matches, as rsync does"},
+    RuleOption{RuleWord::Kind::include, "--include", "PATTERN", "do not leave out what matches, whatever a later rule says"},
+    RuleOption{RuleWord::Kind::exclude_from, "--exclude-from", "FILE", "patterns of --exclude, one a line; -: standard input"},
+    RuleOption{RuleWord::Kind::include_from, "--include-from", "FILE", "patterns of --include, one a line; -: standard input"},
+    RuleOption{RuleWord::Kind::filter, "-f,--filter", "RULE", "a rule of rsync's language, such as '- *.o' or ': .rules'"},
+    RuleOption{RuleWord::Kind::filter_files, "-F", nullptr,
+               "the rules of .rsync-filter in each directory; twice: and do not send those"},
 };
 
 bool is_uri(std::string_view text) { return text.find("://") != std::string_view::npos; }
@@ -31,11 +37,6 @@ std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
-}
-
-// get_name() keeps those that --help hides to itself.
-std::string name_of(const CLI::Option& option) {
-  return option.get_lnames().empty() ? "-" + option.get_snames().front() : "--" + option.get_lnames().front();
 }
 
 // It is one class because CLI11 writes into variables that are named when an option is declared: the declarations of all commands
@@ -81,9 +82,6 @@ class Parser {
         return usage("bad command line", printable(argv[1]), fmt::format("{}: see ccixfer --help", what));
       }
       return usage("bad command line", one_line(problem.what()), fmt::format("see {} --help", chosen_name()));
-    }
-    for (const CLI::Option* option : later_options_) {
-      if (option->count() > 0) return usage("not in this version", name_of(*option), "leave it out");
     }
     if (send_app_->parsed()) return finish_send();
     if (recv_app_->parsed()) return finish_recv();
@@ -153,11 +151,14 @@ class Parser {
     app->add_option("--memory", raw_.memory, "the buffer pool (256MiB)")->type_name("SIZE");
     add_sync(app, transfer.sync);
     add_metadata(app, transfer.metadata);
+    add_rules(app);
     app->add_option("--stop-at", raw_.stop_at, "end then, resumable: HH:MM, or a date and time as 2026-11-25T06:30")
         ->type_name("TIME");
     app->add_option("--failed-list", transfer.failed_list, "write the names of what failed, as --files-from reads them")
         ->type_name("FILE");
-    app->add_flag("-0,--from0", transfer.from0, "names in FILE of --failed-list end with a zero byte, not with a line");
+    app->add_flag(
+        "-0,--from0", transfer.from0,
+        "names in the FILEs of --files-from and --failed-list, and rules in files, end with a zero byte, not with a line");
     app->add_option("--lock", transfer.lock_file, "one run at a time: exit 6 at once while another one has the lock")
         ->type_name("FILE");
     app->add_option("--on-complete", transfer.on_complete,
@@ -166,7 +167,6 @@ class Parser {
     app->add_option("--receipt", transfer.receipt,
                     "write the signed list of what was delivered; a side that listens: a file of each transfer, in this directory")
         ->type_name("FILE");
-    for (const Later& later : later_transfer_options) add_later(app, later.names, later.takes_value);
   }
   static void add_sync(CLI::App* app, SyncOptions& sync) {
     app->add_flag("-i,--itemize-changes", sync.itemize, "a line for each change, with rsync's letters; with -n what would change");
@@ -176,6 +176,13 @@ class Parser {
     app->add_option("--link-dest", sync.link_dest, "link to the files of an older tree that are unchanged; relative to DEST or DIR")
         ->type_name("DIR")
         ->allow_extra_args(false);
+    app->add_option("--files-from", sync.files_from, "send what FILE names, relative to SRC, and nothing else; -: standard input")
+        ->type_name("FILE");
+    app->add_flag("-R,--relative", sync.relative, "send SRC with the directories in its name, or those behind /./ in it");
+    app->add_flag("-x,--one-file-system", sync.one_file_system, "do not go into other file systems than SRC's own");
+    app->add_flag("--delete", sync.deletes, "delete what SRC does not have, after the transfer; nothing where SRC cannot be read");
+    app->add_flag("--delete-excluded", sync.delete_excluded, "and what the rules leave out; implies --delete");
+    app->add_option("--max-delete", sync.max_delete, "but not more than N; exit code 25 when there was more")->type_name("N");
     app->add_flag("-u,--update", sync.update, "leave files that are newer at the destination");
     app->add_flag("--size-only", sync.size_only, "a file of the same size is unchanged, whatever its time");
     app->add_flag("--ignore-existing", sync.ignore_existing, "leave what is there at the destination");
@@ -197,8 +204,24 @@ class Parser {
     app->add_option("--chown", metadata.chown, "with -a, all get this owner and group")->type_name("USER:GROUP");
     app->add_flag("--numeric-ids", metadata.numeric_ids, "owners keep their numbers, whatever their names are");
   }
-  void add_later(CLI::App* app, const char* names, bool takes_value) {
-    later_options_.push_back(takes_value ? app->add_option(names, ignored_, "")->group("") : app->add_flag(names)->group(""));
+  void add_rules(CLI::App* app) {
+    for (const RuleOption& option : rule_options) {
+      CLI::Option* added = option.value == nullptr ? app->add_flag(option.names, rule_flags_[app], option.help)
+                                                   : app->add_option(option.names, rule_texts_[app][option.kind], option.help)
+                                                         ->type_name(option.value)
+                                                         ->allow_extra_args(false);
+      rule_kinds_.emplace(added, option.kind);
+    }
+  }
+  // In the order in which they were given, which decides which rule comes first.
+  std::vector<RuleWord> rules_of(const CLI::App* app) const {
+    std::vector<RuleWord> rules;
+    std::map<const CLI::Option*, size_t> taken;
+    for (const CLI::Option* option : app->parse_order()) {
+      const auto kind = rule_kinds_.find(option);
+      if (kind != rule_kinds_.end()) rules.push_back({kind->second, option->results().at(taken[option]++)});
+    }
+    return rules;
   }
 
   void add_send() {
@@ -328,6 +351,7 @@ class Parser {
 
   Result<Command> finish_send() {
     send_.common.verbose = counted_[send_app_];
+    send_.transfer.rules = rules_of(send_app_);
     if (const auto ended = take_transfer_values(raw_, send_.transfer); !ended) return tl::unexpected(ended.error());
     if (const auto ended = take_listen_values(raw_, send_.common, send_.listen); !ended) return tl::unexpected(ended.error());
     if (send_.serve) {
@@ -357,6 +381,7 @@ class Parser {
   }
   Result<Command> finish_recv() {
     receive_.common.verbose = counted_[recv_app_];
+    receive_.transfer.rules = rules_of(recv_app_);
     if (const auto ended = take_transfer_values(raw_, receive_.transfer); !ended) return tl::unexpected(ended.error());
     if (const auto ended = take_listen_values(raw_, receive_.common, receive_.listen); !ended) return tl::unexpected(ended.error());
     if (!raw_.staging_age.empty()) {
@@ -505,9 +530,11 @@ class Parser {
   CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
            *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr, *keygen_app_ = nullptr, *id_app_ = nullptr,
            *completion_app_ = nullptr, *verify_app_ = nullptr, *status_app_ = nullptr;
-  std::vector<CLI::Option*> later_options_;
   std::map<const CLI::App*, unsigned> counted_;
-  std::string ignored_, shell_;
+  std::map<const CLI::App*, std::map<RuleWord::Kind, std::vector<std::string>>> rule_texts_;
+  std::map<const CLI::App*, int> rule_flags_;
+  std::map<const CLI::Option*, RuleWord::Kind> rule_kinds_;
+  std::string shell_;
   OptionTexts raw_;
   SendCommand send_;
   ReceiveCommand receive_;

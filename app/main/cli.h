@@ -11,6 +11,7 @@
 #include "app/bench/plan.h"
 #include "app/main/metadata_options.h"
 #include "app/main/rate_table.h"
+#include "app/main/rule_words.h"
 #include "app/main/sync_options.h"
 #include "app/main/wall_clock.h"
 #include "core/base/result.h"
@@ -55,6 +56,7 @@ struct TransferOptions {
   bool checksum = false;
   SyncOptions sync;
   MetadataOptions metadata;
+  std::vector<RuleWord> rules = {};  // in their order
   bool verify = false;
   std::string on_complete;  // a command; "": none
   std::string receipt;      // a file; of a side that listens a directory; "": none

@@ -60,6 +60,7 @@ Result<Duration> timeout_of(const OptionTexts& texts) {
 Result<void> take_transfer_values(const OptionTexts& texts, TransferOptions& transfer) {
   if (auto taken = take_rate(texts, transfer.rate); !taken) return taken;
   if (auto taken = take_stop_at(texts, transfer.stop_at); !taken) return taken;
+  transfer.sync.deletes = transfer.sync.deletes || transfer.sync.delete_excluded;
   if (auto checked = check(transfer.sync); !checked) return checked;
   if (auto checked = tweaks_of(transfer.metadata, false); !checked) return tl::unexpected(checked.error());
   if (transfer.dry_run && !transfer.receipt.empty())
@@ -132,6 +133,7 @@ const char* option_of_dialler(const TransferOptions& asked) {
          : asked.stop_at              ? "--stop-at"
          : !asked.failed_list.empty() ? "--failed-list"
          : given_of(asked.metadata)   ? given_of(asked.metadata)
+         : !asked.rules.empty()       ? name_of(asked.rules.front())
                                       : given_of(asked.sync);
 }
 

@@ -20,6 +20,7 @@
 #include "app/main/on_complete.h"
 #include "app/main/process_trust.h"
 #include "app/main/receipts.h"
+#include "app/main/rule_words.h"
 #include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
 #include "app/recv/root.h"
@@ -65,7 +66,8 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
 
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
                      std::optional<Security>& security, TransferLoop& loop, recv::Root& root, bool is_new, const recv::Aside& aside,
-                     const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt, const session::TweaksRef& tweaks) {
+                     const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt, const filter::Rules& rules,
+                     const session::TweaksRef& tweaks) {
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
   CommandEnd end;
@@ -75,10 +77,25 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     plan.hello.direction = session::Direction::pull;
     plan.open = {session_options(command.transfer) | session::option_directory, target.path};
     plan.open.compress = compression_of(command.transfer.sync);
+    auto chosen = chosen_of({target.path}, command.transfer.sync, command.transfer.from0);
+    if (chosen && *chosen && (*chosen)->list.encode().size() > filter::path_list_travels_bytes_max)
+      chosen = fail(ErrorKind::usage, "too many names: a pull sends at most 32 KiB of them: pull in several runs");
+    if (!chosen) {
+      end.error = chosen.error();
+      return end;
+    }
+    if (*chosen) {
+      const std::string& top = (*chosen)->top;
+      plan.open.path = top == "." || top == "/" || top.empty() ? "" : top + "/";
+      plan.open.list = (*chosen)->list;
+    }
+    if (!rules.empty()) plan.open.rules = rules;
+    if (command.transfer.sync.deletes) plan.open.deletes = command.transfer.sync.max_delete.value_or(recv::deletions_unlimited);
     DestinationPart part;
     part.root = &root;
     part.is_new = std::exchange(is_new, false);
     part.aside = aside;
+    if (plan.open.deletes) part.deletes = recv::DeleteWish{*plan.open.deletes, rules};
     part.options = plan.open.options;
     part.rate = rate;
     part.failed = failed;
@@ -86,7 +103,8 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.tweaks = tweaks;
-    part.asked = recv::asked_for(target.path, plan.open.options);  // each peer may send what it was asked for, and no more
+    part.asked = recv::asked_for(plan.open.path, plan.open.options);  // each peer may send what it was asked for, and no more
+    part.asked->list = plan.open.list;
     if (security) secure_plan(plan, *security, place);
     plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link) mutable {
       part.receipt = receipt.begin(link, uri);
@@ -143,6 +161,13 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   if (!tweaks) return {tweaks.error(), {}};
   NodeOptions node;
   node.trust = trust_of_dialler(security, places);
+  if (command.transfer.sync.files_from && places.size() > 1)
+    return {{ErrorKind::usage, "--files-from needs one SRC_URI: that of a directory"}, {}};
+  if (command.transfer.sync.deletes && places.size() > 1)  // each would delete what the others have brought
+    return {{ErrorKind::usage, "--delete needs one SRC_URI: pull from each into a directory of its own"}, {}};
+  auto rules = read_rules(command.transfer.rules, command.transfer.sync, command.transfer.from0);
+  if (!rules) return {rules.error(), {}};
+  if (auto travels = check_travel(*rules); !travels) return {travels.error(), {}};
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
   const bool dry = command.transfer.dry_run;
@@ -172,7 +197,7 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     end.error = confined.error();
   } else {
     if (*confined) (*root)->fix(ErrorKind::file_io);
-    end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt, *tweaks);
+    end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt, *rules, *tweaks);
     finish_failed_list(process, failed->get(), end);
     receipt.finish(process, (*loop)->files(), end);
     if (end.in_disk) {

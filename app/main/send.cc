@@ -15,8 +15,10 @@
 #include "app/main/on_complete.h"
 #include "app/main/process_trust.h"
 #include "app/main/receipts.h"
+#include "app/main/rule_words.h"
 #include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
+#include "app/send/walk_rules.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -81,7 +83,8 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
 
 }  // namespace
 
-CommandEnd run_send(const Process& process, const SendCommand& command) {
+CommandEnd run_send(const Process& process, const SendCommand& given) {
+  SendCommand command = given;
   std::optional<Place> place;
   if (!command.serve) {
     auto found = find_place(command.destination, command.common);
@@ -102,15 +105,35 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
   if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
+  auto chosen = chosen_of(command.sources, command.transfer.sync, command.transfer.from0);
+  if (!chosen) return {chosen.error(), {}};
+  if (*chosen) {
+    command.sources = {(*chosen)->top + "/"};
+    if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
+  }
+  auto rules = read_rules(command.transfer.rules, command.transfer.sync, command.transfer.from0);
+  if (!rules) return {rules.error(), {}};
+  if (command.transfer.sync.deletes) {
+    if (auto travels = check_travel(*rules); !travels) return {travels.error(), {}};
+  }
   const SessionServices& services = (*loop)->services();
   const PeerPath path = peer_path(target.path);
   DialPlan plan = make_plan(services, target.address, command.transfer);
   plan.hello.direction = session::Direction::push;
   plan.open = {session_options(command.transfer), path.path};
-  if (path.directory || command.sources.size() > 1) plan.open.options |= session::option_directory;
+  if (path.directory || command.sources.size() > 1 || *chosen) plan.open.options |= session::option_directory;
   add_aside(plan.open, command.transfer.sync);
   plan.open.compress = compression_of(command.transfer.sync);
   SourcePart part{command.sources, -1, plan.open.options, plan.open.compress};
+  if (*chosen) part.list = std::move((*chosen)->list);
+  part.working_directory = working_directory();
+  if (command.transfer.sync.deletes) {
+    plan.open.deletes = command.transfer.sync.max_delete.value_or(recv::deletions_unlimited);
+    if (!rules->empty()) plan.open.rules = *rules;
+    part.tells_listed = true;
+  }
+  add_rules_above(*rules, send::absolute_place(part.working_directory, command.sources.front()));
+  part.rules = std::move(*rules);
   part.rate = std::make_shared<send::RateCap>((*loop)->rate_bytes_per_s());
   plan.set_rate = [rate = part.rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };
   part.record = std::make_shared<session::TransferRecord>();

@@ -14,6 +14,7 @@ uint32_t session_options(const SyncOptions& sync) {
   if (sync.update) options |= session::option_update;
   if (sync.size_only) options |= session::option_size_only;
   if (sync.ignore_existing) options |= session::option_ignore_existing;
+  if (sync.one_file_system) options |= session::option_one_file_system;
   if (sync.itemize) options |= session::option_itemize;
   if (sync.inplace) options |= session::option_inplace;
   if (sync.whole_file) options |= session::option_whole_file;
@@ -26,6 +27,10 @@ std::optional<uint8_t> compression_of(const SyncOptions& sync) {
 }
 
 const char* given_of(const SyncOptions& sync) {
+  if (sync.deletes) return "--delete";
+  if (sync.files_from) return "--files-from";
+  if (sync.relative) return "--relative";
+  if (sync.one_file_system) return "--one-file-system";
   return sync.update               ? "--update"
          : sync.size_only          ? "--size-only"
          : sync.ignore_existing    ? "--ignore-existing"
@@ -43,6 +48,7 @@ Result<void> check(const SyncOptions& sync) {
   const auto wrong = [](const std::string& where, const char* what_to_do) {
     return fail(ErrorKind::usage, fmt::format("bad value: {}: {}", printable(where), what_to_do));
   };
+  if (sync.max_delete && !sync.deletes) return wrong("--max-delete", "only with --delete");
   if (!sync.suffix.empty() && !sync.keeps_backups()) return wrong("--suffix", "only with --backup or --backup-dir");
   // What is written over is not there any more to be kept; and a file that an older tree shares would change there as well.
   if (sync.inplace && sync.keeps_backups()) return wrong("--inplace", "not with --backup: the old file is what is written to");

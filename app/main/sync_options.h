@@ -23,6 +23,12 @@ struct SyncOptions {
   std::string suffix;            // --suffix; "": rsync's
   std::string backup_directory;  // --backup-dir; "": backups stand beside their files
   std::vector<std::string> link_dest;
+  bool one_file_system = false;                // -x
+  std::optional<std::string> files_from = {};  // "-": standard input
+  bool relative = false;                       // -R
+  bool deletes = false;                        // --delete, or one that implies it
+  bool delete_excluded = false;
+  std::optional<uint64_t> max_delete = {};
   [[nodiscard]] bool keeps_backups() const { return backup || !backup_directory.empty(); }
   [[nodiscard]] std::string backup_suffix() const { return suffix.empty() && backup_directory.empty() ? "~" : suffix; }
 };

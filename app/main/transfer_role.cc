@@ -67,6 +67,10 @@ class SourceRole final : public TransferRole {
     options.receipt = part.receipt;
     options.tweaks = part.tweaks;
     options.spool_directory = temporary_directory();
+    options.list = part.list;
+    options.tells_listed = part.tells_listed;
+    options.rules = part.rules;
+    options.working_directory = part.working_directory;
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     return options;
@@ -113,6 +117,7 @@ class DestinationRole final : public TransferRole {
     options.asked = part.asked;
     options.is_new = part.is_new;
     options.aside = part.aside;
+    options.deletes = part.deletes;
     options.limits = part.limits;
     options.rate = part.rate;
     options.turns = part.turns;
@@ -161,7 +166,14 @@ report::Waiting waiting_for(session::Bottleneck what, const std::vector<report::
 
 Error end_of_tally(const Tally& tally) {
   const ErrorKind kind = report::kind_of_counts(tally.failed(), tally.vanished());
+  if (kind == ErrorKind::ok && tally.delete_skipped > 0) {
+    return {ErrorKind::max_delete, fmt::format("--max-delete reached: {} deleted, {} not: check the source and raise the limit",
+                                               tally.deleted, tally.delete_skipped)};
+  }
   if (kind == ErrorKind::ok) return {ErrorKind::ok, ""};
+  if (tally.failed() == tally.delete_failed && tally.vanished() == 0) {
+    return {kind, fmt::format("{} could not be deleted: the rest is done: see the lines above and run again", tally.delete_failed)};
+  }
   const uint64_t count = tally.failed() + tally.vanished();
   const char* what = kind == ErrorKind::partial ? "failed" : "vanished or changed";
   return {kind, fmt::format("{} file{} {}: the rest is delivered: see the lines above and run again", count, count == 1 ? "" : "s",

@@ -92,6 +92,10 @@ struct SourcePart {
   std::shared_ptr<FailedList> failed = {};  // none: nobody wants it
   receipt::Sink* receipt = nullptr;
   session::TweaksRef tweaks = {};
+  std::optional<filter::PathList> list = {};
+  bool tells_listed = false;
+  filter::Rules rules = {};
+  std::string working_directory = {};
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
@@ -106,6 +110,7 @@ struct DestinationPart {
   std::optional<recv::Asked> asked = std::nullopt;  // of a pull
   bool is_new = false;                              // the root was made for this transfer
   recv::Aside aside{};
+  std::optional<recv::DeleteWish> deletes = {};
   recv::Limits limits{};
   // As of SourcePart.
   std::shared_ptr<recv::RateAllowance> rate{};

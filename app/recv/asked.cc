@@ -68,7 +68,12 @@ const char* AskedEntries::fault(const Entry& entry) {
   if (const char* wrong = fault_of_link(entry); wrong != nullptr) return wrong;
   if (entry.type == EntryType::directory && !asked_.recursive) return "a directory";
   const SplitPath split = split_path(entry.path);
-  if (chain_.empty()) {
+  if (asked_.list && !asked_.list->allows(entry.path, entry.type == EntryType::directory)) return "a name that is not in the list";
+  if (chain_.empty() && asked_.list) {
+    if (entry.path.find('/') != std::string::npos) return "a name that is not in the directory that was begun";
+    if (begun_ && entry.path <= last_at_top_) return "a name twice, or out of order";
+    last_at_top_ = entry.path;
+  } else if (chain_.empty()) {
     if (const char* wrong = fault_at_top(entry); wrong != nullptr) return wrong;
   } else {
     Begun& parent = chain_.back();

@@ -11,15 +11,17 @@
 #include <string_view>
 #include <vector>
 
+#include "app/filter/path_list.h"
 #include "app/session/entry.h"
 #include "core/base/result.h"
 
 namespace ccixfer::recv {
 
 struct Asked {
-  std::string name;       // the one name that may come, with what is below it; "": none
-  bool content = false;   // of a directory, whatever the names: `dir/`, or all that is served. A file that was called so has `name`
-  bool specials = false;  // devices, FIFOs and sockets
+  std::string name;      // the one name that may come, with what is below it; "": none
+  bool content = false;  // of a directory, whatever the names: `dir/`, or all that is served. A file that was called so has `name`
+  std::optional<filter::PathList> list = {};  // that was asked for: then name and content say nothing
+  bool specials = false;                      // devices, FIFOs and sockets
   bool hard_links = false;
   bool links = false;
   bool recursive = false;
@@ -45,6 +47,7 @@ class AskedEntries {
 
   const Asked asked_;
   bool begun_ = false;        // the first entry came
+  std::string last_at_top_;   // of a list
   std::vector<Begun> chain_;  // directories begun and not ended, the innermost last
 };
 

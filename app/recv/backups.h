@@ -29,6 +29,8 @@ class Backups {
   // What stands at `path`, whose last part is in `parent`. 0, also when nothing stands there, or a directory; or -errno: it must
   // not be replaced.
   [[nodiscard]] int keep(int parent, std::string_view path, Before before);
+  // Before it is removed it is kept in the directory that it is in.
+  [[nodiscard]] bool keeps_beside(std::string_view path) const { return !how_.directory && !is_backup(path); }
   // The directory at `path` has these now, and so shall the one in the backup directory that was made after it.
   void left(std::string_view path, const Current& attributes);
 

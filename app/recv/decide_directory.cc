@@ -95,6 +95,12 @@ void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {
   decision.leave = std::move(leave);
 }
 
+// The directory is empty, or --delete empties it.
+int EntryDecider::Job::make_room(const std::string& path, std::string_view name) {
+  const int error = is_empty_directory(name);
+  return error == -ENOTEMPTY && session_.deletions_ != nullptr ? session_.deletions_->make_room(path) : error;
+}
+
 int EntryDecider::Job::is_empty_directory(std::string_view name) {
   const int fd = files_.open(parent_->fd(), name, {.directory = true}, 0);
   if (fd < 0) return fd;

@@ -86,7 +86,7 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
                      fmt::format("{} is a directory at the receiver: give the file a name in it", printable(decision.path))};
       return;
     }
-    if (const int error = stays(entry, stat) ? 0 : is_empty_directory(name); error < 0) {
+    if (const int error = stays(entry, stat) ? 0 : make_room(decision.path, name); error < 0) {
       failed(decision, error == -ENOTEMPTY ? -EISDIR : error);
       return;
     }

@@ -52,7 +52,7 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
     }
   }
   if (found == 0 && stat.type == ports::FileType::directory) {
-    if (const int error = is_empty_directory(name); error < 0) {
+    if (const int error = make_room(decision.path, name); error < 0) {
       failed(decision, error);
       return;
     }

@@ -7,6 +7,7 @@
 
 #include "app/recv/budget.h"
 #include "app/recv/commit_queue.h"
+#include "app/recv/delete_queue.h"
 #include "app/recv/discards.h"
 #include "app/recv/entry_queue.h"
 #include "app/recv/files_in_work.h"
@@ -82,6 +83,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   void ended(const FileTask& task, const session::FileResult& result) override;
   void note_for_receipt(const Decision& decision);
   void on_left(const std::vector<LeaveOutcome>& outcomes);
+  void on_deleted(const DeleteStep& step);
 
   // What the source says.
   void on_end(const session::End& end);
@@ -94,6 +96,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   // Steps of a turn.
   void receive(ReceivedSegment arrival);
   void finish();
+  [[nodiscard]] bool delete_the_rest();
   void summarise();
   void look_at_disk(Instant now, bool is_over);
 
@@ -125,7 +128,9 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   LeaveQueue leaves_;
   session::BottleneckWatch waits_;
   ReceiptQueue receipts_;
-  Instant now_{};  // of the last turn
+  DeleteQueue deletions_;
+  bool source_is_whole_ = true;  // it could list and read all that it has
+  Instant now_{};                // of the last turn
 };
 
 Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint,
@@ -190,7 +195,10 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
           [this](const std::vector<LeaveOutcome>& outcomes) { on_left(outcomes); },
           [this](uint64_t first_index, uint64_t end_index) { return files_.has_any(first_index, end_index); }),
       receipts_(
-          jobs_, [this](std::vector<ReceiptItem>& items) { root_.describe(items); }, options.receipt) {}
+          jobs_, [this](std::vector<ReceiptItem>& items) { root_.describe(items); }, options.receipt),
+      deletions_(
+          jobs_, [this](bool only_what_made_room) { return root_.delete_some(only_what_made_room); },
+          [this](const DeleteStep& step) { on_deleted(step); }) {}
 
 // --- Life
 
@@ -203,6 +211,8 @@ void Destination::Impl::start(Instant now) {
       session_.fail(root_.opened().error());
     } else if (auto begun = root_.begin(options_.path, options_.asked, options_.is_new); !begun) {
       session_.refuse(begun.error());
+    } else if (options_.deletes) {
+      root_.begin_deletions(*options_.deletes, results_.deleted_before());
     }
   }
   // Lanes that were up before this object: their on_lane_up went to whoever decided to make it.
@@ -257,7 +267,7 @@ void Destination::Impl::finish() {
   if (entries_.next_index() < *entries || !files_.empty() || entries_.is_running() || !leaves_.empty()) return;
   if (!receipts_.empty()) return;
   outbox_.flush_results();
-  if (outbox_.has_results()) return;
+  if (outbox_.has_results() || !delete_the_rest()) return;
   end_.begin_last_sync();
   auto failure = std::make_shared<std::optional<Error>>();
   jobs_.submit([this, failure] { *failure = root_.sync_all(); },
@@ -269,7 +279,31 @@ void Destination::Impl::finish() {
                });
 }
 
+// --delete. True: there is nothing more to delete.
+bool Destination::Impl::delete_the_rest() {
+  if (!root_.deletes()) return true;
+  return !outbox_.is_full() && deletions_.turn(source_is_whole_);
+}
+
+void Destination::Impl::on_deleted(const DeleteStep& step) {
+  session_.made_progress();
+  if (session_.has_failed()) return;
+  for (const std::string& line : step.warnings) session_.warn(line);
+  results_.deleted(step);
+  const session::Tally& tally = results_.tally();
+  session::Deletions news{tally.deleted, tally.delete_failed, tally.delete_skipped, {}};
+  const bool wants_names = (options_.options & (session::option_itemize | session::option_dry_run)) != 0;
+  for (const Deleted& one : step.deleted) {
+    if (wants_names) news.names.push_back({one.is_directory, false, one.path});
+  }
+  if (!options_.asked) {
+    for (const Message& message : session::cut(news)) outbox_.post(message);
+  }
+  if (step.fatal) session_.fail(*step.fatal);
+}
+
 void Destination::Impl::summarise() {
+  if (root_.deletes() && !source_is_whole_) session_.warn("the source could not read all that it has: nothing is deleted");
   if (const uint64_t refused = results_.tally().attributes_refused; refused > 0) {
     session_.warn(
         fmt::format("the file system refuses modes, times or links: {}: {} files and directories have others than at the "
@@ -394,6 +428,7 @@ void Destination::Impl::on_message(const Message& message) {
 }
 
 void Destination::Impl::on_file_end(const session::FileEnd& end) {
+  if (end.outcome == session::SourceOutcome::unreadable) source_is_whole_ = false;
   const bool is_in_work = files_.on_end(end);
   if (!is_in_work && end.index >= entries_.next_index()) session_.reject("the end of a file that has no verdict");
 }
@@ -408,6 +443,7 @@ void Destination::Impl::on_end(const session::End& end) {
   if (!is_first) return session_.fail(is_first.error());
   if (!*is_first) return;
   results_.not_listed(end.unlisted_failed, end.unlisted_vanished);
+  if (end.unlisted_failed > 0) source_is_whole_ = false;
   const uint64_t all = end.unlisted_failed + end.unlisted_vanished;
   if (all <= end_.unlisted_named()) return;
   session_.warn(fmt::format("the source could not list {} more: its own lines name them", all - end_.unlisted_named()));

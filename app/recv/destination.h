@@ -39,6 +39,7 @@ struct DestinationOptions {
   std::shared_ptr<session::TransferRecord> record = {};  // of the transfer's earlier sessions; none: this is the only one
   std::optional<Asked> asked = std::nullopt;             // of a pull: what its peer may send
   bool is_new = false;                                   // the directory at `path` was made for this transfer
+  std::optional<DeleteWish> deletes{};                   // --delete
   Aside aside{};
   Limits limits{};
   // Shared by the sessions of a process; without them the session is the only one.

@@ -257,6 +257,7 @@ DecidedEntries EntryDecider::decide(const std::vector<Entry>& entries, uint64_t 
       decided.fatal = std::move(job.fatal());
       return decided;
     }
+    if (deletions_ != nullptr) deletions_->note(entry, decided.decisions.back().path);
   }
   decided.fatal = job.look_again();
   return decided;

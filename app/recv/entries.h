@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/recv/backups.h"
+#include "app/recv/deletions.h"
 #include "app/recv/directories.h"
 #include "app/recv/leaves.h"
 #include "app/recv/linked_names.h"
@@ -66,6 +67,8 @@ class EntryDecider {
     older_ = older;
     backups_ = backups;
   }
+  // What --delete may take away: all entries are noted there, and directories are emptied for what takes their place.
+  void set_deletions(Deletions* deletions) { deletions_ = deletions; }
   // The session's path names a directory that was made for it.
   void set_base_made() { base_made_ = true; }
   [[nodiscard]] DecidedEntries decide(const std::vector<session::Entry>& entries, uint64_t first_index);
@@ -82,6 +85,7 @@ class EntryDecider {
   LinkedNames& linked_;
   OlderTrees* older_ = nullptr;
   Backups* backups_ = nullptr;
+  Deletions* deletions_ = nullptr;
   bool base_ready_ = false;
   bool base_made_ = false;  // by this session: the directory that the session's path names
   std::string left_out_;    // --ignore-existing: what stands there is no directory and stays, so nothing in it can be made

@@ -141,6 +141,19 @@ void Results::not_listed(uint64_t failed, uint64_t vanished) {
   tally_.unlisted_vanished = vanished;
 }
 
+void Results::deleted(const DeleteStep& step) {
+  tally_.deleted += step.deleted.size();
+  tally_.delete_failed += step.failed;
+  tally_.delete_skipped += step.skipped;
+  record_->deleted(step.deleted.size());
+  for (const Deleted& one : step.deleted) {
+    const session::EntryType type = one.is_directory ? session::EntryType::directory : session::EntryType::file;
+    const std::string name = session::item_name(one.path, type);
+    if ((options_ & session::option_dry_run) != 0) observer_.on_file(name, 0, "would-delete", {});
+    if ((options_ & session::option_itemize) != 0) observer_.on_item({std::string(session::letters_of_deletion), name, {}});
+  }
+}
+
 session::Summary Results::summary() const {
   const uint64_t not_as_asked = tally_.files_failed + tally_.files_vanished + tally_.attributes_refused;
   return {tally_.files, tally_.files_unchanged, not_as_asked, session_bytes_};

@@ -57,6 +57,8 @@ class Results {
   void received(uint64_t bytes) { tally_.bytes_sent += bytes; }
   void asked_again() { ++tally_.segments_resent; }
   void not_listed(uint64_t failed, uint64_t vanished);
+  void deleted(const DeleteStep& step);
+  [[nodiscard]] uint64_t deleted_before() const { return record_->deleted(); }  // by earlier sessions of the transfer
   void over() { tally_.over = true; }
 
   [[nodiscard]] const session::Tally& tally() const { return tally_; }

@@ -42,6 +42,13 @@ Result<void> SessionRoot::begin(const std::string& path, const std::optional<Ask
   return {};
 }
 
+void SessionRoot::begin_deletions(const DeleteWish& wish, uint64_t already) {
+  const bool has_place = aside_.backup && aside_.backup->directory && !aside_.backup->directory->outside;
+  deletions_ = std::make_unique<Deletions>(*root_, directories_, policy_, *owner_, backups_.get(), wish, base_,
+                                           has_place ? aside_.backup->directory->path : std::string(), already);
+  decider_->set_deletions(deletions_.get());
+}
+
 std::shared_ptr<StagedFile> SessionRoot::make_staged(const FileTask& task, bool resumed) {
   return std::make_shared<StagedFile>(*root_, task, resumed, &directories_);
 }
@@ -127,6 +134,9 @@ void SessionRoot::describe(std::vector<ReceiptItem>& items) const {
 
 std::optional<Error> SessionRoot::sync_all() {
   if (policy_.has(session::option_dry_run)) return std::nullopt;
+  if (policy_.has(session::option_directory)) {  // DEST is made, also when nothing came into it
+    if (auto problem = decider_->decide({}, 0).fatal) return problem;
+  }
   if (const int error = root_->disk->sync_names(); error < 0) {
     return Error{ErrorKind::file_io, fmt::format("cannot sync {}: {}", printable(root_->path), describe_errno(-error))};
   }

@@ -44,6 +44,8 @@ class SessionRoot {
   // Before any job. `path` is where the session writes, as a user typed it. not_authorised: it
   // leads out of the root. `is_new`: that directory was made for this transfer.
   [[nodiscard]] Result<void> begin(const std::string& path, const std::optional<Asked>& asked, bool is_new = false);
+  // After begin. `already`: what earlier sessions of the transfer have deleted.
+  void begin_deletions(const DeleteWish& wish, uint64_t already);
   [[nodiscard]] const std::string& path() const { return root_->path; }
   [[nodiscard]] LinkedNames& linked_names() { return linked_; }
   void release(const Hash128& key) { root_->claims.release(key, owner_); }  // a claim: its file has ended
@@ -67,6 +69,9 @@ class SessionRoot {
   void discard(const FileTask& task, StagedFile& staged) const;
   void describe(
       std::vector<ReceiptItem>& items) const;  // as they stand below the root now; paths become those below `path` of begin
+  // --delete, when everything else is done: the next step.
+  [[nodiscard]] DeleteStep delete_some(bool only_what_made_room) { return deletions_->step(only_what_made_room); }
+  [[nodiscard]] bool deletes() const { return deletions_ != nullptr; }
   // Everything that was written is durable, and stands where its path leads.
   [[nodiscard]] std::optional<Error> sync_all();
   // The transfer has ended well: the next run of the command begins anew.
@@ -85,6 +90,7 @@ class SessionRoot {
   const session::TweaksRef tweaks_;
   std::unique_ptr<OlderTrees> older_;  // these are there after begin, if there are any
   std::unique_ptr<Backups> backups_;
+  std::unique_ptr<Deletions> deletions_;   // after begin, if there are to be any
   std::unique_ptr<EntryDecider> decider_;  // after begin
   std::optional<AskedEntries> asked_;      // of a pull
 };

@@ -100,7 +100,15 @@ void Announcer::describe(const Listings& listings) {
   entry_.size_bytes = file ? record.stat.size_bytes : 0;
   entry_.mtime = record.stat.mtime;
   entry_.version = file ? version_of(record.stat) : 0;
-  entry_.target.assign(listings.front_more());
+  const bool is_leave = record.type == EntryType::leave;
+  entry_.target.assign(is_leave ? std::string_view{} : listings.front_more());
+  entry_.is_whole = is_leave && record.is_whole;
+  entry_.left_out.clear();
+  for (std::string_view names = is_leave ? listings.front_more() : std::string_view{}; !names.empty();) {
+    const size_t end = names.find('\0');
+    entry_.left_out.emplace_back(names.substr(0, end));
+    names.remove_prefix(end + 1);
+  }
   entry_.is_linked = record.is_linked;
   const WalkBatch& batch = listings.front_batch();
   entry_.linked_to.assign(batch.linked_to(record));

@@ -62,6 +62,7 @@ void Lister::advance_walk() {
 void Lister::walked(WalkData& data) {
   walking_ = false;
   walk_over_ = data.batch->done;
+  if (data.batch->error) return handler_.on_selection_failed(*data.batch->error);
   wants_root_ = data.batch->wants_root;
   const std::vector<WalkRecord>& records = data.batch->records;
   uint64_t bytes = 0;

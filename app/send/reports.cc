@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "app/session/limits.h"
 #include "app/session/receiver_words.h"
@@ -42,7 +43,9 @@ Reports::Reports(SourceObserver& observer, std::shared_ptr<TransferRecord> recor
     : observer_(observer),
       record_(record ? std::move(record) : std::make_shared<TransferRecord>()),
       sources_(std::move(sources)),
-      keeps_times_((options & session::option_times) != 0) {}
+      keeps_times_((options & session::option_times) != 0),
+      itemizes_((options & session::option_itemize) != 0),
+      is_dry_((options & session::option_dry_run) != 0) {}
 
 bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) {
   observer_.on_warning(printable(path) + ": " + std::string(reason));
@@ -188,6 +191,20 @@ void Reports::durable(uint64_t bytes) {
   count_bytes();
 }
 
+void Reports::deleted(const session::Deletions& deletions) {
+  tally_.deleted = deletions.deleted;
+  tally_.delete_failed = deletions.failed;
+  tally_.delete_skipped = deletions.skipped;
+  for (const session::Deletions::Name& name : deletions.names) {
+    if (deleted_path_.size() < session::path_bytes_max) deleted_path_ += name.part;
+    if (name.goes_on) continue;
+    const std::string path =
+        session::item_name(std::exchange(deleted_path_, {}), name.is_directory ? EntryType::directory : EntryType::file);
+    if (is_dry_) observer_.on_file(path, 0, "would-delete", {});
+    if (itemizes_) observer_.on_item({std::string(session::letters_of_deletion), path, {}});
+  }
+}
+
 bool Reports::summed_up(uint64_t files_failed, uint64_t entries) {
   // That the receiver could not give modes or times to directories, or to files that it has, shows
   // in its count only.
@@ -198,6 +215,8 @@ bool Reports::summed_up(uint64_t files_failed, uint64_t entries) {
     tally_.files_failed += more;
     observer_.on_warning(fmt::format("the receiver could not give modes or times to {} files and directories", more));
   }
+  if (tally_.delete_failed > 0)
+    observer_.on_warning(fmt::format("the receiver could not delete {} files and directories", tally_.delete_failed));
   tally_.over = true;
   return true;
 }

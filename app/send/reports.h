@@ -49,6 +49,7 @@ class Reports {
   void delivered(const Entry& entry);        // the file is durable at the destination
   void failed(const Entry& entry, const session::FileResult& result);
   void durable(uint64_t bytes);  // of this session
+  void deleted(const session::Deletions& deletions);
   // Every entry has ended. `files_failed`: as the destination counts them. False: more than there
   // were entries.
   [[nodiscard]] bool summed_up(uint64_t files_failed, uint64_t entries);
@@ -68,7 +69,9 @@ class Reports {
   const std::shared_ptr<session::TransferRecord> record_;
   const std::vector<std::string> sources_;
   const bool keeps_times_;
+  const bool itemizes_, is_dry_;
   session::Tally tally_;
+  std::string deleted_path_;    // of a name that goes on
   uint64_t before_bytes_ = 0;   // of files that this session has come to: moved by earlier sessions of the transfer
   uint64_t durable_bytes_ = 0;  // of this session, as the destination says
   uint64_t unlisted_failed_ = 0, unlisted_vanished_ = 0;  // no entry tells of these: End does

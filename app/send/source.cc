@@ -40,6 +40,11 @@ WalkOptions walk_options(const SourceOptions& options) {
   walk.details.is_root = options.is_root;
   walk.directory = (options.options & session::option_directory) != 0;
   walk.spool_directory = options.spool_directory;
+  walk.list = options.list;
+  walk.one_file_system = (options.options & session::option_one_file_system) != 0;
+  walk.tells_listed = options.tells_listed;
+  walk.rules = options.rules;
+  walk.working_directory = options.working_directory;
   if ((options.options & session::option_checksum) != 0) walk.batch_entries_max = digest_batch_entries;
   return walk;
 }
@@ -268,6 +273,7 @@ void Source::Impl::on_session_message(const session::Message& message) {
     return course.judge(answers.on_durable(durable->bytes, sender.content_sent() + reads.same_bytes() + hole_bytes));
   }
   if (const auto* summary = std::get_if<session::Summary>(&message)) return on_summary(*summary);
+  if (const auto* deletions = std::get_if<session::Deletions>(&message)) return reports.deleted(*deletions);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
     return course.ended_by_peer(session::error_of(*abort, "the receiver"));
   }

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "app/filter/path_list.h"
+#include "app/filter/rules.h"
 #include "app/receipt/entry.h"
 #include "app/send/observer.h"
 #include "app/send/rate_cap.h"
@@ -26,11 +28,15 @@
 namespace ccixfer::send {
 
 struct SourceOptions {
-  std::vector<std::string> sources;   // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
-  int served_root = -1;               // pull: descriptor of the served directory; sources are opened beneath it
-  uint32_t options = 0;               // session::Option bits
-  uint64_t rate_bytes_per_s = 0;      // 0: no cap. Where `rate` is not given
-  std::string spool_directory;        // WalkOptions
+  std::vector<std::string> sources;  // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
+  int served_root = -1;              // pull: descriptor of the served directory; sources are opened beneath it
+  uint32_t options = 0;              // session::Option bits
+  uint64_t rate_bytes_per_s = 0;     // 0: no cap. Where `rate` is not given
+  std::string spool_directory;       // WalkOptions, as the next four
+  std::optional<filter::PathList> list = {};
+  bool tells_listed = false;
+  filter::Rules rules = {};
+  std::string working_directory = {};
   std::optional<uint8_t> compress{};  // as of session::Open
   Duration disk_patience = forever;   // the longest that a disk, ours or the peer's, may take for one step and count as progress
   std::shared_ptr<session::TransferRecord> record;  // of the transfer's earlier sessions; none: this is the only one

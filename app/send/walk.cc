@@ -6,6 +6,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "app/filter/rules_file.h"
+#include "app/send/walk_rules.h"
 #include "app/session/limits.h"
 #include "app/session/reserved.h"
 #include "core/base/check.h"
@@ -22,6 +24,7 @@ using session::EntryType;
 using Kind = WalkRecord::Kind;
 
 constexpr uint32_t stream_mode = 0644;
+constexpr size_t left_out_bytes_max = 16u << 10;
 constexpr uint64_t size_unknown = ~uint64_t{0};
 
 OpenFlags directory_flags(bool follow) {
@@ -109,6 +112,7 @@ std::string Walk::own_name(std::string_view given) {
 Walk::Walk(WalkOptions options)
     : options_(std::move(options)),
       follow_(!options_.links && options_.served_root < 0),
+      scope_(std::move(options_.rules), filter::Side::sender),
       spool_(options_.spool_directory),
       details_(options_.details) {
   for (const std::string& given : options_.sources) {
@@ -200,7 +204,7 @@ int Walk::open_source(ports::FileSystem& files, const Source& source) const {
 // Component by component where links are followed, for a link may stand anywhere in the path; else in one call.
 int Walk::open_below(ports::FileSystem& files, int root, std::string_view path) const {
   if (path.empty()) return files.open(root, ".", directory_flags(false), 0);
-  if (!follow_) return files.open(root, path, directory_flags(false), 0);
+  if (!follow_ && !(options_.list && options_.served_root < 0)) return files.open(root, path, directory_flags(false), 0);
   int at = root;
   while (true) {
     const size_t slash = path.find('/');
@@ -216,7 +220,8 @@ SourcePlace Walk::place(uint32_t source, std::string_view path) const {
   const Source& from = sources_[source];
   SourcePlace place;
   if (from.type == FileType::directory) {
-    place = {from.root, path, follow_};
+    // A list may lead through a link to a directory.
+    place = {from.root, path, follow_ || (options_.list && options_.served_root < 0)};
   } else if (options_.served_root >= 0) {
     place = {options_.served_root, from.given, false};
   } else {
@@ -285,7 +290,7 @@ void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
       may_open_root = may_open_root && sources_.size() == 1;  // one more a step: the owner counts them between steps
     } else {
       path_.clear();
-      if (root_sent_) emit(out, EntryType::leave, root_stat_);
+      if (root_sent_) emit_leave(out, root_stat_, root_listed_);
       over_ = true;
     }
   }
@@ -293,9 +298,34 @@ void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
   out.done = over_;
 }
 
+void Walk::end_with(WalkBatch& out, const Error& error) {
+  out.error = error;
+  over_ = true;
+}
+
+// False: the source is not to be sent.
+bool Walk::begin_rules(ports::FileSystem& files, const Source& source, WalkBatch& out) {
+  if (scope_.is_empty() || source.stream) return true;
+  const bool is_directory = source.type == FileType::directory;
+  const bool is_content = is_directory && source.name.empty();
+  const std::string place = absolute_place(options_.served_root < 0 ? options_.working_directory : "", source.given);
+  const size_t slash = place.rfind('/');
+  const std::string parent = place.substr(0, slash == std::string::npos ? 0 : slash);
+  if (current_ == 0 && options_.served_root >= 0) scope_.set_above(rules_above(files, options_.served_root, scope_.rules(), place));
+  if (auto begun = scope_.begin(is_content ? place : parent); !begun) {
+    end_with(out, begun.error());
+    return false;
+  }
+  return is_content || !scope_.excludes(base_name(source.given), is_directory);
+}
+
 void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
   Source& source = sources_[current_];
   path_ = source.name;
+  if (!begin_rules(files, source, out)) {
+    ++current_;
+    return;
+  }
   if (source.type != FileType::directory) {
     std::vector<uint32_t> merged;
     FileStat stat = source.stat;
@@ -328,6 +358,11 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
         files.open(source.root, is_named ? std::string_view(source.name) : ".", directory_flags(is_named && follow_), 0);
   }
   if (result >= 0) result = files.fstat(frame.fd, stat);
+  if (options_.list) {
+    frame.from_list = !options_.list->has_top();
+    frame.one_level = options_.list->has_top() && !options_.list->is_whole();
+    frame.range = options_.list->all();
+  }
   if (result >= 0 && is_named) {
     if (current_ > 0 && taken_earlier(files, out, stat, frame.earlier)) {
       files.close(frame.fd);
@@ -335,7 +370,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
       return;
     }
     emit_whole(files, out, EntryType::directory, stat, {frame.fd});
-  } else if (result >= 0 && !root_sent_) {
+  } else if (result >= 0 && !root_sent_ && !frame.from_list) {
     root_sent_ = true;
     root_stat_ = stat;
     emit_whole(files, out, EntryType::directory, stat, {frame.fd});
@@ -344,6 +379,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
     if (frame.fd >= 0) files.close(frame.fd);
     path_ = source.given;
     tell_errno(out, result);
+    root_listed_.is_whole = false;
     ++current_;
     return;
   }
@@ -351,12 +387,17 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
   for (uint32_t i = 0; i < current_ && !is_named; ++i) {
     if (sources_[i].type == FileType::directory) frame.earlier.push_back(i);
   }
-  hold(std::move(frame), files);
+  hold(std::move(frame), files, out);
 }
 
-void Walk::hold(Frame&& frame, ports::FileSystem& files) {
+void Walk::hold(Frame&& frame, ports::FileSystem& files, WalkBatch& out) {
   frame.path_bytes = path_.size();
   stack_.push_back(std::move(frame));
+  if (!scope_.is_empty()) {
+    const int fd = stack_.back().fd;
+    const auto read = [&](const std::string& name) { return filter::read_rules(files, fd, name, options_.served_root < 0); };
+    if (auto entered = scope_.enter(path_, read); !entered) end_with(out, entered.error());
+  }
   if (stack_.size() <= walk_descriptors_max) return;
   Frame& far = stack_[stack_.size() - 1 - walk_descriptors_max];
   if (far.fd >= 0) files.close(std::exchange(far.fd, -1));
@@ -380,35 +421,69 @@ void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
     return frame.fd;
   };
   int error = 0;
+  if (frame.from_list) {
+    if (frame.range.empty()) return leave(files, out);
+    error = open();
+    const Child child = options_.list->take(frame.range, path_);
+    if (error >= 0) return take(files, out, child.name, &child);
+    tell_errno(out, error);
+    return leave(files, out);
+  }
   const std::string_view name = frame.names.next(files, spool_, options_.names_bytes_max, open, error);
   if (frame.names.grown()) bound_names(files);
   if (error >= 0 && !name.empty()) error = open();
   if (error < 0) tell_errno(out, error);
+  if (error < 0) stack_.back().listed.is_whole = false;
   if (error < 0 || name.empty()) return leave(files, out);
-  take(files, out, name);
+  if (!frame.one_level) return take(files, out, name, nullptr);
+  const Child child = options_.list->find(frame.range, path_.empty() ? std::string(name) : path_ + "/" + std::string(name));
+  take(files, out, name, &child);
 }
 
 void Walk::leave(ports::FileSystem& files, WalkBatch& out) {
   Frame& frame = stack_.back();
   if (frame.fd >= 0) files.close(frame.fd);
   const FileStat stat = frame.stat;
+  const Listed listed = std::move(frame.listed);
   stack_.pop_back();
+  if (!scope_.is_empty()) scope_.leave();
   uint64_t spooled = 0;
   for (const Frame& above : stack_) spooled = std::max(spooled, above.names.spooled_to());
   spool_.give_up_from(files, spooled);
   // The leave of "" comes last of all: several sources share it.
-  if (!path_.empty()) emit(out, EntryType::leave, stat);
+  if (path_.empty() && root_sent_) {
+    root_listed_.is_whole = root_listed_.is_whole && listed.is_whole;
+    root_listed_.left_out += listed.left_out;
+  } else if (!path_.empty()) {
+    emit_leave(out, stat, listed);
+  }
   if (stack_.empty()) ++current_;
 }
 
-void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name) {
+bool Walk::choose(Frame& frame, const Child& child) const {
+  if (child.listed && options_.list->is_whole()) return true;
+  frame.one_level = child.content;
+  frame.from_list = !child.content;
+  frame.range = child.below;
+  return child.content || !child.below.empty();
+}
+
+void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name, const Child* child) {
   const int directory = stack_.back().fd;
   if (!path_.empty()) path_.push_back('/');
   path_.append(name);
-  if (session::is_reserved_name(name)) return tell(out, Kind::warning, "left out: a name that receivers keep for themselves");
-  if (path_.size() > session::path_bytes_max) return tell(out, Kind::failed, "the path is too long");
   FileStat stat;
-  int result = files.stat_at(directory, name, stat, follow_);
+  // On the way to what is listed a link to a directory is as good as the directory, and no rule is asked.
+  const bool is_on_the_way = child != nullptr && !child->listed && !child->below.empty();
+  const bool follows = follow_ || (is_on_the_way && options_.served_root < 0);
+  const int result = files.stat_at(directory, name, stat, follows);
+  const bool may_be_directory = result >= 0 && stat.type == FileType::directory;
+  const bool is_excluded = scope_.excludes(path_, may_be_directory) || (result < 0 && scope_.excludes(path_, true));
+  if (is_excluded && !is_on_the_way) return;
+  if (session::is_reserved_name(name)) return leave_out(out, name, "left out: a name that receivers keep for themselves");
+  if (path_.size() > session::path_bytes_max) return tell(out, Kind::failed, "the path is too long");
+  if (is_on_the_way && result >= 0 && !may_be_directory) return tell(out, Kind::failed, words(-ENOTDIR));
+  if (result < 0 && stack_.back().from_list) return tell(out, Kind::failed, words(result));  // a name that was given is no chance
   if (result < 0) {
     if (follow_ && files.stat_at(directory, name, stat, false) >= 0 && stat.type == FileType::symlink) {
       return tell(out, Kind::failed, "a symbolic link that leads nowhere");
@@ -416,15 +491,33 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name)
     return tell_errno(out, result);
   }
   const bool is_left_out = stat.type == FileType::other && !(options_.specials && stat.special != ports::SpecialKind::none);
-  if (is_left_out) return tell(out, Kind::warning, "skipping non-regular file");
+  if (is_left_out) return leave_out(out, name, "skipping non-regular file");
   if (stat.type == FileType::symlink && !options_.links)
     return tell(out, Kind::failed, "a symbolic link of a served directory is not followed: pull with -a to keep it");
   std::vector<uint32_t> merged;
   if (sources_.size() > 1 && taken_earlier(files, out, stat, merged)) return;
-  if (stat.type == FileType::directory) return take_directory(files, out, name, stat, std::move(merged));
+  if (stat.type == FileType::directory) {
+    Frame frame;
+    frame.earlier = std::move(merged);
+    return take_directory(files, out, name, stat, std::move(frame), child);
+  }
   if (stat.type == FileType::symlink) return take_link(files, out, name, stat);
   if (stat.type == FileType::other) return emit_whole(files, out, type_of_special(stat), stat, {});
   emit_whole(files, out, EntryType::file, stat, {-1, directory, name, follow_});
+}
+
+// It has no entry, and stands here all the same.
+void Walk::leave_out(WalkBatch& out, std::string_view name, std::string_view reason) {
+  tell(out, Kind::warning, reason);
+  Listed& listed = stack_.back().listed;
+  listed.is_whole = listed.is_whole && listed.left_out.size() + name.size() < left_out_bytes_max;
+  if (listed.is_whole) listed.left_out.append(name).push_back('\0');
+}
+
+void Walk::emit_leave(WalkBatch& out, const FileStat& stat, const Listed& listed) {
+  const bool tells = options_.tells_listed && listed.is_whole && listed.left_out.size() <= left_out_bytes_max;
+  emit(out, EntryType::leave, stat, tells ? std::string_view(listed.left_out) : std::string_view{});
+  out.records.back().is_whole = tells;
 }
 
 void Walk::take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const FileStat& stat) {
@@ -439,66 +532,32 @@ bool Walk::is_loop(const FileStat& stat) const {
                      [&stat](const Frame& frame) { return frame.stat.inode == stat.inode && frame.stat.device == stat.device; });
 }
 
-void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, FileStat stat,
-                          std::vector<uint32_t> earlier) {
+void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, FileStat stat, Frame&& frame,
+                          const Child* child) {
+  if (child != nullptr && !choose(frame, *child)) {
+    emit_whole(files, out, EntryType::directory, stat, {-1, stack_.back().fd, name, follow_});
+    emit_leave(out, stat, {false, {}});
+    return;
+  }
+  frame.listed.is_whole = !frame.from_list;
+  // A file system that is mounted there: the directory alone, as it stands.
+  if (options_.one_file_system && stat.device != stack_.front().stat.device) {
+    emit_whole(files, out, EntryType::directory, stat, {-1, stack_.back().fd, name, follow_});
+    emit_leave(out, stat, {false, {}});
+    return;
+  }
   if (follow_ && is_loop(stat)) return tell(out, Kind::failed, "a symbolic link to a directory that it is in");
-  const int fd = files.open(stack_.back().fd, name, directory_flags(follow_), 0);
+  const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || (frame.from_list && options_.served_root < 0)), 0);
   if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return tell_errno(out, -ENOENT);
   emit_whole(files, out, EntryType::directory, stat, {fd});
   if (fd < 0) {  // it is made at the other end, but what is in it is not known
     tell_errno(out, fd);
-    emit(out, EntryType::leave, stat);
+    emit_leave(out, stat, {false, {}});
     return;
   }
-  Frame frame;
   frame.fd = fd;
   frame.stat = stat;
-  frame.earlier = std::move(earlier);
-  hold(std::move(frame), files);
-}
-
-bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, FileStat& stat, std::vector<uint32_t>& merged) {
-  const size_t slash = path_.rfind('/');
-  const std::string_view parent = slash == std::string::npos ? std::string_view{} : std::string_view(path_).substr(0, slash);
-  const std::string_view name = slash == std::string::npos ? std::string_view(path_) : std::string_view(path_).substr(slash + 1);
-  bool theirs = false;
-  if (parent.empty()) {
-    const auto file = file_names_.find(path_);
-    theirs = file != file_names_.end() && file->second < current_;
-  }
-  std::vector<uint32_t> sources;
-  if (!stack_.empty()) {
-    sources = stack_.back().earlier;
-  } else {
-    for (uint32_t i = 0; i < current_; ++i) {
-      if (sources_[i].type == FileType::directory) sources.push_back(i);
-    }
-  }
-  for (const uint32_t source : sources) {
-    if (theirs) break;
-    // One that is sent under its name has nothing beside it.
-    const std::string& own = sources_[source].name;
-    if (!own.empty() && path_ != own &&
-        (path_.size() <= own.size() || path_[own.size()] != '/' || path_.compare(0, own.size(), own) != 0))
-      continue;
-    const int root = open_source(files, sources_[source]);
-    if (root < 0) continue;
-    const int directory = open_below(files, root, parent);
-    files.close(root);
-    if (directory < 0) continue;
-    FileStat other;
-    const bool there = files.stat_at(directory, name, other, follow_) >= 0 && other.type != FileType::other;
-    files.close(directory);
-    if (!there || session::is_reserved_name(name)) continue;
-    if (other.type == FileType::directory && stat.type == FileType::directory) {
-      if (merged.empty()) stat = other;
-      merged.push_back(source);
-    } else {
-      theirs = merged.empty();  // merged already: the first that has it decides, and that is a directory
-    }
-  }
-  if (theirs) tell(out, Kind::warning, "in several sources: the first is sent");
-  return theirs;
+  hold(std::move(frame), files, out);
 }
 
 }  // namespace ccixfer::send

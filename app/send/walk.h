@@ -21,6 +21,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/filter/path_list.h"
+#include "app/filter/scope.h"
 #include "app/send/entry_details.h"
 #include "app/send/names.h"
 #include "app/session/entry.h"
@@ -45,6 +47,11 @@ struct WalkOptions {
   DetailsWish details = {};
   bool directory = false;       // the destination names a directory: a single file keeps its name
   std::string spool_directory;  // for names that are too many for memory; "": such directories are read more than once
+  std::optional<filter::PathList> list = {};  // of the one source, a directory: what of it is sent
+  bool one_file_system = false;               // what is in directories of other ones than the source's is not listed
+  bool tells_listed = false;                  // each leave says whether the directory was listed in full
+  filter::Rules rules = {};                   // what they exclude is not listed, and what is in it not looked at
+  std::string working_directory = {};         // absolute, for sources that are named relative to it
   size_t names_bytes_max = walk_names_bytes_max;
   size_t names_total_bytes_max = walk_names_total_bytes_max;
   uint32_t batch_entries_max = walk_batch_entries_max;
@@ -56,9 +63,11 @@ struct WalkRecord {
   session::EntryType type = session::EntryType::file;
   bool has_digest = false;
   bool is_linked = false;  // as of session::Entry
+  bool is_whole = false;   // leave: all names were listed
   uint32_t source = 0;
   uint32_t path_at = 0, path_bytes = 0;  // in WalkBatch::text
-  uint32_t more_at = 0, more_bytes = 0;  // entry: target of a link; else: the reason in words
+  // entry: target of a link; leave: names that are there too, each with a NUL behind it; else: the reason in words
+  uint32_t more_at = 0, more_bytes = 0;
   uint32_t linked_to_at = 0, linked_to_bytes = 0;
   uint32_t owners_at = 0, user_bytes = 0, group_bytes = 0;  // their names, one behind the other
   uint32_t extended_at = 0, extended_bytes = 0;             // as session::encode_extended has it
@@ -70,8 +79,9 @@ struct WalkRecord {
 struct WalkBatch {
   std::string text;
   std::vector<WalkRecord> records;
-  uint32_t sources_walked = 0;  // sources before this one are listed completely
-  bool wants_root = false;      // stopped because no further source directory may be opened now
+  uint32_t sources_walked = 0;      // sources before this one are listed completely
+  bool wants_root = false;          // stopped because no further source directory may be opened now
+  std::optional<Error> error = {};  // the walk cannot go on: a file of rules is wrong
   bool done = false;
   [[nodiscard]] std::string_view path(const WalkRecord& record) const;
   [[nodiscard]] std::string_view more(const WalkRecord& record) const;
@@ -115,12 +125,21 @@ class Walk {
     ports::FileStat stat;
     int root = -1;
   };
+  // For a destination that deletes.
+  struct Listed {
+    bool is_whole = true;
+    std::string left_out;  // as of WalkRecord; at most left_out_bytes_max
+  };
   struct Frame {
     int fd = -1;
     size_t path_bytes = 0;  // this directory's path is path_[0, path_bytes)
     ports::FileStat stat;   // as sent
     DirectoryNames names;
     std::vector<uint32_t> earlier;  // earlier sources that have this directory too
+    Listed listed = {};
+    filter::PathList::Range range = {};  // of the list: what is below this directory
+    bool from_list = false;              // and nothing else is sent
+    bool one_level = false;              // of what is in it: nothing of what is in that, but for the range
   };
 
   [[nodiscard]] int open_source(ports::FileSystem& files, const Source& source) const;
@@ -132,13 +151,19 @@ class Walk {
   [[nodiscard]] int64_t read_link_of(ports::FileSystem& files, const std::string& given, std::string& target) const;
   void begin_source(ports::FileSystem& files, WalkBatch& out);
   void advance(ports::FileSystem& files, WalkBatch& out);
-  void take(ports::FileSystem& files, WalkBatch& out, std::string_view name);
-  void take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, ports::FileStat stat,
-                      std::vector<uint32_t> earlier);
+  using Child = filter::PathList::Child;
+  // `child`: what the list says of it.
+  void take(ports::FileSystem& files, WalkBatch& out, std::string_view name, const Child* child);
+  void take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, ports::FileStat stat, Frame&& frame,
+                      const Child* child);
+  // How the list goes on in a directory. False: the directory is sent alone.
+  [[nodiscard]] bool choose(Frame& frame, const Child& child) const;
   void take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat);
   void leave(ports::FileSystem& files, WalkBatch& out);
   void bound_names(ports::FileSystem& files);
-  void hold(Frame&& frame, ports::FileSystem& files);
+  void hold(Frame&& frame, ports::FileSystem& files, WalkBatch& out);
+  [[nodiscard]] bool begin_rules(ports::FileSystem& files, const Source& source, WalkBatch& out);
+  void end_with(WalkBatch& out, const Error& error);
   [[nodiscard]] bool is_loop(const ports::FileStat& stat) const;
   // Looks for path_ in the earlier sources. True: the path is theirs, and a warning was given. Otherwise
   // `merged` are those that have a directory there.
@@ -149,6 +174,8 @@ class Walk {
                   const EntryDetails::Place& place, std::string_view target = {});
   void tell(WalkBatch& out, WalkRecord::Kind kind, std::string_view reason);
   void tell_errno(WalkBatch& out, int error);
+  void leave_out(WalkBatch& out, std::string_view name, std::string_view reason);
+  void emit_leave(WalkBatch& out, const ports::FileStat& stat, const Listed& listed);
 
   WalkOptions options_;
   bool follow_ = false;
@@ -157,9 +184,11 @@ class Walk {
   uint32_t current_ = 0;                                     // source
   bool root_sent_ = false;                                   // the entry "" went out; its leave comes last
   ports::FileStat root_stat_;
+  Listed root_listed_;  // of all sources that are contents of directories
   bool over_ = false;
   std::string path_;  // of the entry in hand
   std::vector<Frame> stack_;
+  filter::Scope scope_;
   NameSpool spool_;
   EntryDetails details_;
   std::string target_;

@@ -25,6 +25,7 @@ constexpr uint16_t tlv_user = 6;                     // the name of the owner, w
 constexpr uint16_t tlv_group = 7;
 constexpr uint16_t tlv_extended = tlv_mandatory | 8;  // as of extended.h
 constexpr size_t special_bytes = 9;
+constexpr uint16_t tlv_listed = tlv_mandatory | 20;  // of a leave: whole u8 (0, 1), names of what has no entry
 constexpr size_t digest_bytes = 16;
 constexpr uint32_t mode_mask = 07777;
 
@@ -82,6 +83,14 @@ void read_digest(wire::Reader& in, const Tlv& tlv, Entry& entry) {
   entry.digest.high = value.u64();
 }
 
+void read_listed(wire::Reader& in, const Tlv& tlv, Entry& entry) {
+  wire::Reader value(tlv.value);
+  const uint8_t whole = value.u8();
+  entry.is_whole = whole == 1;
+  while (value.ok() && !value.done()) entry.left_out.emplace_back(value.text16(name_bytes_max));
+  in.require(entry.type == EntryType::leave && value.ok() && whole <= 1);
+}
+
 void read_tlvs(wire::Reader& in, Entry& entry) {
   TlvReader tlvs(in.bytes32(entry_tlv_bytes_max));
   while (const std::optional<Tlv> tlv = tlvs.next()) {
@@ -114,6 +123,9 @@ void read_tlvs(wire::Reader& in, Entry& entry) {
       case tlv_extended:
         in.require(may_have_extended(entry) && decode_extended(tlv->value, entry.extended));
         entry.has_extended = true;
+        break;
+      case tlv_listed:
+        read_listed(in, *tlv, entry);
         break;
       default:
         tlvs.skip(*tlv);
@@ -158,6 +170,8 @@ Entry read_entry(wire::Reader& in, const std::string& previous) {
   return entry;
 }
 
+bool has_listed(const Entry& entry) { return entry.is_whole || !entry.left_out.empty(); }
+
 void write_tlvs(wire::Writer& out, const Entry& entry) {
   const size_t length_at = out.position();
   out.u32(0);
@@ -179,6 +193,13 @@ void write_tlvs(wire::Writer& out, const Entry& entry) {
   if (!entry.user.empty()) tlvs.add(tlv_user, as_bytes(entry.user));
   if (!entry.group.empty()) tlvs.add(tlv_group, as_bytes(entry.group));
   if (entry.has_extended) tlvs.add(tlv_extended, encode_extended(entry.extended));
+  if (has_listed(entry)) {
+    size_t size = 1;
+    for (const std::string& name : entry.left_out) size += sizeof(uint16_t) + name.size();
+    wire::Writer& value = tlvs.begin(tlv_listed, size);
+    value.u8(entry.is_whole ? 1 : 0);
+    for (const std::string& name : entry.left_out) value.text16(name);
+  }
   out.patch_u32(length_at, static_cast<uint32_t>(out.position() - list_at));
 }
 
@@ -213,7 +234,7 @@ bool EntryEncoder::add(const Entry& entry) {
   wire::Writer out(into_.subspan(used_));
   out.u8(static_cast<uint8_t>(entry.type));
   const bool has_tlvs = entry.type == EntryType::symlink || is_special(entry) || entry.has_digest || !entry.name.empty() ||
-                        entry.is_linked || !entry.user.empty() || !entry.group.empty() || entry.has_extended;
+                        entry.is_linked || !entry.user.empty() || !entry.group.empty() || entry.has_extended || has_listed(entry);
   out.u8(has_tlvs ? flag_tlvs : 0);
   out.u16(static_cast<uint16_t>(shared));
   out.text16(std::string_view(entry.path).substr(shared));

@@ -56,6 +56,8 @@ struct Entry {
   std::vector<ExtendedAttribute> extended = {};
   bool has_digest = false;  // --checksum: the file's digest
   Hash128 digest;
+  bool is_whole = false;              // leave, of a session that deletes: all names of the directory were listed ...
+  std::vector<std::string> left_out;  // ... and these are there too, without an entry
   // Of a decoded entry: the first TLV that must be understood and that this version does not know; 0:
   // none. The destination refuses the entry. Unknown TLVs are not kept, so an entry that is encoded
   // again has none of them.

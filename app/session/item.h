@@ -41,6 +41,7 @@ struct ItemLine {
   std::string name;     // as rsync shows it: "./" is what the transfer itself names, a directory ends in a slash
   std::string target;   // of a symbolic link; of a hard link ('h') the name that it is linked to
 };
+inline constexpr std::string_view letters_of_deletion = "*deleting  ";
 // Eleven letters.
 [[nodiscard]] std::string letters_of(Items items, const ItemView& view);
 [[nodiscard]] std::string item_name(std::string_view path, EntryType type);

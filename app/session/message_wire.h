@@ -19,6 +19,8 @@ inline constexpr size_t want_ranges_max = (message_payload_bytes_max - 10) / 16;
 inline constexpr size_t file_results_max = (message_payload_bytes_max - 2) / 13;
 inline constexpr size_t itemized_runs_max = (message_payload_bytes_max - 10) / 6;
 inline constexpr size_t compare_hashes_max = (message_payload_bytes_max - 26) / 16;
+inline constexpr size_t deletion_names_bytes_max = message_payload_bytes_max - 26;
+inline constexpr size_t deletion_name_head_bytes = 3;
 inline constexpr size_t abort_message_bytes_max = 512;
 
 // Hello: magic u32, version u16, direction u8, flags u8, transfer 16 bytes, session u64, lane u16, TLVs (u16 length of the list,

@@ -131,6 +131,16 @@ void write(wire::Writer& out, const Itemized& m) {
     out.u16(run.items);
   }
 }
+void write(wire::Writer& out, const Deletions& m) {
+  out.u64(m.deleted);
+  out.u64(m.failed);
+  out.u64(m.skipped);
+  out.u16(static_cast<uint16_t>(m.names.size()));
+  for (const Deletions::Name& name : m.names) {
+    out.u8(static_cast<uint8_t>((name.is_directory ? 1 : 0) | (name.goes_on ? 2 : 0)));
+    out.text16(name.part);
+  }
+}
 
 void write(wire::Writer& out, const Compare& m) {
   CHECK(is_piece_range(m.first, m.count) && (m.hashes.empty() || m.hashes.size() == m.count));
@@ -242,6 +252,30 @@ std::vector<Message> cut_runs(const Runs& list, size_t runs_max) {
 
 std::vector<Message> cut(const Answer& answer) { return cut_runs(answer, answer_runs_max); }
 std::vector<Message> cut(const Itemized& itemized) { return cut_runs(itemized, itemized_runs_max); }
+
+std::vector<Message> cut(const Deletions& deletions) {
+  std::vector<Message> parts;
+  Deletions part = deletions;
+  part.names.clear();
+  size_t used = 0;
+  const auto flush = [&] {
+    parts.emplace_back(part);
+    part.names.clear();
+    used = 0;
+  };
+  for (const Deletions::Name& name : deletions.names) {
+    std::string_view rest = name.part;
+    do {
+      if (used + deletion_name_head_bytes >= deletion_names_bytes_max) flush();
+      const std::string_view now = rest.substr(0, deletion_names_bytes_max - used - deletion_name_head_bytes);
+      rest.remove_prefix(now.size());
+      part.names.push_back({name.is_directory, !rest.empty(), std::string(now)});
+      used += deletion_name_head_bytes + now.size();
+    } while (!rest.empty());
+  }
+  flush();
+  return parts;
+}
 
 namespace {
 

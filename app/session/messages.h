@@ -53,6 +53,7 @@ enum Option : uint32_t {
   option_update = 1u << 14,           // files that are newer at the destination stay
   option_size_only = 1u << 15,        // files of the same size are unchanged
   option_ignore_existing = 1u << 16,  // what is there stays
+  option_one_file_system = 1u << 17,  // what is in directories of other file systems is not sent
   option_verify = 1u << 21,           // the destination reads back what it wrote before it counts as durable
   option_itemize = 1u << 22,          // the destination tells what it does to each entry
   option_hard_links = 1u << 24,       // names of one file at the source are names of one file at the destination
@@ -236,8 +237,21 @@ struct Same {
   std::vector<Want::Range> ranges;
 };
 
+// destination -> source: what --delete has done since the last one; the counts are those of the session so far. It comes before the
+// Summary. Names come with option_itemize and in a dry run only.
+struct Deletions {
+  struct Name {
+    bool is_directory = false;
+    bool goes_on = false;  // in the next one
+    std::string part;      // of a path, below the session's path
+  };
+  uint64_t deleted = 0, failed = 0;
+  uint64_t skipped = 0;  // beyond --max-delete
+  std::vector<Name> names;
+};
+
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
-                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized, Compare, Same, Holes>;
+                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized, Compare, Same, Holes, Deletions>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire, so new ones go to the end.
 // Lane messages have sequence 0, all others have another.
@@ -257,5 +271,6 @@ struct Decoded {
 [[nodiscard]] std::vector<Message> cut(const Holes& holes);
 [[nodiscard]] std::vector<Message> cut(const FileResults& results);
 [[nodiscard]] std::vector<Message> cut(const Itemized& itemized);
+[[nodiscard]] std::vector<Message> cut(const Deletions& deletions);
 
 }  // namespace ccixfer::session

@@ -40,6 +40,18 @@ void read(wire::Reader& in, Opened& m) {
   m.lanes_max = in.u32();
   in.require(m.session != 0);
 }
+void read(wire::Reader& in, Deletions& m) {
+  m.deleted = in.u64();
+  m.failed = in.u64();
+  m.skipped = in.u64();
+  const uint16_t count = in.u16();
+  for (uint16_t i = 0; in.ok() && i < count; ++i) {
+    const uint8_t bits = in.u8();
+    in.require(bits <= 3);
+    m.names.push_back({(bits & 1) != 0, (bits & 2) != 0, std::string(in.text16(session_message_bytes_max))});
+    in.require(!m.names.back().part.empty());
+  }
+}
 void read(wire::Reader& in, LaneOpen& m) {
   m.lane_session = in.u64();
   m.mailbox_base = in.u64();

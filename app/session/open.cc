@@ -14,6 +14,9 @@ namespace {
 
 constexpr uint16_t tlv_path = tlv_mandatory | 1;
 constexpr uint16_t tlv_ticket = tlv_mandatory | 2;
+constexpr uint16_t tlv_rules = tlv_mandatory | 3;
+constexpr uint16_t tlv_deletes = tlv_mandatory | 4;
+constexpr uint16_t tlv_list = tlv_mandatory | 15;
 constexpr uint16_t tlv_link_dest = tlv_mandatory | 5;
 constexpr uint16_t tlv_backup = tlv_mandatory | 6;
 constexpr uint16_t tlv_compress = tlv_mandatory | 40;
@@ -69,6 +72,16 @@ std::optional<Open> decode_open(Bytes bytes) {
     } else if (tlv->type == tlv_ticket) {
       open.ticket = decode_ticket(tlv->value);
       in.require(open.ticket.has_value());
+    } else if (tlv->type == tlv_rules) {
+      open.rules = filter::decode_rules(tlv->value);
+      in.require(open.rules.has_value());
+    } else if (tlv->type == tlv_deletes) {
+      wire::Reader value(tlv->value);
+      open.deletes = value.u64();
+      in.require(value.done());
+    } else if (tlv->type == tlv_list) {
+      open.list = filter::PathList::decode(tlv->value);
+      in.require(open.list.has_value());
     } else if (tlv->type == tlv_link_dest) {
       in.require(decode_link_dest(tlv->value, open.link_dest));
     } else if (tlv->type == tlv_backup) {
@@ -100,6 +113,8 @@ std::vector<Message> cut(const Open& open) {
     value.bytes(std::as_bytes(std::span(open.ticket->number)));
     value.bytes(std::as_bytes(std::span(open.ticket->proof)));
   }
+  if (open.rules) tlvs.add(tlv_rules, filter::encode(*open.rules));
+  if (open.deletes) tlvs.begin(tlv_deletes, sizeof(uint64_t)).u64(*open.deletes);
   if (!open.link_dest.empty()) {
     size_t size = 0;
     for (const std::string& place : open.link_dest) size += sizeof(uint16_t) + place.size();
@@ -111,6 +126,7 @@ std::vector<Message> cut(const Open& open) {
     value.text16(open.backup->directory);
     value.text16(open.backup->suffix);
   }
+  if (open.list) tlvs.add(tlv_list, open.list->encode());
   if (open.compress) tlvs.begin(tlv_compress, sizeof(uint8_t)).u8(*open.compress);
   CHECK(bytes.size() <= open_bytes_max);
   std::vector<Message> parts;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "app/filter/path_list.h"
+#include "app/filter/rules.h"
 #include "app/session/messages.h"
 #include "core/trust/ticket.h"
 
@@ -31,9 +33,13 @@ struct Open {
   uint32_t options = 0;                 // Option bits; the acceptor refuses those that it does not know
   std::string path;                     // push: below the receiver's root. pull: below the served directory. At most path_bytes_max
   std::optional<TicketProof> ticket{};  // of a sealed session only
-  std::vector<std::string> link_dest{};  // of a push: older trees, as of BackupWish::directory
-  std::optional<BackupWish> backup{};    // of a push
-  std::optional<uint8_t> compress{};     // the source compresses: at this level, 0: at one that it chooses
+  // Of a pull: what is not to be sent. Of a push with `deletes`: what is not to be deleted.
+  std::optional<filter::Rules> rules{};
+  std::optional<filter::PathList> list{};  // of a pull: what of the directory `path` is sent
+  std::optional<uint64_t> deletes{};       // --delete: what the source does not have goes, so many things at most
+  std::vector<std::string> link_dest{};    // of a push: older trees, as of BackupWish::directory
+  std::optional<BackupWish> backup{};      // of a push
+  std::optional<uint8_t> compress{};       // the source compresses: at this level, 0: at one that it chooses
   // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
   // The acceptor refuses the session. It is not sent.
   uint16_t unknown_mandatory = 0;

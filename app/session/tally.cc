@@ -18,6 +18,9 @@ void add(Tally& sum, const Tally& more) {
   sum.bytes_sent += more.bytes_sent;
   sum.segments_resent += more.segments_resent;
   sum.entries_answered += more.entries_answered;
+  sum.deleted += more.deleted;
+  sum.delete_failed += more.delete_failed;
+  sum.delete_skipped += more.delete_skipped;
 }
 
 Tally continued(const Tally& earlier, const Tally& later) {

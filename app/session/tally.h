@@ -25,10 +25,11 @@ struct Tally {
   uint64_t bytes_sent = 0;   // payload that crossed the wire; what crossed it again counts again
   uint64_t segments_resent = 0;
   uint64_t entries_answered = 0;
+  uint64_t deleted = 0, delete_failed = 0, delete_skipped = 0;  // --delete; skipped: beyond --max-delete
 
   // What did not arrive as it was asked for. Where one of the sums is not 0 the transfer ends with
   // an error.
-  [[nodiscard]] uint64_t failed() const { return files_failed + attributes_refused + unlisted_failed; }
+  [[nodiscard]] uint64_t failed() const { return files_failed + attributes_refused + unlisted_failed + delete_failed; }
   [[nodiscard]] uint64_t vanished() const { return files_vanished + unlisted_vanished; }
   [[nodiscard]] uint64_t ended() const { return files + files_unchanged + failed() + vanished(); }
 };

@@ -36,6 +36,8 @@ class TransferRecord {
   [[nodiscard]] uint16_t take_items(uint64_t file);  // 0: nothing is kept
   // Notes what is said of the file. True: it is news, and not what was said last.
   [[nodiscard]] bool say(uint64_t file, Said said);
+  void deleted(uint64_t count) { deleted_ += count; }  // by --delete
+  [[nodiscard]] uint64_t deleted() const { return deleted_; }
 
  private:
   static constexpr size_t parts_max = 1u << 12;  // files whose wanted bytes are not all of them
@@ -44,6 +46,7 @@ class TransferRecord {
 
   const size_t files_max_;
   size_t files_ = 0;
+  uint64_t deleted_ = 0;
   std::vector<uint64_t> slots_;                   // name, with what is known of the file in its low bits; 0: free
   std::unordered_map<uint64_t, uint64_t> parts_;  // wanted bytes, where they are not all
   std::unordered_map<uint64_t, uint16_t> items_;

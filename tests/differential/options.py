@@ -35,7 +35,8 @@ def backup(case):
 
 def backup_directory(case):
     """What rsync makes in the destination changes its time, and inherits its set-gid bit of that moment."""
-    place = case.rng.choice(["../bak", "../bak/deep", "bak"])
+    # One in the destination is deleted by rsync and kept by ccixfer.
+    place = case.rng.choice(["../bak", "../bak/deep", *(["bak"] if "--delete" not in case.rows else [])])
     if place == "bak":
         case.any_time.add(b"dst")
         case.any_mode.add(b"dst/bak")
@@ -167,6 +168,80 @@ def sparse(case):
     return ["-S"], ["-S"]
 
 
+PATTERNS = ["*", "a*", "*.txt", "b", "d/", "*/", "/a", "/d/", "d/a", "/*/a", "**/b", "d/**", "*/***", "d/***", "?", "[a-c]", "[!a-c]*", "[[:upper:]]",
+            "\\[x]", "[x]", "st\\*r", "st*r", "back\\slash", "back\\\\*", "q\\?", ".hidden", "*~", "**.o", "/**/a", "A", "x y", "-n", "#f#", "a-b"]
+
+
+def rule(case, files=()):
+    """One of the rules of --filter, valid in a file too."""
+    rng = case.rng
+    pattern = rng.choice(PATTERNS)
+    if case.form == "tree" and pattern.startswith("/") and rng.random() < 0.7:
+        pattern = f"/{case.seed}{pattern}"
+    if files and rng.random() < 0.4:
+        return rng.choice([":", ":", ":n", ":e", "dir-merge,ne", ":-", ":w-" if rng.random() < 0.3 else ":", ":p"]) + " " + rng.choice(files)
+    kind = rng.choices(["-", "+", "-!", "H", "S", "P", "R", "-p", "hide", "+r", "-s", "exclude,!"], [40, 25, 5, 4, 3, 4, 3, 3, 2, 2, 2, 1])[0]
+    return f"{kind} {pattern}"
+
+
+def rules(case):
+    """Rules on the command line, in files that it names, and in files of the tree. White space in a pattern is not for `w`."""
+    rng, words = case.rng, []
+    names = rng.choice([[], [], [".rules"], [".rules", ".rsync-filter"]])
+    case.dry_may_differ |= bool(names) and "--delete" in case.rows   # of what is deleted, until these files are there
+    for name in names:
+        lines = [rule(case) for _ in range(rng.randrange(1, 3))]
+        for tree in [case.source_tree, *([case.there["dst"]] if "dst" in case.there and rng.random() < 0.5 else [])]:
+            for path in [p for p, n in tree.items() if n.kind == "d"]:
+                if rng.random() < 0.4:
+                    content = "\n".join(["# a comment"] * (rng.random() < 0.2) + lines + ["!"] * (rng.random() < 0.1) + [rule(case)])
+                    node = case.maker.node("f")
+                    node.content, node.mode = content.encode(), 0o644
+                    tree[(path + b"/" if path else b"") + name.encode()] = node
+    for _ in range(rng.randrange(1, 5)):
+        what = rng.random()
+        if what < 0.25:
+            words += ["--exclude", rng.choice(PATTERNS)]
+        elif what < 0.45:
+            words += ["--include", rng.choice(PATTERNS)]
+        elif what < 0.55:
+            place = case.place("rs").parent.parent / f"rules{case.seed}.{len(words)}"
+            place.write_text("".join(f"{rng.choice(['', '- ', '+ '])}{rng.choice(PATTERNS)}\n" for _ in range(3)))
+            words += [rng.choice(["--exclude-from", "--include-from"]), str(place)]
+        elif what < 0.62 and ".rsync-filter" in names:
+            words += [rng.choice(["-F", "-FF"])]
+        else:
+            words += ["-f", rule(case, names)]
+    return words, words
+
+
+def delete(case):
+    """After the transfer, as ccixfer does it."""
+    rng = case.rng
+    words = ["--delete-excluded"] if rng.random() < 0.15 else []
+    if rng.random() < 0.15:
+        words += [f"--max-delete={rng.choice([0, 1, 2, 5])}"]
+        case.counts_deletions = True
+    return ["--delete", *words], ["--delete-after", *words]
+
+
+def files_from(case):
+    """Names of the tree, and some that it does not have."""
+    rng = case.rng
+    case.form = "content"
+    paths = [p for p in case.source_tree if p and b"\n" not in p]
+    names = [rng.choice([b"", b"", b"./", b"/"]) + p + rng.choice([b"", b"", b"/"] if case.source_tree[p].kind == "d" else [b""])
+             for p in rng.sample(paths, min(len(paths), rng.randrange(1, 6)))]
+    if rng.random() < 0.1:
+        names.append(b"absent")
+    if rng.random() < 0.05:
+        names.append(b".")
+    place = case.place("rs").parent.parent / f"names{case.seed}"
+    zero = ["-0"] if rng.random() < 0.3 else []
+    place.write_bytes(b"".join(b"./" * name.startswith((b"#", b";")) + name + (b"\0" if zero else b"\n") for name in names))
+    return ["--files-from", str(place), *zero], ["--files-from", str(place), *zero]
+
+
 ROWS = [
     Row("--hard-links", 0.15, hard_links),
     Row("--xattrs", 0.12, xattrs),
@@ -181,6 +256,9 @@ ROWS = [
     Row("--size-only", 0.12, same("--size-only")),
     Row("--whole-file", 0.08, same("-W")),
     Row("--compress", 0.15, same("-z")),
+    Row("--files-from", 0.12, files_from, archive_only=True),  # -r of rsync would make it recursive
+    Row("--delete", 0.35, delete),
+    Row("--filter", 0.30, rules, without=("--files-from",)),
     Row("--ignore-existing", 0.10, same("--ignore-existing"), without=("--hard-links",)),
     Row("--link-dest", 0.20, link_dest, without=("--size-only", "--hard-links")),  # of which rsync copies another content than the source has
     Row("--backup", 0.12, backup, without=("--link-dest", "--hard-links")),

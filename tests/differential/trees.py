@@ -163,6 +163,8 @@ class Maker:
         rng = self.rng
         tree = dict(tree)
         for path in [p for p in tree if p]:
+            if path.endswith((b".rules", b".rsync-filter")):   # other bytes would be no rules
+                continue
             if path in tree and rng.random() < rate:
                 self.change_one(tree, path)
         if rng.random() < 0.3:

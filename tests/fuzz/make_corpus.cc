@@ -58,11 +58,26 @@ void session_messages() {
                                              session::HandshakePart{"records"},
                                              session::Itemized{9, {{1, 0}, {3, 0x0fff}}},
                                              session::Compare{5, 2, 1, {{1, 2}}},
-                                             session::Same{5, {{2, 1}}}};
+                                             session::Same{5, {{2, 1}}},
+                                             session::Deletions{3, 2, 1, {{true, false, "a/b"}, {false, true, "c"}}},
+                                             session::Holes{9, {{1, 2}, {5, 1}}}};
   for (const session::Message& message : all) {
     const bool of_lane = session::is_lane_message(message);
     put("session_message", session::encode(message, of_lane ? 0 : 1));
   }
+  session::Open open{session::option_recursive, "abc"};
+  open.rules.emplace();
+  open.rules->list.emplace_back(filter::rule_directory, "o*");
+  open.rules->list.emplace_back(filter::rule_include, "/a/**/b");
+  open.list.emplace();
+  open.list->add("a/b/");
+  open.list->add("c");
+  open.list->close();
+  open.deletes = 7;
+  open.link_dest = {"older"};
+  open.backup = session::BackupWish{"kept", "~"};
+  open.compress = 3;
+  put("session_message", session::encode(session::cut(open).front(), 1));
   session::Hello hello;
   put("session_hello", session::encode(hello));
   hello.session = 5;
@@ -101,8 +116,26 @@ void entries_and_segments() {
   entry.has_digest = false;
   entry.target = "file";
   static_cast<void>(encoder.add(entry));
+  entry.path = "directory/linked";
+  entry.type = session::EntryType::file;
+  entry.target.clear();
+  entry.is_linked = true;
+  entry.linked_to = "directory/file";
+  entry.user = "who";
+  entry.group = "them";
+  entry.has_extended = true;
+  entry.extended = {{"user.a", "1"}, {"user.b", ""}};
+  static_cast<void>(encoder.add(entry));
+  entry = session::Entry{};
+  entry.path = "directory/pipe";
+  entry.type = session::EntryType::special;
+  entry.special = ports::SpecialKind::fifo;
+  static_cast<void>(encoder.add(entry));
+  entry = session::Entry{};
   entry.path = "directory";
   entry.type = session::EntryType::leave;
+  entry.is_whole = true;
+  entry.left_out = {"socket"};
   static_cast<void>(encoder.add(entry));
   std::vector<std::byte> counted = {static_cast<std::byte>(encoder.count()), std::byte{0}};
   counted.insert(counted.end(), buffer.begin(), buffer.begin() + encoder.size_bytes());
@@ -115,8 +148,8 @@ void entries_and_segments() {
   out.zeros(38);
   out.u32(14);
   session::TlvWriter tlvs(out);
-  tlvs.add(7, as_bytes("xy"));
-  tlvs.add(session::tlv_mandatory | 8, {});
+  tlvs.add(97, as_bytes("xy"));
+  tlvs.add(session::tlv_mandatory | 98, {});
   put("session_entries", counted);
 
   session::SegmentHeader header;

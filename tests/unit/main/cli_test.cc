@@ -99,23 +99,6 @@ TEST_CASE("cli__missing_or_surplus_places__usage") {
   CHECK_FALSE(complaint({"send", "--nonsense", "a", "b"}).empty());
 }
 
-TEST_CASE("cli__options_and_commands_of_later_versions__refused_by_name_never_ignored") {
-  const std::vector<std::vector<const char*>> all = {
-      {"send", "--exclude", "p", "a", "b"},
-      {"send", "--include", "p", "a", "b"},
-      {"send", "--files-from", "f", "a", "b"},
-      {"send", "--delete", "a", "b"},
-      {"recv", "--max-delete", "3", "tcp://h:1/x", "d"},
-  };
-  for (const auto& arguments : all) {
-    INFO(arguments[0] << " " << (arguments.size() > 1 ? arguments[1] : ""));
-    const std::string said = complaint(arguments);
-    CHECK(said.find("not in this version") != std::string::npos);
-    CHECK(said.find(": : ") == std::string::npos);  // and which
-  }
-  CHECK(complaint({"send", "--delete", "a", "b"}).find("--delete") != std::string::npos);
-}
-
 TEST_CASE("cli__sessions__of_a_listening_side_and_in_bounds") {
   const auto receive = parse({"recv", "--root", "/r", "--sessions", "7"});
   REQUIRE(receive);
@@ -246,6 +229,18 @@ TEST_CASE("cli__sim__seed_and_seeds_are_whole_numbers") {
     CHECK(complaint({"sim", "s.toml", "--seeds", bad}) != "");
   }
   CHECK(complaint({"sim", "s.toml", "--seeds", "0"}).find("--seeds") != std::string::npos);
+}
+
+TEST_CASE("cli__rules__keep_the_order_in_which_they_were_given") {
+  const std::vector<const char*> words = {"ccixfer", "send",        "--include",      "a", "-FF", "--exclude", "b", "-f",
+                                          "- c",     "--include=d", "--exclude-from", "e", "x",   "tcp://h:1/"};
+  const auto command = parse_command_line(static_cast<int>(words.size()), words.data());
+  REQUIRE(command);
+  std::string said;
+  for (const RuleWord& word : std::get<SendCommand>(*command).transfer.rules)
+    said += std::string(name_of(word)) + " " + word.text + "\n";
+  CHECK(said == "--include a\n-F true\n-F true\n--exclude b\n--filter - c\n--include d\n--exclude-from e\n");
+  CHECK(std::get<SendCommand>(*command).sources == std::vector<std::string>{"x"});
 }
 
 }  // namespace ccixfer::program

@@ -57,7 +57,8 @@ std::vector<Message> one_of_each() {
           Compare{3, 9, 2, {{1, 2}, {3, top}}},
           Compare{3, 0, pieces_per_file_max, {}},
           Same{3, {{0, 1}, {3, pieces_per_file_max - 3}}},
-          Holes{9, {{1, 2}, {5, 1}}}};
+          Holes{9, {{1, 2}, {5, 1}}},
+          Deletions{3, 2, top, {{true, false, "a/b"}, {false, true, "c"}}}};
 }
 
 uint64_t sequence_of(const Message& message) { return is_lane_message(message) ? 0 : 42; }
@@ -113,6 +114,29 @@ TEST_CASE("message__itemized__is_the_bytes_written_by_hand_and_has_bounds") {
   CHECK(std::get<Itemized>(parts[1]).first_index == 2 * itemized_runs_max);
   CHECK(std::get<Itemized>(parts[2]).runs.size() == 1);
   CHECK(cut(Itemized{}).empty());
+}
+
+TEST_CASE("message__deletions__are_the_bytes_written_by_hand_and_long_names_go_on") {
+  const Deletions deletions{1, 2, 3, {{true, false, "a"}}};
+  const std::vector<std::byte> bytes = encode(deletions, 9);
+  CHECK(bytes == forged(hex({23, 0, 30, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,   0, 2, 0, 0,
+                             0,  0, 0,  0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 'a', 0, 0, 0, 0})));
+  std::vector<std::byte> wrong = bytes;
+  wrong[38] = std::byte{4};  // a bit that nobody knows
+  CHECK_FALSE(decode(forged(wrong)));
+  wrong = bytes;
+  wrong[36] = std::byte{2};  // more names than there are
+  CHECK_FALSE(decode(forged(wrong)));
+  const Deletions many{0, 0, 0, {{false, false, std::string(2500, 'x')}, {true, false, "y"}}};
+  std::string names;
+  for (const Message& part : cut(many)) {
+    CHECK(decode(encode(part, 1)).has_value());
+    for (const Deletions::Name& name : std::get<Deletions>(part).names) {
+      names += name.part + (name.goes_on ? "" : name.is_directory ? "/" : ",");
+    }
+  }
+  CHECK(names == std::string(2500, 'x') + ",y/");
+  CHECK(cut(Deletions{}).size() == 1);
 }
 
 TEST_CASE("message__one_of_each__comes_back_as_it_went") {

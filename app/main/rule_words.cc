@@ -1,0 +1,146 @@
+#include "app/main/rule_words.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace ccixfer::program {
+namespace {
+
+constexpr size_t file_bytes_max = 64u << 20;  // of a file that the command line names
+
+Result<std::string> read_all(const std::string& path) {
+  const bool is_input = path == "-";
+  const int fd = is_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(ErrorKind::usage, path + ": " + std::strerror(errno));
+  std::string text;
+  std::array<char, 16384> buffer{};
+  ssize_t got = 1;
+  while (got != 0 && text.size() <= file_bytes_max) {
+    got = ::read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) break;
+    text.append(buffer.data(), static_cast<size_t>(got));
+  }
+  const int problem = errno;
+  if (!is_input) ::close(fd);
+  if (got < 0) return fail(ErrorKind::usage, path + ": " + std::strerror(problem));
+  if (text.size() > file_bytes_max) return fail(ErrorKind::usage, path + ": more than 64 MiB");
+  return text;
+}
+
+}  // namespace
+
+const char* name_of(const RuleWord& word) {
+  switch (word.kind) {
+    case RuleWord::Kind::exclude:
+      return "--exclude";
+    case RuleWord::Kind::include:
+      return "--include";
+    case RuleWord::Kind::exclude_from:
+      return "--exclude-from";
+    case RuleWord::Kind::include_from:
+      return "--include-from";
+    case RuleWord::Kind::filter:
+      return "--filter";
+    case RuleWord::Kind::filter_files:
+      break;
+  }
+  return "-F";
+}
+
+Result<void> check_travel(const filter::Rules& rules) {
+  if (filter::encode(rules).size() <= filter::rules_bytes_max) return {};
+  return fail(ErrorKind::usage,
+              "too many rules: at most 24 KiB of them go to the other side: put them into files of the tree (--filter ': NAME')");
+}
+
+Result<filter::Rules> read_rules(const std::vector<RuleWord>& words, const SyncOptions& sync, bool ends_with_zero) {
+  filter::RulesBuilder builder(read_all, ends_with_zero, sync.delete_excluded);
+  bool looks_for_files = false;
+  for (const RuleWord& word : words) {
+    Result<void> added;
+    switch (word.kind) {
+      case RuleWord::Kind::exclude:
+      case RuleWord::Kind::include:
+        added = builder.add_pattern(word.text, word.kind == RuleWord::Kind::include);
+        break;
+      case RuleWord::Kind::exclude_from:
+      case RuleWord::Kind::include_from:
+        added = builder.add_patterns_of(word.text, word.kind == RuleWord::Kind::include_from);
+        break;
+      case RuleWord::Kind::filter:
+        added = builder.add_filter(word.text);
+        break;
+      case RuleWord::Kind::filter_files:
+        added = builder.add_filter(looks_for_files ? "- .rsync-filter" : ": /.rsync-filter");
+        looks_for_files = true;
+        break;
+    }
+    if (!added) return tl::unexpected<Error>(added.error());
+  }
+  if (sync.deletes && !sync.delete_excluded && sync.backup && sync.backup_directory.empty()) {
+    if (auto added = builder.add_filter("P *" + sync.backup_suffix()); !added) return tl::unexpected<Error>(added.error());
+  }
+  return builder.take();
+}
+
+namespace {
+
+// What is before `/./` in a source of --relative, and what behind.
+std::pair<std::string, std::string> split_at_dot(const std::string& source) {
+  const size_t dot = source.find("/./");
+  if (dot != std::string::npos) return {dot == 0 ? "/" : source.substr(0, dot), source.substr(dot + 3)};
+  if (source.starts_with("/")) return {"/", source.substr(1)};
+  return {".", source};
+}
+
+}  // namespace
+
+Result<std::optional<Chosen>> chosen_of(const std::vector<std::string>& sources, const SyncOptions& sync, bool ends_with_zero) {
+  if (sync.files_from) {
+    if (sources.size() != 1) return fail(ErrorKind::usage, "--files-from needs one SRC: a directory");
+    auto text = read_all(*sync.files_from);
+    if (!text) return fail(ErrorKind::usage, "cannot read the list of names: " + text.error().message);
+    Chosen chosen{sources.front(), filter::PathList()};
+    if (auto added = chosen.list.add_lines(*text, ends_with_zero); !added) return tl::unexpected<Error>(added.error());
+    chosen.list.close();
+    return std::optional<Chosen>(std::move(chosen));
+  }
+  if (!sync.relative) return std::optional<Chosen>();
+  std::optional<Chosen> chosen;
+  for (const std::string& source : sources) {
+    const auto [top, below] = split_at_dot(source);
+    if (chosen && chosen->top != top)
+      return fail(ErrorKind::usage, "--relative: all SRC begin in one directory, or have the same one before /./");
+    if (!chosen) chosen = Chosen{top, filter::PathList(true)};
+    chosen->list.add(below);
+  }
+  if (chosen) chosen->list.close();
+  return chosen;
+}
+
+std::string working_directory() {
+  std::error_code problem;
+  return std::filesystem::current_path(problem).string();
+}
+
+void add_rules_above(filter::Rules& rules, const std::string& place) {
+  if (!rules.asks_for_parents()) return;
+  for (size_t at = 0; !place.empty() && at != std::string::npos; at = place.find('/', at + 1)) {
+    const std::string directory = place.substr(0, at);
+    for (const filter::Rule& rule : rules.list) {
+      if (!rule.is(filter::rule_parents)) continue;
+      auto text = read_all("/" + directory + "/" + rule.pattern());
+      if (text) rules.above.push_back({rule.pattern(), directory, std::move(*text)});
+    }
+  }
+}
+
+}  // namespace ccixfer::program
