@@ -307,7 +307,7 @@ TEST_CASE("entry__unknown_type_flag_or_mode__is_refused") {
 }
 
 TEST_CASE("entry__unknown_optional_tlv__is_skipped_and_not_kept") {
-  const std::vector<RawTlv> more{{7, "xy"}, {0x7fff, ""}};
+  const std::vector<RawTlv> more{{17, "xy"}, {0x7fff, ""}};
   for (const EntryType type : {EntryType::file, EntryType::directory, EntryType::leave}) {
     const auto entries = decode_entries(with_tlvs(hostile_of(type), more), 1);
     REQUIRE(entries);
@@ -322,13 +322,13 @@ TEST_CASE("entry__unknown_optional_tlv__is_skipped_and_not_kept") {
 
 TEST_CASE("entry__unknown_mandatory_tlv__is_told_of_that_entry_alone") {
   for (const EntryType type : {EntryType::file, EntryType::directory, EntryType::symlink, EntryType::leave}) {
-    std::vector<std::byte> bytes = with_tlvs(hostile_of(type), {{7, "xy"}, {0x8008, "z"}, {0x8009, ""}});
+    std::vector<std::byte> bytes = with_tlvs(hostile_of(type), {{17, "xy"}, {0x8018, "z"}, {0x8019, ""}});
     const std::vector<std::byte> next = hostile("y");
     bytes.insert(bytes.end(), next.begin(), next.end());
     const auto entries = decode_entries(bytes, 2);
     REQUIRE(entries);  // a link too, whose target may stand there
     CHECK(entries->at(0).path == "x");
-    CHECK(entries->at(0).unknown_mandatory == 0x8008);
+    CHECK(entries->at(0).unknown_mandatory == 0x8018);
     CHECK(entries->at(1).path == "y");
     CHECK(entries->at(1).unknown_mandatory == 0);
   }
@@ -344,14 +344,14 @@ TEST_CASE("entry__known_numbers_with_the_other_mandatory_bit__are_unknown_types"
 }
 
 TEST_CASE("entry__a_list_of_tlvs_that_is_malformed_or_too_long__is_refused") {
-  CHECK(decode_entries(with_tlvs(hostile("x"), {{7, ""}, {8, ""}}), 1));
-  CHECK_FALSE(decode_entries(with_tlvs(hostile("x"), {{8, ""}, {7, ""}}), 1));
-  std::vector<std::byte> cut_short = with_tlvs(hostile("x"), {{7, "xy"}});
+  CHECK(decode_entries(with_tlvs(hostile("x"), {{17, ""}, {18, ""}}), 1));
+  CHECK_FALSE(decode_entries(with_tlvs(hostile("x"), {{18, ""}, {17, ""}}), 1));
+  std::vector<std::byte> cut_short = with_tlvs(hostile("x"), {{17, "xy"}});
   cut_short[cut_short.size() - 6] = std::byte{3};  // the value is longer than what is there
   CHECK_FALSE(decode_entries(cut_short, 1));
   const std::string longest(entry_tlv_bytes_max - 6, 'v');
-  CHECK(decode_entries(with_tlvs(hostile("x"), {{7, longest}}), 1));
-  CHECK_FALSE(decode_entries(with_tlvs(hostile("x"), {{7, longest + "v"}}), 1));
+  CHECK(decode_entries(with_tlvs(hostile("x"), {{17, longest}}), 1));
+  CHECK_FALSE(decode_entries(with_tlvs(hostile("x"), {{17, longest + "v"}}), 1));
 }
 
 TEST_CASE("entry__a_digest__is_sixteen_bytes_of_a_file") {
@@ -410,7 +410,7 @@ TEST_CASE("file_digest__pieces__is_the_hash_of_their_hashes_in_order") {
 
 // As a peer may write them: with TLVs that mean nothing to us, entries are as long as these need to be.
 TEST_CASE("entries__as_many_bytes_as_a_segment_may_have__are_read_and_one_more_is_not") {
-  const std::vector<std::byte> shortest = with_tlvs(hostile(""), {{7, ""}});
+  const std::vector<std::byte> shortest = with_tlvs(hostile(""), {{17, ""}});
   const size_t value_bytes_max = entry_tlv_bytes_max - 6;
   for (const size_t more : {0u, 1u}) {
     std::vector<std::byte> data;
@@ -420,7 +420,7 @@ TEST_CASE("entries__as_many_bytes_as_a_segment_may_have__are_read_and_one_more_i
       size_t value_bytes = wanted - data.size() - shortest.size();
       // What is left afterwards must not be too short for an entry.
       if (value_bytes > value_bytes_max) value_bytes = std::min(value_bytes_max, value_bytes - shortest.size());
-      const std::vector<std::byte> entry = with_tlvs(hostile(""), {{7, std::string(value_bytes, 'v')}});
+      const std::vector<std::byte> entry = with_tlvs(hostile(""), {{17, std::string(value_bytes, 'v')}});
       data.insert(data.end(), entry.begin(), entry.end());
       ++count;
     }
