@@ -9,6 +9,11 @@
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
+namespace {
+
+constexpr uint64_t mostly_holes = 16;  // less than the 16th part of it is allocated: more than file systems that compress save
+
+}  // namespace
 
 using session::Entry;
 using session::Verdict;
@@ -125,13 +130,13 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   const FileTask& task = *decision.task;
   if (!in_place) resume(task, decision);
   if (replaces_file) {
-    compare_with(task, std::make_shared<OlderFile>(root_, session_.directories_, decision.path, stat.size_bytes), decision);
+    compare_with(task, std::make_shared<OlderFile>(root_, session_.directories_, decision.path, stat.size_bytes), stat, decision);
   } else if (older) {
     const OlderTrees::Candidate& found_older = older->candidate;
     compare_with(task,
                  std::make_shared<OlderFile>(root_, session_.directories_, found_older.directory, found_older.name,
                                              found_older.stat.size_bytes),
-                 decision);
+                 found_older.stat, decision);
   }
 }
 
@@ -159,10 +164,13 @@ void EntryDecider::Job::begin_task(const Entry& entry, uint64_t index, bool in_p
   decision.task = std::move(task);
 }
 
-// A file that travels in pieces need not come whole where its older version has some of them.
-void EntryDecider::Job::compare_with(const FileTask& task, std::shared_ptr<OlderFile> older, Decision& decision) {
+// A file that travels in pieces need not come whole where its older version has some of them. One that has mostly holes has little
+// to offer, and both ends would read the holes to compare them: data and holes are told apart without that.
+void EntryDecider::Job::compare_with(const FileTask& task, std::shared_ptr<OlderFile> older, const ports::FileStat& stat,
+                                     Decision& decision) {
   if (session_.policy_.has(session::option_whole_file) || task.size_bytes == size_unknown) return;
   if (task.size_bytes <= session::piece_bytes || !older->may_have(task.size_bytes, 0)) return;
+  if (stat.allocated_bytes < stat.size_bytes / mostly_holes) return;
   if (decision.verdict == Verdict::send) {
     decision.wants = {{0, piece_count(task.size_bytes)}};
   } else if (decision.wants.empty()) {

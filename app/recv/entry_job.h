@@ -81,7 +81,7 @@ class EntryDecider::Job {
   [[nodiscard]] bool was_delivered(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
   void begin_task(const session::Entry& entry, uint64_t index, bool in_place, Decision& decision);
   void resume(const FileTask& task, Decision& decision);
-  void compare_with(const FileTask& task, std::shared_ptr<OlderFile> older, Decision& decision);
+  void compare_with(const FileTask& task, std::shared_ptr<OlderFile> older, const ports::FileStat& stat, Decision& decision);
   // Names of a file that has several (decide_linked.cc).
   void decide_linked(const session::Entry& entry, uint64_t index, Decision& decision);
   [[nodiscard]] bool becomes_link(const session::Entry& entry, uint64_t index, Decision& decision);

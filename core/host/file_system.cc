@@ -175,6 +175,8 @@ mode_t type_bits(ports::SpecialKind kind) {
   return 0;
 }
 
+constexpr uint64_t stat_block_bytes = 512;  // of st_blocks, whatever the file system's own are
+
 void fill(FileStat& out, const struct stat& in) {
   out.type = type_of_mode(in.st_mode);
   out.mode = in.st_mode & 07777u;
@@ -184,6 +186,7 @@ void fill(FileStat& out, const struct stat& in) {
   out.inode = in.st_ino;
   out.links = in.st_nlink;
   out.size_bytes = static_cast<uint64_t>(in.st_size);
+  out.allocated_bytes = static_cast<uint64_t>(in.st_blocks) * stat_block_bytes;
   out.mtime = time_of(in.st_mtim);
   out.ctime = time_of(in.st_ctim);
   out.special = special_of_mode(in.st_mode);
@@ -216,12 +219,11 @@ std::array<timespec, 2> only_mtime(FileTime mtime) {
 // A file with as many blocks as it has bytes has none: to look
 // for its first hole would walk all of its pages, for each piece anew.
 bool has_hole(int fd, uint64_t offset_bytes, size_t bytes) {
-  constexpr uint64_t block_bytes = 512;  // of st_blocks, whatever the file system's own are
   struct stat now {};
   if (::fstat(fd, &now) < 0) return true;
   const auto size_bytes = static_cast<uint64_t>(now.st_size);
   if (offset_bytes > size_bytes || bytes > size_bytes - offset_bytes) return true;
-  if (static_cast<uint64_t>(now.st_blocks) * block_bytes >= size_bytes) return false;
+  if (static_cast<uint64_t>(now.st_blocks) * stat_block_bytes >= size_bytes) return false;
   const off_t hole = ::lseek(fd, static_cast<off_t>(offset_bytes), SEEK_HOLE);  // nobody reads from the descriptor's own offset
   return hole < 0 || static_cast<uint64_t>(hole) < offset_bytes + bytes;
 }

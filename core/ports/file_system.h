@@ -41,6 +41,7 @@ struct FileStat {
   uint64_t device = 0, inode = 0;
   uint64_t links = 0;
   uint64_t size_bytes = 0;
+  uint64_t allocated_bytes = ~uint64_t{0};  // on its disk: less than the size where it has holes. ~0: not known
   FileTime mtime, ctime;
   SpecialKind special = SpecialKind::none;
   uint64_t special_device = 0;  // of a character or block device

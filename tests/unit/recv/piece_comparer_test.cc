@@ -1,6 +1,8 @@
 // Large files that have an older version here: what the source is told of it, and what becomes of its answers.
 #include "app/recv/piece_comparer.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <optional>
@@ -57,6 +59,13 @@ Bytes part(const std::vector<std::byte>& data, uint64_t number) {
 }
 
 }  // namespace
+
+TEST_CASE("piece_comparer__older_file_of_mostly_holes__is_sent_and_its_holes_are_not_read") {
+  CompareRig rig(pattern(100, 1));
+  REQUIRE(::truncate(rig.temporary.path("f").c_str(), off_t{100} * piece) == 0);
+  rig.announce({file_entry("f", 100 * piece)});
+  CHECK(rig.source().verdicts[0] == Verdict::send);
+}
 
 TEST_CASE("piece_comparer__some_pieces_differ__only_those_have_to_come") {
   const auto old = pattern(3 * piece + 100, 1);
