@@ -67,7 +67,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
                      std::optional<Security>& security, TransferLoop& loop, recv::Root& root, bool is_new, const recv::Aside& aside,
                      const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt, const filter::Rules& rules,
-                     const session::TweaksRef& tweaks) {
+                     const session::TweaksRef& tweaks, const std::vector<std::optional<Chosen>>& lists) {
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
   CommandEnd end;
@@ -77,17 +77,11 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     plan.hello.direction = session::Direction::pull;
     plan.open = {session_options(command.transfer) | session::option_directory, target.path};
     plan.open.compress = compression_of(command.transfer.sync);
-    auto chosen = chosen_of({target.path}, command.transfer.sync, command.transfer.from0);
-    if (chosen && *chosen && (*chosen)->list.encode().size() > filter::path_list_travels_bytes_max)
-      chosen = fail(ErrorKind::usage, "too many names: a pull sends at most 32 KiB of them: pull in several runs");
-    if (!chosen) {
-      end.error = chosen.error();
-      return end;
-    }
-    if (*chosen) {
-      const std::string& top = (*chosen)->top;
+    const std::optional<Chosen>& chosen = lists[static_cast<size_t>(&place - places.data())];
+    if (chosen) {
+      const std::string& top = chosen->top;
       plan.open.path = top == "." || top == "/" || top.empty() ? "" : top + "/";
-      plan.open.list = (*chosen)->list;
+      plan.open.list = chosen->list;
     }
     if (!rules.empty()) plan.open.rules = rules;
     if (command.transfer.sync.deletes) plan.open.deletes = command.transfer.sync.max_delete.value_or(recv::deletions_unlimited);
@@ -165,6 +159,14 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     return {{ErrorKind::usage, "--files-from needs one SRC_URI: that of a directory"}, {}};
   if (command.transfer.sync.deletes && places.size() > 1)  // each would delete what the others have brought
     return {{ErrorKind::usage, "--delete needs one SRC_URI: pull from each into a directory of its own"}, {}};
+  std::vector<std::optional<Chosen>> lists;  // read now: what is confined cannot
+  for (const Place& place : places) {
+    auto chosen = chosen_of({place.targets.front().path}, command.transfer.sync, command.transfer.from0);
+    if (!chosen) return {chosen.error(), {}};
+    if (*chosen && (*chosen)->list.encode().size() > filter::path_list_travels_bytes_max)
+      return {{ErrorKind::usage, "too many names: a pull sends at most 32 KiB of them: pull in several runs"}, {}};
+    lists.push_back(std::move(*chosen));
+  }
   auto rules = read_rules(command.transfer.rules, command.transfer.sync, command.transfer.from0);
   if (!rules) return {rules.error(), {}};
   if (auto travels = check_travel(*rules); !travels) return {travels.error(), {}};
@@ -197,7 +199,8 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     end.error = confined.error();
   } else {
     if (*confined) (*root)->fix(ErrorKind::file_io);
-    end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt, *rules, *tweaks);
+    end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt, *rules, *tweaks,
+                    lists);
     finish_failed_list(process, failed->get(), end);
     receipt.finish(process, (*loop)->files(), end);
     if (end.in_disk) {
