@@ -96,8 +96,8 @@ def test_sender_killed_without_archive__the_rerun_sends_the_rest_and_the_next_ru
         check(done["files"] + done["files_unchanged"] == files and done["files_unchanged"] >= FILES * 2 // 3, f"{done}")
         check(done["bytes_sent"] <= size - FILES * 2 // 3 * FILE_BYTES, f"what was delivered was sent again: {done}")
         same_files(source, root)
-        # the transfer has ended well: from here on a run without -a sends everything, as cp does
-        once_more = lab.start(None, "send", *command)
+        # the transfer has ended well: from here on a run without -a copies everything, as cp does; with -W it sends it too
+        once_more = lab.start(None, "send", *command, "-W")
         check(once_more.wait() == 0, once_more.tail())
         check(once_more.done()["bytes_sent"] == size and once_more.done()["files"] == files, f"{once_more.done()}")
         check(receiver.stop() == 0, receiver.tail())
