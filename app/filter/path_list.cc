@@ -8,6 +8,8 @@ namespace ccixfer::filter {
 namespace {
 
 constexpr size_t path_bytes_max = 4096;
+constexpr uint8_t flag_whole = 1;
+constexpr uint8_t flag_names_top = 2;
 
 // The order of a walk: what is in a directory comes right after it, before what has a longer name.
 bool comes_before(std::string_view a, std::string_view b) {
@@ -24,6 +26,7 @@ bool is_in(std::string_view path, std::string_view directory) {
 
 void PathList::add(std::string_view typed) {
   Item item;
+  names_top_ = names_top_ || (typed.starts_with("./") && typed.find_first_not_of("./") != std::string_view::npos);
   item.content = typed.ends_with('/') || typed == "." || typed.ends_with("/.");
   while (!typed.empty()) {
     const size_t slash = typed.find('/');
@@ -120,7 +123,7 @@ bool PathList::allows(std::string_view path, bool is_directory) const {
 std::vector<std::byte> PathList::encode() const {
   std::vector<std::byte> bytes;
   wire::Writer out(bytes);
-  out.u8(whole_ ? 1 : 0);
+  out.u8(static_cast<uint8_t>((whole_ ? flag_whole : 0) | (names_top_ ? flag_names_top : 0)));
   for (const Item& item : items_) {
     out.u8(item.content ? 1 : 0);
     out.text16(item.path);
@@ -131,9 +134,10 @@ std::vector<std::byte> PathList::encode() const {
 std::optional<PathList> PathList::decode(Bytes bytes) {
   wire::Reader in(bytes);
   in.require(bytes.size() <= path_list_travels_bytes_max);
-  const uint8_t whole = in.u8();
-  in.require(whole <= 1);
-  PathList list(whole == 1);
+  const uint8_t flags = in.u8();
+  in.require((flags & ~(flag_whole | flag_names_top)) == 0);
+  PathList list((flags & flag_whole) != 0);
+  list.names_top_ = (flags & flag_names_top) != 0;
   while (in.ok() && !in.done()) {
     const uint8_t content = in.u8();
     const std::string_view path = in.text16(path_bytes_max);

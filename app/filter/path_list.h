@@ -41,7 +41,11 @@ class PathList {
   void close();  // after the last name, before the questions
 
   [[nodiscard]] bool is_whole() const { return whole_; }
-  [[nodiscard]] bool has_top() const { return !items_.empty() && items_.front().path.empty(); }  // the directory itself is meant
+  [[nodiscard]] bool has_top() const {
+    return !items_.empty() && items_.front().path.empty();
+  }  // the directory and what is in it are meant
+  // It has an entry of its own, though what is in it is not meant: a name begins with ./
+  [[nodiscard]] bool names_top() const { return names_top_ || has_top(); }
   [[nodiscard]] Range all() const { return {has_top() ? size_t{1} : size_t{0}, items_.size()}; }
   // The first name in the directory at `directory` ("": the top), of whose names `in` is what is left; it is taken from `in`.
   [[nodiscard]] Child take(Range& in, std::string_view directory) const;
@@ -60,6 +64,7 @@ class PathList {
   [[nodiscard]] size_t first_not_before(Range in, std::string_view path) const;
   [[nodiscard]] size_t end_of_below(Range in, std::string_view path) const;
   bool whole_;
+  bool names_top_ = false;
   std::vector<Item> items_;
 };
 

@@ -67,7 +67,7 @@ bool EntryDecider::Job::becomes_link(const Entry& entry, uint64_t index, Decisio
     return true;
   }
   if (found == 0 && stat.type == ports::FileType::directory) {
-    if (const int error = is_empty_directory(name); error < 0) {
+    if (const int error = make_room(decision.path, name); error < 0) {
       failed(decision, error == -ENOTEMPTY ? -EISDIR : error);
       return true;
     }

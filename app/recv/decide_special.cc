@@ -88,7 +88,7 @@ void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
     return;
   }
   if (found == 0 && stat.type == ports::FileType::directory) {
-    if (const int error = is_empty_directory(name); error < 0) {
+    if (const int error = make_room(decision.path, name); error < 0) {
       failed(decision, error);
       return;
     }
@@ -100,8 +100,7 @@ void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
   }
   const auto older = found == -ENOENT ? find_older(entry, decision.path) : std::nullopt;
   if (older && take_from_older(entry, *older, nullptr, decision)) return;
-  const session::Items done = session::item_made | session::item_content;
-  decision.items = there != nullptr ? items_of(done, entry, there) : items_of_new(done, entry, older);
+  decision.items = there != nullptr ? items_of(done_to(entry), entry, there) : items_of_new(done_to(entry), entry, older);
   if (dry()) {
     decision.verdict = Verdict::make;
     return;

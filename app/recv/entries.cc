@@ -127,8 +127,8 @@ void EntryDecider::Job::decide_in_missing_directory(const Entry& entry, Decision
 
 // What is done to an entry that is not there, or replaced.
 session::Items EntryDecider::Job::done_to(const Entry& entry) const {
-  if (entry.type == EntryType::directory || is_special(entry.type)) return session::item_made;
-  if (entry.type == EntryType::symlink) return session::item_made | session::item_content;
+  if (entry.type == EntryType::directory) return session::item_made;
+  if (entry.type == EntryType::symlink || is_special(entry.type)) return session::item_made | session::item_content;
   const bool by_digest = session_.policy_.has(session::option_checksum);
   return by_digest ? session::item_sent | session::item_content : session::item_sent;
 }

@@ -362,6 +362,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
     frame.from_list = !options_.list->has_top();
     frame.one_level = options_.list->has_top() && !options_.list->is_whole();
     frame.range = options_.list->all();
+    root_listed_.is_whole = root_listed_.is_whole && !frame.from_list;
   }
   if (result >= 0 && is_named) {
     if (current_ > 0 && taken_earlier(files, out, stat, frame.earlier)) {
@@ -370,7 +371,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
       return;
     }
     emit_whole(files, out, EntryType::directory, stat, {frame.fd});
-  } else if (result >= 0 && !root_sent_ && !frame.from_list) {
+  } else if (result >= 0 && !root_sent_ && (!options_.list || options_.list->names_top())) {
     root_sent_ = true;
     root_stat_ = stat;
     emit_whole(files, out, EntryType::directory, stat, {frame.fd});

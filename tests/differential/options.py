@@ -245,11 +245,11 @@ def files_from(case):
 ROWS = [
     Row("--hard-links", 0.15, hard_links),
     Row("--xattrs", 0.12, xattrs),
-    Row("--acls", 0.12, acls, archive_only=True),
+    Row("--acls", 0.12, acls, archive_only=True, without=("--hard-links",)),
     Row("--archive", 0.15, specials, archive_only=True),
     Row("--sparse", 0.10, sparse),
     Row("--chmod", 0.12, chmod),
-    Row("--chown", 0.08, chown, archive_only=True),
+    Row("--chown", 0.08, chown, archive_only=True, without=("--acls",)),
     Row("--numeric-ids", 0.10, same("--numeric-ids"), archive_only=True),
     Row("--checksum", 0.12, same("--checksum")),
     Row("--update", 0.12, same("-u"), without=("--hard-links",)),

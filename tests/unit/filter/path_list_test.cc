@@ -37,6 +37,23 @@ TEST_CASE("path_list__names_as_typed__are_cleaned_and_in_the_order_of_a_walk") {
   const PathList top = list_of({"a", "."});
   CHECK(top.has_top());
   CHECK(walked(top, top.all()) == "a+ ");
+  CHECK(top.names_top());
+}
+
+// As with rsync: `./` in front means the directory itself too, but nothing in it.
+TEST_CASE("path_list__dot_and_slash_in_front__the_top_has_an_entry") {
+  for (const bool whole : {false, true}) {
+    const PathList list = list_of({"a/b", "./c"}, whole);
+    CHECK_FALSE(list.has_top());
+    CHECK(list.names_top());
+    CHECK(list.allows("", true));
+    CHECK_FALSE(list.allows("d", false));
+    const auto again = PathList::decode(list.encode());
+    REQUIRE(again);
+    CHECK(again->names_top());
+  }
+  CHECK_FALSE(list_of({"a/./b", "c/"}).names_top());
+  CHECK(list_of({"./"}).has_top());
 }
 
 TEST_CASE("path_list__lines__end_as_they_are_told_and_comments_are_none") {

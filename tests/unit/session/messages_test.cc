@@ -99,7 +99,7 @@ TEST_CASE("message__itemized__is_the_bytes_written_by_hand_and_has_bounds") {
   CHECK(bytes == forged(hex({20, 0, 22, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0,
                              0,  2, 0,  5, 0, 0, 0, 9, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0})));
   std::vector<std::byte> wrong = bytes;
-  wrong[27] = std::byte{0x10};  // a bit that nobody knows
+  wrong[27] = std::byte{0x20};  // a bit that nobody knows
   CHECK_FALSE(decode(forged(wrong)));
   wrong = bytes;
   wrong[22] = std::byte{0};  // an empty run
@@ -119,7 +119,7 @@ TEST_CASE("message__itemized__is_the_bytes_written_by_hand_and_has_bounds") {
 TEST_CASE("message__deletions__are_the_bytes_written_by_hand_and_long_names_go_on") {
   const Deletions deletions{1, 2, 3, {{true, false, "a"}}};
   const std::vector<std::byte> bytes = encode(deletions, 9);
-  CHECK(bytes == forged(hex({23, 0, 30, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,   0, 2, 0, 0,
+  CHECK(bytes == forged(hex({24, 0, 30, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,   0, 2, 0, 0,
                              0,  0, 0,  0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 'a', 0, 0, 0, 0})));
   std::vector<std::byte> wrong = bytes;
   wrong[38] = std::byte{4};  // a bit that nobody knows
@@ -202,8 +202,8 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(answer, 22, {0}));        // a run of nothing
   CHECK(!patched(answer, 22, {1, 0x80}));  // more than may be outstanding
   CHECK(!patched(answer, 22, {0xff, 0xff, 0xff, 0xff}));
-  CHECK(patched(answer, 26, {static_cast<unsigned>(session::Verdict::compare)}));
-  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::compare) + 1}));
+  CHECK(patched(answer, 26, {static_cast<unsigned>(session::Verdict::link)}));
+  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::link) + 1}));
   CHECK(!patched(answer, 20, {2}));                                               // one run more than there is
   CHECK(!patched(answer, 12, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));  // index + count wraps
   Want want;
