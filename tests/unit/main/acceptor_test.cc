@@ -238,7 +238,7 @@ TEST_CASE("acceptor__a_session_is_found__by_its_number_and_transfer_while_it_liv
 
 TEST_CASE("acceptor__unknown_options_and_paths_that_leave_the_root__are_refused") {
   AcceptorRig rig;
-  Guest& unknown = rig.arrive(1, {session::option_recursive | 0x8000'0000u, ""});
+  Guest& unknown = rig.arrive(1, {session::option_recursive | 1u << 23, ""});
   CHECK(reason_of(rig, unknown) == "protocol: the peer asks for options that this version does not have");
   REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
   REQUIRE(rig.acceptor->first_end());  // a transfer was wanted

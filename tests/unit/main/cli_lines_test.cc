@@ -224,7 +224,6 @@ TEST_CASE("cli_lines__help_version_and_what_is_unknown") {
   CHECK(help.find("verify") != std::string::npos);
   CHECK(help.find("status") != std::string::npos);
   CHECK(of<HelpCommand>({"send", "-h"}).text.find("--bwlimit") != std::string::npos);
-  CHECK(of<HelpCommand>({"send", "-h"}).text.find("--delete") == std::string::npos);
   CHECK(said({"sned"}) == "bad command line: sned: no such command: see ccixfer --help");
   CHECK(said({"s\nned"}) == "bad command line: s%0Aned: no such command: see ccixfer --help");
   CHECK(said({"--sned"}) == "bad command line: --sned: no option here, a command comes first: see ccixfer --help");

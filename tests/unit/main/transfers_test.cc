@@ -457,7 +457,7 @@ TEST_CASE("transfers__options__reach_the_other_side") {
   TransferOptions archive, checksum, dry;
   archive.archive = true;
   CHECK(session_options(archive) == (session::option_recursive | session::option_links | session::option_permissions |
-                                     session::option_times | session::option_owner));
+                                     session::option_times | session::option_owner | session::option_specials));
   checksum.checksum = true;
   TransferOptions verify;
   verify.verify = true;
