@@ -99,7 +99,7 @@ TEST_CASE("path_list__as_bytes__comes_back_and_a_peers_own_are_refused") {
   const auto is_fine = [](std::string_view bytes) { return PathList::decode(as_bytes(bytes)).has_value(); };
   CHECK(is_fine("\1\0\1\0a"sv));
   CHECK_FALSE(is_fine(""sv));
-  CHECK_FALSE(is_fine("\2"sv));
+  CHECK_FALSE(is_fine("\4"sv));
   CHECK_FALSE(is_fine("\0\2\1\0a"sv));
   CHECK_FALSE(is_fine("\0\0\2\0a"sv));
   CHECK_FALSE(is_fine("\0\0\2\0a\0"sv));
