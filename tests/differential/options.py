@@ -29,6 +29,7 @@ def same(*words):
 
 
 def backup(case):
+    case.dry_may_differ |= "--delete" in case.rows   # which may delete backups that the run makes
     words = ["-b"] + (["--suffix", case.rng.choice([".old", "~~", ".d.bak"])] if case.rng.random() < 0.3 else [])
     return words, words
 
@@ -128,7 +129,7 @@ def acls(case):
     for tree in filter(None, (case.source_tree, case.there.get("dst"))):
         for path in some(case, tree, "fd"):
             values = {"system.posix_acl_access": one(tree[path].kind)}
-            if tree[path].kind == "d" and case.rng.random() < 0.5:
+            if tree[path].kind == "d" and not case.pull and case.rng.random() < 0.5:
                 values["system.posix_acl_default"] = one("d")
             replace(tree, path, xattrs={**tree[path].xattrs, **values})
     case.same_items.append(lambda line: line[:5] + b"." + line[6:] if line[9:10] == b"a" else line)
@@ -188,6 +189,8 @@ def rules(case):
     """Rules on the command line, in files that it names, and in files of the tree. White space in a pattern is not for `w`."""
     rng, words = case.rng, []
     names = rng.choice([[], [], [".rules"], [".rules", ".rsync-filter"]])
+    if case.form not in ("tree", "content"):   # of one file, rsync does not ask the rules of its directory
+        names = []
     case.dry_may_differ |= bool(names) and "--delete" in case.rows   # of what is deleted, until these files are there
     for name in names:
         lines = [rule(case) for _ in range(rng.randrange(1, 3))]
@@ -220,7 +223,7 @@ def delete(case):
     rng = case.rng
     words = ["--delete-excluded"] if rng.random() < 0.15 else []
     if rng.random() < 0.15:
-        words += [f"--max-delete={rng.choice([0, 1, 2, 5])}"]
+        words += [f"--max-delete={rng.choice([0, 100])}"]
         case.counts_deletions = True
     return ["--delete", *words], ["--delete-after", *words]
 
@@ -234,7 +237,7 @@ def files_from(case):
              for p in rng.sample(paths, min(len(paths), rng.randrange(1, 6)))]
     if rng.random() < 0.1:
         names.append(b"absent")
-    if rng.random() < 0.05:
+    elif rng.random() < 0.05:
         names.append(b".")
     place = case.place("rs").parent.parent / f"names{case.seed}"
     zero = ["-0"] if rng.random() < 0.3 else []
@@ -248,7 +251,7 @@ ROWS = [
     Row("--acls", 0.12, acls, archive_only=True, without=("--hard-links",)),
     Row("--archive", 0.15, specials, archive_only=True),
     Row("--sparse", 0.10, sparse),
-    Row("--chmod", 0.12, chmod),
+    Row("--chmod", 0.12, chmod, without=("--acls",)),
     Row("--chown", 0.08, chown, archive_only=True, without=("--acls",)),
     Row("--numeric-ids", 0.10, same("--numeric-ids"), archive_only=True),
     Row("--checksum", 0.12, same("--checksum")),
@@ -258,7 +261,7 @@ ROWS = [
     Row("--compress", 0.15, same("-z")),
     Row("--files-from", 0.12, files_from, archive_only=True),  # -r of rsync would make it recursive
     Row("--delete", 0.35, delete),
-    Row("--filter", 0.30, rules, without=("--files-from",)),
+    Row("--filter", 0.30, rules, archive_only=True, without=("--files-from",)),
     Row("--ignore-existing", 0.10, same("--ignore-existing"), without=("--hard-links",)),
     Row("--link-dest", 0.20, link_dest, without=("--size-only", "--hard-links")),  # of which rsync copies another content than the source has
     Row("--backup", 0.12, backup, without=("--link-dest", "--hard-links")),
