@@ -132,7 +132,7 @@ def acls(case):
             if tree[path].kind == "d" and not case.pull and case.rng.random() < 0.5:
                 values["system.posix_acl_default"] = one("d")
             replace(tree, path, xattrs={**tree[path].xattrs, **values})
-    case.same_items.append(lambda line: line[:5] + b"." + line[6:] if line[9:10] == b"a" else line)
+    case.same_items.append(lambda line: line[:5] + b"." + line[6:9] + b"." + line[10:] if line[9:10] == b"a" or line[5:6] == b"p" else line)
     return ["-A"], ["-A"]
 
 
@@ -143,7 +143,7 @@ def specials(case):
             directory = case.rng.choice(sorted(p for p, n in tree.items() if n.kind == "d"))
             at = trees.child(directory, case.rng.choice(trees.NAMES))
             if at not in tree:
-                kind = case.rng.choice("ppsscb" if trees.AM_ROOT else "ps")
+                kind = case.rng.choice("ppsscc" if trees.AM_ROOT else "ps")
                 device = case.rng.choice([os.makedev(1, 3), os.makedev(7, 300)]) if kind in "cb" else 0
                 uid, gid = case.maker.owner()
                 tree[at] = trees.Node(kind, case.rng.choice([0o644, 0o600, 0o4711]), case.maker.time(), uid, gid, device=device)
