@@ -46,14 +46,25 @@ int EntryDecider::Job::finish_special(const Entry& entry, std::string_view name)
   return refused;
 }
 
+// Made in staging: what is made in a directory gets the access control list that the directory gives, as no file of ours does.
+// Where another file system is mounted there, it cannot come from staging.
+int EntryDecider::Job::make_special(const Entry& entry, std::string_view temporary) {
+  const uint32_t mode = entry.mode & 0777u;
+  files_.unlink_at(parent_->fd(), temporary, false);
+  files_.unlink_at(root_.staging, temporary, false);
+  int error = files_.make_special_at(root_.staging, temporary, entry.special, entry.special_device, mode);
+  if (error < 0) return error;
+  error = files_.rename_at(root_.staging, temporary, parent_->fd(), temporary);
+  if (error < 0) files_.unlink_at(root_.staging, temporary, false);
+  if (error != -EXDEV) return error;
+  return files_.make_special_at(parent_->fd(), temporary, entry.special, entry.special_device, mode);
+}
+
 // Under another name first, then renamed: what was there is replaced at once or not at all.
 int EntryDecider::Job::place_special(const Entry& entry, const std::string& path) {
   const std::string_view name = split_path(path).name;
   const std::string temporary = staged_beside_name(path_key(path));
-  files_.unlink_at(parent_->fd(), temporary, false);
-  const uint32_t mode = entry.mode & 0777u;
-  if (const int error = files_.make_special_at(parent_->fd(), temporary, entry.special, entry.special_device, mode); error < 0)
-    return error;
+  if (const int error = make_special(entry, temporary); error < 0) return error;
   const int finished = finish_special(entry, temporary);
   int error = finished;
   if (error >= 0 && session_.backups_ != nullptr) error = session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced);

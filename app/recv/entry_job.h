@@ -45,6 +45,7 @@ class EntryDecider::Job {
   [[nodiscard]] int look_for(const std::string& path, std::string_view name, ports::FileStat& stat);
   int place_symlink(const session::Entry& entry, const std::string& path);
   void decide_special(const session::Entry& entry, Decision& decision);
+  [[nodiscard]] int make_special(const session::Entry& entry, std::string_view temporary);
   int place_special(const session::Entry& entry, const std::string& path);
   [[nodiscard]] int finish_special(const session::Entry& entry, std::string_view name);
   void finish_symlink(const session::Entry& entry, std::string_view name);

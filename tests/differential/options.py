@@ -129,7 +129,7 @@ def acls(case):
     for tree in filter(None, (case.source_tree, case.there.get("dst"))):
         for path in some(case, tree, "fd"):
             values = {"system.posix_acl_access": one(tree[path].kind)}
-            if tree[path].kind == "d" and not case.pull and case.rng.random() < 0.5:
+            if tree[path].kind == "d" and case.rng.random() < 0.5:
                 values["system.posix_acl_default"] = one("d")
             replace(tree, path, xattrs={**tree[path].xattrs, **values})
     case.same_items.append(lambda line: line[:5] + b"." + line[6:9] + b"." + line[10:] if line[9:10] == b"a" or line[5:6] == b"p" else line)

@@ -163,6 +163,23 @@ def test_hard_links__what_is_linked_otherwise_at_the_destination__becomes_as_at_
             check(run(job).stdout == "", "a second run has something to do")
 
 
+def test_special_file_below_a_default_list__gets_no_list_that_the_source_does_not_have():
+    with rooted("special-list") as lab:
+        source = lab.directory / "source"
+        (source / "d").mkdir(parents=True)
+        os.mkfifo(source / "d/fifo")
+        (source / "d/file").write_text("x")
+        os.setxattr(source / "d", "system.posix_acl_default", DEFAULT)
+        for job, arrived in both_ways(lab, source, "-aA"):
+            (arrived / "d").mkdir(parents=True)
+            os.setxattr(arrived / "d", "system.posix_acl_default", DEFAULT)   # before anything is made in it
+            ended = run([*job, "-q"])
+            check(ended.returncode == 0, ended.stderr)
+            check(stat.S_ISFIFO((arrived / "d/fifo").lstat().st_mode), "no FIFO came")
+            for name in ("fifo", "file"):
+                check("system.posix_acl_access" not in os.listxattr(arrived / "d" / name), f"{arrived}: {name} has a list")
+
+
 def test_sparse__eight_tebibytes_with_one_mebibyte_of_data__arrive_at_once():
     with rooted("huge") as lab:
         source = lab.directory / "run42"
