@@ -101,6 +101,18 @@ int EntryDecider::Job::make_room(const std::string& path, std::string_view name)
   return error == -ENOTEMPTY && session_.deletions_ != nullptr ? session_.deletions_->make_room(path) : error;
 }
 
+// The entry in hand is ready under another name in its directory. What is replaced is kept first, when backups are.
+int EntryDecider::Job::replace_by(std::string_view temporary, const std::string& path) {
+  const std::string_view name = split_path(path).name;
+  int error = session_.backups_ != nullptr ? session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced) : 0;
+  if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
+    error = files_.unlink_at(parent_->fd(), name, true);
+    if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
+  }
+  return error;
+}
+
 int EntryDecider::Job::is_empty_directory(std::string_view name) {
   const int fd = files_.open(parent_->fd(), name, {.directory = true}, 0);
   if (fd < 0) return fd;

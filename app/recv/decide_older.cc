@@ -82,12 +82,7 @@ int EntryDecider::Job::link_name(int from_directory, std::string_view from, cons
   const std::string temporary = staged_beside_name(path_key(path));
   files_.unlink_at(parent_->fd(), temporary, false);
   if (const int error = files_.link_at(from_directory, from, parent_->fd(), temporary); error < 0) return error;
-  int error = session_.backups_ != nullptr ? session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced) : 0;
-  if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
-  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
-    error = files_.unlink_at(parent_->fd(), name, true);
-    if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
-  }
+  const int error = replace_by(temporary, path);
   files_.unlink_at(parent_->fd(), temporary, false);  // also when it and the name were one file: then rename(2) leaves both
   if (error >= 0) directories_.forget(path);
   return error;

@@ -62,17 +62,10 @@ int EntryDecider::Job::make_special(const Entry& entry, std::string_view tempora
 
 // Under another name first, then renamed: what was there is replaced at once or not at all.
 int EntryDecider::Job::place_special(const Entry& entry, const std::string& path) {
-  const std::string_view name = split_path(path).name;
   const std::string temporary = staged_beside_name(path_key(path));
   if (const int error = make_special(entry, temporary); error < 0) return error;
   const int finished = finish_special(entry, temporary);
-  int error = finished;
-  if (error >= 0 && session_.backups_ != nullptr) error = session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced);
-  if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
-  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
-    error = files_.unlink_at(parent_->fd(), name, true);
-    if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
-  }
+  const int error = finished < 0 ? finished : replace_by(temporary, path);
   if (error < 0) files_.unlink_at(parent_->fd(), temporary, false);
   return error < 0 ? error : finished;
 }

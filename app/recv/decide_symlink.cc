@@ -17,17 +17,11 @@ void EntryDecider::Job::finish_symlink(const Entry& entry, std::string_view name
 
 // Under another name first, then renamed: a link that was there is replaced at once or not at all.
 int EntryDecider::Job::place_symlink(const Entry& entry, const std::string& path) {
-  const std::string_view name = split_path(path).name;
   const std::string temporary = staged_beside_name(path_key(path));
   files_.unlink_at(parent_->fd(), temporary, false);
   if (const int error = files_.symlink_at(entry.target, parent_->fd(), temporary); error < 0) return error;
   finish_symlink(entry, temporary);
-  int error = session_.backups_ != nullptr ? session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced) : 0;
-  if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
-  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
-    error = files_.unlink_at(parent_->fd(), name, true);
-    if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
-  }
+  const int error = replace_by(temporary, path);
   if (error < 0) files_.unlink_at(parent_->fd(), temporary, false);
   return error;
 }

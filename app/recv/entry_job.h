@@ -78,6 +78,8 @@ class EntryDecider::Job {
   [[nodiscard]] int link_name(int from_directory, std::string_view from, const std::string& path, bool is_new);
   [[nodiscard]] bool stays(const session::Entry& entry, const ports::FileStat& stat) const;
   [[nodiscard]] int make_room(const std::string& path, std::string_view name);
+  // An empty directory may stand at the path. 0 or -errno, and then `temporary` is still there.
+  [[nodiscard]] int replace_by(std::string_view temporary, const std::string& path);
   [[nodiscard]] int is_empty_directory(std::string_view name);
   [[nodiscard]] bool was_delivered(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
   void begin_task(const session::Entry& entry, uint64_t index, bool in_place, Decision& decision);
