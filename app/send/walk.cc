@@ -430,15 +430,31 @@ void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
     tell_errno(out, error);
     return leave(files, out);
   }
+  if (frame.seeks_absent) return seek_absent(files, out, open());
   const std::string_view name = frame.names.next(files, spool_, options_.names_bytes_max, open, error);
   if (frame.names.grown()) bound_names(files);
   if (error >= 0 && !name.empty()) error = open();
   if (error < 0) tell_errno(out, error);
   if (error < 0) stack_.back().listed.is_whole = false;
+  frame.seeks_absent = error >= 0 && name.empty() && !frame.range.empty();
+  if (frame.seeks_absent) return;
   if (error < 0 || name.empty()) return leave(files, out);
   if (!frame.one_level) return take(files, out, name, nullptr);
   const Child child = options_.list->find(frame.range, path_.empty() ? std::string(name) : path_ + "/" + std::string(name));
   take(files, out, name, &child);
+}
+
+// A name that was given and is not there is told, also where its directory was listed.
+void Walk::seek_absent(ports::FileSystem& files, WalkBatch& out, int directory) {
+  Frame& frame = stack_.back();
+  if (directory < 0 || frame.range.empty()) return leave(files, out);
+  const Child child = options_.list->take(frame.range, path_);
+  FileStat stat;
+  const int error = files.stat_at(directory, child.name, stat, false);
+  if (error >= 0) return;
+  if (!path_.empty()) path_.push_back('/');
+  path_.append(child.name);
+  tell(out, Kind::failed, words(error));
 }
 
 void Walk::leave(ports::FileSystem& files, WalkBatch& out) {

@@ -140,6 +140,7 @@ class Walk {
     filter::PathList::Range range = {};  // of the list: what is below this directory
     bool from_list = false;              // and nothing else is sent
     bool one_level = false;              // of what is in it: nothing of what is in that, but for the range
+    bool seeks_absent = false;           // its names are listed: which of the range are not among them?
   };
 
   [[nodiscard]] int open_source(ports::FileSystem& files, const Source& source) const;
@@ -159,6 +160,7 @@ class Walk {
   // How the list goes on in a directory. False: the directory is sent alone.
   [[nodiscard]] bool choose(Frame& frame, const Child& child) const;
   void take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat);
+  void seek_absent(ports::FileSystem& files, WalkBatch& out, int directory);
   void leave(ports::FileSystem& files, WalkBatch& out);
   void bound_names(ports::FileSystem& files);
   void hold(Frame&& frame, ports::FileSystem& files, WalkBatch& out);

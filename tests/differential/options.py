@@ -237,7 +237,7 @@ def files_from(case):
              for p in rng.sample(paths, min(len(paths), rng.randrange(1, 6)))]
     if rng.random() < 0.1:
         names.append(b"absent")
-    elif rng.random() < 0.05:
+    if rng.random() < 0.05:
         names.append(b".")
     place = case.place("rs").parent.parent / f"names{case.seed}"
     zero = ["-0"] if rng.random() < 0.3 else []
