@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   session::SegmentHeader header;
   header.kind = session::SegmentKind::piece;
   header.data_bytes = static_cast<uint32_t>(compressed.size());
-  header.plain_bytes = 1 + (data[0] | data[1] << 8 | (data[2] & 0x3f) << 16);
+  header.plain_bytes = 1u + (uint32_t{data[0]} | uint32_t{data[1]} << 8 | (uint32_t{data[2]} & 0x3f) << 16);
   header.compressed_check = xxh3_64(compressed);
   if (header.plain_bytes > session::piece_bytes) return 0;
   std::copy(compressed.begin(), compressed.end(), buffer.begin());
