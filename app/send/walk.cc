@@ -271,8 +271,18 @@ void Walk::tell(WalkBatch& out, Kind kind, std::string_view reason) {
   out.records.back().kind = kind;
 }
 
-void Walk::tell_errno(WalkBatch& out, int error) {
-  tell(out, error == -ENOENT || error == -ENOTDIR || error == -ESTALE ? Kind::vanished : Kind::failed, words(error));
+// Nothing but ENOENT means that it is gone: a file server that loses its handles says ESTALE of what is still there.
+void Walk::tell_errno(WalkBatch& out, int error) { tell(out, error == -ENOENT ? Kind::vanished : Kind::failed, words(error)); }
+
+// A name of the directory in hand that gets no entry.
+void Walk::fail_name(WalkBatch& out, std::string_view name, std::string_view reason) {
+  tell(out, Kind::failed, reason);
+  is_there(name);
+}
+
+void Walk::fail_name(WalkBatch& out, std::string_view name, int error) {
+  tell_errno(out, error);
+  if (error != -ENOENT) is_there(name);
 }
 
 void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
@@ -498,19 +508,19 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name,
   const bool is_excluded = scope_.excludes(path_, may_be_directory) || (result < 0 && scope_.excludes(path_, true));
   if (is_excluded && !is_on_the_way) return;
   if (session::is_reserved_name(name)) return leave_out(out, name, "left out: a name that receivers keep for themselves");
-  if (path_.size() > session::path_bytes_max) return tell(out, Kind::failed, "the path is too long");
-  if (is_on_the_way && result >= 0 && !may_be_directory) return tell(out, Kind::failed, words(-ENOTDIR));
+  if (path_.size() > session::path_bytes_max) return fail_name(out, name, "the path is too long");
+  if (is_on_the_way && result >= 0 && !may_be_directory) return fail_name(out, name, -ENOTDIR);
   if (result < 0 && stack_.back().from_list) return tell(out, Kind::failed, words(result));  // a name that was given is no chance
   if (result < 0) {
     if (follow_ && files.stat_at(directory, name, stat, false) >= 0 && stat.type == FileType::symlink) {
-      return tell(out, Kind::failed, "a symbolic link that leads nowhere");
+      return fail_name(out, name, "a symbolic link that leads nowhere");
     }
-    return tell_errno(out, result);
+    return fail_name(out, name, result);
   }
   const bool is_left_out = stat.type == FileType::other && !(options_.specials && stat.special != ports::SpecialKind::none);
   if (is_left_out) return leave_out(out, name, "skipping non-regular file");
   if (stat.type == FileType::symlink && !options_.links)
-    return tell(out, Kind::failed, "a symbolic link of a served directory is not followed: pull with -a to keep it");
+    return fail_name(out, name, "a symbolic link of a served directory is not followed: pull with -a to keep it");
   std::vector<uint32_t> merged;
   if (sources_.size() > 1 && taken_earlier(files, out, stat, merged)) return;
   if (stat.type == FileType::directory) {
@@ -526,6 +536,11 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name,
 // It has no entry, and stands here all the same.
 void Walk::leave_out(WalkBatch& out, std::string_view name, std::string_view reason) {
   tell(out, Kind::warning, reason);
+  is_there(name);
+}
+
+// The destination deletes no file of that name.
+void Walk::is_there(std::string_view name) {
   Listed& listed = stack_.back().listed;
   listed.is_whole = listed.is_whole && listed.left_out.size() + name.size() < left_out_bytes_max;
   if (listed.is_whole) listed.left_out.append(name).push_back('\0');
@@ -539,8 +554,8 @@ void Walk::emit_leave(WalkBatch& out, const FileStat& stat, const Listed& listed
 
 void Walk::take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const FileStat& stat) {
   const int64_t length = files.readlink_at(stack_.back().fd, name, target_);
-  if (length < 0) return tell_errno(out, static_cast<int>(length));
-  if (target_.empty() || target_.size() > session::path_bytes_max) return tell(out, Kind::failed, "the link's target is too long");
+  if (length < 0) return fail_name(out, name, static_cast<int>(length));
+  if (target_.empty() || target_.size() > session::path_bytes_max) return fail_name(out, name, "the link's target is too long");
   emit_whole(files, out, EntryType::symlink, stat, {}, target_);
 }
 
@@ -563,9 +578,9 @@ void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_
     emit_leave(out, stat, {false, {}});
     return;
   }
-  if (follow_ && is_loop(stat)) return tell(out, Kind::failed, "a symbolic link to a directory that it is in");
+  if (follow_ && is_loop(stat)) return fail_name(out, name, "a symbolic link to a directory that it is in");
   const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || (frame.from_list && options_.served_root < 0)), 0);
-  if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return tell_errno(out, -ENOENT);
+  if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return fail_name(out, name, fd);  // something else stands there by now
   emit_whole(files, out, EntryType::directory, stat, {fd});
   if (fd < 0) {  // it is made at the other end, but what is in it is not known
     tell_errno(out, fd);

@@ -176,7 +176,10 @@ class Walk {
                   const EntryDetails::Place& place, std::string_view target = {});
   void tell(WalkBatch& out, WalkRecord::Kind kind, std::string_view reason);
   void tell_errno(WalkBatch& out, int error);
+  void fail_name(WalkBatch& out, std::string_view name, std::string_view reason);
+  void fail_name(WalkBatch& out, std::string_view name, int error);
   void leave_out(WalkBatch& out, std::string_view name, std::string_view reason);
+  void is_there(std::string_view name);
   void emit_leave(WalkBatch& out, const ports::FileStat& stat, const Listed& listed);
 
   WalkOptions options_;
