@@ -353,9 +353,9 @@ std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size
   std::vector<Hash128> hashes;
   const uint64_t count = piece_count(size_bytes);
   std::vector<std::byte> buffer(static_cast<size_t>(std::min<uint64_t>(size_bytes, session::piece_bytes)));
-  session::HoleFinder holes(files, fd);
+  session::HoleRuns holes(session::find_holes(files, fd, size_bytes));
   for (uint64_t piece = 0; piece < count; ++piece) {
-    if (holes.is_hole(piece * session::piece_bytes, piece_length(size_bytes, piece))) {
+    if (holes.has(piece)) {
       hashes.push_back(session::hash_of_zeros(piece_length(size_bytes, piece)));
       continue;
     }

@@ -11,23 +11,7 @@ namespace ccixfer::send {
 
 using session::SourceOutcome;
 
-namespace {
-
-// Runs of pieces that are holes. At most one look for each piece, and one for each run of data.
-std::vector<session::Want::Range> find_holes(ports::FileSystem& files, int fd, uint64_t size_bytes) {
-  std::vector<session::Want::Range> holes;
-  session::HoleFinder finder(files, fd);
-  const uint64_t pieces = pieces_of(size_bytes);
-  for (uint64_t piece = 0; piece < pieces && holes.size() < PieceSet::ranges_max;) {
-    const uint64_t data_at = std::min(finder.next_data(piece * session::piece_bytes), size_bytes);
-    const uint64_t data_piece = data_at == size_bytes ? pieces : data_at / session::piece_bytes;
-    if (data_piece > piece) holes.push_back({piece, data_piece - piece});
-    piece = data_piece + 1;
-  }
-  return holes;
-}
-
-}  // namespace
+static_assert(session::hole_runs_max <= PieceSet::ranges_max);
 
 LargeReads::LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
                        ReadHandler& handler, Wrapping wrapping)
@@ -94,7 +78,7 @@ void LargeReads::start_opens() {
           job.place.name = job.name;
           const int fd = open_listed(files, job.place, job.listed, job.result);
           job.file->set(fd);
-          if (fd >= 0) job.holes = find_holes(files, fd, job.listed.size_bytes);
+          if (fd >= 0) job.holes = session::find_holes(files, fd, job.listed.size_bytes);
         },
         &LargeReads::opened);
   }

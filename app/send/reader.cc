@@ -184,11 +184,10 @@ bool digest_file(ports::FileSystem& files, const SourcePlace& place, const Liste
   if (fd < 0) return false;
   std::vector<Hash128> hashes;
   hashes.reserve(pieces_of(listed.size_bytes));
-  session::HoleFinder holes(files, fd);
+  session::HoleRuns holes(session::find_holes(files, fd, listed.size_bytes));
   for (uint64_t piece = 0; piece < pieces_of(listed.size_bytes) && result.outcome == SourceOutcome::ok; ++piece) {
-    const uint64_t at_bytes = piece * session::piece_bytes;
-    const uint64_t length_bytes = std::min<uint64_t>(session::piece_bytes, listed.size_bytes - at_bytes);
-    if (holes.is_hole(at_bytes, length_bytes)) {
+    if (holes.has(piece)) {
+      const uint64_t length_bytes = std::min<uint64_t>(session::piece_bytes, listed.size_bytes - piece * session::piece_bytes);
       hashes.push_back(session::hash_of_zeros(length_bytes));
       continue;
     }

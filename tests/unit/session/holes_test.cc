@@ -23,14 +23,24 @@ class Islands : public ports::FileSystem {
     end_bytes = is_first ? 5 * mib : 10 * mib;
     return 0;
   }
+  int fstat(int, ports::FileStat& out) override {
+    out.allocated_bytes = allocated_bytes;
+    return 0;
+  }
+  int fsync(int) override {
+    ++syncs;
+    allocated_bytes = std::max(allocated_bytes, allocated_by_sync_bytes);
+    return sync_error;
+  }
   int calls = 0;
+  int syncs = 0, sync_error = 0;
+  uint64_t allocated_bytes = 3 * mib, allocated_by_sync_bytes = 0;
 
  private:
   int open(int, std::string_view, ports::OpenFlags, uint32_t) override { return -ENOSYS; }
   int close(int) override { return 0; }
   int64_t pread(int, MutableBytes, uint64_t) override { return -ENOSYS; }
   int64_t pwrite(int, Bytes, uint64_t) override { return -ENOSYS; }
-  int fstat(int, ports::FileStat&) override { return -ENOSYS; }
   int stat_at(int, std::string_view, ports::FileStat&, bool) override { return -ENOSYS; }
   int read_directory_part(int, bool, const std::function<void(std::string_view)>&) override { return -ENOSYS; }
   int mkdir_at(int, std::string_view, uint32_t) override { return -ENOSYS; }
@@ -44,7 +54,6 @@ class Islands : public ports::FileSystem {
   int set_mtime(int, ports::FileTime) override { return -ENOSYS; }
   int set_link_owner_at(int, std::string_view, uint32_t, uint32_t) override { return -ENOSYS; }
   int set_link_mtime_at(int, std::string_view, ports::FileTime) override { return -ENOSYS; }
-  int fsync(int) override { return -ENOSYS; }
   int syncfs(int) override { return -ENOSYS; }
   int space(int, ports::SpaceInfo&) override { return -ENOSYS; }
 };
@@ -65,6 +74,42 @@ TEST_CASE("holes__asked_in_order__one_call_for_each_run_of_data") {
   CHECK(finder.is_hole(10 * mib, 1 << 20));
   CHECK(finder.is_hole(11 * mib, ~uint64_t{0} - 11 * mib));
   CHECK(files.calls == 3);
+}
+
+TEST_CASE("find_holes__runs_of_pieces_without_data__and_the_file_is_written_out_first") {
+  Islands files;
+  files.sync_error = GENERATE(0, -EROFS);
+  // Pieces 0 to 2 have data, and the last one has none.
+  HoleRuns holes(find_holes(files, 0, 13 * mib));
+  CHECK(files.syncs == 1);
+  for (const uint64_t piece : {0u, 1u, 2u}) CHECK_FALSE(holes.has(piece));
+  CHECK(holes.has(3));
+  CHECK_FALSE(holes.has(4));
+  const auto far = find_holes(files, 0, 1024 * mib);
+  REQUIRE(far.size() == 1);
+  CHECK(far[0].first == 3);
+  CHECK(far[0].count == 253);
+}
+
+TEST_CASE("find_holes__all_is_allocated__no_hole_is_believed") {
+  Islands files;
+  files.allocated_bytes = 13 * mib;
+  CHECK(find_holes(files, 0, 13 * mib).empty());
+  CHECK(files.calls == 0);
+  CHECK(files.syncs == 0);
+  // Or as soon as it is on the disk.
+  files.allocated_bytes = 0;
+  files.allocated_by_sync_bytes = 13 * mib;
+  CHECK(find_holes(files, 0, 13 * mib).empty());
+  CHECK(files.calls == 0);
+}
+
+TEST_CASE("find_holes__more_is_allocated_than_the_data_explain__no_hole_is_believed") {
+  Islands files;
+  files.allocated_bytes = 16 * mib;  // 12 MiB of pieces with data, a quarter for what describes them, and 1 MiB
+  CHECK(find_holes(files, 0, 1024 * mib).size() == 1);
+  files.allocated_bytes += 1;
+  CHECK(find_holes(files, 0, 1024 * mib).empty());
 }
 
 TEST_CASE("holes__hash_of_zeros__is_that_of_zeros") {
