@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/filter/rules_file.h"
+#include "app/recv/caseless_names.h"
 #include "app/recv/names.h"
 #include "app/recv/task.h"
 #include "core/base/units.h"
@@ -42,12 +43,19 @@ Deletions::~Deletions() = default;
 
 void Deletions::note(const session::Entry& entry, const std::string& path) {
   if (entry.type != session::EntryType::leave) {
-    present_.add(path);
+    add_present(path);
     if (entry.type == session::EntryType::directory) listed_.add(path);
     return;
   }
   if (!entry.is_whole) not_whole_.add(path);
-  for (const std::string& name : entry.left_out) present_.add(join_path(path, name));
+  for (const std::string& name : entry.left_out) add_present(join_path(path, name));
+}
+
+// Where case is ignored, a file that replaces another one keeps the spelling that was there before.
+void Deletions::add_present(const std::string& path) { present_.add(root_.ignores_case ? without_case_or_accents(path) : path); }
+
+bool Deletions::is_present(const std::string& path) {
+  return present_.contains(root_.ignores_case ? without_case_or_accents(path) : path);
 }
 
 std::string_view Deletions::relative(std::string_view path) const {
@@ -104,7 +112,7 @@ bool Deletions::read_names(Frame& frame, DeleteStep& out) {
       owner_.step();
       more = files_.read_directory_part(frame.directory->fd(), std::exchange(frame.from_start, false), [&](std::string_view name) {
         const std::string path = join_path(frame.path, name);
-        if (frame.listed && present_.contains(path)) return;
+        if (frame.listed && is_present(path)) return;
         frame.names.append(name).push_back('\0');
       });
     }

@@ -75,6 +75,8 @@ class Deletions {
     size_t at = 0;
   };
   [[nodiscard]] bool dry() const { return policy_.has(session::option_dry_run); }
+  void add_present(const std::string& path);
+  [[nodiscard]] bool is_present(const std::string& path);
   [[nodiscard]] std::string_view relative(std::string_view path) const;
   [[nodiscard]] bool is_protected(const Frame& frame, const std::string& path, bool is_directory) const;
   [[nodiscard]] std::optional<Error> place_scope(std::string_view path);

@@ -108,6 +108,8 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   const bool is_directory = entry.type == EntryType::directory || entry.type == EntryType::leave;
   if (!is_directory && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);
+  if (root_.ignores_case && entry.type != EntryType::leave && !session_.caseless_names_.take(decision.path, is_directory))
+    return failed(decision, -session::errno_of_same_name);
   place(entry, index, decision);
   // A directory is made and left all the same, so that what is in it arrives.
   if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);

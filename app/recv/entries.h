@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/recv/backups.h"
+#include "app/recv/caseless_names.h"
 #include "app/recv/deletions.h"
 #include "app/recv/directories.h"
 #include "app/recv/leaves.h"
@@ -90,6 +91,7 @@ class EntryDecider {
   bool base_made_ = false;  // by this session: the directory that the session's path names
   std::string left_out_;    // --ignore-existing: what stands there is no directory and stays, so nothing in it can be made
   OpenDirectories open_directories_;
+  CaselessNames caseless_names_;
   std::set<int64_t> taken_over_;
 };
 

@@ -37,6 +37,7 @@ struct OpenedRoot {
   uint32_t uid = 0, gid = 0;               // that a new file gets
   bool one_writer_a_file = false;          // as of ports::SpaceInfo
   bool syncfs_tells = false;               // too
+  bool ignores_case = false;               // two names that differ in case only are one
   std::unique_ptr<DiskSync> disk;          // locks itself
   KeptTimes kept_times;                    // locks itself
   std::unique_ptr<Ledger> ledger;          // locks itself

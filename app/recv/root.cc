@@ -21,8 +21,15 @@ tl::unexpected<Error> cannot(std::string_view what, const std::string& path, int
   return fail(kind, fmt::format("cannot {} {}: {}", what, printable(path), std::generic_category().message(error)));
 }
 
-// What open(2) and mkdir(2) take off a mode here, and whose the new file is: one probe saves a chmod and a chown a file. And what
-// time it is by the file system's clock.
+std::string in_capitals_of(std::string name) {
+  for (char& c : name) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+
+// What open(2) and mkdir(2) take off a mode here, and whose the new file is: one probe saves a chmod and a chown a file. Whether
+// case counts in names. And what time it is by the file system's clock.
 int measure(OpenedRoot& root, ports::FileTime& now) {
   const std::string name = root.temporary_name();
   const int fd = root.files.open(root.staging, name, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0777);
@@ -31,6 +38,8 @@ int measure(OpenedRoot& root, ports::FileTime& now) {
   const int error = root.files.fstat(fd, stat);
   if (error >= 0) root.kept_times.add(stat.device, measure_time_limits(root.files, fd));
   root.files.close(fd);
+  ports::FileStat in_capitals;  // of a name that nobody has given
+  root.ignores_case = root.files.stat_at(root.staging, in_capitals_of(name), in_capitals, false) >= 0;
   root.files.unlink_at(root.staging, name, false);
   if (error < 0) return error;
   now = stat.ctime;
@@ -51,7 +60,8 @@ int open_staging(OpenedRoot& root) {
   if (root.files.fstat(root.staging, stat) >= 0 && stat.mode != staging_mode) root.files.set_mode(root.staging, staging_mode);
   if (root.files.get_acl(root.staging, true, acl) >= 0 && !acl.empty()) root.files.set_acl(root.staging, true, "");
   const int error = root.files.identify(root.fd, ".", root.identity);
-  return error < 0 ? error : root.files.identify(root.staging, ".", root.staging_identity);
+  if (error < 0) return error;
+  return root.files.identify(root.staging, ".", root.staging_identity);
 }
 
 Result<std::shared_ptr<OpenedRoot>> open_root(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs,

@@ -1,5 +1,7 @@
 #include "app/session/receiver_words.h"
 
+#include <fmt/core.h>
+
 #include <system_error>
 
 namespace ccixfer::session {
@@ -18,9 +20,16 @@ std::string words_of_receiver_errno(int error_number) {
       return "the receiver may not write there: " + std::generic_category().message(error_number);
     case errno_of_unknown_field:
       return "the receiver's version does not know what this one needs: run the same version at both ends";
+    case errno_of_same_name:
+      return "the receiver's file system ignores case, and another file of this transfer has that name: rename one of them";
     default:
       return "at the receiver: " + std::generic_category().message(error_number);
   }
+}
+
+Error changed_files(uint64_t count) {
+  return {ErrorKind::vanished, fmt::format("{} file{} changed while {} read: trying {} again", count, count == 1 ? "" : "s",
+                                           count == 1 ? "it was" : "they were", count == 1 ? "it" : "them")};
 }
 
 }  // namespace ccixfer::session

@@ -4,12 +4,17 @@
 #include <cerrno>
 #include <string>
 
+#include "core/base/result.h"
+
 namespace ccixfer::session {
 
 // The entry has a field that must be understood and that the receiver does not know. No file system
 // returns it.
 inline constexpr int errno_of_unknown_field = EPROTONOSUPPORT;
+inline constexpr int errno_of_same_name = ENOTUNIQ;  // where case is ignored
 
 [[nodiscard]] std::string words_of_receiver_errno(int error_number);
+// How a session ends that another one is to follow, as so many files changed while they were read.
+[[nodiscard]] Error changed_files(uint64_t count);
 
 }  // namespace ccixfer::session

@@ -252,3 +252,28 @@ def test_file_systems_that_refuse_attributes__data_arrive_one_line_and_23():
                     told = [line for line in ended.stderr.splitlines() if "refuses" in line or "could not give" in line]
                     check(len(told) == 1, f"{kind}: {ended.stderr}")
                 lab.receiver.stop()
+
+
+def test_fat__two_names_that_are_one_there__one_fails_and_deleting_keeps_the_older_spelling():
+    with rooted("fat-case") as lab:
+        source = lab.directory / "run42"
+        source.mkdir()
+        for name, text in (("README", "first"), ("readme", "second"), ("other", "data")):
+            (source / name).write_text(text)
+        try:
+            disk = Refusing(lab, "fat")
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"    SKIPPED: no FAT here: {getattr(error, 'stderr', error)}", flush=True)
+            return
+        with disk:
+            lab.root = disk.root / "root"
+            lab.root.mkdir()
+            (push, pushed), _ = both_ways(lab, source, "-a")
+            ended = run([*push[:2], "--delete", *push[2:]])
+            check(ended.returncode == 23 and "readme: the receiver's file system ignores case" in ended.stderr, f"{ended.returncode}: {ended.stderr}")
+            check((pushed / "README").read_text() == "first" and (pushed / "other").read_text() == "data", "what arrived")
+            # The name that stands there keeps its spelling, and is no other file for --delete.
+            os.unlink(source / "README")
+            ended = run([*push[:2], "--delete", *push[2:]])
+            check((pushed / "readme").read_text() == "second" and len(os.listdir(pushed)) == 2, f"{os.listdir(pushed)}: {ended.stderr}")
+            lab.receiver.stop()

@@ -1,0 +1,174 @@
+// --delete at the destination: what goes, and above all what stays.
+#include "app/recv/deletions.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "app/filter/rules.h"
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv::test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct Deleting {
+  explicit Deleting(DeleteWish wish = {}, uint32_t options = archive_options, uint64_t already = 0)
+      : place(options),
+        deletions(*place.root->opened(), *place.directories, place.policy, *place.owner, nullptr, std::move(wish), "", "",
+                  already) {}
+
+  void has(const std::string& path) {
+    const std::filesystem::path whole = place.temporary.path(path);
+    std::filesystem::create_directories(whole.parent_path());
+    std::ofstream(whole) << "old";
+  }
+  [[nodiscard]] bool is_there(const std::string& path) const {
+    struct stat stat {};
+    return ::lstat(place.temporary.path(path).c_str(), &stat) == 0;
+  }
+  // What the source has, in its order.
+  void listed(const Entry& entry) {
+    const Decision decision = place.decide_one(entry);
+    deletions.note(entry, decision.path);
+  }
+  void left(const std::string& path, bool is_whole, const Names& left_out = {}) {
+    Entry entry = directory(path);
+    entry.type = EntryType::leave;
+    entry.is_whole = is_whole;
+    entry.left_out = left_out;
+    deletions.note(entry, path);
+  }
+  // All of it; the paths that went, sorted.
+  Names run() {
+    Names gone;
+    for (bool over = false; !over;) {
+      DeleteStep step = deletions.step(false);
+      REQUIRE_FALSE(step.fatal.has_value());
+      for (const Deleted& one : step.deleted) gone.push_back(one.path + (one.is_directory ? "/" : ""));
+      failed += step.failed;
+      skipped += step.skipped;
+      over = step.over;
+    }
+    std::sort(gone.begin(), gone.end());
+    return gone;
+  }
+
+  Place place;
+  Deletions deletions;
+  uint64_t failed = 0, skipped = 0;
+};
+
+DeleteWish at_most(uint64_t max) {
+  DeleteWish wish;
+  wish.max = max;
+  return wish;
+}
+
+}  // namespace
+
+TEST_CASE("deletions__what_the_source_does_not_have_goes__and_nothing_else") {
+  Deleting test;
+  for (const char* path : {"kept", "old", "d/kept", "d/old", "gone/a", "gone/b/c"}) test.has(path);
+  test.listed(directory(""));
+  test.listed(directory("d"));
+  test.listed(file("d/kept", 3));
+  test.left("d", true);
+  test.listed(file("kept", 3));
+  test.left("", true);
+  CHECK(test.run() == Names{"d/old", "gone/", "gone/a", "gone/b/", "gone/b/c", "old"});
+  CHECK(test.is_there("kept"));
+  CHECK(test.is_there("d/kept"));
+  CHECK(test.is_there(".ccixfer"));
+  CHECK_FALSE(test.is_there("gone"));
+  CHECK(test.failed == 0);
+}
+
+TEST_CASE("deletions__a_directory_that_was_not_listed_in_full__keeps_all_that_it_has") {
+  Deleting test;
+  for (const char* path : {"old", "d/old", "d/deep/old"}) test.has(path);
+  test.listed(directory(""));
+  test.listed(directory("d"));
+  test.left("d", false);
+  test.left("", true);
+  CHECK(test.run() == Names{"old"});
+  CHECK(test.is_there("d/deep/old"));
+}
+
+TEST_CASE("deletions__names_that_the_source_left_out__stay") {
+  Deleting test;
+  for (const char* path : {"pipe", "old", "unreadable/x"}) test.has(path);
+  test.listed(directory(""));
+  test.left("", true, {"pipe", "unreadable"});
+  CHECK(test.run() == Names{"old"});
+  CHECK(test.is_there("unreadable/x"));
+}
+
+TEST_CASE("deletions__a_limit__holds_for_all_sessions_together_and_the_rest_is_counted") {
+  const uint64_t already = GENERATE(uint64_t{0}, uint64_t{2}, uint64_t{3}, uint64_t{7});
+  Deleting test(at_most(3), archive_options, already);
+  for (const char* path : {"a", "b", "c", "d/e"}) test.has(path);
+  test.listed(directory(""));
+  test.left("", true);
+  const Names gone = test.run();
+  CHECK(gone.size() == (already < 3 ? size_t{3} - already : size_t{0}));
+  CHECK(test.skipped > 0);
+  size_t there = 0;
+  for (const char* path : {"a", "b", "c", "d", "d/e"}) there += test.is_there(path) ? 1u : 0u;
+  CHECK(there == 5 - gone.size());
+}
+
+TEST_CASE("deletions__what_the_rules_exclude__stays_with_the_directories_that_it_is_in") {
+  DeleteWish wish;
+  filter::RulesBuilder rules([](const std::string&) { return Result<std::string>(""); }, false, false);
+  REQUIRE(rules.add_pattern("*.log", false).has_value());
+  wish.rules = rules.take();
+  Deleting test(std::move(wish));
+  for (const char* path : {"old", "a.log", "d/b.log", "d/old", "e/old"}) test.has(path);
+  test.listed(directory(""));
+  test.left("", true);
+  CHECK(test.run() == Names{"d/old", "e/", "e/old", "old"});
+  CHECK(test.is_there("a.log"));
+  CHECK(test.is_there("d/b.log"));
+}
+
+TEST_CASE("deletions__a_link_to_a_directory__goes_and_not_what_it_leads_to") {
+  Deleting test;
+  test.has("kept/file");
+  std::filesystem::create_directory_symlink(test.place.temporary.path("kept"), test.place.temporary.path("link"));
+  test.listed(directory(""));
+  test.listed(directory("kept"));
+  test.listed(file("kept/file", 3));
+  test.left("kept", true);
+  test.left("", true);
+  CHECK(test.run() == Names{"link"});
+  CHECK(test.is_there("kept/file"));
+}
+
+TEST_CASE("deletions__a_dry_run__tells_the_same_and_touches_nothing") {
+  Deleting test({}, archive_options | session::option_dry_run);
+  for (const char* path : {"old", "gone/a"}) test.has(path);
+  test.listed(directory(""));
+  test.left("", true);
+  CHECK(test.run() == Names{"gone/", "gone/a", "old"});
+  CHECK(test.is_there("old"));
+  CHECK(test.is_there("gone/a"));
+}
+
+TEST_CASE("deletions__case_is_ignored__the_spelling_that_was_there_before_stays") {
+  Deleting test;
+  test.place.root->opened()->ignores_case = true;
+  for (const char* path : {"README", "B\xc3\x84", "old"}) test.has(path);
+  test.listed(directory(""));
+  test.listed(file("Readme", 3));
+  test.listed(file("b\xc3\xa4", 3));
+  test.left("", true);
+  CHECK(test.run() == Names{"old"});
+}
+
+}  // namespace ccixfer::recv::test
