@@ -5,7 +5,7 @@
 // found (no answer 35, no route 43, network 10). Progress is what the receiver has or said that no earlier session of the transfer
 // reached, and that the queue at the peer moves. Signs of life keep a session, but do not count beyond it: a peer that dies in each
 // session is given up, and so is one whose lanes die again and again. What cannot be sent again (standard input) gets no second
-// session.
+// session. Files that changed while they were read get another session too, twice at most: its walk lists them as they are then.
 #pragma once
 #include <functional>
 #include <memory>
@@ -24,6 +24,7 @@
 namespace ccixfer::program {
 
 inline constexpr uint32_t losses_in_vain_max = 10;
+inline constexpr uint32_t changed_sessions_max = 2;  // sessions that are followed by another one because files had changed
 
 struct DialPlan {
   std::string uri;                  // without a path
@@ -34,7 +35,8 @@ struct DialPlan {
   size_t routers = 1;  // of our device
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
-  std::function<std::unique_ptr<TransferRole>(session::Link&)> make_role;
+  // `tries_changed_again`: as of SourcePart and DestinationPart.
+  std::function<std::unique_ptr<TransferRole>(session::Link&, bool tries_changed_again)> make_role;
   std::optional<session::SealSetup> seal;  // none: --insecure. Then there is judge_peer too
   // Whether the peer that was reached is the one that is meant. It may ask a person and block for as long. authentication: it is
   // not
@@ -101,6 +103,7 @@ class DialledTransfer {
   Reached reached_most_;
   std::optional<trust::PeerId> peer_;  // as it was proved in the first session: a later one is with the same
   uint32_t attempts_ = 0;
+  uint32_t changed_sessions_ = 0;  // that ended because files had changed
   uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses, and their signs of life do not count
   uint32_t losses_in_vain_ = 0;  // of all lanes, in a row without progress: from losses_in_vain_max on signs of life do not count
   bool reached_ = false;         // a lane was up once

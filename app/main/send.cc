@@ -152,7 +152,8 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   auto failed = begin_failed_list(command.transfer, rights);
   if (!failed) return {failed.error(), {}};
   part.failed = std::move(*failed);
-  plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link) mutable {
+  plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link, bool tries_changed_again) mutable {
+    part.tries_changed_again = tries_changed_again;
     part.receipt = receipt.begin(link, uri);
     return make_source(services, link, part);
   };

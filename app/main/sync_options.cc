@@ -53,6 +53,11 @@ Result<void> check(const SyncOptions& sync) {
   // What is written over is not there any more to be kept; and a file that an older tree shares would change there as well.
   if (sync.inplace && sync.keeps_backups()) return wrong("--inplace", "not with --backup: the old file is what is written to");
   if (sync.inplace && !sync.link_dest.empty()) return wrong("--inplace", "not with --link-dest: the older tree would change");
+  // A run that ends early leaves a newer file of that size, half written, which the next one would not look at.
+  if (sync.inplace && sync.update)
+    return wrong("--inplace", "not with --update: an interrupted file would be taken for a newer one");
+  if (sync.inplace && sync.size_only)
+    return wrong("--inplace", "not with --size-only: an interrupted file would be taken for a complete one");
   if (sync.suffix.find('/') != std::string::npos || sync.suffix.size() > session::name_bytes_max)
     return wrong("--suffix " + sync.suffix, "give the end of a name");
   if (sync.link_dest.size() > session::link_dest_max) return wrong("--link-dest", "at most 20 of them");

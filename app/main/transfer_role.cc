@@ -71,6 +71,7 @@ class SourceRole final : public TransferRole {
     options.tells_listed = part.tells_listed;
     options.rules = part.rules;
     options.working_directory = part.working_directory;
+    options.tries_changed_again = part.tries_changed_again;
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     return options;
@@ -123,6 +124,7 @@ class DestinationRole final : public TransferRole {
     options.turns = part.turns;
     options.receipt = part.receipt;
     options.tweaks = part.tweaks;
+    options.tries_changed_again = part.tries_changed_again;
     return options;
   }
   Observer observer_;

@@ -96,6 +96,7 @@ struct SourcePart {
   bool tells_listed = false;
   filter::Rules rules = {};
   std::string working_directory = {};
+  bool tries_changed_again = false;  // as of send::SourceOptions
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
@@ -118,6 +119,7 @@ struct DestinationPart {
   std::shared_ptr<FailedList> failed = {};
   receipt::Sink* receipt = nullptr;
   session::TweaksRef tweaks = {};
+  bool tries_changed_again = false;  // as of recv::DestinationOptions
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);

@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t all_of_owner = 0700;
 constexpr size_t copy_part_bytes = 1u << 20;
 constexpr uint32_t keep_id = ~uint32_t{0};
+constexpr size_t unsynced_max = 64;
 
 bool is_unlinkable(int error) {
   return error == -EPERM || error == -EXDEV || error == -EMLINK || error == -ENOTSUP || error == -ENOSYS || error == -EACCES;
@@ -38,8 +39,26 @@ int Backups::keep(int parent, std::string_view path, Before before) {
   const std::string below(below_base(path, base_, false));
   if (const int error = open_twin(split_path(below).parent); error < 0) return error;
   const int kept = keep_in(twin_->fd(), name, parent, original, stat);
+  if (kept < 0) return kept;
   // The last sync of the session is of the root's own file system.
-  return kept >= 0 && how_.directory->outside ? files_.fsync(twin_->fd()) : kept;
+  if (how_.directory->outside) return files_.fsync(twin_->fd());
+  unsynced_.emplace(twin_path_, twin_);
+  return unsynced_.size() < unsynced_max ? kept : sync_all();
+}
+
+int Backups::sync() {
+  const std::lock_guard lock(mutex_);
+  return sync_all();
+}
+
+int Backups::sync_all() {
+  int error = 0;
+  for (const auto& [path, directory] : unsynced_) {
+    owner_.step();
+    error = std::min(error, files_.fsync(directory->fd()));
+  }
+  unsynced_.clear();
+  return error;
 }
 
 int Backups::keep_in(int directory, const std::string& name, int parent, std::string_view original, const ports::FileStat& stat) {

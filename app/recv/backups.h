@@ -4,6 +4,7 @@
 // In a backup directory, directories are made as they are needed, with mode and owner of those that the files come from.
 // Thread-safe: files are committed beside entries that are decided.
 #pragma once
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -29,6 +30,9 @@ class Backups {
   // What stands at `path`, whose last part is in `parent`. 0, also when nothing stands there, or a directory; or -errno: it must
   // not be replaced.
   [[nodiscard]] int keep(int parent, std::string_view path, Before before);
+  // What was kept stays kept through a power cut: the names in a backup directory are synced. Those beside the files are synced
+  // with the names of the files.
+  [[nodiscard]] int sync();
   // Before it is removed it is kept in the directory that it is in.
   [[nodiscard]] bool keeps_beside(std::string_view path) const { return !how_.directory && !is_backup(path); }
   // The directory at `path` has these now, and so shall the one in the backup directory that was made after it.
@@ -36,6 +40,7 @@ class Backups {
 
  private:
   [[nodiscard]] bool is_backup(std::string_view path) const;
+  [[nodiscard]] int sync_all();
   [[nodiscard]] int open_top();
   [[nodiscard]] int open_twin(std::string_view directory);
   [[nodiscard]] int make_twin(int parent, std::string_view name, const std::string& directory);
@@ -55,7 +60,8 @@ class Backups {
   HeldFileRef top_;
   HeldFileRef twin_;  // the directory that was used last ...
   std::string twin_path_;
-  std::set<std::string, std::less<>> made_;  // those that are not left yet
+  std::map<std::string, HeldFileRef> unsynced_;  // directories with new names
+  std::set<std::string, std::less<>> made_;      // those that are not left yet
 };
 
 }  // namespace ccixfer::recv

@@ -37,6 +37,7 @@ class Committer {
   void inherit(CommitItem& item, int file);
   int open_parent(std::string_view path);
   void place(CommitItem& item);
+  void keep_old_files(std::vector<CommitItem>& batch);
   int keep_old(const CommitItem& item, int parent);
   int rename_into(CommitItem& item, int parent);
   int place_across(CommitItem& item, int parent);
@@ -237,6 +238,21 @@ int Committer::place_across(CommitItem& item, int parent) {
   return error;
 }
 
+// Before the renames: a backup whose name a power cut takes back must not cost the file that it was made of.
+void Committer::keep_old_files(std::vector<CommitItem>& batch) {
+  for (CommitItem& item : batch) {
+    if (item.outcome != CommitOutcome::ok || owner_.lost.load()) continue;
+    owner_.step();
+    int error = open_parent(split_path(item.task->path).parent);
+    if (error >= 0) error = keep_old(item, last_parent_->fd());
+    if (error < 0) set(item, CommitOutcome::failed, root_.judged(error));
+  }
+  const int error = backups_->sync();
+  for (CommitItem& item : batch) {
+    if (error < 0 && item.outcome == CommitOutcome::ok) set(item, CommitOutcome::failed, error);
+  }
+}
+
 int Committer::keep_old(const CommitItem& item, int parent) {
   ports::FileStat stat;
   const bool was_file =
@@ -326,7 +342,6 @@ void Committer::place(CommitItem& item) {
   }
   const std::string_view parent_path = split_path(item.task->path).parent;
   int error = open_parent(parent_path);
-  if (error >= 0 && backups_ != nullptr) error = keep_old(item, last_parent_->fd());
   if (error >= 0) error = rename_into(item, last_parent_->fd());
   if (error == -ENOENT && directories_.look_again(parent_path) < 0) error = -ESTALE;
   if (error < 0) {
@@ -433,6 +448,7 @@ void Committer::run(std::vector<CommitItem>& batch) {
     if (!item.file && item.link_to.empty()) by_syncfs_ = root_.syncfs_tells;
     finish(item);
   }
+  if (backups_ != nullptr) keep_old_files(batch);
   sync_before(batch);
   if (verifies()) verify_packs(batch);
   for (CommitItem& item : batch) {

@@ -24,6 +24,7 @@
 #include "app/recv/session_root.h"
 #include "app/recv/syncer.h"
 #include "app/session/liveness.h"
+#include "app/session/receiver_words.h"
 #include "app/session/session_keys.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
@@ -147,7 +148,8 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       liveness_(options.disk_patience),
       outbox_([this](const Message& message) { link_.post(message); }, tells_source_of_items(options)),
       results_(options.record, observer,
-               tells_source_of_items(options) ? options.options & ~uint32_t{session::option_itemize} : options.options),
+               tells_source_of_items(options) ? options.options & ~uint32_t{session::option_itemize} : options.options,
+               options.tries_changed_again),
       budget_(options.limits),
       session_(end_, outbox_, results_, liveness_, wake_, observer, counters, [&link] { return link.session(); }),
       lanes_(link, endpoint.mailboxes(), pool, entropy,
@@ -267,7 +269,11 @@ void Destination::Impl::finish() {
   if (entries_.next_index() < *entries || !files_.empty() || entries_.is_running() || !leaves_.empty()) return;
   if (!receipts_.empty()) return;
   outbox_.flush_results();
-  if (outbox_.has_results() || !delete_the_rest()) return;
+  if (outbox_.has_results()) return;
+  // The source is not told: it keeps its session until the next one takes its place.
+  if (const uint64_t changed = results_.to_try_again(); changed > 0)
+    return session_.end_with(session::changed_files(changed), false);
+  if (!delete_the_rest()) return;
   end_.begin_last_sync();
   auto failure = std::make_shared<std::optional<Error>>();
   jobs_.submit([this, failure] { *failure = root_.sync_all(); },
@@ -287,9 +293,9 @@ bool Destination::Impl::delete_the_rest() {
 
 void Destination::Impl::on_deleted(const DeleteStep& step) {
   session_.made_progress();
+  results_.deleted(step);  // also when nobody is left to tell: --max-delete holds for all sessions of a transfer together
   if (session_.has_failed()) return;
   for (const std::string& line : step.warnings) session_.warn(line);
-  results_.deleted(step);
   const session::Tally& tally = results_.tally();
   session::Deletions news{tally.deleted, tally.delete_failed, tally.delete_skipped, {}};
   const bool wants_names = (options_.options & (session::option_itemize | session::option_dry_run)) != 0;

@@ -48,6 +48,7 @@ struct DestinationOptions {
   receipt::Sink* receipt = nullptr;  // hears of each entry that ends well, with its digest; none: nobody reads them again
   std::string peer = {};             // who it is, for whoever looks at what stands staged
   session::TweaksRef tweaks = {};    // of a pull
+  bool tries_changed_again = false;  // as of send::SourceOptions, of a pull
 };
 
 class Destination final : public session::LinkHandler {

@@ -114,7 +114,7 @@ bool FilesInWork::on_end(const session::FileEnd& end) {
       }
       break;
     case session::SourceOutcome::changed:
-      on_failed(*file, {ErrorKind::vanished, 0, true, "it changed while it was read"});
+      on_failed(*file, changed_at_source());
       break;
     case session::SourceOutcome::vanished:
       on_failed(*file, {ErrorKind::vanished, 0, true, "it vanished at the source"});
@@ -159,7 +159,7 @@ void FilesInWork::holes_made(const session::Holes& holes, int error_number) {
   if (bytes > 0 && !file->failure()) on_durable(*file, bytes);
   if (is_fatal(error_number)) return session_.fail(fatal_error(error_number, file->task().path));
   if (error_number != 0) return on_failed(*file, failure_of_errno(error_number));
-  if (has_changed) return on_failed(*file, {ErrorKind::vanished, 0, true, "it changed while it was read"});
+  if (has_changed) return on_failed(*file, changed_at_source());
   go_on(*file);
 }
 

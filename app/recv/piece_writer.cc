@@ -47,7 +47,7 @@ bool PieceWriter::is_wanted(const SegmentHeader& header, uint64_t entries_decide
     case FilePieces::Arrived::here:
       return false;
     case FilePieces::Arrived::changed:
-      files_.on_failed(*file, {ErrorKind::vanished, 0, true, "it changed while it was read"});
+      files_.on_failed(*file, changed_at_source());
       return false;
     case FilePieces::Arrived::wanted:
       return true;

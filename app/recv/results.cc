@@ -7,8 +7,11 @@ namespace ccixfer::recv {
 using session::TransferRecord;
 using session::Verdict;
 
-Results::Results(std::shared_ptr<TransferRecord> record, DestinationObserver& observer, uint32_t options)
-    : record_(record ? std::move(record) : std::make_shared<TransferRecord>()), observer_(observer), options_(options) {}
+Results::Results(std::shared_ptr<TransferRecord> record, DestinationObserver& observer, uint32_t options, bool tries_changed_again)
+    : record_(record ? std::move(record) : std::make_shared<TransferRecord>()),
+      observer_(observer),
+      options_(options),
+      tries_changed_again_(tries_changed_again) {}
 
 void Results::itemize(const std::string& path, session::EntryType type, uint64_t version, const std::string& target,
                       session::Items items) {
@@ -132,6 +135,10 @@ void Results::failed(const FileTask& task, const FileShare& share, const FileFai
   tally_.bytes_total -= share.counted_bytes;
   session_bytes_ -= share.durable_bytes;
   ++(failure.kind == ErrorKind::vanished ? tally_.files_vanished : tally_.files_failed);
+  if (failure.has_changed && tries_changed_again_) {
+    ++to_try_again_;
+    return;
+  }
   const uint64_t bytes = task.size_bytes != size_unknown ? task.size_bytes : 0;
   tell(task.path, task.version, bytes, TransferRecord::Said::failed, failure.reason);
 }

@@ -25,7 +25,11 @@ struct FileFailure {
   int error_number = 0;
   bool discard = true;  // what is staged is worthless
   std::string reason;
+  bool has_changed = false;  // at the source
 };
+[[nodiscard]] inline FileFailure changed_at_source() {
+  return {ErrorKind::vanished, 0, true, "it changed while it was read", true};
+}
 
 // A file's part in the counts of bytes, until it has ended.
 struct FileShare {
@@ -38,7 +42,9 @@ class Results {
  public:
   // `record`: of the transfer's earlier sessions; none: this is the only one.
   // `options`: session::Option bits, with option_itemize if it is for us to tell what is done.
-  Results(std::shared_ptr<session::TransferRecord> record, DestinationObserver& observer, uint32_t options = 0);
+  // `tries_changed_again`: as of DestinationOptions.
+  Results(std::shared_ptr<session::TransferRecord> record, DestinationObserver& observer, uint32_t options = 0,
+          bool tries_changed_again = false);
 
   // The verdict on an entry that is not wanted.
   void decided(const Decision& decision);
@@ -52,6 +58,7 @@ class Results {
   void grown(uint64_t bytes) { tally_.bytes_total += bytes; }
   void delivered(const FileTask& task, uint64_t bytes);
   void failed(const FileTask& task, const FileShare& share, const FileFailure& failure);
+  [[nodiscard]] uint64_t to_try_again() const { return to_try_again_; }  // files that changed, of which nobody was told
   void attributes_refused() { ++tally_.attributes_refused; }
   void attributes_failed() { ++tally_.files_failed; }  // of a directory
   void received(uint64_t bytes) { tally_.bytes_sent += bytes; }
@@ -75,6 +82,8 @@ class Results {
   const std::shared_ptr<session::TransferRecord> record_;
   DestinationObserver& observer_;
   const uint32_t options_;
+  const bool tries_changed_again_;
+  uint64_t to_try_again_ = 0;
   session::Tally tally_;
   uint64_t session_bytes_ = 0;  // of tally_.bytes: what this session made durable
 };

@@ -26,6 +26,7 @@ class SessionCourse {
   void fail(const Error& error);              // the peer is told
   void judge(const Result<void>& judgement);  // of what the peer sent; an error of ErrorKind::protocol is counted
   void ended_by_peer(const Error& error);
+  void end_for_another(const Error& error) { ended_by_peer(error); }  // the peer is not told: the next session takes the place
   void link_lost(const Error& error);
   [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }
   [[nodiscard]] bool finished(bool has_lanes) const;

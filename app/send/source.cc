@@ -5,6 +5,7 @@
 
 #include "app/send/announcer.h"
 #include "app/send/answers.h"
+#include "app/send/changed_files.h"
 #include "app/send/lister.h"
 #include "app/send/read_stage.h"
 #include "app/send/receipt_digests.h"
@@ -12,6 +13,7 @@
 #include "app/send/segment_sender.h"
 #include "app/send/session_course.h"
 #include "app/session/liveness.h"
+#include "app/session/receiver_words.h"
 #include "app/session/session_keys.h"
 #include "core/base/check.h"
 
@@ -69,6 +71,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   void post_end_of_listing();
   void post_same();
   void post_file_ends();
+  void leave_changed_files();
   void on_session_message(const session::Message& message);
   void on_resend(const session::Resend& resend);
   [[nodiscard]] Result<void> resend_put(const SentPut& put);
@@ -111,6 +114,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   SessionCourse course;
   session::Liveness liveness;
   session::BottleneckWatch waits;
+  ChangedFiles changed;
   RingBuffer<session::Message> of_files;  // to be posted: ends, at most one for each entry that has not ended; holes of open files
   uint64_t hole_bytes = 0;                // that the destination has without a segment
   RingBuffer<session::Same> same;         // to be posted; at most compared_pieces_max pieces
@@ -136,7 +140,8 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
       receipts(jobs, walk, entries, given.receipt),
       answers(entries, reads, reports, option(session::option_dry_run), &receipts),
       course(link, counters),
-      liveness(given.disk_patience) {
+      liveness(given.disk_patience),
+      changed(given.tries_changed_again) {
   CHECK(!given.sources.empty());
 }
 
@@ -157,6 +162,7 @@ void Source::Impl::turn(Instant instant) {
     post_end_of_listing();
     post_same();
     post_file_ends();
+    leave_changed_files();
   }
   if (course.error() == nullptr) receipts.start();
   // The peer keeps the session until it hears the end, so nobody takes its lanes away while files are read for a receipt.
@@ -245,7 +251,14 @@ void Source::Impl::on_not_listed(WalkRecord::Kind kind, std::string_view path, s
   link.post(session::Unlisted{vanished, std::string(path), vanished ? "vanished" : std::string(reason)});
 }
 
+void Source::Impl::leave_changed_files() {
+  const bool is_idle = jobs->running() == 0 && sender.data_ready() == 0 && of_files.empty() && same.empty();
+  if (!course.listing_is_over() || !is_idle) return;
+  if (const uint64_t waiting = changed.left(entries); waiting > 0) course.end_for_another(session::changed_files(waiting));
+}
+
 void Source::Impl::on_refused(const Entry& entry) {
+  if (changed.take(entry)) return;
   reports.refused(entry);
   session::FileEnd end;
   end.index = entry.index;

@@ -46,6 +46,9 @@ struct SourceOptions {
   receipt::Sink* receipt = nullptr;  // hears of each entry that ends well, with its digest; none: nobody reads them again
   bool is_root = false;              // this process is: it may read what is not its own
   session::TweaksRef tweaks = {};    // of a push
+  // Whoever dialled begins another session where files changed while they were read: then nobody is told of them, and the session
+  // ends with `vanished` when all else is done. Of a push.
+  bool tries_changed_again = false;
 };
 
 class Source final : public session::LinkHandler {

@@ -191,14 +191,20 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = dial.asked ? *dial.asked : recv::asked_for(dial.path, dial.options);
-    plan.make_role = [this, part](session::Link& link) { return program::make_destination(services_, link, part); };
+    plan.make_role = [this, part](session::Link& link, bool tries_changed_again) mutable {
+      part.tries_changed_again = tries_changed_again;
+      return program::make_destination(services_, link, part);
+    };
   } else {
     program::SourcePart part{dial.sources.empty() ? std::vector<std::string>{dial.directory + "/"} : dial.sources, -1,
                              dial.options};
     part.rate = std::make_shared<send::RateCap>(dial.rate_bytes_per_s);
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
-    plan.make_role = [this, part](session::Link& link) { return program::make_source(services_, link, part); };
+    plan.make_role = [this, part](session::Link& link, bool tries_changed_again) mutable {
+      part.tries_changed_again = tries_changed_again;
+      return program::make_source(services_, link, part);
+    };
   }
   transfer_ = std::make_unique<program::DialledTransfer>(services_, hub_, std::move(plan), site.world.now());
 }

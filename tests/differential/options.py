@@ -235,7 +235,7 @@ def files_from(case):
     paths = [p for p in case.source_tree if p and b"\n" not in p]
     names = [rng.choice([b"", b"", b"./", b"/"]) + p + rng.choice([b"", b"", b"/"] if case.source_tree[p].kind == "d" else [b""])
              for p in rng.sample(paths, min(len(paths), rng.randrange(1, 6)))]
-    if rng.random() < 0.1:
+    if rng.random() < 0.1 and "--delete" not in case.rows:
         names.append(b"absent")
     if rng.random() < 0.05:
         names.append(b".")
@@ -266,5 +266,5 @@ ROWS = [
     Row("--link-dest", 0.20, link_dest, without=("--size-only", "--hard-links")),  # of which rsync copies another content than the source has
     Row("--backup", 0.12, backup, without=("--link-dest", "--hard-links")),
     Row("--backup-dir", 0.10, backup_directory, without=("--link-dest", "--backup", "--hard-links")),
-    Row("--inplace", 0.20, same("--inplace"), without=("--link-dest", "--backup", "--backup-dir", "--hard-links")),
+    Row("--inplace", 0.20, same("--inplace"), without=("--update", "--size-only", "--link-dest", "--backup", "--backup-dir", "--hard-links")),
 ]

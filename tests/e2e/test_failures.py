@@ -145,33 +145,62 @@ def test_router_stopped_for_a_while__the_transfer_waits_and_ends():
         check(same, "big differs")
 
 
-def test_one_file_unreadable_and_one_changed__23_and_only_a_changed_one__24_push_and_pull():
-    # a link to itself cannot be read by anybody, root included; a file that grows while it is read changes
+def growing_file(lab, unreadable, pull, keeps_growing):
+    """A file that grows after its transfer has begun, once or as long as that runs: the command that has ended, and whether the
+    file is there as it is at the source."""
+    source = lab.directory / "source"
+    source.mkdir()
+    if unreadable:   # a link to itself cannot be read by anybody, root included
+        os.symlink("loop", source / "loop")
+    growing = big_file(source / "growing", 64 << 20)
+    target = lab.directory / "target"
+    target.mkdir()
+    slowly = ["--bwlimit", "100MB/s", "--insecure"]
+    if pull:
+        other = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure", "--once")
+        command = lab.start(None, "pull", "recv", *slowly, native(other.uris) + "/", target)
+    else:
+        other = lab.start_ready(None, "recv", "recv", "--root", target, "--listen", "127.0.0.1:0", "--insecure", "--once")
+        command = lab.start(None, "send", "send", *slowly, f"{source}/", native(other.uris) + "/")
+    command.wait_event("progress", lambda e: e.get("bytes", 0) > 0)
+    with open(growing, "ab", buffering=0) as file:
+        file.write(b"more")
+        while keeps_growing and command.process.poll() is None:
+            file.write(b"more")
+            time.sleep(0.002)
+    command.wait()
+    other.wait()
+    arrived = target / "growing"
+    return command, arrived.exists() and sha256(arrived) == sha256(growing)
+
+
+def test_file_that_changes_once__is_tried_again_and_arrives_push_and_pull():
+    for unreadable in (True, False):
+        for pull in (False, True):
+            with Lab("changes-once") as lab:
+                command, is_there = growing_file(lab, unreadable, pull, keeps_growing=False)
+                said = f"(pull {pull}, unreadable {unreadable}): {command.tail()}"
+                check(command.process.returncode == (23 if unreadable else 0), f"{command.process.returncode} {said}")
+                check(is_there, f"it is not there {said}")
+                done = command.done()
+                check(done["files_failed"] == unreadable and done["files"] == 1, f"{done} {said}")
+                check(any("changed while it was read: trying it again" in e.get("reason", "") for e in command.events if e["event"] == "retry"), said)
+                told = [(e["path"], e["status"]) for e in command.events if e["event"] == "file" and e["path"].endswith("growing")]
+                check([status for _, status in told] == ["ok"], f"{told} {said}")
+
+
+def test_one_file_unreadable_and_one_changing__23_and_only_a_changing_one__24_push_and_pull():
     for unreadable in (True, False):
         for pull in (False, True):
             with Lab("precedence") as lab:
-                source = lab.directory / "source"
-                source.mkdir()
-                if unreadable:
-                    os.symlink("loop", source / "loop")
-                growing = big_file(source / "growing", 64 << 20)
-                target = lab.directory / "target"
-                target.mkdir()
-                slowly = ["--bwlimit", "100MB/s", "--insecure"]
-                if pull:
-                    other = lab.start_ready(None, "serve", "send", "--serve", source, "--listen", "127.0.0.1:0", "--insecure")
-                    command = lab.start(None, "pull", "recv", *slowly, native(other.uris) + "/", target)
-                else:
-                    other = lab.start_ready(None, "recv", "recv", "--root", target, "--listen", "127.0.0.1:0", "--insecure")
-                    command = lab.start(None, "send", "send", *slowly, f"{source}/", native(other.uris) + "/")
-                command.wait_event("progress", lambda e: e.get("bytes", 0) > 0)
-                with open(growing, "ab") as file:
-                    file.write(b"more")
-                code = command.wait()
+                command, is_there = growing_file(lab, unreadable, pull, keeps_growing=True)
+                code = command.process.returncode
                 check(code == (23 if unreadable else 24), f"{code} (pull {pull}, unreadable {unreadable}): {command.tail()}")
+                check(not is_there, "a changing file arrived")
                 done = command.done()
                 failed = 1 + unreadable
                 check(done["files_failed"] == failed and done["files"] == 0, f"{failed} failed, not {done}")
+                check(sum(e["event"] == "retry" for e in command.events) == 2, f"two more tries: {command.tail()}")
                 check(sum(e.get("status") == "failed" for e in command.events if e["event"] == "file") == failed or pull, command.tail())
 
 

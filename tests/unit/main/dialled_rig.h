@@ -32,6 +32,7 @@ struct Script {
   std::vector<Error> aborted;
   std::vector<std::string> lanes;
   std::vector<Error> lost;
+  std::vector<bool> tries_changed_again;
 };
 
 class ScriptedRole final : public TransferRole, public session::LinkHandler {
@@ -88,7 +89,8 @@ struct DialledRig {
     plan.open = {5, "some/path"};
     plan.lanes = 1;
     plan.timeout = std::chrono::seconds(20);
-    plan.make_role = [this](session::Link& link) {
+    plan.make_role = [this](session::Link& link, bool tries_changed_again) {
+      script.tries_changed_again.push_back(tries_changed_again);
       near_link = &link;
       return std::make_unique<ScriptedRole>(script);
     };

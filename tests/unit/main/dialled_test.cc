@@ -84,6 +84,7 @@ TEST_CASE("dialled__files_that_failed__are_the_result_and_no_reason_to_begin_ane
 TEST_CASE("dialled__a_role_that_fails__only_what_a_new_session_may_mend_gets_one") {
   for (const ErrorKind kind : all_kinds()) {
     INFO(error_row(kind).name);
+    if (kind == ErrorKind::vanished) continue;  // of a role: files that changed, see below
     DialledRig rig;
     REQUIRE(rig.run_until_moving());
     rig.script.tally.bytes = 70;
@@ -117,6 +118,33 @@ TEST_CASE("dialled__a_role_that_fails__only_what_a_new_session_may_mend_gets_one
     CHECK(rig.transfer->tally().bytes == 100);
     CHECK(rig.transfer->tally().bytes_sent == 12);
   }
+}
+
+TEST_CASE("dialled__files_that_changed__get_two_more_sessions_and_the_last_one_has_to_tell_of_them") {
+  DialledRig rig;
+  for (int session = 1; session <= 2; ++session) {
+    REQUIRE(rig.run([&] { return rig.script.made == session && rig.transfer->moving(); }));
+    rig.script.error = Error{ErrorKind::vanished, "a file changed"};
+    rig.script.finished = true;
+    REQUIRE(rig.run([&] { return rig.retries().size() == static_cast<size_t>(session); }));
+    CHECK(rig.retries().back() == "a file changed");
+    rig.script.finished = false;
+    rig.script.error.reset();
+  }
+  REQUIRE(rig.run([&] { return rig.script.made == 3 && rig.transfer->moving(); }));
+  CHECK(rig.script.tries_changed_again == std::vector<bool>{true, true, false});
+  CHECK(rig.script.aborted.empty());  // the peer keeps each session until the next one comes
+  rig.script.tally.files_vanished = 1;
+  rig.script.finished = true;
+  REQUIRE(rig.run_to_the_end());
+  CHECK(rig.transfer->result().kind == ErrorKind::vanished);
+  CHECK(rig.script.made == 3);
+}
+
+TEST_CASE("dialled__no_more_sessions_are_allowed__no_role_leaves_changed_files_to_another_one") {
+  DialledRig rig([](DialPlan& plan) { plan.retries = 0; });
+  REQUIRE(rig.run_until_moving());
+  CHECK(rig.script.tries_changed_again == std::vector<bool>{false});
 }
 
 TEST_CASE("dialled__a_failure_without_words__is_told_in_those_of_its_kind") {

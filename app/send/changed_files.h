@@ -1,0 +1,46 @@
+// Files that changed while they were read, in a session that another one follows: its walk lists them as they are then. So neither
+// the destination nor the user hears of them now, and the session ends when they are all that is left. The destination cannot be
+// done before that, since it waits for these files.
+// In: files that were refused. Out: whether they wait, and how many they are at the end.
+// Bound: waiting_max files; more of them are told at once and not tried again.
+// Protocol thread.
+#pragma once
+#include <cstdint>
+
+#include "app/send/entry_table.h"
+
+namespace ccixfer::send {
+
+class ChangedFiles {
+ public:
+  static constexpr uint32_t waiting_max = 1024;  // they hold places in the table of entries
+
+  explicit ChangedFiles(bool tries_again) : tries_again_(tries_again) {}
+
+  // In the phase `refused`. True: it waits.
+  [[nodiscard]] bool take(const Entry& entry) {
+    const bool waits =
+        tries_again_ && entry.outcome.outcome == session::SourceOutcome::changed && !entry.stream && waiting_ < waiting_max;
+    if (waits) ++waiting_;
+    return waits;
+  }
+  // Asked when all is listed, nothing is being read and nothing waits to be said. How many wait while nothing else does; 0:
+  // something else is to come.
+  [[nodiscard]] uint64_t left(EntryTable& entries) const {
+    if (waiting_ == 0) return 0;
+    uint64_t waiting = 0;
+    bool is_rest_done = true;
+    entries.for_each([&](const Entry& entry) {
+      if (entry.phase == EntryPhase::refused) ++waiting;
+      // A further name of a file ends with the first one.
+      is_rest_done = is_rest_done && (entry.phase == EntryPhase::refused || entry.is_link);
+    });
+    return is_rest_done ? waiting : 0;
+  }
+
+ private:
+  const bool tries_again_;
+  uint32_t waiting_ = 0;  // and some whose result came from the destination meanwhile
+};
+
+}  // namespace ccixfer::send
