@@ -145,7 +145,7 @@ Head read_head(std::string_view text, const Template& inherited) {
 
 // The rule at the beginning of the text; it takes its part of the text away.
 Result<void> take_rule(std::string_view& text, const Template& inherited, const std::string& where, Collector& to) {
-  const std::string_view whole = text;
+  const std::string_view whole = inherited.hides_text ? std::string_view("a rule") : text;
   Head head = read_head(text, inherited);
   if (head.problem != nullptr) return wrong(where, whole, head.problem);
   if ((inherited.flags & rule_sides) != 0) {

@@ -13,6 +13,7 @@ namespace ccixfer::filter {
 
 inline constexpr uint32_t merges_nested_max = 16;
 inline constexpr size_t rules_file_bytes_max = 1u << 20;
+inline constexpr size_t rules_read_max = 100'000;  // that hold at a time, of files in the tree
 
 // What the rules of a text inherit from whatever named it.
 struct Template {
@@ -20,6 +21,7 @@ struct Template {
   bool old_prefixes = false;     // of --exclude and --include: only `+ `, `- ` and `!`
   bool ends_with_zero = false;   // lines do (--from0)
   bool delete_excluded = false;  // what says of no side whom it is for is for the sender only
+  bool hides_text = false;       // an error says the file and the line only: whoever named the file may not read it
 };
 
 class Collector {

@@ -67,12 +67,8 @@ bool Rule::finds(std::string_view name, bool is_directory, std::string_view abso
     text.remove_prefix(below_.size() + 1);
   }
   if (!is_anchored_ && slashes_ > 0 && !has_stars_) return last_components(text, slashes_ + 1) && wild_.matches(text);
-  if (wild_.matches(text)) return true;
-  if (is_anchored_ || !has_stars_ || begins_with_stars_) return false;
-  for (size_t slash = text.find('/'); slash != std::string_view::npos; slash = text.find('/', slash + 1)) {
-    if (wild_.matches(text.substr(slash + 1))) return true;
-  }
-  return false;
+  const bool is_whole = is_anchored_ || !has_stars_ || begins_with_stars_;
+  return is_whole ? wild_.matches(text) : wild_.matches_an_end(text);
 }
 
 }  // namespace ccixfer::filter

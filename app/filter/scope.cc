@@ -5,6 +5,11 @@
 #include "core/base/units.h"
 
 namespace ccixfer::filter {
+namespace {
+
+constexpr const char* too_many = "more than 100,000 rules hold here";
+
+}  // namespace
 
 // Makes a Local of what a file says.
 class Scope::Gatherer final : public Collector {
@@ -12,6 +17,8 @@ class Scope::Gatherer final : public Collector {
   Gatherer(Scope& scope, Local& into, const std::string& directory, const Read& read)
       : scope_(scope), into_(into), directory_(directory), read_(read) {}
   void on_rule(uint16_t flags, std::string pattern) override {
+    if (scope_.held_ >= rules_read_max) return;
+    ++scope_.held_;
     if ((flags & rule_merge) == 0) {
       into_.rules.push_back({Rule(flags, std::move(pattern), directory_)});
       return;
@@ -25,8 +32,10 @@ class Scope::Gatherer final : public Collector {
   }
   [[nodiscard]] Result<void> on_merge(const std::string& file, const Template& inherited, const std::string& where) override {
     const auto wrong = [&](std::string_view what) {
-      return fail(ErrorKind::usage, fmt::format("bad filter rule: {}: {}: {}", printable(where), printable(file), what));
+      const std::string shown = inherited.hides_text ? "the file that it names" : printable(file);
+      return fail(ErrorKind::usage, fmt::format("bad filter rule: {}: {}: {}", printable(where), shown, what));
     };
+    if (scope_.held_ >= rules_read_max) return wrong(too_many);
     if (file.find('/') != std::string::npos || file == "." || file == "..") return wrong("name a file of the same directory");
     if (nested_ >= merges_nested_max) return wrong("files of rules name one another too deeply");
     auto text = read_(file);
@@ -75,6 +84,7 @@ std::string Scope::absolute_of(std::string_view directory) const {
 Result<void> Scope::begin(std::string absolute) {
   absolute_ = std::move(absolute);
   levels_.assign(1, {});
+  held_ = 0;
   Level& first = levels_.front();
   first.lists.resize(merges_.size());
   const Read none = [](const std::string&) { return Result<std::optional<std::string>>(std::nullopt); };
@@ -97,7 +107,9 @@ Result<void> Scope::gather(Level& level, size_t merge, std::string_view text, co
   inherited.flags = static_cast<uint16_t>(merges_[merge].flags & ~(rule_merge | rule_parents));
   inherited.ends_with_zero = rules_.ends_with_zero;
   inherited.delete_excluded = rules_.delete_excluded;
+  inherited.hides_text = other_side_ == rule_sender;
   if (auto parsed = parse_lines(text, inherited, file, gatherer); !parsed) return parsed;
+  if (held_ >= rules_read_max) return fail(ErrorKind::usage, fmt::format("bad filter: {}: {}", printable(file), too_many));
   if (level.lists.size() <= merge) level.lists.resize(merge + 1);
   level.lists[merge] = std::make_shared<const Local>(std::move(local));
   return {};
@@ -107,6 +119,7 @@ Result<void> Scope::enter(std::string_view directory, const Read& read) {
   Level level;
   level.lists = levels_.back().lists;
   level.merges = merges_.size();
+  level.held = held_;
   levels_.push_back(std::move(level));
   if (merges_.empty()) return {};
   const std::string here = absolute_of(directory);
@@ -125,6 +138,7 @@ Result<void> Scope::enter(std::string_view directory, const Read& read) {
 
 void Scope::leave() {
   merges_.resize(levels_.back().merges);
+  held_ = levels_.back().held;
   levels_.pop_back();
 }
 

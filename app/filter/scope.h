@@ -51,6 +51,7 @@ class Scope {
   struct Level {
     std::vector<std::shared_ptr<const Local>> lists;  // of merges_[i]; none: no rules
     size_t merges = 0;                                // before this level was entered
+    size_t held = 0;                                  // too
   };
   class Gatherer;
   enum class Verdict : uint8_t { none, include, exclude };
@@ -67,6 +68,7 @@ class Scope {
   std::vector<Placed> base_;
   std::vector<Merge> merges_;
   std::string absolute_;
+  size_t held_ = 0;            // rules that were read in the tree and hold, at most rules_read_max
   std::vector<Level> levels_;  // the first one: what holds before anything is entered
 };
 

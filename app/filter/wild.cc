@@ -135,14 +135,25 @@ bool Wild::takes(const Token& token, uint8_t byte) const {
   return false;
 }
 
-// Follows all ways through the pattern at once: at[i] says that the tokens before i match what was read.
-bool Wild::matches(std::string_view text) const {
-  if (is_plain_) return text == plain_;
+bool Wild::matches(std::string_view text) const { return is_plain_ ? text == plain_ : run(text, false); }
+
+bool Wild::matches_an_end(std::string_view text) const {
+  if (!is_plain_) return run(text, true);
+  if (!text.ends_with(plain_)) return false;
+  return text.size() == plain_.size() || text[text.size() - plain_.size() - 1] == '/';
+}
+
+// Follows all ways through the pattern at once: at[i] says that the tokens before i match what was read, from the beginning or
+// from behind a slash on.
+bool Wild::run(std::string_view text, bool begins_anywhere) const {
   const size_t count = tokens_.size();
   const auto is_star = [this](size_t i) { return tokens_[i].kind == Kind::star || tokens_[i].kind == Kind::stars; };
   std::vector<uint8_t> at(count + 1), next(count + 1);
-  at[0] = 1;
-  for (size_t i = 0; i < count && is_star(i); ++i) at[i + 1] = 1;
+  const auto begin = [&](std::vector<uint8_t>& ways) {
+    ways[0] = 1;
+    for (size_t i = 0; i < count && is_star(i); ++i) ways[i + 1] = 1;
+  };
+  begin(at);
   for (const char c : text) {
     std::fill(next.begin(), next.end(), uint8_t{0});
     bool alive = false;
@@ -153,7 +164,8 @@ bool Wild::matches(std::string_view text) const {
       }
       if (next[i] != 0 && is_star(i)) next[i + 1] = 1;
     }
-    if (!alive) return false;
+    if (begins_anywhere && c == '/') begin(next);
+    if (!alive && !begins_anywhere) return false;
     at.swap(next);
   }
   return at[count] != 0;

@@ -18,6 +18,8 @@ class Wild {
   Wild() = default;
   explicit Wild(std::string_view pattern);
   [[nodiscard]] bool matches(std::string_view text) const;  // all of it
+  // All of it, or all behind one of its slashes.
+  [[nodiscard]] bool matches_an_end(std::string_view text) const;
 
  private:
   enum class Kind : uint8_t { byte, any, set, star, stars, nothing };
@@ -27,6 +29,7 @@ class Wild {
     uint32_t set = 0;  // in sets_
   };
   using Set = std::bitset<256>;
+  [[nodiscard]] bool run(std::string_view text, bool begins_anywhere) const;
   [[nodiscard]] size_t add_set(std::string_view pattern, size_t at);  // behind the `[`; where it goes on
   [[nodiscard]] bool takes(const Token& token, uint8_t byte) const;
 

@@ -1,4 +1,5 @@
 // Rules: what they leave out, as rsync does, how they are written, and how they travel.
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -189,6 +190,58 @@ TEST_CASE("rules__patterns__of_exclude_and_include_know_old_prefixes_only") {
   const Rules rules = builder.take();
   const std::vector<std::string> tree = {"+ b", "H d", "a", "a.keep", "b", "c", "d", "e"};
   CHECK(Walked(rules, tree).left_out == std::vector<std::string>{"H d", "a", "c"});
+}
+
+TEST_CASE("rules__of_files_that_only_the_receiver_may_read__are_not_shown") {
+  Scope scope(rules_of({": .f"}), Side::receiver);
+  REQUIRE(scope.begin(""));
+  for (const char* const text : {"a secret", ". another secret"}) {
+    const auto read = [&](const std::string& name) -> Result<std::optional<std::string>> {
+      return name == ".f" ? std::optional<std::string>(text) : std::nullopt;
+    };
+    const auto entered = scope.enter("", read);
+    REQUIRE_FALSE(entered);
+    CHECK(entered.error().message.find("/.f line 1") != std::string::npos);
+    CHECK(entered.error().message.find("secret") == std::string::npos);
+    scope.leave();
+  }
+}
+
+TEST_CASE("rules__more_than_a_file_may_bring__are_an_error_and_come_back_with_the_next_directory") {
+  Scope scope(rules_of({": .f"}), Side::receiver);
+  REQUIRE(scope.begin(""));
+  std::string many, few;
+  for (int i = 0; i < 1000; ++i) many += ". g\n";
+  for (int i = 0; i < 1000; ++i) few += "- x\n";
+  const auto read = [&](const std::string& name) -> Result<std::optional<std::string>> {
+    return std::optional<std::string>(name == ".f" ? many : few);
+  };
+  CHECK_FALSE(scope.enter("", read));
+  scope.leave();
+  const auto modest = [&](const std::string&) -> Result<std::optional<std::string>> { return std::optional<std::string>(few); };
+  CHECK(scope.enter("", modest));
+}
+
+TEST_CASE("wild__an_end_behind_a_slash__is_what_the_pattern_is_compared_with_one_by_one") {
+  const auto by_one = [](const Wild& wild, std::string_view text) {
+    if (wild.matches(text)) return true;
+    for (size_t slash = text.find('/'); slash != std::string_view::npos; slash = text.find('/', slash + 1)) {
+      if (wild.matches(text.substr(slash + 1))) return true;
+    }
+    return false;
+  };
+  uint32_t seed = 1, found = 0;
+  const auto next = [&seed](uint32_t below) { return (seed = seed * 1664525u + 1013904223u) / 65536u % below; };
+  for (int round = 0; round < 20'000; ++round) {
+    std::string pattern, text;
+    for (uint32_t i = next(7) + 1; i > 0; --i) pattern += std::array{"a", "b", "/", "?", "*", "**", "[ab]"}[next(7)];
+    for (uint32_t i = next(9); i > 0; --i) text += std::array{'a', 'b', '/'}[next(3)];
+    CAPTURE(pattern, text);
+    const Wild wild(pattern);
+    REQUIRE(wild.matches_an_end(text) == by_one(wild, text));
+    found += wild.matches_an_end(text) ? 1u : 0u;
+  }
+  CHECK(found > 1000);
 }
 
 TEST_CASE("wild__a_pattern_made_to_be_slow__is_answered_soon") {
