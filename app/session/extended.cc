@@ -67,7 +67,7 @@ int read_extended(ports::FileSystem& files, int fd, uint32_t options, bool is_ro
   if (const int error = files.list_attributes(fd, names); error < 0) return error;
   size_t bytes = 0;
   for (std::string& name : names) {
-    if (!is_wanted_extended(name, options, is_root)) continue;
+    if (!is_name(name) || !is_wanted_extended(name, options, is_root)) continue;  // a file system in user space may say anything
     std::string value;
     const int error = files.get_attribute(fd, name, value);
     if (error == -ENODATA) continue;  // gone meanwhile
@@ -78,6 +78,7 @@ int read_extended(ports::FileSystem& files, int fd, uint32_t options, bool is_ro
   }
   if (bytes > extended_bytes_max) return -E2BIG;
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  out.erase(std::unique(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name == b.name; }), out.end());
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/session/messages.h"
+#include "tests/unit/session/no_files.h"
 
 namespace ccixfer::session {
 namespace {
@@ -31,6 +32,26 @@ TEST_CASE("extended__a_list_of_all_tags__is_an_acl") {
   CHECK_FALSE(is_acl(acl({{1, 6}, {4, 4}, {32, 0}}).substr(0, 27)));       // cut
   CHECK_FALSE(is_acl("\x03" + acl({{1, 6}, {4, 4}, {32, 0}}).substr(1)));  // another version
   CHECK_FALSE(is_acl(""));
+}
+
+TEST_CASE("extended__what_a_file_system_may_list_and_no_peer_takes__is_left_out") {
+  class Odd final : public NoFiles {
+   public:
+    int list_attributes(int, std::vector<std::string>& names) override {
+      names = {"user.b", "user.a", "user.b", "nodot", ".front", "user.", "user.gone"};
+      return 0;
+    }
+    int get_attribute(int, std::string_view name, std::string& value) override {
+      value = "of " + std::string(name);
+      return name == "user.gone" ? -ENODATA : 0;
+    }
+  } files;
+  std::vector<ExtendedAttribute> got, again;
+  REQUIRE(read_extended(files, 0, option_xattrs, true, got) == 0);
+  REQUIRE(got.size() == 2);
+  CHECK(got[0].name == "user.a");
+  CHECK(got[1].value == "of user.b");
+  CHECK(decode_extended(encoded(got), again));
 }
 
 TEST_CASE("extended__names_out_of_order_or_malformed__are_refused") {

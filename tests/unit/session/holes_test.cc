@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/session/limits.h"
+#include "tests/unit/session/no_files.h"
 
 namespace ccixfer::session {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr uint64_t mib = 1u << 20;
 
 // Data in [3 MiB, 5 MiB) and [9 MiB, 10 MiB).
-class Islands : public ports::FileSystem {
+class Islands final : public NoFiles {
  public:
   int next_data(int, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) override {
     ++calls;
@@ -35,27 +36,6 @@ class Islands : public ports::FileSystem {
   int calls = 0;
   int syncs = 0, sync_error = 0;
   uint64_t allocated_bytes = 3 * mib, allocated_by_sync_bytes = 0;
-
- private:
-  int open(int, std::string_view, ports::OpenFlags, uint32_t) override { return -ENOSYS; }
-  int close(int) override { return 0; }
-  int64_t pread(int, MutableBytes, uint64_t) override { return -ENOSYS; }
-  int64_t pwrite(int, Bytes, uint64_t) override { return -ENOSYS; }
-  int stat_at(int, std::string_view, ports::FileStat&, bool) override { return -ENOSYS; }
-  int read_directory_part(int, bool, const std::function<void(std::string_view)>&) override { return -ENOSYS; }
-  int mkdir_at(int, std::string_view, uint32_t) override { return -ENOSYS; }
-  int symlink_at(std::string_view, int, std::string_view) override { return -ENOSYS; }
-  int64_t readlink_at(int, std::string_view, std::string&) override { return -ENOSYS; }
-  int rename_at(int, std::string_view, int, std::string_view) override { return -ENOSYS; }
-  int unlink_at(int, std::string_view, bool) override { return -ENOSYS; }
-  int truncate(int, uint64_t) override { return -ENOSYS; }
-  int set_mode(int, uint32_t) override { return -ENOSYS; }
-  int set_owner(int, uint32_t, uint32_t) override { return -ENOSYS; }
-  int set_mtime(int, ports::FileTime) override { return -ENOSYS; }
-  int set_link_owner_at(int, std::string_view, uint32_t, uint32_t) override { return -ENOSYS; }
-  int set_link_mtime_at(int, std::string_view, ports::FileTime) override { return -ENOSYS; }
-  int syncfs(int) override { return -ENOSYS; }
-  int space(int, ports::SpaceInfo&) override { return -ENOSYS; }
 };
 
 }  // namespace
