@@ -28,7 +28,7 @@ constexpr uint32_t known_options =
 
 constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
 
-recv::Limits limits_of(const policy::Grant& grant) { return {grant.quota_bytes, grant.entries_max, grant.setid}; }
+recv::Limits limits_of(const policy::Grant& grant) { return {grant.quota_bytes, grant.entries_max, grant.setid, grant.devices}; }
 
 }  // namespace
 

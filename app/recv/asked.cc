@@ -51,6 +51,7 @@ const char* AskedEntries::fault_of_link(const Entry& entry) const {
   if (!entry.is_linked) return nullptr;
   if (!asked_.hard_links) return "a hard link";
   if (entry.linked_to.empty()) return nullptr;
+  if (asked_.list && !asked_.list->allows(entry.linked_to, false)) return "a hard link to what the list does not name";
   const bool may_come = asked_.content || entry.linked_to == asked_.name || is_below(entry.linked_to, asked_.name);
   return may_come && !is_reserved_path(entry.linked_to) ? nullptr : "a hard link to something else";
 }

@@ -10,7 +10,7 @@
 namespace ccixfer::recv {
 namespace {
 
-constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000;
+constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000, owner_may_write = 0200;
 constexpr uint32_t keep_uid = ~uint32_t{0};
 
 bool is_refused(int error) {
@@ -58,17 +58,26 @@ int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, con
     }
   }
   bool refused = false;
-  if (const uint32_t mode = wanted_mode(policy, now, wanted);
-      mode != now.mode || (!is_mode_known && policy.has(session::option_permissions))) {
+  const auto extend = [&](Extended which) {
+    const int error = apply_extended(files, fd, policy, wanted, which);
+    refused = refused || error == attributes_refused;
+    return std::min(error, 0);
+  };
+  const uint32_t mode = wanted_mode(policy, now, wanted);
+  bool sets_mode = mode != now.mode || (!is_mode_known && policy.has(session::option_permissions));
+  // Who is not root may give attributes to what may be written only. A list changes the mode, and comes after it.
+  const bool needs_write = policy.uid != 0 && policy.has(session::option_xattrs) && wanted.extended;
+  if (needs_write && (now.mode & owner_may_write) == 0)
+    sets_mode = files.set_mode(fd, now.mode | owner_may_write) >= 0 || sets_mode;
+  if (needs_write) {
+    if (const int error = extend(Extended::attributes); error < 0) return error;
+  }
+  if (sets_mode) {
     const int error = files.set_mode(fd, mode);
     if (error < 0 && !is_refused(error)) return error;
-    refused = error < 0 && policy.has(session::option_permissions);
+    refused = refused || (error < 0 && policy.has(session::option_permissions));
   }
-  if (const int error = apply_extended(files, fd, policy, wanted); error < 0) {
-    return error;
-  } else {
-    refused = refused || error == attributes_refused;
-  }
+  if (const int error = extend(needs_write ? Extended::lists : Extended::all); error < 0) return error;
   if (policy.has(session::option_times)) {
     const int error = files.set_mtime(fd, wanted.mtime);
     if (error < 0 && !is_refused(error)) return error;
@@ -91,6 +100,10 @@ const ExtendedAttribute* find(const List& list, std::string_view name) {
 bool is_default_acl(std::string_view name) { return name == session::default_acl_name; }
 bool is_acl_name(std::string_view name) { return name == session::access_acl_name || is_default_acl(name); }
 
+bool is_of(Extended which, std::string_view name) {
+  return which == Extended::all || (which == Extended::lists) == is_acl_name(name);
+}
+
 int set_one(ports::FileSystem& files, int fd, const ExtendedAttribute& one) {
   if (is_acl_name(one.name)) return files.set_acl(fd, is_default_acl(one.name), one.value);
   return files.set_attribute(fd, one.name, one.value);
@@ -105,7 +118,7 @@ bool is_extended_refused(int error) { return is_refused(error) || error == -ENOS
 
 }  // namespace
 
-int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const Attributes& wanted) {
+int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const Attributes& wanted, Extended which) {
   if (!policy.has_extended() || !wanted.extended) return 0;
   List now;
   if (const int error = session::read_extended(files, fd, policy.options, policy.uid == 0, now); error < 0 && error != -E2BIG)
@@ -116,12 +129,12 @@ int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const
     return error < 0 && !is_extended_refused(error) ? error : 0;
   };
   for (const ExtendedAttribute& one : now) {
-    if (!policy.may_set(one.name) || find(*wanted.extended, one.name) != nullptr) continue;
+    if (!is_of(which, one.name) || !policy.may_set(one.name) || find(*wanted.extended, one.name) != nullptr) continue;
     if (const int error = note(remove_one(files, fd, one.name)); error < 0) return error;
   }
   for (const ExtendedAttribute& one : *wanted.extended) {
     const ExtendedAttribute* there = find(now, one.name);
-    if (!policy.may_set(one.name) || (there != nullptr && there->value == one.value)) continue;
+    if (!is_of(which, one.name) || !policy.may_set(one.name) || (there != nullptr && there->value == one.value)) continue;
     if (const int error = note(set_one(files, fd, one)); error < 0) return error;
   }
   return refused ? attributes_refused : 0;

@@ -32,6 +32,7 @@ struct Policy {
   uint32_t uid = 0, gid = 0;    // that a new file gets by itself
   bool setid = true;            // set-id bits that the source asks for are set
   bool directory_times = true;  // with option_times: directories get theirs too
+  bool devices = true;          // devices, sockets and pipes may be made
   [[nodiscard]] bool has(session::Option option) const;
   [[nodiscard]] bool has_extended() const { return has(session::option_acls) || has(session::option_xattrs); }
   // Whether an extended attribute may be set here: `security.` can give rights, as a set-ID bit does.
@@ -54,7 +55,9 @@ inline constexpr int attributes_refused = 1;
 [[nodiscard]] int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, const Current& current,
                                    const Attributes& wanted);
 // Extended attributes and access control lists alone, which apply_attributes sets too. 0, -errno or attributes_refused.
-[[nodiscard]] int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const Attributes& wanted);
+enum class Extended : uint8_t { all, attributes, lists };
+[[nodiscard]] int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const Attributes& wanted,
+                                 Extended which = Extended::all);
 // What of them differs: of session::item_acl and item_xattrs.
 [[nodiscard]] uint16_t extended_differences(ports::FileSystem& files, int fd, const Policy& policy,
                                             const std::vector<session::ExtendedAttribute>& wanted);

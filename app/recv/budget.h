@@ -15,7 +15,8 @@ namespace ccixfer::recv {
 struct Limits {
   std::optional<uint64_t> quota_bytes;
   std::optional<uint64_t> entries_max;
-  bool setid = true;  // set-user-ID and set-group-ID bits of its files count
+  bool setid = true;    // set-user-ID and set-group-ID bits of its files count
+  bool devices = true;  // it may make devices, sockets and pipes
 };
 
 class Budget {

@@ -28,7 +28,12 @@ class CommitQueue {
   CommitQueue(const CommitQueue&) = delete;
   CommitQueue& operator=(const CommitQueue&) = delete;
 
-  void add(CommitItem item) { waiting_.push_back(std::move(item)); }
+  void add(CommitItem item) {
+    if (item.file) ++files_waiting_;
+    waiting_.push_back(std::move(item));
+  }
+  // Those that came in pieces, in a batch or not: each has a descriptor.
+  [[nodiscard]] size_t files_waiting() const { return files_waiting_; }
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
   // Begins a batch, if none is running.
   void turn() {
@@ -40,20 +45,26 @@ class CommitQueue {
   // As turn, of a session that has failed. True: something was given back.
   bool cancel() {
     if (is_running_ || waiting_.empty()) return false;
-    for (const CommitItem& item : std::exchange(waiting_, {})) handler_.on_commit_cancelled(item);
+    for (const CommitItem& item : std::exchange(waiting_, {})) {
+      uncount(item);
+      handler_.on_commit_cancelled(item);
+    }
     return true;
   }
 
  private:
   void committed(const std::vector<CommitItem>& batch) {
     is_running_ = false;
+    for (const CommitItem& item : batch) uncount(item);
     for (const CommitItem& item : batch) handler_.on_committed(item);
   }
+  void uncount(const CommitItem& item) { files_waiting_ -= item.file ? 1u : 0u; }
 
   SessionJobs& jobs_;
   const Commit commit_;
   CommitHandler& handler_;
   std::vector<CommitItem> waiting_;
+  size_t files_waiting_ = 0;
   bool is_running_ = false;
 };
 

@@ -125,7 +125,7 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   // A link of an older tree, or a file that is to be kept, is never written to, whatever the options say.
   const bool in_place =
       replaces_file && session_.policy_.has(session::option_inplace) && session_.older_ == nullptr && session_.backups_ == nullptr;
-  begin_task(entry, index, in_place, decision);
+  begin_task(entry, index, in_place ? &stat : nullptr, decision);
   if (!decision.task) return;
   const FileTask& task = *decision.task;
   if (!in_place) resume(task, decision);
@@ -133,14 +133,14 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
     compare_with(task, std::make_shared<OlderFile>(root_, session_.directories_, decision.path, stat.size_bytes), stat, decision);
   } else if (older) {
     const OlderTrees::Candidate& found_older = older->candidate;
-    compare_with(task,
-                 std::make_shared<OlderFile>(root_, session_.directories_, found_older.directory, found_older.name,
-                                             found_older.stat.size_bytes),
-                 found_older.stat, decision);
+    compare_with(
+        task,
+        std::make_shared<OlderFile>(root_, session_.directories_, found_older.top, found_older.path, found_older.stat.size_bytes),
+        found_older.stat, decision);
   }
 }
 
-void EntryDecider::Job::begin_task(const Entry& entry, uint64_t index, bool in_place, Decision& decision) {
+void EntryDecider::Job::begin_task(const Entry& entry, uint64_t index, const ports::FileStat* in_place, Decision& decision) {
   const Hash128 key = path_key(decision.path);
   if (!root_.claims.take(key, session_.owner_)) {
     failed(decision, -EBUSY);
@@ -157,7 +157,11 @@ void EntryDecider::Job::begin_task(const Entry& entry, uint64_t index, bool in_p
   task->linked_to = decision.target;
   task->has_digest = entry.has_digest;
   task->digest = entry.digest;
-  task->in_place = in_place;
+  task->in_place = in_place != nullptr;
+  if (in_place != nullptr) {
+    task->device = in_place->device;
+    task->inode = in_place->inode;
+  }
   task->sparse = session_.policy_.has(session::option_sparse);
   task->first_name = leads_;
   if (!leads_.empty()) task->path_of_first = join_path(session_.base_, leads_);

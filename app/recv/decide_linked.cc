@@ -97,7 +97,7 @@ bool EntryDecider::Job::becomes_link(const Entry& entry, uint64_t index, Decisio
     return true;
   }
   leads_ = entry.linked_to;
-  begin_task(entry, index, false, decision);
+  begin_task(entry, index, nullptr, decision);
   leads_.clear();
   if (decision.verdict != Verdict::failed) decision.verdict = Verdict::link;
   return true;

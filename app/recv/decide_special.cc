@@ -2,6 +2,7 @@
 #include <cerrno>
 
 #include "app/recv/entry_job.h"
+#include "app/session/receiver_words.h"
 
 namespace ccixfer::recv {
 
@@ -76,7 +77,11 @@ void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
     failed(decision, -EPERM);
     return;
   }
-  if (entry.type == EntryType::device && (policy.uid != 0 || !policy.setid)) return;  // left out, as rsync does
+  if (!policy.devices) {
+    failed(decision, -session::errno_of_no_devices);
+    return;
+  }
+  if (entry.type == EntryType::device && policy.uid != 0) return;  // left out, as rsync does
   const std::string_view name = split_path(decision.path).name;
   ports::FileStat stat;
   const int found = files_.stat_at(parent_->fd(), name, stat, false);

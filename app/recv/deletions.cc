@@ -18,6 +18,7 @@ namespace {
 constexpr size_t names_bytes_max = 4u << 20;  // of a listed directory at once: the others are read when these are done
 constexpr uint32_t owner_writes = 0700;
 constexpr size_t frames_open_max = 64;
+constexpr size_t warnings_a_step = 64;
 
 }  // namespace
 
@@ -99,7 +100,8 @@ bool Deletions::is_protected(const Frame& frame, const std::string& path, bool i
 
 void Deletions::failed(const std::string& path, int error, DeleteStep& out) {
   ++out.failed;
-  out.warnings.push_back(fmt::format("{}: cannot delete it: {}", printable(path), describe_errno(-error)));
+  if (out.warnings.size() < warnings_a_step)
+    out.warnings.push_back(fmt::format("{}: cannot delete it: {}", printable(path), describe_errno(-error)));
 }
 
 // Fills names with more of what the directory has.
@@ -147,7 +149,11 @@ bool Deletions::next_listed(JobDirectories& directories, DeleteStep& out) {
       out.fatal = fatal_error(ESTALE, path);
       return false;
     }
-    if (error < 0) continue;  // a dry run would have made it, or its entry failed
+    if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) continue;  // a dry run would have made it, or its entry failed
+    if (error < 0) {
+      failed(path, error, out);
+      continue;
+    }
     // Another descriptor: the position in it is ours.
     const int fd = files_.open(directory->fd(), ".", {.directory = true}, 0);
     if (fd < 0) {
@@ -206,7 +212,13 @@ void Deletions::look_at(const std::string& name, DeleteStep& out) {
 int Deletions::descriptor_of(Frame& frame) {
   if (frame.directory) return frame.directory->fd();
   const int fd = files_.open(root_.fd, frame.path, {.directory = true}, 0);
-  if (fd >= 0) frame.directory = std::make_shared<HeldFile>(files_, fd);
+  if (fd < 0) return fd;
+  auto opened = std::make_shared<HeldFile>(files_, fd);
+  ports::FileStat stat;
+  if (const int error = files_.fstat(fd, stat); error < 0) return error;
+  // Another one has taken its place, and the names are not those of that.
+  if (stat.device != frame.stat.device || stat.inode != frame.stat.inode) return -ESTALE;
+  frame.directory = std::move(opened);
   return fd;
 }
 
@@ -263,9 +275,9 @@ void Deletions::remove(Frame& in, const std::string& path, bool is_directory, De
   out.deleted.push_back({std::string(relative(path)), is_directory});
 }
 
-void Deletions::run(DeleteStep& out, uint32_t steps) {
+void Deletions::run(DeleteStep& out, uint32_t& steps) {
   std::string name;
-  while (!stack_.empty() && steps-- > 0 && !out.fatal) {
+  for (; !stack_.empty() && steps > 0 && !out.fatal; --steps) {
     owner_.step();
     if (next_name(stack_.back(), name, out)) {
       look_at(name, out);
@@ -285,8 +297,9 @@ DeleteStep Deletions::step(bool only_that) {
     out.fatal = fatal_error(ESTALE, stack_.front().path);
     return out;
   }
-  for (uint32_t i = 0; i < deletions_a_step && !out.over && !out.fatal && out.deleted.size() < deletions_a_step; ++i) {
-    if (!stack_.empty() || next_listed(directories, out)) run(out, deletions_a_step);
+  for (uint32_t steps = deletions_a_step; steps > 0 && !out.over && !out.fatal;) {
+    if (stack_.empty()) --steps;
+    if (!stack_.empty() || next_listed(directories, out)) run(out, steps);
   }
   std::string path;
   if (!out.fatal && directories.look_again(path) < 0) out.fatal = fatal_error(ESTALE, path);
@@ -307,7 +320,7 @@ int Deletions::make_room(const std::string& path) {
   if (enter_scope(path, fd)) return -ENOTEMPTY;
   stack_.push_back(std::move(frame));
   room_is_left_ = true;
-  while (!stack_.empty() && !out.fatal) run(out, deletions_a_step);
+  for (uint32_t steps = deletions_a_step; !stack_.empty() && !out.fatal; steps = deletions_a_step) run(out, steps);
   stack_.clear();
   known_.forget(path);
   return room_is_left_ || std::exchange(out.fatal, std::nullopt) ? -ENOTEMPTY : 0;

@@ -83,7 +83,7 @@ class Deletions {
   [[nodiscard]] std::optional<Error> enter_scope(std::string_view path, int fd);
   void leave_scope();
   [[nodiscard]] bool next_listed(JobDirectories& directories, DeleteStep& out);
-  void run(DeleteStep& out, uint32_t steps);
+  void run(DeleteStep& out, uint32_t& steps);
   [[nodiscard]] bool read_names(Frame& frame, DeleteStep& out);
   [[nodiscard]] bool next_name(Frame& frame, std::string& name, DeleteStep& out);
   [[nodiscard]] int descriptor_of(Frame& frame);

@@ -143,7 +143,7 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       observer_(observer),
       opener_(link.keys() != nullptr ? std::make_unique<session::DataOpener>(link.keys()->data(trust::SealKey::Use::open))
                                      : nullptr),
-      root_(root, options.options, link.transfer_key(), options.limits.setid, options.peer, options.aside, options.tweaks),
+      root_(root, options.options, link.transfer_key(), options.limits, options.peer, options.aside, options.tweaks),
       jobs_(work, wake_),
       liveness_(options.disk_patience),
       outbox_([this](const Message& message) { link_.post(message); }, tells_source_of_items(options)),
@@ -230,7 +230,8 @@ void Destination::Impl::turn(Instant now) {
     session_.fail({ErrorKind::network, "another transfer took this destination over while our connection was gone"});
   }
   if (end_.is_link_gone() || link_.messages_delivered()) outbox_.delivered();
-  while (!inbox_.empty()) receive(inbox_.take());
+  // A staged file keeps its descriptor until it is committed: what would stage more of them waits for the commits.
+  while (!inbox_.empty() && commits_.files_waiting() < root_.staged_files_max()) receive(inbox_.take());
   const bool is_over = end_.is_over();
   const bool is_active = end_.is_started() && !is_over;
   if (is_active && !outbox_.is_full() && receipts_.has_room()) entries_.turn();

@@ -82,7 +82,8 @@ class EntryDecider::Job {
   [[nodiscard]] int replace_by(std::string_view temporary, const std::string& path);
   [[nodiscard]] int is_empty_directory(std::string_view name);
   [[nodiscard]] bool was_delivered(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
-  void begin_task(const session::Entry& entry, uint64_t index, bool in_place, Decision& decision);
+  // `in_place`: the file that is written into; nullptr: a new one is staged.
+  void begin_task(const session::Entry& entry, uint64_t index, const ports::FileStat* in_place, Decision& decision);
   void resume(const FileTask& task, Decision& decision);
   void compare_with(const FileTask& task, std::shared_ptr<OlderFile> older, const ports::FileStat& stat, Decision& decision);
   // Names of a file that has several (decide_linked.cc).

@@ -1,5 +1,8 @@
 #include "app/recv/file_pieces.h"
 
+#include <algorithm>
+
+#include "app/session/holes.h"
 #include "core/base/check.h"
 
 namespace ccixfer::recv {
@@ -30,6 +33,27 @@ std::optional<FilePieces::Candidate> FilePieces::take_candidate(uint64_t piece) 
   if (!table_.expect(piece, candidate.hash)) return std::nullopt;
   table_.set_state(piece, PieceState::writing);
   return candidate;
+}
+
+FilePieces::Holes FilePieces::holes(const session::Want::Range& range, uint64_t size_bytes) {
+  Holes found;
+  const uint64_t end = range.first + range.count;
+  const uint64_t whole_end = std::min(end, size_bytes / session::piece_bytes);  // the last piece may be shorter
+  for (uint64_t at = range.first; at < end;) {
+    if (const uint64_t count = at < whole_end ? table_.unknown(at, whole_end) : 0; count > 0) {
+      candidates_.erase(candidates_.lower_bound(at), candidates_.lower_bound(at + count));
+      table_.add_holes(at, count);
+      found.bytes += count * session::piece_bytes;
+      at += count;
+      continue;
+    }
+    const uint64_t length = piece_length(size_bytes, at);
+    const Arrived arrived = hole(at, session::hash_of_zeros(length));
+    if (arrived == Arrived::wanted) found.bytes += length;
+    found.has_changed = found.has_changed || arrived == Arrived::changed;
+    ++at;
+  }
+  return found;
 }
 
 FilePieces::Arrived FilePieces::hole(uint64_t piece, const Hash128& hash) {

@@ -30,8 +30,12 @@ class FilePieces {
   // A piece that an earlier run left durable.
   void found(const Ledger::Piece& piece);
   [[nodiscard]] Arrived arrive(uint64_t piece, const Hash128& hash);
-  // It is a hole in the staged file, with the hash of so many zeros.
-  [[nodiscard]] Arrived hole(uint64_t piece, const Hash128& hash);
+  // They are holes in the staged file, of that size.
+  struct Holes {
+    uint64_t bytes = 0;        // of those that are news
+    bool has_changed = false;  // one had another hash before
+  };
+  [[nodiscard]] Holes holes(const session::Want::Range& range, uint64_t size_bytes);
   // How many syncs have failed: written() is told what it was when the writing began.
   [[nodiscard]] uint32_t losses() const { return losses_; }
   // False: a sync failed since the writing began, and the piece has to come again.
@@ -68,6 +72,8 @@ class FilePieces {
   [[nodiscard]] const std::shared_ptr<StagedFile>& staged() const { return staged_; }
 
  private:
+  [[nodiscard]] Arrived hole(uint64_t piece, const Hash128& hash);
+
   PieceTable table_;
   const std::shared_ptr<StagedFile> staged_;
   std::map<uint64_t, Candidate> candidates_;

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "app/session/holes.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
 
@@ -149,12 +148,10 @@ void FilesInWork::holes_made(const session::Holes& holes, int error_number) {
   uint64_t bytes = 0;
   bool has_changed = false;
   for (const session::Want::Range& range : holes.ranges) {
-    for (uint64_t piece = range.first; error_number == 0 && piece < range.first + range.count; ++piece) {
-      const uint64_t length = piece_length(size_bytes, piece);
-      const FilePieces::Arrived arrived = file->pieces()->hole(piece, session::hash_of_zeros(length));
-      if (arrived == FilePieces::Arrived::wanted) bytes += length;
-      has_changed = has_changed || arrived == FilePieces::Arrived::changed;
-    }
+    if (error_number != 0) break;
+    const FilePieces::Holes found = file->pieces()->holes(range, size_bytes);
+    bytes += found.bytes;
+    has_changed = has_changed || found.has_changed;
   }
   if (bytes > 0 && !file->failure()) on_durable(*file, bytes);
   if (is_fatal(error_number)) return session_.fail(fatal_error(error_number, file->task().path));

@@ -17,7 +17,7 @@ HeldFileRef OlderFile::open() {
   if (was_opened_) return file_;
   was_opened_ = true;
   std::string_view name = path_;
-  HeldFileRef directory = directory_;
+  HeldFileRef directory = top_;
   if (!directory) {
     HeldDirectoryRef parent;
     JobDirectories seen(directories_);

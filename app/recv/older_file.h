@@ -21,9 +21,9 @@ class OlderFile {
   // At `path` below the root.
   OlderFile(OpenedRoot& root, KnownDirectories& directories, std::string path, uint64_t size_bytes)
       : root_(root), directories_(directories), path_(std::move(path)), size_bytes_(size_bytes) {}
-  // `name` in a directory that is open.
-  OlderFile(OpenedRoot& root, KnownDirectories& directories, HeldFileRef directory, std::string name, uint64_t size_bytes)
-      : root_(root), directories_(directories), path_(std::move(name)), size_bytes_(size_bytes), directory_(std::move(directory)) {}
+  // At `path` in the tree below `top`. Thousands of files may wait to be compared: none holds a directory.
+  OlderFile(OpenedRoot& root, KnownDirectories& directories, HeldFileRef top, std::string path, uint64_t size_bytes)
+      : root_(root), directories_(directories), path_(std::move(path)), size_bytes_(size_bytes), top_(std::move(top)) {}
   OlderFile(const OlderFile&) = delete;
   OlderFile& operator=(const OlderFile&) = delete;
 
@@ -49,7 +49,7 @@ class OlderFile {
   KnownDirectories& directories_;
   const std::string path_;
   const uint64_t size_bytes_;
-  HeldFileRef directory_;
+  const HeldFileRef top_;
   std::mutex mutex_;
   bool was_opened_ = false;
   HeldFileRef file_;

@@ -41,7 +41,7 @@ std::optional<OlderTrees::Match> OlderTrees::find(std::string_view path, const J
   const SplitPath split = split_path(path);
   for (Tree& tree : trees_) {
     if (!enter(tree, split.parent)) continue;
-    Candidate candidate{tree.directory, std::string(split.name), {}};
+    Candidate candidate{tree.directory, std::string(split.name), tree.top, std::string(path), {}};
     const int found = path.empty() ? root_.files.fstat(tree.top->fd(), candidate.stat)
                                    : root_.files.stat_at(tree.directory->fd(), split.name, candidate.stat, false);
     if (found < 0) continue;

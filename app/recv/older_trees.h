@@ -27,6 +27,8 @@ class OlderTrees {
   struct Candidate {
     HeldFileRef directory;  // that it is in
     std::string name;
+    HeldFileRef top;   // of its tree ...
+    std::string path;  // ... and where it is below it
     ports::FileStat stat;
   };
   using Judge = std::function<std::optional<Likeness>(const Candidate&)>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "app/recv/at_rest.h"
@@ -40,23 +41,62 @@ bool make_writable(OpenedRoot& root, const std::string& name) {
 }  // namespace
 
 PieceTable::Chunk& PieceTable::chunk_of(uint64_t piece) {
-  const auto index = static_cast<size_t>(piece / chunk_pieces);
-  if (index >= chunks_.size()) chunks_.resize(index + 1);
-  if (!chunks_[index]) chunks_[index] = std::make_unique<Chunk>();
-  return *chunks_[index];
+  std::unique_ptr<Chunk>& chunk = chunks_[piece - piece % chunk_pieces];
+  if (!chunk) chunk = std::make_unique<Chunk>();
+  return *chunk;
 }
 
 const PieceTable::Chunk* PieceTable::find(uint64_t piece) const {
-  const auto index = static_cast<size_t>(piece / chunk_pieces);
-  return index < chunks_.size() ? chunks_[index].get() : nullptr;
+  const auto found = chunks_.find(piece - piece % chunk_pieces);
+  return found != chunks_.end() ? found->second.get() : nullptr;
+}
+
+bool PieceTable::is_hole(uint64_t piece) const {
+  const auto behind =
+      std::upper_bound(holes_.begin(), holes_.end(), piece, [](uint64_t at, const Run& run) { return at < run.first; });
+  return behind != holes_.begin() && piece < std::prev(behind)->end;
+}
+
+void PieceTable::add_holes(uint64_t first, uint64_t count) {
+  CHECK(count > 0 && unknown(first, first + count) == count);
+  const uint64_t end = first + count;
+  auto behind = std::upper_bound(holes_.begin(), holes_.end(), first, [](uint64_t at, const Run& run) { return at < run.first; });
+  const bool joins_next = behind != holes_.end() && behind->first == end;
+  if (behind != holes_.begin() && std::prev(behind)->end == first) {
+    std::prev(behind)->end = joins_next ? behind->end : end;
+    if (joins_next) holes_.erase(behind);
+  } else if (joins_next) {
+    behind->first = first;
+  } else {
+    holes_.insert(behind, {first, end});
+  }
+  written_ += count;
+  end_ = std::max(end_, end);
+}
+
+uint64_t PieceTable::unknown(uint64_t first, uint64_t end) const {
+  if (is_hole(first)) return 0;
+  const auto behind =
+      std::upper_bound(holes_.begin(), holes_.end(), first, [](uint64_t at, const Run& run) { return at < run.first; });
+  if (behind != holes_.end()) end = std::min(end, behind->first);
+  for (auto at = chunks_.lower_bound(first - first % chunk_pieces); at != chunks_.end() && at->first < end; ++at) {
+    const Chunk& chunk = *at->second;
+    for (uint64_t piece = std::max(first, at->first); piece < std::min(end, at->first + chunk_pieces); ++piece) {
+      const auto index = static_cast<size_t>(piece % chunk_pieces);
+      if (chunk.has_hash[index] || chunk.states[index] != PieceState::absent) return piece - first;
+    }
+  }
+  return end - first;
 }
 
 PieceState PieceTable::state(uint64_t piece) const {
+  if (is_hole(piece)) return PieceState::durable;
   const Chunk* chunk = find(piece);
   return chunk != nullptr ? chunk->states[piece % chunk_pieces] : PieceState::absent;
 }
 
 void PieceTable::set_state(uint64_t piece, PieceState state) {
+  CHECK(!is_hole(piece));
   PieceState& now = chunk_of(piece).states[piece % chunk_pieces];
   if (is_written(now)) --written_;
   now = state;
@@ -65,6 +105,7 @@ void PieceTable::set_state(uint64_t piece, PieceState state) {
 }
 
 bool PieceTable::expect(uint64_t piece, const Hash128& hash) {
+  if (is_hole(piece)) return hash == session::hash_of_zeros(session::piece_bytes);
   Chunk& chunk = chunk_of(piece);
   const auto at = static_cast<size_t>(piece % chunk_pieces);
   if (chunk.has_hash[at]) return chunk.hashes[at] == hash;
@@ -73,23 +114,25 @@ bool PieceTable::expect(uint64_t piece, const Hash128& hash) {
   return true;
 }
 
-const Hash128& PieceTable::hash(uint64_t piece) const {
+Hash128 PieceTable::hash(uint64_t piece) const {
+  if (is_hole(piece)) return session::hash_of_zeros(session::piece_bytes);
   const Chunk* chunk = find(piece);
   CHECK(chunk != nullptr && chunk->has_hash[piece % chunk_pieces]);
   return chunk->hashes[piece % chunk_pieces];
 }
 
 Hash128 PieceTable::digest(uint64_t count) const {
-  std::vector<Hash128> hashes;
-  hashes.reserve(count);
-  for (uint64_t piece = 0; piece < count; ++piece) hashes.push_back(hash(piece));
-  return session::file_digest(hashes);
+  session::FileDigest digest;
+  for (uint64_t piece = 0; piece < count; ++piece) digest.add(hash(piece));
+  return digest.take();
 }
 
 StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed, KnownDirectories* directories)
     : root_(root),
       directories_(directories),
       in_place_(task.in_place),
+      device_(task.device),
+      inode_(task.inode),
       path_(task.path),
       name_(in_place_ ? std::string(split_path(task.path).name) : staged_name(task.key, task.version)),
       mode_((task.attributes.mode & 0777u) | 0600u),
@@ -105,7 +148,14 @@ int StagedFile::open_in_place() {
     root_.disk->look_at(parent);
     parent_ = std::move(parent);
   }
-  return root_.files.open(parent_->fd(), name_, {.mode = ports::OpenMode::read_write}, 0);
+  const int fd = root_.files.open(parent_->fd(), name_, {.mode = ports::OpenMode::read_write}, 0);
+  if (fd < 0) return fd;
+  // Its pieces were compared, and some written, in the file of the verdict: another one has none of them.
+  ports::FileStat stat;
+  const int error = root_.files.fstat(fd, stat);
+  if (error >= 0 && stat.device == device_ && stat.inode == inode_) return fd;
+  root_.files.close(fd);
+  return error < 0 ? error : -ESTALE;
 }
 
 int StagedFile::open_descriptor() {
@@ -350,21 +400,21 @@ std::vector<session::Want::Range> missing_ranges(const std::vector<Ledger::Piece
 }
 
 std::optional<Hash128> digest_of(ports::FileSystem& files, int fd, uint64_t size_bytes, const Owner& owner) {
-  std::vector<Hash128> hashes;
+  session::FileDigest digest;
   const uint64_t count = piece_count(size_bytes);
   std::vector<std::byte> buffer(static_cast<size_t>(std::min<uint64_t>(size_bytes, session::piece_bytes)));
   session::HoleRuns holes(session::find_holes(files, fd, size_bytes));
   for (uint64_t piece = 0; piece < count; ++piece) {
     if (holes.has(piece)) {
-      hashes.push_back(session::hash_of_zeros(piece_length(size_bytes, piece)));
+      digest.add(session::hash_of_zeros(piece_length(size_bytes, piece)));
       continue;
     }
     const MutableBytes data = MutableBytes(buffer).first(static_cast<size_t>(piece_length(size_bytes, piece)));
     if (!read_piece(files, fd, data, piece * session::piece_bytes)) return std::nullopt;
-    hashes.push_back(xxh3_128(data));
+    digest.add(xxh3_128(data));
     owner.step();
   }
-  return session::file_digest(hashes);
+  return digest.take();
 }
 
 }  // namespace ccixfer::recv

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,15 +29,20 @@ namespace ccixfer::recv {
 // absent -> writing -> written -> durable. Back to absent when it arrived damaged or a sync failed.
 enum class PieceState : uint8_t { absent, writing, written, durable };
 
-// The state and hash of every piece of a file; memory grows with what arrived, in chunks. Protocol thread.
+// The state and hash of every piece of a file; memory grows with what arrived: in chunks, and a run of holes costs 16 bytes,
+// however long it is. Protocol thread.
 class PieceTable {
  public:
+  // Whole pieces of which nothing is known. They are durable.
+  void add_holes(uint64_t first, uint64_t count);
+  // How many pieces from there on, and before `end`, nothing is known of.
+  [[nodiscard]] uint64_t unknown(uint64_t first, uint64_t end) const;
   [[nodiscard]] PieceState state(uint64_t piece) const;
   void set_state(uint64_t piece, PieceState state);
   // The first segment that brings a piece says which hash it must have. False: it came with another
   // hash before.
   [[nodiscard]] bool expect(uint64_t piece, const Hash128& hash);
-  [[nodiscard]] const Hash128& hash(uint64_t piece) const;
+  [[nodiscard]] Hash128 hash(uint64_t piece) const;
   [[nodiscard]] uint64_t written() const { return written_; }  // written or durable
   [[nodiscard]] uint64_t end() const { return end_; }          // after the highest one that arrived
   [[nodiscard]] Hash128 digest(uint64_t count) const;          // all written
@@ -50,7 +56,14 @@ class PieceTable {
   };
   Chunk& chunk_of(uint64_t piece);
   [[nodiscard]] const Chunk* find(uint64_t piece) const;
-  std::vector<std::unique_ptr<Chunk>> chunks_;
+  // A run of holes, [first, end).
+  struct Run {
+    uint64_t first = 0;
+    uint64_t end = 0;
+  };
+  [[nodiscard]] bool is_hole(uint64_t piece) const;
+  std::map<uint64_t, std::unique_ptr<Chunk>> chunks_;  // by the number of their first piece
+  std::vector<Run> holes_;                             // ascending, and none touches the next
   uint64_t written_ = 0;
   uint64_t end_ = 0;
 };
@@ -86,7 +99,8 @@ class StagedFile {
   OpenedRoot& root_;
   KnownDirectories* const directories_;
   const bool in_place_;
-  const std::string path_;  // final
+  const uint64_t device_, inode_;  // in place: of the file
+  const std::string path_;         // final
   const std::string name_;
   const uint32_t mode_;  // as it is made: as near to the final one as lets us write, for there are file systems without chmod
   const bool sparse_;

@@ -10,13 +10,18 @@
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
+namespace {
 
-SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid, const std::string& peer,
-                         const Aside& aside, session::TweaksRef tweaks)
+constexpr size_t staged_files_most = 4096;  // more would only make the batches of commits longer
+
+}  // namespace
+
+SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, const Limits& limits,
+                         const std::string& peer, const Aside& aside, session::TweaksRef tweaks)
     : opened_(root.renew()),
       root_(root.opened()),
       directories_(root_->files, root_->fd, root_->staging_identity, root_->held_directories),
-      policy_{options, root_->umask, root_->uid, root_->gid, setid, aside.keeps_directory_times()},
+      policy_{options, root_->umask, root_->uid, root_->gid, limits.setid, aside.keeps_directory_times(), limits.devices},
       aside_(aside),
       tweaks_(std::move(tweaks)) {
   root_->sessions.fetch_add(1);
@@ -27,6 +32,11 @@ SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfe
 SessionRoot::~SessionRoot() {
   if (root_->sessions.fetch_sub(1) == 1) root_->disk->forget_others();
   root_->claims.release_all(owner_);
+}
+
+size_t SessionRoot::staged_files_max() const {
+  const size_t all = std::min<size_t>(root_->files.descriptors_max() / 4, staged_files_most);
+  return std::max<size_t>(all / std::max<uint32_t>(root_->sessions.load(), 1), 1);
 }
 
 Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked, bool is_new) {

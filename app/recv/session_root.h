@@ -14,6 +14,7 @@
 #include "app/recv/asked.h"
 #include "app/recv/attributes.h"
 #include "app/recv/backups.h"
+#include "app/recv/budget.h"
 #include "app/recv/commit.h"
 #include "app/recv/directories.h"
 #include "app/recv/entries.h"
@@ -33,10 +34,13 @@ namespace ccixfer::recv {
 
 class SessionRoot {
  public:
-  // Opens what is there now if what was open is gone. `options`: session::Option bits. `setid`: Policy's.
-  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, bool setid = true, const std::string& peer = {},
-              const Aside& aside = {}, session::TweaksRef tweaks = {});
+  // Opens what is there now if what was open is gone. `options`: session::Option bits. `limits`: which
+  // rights there are.
+  SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, const Limits& limits = {},
+              const std::string& peer = {}, const Aside& aside = {}, session::TweaksRef tweaks = {});
   ~SessionRoot();  // gives up the claims
+  // Of this session, with descriptors. The directories have another share.
+  [[nodiscard]] size_t staged_files_max() const;
   SessionRoot(const SessionRoot&) = delete;
   SessionRoot& operator=(const SessionRoot&) = delete;
 

@@ -23,9 +23,10 @@ struct FileTask {
   uint64_t size_bytes = 0;  // or size_unknown
   uint64_t version = 0;
   Attributes attributes;
-  uint16_t items = 0;          // session::Items
-  bool in_place = false;       // it is written into the file that stands there (--inplace), not into staging
-  std::string linked_to = {};  // with item_named: the name that -i shows
+  uint16_t items = 0;              // session::Items
+  bool in_place = false;           // it is written into the file that stands there (--inplace), not into staging ...
+  uint64_t device = 0, inode = 0;  // ... which is this one
+  std::string linked_to = {};      // with item_named: the name that -i shows
   // Of a file that has several names: which one (linked_names.h), and where its first name stands below the root.
   std::string first_name = {}, path_of_first = {};
   bool sparse = false;  // runs of zeros become holes

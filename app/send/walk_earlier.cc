@@ -38,9 +38,12 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, FileStat& sta
     files.close(root);
     if (directory < 0) continue;
     FileStat other;
-    const bool there = files.stat_at(directory, name, other, follow_) >= 0 && other.type != FileType::other;
+    const bool is_sent = [&] {
+      if (files.stat_at(directory, name, other, follow_) < 0) return false;
+      return other.type != FileType::other || (options_.specials && other.special != ports::SpecialKind::none);
+    }();
     files.close(directory);
-    if (!there || session::is_reserved_name(name)) continue;
+    if (!is_sent || session::is_reserved_name(name)) continue;
     if (other.type == FileType::directory && stat.type == FileType::directory) {
       if (merged.empty()) stat = other;
       merged.push_back(source);

@@ -276,15 +276,26 @@ Result<std::vector<Entry>> decode_entries(Bytes data, uint32_t count) {
   return entries;
 }
 
+void FileDigest::add(const Hash128& piece) {
+  constexpr size_t block_bytes = 4096;
+  wire::Writer out(waiting_);
+  out.u64(piece.low);
+  out.u64(piece.high);
+  if (waiting_.size() < block_bytes) return;
+  hash_.update(waiting_);
+  waiting_.clear();
+}
+
+Hash128 FileDigest::take() {
+  hash_.update(waiting_);
+  waiting_.clear();
+  return hash_.digest();
+}
+
 Hash128 file_digest(const std::vector<Hash128>& pieces) {
-  std::vector<std::byte> words;
-  words.reserve(pieces.size() * 16);
-  wire::Writer out(words);
-  for (const Hash128& piece : pieces) {
-    out.u64(piece.low);
-    out.u64(piece.high);
-  }
-  return xxh3_128(words);
+  FileDigest digest;
+  for (const Hash128& piece : pieces) digest.add(piece);
+  return digest.take();
 }
 
 }  // namespace ccixfer::session

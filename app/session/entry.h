@@ -88,5 +88,15 @@ class EntryEncoder {
 [[nodiscard]] bool is_safe_relative_path(std::string_view path);  // the rule above, and at most path_bytes_max
 // The digest of a whole file, from the hashes of its pieces. A file of 0 bytes has no piece.
 [[nodiscard]] Hash128 file_digest(const std::vector<Hash128>& pieces);
+// The same, piece by piece.
+class FileDigest {
+ public:
+  void add(const Hash128& piece);
+  [[nodiscard]] Hash128 take();
+
+ private:
+  Xxh3Blocks hash_;
+  std::vector<std::byte> waiting_;
+};
 
 }  // namespace ccixfer::session

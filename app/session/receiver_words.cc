@@ -20,6 +20,8 @@ std::string words_of_receiver_errno(int error_number) {
       return "the receiver may not write there: " + std::generic_category().message(error_number);
     case errno_of_unknown_field:
       return "the receiver's version does not know what this one needs: run the same version at both ends";
+    case errno_of_no_devices:
+      return "this peer may not make devices, sockets and pipes there: `devices = true` of the receiver's [peer.NAME] allows it";
     case errno_of_same_name:
       return "the receiver's file system ignores case, and another file of this transfer has that name: rename one of them";
     default:

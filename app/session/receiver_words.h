@@ -11,6 +11,7 @@ namespace ccixfer::session {
 // The entry has a field that must be understood and that the receiver does not know. No file system
 // returns it.
 inline constexpr int errno_of_unknown_field = EPROTONOSUPPORT;
+inline constexpr int errno_of_no_devices = ENOLINK;  // the peer has no right to make them
 inline constexpr int errno_of_same_name = ENOTUNIQ;  // where case is ignored
 
 [[nodiscard]] std::string words_of_receiver_errno(int error_number);

@@ -244,6 +244,22 @@ def test_receiver_out_of_descriptors__who_is_in_ends_well_and_who_waits_comes_in
         receiver.stop()
 
 
+def test_receiver_with_few_descriptors__a_tree_of_large_files_arrives():
+    """Each waits for its commit with a descriptor of its own."""
+    with Lab("nofile-tree") as lab:
+        receiver = receiver_on(lab, prefix=("prlimit", "--nofile=64:64"))
+        source = lab.directory / "many"
+        source.mkdir()
+        for number in range(150):
+            big_file(source / f"f{number}", (4 << 20) + 1000, number)
+        sender = lab.start(None, "send", "send", "--insecure", "-a", f"{source}/", native(receiver.uris) + "/d/")
+        check(sender.wait() == 0, sender.tail())
+        check(sender.done()["files"] == 150, str(sender.done()))
+        for path in source.iterdir():
+            check(path.read_bytes() == (lab.directory / "root/d" / path.name).read_bytes(), f"{path.name} differs")
+        receiver.stop()
+
+
 def test_two_senders_of_one_name__one_wins_and_the_other_is_told():
     """The file is of one of them, whole. The other ends with an error that says so, or came before or after."""
     with Lab("race") as lab:

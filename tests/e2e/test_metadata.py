@@ -201,6 +201,40 @@ def test_sparse__eight_tebibytes_with_one_mebibyte_of_data__arrive_at_once():
             os.unlink(arrived / "huge")
 
 
+def test_attributes_of_what_only_may_be_read__arrive_where_the_receiver_is_not_root():
+    if not AM_ROOT:
+        return
+    with rooted("read-only") as lab:
+        source = lab.directory / "run42"
+        (source / "sub").mkdir(parents=True)
+        (source / "sub/f").write_text("data")
+        for path, mode in ((source / "sub/f", 0o444), (source / "sub", 0o555)):
+            os.setxattr(path, "user.note", b"kept")
+            os.chmod(path, mode)
+        lab.root.mkdir()
+        for path in (source, source / "sub", source / "sub/f", lab.root):
+            os.chown(path, 65534, 65534)
+        os.chmod(lab.directory, 0o755)
+        receiver = lab.start_ready(None, "recv", "recv", "--root", lab.root, "--listen", "127.0.0.1:0", "--insecure",
+                                   prefix=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+        push = [BINARY, "send", "--insecure", "-aX", f"{source}/", native(receiver.uris) + "/d/"]
+        ended = run(push)
+        check(ended.returncode == 0, f"{ended.returncode}: {ended.stderr}")
+        for name, mode in (("sub/f", 0o444), ("sub", 0o555)):
+            path = lab.root / "d" / name
+            check(os.getxattr(path, "user.note") == b"kept", name)
+            check(stat.S_IMODE(path.stat().st_mode) == mode, f"{name}: {path.stat().st_mode:o}")
+        # And where they stand already.
+        for name in ("sub/f", "sub"):
+            os.setxattr(source / name, "user.note", b"another")
+        check(run(push).returncode == 0, "the second run")
+        for name, mode in (("sub/f", 0o444), ("sub", 0o555)):
+            path = lab.root / "d" / name
+            check(os.getxattr(path, "user.note") == b"another", name)
+            check(stat.S_IMODE(path.stat().st_mode) == mode, f"{name}: {path.stat().st_mode:o}")
+        receiver.stop()
+
+
 class Refusing:
     """A file system in user space that refuses attributes and lists, or is a FAT: no owners, links or special files either."""
 

@@ -100,6 +100,13 @@ class FaultyFiles final : public ports::FileSystem {
   int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) override {
     return fault("rename_at", to, [&] { return files_.rename_at(from_directory, from, to_directory, to); });
   }
+  int make_special_at(int directory, std::string_view name, ports::SpecialKind kind, uint64_t device,
+                      uint32_t permissions) override {
+    return fault("make_special_at", name, [&] { return files_.make_special_at(directory, name, kind, device, permissions); });
+  }
+  int set_mode_at(int directory, std::string_view name, uint32_t permissions) override {
+    return fault("set_mode_at", name, [&] { return files_.set_mode_at(directory, name, permissions); });
+  }
   int unlink_at(int directory, std::string_view name, bool is_directory) override {
     return fault("unlink_at", name, [&] { return files_.unlink_at(directory, name, is_directory); });
   }

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/session/holes.h"
 #include "tests/unit/recv/parts.h"
 
 namespace ccixfer::recv {
@@ -62,6 +63,26 @@ TEST_CASE("file_pieces__sync_fails__all_that_is_not_durable_is_lost_with_what_is
   CHECK_FALSE(pieces.has_unsynced());
   CHECK(pieces.arrive(3, hash_of(3)) == Arrived::wanted);
   CHECK(pieces.written(3, pieces.losses()));
+}
+
+TEST_CASE("file_pieces__holes__count_what_is_news_and_see_what_was_another_piece") {
+  FilePieces pieces(nullptr);
+  const uint64_t size_bytes = 9 * session::piece_bytes + 5;
+  CHECK(pieces.arrive(3, hash_of(3)) == Arrived::wanted);
+  CHECK(pieces.arrive(5, session::hash_of_zeros(session::piece_bytes)) == Arrived::wanted);
+  pieces.not_written(5);
+  const FilePieces::Holes found = pieces.holes({1, 9}, size_bytes);
+  CHECK(found.bytes == 7 * session::piece_bytes + 5);  // all but the one that is being written
+  CHECK_FALSE(found.has_changed);
+  CHECK(pieces.table().written() == 8);
+  CHECK(pieces.table().end() == 10);
+  CHECK(pieces.arrive(2, hash_of(2)) == Arrived::here);
+  CHECK_FALSE(pieces.has_unsynced());
+  CHECK(pieces.holes({1, 9}, size_bytes).bytes == 0);
+  pieces.not_written(3);
+  const FilePieces::Holes again = pieces.holes({0, 4}, size_bytes);
+  CHECK(again.has_changed);
+  CHECK(again.bytes == session::piece_bytes);
 }
 
 }  // namespace

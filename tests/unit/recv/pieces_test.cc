@@ -5,7 +5,9 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
 
+#include "app/session/holes.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -45,6 +47,24 @@ struct Staged : Place {
 
 }  // namespace
 
+TEST_CASE("staged_file__in_place__of_another_file_than_the_verdict_saw__is_stale") {
+  Staged test;
+  const std::string path = test.temporary.path("f");
+  std::ofstream(path) << "old";
+  const struct stat seen = test.stat_of("f");
+  test.task.in_place = true;
+  test.task.device = seen.st_dev;
+  test.task.inode = seen.st_ino;
+  StagedFile staged(*test.root->opened(), test.task, false, test.directories.get());
+  HeldFileRef held;
+  CHECK(staged.open(held) == 0);
+  held.reset();
+  staged.let_go();
+  std::ofstream(test.temporary.path("g")) << "another";
+  std::filesystem::rename(test.temporary.path("g"), path);
+  CHECK(staged.open(held) == -ESTALE);
+}
+
 TEST_CASE("piece_table__states_in_any_order__counts_what_is_written_and_knows_the_end") {
   PieceTable table;
   CHECK(table.state(0) == PieceState::absent);
@@ -69,6 +89,49 @@ TEST_CASE("piece_table__states_in_any_order__counts_what_is_written_and_knows_th
   CHECK(table.state(1001) == PieceState::absent);
   CHECK(table.state(100'000) == PieceState::absent);
   CHECK(table.end() == 1001);
+}
+
+TEST_CASE("piece_table__runs_of_holes__are_written_pieces_of_zeros_and_cost_nothing") {
+  const Hash128 zeros = session::hash_of_zeros(session::piece_bytes);
+  PieceTable table;
+  REQUIRE(table.expect(1000, Hash128{1, 2}));
+  CHECK(table.unknown(0, 5000) == 1000);
+  CHECK(table.unknown(1000, 5000) == 0);
+  CHECK(table.unknown(1001, 5000) == 3999);
+  table.add_holes(10, 90);
+  table.add_holes(200, 100);
+  CHECK(table.written() == 190);
+  CHECK(table.end() == 300);
+  CHECK(table.unknown(5, 5000) == 5);
+  CHECK(table.unknown(100, 5000) == 100);
+  CHECK(table.unknown(150, 180) == 30);
+  table.add_holes(100, 100);  // between both
+  table.add_holes(9, 1);
+  CHECK(table.written() == 291);
+  CHECK(table.unknown(9, 5000) == 0);
+  CHECK(table.unknown(300, 5000) == 700);
+  for (const uint64_t number : {uint64_t{9}, uint64_t{150}, uint64_t{299}}) {
+    CHECK(table.state(number) == PieceState::durable);
+    CHECK(table.hash(number) == zeros);
+    CHECK(table.expect(number, zeros));
+    CHECK_FALSE(table.expect(number, Hash128{1, 2}));
+  }
+  CHECK(table.state(8) == PieceState::absent);
+  CHECK(table.state(300) == PieceState::absent);
+  table.add_holes(uint64_t{1} << 20, uint64_t{1} << 24);  // 64 TiB
+  CHECK(table.written() == 291 + (uint64_t{1} << 24));
+}
+
+TEST_CASE("piece_table__digest_with_holes__is_that_of_all_hashes") {
+  PieceTable table;
+  table.add_holes(1, 600);
+  std::vector<Hash128> hashes(602, session::hash_of_zeros(session::piece_bytes));
+  for (const uint64_t number : {uint64_t{0}, uint64_t{601}}) {
+    hashes[number] = Hash128{number + 3, 4};
+    REQUIRE(table.expect(number, hashes[number]));
+    table.set_state(number, PieceState::durable);
+  }
+  CHECK(table.digest(602) == session::file_digest(hashes));
 }
 
 TEST_CASE("piece_table__the_hash_of_the_first_segment__counts_for_all_that_come_later") {
