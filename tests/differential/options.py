@@ -259,8 +259,8 @@ ROWS = [
     Row("--size-only", 0.12, same("--size-only")),
     Row("--whole-file", 0.08, same("-W")),
     Row("--compress", 0.15, same("-z")),
-    Row("--files-from", 0.12, files_from, archive_only=True),  # -r of rsync would make it recursive
     Row("--delete", 0.35, delete),
+    Row("--files-from", 0.12, files_from, archive_only=True),  # -r of rsync would make it recursive
     Row("--filter", 0.30, rules, archive_only=True, without=("--files-from",)),
     Row("--ignore-existing", 0.10, same("--ignore-existing"), without=("--hard-links",)),
     Row("--link-dest", 0.20, link_dest, without=("--size-only", "--hard-links")),  # of which rsync copies another content than the source has
