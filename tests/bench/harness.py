@@ -93,9 +93,20 @@ class Bench:
         return process
 
     def daemon(self, name, *arguments, env=None):
-        """A ccixfer daemon: waits for its ready event, gives the process and its URIs. `env`: beside ours."""
-        process = self.spawn(BINARY, *arguments, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                             env={**os.environ, **(env or {})})
+        """A ccixfer daemon: waits until it is ready, gives the process and its URIs. `env`: beside ours.
+        A receiver says nothing, as an rsync daemon says nothing: to read an event of each file would cost more than the file."""
+        env = {**os.environ, **(env or {})}
+        if arguments[0] == "recv":
+            ready = self.directory / f"{name.replace(' ', '-')}.uri"
+            ready.unlink(missing_ok=True)
+            process = self.spawn(BINARY, *arguments, "-q", "--uri-file", ready, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+            while not ready.exists():   # it appears whole
+                if process.poll() is not None:
+                    raise SystemExit(f"{name} did not get ready: {' '.join(str(a) for a in arguments)}")
+                time.sleep(0.01)
+            self.watches[name] = Watch(process.pid)
+            return process, ready.read_text().split()
+        process = self.spawn(BINARY, *arguments, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
         for line in process.stdout:
             event = json.loads(line)
             if event["event"] == "ready":
