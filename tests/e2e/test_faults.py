@@ -247,7 +247,8 @@ def test_receiver_out_of_descriptors__who_is_in_ends_well_and_who_waits_comes_in
 def test_receiver_with_few_descriptors__a_tree_of_large_files_arrives():
     """Each waits for its commit with a descriptor of its own."""
     with Lab("nofile-tree") as lab:
-        receiver = receiver_on(lab, prefix=("prlimit", "--nofile=64:64"))
+        slow_disk = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:delay_enter=20000")
+        receiver = receiver_on(lab, prefix=(*slow_disk, "prlimit", "--nofile=64:64"))
         source = lab.directory / "many"
         source.mkdir()
         for number in range(150):
@@ -257,7 +258,10 @@ def test_receiver_with_few_descriptors__a_tree_of_large_files_arrives():
         check(sender.done()["files"] == 150, str(sender.done()))
         for path in source.iterdir():
             check(path.read_bytes() == (lab.directory / "root/d" / path.name).read_bytes(), f"{path.name} differs")
-        receiver.stop()
+        pid = receiver.process.pid
+        traced = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        os.kill(int(traced[0]), 9)   # strace hands SIGTERM on late
+        receiver.wait()
 
 
 def test_two_senders_of_one_name__one_wins_and_the_other_is_told():
