@@ -21,7 +21,7 @@ build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libboost-dev libcli11-dev libtoml11-dev catch2 libfmt-dev libspdlog-dev libexpected-dev nlohmann-json3-dev libxxhash-dev libzstd-dev
   libsqlite3-dev libssl-dev libseccomp-dev)
 test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime python3-jsonschema bindfs fusefat
-  dosfstools)
+  dosfstools e2fsprogs xfsprogs)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 mutants_packages=(python3-clang-14)

@@ -17,7 +17,7 @@ class Scope::Gatherer final : public Collector {
   Gatherer(Scope& scope, Local& into, const std::string& directory, const Read& read)
       : scope_(scope), into_(into), directory_(directory), read_(read) {}
   void on_rule(uint16_t flags, std::string pattern) override {
-    if (scope_.held_ >= rules_read_max) return;
+    if (scope_.held_ > rules_read_max) return;
     ++scope_.held_;
     if ((flags & rule_merge) == 0) {
       into_.rules.push_back({Rule(flags, std::move(pattern), directory_)});
@@ -35,7 +35,7 @@ class Scope::Gatherer final : public Collector {
       const std::string shown = inherited.hides_text ? "the file that it names" : printable(file);
       return fail(ErrorKind::usage, fmt::format("bad filter rule: {}: {}: {}", printable(where), shown, what));
     };
-    if (scope_.held_ >= rules_read_max) return wrong(too_many);
+    if (scope_.held_ > rules_read_max) return wrong(too_many);
     if (file.find('/') != std::string::npos || file == "." || file == "..") return wrong("name a file of the same directory");
     if (nested_ >= merges_nested_max) return wrong("files of rules name one another too deeply");
     auto text = read_(file);
@@ -109,7 +109,7 @@ Result<void> Scope::gather(Level& level, size_t merge, std::string_view text, co
   inherited.delete_excluded = rules_.delete_excluded;
   inherited.hides_text = other_side_ == rule_sender;
   if (auto parsed = parse_lines(text, inherited, file, gatherer); !parsed) return parsed;
-  if (held_ >= rules_read_max) return fail(ErrorKind::usage, fmt::format("bad filter: {}: {}", printable(file), too_many));
+  if (held_ > rules_read_max) return fail(ErrorKind::usage, fmt::format("bad filter: {}: {}", printable(file), too_many));
   if (level.lists.size() <= merge) level.lists.resize(merge + 1);
   level.lists[merge] = std::make_shared<const Local>(std::move(local));
   return {};

@@ -9,6 +9,7 @@
 #include "app/filter/rules_file.h"
 #include "app/recv/caseless_names.h"
 #include "app/recv/names.h"
+#include "app/recv/same_file.h"
 #include "app/recv/task.h"
 #include "core/base/units.h"
 
@@ -214,10 +215,8 @@ int Deletions::descriptor_of(Frame& frame) {
   const int fd = files_.open(root_.fd, frame.path, {.directory = true}, 0);
   if (fd < 0) return fd;
   auto opened = std::make_shared<HeldFile>(files_, fd);
-  ports::FileStat stat;
-  if (const int error = files_.fstat(fd, stat); error < 0) return error;
-  // Another one has taken its place, and the names are not those of that.
-  if (stat.device != frame.stat.device || stat.inode != frame.stat.inode) return -ESTALE;
+  // The names are not those of another one.
+  if (const int error = check_same_file(files_, fd, frame.stat.device, frame.stat.inode); error < 0) return error;
   frame.directory = std::move(opened);
   return fd;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/recv/at_rest.h"
+#include "app/recv/same_file.h"
 #include "app/session/entry.h"
 #include "app/session/holes.h"
 #include "app/session/segment.h"
@@ -30,6 +31,12 @@ bool read_piece(ports::FileSystem& files, int fd, MutableBytes into, uint64_t of
 
 constexpr uint32_t staged_mode = 0600;
 
+// The first run that begins behind the piece.
+template <typename Runs>
+auto run_behind(Runs& runs, uint64_t piece) {
+  return std::upper_bound(runs.begin(), runs.end(), piece, [](uint64_t at, const auto& run) { return at < run.first; });
+}
+
 // Its mode is the final one if the run before ended between that and the rename, or the rename was refused.
 bool make_writable(OpenedRoot& root, const std::string& name) {
   const int fd = root.files.open(root.staging, name, {}, 0);
@@ -52,15 +59,14 @@ const PieceTable::Chunk* PieceTable::find(uint64_t piece) const {
 }
 
 bool PieceTable::is_hole(uint64_t piece) const {
-  const auto behind =
-      std::upper_bound(holes_.begin(), holes_.end(), piece, [](uint64_t at, const Run& run) { return at < run.first; });
+  const auto behind = run_behind(holes_, piece);
   return behind != holes_.begin() && piece < std::prev(behind)->end;
 }
 
 void PieceTable::add_holes(uint64_t first, uint64_t count) {
   CHECK(count > 0 && unknown(first, first + count) == count);
   const uint64_t end = first + count;
-  auto behind = std::upper_bound(holes_.begin(), holes_.end(), first, [](uint64_t at, const Run& run) { return at < run.first; });
+  auto behind = run_behind(holes_, first);
   const bool joins_next = behind != holes_.end() && behind->first == end;
   if (behind != holes_.begin() && std::prev(behind)->end == first) {
     std::prev(behind)->end = joins_next ? behind->end : end;
@@ -76,8 +82,7 @@ void PieceTable::add_holes(uint64_t first, uint64_t count) {
 
 uint64_t PieceTable::unknown(uint64_t first, uint64_t end) const {
   if (is_hole(first)) return 0;
-  const auto behind =
-      std::upper_bound(holes_.begin(), holes_.end(), first, [](uint64_t at, const Run& run) { return at < run.first; });
+  const auto behind = run_behind(holes_, first);
   if (behind != holes_.end()) end = std::min(end, behind->first);
   for (auto at = chunks_.lower_bound(first - first % chunk_pieces); at != chunks_.end() && at->first < end; ++at) {
     const Chunk& chunk = *at->second;
@@ -151,11 +156,10 @@ int StagedFile::open_in_place() {
   const int fd = root_.files.open(parent_->fd(), name_, {.mode = ports::OpenMode::read_write}, 0);
   if (fd < 0) return fd;
   // Its pieces were compared, and some written, in the file of the verdict: another one has none of them.
-  ports::FileStat stat;
-  const int error = root_.files.fstat(fd, stat);
-  if (error >= 0 && stat.device == device_ && stat.inode == inode_) return fd;
+  const int error = check_same_file(root_.files, fd, device_, inode_);
+  if (error >= 0) return fd;
   root_.files.close(fd);
-  return error < 0 ? error : -ESTALE;
+  return error;
 }
 
 int StagedFile::open_descriptor() {

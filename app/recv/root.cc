@@ -60,8 +60,7 @@ int open_staging(OpenedRoot& root) {
   if (root.files.fstat(root.staging, stat) >= 0 && stat.mode != staging_mode) root.files.set_mode(root.staging, staging_mode);
   if (root.files.get_acl(root.staging, true, acl) >= 0 && !acl.empty()) root.files.set_acl(root.staging, true, "");
   const int error = root.files.identify(root.fd, ".", root.identity);
-  if (error < 0) return error;
-  return root.files.identify(root.staging, ".", root.staging_identity);
+  return error < 0 ? error : root.files.identify(root.staging, ".", root.staging_identity);
 }
 
 Result<std::shared_ptr<OpenedRoot>> open_root(ports::FileSystem& files, const std::string& path, const char* sqlite_vfs,

@@ -258,6 +258,15 @@ class Refusing:
         subprocess.run(["umount", "-l", self.root], check=False)
 
 
+def refusing(lab, kind):
+    """None: there is none here."""
+    try:
+        return Refusing(lab, kind)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"    SKIPPED: no {kind} here: {getattr(error, 'stderr', error)}", flush=True)
+        return None
+
+
 def test_file_systems_that_refuse_attributes__data_arrive_one_line_and_23():
     for kind in ("bindfs", "fat"):
         with rooted("refusing-" + kind) as lab:
@@ -268,10 +277,8 @@ def test_file_systems_that_refuse_attributes__data_arrive_one_line_and_23():
                 os.setxattr(source / f"sub/f{number}", "user.note", b"1")
             os.setxattr(source / "sub/f1", "system.posix_acl_access", ACCESS)
             os.link(source / "sub/f0", source / "sub/g0")
-            try:
-                disk = Refusing(lab, kind)
-            except (OSError, subprocess.CalledProcessError) as error:
-                print(f"    SKIPPED: no {kind} here: {getattr(error, 'stderr', error)}", flush=True)
+            disk = refusing(lab, kind)
+            if disk is None:
                 continue
             with disk:
                 lab.root = disk.root / "root"
@@ -294,10 +301,8 @@ def test_fat__two_names_that_are_one_there__one_fails_and_deleting_keeps_the_old
         source.mkdir()
         for name, text in (("README", "first"), ("readme", "second"), ("other", "data")):
             (source / name).write_text(text)
-        try:
-            disk = Refusing(lab, "fat")
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"    SKIPPED: no FAT here: {getattr(error, 'stderr', error)}", flush=True)
+        disk = refusing(lab, "fat")
+        if disk is None:
             return
         with disk:
             lab.root = disk.root / "root"
