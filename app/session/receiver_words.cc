@@ -30,8 +30,8 @@ std::string words_of_receiver_errno(int error_number) {
 }
 
 Error changed_files(uint64_t count) {
-  return {ErrorKind::vanished, fmt::format("{} file{} changed while {} read: trying {} again", count, count == 1 ? "" : "s",
-                                           count == 1 ? "it was" : "they were", count == 1 ? "it" : "them")};
+  return {ErrorKind::vanished,
+          count == 1 ? "a file changed while it was read" : fmt::format("{} files changed while they were read", count)};
 }
 
 }  // namespace ccixfer::session

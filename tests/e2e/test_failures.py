@@ -184,7 +184,7 @@ def test_file_that_changes_once__is_tried_again_and_arrives_push_and_pull():
                 check(is_there, f"it is not there {said}")
                 done = command.done()
                 check(done["files_failed"] == unreadable and done["files"] == 1, f"{done} {said}")
-                check(any("changed while it was read: trying it again" in e.get("reason", "") for e in command.events if e["event"] == "retry"), said)
+                check(any("a file changed while it was read" in e.get("reason", "") for e in command.events if e["event"] == "retry"), said)
                 told = [(e["path"], e["status"]) for e in command.events if e["event"] == "file" and e["path"].endswith("growing")]
                 check([status for _, status in told] == ["ok"], f"{told} {said}")
 
