@@ -29,7 +29,7 @@ struct CommandEnd {
   // Of the last transfer that was dialled, for whoever is told of it; "": none was.
   std::string transfer = {};
   std::string identity = {};  // of its peer
-  bool in_disk = false;       // jobs still use what the command made: nothing of it may be destroyed, the process ends without
+  bool in_use = false;  // jobs or puts still use what the command made: nothing of it may be destroyed, the process ends without
 };
 
 [[nodiscard]] CommandEnd run_send(const Process& process, const SendCommand& command);

@@ -73,6 +73,7 @@ struct DialledTransfer::Attempt {
   Farewell farewell;
   Error why{ErrorKind::ok, ""};
   bool again = false;
+  bool hung_up = false;         // for the puts that did not come to an end: no answer is awaited any more
   bool only_puts_left = false;  // and jobs in the disk
   FlowWatch flow;
 };
@@ -83,7 +84,7 @@ DialledTransfer::~DialledTransfer() = default;
 
 bool DialledTransfer::ended() const { return ended_; }
 bool DialledTransfer::may_be_left() const { return attempt_ && attempt_->only_puts_left; }
-bool DialledTransfer::held_by_disk() const { return may_be_left() && attempt_->role && attempt_->role->in_disk(); }
+bool DialledTransfer::is_in_use() const { return may_be_left() && attempt_->role && attempt_->role->in_use(); }
 const Error& DialledTransfer::result() const { return result_; }
 
 Tally DialledTransfer::tally() const {
@@ -301,10 +302,19 @@ void DialledTransfer::turn_farewell(Instant now) {
   if (stage == Farewell::Stage::waiting_for_role) {
     if (!attempt.farewell.is_late(now)) return;
     // A session that is to be followed by another waits for its jobs: as long as the timeout allows.
-    const bool too_late = now >= give_up_at();
-    attempt.farewell.wait_until(too_late ? never : give_up_at());
-    attempt.only_puts_left = !attempt.again || stop_why_ || too_late;
-    if (attempt.only_puts_left) result_ = stop_why_ ? *stop_why_ : report::advised(attempt.why, plan_.uri);
+    if (const bool too_late = now >= give_up_at(); attempt.again && !stop_why_ && !too_late) {
+      attempt.farewell.wait_until(give_up_at());
+      return;
+    }
+    // A put that has begun to come keeps its buffer for as long as its connection lives.
+    if (!std::exchange(attempt.hung_up, true)) {
+      attempt.link.fail(attempt.why);
+      attempt.farewell.wait_until(after(now, silent_farewell_timeout));
+      return;
+    }
+    attempt.farewell.wait_until(never);
+    attempt.only_puts_left = true;
+    result_ = stop_why_ ? *stop_why_ : report::advised(attempt.why, plan_.uri);
     return;
   }
   if (attempt.role) earlier_ = continued(earlier_, attempt.role->tally());

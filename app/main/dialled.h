@@ -71,9 +71,9 @@ class DialledTransfer {
   // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed, or a disk
   // that does not answer. Whoever destroys the endpoint next, and turns it no more, need not wait for the puts.
   [[nodiscard]] bool may_be_left() const;
-  // It may be left and not be destroyed: jobs in the disk still use it. A process that ends now takes nothing with it that was
-  // promised to anybody, as if it was killed; all it must do is to run no destructor.
-  [[nodiscard]] bool held_by_disk() const;
+  // It may be left and not be destroyed: jobs in the disk, or a put that comes, still use it. A process that ends now takes nothing
+  // with it that was promised to anybody, as if it was killed; all it must do is to run no destructor.
+  [[nodiscard]] bool is_in_use() const;
   [[nodiscard]] const Error& result() const;  // when ended, or when it may be left; kind ok: done and durable
   [[nodiscard]] Tally tally() const;
 

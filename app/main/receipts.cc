@@ -99,7 +99,7 @@ void DialledReceipt::add_to(sandbox::Plan& plan) const {
 }
 
 void DialledReceipt::finish(const Process& process, ports::FileSystem& files, CommandEnd& end) {
-  if (!book_ || end.in_disk || !is_worth_a_receipt(end.error)) return;
+  if (!book_ || end.in_use || !is_worth_a_receipt(end.error)) return;
   header_.status = error_row(end.error.kind).name;
   header_.time_s = wall_time_s();
   const auto written = book_->write(files, file_, header_, identity_);

@@ -115,10 +115,10 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     } else if (one.error.kind != ErrorKind::ok) {
       process.reporter.warn(one.error.message);
     }
-    end.in_disk = one.in_disk;
+    end.in_use = one.in_use;
     end.transfer = one.transfer;
     end.identity = one.identity;
-    if (end.in_disk || loop.stopped()) break;
+    if (end.in_use || loop.stopped()) break;
   }
   return end;
 }
@@ -204,15 +204,15 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
                     lists);
     finish_failed_list(process, failed->get(), end);
     receipt.finish(process, (*loop)->files(), end);
-    if (end.in_disk) {
+    if (end.in_use) {
       static_cast<void>(root->release());  // a call in it has not come back
     } else {
       root->reset();  // and its staging directory
     }
   }
-  if (aside && !end.in_disk) remove_unused(*aside);
+  if (aside && !end.in_use) remove_unused(*aside);
   // Only an empty one goes, and only if it was made for this: what can be resumed stays.
-  if (*made && !end.in_disk && !report::has_delivered(end.error.kind)) static_cast<void>(::rmdir(command.directory.c_str()));
+  if (*made && !end.in_use && !report::has_delivered(end.error.kind)) static_cast<void>(::rmdir(command.directory.c_str()));
   return end;
 }
 

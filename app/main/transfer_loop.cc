@@ -270,7 +270,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
     transfer_.stop(interruption("run the same command again to resume"));
   }
   CommandEnd end() const {
-    return {transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(), transfer_.held_by_disk()};
+    return {transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(), transfer_.is_in_use()};
   }
 
  private:
@@ -294,8 +294,8 @@ CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
   CommandEnd end = handler->end();
   // A source leaves its jobs behind; the work pool's end would wait for a disk that does not answer.
   const bool cut_short = end.error.kind == ErrorKind::timeout || end.error.kind == ErrorKind::interrupted;
-  if (cut_short && impl_->work.in_flight() > 0) end.in_disk = true;
-  if (end.in_disk) {
+  if (cut_short && impl_->work.in_flight() > 0) end.in_use = true;
+  if (end.in_use) {
     impl_->given_up = true;
     static_cast<void>(handler.release());
   }

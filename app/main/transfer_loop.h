@@ -37,7 +37,8 @@ class TransferLoop {
                                  sandbox::Plan plan);
   // Runs one transfer to its end. `all` is what earlier transfers of this command moved, for the progress.
   [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all);
-  // A transfer ended while jobs of it are in the disk (CommandEnd::in_disk): the loop, and what the jobs use besides it (the root),
+  // A transfer ended while jobs of it are in the disk, or a put comes (CommandEnd::in_use): the loop, and what they use besides it
+  // (the root),
   // are given up and never destroyed. The process ends by std::_Exit.
   [[nodiscard]] bool given_up() const;
   [[nodiscard]] bool stopped() const;               // by a signal or at --stop-at: no further transfer begins

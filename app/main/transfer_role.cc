@@ -44,7 +44,7 @@ class SourceRole final : public TransferRole {
   Instant next_deadline() const override { return source_.next_deadline(); }
   bool finished() const override { return source_.finished(); }
   bool idle() const override { return source_.idle(); }
-  bool in_disk() const override { return false; }  // its jobs hold what they use
+  bool in_use() const override { return false; }  // its jobs hold what they use
   const Error* error() const override { return source_.error(); }
   Tally tally() const override { return source_.tally(); }
   Instant last_progress() const override { return source_.last_progress(); }
@@ -93,7 +93,7 @@ class DestinationRole final : public TransferRole {
   Instant next_deadline() const override { return destination_.next_deadline(); }
   bool finished() const override { return destination_.finished(); }
   bool idle() const override { return destination_.idle(); }
-  bool in_disk() const override { return destination_.in_disk(); }
+  bool in_use() const override { return !destination_.idle(); }
   const Error* error() const override { return destination_.error(); }
   Tally tally() const override { return destination_.tally(); }
   Instant last_progress() const override { return destination_.last_progress(); }

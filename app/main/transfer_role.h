@@ -62,8 +62,9 @@ class TransferRole {
   [[nodiscard]] virtual Instant next_deadline() const = 0;
   [[nodiscard]] virtual bool finished() const = 0;
   [[nodiscard]] virtual bool idle() const = 0;  // may be destroyed
-  // Not idle, and what keeps it are jobs in the work pool: they end when the disk answers, and use the role until then.
-  [[nodiscard]] virtual bool in_disk() const = 0;
+  // Not idle, and what keeps it still uses the role or its buffers: jobs in the work pool, which end when the disk answers, or a
+  // put that has begun to come. Not so: whoever turns the endpoint no more may destroy the role at once.
+  [[nodiscard]] virtual bool in_use() const = 0;
   [[nodiscard]] virtual const Error* error() const = 0;
   [[nodiscard]] virtual Tally tally() const = 0;
   [[nodiscard]] virtual Instant last_progress() const = 0;   // a sign that this session lives

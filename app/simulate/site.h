@@ -134,7 +134,7 @@ class Dialler final : public Process {
   [[nodiscard]] bool ended() const { return !transfer_ || transfer_->ended(); }
   // Ended, or a process that would end now: see DialledTransfer::may_be_left.
   [[nodiscard]] bool may_be_left() const { return ended() || transfer_->may_be_left(); }
-  [[nodiscard]] bool held_by_disk() const { return transfer_ && transfer_->held_by_disk(); }
+  [[nodiscard]] bool is_in_use() const { return transfer_ && transfer_->is_in_use(); }
   void interrupt() { stop_user(); }  // as by SIGINT
   [[nodiscard]] std::optional<uint32_t> place() const { return transfer_ ? transfer_->place() : std::nullopt; }
   [[nodiscard]] const Error& result() const { return transfer_ ? transfer_->result() : *error_; }

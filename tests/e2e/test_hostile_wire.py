@@ -10,7 +10,7 @@ import re
 
 from lab import Lab, big_file, check, device, native, routed, same_tree
 from test_security import Account
-from wire import BYTES, RECORDS, WAYS, Attack, Wire
+from wire import BYTES, RECORDS, STALL, WAYS, Attack, Wire
 
 SEEDS = int(os.environ.get("CCIXFER_E2E_SEEDS", 48))
 AT_A_TIME = 6
@@ -214,6 +214,21 @@ def test_hostile_wire__direct__nothing_read_and_nothing_wrong_accepted():
 
 def test_hostile_wire__pull__nothing_read_and_nothing_wrong_accepted():
     hostile("wirepull", Pull)
+
+
+def test_wire_stalls_in_the_middle_of_a_piece__30_at_either_side_and_the_next_run_resumes():
+    """The buffer that the piece comes into is the network's when the puller gives up."""
+    for kind_of_way, direction in ((Pull, "down"), (Direct, "up")):
+        with Lab("stall") as lab:
+            source = canary_tree(lab.directory / "tree")
+            way = kind_of_way(lab)
+            for at in (1_200_000, 2_000_000):
+                code, sender, wires = send(way, source, f"at{at}", [Attack(STALL, direction, at)])
+                check(wires[0].attacked > 0, f"stalled at {at}: nothing came so far")
+                check(code == 30 and sender.done().get("status") == "timeout", f"stalled at {at}: exit {code}: {sender.tail()}")
+            code, sender, _ = send(way, source, f"at{at}", [None])
+            check(code == 0, sender.tail())
+            same_tree(source, way.root / f"at{at}")
 
 
 def test_hostile_wire__before_and_behind_a_router__nothing_read_and_nothing_wrong_accepted():

@@ -12,6 +12,7 @@ import threading
 
 BYTES = ("flip", "cut out", "inject", "truncate")
 RECORDS = ("drop", "twice", "swap", "replay")
+STALL = "stall"         # nothing comes after that, and nobody hangs up
 WAYS = ("up", "down")   # from who dials, and to it
 HANDSHAKE, SEALED = 17, 18
 
@@ -47,9 +48,11 @@ class Stream:
         self.random = random.Random(attack.seed)
 
     def take(self, text):
+        if self.done and self.attack.kind == STALL:
+            return b""
         if self.done and self.held is None:
             return text
-        return self.take_bytes(text) if self.attack.kind in BYTES else self.take_records(text)
+        return self.take_records(text) if self.attack.kind in RECORDS else self.take_bytes(text)
 
     def take_bytes(self, text):
         at = self.attack.at - self.passed
@@ -63,7 +66,7 @@ class Stream:
             return text[:at] + text[at + self.random.randrange(1, 300):]
         if self.attack.kind == "inject":
             return text[:at] + self.random.randbytes(self.random.choice((1, 20, 300))) + text[at:]
-        self.ended = True
+        self.ended = self.attack.kind != STALL
         return text[:at]
 
     def take_records(self, text):

@@ -66,7 +66,7 @@ TEST_CASE("stuck_disk__either_side_push_or_pull__30_that_names_the_disk_in_bound
                              : pull ? "the sender's disk has not answered for"
                                     : "the receiver's disk has not answered for",
                              0) == 0);
-  CHECK(world.dialler->held_by_disk() == (pull && receiver_is_stuck));
+  CHECK(world.dialler->is_in_use() == (pull && receiver_is_stuck));
 }
 
 TEST_CASE("stuck_disk__pull_is_interrupted__its_process_may_end_and_destroys_nothing") {
@@ -77,5 +77,5 @@ TEST_CASE("stuck_disk__pull_is_interrupted__its_process_may_end_and_destroys_not
   world.world.wake(world.target.node);
   CHECK(world.run_until_left() < 5);
   CHECK(world.dialler->result().kind == ErrorKind::interrupted);
-  CHECK(world.dialler->held_by_disk());
+  CHECK(world.dialler->is_in_use());
 }

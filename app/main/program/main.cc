@@ -141,7 +141,7 @@ int run_program(int argc, char** argv) {
   (*reporter)->done(done, counters, transfer);
   const auto problem = (*reporter)->output_problem();
   // Threads in the disk use what destructors and the end of main would take away.
-  if (end.in_disk) std::_Exit(exit_code(end.error.kind));
+  if (end.in_use) std::_Exit(exit_code(end.error.kind));
   if (!problem || end.error.kind != ErrorKind::ok) return exit_code(end.error.kind);
   (*reporter)->error(*problem);
   return exit_code(problem->kind);

@@ -134,9 +134,9 @@ TEST_CASE("dialled__jobs_of_a_failed_session_that_never_end__left_behind_after_t
   CHECK(rig.passed() < 22s);
   CHECK(rig.transfer->result().kind == ErrorKind::network);
   CHECK_FALSE(rig.transfer->ended());
-  CHECK_FALSE(rig.transfer->held_by_disk());
-  rig.script.in_disk = true;
-  CHECK(rig.transfer->held_by_disk());
+  CHECK_FALSE(rig.transfer->is_in_use());
+  rig.script.in_use = true;
+  CHECK(rig.transfer->is_in_use());
   rig.script.idle = true;
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("dialled__a_result_that_stands__may_be_left_after_the_farewell") {
     REQUIRE(rig.run_until_moving());
     const Instant at = rig.now;
     rig.script.idle = false;
-    rig.script.in_disk = true;
+    rig.script.in_use = true;
     if (stopped) {
       rig.transfer->stop({ErrorKind::interrupted, "enough"});
     } else {
@@ -155,10 +155,14 @@ TEST_CASE("dialled__a_result_that_stands__may_be_left_after_the_farewell") {
     }
     rig.run_to(at + farewell_timeout - 100ms);
     CHECK_FALSE(rig.transfer->may_be_left());
-    CHECK_FALSE(rig.transfer->held_by_disk());
+    CHECK_FALSE(rig.transfer->is_in_use());
+    CHECK(rig.script.lost.empty());
     rig.run_to(at + farewell_timeout + 100ms);
+    CHECK(rig.script.lost.size() == 1);  // it hung up: a put that had begun to come gives its buffer back
+    CHECK_FALSE(rig.transfer->may_be_left());
+    rig.run_to(at + farewell_timeout + 700ms);
     CHECK(rig.transfer->may_be_left());
-    CHECK(rig.transfer->held_by_disk());
+    CHECK(rig.transfer->is_in_use());
     CHECK(rig.transfer->result().kind == (stopped ? ErrorKind::interrupted : ErrorKind::no_space));
     CHECK(rig.transfer->result().message.rfind(stopped ? "enough" : "full: fake://far: free some space", 0) == 0);
     CHECK_FALSE(rig.transfer->ended());

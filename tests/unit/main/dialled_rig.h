@@ -19,7 +19,7 @@ struct Script {
   bool finished = false;
   std::optional<Error> error;
   bool idle = true;
-  bool in_disk = false;
+  bool in_use = false;
   bool repeatable = true;
   bool takes_completions = false;
   std::string stuck_disk;
@@ -51,7 +51,7 @@ class ScriptedRole final : public TransferRole, public session::LinkHandler {
   Instant next_deadline() const override { return script_.next_deadline; }
   bool finished() const override { return script_.finished; }
   bool idle() const override { return script_.idle; }
-  bool in_disk() const override { return script_.in_disk; }
+  bool in_use() const override { return script_.in_use; }
   const Error* error() const override { return script_.error ? &*script_.error : nullptr; }
   Tally tally() const override { return script_.tally; }
   Instant last_progress() const override { return script_.last_progress; }

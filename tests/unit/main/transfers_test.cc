@@ -40,7 +40,7 @@ TEST_CASE("transfers__one_file_to_a_receiver_for_once__both_end_well_and_count_a
   CHECK(of(sent.end) == "ok: ");
   CHECK(sent.end.tally.files == 1);
   CHECK(sent.end.tally.bytes == 5);
-  CHECK_FALSE(sent.end.in_disk);
+  CHECK_FALSE(sent.end.in_use);
   CHECK(to.read("g") == "hello");
   const CommandEnd& received = receiving_side.wait();
   CHECK(of(received) == "ok: ");
