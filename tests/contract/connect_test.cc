@@ -76,7 +76,8 @@ TEST_CASE("contract__peer_identity__is_the_same_on_every_connection") {
   REQUIRE(answerers[0].proved.empty() == !proved);
   if (proved) REQUIRE(diallers[0].proved != answerers[0].proved);
   // The simulated nodes are on hosts of their own.
-  REQUIRE(lab_name.starts_with("tcp") == (diallers[0].address == answerers[0].address && !lab.routed()));
+  const bool one_host = lab_name.starts_with("tcp") || lab_name.ends_with("udp");
+  if (!lab.routed()) REQUIRE(one_host == (diallers[0].address == answerers[0].address));
 }
 
 TEST_CASE("contract__connect_data_too_long__refused_at_once") {

@@ -5,7 +5,7 @@
 #include "tests/contract/datagram_lab.h"
 #include "tests/contract/routed_lab.h"
 #include "tests/contract/sim_lab.h"
-#include "tests/contract/tcp_lab.h"
+#include "tests/contract/socket_lab.h"
 #include "tests/unit/stream/own_trust.h"
 
 namespace ccixfer::contract {
@@ -48,22 +48,26 @@ std::shared_ptr<connection::HopTrust> lab_trust(bool secured) {
 }
 
 std::vector<std::string> lab_names(bool routed) {
-  std::vector<std::string> names = {"tcp",           "sim",  "sim 2",    "sim 3",      "tcp-secured", "sim-secured",
-                                    "sim-secured 2", "rdma", "datagram", "datagram 2", "datagram 3",  "rdma-secured"};
+  std::vector<std::string> names = {"tcp",  "sim",      "sim 2",      "sim 3",      "tcp-secured",  "sim-secured", "sim-secured 2",
+                                    "rdma", "datagram", "datagram 2", "datagram 3", "rdma-secured", "udp"};
   if (routed)
-    names.insert(names.end(), {"direct", "routed", "routed 2", "routed3", "routed-tcp", "routed3-tcp", "mixed", "direct-datagram",
-                               "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram", "routed-rdma",
-                               "mixed-rdma", "direct-secured", "routed-secured", "routed-secured 2", "routed-tcp-secured"});
+    names.insert(
+        names.end(),
+        {"direct",      "routed",          "routed 2",        "routed3",           "routed-tcp",       "routed3-tcp",
+         "mixed",       "direct-datagram", "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram",
+         "routed-rdma", "mixed-rdma",      "direct-secured",  "routed-secured",    "routed-secured 2", "routed-tcp-secured",
+         "direct-udp",  "routed-udp",      "mixed-udp"});
   return names;
 }
 
 std::unique_ptr<Lab> make_lab(const std::string& name) {
-  if (name == "tcp") return make_tcp_lab();
+  if (name == "tcp") return make_socket_lab(Sockets::tcp);
+  if (name == "udp") return make_socket_lab(Sockets::udp);
   const size_t space = name.find(' ');
   const uint64_t seed = space == std::string::npos ? 1 : std::stoull(name.substr(space));
   const std::string kind = name.substr(0, space);
   if (kind == "rdma") return make_sim_lab(seed, true);
-  if (kind == "tcp-secured") return make_tcp_lab(true);
+  if (kind == "tcp-secured") return make_socket_lab(Sockets::tcp_secured);
   if (kind == "sim-secured") return make_sim_lab(seed, false, true);
   if (kind == "rdma-secured") return make_sim_lab(seed, true, true);
   if (kind == "direct-secured") return make_routed_lab(seed, {Subnet::sim}, {}, true);
@@ -77,6 +81,9 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "routed-tcp") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp});
   if (kind == "routed3-tcp") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp, Subnet::tcp, Subnet::tcp});
   if (kind == "mixed") return make_routed_lab(seed, {Subnet::sim, Subnet::tcp, Subnet::sim});
+  if (kind == "direct-udp") return make_routed_lab(seed, {Subnet::udp});
+  if (kind == "routed-udp") return make_routed_lab(seed, {Subnet::udp, Subnet::udp});
+  if (kind == "mixed-udp") return make_routed_lab(seed, {Subnet::sim, Subnet::udp, Subnet::tcp, Subnet::udp});
   const Subnet lossy = Subnet::datagram;
   if (kind == "direct-datagram") return make_routed_lab(seed, {lossy});
   if (kind == "routed-datagram") return make_routed_lab(seed, {lossy, lossy});

@@ -16,6 +16,7 @@
 #include "transports/sim/sim_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
+#include "transports/udp/udp_net.h"
 
 namespace ccixfer::contract {
 namespace {
@@ -60,6 +61,11 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
     net.port = port;
     return sim::make_transport(networks.streams, node, net, options, counters, lab_trust(networks.secured));
   }
+  if (networks.kind(subnet) == Subnet::udp) {
+    auto net = udp::UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}});
+    REQUIRE(net);
+    return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(*net), entropy, counters);
+  }
   auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
   REQUIRE(net);
   return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters, lab_trust(networks.secured));
@@ -72,6 +78,8 @@ const char* scheme_of(Subnet kind) {
       return "sim";
     case Subnet::tcp:
       return "tcp";
+    case Subnet::udp:
+      return "udp";
     case Subnet::datagram:
       return "sim-datagram";
   }
@@ -128,7 +136,7 @@ class RouterActor final : public sim::Actor {
 class RoutedLab final : public Lab {
  public:
   RoutedLab(uint64_t seed, std::vector<Subnet> subnets, Pool pool, bool secured) : networks_(seed, std::move(subnets), secured) {
-    real_ = networks_.any(Subnet::tcp);
+    real_ = networks_.any(Subnet::tcp) || networks_.any(Subnet::udp);
     for (size_t before = 1; before < subnets_.size(); ++before) {
       const std::string peer = routers_.empty() ? std::string{} : routers_.back()->uri(1);
       routers_.push_back(std::make_unique<RouterActor>(networks_, before, peer, pool));
@@ -219,14 +227,18 @@ class RoutedLab final : public Lab {
     }
   }
   std::string dead_uri() override {
+    const bool of_sockets = subnets_.back() == Subnet::tcp || subnets_.back() == Subnet::udp;
+    if (of_sockets) return fmt::format("cci://1:{}:127.0.0.1:1", subnets_.size());
     if (routers_.empty()) return "cci://1:1:10.0.0.2:999";  // a machine that is there, and does not listen at this port
-    return fmt::format("cci://1:{}:{}", subnets_.size(), subnets_.back() == Subnet::tcp ? "127.0.0.1:1" : "10.0.0.99:7000");
+    return fmt::format("cci://1:{}:10.0.0.99:7000", subnets_.size());
   }
   [[nodiscard]] bool routed() const override { return !routers_.empty(); }
   [[nodiscard]] size_t hops() const override { return routers_.size() + 1; }
   [[nodiscard]] std::vector<std::string> violations() const override { return world_.violations(); }
   // Hops are reliable: what is lost on a route is lost at its ends.
-  [[nodiscard]] bool lossy() const override { return routers_.empty() && networks_.any(Subnet::datagram); }
+  [[nodiscard]] bool lossy() const override {
+    return routers_.empty() && (networks_.any(Subnet::datagram) || networks_.any(Subnet::udp));
+  }
 
  private:
   struct Machine {

@@ -1,14 +1,14 @@
-// Routed endpoints: a chain of subnets, each in the simulated world (streams, or datagrams that get lost) or on loopback tcp,
+// Routed endpoints: a chain of subnets, each in the simulated world (streams, or datagrams that get lost) or on loopback sockets,
 // joined by routers; nodes alternate between the first and the last one, so every connection of the cases crosses every router. One
-// subnet: no router, direct connections of routing endpoints. With a tcp subnet the world goes on in small steps, and every handle
-// is looked at in between. `secured`: every hop over a stream is proved and sealed.
+// subnet: no router, direct connections of routing endpoints. With a subnet of sockets the world goes on in small steps, and every
+// handle is looked at in between. `secured`: every hop over a stream is proved and sealed.
 #pragma once
 #include "tests/contract/lab.h"
 
 namespace ccixfer::contract {
 
-enum class Subnet : uint8_t { sim, tcp, datagram, rdma };  // rdma: as sim, with cards that check keys
-struct Pool {                                              // of each router
+enum class Subnet : uint8_t { sim, tcp, datagram, rdma, udp };  // rdma: as sim, with cards that check keys
+struct Pool {                                                   // of each router
   uint32_t fragment_bytes = 64u << 10;
   uint32_t fragments = 16;
 };

@@ -19,9 +19,10 @@ class Driver final : public sim::Actor {
     if (node_.collects) node_.collect();
     static_cast<void>(node_.endpoint->arm_os_handle());
   }
-  // Who leaves its events waiting cannot wait for the handle.
+  // Who leaves its events waiting cannot wait for the handle, and a handle of the host knows nothing of the world's time.
   [[nodiscard]] Instant next_deadline() const override {
-    return node_.frozen || node_.endpoint == nullptr || node_.collects ? never : node_.endpoint->next_deadline();
+    if (node_.frozen || node_.endpoint == nullptr) return never;
+    return node_.collects && node_.endpoint->os_handle() < 0 ? never : node_.endpoint->next_deadline();
   }
 
  private:

@@ -4,7 +4,7 @@
 #include "core/base/units.h"
 #include "routing/map/address.h"
 #include "tests/fuzz/fuzz.h"
-#include "transports/tcp/tcp_uri.h"
+#include "transports/inet/uri.h"
 
 using namespace ccixfer;
 
@@ -17,9 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::must(native && *native == *address);
   }
   static_cast<void>(routing::address_of({1, 2}, text));
-  if (const auto name = tcp::parse_tcp_uri(text)) {
+  if (const auto name = inet::parse_uri("tcp", text)) {
     fuzz::must(name->port > 0 && !name->host.empty());
-    const auto again = tcp::parse_tcp_uri(tcp::format_tcp_uri(name->host, name->port));
+    const auto again = inet::parse_uri("tcp", inet::format_uri("tcp", name->host, name->port));
     fuzz::must(again && again->host == name->host && again->port == name->port);
   }
   if (const auto target = program::split_target(text)) fuzz::must(target->address.size() + target->path.size() <= size + 1);

@@ -1,6 +1,6 @@
 // What the datagram transport needs of a network: send datagrams to addresses, tell what came. udp
-// will implement it with a socket, sim with a seeded world. Names are this network's own
-// (sim-datagram://NODE:PORT). Contract: nonblocking; a datagram may be lost, doubled, damaged,
+// implements it with a socket, sim with a seeded world. Names are this network's own
+// (udp://HOST:PORT, sim-datagram://NODE:PORT). Contract: nonblocking; a datagram may be lost, doubled, damaged,
 // delayed, overtaken. Single-threaded.
 //
 // Both ways datagrams go in batches, so that a network with system calls needs one for many packets
@@ -56,6 +56,9 @@ class DatagramEvents {
   // The end of resolve(): success, or not_found.
   virtual void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) = 0;
   virtual void writable() = 0;
+  virtual void device_failed(std::string_view reason) {
+    static_cast<void>(reason);
+  }  // it carries nothing any more, for good or not
 };
 
 class DatagramNet {

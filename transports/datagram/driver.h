@@ -55,6 +55,7 @@ class Driver final : public DatagramEvents {
   void received(std::span<const Datagram> batch) override;
   void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) override;
   void writable() override;
+  void device_failed(std::string_view reason) override { engine_.sink().on_device_failed(reason); }
   void received_one(const Address& from, Bytes datagram);
   void finish_closing(Connection& c);
 

@@ -14,12 +14,11 @@
 #include <system_error>
 
 #include "core/base/hash.h"
+#include "transports/inet/resolver.h"
+#include "transports/inet/uri.h"
 #include "transports/tcp/tcp_net.h"
-#include "transports/tcp/tcp_uri.h"
 
 namespace ccixfer::tcp {
-
-std::string error_words(int error_number) { return std::generic_category().message(error_number); }
 
 Status status_of_connect_errno(int error_number) {
   switch (error_number) {
@@ -83,16 +82,12 @@ Descriptor open_socket(int family, const std::string& interface_name) {
 }
 
 Result<Descriptor> open_listener(const std::string& name, uint16_t port, const std::string& interface_name, int backlog) {
-  // getaddrinfo would take the star for a name, and give the loopback address.
-  const std::string host = name != "*" ? name : open_socket(AF_INET6, {}) ? "::" : "0.0.0.0";
-  Address address;
-  if (!numeric_address(host, port, address)) {
-    const Resolver::Answer found = resolve_now(host, port);
-    if (found.addresses.empty()) return fail(ErrorKind::usage, fmt::format("cannot listen on '{}': {}", host, found.reason));
-    address = found.addresses.front();
-  }
+  const Result<Address> found = inet::listen_address(name, port);
+  if (!found) return tl::unexpected<Error>(found.error());
+  const Address& address = *found;
   const auto cannot = [&](int error) {
-    return fail(ErrorKind::network, fmt::format("cannot listen on {}: {}", format_tcp_uri(host, port), error_words(error)));
+    return fail(ErrorKind::network, fmt::format("cannot listen on {}: {}", inet::format_uri("tcp", inet::host_of(address), port),
+                                                inet::error_words(error)));
   };
   Descriptor fd = open_socket(address.storage.ss_family, interface_name);
   if (!fd) return cannot(errno);
@@ -105,19 +100,12 @@ Result<Descriptor> open_listener(const std::string& name, uint16_t port, const s
   return fd;
 }
 
-Address local_address(int fd) {
-  Address address;
-  address.size = sizeof address.storage;
-  static_cast<void>(getsockname(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.size));  // else nobody's
-  return address;
-}
-
 bool peer_is_this_host(int fd) {
   Address peer;
   peer.size = sizeof peer.storage;
   if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer.storage), &peer.size) != 0) return false;
-  const std::string host = host_of(peer);
-  return host == host_of(local_address(fd)) || host.starts_with("127.") || host == "::1";
+  const std::string host = inet::host_of(peer);
+  return host == inet::host_of(inet::local_address(fd)) || host.starts_with("127.") || host == "::1";
 }
 
 wire::HostIdentity this_machine() {
@@ -130,36 +118,6 @@ wire::HostIdentity this_machine() {
     return static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
   };
   return {xxh3_64(as_bytes(boot)), ms(wall) - ms(since)};
-}
-
-bool is_wildcard(const Address& address) {
-  const std::string host = host_of(address);
-  return host == "0.0.0.0" || host == "::";
-}
-
-std::optional<std::vector<std::string>> interface_hosts(int family, const std::string& interface_name) {
-  std::vector<std::string> v4;
-  std::vector<std::string> v6;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return std::nullopt;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    if (!interface_name.empty() && interface_name != entry->ifa_name) continue;
-    Address address;
-    if (entry->ifa_addr->sa_family == AF_INET) {
-      std::memcpy(&address.storage, entry->ifa_addr, sizeof(sockaddr_in));
-      v4.push_back(host_of(address));
-    } else if (entry->ifa_addr->sa_family == AF_INET6 && family == AF_INET6) {
-      sockaddr_in6 raw{};
-      std::memcpy(&raw, entry->ifa_addr, sizeof raw);
-      if (IN6_IS_ADDR_LINKLOCAL(&raw.sin6_addr)) continue;  // useless without a scope, which is the dialler's own matter
-      std::memcpy(&address.storage, &raw, sizeof raw);
-      v6.push_back(host_of(address));
-    }
-  }
-  freeifaddrs(list);
-  v4.insert(v4.end(), v6.begin(), v6.end());
-  return v4;
 }
 
 }  // namespace ccixfer::tcp

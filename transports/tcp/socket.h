@@ -7,13 +7,13 @@
 #include "core/base/status.h"
 #include "core/host/descriptor.h"
 #include "core/wire/connection_frames.h"
-#include "transports/tcp/resolver.h"
+#include "transports/inet/address.h"
 
 namespace ccixfer::tcp {
 
 using host::Descriptor;
+using inet::Address;
 
-[[nodiscard]] std::string error_words(int error_number);
 [[nodiscard]] Status status_of_connect_errno(int error_number);  // refused, timed_out, unreachable, disconnected
 void set_stream_options(int fd);
 // Of a connected socket that leaves this host: the system's congestion control, where open_socket chose another.
@@ -25,14 +25,9 @@ void space_packets(int fd);
 // `host` "*": every address of this host, of both families where it has both.
 [[nodiscard]] Result<Descriptor> open_listener(const std::string& host, uint16_t port, const std::string& interface_name,
                                                int backlog);
-[[nodiscard]] Address local_address(int fd);
 [[nodiscard]] bool peer_is_this_host(int fd);  // of a connected socket: both ends have one address, or it stays on the loopback
 // Of the kernel that runs: its boot's number (random(4)), and when that was by the wall clock, as some containers (LXC, nspawn) are
 // shown a number of their own.
 [[nodiscard]] wire::HostIdentity this_machine();
-[[nodiscard]] bool is_wildcard(const Address& address);
-// Addresses of the interfaces that are up: those that are not loopback, of the given family (AF_INET6: both), IPv4 first. nullopt:
-// the host cannot say now (out of descriptors).
-[[nodiscard]] std::optional<std::vector<std::string>> interface_hosts(int family, const std::string& interface_name);
 
 }  // namespace ccixfer::tcp

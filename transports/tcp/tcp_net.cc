@@ -15,9 +15,9 @@
 #include <cstring>
 
 #include "core/base/check.h"
+#include "transports/inet/uri.h"
 #include "transports/tcp/kernel_splice_pipe.h"
 #include "transports/tcp/tcp_net_impl.h"
-#include "transports/tcp/tcp_uri.h"
 
 namespace ccixfer::tcp {
 
@@ -41,11 +41,11 @@ Result<std::unique_ptr<TcpNet>> TcpNet::create(const TcpNetOptions& options) {
     Result<Descriptor> listener = open_listener(options.listen_host, options.port, options.interface_name, options.backlog);
     if (!listener) return tl::unexpected<Error>(listener.error());
     impl->listener = std::move(*listener);
-    impl->listening = local_address(impl->listener.get());
+    impl->listening = inet::local_address(impl->listener.get());
     impl->update_accepting();
     impl->device.open(impl->listening);
     if (impl->device && !impl->watched.add(impl->device.descriptor(), Impl::device_token, EPOLLIN))
-      return no_descriptors(error_words(errno));
+      return no_descriptors(inet::error_words(errno));
   }
   return std::unique_ptr<TcpNet>(new TcpNet(std::move(impl)));
 }
@@ -55,15 +55,8 @@ TcpNet::~TcpNet() = default;
 
 std::vector<std::string> TcpNet::uris() const {
   if (!impl_->listener) return {};
-  const uint16_t port = port_of(impl_->listening);
-  std::vector<std::string> hosts;
-  if (is_wildcard(impl_->listening)) {
-    hosts = interface_hosts(impl_->listening.storage.ss_family, impl_->options.interface_name).value_or(hosts);
-    if (hosts.empty()) hosts.push_back("127.0.0.1");
-  } else {
-    hosts.push_back(host_of(impl_->listening));
-  }
-  for (std::string& host : hosts) host = format_tcp_uri(host, port);
+  std::vector<std::string> hosts = inet::hosts_to_dial(impl_->listening, impl_->options.interface_name);
+  for (std::string& host : hosts) host = inet::format_uri("tcp", host, inet::port_of(impl_->listening));
   return hosts;
 }
 

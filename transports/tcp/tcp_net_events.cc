@@ -12,18 +12,18 @@
 
 #include "core/base/check.h"
 #include "core/base/log.h"
+#include "transports/inet/uri.h"
 #include "transports/tcp/tcp_net_impl.h"
-#include "transports/tcp/tcp_uri.h"
 
 namespace ccixfer::tcp {
 
 Result<StreamId> TcpNet::dial(std::string_view uri) {
-  const Result<TcpName> name = parse_tcp_uri(uri);
+  const Result<inet::HostName> name = inet::parse_uri("tcp", uri);
   if (!name) return tl::unexpected<Error>(name.error());
   const StreamId id = impl_->add_stream(Impl::State::resolving);
   Impl::Stream& stream = *impl_->find(id);
   Address address;
-  if (numeric_address(name->host, name->port, address)) {
+  if (inet::numeric_address(name->host, name->port, address)) {
     stream.addresses.push_back(address);
     impl_->try_next_address(id);
     return id;
@@ -59,7 +59,8 @@ void TcpNet::Impl::try_next_address(StreamId id) {
     if (error == 0 && !watch(stream, id)) error = errno;
     if (error == 0) return;  // an event will tell
     stream.status = status_of_connect_errno(error);
-    stream.reason = fmt::format("{}: {}", format_tcp_uri(host_of(address), port_of(address)), error_words(error));
+    stream.reason =
+        fmt::format("{}: {}", inet::format_uri("tcp", inet::host_of(address), inet::port_of(address)), inet::error_words(error));
     stop(stream);
   }
   fail_dial(id, stream.status, std::move(stream.reason));
@@ -76,13 +77,13 @@ void TcpNet::Impl::dial_progress(StreamId id, const Report& report) {
     return report({StreamEventType::connected, id, Status::success, {}});
   }
   stream.status = status_of_connect_errno(error);
-  stream.reason = error_words(error);
+  stream.reason = inet::error_words(error);
   stop(stream);
   try_next_address(id);
 }
 
 void TcpNet::Impl::take_answers() {
-  for (Resolver::Answer& answer : resolver->take()) {
+  for (inet::Resolver::Answer& answer : resolver->take()) {
     Stream* stream = find(answer.id);
     if (stream == nullptr || stream->state != State::resolving) continue;  // closed meanwhile
     if (answer.addresses.empty()) {
@@ -137,7 +138,7 @@ void TcpNet::Impl::accept_some(const Report& report) {
     Descriptor fd = accept_one(peer);
     if (!fd) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        if (!std::exchange(pause_told, true)) log(LogLevel::warning, "accepting pauses: {}", error_words(errno));
+        if (!std::exchange(pause_told, true)) log(LogLevel::warning, "accepting pauses: {}", inet::error_words(errno));
         accept_again = after(now, accept_retry);
         update_accepting();
         arm();
@@ -153,7 +154,7 @@ void TcpNet::Impl::accept_some(const Report& report) {
       release(id);
       return;
     }
-    report({StreamEventType::accepted, id, Status::success, format_tcp_uri(host_of(peer), port_of(peer))});
+    report({StreamEventType::accepted, id, Status::success, inet::format_uri("tcp", inet::host_of(peer), inet::port_of(peer))});
   }
 }
 

@@ -6,8 +6,8 @@
 
 #include "core/base/slot_table.h"
 #include "core/host/waker.h"
-#include "transports/tcp/device_watch.h"
-#include "transports/tcp/resolver.h"
+#include "transports/inet/device_watch.h"
+#include "transports/inet/resolver.h"
 #include "transports/tcp/socket.h"
 #include "transports/tcp/tcp_net.h"
 #include "transports/tcp/zero_copy_pipe.h"
@@ -45,10 +45,10 @@ struct TcpNet::Impl {
   Descriptor listener;
   std::optional<host::WatchId> accepting;  // the listener, when it is watched
   Address listening;
-  DeviceWatch device;            // of `listening`
+  inet::DeviceWatch device;      // of `listening`
   NamedSlots<Stream> streams;    // a StreamId is a packed name
   std::vector<StreamId> failed;  // dials whose failure poll() is to report
-  std::optional<Resolver> resolver;
+  std::optional<inet::Resolver> resolver;
   Instant now{};
   Instant deadline = never;
   Instant accept_again = never;                  // out of descriptors: until then, or until a stream closes

@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "tests/unit/tcp/nets.h"
-#include "transports/tcp/device_watch.h"
+#include "transports/inet/device_watch.h"
 #include "transports/tcp/kernel_splice_pipe.h"
 #include "transports/tcp/zero_copy_pipe.h"
 
@@ -361,7 +361,7 @@ TEST_CASE("calls__a_dial_that_fails_at_once__says_why") {
   const StreamEvent* failed = watch.find(0, StreamEventType::failed, *dialled);
   REQUIRE(failed != nullptr);
   CHECK(failed->status == status);
-  CHECK(failed->reason == "tcp://127.0.0.1:9: " + error_words(error));
+  CHECK(failed->reason == "tcp://127.0.0.1:9: " + inet::error_words(error));
   watch.poll();
   CHECK(watch.count(0, StreamEventType::failed) == 1);
   client->close(*dialled);
@@ -381,7 +381,7 @@ TEST_CASE("calls__a_net_without_its_descriptors__is_an_error_that_says_so") {
   const auto net = TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 4, .listen = false});
   REQUIRE_FALSE(net);
   CHECK(net.error().kind == ErrorKind::network);
-  CHECK(net.error().message == "no descriptors for a network: " + error_words(EMFILE));
+  CHECK(net.error().message == "no descriptors for a network: " + inet::error_words(EMFILE));
 }
 
 // --- Interfaces ---
@@ -399,12 +399,12 @@ TEST_CASE("interfaces__those_that_are_up__not_loopback_nor_link_local_and_ipv4_f
   using List = std::vector<std::string>;
   Watched watched;
   watched.interfaces(host);
-  CHECK(interface_hosts(AF_INET, {}) == List{"192.0.2.1", "192.0.2.2"});
-  CHECK(interface_hosts(AF_INET6, {}) == List{"192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"});
-  CHECK(interface_hosts(AF_INET6, "eth1") == List{"192.0.2.2", "2001:db8::2"});
-  CHECK(interface_hosts(AF_INET, "eth2") == List{});
+  CHECK(inet::interface_hosts(AF_INET, {}) == List{"192.0.2.1", "192.0.2.2"});
+  CHECK(inet::interface_hosts(AF_INET6, {}) == List{"192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"});
+  CHECK(inet::interface_hosts(AF_INET6, "eth1") == List{"192.0.2.2", "2001:db8::2"});
+  CHECK(inet::interface_hosts(AF_INET, "eth2") == List{});
   watched.fail(Call::interfaces, EMFILE);
-  CHECK_FALSE(interface_hosts(AF_INET, {}));
+  CHECK_FALSE(inet::interface_hosts(AF_INET, {}));
 }
 
 TEST_CASE("interfaces__a_net_bound_to_every_address__has_a_uri_of_each_or_the_loopback") {
@@ -422,15 +422,15 @@ TEST_CASE("interfaces__a_net_bound_to_every_address__has_a_uri_of_each_or_the_lo
 }
 
 Address address_of(const std::string& host_name) {
-  Address address;
-  REQUIRE(numeric_address(host_name, 1, address));
+  inet::Address address;
+  REQUIRE(inet::numeric_address(host_name, 1, address));
   return address;
 }
 
 TEST_CASE("device_watch__the_address_goes_and_comes__lost_once_each_time") {
   Watched watched;
   watched.interfaces(host);
-  DeviceWatch watch;
+  inet::DeviceWatch watch;
   const std::string bound = GENERATE(as<std::string>{}, "192.0.2.2", "2001:db8::2");
   watch.open(address_of(bound));
   REQUIRE(watch);
@@ -452,7 +452,7 @@ TEST_CASE("device_watch__an_address_that_no_interface_has__is_not_watched") {
   Watched watched;
   watched.interfaces(host);
   const std::string bound = GENERATE(as<std::string>{}, "0.0.0.0", "::", "127.0.0.1", "192.0.2.9");
-  DeviceWatch watch;
+  inet::DeviceWatch watch;
   watch.open(address_of(bound));
   CHECK_FALSE(watch);
 }

@@ -148,7 +148,7 @@ TEST_CASE("streams__a_dial_that_fails__is_told_of_once") {
   REQUIRE(watch.run([&] { return watch.find(0, StreamEventType::failed, dialled) != nullptr; }));
   for (int i = 0; i < 3; ++i) watch.poll();
   CHECK(watch.events[0].size() == 1);
-  CHECK(watch.events[0].front().reason.ends_with(error_words(ECONNREFUSED)));
+  CHECK(watch.events[0].front().reason.ends_with(inet::error_words(ECONNREFUSED)));
   std::string got;
   CHECK(recv_some(*client, dialled, got) == stream::io_error);
 }

@@ -12,7 +12,7 @@
 
 #include "tests/unit/tcp/calls.h"
 #include "tests/unit/tcp/nets.h"
-#include "transports/tcp/tcp_uri.h"
+#include "transports/inet/uri.h"
 
 namespace ccixfer::tcp {
 namespace {
@@ -49,7 +49,7 @@ TEST_CASE("tcp_net__name_resolved_off_thread__connects_and_unknown_names_fail") 
   const auto client = make("127.0.0.1", false);
   Watch watch({server.get(), client.get()});
   const std::string uri = server->uri();
-  const auto port = parse_tcp_uri(uri)->port;
+  const auto port = inet::parse_uri("tcp", uri)->port;
   const auto dialled = client->dial("tcp://localhost:" + std::to_string(port));
   REQUIRE(dialled);
   const auto withdrawn = client->dial("tcp://localhost:" + std::to_string(port));
@@ -79,7 +79,7 @@ TEST_CASE("tcp_net__address_in_use_or_impossible__an_error_that_says_so") {
   const auto first = make();
   TcpNetOptions options;
   options.listen_host = "127.0.0.1";
-  options.port = parse_tcp_uri(first->uri())->port;
+  options.port = inet::parse_uri("tcp", first->uri())->port;
   const auto second = TcpNet::create(options);
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::network);
@@ -98,7 +98,7 @@ TEST_CASE("tcp_net__bound_to_every_address__uris_can_be_dialled") {
   REQUIRE_FALSE(uris.empty());
   CHECK(net->uri() == uris.front());
   for (const std::string& uri : uris) {
-    CHECK(parse_tcp_uri(uri));
+    CHECK(inet::parse_uri("tcp", uri));
     CHECK(uri.find("0.0.0.0") == std::string::npos);
   }
 }

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "transports/tcp/resolver.h"
+#include "transports/inet/resolver.h"
 #include "transports/tcp/socket.h"
 
 namespace ccixfer::tcp {
@@ -26,8 +26,9 @@ struct Connected {
 std::optional<Connected> connected(const std::string& from, const std::string& to) {
   auto listener = open_listener(to, 0, {}, 1);
   if (!listener) return std::nullopt;
-  Address local, remote;
-  if (!numeric_address(from, 0, local) || !numeric_address(to, port_of(local_address(listener->get())), remote))
+  inet::Address local, remote;
+  if (!inet::numeric_address(from, 0, local) ||
+      !inet::numeric_address(to, inet::port_of(inet::local_address(listener->get())), remote))
     return std::nullopt;
   Connected both;
   both.dialler = Descriptor(socket(remote.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -71,7 +72,7 @@ TEST_CASE("peer_is_this_host__on_the_loopback_or_one_address_at_both_ends__yes")
 }
 
 TEST_CASE("peer_is_this_host__one_of_its_own_addresses__yes_from_itself_and_the_loopback") {
-  const auto hosts = interface_hosts(AF_INET6, {});
+  const auto hosts = inet::interface_hosts(AF_INET6, {});
   REQUIRE(hosts);
   bool six = false;
   for (const std::string& host : *hosts) {
@@ -94,13 +95,13 @@ TEST_CASE("resolver__answers__wake_the_caller_and_are_taken_once") {
   std::array<int, 2> ends{};
   REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
   const Descriptor reader(ends[0]), writer(ends[1]);
-  Resolver resolver{host::WakeHandle(writer.get())};
+  inet::Resolver resolver{host::WakeHandle(writer.get())};
   CHECK(resolver.take().empty());
   REQUIRE(resolver.resolve(7, "127.0.0.1", 80));
   const size_t with_the_first = threads();
   REQUIRE(resolver.resolve(8, "127.0.0.2", 81));
   CHECK(threads() <= with_the_first);  // one thread for all of them
-  std::vector<Resolver::Answer> answers;
+  std::vector<inet::Resolver::Answer> answers;
   std::array<char, 8> wake{};
   while (answers.size() < 2) {
     REQUIRE(readable(reader.get()));
@@ -112,8 +113,8 @@ TEST_CASE("resolver__answers__wake_the_caller_and_are_taken_once") {
     CHECK_FALSE(answers[i].unknown);
     CHECK(answers[i].reason.empty());
     REQUIRE_FALSE(answers[i].addresses.empty());
-    CHECK(host_of(answers[i].addresses[0]) == (i == 0 ? "127.0.0.1" : "127.0.0.2"));
-    CHECK(port_of(answers[i].addresses[0]) == 80 + i);
+    CHECK(inet::host_of(answers[i].addresses[0]) == (i == 0 ? "127.0.0.1" : "127.0.0.2"));
+    CHECK(inet::port_of(answers[i].addresses[0]) == 80 + i);
   }
   CHECK(resolver.take().empty());
 }
@@ -124,7 +125,7 @@ TEST_CASE("resolver__destroyed__its_thread_ends_and_the_callers_descriptor_is_le
   const Descriptor reader(ends[0]);
   Descriptor writer(ends[1]);
   {
-    Resolver resolver{host::WakeHandle(writer.get())};
+    inet::Resolver resolver{host::WakeHandle(writer.get())};
     REQUIRE(resolver.resolve(7, "127.0.0.1", 80));
     std::array<char, 8> wake{};
     REQUIRE(readable(reader.get()));
@@ -140,10 +141,10 @@ TEST_CASE("resolver__destroyed__its_thread_ends_and_the_callers_descriptor_is_le
 TEST_CASE("is_wildcard__the_address_of_all_of_each_family") {
   for (const auto& [host, wild] :
        {std::pair{"0.0.0.0", true}, {"::", true}, {"127.0.0.1", false}, {"::1", false}, {"0.0.0.1", false}}) {
-    Address address;
-    REQUIRE(numeric_address(host, 1, address));
+    inet::Address address;
+    REQUIRE(inet::numeric_address(host, 1, address));
     INFO(host);
-    CHECK(is_wildcard(address) == wild);
+    CHECK(inet::is_wildcard(address) == wild);
   }
 }
 

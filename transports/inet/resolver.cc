@@ -1,6 +1,7 @@
-#include "transports/tcp/resolver.h"
+#include "transports/inet/resolver.h"
 
-#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <boost/asio/error.hpp>
@@ -13,7 +14,7 @@
 #include <system_error>
 #include <thread>
 
-namespace ccixfer::tcp {
+namespace ccixfer::inet {
 namespace {
 
 Address address_of(const boost::asio::ip::tcp::endpoint& endpoint) {
@@ -25,49 +26,6 @@ Address address_of(const boost::asio::ip::tcp::endpoint& endpoint) {
 
 }  // namespace
 
-bool numeric_address(const std::string& host, uint16_t port, Address& address) {
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(port);
-  if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
-    std::memcpy(&address.storage, &v4, sizeof v4);
-    address.size = sizeof v4;
-    return true;
-  }
-  if (host.find(':') == std::string::npos) return false;
-  // Scopes (fe80::1%eth0) need the interface's index; Asio knows how.
-  boost::system::error_code error;
-  const boost::asio::ip::address parsed = boost::asio::ip::make_address(host, error);
-  if (error) return false;
-  address = address_of({parsed, port});
-  return true;
-}
-
-std::string host_of(const Address& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address.storage.ss_family == AF_INET) {
-    sockaddr_in v4{};
-    std::memcpy(&v4, &address.storage, sizeof v4);
-    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-  } else {
-    sockaddr_in6 v6{};
-    std::memcpy(&v6, &address.storage, sizeof v6);
-    inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-  }
-  return text.data();
-}
-
-uint16_t port_of(const Address& address) {
-  if (address.storage.ss_family == AF_INET) {
-    sockaddr_in v4{};
-    std::memcpy(&v4, &address.storage, sizeof v4);
-    return ntohs(v4.sin_port);
-  }
-  sockaddr_in6 v6{};
-  std::memcpy(&v6, &address.storage, sizeof v6);
-  return ntohs(v6.sin6_port);
-}
-
 Resolver::Answer resolve_now(const std::string& host, uint16_t port) {
   boost::asio::io_context context;
   boost::asio::ip::tcp::resolver resolver(context);
@@ -78,6 +36,16 @@ Resolver::Answer resolve_now(const std::string& host, uint16_t port) {
   answer.unknown = error == boost::asio::error::host_not_found || error == boost::asio::error::no_data;
   for (const auto& entry : found) answer.addresses.push_back(address_of(entry.endpoint()));
   return answer;
+}
+
+Result<Address> listen_address(const std::string& name, uint16_t port) {
+  // getaddrinfo would take the star for a name, and give the loopback address.
+  const std::string host = name != "*" ? name : host::Descriptor(socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0)) ? "::" : "0.0.0.0";
+  Address address;
+  if (numeric_address(host, port, address)) return address;
+  const Resolver::Answer found = resolve_now(host, port);
+  if (!found.addresses.empty()) return found.addresses.front();
+  return fail(ErrorKind::usage, fmt::format("cannot listen on '{}': {}", host, found.reason));
 }
 
 struct Resolver::Shared {
@@ -144,4 +112,4 @@ std::vector<Resolver::Answer> Resolver::take() {
   return std::exchange(shared_->answers, {});
 }
 
-}  // namespace ccixfer::tcp
+}  // namespace ccixfer::inet

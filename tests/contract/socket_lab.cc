@@ -1,34 +1,27 @@
-#include "tests/contract/tcp_lab.h"
+#include "tests/contract/socket_lab.h"
 
 #include <poll.h>
 
 #include <algorithm>
 
 #include "core/host/clock.h"
+#include "transports/datagram/datagram_transport.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
+#include "transports/udp/udp_net.h"
 
 namespace ccixfer::contract {
 namespace {
 
-class TcpLab final : public Lab {
+class SocketLab final : public Lab {
  public:
-  explicit TcpLab(bool secured) : secured_(secured) {}
+  explicit SocketLab(Sockets kind) : kind_(kind) {}
   Node& add(const NodeOptions& options) override {
-    auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1",
-                                    .port = 0,
-                                    .interface_name = {},
-                                    .backlog = 1024,
-                                    .listen = true,
-                                    .by_reference = tcp::ByReference::always});
-    REQUIRE(net);
     auto node = std::make_unique<Node>();
     node->entropy = std::make_unique<SeededEntropy>(nodes_.size() + 1);
     node->memory = std::make_shared<cci::MemoryTable>(*node->entropy, *node->counters);
-    node->endpoint = std::make_unique<Endpoint>(
-        options.endpoint,
-        std::make_unique<stream::StreamTransport>(options.transport, std::move(*net), *node->counters, lab_trust(secured_)),
-        node->memory, *node->counters);
+    node->endpoint =
+        std::make_unique<Endpoint>(options.endpoint, make_transport(options.transport, *node), node->memory, *node->counters);
     nodes_.push_back(std::move(node));
     return *nodes_.back();
   }
@@ -55,8 +48,11 @@ class TcpLab final : public Lab {
     }
   }
 
+  [[nodiscard]] bool lossy() const override { return kind_ == Sockets::udp; }
+
   std::string dead_uri() override {
     // A port that was ours a moment ago.
+    if (kind_ == Sockets::udp) return udp_net()->uri();
     auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1",
                                     .port = 0,
                                     .interface_name = {},
@@ -68,6 +64,26 @@ class TcpLab final : public Lab {
   }
 
  private:
+  [[nodiscard]] static std::unique_ptr<udp::UdpNet> udp_net() {
+    auto net = udp::UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}});
+    REQUIRE(net);
+    return std::move(*net);
+  }
+  [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(const ports::TransportOptions& options, Node& node) const {
+    if (kind_ == Sockets::udp)
+      return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, udp_net(), *node.entropy,
+                                                           *node.counters);
+    auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1",
+                                    .port = 0,
+                                    .interface_name = {},
+                                    .backlog = 1024,
+                                    .listen = true,
+                                    .by_reference = tcp::ByReference::always});
+    REQUIRE(net);
+    return std::make_unique<stream::StreamTransport>(options, std::move(*net), *node.counters,
+                                                     lab_trust(kind_ == Sockets::tcp_secured));
+  }
+
   [[nodiscard]] Instant now() const { return clock_.now() + shift_; }
 
   void turn() {
@@ -90,7 +106,7 @@ class TcpLab final : public Lab {
     static_cast<void>(ppoll(handles.data(), handles.size(), &timeout, nullptr));
   }
 
-  bool secured_;
+  const Sockets kind_;
   host::SystemClock clock_;
   Duration shift_{0};
   std::vector<std::unique_ptr<Node>> nodes_;
@@ -98,6 +114,6 @@ class TcpLab final : public Lab {
 
 }  // namespace
 
-std::unique_ptr<Lab> make_tcp_lab(bool secured) { return std::make_unique<TcpLab>(secured); }
+std::unique_ptr<Lab> make_socket_lab(Sockets kind) { return std::make_unique<SocketLab>(kind); }
 
 }  // namespace ccixfer::contract

@@ -1,4 +1,4 @@
-#include "transports/tcp/device_watch.h"
+#include "transports/inet/device_watch.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -9,14 +9,14 @@
 
 #include "core/base/bytes.h"
 
-namespace ccixfer::tcp {
+namespace ccixfer::inet {
 
 void DeviceWatch::open(const Address& bound) {
   if (is_wildcard(bound)) return;
   host_ = host_of(bound);
   family_ = bound.storage.ss_family;
   if (!present()) return;
-  Descriptor told(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
+  host::Descriptor told(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
   sockaddr_nl groups{};
   groups.nl_family = AF_NETLINK;
   groups.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
@@ -38,4 +38,4 @@ bool DeviceWatch::lost_now() {
   return std::exchange(was_present_, here) && !here;
 }
 
-}  // namespace ccixfer::tcp
+}  // namespace ccixfer::inet

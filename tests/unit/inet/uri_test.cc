@@ -1,14 +1,14 @@
-#include "transports/tcp/tcp_uri.h"
+#include "transports/inet/uri.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace ccixfer::tcp {
+namespace ccixfer::inet {
 namespace {
 
-TEST_CASE("tcp_uri__good_and_bad__parsed_or_named") {
+TEST_CASE("uri__good_and_bad__parsed_or_named") {
   const auto good = [](std::string_view uri) {
-    const auto name = parse_tcp_uri(uri);
+    const auto name = parse_uri("tcp", uri);
     REQUIRE(name);
     return name->host + "|" + std::to_string(name->port);
   };
@@ -20,13 +20,13 @@ TEST_CASE("tcp_uri__good_and_bad__parsed_or_named") {
                           "tcp://:1", "tcp://[::1:1", "tcp://[::1]", "tcp://[::1]1", "tcp://[a]:1", "tcp://::1:1", "tcp://a b:1",
                           "tcp://u@a:1", "udp://a:1", "tcp://a:1/x"}) {
     CAPTURE(bad);
-    const auto name = parse_tcp_uri(bad);
+    const auto name = parse_uri("tcp", bad);
     REQUIRE_FALSE(name);
     CHECK(name.error().kind == ErrorKind::usage);
   }
-  CHECK(format_tcp_uri("::1", 5) == "tcp://[::1]:5");
-  CHECK(format_tcp_uri("a", 5) == "tcp://a:5");
+  CHECK(format_uri("tcp", "::1", 5) == "tcp://[::1]:5");
+  CHECK(format_uri("tcp", "a", 5) == "tcp://a:5");
 }
 
 }  // namespace
-}  // namespace ccixfer::tcp
+}  // namespace ccixfer::inet

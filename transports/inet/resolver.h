@@ -2,27 +2,16 @@
 // Out: take() gives what was resolved; each result also wakes the caller's loop.
 // Bounds: lookups_max waiting. Destroying it does not wait for a lookup that hangs: the thread ends by itself.
 #pragma once
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/base/result.h"
 #include "core/host/waker.h"
+#include "transports/inet/address.h"
 
-namespace ccixfer::tcp {
-
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-};
-
-// A numeric IPv4 or IPv6 address; false: it is a name.
-[[nodiscard]] bool numeric_address(const std::string& host, uint16_t port, Address& address);
-[[nodiscard]] std::string host_of(const Address& address);
-[[nodiscard]] uint16_t port_of(const Address& address);
+namespace ccixfer::inet {
 
 class Resolver {
  public:
@@ -46,7 +35,9 @@ class Resolver {
   std::shared_ptr<Shared> shared_;
 };
 
-// Blocks: for start-up only.
+// Both block: for start-up only.
+// Where to listen: an address, a name, or "*", every address of this host, of both families where it has both. usage: not found.
+[[nodiscard]] Result<Address> listen_address(const std::string& host, uint16_t port);
 [[nodiscard]] Resolver::Answer resolve_now(const std::string& host, uint16_t port);
 
-}  // namespace ccixfer::tcp
+}  // namespace ccixfer::inet

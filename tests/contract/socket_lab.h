@@ -3,5 +3,7 @@
 #include "tests/contract/lab.h"
 
 namespace ccixfer::contract {
-[[nodiscard]] std::unique_ptr<Lab> make_tcp_lab(bool secured = false);
-}
+enum class Sockets : uint8_t { tcp, tcp_secured, udp };
+[[nodiscard]] std::unique_ptr<Lab> make_socket_lab(Sockets kind);
+
+}  // namespace ccixfer::contract

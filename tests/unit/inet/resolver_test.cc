@@ -1,5 +1,5 @@
 // Names to addresses, off the protocol thread, and what is left of the thread.
-#include "transports/tcp/resolver.h"
+#include "transports/inet/resolver.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-namespace ccixfer::tcp {
+namespace ccixfer::inet {
 namespace {
 
 struct Wake {
@@ -129,4 +129,4 @@ TEST_CASE("resolve_now__an_address__is_itself") {
   CHECK(answer.reason.empty());
 }
 
-}  // namespace ccixfer::tcp
+}  // namespace ccixfer::inet

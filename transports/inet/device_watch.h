@@ -1,9 +1,10 @@
 // Whether the address that a net is bound to is still one of this host: the kernel tells of changes (rtnetlink), and what is true
-// then is looked up. Private to this room. Errors: none; where the kernel does not tell, nothing is ever lost.
+// then is looked up. Errors: none; where the kernel does not tell, nothing is ever lost.
 #pragma once
-#include "transports/tcp/socket.h"
+#include "core/host/descriptor.h"
+#include "transports/inet/address.h"
 
-namespace ccixfer::tcp {
+namespace ccixfer::inet {
 
 class DeviceWatch {
  public:
@@ -16,10 +17,10 @@ class DeviceWatch {
 
  private:
   [[nodiscard]] bool present() const;
-  Descriptor told_;
+  host::Descriptor told_;
   std::string host_;
   int family_ = 0;
   bool was_present_ = true;
 };
 
-}  // namespace ccixfer::tcp
+}  // namespace ccixfer::inet

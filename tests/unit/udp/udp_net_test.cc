@@ -1,0 +1,281 @@
+// UdpNet over sockets of the loopback: what is sent arrives as it was, names, full sockets, deadlines.
+#include "transports/udp/udp_net.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+
+#include "core/host/clock.h"
+#include "core/host/descriptor.h"
+#include "transports/inet/uri.h"
+
+namespace ccixfer::udp {
+namespace {
+
+using datagram::Address;
+using datagram::Datagram;
+using datagram::Sent;
+using Text = std::vector<std::byte>;
+
+struct Events final : datagram::DatagramEvents {
+  struct Answer {
+    uint64_t query;
+    Status status;
+    Address address;
+    std::string reason;
+  };
+  void received(std::span<const Datagram> batch) override {
+    largest_batch = std::max(largest_batch, batch.size());
+    for (const Datagram& datagram : batch) came.emplace_back(datagram.peer, Text(datagram.bytes.begin(), datagram.bytes.end()));
+  }
+  void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) override {
+    answers.push_back({query, status, address, std::string(reason)});
+  }
+  void writable() override { ++rooms; }
+  std::vector<std::pair<Address, Text>> came;
+  std::vector<Answer> answers;
+  size_t largest_batch = 0;
+  int rooms = 0;
+};
+
+struct Host {
+  explicit Host(UdpNetOptions options = {.listen_host = "127.0.0.1", .port = 0, .interface_name = {}}) {
+    auto made = UdpNet::create(options);
+    REQUIRE(made);
+    net = std::move(*made);
+  }
+  // Waits on the handle, as a loop does: false when it was not readable in time.
+  bool turn(int timeout_ms = 10'000) {
+    net->set_deadline(never);
+    pollfd handle{net->os_handle(), POLLIN, 0};
+    const bool ready = ::poll(&handle, 1, timeout_ms) == 1;
+    net->poll(host::SystemClock().now(), events);
+    return ready;
+  }
+  template <typename Done>
+  void until(const Done& done) {
+    while (!done()) REQUIRE(turn());
+  }
+  Address address_of(const Host& other) {
+    const auto query = net->resolve(other.net->uri());
+    REQUIRE(query);
+    until([&] { return !events.answers.empty(); });
+    const Events::Answer answer = events.answers.back();
+    events.answers.clear();
+    CHECK(answer.query == *query);
+    CHECK(answer.status == Status::success);
+    return answer.address;
+  }
+  std::unique_ptr<UdpNet> net;
+  Events events;
+};
+
+Text text(size_t size, uint32_t seed) {
+  Text bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(seed * 31 + i * 7 + (i >> 8));
+  return bytes;
+}
+
+// All of them, waiting for room where there is none.
+void send_all(Host& host, const std::vector<Datagram>& datagrams) {
+  std::span<const Datagram> rest = datagrams;
+  while (!rest.empty()) {
+    const Sent sent = host.net->send(rest.first(std::min(rest.size(), datagram::batch_datagrams_max)));
+    REQUIRE(sent.stop != Sent::Stop::failed);
+    rest = rest.subspan(sent.taken);
+    if (sent.stop == Sent::Stop::again) REQUIRE(host.turn());
+  }
+}
+
+TEST_CASE("udp_net__batches_with_and_without_joining__arrive_whole_and_in_order") {
+  for (const bool joins : {true, false}) {
+    for (const char* to : {"127.0.0.1", "::1", "*"}) {
+      CAPTURE(joins, to);
+      Host a({.listen_host = "0.0.0.0", .port = 0, .interface_name = {}, .listen = false, .joins = joins});
+      Host b({.listen_host = to, .port = 0, .interface_name = {}, .listen = true, .joins = joins});
+      const auto port = inet::parse_uri("udp", b.net->uri())->port;
+      const auto query = a.net->resolve(inet::format_uri("udp", std::string(to) == "*" ? "127.0.0.1" : to, port));
+      REQUIRE(query);
+      a.until([&] { return !a.events.answers.empty(); });
+      REQUIRE(a.events.answers[0].status == Status::success);
+      const Address peer = a.events.answers[0].address;
+      std::vector<Text> texts;
+      std::vector<Datagram> datagrams;
+      for (uint32_t i = 0; i < 100; ++i) texts.push_back(text(i % 9 == 8 ? 700 : 1472, i));
+      for (const Text& one : texts) datagrams.push_back({peer, one});
+      send_all(a, datagrams);
+      b.until([&] { return b.events.came.size() == texts.size(); });
+      for (size_t i = 0; i < texts.size(); ++i) CHECK(b.events.came[i].second == texts[i]);
+      CHECK(b.events.largest_batch <= datagram::batch_datagrams_max);
+      // The answer goes where it came from.
+      const Text answer = text(10, 5);
+      const Datagram back{b.events.came[0].first, answer};
+      CHECK(b.net->send({&back, 1}).taken == 1);
+      a.until([&] { return !a.events.came.empty(); });
+      CHECK(a.events.came[0].first == peer);
+      CHECK(a.events.came[0].second == answer);
+      CHECK(b.net->host_of(b.events.came[0].first) == (std::string(to) == "::1" ? "::1" : "127.0.0.1"));
+    }
+  }
+}
+
+TEST_CASE("udp_net__the_longest_datagrams_of_the_loopback__arrive_joined") {
+  Host a;
+  Host b;
+  CHECK(b.net->datagram_bytes_max() == 8972);
+  const Address peer = a.address_of(b);
+  std::vector<Text> texts;
+  std::vector<Datagram> datagrams;
+  for (uint32_t i = 0; i < 20; ++i) texts.push_back(text(8972, i));
+  for (const Text& one : texts) datagrams.push_back({peer, one});
+  send_all(a, datagrams);
+  b.until([&] { return b.events.came.size() == texts.size(); });
+  for (size_t i = 0; i < texts.size(); ++i) CHECK(b.events.came[i].second == texts[i]);
+}
+
+TEST_CASE("udp_net__datagram_bytes__of_ethernet_unless_all_peers_are_on_the_loopback") {
+  CHECK(Host({.listen_host = "0.0.0.0", .port = 0, .interface_name = {}}).net->datagram_bytes_max() == 1472);
+  CHECK(Host({.listen_host = "*", .port = 0, .interface_name = {}}).net->datagram_bytes_max() == 1472);
+  CHECK(Host({.listen_host = "::1", .port = 0, .interface_name = {}}).net->datagram_bytes_max() == 8972);
+  CHECK(Host({.listen_host = "", .port = 0, .interface_name = {}, .listen = false}).net->datagram_bytes_max() == 8972);
+}
+
+TEST_CASE("udp_net__names__each_has_one_answer") {
+  Host a;
+  for (const char* bad : {"", "udp://", "tcp://127.0.0.1:1", "udp://a", "udp://a:0", "udp://a:70000", "udp://[::1:5"}) {
+    CAPTURE(bad);
+    const auto query = a.net->resolve(bad);
+    REQUIRE_FALSE(query);
+    CHECK(query.error().kind == ErrorKind::usage);
+  }
+  std::set<uint64_t> queries;
+  for (const char* good : {"udp://127.0.0.1:5", "udp://localhost:6", "udp://[::1]:7", "udp://127.0.0.1:5"}) {
+    const auto query = a.net->resolve(good);
+    REQUIRE(query);
+    CHECK(*query != 0);
+    CHECK(queries.insert(*query).second);
+  }
+  a.until([&] { return a.events.answers.size() == 4; });
+  for (const Events::Answer& answer : a.events.answers) {
+    CHECK(queries.erase(answer.query) == 1);
+    // This socket is of IPv4.
+    CHECK((answer.status == Status::success) == (answer.address.port != 7));
+    CHECK(answer.reason.empty() == (answer.status == Status::success));
+    if (answer.address.port == 6) CHECK(a.net->host_of(answer.address) == "127.0.0.1");
+  }
+}
+
+TEST_CASE("udp_net__uris__what_it_listens_on_and_none_of_who_only_dials") {
+  CHECK(Host({.listen_host = "", .port = 0, .interface_name = {}, .listen = false}).net->uris().empty());
+  CHECK(Host({.listen_host = "", .port = 0, .interface_name = {}, .listen = false}).net->uri().empty());
+  const Host one;
+  const auto name = inet::parse_uri("udp", one.net->uri());
+  REQUIRE(name);
+  CHECK(name->host == "127.0.0.1");
+  const Host all({.listen_host = "*", .port = 0, .interface_name = {}});
+  REQUIRE_FALSE(all.net->uris().empty());
+  for (const std::string& uri : all.net->uris()) CHECK(inet::parse_uri("udp", uri));
+  const auto taken = UdpNet::create({.listen_host = "127.0.0.1", .port = name->port, .interface_name = {}});
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().kind == ErrorKind::network);
+  CHECK(taken.error().message == "cannot listen on " + one.net->uri() + ": Address already in use");
+  const auto nowhere = UdpNet::create({.listen_host = "192.0.2.1", .port = 0, .interface_name = {}});
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().kind == ErrorKind::network);
+  const auto no_interface = UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = "none0"});
+  REQUIRE_FALSE(no_interface);
+  CHECK(no_interface.error().kind == ErrorKind::network);
+}
+
+// The kernel refuses a datagram that no interface can carry, and the others of the batch go on.
+TEST_CASE("udp_net__what_the_kernel_refuses__fails_and_the_next_is_taken") {
+  Host a;
+  Host b;
+  const Address peer = a.address_of(b);
+  const Text too_long(66'000);
+  const Text fine = text(100, 1);
+  const std::vector<Datagram> batch{{peer, too_long}, {peer, fine}};
+  const Sent sent = a.net->send(batch);
+  CHECK(sent.taken == 0);
+  CHECK(sent.stop == Sent::Stop::failed);
+  CHECK(a.net->send(std::span(batch).subspan(1)).taken == 1);
+  b.until([&] { return !b.events.came.empty(); });
+  CHECK(b.events.came[0].second == fine);
+  const Datagram unreachable{Address{uint64_t{0x20010db8} << 32, 1, 5, 0}, fine};  // over a socket of IPv4
+  CHECK(a.net->send({&unreachable, 1}).stop == Sent::Stop::failed);
+}
+
+// A dead port answers by ICMP: that is for nobody, and the socket goes on.
+TEST_CASE("udp_net__nobody_at_the_port__changes_nothing") {
+  Host a;
+  Host b;
+  Address peer = a.address_of(b);
+  auto dead = std::make_unique<Host>();
+  const Address dead_peer = a.address_of(*dead);
+  dead.reset();
+  const Text fine = text(100, 1);
+  for (int i = 0; i < 5; ++i) {
+    const Datagram lost{dead_peer, fine};
+    CHECK(a.net->send({&lost, 1}).taken == 1);
+    const Datagram one{peer, fine};
+    CHECK(a.net->send({&one, 1}).taken == 1);
+  }
+  b.until([&] { return b.events.came.size() == 5; });
+  const Datagram back{b.events.came[0].first, fine};
+  CHECK(b.net->send({&back, 1}).taken == 1);
+  a.until([&] { return a.events.came.size() == 1; });
+}
+
+TEST_CASE("udp_net__handle__readable_for_what_came_and_at_the_deadline_and_else_not") {
+  Host a;
+  Host b;
+  const Address peer = a.address_of(b);
+  while (b.turn(0)) {
+  }
+  CHECK_FALSE(b.turn(0));
+  const Text fine = text(100, 1);
+  const Datagram one{peer, fine};
+  CHECK(a.net->send({&one, 1}).taken == 1);
+  CHECK(b.turn());
+  CHECK(b.events.came.size() == 1);
+  while (b.turn(0)) {
+  }
+  b.net->set_deadline(after(host::SystemClock().now(), std::chrono::milliseconds(5)));
+  pollfd handle{b.net->os_handle(), POLLIN, 0};
+  CHECK(::poll(&handle, 1, 10'000) == 1);
+}
+
+// More than one poll reads is there: the handle says so without another datagram.
+TEST_CASE("udp_net__more_than_a_poll_takes__comes_with_the_next_ones") {
+  Host a;
+  Host b({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .listen = true, .joins = false});
+  const Address peer = a.address_of(b);
+  const Text fine = text(200, 1);
+  constexpr size_t count = pieces_per_read * reads_per_poll_max * 2;
+  const std::vector<Datagram> datagrams(count, Datagram{peer, fine});
+  send_all(a, datagrams);
+  b.turn();
+  CHECK(b.events.came.size() <= pieces_per_read * reads_per_poll_max);
+  b.until([&] { return b.events.came.size() == count; });
+}
+
+// The last words of a transport: they leave, and a host that takes none does not hold it up.
+TEST_CASE("udp_net__send_last__leaves_at_once") {
+  Host a;
+  Host b;
+  const Address peer = a.address_of(b);
+  const Text fine = text(200, 1);
+  const std::vector<Datagram> datagrams(64, Datagram{peer, fine});
+  a.net->send_last(datagrams);
+  a.net.reset();
+  b.until([&] { return b.events.came.size() == 64; });
+}
+
+}  // namespace
+}  // namespace ccixfer::udp

@@ -1,0 +1,338 @@
+#include "transports/udp/udp_net.h"
+
+#include <fmt/core.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "core/base/check.h"
+#include "transports/inet/device_watch.h"
+#include "transports/inet/resolver.h"
+#include "transports/inet/uri.h"
+#include "transports/udp/pieces.h"
+
+namespace ccixfer::udp {
+
+using datagram::Address;
+using datagram::batch_datagrams_max;
+using datagram::Datagram;
+using datagram::DatagramEvents;
+using datagram::Sent;
+
+namespace {
+
+constexpr uint32_t datagram_bytes_of_ethernet = 1472;  // 1,500 less IPv4 and UDP
+constexpr uint32_t datagram_bytes_of_loopback = 8972;
+constexpr uint64_t socket_token = 1;
+constexpr uint64_t device_token = 2;
+constexpr uint32_t guesses_in_a_row_max = 16;  // polls without a wait that ask the socket alone
+
+bool is_loopback(const inet::Address& address) {
+  const std::string host = inet::host_of(address);
+  return host.starts_with("127.") || host == "::1" || host.starts_with("::ffff:127.");
+}
+
+bool set(int fd, int level, int name, int value) { return setsockopt(fd, level, name, &value, sizeof value) == 0; }
+
+// As large as the system grants: with the privilege for it (the second name) more than the administrator's bound.
+void set_buffer(int fd, int name, int forced_name) {
+  if (!set(fd, SOL_SOCKET, forced_name, socket_buffer_bytes)) static_cast<void>(set(fd, SOL_SOCKET, name, socket_buffer_bytes));
+}
+
+Result<host::Descriptor> open_socket(const inet::Address& address, const UdpNetOptions& options) {
+  const auto cannot = [&](const char* what, int error) {
+    return fail(ErrorKind::network,
+                fmt::format("{} {}: {}", what, inet::format_uri("udp", inet::host_of(address), inet::port_of(address)),
+                            inet::error_words(error)));
+  };
+  host::Descriptor fd(socket(address.storage.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return cannot("no socket for", errno);
+  if (!options.interface_name.empty() && setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, options.interface_name.c_str(),
+                                                    static_cast<socklen_t>(options.interface_name.size())) != 0) {
+    return cannot("cannot bind to the interface for", errno);
+  }
+  // A datagram is sent as it is: no ICMP message, which anybody can make up, changes what this socket takes for the path's MTU.
+  if (address.storage.ss_family == AF_INET6) {
+    static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0));
+    static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_OMIT));
+  }
+  static_cast<void>(set(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_OMIT));
+  set_buffer(fd.get(), SO_RCVBUF, SO_RCVBUFFORCE);
+  set_buffer(fd.get(), SO_SNDBUF, SO_SNDBUFFORCE);
+  if (options.joins) static_cast<void>(set(fd.get(), SOL_UDP, UDP_GRO, 1));
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0)
+    return cannot("cannot listen on", errno);
+  return fd;
+}
+
+// Of a socket that only dials: both families, where the host has both.
+inet::Address any_address() {
+  inet::Address address;
+  const host::Descriptor has_both(socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  CHECK(inet::numeric_address(has_both ? "::" : "0.0.0.0", 0, address));
+  return address;
+}
+
+}  // namespace
+
+struct UdpNet::Impl {
+  struct Answer {
+    uint64_t query = 0;
+    Status status = Status::success;
+    Address address;
+    std::string reason;
+  };
+
+  Impl(const UdpNetOptions& o, std::shared_ptr<host::Waker> waker) : options(o), watched(std::move(waker)), joins(o.joins) {}
+
+  void arm();
+  void take_answers();
+  void answer(uint64_t query, const inet::Address& to);
+  void read(DatagramEvents& events);
+  [[nodiscard]] size_t read_once(DatagramEvents& events);
+  [[nodiscard]] bool guesses_readable();
+
+  const UdpNetOptions options;
+  host::WatchList watched;  // ends after the descriptors below, which are closed by then
+  host::Descriptor socket;
+  inet::Address bound;
+  inet::DeviceWatch device;
+  std::optional<inet::Resolver> resolver;
+  std::vector<Answer> answers;  // that poll() is to report
+  uint64_t last_query = 0;
+  bool joins;            // several datagrams leave as one piece; false once the kernel refused
+  bool readable = true;  // there may be more: no event will tell again
+  bool full = false;     // a send found no room, and no event has told of any since
+  uint32_t guesses = 0;
+  Instant deadline = never;
+
+  OutPieces out;
+  std::vector<std::byte> memory = std::vector<std::byte>(pieces_per_read * piece_bytes_max);
+  std::vector<Datagram> came;
+};
+
+Result<std::unique_ptr<UdpNet>> UdpNet::create(const UdpNetOptions& options) {
+  const auto no_descriptors = [](const std::string& why) {
+    return fail(ErrorKind::network, fmt::format("no descriptors for a network: {}", why));
+  };
+  std::shared_ptr<host::Waker> waker = options.waker;
+  if (waker == nullptr) {
+    auto own = host::Waker::create(host::Waits::for_handle);
+    if (!own) return no_descriptors(own.error().message);
+    waker = std::move(*own);
+  }
+  auto impl = std::make_unique<Impl>(options, std::move(waker));
+  const Result<inet::Address> place = options.listen ? inet::listen_address(options.listen_host, options.port) : any_address();
+  if (!place) return tl::unexpected<Error>(place.error());
+  auto socket = open_socket(*place, options);
+  if (!socket) return tl::unexpected<Error>(socket.error());
+  impl->socket = std::move(*socket);
+  impl->bound = inet::local_address(impl->socket.get());
+  if (!impl->watched.add(impl->socket.get(), socket_token, EPOLLIN | EPOLLOUT | EPOLLET))
+    return no_descriptors(inet::error_words(errno));
+  if (options.listen) impl->device.open(impl->bound);
+  if (impl->device && !impl->watched.add(impl->device.descriptor(), device_token, EPOLLIN))
+    return no_descriptors(inet::error_words(errno));
+  return std::unique_ptr<UdpNet>(new UdpNet(std::move(impl)));
+}
+
+UdpNet::UdpNet(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+UdpNet::~UdpNet() = default;
+
+std::vector<std::string> UdpNet::uris() const {
+  if (!impl_->options.listen) return {};
+  std::vector<std::string> hosts = inet::hosts_to_dial(impl_->bound, impl_->options.interface_name);
+  for (std::string& host : hosts) host = inet::format_uri("udp", host, inet::port_of(impl_->bound));
+  return hosts;
+}
+
+std::string UdpNet::uri() const {
+  const std::vector<std::string> all = uris();
+  return all.empty() ? std::string() : all.front();
+}
+
+std::string UdpNet::host_of(const Address& address) const {
+  inet::Address to;
+  const bool is_v4 = to_socket_address(address, AF_INET, to);
+  if (!is_v4) static_cast<void>(to_socket_address(address, AF_INET6, to));
+  return inet::host_of(to);
+}
+
+// Whoever dials takes what the acceptor says; the peers of an acceptor on the loopback are there too.
+uint32_t UdpNet::datagram_bytes_max() const {
+  return !impl_->options.listen || is_loopback(impl_->bound) ? datagram_bytes_of_loopback : datagram_bytes_of_ethernet;
+}
+
+int UdpNet::os_handle() const { return impl_->watched.waker().os_handle(); }
+
+void UdpNet::set_deadline(Instant at) {
+  impl_->deadline = at;
+  impl_->arm();
+}
+
+void UdpNet::Impl::arm() { watched.arm(readable || !answers.empty() ? Instant::min() : deadline); }
+
+// ---- Names.
+
+Result<uint64_t> UdpNet::resolve(std::string_view uri) {
+  const Result<inet::HostName> name = inet::parse_uri("udp", uri);
+  if (!name) return tl::unexpected<Error>(name.error());
+  Impl& net = *impl_;
+  const uint64_t query = ++net.last_query;
+  inet::Address address;
+  if (inet::numeric_address(name->host, name->port, address)) {
+    net.answer(query, address);
+  } else {
+    if (!net.resolver) net.resolver.emplace(net.watched.wake_handle());
+    if (!net.resolver->resolve(query, name->host, name->port))
+      net.answers.push_back({query, Status::busy, {}, "too many names to resolve"});
+  }
+  net.arm();
+  return query;
+}
+
+void UdpNet::Impl::answer(uint64_t query, const inet::Address& to) {
+  const Address address = address_of(to.storage);
+  inet::Address reached;
+  const bool reaches = to_socket_address(address, bound.storage.ss_family, reached);
+  answers.push_back({query, reaches ? Status::success : Status::unreachable, address,
+                     reaches ? std::string() : fmt::format("{}: this end has IPv4 only", inet::host_of(to))});
+}
+
+void UdpNet::Impl::take_answers() {
+  for (const inet::Resolver::Answer& found : resolver->take()) {
+    if (found.addresses.empty()) {
+      answers.push_back({found.id, found.unknown ? Status::not_found : Status::unreachable, {}, found.reason});
+      continue;
+    }
+    const auto reached = [&](const inet::Address& address) {
+      inet::Address to;
+      return to_socket_address(address_of(address.storage), bound.storage.ss_family, to);
+    };
+    const auto first = std::find_if(found.addresses.begin(), found.addresses.end(), reached);
+    answer(found.id, first == found.addresses.end() ? found.addresses.front() : *first);
+  }
+}
+
+// ---- Out.
+
+Sent UdpNet::send(std::span<const Datagram> batch) {
+  Impl& net = *impl_;
+  CHECK(!batch.empty() && batch.size() <= batch_datagrams_max);
+  if (net.full) return {0, Sent::Stop::again};
+  net.out.fill(batch, net.bound.storage.ss_family, net.joins);
+  const std::span<mmsghdr> messages = net.out.messages();
+  if (messages.empty()) return {0, Sent::Stop::failed};
+  int taken = 0;
+  do {
+    taken = sendmmsg(net.socket.get(), messages.data(), static_cast<unsigned>(messages.size()), MSG_NOSIGNAL);
+  } while (taken < 0 && errno == EINTR);
+  if (taken > 0) {
+    Sent sent;
+    for (size_t piece = 0; piece < static_cast<size_t>(taken); ++piece) sent.taken += net.out.datagrams_in(piece);
+    return sent;
+  }
+  if (errno == EAGAIN) {
+    net.full = true;
+    return {0, Sent::Stop::again};
+  }
+  // A kernel or a device that cannot cut pieces apart, or an interface for which the datagrams are too long (IPv6 fragments them).
+  if (net.out.datagrams_in(0) > 1 && (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
+    net.joins = false;
+    return {0, Sent::Stop::none};
+  }
+  return {0, Sent::Stop::failed};
+}
+
+void UdpNet::send_last(std::span<const Datagram> batch) {
+  while (!batch.empty()) {
+    const Sent sent = send(batch);
+    batch = batch.subspan(sent.taken);
+    if (sent.stop == Sent::Stop::failed) batch = batch.subspan(1);
+    if (sent.stop != Sent::Stop::again) continue;
+    pollfd room{impl_->socket.get(), POLLOUT, 0};
+    if (::poll(&room, 1, static_cast<int>(last_words_wait.count() / 1'000'000)) != 1) return;
+    impl_->full = false;
+  }
+}
+
+// ---- In.
+
+// How many pieces came; fewer than were asked for: there are no more.
+size_t UdpNet::Impl::read_once(DatagramEvents& events) {
+  std::array<mmsghdr, pieces_per_read> messages{};
+  std::array<sockaddr_storage, pieces_per_read> from;
+  std::array<iovec, pieces_per_read> spans;
+  struct alignas(cmsghdr) Control {
+    std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
+  };
+  std::array<Control, pieces_per_read> controls;
+  for (size_t i = 0; i < pieces_per_read; ++i) {
+    spans[i] = {memory.data() + i * piece_bytes_max, piece_bytes_max};
+    msghdr& message = messages[i].msg_hdr;
+    message.msg_name = &from[i];
+    message.msg_namelen = sizeof from[i];
+    message.msg_iov = &spans[i];
+    message.msg_iovlen = 1;
+    message.msg_control = controls[i].bytes.data();
+    message.msg_controllen = controls[i].bytes.size();
+  }
+  const int count = recvmmsg(socket.get(), messages.data(), pieces_per_read, 0, nullptr);
+  if (count < 0) return errno == EINTR ? pieces_per_read : 0;
+  came.clear();
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+    cut_piece(messages[i].msg_hdr, Bytes(memory).subspan(i * piece_bytes_max, messages[i].msg_len), came);
+  }
+  for (std::span<const Datagram> rest = came; !rest.empty();) {
+    const size_t size = std::min(rest.size(), batch_datagrams_max);
+    events.received(rest.first(size));
+    rest = rest.subspan(size);
+  }
+  return static_cast<size_t>(count);
+}
+
+void UdpNet::Impl::read(DatagramEvents& events) {
+  for (int reads = 0; readable && reads < reads_per_poll_max; ++reads) readable = read_once(events) == pieces_per_read;
+}
+
+// Who turns again without a wait mostly expects an answer: to try to receive tells as much as to ask epoll. The rest is asked for
+// every so often.
+bool UdpNet::Impl::guesses_readable() {
+  if (watched.has_news() || !watched.looks_alone() || full || guesses >= guesses_in_a_row_max) {
+    guesses = 0;
+    return false;
+  }
+  ++guesses;
+  return true;
+}
+
+void UdpNet::poll(Instant now, DatagramEvents& events) {
+  Impl& net = *impl_;
+  if (net.guesses_readable()) {
+    net.readable = true;
+  } else {
+    net.watched.look(now);
+    if (net.watched.woken() && net.resolver) net.take_answers();
+    while (const auto ready = net.watched.next()) {
+      if (ready->token == device_token) {
+        if (net.device.lost_now())
+          events.device_failed(fmt::format("{}: no interface that is up has this address any more", uri()));
+        continue;
+      }
+      net.readable = net.readable || (ready->events & (EPOLLIN | EPOLLERR)) != 0;
+      if ((ready->events & EPOLLOUT) == 0 || !std::exchange(net.full, false)) continue;
+      events.writable();
+    }
+  }
+  net.read(events);
+  for (const Impl::Answer& answer : std::exchange(net.answers, {}))
+    events.resolved(answer.query, answer.status, answer.address, answer.reason);
+}
+
+}  // namespace ccixfer::udp
