@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 
 #include "core/base/units.h"
 #include "routing/map/address.h"
@@ -12,11 +13,18 @@
 namespace ccixfer::program {
 namespace {
 
-constexpr std::array later_schemes{"udp", "verbs", "eth", "shm"};
+constexpr std::array schemes{"tcp", "udp"};  // of native addresses
+constexpr std::array later_schemes{"verbs", "eth", "shm"};
+
+bool is_one_of(std::string_view scheme, std::span<const char* const> all) {
+  return std::find(all.begin(), all.end(), scheme) != all.end();
+}
 
 tl::unexpected<Error> malformed(std::string_view uri) {
-  return fail(ErrorKind::usage,
-              fmt::format("not an address: {}: write tcp://HOST:PORT/PATH or cci://AS:SUBNET:NODE:ENDPOINT/PATH", printable(uri)));
+  return fail(
+      ErrorKind::usage,
+      fmt::format("not an address: {}: write tcp://HOST:PORT/PATH, udp://HOST:PORT/PATH or cci://AS:SUBNET:NODE:ENDPOINT/PATH",
+                  printable(uri)));
 }
 
 }  // namespace
@@ -42,6 +50,22 @@ Result<HostPort> split_host_port(std::string_view text) {
   return place;
 }
 
+Result<ListenPlace> split_listen(std::string_view text) {
+  ListenPlace place;
+  if (const size_t marker = text.find("://"); marker != std::string_view::npos) {
+    place.scheme = text.substr(0, marker);
+    if (!is_one_of(place.scheme, schemes)) {
+      return fail(ErrorKind::usage,
+                  fmt::format("cannot listen there: {}: write HOST:PORT, tcp://HOST:PORT or udp://HOST:PORT", printable(text)));
+    }
+    text.remove_prefix(marker + 3);
+  }
+  auto at = split_host_port(text);
+  if (!at) return tl::unexpected(at.error());
+  place.at = std::move(*at);
+  return place;
+}
+
 Result<Target> split_target(std::string_view uri) {
   const size_t marker = uri.find("://");
   if (marker == std::string_view::npos || uri.find('\0') != std::string_view::npos) return malformed(uri);
@@ -53,8 +77,8 @@ Result<Target> split_target(std::string_view uri) {
     target.path = rest.substr(slash + 1);
     rest = rest.substr(0, slash);
   }
-  if (std::find(later_schemes.begin(), later_schemes.end(), target.scheme) != later_schemes.end()) {
-    return fail(ErrorKind::usage, fmt::format("not in this version: {}: use tcp:// or cci://", printable(uri)));
+  if (is_one_of(target.scheme, later_schemes)) {
+    return fail(ErrorKind::usage, fmt::format("not in this version: {}: use tcp://, udp:// or cci://", printable(uri)));
   }
   if (target.scheme == "cci") {
     target.routed = true;
@@ -62,11 +86,11 @@ Result<Target> split_target(std::string_view uri) {
     if (const auto address = routing::parse_address(target.address); !address) return malformed(uri);
     return target;
   }
-  if (target.scheme == "sock") target.scheme = "tcp";
-  if (target.scheme != "tcp") return malformed(uri);
+  if (target.scheme == "sock") target.scheme = "udp";  // as CCI calls it
+  if (!is_one_of(target.scheme, schemes)) return malformed(uri);
   const auto place = split_host_port(rest);
   if (!place || place->port == 0) return malformed(uri);
-  target.address = fmt::format("tcp://{}", rest);
+  target.address = fmt::format("{}://{}", target.scheme, rest);
   return target;
 }
 

@@ -10,12 +10,12 @@ namespace ccixfer::program {
 
 struct Target {
   bool routed = false;  // cci://
-  std::string scheme;   // "tcp", "cci"
-  std::string address;  // tcp://HOST:PORT or cci://AS:SUBNET:NODE:ENDPOINT, without a path
+  std::string scheme;   // "tcp", "udp", "cci"
+  std::string address;  // tcp://HOST:PORT, udp://HOST:PORT or cci://AS:SUBNET:NODE:ENDPOINT, without a path
   std::string path;     // after the first '/', without it: "" means the peer's directory itself; a trailing '/' is kept
 };
 
-// usage: no address, or of a transport that this version does not have ("not in this version"). sock:// becomes tcp://.
+// usage: no address, or of a transport that this version does not have ("not in this version"). sock:// becomes udp://.
 [[nodiscard]] Result<Target> split_target(std::string_view uri);
 
 struct HostPort {
@@ -23,6 +23,13 @@ struct HostPort {
   uint16_t port = 0;
 };
 [[nodiscard]] Result<HostPort> split_host_port(std::string_view text);  // HOST:PORT, [V6]:PORT; usage
+
+// Where to listen, as --listen says: HOST:PORT, or with the scheme of a transport before it, as tcp:// and udp://.
+struct ListenPlace {
+  std::string scheme;  // "": none was given
+  HostPort at;
+};
+[[nodiscard]] Result<ListenPlace> split_listen(std::string_view text);  // usage
 
 // A path as a Destination takes it: without slashes at the ends. `directory`: it ended in '/', or is empty.
 struct PeerPath {

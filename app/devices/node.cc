@@ -2,51 +2,102 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "app/config/uri.h"
 #include "core/base/units.h"
 #include "routing/transport/routed_transport.h"
+#include "transports/datagram/datagram_transport.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
+#include "transports/udp/udp_net.h"
 
 namespace ccixfer::program {
 namespace {
 
 // Where to listen: --listen, else the device's address and port.
 Result<HostPort> listen_place(const DeviceConfig& device, const NodeOptions& options) {
-  if (options.listen) return split_host_port(*options.listen);
+  if (options.listen) {
+    auto place = split_listen(*options.listen);
+    if (!place) return tl::unexpected(place.error());
+    if (!place->scheme.empty() && place->scheme != device.transport) {
+      return fail(ErrorKind::usage, fmt::format("--listen {}: device {} is of {}: name one of {} (--device)",
+                                                printable(*options.listen), device.name, device.transport, place->scheme));
+    }
+    return place->at;
+  }
   auto host = address_of_device(device, interfaces_of_host());
   if (!host) return tl::unexpected(host.error());
   return HostPort{host->empty() ? "0.0.0.0" : *host, device.port};
 }
 
-}  // namespace
+tl::unexpected<Error> cannot_listen(const Error& why) {
+  return fail(why.kind, why.message + ": listen on a free port of an address of this host (--listen, or the device's ip and port)");
+}
 
-Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
-  if (device.transport != "tcp") {
-    return fail(ErrorKind::usage,
-                fmt::format("not in this version: transport {} of device {}: use tcp", device.transport, device.name));
-  }
+// A transport over sockets, and the addresses under which it can be dialled.
+struct Made {
+  std::unique_ptr<ports::Transport> transport;
+  std::vector<std::string> uris;
+};
+
+Result<Made> make_tcp(const HostPort& place, const NodeOptions& options, Counters& counters) {
   tcp::TcpNetOptions net_options;
   net_options.listen = options.listening;
   net_options.waker = options.waker;
-  if (options.listening) {
-    auto place = listen_place(device, options);
-    if (!place) return tl::unexpected(place.error());
-    net_options.listen_host = place->host;
-    net_options.port = place->port;
-  }
+  net_options.listen_host = place.host;
+  net_options.port = place.port;
   auto net = tcp::TcpNet::create(net_options);
-  if (!net) {
-    return fail(net.error().kind,
-                net.error().message + ": listen on a free port of an address of this host (--listen, or the device's ip and port)");
+  if (!net) return cannot_listen(net.error());
+  Made made;
+  made.uris = (*net)->uris();
+  made.transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters, options.trust);
+  return made;
+}
+
+Result<Made> make_udp(const DeviceConfig& device, const HostPort& place, const NodeOptions& options, ports::Entropy& entropy,
+                      Counters& counters) {
+  if (options.trust) {
+    return fail(ErrorKind::usage,
+                fmt::format("not in this version: proof of who is at the other end over udp: device {}: give --insecure on both "
+                            "sides, or use tcp",
+                            device.name));
   }
+  udp::UdpNetOptions net_options;
+  net_options.listen = options.listening;
+  net_options.waker = options.waker;
+  net_options.listen_host = place.host;
+  net_options.port = place.port;
+  auto net = udp::UdpNet::create(net_options);
+  if (!net) return cannot_listen(net.error());
+  datagram::DatagramOptions transport;
+  transport.congestion = reliability::Congestion::bbr;
+  Made made;
+  made.uris = (*net)->uris();
+  made.transport = std::make_unique<datagram::DatagramTransport>(transport, std::move(*net), entropy, counters);
+  return made;
+}
+
+}  // namespace
+
+Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
+  if (device.transport != "tcp" && device.transport != "udp") {
+    return fail(ErrorKind::usage,
+                fmt::format("not in this version: transport {} of device {}: use tcp or udp", device.transport, device.name));
+  }
+  HostPort place{"0.0.0.0", 0};
+  if (options.listening) {
+    auto told = listen_place(device, options);
+    if (!told) return tl::unexpected(told.error());
+    place = std::move(*told);
+  }
+  auto made = device.transport == "udp" ? make_udp(device, place, options, entropy, counters) : make_tcp(place, options, counters);
+  if (!made) return tl::unexpected(made.error());
   Node node;
-  node.uris = (*net)->uris();
+  node.uris = std::move(made->uris);
   node.memory = options.memory ? options.memory : std::make_shared<cci::MemoryTable>(entropy, counters);
-  auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters, options.trust);
-  node.endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), node.memory, counters);
+  node.endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(made->transport), node.memory, counters);
   if (!device.subnet || options.bare) return node;
   node.routers = device.routers.size();
 
@@ -60,20 +111,34 @@ Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, p
   return node;
 }
 
-Result<DeviceConfig> chosen_device(const Config& config, const std::optional<std::string>& name) {
-  if (config.devices.empty() && !name) {
+Result<DeviceConfig> chosen_device(const Config& config, const std::optional<std::string>& name, std::string_view transport) {
+  const auto is_other = [&](const DeviceConfig& device) { return !transport.empty() && device.transport != transport; };
+  if (!name && std::all_of(config.devices.begin(), config.devices.end(), is_other)) {
     DeviceConfig any;
     any.name = "any";
+    if (!transport.empty()) any.transport = transport;
     return any;
   }
   const std::vector<Interface> interfaces = interfaces_of_host();
-  const std::vector<DeviceConfig> devices = devices_of(config, interfaces);
+  std::vector<DeviceConfig> devices = devices_of(config, interfaces);
+  if (!name) std::erase_if(devices, is_other);
   const auto chosen = choose_device(devices, name, interfaces);
   if (!chosen) return tl::unexpected(chosen.error());
   return **chosen;
 }
 
+std::string transport_of(const std::optional<std::string>& listen) {
+  const auto place = listen ? split_listen(*listen) : ListenPlace{};
+  return place ? place->scheme : std::string();
+}
+
+std::string transport_of(const Target& target) { return target.routed ? std::string() : target.scheme; }
+
 Result<void> check_target(const DeviceConfig& device, const Target& target) {
+  if (!target.routed && target.scheme != device.transport) {
+    return fail(ErrorKind::usage, fmt::format("address of another transport: {}: device {} is of {}: name one of {} (--device)",
+                                              printable(target.address), device.name, device.transport, target.scheme));
+  }
   if (!target.routed || device.subnet) return {};
   return fail(ErrorKind::usage,
               fmt::format("routed address without routing: {}: give device {} its as, subnet and router in the configuration (-c)",

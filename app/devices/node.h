@@ -20,7 +20,8 @@ namespace ccixfer::program {
 
 struct NodeOptions {
   bool listening = false;
-  std::optional<std::string> listen;            // --listen HOST:PORT, before the device's
+  std::optional<std::string> listen;            // --listen, before the device's
+  std::string dials;                            // the transport of what is to be dialled, as transport_of says
   bool bare = false;                            // for a router's device: no routing transport above it
   std::shared_ptr<cci::MemoryTable> memory;     // shared; made when there is none
   std::shared_ptr<connection::HopTrust> trust;  // connections are secured, and it decides on peers; none: --insecure
@@ -34,14 +35,19 @@ struct Node {
   size_t routers = 0;  // of the device
 };
 
-// usage: a transport that this version does not have, a bad --listen, an interface without an address. network: the address cannot
-// be listened on.
+// usage: a transport that this version does not have, or that proves no peers where `trust` is given; a bad --listen, or one of
+// another transport; an interface without an address. network: the address cannot be listened on.
 [[nodiscard]] Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy,
                                      Counters& counters);
 // The device of that name, or the default one of configuration and host. Without configuration and name: any address.
-[[nodiscard]] Result<DeviceConfig> chosen_device(const Config& config, const std::optional<std::string>& name);
+// `transport`: that of the place to be dialled or listened on ("": not known). Without a name it decides among the devices, and
+// whoever has none of it has any address.
+[[nodiscard]] Result<DeviceConfig> chosen_device(const Config& config, const std::optional<std::string>& name,
+                                                 std::string_view transport = {});
+[[nodiscard]] std::string transport_of(const std::optional<std::string>& listen);  // of --listen; "": it says none
+[[nodiscard]] std::string transport_of(const Target& target);                      // "": it is routed
 
-// usage: a cci:// address over a device that does not route.
+// usage: a cci:// address over a device that does not route, or a native one of another transport.
 [[nodiscard]] Result<void> check_target(const DeviceConfig& device, const Target& target);
 
 }  // namespace ccixfer::program

@@ -129,24 +129,25 @@ CommandEnd serve(const Process& process, const BenchCommand& command, Node& node
 }  // namespace
 
 CommandEnd run_bench(const Process& process, const BenchCommand& command) {
-  std::string address;
-  bool routed = false;
+  std::optional<Target> target;  // none: it serves
   if (!command.serve) {
-    auto target = split_target(command.uri);
-    if (!target) return {target.error(), {}};
-    if (!target->path.empty()) {
+    auto there = split_target(command.uri);
+    if (!there) return {there.error(), {}};
+    if (!there->path.empty()) {
       return {
           {ErrorKind::usage, fmt::format("bad address: {}: a measurement has no path: give it without", printable(command.uri))},
           {}};
     }
-    address = target->address;
-    routed = target->routed;
+    target = std::move(*there);
   }
   auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
   if (!security) return {security.error(), {}};
-  const auto device = chosen_device(process.config, command.common.device);
+  const std::string transport = target ? transport_of(*target) : transport_of(command.listen.listen);
+  const auto device = chosen_device(process.config, command.common.device, transport);
   if (!device) return {device.error(), {}};
-  if (auto there = check_target(*device, Target{routed, "", address, ""}); !there) return {there.error(), {}};
+  if (target) {
+    if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
+  }
   host::SystemEntropy entropy;
   NodeOptions options;
   options.listening = command.serve;
@@ -160,7 +161,7 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   add_trust(plan, *security);
   if (command.serve) return serve(process, command, *node, std::move(plan), entropy);
   if (auto confined = confine(process, plan); !confined) return {confined.error(), {}};
-  AskHandler handler(process, command, *node, entropy, address);
+  AskHandler handler(process, command, *node, entropy, target->address);
   process.loop.run(handler);
   return handler.end();
 }

@@ -155,7 +155,7 @@ CommandEnd run_ping(const Process& process, const PingCommand& command) {
   if (!target) return {target.error(), {}};
   auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
   if (!security) return {security.error(), {}};
-  const auto device = chosen_device(process.config, command.common.device);
+  const auto device = chosen_device(process.config, command.common.device, transport_of(*target));
   if (!device) return {device.error(), {}};
   if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   host::SystemEntropy entropy;

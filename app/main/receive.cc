@@ -149,12 +149,13 @@ Result<bool> look_for_directory(std::string path) {
 // `temporary`: the directory is the caller's, who removes it.
 CommandEnd pull(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
                 std::optional<Security>& security, bool temporary = false) {
-  for (const Place& place : places) {
-    if (auto there = check_targets(process, command.common, place.targets); !there) return {there.error(), {}};
-  }
+  std::vector<Target> targets;
+  for (const Place& place : places) targets.insert(targets.end(), place.targets.begin(), place.targets.end());
+  if (auto there = check_targets(process, command.common, targets); !there) return {there.error(), {}};
   const auto tweaks = tweaks_of(command.transfer.metadata, true);
   if (!tweaks) return {tweaks.error(), {}};
   NodeOptions node;
+  node.dials = transport_of(places.front().targets.front());
   node.trust = trust_of_dialler(security, places);
   if (command.transfer.sync.files_from && places.size() > 1)
     return {{ErrorKind::usage, "--files-from needs one SRC_URI: that of a directory"}, {}};

@@ -101,6 +101,7 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   const Target& target = place->targets.front();
   if (auto there = check_targets(process, command.common, place->targets); !there) return {there.error(), {}};
   NodeOptions node;
+  node.dials = transport_of(target);
   node.trust = trust_of_dialler(*security, {*place});
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};

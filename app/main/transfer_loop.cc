@@ -110,7 +110,8 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
                                                            const TransferOptions& transfer, const NodeOptions& options) {
   const auto buffers = pool_buffers(transfer.memory_bytes);
   if (!buffers) return tl::unexpected(buffers.error());
-  const auto device = chosen_device(process.config, common.device);
+  const std::string transport = options.listening ? transport_of(options.listen) : options.dials;
+  const auto device = chosen_device(process.config, common.device, transport);
   if (!device) return tl::unexpected(device.error());
   if (transfer.rate.changes() || transfer.stop_at) keep_time_zone();
   Instant stop_at = never;
@@ -327,7 +328,7 @@ void finish_failed_list(const Process& process, FailedList* list, CommandEnd& en
 }
 
 Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets) {
-  const auto device = chosen_device(process.config, common.device);
+  const auto device = chosen_device(process.config, common.device, transport_of(targets.front()));
   if (!device) return tl::unexpected(device.error());
   for (const Target& target : targets) {
     if (auto fits = check_target(*device, target); !fits) return fits;

@@ -224,9 +224,9 @@ class Lab:
         return process
 
 
-def device(name, ip, subnet, routers, port=0, autonomous_system=1, rate="10Gb/s"):
+def device(name, ip, subnet, routers, port=0, autonomous_system=1, rate="10Gb/s", transport="tcp"):
     listed = ", ".join(f'"{r}"' for r in routers)
-    return (f'[device.{name}]\ntransport = "tcp"\nip = "{ip}"\nport = {port}\nas = {autonomous_system}\nsubnet = {subnet}\n'
+    return (f'[device.{name}]\ntransport = "{transport}"\nip = "{ip}"\nport = {port}\nas = {autonomous_system}\nsubnet = {subnet}\n'
             f'router = [{listed}]\nrate = "{rate}"\n')
 
 
@@ -361,7 +361,7 @@ def routed(uris):
 
 
 def native(uris):
-    return next(u for u in uris if u.startswith("tcp://"))
+    return next(u for u in uris if not u.startswith("cci://"))
 
 
 def same_tree(source, destination):

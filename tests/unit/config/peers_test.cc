@@ -45,7 +45,7 @@ TEST_CASE("peers__every_key_of_a_peer__is_read") {
   CHECK(lab.name == "lab");
   CHECK(lab.id == trust::PeerId{{1, 2, 3}});
   CHECK(lab.certified_name.empty());
-  CHECK(lab.addresses == std::vector<std::string>{"tcp://dtn.example:7000", "cci://1:2:10.0.0.1:7000"});
+  CHECK(lab.addresses == std::vector<std::string>{"udp://dtn.example:7000", "cci://1:2:10.0.0.1:7000"});
   CHECK(lab.write == std::vector<std::string>{"incoming/run42", "x"});
   CHECK(lab.read == std::vector<std::string>{"published"});
   CHECK(lab.quota_bytes == uint64_t{10} << 40);

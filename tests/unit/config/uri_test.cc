@@ -10,7 +10,7 @@ TEST_CASE("uri__native_and_routed__split_into_address_and_path") {
   CHECK(native->address == "tcp://host:7000");
   CHECK(native->path == "a/b/");
   CHECK_FALSE(native->routed);
-  CHECK(split_target("sock://[::1]:7000")->address == "tcp://[::1]:7000");
+  CHECK(split_target("sock://[::1]:7000")->address == "udp://[::1]:7000");
   CHECK(split_target("tcp://h:1")->path.empty());
   CHECK(split_target("tcp://h:1//x")->path == "/x");
   const auto routed = split_target("cci://32:126:10.101.50.37:6744/incoming/run42/");
@@ -18,6 +18,25 @@ TEST_CASE("uri__native_and_routed__split_into_address_and_path") {
   CHECK(routed->routed);
   CHECK(routed->address == "cci://32:126:10.101.50.37:6744");
   CHECK(routed->path == "incoming/run42/");
+}
+
+TEST_CASE("uri__of_each_transport__and_where_to_listen") {
+  const auto udp = split_target("udp://h:7000/a").value();
+  CHECK(udp.scheme == "udp");
+  CHECK(udp.address == "udp://h:7000");
+  CHECK(udp.path == "a");
+  CHECK(split_target("udp://h").error().kind == ErrorKind::usage);
+  const auto listen = [](std::string_view text) {
+    const auto place = split_listen(text).value();
+    return place.scheme + "|" + place.at.host + "|" + std::to_string(place.at.port);
+  };
+  CHECK(listen("127.0.0.1:0") == "|127.0.0.1|0");
+  CHECK(listen("udp://[::1]:7") == "udp|::1|7");
+  CHECK(listen("tcp://*:7") == "tcp|*|7");
+  for (const char* text : {"verbs://h:1", "cci://1:1:h:1", "udp://", "udp://h", "udp://h:1/x", "://h:1", ""}) {
+    CAPTURE(text);
+    CHECK(split_listen(text).error().kind == ErrorKind::usage);
+  }
 }
 
 TEST_CASE("uri__malformed__usage") {
@@ -37,7 +56,7 @@ TEST_CASE("uri__host_names__are_at_most_255_bytes") {
 }
 
 TEST_CASE("uri__transports_of_later_versions__said_so") {
-  for (const char* uri : {"udp://h:1", "verbs://h:1", "eth://[aa:bb:cc:dd:ee:ff]:1", "shm://x"}) {
+  for (const char* uri : {"verbs://h:1", "eth://[aa:bb:cc:dd:ee:ff]:1", "shm://x"}) {
     const auto target = split_target(uri);
     REQUIRE_FALSE(target);
     CHECK(target.error().message.find("not in this version") != std::string::npos);

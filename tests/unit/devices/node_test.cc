@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 
 #include "core/host/clock.h"
 #include "core/host/entropy.h"
@@ -95,6 +96,67 @@ TEST_CASE("node__of_a_device_with_a_subnet__is_named_by_its_routed_address_first
   CHECK(make_node(device, options, program.entropy, program.counters).value().uris.empty());  // nobody can dial it
 }
 
+TEST_CASE("node__of_udp__two_of_them_talk_and_neither_is_made_where_peers_are_to_be_proved") {
+  Program program;
+  DeviceConfig device;
+  device.name = "wan";
+  device.transport = "udp";
+  device.ip = "127.0.0.1";
+  NodeOptions options;
+  options.waker = program.waker;
+  Node dialler = make_node(device, options, program.entropy, program.counters).value();
+  options.listening = true;
+  Node listener = make_node(device, options, program.entropy, program.counters).value();
+  REQUIRE(listener.uris.size() == 1);
+  CHECK(listener.uris.front().rfind("udp://127.0.0.1:", 0) == 0);
+  REQUIRE(dialler.endpoint->connect(listener.uris.front(), {}));
+  cci::Event request = program.until(listener, dialler, cci::EventType::connect_request);
+  REQUIRE(listener.endpoint->accept(request, 1) == Status::success);
+  CHECK(program.until(dialler, listener, cci::EventType::connect).status == Status::success);
+
+  struct Trust final : connection::HopTrust {
+    trust::HandshakeOptions handshake(trust::HandshakeSide) override { throw std::logic_error("nobody is to be proved"); }
+    Result<void> admit_acceptor(const trust::ProvedPeer&, std::string_view) override { return {}; }
+    Result<void> admit_dialler(const trust::ProvedPeer&, ports::Role) override { return {}; }
+  };
+  options.trust = std::make_shared<Trust>();
+  const auto proved = make_node(device, options, program.entropy, program.counters);
+  REQUIRE_FALSE(proved);
+  CHECK(proved.error().kind == ErrorKind::usage);
+  CHECK(proved.error().message ==
+        "not in this version: proof of who is at the other end over udp: device wan: give --insecure on both sides, or use tcp");
+  options.trust = nullptr;
+  options.listen = "tcp://127.0.0.1:0";
+  const auto other = make_node(device, options, program.entropy, program.counters);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message == "--listen tcp://127.0.0.1:0: device wan is of udp: name one of tcp (--device)");
+}
+
+TEST_CASE("node__which_device__by_the_transport_of_what_is_dialled_or_listened_on") {
+  const Config none;
+  CHECK(chosen_device(none, std::nullopt).value().transport == "tcp");
+  CHECK(chosen_device(none, std::nullopt, "udp").value().transport == "udp");
+  const Config both =
+      parse_config("f.toml",
+                   "[device.a]\nip = \"127.0.0.1\"\ndefault = true\n[device.b]\ntransport = \"udp\"\nip = \"127.0.0.1\"\n")
+          .value();
+  CHECK(chosen_device(both, std::nullopt).value().name == "a");
+  CHECK(chosen_device(both, std::nullopt, "tcp").value().name == "a");
+  CHECK(chosen_device(both, std::nullopt, "udp").value().name == "b");
+  CHECK(chosen_device(both, "a", "udp").value().name == "a");  // whoever names one means it
+  CHECK(check_target(chosen_device(both, "a", "udp").value(), split_target("udp://h:1").value()).error().message ==
+        "address of another transport: udp://h:1: device a is of tcp: name one of udp (--device)");
+  const Config tcp = parse_config("f.toml", "[device.a]\nip = \"127.0.0.1\"\n").value();
+  const DeviceConfig any = chosen_device(tcp, std::nullopt, "udp").value();
+  CHECK(any.name == "any");
+  CHECK(any.transport == "udp");
+  CHECK(transport_of(split_target("udp://h:1").value()) == "udp");
+  CHECK(transport_of(split_target("cci://1:1:h:1").value()).empty());
+  CHECK(transport_of(std::optional<std::string>("udp://h:1")) == "udp");
+  CHECK(transport_of(std::optional<std::string>("h:1")).empty());
+  CHECK(transport_of(std::optional<std::string>()).empty());
+}
+
 TEST_CASE("node__that_cannot_be_made__why_and_what_to_do") {
   Program program;
   const auto problem = [&](const DeviceConfig& device, const std::optional<std::string>& listen) {
@@ -110,7 +172,7 @@ TEST_CASE("node__that_cannot_be_made__why_and_what_to_do") {
   CHECK(problem(device, "nonsense").rfind("usage: ", 0) == 0);
   CHECK(problem(device, "203.0.113.77:1").rfind("network: ", 0) == 0);
   device.transport = "verbs";
-  CHECK(problem(device, std::nullopt) == "usage: not in this version: transport verbs of device lab: use tcp");
+  CHECK(problem(device, std::nullopt) == "usage: not in this version: transport verbs of device lab: use tcp or udp");
   CHECK(chosen_device(program.config, "none").error().message == "no such device: none: see ccixfer devices");
   const Target target = split_target("cci://1:1:h:1").value();
   CHECK_FALSE(check_target(chosen_device(program.config, "lab").value(), target));

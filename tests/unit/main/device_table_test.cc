@@ -23,7 +23,8 @@ TEST_CASE("devices__described__every_column_as_it_is_configured_or_found") {
                                    "[device.bb]\ninterface = \"down\"\nrate = \"10Gb/s\"\npriority = 1\n"
                                    "[device.c]\nip = \"10.9.9.9\"\n"
                                    "[device.d]\n"
-                                   "[device.e]\ntransport = \"udp\"\n"
+                                   "[device.e]\ntransport = \"verbs\"\n"
+                                   "[device.g]\ntransport = \"udp\"\nip = \"10.0.0.1\"\n"
                                    "[device.f]\ninterface = \"none\"\n");
   REQUIRE(config);
   Interface up = interface("eth0", {"10.0.0.1"}, true);
@@ -35,8 +36,9 @@ TEST_CASE("devices__described__every_column_as_it_is_configured_or_found") {
             "bb      tcp        down       10.0.1.1    10Gb/s  -       1         down",
             "c       tcp                   10.9.9.9    ?       -       50        absent",
             "d       tcp                               ?       -       50        up",
-            "e       udp                               ?       -       50        not in this version",
+            "e       verbs                             ?       -       50        not in this version",
             "f       tcp        none                   ?       -       50        absent",
+            "g       udp        eth0       10.0.0.1    1Gb/s   -       50        up",
         });
 }
 

@@ -1,0 +1,147 @@
+"""Transfers over UDP: direct, and over routes that mix it with tcp; kills at every part of the way; what is refused."""
+import signal
+
+from lab import Lab, big_file, check, device, native, routed, same_tree, small_tree
+
+ROUTES = {"tcp_udp_tcp": ("tcp", "udp", "tcp"), "udp_tcp_udp": ("udp", "tcp", "udp"), "udp_udp": ("udp", "udp")}
+
+
+def tree(lab):
+    source = lab.directory / "tree"
+    small_tree(source, files=400)
+    big_file(source / "large", 40_000_000)
+    return source
+
+
+class Chain:
+    """Subnets 1, 2 ... of the loopback, one transport each, with a router between neighbours; a receiver on the last one."""
+
+    def __init__(self, lab, transports, *options):
+        self.lab, self.transports = lab, transports
+        self.routers, self.first = [], ""
+        for number in range(1, len(transports)):
+            self.routers.append(self.start_router(number))
+        self.root = lab.directory / "incoming"
+        self.root.mkdir(exist_ok=True)
+        config = lab.file("receiver.toml", device("x", "127.0.0.1", len(transports), [self.last], transport=transports[-1]))
+        self.config = lab.file("sender.toml", device("x", "127.0.0.1", 1, [self.first], transport=transports[0]))
+        self.receiver = lab.start_ready(None, "recv", "recv", "-c", config, "--root", self.root, "--insecure", *options)
+
+    # Each keeps its ports, so that one that was killed can be started again as it was.
+    def start_router(self, number):
+        near = [self.last] if number > 1 else []
+        self.config_of = getattr(self, "config_of", {})
+        if number not in self.config_of:
+            self.config_of[number] = (device("a", "127.0.0.1", number, near, transport=self.transports[number - 1]) +
+                                      device("b", "127.0.0.1", number + 1, [], transport=self.transports[number]))
+        router = self.lab.start_ready(None, f"route{number}", "route", "--insecure",
+                                      "-c", self.lab.file(f"router{number}.toml", self.config_of[number]))
+        ports = {subnet: next(uri.rsplit(":", 1)[1] for uri in router.uris if uri.startswith(f"cci://1:{subnet}:"))
+                 for subnet in (number, number + 1)}
+        self.config_of[number] = (
+            device("a", "127.0.0.1", number, near, port=ports[number], transport=self.transports[number - 1]) +
+            device("b", "127.0.0.1", number + 1, [], port=ports[number + 1], transport=self.transports[number]))
+        if number == 1:
+            self.first = f"{self.transports[0]}://127.0.0.1:{ports[1]}"
+        self.last = f"{self.transports[number]}://127.0.0.1:{ports[number + 1]}"
+        return router
+
+    def send(self, name, *arguments):
+        return self.lab.start(None, name, "send", "-c", self.config, "--insecure", *arguments)
+
+
+def test_udp_direct__push_and_pull_are_identical_and_a_second_run_sends_nothing():
+    with Lab("udp") as lab:
+        source = tree(lab)
+        root = lab.directory / "incoming"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--insecure", "--listen", "udp://127.0.0.1:0")
+        check(native(receiver.uris).startswith("udp://127.0.0.1:"), receiver.uris)
+        for sent in (True, False):
+            sender = lab.start(None, "send", "send", "-a", "--insecure", f"{source}/", f"{native(receiver.uris)}/x/")
+            check(sender.wait() == 0, sender.tail())
+            check((sender.done()["bytes_sent"] > 40_000_000) == sent, sender.done())
+        same_tree(source, root / "x")
+        hops = next(event for event in sender.events if event["event"] == "session")["path"]
+        check([hop["transport"] for hop in hops] == ["udp"], hops)
+        server = lab.start_ready(None, "serve", "send", "--serve", source, "--insecure", "--listen", "udp://127.0.0.1:0")
+        puller = lab.start(None, "pull", "recv", "-a", "--insecure", f"{native(server.uris)}/", lab.directory / "pulled")
+        check(puller.wait() == 0, puller.tail())
+        same_tree(source, lab.directory / "pulled")
+        for process in (receiver, server):
+            check(process.stop() == 0, process.tail())
+
+
+def mixed(kind):
+    with Lab(kind) as lab:
+        source = tree(lab)
+        chain = Chain(lab, ROUTES[kind])
+        sender = chain.send("send", "-a", f"{source}/", f"{routed(chain.receiver.uris)}/x/")
+        check(sender.wait() == 0, sender.tail())
+        same_tree(source, chain.root / "x")
+        hops = next(event for event in sender.events if event["event"] == "session")["path"]
+        check(tuple(hop["transport"] for hop in hops) == ROUTES[kind], hops)
+        for router in chain.routers:
+            check(router.stop() == 0, router.tail())
+
+
+def test_udp_mixed_route__tcp_udp_tcp__identical():
+    mixed("tcp_udp_tcp")
+
+
+def test_udp_mixed_route__udp_tcp_udp__identical():
+    mixed("udp_tcp_udp")
+
+
+def test_udp_route__a_router_killed_and_started_again__the_transfer_goes_on():
+    with Lab("udpkill") as lab:
+        source = tree(lab)
+        big_file(source / "larger", 120_000_000, seed=9)
+        chain = Chain(lab, ROUTES["udp_udp"])
+        sender = chain.send("send", "-a", "--bwlimit", "40MB/s", "--timeout", "60", f"{source}/", f"{routed(chain.receiver.uris)}/x/")
+        sender.wait_event("progress", lambda event: event["bytes"] > 30_000_000)
+        chain.routers[0].kill()
+        chain.routers[0].wait()
+        chain.start_router(1)
+        check(sender.wait() == 0, sender.tail())
+        same_tree(source, chain.root / "x")
+
+
+def test_udp_direct__the_receiver_killed__the_same_command_resumes():
+    with Lab("udpresume") as lab:
+        source = tree(lab)
+        big_file(source / "larger", 200_000_000, seed=9)
+        root = lab.directory / "incoming"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--insecure", "--listen", "udp://127.0.0.1:0")
+        uri = native(receiver.uris)
+        sender = lab.start(None, "send", "send", "-a", "--bwlimit", "80MB/s", "--timeout", "3", "--insecure", f"{source}/", f"{uri}/x/")
+        sender.wait_event("progress", lambda event: event["bytes"] > 220_000_000)
+        receiver.kill(signal.SIGKILL)
+        check(sender.wait() in (10, 30, 35), sender.tail())
+        receiver = lab.start_ready(None, "recv2", "recv", "--root", root, "--insecure", "--listen", uri)
+        again = lab.start(None, "again", "send", "-a", "--insecure", f"{source}/", f"{uri}/x/")
+        check(again.wait() == 0, again.tail())
+        check(again.done()["bytes_sent"] < 170_000_000, again.done())  # of 330 MB
+        same_tree(source, root / "x")
+
+
+def test_udp_refused__an_identity_that_it_cannot_prove__another_transports_device__nobody_there():
+    with Lab("udprefused") as lab:
+        source = lab.directory / "tree"
+        small_tree(source, files=3)
+
+        def fails(code, words, *command):
+            process = lab.start(None, "refused", *command)
+            check(process.wait() == code and words in process.stderr(), f"{process.wait()}: {process.stderr()}")
+
+        env = {"HOME": str(lab.directory)}
+        keygen = lab.start(None, "keygen", "keygen", env=env)
+        check(keygen.wait() == 0, keygen.tail())
+        process = lab.start(None, "proved", "send", f"{source}/", "udp://127.0.0.1:9/x/", env=env)
+        check(process.wait() == 1 and "give --insecure on both sides, or use tcp" in process.stderr(), process.stderr())
+        config = lab.file("tcp.toml", '[device.lan]\nip = "127.0.0.1"\n')
+        fails(1, "device lan is of tcp: name one of udp (--device)", "send", "--insecure", "-c", config, "--device", "lan", f"{source}/",
+              "udp://127.0.0.1:9/x/")
+        fails(1, "cannot listen there: eth://h:1", "recv", "--insecure", "--root", lab.directory, "--listen", "eth://h:1")
+        fails(35, "no answer", "send", "--insecure", "--timeout", "2", f"{source}/", "udp://127.0.0.1:9/x/")
