@@ -8,7 +8,7 @@
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
 #   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, scp, iperf3 and socat, one run, interleaved; a table and JSON
-#     NAME: file, tree, million, disk, disk-tree, secured, secured-tree, handshakes, secured-latency, secured-router, latency, rma, empty-turn, rvma, simulator, map, routers
+#     NAME: file, tree, million, disk, disk-tree, secured, secured-tree, handshakes, secured-latency, secured-router, latency, rma, udp, empty-turn, rvma, simulator, map, routers
 #   ./do bench --before BUILD   the same figures beside an earlier version, a directory as build/release
 #   ./do mutants [--room ROOM] [--count N] [--seed S]   small changes to the product, each alone: which do the tests notice?
 #   ./do mutants --planted [NAME-PART | --sample N]   errors that were planted by hand: do the tests still catch each?

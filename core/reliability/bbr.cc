@@ -20,6 +20,10 @@ constexpr uint64_t window_usual = 200;
 constexpr uint64_t window_probe_round_trip = 50;
 constexpr uint64_t window_min_datagrams = 4;
 constexpr uint64_t window_spare_datagrams = 3;  // for acknowledgements that are kept back
+// For packets that wait to leave or to be taken together, in batches: what the path carries in a millisecond, and at most three
+// batches of 64. Without it a short path with batches longer than its round trip goes stop and go.
+constexpr uint64_t batches_datagrams_max = 3 * 64;
+constexpr uint64_t batches_per_s = 1000;
 
 constexpr uint64_t full_growth = 125;  // percent: less growth in a round does not count
 constexpr uint32_t full_rounds = 3;
@@ -194,8 +198,9 @@ void Bbr::set_pace() {
 
 void Bbr::set_window(const AckReport& report) {
   const uint64_t acked = bytes_of(report.packets);
+  const uint64_t spare = std::min(bandwidth_.most() / batches_per_s, batches_datagrams_max * datagram_);
   const uint64_t target =
-      product_bytes(phase_ == Phase::startup ? window_startup : window_usual) + window_spare_datagrams * datagram_;
+      product_bytes(phase_ == Phase::startup ? window_startup : window_usual) + window_spare_datagrams * datagram_ + spare;
   if (full_) {
     window_ = std::min(window_ + acked, target);
   } else if (window_ < target || report.delivered_bytes < window_first_datagrams * datagram_) {

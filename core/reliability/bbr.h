@@ -13,7 +13,8 @@
 // % in cruise shortens the memory of the rate.
 // Source: draft-cardwell-iccrg-bbr-congestion-control-00 and -02; Cardwell et al., "BBR:
 // Congestion-Based Congestion Control", ACM Queue 14(5), 2016. Deviation: one bound in flight
-// instead of BBRv2's three, no refill phase, and no estimate of extra acknowledgements.
+// instead of BBRv2's three, no refill phase, and, in place of an estimate of extra acknowledgements,
+// a fixed addition to the window for batches: what the path carries in a millisecond.
 #pragma once
 #include "core/reliability/congestion.h"
 #include "core/reliability/path_model.h"

@@ -19,10 +19,10 @@ def pingpong_program(bench):
     return program
 
 
-def asked(bench, server_wait, *arguments):
+def asked(bench, server_wait, *arguments, transport="tcp"):
     """Rows of one asking side against a serving side of its own."""
-    server, uris = bench.daemon("bench server", "bench", "--serve", "--insecure", "--listen", "127.0.0.1:0", "--wait", server_wait)
-    events = bench.events("bench", "--insecure", "--wait", server_wait, *arguments, next(u for u in uris if u.startswith("tcp")))
+    server, uris = bench.daemon("bench server", "bench", "--serve", "--insecure", "--listen", f"{transport}://127.0.0.1:0", "--wait", server_wait)
+    events = bench.events("bench", "--insecure", "--wait", server_wait, *arguments, next(u for u in uris if u.startswith(transport)))
     bench.end(server)
     return [e for e in events if e["event"] == "bench"]
 
@@ -48,7 +48,7 @@ def latency(bench, options):
     return rows
 
 
-def rma(bench, options):
+def rma_beside_iperf(bench, options, transport, at_least):
     port = free_port()
     bench.spawn("iperf3", "-s", "-B", "127.0.0.1", "-p", port, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     bench.wait_listening(port)
@@ -58,13 +58,23 @@ def rma(bench, options):
         return report["end"]["sum_received"]["bits_per_second"] / 8e6
 
     def ours(test):
-        row, = asked(bench, "poll", "--tests", test, "--sizes", "4MiB", "--seconds", options.seconds)
+        row, = asked(bench, "poll", "--tests", test, "--sizes", "4MiB", "--seconds", options.seconds, transport=transport)
         return row["bytes_per_s"] / 1e6
 
     figures = bench.interleaved({"iperf3": iperf, "write": lambda: ours("rma-write"), "read": lambda: ours("rma-read")})
     unit = "MB/s, 4 MiB, depth 16"
+    over = "" if transport == "tcp" else f" over {transport}"
     return [Row("iperf3, one stream", figures["iperf3"], "MB/s")] + [
-        Row(f"ccixfer RMA {name}", figures[name], unit, "iperf3", figures[name] / figures["iperf3"], at_least=0.85) for name in ("write", "read")]
+        Row(f"ccixfer RMA {name}{over}", figures[name], unit, "iperf3", figures[name] / figures["iperf3"], at_least=at_least) for name in ("write", "read")]
+
+
+def rma(bench, options):
+    return rma_beside_iperf(bench, options, "tcp", 0.85)
+
+
+def udp(bench, options):
+    """Datagrams over the loopback, of 8,972 bytes."""
+    return rma_beside_iperf(bench, options, "udp", 0.6)
 
 
 def empty_turn(bench, _):

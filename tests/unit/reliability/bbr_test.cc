@@ -25,6 +25,7 @@ struct Path {
   Duration round_trip = 20ms;
   uint64_t queue_bytes = 1'000'000;
   double loss = 0;
+  Duration acks_every{0};  // the peer answers in batches, at these instants
 
   void run(Duration time, bool busy = true) {
     const Instant end = now + time;
@@ -60,7 +61,9 @@ struct Path {
     const auto waiting = static_cast<uint64_t>((link_free - now).count()) * (rate / 1000) / 1'000'000;
     if (waiting + datagram > queue_bytes || random.chance(loss)) return;
     link_free += Duration(static_cast<int64_t>(datagram * 1'000'000'000ull / rate));
-    coming.push_back({link_free + round_trip, number});
+    Instant at = link_free + round_trip;
+    if (acks_every > 0ns) at += acks_every - (at - start) % acks_every;
+    coming.push_back({at, number});
   }
   void ack(uint64_t number) {
     reliability::Ack ack;
@@ -150,6 +153,17 @@ TEST_CASE("bbr__loss_that_is_no_congestion__the_rate_is_used") {
   path.run(3s);
   CHECK(path.share(10s) > 0.9);
   CHECK(path.lost > 100);
+}
+
+// As of hosts that take and answer many packets at once: a window of twice the product is used up long before the next batch.
+TEST_CASE("bbr__a_short_path_with_answers_in_batches__the_rate_is_used") {
+  Path path;
+  path.rate = 100'000'000;
+  path.round_trip = 50us;
+  path.acks_every = 400us;
+  path.run(1s);
+  CHECK(path.share(2s) > 0.8);
+  CHECK(path.most_in_flight < 5 * path.rate / 1000);  // five milliseconds of the path
 }
 
 TEST_CASE("bbr__a_shallow_queue__few_datagrams_are_lost") {
