@@ -73,7 +73,7 @@ void Handshake::send_hello(Connection& c) {
   encode(out, hello);
   if (out.position() + packet_check_bytes < hello_bytes_min) out.zeros(hello_bytes_min - packet_check_bytes - out.position());
   end_packet(out);
-  outbox_.put(c.address);
+  outbox_.put(c.address, out);
   c.dialling->hello_at[hello.attempt % hello_attempts_remembered] = engine_.now();
   c.dialling->next_hello = after(engine_.now(), c.dialling->hello_pause);
   c.dialling->hello_pause = std::min(c.dialling->hello_pause * 2, hello_pause_max);
@@ -84,14 +84,14 @@ void Handshake::refuse(const Address& from, const PacketHeader& hello, Status st
   wire::Writer out = outbox_.begin({.kind = PacketKind::refuse, .destination = hello.source, .key = hello.key});
   encode(out, wire::EndNotice{status, reason});
   end_packet(out);
-  outbox_.put(from);
+  outbox_.put(from, out);
 }
 
 void Handshake::retry(const Address& from, const PacketHeader& hello) {
   wire::Writer out = outbox_.begin({.kind = PacketKind::retry, .destination = hello.source, .key = hello.key});
   encode(out, cookies_.bake(from, hello.source, hello.key, engine_.now()));
   end_packet(out);
-  outbox_.put(from);
+  outbox_.put(from, out);
 }
 
 bool Handshake::fits(const Address& from, const PacketHeader& header, const Hello& hello) {

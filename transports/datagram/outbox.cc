@@ -6,15 +6,14 @@ namespace ccixfer::datagram {
 
 wire::Writer Outbox::begin(const PacketHeader& header) {
   if (is_full()) flush();
-  std::vector<std::byte>& bytes = bytes_[end_];
-  bytes.clear();
-  wire::Writer out(bytes);
+  wire::Writer out(place(end_));
   begin_packet(out, header);
   return out;
 }
 
-void Outbox::put(const Address& to) {
-  const Bytes bytes = bytes_[end_];
+void Outbox::put(const Address& to, const wire::Writer& packet) {
+  CHECK(packet.ok());
+  const Bytes bytes = Bytes(place(end_)).first(packet.position());
   counters_.add(Counter::bytes_out, bytes.size());
   if (is_full()) return;
   datagrams_[end_++] = {to, bytes};
@@ -23,7 +22,7 @@ void Outbox::put(const Address& to) {
 void Outbox::put_empty(const Address& to, const PacketHeader& header) {
   wire::Writer out = begin(header);
   end_packet(out);
-  put(to);
+  put(to, out);
 }
 
 void Outbox::flush() {

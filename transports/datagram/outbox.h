@@ -5,11 +5,12 @@
 // single-threaded.
 #pragma once
 #include <array>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "core/base/counters.h"
 #include "transports/datagram/datagram_net.h"
+#include "transports/datagram/limits.h"
 #include "transports/datagram/packets.h"
 
 namespace ccixfer::datagram {
@@ -23,9 +24,9 @@ class Outbox {
     if (is_full()) flush();
     return !blocked_;
   }
-  // The beginning of a packet; its frames follow, and end_packet, and put.
+  // The beginning of a packet; its frames follow, and end_packet, and put. There is room for datagram_bytes_max.
   [[nodiscard]] wire::Writer begin(const PacketHeader& header);
-  void put(const Address& to);
+  void put(const Address& to, const wire::Writer& packet);
   void put_empty(const Address& to, const PacketHeader& header);
   void flush();
   void flush_last();  // of a transport that is being destroyed
@@ -34,11 +35,14 @@ class Outbox {
   [[nodiscard]] bool unblock() { return std::exchange(blocked_, false); }
 
  private:
+  static constexpr size_t places = batch_datagrams_max + 1;  // the last is of what is dropped
+  [[nodiscard]] MutableBytes place(size_t index) const { return {memory_.get() + index * datagram_bytes_max, datagram_bytes_max}; }
   [[nodiscard]] std::span<const Datagram> batch() const { return std::span(datagrams_).subspan(first_, end_ - first_); }
 
   DatagramNet& net_;
   Counters& counters_;
-  std::array<std::vector<std::byte>, batch_datagrams_max + 1> bytes_;  // of each datagram; the memory stays for the next
+  // Of each datagram. Pages that none has reached take no memory, and nothing is cleared that will be written.
+  const std::unique_ptr<std::byte[]> memory_ = std::make_unique_for_overwrite<std::byte[]>(places * datagram_bytes_max);
   std::array<Datagram, batch_datagrams_max> datagrams_{};
   size_t first_ = 0;  // that the network has not taken
   size_t end_ = 0;    // behind the last that is complete

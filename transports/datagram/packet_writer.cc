@@ -78,7 +78,7 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
     c.congestion->sent(bytes, in_flight, engine_.now());
     c.pacer.sent(bytes, c.congestion->pace_bytes_per_s(), engine_.now());
   }
-  outbox_.put(c.address);
+  outbox_.put(c.address, out);
   return true;
 }
 
