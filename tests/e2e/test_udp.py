@@ -72,6 +72,28 @@ def test_udp_direct__push_and_pull_are_identical_and_a_second_run_sends_nothing(
             check(process.stop() == 0, process.tail())
 
 
+def test_udp_over_ethernet__both_families_and_one_listener_of_all__identical():
+    """1,500 bytes a packet; over IPv6 a datagram travels in two fragments, and the kernel joins none."""
+    with Lab("udpeth") as lab:
+        a, b = lab.host("a"), lab.host("b")
+        names = lab.wire(a, "10.0.0.1/24", b, "10.0.0.2/24")
+        for host, name, address in ((a, names[0], "fd00::1/64"), (b, names[1], "fd00::2/64")):
+            host.run("ip", "-6", "addr", "add", address, "dev", name, "nodad")
+        source = lab.directory / "tree"
+        small_tree(source, files=20)
+        big_file(source / "large", 30_000_000)
+        root = lab.directory / "incoming"
+        root.mkdir()
+        for port, host in ((7001, "10.0.0.2"), (7002, "[fd00::2]"), (7003, "*")):
+            receiver = lab.start_ready(b, "recv", "recv", "--root", root, "--insecure", "--listen", f"udp://{host}:{port}")
+            for uri in receiver.uris:
+                sender = lab.start(a, "send", "send", "-a", "--insecure", f"{source}/", f"{uri}/{len(lab.processes)}/")
+                check(sender.wait() == 0, sender.tail())
+                same_tree(source, root / str(len(lab.processes) - 1))
+            check(len(receiver.uris) == (2 if host == "*" else 1), receiver.uris)
+            check(receiver.stop() == 0, receiver.tail())
+
+
 def mixed(kind):
     with Lab(kind) as lab:
         source = tree(lab)

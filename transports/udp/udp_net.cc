@@ -113,7 +113,7 @@ struct UdpNet::Impl {
   Instant deadline = never;
 
   OutPieces out;
-  std::vector<std::byte> memory = std::vector<std::byte>(pieces_per_read * piece_bytes_max);
+  const std::unique_ptr<std::byte[]> memory = std::make_unique_for_overwrite<std::byte[]>(pieces_per_read * piece_bytes_max);
   std::vector<Datagram> came;
 };
 
@@ -226,28 +226,27 @@ Sent UdpNet::send(std::span<const Datagram> batch) {
   Impl& net = *impl_;
   CHECK(!batch.empty() && batch.size() <= batch_datagrams_max);
   if (net.full) return {0, Sent::Stop::again};
-  net.out.fill(batch, net.bound.storage.ss_family, net.joins);
-  const std::span<mmsghdr> messages = net.out.messages();
-  if (messages.empty()) return {0, Sent::Stop::failed};
-  int taken = 0;
-  do {
-    taken = sendmmsg(net.socket.get(), messages.data(), static_cast<unsigned>(messages.size()), MSG_NOSIGNAL);
-  } while (taken < 0 && errno == EINTR);
-  if (taken > 0) {
-    Sent sent;
-    for (size_t piece = 0; piece < static_cast<size_t>(taken); ++piece) sent.taken += net.out.datagrams_in(piece);
-    return sent;
-  }
-  if (errno == EAGAIN) {
-    net.full = true;
-    return {0, Sent::Stop::again};
-  }
-  // A kernel or a device that cannot cut pieces apart, or an interface for which the datagrams are too long (IPv6 fragments them).
-  if (net.out.datagrams_in(0) > 1 && (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
+  for (;;) {
+    net.out.fill(batch, net.bound.storage.ss_family, net.joins);
+    const std::span<mmsghdr> messages = net.out.messages();
+    if (messages.empty()) return {0, Sent::Stop::failed};
+    const int taken = sendmmsg(net.socket.get(), messages.data(), static_cast<unsigned>(messages.size()), MSG_NOSIGNAL);
+    if (taken > 0) {
+      Sent sent;
+      for (size_t piece = 0; piece < static_cast<size_t>(taken); ++piece) sent.taken += net.out.datagrams_in(piece);
+      return sent;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) {
+      net.full = true;
+      return {0, Sent::Stop::again};
+    }
+    // A kernel or a device that cannot cut pieces apart, or an interface for which the datagrams are too long (IPv6 fragments
+    // them).
+    const bool is_joined = net.out.datagrams_in(0) > 1;
+    if (!is_joined || (errno != EINVAL && errno != EIO && errno != EMSGSIZE && errno != EOPNOTSUPP)) return {0, Sent::Stop::failed};
     net.joins = false;
-    return {0, Sent::Stop::none};
   }
-  return {0, Sent::Stop::failed};
 }
 
 void UdpNet::send_last(std::span<const Datagram> batch) {
@@ -274,7 +273,7 @@ size_t UdpNet::Impl::read_once(DatagramEvents& events) {
   };
   std::array<Control, pieces_per_read> controls;
   for (size_t i = 0; i < pieces_per_read; ++i) {
-    spans[i] = {memory.data() + i * piece_bytes_max, piece_bytes_max};
+    spans[i] = {memory.get() + i * piece_bytes_max, piece_bytes_max};
     msghdr& message = messages[i].msg_hdr;
     message.msg_name = &from[i];
     message.msg_namelen = sizeof from[i];
@@ -287,7 +286,7 @@ size_t UdpNet::Impl::read_once(DatagramEvents& events) {
   if (count < 0) return errno == EINTR ? pieces_per_read : 0;
   came.clear();
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-    cut_piece(messages[i].msg_hdr, Bytes(memory).subspan(i * piece_bytes_max, messages[i].msg_len), came);
+    cut_piece(messages[i].msg_hdr, Bytes(memory.get() + i * piece_bytes_max, messages[i].msg_len), came);
   }
   for (std::span<const Datagram> rest = came; !rest.empty();) {
     const size_t size = std::min(rest.size(), batch_datagrams_max);
