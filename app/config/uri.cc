@@ -54,6 +54,7 @@ Result<ListenPlace> split_listen(std::string_view text) {
   ListenPlace place;
   if (const size_t marker = text.find("://"); marker != std::string_view::npos) {
     place.scheme = text.substr(0, marker);
+    if (place.scheme == "sock") place.scheme = "udp";
     if (!is_one_of(place.scheme, schemes)) {
       return fail(ErrorKind::usage,
                   fmt::format("cannot listen there: {}: write HOST:PORT, tcp://HOST:PORT or udp://HOST:PORT", printable(text)));

@@ -121,6 +121,9 @@ Result<DeviceConfig> chosen_device(const Config& config, const std::optional<std
   }
   const std::vector<Interface> interfaces = interfaces_of_host();
   std::vector<DeviceConfig> devices = devices_of(config, interfaces);
+  if (config.devices.empty() && !transport.empty()) {  // of the interfaces, which carry any of them
+    for (DeviceConfig& device : devices) device.transport = transport;
+  }
   if (!name) std::erase_if(devices, is_other);
   const auto chosen = choose_device(devices, name, interfaces);
   if (!chosen) return tl::unexpected(chosen.error());

@@ -21,7 +21,7 @@ namespace ccixfer::program {
 struct NodeOptions {
   bool listening = false;
   std::optional<std::string> listen;            // --listen, before the device's
-  std::string dials;                            // the transport of what is to be dialled, as transport_of says
+  std::string dials;                            // for who chooses the device: transport_of what is to be dialled
   bool bare = false;                            // for a router's device: no routing transport above it
   std::shared_ptr<cci::MemoryTable> memory;     // shared; made when there is none
   std::shared_ptr<connection::HopTrust> trust;  // connections are secured, and it decides on peers; none: --insecure

@@ -300,7 +300,8 @@ void DialledTransfer::turn_farewell(Instant now) {
   const Farewell::Stage stage = attempt.farewell.turn(attempt.link, attempt.role.get(), now);
   if (stage == Farewell::Stage::telling_peer) return;
   if (stage == Farewell::Stage::waiting_for_role) {
-    if (!attempt.farewell.is_late(now)) return;
+    const bool goes_on_no_more = stop_why_ && attempt.again && !attempt.hung_up;  // what it waits for is no session's any more
+    if (!attempt.farewell.is_late(now) && !goes_on_no_more) return;
     // A session that is to be followed by another waits for its jobs: as long as the timeout allows.
     if (const bool too_late = now >= give_up_at(); attempt.again && !stop_why_ && !too_late) {
       attempt.farewell.wait_until(give_up_at());

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "core/base/bytes.h"
 #include "core/base/result.h"
@@ -28,7 +29,13 @@ struct Address {
   uint64_t low = 0;
   uint32_t port = 0;
   uint32_t scope = 0;
-  friend auto operator<=>(const Address&, const Address&) = default;
+  // Of a peer that sent something: which of our addresses it sent to, so that the answer comes from there. Both 0: not known. It
+  // does not tell peers apart.
+  uint64_t our_high = 0;
+  uint64_t our_low = 0;
+  [[nodiscard]] auto peer() const { return std::tie(high, low, port, scope); }
+  friend bool operator==(const Address& a, const Address& b) { return a.peer() == b.peer(); }
+  friend auto operator<=>(const Address& a, const Address& b) { return a.peer() <=> b.peer(); }
 };
 
 // One of a batch. The bytes belong to the caller and are valid during the call only.
@@ -53,7 +60,7 @@ class DatagramEvents {
  public:
   virtual ~DatagramEvents() = default;
   virtual void received(std::span<const Datagram> batch) = 0;
-  // The end of resolve(): success, or not_found.
+  // The end of resolve(): success, not_found, unreachable (this end has no way to such an address), busy.
   virtual void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) = 0;
   virtual void writable() = 0;
   virtual void device_failed(std::string_view reason) {
@@ -67,6 +74,7 @@ class DatagramNet {
   [[nodiscard]] virtual std::string_view scheme() const = 0;
   [[nodiscard]] virtual std::string host_of(const Address& address) const = 0;  // without the port, for people and counters
   [[nodiscard]] virtual std::string uri() const = 0;                            // what a peer dials; "" when it takes no strangers
+  [[nodiscard]] virtual bool takes_strangers() const { return true; }           // false: nobody may dial this end
   [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;                // that it carries; at least datagram_bytes_min
   [[nodiscard]] virtual Result<uint64_t> resolve(std::string_view uri) = 0;     // usage: malformed; else a query, never 0
   // 1 to batch_datagrams_max of them, in this order. Takes at least one, unless it says why not.

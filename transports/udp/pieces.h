@@ -2,6 +2,7 @@
 // one address and one length (the last may be shorter), which the kernel or the card cuts apart (UDP_SEGMENT) or joined (UDP_GRO).
 // Private to this room; no system call, so tests need no socket.
 #pragma once
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -24,19 +25,28 @@ inline constexpr size_t joined_bytes_max = 65507;
 // For a socket of `family`. False: it cannot reach such an address.
 [[nodiscard]] bool to_socket_address(const datagram::Address& address, int family, inet::Address& to);
 
+[[nodiscard]] bool is_v4(const datagram::Address& address);
+
+// To which peers several datagrams leave as one piece.
+struct Joins {
+  bool v4 = true;
+  bool v6 = true;
+  [[nodiscard]] bool& of(const datagram::Address& peer) { return is_v4(peer) ? v4 : v6; }
+};
+
 // How many of `batch`, from its first on, leave as one piece.
-[[nodiscard]] size_t piece_of(std::span<const datagram::Datagram> batch, bool joins);
+[[nodiscard]] size_t piece_of(std::span<const datagram::Datagram> batch, Joins joins);
 
 // The messages of one sendmmsg. Their pointers lead into it and into the datagrams: it stays where it is until the call is over.
 class OutPieces {
  public:
   // Takes `batch` apart for a socket of `family`. One whose address the socket cannot reach ends it.
-  void fill(std::span<const datagram::Datagram> batch, int family, bool joins);
+  void fill(std::span<const datagram::Datagram> batch, int family, Joins joins);
   [[nodiscard]] std::span<mmsghdr> messages() { return std::span(messages_).first(count_); }
   [[nodiscard]] size_t datagrams_in(size_t piece) const { return datagrams_[piece]; }
 
  private:
-  static constexpr size_t control_bytes = CMSG_SPACE(sizeof(uint16_t));
+  static constexpr size_t control_bytes = CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(in6_pktinfo));
   struct Control {
     alignas(cmsghdr) std::array<std::byte, control_bytes> bytes;
   };
@@ -47,6 +57,10 @@ class OutPieces {
   std::array<Control, datagram::batch_datagrams_max> controls_{};
   std::array<size_t, datagram::batch_datagrams_max> datagrams_{};
 };
+
+// Room for the control messages of one piece that comes.
+inline constexpr size_t control_in_bytes =
+    CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(in_pktinfo));
 
 // The datagrams of a piece that came, cut as its control message says, appended to `out`. A piece that was cut short or has another
 // address family than ours has none.

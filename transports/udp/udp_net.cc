@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -63,6 +64,11 @@ Result<host::Descriptor> open_socket(const inet::Address& address, const UdpNetO
     static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_OMIT));
   }
   static_cast<void>(set(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_OMIT));
+  // Of a socket of several addresses the kernel tells to which a datagram came: its answer leaves from there.
+  if (inet::is_wildcard(address) && address.storage.ss_family == AF_INET6)
+    static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, 1));
+  if (inet::is_wildcard(address) && address.storage.ss_family == AF_INET)
+    static_cast<void>(set(fd.get(), IPPROTO_IP, IP_PKTINFO, 1));
   set_buffer(fd.get(), SO_RCVBUF, SO_RCVBUFFORCE);
   set_buffer(fd.get(), SO_SNDBUF, SO_SNDBUFFORCE);
   if (options.joins) static_cast<void>(set(fd.get(), SOL_UDP, UDP_GRO, 1));
@@ -89,10 +95,12 @@ struct UdpNet::Impl {
     std::string reason;
   };
 
-  Impl(const UdpNetOptions& o, std::shared_ptr<host::Waker> waker) : options(o), watched(std::move(waker)), joins(o.joins) {}
+  Impl(const UdpNetOptions& o, std::shared_ptr<host::Waker> waker)
+      : options(o), watched(std::move(waker)), joins{o.joins, o.joins} {}
 
   void arm();
   void take_answers();
+  [[nodiscard]] bool reaches(const Address& address) const;
   void answer(uint64_t query, const inet::Address& to);
   void read(DatagramEvents& events);
   [[nodiscard]] size_t read_once(DatagramEvents& events);
@@ -106,7 +114,8 @@ struct UdpNet::Impl {
   std::optional<inet::Resolver> resolver;
   std::vector<Answer> answers;  // that poll() is to report
   uint64_t last_query = 0;
-  bool joins;            // several datagrams leave as one piece; false once the kernel refused
+  Joins joins;           // false once the kernel refused
+  size_t names = 0;      // that were looked up: a name of several addresses stands for another one each time
   bool readable = true;  // there may be more: no event will tell again
   bool full = false;     // a send found no room, and no event has told of any since
   uint32_t guesses = 0;
@@ -164,6 +173,8 @@ std::string UdpNet::host_of(const Address& address) const {
   return inet::host_of(to);
 }
 
+bool UdpNet::takes_strangers() const { return impl_->options.listen; }
+
 // Whoever dials takes what the acceptor says; the peers of an acceptor on the loopback are there too.
 uint32_t UdpNet::datagram_bytes_max() const {
   return !impl_->options.listen || is_loopback(impl_->bound) ? datagram_bytes_of_loopback : datagram_bytes_of_ethernet;
@@ -197,12 +208,18 @@ Result<uint64_t> UdpNet::resolve(std::string_view uri) {
   return query;
 }
 
+// The other family is reached by a socket of all addresses only.
+bool UdpNet::Impl::reaches(const Address& address) const {
+  if (bound.storage.ss_family == AF_INET) return is_v4(address);
+  return inet::is_wildcard(bound) || is_v4(address) == is_v4(address_of(bound.storage));
+}
+
 void UdpNet::Impl::answer(uint64_t query, const inet::Address& to) {
   const Address address = address_of(to.storage);
-  inet::Address reached;
-  const bool reaches = to_socket_address(address, bound.storage.ss_family, reached);
-  answers.push_back({query, reaches ? Status::success : Status::unreachable, address,
-                     reaches ? std::string() : fmt::format("{}: this end has IPv4 only", inet::host_of(to))});
+  if (reaches(address)) return answers.push_back({query, Status::success, address, {}});
+  const char* family = is_v4(address) ? "IPv6" : "IPv4";
+  answers.push_back(
+      {query, Status::unreachable, address, fmt::format("{}: this end has an address of {} only", inet::host_of(to), family)});
 }
 
 void UdpNet::Impl::take_answers() {
@@ -211,12 +228,11 @@ void UdpNet::Impl::take_answers() {
       answers.push_back({found.id, found.unknown ? Status::not_found : Status::unreachable, {}, found.reason});
       continue;
     }
-    const auto reached = [&](const inet::Address& address) {
-      inet::Address to;
-      return to_socket_address(address_of(address.storage), bound.storage.ss_family, to);
-    };
-    const auto first = std::find_if(found.addresses.begin(), found.addresses.end(), reached);
-    answer(found.id, first == found.addresses.end() ? found.addresses.front() : *first);
+    std::vector<inet::Address> reached;
+    std::copy_if(found.addresses.begin(), found.addresses.end(), std::back_inserter(reached),
+                 [&](const inet::Address& address) { return reaches(address_of(address.storage)); });
+    // Nobody says that none is there: who dials again, as the one before did not answer, gets the next one.
+    answer(found.id, reached.empty() ? found.addresses.front() : reached[names++ % reached.size()]);
   }
 }
 
@@ -245,7 +261,7 @@ Sent UdpNet::send(std::span<const Datagram> batch) {
     // them).
     const bool is_joined = net.out.datagrams_in(0) > 1;
     if (!is_joined || (errno != EINVAL && errno != EIO && errno != EMSGSIZE && errno != EOPNOTSUPP)) return {0, Sent::Stop::failed};
-    net.joins = false;
+    net.joins.of(batch[0].peer) = false;
   }
 }
 
@@ -269,7 +285,7 @@ size_t UdpNet::Impl::read_once(DatagramEvents& events) {
   std::array<sockaddr_storage, pieces_per_read> from;
   std::array<iovec, pieces_per_read> spans;
   struct alignas(cmsghdr) Control {
-    std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
+    std::array<std::byte, control_in_bytes> bytes;
   };
   std::array<Control, pieces_per_read> controls;
   for (size_t i = 0; i < pieces_per_read; ++i) {
@@ -283,7 +299,8 @@ size_t UdpNet::Impl::read_once(DatagramEvents& events) {
     message.msg_controllen = controls[i].bytes.size();
   }
   const int count = recvmmsg(socket.get(), messages.data(), pieces_per_read, 0, nullptr);
-  if (count < 0) return errno == EINTR ? pieces_per_read : 0;
+  // Another error is not of what waits: the socket is asked again, in the next poll at the latest.
+  if (count < 0) return errno == EAGAIN ? 0 : pieces_per_read;
   came.clear();
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
     cut_piece(messages[i].msg_hdr, Bytes(memory.get() + i * piece_bytes_max, messages[i].msg_len), came);

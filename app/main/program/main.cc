@@ -140,7 +140,7 @@ int run_program(int argc, char** argv) {
   const bool transfer = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command);
   (*reporter)->done(done, counters, transfer);
   const auto problem = (*reporter)->output_problem();
-  // Threads in the disk use what destructors and the end of main would take away.
+  // Threads in the disk, and puts that come, use what destructors and the end of main would take away.
   if (end.in_use) std::_Exit(exit_code(end.error.kind));
   if (!problem || end.error.kind != ErrorKind::ok) return exit_code(end.error.kind);
   (*reporter)->error(*problem);

@@ -188,6 +188,23 @@ TEST_CASE("dialled__stopped_while_jobs_of_a_lost_session_run__may_be_left") {
   CHECK(rig.transfer->result().message == "enough");
 }
 
+TEST_CASE("dialled__stopped_long_after_a_session_was_lost_whose_jobs_run__may_be_left_soon") {
+  DialledRig rig([](DialPlan& plan) { plan.timeout = 600s; });
+  REQUIRE(rig.run_until_moving());
+  rig.script.error = Error{ErrorKind::network, "it broke"};
+  rig.script.finished = true;
+  rig.script.idle = false;
+  rig.run_to(rig.began + 60s);
+  CHECK_FALSE(rig.transfer->may_be_left());
+  rig.transfer->stop({ErrorKind::interrupted, "enough"});
+  rig.turn();
+  rig.run_to(rig.began + 62s);
+  CHECK(rig.transfer->may_be_left());
+  CHECK(rig.transfer->result().message == "enough");
+  rig.script.idle = true;
+  REQUIRE(rig.run_to_the_end());
+}
+
 // What we say goes out before we go; to a peer that takes nothing, not for ever.
 TEST_CASE("dialled__a_peer_that_takes_nothing__the_farewell_ends") {
   DialledRig rig;

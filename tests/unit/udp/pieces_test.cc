@@ -1,6 +1,7 @@
 // Which datagrams leave as one piece, and what a piece that came consists of.
 #include "transports/udp/pieces.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 
@@ -26,7 +27,7 @@ struct Batch {
 
 std::vector<size_t> pieces(const Batch& batch, bool joins = true) {
   OutPieces out;
-  out.fill(batch.datagrams, AF_INET, joins);
+  out.fill(batch.datagrams, AF_INET, Joins{joins, true});
   std::vector<size_t> sizes;
   for (size_t i = 0; i < out.messages().size(); ++i) sizes.push_back(out.datagrams_in(i));
   return sizes;
@@ -108,7 +109,7 @@ TEST_CASE("pieces__the_message_names_the_length_only_where_there_is_something_to
   batch.add(1, 100);
   batch.add(2, 50);
   OutPieces out;
-  out.fill(batch.datagrams, AF_INET, true);
+  out.fill(batch.datagrams, AF_INET, {});
   REQUIRE(out.messages().size() == 2);
   msghdr& first = out.messages()[0].msg_hdr;
   CHECK(first.msg_iovlen == 2);
@@ -120,6 +121,40 @@ TEST_CASE("pieces__the_message_names_the_length_only_where_there_is_something_to
   CHECK(length == 100);
   CHECK(out.messages()[1].msg_hdr.msg_controllen == 0);
   CHECK(out.messages()[1].msg_hdr.msg_iov[0].iov_base == batch.bytes[2].data());
+}
+
+// The answer to what came to one of our addresses leaves from there; what has no such address leaves from where the kernel likes.
+TEST_CASE("pieces__answers_name_the_address_that_was_asked__and_only_equal_ones_leave_together") {
+  Batch batch;
+  for (int i = 0; i < 4; ++i) batch.add(1, 100);
+  const uint64_t ours = uint64_t{0xffff} << 32 | 0x0a000001;
+  batch.datagrams[1].peer.our_low = batch.datagrams[2].peer.our_low = ours;
+  CHECK(batch.datagrams[0].peer == batch.datagrams[1].peer);  // one peer all the same
+  CHECK(pieces(batch) == Sizes{1, 2, 1});
+  for (const int family : {AF_INET, AF_INET6}) {
+    OutPieces out;
+    out.fill(batch.datagrams, family, {});
+    CHECK(out.messages()[0].msg_hdr.msg_controllen == 0);
+    msghdr& answer = out.messages()[1].msg_hdr;
+    int found = 0;
+    for (cmsghdr* control = CMSG_FIRSTHDR(&answer); control != nullptr; control = CMSG_NXTHDR(&answer, control)) {
+      if (control->cmsg_type == UDP_SEGMENT && control->cmsg_level == SOL_UDP) ++found;
+      if (family == AF_INET && control->cmsg_level == IPPROTO_IP && control->cmsg_type == IP_PKTINFO) {
+        in_pktinfo from{};
+        std::memcpy(&from, CMSG_DATA(control), sizeof from);
+        CHECK(ntohl(from.ipi_spec_dst.s_addr) == 0x0a000001);
+        ++found;
+      }
+      if (family == AF_INET6 && control->cmsg_level == IPPROTO_IPV6 && control->cmsg_type == IPV6_PKTINFO) {
+        in6_pktinfo from{};
+        std::memcpy(&from, CMSG_DATA(control), sizeof from);
+        CHECK(IN6_IS_ADDR_V4MAPPED(&from.ipi6_addr));
+        CHECK(from.ipi6_addr.s6_addr[12] == 10);
+        ++found;
+      }
+    }
+    CHECK(found == 2);
+  }
 }
 
 TEST_CASE("pieces__an_address_that_the_socket_cannot_reach__ends_the_batch_before_it") {

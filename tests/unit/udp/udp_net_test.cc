@@ -11,8 +11,11 @@
 #include <set>
 #include <string>
 
+#include "core/cci/memory_table.h"
 #include "core/host/clock.h"
 #include "core/host/descriptor.h"
+#include "core/host/entropy.h"
+#include "transports/datagram/datagram_transport.h"
 #include "transports/inet/uri.h"
 
 namespace ccixfer::udp {
@@ -191,6 +194,93 @@ TEST_CASE("udp_net__uris__what_it_listens_on_and_none_of_who_only_dials") {
   const auto no_interface = UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = "none0"});
   REQUIRE_FALSE(no_interface);
   CHECK(no_interface.error().kind == ErrorKind::network);
+}
+
+// A listener of all addresses that is dialled at one of them answers from that one: who dialled believes no other.
+TEST_CASE("udp_net__a_listener_of_all_addresses__answers_from_the_one_that_was_dialled") {
+  for (const char* all : {"0.0.0.0", "*"}) {
+    for (const char* dialled : {"127.0.0.1", "127.0.0.2", "127.7.7.7"}) {
+      CAPTURE(all, dialled);
+      Host a({.listen_host = "", .port = 0, .interface_name = {}, .listen = false});
+      Host b({.listen_host = all, .port = 0, .interface_name = {}});
+      const auto query = a.net->resolve(inet::format_uri("udp", dialled, inet::parse_uri("udp", b.net->uri())->port));
+      REQUIRE(query);
+      a.until([&] { return !a.events.answers.empty(); });
+      const Address peer = a.events.answers[0].address;
+      const Text fine = text(500, 1);
+      const std::vector<Datagram> two(2, Datagram{peer, fine});
+      send_all(a, two);
+      b.until([&] { return b.events.came.size() == 2; });
+      const std::vector<Datagram> back(2, Datagram{b.events.came[0].first, fine});
+      send_all(b, back);
+      a.until([&] { return a.events.came.size() == 2; });
+      CHECK(a.events.came[0].first == peer);
+      CHECK(a.events.came[1].first == peer);
+    }
+  }
+}
+
+TEST_CASE("udp_net__a_socket_of_one_address_of_ipv6__reaches_no_ipv4") {
+  Host a({.listen_host = "::1", .port = 0, .interface_name = {}});
+  REQUIRE(a.net->resolve("udp://127.0.0.1:5"));
+  REQUIRE(a.net->resolve("udp://[::1]:5"));
+  a.until([&] { return a.events.answers.size() == 2; });
+  CHECK(a.events.answers[0].status == Status::unreachable);
+  CHECK(a.events.answers[0].reason == "127.0.0.1: this end has an address of IPv6 only");
+  CHECK(a.events.answers[1].status == Status::success);
+}
+
+// Whoever finds out the port of an end that only dials gets no answer, and leaves nothing behind.
+TEST_CASE("udp_net__who_only_dials__takes_no_strangers") {
+  CHECK_FALSE(Host({.listen_host = "", .port = 0, .interface_name = {}, .listen = false}).net->takes_strangers());
+  struct Forwarding final : datagram::DatagramNet {  // of a UdpNet, which the transport owns: remembers whether it takes strangers
+    explicit Forwarding(bool takes)
+        : takes_(takes), net(std::move(*UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}}))) {}
+    std::string_view scheme() const override { return net->scheme(); }
+    std::string host_of(const Address& address) const override { return net->host_of(address); }
+    std::string uri() const override { return net->uri(); }
+    bool takes_strangers() const override { return takes_; }
+    uint32_t datagram_bytes_max() const override { return net->datagram_bytes_max(); }
+    Result<uint64_t> resolve(std::string_view uri) override { return net->resolve(uri); }
+    Sent send(std::span<const Datagram> batch) override { return net->send(batch); }
+    void send_last(std::span<const Datagram> batch) override { net->send_last(batch); }
+    void poll(Instant now, datagram::DatagramEvents& events) override { net->poll(now, events); }
+    void set_deadline(Instant at) override { net->set_deadline(at); }
+    int os_handle() const override { return net->os_handle(); }
+    const bool takes_;
+    std::unique_ptr<UdpNet> net;
+  };
+  struct Sink final : ports::TransportSink {
+    void on_connect_request(ports::ConnectionId, ports::Role, ports::Attribute, Bytes) override { ++requests; }
+    void on_connected(ports::ConnectionId, Status, ports::ConnectionLimits, std::string_view) override {}
+    void on_accepted(ports::ConnectionId, Status, ports::ConnectionLimits) override {}
+    MutableBytes on_message_begin(ports::ConnectionId, uint32_t) override { return {}; }
+    void on_message_end(ports::ConnectionId, bool) override {}
+    void on_completion(ports::ConnectionId, uint64_t, ports::OperationResult) override {}
+    void on_disconnected(ports::ConnectionId, Status, std::string_view) override {}
+    void on_keepalive_timeout(ports::ConnectionId) override {}
+    int requests = 0;
+  };
+  for (const bool takes : {true, false}) {
+    CAPTURE(takes);
+    host::SystemEntropy entropy;
+    Counters counters, counters_of_stranger;
+    Sink sink, sink_of_stranger;
+    cci::MemoryTable memory(entropy, counters), memory_of_stranger(entropy, counters_of_stranger);
+    datagram::DatagramTransport transport({}, std::make_unique<Forwarding>(takes), entropy, counters);
+    datagram::DatagramTransport stranger({}, std::make_unique<Forwarding>(true), entropy, counters_of_stranger);
+    transport.bind(sink, memory);
+    stranger.bind(sink_of_stranger, memory_of_stranger);
+    const std::string uri = transport.uri();
+    ports::DialRequest request;
+    request.uri = uri;
+    REQUIRE(stranger.dial(request));
+    while (sink.requests == 0 && counters.get(Counter::hello_rejected) == 0) {
+      for (datagram::DatagramTransport* each : {&transport, &stranger}) each->turn(host::SystemClock().now());
+    }
+    CHECK((sink.requests > 0) == takes);
+    CHECK((counters.get(Counter::bytes_out) > 0) == takes);
+  }
 }
 
 // The kernel refuses a datagram that no interface can carry, and the others of the batch go on.
