@@ -8,7 +8,7 @@
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
 #   ./do lint     clang-format, clang-tidy, the layer check
 #   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, scp, iperf3 and socat, one run, interleaved; a table and JSON
-#     NAME: file, tree, million, disk, disk-tree, secured, secured-tree, handshakes, secured-latency, secured-router, latency, rma, udp, empty-turn, rvma, simulator, map, routers
+#     NAME: file, tree, million, disk, disk-tree, secured, secured-tree, handshakes, secured-latency, secured-router, latency, rma, udp, empty-turn, rvma, simulator, map, routers, wan
 #   ./do bench --before BUILD   the same figures beside an earlier version, a directory as build/release
 #   ./do mutants [--room ROOM] [--count N] [--seed S]   small changes to the product, each alone: which do the tests notice?
 #   ./do mutants --planted [NAME-PART | --sample N]   errors that were planted by hand: do the tests still catch each?
@@ -25,7 +25,7 @@ test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd op
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 mutants_packages=(python3-clang-14)
-bench_packages=(globus-gass-copy-progs globus-gridftp-server-progs rsync iperf3 socat openssh-server openssh-client python3 e2fsprogs xfsprogs)
+bench_packages=(iproute2 globus-gass-copy-progs globus-gridftp-server-progs rsync iperf3 socat openssh-server openssh-client python3 e2fsprogs xfsprogs)
 
 need() {  # need PACKAGE...: installs those that are missing
   local missing=() p
