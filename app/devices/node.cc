@@ -42,13 +42,18 @@ struct Made {
   std::vector<std::string> uris;
 };
 
+template <typename NetOptions>
+NetOptions net_options(const HostPort& place, const NodeOptions& options) {
+  NetOptions net;
+  net.listen = options.listening;
+  net.waker = options.waker;
+  net.listen_host = place.host;
+  net.port = place.port;
+  return net;
+}
+
 Result<Made> make_tcp(const HostPort& place, const NodeOptions& options, Counters& counters) {
-  tcp::TcpNetOptions net_options;
-  net_options.listen = options.listening;
-  net_options.waker = options.waker;
-  net_options.listen_host = place.host;
-  net_options.port = place.port;
-  auto net = tcp::TcpNet::create(net_options);
+  auto net = tcp::TcpNet::create(net_options<tcp::TcpNetOptions>(place, options));
   if (!net) return cannot_listen(net.error());
   Made made;
   made.uris = (*net)->uris();
@@ -64,12 +69,7 @@ Result<Made> make_udp(const DeviceConfig& device, const HostPort& place, const N
                             "sides, or use tcp",
                             device.name));
   }
-  udp::UdpNetOptions net_options;
-  net_options.listen = options.listening;
-  net_options.waker = options.waker;
-  net_options.listen_host = place.host;
-  net_options.port = place.port;
-  auto net = udp::UdpNet::create(net_options);
+  auto net = udp::UdpNet::create(net_options<udp::UdpNetOptions>(place, options));
   if (!net) return cannot_listen(net.error());
   datagram::DatagramOptions transport;
   transport.congestion = reliability::Congestion::bbr;

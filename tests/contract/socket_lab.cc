@@ -52,15 +52,7 @@ class SocketLab final : public Lab {
 
   std::string dead_uri() override {
     // A port that was ours a moment ago.
-    if (kind_ == Sockets::udp) return udp_net()->uri();
-    auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1",
-                                    .port = 0,
-                                    .interface_name = {},
-                                    .backlog = 1,
-                                    .listen = true,
-                                    .by_reference = tcp::ByReference::never});
-    REQUIRE(net);
-    return (*net)->uri();
+    return kind_ == Sockets::udp ? udp_net()->uri() : tcp_net()->uri();
   }
 
  private:
@@ -69,10 +61,7 @@ class SocketLab final : public Lab {
     REQUIRE(net);
     return std::move(*net);
   }
-  [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(const ports::TransportOptions& options, Node& node) const {
-    if (kind_ == Sockets::udp)
-      return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, udp_net(), *node.entropy,
-                                                           *node.counters);
+  [[nodiscard]] static std::unique_ptr<tcp::TcpNet> tcp_net() {
     auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1",
                                     .port = 0,
                                     .interface_name = {},
@@ -80,8 +69,13 @@ class SocketLab final : public Lab {
                                     .listen = true,
                                     .by_reference = tcp::ByReference::always});
     REQUIRE(net);
-    return std::make_unique<stream::StreamTransport>(options, std::move(*net), *node.counters,
-                                                     lab_trust(kind_ == Sockets::tcp_secured));
+    return std::move(*net);
+  }
+  [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(const ports::TransportOptions& options, Node& node) const {
+    if (kind_ == Sockets::udp)
+      return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, udp_net(), *node.entropy,
+                                                           *node.counters);
+    return std::make_unique<stream::StreamTransport>(options, tcp_net(), *node.counters, lab_trust(kind_ == Sockets::tcp_secured));
   }
 
   [[nodiscard]] Instant now() const { return clock_.now() + shift_; }
