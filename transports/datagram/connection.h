@@ -47,6 +47,13 @@ struct Dialling {
   Instant silence_ends = never;  // nobody answered by then
 };
 
+// What is told to the peer at the end.
+struct Farewell {
+  bool is_reject = false;
+  Status status = Status::disconnected;
+  std::string reason;
+};
+
 // It is one struct because it is one entry of the engine's table: it owns the machines of a connection, which do not know one
 // another, and a packet carries something of each.
 struct Connection final : connection::Connection {
@@ -79,11 +86,9 @@ struct Connection final : connection::Connection {
   bool accept_due = false;
   bool ping_due = false;
   bool end_notice_due = false;
-  bool end_is_reject = false;
   bool bulk_first = false;  // whose turn it is in the next packet: RMA's, or the messages'
   bool served_first = false;
-  Status end_status = Status::disconnected;
-  std::string end_reason;
+  std::unique_ptr<Farewell> farewell;  // once the end is to be told
 
   OutMessages messages;
   connection::FencedMessages<Message> fenced;

@@ -136,9 +136,10 @@ void Driver::stop_receiving(Connection& c) {
 bool Driver::say_end(Connection& c, const connection::Parting& parting) {
   if (c.remote_key == 0) return false;  // nobody answered yet
   c.end_notice_due = true;
-  c.end_is_reject = parting.kind == connection::Parting::Kind::reject;
-  c.end_status = parting.status == Status::success ? Status::disconnected : parting.status;
-  c.end_reason = std::string(parting.reason.substr(0, wire::reason_bytes_max));
+  c.farewell =
+      std::make_unique<Farewell>(Farewell{.is_reject = parting.kind == connection::Parting::Kind::reject,
+                                          .status = parting.status == Status::success ? Status::disconnected : parting.status,
+                                          .reason = std::string(parting.reason.substr(0, wire::reason_bytes_max))});
   return true;
 }
 

@@ -84,8 +84,8 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
 
 void PacketWriter::add_control(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {
   const auto fits = [&](size_t bytes) { return out.position() + bytes <= size_max; };
-  if (c.end_notice_due && fits(end_notice_frame_bytes(c.end_reason))) {
-    encode(out, EndNoticeFrame{c.end_is_reject, {c.end_status, c.end_reason}});
+  if (c.end_notice_due && fits(end_notice_frame_bytes(c.farewell->reason))) {
+    encode(out, EndNoticeFrame{c.farewell->is_reject, {c.farewell->status, c.farewell->reason}});
     carried.push_back({.kind = as(Carries::end_notice)});
     c.end_notice_due = false;
     return;

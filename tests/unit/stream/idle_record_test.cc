@@ -1,0 +1,8 @@
+// What the transport keeps of an open connection on which nothing is in flight, as far as its record goes.
+#include <catch2/catch.hpp>
+
+#include "transports/stream/connection.h"
+
+using namespace ccixfer;
+
+TEST_CASE("stream_idle__the_record_of_a_connection__is_small") { CHECK(sizeof(stream::Connection) <= 512); }
