@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1])
-PURE = ("core/base", "core/wire", "core/ports", "core/memory", "core/trust", "core/rvma", "core/cci", "core/reliability", "transports/stream", "transports/datagram",
+PURE = ("core/base", "core/wire", "core/ports", "core/memory", "core/trust", "core/rvma", "core/cci", "core/reliability", "transports/stream", "transports/datagram", "transports/rdma",
         "routing/map", "routing/transport", "routing/router", "app/session", "app/send", "app/recv", "app/bench")
 WORLD = re.compile(r"<(thread|mutex|condition_variable|random|sys/socket\.h|sys/epoll\.h|time\.h|ctime|unistd\.h|boost/.*)>")
 CLOCK = re.compile(r"\b(steady_clock|system_clock|high_resolution_clock|random_device|clock_gettime|gettimeofday)\b")
