@@ -6,6 +6,7 @@
 #   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds, end-to-end tests and a
 #     comparison with rsync on the release build
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
+#   ./do test-rdma [CASE...]   what needs an RDMA device, in an emulated machine with Soft-RoCE (qemu; no device, no KVM, no root)
 #   ./do lint     clang-format, clang-tidy, the layer check
 #   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, scp, iperf3 and socat, one run, interleaved; a table and JSON
 #     NAME: file, tree, million, disk, disk-tree, secured, secured-tree, handshakes, secured-latency, secured-router, latency, rma, udp, empty-turn, rvma, simulator, map, routers, wan
@@ -22,6 +23,8 @@ build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libsqlite3-dev libssl-dev libseccomp-dev)
 test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime python3-jsonschema bindfs fusefat
   dosfstools e2fsprogs xfsprogs)
+# The emulated machine: the emulator, what its programs and modules come from (kmod: depmod), and the stock programs for verbs.
+rdma_packages=(qemu-system-x86 kmod busybox-static iproute2 python3 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 mutants_packages=(python3-clang-14)
@@ -71,6 +74,7 @@ cmd_test() {
   local failed=0
   python3 tests/check_layers.py || failed=1
   /usr/bin/python3 tests/mutants/test_tool.py || failed=1
+  python3 tests/rdma/test_machine.py || failed=1
   build dev unit_and_contract
   ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$jobs" || failed=1
   build release ccixfer sim sim_deadlock
@@ -84,6 +88,11 @@ cmd_test() {
   wait "$seeds" || failed=1
   cat "$seeds_log"
   [ $failed -eq 0 ] && echo "all tests passed" || { echo "some tests FAILED"; return 1; }
+}
+
+cmd_test_rdma() {
+  need "${build_packages[@]}" "${rdma_packages[@]}"
+  python3 tests/rdma/run.py "$@"
 }
 
 cmd_lint() {
@@ -120,6 +129,6 @@ cmd_fuzz() {
 }
 
 case ${1:-} in
-  deps|build|install|demo|test|lint|bench|mutants|fuzz) command=cmd_$1; shift; "$command" "$@" ;;
-  *) sed -n '2,15p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
+  deps|build|install|demo|test|test-rdma|lint|bench|mutants|fuzz) command=cmd_${1//-/_}; shift; "$command" "$@" ;;
+  *) sed -n '2,16p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
 esac
