@@ -104,8 +104,13 @@ class RdmaNet {
   // Sends that the peer's card has not confirmed. When it falls to 0, sendable() is told, whether post_* has answered false or not.
   [[nodiscard]] virtual uint32_t unsent(PairId pair) const = 0;
   // Waits for one piece of work, without events: for when its memory is wanted back this instant. true: the card is done with it
-  // (its completion comes in a later poll all the same). false: not within `limit`. The one call that may block, and never longer.
+  // (its completion comes in a later poll all the same). false: not within `limit`. This and flush() may block, for so long at
+  // most.
   [[nodiscard]] virtual bool await(PairId pair, uint64_t tag, Duration limit) = 0;
+
+  // The same for what was sent: waits until nothing of the pair is unsent(). For the last words of a transport that is being
+  // destroyed.
+  [[nodiscard]] virtual bool flush(PairId pair, Duration limit) = 0;
 
   // no_memory: the card takes no more of it, or cannot take this memory.
   [[nodiscard]] virtual Status register_memory(MutableBytes memory, Access access, Registration& registration) = 0;
