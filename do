@@ -20,7 +20,8 @@ cd "$(dirname "$(readlink -f "$0")")"
 # The only list of what the project needs from Debian.
 build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libboost-dev libcli11-dev libtoml11-dev catch2 libfmt-dev libspdlog-dev libexpected-dev nlohmann-json3-dev libxxhash-dev libzstd-dev
-  libsqlite3-dev libssl-dev libseccomp-dev)
+  libsqlite3-dev libssl-dev libseccomp-dev
+  libibverbs-dev librdmacm-dev)  # verbs; without them the program is built without it
 test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime python3-jsonschema bindfs fusefat
   dosfstools e2fsprogs xfsprogs)
 # The emulated machine: the emulator, what its programs and modules come from (kmod: depmod), and the stock programs for verbs.
@@ -92,6 +93,7 @@ cmd_test() {
 
 cmd_test_rdma() {
   need "${build_packages[@]}" "${rdma_packages[@]}"
+  build release unit_verbs
   python3 tests/rdma/run.py "$@"
 }
 

@@ -121,4 +121,4 @@ def verdict(case):
     if case.code == 0:
         return f"ok     {case.name} ({case.seconds:.1f} s)"
     why = f"not within {case.limit_s} s" if case.code in (124, 137, 143) and case.seconds >= case.limit_s else f"exit code {case.code}"
-    return "\n".join([f"FAILED {case.name}: {why}", *("    " + line for line in case.lines[-60:])])
+    return "\n".join([f"FAILED {case.name}: {why}", *("    " + line for line in case.lines[-150:])])

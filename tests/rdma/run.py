@@ -9,7 +9,7 @@ import image
 import machine
 
 LIMIT_S = 300  # the whole thing, boot included
-CASES = {"pingpong": 60}  # name -> seconds that it may take
+CASES = {"pingpong": 60, "net": 120, "device-loss": 60}  # name -> seconds that it may take
 
 
 def main():
@@ -20,7 +20,7 @@ def main():
         return 1
     cases = [machine.Case(name, CASES[name]) for name in wanted]
     try:
-        kernel, ram_disk = image.make({})
+        kernel, ram_disk = image.make({"unit_verbs": image.ROOT / "build/release/tests/unit_verbs"})
     except (image.Failure, OSError) as error:
         print(f"the emulated machine cannot be made: {error}")
         return 1
