@@ -131,6 +131,7 @@ struct MemoryTable::Impl {
   Ticket issue(const RemoteRef& target, uint64_t length_bytes, bool write);
   void retire(Ticket ticket);
   void settle();
+  void withdraw(Bytes memory);
 };
 
 MemoryTable::MemoryTable(ports::Entropy& entropy, Counters& counters, rvma::MailboxTable::Limits mailbox_limits)
@@ -233,6 +234,7 @@ Status MemoryTable::deregister_region(const Handle& handle) {
   const auto index = static_cast<uint32_t>(handle.number);
   impl_->regions.end_name(index);
   region->fill = nullptr;
+  impl_->withdraw(region->memory);
   if (region->lent > 0) {
     ++impl_->wants;
     return Status::busy;
@@ -256,6 +258,14 @@ void MemoryTable::Impl::settle() {
   if (lender != nullptr) lender->settle();
   for (const auto& target : targets) {
     if (target->lender() != nullptr) target->lender()->settle();
+  }
+}
+
+// No new write is let in there any more, and those that the networks are in the middle of let go of it.
+void MemoryTable::Impl::withdraw(Bytes memory) {
+  if (lender != nullptr) lender->withdraw(memory);
+  for (const auto& target : targets) {
+    if (target->lender() != nullptr) target->lender()->withdraw(memory);
   }
 }
 

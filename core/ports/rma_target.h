@@ -58,6 +58,9 @@ struct Hint {
 class Lender {
  public:
   virtual void settle() = 0;  // end_read now what the network refers to no more
+  // Its owner takes this memory back, and a write of a peer's may be placing bytes there: when it returns, the network writes
+  // nothing there any more. For networks whose cards write by themselves; who places bytes only within its turn has nothing to do.
+  virtual void withdraw(Bytes memory) { static_cast<void>(memory); }
 
  protected:
   ~Lender() = default;
@@ -70,7 +73,9 @@ class RmaTarget {
   // `connection` identifies the connection that places (a dead connection's fragments become absent once it is off the
   // buffer). Range, access, key and generation are checked here, before a byte is placed.
   virtual Admission begin_write(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) = 0;
-  // Memory for bytes [at, ...) of the fragment; at most the fragment's remainder. Empty: revoked, discard them.
+  // Memory for bytes [at, ...) of the fragment; at most the fragment's remainder. Empty: revoked, discard them. A network's card
+  // may go on writing there after the turn until end_write: a mailbox's buffer is not given back before, and a region with the
+  // help of Lender::withdraw().
   virtual MutableBytes write_span(Ticket ticket, uint64_t at_bytes) = 0;
   // All bytes placed (`complete`) or the connection broke in the middle. The answer is what to acknowledge. Status::withheld, here
   // and in an admission: the target answers nothing. A transport that must free a slot of the peer's says that much and no more.
@@ -82,7 +87,7 @@ class RmaTarget {
   // Bytes of this read are about to go to a network by reference: until end_read it may read them from the memory. false: they must
   // be copied.
   virtual bool lend(Ticket /*ticket*/) { return false; }
-  virtual void set_lender(Lender* /*lender*/) {}  // asked when an owner wants memory back; nullptr: no more
+  virtual void set_lender(Lender* /*lender*/) {}  // asked when an owner takes memory back; nullptr: no more
   // Lent, and revoked: its owner waits for end_read, which comes as soon as the network refers to nothing of it any more.
   [[nodiscard]] virtual bool wanted_back(Ticket /*ticket*/) const { return false; }
   // How often that has happened to any ticket: whoever lends looks at his own when it has changed.

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "tests/contract/datagram_lab.h"
+#include "tests/contract/rdma_lab.h"
 #include "tests/contract/routed_lab.h"
 #include "tests/contract/sim_lab.h"
 #include "tests/contract/socket_lab.h"
@@ -48,15 +49,16 @@ std::shared_ptr<connection::HopTrust> lab_trust(bool secured) {
 }
 
 std::vector<std::string> lab_names(bool routed) {
-  std::vector<std::string> names = {"tcp",  "sim",      "sim 2",      "sim 3",      "tcp-secured",  "sim-secured", "sim-secured 2",
-                                    "rdma", "datagram", "datagram 2", "datagram 3", "rdma-secured", "udp"};
+  std::vector<std::string> names = {"tcp",         "sim",           "sim 2",      "sim 3",        "tcp-secured",
+                                    "sim-secured", "sim-secured 2", "rdma",       "sim-rdma",     "sim-rdma 2",
+                                    "datagram",    "datagram 2",    "datagram 3", "rdma-secured", "udp"};
   if (routed)
     names.insert(
         names.end(),
-        {"direct",      "routed",          "routed 2",        "routed3",           "routed-tcp",       "routed3-tcp",
-         "mixed",       "direct-datagram", "routed-datagram", "routed-datagram 2", "routed3-datagram", "mixed-datagram",
-         "routed-rdma", "mixed-rdma",      "direct-secured",  "routed-secured",    "routed-secured 2", "routed-tcp-secured",
-         "direct-udp",  "routed-udp",      "mixed-udp"});
+        {"direct",         "routed",           "routed 2",           "routed3",           "routed-tcp",       "routed3-tcp",
+         "mixed",          "direct-datagram",  "routed-datagram",    "routed-datagram 2", "routed3-datagram", "mixed-datagram",
+         "routed-rdma",    "mixed-rdma",       "direct-sim-rdma",    "routed-sim-rdma",   "mixed-sim-rdma",   "direct-secured",
+         "routed-secured", "routed-secured 2", "routed-tcp-secured", "direct-udp",        "routed-udp",       "mixed-udp"});
   return names;
 }
 
@@ -90,6 +92,10 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "routed3-datagram") return make_routed_lab(seed, {lossy, lossy, lossy, lossy});
   if (kind == "mixed-datagram") return make_routed_lab(seed, {lossy, Subnet::sim, lossy, Subnet::sim});
   if (kind == "routed-rdma") return make_routed_lab(seed, {Subnet::rdma, Subnet::rdma});
+  if (kind == "sim-rdma") return make_rdma_lab(seed);
+  if (kind == "direct-sim-rdma") return make_routed_lab(seed, {Subnet::sim_rdma});
+  if (kind == "routed-sim-rdma") return make_routed_lab(seed, {Subnet::sim_rdma, Subnet::sim_rdma});
+  if (kind == "mixed-sim-rdma") return make_routed_lab(seed, {Subnet::sim_rdma, Subnet::sim, Subnet::sim_rdma, Subnet::datagram});
   if (kind == "mixed-rdma") return make_routed_lab(seed, {Subnet::rdma, Subnet::sim, Subnet::rdma});
   REQUIRE(kind == "sim");
   return make_sim_lab(seed);

@@ -10,8 +10,10 @@
 #include "routing/transport/routed_transport.h"
 #include "tests/contract/datagram_lab.h"
 #include "tests/contract/loopback_fence.h"
+#include "tests/contract/rdma_lab.h"
 #include "tests/contract/sim_lab.h"
 #include "transports/datagram/datagram_transport.h"
+#include "transports/rdma/rdma_transport.h"
 #include "transports/sim/card_transport.h"
 #include "transports/sim/sim_net.h"
 #include "transports/stream/stream_transport.h"
@@ -32,6 +34,7 @@ struct Networks {
   Networks(uint64_t seed, std::vector<Subnet> s, bool with_trust)
       : subnets(std::move(s)), world(seed), streams(world), secured(with_trust) {
     for (size_t subnet = 1; subnet <= subnets.size(); ++subnet) {
+      cards.push_back(std::make_unique<sim::RdmaFabric>(world, prompt_cards()));
       datagrams.push_back(std::make_unique<sim::DatagramFabric>(world, mild_link()));
       sim::LinkOptions link = streams.link(network_of(subnet));
       if (kind(subnet) == Subnet::rdma) link.card.emplace();
@@ -46,6 +49,7 @@ struct Networks {
   sim::Fabric streams;
   bool secured;
   std::vector<std::unique_ptr<sim::DatagramFabric>> datagrams;  // of each subnet
+  std::vector<std::unique_ptr<sim::RdmaFabric>> cards;          // the same
 };
 
 std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subnet, sim::NodeId node, const std::string& address,
@@ -54,6 +58,10 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
   if (networks.kind(subnet) == Subnet::datagram) {
     auto net = std::make_unique<sim::SimDatagramNet>(*networks.datagrams[subnet - 1], node, address, port);
     return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(net), entropy, counters);
+  }
+  if (networks.kind(subnet) == Subnet::sim_rdma) {
+    auto net = std::make_unique<sim::SimRdmaNet>(*networks.cards[subnet - 1], node, address, port);
+    return std::make_unique<rdma::RdmaTransport>(options, std::move(net), counters);
   }
   if (networks.kind(subnet) == Subnet::sim || networks.kind(subnet) == Subnet::rdma) {
     sim::SimNetOptions net;
@@ -82,6 +90,8 @@ const char* scheme_of(Subnet kind) {
       return "udp";
     case Subnet::datagram:
       return "sim-datagram";
+    case Subnet::sim_rdma:
+      return "sim-rdma";
   }
   return "";
 }
@@ -234,7 +244,13 @@ class RoutedLab final : public Lab {
   }
   [[nodiscard]] bool routed() const override { return !routers_.empty(); }
   [[nodiscard]] size_t hops() const override { return routers_.size() + 1; }
-  [[nodiscard]] std::vector<std::string> violations() const override { return world_.violations(); }
+  [[nodiscard]] std::vector<std::string> violations() const override {
+    std::vector<std::string> all = world_.violations();
+    for (const auto& cards : networks_.cards) {
+      for (std::string& refusal : refusals(*cards)) all.push_back(std::move(refusal));
+    }
+    return all;
+  }
   // Hops are reliable: what is lost on a route is lost at its ends.
   [[nodiscard]] bool lossy() const override {
     return routers_.empty() && (networks_.any(Subnet::datagram) || networks_.any(Subnet::udp));

@@ -15,4 +15,8 @@ inline constexpr Duration patience_max = std::chrono::microseconds(200);
 inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);
 inline constexpr Duration goodbye_wait_max = std::chrono::seconds(2);
 
+// Whoever has dialled and said nothing for so long makes room for those behind, once there are pending_requests_max: a hello comes
+// with the connection, or a lost packet later.
+inline constexpr Duration silence_when_crowded_max = std::chrono::milliseconds(250);
+
 }  // namespace ccixfer::connection

@@ -55,10 +55,11 @@ enum class WorkStatus : uint8_t {
 };
 [[nodiscard]] std::string_view to_string(WorkStatus status);
 
+// All calls of the net may be made from within these.
 class RdmaEvents {
  public:
   virtual ~RdmaEvents() = default;
-  // A peer dials: accept() or close() it, now or later. `peer`: its address, for people.
+  // A peer dials: accept() or close() it, now or later. `peer`: its address, as a URI of this network.
   virtual void requested(PairId pair, std::string_view peer) = 0;
   // Of a dial, or after accept(): from now on work may be posted. What the peer has sent comes after it, never before.
   virtual void connected(PairId pair) = 0;

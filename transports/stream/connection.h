@@ -8,15 +8,22 @@
 #include "core/wire/connection_frames.h"
 #include "transports/connection/connection.h"
 #include "transports/connection/fenced_messages.h"
+#include "transports/connection/rma_initiator.h"
 #include "transports/stream/out_batch.h"
 #include "transports/stream/pace.h"
-#include "transports/stream/rma_initiator.h"
 #include "transports/stream/rma_responder.h"
 #include "transports/stream/secured.h"
 #include "transports/stream/state.h"
 #include "transports/stream/stream_net.h"
 
 namespace ccixfer::stream {
+
+using connection::RmaInitiator;
+using reliability::copy_message;
+using reliability::MessageBytes;
+using reliability::MessageOwner;
+using reliability::MessageReceiver;
+using reliability::MessageSender;
 
 enum class Payload : uint8_t { none, message, dropped, write, read };
 

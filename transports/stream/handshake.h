@@ -3,10 +3,12 @@
 // Private to this room; single-threaded.
 #pragma once
 #include "transports/connection/hop_trust.h"
+#include "transports/connection/silent_diallers.h"
 #include "transports/stream/engine.h"
-#include "transports/stream/silent_diallers.h"
 
 namespace ccixfer::stream {
+
+using connection::SilentDiallers;
 
 class Handshake {
  public:

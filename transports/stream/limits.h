@@ -36,10 +36,6 @@ inline constexpr size_t discard_bytes = 64u << 10;
 
 inline constexpr size_t hints_waiting_max = 1024;  // of a connection, that could not go out yet; beyond: lost
 
-// Whoever has dialled and said nothing for so long makes room for those behind, once there are pending_requests_max: a hello comes
-// with the connection, or a lost packet later.
-inline constexpr Duration silence_when_crowded_max = std::chrono::milliseconds(250);
-
 // Connections whose handshake may go on in one turn; the others have theirs in the next one. A step may cost half a millisecond.
 inline constexpr size_t handshakes_per_turn_max = 8;
 

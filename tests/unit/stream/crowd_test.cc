@@ -1,6 +1,5 @@
 // Connections that say nothing.
 #include "tests/unit/stream/rig.h"
-#include "transports/stream/silent_diallers.h"
 
 namespace ccixfer::stream::testing {
 namespace {

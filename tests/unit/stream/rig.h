@@ -17,12 +17,22 @@
 #include "core/wire/rma_frames.h"
 #include "tests/unit/stream/memory_net.h"
 #include "transports/connection/limits.h"
+#include "transports/connection/rma_initiator.h"
+#include "transports/connection/silent_diallers.h"
 #include "transports/stream/limits.h"
-#include "transports/stream/rma_initiator.h"
 #include "transports/stream/state.h"
 #include "transports/stream/stream_transport.h"
 
 namespace ccixfer::stream::testing {
+
+using connection::RmaInitiator;
+using connection::silence_when_crowded_max;
+using connection::SilentDiallers;
+using reliability::copy_message;
+using reliability::MessageBytes;
+using reliability::MessageOwner;
+using reliability::MessageReceiver;
+using reliability::MessageSender;
 
 using ports::ConnectionId;
 using Buffer = std::vector<std::byte>;

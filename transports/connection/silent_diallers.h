@@ -7,9 +7,9 @@
 
 #include "core/base/deadline_heap.h"
 #include "core/base/time.h"
-#include "transports/stream/limits.h"
+#include "transports/connection/limits.h"
 
-namespace ccixfer::stream {
+namespace ccixfer::connection {
 
 class SilentDiallers {
  public:
@@ -25,4 +25,4 @@ class SilentDiallers {
   DeadlineHeap due_;  // by index
 };
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer::connection

@@ -1,10 +1,10 @@
-#include "transports/stream/rma_initiator.h"
+#include "transports/connection/rma_initiator.h"
 
 #include <algorithm>
 
 #include "core/base/check.h"
 
-namespace ccixfer::stream {
+namespace ccixfer::connection {
 
 void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
   CHECK(!full());
@@ -19,6 +19,7 @@ void RmaInitiator::push(const ports::RmaRequest& request, uint64_t token, uint64
   operation.source = request.source;
   operation.source_is_file = request.source_is_file;
   operation.destination = request.destination;
+  operation.key = request.local.key;
   operation.fill = request.fill;
   operation.total_bytes = request.write ? request.source.size() : request.destination.size();
   operation.messages_before = messages_issued;
@@ -55,9 +56,15 @@ bool RmaInitiator::fence_before(uint64_t issued) const {
 RmaInitiator::Operation* RmaInitiator::find(uint32_t id, bool write) {
   Operation* operation = work_ == nullptr ? nullptr : work_->operations.find({slot_of(id), id >> 16});
   if (operation == nullptr || operation->write != write) return nullptr;
-  const bool in_flight =
-      operation->phase == Phase::sending || operation->phase == Phase::asked || operation->phase == Phase::awaiting_end;
+  const bool in_flight = operation->phase == Phase::sending || operation->phase == Phase::awaiting_end ||
+                         (operation->phase == Phase::asked && operation->requested);
   return in_flight ? operation : nullptr;
+}
+
+uint32_t RmaInitiator::next_request() {
+  const uint32_t slot = work_->requests.pop_front();
+  work_->operations[slot].requested = true;
+  return slot;
 }
 
 void RmaInitiator::all_sent(uint32_t slot) {
@@ -108,4 +115,4 @@ void RmaInitiator::fail_all(Status status, const Ended& ended) {
   for (const uint32_t slot : slots) end(slot, status, ended);
 }
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer::connection

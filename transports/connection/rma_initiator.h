@@ -13,7 +13,7 @@
 #include "core/reliability/message_window.h"
 #include "core/wire/rma_frames.h"
 
-namespace ccixfer::stream {
+namespace ccixfer::connection {
 
 using reliability::copy_message;
 using reliability::MessageBytes;
@@ -34,7 +34,8 @@ class RmaInitiator {
     Phase phase = Phase::waiting;
     bool write = false;
     bool fence = false;
-    bool refused = false;  // the target refused early: end it with an empty chunk
+    bool requested = false;  // read: the request was taken
+    bool refused = false;    // the target refused early: end it with an empty chunk
     bool announces = false;
     bool source_is_file = false;
     bool local_completion = false;  // is to be told once all is with the network; so nothing of it is lent
@@ -43,6 +44,7 @@ class RmaInitiator {
     ports::RemoteRef remote;
     Bytes source;
     MutableBytes destination;
+    ports::MemoryKey key;  // of the network's card, for the source or the destination
     ports::FillProgress* fill = nullptr;
     uint64_t total_bytes = 0;
     uint64_t done_bytes = 0;  // write: put into chunks; read: arrived
@@ -68,7 +70,7 @@ class RmaInitiator {
   void write_waits(uint32_t slot) { work_->waiting_writes.push_back(slot); }
   void resume();
   [[nodiscard]] bool request_due() const { return work_ != nullptr && !work_->requests.empty(); }
-  [[nodiscard]] uint32_t next_request() { return work_->requests.pop_front(); }  // request_due() only
+  [[nodiscard]] uint32_t next_request();  // request_due() only
 
   [[nodiscard]] Operation& at(uint32_t slot) { return work_->operations[slot]; }
   [[nodiscard]] uint32_t id(uint32_t slot) const { return work_->operations.name_of(slot).generation << 16 | slot; }
@@ -104,4 +106,4 @@ class RmaInitiator {
   uint64_t issued_ = 0;
 };
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer::connection

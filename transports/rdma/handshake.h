@@ -1,0 +1,38 @@
+// How connections over a pair begin, and the last frame of one: hello, hello_reply, connect_accept or connect_reject, connect_ack,
+// bye. Nothing proves who the peer is: a connection::HopTrust would come in here, with the handshake frames of core/wire.
+// Private to this room; single-threaded.
+#pragma once
+#include "transports/connection/silent_diallers.h"
+#include "transports/rdma/engine.h"
+
+namespace ccixfer::rdma {
+
+class Handshake {
+ public:
+  Handshake(Engine& engine, uint16_t credits_window) : engine_(engine), credits_window_(credits_window) {}
+
+  void came(Connection& c);   // somebody has dialled us
+  void greet(Connection& c);  // the pair with the one whom we dialled is there
+  void on_hello(Connection& c, Bytes header);
+  void on_hello_reply(Connection& c, Bytes header);
+  void on_connect_accept(Connection& c);
+  void on_connect_reject(Connection& c, Bytes header);
+  void on_connect_ack(Connection& c) { engine_.opened_by_dialler(c); }
+  void on_bye(Connection& c, Bytes header);
+  static void say_accept(Connection& c);
+  static void say_reject(Connection& c, Status status, std::string_view reason);
+  static void say_bye(Connection& c, Status status, std::string_view reason);
+  void released(const Connection& c) { silent_.remove(c.id.index); }
+  void end_turn();
+  [[nodiscard]] Instant deadline() const { return engine_.is_crowded() ? silent_.deadline() : never; }
+
+ private:
+  void refuse_hello(Connection& c, Status status, std::string_view reason);
+  void agree(Connection& c, const wire::Offer& theirs);
+
+  Engine& engine_;
+  const uint16_t credits_window_;
+  connection::SilentDiallers silent_;
+};
+
+}  // namespace ccixfer::rdma
