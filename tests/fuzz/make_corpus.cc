@@ -26,6 +26,7 @@
 #include "routing/transport/messages.h"
 #include "tests/fuzz/corpus.h"
 #include "transports/datagram/frames.h"
+#include "transports/rdma/packets.h"
 
 using namespace ccixfer;
 using fuzz::put;
@@ -171,6 +172,69 @@ void entries_and_segments() {
   constexpr uint8_t compressed[] = {0x7f, 0x00, 0x00, 0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x80, 0x7d, 0x00, 0x00, 0x40, 0x61,
                                     0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x01, 0x00, 0x75, 0x69, 0xe1, 0x02};
   put("session_compressed", std::as_bytes(std::span(compressed)));
+}
+
+// Each record as a packet of its own, and all of them one after the other, as a run.
+void rdma_packets() {
+  using Out = wire::Writer;
+  ports::RemoteRef remote;
+  remote.handle.kind = ports::HandleKind::region;
+  remote.handle.generation = 1;
+  remote.handle.key = 0x3c6ef372fe94f82b;  // what the target gives its first region
+  const std::vector<std::function<void(Out&)>> records = {
+      [&](Out& out) {
+        rdma::encode(out, {1 << 16, 8000, remote, 4096, 7}, true);
+      },
+      [&](Out& out) {
+        rdma::encode(out, {1 << 16 | 1, 8000, remote, 4096, 7}, false);
+      },
+      [&](Out& out) {
+        rdma::encode(out, rdma::Progress{1 << 16 | 1, 4000});
+      },
+      [](Out& out) {
+        wire::encode_write_ack(out, {1 << 16, Status::success, false});
+      },
+      [](Out& out) {
+        wire::encode_write_ack(out, {1 << 16 | 1, Status::success, false});
+      },
+      [](Out& out) {
+        wire::encode_read_end(out, {1 << 16 | 3, Status::success, false});
+      },
+      [](Out& out) {
+        wire::encode(out, wire::MessageAck{1, Status::success});
+      },
+      [](Out& out) {
+        wire::encode(out, wire::Message{0, 1, 0}, 4), out.u32(1);
+      },
+      [&](Out& out) {
+        wire::encode(out, wire::RmaWrite{2 << 16, 8, 0, remote, false}, 8), out.u64(1);
+      },
+      [&](Out& out) {
+        wire::encode(out, wire::RmaRead{1 << 16 | 2, 100, remote});
+      },
+      [](Out& out) { wire::encode_empty(out, wire::Kind::keepalive); },
+      [](Out& out) {
+        wire::encode(out, wire::MailboxHint{3, 4});
+      },
+      [&](Out& out) {
+        rdma::encode(out, {3 << 16, 8000, remote, 4097, 7}, true);
+      },
+      [](Out&) {},
+      [](Out& out) {
+        wire::encode_bye(out, {Status::disconnected, "bye"});
+      }};
+  std::vector<std::byte> run;
+  for (const auto& encode : records) {
+    std::vector<std::byte> packet;
+    Out out(packet);
+    rdma::encode_packet_header(out, 1);
+    encode(out);
+    std::vector<std::byte> alone = {static_cast<std::byte>(packet.size())};
+    alone.insert(alone.end(), packet.begin(), packet.end());
+    put("rdma_peer", alone);
+    run.insert(run.end(), alone.begin(), alone.end());
+    put("rdma_peer", run);
+  }
 }
 
 template <typename Encode>
@@ -377,6 +441,7 @@ int main(int argc, char** argv) {
   entries_and_segments();
   stream_frames();
   datagram_frames();
+  rdma_packets();
   routing_things();
   fuzz::make_peers();
   fuzz::make_texts();

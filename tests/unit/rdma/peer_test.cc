@@ -161,6 +161,23 @@ TEST_CASE("peer__doubles_an_operation__is_cut_off_and_its_memory_is_left_alone")
   REQUIRE((region == then));
 }
 
+// A goodbye would leave its card time to use memory that is its owner's again.
+TEST_CASE("peer__breaks_the_protocol_while_its_card_may_use_our_memory__is_shut_out_without_a_goodbye") {
+  Rig rig;
+  RawPeer peer(rig);
+  const ConnectionId id = peer.open();
+  Buffer mine = filled(1u << 20, 1);
+  const ports::Handle local = rig.b.memory.register_region(mine, 0);
+  const bool write = GENERATE(true, false);
+  REQUIRE(rig.b.rma(write, id, local, mine, {ports::HandleKind::region, 0, 0, 1, 7, 8, 9}, 1) == Status::success);
+  peer.settle();
+  peer.packet(0, [](wire::Writer& out) { out.u8(99); });
+  REQUIRE(rig.b.status_of(1) == Status::disconnected);
+  peer.settle();
+  REQUIRE(peer.is_closed);
+  REQUIRE(peer.frames(wire::Kind::bye).empty());
+}
+
 TEST_CASE("peer__a_read_by_hand__small_in_a_packet_and_large_by_the_card") {
   Rig rig;
   Buffer region = filled(3u << 20, 1);
