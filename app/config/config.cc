@@ -58,7 +58,8 @@ class Reader : TomlReader {
     std::optional<uint32_t> as, subnet;
     std::optional<std::vector<std::string>> routers;
     const Value* routing_at = nullptr;
-    for (const auto& [key, value] : table("device." + name, values)) {
+    const TomlTable& keys = table("device." + name, values);
+    for (const auto& [key, value] : keys) {
       const std::string full = prefix + key;
       if (key == "transport") {
         device.transport = one_of(full, value, transports);
@@ -69,6 +70,8 @@ class Reader : TomlReader {
         device.ip = ip(full, value);
       } else if (key == "port") {
         device.port = static_cast<uint16_t>(whole(full, value, 0, UINT16_MAX));
+      } else if (key == "name") {
+        device.shm_name = shm_name(full, value);
       } else if (key == "as") {
         as = id(full, value);
         routing_at = &value;
@@ -96,6 +99,7 @@ class Reader : TomlReader {
         warn(value, full, "unknown key, not used");
       }
     }
+    check_shm(device, prefix, keys);
     if (!device.interface.empty() && !device.ip.empty())
       bad(values.at("ip"), prefix + "ip", "interface is given too", "leave one of them out");
     if (!device.wan_to.empty() && !device.wan)
@@ -119,6 +123,20 @@ class Reader : TomlReader {
       bad(value, key, fmt::format("'{}' is no IP address", printable(address)), "give one of this host's");
     }
     return address;
+  }
+  std::string shm_name(std::string_view key, const Value& value) const {
+    std::string name = text(key, value, "\"site-a\"");
+    if (name.empty() || !split_listen("shm://" + name))
+      bad(value, key, fmt::format("'{}' is no name of shm", printable(name)), shm_name_hint);
+    return name;
+  }
+  void check_shm(const DeviceConfig& device, const std::string& prefix, const TomlTable& values) const {
+    const bool is_shm = device.transport == "shm";
+    if (!is_shm && values.contains("name"))
+      bad(values.at("name"), prefix + "name", "only shm has names", "give interface or ip, and port");
+    for (const char* key : {"interface", "ip", "port"}) {
+      if (is_shm && values.contains(key)) bad(values.at(key), prefix + key, "shm has none", "give name, as in shm://NAME");
+    }
   }
   uint8_t capabilities(std::string_view key, const Value& value) const {
     constexpr std::array known{"zero-copy", "os-bypass"};

@@ -24,6 +24,7 @@ struct DeviceConfig {
   std::string interface;  // or ip; both empty: every interface
   std::string ip;
   uint16_t port = 0;                        // 0: any
+  std::string shm_name;                     // of shm: NAME of shm://NAME; "": any
   std::optional<routing::SubnetId> subnet;  // set only when as, subnet and router all are: the device routes
   std::vector<std::string> routers;         // native URIs
   std::optional<uint64_t> rate_bits_per_s;

@@ -13,18 +13,25 @@
 namespace ccixfer::program {
 namespace {
 
-constexpr std::array schemes{"tcp", "udp"};  // of native addresses
-constexpr std::array later_schemes{"verbs", "eth", "shm"};
+constexpr std::array schemes{"tcp", "udp"};  // of native addresses HOST:PORT
+constexpr std::array later_schemes{"verbs", "eth"};
+constexpr size_t shm_name_bytes_max = 64;
+
+bool is_shm_name(std::string_view name) {
+  const auto may_be = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= shm_name_bytes_max && std::all_of(name.begin(), name.end(), may_be);
+}
 
 bool is_one_of(std::string_view scheme, std::span<const char* const> all) {
   return std::find(all.begin(), all.end(), scheme) != all.end();
 }
 
 tl::unexpected<Error> malformed(std::string_view uri) {
-  return fail(
-      ErrorKind::usage,
-      fmt::format("not an address: {}: write tcp://HOST:PORT/PATH, udp://HOST:PORT/PATH or cci://AS:SUBNET:NODE:ENDPOINT/PATH",
-                  printable(uri)));
+  return fail(ErrorKind::usage, fmt::format("not an address: {}: write tcp://HOST:PORT/PATH, udp://HOST:PORT/PATH, shm://NAME/PATH "
+                                            "or cci://AS:SUBNET:NODE:ENDPOINT/PATH",
+                                            printable(uri)));
 }
 
 }  // namespace
@@ -55,9 +62,15 @@ Result<ListenPlace> split_listen(std::string_view text) {
   if (const size_t marker = text.find("://"); marker != std::string_view::npos) {
     place.scheme = text.substr(0, marker);
     if (place.scheme == "sock") place.scheme = "udp";
+    if (place.scheme == "shm") {
+      place.at.host = text.substr(marker + 3);
+      if (place.at.host.empty() || is_shm_name(place.at.host)) return place;
+      return fail(ErrorKind::usage, fmt::format("cannot listen there: {}: {}", printable(text), shm_name_hint));
+    }
     if (!is_one_of(place.scheme, schemes)) {
-      return fail(ErrorKind::usage,
-                  fmt::format("cannot listen there: {}: write HOST:PORT, tcp://HOST:PORT or udp://HOST:PORT", printable(text)));
+      return fail(
+          ErrorKind::usage,
+          fmt::format("cannot listen there: {}: write HOST:PORT, tcp://HOST:PORT, udp://HOST:PORT or shm://NAME", printable(text)));
     }
     text.remove_prefix(marker + 3);
   }
@@ -79,12 +92,17 @@ Result<Target> split_target(std::string_view uri) {
     rest = rest.substr(0, slash);
   }
   if (is_one_of(target.scheme, later_schemes)) {
-    return fail(ErrorKind::usage, fmt::format("not in this version: {}: use tcp://, udp:// or cci://", printable(uri)));
+    return fail(ErrorKind::usage, fmt::format("not in this version: {}: use tcp://, udp://, shm:// or cci://", printable(uri)));
   }
   if (target.scheme == "cci") {
     target.routed = true;
     target.address = fmt::format("cci://{}", rest);
     if (const auto address = routing::parse_address(target.address); !address) return malformed(uri);
+    return target;
+  }
+  if (target.scheme == "shm") {
+    if (!is_shm_name(rest)) return fail(ErrorKind::usage, fmt::format("not an address: {}: {}", printable(uri), shm_name_hint));
+    target.address = fmt::format("shm://{}", rest);
     return target;
   }
   if (target.scheme == "sock") target.scheme = "udp";  // as CCI calls it

@@ -8,10 +8,13 @@
 
 namespace ccixfer::program {
 
+// What to do about a bad NAME of shm://NAME.
+inline constexpr std::string_view shm_name_hint = "write shm://NAME, of at most 64 letters, digits, '.', '_' and '-'";
+
 struct Target {
   bool routed = false;  // cci://
-  std::string scheme;   // "tcp", "udp", "cci"
-  std::string address;  // tcp://HOST:PORT, udp://HOST:PORT or cci://AS:SUBNET:NODE:ENDPOINT, without a path
+  std::string scheme;   // "tcp", "udp", "shm", "cci"
+  std::string address;  // tcp://HOST:PORT, udp://HOST:PORT, shm://NAME or cci://AS:SUBNET:NODE:ENDPOINT, without a path
   std::string path;     // after the first '/', without it: "" means the peer's directory itself; a trailing '/' is kept
 };
 
@@ -24,10 +27,10 @@ struct HostPort {
 };
 [[nodiscard]] Result<HostPort> split_host_port(std::string_view text);  // HOST:PORT, [V6]:PORT; usage
 
-// Where to listen, as --listen says: HOST:PORT, or with the scheme of a transport before it, as tcp:// and udp://.
+// Where to listen, as --listen says: HOST:PORT, or with the scheme of a transport before it, as tcp:// and udp://; or shm://NAME.
 struct ListenPlace {
   std::string scheme;  // "": none was given
-  HostPort at;
+  HostPort at;         // shm: the host is the name; "": any
 };
 [[nodiscard]] Result<ListenPlace> split_listen(std::string_view text);  // usage
 

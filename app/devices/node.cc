@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "app/config/uri.h"
 #include "core/base/units.h"
 #include "routing/transport/routed_transport.h"
 #include "transports/datagram/datagram_transport.h"
+#include "transports/shm/shm_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
 #include "transports/udp/udp_net.h"
@@ -27,6 +29,7 @@ Result<HostPort> listen_place(const DeviceConfig& device, const NodeOptions& opt
     }
     return place->at;
   }
+  if (device.transport == "shm") return HostPort{device.shm_name, 0};
   auto host = address_of_device(device, interfaces_of_host());
   if (!host) return tl::unexpected(host.error());
   return HostPort{host->empty() ? "0.0.0.0" : *host, device.port};
@@ -79,12 +82,41 @@ Result<Made> make_udp(const DeviceConfig& device, const HostPort& place, const N
   return made;
 }
 
+// Of this process, as what it may do is confined as a whole.
+std::atomic<bool> memory_is_shared{false};
+
+// Without proof only processes of one user meet, as everybody of the host could take a name.
+Result<Made> make_shm(const HostPort& place, const NodeOptions& options, Counters& counters) {
+  shm::ShmNetOptions wanted;
+  wanted.listen = options.listening;
+  wanted.name = options.listening ? place.host : std::string();
+  wanted.meets = options.trust ? shm::Meets::anybody : shm::Meets::own_user;
+  wanted.counters = &counters;
+  wanted.waker = options.waker;
+  auto net = shm::ShmNet::create(wanted);
+  if (!net) return fail(net.error().kind, net.error().message + ": listen at another name (--listen, or the device's name)");
+  memory_is_shared = true;
+  Made made;
+  if (options.listening) made.uris.push_back((*net)->uri());
+  made.transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters, options.trust);
+  return made;
+}
+
+Result<Made> make_transport(const DeviceConfig& device, const HostPort& place, const NodeOptions& options, ports::Entropy& entropy,
+                            Counters& counters) {
+  if (device.transport == "udp") return make_udp(device, place, options, entropy, counters);
+  if (device.transport == "shm") return make_shm(place, options, counters);
+  return make_tcp(place, options, counters);
+}
+
 }  // namespace
 
+bool shares_memory() { return memory_is_shared; }
+
 Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
-  if (device.transport != "tcp" && device.transport != "udp") {
+  if (device.transport != "tcp" && device.transport != "udp" && device.transport != "shm") {
     return fail(ErrorKind::usage,
-                fmt::format("not in this version: transport {} of device {}: use tcp or udp", device.transport, device.name));
+                fmt::format("not in this version: transport {} of device {}: use tcp, udp or shm", device.transport, device.name));
   }
   HostPort place{"0.0.0.0", 0};
   if (options.listening) {
@@ -92,7 +124,7 @@ Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, p
     if (!told) return tl::unexpected(told.error());
     place = std::move(*told);
   }
-  auto made = device.transport == "udp" ? make_udp(device, place, options, entropy, counters) : make_tcp(place, options, counters);
+  auto made = make_transport(device, place, options, entropy, counters);
   if (!made) return tl::unexpected(made.error());
   Node node;
   node.uris = std::move(made->uris);

@@ -39,6 +39,8 @@ struct Node {
 // another transport; an interface without an address. network: the address cannot be listened on.
 [[nodiscard]] Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy,
                                      Counters& counters);
+// Whether this process has made an endpoint of shm: it then needs more of the system (core/sandbox, Plan::shares_memory).
+[[nodiscard]] bool shares_memory();
 // The device of that name, or the default one of configuration and host. Without configuration and name: any address.
 // `transport`: that of the place to be dialled or listened on ("": not known). Without a name it decides among the devices, and
 // whoever has none of it has any address.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "app/devices/node.h"
 #include "app/trust/private_file.h"
 
 namespace ccixfer::program {
@@ -113,8 +114,10 @@ void add_identity(Plan& plan, const Config& config, const std::optional<Security
   }
 }
 
-Result<bool> confine(const Process& process, const Plan& plan, LogLevel level) {
+Result<bool> confine(const Process& process, const Plan& given, LogLevel level) {
   if (!process.confine) return false;
+  Plan plan = given;
+  plan.shares_memory = shares_memory();
   const auto report = process.confine(plan);
   if (!report) return tl::unexpected(report.error());
   log(LogLevel::info, "confined: {}", fmt::join(report->in_force, "; "));

@@ -21,7 +21,10 @@ std::vector<report::DeviceLine> describe_devices(const Config& config, const std
     line.interface = interface == nullptr ? device.interface : interface->name;
     line.address = address_of_device(device, interfaces).value_or("");
     if (device.port != 0) line.address += fmt::format(":{}", device.port);
-    if (device.transport != "tcp" && device.transport != "udp") {
+    if (device.transport == "shm") {
+      line.address = device.shm_name;
+      line.state = "up";
+    } else if (device.transport != "tcp" && device.transport != "udp") {
       line.state = "not in this version";
     } else if (interface == nullptr) {
       line.state = device.ip.empty() && device.interface.empty() ? "up" : "absent";

@@ -23,6 +23,10 @@ routing::DeviceRecord record_of(const DeviceConfig& device) {
   record.transit = device.transit;
   record.wan = device.wan;
   record.wan_to = device.wan_to;
+  if (device.transport == "shm") {
+    record.uri = "shm://" + (device.shm_name.empty() ? "any" : device.shm_name);
+    return record;
+  }
   const std::string host = device.ip.empty() ? (device.interface.empty() ? "any" : device.interface) : device.ip;
   record.uri = host.find(':') == std::string::npos ? fmt::format("{}://{}:{}", device.transport, host, device.port)
                                                    : fmt::format("{}://[{}]:{}", device.transport, host, device.port);

@@ -54,6 +54,8 @@ std::string_view to_string(Counter counter) {
       return "datagrams_lost";
     case Counter::acks_rejected:
       return "acks_rejected";
+    case Counter::shared_rings_rejected:
+      return "shared_rings_rejected";
     case Counter::count_:
       break;
   }

@@ -29,12 +29,13 @@ enum class Counter : uint8_t {
   routed_bytes,         // payload forwarded, counted once a router
   routed_bytes_passed,  // of these, those that never came into memory (ports::SplicePipe)
   routed_rejected,
-  segments_bad,         // hash mismatch at the receiver
-  session_rejected,     // malformed session messages, entries, paths that leave the root
-  datagrams_rejected,   // check, magic or version, or not from the connection's peer
-  datagrams_duplicate,  // a packet number that came before
-  datagrams_lost,       // of ours, taken for lost
-  acks_rejected,        // of packets that were never sent
+  segments_bad,           // hash mismatch at the receiver
+  session_rejected,       // malformed session messages, entries, paths that leave the root
+  datagrams_rejected,     // check, magic or version, or not from the connection's peer
+  datagrams_duplicate,    // a packet number that came before
+  datagrams_lost,         // of ours, taken for lost
+  acks_rejected,          // of packets that were never sent
+  shared_rings_rejected,  // indices in shared memory that cannot be
   count_,
 };
 [[nodiscard]] std::string_view to_string(Counter counter);

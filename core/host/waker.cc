@@ -61,6 +61,9 @@ void Waker::wait(Instant now, Instant until) {
   CHECK(waits_ == Waits::inside);
   for (const WatchList* list : lists_) until = std::min(until, list->deadline_);
   if (to_take_ > 0 || until <= now) return;
+  for (const WatchList* list : lists_) {
+    if (list->may_sleep_ && !list->may_sleep_()) return;
+  }
   gather(until == never ? -1 : wait_ms(until - now));
 }
 
@@ -200,6 +203,7 @@ bool WatchList::woken() {
 void WatchList::arm(Instant when) {
   deadline_ = when;
   if (waker_->waits_ == Waits::inside) return;
+  if (may_sleep_ && !may_sleep_()) return waker_->poke();
   if (!queue_.empty() || woken_) return waker_->poke();  // another list's look has taken the edge from the kernel
   waker_->set_timer();
 }

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -120,6 +121,10 @@ class WatchList {
   [[nodiscard]] bool woken();
   // In place of its last deadline: a wait ends at `when`, or the OS handle is readable from then on. In the past: at once.
   void arm(Instant when);
+  // For what the kernel does not see (memory that is shared with another process): asked each time before anybody sleeps, which is
+  // in each wait(), or in each arm() where the loop waits on the OS handle. True: from now on a descriptor of this list becomes
+  // ready when there is news. False: there is news, and nobody sleeps.
+  void ask_before_sleep(std::function<bool()> may_sleep) { may_sleep_ = std::move(may_sleep); }
 
   [[nodiscard]] const Waker& waker() const { return *waker_; }
 
@@ -128,6 +133,7 @@ class WatchList {
   [[nodiscard]] Waker::Watched* find(WatchId id) const;
   void forget(uint32_t index);
   std::shared_ptr<Waker> waker_;
+  std::function<bool()> may_sleep_;
   RingBuffer<uint32_t> queue_;  // indices of watched_; one whose `ready` is 0, or which is another list's, was removed
   Instant deadline_ = never;
   uint64_t batches_seen_ = 0;

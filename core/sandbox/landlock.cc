@@ -96,7 +96,8 @@ Handled handled_by(const Plan& plan, int abi) {
   if (abi >= 5) handled.files |= fs_ioctl_dev;
   if (abi >= 4 && !plan.dials) handled.tcp |= net_connect_tcp;
   if (abi >= 4 && !plan.listens) handled.tcp |= net_bind_tcp;
-  if (abi >= 6) handled.scoped = scope_abstract_unix_socket | scope_signal;
+  if (abi >= 6) handled.scoped = scope_signal;
+  if (abi >= 6 && !plan.shares_memory) handled.scoped |= scope_abstract_unix_socket;
   return handled;
 }
 

@@ -37,6 +37,7 @@ struct Plan {
   bool reads_everything = false;  // any file that the account may read; only writing is confined to `places`
   bool dials = false;             // opens connections, and asks for the addresses of names to do so
   bool listens = false;           // opens further listening sockets; those that are open stay so in any case
+  bool shares_memory = false;     // makes memory for peers of this host, and meets them at abstract sockets (transports/shm)
   bool executes = false;          // starts other programs, which are confined as this process is
 };
 

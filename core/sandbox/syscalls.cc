@@ -96,6 +96,7 @@ void allow_some_arguments(Filter& filter, const Plan& plan) {
     filter.allow("prctl", {is(0, option)});
   filter.allow("prlimit64", {is(0, 0), scmp_arg_cmp{2, SCMP_CMP_EQ, 0, 0}});  // ours are read
   filter.allow("tgkill", {is(0, static_cast<uint64_t>(getpid()))});           // abort
+  if (plan.shares_memory) filter.allow("memfd_create");
   if (!plan.executes) filter.allow("clone", {has(0, CLONE_THREAD, CLONE_THREAD)});
 }
 

@@ -14,6 +14,7 @@
 #include "tests/contract/sim_lab.h"
 #include "transports/datagram/datagram_transport.h"
 #include "transports/rdma/rdma_transport.h"
+#include "transports/shm/shm_net.h"
 #include "transports/sim/card_transport.h"
 #include "transports/sim/sim_net.h"
 #include "transports/stream/stream_transport.h"
@@ -74,6 +75,13 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
     REQUIRE(net);
     return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(*net), entropy, counters);
   }
+  if (networks.kind(subnet) == Subnet::shm) {
+    shm::ShmNetOptions of_net;
+    of_net.counters = &counters;
+    auto net = shm::ShmNet::create(of_net);
+    REQUIRE(net);
+    return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters, lab_trust(networks.secured));
+  }
   auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
   REQUIRE(net);
   return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters, lab_trust(networks.secured));
@@ -88,6 +96,8 @@ const char* scheme_of(Subnet kind) {
       return "tcp";
     case Subnet::udp:
       return "udp";
+    case Subnet::shm:
+      return "shm";
     case Subnet::datagram:
       return "sim-datagram";
     case Subnet::sim_rdma:
@@ -146,7 +156,7 @@ class RouterActor final : public sim::Actor {
 class RoutedLab final : public Lab {
  public:
   RoutedLab(uint64_t seed, std::vector<Subnet> subnets, Pool pool, bool secured) : networks_(seed, std::move(subnets), secured) {
-    real_ = networks_.any(Subnet::tcp) || networks_.any(Subnet::udp);
+    real_ = networks_.any(Subnet::tcp) || networks_.any(Subnet::udp) || networks_.any(Subnet::shm);
     for (size_t before = 1; before < subnets_.size(); ++before) {
       const std::string peer = routers_.empty() ? std::string{} : routers_.back()->uri(1);
       routers_.push_back(std::make_unique<RouterActor>(networks_, before, peer, pool));
@@ -237,6 +247,7 @@ class RoutedLab final : public Lab {
     }
   }
   std::string dead_uri() override {
+    if (subnets_.back() == Subnet::shm) return fmt::format("cci://1:{}:nobody:0", subnets_.size());
     const bool of_sockets = subnets_.back() == Subnet::tcp || subnets_.back() == Subnet::udp;
     if (of_sockets) return fmt::format("cci://1:{}:127.0.0.1:1", subnets_.size());
     if (routers_.empty()) return "cci://1:1:10.0.0.2:999";  // a machine that is there, and does not listen at this port

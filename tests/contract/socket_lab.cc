@@ -6,6 +6,7 @@
 
 #include "core/host/clock.h"
 #include "transports/datagram/datagram_transport.h"
+#include "transports/shm/shm_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
 #include "transports/udp/udp_net.h"
@@ -52,6 +53,7 @@ class SocketLab final : public Lab {
 
   std::string dead_uri() override {
     // A port that was ours a moment ago.
+    if (is_shm()) return shm_net(nullptr)->uri();
     return kind_ == Sockets::udp ? udp_net()->uri() : tcp_net()->uri();
   }
 
@@ -71,11 +73,26 @@ class SocketLab final : public Lab {
     REQUIRE(net);
     return std::move(*net);
   }
+  [[nodiscard]] static std::unique_ptr<shm::ShmNet> shm_net(Counters* counters) {
+    shm::ShmNetOptions options;
+    options.counters = counters;
+    auto net = shm::ShmNet::create(options);
+    REQUIRE(net);
+    return std::move(*net);
+  }
+  [[nodiscard]] bool is_shm() const { return kind_ == Sockets::shm || kind_ == Sockets::shm_secured; }
   [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(const ports::TransportOptions& options, Node& node) const {
     if (kind_ == Sockets::udp)
       return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, udp_net(), *node.entropy,
                                                            *node.counters);
-    return std::make_unique<stream::StreamTransport>(options, tcp_net(), *node.counters, lab_trust(kind_ == Sockets::tcp_secured));
+    const bool secured = kind_ == Sockets::tcp_secured || kind_ == Sockets::shm_secured;
+    std::unique_ptr<stream::StreamNet> net;
+    if (is_shm()) {
+      net = shm_net(node.counters.get());
+    } else {
+      net = tcp_net();
+    }
+    return std::make_unique<stream::StreamTransport>(options, std::move(net), *node.counters, lab_trust(secured));
   }
 
   [[nodiscard]] Instant now() const { return clock_.now() + shift_; }

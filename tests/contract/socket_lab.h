@@ -1,9 +1,9 @@
-// Endpoints over real sockets of the loopback interface. Time is the machine's plus what pass() added.
+// Endpoints over real sockets of the loopback interface, or over shared memory. Time is the machine's plus what pass() added.
 #pragma once
 #include "tests/contract/lab.h"
 
 namespace ccixfer::contract {
-enum class Sockets : uint8_t { tcp, tcp_secured, udp };
+enum class Sockets : uint8_t { tcp, tcp_secured, udp, shm, shm_secured };
 [[nodiscard]] std::unique_ptr<Lab> make_socket_lab(Sockets kind);
 
 }  // namespace ccixfer::contract

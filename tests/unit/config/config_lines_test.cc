@@ -94,6 +94,19 @@ TEST_CASE("config_lines__words__one_of_those_that_are_known") {
   CHECK(in_router("colour = 1") == "c:2: router.colour: unknown key: metric, fragment, memory and static are known");
 }
 
+TEST_CASE("config_lines__shm__has_a_name_and_no_interface") {
+  CHECK(device("transport = \"shm\"\nname = \"site-a\"").shm_name == "site-a");
+  CHECK(device("transport = \"shm\"").shm_name.empty());
+  CHECK(in_device("transport = \"shm\"\nname = \"a/b\"") ==
+        "c:3: device.x.name: 'a/b' is no name of shm: write shm://NAME, of at most 64 letters, digits, '.', '_' and '-'");
+  CHECK(in_device("name = \"a\"") == "c:2: device.x.name: only shm has names: give interface or ip, and port");
+  for (const char* key : {"ip = \"::1\"", "interface = \"lo\"", "port = 1"}) {
+    const std::string name = std::string(key).substr(0, std::string_view(key).find(' '));
+    CHECK(in_device(fmt::format("transport = \"shm\"\n{}", key)) ==
+          fmt::format("c:3: device.x.{}: shm has none: give name, as in shm://NAME", name));
+  }
+}
+
 TEST_CASE("config_lines__addresses_rates_and_sizes__as_people_write_them") {
   CHECK(device("ip = \"::1\"").ip == "::1");
   CHECK(device("ip = \"127.0.0.1\"").ip == "127.0.0.1");

@@ -55,8 +55,30 @@ TEST_CASE("uri__host_names__are_at_most_255_bytes") {
   CHECK(split_target("tcp://" + longest + "h:1/x").error().kind == ErrorKind::usage);
 }
 
+TEST_CASE("uri__shm__a_name_and_a_path") {
+  const auto target = split_target("shm://site-A_1.x/a/b");
+  REQUIRE(target);
+  CHECK(target->scheme == "shm");
+  CHECK(target->address == "shm://site-A_1.x");
+  CHECK(target->path == "a/b");
+  CHECK_FALSE(target->routed);
+  CHECK(split_target("shm://" + std::string(64, 'n')).value().path.empty());
+  const std::string hint = "write shm://NAME, of at most 64 letters, digits, '.', '_' and '-'";
+  for (const std::string& uri : {std::string("shm://"), std::string("shm:///x"), std::string("shm://a:1/x"),
+                                 std::string("shm://a b"), "shm://" + std::string(65, 'n')}) {
+    const auto wrong = split_target(uri);
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.error().kind == ErrorKind::usage);
+    CHECK(wrong.error().message == "not an address: " + uri + ": " + hint);
+  }
+  CHECK(split_listen("shm://here").value().at.host == "here");
+  CHECK(split_listen("shm://here").value().scheme == "shm");
+  CHECK(split_listen("shm://").value().at.host.empty());  // any
+  CHECK(split_listen("shm://a:1").error().message == "cannot listen there: shm://a:1: " + hint);
+}
+
 TEST_CASE("uri__transports_of_later_versions__said_so") {
-  for (const char* uri : {"verbs://h:1", "eth://[aa:bb:cc:dd:ee:ff]:1", "shm://x"}) {
+  for (const char* uri : {"verbs://h:1", "eth://[aa:bb:cc:dd:ee:ff]:1"}) {
     const auto target = split_target(uri);
     REQUIRE_FALSE(target);
     CHECK(target.error().message.find("not in this version") != std::string::npos);

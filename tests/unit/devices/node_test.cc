@@ -132,6 +132,34 @@ TEST_CASE("node__of_udp__two_of_them_talk_and_neither_is_made_where_peers_are_to
   CHECK(other.error().message == "--listen tcp://127.0.0.1:0: device wan is of udp: name one of tcp (--device)");
 }
 
+TEST_CASE("node__of_shm__two_of_them_talk__and_a_name_that_is_taken_is_said") {
+  Program program;
+  DeviceConfig device;
+  device.name = "near";
+  device.transport = "shm";
+  NodeOptions options;
+  options.waker = program.waker;
+  Node dialler = make_node(device, options, program.entropy, program.counters).value();
+  CHECK(dialler.uris.empty());
+  CHECK(shares_memory());
+  options.listening = true;
+  Node listener = make_node(device, options, program.entropy, program.counters).value();
+  REQUIRE(listener.uris.size() == 1);
+  REQUIRE(dialler.endpoint->connect(listener.uris.front(), {}));
+  cci::Event request = program.until(listener, dialler, cci::EventType::connect_request);
+  REQUIRE(listener.endpoint->accept(request, 1) == Status::success);
+  CHECK(program.until(dialler, listener, cci::EventType::connect).status == Status::success);
+  options.listen = listener.uris.front();
+  const auto taken = make_node(device, options, program.entropy, program.counters);
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().kind == ErrorKind::network);
+  CHECK(taken.error().message == "cannot listen on " + listener.uris.front() +
+                                     ": the name is in use: listen at another name (--listen, or the device's name)");
+  device.shm_name = listener.uris.front().substr(6);
+  options.listen.reset();
+  CHECK_FALSE(make_node(device, options, program.entropy, program.counters));  // the device's name counts too
+}
+
 TEST_CASE("node__which_device__by_the_transport_of_what_is_dialled_or_listened_on") {
   const Config none;
   CHECK(chosen_device(none, std::nullopt).value().transport == "tcp");
@@ -172,7 +200,7 @@ TEST_CASE("node__that_cannot_be_made__why_and_what_to_do") {
   CHECK(problem(device, "nonsense").rfind("usage: ", 0) == 0);
   CHECK(problem(device, "203.0.113.77:1").rfind("network: ", 0) == 0);
   device.transport = "verbs";
-  CHECK(problem(device, std::nullopt) == "usage: not in this version: transport verbs of device lab: use tcp or udp");
+  CHECK(problem(device, std::nullopt) == "usage: not in this version: transport verbs of device lab: use tcp, udp or shm");
   CHECK(chosen_device(program.config, "none").error().message == "no such device: none: see ccixfer devices");
   const Target target = split_target("cci://1:1:h:1").value();
   CHECK_FALSE(check_target(chosen_device(program.config, "lab").value(), target));

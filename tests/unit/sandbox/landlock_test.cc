@@ -87,6 +87,9 @@ TEST_CASE("landlock__plan__what_is_needed_is_not_handled") {
   CHECK(handled_by(plan, 7).tcp == 1);
   plan.listens = true;
   CHECK(handled_by(plan, 7).tcp == 0);
+  CHECK(handled_by(plan, 7).scoped == 3);
+  plan.shares_memory = true;
+  CHECK(handled_by(plan, 7).scoped == 2);  // signals
   CHECK((handled_by(plan, 7).files & LANDLOCK_ACCESS_FS_EXECUTE) != 0);
   plan.executes = true;
   CHECK((handled_by(plan, 7).files & LANDLOCK_ACCESS_FS_EXECUTE) == 0);
