@@ -64,21 +64,14 @@ Result<Made> make_tcp(const HostPort& place, const NodeOptions& options, Counter
   return made;
 }
 
-Result<Made> make_udp(const DeviceConfig& device, const HostPort& place, const NodeOptions& options, ports::Entropy& entropy,
-                      Counters& counters) {
-  if (options.trust) {
-    return fail(ErrorKind::usage,
-                fmt::format("not in this version: proof of who is at the other end over udp: device {}: give --insecure on both "
-                            "sides, or use tcp",
-                            device.name));
-  }
+Result<Made> make_udp(const HostPort& place, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
   auto net = udp::UdpNet::create(net_options<udp::UdpNetOptions>(place, options));
   if (!net) return cannot_listen(net.error());
   datagram::DatagramOptions transport;
   transport.congestion = reliability::Congestion::bbr;
   Made made;
   made.uris = (*net)->uris();
-  made.transport = std::make_unique<datagram::DatagramTransport>(transport, std::move(*net), entropy, counters);
+  made.transport = std::make_unique<datagram::DatagramTransport>(transport, std::move(*net), entropy, counters, options.trust);
   return made;
 }
 
@@ -104,7 +97,7 @@ Result<Made> make_shm(const HostPort& place, const NodeOptions& options, Counter
 
 Result<Made> make_transport(const DeviceConfig& device, const HostPort& place, const NodeOptions& options, ports::Entropy& entropy,
                             Counters& counters) {
-  if (device.transport == "udp") return make_udp(device, place, options, entropy, counters);
+  if (device.transport == "udp") return make_udp(place, options, entropy, counters);
   if (device.transport == "shm") return make_shm(place, options, counters);
   return make_tcp(place, options, counters);
 }

@@ -11,10 +11,11 @@ namespace {
 class DatagramLab final : public Lab {
  public:
   // The even seeds have the other congestion control.
-  explicit DatagramLab(uint64_t seed)
+  DatagramLab(uint64_t seed, bool secured)
       : world_(seed),
         fabric_(world_, mild_link()),
-        congestion_(seed % 2 == 0 ? reliability::Congestion::bbr : reliability::Congestion::new_reno) {}
+        congestion_(seed % 2 == 0 ? reliability::Congestion::bbr : reliability::Congestion::new_reno),
+        secured_(secured) {}
   ~DatagramLab() override {
     for (auto& machine : machines_) machine.node->endpoint.reset();
   }
@@ -31,7 +32,7 @@ class DatagramLab final : public Lab {
     node.endpoint = std::make_unique<Endpoint>(
         options.endpoint,
         std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options.transport, congestion_}, std::move(net),
-                                                      *node.entropy, *node.counters),
+                                                      *node.entropy, *node.counters, lab_trust(secured_)),
         node.memory, *node.counters);
     machine.driver = make_driver(node);
     world_.add_actor(machine.id, machine.driver.get());
@@ -63,6 +64,7 @@ class DatagramLab final : public Lab {
   sim::World world_;
   sim::DatagramFabric fabric_;
   const reliability::Congestion congestion_;
+  const bool secured_;
   std::deque<Machine> machines_;
 };
 
@@ -79,6 +81,6 @@ sim::DatagramLinkOptions mild_link() {
   return link;
 }
 
-std::unique_ptr<Lab> make_datagram_lab(uint64_t seed) { return std::make_unique<DatagramLab>(seed); }
+std::unique_ptr<Lab> make_datagram_lab(uint64_t seed, bool secured) { return std::make_unique<DatagramLab>(seed, secured); }
 
 }  // namespace ccixfer::contract

@@ -4,6 +4,6 @@
 #include "transports/sim/sim_datagram.h"
 
 namespace ccixfer::contract {
-[[nodiscard]] std::unique_ptr<Lab> make_datagram_lab(uint64_t seed);
+[[nodiscard]] std::unique_ptr<Lab> make_datagram_lab(uint64_t seed, bool secured = false);
 [[nodiscard]] sim::DatagramLinkOptions mild_link();
 }  // namespace ccixfer::contract

@@ -1,7 +1,9 @@
 #include "tests/contract/lab.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "tests/contract/datagram_lab.h"
@@ -50,27 +52,84 @@ std::shared_ptr<connection::HopTrust> lab_trust(bool secured) {
   return secured ? std::make_shared<ccixfer::testing::OwnTrust>() : nullptr;
 }
 
-std::vector<std::string> lab_names(bool routed) {
-  std::vector<std::string> names = {"tcp",           "sim",          "sim 2",    "sim 3",      "tcp-secured", "sim-secured",
-                                    "sim-secured 2", "rdma",         "sim-rdma", "sim-rdma 2", "datagram",    "datagram 2",
-                                    "datagram 3",    "rdma-secured", "udp",      "shm",        "shm-secured"};
+namespace {
+std::vector<std::string> every_lab(bool routed) {
+  std::vector<std::string> names = {"tcp",
+                                    "sim",
+                                    "sim 2",
+                                    "sim 3",
+                                    "tcp-secured",
+                                    "sim-secured",
+                                    "sim-secured 2",
+                                    "rdma",
+                                    "sim-rdma",
+                                    "sim-rdma 2",
+                                    "datagram",
+                                    "datagram 2",
+                                    "datagram 3",
+                                    "rdma-secured",
+                                    "udp",
+                                    "shm",
+                                    "shm-secured",
+                                    "datagram-secured",
+                                    "datagram-secured 2",
+                                    "udp-secured"};
   if (routed)
-    names.insert(
-        names.end(),
-        {"direct",         "routed",           "routed 2",           "routed3",           "routed-tcp",       "routed3-tcp",
-         "mixed",          "direct-datagram",  "routed-datagram",    "routed-datagram 2", "routed3-datagram", "mixed-datagram",
-         "routed-rdma",    "mixed-rdma",       "direct-sim-rdma",    "routed-sim-rdma",   "mixed-sim-rdma",   "direct-secured",
-         "routed-secured", "routed-secured 2", "routed-tcp-secured", "direct-udp",        "routed-udp",       "mixed-udp",
-         "direct-shm",     "routed-shm",       "mixed-shm"});
-  // For whoever works on one of them.
-  if (const char* wanted = std::getenv("CCIXFER_LABS"); wanted != nullptr)
-    std::erase_if(names, [&](const std::string& name) { return name.find(wanted) == std::string::npos; });
-  if (names.empty()) FAIL("this case has no lab of that name");
+    names.insert(names.end(), {"direct",
+                               "routed",
+                               "routed 2",
+                               "routed3",
+                               "routed-tcp",
+                               "routed3-tcp",
+                               "mixed",
+                               "direct-datagram",
+                               "routed-datagram",
+                               "routed-datagram 2",
+                               "routed3-datagram",
+                               "mixed-datagram",
+                               "routed-rdma",
+                               "mixed-rdma",
+                               "direct-sim-rdma",
+                               "routed-sim-rdma",
+                               "mixed-sim-rdma",
+                               "direct-secured",
+                               "routed-secured",
+                               "routed-secured 2",
+                               "routed-tcp-secured",
+                               "direct-udp",
+                               "routed-udp",
+                               "mixed-udp",
+                               "direct-shm",
+                               "routed-shm",
+                               "mixed-shm",
+                               "routed-datagram-secured",
+                               "mixed-secured"});
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> lab_names(bool routed) {
+  std::vector<std::string> names = every_lab(routed);
+  const char* chosen = std::getenv("CCIXFER_LABS");
+  if (chosen == nullptr) return names;
+  const std::vector<std::string> native = every_lab(false);
+  const bool wants_native = std::string_view(chosen) == "native";
+  if (wants_native || std::string_view(chosen) == "routed") {
+    std::erase_if(names,
+                  [&](const std::string& name) { return wants_native == (std::ranges::find(native, name) == native.end()); });
+    if (names.empty()) names.emplace_back();
+    return names;
+  }
+  const std::string list = fmt::format(",{},", chosen);
+  std::erase_if(names, [&list](const std::string& name) { return list.find(fmt::format(",{},", name)) == std::string::npos; });
+  if (names.empty()) names.emplace_back();
   return names;
 }
 
 std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (name == "tcp") return make_socket_lab(Sockets::tcp);
+  if (name == "udp-secured") return make_socket_lab(Sockets::udp_secured);
   if (name == "udp") return make_socket_lab(Sockets::udp);
   if (name == "shm") return make_socket_lab(Sockets::shm);
   if (name == "shm-secured") return make_socket_lab(Sockets::shm_secured);
@@ -84,6 +143,7 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "direct-secured") return make_routed_lab(seed, {Subnet::sim}, {}, true);
   if (kind == "routed-secured") return make_routed_lab(seed, {Subnet::sim, Subnet::sim}, {}, true);
   if (kind == "routed-tcp-secured") return make_routed_lab(seed, {Subnet::tcp, Subnet::tcp}, {}, true);
+  if (kind == "datagram-secured") return make_datagram_lab(seed, true);
   if (kind == "datagram") return make_datagram_lab(seed);
   if (kind == "direct") return make_routed_lab(seed, {Subnet::sim});
   if (kind == "routed") return make_routed_lab(seed, {Subnet::sim, Subnet::sim});
@@ -99,6 +159,8 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "routed-shm") return make_routed_lab(seed, {Subnet::shm, Subnet::shm});
   if (kind == "mixed-shm") return make_routed_lab(seed, {Subnet::shm, Subnet::tcp, Subnet::udp});
   const Subnet lossy = Subnet::datagram;
+  if (kind == "routed-datagram-secured") return make_routed_lab(seed, {lossy, lossy}, {}, true);
+  if (kind == "mixed-secured") return make_routed_lab(seed, {lossy, Subnet::tcp, Subnet::udp}, {}, true);
   if (kind == "direct-datagram") return make_routed_lab(seed, {lossy});
   if (kind == "routed-datagram") return make_routed_lab(seed, {lossy, lossy});
   if (kind == "routed3-datagram") return make_routed_lab(seed, {lossy, lossy, lossy, lossy});
@@ -122,6 +184,7 @@ Pair connect(Lab& lab, Node& dialler, Node& acceptor, const cci::ConnectOptions&
   request.reset();
   std::optional<Event> connected = wait_event(lab, dialler, EventType::connect);
   REQUIRE(connected);
+  INFO(connected->reason);
   REQUIRE(connected->status == Status::success);
   std::optional<Event> accepted = wait_event(lab, acceptor, EventType::accept);
   REQUIRE(accepted);

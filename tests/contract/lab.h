@@ -90,6 +90,7 @@ class ViolationWatch {
 // What the transports of a lab whose ends prove who they are are made with; nullptr for others.
 [[nodiscard]] std::shared_ptr<connection::HopTrust> lab_trust(bool secured);
 
+// CCIXFER_LABS chooses some of them: "native", "routed", or names ("udp,routed-udp"). One empty name where it chooses none.
 [[nodiscard]] std::vector<std::string> lab_names(bool routed = true);
 [[nodiscard]] std::unique_ptr<Lab> make_lab(const std::string& name);
 
@@ -120,6 +121,7 @@ struct Pair {
 #define EVERY_NATIVE_LAB(lab) CCIXFER_LABS(lab, false)
 #define CCIXFER_LABS(lab, routed)                                                                        \
   const std::string lab_name = GENERATE(from_range(::ccixfer::contract::lab_names(routed)));             \
+  if (lab_name.empty()) return;                                                                          \
   CAPTURE(lab_name);                                                                                     \
   const std::unique_ptr<::ccixfer::contract::Lab> lab##_owner = ::ccixfer::contract::make_lab(lab_name); \
   const ::ccixfer::contract::ViolationWatch lab##_watch(*lab##_owner);                                   \

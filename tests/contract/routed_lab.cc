@@ -58,7 +58,8 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
                                                  Counters& counters) {
   if (networks.kind(subnet) == Subnet::datagram) {
     auto net = std::make_unique<sim::SimDatagramNet>(*networks.datagrams[subnet - 1], node, address, port);
-    return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(net), entropy, counters);
+    return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(net), entropy, counters,
+                                                         lab_trust(networks.secured));
   }
   if (networks.kind(subnet) == Subnet::sim_rdma) {
     auto net = std::make_unique<sim::SimRdmaNet>(*networks.cards[subnet - 1], node, address, port);
@@ -73,7 +74,8 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
   if (networks.kind(subnet) == Subnet::udp) {
     auto net = udp::UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}});
     REQUIRE(net);
-    return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(*net), entropy, counters);
+    return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(*net), entropy, counters,
+                                                         lab_trust(networks.secured));
   }
   if (networks.kind(subnet) == Subnet::shm) {
     shm::ShmNetOptions of_net;

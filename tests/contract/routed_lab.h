@@ -1,7 +1,7 @@
 // Routed endpoints: a chain of subnets, each in the simulated world (streams, or datagrams that get lost) or on loopback sockets,
 // joined by routers; nodes alternate between the first and the last one, so every connection of the cases crosses every router. One
 // subnet: no router, direct connections of routing endpoints. With a subnet of sockets the world goes on in small steps, and every
-// handle is looked at in between. `secured`: every hop over a stream is proved and sealed.
+// handle is looked at in between. `secured`: every hop is proved and sealed.
 #pragma once
 #include "tests/contract/lab.h"
 

@@ -49,15 +49,16 @@ class SocketLab final : public Lab {
     }
   }
 
-  [[nodiscard]] bool lossy() const override { return kind_ == Sockets::udp; }
+  [[nodiscard]] bool lossy() const override { return is_udp(); }
 
   std::string dead_uri() override {
     // A port that was ours a moment ago.
     if (is_shm()) return shm_net(nullptr)->uri();
-    return kind_ == Sockets::udp ? udp_net()->uri() : tcp_net()->uri();
+    return is_udp() ? udp_net()->uri() : tcp_net()->uri();
   }
 
  private:
+  [[nodiscard]] bool is_udp() const { return kind_ == Sockets::udp || kind_ == Sockets::udp_secured; }
   [[nodiscard]] static std::unique_ptr<udp::UdpNet> udp_net() {
     auto net = udp::UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}});
     REQUIRE(net);
@@ -82,9 +83,9 @@ class SocketLab final : public Lab {
   }
   [[nodiscard]] bool is_shm() const { return kind_ == Sockets::shm || kind_ == Sockets::shm_secured; }
   [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(const ports::TransportOptions& options, Node& node) const {
-    if (kind_ == Sockets::udp)
+    if (is_udp())
       return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, udp_net(), *node.entropy,
-                                                           *node.counters);
+                                                           *node.counters, lab_trust(kind_ == Sockets::udp_secured));
     const bool secured = kind_ == Sockets::tcp_secured || kind_ == Sockets::shm_secured;
     std::unique_ptr<stream::StreamNet> net;
     if (is_shm()) {

@@ -44,13 +44,13 @@ def ends(process, code, *words):
 class Pair:
     """A receiver that grants alice x/, and alice, who knows it."""
 
-    def __init__(self, lab, options=(), grants='write = ["x/"]\nsetid = true', host=None):
+    def __init__(self, lab, options=(), grants='write = ["x/"]\nsetid = true', host=None, listen="127.0.0.1:0"):
         self.lab = lab
         self.alice, self.bob = Account(lab, "alice").keygen(), Account(lab, "bob").keygen()
         self.bob.configure(f'[peer.alice]\nid = "{self.alice.id}"\n{grants}\n')
         self.root = lab.directory / "incoming"
         self.root.mkdir()
-        self.receiver = lab.start_ready(host, "recv", "recv", "--root", self.root, "--listen", "127.0.0.1:0", *options, env=self.bob.env)
+        self.receiver = lab.start_ready(host, "recv", "recv", "--root", self.root, "--listen", listen, *options, env=self.bob.env)
         self.uri = native(self.receiver.uris)
         self.alice.knows(self.uri, self.bob)
 

@@ -1,7 +1,9 @@
 """Transfers over UDP: direct, and over routes that mix it with tcp; kills at every part of the way; what is refused."""
 import signal
+import time
 
 from lab import Lab, big_file, check, device, native, routed, same_tree, small_tree
+from test_security import Account, Pair, ends
 
 ROUTES = {"tcp_udp_tcp": ("tcp", "udp", "tcp"), "udp_tcp_udp": ("udp", "tcp", "udp"), "udp_udp": ("udp", "udp")}
 
@@ -148,7 +150,7 @@ def test_udp_direct__the_receiver_killed__the_same_command_resumes():
         same_tree(source, root / "x")
 
 
-def test_udp_refused__an_identity_that_it_cannot_prove__another_transports_device__nobody_there():
+def test_udp_refused__another_transports_device__nobody_there():
     with Lab("udprefused") as lab:
         source = lab.directory / "tree"
         small_tree(source, files=3)
@@ -157,13 +159,47 @@ def test_udp_refused__an_identity_that_it_cannot_prove__another_transports_devic
             process = lab.start(None, "refused", *command)
             check(process.wait() == code and words in process.stderr(), f"{process.wait()}: {process.stderr()}")
 
-        env = {"HOME": str(lab.directory)}
-        keygen = lab.start(None, "keygen", "keygen", env=env)
-        check(keygen.wait() == 0, keygen.tail())
-        process = lab.start(None, "proved", "send", f"{source}/", "udp://127.0.0.1:9/x/", env=env)
-        check(process.wait() == 1 and "give --insecure on both sides, or use tcp" in process.stderr(), process.stderr())
         config = lab.file("tcp.toml", '[device.lan]\nip = "127.0.0.1"\n')
         fails(1, "device lan is of tcp: name one of udp (--device)", "send", "--insecure", "-c", config, "--device", "lan", f"{source}/",
               "udp://127.0.0.1:9/x/")
         fails(1, "cannot listen there: eth://h:1", "recv", "--insecure", "--root", lab.directory, "--listen", "eth://h:1")
         fails(35, "no answer", "send", "--insecure", "--timeout", "2", f"{source}/", "udp://127.0.0.1:9/x/")
+
+
+def test_udp_secured__push_pull_ticket_and_kill__identical_and_strangers_are_refused():
+    with Lab("udpsecured") as lab:
+        source = tree(lab)
+        pair = Pair(lab, listen="udp://127.0.0.1:0")
+        check(pair.uri.startswith("udp://127.0.0.1:"), pair.uri)
+        for _ in range(2):
+            sender = pair.send("-a", f"{source}/", pair.uri + "/x/")
+            ends(sender, 0)
+        session = sender.wait_event("session")
+        check(session["identity"] == pair.bob.id, session)
+        check([hop["protection"] for hop in session["path"]] in (["aes-256-gcm"], ["chacha20-poly1305"]), session)
+        same_tree(source, pair.root / "x")
+        stranger = Account(lab, "eve").keygen()
+        stranger.knows(pair.uri, pair.bob)
+        ends(pair.send("-a", f"{source}/", pair.uri + "/x/", account=stranger), 42, stranger.id)
+        ends(lab.start(None, "plain", "send", "-a", "--insecure", f"{source}/", pair.uri + "/x/"), 41, "--insecure")
+        killed = pair.send("-a", "--bwlimit", "50MB/s", f"{source}/", pair.uri + "/x/again/", name="killed")
+        killed.wait_event("progress", lambda event: event["bytes"] > 8 << 20)
+        killed.kill()
+        killed.wait()
+        # Nobody tells the receiver that a peer over UDP was killed: it notices the silence.
+        deadline = time.monotonic() + 90
+        while (resumed := pair.send("-a", f"{source}/", pair.uri + "/x/again/", name="resumed")).wait() == 23:
+            check("is writing it now" in resumed.stderr() and time.monotonic() < deadline, resumed.tail())
+        ends(resumed, 0)
+        same_tree(source, pair.root / "x/again")
+        check(pair.receiver.stop() == 0, pair.receiver.tail())
+
+        once = lab.directory / "once"
+        once.mkdir()
+        receiver = lab.start_ready(None, "once", "recv", "--root", once, "--ticket", "--listen", "udp://127.0.0.1:0",
+                                   env=Account(lab, "carol").env)
+        lines = []
+        while not lines:   # it is said right behind `ready`
+            lines = [line for line in receiver.stderr().splitlines() if line.startswith("cxt1")]
+        ends(lab.start(None, "with_ticket", "send", "-a", f"{source}/", lines[0], env=Account(lab, "dave").env), 0)
+        same_tree(source, once)

@@ -1,5 +1,7 @@
 // The bounds that all transports share. Those that an application may set are in ports::TransportOptions.
 #pragma once
+#include <cstddef>
+
 #include "core/base/time.h"
 #include "core/reliability/probes.h"
 
@@ -15,8 +17,12 @@ inline constexpr Duration patience_max = std::chrono::microseconds(200);
 inline constexpr Duration disconnect_flush_max = std::chrono::seconds(10);
 inline constexpr Duration goodbye_wait_max = std::chrono::seconds(2);
 
-// Whoever has dialled and said nothing for so long makes room for those behind, once there are pending_requests_max: a hello comes
-// with the connection, or a lost packet later.
+// Whoever has dialled and said nothing for so long makes room for those behind, once there are pending_requests_max: what it has to
+// say comes with the connection, or a lost packet later.
 inline constexpr Duration silence_when_crowded_max = std::chrono::milliseconds(250);
+
+// Connections whose proof of who they are may go on in one turn; the others have theirs in the next one. A step may cost half a
+// millisecond.
+inline constexpr size_t handshakes_per_turn_max = 8;
 
 }  // namespace ccixfer::connection

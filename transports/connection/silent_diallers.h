@@ -1,6 +1,6 @@
-// Streams whose dialler has said nothing yet, by the time at which they came. When connections are undecided up to the bound, so
-// many silent ones would keep everybody out until the handshake's time is over; those that have been silent for
-// silence_when_crowded_max make room then. Pure; single-threaded.
+// Connections whose dialler has yet to say what it wants, or who it is, by the time at which they came or last went on. When
+// connections are undecided up to the bound, so many silent ones would keep everybody out until the handshake's time is over; those
+// that have been silent for silence_when_crowded_max make room then. Pure; single-threaded.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -18,6 +18,7 @@
 #include "transports/datagram/messages.h"
 #include "transports/datagram/rma_in.h"
 #include "transports/datagram/rma_out.h"
+#include "transports/datagram/secured.h"
 
 namespace ccixfer::datagram {
 
@@ -36,6 +37,7 @@ enum class Carries : uint8_t {
   read_chunk,    // b: operation, c: index
   rma_end,       // b: operation
   mailbox_hint,  // b: mailbox, c: epoch
+  greeting,
 };
 
 struct Dialling {
@@ -68,6 +70,7 @@ struct Connection final : connection::Connection {
   // Handshake.
   std::unique_ptr<Dialling> dialling;  // of a dial that nobody has answered
   uint32_t attempt = 0;                // dialler: hellos sent; acceptor: the one that it answers
+  std::unique_ptr<Secured> secured;    // its ends prove who they are
 
   // What both ends agreed on.
   uint32_t datagram_bytes = 0;
@@ -82,6 +85,7 @@ struct Connection final : connection::Connection {
   uint32_t probe_credit = 0;  // datagrams that go out whatever the window
 
   // What is to go out.
+  bool greeting_due = false;
   bool hello_reply_due = false;
   bool accept_due = false;
   bool ping_due = false;
@@ -97,6 +101,11 @@ struct Connection final : connection::Connection {
   RmaIn served;
   std::unique_ptr<HintsOut> hints;  // from the first one on
   std::unique_ptr<HintsIn> peer_hints;
+
+  // What goes out is sealed, and what comes must be.
+  [[nodiscard]] bool is_sealed() const { return secured != nullptr && secured->has_keys(); }
+  // The peer has named its end, and understands what frames say.
+  [[nodiscard]] bool can_be_told() const { return remote_key != 0 && (secured == nullptr || secured->has_keys()); }
 };
 
 }  // namespace ccixfer::datagram

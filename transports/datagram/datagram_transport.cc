@@ -7,8 +7,8 @@
 namespace ccixfer::datagram {
 
 DatagramTransport::DatagramTransport(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy,
-                                     Counters& counters)
-    : driver_(std::make_unique<Driver>(options, std::move(net), entropy, counters)) {}
+                                     Counters& counters, std::shared_ptr<connection::HopTrust> trust)
+    : driver_(std::make_unique<Driver>(options, std::move(net), entropy, counters, std::move(trust))) {}
 DatagramTransport::~DatagramTransport() = default;
 
 void DatagramTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) { driver_->engine().bind(sink, target); }

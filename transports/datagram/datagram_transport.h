@@ -4,8 +4,8 @@
 // abort: they are counted (datagrams_rejected, datagrams_duplicate, acks_rejected, hello_rejected, frames_rejected) and a broken
 // protocol ends its connection with a reason. A stranger holds no memory here before its cookie came back, and then one of
 // pending_requests_max. Bounds: transports/datagram/limits.h, core/reliability. A message fits one datagram: max_send_bytes() is
-// the datagram less 52. Attributes and keepalive: as of transports/stream; unreliable messages are what they are called. dial:
-// nobody answers within handshake_timeout: unreachable. Single-threaded. Source: CCI §IV, §IV.E;
+// the datagram less 52, or less 64 where packets are sealed. Attributes and keepalive: as of transports/stream; unreliable messages
+// are what they are called. dial: nobody answers within handshake_timeout: unreachable. Single-threaded. Source: CCI §IV, §IV.E;
 // transports/datagram/README.md.
 #pragma once
 #include <memory>
@@ -14,6 +14,7 @@
 #include "core/ports/entropy.h"
 #include "core/ports/transport.h"
 #include "core/reliability/congestion.h"
+#include "transports/connection/hop_trust.h"
 #include "transports/datagram/datagram_net.h"
 
 namespace ccixfer::datagram {
@@ -27,8 +28,10 @@ struct DatagramOptions {
 
 class DatagramTransport final : public ports::Transport {
  public:
-  // `entropy` and `counters` outlive the transport.
-  DatagramTransport(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters);
+  // `entropy` and `counters` outlive the transport. With `trust` every connection is secured, and without it none: README.md,
+  // 'Secured connections'.
+  DatagramTransport(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters,
+                    std::shared_ptr<connection::HopTrust> trust = nullptr);
   ~DatagramTransport() override;
 
   void bind(ports::TransportSink& sink, ports::RmaTarget& target) override;

@@ -20,22 +20,24 @@ ports::TransportOptions within_limits(ports::TransportOptions options) {
 
 }  // namespace
 
-Driver::Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters)
+Driver::Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters,
+               std::shared_ptr<connection::HopTrust> trust)
     : net_(std::move(net)),
       datagram_bytes_(std::min(net_->datagram_bytes_max(), datagram_bytes_max)),
       outbox_(*net_, counters),
-      engine_(within_limits(options.transport), message_bytes_max(datagram_bytes_), *this, counters),
-      handshake_(engine_, outbox_, entropy, datagram_bytes_, options.congestion),
+      engine_(within_limits(options.transport), message_bytes_max(datagram_bytes_, trust != nullptr), *this, counters),
+      proof_(engine_, outbox_, *net_, std::move(trust), datagram_bytes_),
+      handshake_(engine_, outbox_, proof_, entropy, datagram_bytes_, options.congestion),
       outcomes_(engine_),
       reader_(engine_, outbox_, handshake_, outcomes_),
-      writer_(engine_, outbox_, datagram_bytes_) {
+      writer_(engine_, outbox_, handshake_, datagram_bytes_) {
   CHECK(datagram_bytes_ >= datagram_bytes_min);
 }
 
 Driver::~Driver() {
   engine_.for_each([this](Connection& c) {
     if (engine_.is_bound()) c.served.abandon(engine_.target());
-    if (c.remote_key == 0) return;
+    if (!c.can_be_told() || (c.state == State::lingering && c.farewell == nullptr)) return;
     if (c.state != State::lingering) {
       static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, ports::words_of_departure}));
       engine_.begin_lingering(c);
@@ -93,7 +95,10 @@ void Driver::received_one(const Address& from, Bytes datagram) {
       return handshake_.on_retry(from, *packet);
     case PacketKind::refuse:
       return handshake_.on_refuse(from, *packet);
+    case PacketKind::handshake:
+      return handshake_.on_handshake(from, *packet);
     case PacketKind::data:
+    case PacketKind::sealed:
       return reader_.on_data(from, *packet);
     case PacketKind::gone:
       return reader_.on_gone(from, *packet);
@@ -133,14 +138,17 @@ void Driver::stop_receiving(Connection& c) {
   c.served.abandon(engine_.target());
 }
 
-bool Driver::say_end(Connection& c, const connection::Parting& parting) {
-  if (c.remote_key == 0) return false;  // nobody answered yet
-  c.end_notice_due = true;
-  c.farewell =
-      std::make_unique<Farewell>(Farewell{.is_reject = parting.kind == connection::Parting::Kind::reject,
-                                          .status = parting.status == Status::success ? Status::disconnected : parting.status,
-                                          .reason = std::string(parting.reason.substr(0, wire::reason_bytes_max))});
-  return true;
+void Driver::end_turn() {
+  proof_.end_turn();
+  outbox_.flush();
+}
+
+ports::PeerIdentity Driver::peer(const Connection& c) const {
+  return {c.is_sealed() ? c.secured->peer_name() : std::string{}, net_->host_of(c.address)};
+}
+
+std::string_view Driver::protection(const Connection& c) {
+  return c.is_sealed() ? connection::to_string(c.secured->cipher()) : std::string_view{};
 }
 
 // ---- Timers.
@@ -148,7 +156,8 @@ bool Driver::say_end(Connection& c, const connection::Parting& parting) {
 Instant Driver::deadline(const Connection& c) {
   const Instant ack = c.state == State::lingering ? never : c.received.ack_deadline();
   const Instant hello = c.dialling == nullptr ? never : std::min(c.dialling->next_hello, c.dialling->silence_ends);
-  return std::min({hello, ack, c.pace_at, c.sent.deadline(c.rtt)});
+  const Instant proof = c.secured == nullptr ? never : c.secured->resend_at();
+  return std::min({hello, ack, proof, c.pace_at, c.sent.deadline(c.rtt)});
 }
 
 void Driver::on_timer(Connection& c) {
@@ -157,6 +166,7 @@ void Driver::on_timer(Connection& c) {
     if (c.dialling->silence_ends <= now) return engine_.lose(c, Status::unreachable, "nobody answers");
     if (c.dialling->next_hello <= now) handshake_.send_hello(c);
   }
+  if (c.secured != nullptr && c.secured->resend_at() <= now && c.remote_key != 0) proof_.say_again(c);
   if (c.sent.deadline(c.rtt) <= now) outcomes_.silence(c);
 }
 

@@ -9,12 +9,14 @@
 #include "transports/datagram/packet_outcomes.h"
 #include "transports/datagram/packet_reader.h"
 #include "transports/datagram/packet_writer.h"
+#include "transports/datagram/proof.h"
 
 namespace ccixfer::datagram {
 
 class Driver final : public DatagramEvents {
  public:
-  Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters);
+  Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net, ports::Entropy& entropy, Counters& counters,
+         std::shared_ptr<connection::HopTrust> trust);
   ~Driver() override;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -32,7 +34,7 @@ class Driver final : public DatagramEvents {
   [[nodiscard]] static std::vector<std::byte> copy_message(std::span<const Bytes> parts);
   void message_pushed(Connection& c) { engine_.touch_from_above(c); }
   static void say_accept(Connection& c) { c.accept_due = true; }
-  [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting);
+  [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting) { return Handshake::say_end(c, parting); }
   void poll(Instant now) { net_->poll(now, *this); }
   void serve(Connection& c);
   void stop_receiving(Connection& c);
@@ -42,14 +44,14 @@ class Driver final : public DatagramEvents {
   static void probe(Connection& c) { c.ping_due = true; }
   void released(Connection& c) { handshake_.released(c); }
   static void pause_accepting(bool /*pause*/) {}  // a hello beyond the bound is told to come again
-  void end_turn() { outbox_.flush(); }
-  [[nodiscard]] static Instant own_deadline() { return never; }
+  void end_turn();
+  [[nodiscard]] Instant own_deadline() const { return proof_.deadline(); }
   [[nodiscard]] bool can_serve() const { return !outbox_.blocked(); }
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
   [[nodiscard]] static Duration round_trip(const Connection& c);
-  [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const { return {{}, net_->host_of(c.address)}; }
-  [[nodiscard]] static std::string_view protection(const Connection&) { return {}; }
+  [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const;
+  [[nodiscard]] static std::string_view protection(const Connection& c);
 
  private:
   void received(std::span<const Datagram> batch) override;
@@ -63,6 +65,7 @@ class Driver final : public DatagramEvents {
   const uint32_t datagram_bytes_;
   Outbox outbox_;
   Engine engine_;
+  Proof proof_;
   Handshake handshake_;
   PacketOutcomes outcomes_;
   PacketReader reader_;

@@ -168,6 +168,11 @@ void encode(Writer& out, const MailboxHintFrame& frame) {
   out.u64(frame.epoch);
 }
 
+void encode(Writer& out, const GreetingFrame& frame) {
+  kind(out, FrameKind::greeting);
+  out.bytes16(frame.hello);
+}
+
 std::optional<Frame> decode_frame(Reader& in) {
   Frame frame;
   switch (static_cast<FrameKind>(in.u8())) {
@@ -215,6 +220,9 @@ std::optional<Frame> decode_frame(Reader& in) {
       frame = MailboxHintFrame{number, mailbox, in.u64()};
       break;
     }
+    case FrameKind::greeting:
+      frame = GreetingFrame{in.bytes16()};
+      break;
     default:
       in.fail();
       return std::nullopt;

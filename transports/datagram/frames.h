@@ -27,6 +27,12 @@ enum class FrameKind : uint8_t {
   rma_read_data = 11,
   rma_end = 12,
   mailbox_hint = 13,
+  greeting = 14,
+};
+
+// What the dialler wants, once both ends have proved who they are: the first frame of a secured connection.
+struct GreetingFrame {
+  Bytes hello;  // as packets.h encodes it
 };
 
 struct PingFrame {};
@@ -99,7 +105,7 @@ struct MailboxHintFrame {
 };
 
 using Frame = std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, EndNoticeFrame, MessageFrame, MessageAckFrame,
-                           RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame>;
+                           RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame, GreetingFrame>;
 
 inline constexpr size_t hello_reply_frame_bytes = 1 + 4 + 8 + 12 + 4;
 inline constexpr size_t message_frame_bytes = 1 + 8 + 4 + 1 + 2;  // without its bytes, as all below
@@ -108,17 +114,22 @@ inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_byte
 inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
 inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8 + 8;
+inline constexpr size_t greeting_frame_bytes_max = 1 + 2 + hello_body_bytes + ports::connect_data_bytes_max;
+static_assert(packet_head_bytes(true) + greeting_frame_bytes_max + packet_tail_bytes(true) <= datagram_bytes_min);
 [[nodiscard]] constexpr size_t message_ack_frame_bytes(uint8_t words) { return 1 + 8 + 4 + 1 + 1 + size_t{8} * words; }
 [[nodiscard]] inline size_t end_notice_frame_bytes(std::string_view reason) { return 1 + 1 + 2 + reason.size(); }
 
 // What a connection of such datagrams offers its user.
-[[nodiscard]] constexpr uint32_t message_bytes_max(uint32_t datagram_bytes) {
-  return datagram_bytes - static_cast<uint32_t>(packet_overhead_bytes + message_frame_bytes);
+[[nodiscard]] constexpr uint32_t frames_bytes_max(uint32_t datagram_bytes, bool is_sealed) {
+  return datagram_bytes - static_cast<uint32_t>(packet_head_bytes(is_sealed) + packet_tail_bytes(is_sealed));
 }
-static_assert(message_bytes_max(datagram_bytes_min) >= ports::max_send_bytes_floor);
+[[nodiscard]] constexpr uint32_t message_bytes_max(uint32_t datagram_bytes, bool is_sealed = false) {
+  return frames_bytes_max(datagram_bytes, is_sealed) - static_cast<uint32_t>(message_frame_bytes);
+}
+static_assert(message_bytes_max(datagram_bytes_min, true) >= ports::max_send_bytes_floor);
 // Leaves room for an ack of a few ranges.
-[[nodiscard]] constexpr uint32_t chunk_bytes_of(uint32_t datagram_bytes) {
-  return (datagram_bytes - static_cast<uint32_t>(packet_overhead_bytes + rma_write_frame_bytes) - 32) / 8 * 8;
+[[nodiscard]] constexpr uint32_t chunk_bytes_of(uint32_t datagram_bytes, bool is_sealed = false) {
+  return (frames_bytes_max(datagram_bytes, is_sealed) - static_cast<uint32_t>(rma_write_frame_bytes) - 32) / 8 * 8;
 }
 
 void encode_ack(wire::Writer& out, const reliability::Ack& ack, size_t bytes_max);
@@ -133,6 +144,7 @@ void encode(wire::Writer& out, const RmaReadFrame& frame);
 void encode(wire::Writer& out, const RmaReadDataFrame& frame);
 void encode(wire::Writer& out, const RmaEndFrame& frame);
 void encode(wire::Writer& out, const MailboxHintFrame& frame);
+void encode(wire::Writer& out, const GreetingFrame& frame);
 
 // The next frame of a body that is not read to its end. It also refuses: total 0, a chunk beyond its total, an empty one.
 [[nodiscard]] std::optional<Frame> decode_frame(wire::Reader& in);

@@ -21,16 +21,44 @@ bool is_usable(const wire::Offer& offer, uint32_t datagram_bytes) {
 
 }  // namespace
 
-void Handshake::agree(Connection& c, const wire::Offer& theirs, uint32_t their_datagram_bytes) {
-  const connection::Agreed agreed = engine_.agree(c, theirs);
+// ---- What both ends have in common.
+
+void Handshake::agree_on_packets(Connection& c, uint32_t their_datagram_bytes) {
   c.datagram_bytes = std::min(datagram_bytes_, their_datagram_bytes);
-  c.max_send_bytes = std::min(c.max_send_bytes, message_bytes_max(c.datagram_bytes));
-  c.messages.open(agreed.sends_in_flight_max, c.attribute);
-  c.incoming.open(agreed.sends_in_flight_max, c.attribute, held_bytes_);
-  c.rma.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes));
-  c.served.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes), c.id.packed());
   c.congestion = reliability::make_congestion_control(congestion_, c.datagram_bytes, c.local_key);
   c.pacer = reliability::Pacer(uint64_t{burst_datagrams} * c.datagram_bytes);
+}
+
+void Handshake::agree(Connection& c, const wire::Offer& theirs) {
+  const bool is_sealed = c.secured != nullptr;
+  const connection::Agreed agreed = engine_.agree(c, theirs);
+  c.max_send_bytes = std::min(c.max_send_bytes, message_bytes_max(c.datagram_bytes, is_sealed));
+  c.messages.open(agreed.sends_in_flight_max, c.attribute);
+  c.incoming.open(agreed.sends_in_flight_max, c.attribute, held_bytes_);
+  c.rma.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes, is_sealed));
+  c.served.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes, is_sealed), c.id.packed());
+}
+
+std::optional<wire::EndNotice> Handshake::objection_to(const Hello& hello) {
+  if (!is_usable(hello.offer, hello.datagram_bytes)) return {{Status::version, "the hello's limits cannot be used"}};
+  if (hello.attribute == Attribute::multicast_send || hello.attribute == Attribute::multicast_receive) {
+    return {{Status::not_implemented, "multicast is not implemented on this transport"}};
+  }
+  if (wire::scan_options(hello.options) != wire::OptionScan::fine) {
+    return {{Status::version, "the hello demands an option that this end does not know"}};
+  }
+  return std::nullopt;
+}
+
+Hello Handshake::hello_of(const Connection& c) const {
+  Hello hello;
+  hello.attempt = c.attempt;
+  hello.role = c.role;
+  hello.attribute = c.attribute;
+  hello.offer = engine_.our_offer();
+  hello.datagram_bytes = datagram_bytes_;
+  if (c.connect_data != nullptr) hello.data = *c.connect_data;
+  return hello;
 }
 
 uint64_t Handshake::new_key() {
@@ -56,19 +84,23 @@ void Handshake::resolved(uint64_t query, Status status, const Address& address, 
   c.address = address;
   engine_.hello_is_out(c);
   c.dialling->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);
+  if (proof_.is_wanted() && !proof_.begin(c)) return;
   send_hello(c);
   engine_.touch(c);
 }
 
 void Handshake::send_hello(Connection& c) {
+  ++c.attempt;
   Hello hello;
-  hello.attempt = ++c.attempt;
-  hello.role = c.role;
-  hello.attribute = c.attribute;
-  hello.offer = engine_.our_offer();
-  hello.datagram_bytes = datagram_bytes_;
+  if (c.secured == nullptr) {
+    hello = hello_of(c);
+  } else {
+    hello.secured = true;
+    hello.attempt = c.attempt;
+    hello.datagram_bytes = datagram_bytes_;
+    hello.data = c.secured->unheard();
+  }
   hello.cookie = c.dialling->cookie;
-  if (c.connect_data != nullptr) hello.data = *c.connect_data;
   wire::Writer out = outbox_.begin({PacketKind::hello, packet_version, 0, c.id.index, c.local_key, 0});
   encode(out, hello);
   if (out.position() + packet_check_bytes < hello_bytes_min) out.zeros(hello_bytes_min - packet_check_bytes - out.position());
@@ -94,17 +126,25 @@ void Handshake::retry(const Address& from, const PacketHeader& hello) {
   outbox_.put(from, out);
 }
 
-bool Handshake::fits(const Address& from, const PacketHeader& header, const Hello& hello) {
-  if (!is_usable(hello.offer, hello.datagram_bytes)) {
-    refuse(from, header, Status::version, "the hello's limits cannot be used");
-  } else if (hello.attribute == Attribute::multicast_send || hello.attribute == Attribute::multicast_receive) {
-    refuse(from, header, Status::not_implemented, "multicast is not implemented on this transport");
-  } else if (wire::scan_options(hello.options) != wire::OptionScan::fine) {
-    refuse(from, header, Status::version, "the hello demands an option that this end does not know");
-  } else {
-    return true;
-  }
-  return false;
+Connection& Handshake::admit(const Address& from, const PacketHeader& header, const Hello& hello, State state) {
+  Connection& c = *engine_.admit(state);
+  c.local_key = new_key();
+  c.address = from;
+  c.remote_index = header.source;
+  c.remote_key = header.key;
+  c.attempt = hello.attempt;
+  hellos_.add({from, {header.source, header.key}});
+  agree_on_packets(c, hello.datagram_bytes);
+  engine_.touch(c);
+  return c;
+}
+
+void Handshake::requested(Connection& c, const Hello& hello) {
+  c.role = hello.role;
+  c.attribute = hello.attribute;
+  agree(c, hello.offer);
+  c.hello_reply_due = true;
+  engine_.requested(c, hello.data);
 }
 
 void Handshake::on_hello(const Address& from, const Packet& packet, size_t datagram_size) {
@@ -117,24 +157,27 @@ void Handshake::on_hello(const Address& from, const Packet& packet, size_t datag
   }
   const std::optional<Hello> hello = decode_hello(packet.body);
   if (!hello) return engine_.counters().add(Counter::hello_rejected);
-  const KnownHellos::Name name{from, {header.source, header.key}};
-  if (hellos_.knows(name)) return;  // our reply comes again by itself
+  if (hellos_.knows({from, {header.source, header.key}})) return;  // our reply comes again by itself
   const bool proven = hello->cookie && cookies_.holds(*hello->cookie, from, header.source, header.key, engine_.now());
   if (!proven || engine_.is_crowded() || !engine_.has_room()) return retry(from, header);
-  if (!fits(from, header, *hello)) return;
-  Connection& c = *engine_.admit(State::requested);
-  c.local_key = new_key();
-  c.address = from;
-  c.remote_index = header.source;
-  c.remote_key = header.key;
-  c.role = hello->role;
-  c.attribute = hello->attribute;
-  c.attempt = hello->attempt;
-  hellos_.add(name);
-  agree(c, hello->offer, hello->datagram_bytes);
-  c.hello_reply_due = true;
-  engine_.touch(c);
-  engine_.requested(c, hello->data);
+  if (hello->secured && !proof_.is_wanted()) {
+    return refuse(from, header, Status::not_authenticated, connection::acceptor_is_insecure);
+  }
+  if (!hello->secured && proof_.is_wanted()) {
+    proof_.sent_away(from, nullptr, {ErrorKind::authentication, "it runs with --insecure"});
+    return refuse(from, header, Status::not_authenticated, connection::dialler_is_insecure);
+  }
+  if (!hello->secured) {
+    if (const auto objection = objection_to(*hello)) return refuse(from, header, objection->status, objection->reason);
+    return requested(admit(from, header, *hello, State::requested), *hello);
+  }
+  if (hello->datagram_bytes < datagram_bytes_min) {
+    return refuse(from, header, Status::version, "the hello's limits cannot be used");
+  }
+  if (!proof_.has_time()) return retry(from, header);
+  Connection& c = admit(from, header, *hello, State::awaiting_hello);
+  c.step.set(engine_.options().handshake_timeout);
+  proof_.answer(c, hello->data);
 }
 
 void Handshake::on_retry(const Address& from, const Packet& packet) {
@@ -158,7 +201,70 @@ void Handshake::on_refuse(const Address& from, const Packet& packet) {
   wire::Reader in(packet.body);
   const wire::EndNotice notice = decode_end_notice(in);
   if (!in.done()) return engine_.counters().add(Counter::frames_rejected);
-  engine_.lose(*c, notice.status, printable(notice.reason));
+  if (c->secured == nullptr) return engine_.lose(*c, notice.status, printable(notice.reason));
+  // Whoever has proved nothing may be anybody: no word of it is repeated.
+  const bool other_version = notice.status == Status::version;
+  engine_.lose(*c, other_version ? Status::version : Status::not_authenticated,
+               other_version ? "the peer speaks another version of the datagram protocol" : connection::acceptor_is_insecure);
+}
+
+// ---- Both ends prove who they are, and then the dialler says what it wants.
+
+void Handshake::on_handshake(const Address& from, const Packet& packet) {
+  const PacketHeader& header = packet.header;
+  Connection* c = engine_.at(header.destination);
+  if (c == nullptr || c->state == State::gone || c->local_key != header.key) {
+    return outbox_.put_empty(from, {.kind = PacketKind::gone, .destination = header.source, .key = header.key});
+  }
+  const std::optional<HandshakePiece> piece = decode_handshake_piece(packet.body);
+  const bool is_its_peer = c->address == from && (c->remote_key == 0 || (c->remote_index == header.source));
+  if (!piece || !is_its_peer || c->secured == nullptr || piece->datagram_bytes < datagram_bytes_min ||
+      (c->remote_key != 0 && c->remote_key != piece->key)) {
+    return engine_.counters().add(Counter::datagrams_rejected);
+  }
+  if (!c->secured->is_confirmed() && !piece->bytes.empty() && !proof_.has_time()) return;  // it comes again
+  if (c->remote_key == 0) {
+    if (c->state != State::hello_sent) return;  // nobody has been asked yet
+    c->remote_index = header.source;
+    c->remote_key = piece->key;
+    c->dialling->next_hello = never;
+    agree_on_packets(*c, piece->datagram_bytes);
+  }
+  engine_.heard(*c);
+  proof_.on_piece(*c, *piece);
+  if (c->state != State::gone) engine_.touch(*c);
+}
+
+GreetingFrame Handshake::greeting(const Connection& c) {
+  greeting_.clear();
+  wire::Writer out(greeting_);
+  encode(out, hello_of(c));
+  return {greeting_};
+}
+
+void Handshake::on_greeting(Connection& c, const GreetingFrame& frame) {
+  if (c.dialler || c.secured == nullptr) return engine_.violation(c, "a greeting that was not asked for");
+  if (c.state != State::awaiting_hello) return;  // come again
+  const std::optional<Hello> hello = decode_hello(frame.hello);
+  if (!hello || hello->secured || hello->cookie) return engine_.violation(c, "malformed greeting");
+  proof_.greeted(c);
+  std::optional<wire::EndNotice> objection = objection_to(*hello);
+  const Result<void> admitted = objection ? Result<void>{} : proof_.admit_dialler(c, hello->role);
+  if (!admitted) objection = {connection::status_of(admitted.error()), admitted.error().message};
+  if (!objection) return requested(c, *hello);
+  engine_.counters().add(Counter::hello_rejected);
+  static_cast<void>(say_end(c, {connection::Parting::Kind::reject, objection->status, objection->reason}));
+  engine_.begin_lingering(c);
+}
+
+bool Handshake::say_end(Connection& c, const connection::Parting& parting) {
+  if (!c.can_be_told()) return false;
+  c.end_notice_due = true;
+  c.farewell =
+      std::make_unique<Farewell>(Farewell{.is_reject = parting.kind == connection::Parting::Kind::reject,
+                                          .status = parting.status == Status::success ? Status::disconnected : parting.status,
+                                          .reason = std::string(parting.reason.substr(0, wire::reason_bytes_max))});
+  return true;
 }
 
 void Handshake::on_hello_reply(Connection& c, const PacketHeader& header, const HelloReplyFrame& frame) {
@@ -167,10 +273,18 @@ void Handshake::on_hello_reply(Connection& c, const PacketHeader& header, const 
     engine_.counters().add(Counter::hello_rejected);
     return engine_.lose(c, Status::version, "the peer's version or limits cannot be used");
   }
-  c.remote_index = header.source;
-  c.remote_key = frame.key;
-  agree(c, frame.offer, frame.datagram_bytes);
-  if (frame.attempt > 0 && frame.attempt <= c.attempt && c.attempt - frame.attempt < hello_attempts_remembered) {
+  if (c.secured == nullptr) {
+    c.remote_index = header.source;
+    c.remote_key = frame.key;
+    agree_on_packets(c, frame.datagram_bytes);
+  } else if (frame.key != c.remote_key || std::min(datagram_bytes_, frame.datagram_bytes) != c.datagram_bytes) {
+    // What was said before the proof was somebody else's.
+    return engine_.lose(c, Status::version, "the peer's version or limits cannot be used");
+  }
+  agree(c, frame.offer);
+  if (c.secured != nullptr) {
+    c.round_trip = std::max(c.rtt.known() ? c.rtt.latest() : Duration{0}, ports::round_trip_min);
+  } else if (frame.attempt > 0 && frame.attempt <= c.attempt && c.attempt - frame.attempt < hello_attempts_remembered) {
     c.round_trip = std::max(engine_.now() - c.dialling->hello_at[frame.attempt % hello_attempts_remembered], ports::round_trip_min);
     c.rtt.sample(c.round_trip);
     c.congestion->round_trip(c.rtt.latest(), c.rtt.smoothed(), engine_.now());
@@ -185,6 +299,7 @@ void Handshake::opened_by_dialler(Connection& c) {
 }
 
 void Handshake::released(const Connection& c) {
+  proof_.released(c);
   if (!c.dialler) hellos_.end({c.address, {c.remote_index, c.remote_key}});
   if (c.dialling != nullptr && c.dialling->query != 0) by_query_.erase(c.dialling->query);
 }

@@ -9,15 +9,18 @@
 #include "transports/datagram/engine.h"
 #include "transports/datagram/known_hellos.h"
 #include "transports/datagram/outbox.h"
+#include "transports/datagram/proof.h"
 
 namespace ccixfer::datagram {
 
 class Handshake {
  public:
   // `datagram_bytes`: what we offer to peers. `congestion`: of the connections that it begins.
-  Handshake(Engine& engine, Outbox& outbox, ports::Entropy& entropy, uint32_t datagram_bytes, reliability::Congestion congestion)
+  Handshake(Engine& engine, Outbox& outbox, Proof& proof, ports::Entropy& entropy, uint32_t datagram_bytes,
+            reliability::Congestion congestion)
       : engine_(engine),
         outbox_(outbox),
+        proof_(proof),
         entropy_(entropy),
         cookies_(entropy),
         datagram_bytes_(datagram_bytes),
@@ -29,20 +32,30 @@ class Handshake {
   void on_hello(const Address& from, const Packet& packet, size_t datagram_size);
   void on_retry(const Address& from, const Packet& packet);
   void on_refuse(const Address& from, const Packet& packet);
+  void on_handshake(const Address& from, const Packet& packet);
+  [[nodiscard]] GreetingFrame greeting(const Connection& c);  // valid until the next one
+  void on_greeting(Connection& c, const GreetingFrame& frame);
   void on_hello_reply(Connection& c, const PacketHeader& header, const HelloReplyFrame& frame);
   void opened_by_dialler(Connection& c);  // the peer knows that we accepted
+  // Whether it can be told.
+  [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting);
   void released(const Connection& c);
   [[nodiscard]] size_t held_bytes() const { return held_bytes_; }  // of messages that came before their turn, of all connections
 
  private:
   void refuse(const Address& from, const PacketHeader& hello, Status status, std::string_view reason);
   void retry(const Address& from, const PacketHeader& hello);
-  [[nodiscard]] bool fits(const Address& from, const PacketHeader& header, const Hello& hello);  // else it has been answered
-  void agree(Connection& c, const wire::Offer& theirs, uint32_t their_datagram_bytes);
+  [[nodiscard]] static std::optional<wire::EndNotice> objection_to(const Hello& hello);
+  [[nodiscard]] Hello hello_of(const Connection& c) const;
+  [[nodiscard]] Connection& admit(const Address& from, const PacketHeader& header, const Hello& hello, State state);
+  void agree_on_packets(Connection& c, uint32_t their_datagram_bytes);
+  void agree(Connection& c, const wire::Offer& theirs);
+  void requested(Connection& c, const Hello& hello);
   [[nodiscard]] uint64_t new_key();
 
   Engine& engine_;
   Outbox& outbox_;
+  Proof& proof_;
   ports::Entropy& entropy_;
   CookieJar cookies_;
   const uint32_t datagram_bytes_;
@@ -50,6 +63,7 @@ class Handshake {
   KnownHellos hellos_;
   std::map<uint64_t, uint32_t> by_query_;  // names that the network looks up
   size_t held_bytes_ = 0;
+  std::vector<std::byte> greeting_;
 };
 
 }  // namespace ccixfer::datagram

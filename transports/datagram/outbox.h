@@ -26,6 +26,8 @@ class Outbox {
   }
   // The beginning of a packet; its frames follow, and end_packet, and put. There is room for datagram_bytes_max.
   [[nodiscard]] wire::Writer begin(const PacketHeader& header);
+  // What stands of it so far, to be changed in its place.
+  [[nodiscard]] MutableBytes begun(const wire::Writer& packet) const { return place(end_).first(packet.position()); }
   void put(const Address& to, const wire::Writer& packet);
   void put_empty(const Address& to, const PacketHeader& header);
   void flush();

@@ -58,6 +58,7 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
       return c.served.chunk_acked(carried.b, carried.c, engine_.target());
     case Carries::mailbox_hint:
       return c.hints->acked(carried.b);
+    case Carries::greeting:
     case Carries::hello_reply:
     case Carries::message:
     case Carries::message_ack:
@@ -83,6 +84,9 @@ void PacketOutcomes::silence(Connection& c) {
 void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& carried) {
   switch (static_cast<Carries>(carried.kind)) {
     case Carries::ack:
+      return;
+    case Carries::greeting:
+      c.greeting_due = c.state == State::hello_sent;
       return;
     case Carries::hello_reply:
       c.hello_reply_due = c.state == State::requested || c.state == State::accepting;

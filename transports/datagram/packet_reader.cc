@@ -29,7 +29,8 @@ void PacketReader::on_data(const Address& from, const Packet& packet) {
   if (c == nullptr || c->state == State::gone || c->local_key != header.key) {
     return outbox_.put_empty(from, {.kind = PacketKind::gone, .destination = header.source, .key = header.key});
   }
-  if (c->address != from || (c->remote_key != 0 && c->remote_index != header.source))
+  const bool is_its_kind = (header.kind == PacketKind::sealed) == (c->secured != nullptr);
+  if (!is_its_kind || c->address != from || (c->remote_key != 0 && c->remote_index != header.source))
     return engine_.counters().add(Counter::datagrams_rejected);
   switch (c->received.look(header.number)) {
     case reliability::ReceiveLedger::Verdict::duplicate:
@@ -38,45 +39,69 @@ void PacketReader::on_data(const Address& from, const Packet& packet) {
     case reliability::ReceiveLedger::Verdict::fresh:
       break;
   }
+  Bytes body = packet.body;
+  if (header.kind == PacketKind::sealed) {
+    const std::optional<Bytes> frames = open(*c, packet);
+    if (!frames) return;
+    body = *frames;
+  }
   bool eliciting = false;
-  if (!may_take(*c, packet.body, eliciting)) return;
+  if (!may_take(*c, body, eliciting)) return;
   c->received.received(header.number, eliciting, engine_.now());
   engine_.heard(*c);
-  wire::Reader in(packet.body);
+  wire::Reader in(body);
   while (in.remaining() > 0 && c->state != State::gone) {
     const std::optional<Frame> frame = decode_frame(in);
     CHECK(frame.has_value());
-    on_frame(*c, packet, *frame);
+    on_frame(*c, header, *frame);
   }
   if (c->state != State::gone) engine_.touch(*c);
+}
+
+std::optional<Bytes> PacketReader::open(Connection& c, const Packet& packet) {
+  // It has overtaken what brings the keys, and comes again.
+  if (!c.is_sealed()) return std::nullopt;
+  std::array<std::byte, packet_head_bytes(true)> header;
+  wire::Writer again{MutableBytes(header)};
+  begin_packet(again, packet.header);
+  const Bytes sealed = packet.body.first(packet.body.size() - packet_tag_bytes);
+  trust::Tag tag;
+  std::memcpy(tag.data(), packet.body.last(packet_tag_bytes).data(), tag.size());
+  opened_.assign(sealed.begin(), sealed.end());
+  if (!c.secured->open(packet.header.number, header, opened_, tag)) {
+    engine_.counters().add(Counter::datagrams_rejected);
+    return std::nullopt;
+  }
+  return opened_;
 }
 
 bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
   wire::Reader in(body);
   bool first = true;
-  bool greeted = c.state != State::hello_sent;
-  bool accepted = c.state != State::hello_sent && c.state != State::awaiting_accept;
+  bool greeted = c.state != State::hello_sent && c.state != State::awaiting_hello;
+  bool accepted = greeted && c.state != State::awaiting_accept;
   while (in.remaining() > 0) {
     const std::optional<Frame> frame = decode_frame(in);
     if (!frame) {
       engine_.violation(c, "malformed frame");
       return false;
     }
-    if (!is_one_of<reliability::Ack>(*frame)) eliciting = true;
-    if (is_one_of<HelloReplyFrame>(*frame)) greeted = true;
+    first = false;
+    if (is_one_of<reliability::Ack>(*frame)) continue;
+    eliciting = true;
+    if (is_one_of<HelloReplyFrame, GreetingFrame, EndNoticeFrame>(*frame)) greeted = true;
     if (is_one_of<AcceptFrame>(*frame)) accepted = true;
     // It overtook what must come before it.
     if (!greeted || (of_data(*frame) && !accepted)) return false;
     if (const auto* message = std::get_if<MessageFrame>(&*frame)) {
       if (!c.incoming.room_for(*message)) return false;
     }
-    first = false;
   }
   if (first) engine_.violation(c, "an empty packet");
-  return !first;
+  return !first && greeted;
 }
 
-void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& frame) {
+void PacketReader::on_frame(Connection& c, const PacketHeader& header, const Frame& frame) {
   if (const auto* ack = std::get_if<reliability::Ack>(&frame)) return outcomes_.acknowledged(c, *ack);
   if (c.state == State::lingering) {
     // The peer said goodbye as well: it needs no more of us than the answer that nobody is here.
@@ -92,7 +117,9 @@ void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& fr
   const auto ended = [&](uint64_t token, ports::OperationResult ending) { engine_.sink().on_completion(c.id, token, ending); };
   if (const auto* reply = std::get_if<HelloReplyFrame>(&frame)) {
     if (!c.dialler) return engine_.violation(c, "a reply to a hello that was not sent");
-    handshake_.on_hello_reply(c, packet.header, *reply);
+    handshake_.on_hello_reply(c, header, *reply);
+  } else if (const auto* greeting = std::get_if<GreetingFrame>(&frame)) {
+    handshake_.on_greeting(c, *greeting);
   } else if (is_one_of<AcceptFrame>(frame)) {
     if (!c.dialler) return engine_.violation(c, "an acceptance that was not asked for");
     if (c.state != State::awaiting_accept) return;
@@ -100,7 +127,7 @@ void PacketReader::on_frame(Connection& c, const Packet& packet, const Frame& fr
   } else if (const auto* notice = std::get_if<EndNoticeFrame>(&frame)) {
     engine_.lose(c, notice->notice.status, printable(notice->notice.reason));
     // So that the peer need not repeat it. It will ask no more: nobody is here.
-    outbox_.put_empty(c.address, {.kind = PacketKind::gone, .destination = c.remote_index, .key = c.local_key});
+    outbox_.put_empty(c.address, {.kind = PacketKind::gone, .destination = header.source, .key = c.local_key});
   } else if (const auto* message = std::get_if<MessageFrame>(&frame)) {
     on_message(c, *message);
   } else if (const auto* told = std::get_if<MessageAckFrame>(&frame)) {

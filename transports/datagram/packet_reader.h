@@ -13,18 +13,21 @@ class PacketReader {
   PacketReader(Engine& engine, Outbox& outbox, Handshake& handshake, PacketOutcomes& outcomes)
       : engine_(engine), outbox_(outbox), handshake_(handshake), outcomes_(outcomes) {}
 
-  void on_data(const Address& from, const Packet& packet);
+  void on_data(const Address& from, const Packet& packet);  // data, and sealed
   void on_gone(const Address& from, const Packet& packet);
 
  private:
+  // The frames of a sealed packet, valid until the next one; nullopt: it does not open, or not yet.
+  [[nodiscard]] std::optional<Bytes> open(Connection& c, const Packet& packet);
   [[nodiscard]] bool may_take(Connection& c, Bytes body, bool& eliciting);  // looks at all frames before any takes effect
-  void on_frame(Connection& c, const Packet& packet, const Frame& frame);
+  void on_frame(Connection& c, const PacketHeader& header, const Frame& frame);
   void on_message(Connection& c, const MessageFrame& frame);
 
   Engine& engine_;
   Outbox& outbox_;
   Handshake& handshake_;
   PacketOutcomes& outcomes_;
+  std::vector<std::byte> opened_;  // the packet that is being read
 };
 
 }  // namespace ccixfer::datagram

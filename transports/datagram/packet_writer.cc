@@ -15,10 +15,11 @@ bool has_window(const Connection& c) {
 }  // namespace
 
 bool PacketWriter::wants_to_send(Connection& c) {
+  if (!c.can_be_told()) return false;
   if (c.end_notice_due) return true;
-  if (c.state == State::lingering || c.remote_key == 0) return false;
-  return c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() || hints_due(c) ||
-         c.messages.sendable() || c.rma.request_due() || c.rma.chunk_due() || c.served.chunk_due();
+  if (c.state == State::lingering) return false;
+  return c.greeting_due || c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() ||
+         hints_due(c) || c.messages.sendable() || c.rma.request_due() || c.rma.chunk_due() || c.served.chunk_due();
 }
 
 void PacketWriter::transmit(Connection& c) {
@@ -48,10 +49,12 @@ void PacketWriter::transmit(Connection& c) {
 }
 
 bool PacketWriter::build(Connection& c, bool eliciting) {
-  wire::Writer out =
-      outbox_.begin({PacketKind::data, packet_version, c.remote_index, c.id.index, c.remote_key, c.sent.next_number()});
+  const uint64_t number = c.sent.next_number();
+  const bool seals = c.secured != nullptr;
+  wire::Writer out = outbox_.begin(
+      {seals ? PacketKind::sealed : PacketKind::data, packet_version, c.remote_index, c.id.index, c.remote_key, number});
   const size_t empty = out.position();
-  const size_t size_max = c.datagram_bytes - packet_check_bytes;
+  const size_t size_max = c.datagram_bytes - packet_tail_bytes(seals);
   CarriedFrames carried;
   if (c.received.ack_wanted() && c.state != State::lingering) {
     const reliability::Ack ack = c.received.take_ack(engine_.now());
@@ -68,7 +71,13 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
   }
   if (out.position() == empty) return false;
   const bool elicits = out.position() > after_ack;
-  end_packet(out);
+  if (seals) {
+    const MutableBytes packet = outbox_.begun(out);
+    const trust::Tag tag = c.secured->seal(number, packet.first(empty), packet.subspan(empty));
+    out.bytes(std::as_bytes(std::span(tag)));
+  } else {
+    end_packet(out);
+  }
   const auto bytes = static_cast<uint32_t>(out.position());
   CHECK(bytes <= c.datagram_bytes);
   const uint64_t in_flight = c.sent.in_flight_bytes();
@@ -91,6 +100,14 @@ void PacketWriter::add_control(Connection& c, wire::Writer& out, size_t size_max
     return;
   }
   if (c.state == State::lingering) return;
+  if (c.greeting_due) {
+    const GreetingFrame frame = handshake_.greeting(c);
+    if (fits(1 + 2 + frame.hello.size())) {
+      encode(out, frame);
+      carried.push_back({.kind = as(Carries::greeting)});
+      c.greeting_due = false;
+    }
+  }
   if (c.hello_reply_due && fits(hello_reply_frame_bytes)) {
     encode(out, HelloReplyFrame{c.attempt, c.local_key, engine_.our_offer(), datagram_bytes_});
     carried.push_back({.kind = as(Carries::hello_reply)});

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "transports/datagram/engine.h"
+#include "transports/datagram/handshake.h"
 #include "transports/datagram/outbox.h"
 
 namespace ccixfer::datagram {
@@ -11,8 +12,8 @@ namespace ccixfer::datagram {
 class PacketWriter {
  public:
   // `datagram_bytes`: what we offer to peers.
-  PacketWriter(Engine& engine, Outbox& outbox, uint32_t datagram_bytes)
-      : engine_(engine), outbox_(outbox), datagram_bytes_(datagram_bytes) {}
+  PacketWriter(Engine& engine, Outbox& outbox, Handshake& handshake, uint32_t datagram_bytes)
+      : engine_(engine), outbox_(outbox), handshake_(handshake), datagram_bytes_(datagram_bytes) {}
 
   void transmit(Connection& c);
   [[nodiscard]] static bool wants_to_send(Connection& c);
@@ -27,6 +28,7 @@ class PacketWriter {
 
   Engine& engine_;
   Outbox& outbox_;
+  Handshake& handshake_;
   const uint32_t datagram_bytes_;
 };
 

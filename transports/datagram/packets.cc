@@ -7,6 +7,11 @@ namespace ccixfer::datagram {
 using wire::Reader;
 using wire::Writer;
 
+namespace {
+// A sealed packet that is damaged in its header must not be taken for one of another connection: the answer to that ends this one.
+uint32_t header_check(Bytes header) { return static_cast<uint32_t>(xxh3_64(header)); }
+}  // namespace
+
 void begin_packet(Writer& out, const PacketHeader& header) {
   out.u16(packet_magic);
   out.u8(static_cast<uint8_t>(header.kind));
@@ -15,19 +20,18 @@ void begin_packet(Writer& out, const PacketHeader& header) {
   out.u32(header.source);
   out.u64(header.key);
   out.u64(header.number);
+  if (header.kind == PacketKind::sealed) out.u32(header_check(out.since(0)));
 }
 
 void end_packet(Writer& out) { out.u64(xxh3_64(out.since(0))); }
 
 std::optional<Packet> open_packet(Bytes datagram) {
   if (datagram.size() < packet_overhead_bytes) return std::nullopt;
-  Reader check(datagram.last(packet_check_bytes));
-  if (check.u64() != xxh3_64(datagram.first(datagram.size() - packet_check_bytes))) return std::nullopt;
   Reader in(datagram.first(packet_header_bytes));
   Packet packet;
   in.require(in.u16() == packet_magic);
   const uint8_t kind = in.u8();
-  in.require(kind >= static_cast<uint8_t>(PacketKind::hello) && kind <= static_cast<uint8_t>(PacketKind::gone));
+  in.require(kind >= static_cast<uint8_t>(PacketKind::hello) && kind <= static_cast<uint8_t>(PacketKind::sealed));
   packet.header.kind = static_cast<PacketKind>(kind);
   packet.header.version = in.u8();
   packet.header.destination = in.u32();
@@ -35,7 +39,16 @@ std::optional<Packet> open_packet(Bytes datagram) {
   packet.header.key = in.u64();
   packet.header.number = in.u64();
   if (!in.done()) return std::nullopt;
-  packet.body = datagram.subspan(packet_header_bytes, datagram.size() - packet_overhead_bytes);
+  packet.body = datagram.subspan(packet_header_bytes);
+  if (packet.header.kind == PacketKind::sealed) {
+    Reader body(packet.body);
+    const bool holds = body.u32() == header_check(datagram.first(packet_header_bytes));
+    packet.body = body.rest();
+    return holds && packet.body.size() >= packet_tag_bytes ? std::optional(packet) : std::nullopt;
+  }
+  Reader check(datagram.last(packet_check_bytes));
+  if (check.u64() != xxh3_64(datagram.first(datagram.size() - packet_check_bytes))) return std::nullopt;
+  packet.body = packet.body.first(packet.body.size() - packet_check_bytes);
   return packet;
 }
 
@@ -58,7 +71,7 @@ void encode(Writer& out, const Hello& hello) {
   out.u8(static_cast<uint8_t>(hello.role));
   out.u8(static_cast<uint8_t>(hello.attribute));
   out.u8(hello.cookie ? 1 : 0);
-  out.u8(0);
+  out.u8(hello.secured ? 1 : 0);
   out.u32(hello.offer.max_send_bytes);
   out.u32(hello.offer.sends_in_flight_max);
   out.u32(hello.offer.rmas_in_flight_max);
@@ -75,10 +88,11 @@ std::optional<Hello> decode_hello(Bytes body) {
   const uint8_t role = in.u8();
   const uint8_t attribute = in.u8();
   const uint8_t has_cookie = in.u8();
-  in.require(in.u8() == 0);
+  const uint8_t secured = in.u8();
   in.require(role <= static_cast<uint8_t>(ports::Role::admin));
   in.require(attribute <= static_cast<uint8_t>(ports::Attribute::multicast_receive));
-  in.require(has_cookie <= 1);
+  in.require(has_cookie <= 1 && secured <= 1);
+  hello.secured = secured == 1;
   hello.role = static_cast<ports::Role>(role);
   hello.attribute = static_cast<ports::Attribute>(attribute);
   hello.offer.max_send_bytes = in.u32();
@@ -93,6 +107,27 @@ std::optional<Hello> decode_hello(Bytes body) {
   hello.options = in.bytes16(wire::hello_options_bytes_max);
   if (!in.ok()) return std::nullopt;  // what is left is padding
   return hello;
+}
+
+void encode(Writer& out, const HandshakePiece& piece) {
+  out.u64(piece.key);
+  out.u32(piece.datagram_bytes);
+  out.u32(piece.arrived_bytes);
+  out.u32(piece.offset_bytes);
+  out.bytes16(piece.bytes);
+}
+
+std::optional<HandshakePiece> decode_handshake_piece(Bytes body) {
+  Reader in(body);
+  HandshakePiece piece;
+  piece.key = in.u64();
+  piece.datagram_bytes = in.u32();
+  piece.arrived_bytes = in.u32();
+  piece.offset_bytes = in.u32();
+  piece.bytes = in.bytes16();
+  in.require(piece.key != 0);
+  if (!in.done()) return std::nullopt;
+  return piece;
 }
 
 void encode(Writer& out, const wire::EndNotice& notice) {

@@ -77,6 +77,10 @@ void DatagramFabric::send(const Address& from, const Address& to, Bytes bytes) {
     return;
   }
   std::vector<std::byte> copy(bytes.begin(), bytes.end());
+  if (change_ && !change_(places_[from.low - 1].address, copy)) {
+    ++totals_.cut;
+    return;
+  }
   if (random.chance(link_.duplicate_chance)) {
     ++totals_.duplicated;
     fly(from, to, copy, free_at);

@@ -9,6 +9,7 @@
 // address share its way out. Ownership: the DatagramFabric outlives its nets; the World outlives the fabric.
 #pragma once
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -54,6 +55,11 @@ class DatagramFabric {
 
   [[nodiscard]] World& world() { return world_; }
   void set_link(const DatagramLinkOptions& link) { link_ = link; }  // for datagrams from now on
+  // Somebody stands between all nets: `change` is shown each datagram that leaves, by the address that sends it, and may change it;
+  // false: it goes nowhere. nullptr: nobody.
+  void stand_between(std::function<bool(const std::string& from, std::vector<std::byte>& bytes)> change) {
+    change_ = std::move(change);
+  }
   void cut(const std::string& address) { cuts_.insert(address); }
   void join(const std::string& address) { cuts_.erase(address); }
   void cut_way(const std::string& from, const std::string& to) { ways_cut_.insert({from, to}); }
@@ -76,6 +82,7 @@ class DatagramFabric {
   DatagramLinkOptions link_;
   std::vector<Place> places_;                          // Address::low is an index of it, plus one
   std::map<datagram::Address, SimDatagramNet*> nets_;  // who listens where
+  std::function<bool(const std::string&, std::vector<std::byte>&)> change_;
   std::set<std::string> cuts_;
   std::set<std::pair<std::string, std::string>> ways_cut_;
   std::map<std::pair<uint64_t, uint64_t>, Instant> last_arrival_;  // of those that keep their order, by way

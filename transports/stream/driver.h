@@ -66,7 +66,7 @@ class Driver {
   std::unique_ptr<StreamNet> net_;
   std::shared_ptr<connection::HopTrust> trust_;
   Engine engine_;
-  SilentDiallers silent_;
+  connection::SilentDiallers silent_;
   LentMemory lent_;
   Handshake handshake_;
   FrameReader reader_;

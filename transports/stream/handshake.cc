@@ -56,7 +56,7 @@ void Handshake::say_hello(Connection& c) {
 
 bool Handshake::has_time_for(const Connection& c) {
   const bool proving = trust_ != nullptr && !c.is_sealed() && (c.state == State::awaiting_hello || c.state == State::hello_sent);
-  return !proving || handshakes_++ < handshakes_per_turn_max;
+  return !proving || handshakes_++ < connection::handshakes_per_turn_max;
 }
 
 void Handshake::on_handshake(Connection& c, Bytes header) {

@@ -13,7 +13,7 @@ using connection::SilentDiallers;
 class Handshake {
  public:
   // `trust`: nullptr for plain connections.
-  Handshake(Engine& engine, StreamNet& net, SilentDiallers& silent, connection::HopTrust* trust)
+  Handshake(Engine& engine, StreamNet& net, connection::SilentDiallers& silent, connection::HopTrust* trust)
       : engine_(engine), net_(net), silent_(silent), trust_(trust) {}
 
   void greet(Connection& c);  // the stream to the peer is there
@@ -39,7 +39,7 @@ class Handshake {
 
   Engine& engine_;
   StreamNet& net_;
-  SilentDiallers& silent_;
+  connection::SilentDiallers& silent_;
   connection::HopTrust* trust_;
   size_t handshakes_ = 0;  // that went on in this turn
 };

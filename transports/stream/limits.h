@@ -36,9 +36,6 @@ inline constexpr size_t discard_bytes = 64u << 10;
 
 inline constexpr size_t hints_waiting_max = 1024;  // of a connection, that could not go out yet; beyond: lost
 
-// Connections whose handshake may go on in one turn; the others have theirs in the next one. A step may cost half a millisecond.
-inline constexpr size_t handshakes_per_turn_max = 8;
-
 // Memory that was lent to the network and is wanted back: how often it is asked what the peer has acknowledged, how long a peer may
 // acknowledge nothing, and how long it may all take; then the stream is reset, and the memory free.
 inline constexpr Duration lent_look_interval = std::chrono::milliseconds(2);

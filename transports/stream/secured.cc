@@ -6,38 +6,20 @@
 #include <utility>
 
 #include "core/base/invariant.h"
-#include "core/trust/derive.h"
 #include "core/wire/connection_frames.h"
-#include "transports/connection/hop_trust.h"
 
 namespace ccixfer::stream {
 namespace {
 
-constexpr std::string_view exporter_label = "EXPORTER-ccixfer-hop";
 constexpr std::string_view key_label = "ccixfer hop records";
 static_assert(wire::sealed_tag_bytes == trust::tag_bytes);
 
 Bytes associated(Bytes record) { return record.first(wire::sealed_associated_bytes); }
 
-trust::Secret key_of(const trust::Secret& from, trust::HandshakeSide sender) {
-  const std::array<std::byte, 1> context = {static_cast<std::byte>(sender)};
-  return trust::derive(from, key_label, context);
-}
-
 }  // namespace
 
 Secured::Secured(trust::HandshakeOptions options)
     : side_(options.side), handshake_(std::make_unique<trust::Handshake>(std::move(options))) {}
-
-Secured::Keys Secured::make_keys(const trust::Handshake& handshake, trust::HandshakeSide side) {
-  using trust::HandshakeSide;
-  const HandshakeSide other = side == HandshakeSide::dialler ? HandshakeSide::acceptor : HandshakeSide::dialler;
-  const trust::Secret secret = handshake.exported(exporter_label);
-  const trust::Cipher cipher = handshake.cipher();
-  return {trust::SealKey(cipher, key_of(secret, side), trust::SealKey::Use::seal),
-          trust::SealKey(cipher, key_of(secret, other), trust::SealKey::Use::open), cipher, handshake.peer(),
-          connection::proved_name(handshake.peer())};
-}
 
 Result<void> Secured::step(Bytes records) {
   if (handshake_ == nullptr) return fail(ErrorKind::protocol, "a handshake that is over goes on");
@@ -45,7 +27,7 @@ Result<void> Secured::step(Bytes records) {
   const std::vector<std::byte> said = handshake_->take_output();
   wire::Writer out(output_);
   wire::encode_handshake(out, said);
-  if (stepped && !keys_ && handshake_->done()) keys_.emplace(make_keys(*handshake_, side_));
+  if (stepped && !keys_ && handshake_->done()) keys_.emplace(connection::make_hop_keys(*handshake_, side_, key_label));
   return stepped;
 }
 

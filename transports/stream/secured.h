@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/trust/handshake.h"
-#include "core/trust/seal_key.h"
 #include "core/wire/sealed_record.h"
+#include "transports/connection/hop_keys.h"
 
 namespace ccixfer::stream {
 
@@ -46,15 +46,6 @@ class Secured {
   [[nodiscard]] std::optional<MutableBytes> open(MutableBytes record);
 
  private:
-  struct Keys {
-    trust::SealKey seal;
-    trust::SealKey open;
-    trust::Cipher cipher;
-    trust::ProvedPeer peer;
-    std::string name;
-  };
-  [[nodiscard]] static Keys make_keys(const trust::Handshake& handshake, trust::HandshakeSide side);
-
   trust::HandshakeSide side_;
   bool broken_ = false;       // a record did not open
   uint64_t seal_number_ = 0;  // of the next record
@@ -64,7 +55,7 @@ class Secured {
   uint64_t open_number_ = 0;
   bool seal_begun_ = false;  // prepare() has begun the record of seal_number_, which skips nothing
   bool open_begun_ = false;  // the same of open_number_
-  std::optional<Keys> keys_;
+  std::optional<connection::HopKeys> keys_;
   std::unique_ptr<trust::Handshake> handshake_;  // until the peer has shown that it has the keys
   std::vector<std::byte> output_;
 };

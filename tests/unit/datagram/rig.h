@@ -73,11 +73,12 @@ struct Recorder final : ports::TransportSink {
 };
 
 struct End final : sim::Actor {
-  End(sim::DatagramFabric& fabric, const std::string& name, const DatagramOptions& options, uint64_t seed)
+  End(sim::DatagramFabric& fabric, const std::string& name, const DatagramOptions& options, uint64_t seed,
+      std::shared_ptr<connection::HopTrust> trust = nullptr)
       : world(fabric.world()), node(world.add_node(name)), entropy(seed) {
     auto owned = std::make_unique<sim::SimDatagramNet>(fabric, node, name, uint16_t{1});
     net = owned.get();
-    transport = std::make_unique<DatagramTransport>(options, std::move(owned), entropy, counters);
+    transport = std::make_unique<DatagramTransport>(options, std::move(owned), entropy, counters, std::move(trust));
     transport->bind(sink, memory);
     world.add_actor(node, this);
   }
@@ -120,11 +121,12 @@ struct End final : sim::Actor {
 class Rig {
  public:
   explicit Rig(const sim::DatagramLinkOptions& link = {}, const ports::TransportOptions& options = {}, uint64_t seed = 1,
-               reliability::Congestion congestion = reliability::Congestion::new_reno)
+               reliability::Congestion congestion = reliability::Congestion::new_reno,
+               std::shared_ptr<connection::HopTrust> of_a = nullptr, std::shared_ptr<connection::HopTrust> of_b = nullptr)
       : world(seed),
         fabric(world, link),
-        a(fabric, "a", {options, congestion}, seed * 2 + 1),
-        b(fabric, "b", {options, congestion}, seed * 2 + 2) {}
+        a(fabric, "a", {options, congestion}, seed * 2 + 1, std::move(of_a)),
+        b(fabric, "b", {options, congestion}, seed * 2 + 2, std::move(of_b)) {}
 
   bool run(const std::function<bool()>& done, Duration limit = 60s) {
     return world.run_until(done, after(world.now(), limit)) == sim::RunEnd::reached;

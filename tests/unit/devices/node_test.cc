@@ -9,10 +9,10 @@
 #include <fstream>
 #include <functional>
 #include <optional>
-#include <stdexcept>
 
 #include "core/host/clock.h"
 #include "core/host/entropy.h"
+#include "tests/unit/stream/own_trust.h"
 
 namespace ccixfer::program {
 namespace {
@@ -96,7 +96,7 @@ TEST_CASE("node__of_a_device_with_a_subnet__is_named_by_its_routed_address_first
   CHECK(make_node(device, options, program.entropy, program.counters).value().uris.empty());  // nobody can dial it
 }
 
-TEST_CASE("node__of_udp__two_of_them_talk_and_neither_is_made_where_peers_are_to_be_proved") {
+TEST_CASE("node__of_udp__two_of_them_talk_and_prove_themselves_where_that_is_wanted") {
   Program program;
   DeviceConfig device;
   device.name = "wan";
@@ -114,17 +114,16 @@ TEST_CASE("node__of_udp__two_of_them_talk_and_neither_is_made_where_peers_are_to
   REQUIRE(listener.endpoint->accept(request, 1) == Status::success);
   CHECK(program.until(dialler, listener, cci::EventType::connect).status == Status::success);
 
-  struct Trust final : connection::HopTrust {
-    trust::HandshakeOptions handshake(trust::HandshakeSide) override { throw std::logic_error("nobody is to be proved"); }
-    Result<void> admit_acceptor(const trust::ProvedPeer&, std::string_view) override { return {}; }
-    Result<void> admit_dialler(const trust::ProvedPeer&, ports::Role) override { return {}; }
-  };
-  options.trust = std::make_shared<Trust>();
-  const auto proved = make_node(device, options, program.entropy, program.counters);
-  REQUIRE_FALSE(proved);
-  CHECK(proved.error().kind == ErrorKind::usage);
-  CHECK(proved.error().message ==
-        "not in this version: proof of who is at the other end over udp: device wan: give --insecure on both sides, or use tcp");
+  // With a HopTrust both ends are proved.
+  const auto trust = std::make_shared<ccixfer::testing::OwnTrust>();
+  options.trust = trust;
+  Node proved = make_node(device, options, program.entropy, program.counters).value();
+  options.listening = false;
+  Node proving = make_node(device, options, program.entropy, program.counters).value();
+  REQUIRE(proving.endpoint->connect(proved.uris.front(), {}));
+  cci::Event of_proved = program.until(proved, proving, cci::EventType::connect_request);
+  CHECK(of_proved.peer().proved == trust->name());
+  options.listening = true;
   options.trust = nullptr;
   options.listen = "tcp://127.0.0.1:0";
   const auto other = make_node(device, options, program.entropy, program.counters);

@@ -1,5 +1,6 @@
 // Connections that say nothing.
 #include "tests/unit/stream/rig.h"
+#include "transports/connection/limits.h"
 
 namespace ccixfer::stream::testing {
 namespace {
@@ -30,7 +31,7 @@ TEST_CASE("engine__as_many_silent_connections_as_may_be_pending__others_still_ge
     return !rig.b.sink.requests.empty();
   };
   REQUIRE(rig.run(asked, 9s));
-  CHECK(rig.now - began <= 5 * silence_when_crowded_max);
+  CHECK(rig.now - began <= 5 * connection::silence_when_crowded_max);
   REQUIRE(rig.b.transport->accept(rig.b.sink.requests.front()) == Status::success);
   REQUIRE(rig.run([&] { return !rig.a.sink.connected.empty(); }));
   CHECK(rig.a.sink.connected.front().status == Status::success);
@@ -66,26 +67,6 @@ TEST_CASE("engine__requests_that_the_application_has_not_decided__are_not_droppe
   rig.pass(60s);
   CHECK(rig.b.sink.requests.size() == 8);
   CHECK(rig.b.sink.disconnected.empty());
-}
-
-TEST_CASE("silent_diallers__of_several__the_one_that_came_first_is_due_first") {
-  const auto at = [](int64_t ms) { return Instant{} + std::chrono::milliseconds(ms); };
-  SilentDiallers silent;
-  CHECK(silent.deadline() == never);
-  silent.remove(3);  // it was never there
-  silent.add(5, at(2));
-  silent.add(1, at(3));
-  silent.add(9, at(1));
-  CHECK(silent.deadline() == at(1) + silence_when_crowded_max);
-  CHECK(silent.first_due(silent.deadline() - Duration(1)) == std::nullopt);
-  CHECK(silent.first_due(silent.deadline()) == 9u);
-  silent.remove(9);
-  silent.remove(9);
-  CHECK(silent.first_due(never) == 5u);
-  silent.remove(5);
-  CHECK(silent.first_due(at(3) + silence_when_crowded_max) == 1u);
-  silent.remove(1);
-  CHECK(silent.first_due(never - Duration(1)) == std::nullopt);
 }
 
 }  // namespace

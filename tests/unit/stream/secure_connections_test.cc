@@ -245,7 +245,7 @@ TEST_CASE("secure_connection__half_open_handshakes_in_a_crowd__others_still_get_
     return !rig.b.sink.requests.empty();
   };
   REQUIRE(rig.run(asked, 9s));
-  CHECK(rig.now - began <= 10 * silence_when_crowded_max);
+  CHECK(rig.now - began <= 10 * connection::silence_when_crowded_max);
   REQUIRE(rig.b.transport->accept(rig.b.sink.requests.front()) == Status::success);
   REQUIRE(rig.run([&] { return !rig.a.sink.connected.empty(); }));
   CHECK(rig.a.sink.connected.front().status == Status::success);
@@ -254,7 +254,7 @@ TEST_CASE("secure_connection__half_open_handshakes_in_a_crowd__others_still_get_
 TEST_CASE("secure_connection__many_at_once__all_get_in_though_each_turn_takes_a_few") {
   SecureRig secure;
   Rig& rig = secure.rig;
-  const size_t count = 5 * handshakes_per_turn_max;
+  const size_t count = 5 * connection::handshakes_per_turn_max;
   for (size_t i = 0; i < count; ++i) {
     ports::DialRequest dial;
     dial.uri = "mem://b";
