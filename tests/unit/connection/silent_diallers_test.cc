@@ -1,8 +1,8 @@
+#include "transports/connection/silent_diallers.h"
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <optional>
-
-#include "transports/connection/silent_diallers.h"
 
 namespace ccixfer::connection {
 namespace {
