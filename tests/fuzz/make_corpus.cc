@@ -313,6 +313,7 @@ void datagram_frames() {
       [&](Out& out) {
         datagram::encode(out, datagram::MailboxHintFrame{0, 3, 4});
       },
+      [&](Out& out) { datagram::encode(out, datagram::GreetingFrame{data}); },
       [&](Out& out) { datagram::encode_ack(out, ack, 100); },
       [&](Out& out) { datagram::encode(out, datagram::AcceptFrame{}); },
       [&](Out& out) {
@@ -339,6 +340,12 @@ void datagram_frames() {
   datagram::encode(out, hello);
   datagram::end_packet(out);
   put("datagram_frames", bytes);
+  std::vector<std::byte> of_tls;
+  Out piece(of_tls);
+  datagram::begin_packet(piece, {datagram::PacketKind::handshake, datagram::packet_version, 3, 5, 77, 0});
+  datagram::encode(piece, datagram::HandshakePiece{88, 1472, 185, 0, data});
+  datagram::end_packet(piece);
+  put("datagram_frames", of_tls);
 }
 
 template <typename Encode>
