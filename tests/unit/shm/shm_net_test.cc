@@ -102,6 +102,41 @@ TEST_CASE("shm_net__two_threads_and_places_of_many_sizes__the_bytes_stay_in_orde
   CHECK(wrong == 0);
 }
 
+// Bytes come while a place is being filled short: between any two of many places that one receive fills.
+TEST_CASE("shm_net__two_threads_and_many_short_places__what_comes_meanwhile_waits_for_the_next_receive") {
+  Pair pair(8192);
+  constexpr size_t total = 2'000'000;
+  constexpr size_t places = 64, place_bytes = 16;
+  const auto byte_at = [](size_t i) { return static_cast<std::byte>(i * 7 % 251); };
+  std::vector<std::byte> numbered(251 + 64);
+  for (size_t i = 0; i < numbered.size(); ++i) numbered[i] = byte_at(i);
+  host::SystemClock clock;
+  const Instant end = clock.now() + 60s;
+  std::thread sender([&] {
+    for (size_t sent = 0; sent < total && clock.now() < end;) {
+      pair.client->poll(clock.now(), [](const StreamEvent&) {});
+      const size_t size = std::min<size_t>(1 + sent % 5, total - sent);
+      const stream::ConstIoSpan from[] = {{numbered.data() + sent % 251, size}};
+      const int64_t taken = pair.client->send(pair.out, from);
+      if (taken > 0) sent += static_cast<size_t>(taken);
+    }
+  });
+  size_t came = 0, wrong = 0;
+  std::vector<std::byte> memory(places * place_bytes);
+  std::vector<stream::IoSpan> into;
+  for (size_t i = 0; i < places; ++i) into.push_back({memory.data() + i * place_bytes, place_bytes});
+  while (came < total && clock.now() < end) {
+    pair.server->poll(clock.now(), [](const StreamEvent&) {});
+    const int64_t n = pair.server->recv(pair.in, into);
+    if (n <= 0) continue;
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) wrong += memory[i] == byte_at(came + i) ? 0u : 1u;
+    came += static_cast<size_t>(n);
+  }
+  sender.join();
+  CHECK(came == total);
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("shm_net__who_sleeps__is_woken_by_bytes__and_who_does_not_is_not") {
   Pair pair;
   std::string got;
