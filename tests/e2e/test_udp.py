@@ -1,6 +1,5 @@
 """Transfers over UDP: direct, and over routes that mix it with tcp; kills at every part of the way; what is refused."""
 import signal
-import time
 
 from lab import Lab, big_file, check, device, native, routed, same_tree, sha256, small_tree
 from test_security import Account, Pair, ends
@@ -166,7 +165,7 @@ def test_udp_refused__another_transports_device__nobody_there():
         fails(35, "no answer", "send", "--insecure", "--timeout", "2", f"{source}/", "udp://127.0.0.1:9/x/")
 
 
-def test_udp_secured__push_pull_ticket_and_kill__identical_and_strangers_are_refused():
+def test_udp_secured__push_and_ticket__identical_and_strangers_are_refused():
     with Lab("udpsecured") as lab:
         source = tree(lab)
         pair = Pair(lab, listen="udp://127.0.0.1:0")
@@ -182,16 +181,6 @@ def test_udp_secured__push_pull_ticket_and_kill__identical_and_strangers_are_ref
         stranger.knows(pair.uri, pair.bob)
         ends(pair.send("-a", f"{source}/", pair.uri + "/x/", account=stranger), 42, stranger.id)
         ends(lab.start(None, "plain", "send", "-a", "--insecure", f"{source}/", pair.uri + "/x/"), 41, "--insecure")
-        killed = pair.send("-a", "--bwlimit", "50MB/s", f"{source}/", pair.uri + "/x/again/", name="killed")
-        killed.wait_event("progress", lambda event: event["bytes"] > 8 << 20)
-        killed.kill()
-        killed.wait()
-        # Nobody tells the receiver that a peer over UDP was killed: it notices the silence.
-        deadline = time.monotonic() + 90
-        while (resumed := pair.send("-a", f"{source}/", pair.uri + "/x/again/", name="resumed")).wait() == 23:
-            check("is writing it now" in resumed.stderr() and time.monotonic() < deadline, resumed.tail())
-        ends(resumed, 0)
-        same_tree(source, pair.root / "x/again")
         check(pair.receiver.stop() == 0, pair.receiver.tail())
 
         once = lab.directory / "once"
