@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/trust/private_file.h"
+#include "core/base/lower_case.h"
 #include "core/base/units.h"
 
 namespace ccixfer::policy {
@@ -16,7 +17,7 @@ size_t line_of(std::string_view text, std::string_view address) {
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
-    if (line.starts_with(address) && line.substr(address.size()).starts_with(' ')) found = number;
+    if (lower_case(line.substr(0, line.find(' '))) == address) found = number;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return found;

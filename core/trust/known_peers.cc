@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/base/lower_case.h"
 #include "core/base/units.h"
 
 namespace ccixfer::trust {
@@ -46,7 +47,7 @@ Result<KnownPeers> KnownPeers::parse(std::string_view text, std::string_view wha
     }
     const Result<PeerId> id = parse_peer_id(line.substr(space + 1));
     if (!id) return wrong(what, number, id.error().message);
-    known.peers_.push_back({std::string(address), *id});
+    known.peers_.push_back({lower_case(address), *id});
   }
   return known;
 }

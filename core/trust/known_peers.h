@@ -1,8 +1,7 @@
 // The file known_peers: which identity each address had, as ssh's known_hosts. One line a peer: the address (tcp://HOST:PORT or
-// cci://AS:SUBNET:NODE:EP), one space, the id. Lines that are empty or begin with # are kept as they are.
-// Text in, text out; files are the caller's (app/config).
-// Errors: usage, `FILE:LINE: what is wrong`.
-// Bounds: known_peers_bytes_max.
+// cci://AS:SUBNET:NODE:EP, in letters of either case), one space, the id. Lines that are empty or begin with # are kept as they
+// are. Text in, text out; files are the caller's (app/config). Errors: usage, `FILE:LINE: what is wrong`. Bounds:
+// known_peers_bytes_max.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,7 +19,7 @@ class KnownPeers {
  public:
   // `what` names the file in messages.
   [[nodiscard]] static Result<KnownPeers> parse(std::string_view text, std::string_view what);
-  // Of the last line with this address, so that a file that was appended to by two processes is fine.
+  // `address` in lower case. Of the last line with this address, so that a file that was appended to by two processes is fine.
   [[nodiscard]] std::optional<PeerId> find(std::string_view address) const;
   // The line to append for a new peer, with its newline.
   [[nodiscard]] static std::string line(std::string_view address, const PeerId& id);

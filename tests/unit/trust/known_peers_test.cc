@@ -27,6 +27,12 @@ TEST_CASE("known_peers__lines_as_they_are_appended__found_by_address") {
   CHECK_FALSE(known->find(""));
 }
 
+TEST_CASE("known_peers__a_line_written_by_hand_in_capitals__is_the_same_address") {
+  const auto known = KnownPeers::parse(KnownPeers::line("tcp://Data.Example:7100", one), "known_peers");
+  REQUIRE(known);
+  CHECK(known->find("tcp://data.example:7100") == one);
+}
+
 TEST_CASE("known_peers__a_line_written_down__address_space_id_newline") {
   CHECK(KnownPeers::line("tcp://host:1", peer_id_of(as_bytes("abc"))) ==
         "tcp://host:1 cx1-xj4b-np4p-ahh6-uqkb-idpf-3lrc-eoya-gynd-sylx-vhfu-cd7w-d4qa-cwwq\n");
