@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/counters.h"
 #include "core/base/deadline_heap.h"
 #include "core/base/time.h"
 #include "transports/connection/limits.h"
@@ -19,6 +20,16 @@ class SilentDiallers {
   [[nodiscard]] Instant deadline() const { return due_.earliest(); }
   [[nodiscard]] std::optional<uint32_t> first_due(Instant now) const {
     return deadline() <= now ? std::optional(due_.earliest_slot()) : std::nullopt;
+  }
+
+  // At the end of a turn of `engine`.
+  template <typename Engine>
+  void make_room(Engine& engine) const {
+    if (!engine.is_crowded()) return;
+    while (const std::optional<uint32_t> index = first_due(engine.now())) {
+      engine.counters().add(Counter::hello_rejected);
+      engine.release(*engine.at(*index));  // the driver removes it here
+    }
   }
 
  private:

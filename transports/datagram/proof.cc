@@ -11,11 +11,7 @@ namespace ccixfer::datagram {
 
 void Proof::end_turn() {
   proofs_ = 0;
-  if (!engine_.is_crowded()) return;
-  while (const std::optional<uint32_t> index = silent_.first_due(engine_.now())) {
-    engine_.counters().add(Counter::hello_rejected);
-    engine_.release(*engine_.at(*index));
-  }
+  silent_.make_room(engine_);
 }
 
 bool Proof::begin(Connection& c) {

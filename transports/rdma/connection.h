@@ -11,11 +11,11 @@
 #include "transports/rdma/credits.h"
 #include "transports/rdma/rdma_net.h"
 #include "transports/rdma/rma_in.h"
-#include "transports/rdma/state.h"
 
 namespace ccixfer::rdma {
 
 using connection::RmaInitiator;
+using connection::State;
 using reliability::MessageBytes;
 using reliability::MessageOwner;
 using reliability::MessageReceiver;

@@ -131,13 +131,4 @@ void Handshake::say_bye(Connection& c, Status status, std::string_view reason) {
   wire::encode_bye(out, {status, reason});
 }
 
-// Those who have said nothing make room for others.
-void Handshake::end_turn() {
-  if (!engine_.is_crowded()) return;
-  while (const std::optional<uint32_t> index = silent_.first_due(engine_.now())) {
-    engine_.counters().add(Counter::hello_rejected);
-    engine_.release(*engine_.at(*index));
-  }
-}
-
 }  // namespace ccixfer::rdma

@@ -23,7 +23,7 @@ class Handshake {
   static void say_reject(Connection& c, Status status, std::string_view reason);
   static void say_bye(Connection& c, Status status, std::string_view reason);
   void released(const Connection& c) { silent_.remove(c.id.index); }
-  void end_turn();
+  void end_turn() { silent_.make_room(engine_); }
   [[nodiscard]] Instant deadline() const { return engine_.is_crowded() ? silent_.deadline() : never; }
 
  private:

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
+#include "transports/connection/allowed_frames.h"
 #include "transports/rdma/limits.h"
 #include "transports/rdma/packets.h"
 
@@ -41,7 +42,8 @@ size_t PacketReader::take_record(Connection& c, Bytes bytes) {
   const RecordKind kind = *record_kind(bytes);
   const size_t size = record_bytes(kind);
   if (bytes.size() < size) return engine_.violation(c, "malformed record"), 0;
-  if (!record_allowed(c.state) || c.is_unreliable()) return engine_.violation(c, "a record that does not belong here"), 0;
+  const bool is_data_allowed = c.state == State::open || c.state == State::closing;
+  if (!is_data_allowed || c.is_unreliable()) return engine_.violation(c, "a record that does not belong here"), 0;
   const Bytes record = bytes.first(size);
   if (kind == RecordKind::progress) {
     on_progress(c, record);
@@ -54,7 +56,9 @@ size_t PacketReader::take_record(Connection& c, Bytes bytes) {
 size_t PacketReader::take_frame(Connection& c, Bytes bytes) {
   const std::optional<wire::FramePrefix> prefix = wire::decode_prefix(bytes);
   if (!prefix) return engine_.violation(c, "malformed frame"), 0;
-  if (!frame_allowed(c.state, prefix->kind)) return engine_.violation(c, "a frame that does not belong here"), 0;
+  const bool proves = prefix->kind == wire::Kind::handshake;  // not on this transport
+  if (proves || !connection::frame_allowed(c.state, prefix->kind))
+    return engine_.violation(c, "a frame that does not belong here"), 0;
   const size_t size = size_t{prefix->header_bytes} + prefix->payload_bytes;
   if (bytes.size() < size) return engine_.violation(c, "a frame that is longer than its packet"), 0;
   const Bytes header = bytes.first(prefix->header_bytes);

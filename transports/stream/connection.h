@@ -13,10 +13,11 @@
 #include "transports/stream/pace.h"
 #include "transports/stream/rma_responder.h"
 #include "transports/stream/secured.h"
-#include "transports/stream/state.h"
 #include "transports/stream/stream_net.h"
 
 namespace ccixfer::stream {
+
+using connection::State;
 
 using connection::RmaInitiator;
 using reliability::copy_message;

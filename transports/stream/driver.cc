@@ -161,12 +161,7 @@ void Driver::serve(Connection& c) {
 }
 
 void Driver::end_turn() {
-  if (engine_.is_crowded()) {
-    while (const std::optional<uint32_t> index = silent_.first_due(engine_.now())) {
-      engine_.counters().add(Counter::hello_rejected);
-      engine_.release(*engine_.at(*index));
-    }
-  }
+  silent_.make_room(engine_);
   handshake_.end_turn();
   lent_.turn();
 }

@@ -10,6 +10,7 @@
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "core/wire/sealed_record.h"
+#include "transports/connection/allowed_frames.h"
 #include "transports/stream/limits.h"
 
 namespace ccixfer::stream {
@@ -162,7 +163,7 @@ size_t FrameReader::take_frame(Connection& c, Bytes bytes) {
   if (bytes.size() < wire::prefix_bytes) return 0;
   const std::optional<wire::FramePrefix> prefix = wire::decode_prefix(bytes);
   if (!prefix) return engine_.violation(c, "malformed frame"), 0;
-  if (!frame_allowed(c.state, prefix->kind)) return engine_.violation(c, "a frame that does not belong here"), 0;
+  if (!connection::frame_allowed(c.state, prefix->kind)) return engine_.violation(c, "a frame that does not belong here"), 0;
   if (bytes.size() < prefix->header_bytes) return 0;
   const Bytes header = bytes.first(prefix->header_bytes);
   if (!wire::check_holds(header)) return engine_.violation(c, "damaged frame header"), 0;

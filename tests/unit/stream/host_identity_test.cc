@@ -299,7 +299,7 @@ TEST_CASE("states__table__every_state_ends_and_frames_belong_somewhere") {
           expected = state == State::open || state == State::closing;
           break;
       }
-      REQUIRE(frame_allowed(state, kind) == expected);
+      REQUIRE(connection::frame_allowed(state, kind) == expected);
     }
   }
 }

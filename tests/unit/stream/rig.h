@@ -16,11 +16,11 @@
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "tests/unit/stream/memory_net.h"
+#include "transports/connection/allowed_frames.h"
 #include "transports/connection/limits.h"
 #include "transports/connection/rma_initiator.h"
 #include "transports/connection/silent_diallers.h"
 #include "transports/stream/limits.h"
-#include "transports/stream/state.h"
 #include "transports/stream/stream_transport.h"
 
 namespace ccixfer::stream::testing {
@@ -28,6 +28,7 @@ namespace ccixfer::stream::testing {
 using connection::RmaInitiator;
 using connection::silence_when_crowded_max;
 using connection::SilentDiallers;
+using connection::State;
 using reliability::copy_message;
 using reliability::MessageBytes;
 using reliability::MessageOwner;

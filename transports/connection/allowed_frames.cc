@@ -1,9 +1,9 @@
-#include "transports/stream/state.h"
+#include "transports/connection/allowed_frames.h"
 
 #include <array>
 #include <initializer_list>
 
-namespace ccixfer::stream {
+namespace ccixfer::connection {
 namespace {
 
 using wire::Kind;
@@ -18,7 +18,7 @@ constexpr uint32_t alive = kinds({Kind::keepalive, Kind::keepalive_ack, Kind::by
 constexpr uint32_t data = kinds({Kind::message, Kind::message_ack, Kind::rma_write, Kind::rma_write_ack, Kind::rma_read,
                                  Kind::rma_read_data, Kind::rma_read_end, Kind::mailbox_hint});
 
-constexpr std::array<uint32_t, connection::states_count> table = {
+constexpr std::array<uint32_t, states_count> table = {
     0,                                                            // dialling
     kinds({Kind::hello_reply, Kind::handshake}),                  // hello_sent
     alive | kinds({Kind::connect_accept, Kind::connect_reject}),  // awaiting_accept
@@ -37,4 +37,4 @@ bool frame_allowed(State state, Kind kind) {
   return (table[static_cast<size_t>(state)] & (1u << static_cast<unsigned>(kind))) != 0;
 }
 
-}  // namespace ccixfer::stream
+}  // namespace ccixfer::connection
