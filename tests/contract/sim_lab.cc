@@ -29,50 +29,11 @@ class Driver final : public sim::Actor {
   Node& node_;
 };
 
-class SimLab final : public Lab {
+class SimLab final : public WorldLab {
  public:
-  SimLab(uint64_t seed, bool cards, bool secured) : world_(seed), fabric_(world_, links(cards)), secured_(secured) {}
-  ~SimLab() override {
-    for (auto& machine : machines_) machine.node->endpoint.reset();
-  }
-
-  Node& add(const NodeOptions& options) override {
-    Machine& machine = machines_.emplace_back();
-    machine.node = std::make_unique<Node>();
-    Node& node = *machine.node;
-    const std::string name = fmt::format("m{}", machines_.size());
-    machine.id = world_.add_node(name);
-    sim::SimNetOptions net_options;
-    net_options.networks = {{network, name}};
-    net_options.port = 1;
-    node.entropy = std::make_unique<SeededEntropy>(machines_.size());
-    node.memory = std::make_shared<cci::MemoryTable>(*node.entropy, *node.counters);
-    node.endpoint = std::make_unique<Endpoint>(
-        options.endpoint,
-        sim::make_transport(fabric_, machine.id, net_options, options.transport, *node.counters, lab_trust(secured_)), node.memory,
-        *node.counters);
-    machine.driver = make_driver(node);
-    world_.add_actor(machine.id, machine.driver.get());
-    return node;
-  }
-
-  bool run(const std::function<bool()>& done, Duration limit) override {
-    for (const Machine& machine : machines_) world_.wake(machine.id);
-    const auto step = [&] {
-      if (done()) return true;
-      for (const Machine& machine : machines_) arm(world_, machine.id, *machine.node);
-      return false;
-    };
-    return world_.run_until(step, after(world_.now(), limit)) == sim::RunEnd::reached;
-  }
-
-  void pass(Duration duration) override {
-    for (const Machine& machine : machines_) world_.wake(machine.id);
-    static_cast<void>(world_.run_for(duration));
-  }
-
+  SimLab(uint64_t seed, bool cards, bool secured) : WorldLab(seed), fabric_(world(), links(cards)), secured_(secured) {}
+  ~SimLab() override { end_all(); }
   std::string dead_uri() override { return "sim://m1:999"; }
-  [[nodiscard]] std::vector<std::string> violations() const override { return world_.violations(); }
 
  private:
   static sim::LinkOptions links(bool cards) {
@@ -80,15 +41,16 @@ class SimLab final : public Lab {
     if (cards) link.card.emplace();
     return link;
   }
-  struct Machine {
-    sim::NodeId id = 0;
-    std::unique_ptr<Node> node;
-    std::unique_ptr<sim::Actor> driver;
-  };
-  sim::World world_;
+  [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(sim::NodeId id, const std::string& name,
+                                                                 const ports::TransportOptions& options, Node& node) override {
+    sim::SimNetOptions net;
+    net.networks = {{network, name}};
+    net.port = 1;
+    return sim::make_transport(fabric_, id, net, options, *node.counters, lab_trust(secured_));
+  }
+
   sim::Fabric fabric_;
-  bool secured_;
-  std::deque<Machine> machines_;
+  const bool secured_;
 };
 
 }  // namespace
@@ -100,6 +62,40 @@ void arm(sim::World& world, sim::NodeId id, const Node& node) {
 }
 
 std::unique_ptr<sim::Actor> make_driver(Node& node) { return std::make_unique<Driver>(node); }
+
+Node& WorldLab::add(const NodeOptions& options) {
+  Machine& machine = machines_.emplace_back();
+  machine.node = std::make_unique<Node>();
+  Node& node = *machine.node;
+  const std::string name = fmt::format("m{}", machines_.size());
+  machine.id = world_.add_node(name);
+  node.entropy = std::make_unique<SeededEntropy>(machines_.size());
+  node.memory = std::make_shared<cci::MemoryTable>(*node.entropy, *node.counters);
+  node.endpoint = std::make_unique<Endpoint>(options.endpoint, make_transport(machine.id, name, options.transport, node),
+                                             node.memory, *node.counters);
+  machine.driver = make_driver(node);
+  world_.add_actor(machine.id, machine.driver.get());
+  return node;
+}
+
+bool WorldLab::run(const std::function<bool()>& done, Duration limit) {
+  for (const Machine& machine : machines_) world_.wake(machine.id);
+  const auto step = [&] {
+    if (done()) return true;
+    for (const Machine& machine : machines_) arm(world_, machine.id, *machine.node);
+    return false;
+  };
+  return world_.run_until(step, after(world_.now(), limit)) == sim::RunEnd::reached;
+}
+
+void WorldLab::pass(Duration duration) {
+  for (const Machine& machine : machines_) world_.wake(machine.id);
+  static_cast<void>(world_.run_for(duration));
+}
+
+void WorldLab::end_all() {
+  for (auto& machine : machines_) machine.node->endpoint.reset();
+}
 
 std::unique_ptr<Lab> make_sim_lab(uint64_t seed, bool cards, bool secured) {
   return std::make_unique<SimLab>(seed, cards, secured);

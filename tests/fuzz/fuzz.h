@@ -8,6 +8,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/hash.h"
+#include "core/ports/entropy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -18,6 +19,15 @@ inline void must(bool condition) {
 }
 
 inline Bytes bytes_of(const uint8_t* data, size_t size) { return std::as_bytes(std::span(data, size)); }
+
+// The same numbers in each run.
+class Entropy final : public ports::Entropy {
+ public:
+  uint64_t next_u64() override { return state_ += 0x9e3779b97f4a7c15; }
+
+ private:
+  uint64_t state_ = 1;
+};
 
 // Writes the low `width` bytes of XXH3-64 over all bytes before `at` to `at`.
 inline void make_check_good(std::vector<std::byte>& bytes, size_t at, size_t width) {

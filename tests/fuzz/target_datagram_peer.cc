@@ -15,14 +15,6 @@ namespace {
 
 constexpr uint64_t peer_key = 77;
 
-class Entropy final : public ports::Entropy {
- public:
-  uint64_t next_u64() override { return state_ += 0x9e3779b97f4a7c15; }
-
- private:
-  uint64_t state_ = 1;
-};
-
 class Net final : public datagram::DatagramNet {
  public:
   std::deque<std::vector<std::byte>> in, out;
@@ -79,7 +71,7 @@ std::vector<std::byte> packet_of(const datagram::PacketHeader& header, Bytes bod
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  Entropy entropy;
+  fuzz::Entropy entropy;
   Counters counters;
   cci::MemoryTable memory(entropy, counters);
   Sink sink;

@@ -19,14 +19,6 @@ namespace {
 
 constexpr rdma::PairId peer_pair = 1;
 
-class Entropy final : public ports::Entropy {
- public:
-  uint64_t next_u64() override { return state_ += 0x9e3779b97f4a7c15; }
-
- private:
-  uint64_t state_ = 1;
-};
-
 // Its cards read 0x77 from the peer, and refuse every address that is odd.
 class Net final : public rdma::RdmaNet {
  public:
@@ -142,7 +134,7 @@ void make_good(std::vector<std::byte>& packet) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  Entropy entropy;
+  fuzz::Entropy entropy;
   Counters counters;
   cci::MemoryTable memory(entropy, counters);
   Sink sink;

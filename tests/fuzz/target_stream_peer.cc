@@ -23,14 +23,6 @@ namespace {
 constexpr size_t pipe_bytes = 16u << 10;
 constexpr size_t steps_max = 400;
 
-class Entropy final : public ports::Entropy {
- public:
-  uint64_t next_u64() override { return state_ += 0x9e3779b97f4a7c15; }
-
- private:
-  uint64_t state_ = 1;
-};
-
 class Sink final : public ports::TransportSink {
  public:
   ports::ConnectionId request, connection;
@@ -278,7 +270,7 @@ class World {
   MemoryNet peer_;
   std::unique_ptr<stream::Secured> keys_;  // the peer's
   stream::StreamId stream_ = 0;
-  Entropy entropy_;
+  fuzz::Entropy entropy_;
   Counters counters_;
   cci::MemoryTable memory_{entropy_, counters_};
   ports::TransportOptions options_;

@@ -12,6 +12,7 @@
 #include "core/base/counters.h"
 #include "core/cci/memory_table.h"
 #include "core/reliability/rtt.h"
+#include "tests/unit/connection/recorder.h"
 #include "transports/datagram/datagram_transport.h"
 #include "transports/datagram/frames.h"
 #include "transports/datagram/limits.h"
@@ -20,57 +21,9 @@
 namespace ccixfer::datagram::testing {
 
 using namespace std::chrono_literals;
+using ccixfer::testing::Buffer;
+using ccixfer::testing::Recorder;
 using ports::ConnectionId;
-using Buffer = std::vector<std::byte>;
-
-struct Recorder final : ports::TransportSink {
-  struct Ended {
-    ConnectionId id;
-    Status status;
-    std::string reason;
-  };
-  struct Completion {
-    uint64_t token;
-    Status status;
-  };
-  std::vector<ConnectionId> requests;
-  std::vector<Ended> connected, accepted, disconnected;
-  std::deque<Buffer> messages;
-  std::vector<Completion> completions;
-  std::vector<std::pair<uint64_t, uint64_t>> hints;  // mailbox, epoch
-  size_t buffers = SIZE_MAX;
-  size_t keepalives = 0;
-  std::optional<Buffer> open;
-  size_t open_bytes = 0;
-
-  void on_connect_request(ConnectionId request, ports::Role, ports::Attribute, Bytes) override { requests.push_back(request); }
-  void on_connected(ConnectionId id, Status status, ports::ConnectionLimits, std::string_view reason) override {
-    connected.push_back({id, status, std::string(reason)});
-  }
-  void on_accepted(ConnectionId id, Status status, ports::ConnectionLimits) override { accepted.push_back({id, status, {}}); }
-  MutableBytes on_message_begin(ConnectionId, uint32_t length) override {
-    REQUIRE_FALSE(open);
-    if (buffers == 0) return {};
-    --buffers;
-    open.emplace(length + 1);  // never null, also for a message of no bytes
-    open_bytes = length;
-    return MutableBytes(*open).first(length);
-  }
-  void on_message_end(ConnectionId, bool complete) override {
-    REQUIRE(open);
-    REQUIRE(complete);
-    messages.emplace_back(open->begin(), open->begin() + static_cast<std::ptrdiff_t>(open_bytes));
-    open.reset();
-  }
-  void on_completion(ConnectionId, uint64_t token, ports::OperationResult ending) override {
-    completions.push_back({token, ending.status});
-  }
-  void on_mailbox_ready(ConnectionId, uint64_t mailbox, uint64_t epoch) override { hints.emplace_back(mailbox, epoch); }
-  void on_disconnected(ConnectionId id, Status status, std::string_view reason) override {
-    disconnected.push_back({id, status, std::string(reason)});
-  }
-  void on_keepalive_timeout(ConnectionId) override { ++keepalives; }
-};
 
 struct End final : sim::Actor {
   End(sim::DatagramFabric& fabric, const std::string& name, const DatagramOptions& options, uint64_t seed,
