@@ -81,7 +81,7 @@ cmd_test() {
   build release ccixfer sim sim_deadlock
   # The swarms compute and the end-to-end tests mostly wait: side by side, and these go first. In a group of their own, which ends as one.
   seeds_log=$(mktemp)
-  CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-150} setsid nice -n 19 ctest --test-dir build/release -L sim --output-on-failure -j "$jobs" >"$seeds_log" 2>&1 &
+  CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-100} setsid nice -n 19 ctest --test-dir build/release -L sim --output-on-failure -j "$jobs" >"$seeds_log" 2>&1 &
   seeds=$!
   trap 'kill -- -"$seeds" 2>/dev/null || true; rm -f "$seeds_log"' EXIT
   python3 tests/e2e/run.py || failed=1
