@@ -102,6 +102,8 @@ class Reader : TomlReader {
     check_shm(device, prefix, keys);
     if (!device.interface.empty() && !device.ip.empty())
       bad(values.at("ip"), prefix + "ip", "interface is given too", "leave one of them out");
+    if (!device.ip.empty() && device.transport == "eth")
+      bad(values.at("ip"), prefix + "ip", "an endpoint of eth has no IP address", "name an interface");
     if (!device.wan_to.empty() && !device.wan)
       bad(values.at("wan_to"), prefix + "wan_to", "the device is no wan", "set wan = true or leave wan_to out");
     if (routers && !routers->empty()) check_schemes(values.at("router"), prefix + "router", device.transport, *routers);

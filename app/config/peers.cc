@@ -147,7 +147,7 @@ class PeersReader : TomlReader {
       const auto target = split_target(uri);
       if (!target || !target->path.empty()) {
         bad(*item, key, fmt::format("'{}' is no address", printable(uri)),
-            "give tcp://HOST:PORT, udp://HOST:PORT, shm://NAME or cci://AS:SUBNET:NODE:ENDPOINT, without a path");
+            "give tcp://HOST:PORT, udp://HOST:PORT, shm://NAME, eth://MAC:ID or cci://AS:SUBNET:NODE:ENDPOINT, without a path");
       }
       uris.push_back(lower_case(target->address));
     }

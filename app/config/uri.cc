@@ -13,8 +13,8 @@
 namespace ccixfer::program {
 namespace {
 
-constexpr std::array schemes{"tcp", "udp"};  // of native addresses HOST:PORT
-constexpr std::array later_schemes{"verbs", "eth"};
+constexpr std::array schemes{"tcp", "udp", "eth"};  // of native addresses with a number
+constexpr std::array later_schemes{"verbs"};
 constexpr size_t shm_name_bytes_max = 64;
 
 bool is_shm_name(std::string_view name) {
@@ -29,9 +29,34 @@ bool is_one_of(std::string_view scheme, std::span<const char* const> all) {
 }
 
 tl::unexpected<Error> malformed(std::string_view uri) {
-  return fail(ErrorKind::usage, fmt::format("not an address: {}: write tcp://HOST:PORT/PATH, udp://HOST:PORT/PATH, shm://NAME/PATH "
-                                            "or cci://AS:SUBNET:NODE:ENDPOINT/PATH",
-                                            printable(uri)));
+  return fail(ErrorKind::usage,
+              fmt::format("not an address: {}: write tcp://HOST:PORT/PATH, udp://HOST:PORT/PATH, shm://NAME/PATH, "
+                          "eth://MAC:ID/PATH or cci://AS:SUBNET:NODE:ENDPOINT/PATH",
+                          printable(uri)));
+}
+
+// A decimal number of 16 bits and nothing else.
+bool number_of(std::string_view text, uint16_t& out) {
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return problem == std::errc() && end == text.data() + text.size();
+}
+
+// MAC:ID, with six octets in hexadecimal.
+Result<HostPort> split_mac_id(std::string_view text) {
+  constexpr size_t mac_characters = 17;
+  bool is_mac = text.size() > mac_characters;
+  for (size_t i = 0; is_mac && i <= mac_characters; ++i)
+    is_mac = i % 3 == 2 ? text[i] == ':' : std::string_view("0123456789abcdefABCDEF").find(text[i]) != std::string_view::npos;
+  HostPort place;
+  if (!is_mac || !number_of(text.substr(mac_characters + 1), place.port))
+    return fail(ErrorKind::usage, fmt::format("not an address: {}: write MAC:ID, such as 02:00:00:00:00:01:7", printable(text)));
+  place.host = text.substr(0, mac_characters);
+  return place;
+}
+
+// What stands behind the scheme of a native address.
+Result<HostPort> split_place(std::string_view scheme, std::string_view text) {
+  return scheme == "eth" ? split_mac_id(text) : split_host_port(text);
 }
 
 }  // namespace
@@ -52,8 +77,7 @@ Result<HostPort> split_host_port(std::string_view text) {
   const auto odd = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7F || c == '/'; };
   if (host.empty() || host.size() > 255 || std::any_of(host.begin(), host.end(), odd)) return wrong();
   HostPort place{std::string(host), 0};
-  const auto [end, problem] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), place.port);
-  if (problem != std::errc() || end != port_text.data() + port_text.size()) return wrong();
+  if (!number_of(port_text, place.port)) return wrong();
   return place;
 }
 
@@ -70,11 +94,12 @@ Result<ListenPlace> split_listen(std::string_view text) {
     if (!is_one_of(place.scheme, schemes)) {
       return fail(
           ErrorKind::usage,
-          fmt::format("cannot listen there: {}: write HOST:PORT, tcp://HOST:PORT, udp://HOST:PORT or shm://NAME", printable(text)));
+          fmt::format("cannot listen there: {}: write HOST:PORT, tcp://HOST:PORT, udp://HOST:PORT, shm://NAME or eth://MAC:ID",
+                      printable(text)));
     }
     text.remove_prefix(marker + 3);
   }
-  auto at = split_host_port(text);
+  auto at = split_place(place.scheme, text);
   if (!at) return tl::unexpected(at.error());
   place.at = std::move(*at);
   return place;
@@ -92,7 +117,8 @@ Result<Target> split_target(std::string_view uri) {
     rest = rest.substr(0, slash);
   }
   if (is_one_of(target.scheme, later_schemes)) {
-    return fail(ErrorKind::usage, fmt::format("not in this version: {}: use tcp://, udp://, shm:// or cci://", printable(uri)));
+    return fail(ErrorKind::usage,
+                fmt::format("not in this version: {}: use tcp://, udp://, shm://, eth:// or cci://", printable(uri)));
   }
   if (target.scheme == "cci") {
     target.routed = true;
@@ -107,7 +133,7 @@ Result<Target> split_target(std::string_view uri) {
   }
   if (target.scheme == "sock") target.scheme = "udp";  // as CCI calls it
   if (!is_one_of(target.scheme, schemes)) return malformed(uri);
-  const auto place = split_host_port(rest);
+  const auto place = split_place(target.scheme, rest);
   if (!place || place->port == 0) return malformed(uri);
   target.address = fmt::format("{}://{}", target.scheme, rest);
   return target;

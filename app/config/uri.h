@@ -13,21 +13,23 @@ inline constexpr std::string_view shm_name_hint = "write shm://NAME, of at most 
 
 struct Target {
   bool routed = false;  // cci://
-  std::string scheme;   // "tcp", "udp", "shm", "cci"
-  std::string address;  // tcp://HOST:PORT, udp://HOST:PORT, shm://NAME or cci://AS:SUBNET:NODE:ENDPOINT, without a path
-  std::string path;     // after the first '/', without it: "" means the peer's directory itself; a trailing '/' is kept
+  std::string scheme;   // "tcp", "udp", "shm", "eth", "cci"
+  std::string
+      address;       // tcp://HOST:PORT, udp://HOST:PORT, shm://NAME, eth://MAC:ID or cci://AS:SUBNET:NODE:ENDPOINT, without a path
+  std::string path;  // after the first '/', without it: "" means the peer's directory itself; a trailing '/' is kept
 };
 
 // usage: no address, or of a transport that this version does not have ("not in this version"). sock:// becomes udp://.
 [[nodiscard]] Result<Target> split_target(std::string_view uri);
 
 struct HostPort {
-  std::string host;  // without brackets
-  uint16_t port = 0;
+  std::string host;   // without brackets; of eth: the MAC
+  uint16_t port = 0;  // of eth: the id
 };
 [[nodiscard]] Result<HostPort> split_host_port(std::string_view text);  // HOST:PORT, [V6]:PORT; usage
 
-// Where to listen, as --listen says: HOST:PORT, or with the scheme of a transport before it, as tcp:// and udp://; or shm://NAME.
+// Where to listen, as --listen says: HOST:PORT, or with the scheme of a transport before it, as tcp://, udp:// and eth://; or
+// shm://NAME.
 struct ListenPlace {
   std::string scheme;  // "": none was given
   HostPort at;         // shm: the host is the name; "": any

@@ -3,11 +3,14 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -22,6 +25,14 @@ uint64_t rate_of_interface(const std::string& name) {
   int64_t megabits = 0;
   if (!(file >> megabits) || megabits <= 0 || megabits > 100'000'000) return 0;  // -1: the driver does not know
   return static_cast<uint64_t>(megabits) * 1'000'000;
+}
+
+std::string mac_of(const ifaddrs& item) {
+  sockaddr_ll link{};
+  std::memcpy(&link, item.ifa_addr, sizeof link);
+  const unsigned char* octets = link.sll_addr;
+  if (link.sll_hatype != ARPHRD_ETHER || link.sll_halen != 6) return {};
+  return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", octets[0], octets[1], octets[2], octets[3], octets[4], octets[5]);
 }
 
 }  // namespace
@@ -54,7 +65,9 @@ std::vector<Interface> addresses_of_host() {
     interface.loopback = (item->ifa_flags & IFF_LOOPBACK) != 0;
     if (item->ifa_addr == nullptr) continue;
     std::array<char, INET6_ADDRSTRLEN> text{};
-    if (item->ifa_addr->sa_family == AF_INET) {
+    if (item->ifa_addr->sa_family == AF_PACKET) {
+      interface.mac = mac_of(*item);
+    } else if (item->ifa_addr->sa_family == AF_INET) {
       const auto* address = reinterpret_cast<const sockaddr_in*>(item->ifa_addr);
       if (inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size()) != nullptr)
         interface.addresses.emplace_back(text.data());
@@ -75,7 +88,8 @@ std::vector<Interface> addresses_of_host() {
 std::optional<bool> address_works(const std::string& ip, const std::vector<Interface>& interfaces) {
   std::optional<bool> found;
   for (const Interface& interface : interfaces) {
-    if (std::find(interface.addresses.begin(), interface.addresses.end(), ip) == interface.addresses.end()) continue;
+    const bool has_ip = std::find(interface.addresses.begin(), interface.addresses.end(), ip) != interface.addresses.end();
+    if (!has_ip && (interface.mac.empty() || interface.mac != ip)) continue;
     found = found.value_or(false) || interface.up;
   }
   return found;
@@ -88,12 +102,13 @@ bool AddressWatch::works(const std::vector<Interface>& interfaces) {
   return worked_ = found.value_or(!seen_);
 }
 
-std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces) {
+std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces, std::string_view transport) {
   if (!config.devices.empty()) return config.devices;
   std::vector<DeviceConfig> devices;
   for (const Interface& interface : interfaces) {
-    if (!interface.up || interface.addresses.empty()) continue;
+    if (!interface.up || (transport == "eth" ? interface.mac.empty() : interface.addresses.empty())) continue;
     DeviceConfig device;
+    if (!transport.empty()) device.transport = transport;
     device.name = device.interface = interface.name;
     devices.push_back(std::move(device));
   }
@@ -130,6 +145,7 @@ Result<std::string> address_of_device(const DeviceConfig& device, const std::vec
     return fail(ErrorKind::usage,
                 fmt::format("no such interface: {} of device {}: see ccixfer devices", printable(device.interface), device.name));
   }
+  if (device.transport == "eth") return interface->mac;
   if (interface->addresses.empty()) {
     return fail(ErrorKind::usage,
                 fmt::format("interface without an address: {} of device {}: give it one, or ip = in the configuration",

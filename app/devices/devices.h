@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,11 +19,12 @@ struct Interface {
   bool up = false;
   bool loopback = false;
   uint64_t rate_bits_per_s = 0;  // of /sys/class/net/NAME/speed; 0: unknown
+  std::string mac = {};          // of an Ethernet interface, such as 02:00:00:00:00:01; else ""
 };
 
 [[nodiscard]] std::vector<Interface> interfaces_of_host();
 [[nodiscard]] std::vector<Interface> addresses_of_host();  // the same without their rates, which are slower to know
-// Whether an interface that is up has this IP address; nullopt: no interface has it.
+// Whether an interface that is up has this IP or MAC address; nullopt: no interface has it.
 [[nodiscard]] std::optional<bool> address_works(const std::string& ip, const std::vector<Interface>& interfaces);
 
 // Whether this host still has the address that a device listens on. One that no interface ever had is taken to work: 127.0.0.2
@@ -38,13 +40,16 @@ class AddressWatch {
   bool worked_ = true;
 };
 // The configured devices, or those of the interfaces (their names are the interfaces').
-[[nodiscard]] std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces);
+// `transport`: of a device of an interface; "": tcp. One of eth needs no IP address.
+[[nodiscard]] std::vector<DeviceConfig> devices_of(const Config& config, const std::vector<Interface>& interfaces,
+                                                   std::string_view transport = {});
 // By name; else the default one; else the highest priority, then the one that is not the loopback, then the fastest, then the
 // first. usage: no such name, no device at all. nullptr never.
 [[nodiscard]] Result<const DeviceConfig*> choose_device(const std::vector<DeviceConfig>& devices,
                                                         const std::optional<std::string>& name,
                                                         const std::vector<Interface>& interfaces);
-// The IP address to listen on: of `ip`, or the first of `interface`; "" when it names neither. usage: no such interface, or it has
+// The address to listen on: of `ip`, or the first IP address of `interface`, and of a device of eth its MAC address; "" when it
+// names neither. usage: no such interface, or it has
 // no address.
 [[nodiscard]] Result<std::string> address_of_device(const DeviceConfig& device, const std::vector<Interface>& interfaces);
 [[nodiscard]] uint64_t rate_of_device(const DeviceConfig& device, const std::vector<Interface>& interfaces);  // bits/s; 0: unknown

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "core/base/units.h"
 #include "routing/transport/routed_transport.h"
 #include "transports/datagram/datagram_transport.h"
+#include "transports/eth/eth_net.h"
 #include "transports/shm/shm_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
@@ -30,6 +32,7 @@ Result<HostPort> listen_place(const DeviceConfig& device, const NodeOptions& opt
     return place->at;
   }
   if (device.transport == "shm") return HostPort{device.shm_name, 0};
+  if (device.transport == "eth") return HostPort{{}, device.port};  // its interface says the rest
   auto host = address_of_device(device, interfaces_of_host());
   if (!host) return tl::unexpected(host.error());
   return HostPort{host->empty() ? "0.0.0.0" : *host, device.port};
@@ -64,14 +67,19 @@ Result<Made> make_tcp(const HostPort& place, const NodeOptions& options, Counter
   return made;
 }
 
+std::unique_ptr<ports::Transport> over_datagrams(std::unique_ptr<datagram::DatagramNet> net, const NodeOptions& options,
+                                                 ports::Entropy& entropy, Counters& counters) {
+  datagram::DatagramOptions transport;
+  transport.congestion = reliability::Congestion::bbr;
+  return std::make_unique<datagram::DatagramTransport>(transport, std::move(net), entropy, counters, options.trust);
+}
+
 Result<Made> make_udp(const HostPort& place, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
   auto net = udp::UdpNet::create(net_options<udp::UdpNetOptions>(place, options));
   if (!net) return cannot_listen(net.error());
-  datagram::DatagramOptions transport;
-  transport.congestion = reliability::Congestion::bbr;
   Made made;
   made.uris = (*net)->uris();
-  made.transport = std::make_unique<datagram::DatagramTransport>(transport, std::move(*net), entropy, counters, options.trust);
+  made.transport = over_datagrams(std::move(*net), options, entropy, counters);
   return made;
 }
 
@@ -95,10 +103,32 @@ Result<Made> make_shm(const HostPort& place, const NodeOptions& options, Counter
   return made;
 }
 
+Result<Made> make_eth(const DeviceConfig& device, const HostPort& place, const NodeOptions& options, ports::Entropy& entropy,
+                      Counters& counters) {
+  eth::EthNetOptions wanted;
+  wanted.interface_name = device.interface;
+  wanted.listen = options.listening;
+  wanted.waker = options.waker;
+  if (options.listening) wanted.id = place.port;
+  if (options.listening && options.listen) {
+    wanted.mac = eth::parse_mac(place.host);
+    if (!wanted.mac)
+      return fail(ErrorKind::usage,
+                  fmt::format("--listen {}: device {} is of eth: write eth://MAC:ID", printable(*options.listen), device.name));
+  }
+  auto net = eth::EthNet::create(wanted, counters);
+  if (!net) return tl::unexpected(net.error());
+  Made made;
+  if (options.listening) made.uris = {(*net)->uri()};
+  made.transport = over_datagrams(std::move(*net), options, entropy, counters);
+  return made;
+}
+
 Result<Made> make_transport(const DeviceConfig& device, const HostPort& place, const NodeOptions& options, ports::Entropy& entropy,
                             Counters& counters) {
   if (device.transport == "udp") return make_udp(place, options, entropy, counters);
   if (device.transport == "shm") return make_shm(place, options, counters);
+  if (device.transport == "eth") return make_eth(device, place, options, entropy, counters);
   return make_tcp(place, options, counters);
 }
 
@@ -107,9 +137,10 @@ Result<Made> make_transport(const DeviceConfig& device, const HostPort& place, c
 bool shares_memory() { return memory_is_shared; }
 
 Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
-  if (device.transport != "tcp" && device.transport != "udp" && device.transport != "shm") {
-    return fail(ErrorKind::usage,
-                fmt::format("not in this version: transport {} of device {}: use tcp, udp or shm", device.transport, device.name));
+  constexpr std::array transports{"tcp", "udp", "shm", "eth"};
+  if (std::find(transports.begin(), transports.end(), device.transport) == transports.end()) {
+    return fail(ErrorKind::usage, fmt::format("not in this version: transport {} of device {}: use tcp, udp, shm or eth",
+                                              device.transport, device.name));
   }
   HostPort place{"0.0.0.0", 0};
   if (options.listening) {
@@ -145,10 +176,7 @@ Result<DeviceConfig> chosen_device(const Config& config, const std::optional<std
     return any;
   }
   const std::vector<Interface> interfaces = interfaces_of_host();
-  std::vector<DeviceConfig> devices = devices_of(config, interfaces);
-  if (config.devices.empty() && !transport.empty()) {  // of the interfaces, which carry any of them
-    for (DeviceConfig& device : devices) device.transport = transport;
-  }
+  std::vector<DeviceConfig> devices = devices_of(config, interfaces, transport);  // interfaces carry any transport
   if (!name) std::erase_if(devices, is_other);
   const auto chosen = choose_device(devices, name, interfaces);
   if (!chosen) return tl::unexpected(chosen.error());

@@ -24,7 +24,7 @@ std::vector<report::DeviceLine> describe_devices(const Config& config, const std
     if (device.transport == "shm") {
       line.address = device.shm_name;
       line.state = "up";
-    } else if (device.transport != "tcp" && device.transport != "udp") {
+    } else if (device.transport != "tcp" && device.transport != "udp" && device.transport != "eth") {
       line.state = "not in this version";
     } else if (interface == nullptr) {
       line.state = device.ip.empty() && device.interface.empty() ? "up" : "absent";

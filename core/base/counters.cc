@@ -52,6 +52,8 @@ std::string_view to_string(Counter counter) {
       return "datagrams_duplicate";
     case Counter::datagrams_lost:
       return "datagrams_lost";
+    case Counter::datagrams_dropped:
+      return "datagrams_dropped";
     case Counter::acks_rejected:
       return "acks_rejected";
     case Counter::shared_rings_rejected:

@@ -34,6 +34,7 @@ enum class Counter : uint8_t {
   datagrams_rejected,     // check, magic or version, or not from the connection's peer
   datagrams_duplicate,    // a packet number that came before
   datagrams_lost,         // of ours, taken for lost
+  datagrams_dropped,      // came, and found no room in the ring of this end (eth)
   acks_rejected,          // of packets that were never sent
   shared_rings_rejected,  // indices in shared memory that cannot be
   count_,

@@ -54,26 +54,11 @@ std::shared_ptr<connection::HopTrust> lab_trust(bool secured) {
 
 namespace {
 std::vector<std::string> every_lab(bool routed) {
-  std::vector<std::string> names = {"tcp",
-                                    "sim",
-                                    "sim 2",
-                                    "sim 3",
-                                    "tcp-secured",
-                                    "sim-secured",
-                                    "sim-secured 2",
-                                    "rdma",
-                                    "sim-rdma",
-                                    "sim-rdma 2",
-                                    "datagram",
-                                    "datagram 2",
-                                    "datagram 3",
-                                    "rdma-secured",
-                                    "udp",
-                                    "shm",
-                                    "shm-secured",
-                                    "datagram-secured",
-                                    "datagram-secured 2",
-                                    "udp-secured"};
+  std::vector<std::string> names = {
+      "tcp",        "sim",      "sim 2",       "sim 3",    "tcp-secured", "sim-secured",      "sim-secured 2",
+      "rdma",       "sim-rdma", "sim-rdma 2",  "datagram", "datagram 2",  "datagram 3",       "rdma-secured",
+      "udp",        "shm",      "shm-secured", "eth",      "eth-secured", "datagram-secured", "datagram-secured 2",
+      "udp-secured"};
   if (routed)
     names.insert(names.end(), {"direct",
                                "routed",
@@ -102,6 +87,9 @@ std::vector<std::string> every_lab(bool routed) {
                                "direct-shm",
                                "routed-shm",
                                "mixed-shm",
+                               "direct-eth",
+                               "routed-eth",
+                               "mixed-eth",
                                "routed-datagram-secured",
                                "mixed-secured"});
   return names;
@@ -133,6 +121,8 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (name == "udp") return make_socket_lab(Sockets::udp);
   if (name == "shm") return make_socket_lab(Sockets::shm);
   if (name == "shm-secured") return make_socket_lab(Sockets::shm_secured);
+  if (name == "eth") return make_socket_lab(Sockets::eth);
+  if (name == "eth-secured") return make_socket_lab(Sockets::eth_secured);
   const size_t space = name.find(' ');
   const uint64_t seed = space == std::string::npos ? 1 : std::stoull(name.substr(space));
   const std::string kind = name.substr(0, space);
@@ -158,6 +148,9 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "direct-shm") return make_routed_lab(seed, {Subnet::shm});
   if (kind == "routed-shm") return make_routed_lab(seed, {Subnet::shm, Subnet::shm});
   if (kind == "mixed-shm") return make_routed_lab(seed, {Subnet::shm, Subnet::tcp, Subnet::udp});
+  if (kind == "direct-eth") return make_routed_lab(seed, {Subnet::eth});
+  if (kind == "routed-eth") return make_routed_lab(seed, {Subnet::eth, Subnet::eth});
+  if (kind == "mixed-eth") return make_routed_lab(seed, {Subnet::shm, Subnet::eth, Subnet::tcp});
   const Subnet lossy = Subnet::datagram;
   if (kind == "routed-datagram-secured") return make_routed_lab(seed, {lossy, lossy}, {}, true);
   if (kind == "mixed-secured") return make_routed_lab(seed, {lossy, Subnet::tcp, Subnet::udp}, {}, true);

@@ -12,7 +12,9 @@
 #include "tests/contract/loopback_fence.h"
 #include "tests/contract/rdma_lab.h"
 #include "tests/contract/sim_lab.h"
+#include "tests/unit/eth/own_lan.h"
 #include "transports/datagram/datagram_transport.h"
+#include "transports/eth/eth_net.h"
 #include "transports/rdma/rdma_transport.h"
 #include "transports/shm/shm_net.h"
 #include "transports/sim/card_transport.h"
@@ -43,6 +45,8 @@ struct Networks {
     }
   }
   [[nodiscard]] Subnet kind(size_t subnet) const { return subnets[subnet - 1]; }
+  // Of the operating system: they have its time.
+  [[nodiscard]] bool any_sockets() const { return any(Subnet::tcp) || any(Subnet::udp) || any(Subnet::shm) || any(Subnet::eth); }
   [[nodiscard]] bool any(Subnet kind) const { return std::find(subnets.begin(), subnets.end(), kind) != subnets.end(); }
 
   std::vector<Subnet> subnets;
@@ -51,6 +55,7 @@ struct Networks {
   bool secured;
   std::vector<std::unique_ptr<sim::DatagramFabric>> datagrams;  // of each subnet
   std::vector<std::unique_ptr<sim::RdmaFabric>> cards;          // the same
+  int ports_used = 0;                                           // of the test's Ethernet: each device has one of its own
 };
 
 std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subnet, sim::NodeId node, const std::string& address,
@@ -84,6 +89,14 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
     REQUIRE(net);
     return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters, lab_trust(networks.secured));
   }
+  if (networks.kind(subnet) == Subnet::eth) {
+    eth::EthNetOptions net_options;
+    net_options.interface_name = testing::lan_port(networks.ports_used++ % testing::lan_ports);
+    auto net = eth::EthNet::create(net_options, counters);
+    REQUIRE(net);
+    return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(*net), entropy, counters,
+                                                         lab_trust(networks.secured));
+  }
   auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
   REQUIRE(net);
   return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters, lab_trust(networks.secured));
@@ -100,6 +113,8 @@ const char* scheme_of(Subnet kind) {
       return "udp";
     case Subnet::shm:
       return "shm";
+    case Subnet::eth:
+      return "eth";
     case Subnet::datagram:
       return "sim-datagram";
     case Subnet::sim_rdma:
@@ -158,7 +173,7 @@ class RouterActor final : public sim::Actor {
 class RoutedLab final : public Lab {
  public:
   RoutedLab(uint64_t seed, std::vector<Subnet> subnets, Pool pool, bool secured) : networks_(seed, std::move(subnets), secured) {
-    real_ = networks_.any(Subnet::tcp) || networks_.any(Subnet::udp) || networks_.any(Subnet::shm);
+    real_ = networks_.any_sockets();
     for (size_t before = 1; before < subnets_.size(); ++before) {
       const std::string peer = routers_.empty() ? std::string{} : routers_.back()->uri(1);
       routers_.push_back(std::make_unique<RouterActor>(networks_, before, peer, pool));
@@ -243,6 +258,7 @@ class RoutedLab final : public Lab {
       step(std::min(left, most));
       for (int settle = 0; settle < 64; ++settle) {
         fence_.pass();
+        if (networks_.any(Subnet::eth)) fence_.pass();  // a bridge hands frames on in a second step of the kernel's
         if (!wait(50us)) break;
         step(settling);
       }
@@ -250,6 +266,7 @@ class RoutedLab final : public Lab {
   }
   std::string dead_uri() override {
     if (subnets_.back() == Subnet::shm) return fmt::format("cci://1:{}:nobody:0", subnets_.size());
+    if (subnets_.back() == Subnet::eth) return fmt::format("cci://1:{}:[02:00:00:00:00:99]:1", subnets_.size());
     const bool of_sockets = subnets_.back() == Subnet::tcp || subnets_.back() == Subnet::udp;
     if (of_sockets) return fmt::format("cci://1:{}:127.0.0.1:1", subnets_.size());
     if (routers_.empty()) return "cci://1:1:10.0.0.2:999";  // a machine that is there, and does not listen at this port
@@ -266,7 +283,7 @@ class RoutedLab final : public Lab {
   }
   // Hops are reliable: what is lost on a route is lost at its ends.
   [[nodiscard]] bool lossy() const override {
-    return routers_.empty() && (networks_.any(Subnet::datagram) || networks_.any(Subnet::udp));
+    return routers_.empty() && (networks_.any(Subnet::datagram) || networks_.any(Subnet::udp) || networks_.any(Subnet::eth));
   }
 
  private:

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "core/host/clock.h"
+#include "tests/unit/eth/own_lan.h"
 #include "transports/datagram/datagram_transport.h"
+#include "transports/eth/eth_net.h"
 #include "transports/shm/shm_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
@@ -49,11 +51,12 @@ class SocketLab final : public Lab {
     }
   }
 
-  [[nodiscard]] bool lossy() const override { return is_udp(); }
+  [[nodiscard]] bool lossy() const override { return is_udp() || is_eth(); }
 
   std::string dead_uri() override {
     // A port that was ours a moment ago.
     if (is_shm()) return shm_net(nullptr)->uri();
+    if (is_eth()) return eth_net(testing::lan_ports - 1, unused_)->uri();
     return is_udp() ? udp_net()->uri() : tcp_net()->uri();
   }
 
@@ -61,6 +64,14 @@ class SocketLab final : public Lab {
   [[nodiscard]] bool is_udp() const { return kind_ == Sockets::udp || kind_ == Sockets::udp_secured; }
   [[nodiscard]] static std::unique_ptr<udp::UdpNet> udp_net() {
     auto net = udp::UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}});
+    REQUIRE(net);
+    return std::move(*net);
+  }
+  // Each node has an interface of its own.
+  [[nodiscard]] static std::unique_ptr<eth::EthNet> eth_net(int port, Counters& counters) {
+    eth::EthNetOptions options;
+    options.interface_name = testing::lan_port(port);
+    auto net = eth::EthNet::create(options, counters);
     REQUIRE(net);
     return std::move(*net);
   }
@@ -81,8 +92,13 @@ class SocketLab final : public Lab {
     REQUIRE(net);
     return std::move(*net);
   }
+  [[nodiscard]] bool is_eth() const { return kind_ == Sockets::eth || kind_ == Sockets::eth_secured; }
   [[nodiscard]] bool is_shm() const { return kind_ == Sockets::shm || kind_ == Sockets::shm_secured; }
   [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(const ports::TransportOptions& options, Node& node) const {
+    if (is_eth())
+      return std::make_unique<datagram::DatagramTransport>(
+          datagram::DatagramOptions{options}, eth_net(static_cast<int>(nodes_.size()) % testing::lan_ports, *node.counters),
+          *node.entropy, *node.counters, lab_trust(kind_ == Sockets::eth_secured));
     if (is_udp())
       return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, udp_net(), *node.entropy,
                                                            *node.counters, lab_trust(kind_ == Sockets::udp_secured));
@@ -119,6 +135,7 @@ class SocketLab final : public Lab {
   }
 
   const Sockets kind_;
+  Counters unused_;
   host::SystemClock clock_;
   Duration shift_{0};
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -111,6 +111,9 @@ TEST_CASE("config_lines__addresses_rates_and_sizes__as_people_write_them") {
   CHECK(device("ip = \"::1\"").ip == "::1");
   CHECK(device("ip = \"127.0.0.1\"").ip == "127.0.0.1");
   CHECK(in_device("ip = \"example.org\"") == "c:2: device.x.ip: 'example.org' is no IP address: give one of this host's");
+  CHECK(in_device("ip = \"10.0.0.1\"\ntransport = \"eth\"") ==
+        "c:2: device.x.ip: an endpoint of eth has no IP address: name an interface");
+  CHECK(in_device("transport = \"eth\"\nrouter = [\"eth://02:00:00:00:00:01:7\"]\nas = 1\nsubnet = 1").empty());
   CHECK(in_device("ip = \"10.0.0.1\"\ninterface = \"eth0\"") == "c:2: device.x.ip: interface is given too: leave one of them out");
   const std::string rates = "c:2: device.x.rate: bad value: give a rate with its unit, such as \"10Gb/s\"";
   CHECK(in_device("rate = \"10\"") == rates);

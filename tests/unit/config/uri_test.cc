@@ -39,6 +39,24 @@ TEST_CASE("uri__of_each_transport__and_where_to_listen") {
   }
 }
 
+TEST_CASE("uri__of_eth__a_mac_and_an_id") {
+  const auto eth = split_target("eth://02:00:00:00:aB:01:7/a/b").value();
+  CHECK(eth.scheme == "eth");
+  CHECK(eth.address == "eth://02:00:00:00:aB:01:7");
+  CHECK(eth.path == "a/b");
+  for (const char* uri : {"eth://h:1", "eth://02:00:00:00:00:01", "eth://02:00:00:00:00:01:", "eth://02:00:00:00:00:01:0",
+                          "eth://02:00:00:00:00:01:65536", "eth://02-00-00-00-00-01:7", "eth://02:00:00:00:00:0g:7",
+                          "eth://[02:00:00:00:00:01]:7", "eth://02:00:00:00:00:01:7x", "eth://2:0:0:0:0:1:7", "eth:///x"}) {
+    CAPTURE(uri);
+    CHECK(split_target(uri).error().kind == ErrorKind::usage);
+  }
+  const auto place = split_listen("eth://02:00:00:00:00:01:0").value();
+  CHECK(place.scheme == "eth");
+  CHECK(place.at.host == "02:00:00:00:00:01");
+  CHECK(place.at.port == 0);
+  CHECK(split_listen("eth://h:1").error().message == "not an address: h:1: write MAC:ID, such as 02:00:00:00:00:01:7");
+}
+
 TEST_CASE("uri__malformed__usage") {
   for (const char* uri : {"", "x", "tcp:/h:1", "tcp://nohost", "tcp://h:", "tcp://h:0/x", "tcp://h:70000", "tcp://:1", "tcp://h:1x",
                           "tcp://a:b:1", "tcp://[::1:1", "gopher://x:1/y", "cci://1:2/x", "cci://a:b:c:d", "tcp://h h:1"}) {
@@ -78,7 +96,7 @@ TEST_CASE("uri__shm__a_name_and_a_path") {
 }
 
 TEST_CASE("uri__transports_of_later_versions__said_so") {
-  for (const char* uri : {"verbs://h:1", "eth://[aa:bb:cc:dd:ee:ff]:1"}) {
+  for (const char* uri : {"verbs://h:1", "verbs://[::1]:1/x"}) {
     const auto target = split_target(uri);
     REQUIRE_FALSE(target);
     CHECK(target.error().message.find("not in this version") != std::string::npos);

@@ -43,6 +43,34 @@ TEST_CASE("address_watch__address_that_no_interface_ever_had__is_taken_to_work")
   CHECK(watch.works({}));
 }
 
+TEST_CASE("address_watch__a_mac_address__works_while_its_interface_is_up") {
+  AddressWatch watch("02:00:00:00:00:01");
+  Interface a = interface("a", {}, true);
+  a.mac = "02:00:00:00:00:01";
+  const Interface other = interface("lo", {"127.0.0.1"}, true);
+  CHECK(watch.works({other, a}));
+  a.up = false;
+  CHECK_FALSE(watch.works({other, a}));
+  CHECK_FALSE(watch.works({other}));
+  a.up = true;
+  CHECK(watch.works({other, a}));
+}
+
+TEST_CASE("devices__of_eth__need_no_ip_address_and_have_a_mac") {
+  Interface cable = interface("cable", {}, true);
+  cable.mac = "02:00:00:00:00:01";
+  const std::vector<Interface> interfaces{cable, interface("tunnel", {"10.0.0.1"}, true)};
+  const auto of_eth = devices_of(Config{}, interfaces, "eth");
+  REQUIRE(of_eth.size() == 1);
+  CHECK(of_eth[0].name == "cable");
+  CHECK(of_eth[0].transport == "eth");
+  CHECK(address_of_device(of_eth[0], interfaces).value() == "02:00:00:00:00:01");
+  const auto of_tcp = devices_of(Config{}, interfaces);
+  REQUIRE(of_tcp.size() == 1);
+  CHECK(of_tcp[0].name == "tunnel");
+  CHECK(of_tcp[0].transport == "tcp");
+}
+
 TEST_CASE("address_watch__interface_is_down_from_the_beginning__does_not_work") {
   AddressWatch watch("10.0.0.1");
   CHECK_FALSE(watch.works({interface("a", {"10.0.0.1"}, false)}));

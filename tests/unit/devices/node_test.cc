@@ -12,6 +12,7 @@
 
 #include "core/host/clock.h"
 #include "core/host/entropy.h"
+#include "tests/unit/eth/own_lan.h"
 #include "tests/unit/stream/own_trust.h"
 
 namespace ccixfer::program {
@@ -159,6 +160,43 @@ TEST_CASE("node__of_shm__two_of_them_talk__and_a_name_that_is_taken_is_said") {
   CHECK_FALSE(make_node(device, options, program.entropy, program.counters));  // the device's name counts too
 }
 
+// On an Ethernet of this test's own, of which each node has a port.
+TEST_CASE("node__of_eth__two_of_them_talk__where_its_interface_or_the_address_says") {
+  Program program;
+  DeviceConfig device;
+  device.name = "lan";
+  device.transport = "eth";
+  device.interface = testing::lan_port(0);
+  NodeOptions options;
+  options.waker = program.waker;
+  Node dialler = make_node(device, options, program.entropy, program.counters).value();
+  CHECK(dialler.uris.empty());
+  const std::string place = "eth://" + testing::lan_mac(1) + ":7";
+  options.listening = true;
+  options.listen = place;
+  const auto elsewhere = make_node(device, options, program.entropy, program.counters);
+  REQUIRE_FALSE(elsewhere);
+  CHECK(elsewhere.error().message == "port0 has the MAC address " + testing::lan_mac(0) + ", not " + testing::lan_mac(1));
+  device.interface.clear();  // the MAC address says which
+  Node listener = make_node(device, options, program.entropy, program.counters).value();
+  CHECK(listener.uris == std::vector<std::string>{place});
+  REQUIRE(dialler.endpoint->connect(listener.uris.front(), {}));
+  cci::Event request = program.until(listener, dialler, cci::EventType::connect_request);
+  REQUIRE(listener.endpoint->accept(request, 1) == Status::success);
+  CHECK(program.until(dialler, listener, cci::EventType::connect).status == Status::success);
+
+  options.listen = "0.0.0.0:7";
+  CHECK(make_node(device, options, program.entropy, program.counters).error().message ==
+        "--listen 0.0.0.0:7: device lan is of eth: write eth://MAC:ID");
+  options.listen = std::nullopt;
+  device.interface = testing::lan_port(2);
+  device.port = 9;
+  device.subnet = routing::SubnetId{1, 4};
+  const Node of_file = make_node(device, options, program.entropy, program.counters).value();
+  CHECK(of_file.uris ==
+        std::vector<std::string>{"cci://1:4:[" + testing::lan_mac(2) + "]:9", "eth://" + testing::lan_mac(2) + ":9"});
+}
+
 TEST_CASE("node__which_device__by_the_transport_of_what_is_dialled_or_listened_on") {
   const Config none;
   CHECK(chosen_device(none, std::nullopt).value().transport == "tcp");
@@ -199,7 +237,7 @@ TEST_CASE("node__that_cannot_be_made__why_and_what_to_do") {
   CHECK(problem(device, "nonsense").rfind("usage: ", 0) == 0);
   CHECK(problem(device, "203.0.113.77:1").rfind("network: ", 0) == 0);
   device.transport = "verbs";
-  CHECK(problem(device, std::nullopt) == "usage: not in this version: transport verbs of device lab: use tcp, udp or shm");
+  CHECK(problem(device, std::nullopt) == "usage: not in this version: transport verbs of device lab: use tcp, udp, shm or eth");
   CHECK(chosen_device(program.config, "none").error().message == "no such device: none: see ccixfer devices");
   const Target target = split_target("cci://1:1:h:1").value();
   CHECK_FALSE(check_target(chosen_device(program.config, "lab").value(), target));

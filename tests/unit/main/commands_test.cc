@@ -147,7 +147,8 @@ TEST_CASE("commands__router__what_it_cannot_do_is_said") {
             ": No such file or directory: give --uri-file a writable place");
   CHECK(Ran(routing_by(router())).end.error.kind == ErrorKind::usage);  // no device at all
   const Config later = parse_config("f.toml", two_subnets + "transport = \"verbs\"\n").value();
-  CHECK(of(Ran(routing_by(router()), later).end) == "usage: not in this version: transport verbs of device b: use tcp, udp or shm");
+  CHECK(of(Ran(routing_by(router()), later).end) ==
+        "usage: not in this version: transport verbs of device b: use tcp, udp, shm or eth");
 }
 
 TEST_CASE("commands__routes__of_files_and_what_is_wrong_with_them") {
@@ -239,7 +240,7 @@ TEST_CASE("commands__a_device_that_is_not_there__is_said_by_each_command") {
 TEST_CASE("commands__a_device_that_cannot_be_had__is_said_by_each_command") {
   const Config config = parse_config("f.toml", "[device.x]\nip = \"127.0.0.1\"\ntransport = \"verbs\"\n").value();
   const auto said = [](const CommandEnd& end) {
-    return of(end) == "usage: not in this version: transport verbs of device x: use tcp, udp or shm";
+    return of(end) == "usage: not in this version: transport verbs of device x: use tcp, udp, shm or eth";
   };
   const auto of_another = [](const CommandEnd& end) {
     return of(end) == "usage: address of another transport: tcp://127.0.0.1:1: device x is of verbs: name one of tcp (--device)";
