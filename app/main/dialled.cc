@@ -37,8 +37,10 @@ std::string at(const std::string& what, const std::string& uri, const char* what
 
 }  // namespace
 
-uint16_t lanes_for(Duration round_trip) {
-  const double in_flight_bytes = path_bytes_per_s * std::chrono::duration<double>(round_trip).count();
+uint16_t lanes_for(const std::vector<ports::HopInfo>& hops) {
+  const bool has_tcp = std::any_of(hops.begin(), hops.end(), [](const ports::HopInfo& hop) { return hop.transport == "tcp"; });
+  if (!has_tcp) return 1;
+  const double in_flight_bytes = path_bytes_per_s * std::chrono::duration<double>(hops.front().round_trip).count();
   return static_cast<uint16_t>(
       std::clamp(std::ceil(2 * in_flight_bytes / connection_window_bytes), 1.0, double{lanes_chosen_most}));
 }
@@ -230,8 +232,7 @@ void DialledTransfer::open_session(Instant now) {
   const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
   const std::vector<ports::HopInfo> hops = attempt.link.hops(0);
   const auto at_least = static_cast<uint16_t>(hops.size() > 1 ? std::min<size_t>(plan_.routers, lanes_chosen_most) : 1);
-  const Duration round_trip = hops.empty() ? Duration(0) : hops.front().round_trip;
-  const uint16_t wanted = plan_.lanes != 0 ? plan_.lanes : std::max(at_least, lanes_for(round_trip));
+  const uint16_t wanted = plan_.lanes != 0 ? plan_.lanes : std::max(at_least, lanes_for(hops));
   attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(wanted, allowed)));
   report::Session line{transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops), {}};
   if (const trust::ProvedPeer* peer = attempt.link.proved()) line.identity = trust::to_string(peer->id);

@@ -45,9 +45,10 @@ struct DialPlan {
   std::function<void(uint64_t bytes_per_s, Instant now)> set_rate = {};  // another cap holds from now on
 };
 
-// Connections in parallel for a path of that round trip: one window of a connection is bounded by the hosts' socket buffers, so a
-// long path needs several to be full. Architecture: streams >= 2 x bandwidth x delay / window.
-[[nodiscard]] uint16_t lanes_for(Duration round_trip);
+// Connections in parallel for a path: one window of a connection of tcp is bounded by the hosts' socket buffers, so a long path
+// needs several to be full. Architecture: streams >= 2 x bandwidth x delay / window. Other transports have windows of their own,
+// and one connection that knows the whole path fills less of its queue than many that do not know of each other.
+[[nodiscard]] uint16_t lanes_for(const std::vector<ports::HopInfo>& hops);
 
 class DialledTransfer {
  public:

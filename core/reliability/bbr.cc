@@ -7,6 +7,9 @@
 namespace ccixfer::reliability {
 namespace {
 
+// One connection stands here for the many that movers of bulk data open over TCP, of which each begins with ten packets (RFC 6928).
+constexpr uint64_t first_window_datagrams = 64;
+
 // Percent of the bandwidth that each phase paces.
 constexpr uint64_t pace_startup = 277;  // 4 ln 2: doubles the rate each round
 constexpr uint64_t pace_drain = 36;     // its reciprocal
@@ -46,14 +49,14 @@ uint64_t bytes_of(std::span<const SentPacket> packets) {
 }  // namespace
 
 Bbr::Bbr(uint32_t datagram_bytes, uint64_t seed)
-    : datagram_(datagram_bytes), seed_(seed), window_(window_first_datagrams * datagram_bytes) {
+    : datagram_(datagram_bytes), seed_(seed), window_(first_window_datagrams * datagram_bytes) {
   set_pace();
 }
 
 uint64_t Bbr::window_min() const { return window_min_datagrams * datagram_; }
 
 uint64_t Bbr::product_bytes(uint64_t percent) const {
-  if (bandwidth_.most() == 0 || !round_trip_.known()) return window_first_datagrams * datagram_ * percent / 100;
+  if (bandwidth_.most() == 0 || !round_trip_.known()) return first_window_datagrams * datagram_ * percent / 100;
   const auto round_trip_us = static_cast<uint64_t>(std::max<int64_t>(round_trip_.least().count() / 1000, 1));
   return std::max(bandwidth_.most() * round_trip_us / 1'000'000 * percent / 100, datagram_);
 }
@@ -203,7 +206,7 @@ void Bbr::set_window(const AckReport& report) {
       product_bytes(phase_ == Phase::startup ? window_startup : window_usual) + window_spare_datagrams * datagram_ + spare;
   if (full_) {
     window_ = std::min(window_ + acked, target);
-  } else if (window_ < target || report.delivered_bytes < window_first_datagrams * datagram_) {
+  } else if (window_ < target || report.delivered_bytes < first_window_datagrams * datagram_) {
     window_ += acked;
   }
   window_ = std::clamp(window_, window_min(), in_flight_bytes_max);

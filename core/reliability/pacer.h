@@ -1,5 +1,8 @@
 // Spreads a window over its round trip: a bucket of credit that fills at `rate` and holds a burst. Pure. In: what was sent, and the
-// rate in bytes a second from then on. Out: the instant from which the next datagram may go. Source: RFC 9002 §7.7.
+// rate in bytes a second from then on. Out: the instant from which the next datagrams may go. A burst is what the rate brings in a
+// millisecond, within bounds. Who has used its credit up waits for what half a millisecond brings, or half a burst where that is
+// less: what goes out together costs one call and one turn.
+// Source: RFC 9002 §7.7; the send quantum of draft-cardwell-iccrg-bbr-congestion-control-02.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +13,8 @@ namespace ccixfer::reliability {
 
 class Pacer {
  public:
-  explicit Pacer(uint64_t burst_bytes) : burst_(static_cast<int64_t>(burst_bytes)), credit_(static_cast<int64_t>(burst_bytes)) {}
+  // The bounds of a burst.
+  Pacer(uint32_t least_bytes, uint32_t most_bytes) : least_(least_bytes), most_(most_bytes), credit_(least_bytes) {}
 
   void sent(uint64_t bytes, uint64_t rate_bytes_per_s, Instant now) {
     fill(now);
@@ -20,19 +24,24 @@ class Pacer {
   [[nodiscard]] Instant ready_at(Instant now) const {
     const int64_t credit = credit_at(now);
     if (credit > 0 || rate_ == 0) return now;
-    return now + Duration(static_cast<int64_t>(static_cast<uint64_t>(1 - credit) * 1'000'000'000 / rate_ + 1));
+    const int64_t quantum =
+        std::clamp<int64_t>(static_cast<int64_t>(rate_ / bursts_per_s / 2), 1, std::max<int64_t>(burst() / 2, 1));
+    return now + Duration(static_cast<int64_t>(static_cast<uint64_t>(quantum - credit) * 1'000'000'000 / rate_ + 1));
   }
 
  private:
+  static constexpr uint64_t bursts_per_s = 1000;
+  [[nodiscard]] int64_t burst() const { return static_cast<int64_t>(std::clamp<uint64_t>(rate_ / bursts_per_s, least_, most_)); }
   [[nodiscard]] int64_t credit_at(Instant now) const {
     const auto elapsed_us = static_cast<uint64_t>(std::clamp<int64_t>((now - filled_at_).count() / 1000, 0, 1'000'000));
-    return std::min(burst_, credit_ + static_cast<int64_t>(elapsed_us * rate_ / 1'000'000));
+    return std::min(burst(), credit_ + static_cast<int64_t>(elapsed_us * rate_ / 1'000'000));
   }
   void fill(Instant now) {
-    credit_ = rate_ == 0 ? burst_ : credit_at(now);
+    credit_ = rate_ == 0 ? burst() : credit_at(now);
     filled_at_ = now;
   }
-  int64_t burst_;
+  uint32_t least_;  // small, as each connection has them
+  uint32_t most_;
   int64_t credit_;
   uint64_t rate_ = 0;
   Instant filled_at_{};

@@ -301,6 +301,10 @@ void datagram_frames() {
         datagram::encode(out, datagram::RmaWriteFrame{1 << 16, 8, 0, remote, data});
       },
       [&](Out& out) {
+        datagram::encode(out, datagram::RmaWriteFrame{1 << 16 | 2, 8, 0, remote, {}});
+        datagram::encode(out, datagram::RmaWriteMoreFrame{1 << 16 | 2, 0, data});
+      },
+      [&](Out& out) {
         datagram::encode(out, datagram::MessageFrame{2, 0, true, {}});
       },
       [&](Out& out) { datagram::encode(out, told); },

@@ -80,7 +80,7 @@ struct Connection final : connection::Connection {
   reliability::ReceiveLedger received;
   reliability::RttEstimator rtt;
   std::unique_ptr<reliability::CongestionControl> congestion;
-  reliability::Pacer pacer{0};
+  reliability::Pacer pacer{0, 0};
   Instant pace_at = never;
   uint32_t probe_credit = 0;  // datagrams that go out whatever the window
 

@@ -52,8 +52,17 @@ RmaWriteFrame decode_rma_write(Reader& in) {
   frame.offset_bytes = in.u64();
   frame.remote = wire::decode_remote_ref(in);
   frame.bytes = in.bytes16();
-  in.require(!frame.bytes.empty() && frame.offset_bytes <= frame.total_bytes &&
-             frame.bytes.size() <= frame.total_bytes - frame.offset_bytes);
+  in.require(frame.total_bytes > 0 && frame.offset_bytes <= frame.total_bytes &&
+             frame.bytes.size() <= frame.total_bytes - frame.offset_bytes && (!frame.bytes.empty() || frame.offset_bytes == 0));
+  return frame;
+}
+
+RmaWriteMoreFrame decode_rma_write_more(Reader& in) {
+  RmaWriteMoreFrame frame;
+  frame.operation = in.u64();
+  frame.offset_bytes = in.u64();
+  frame.bytes = in.bytes16();
+  in.require(!frame.bytes.empty());
   return frame;
 }
 
@@ -139,6 +148,13 @@ void encode(Writer& out, const RmaWriteFrame& frame) {
   out.bytes16(frame.bytes);
 }
 
+void encode(Writer& out, const RmaWriteMoreFrame& frame) {
+  kind(out, FrameKind::rma_write_more);
+  out.u64(frame.operation);
+  out.u64(frame.offset_bytes);
+  out.bytes16(frame.bytes);
+}
+
 void encode(Writer& out, const RmaReadFrame& frame) {
   kind(out, FrameKind::rma_read);
   out.u64(frame.operation);
@@ -204,6 +220,9 @@ std::optional<Frame> decode_frame(Reader& in) {
       break;
     case FrameKind::rma_write:
       frame = decode_rma_write(in);
+      break;
+    case FrameKind::rma_write_more:
+      frame = decode_rma_write_more(in);
       break;
     case FrameKind::rma_read:
       frame = decode_rma_read(in);

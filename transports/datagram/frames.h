@@ -28,6 +28,7 @@ enum class FrameKind : uint8_t {
   rma_end = 12,
   mailbox_hint = 13,
   greeting = 14,
+  rma_write_more = 15,
 };
 
 // What the dialler wants, once both ends have proved who they are: the first frame of a secured connection.
@@ -71,13 +72,19 @@ struct MessageAckFrame {
   std::array<uint64_t, words_max> bits{};
 };
 
-// operation = generation << 16 | slot, named by the initiator; the slot's generations rise. One chunk of a write, at a multiple
-// of the connection's chunk_bytes; only the last one may be shorter.
+// operation = generation << 16 | slot, named by the initiator; the slot's generations rise. Describes a write, and brings a chunk
+// of it where it has bytes. A chunk lies at a multiple of the connection's chunk_bytes; only the last one may be shorter.
 struct RmaWriteFrame {
   uint64_t operation = 0;
   uint64_t total_bytes = 0;
+  uint64_t offset_bytes = 0;  // 0 without bytes
+  ports::RemoteRef remote;    // of the whole operation
+  Bytes bytes;
+};
+// A chunk of a write that was described.
+struct RmaWriteMoreFrame {
+  uint64_t operation = 0;
   uint64_t offset_bytes = 0;
-  ports::RemoteRef remote;  // of the whole operation
   Bytes bytes;
 };
 struct RmaReadFrame {
@@ -104,12 +111,14 @@ struct MailboxHintFrame {
   uint64_t epoch = 0;
 };
 
-using Frame = std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, EndNoticeFrame, MessageFrame, MessageAckFrame,
-                           RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame, GreetingFrame>;
+using Frame =
+    std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, EndNoticeFrame, MessageFrame, MessageAckFrame,
+                 RmaWriteFrame, RmaWriteMoreFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame, GreetingFrame>;
 
 inline constexpr size_t hello_reply_frame_bytes = 1 + 4 + 8 + 12 + 4;
 inline constexpr size_t message_frame_bytes = 1 + 8 + 4 + 1 + 2;  // without its bytes, as all below
 inline constexpr size_t rma_write_frame_bytes = 1 + 8 + 8 + 8 + wire::remote_ref_bytes + 2;
+inline constexpr size_t rma_write_more_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_bytes;
 inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
@@ -127,10 +136,12 @@ static_assert(packet_head_bytes(true) + greeting_frame_bytes_max + packet_tail_b
   return frames_bytes_max(datagram_bytes, is_sealed) - static_cast<uint32_t>(message_frame_bytes);
 }
 static_assert(message_bytes_max(datagram_bytes_min, true) >= ports::max_send_bytes_floor);
-// Leaves room for an ack of a few ranges.
+// A packet that is full of a chunk. An acknowledgement that is due then has a packet of its own, which is rare while bulk data flow
+// in one direction.
 [[nodiscard]] constexpr uint32_t chunk_bytes_of(uint32_t datagram_bytes, bool is_sealed = false) {
-  return (frames_bytes_max(datagram_bytes, is_sealed) - static_cast<uint32_t>(rma_write_frame_bytes) - 32) / 8 * 8;
+  return (frames_bytes_max(datagram_bytes, is_sealed) - static_cast<uint32_t>(rma_write_more_frame_bytes)) / 8 * 8;
 }
+static_assert(rma_read_data_frame_bytes == rma_write_more_frame_bytes);
 
 void encode_ack(wire::Writer& out, const reliability::Ack& ack, size_t bytes_max);
 void encode(wire::Writer& out, const PingFrame& frame);
@@ -140,13 +151,15 @@ void encode(wire::Writer& out, const EndNoticeFrame& frame);
 void encode(wire::Writer& out, const MessageFrame& frame);
 void encode(wire::Writer& out, const MessageAckFrame& frame);
 void encode(wire::Writer& out, const RmaWriteFrame& frame);
+void encode(wire::Writer& out, const RmaWriteMoreFrame& frame);
 void encode(wire::Writer& out, const RmaReadFrame& frame);
 void encode(wire::Writer& out, const RmaReadDataFrame& frame);
 void encode(wire::Writer& out, const RmaEndFrame& frame);
 void encode(wire::Writer& out, const MailboxHintFrame& frame);
 void encode(wire::Writer& out, const GreetingFrame& frame);
 
-// The next frame of a body that is not read to its end. It also refuses: total 0, a chunk beyond its total, an empty one.
+// The next frame of a body that is not read to its end. It also refuses: total 0, a chunk beyond its total, an empty one where it
+// describes nothing.
 [[nodiscard]] std::optional<Frame> decode_frame(wire::Reader& in);
 
 }  // namespace ccixfer::datagram

@@ -26,7 +26,7 @@ bool is_usable(const wire::Offer& offer, uint32_t datagram_bytes) {
 void Handshake::agree_on_packets(Connection& c, uint32_t their_datagram_bytes) {
   c.datagram_bytes = std::min(datagram_bytes_, their_datagram_bytes);
   c.congestion = reliability::make_congestion_control(congestion_, c.datagram_bytes, c.local_key);
-  c.pacer = reliability::Pacer(uint64_t{burst_datagrams} * c.datagram_bytes);
+  c.pacer = reliability::Pacer(burst_datagrams_least * c.datagram_bytes, burst_datagrams_most * c.datagram_bytes);
 }
 
 void Handshake::agree(Connection& c, const wire::Offer& theirs) {

@@ -20,7 +20,8 @@ inline constexpr uint32_t hello_attempts_remembered = 16;
 
 // Work of one connection in one turn: after that the others have theirs.
 inline constexpr uint32_t send_budget_datagrams = 256;
-inline constexpr uint32_t burst_datagrams = 16;
+inline constexpr uint32_t burst_datagrams_least = 16;  // that the pacer lets go at once, after a pause
+inline constexpr uint32_t burst_datagrams_most = 64;   // on a fast path: a batch of the network
 
 inline constexpr uint32_t messages_window_max = 1024;  // numbers of one connection in flight, whatever was negotiated
 inline constexpr uint32_t chunks_window = 4096;        // of one RMA operation in flight, from the first one missing

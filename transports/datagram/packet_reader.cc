@@ -17,8 +17,8 @@ bool is_one_of(const Frame& frame) {
 }
 
 bool of_data(const Frame& frame) {
-  return is_one_of<MessageFrame, MessageAckFrame, RmaWriteFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame>(
-      frame);
+  return is_one_of<MessageFrame, MessageAckFrame, RmaWriteFrame, RmaWriteMoreFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame,
+                   MailboxHintFrame>(frame);
 }
 
 }  // namespace
@@ -78,6 +78,7 @@ std::optional<Bytes> PacketReader::open(Connection& c, const Packet& packet) {
 bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
   wire::Reader in(body);
   bool first = true;
+  uint64_t described = 0;
   bool greeted = c.state != State::hello_sent && c.state != State::awaiting_hello;
   bool accepted = greeted && c.state != State::awaiting_accept;
   while (in.remaining() > 0) {
@@ -95,6 +96,10 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
     if (!greeted || (of_data(*frame) && !accepted)) return false;
     if (const auto* message = std::get_if<MessageFrame>(&*frame)) {
       if (!c.incoming.room_for(*message)) return false;
+    }
+    if (const auto* write = std::get_if<RmaWriteFrame>(&*frame)) described = write->operation;
+    if (const auto* more = std::get_if<RmaWriteMoreFrame>(&*frame)) {
+      if (more->operation != described && !c.served.knows(more->operation)) return false;
     }
   }
   if (first) engine_.violation(c, "an empty packet");
@@ -136,6 +141,8 @@ void PacketReader::on_frame(Connection& c, const PacketHeader& header, const Fra
     if (!fine) engine_.violation(c, "an acknowledgement of a message that was not sent");
   } else if (const auto* write = std::get_if<RmaWriteFrame>(&frame)) {
     if (!c.served.write(*write, engine_.target())) engine_.violation(c, "a chunk of an operation that cannot be");
+  } else if (const auto* more = std::get_if<RmaWriteMoreFrame>(&frame)) {
+    if (!c.served.write_more(*more, engine_.target())) engine_.violation(c, "a chunk of an operation that cannot be");
   } else if (const auto* read = std::get_if<RmaReadFrame>(&frame)) {
     if (!c.served.read(*read, engine_.target())) engine_.violation(c, "a read that cannot be");
   } else if (const auto* placed = std::get_if<RmaReadDataFrame>(&frame)) {

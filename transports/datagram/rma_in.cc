@@ -64,7 +64,7 @@ void RmaIn::queue_reply(uint32_t slot) {
 bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
   Operation* operation = slot_of(frame.operation);
   if (operation == nullptr) return false;
-  if (frame.bytes.size() != chunk_length(frame.total_bytes, frame.offset_bytes, chunk_bytes_)) return false;
+  if (!frame.bytes.empty() && frame.bytes.size() != chunk_length(frame.total_bytes, frame.offset_bytes, chunk_bytes_)) return false;
   const uint64_t generation = frame.operation >> 16;
   if (generation < operation->generation) return true;  // late
   if (generation > operation->generation) {
@@ -89,7 +89,26 @@ bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
       operation->target_offset_bytes != frame.remote.offset_bytes) {
     return false;
   }
-  switch (operation->through.mark(frame.offset_bytes / chunk_bytes_)) {
+  return frame.bytes.empty() || take(*operation, {frame.operation, frame.offset_bytes, frame.bytes}, target);
+}
+
+bool RmaIn::knows(uint64_t id) const {
+  const uint64_t slot = id & 0xffff;
+  return slot >= slots_max_ || (slot < operations_.size() && id >> 16 <= operations_[slot].generation);
+}
+
+bool RmaIn::write_more(const RmaWriteMoreFrame& frame, ports::RmaTarget& target) {
+  Operation* operation = slot_of(frame.operation);
+  if (operation == nullptr || frame.operation >> 16 > operation->generation) return false;
+  if (frame.operation >> 16 < operation->generation) return true;  // late
+  if (!operation->write) return false;
+  if (!operation->active) return true;  // late
+  if (frame.bytes.size() != chunk_length(operation->total_bytes, frame.offset_bytes, chunk_bytes_)) return false;
+  return take(*operation, frame, target);
+}
+
+bool RmaIn::take(Operation& operation, const RmaWriteMoreFrame& frame, ports::RmaTarget& target) {
+  switch (operation.through.mark(frame.offset_bytes / chunk_bytes_)) {
     case ChunkWindow::Mark::beyond:
       return false;
     case ChunkWindow::Mark::duplicate:
@@ -97,11 +116,11 @@ bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
     case ChunkWindow::Mark::fresh:
       break;
   }
-  place(*operation, frame, target);
+  place(operation, frame, target);
   return true;
 }
 
-void RmaIn::place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTarget& target) {
+void RmaIn::place(Operation& operation, const RmaWriteMoreFrame& frame, ports::RmaTarget& target) {
   for (size_t done = 0; done < frame.bytes.size();) {
     const MutableBytes span = target.write_span(operation.ticket, frame.offset_bytes + done);
     if (span.empty()) {

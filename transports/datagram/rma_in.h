@@ -19,6 +19,9 @@ class RmaIn {
   void leave() { leaving_ = true; }  // our application disconnected: every operation is answered `disconnected`
 
   [[nodiscard]] bool write(const RmaWriteFrame& frame, ports::RmaTarget& target);
+  // Whether its description has come, or it can never be: of others no chunk can be taken yet.
+  [[nodiscard]] bool knows(uint64_t operation) const;
+  [[nodiscard]] bool write_more(const RmaWriteMoreFrame& frame, ports::RmaTarget& target);
   [[nodiscard]] bool read(const RmaReadFrame& frame, ports::RmaTarget& target);
 
   [[nodiscard]] bool reply_due();
@@ -61,7 +64,8 @@ class RmaIn {
   [[nodiscard]] bool owes_reply(uint32_t slot) const;
   void queue_reply(uint32_t slot);
   void decide(Operation& operation, uint64_t id, ports::OperationResult ending);
-  void place(Operation& operation, const RmaWriteFrame& frame, ports::RmaTarget& target);
+  [[nodiscard]] bool take(Operation& operation, const RmaWriteMoreFrame& frame, ports::RmaTarget& target);
+  void place(Operation& operation, const RmaWriteMoreFrame& frame, ports::RmaTarget& target);
   [[nodiscard]] std::optional<Chunk> next_chunk();
 
   std::vector<Operation> operations_;

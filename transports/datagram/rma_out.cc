@@ -6,6 +6,10 @@
 #include "core/base/check.h"
 
 namespace ccixfer::datagram {
+namespace {
+constexpr uint64_t description_again = 2;     // chunks after the first description
+constexpr uint64_t description_distance = 8;  // then so many times as far
+}  // namespace
 
 void RmaOut::open(uint32_t slots_max, uint32_t chunk_bytes) {
   slots_max_ = slots_max;
@@ -32,6 +36,7 @@ void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t mes
   operation.total_bytes = request.write ? request.source.size() : request.destination.size();
   operation.messages_before = messages_issued;
   operation.through.open(chunks_of(operation.total_bytes, chunk_bytes_));
+  operation.described = is_one_frame(operation);
   if (request.has_completion_message) {
     operation.announcement.assign(request.completion_message.begin(), request.completion_message.end());
   }
@@ -70,16 +75,26 @@ RmaOut::Known RmaOut::look(uint64_t id, bool write, Operation*& found) {
   return Known::active;
 }
 
+bool RmaOut::is_missing(const Operation& operation, uint64_t index) const {
+  return index == description ? !operation.described : !operation.through.has(index);
+}
+
+// Its only chunk and its description fit one packet.
+bool RmaOut::is_one_frame(const Operation& operation) const {
+  return operation.total_bytes + rma_write_frame_bytes <= chunk_bytes_ + rma_write_more_frame_bytes;
+}
+
 std::optional<RmaOut::Chunk> RmaOut::next_chunk() {
   Operation* operation = nullptr;
   while (!lost_.empty()) {
-    if (look(lost_.front().operation, true, operation) == Known::active && !operation->through.has(lost_.front().index)) {
+    if (look(lost_.front().operation, true, operation) == Known::active && is_missing(*operation, lost_.front().index)) {
       return lost_.front();
     }
     lost_.drop_front();
   }
   while (!writes_.empty()) {
     if (look(writes_.front(), true, operation) == Known::active && operation->next < operation->through.count()) {
+      if (!operation->described && operation->next >= operation->describe_at) return Chunk{writes_.front(), description};
       if (operation->next >= operation->through.end()) return std::nullopt;  // too far ahead of one that is missing
       return Chunk{writes_.front(), operation->next};
     }
@@ -93,27 +108,41 @@ bool RmaOut::chunk_due() { return next_chunk().has_value(); }
 size_t RmaOut::next_chunk_frame_bytes() {
   const Chunk chunk = next_chunk().value();
   const Operation& operation = operations_[chunk.operation & 0xffff];
-  return rma_write_frame_bytes + chunk_length(operation.total_bytes, chunk.index * chunk_bytes_, chunk_bytes_);
+  if (chunk.index == description) return rma_write_frame_bytes;
+  const size_t head = is_one_frame(operation) ? rma_write_frame_bytes : rma_write_more_frame_bytes;
+  return head + chunk_length(operation.total_bytes, chunk.index * chunk_bytes_, chunk_bytes_);
 }
 
 reliability::Carried RmaOut::take_chunk(wire::Writer& out, uint8_t carried_kind) {
   const Chunk chunk = next_chunk().value();
   Operation& operation = operations_[chunk.operation & 0xffff];
-  if (lost_.empty()) {
-    ++operation.next;
-  } else {
+  const reliability::Carried carried{.kind = carried_kind, .b = chunk.operation, .c = chunk.index};
+  if (!lost_.empty()) {
     lost_.drop_front();
+  } else if (chunk.index == description) {
+    operation.describe_at = operation.describe_at == 0 ? description_again : operation.describe_at * description_distance;
+  } else {
+    ++operation.next;
+  }
+  if (chunk.index == description) {
+    encode(out, RmaWriteFrame{chunk.operation, operation.total_bytes, 0, operation.remote, {}});
+    return carried;
   }
   const uint64_t offset = chunk.index * chunk_bytes_;
-  const uint64_t length = chunk_length(operation.total_bytes, offset, chunk_bytes_);
-  encode(out,
-         RmaWriteFrame{chunk.operation, operation.total_bytes, offset, operation.remote, operation.source.subspan(offset, length)});
-  return {.kind = carried_kind, .b = chunk.operation, .c = chunk.index};
+  const Bytes bytes = operation.source.subspan(offset, chunk_length(operation.total_bytes, offset, chunk_bytes_));
+  if (is_one_frame(operation)) {
+    encode(out, RmaWriteFrame{chunk.operation, operation.total_bytes, offset, operation.remote, bytes});
+  } else {
+    encode(out, RmaWriteMoreFrame{chunk.operation, offset, bytes});
+  }
+  return carried;
 }
 
 std::optional<uint64_t> RmaOut::chunk_acked(uint64_t id, uint64_t index) {
   Operation* operation = nullptr;
   if (look(id, true, operation) != Known::active) return std::nullopt;
+  operation->described = true;
+  if (index == description) return std::nullopt;
   static_cast<void>(operation->through.mark(index));
   if (!operation->local_completion || !operation->through.complete()) return std::nullopt;
   return operation->token;
@@ -121,7 +150,7 @@ std::optional<uint64_t> RmaOut::chunk_acked(uint64_t id, uint64_t index) {
 
 void RmaOut::chunk_lost(uint64_t id, uint64_t index) {
   Operation* operation = nullptr;
-  if (look(id, true, operation) == Known::active && !operation->through.has(index)) lost_.push_back({id, index});
+  if (look(id, true, operation) == Known::active && is_missing(*operation, index)) lost_.push_back({id, index});
 }
 
 bool RmaOut::request_due() {
@@ -173,7 +202,8 @@ bool RmaOut::end(const RmaEndFrame& frame, OutMessages& messages, Duration send_
   if (known != Known::active) return known == Known::over;
   // Whole before all of it went out: only a mailbox may know the put from an earlier connection.
   const bool all_out = operation->next == operation->through.count();
-  const bool known_before = operation->remote.handle.kind == ports::HandleKind::mailbox && operation->next > 0;
+  const bool was_named = operation->next > 0 || operation->describe_at > 0;
+  const bool known_before = operation->remote.handle.kind == ports::HandleKind::mailbox && was_named;
   if (frame.ending.good() && !all_out && !known_before) return false;
   finish(static_cast<uint32_t>(frame.operation & 0xffff), frame.ending, messages, send_timeout, ended);
   return true;

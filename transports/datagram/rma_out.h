@@ -1,7 +1,9 @@
 // The RMA operations that this end of a connection initiated. A pure machine: which may start (fences), which chunk goes out
 // next, where what was read goes, how each operation ends. Slots are bounded by the negotiated rmas_in_flight_max. Guarantees: one
 // end for each operation; local memory is not touched after it, whatever comes late or twice; a completion message is pushed only
-// after success, and the operation ends when it was delivered; operations go out one after the other. Source: CCI §III.C.
+// after success, and the operation ends when it was delivered; operations go out one after the other. A write is described before
+// its first chunk, and again before its 3rd, its 17th and so on until the peer is known to know it: without its description a
+// chunk can be placed nowhere, so the loss of one must not cost a flight. Source: CCI §III.C.
 #pragma once
 #include <optional>
 
@@ -14,6 +16,8 @@ namespace ccixfer::datagram {
 
 class RmaOut {
  public:
+  // In the place of a chunk's index: the description of the write.
+  static constexpr uint64_t description = ~uint64_t{0};
   using Ended = std::function<void(uint64_t token, ports::OperationResult)>;
 
   void open(uint32_t slots_max, uint32_t chunk_bytes);
@@ -57,19 +61,23 @@ class RmaOut {
     MutableBytes destination;
     uint64_t total_bytes = 0;
     uint64_t messages_before = 0;
-    ChunkWindow through;  // write: acked; read: placed
-    uint64_t next = 0;    // write: the first chunk that never went out
+    ChunkWindow through;       // write: acked; read: placed
+    uint64_t next = 0;         // write: the first chunk that never went out
+    uint64_t describe_at = 0;  // write: before this chunk it is described (again)
+    bool described = false;    // write: the peer knows it, or each of its chunks says all
     std::vector<std::byte> announcement;
     ports::OperationResult ending;  // announcing: what the target said
   };
   struct Chunk {
     uint64_t operation = 0;
-    uint64_t index = 0;
+    uint64_t index = 0;  // or `description`
   };
   // What a name of the peer's means: an operation that is active, one that is over (late: ignore), or nothing that we ever named.
   enum class Known : uint8_t { active, over, never };
   [[nodiscard]] Known look(uint64_t operation, bool write, Operation*& found);
   [[nodiscard]] uint64_t name(uint32_t slot) const { return operations_[slot].generation << 16 | slot; }
+  [[nodiscard]] bool is_missing(const Operation& operation, uint64_t index) const;
+  [[nodiscard]] bool is_one_frame(const Operation& operation) const;
   [[nodiscard]] std::optional<Chunk> next_chunk();
   void finish(uint32_t slot, ports::OperationResult ending, OutMessages& messages, Duration send_timeout, const Ended& ended);
   void finish_slot(uint32_t slot, ports::OperationResult ending, const Ended& ended);

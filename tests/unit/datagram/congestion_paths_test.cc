@@ -71,9 +71,8 @@ struct Rival final : sim::Actor {
 // Writes pieces one after the other for as long as it is asked to.
 class Flow {
  public:
-  static constexpr size_t piece_bytes = 1u << 17;
   static constexpr size_t ahead = 128;  // that they never run dry
-  Flow(Rig& rig, DatagramTransport& transport, const Recorder& sink, ConnectionId id)
+  Flow(Rig& rig, DatagramTransport& transport, const Recorder& sink, ConnectionId id, size_t piece_bytes = 1u << 17)
       : rig_(rig), transport_(transport), sink_(sink), id_(id), source_(piece_bytes), target_(piece_bytes) {
     remote_ = rig.b.memory.register_region(target_, cci::access_write);
   }
@@ -86,7 +85,7 @@ class Flow {
     }
     rig_.world.wake(rig_.a.node);
   }
-  [[nodiscard]] uint64_t done_bytes() const { return sink_.completions.size() * piece_bytes; }
+  [[nodiscard]] uint64_t done_bytes() const { return sink_.completions.size() * source_.size(); }
 
  private:
   Rig& rig_;
@@ -195,6 +194,31 @@ TEST_CASE("congestion_paths__two_of_a_kind_share_a_way_out__neither_starves") {
       std::printf("%s, two %s: %.3f and %.3f\n", path.name, kind == Congestion::bbr ? "bbr" : "new_reno", got.share, got.rival);
       CHECK(got.share > 0.15);
       CHECK(got.rival > 0.15);
+    }
+  }
+}
+
+TEST_CASE("congestion_paths__a_product_of_12_MB__one_connection_fills_it") {
+  const Measured got = measure({"1 s", 12'500'000, 500ms, 6'000'000, 0}, Congestion::bbr, 12s, 8s);
+  std::printf("1 s            bbr %.3f, of which the queue drops %.4f\n", got.share, got.dropped);
+  CHECK(got.share > 0.8);
+}
+
+// Of each second from the first: what a path of 1 Gb/s and 100 ms carries.
+TEST_CASE("congestion_paths__a_long_fast_path__second_by_second", "[.wan]") {
+  for (const double loss : {0.0, 0.001, 0.01}) {
+    const Path path{"wan", 125'000'000, 50ms, 12'500'000, loss};
+    Rig rig(link_of(path), {}, 1, Congestion::bbr);
+    rig.connect();
+    Flow flow(rig, *rig.a.transport, rig.a.sink, rig.at_a, 1u << 20);
+    uint64_t done = 0, lost = 0;
+    for (int second = 0; second < 20; ++second) {
+      run_for(rig, 1s, {&flow});
+      std::printf("loss %.3f second %d: %.3f dropped %.3f\n", loss, second, static_cast<double>(flow.done_bytes() - done) / 125e6,
+                  static_cast<double>(rig.fabric.totals().dropped - lost) * 1472 / 125e6);
+      std::fflush(stdout);
+      done = flow.done_bytes();
+      lost = rig.fabric.totals().dropped;
     }
   }
 }

@@ -220,6 +220,10 @@ TEST_CASE("peer__frames_that_break_the_protocol__counted_and_cut_off") {
        [&](wire::Writer& out) {
          encode(out, RmaWriteFrame{1 << 16, 200, 100, nowhere, bytes});
        }},
+      {"more of a write beyond the slots",
+       [&](wire::Writer& out) {
+         encode(out, RmaWriteMoreFrame{1 << 16 | 8, 0, bytes});
+       }},
       {"read beyond the slots",
        [&](wire::Writer& out) {
          encode(out, RmaReadFrame{1 << 16 | 8, 100, nowhere});
@@ -304,9 +308,28 @@ TEST_CASE("peer__chunks_in_any_order_twice_and_late__each_is_placed_once") {
   remote.handle = rig.b.memory.register_region(target, cci::access_write);
   const auto chunk = [&](uint64_t operation, uint64_t i, uint8_t value) {
     const Buffer data(chunk_length(total, i * chunk_bytes, chunk_bytes), std::byte{value});
-    peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{operation, total, i * chunk_bytes, remote, data}); });
+    peer.frames([&](wire::Writer& out) {
+      if (i == 3)
+        encode(out, RmaWriteFrame{operation, total, i * chunk_bytes, remote, data});
+      else
+        encode(out, RmaWriteMoreFrame{operation, i * chunk_bytes, data});
+    });
   };
   constexpr uint64_t first = 1 << 16 | 2, second = 2 << 16 | 2;
+  const auto describe = [&](uint64_t operation) {
+    peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{operation, total, 0, remote, {}}); });
+  };
+  const auto acknowledged = [&] {
+    uint64_t numbers = 0;
+    for (const reliability::Ack& ack : peer.all<reliability::Ack>()) numbers = std::max(numbers, ack.largest());
+    return numbers;
+  };
+  describe(1 << 16 | 1);
+  peer.settle();
+  const uint64_t before = acknowledged();
+  chunk(first, 1, 8);  // of a write that was not described: not taken, and not acknowledged
+  peer.settle();
+  REQUIRE(acknowledged() == before);
   chunk(first, 3, 1);
   chunk(first, 1, 1);
   chunk(first, 1, 9);  // a duplicate: not placed again
@@ -317,11 +340,12 @@ TEST_CASE("peer__chunks_in_any_order_twice_and_late__each_is_placed_once") {
   REQUIRE(peer.all<RmaEndFrame>().size() == 1);
   REQUIRE(peer.all<RmaEndFrame>()[0].ending.status == Status::success);
   chunk(first, 1, 9);  // after the end
+  describe(second);
   chunk(second, 0, 2);
   chunk(first, 1, 9);  // of the slot's earlier operation
   REQUIRE(target[chunk_bytes] == std::byte{1});
   REQUIRE(target[0] == std::byte{2});
-  chunk(3 << 16 | 2, 0, 3);  // another one before that has ended
+  describe(3 << 16 | 2);  // another one before that has ended
   REQUIRE(rig.b.sink.disconnected.size() == 1);
 }
 
@@ -334,10 +358,11 @@ TEST_CASE("peer__a_region_withdrawn_between_chunks__no_byte_more_and_the_end_say
   ports::RemoteRef remote;
   remote.handle = rig.b.memory.register_region(*target, cci::access_write);
   const Buffer data(chunk_bytes, std::byte{1});
-  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * chunk_bytes, 0, remote, data}); });
+  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * chunk_bytes, 0, remote, {}}); });
+  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteMoreFrame{1 << 16, 0, data}); });
   REQUIRE(rig.b.memory.deregister_region(remote.handle) == Status::success);
   target.reset();  // the sanitizer watches
-  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * chunk_bytes, chunk_bytes, remote, data}); });
+  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteMoreFrame{1 << 16, chunk_bytes, data}); });
   const auto ends = peer.all<RmaEndFrame>();
   REQUIRE_FALSE(ends.empty());
   REQUIRE(ends[0].ending.status == Status::rma_handle);

@@ -311,14 +311,19 @@ TEST_CASE("rma_out__pieces_that_are_lost__go_out_again_if_they_still_matter") {
   Giver w;
   w.push(1, 2500, false, true);
   constexpr uint64_t id = 1 << 16;
-  for (uint64_t i = 0; i < 3; ++i) REQUIRE(w.take() == std::pair{id, i});
+  for (const uint64_t i : {RmaOut::description, uint64_t{0}, uint64_t{1}, RmaOut::description, uint64_t{2}})
+    REQUIRE(w.take() == std::pair{id, i});
   REQUIRE_FALSE(w.take());
+  w.out.chunk_lost(id, RmaOut::description);
+  REQUIRE(w.take() == std::pair{id, RmaOut::description});
   w.out.chunk_lost(id, 1);
+  w.out.chunk_lost(id, RmaOut::description);
   w.out.chunk_lost(id, 0);
   REQUIRE_FALSE(w.out.chunk_acked(id, 1));
-  REQUIRE(w.take() == std::pair{id, uint64_t{0}});
+  REQUIRE(w.take() == std::pair{id, uint64_t{0}});  // who has a chunk knows the description
   REQUIRE_FALSE(w.take());
   w.out.chunk_lost(id, 1);
+  w.out.chunk_lost(id, RmaOut::description);
   REQUIRE_FALSE(w.take());
   REQUIRE_FALSE(w.out.chunk_acked(id, 0));
   REQUIRE(w.out.chunk_acked(id, 2) == 1);  // its memory may be used again
@@ -392,7 +397,7 @@ TEST_CASE("rma_out__more_than_a_window_of_chunks__waits_for_the_first_that_is_mi
   w.push(1, 1000 * (chunks_window + 10));
   constexpr uint64_t id = 1 << 16;
   uint64_t taken = 0;
-  while (w.take()) ++taken;
+  while (const auto piece = w.take()) taken += piece->second == RmaOut::description ? 0u : 1u;
   REQUIRE(taken == chunks_window);
   static_cast<void>(w.out.chunk_acked(id, 1));
   REQUIRE_FALSE(w.take());
@@ -400,6 +405,90 @@ TEST_CASE("rma_out__more_than_a_window_of_chunks__waits_for_the_first_that_is_mi
   REQUIRE(w.take() == std::pair{id, uint64_t{chunks_window}});
   REQUIRE(w.take() == std::pair{id, uint64_t{chunks_window + 1}});
   REQUIRE_FALSE(w.take());
+}
+
+TEST_CASE("rma_out__a_description__comes_before_the_first_chunk_and_again_until_the_peer_knows_it") {
+  constexpr uint64_t id = 1 << 16;
+  const auto described_before = [](Giver& w) {
+    std::vector<uint64_t> places;
+    uint64_t chunks = 0;
+    while (const auto piece = w.take()) {
+      if (piece->second == RmaOut::description) places.push_back(chunks);
+      chunks += piece->second == RmaOut::description ? 0u : 1u;
+    }
+    return places;
+  };
+  Giver silent;
+  silent.push(1, 1000 * 600);
+  REQUIRE(described_before(silent) == std::vector<uint64_t>{0, 2, 16, 128});
+  for (const bool by_chunk : {false, true}) {
+    Giver told;
+    told.push(1, 1000 * 600);
+    for (int i = 0; i < 10; ++i) REQUIRE(told.take());
+    REQUIRE_FALSE(told.out.chunk_acked(id, by_chunk ? 3 : RmaOut::description));
+    REQUIRE(described_before(told).empty());
+  }
+  // What fits one packet with its description has no other one.
+  Giver small;
+  constexpr size_t most = 1000 + rma_write_more_frame_bytes - rma_write_frame_bytes;
+  small.push(1, most);
+  small.push(2, most + 1);
+  REQUIRE(small.take() == std::pair{id, uint64_t{0}});
+  wire::Reader whole(small.bytes);
+  const auto frame = decode_frame(whole);
+  REQUIRE(std::get<RmaWriteFrame>(frame.value()).bytes.size() == most);
+  REQUIRE(small.take() == std::pair{id | 1, RmaOut::description});
+  wire::Reader alone(small.bytes);
+  const auto description = decode_frame(alone);
+  REQUIRE(std::get<RmaWriteFrame>(description.value()).bytes.empty());
+  REQUIRE(std::get<RmaWriteFrame>(description.value()).total_bytes == most + 1);
+  REQUIRE(small.take() == std::pair{id | 1, uint64_t{0}});
+  wire::Reader more(small.bytes);
+  const auto chunk = decode_frame(more);
+  REQUIRE(std::get<RmaWriteMoreFrame>(chunk.value()).bytes.size() == most + 1);
+}
+
+TEST_CASE("rma_in__chunks_of_a_described_write__are_placed_and_what_cannot_be_is_a_violation") {
+  Buffer memory(3000);
+  Tickets target(memory);
+  RmaIn in;
+  in.open(4, 1000, 1);
+  const Buffer data(1000, std::byte{9});
+  constexpr uint64_t id = 2 << 16;
+  const auto more = [&](uint64_t operation, uint64_t at, size_t size = 1000) {
+    return in.write_more(RmaWriteMoreFrame{operation, at, Bytes(data).first(size)}, target);
+  };
+  REQUIRE_FALSE(in.knows(id));
+  REQUIRE_FALSE(more(id, 0));
+  REQUIRE(in.write(RmaWriteFrame{id, 2500, 0, {}, {}}, target));
+  REQUIRE(in.write(RmaWriteFrame{id, 2500, 0, {}, {}}, target));  // again
+  REQUIRE_FALSE(in.write(RmaWriteFrame{id, 2501, 0, {}, {}}, target));
+  REQUIRE(target.writes == std::vector<int>{1});
+  REQUIRE(in.knows(id));
+  REQUIRE(in.knows(1 << 16));  // late
+  REQUIRE_FALSE(in.knows(3 << 16));
+  REQUIRE_FALSE(in.knows(1 << 16 | 3));
+  REQUIRE(in.knows(1 << 16 | 4));  // beyond what was agreed: a violation, and no reason to wait
+  REQUIRE_FALSE(more(1 << 16 | 4, 0));
+  REQUIRE(more(1 << 16, 0));  // late
+  REQUIRE(more(id, 2000, 500));
+  REQUIRE_FALSE(more(id, 500));
+  REQUIRE_FALSE(more(id, 1000, 999));
+  REQUIRE_FALSE(more(id, 3000));
+  REQUIRE(more(id, 0));
+  REQUIRE(more(id, 0));  // twice
+  REQUIRE_FALSE(in.reply_due());
+  REQUIRE(more(id, 1000));
+  REQUIRE(in.reply_due());
+  REQUIRE(target.completed == 1);
+  REQUIRE(std::count(memory.begin(), memory.end(), std::byte{9}) == 2500);
+  REQUIRE(more(id, 0));  // after its end
+  RmaReadFrame read;
+  read.operation = 1 << 16 | 1;
+  read.total_bytes = 100;
+  REQUIRE(in.read(read, target));
+  REQUIRE_FALSE(more(1 << 16 | 1, 0));  // of a read
+  in.abandon(target);
 }
 
 }  // namespace

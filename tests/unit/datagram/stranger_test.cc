@@ -124,7 +124,7 @@ TEST_CASE("peer__smaller_datagrams_and_windows__are_kept_to") {
   for (const Buffer& datagram : peer.got) longest = std::max(longest, datagram.size());
   REQUIRE(longest <= datagram_bytes_min);
   REQUIRE(longest > datagram_bytes_min / 2);
-  REQUIRE(peer.all<RmaWriteFrame>()[0].bytes.size() == chunk_bytes_of(datagram_bytes_min));
+  REQUIRE(peer.all<RmaWriteMoreFrame>()[0].bytes.size() == chunk_bytes_of(datagram_bytes_min));
 }
 
 TEST_CASE("peer__a_message_of_just_the_size_agreed__is_taken") {

@@ -99,7 +99,7 @@ struct Path {
     uint64_t number;
   };
   Bbr control{datagram, 1};
-  reliability::Pacer pacer{4 * datagram};
+  reliability::Pacer pacer{4 * datagram, 4 * datagram};
   reliability::SendLedger ledger;
   reliability::RttEstimator rtt;
   reliability::SendLedger::Outcome out;
@@ -112,9 +112,9 @@ struct Path {
 
 }  // namespace
 
-TEST_CASE("bbr__a_new_connection__starts_as_others_do_and_raises_its_pace") {
+TEST_CASE("bbr__a_new_connection__starts_as_several_of_tcp_do_and_raises_its_pace") {
   Bbr control(datagram, 1);
-  CHECK(control.window_bytes() == 10 * datagram);
+  CHECK(control.window_bytes() == 64 * datagram);
   CHECK(control.phase() == Phase::startup);
   const uint64_t assumed = control.pace_bytes_per_s();
   control.round_trip(100ms, 100ms, start);

@@ -12,7 +12,7 @@ constexpr uint32_t datagram = 1000;
 }  // namespace
 
 TEST_CASE("pacer__a_burst_then_the_rate") {
-  Pacer pacer(10 * datagram);
+  Pacer pacer(10 * datagram, 10 * datagram);
   Instant now = start;
   constexpr uint64_t rate = 1'000'000;  // a datagram a millisecond
   for (int i = 0; i < 10; ++i) {
@@ -35,7 +35,7 @@ TEST_CASE("pacer__a_burst_then_the_rate") {
 }
 
 TEST_CASE("pacer__long_idle__no_more_than_a_burst") {
-  Pacer pacer(3 * datagram);
+  Pacer pacer(3 * datagram, 3 * datagram);
   pacer.sent(datagram, 1'000'000, start);
   const Instant later = start + 3600s;
   int count = 0;
@@ -44,4 +44,37 @@ TEST_CASE("pacer__long_idle__no_more_than_a_burst") {
     ++count;
   }
   REQUIRE(count == 3);
+}
+
+TEST_CASE("pacer__used_up__the_next_ones_go_together_half_a_millisecond_of_them_or_half_a_burst") {
+  struct Row {
+    uint64_t rate, together;
+  };
+  for (const Row& row : {Row{1'000'000, 1}, Row{20'000'000, 10}, Row{100'000'000, 20}}) {
+    Pacer pacer(10 * datagram, 40 * datagram);
+    Instant now = start;
+    const auto send_all = [&] {
+      uint64_t count = 0;
+      for (; pacer.ready_at(now) <= now; ++count) pacer.sent(datagram, row.rate, now);
+      return count;
+    };
+    static_cast<void>(send_all());
+    uint64_t sent = 0;
+    for (int wakeup = 0; wakeup < 100; ++wakeup) {
+      now = pacer.ready_at(now);
+      const uint64_t count = send_all();
+      CHECK(count >= row.together);
+      CHECK(count <= row.together + 1);
+      sent += count * datagram;
+    }
+    const double seconds = std::chrono::duration<double>(now - start).count();
+    CHECK(static_cast<double>(sent) == Approx(seconds * static_cast<double>(row.rate)).epsilon(0.02));
+  }
+  // A fast path has a longer burst after a pause.
+  Pacer pacer(10 * datagram, 40 * datagram);
+  pacer.sent(datagram, 100'000'000, start);
+  const Instant later = start + 1s;
+  uint64_t burst = 0;
+  for (; pacer.ready_at(later) <= later; ++burst) pacer.sent(datagram, 100'000'000, later);
+  CHECK(burst == 40);
 }
