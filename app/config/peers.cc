@@ -146,8 +146,7 @@ class PeersReader : TomlReader {
       const std::string uri = text(key, *item, "\"tcp://192.0.2.1:7000\"");
       const auto target = split_target(uri);
       if (!target || !target->path.empty()) {
-        bad(*item, key, fmt::format("'{}' is no address", printable(uri)),
-            "give tcp://HOST:PORT, udp://HOST:PORT, shm://NAME, eth://MAC:ID or cci://AS:SUBNET:NODE:ENDPOINT, without a path");
+        bad(*item, key, fmt::format("'{}' is no address", printable(uri)), fmt::format("give {}, without a path", address_forms()));
       }
       uris.push_back(lower_case(target->address));
     }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <span>
 
 #include "core/base/units.h"
 #include "routing/map/address.h"
@@ -13,8 +12,7 @@
 namespace ccixfer::program {
 namespace {
 
-constexpr std::array schemes{"tcp", "udp", "eth"};  // of native addresses with a number
-constexpr std::array later_schemes{"verbs"};
+constexpr std::array schemes{"tcp", "udp", "verbs", "eth"};  // of native addresses with a number
 constexpr size_t shm_name_bytes_max = 64;
 
 bool is_shm_name(std::string_view name) {
@@ -24,15 +22,10 @@ bool is_shm_name(std::string_view name) {
   return !name.empty() && name.size() <= shm_name_bytes_max && std::all_of(name.begin(), name.end(), may_be);
 }
 
-bool is_one_of(std::string_view scheme, std::span<const char* const> all) {
-  return std::find(all.begin(), all.end(), scheme) != all.end();
-}
+bool has_number(std::string_view scheme) { return std::find(schemes.begin(), schemes.end(), scheme) != schemes.end(); }
 
 tl::unexpected<Error> malformed(std::string_view uri) {
-  return fail(ErrorKind::usage,
-              fmt::format("not an address: {}: write tcp://HOST:PORT/PATH, udp://HOST:PORT/PATH, shm://NAME/PATH, "
-                          "eth://MAC:ID/PATH or cci://AS:SUBNET:NODE:ENDPOINT/PATH",
-                          printable(uri)));
+  return fail(ErrorKind::usage, fmt::format("not an address: {}: write {}, and /PATH after it", printable(uri), address_forms()));
 }
 
 // A decimal number of 16 bits and nothing else.
@@ -60,6 +53,8 @@ Result<HostPort> split_place(std::string_view scheme, std::string_view text) {
 }
 
 }  // namespace
+
+std::string address_forms() { return fmt::format("{} or cci://AS:SUBNET:NODE:ENDPOINT", native_forms); }
 
 Result<HostPort> split_host_port(std::string_view text) {
   const auto wrong = [&] {
@@ -91,11 +86,9 @@ Result<ListenPlace> split_listen(std::string_view text) {
       if (place.at.host.empty() || is_shm_name(place.at.host)) return place;
       return fail(ErrorKind::usage, fmt::format("cannot listen there: {}: {}", printable(text), shm_name_hint));
     }
-    if (!is_one_of(place.scheme, schemes)) {
-      return fail(
-          ErrorKind::usage,
-          fmt::format("cannot listen there: {}: write HOST:PORT, tcp://HOST:PORT, udp://HOST:PORT, shm://NAME or eth://MAC:ID",
-                      printable(text)));
+    if (!has_number(place.scheme)) {
+      return fail(ErrorKind::usage,
+                  fmt::format("cannot listen there: {}: write HOST:PORT, or one of {}", printable(text), native_forms));
     }
     text.remove_prefix(marker + 3);
   }
@@ -116,10 +109,6 @@ Result<Target> split_target(std::string_view uri) {
     target.path = rest.substr(slash + 1);
     rest = rest.substr(0, slash);
   }
-  if (is_one_of(target.scheme, later_schemes)) {
-    return fail(ErrorKind::usage,
-                fmt::format("not in this version: {}: use tcp://, udp://, shm://, eth:// or cci://", printable(uri)));
-  }
   if (target.scheme == "cci") {
     target.routed = true;
     target.address = fmt::format("cci://{}", rest);
@@ -132,7 +121,7 @@ Result<Target> split_target(std::string_view uri) {
     return target;
   }
   if (target.scheme == "sock") target.scheme = "udp";  // as CCI calls it
-  if (!is_one_of(target.scheme, schemes)) return malformed(uri);
+  if (!has_number(target.scheme)) return malformed(uri);
   const auto place = split_place(target.scheme, rest);
   if (!place || place->port == 0) return malformed(uri);
   target.address = fmt::format("{}://{}", target.scheme, rest);

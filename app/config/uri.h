@@ -8,18 +8,21 @@
 
 namespace ccixfer::program {
 
+// How addresses are written, for messages. A host of verbs is an address of an RDMA device.
+inline constexpr std::string_view native_forms = "tcp://HOST:PORT, udp://HOST:PORT, verbs://HOST:PORT, shm://NAME, eth://MAC:ID";
+[[nodiscard]] std::string address_forms();  // of native_forms, and of routed ones
+
 // What to do about a bad NAME of shm://NAME.
 inline constexpr std::string_view shm_name_hint = "write shm://NAME, of at most 64 letters, digits, '.', '_' and '-'";
 
 struct Target {
   bool routed = false;  // cci://
-  std::string scheme;   // "tcp", "udp", "shm", "eth", "cci"
-  std::string
-      address;       // tcp://HOST:PORT, udp://HOST:PORT, shm://NAME, eth://MAC:ID or cci://AS:SUBNET:NODE:ENDPOINT, without a path
-  std::string path;  // after the first '/', without it: "" means the peer's directory itself; a trailing '/' is kept
+  std::string scheme;   // "tcp", "udp", "verbs", "shm", "eth", "cci"
+  std::string address;  // one of address_forms(), without a path
+  std::string path;     // after the first '/', without it: "" means the peer's directory itself; a trailing '/' is kept
 };
 
-// usage: no address, or of a transport that this version does not have ("not in this version"). sock:// becomes udp://.
+// usage: no address. sock:// becomes udp://.
 [[nodiscard]] Result<Target> split_target(std::string_view uri);
 
 struct HostPort {
@@ -28,8 +31,7 @@ struct HostPort {
 };
 [[nodiscard]] Result<HostPort> split_host_port(std::string_view text);  // HOST:PORT, [V6]:PORT; usage
 
-// Where to listen, as --listen says: HOST:PORT, or with the scheme of a transport before it, as tcp://, udp:// and eth://; or
-// shm://NAME.
+// Where to listen, as --listen says: HOST:PORT, or one of native_forms.
 struct ListenPlace {
   std::string scheme;  // "": none was given
   HostPort at;         // shm: the host is the name; "": any

@@ -1,9 +1,9 @@
 #include "app/devices/node.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <utility>
 
@@ -12,10 +12,12 @@
 #include "routing/transport/routed_transport.h"
 #include "transports/datagram/datagram_transport.h"
 #include "transports/eth/eth_net.h"
+#include "transports/rdma/rdma_transport.h"
 #include "transports/shm/shm_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
 #include "transports/udp/udp_net.h"
+#include "transports/verbs/verbs.h"
 
 namespace ccixfer::program {
 namespace {
@@ -85,6 +87,7 @@ Result<Made> make_udp(const HostPort& place, const NodeOptions& options, ports::
 
 // Of this process, as what it may do is confined as a whole.
 std::atomic<bool> memory_is_shared{false};
+std::atomic<bool> cards_are_used{false};
 
 // Without proof only processes of one user meet, as everybody of the host could take a name.
 Result<Made> make_shm(const HostPort& place, const NodeOptions& options, Counters& counters) {
@@ -124,11 +127,43 @@ Result<Made> make_eth(const DeviceConfig& device, const HostPort& place, const N
   return made;
 }
 
+// Cards reach memory that is locked. As much as this account may lock, and all of it as root, who can say so before it is confined.
+void raise_locked_memory() {
+  rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_MEMLOCK, &limit) == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_MEMLOCK, &limit));
+}
+
+// An end that only dials has a card too, which reads and writes the memory that is registered with it.
+Result<Made> make_verbs(const DeviceConfig& device, HostPort place, const NodeOptions& options, Counters& counters) {
+  if (options.trust && verbs::is_built_in()) {
+    return fail(ErrorKind::usage,
+                fmt::format("verbs does not prove who is at the other end: device {}: give --insecure on both sides, or use "
+                            "another transport",
+                            device.name));
+  }
+  if (!options.listening) {
+    auto host = address_of_device(device, interfaces_of_host());
+    if (!host) return tl::unexpected(host.error());
+    if (!host->empty()) place.host = *host;
+  }
+  raise_locked_memory();
+  auto opened = verbs::open_net(net_options<verbs::VerbsNetOptions>(place, options));
+  if (!opened) return fail(opened.error().kind, fmt::format("device {}: {}", device.name, opened.error().message));
+  cards_are_used = true;
+  Made made;
+  made.uris = std::move(opened->uris);
+  made.transport = std::make_unique<rdma::RdmaTransport>(ports::TransportOptions{}, std::move(opened->net), counters);
+  return made;
+}
+
 Result<Made> make_transport(const DeviceConfig& device, const HostPort& place, const NodeOptions& options, ports::Entropy& entropy,
                             Counters& counters) {
   if (device.transport == "udp") return make_udp(place, options, entropy, counters);
   if (device.transport == "shm") return make_shm(place, options, counters);
   if (device.transport == "eth") return make_eth(device, place, options, entropy, counters);
+  if (device.transport == "verbs") return make_verbs(device, place, options, counters);
   return make_tcp(place, options, counters);
 }
 
@@ -136,12 +171,9 @@ Result<Made> make_transport(const DeviceConfig& device, const HostPort& place, c
 
 bool shares_memory() { return memory_is_shared; }
 
+bool uses_cards() { return cards_are_used; }
+
 Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
-  constexpr std::array transports{"tcp", "udp", "shm", "eth"};
-  if (std::find(transports.begin(), transports.end(), device.transport) == transports.end()) {
-    return fail(ErrorKind::usage, fmt::format("not in this version: transport {} of device {}: use tcp, udp, shm or eth",
-                                              device.transport, device.name));
-  }
   HostPort place{"0.0.0.0", 0};
   if (options.listening) {
     auto told = listen_place(device, options);

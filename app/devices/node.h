@@ -35,12 +35,14 @@ struct Node {
   size_t routers = 0;  // of the device
 };
 
-// usage: a transport that this version does not have, or that proves no peers where `trust` is given; a bad --listen, or one of
+// usage: a transport that the program was built without, or that proves no peers where `trust` is given; a bad --listen, or one of
 // another transport; an interface without an address. network: the address cannot be listened on.
 [[nodiscard]] Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy,
                                      Counters& counters);
 // Whether this process has made an endpoint of shm: it then needs more of the system (core/sandbox, Plan::shares_memory).
 [[nodiscard]] bool shares_memory();
+// Likewise of verbs (Plan::uses_cards).
+[[nodiscard]] bool uses_cards();
 // The device of that name, or the default one of configuration and host. Without configuration and name: any address.
 // `transport`: that of the place to be dialled or listened on ("": not known). Without a name it decides among the devices, and
 // whoever has none of it has any address.

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "app/config/uri.h"
 #include "app/main/completion.h"
 #include "app/main/option_values.h"
 #include "core/base/units.h"
@@ -121,8 +122,8 @@ class Parser {
   }
   void add_listen(CLI::App* app, ListenOptions& listen) {
     app->add_option("--listen", listen.listen,
-                    "native address to listen on (port 0: any); udp://HOST:PORT: over UDP; shm://NAME: for processes of this host; "
-                    "eth://MAC:ID: raw Ethernet")
+                    "native address to listen on (port 0: any); udp:// or verbs://HOST:PORT: over UDP or RDMA; shm://NAME: for "
+                    "processes of this host; eth://MAC:ID: raw Ethernet")
         ->type_name("HOST:PORT");
     app->add_option("--uri-file", listen.uri_file, "write the addresses for peers here once ready, one a line; removed at exit")
         ->type_name("FILE");
@@ -240,8 +241,7 @@ class Parser {
     send_app_->add_option("--serve", send_.serve, "publish DIR so that receivers can pull from it")->type_name("DIR");
     send_app_
         ->add_option("paths", send_.sources,
-                     "SRC... and DEST: tcp://HOST:PORT/PATH, udp://HOST:PORT/PATH, shm://NAME/PATH, eth://MAC:ID/PATH or "
-                     "cci://AS:SUBNET:NODE:ENDPOINT/PATH; '-' reads standard input")
+                     fmt::format("SRC... and DEST: {}, and /PATH after it; '-' reads standard input", address_forms()))
         ->type_name("");
   }
   void add_recv() {

@@ -118,6 +118,7 @@ Result<bool> confine(const Process& process, const Plan& given, LogLevel level) 
   if (!process.confine) return false;
   Plan plan = given;
   plan.shares_memory = shares_memory();
+  plan.uses_cards = uses_cards();
   const auto report = process.confine(plan);
   if (!report) return tl::unexpected(report.error());
   log(LogLevel::info, "confined: {}", fmt::join(report->in_force, "; "));

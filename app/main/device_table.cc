@@ -6,8 +6,20 @@
 #include <array>
 
 #include "core/base/units.h"
+#include "transports/verbs/verbs.h"
 
 namespace ccixfer::program {
+namespace {
+
+// Whether an RDMA device carries this address; of none, whether there is any.
+bool has_card(const std::string& ip) {
+  const std::vector<verbs::DeviceInfo> cards = verbs::devices_of_host();
+  return std::any_of(cards.begin(), cards.end(), [&](const verbs::DeviceInfo& card) {
+    return ip.empty() || std::find(card.addresses.begin(), card.addresses.end(), ip) != card.addresses.end();
+  });
+}
+
+}  // namespace
 
 std::vector<report::DeviceLine> describe_devices(const Config& config, const std::vector<Interface>& interfaces) {
   const std::vector<DeviceConfig> devices = devices_of(config, interfaces);
@@ -19,13 +31,16 @@ std::vector<report::DeviceLine> describe_devices(const Config& config, const std
     line.name = device.name;
     line.transport = device.transport;
     line.interface = interface == nullptr ? device.interface : interface->name;
-    line.address = address_of_device(device, interfaces).value_or("");
+    const std::string address = address_of_device(device, interfaces).value_or("");
+    line.address = address;
     if (device.port != 0) line.address += fmt::format(":{}", device.port);
     if (device.transport == "shm") {
       line.address = device.shm_name;
       line.state = "up";
-    } else if (device.transport != "tcp" && device.transport != "udp" && device.transport != "eth") {
-      line.state = "not in this version";
+    } else if (device.transport == "verbs" && !verbs::is_built_in()) {
+      line.state = "built without verbs";
+    } else if (device.transport == "verbs" && !has_card(address)) {
+      line.state = "no RDMA device";
     } else if (interface == nullptr) {
       line.state = device.ip.empty() && device.interface.empty() ? "up" : "absent";
     } else {

@@ -62,8 +62,8 @@ Result<Place> find_place(const std::string& text, const CommonOptions& common) {
   Place place;
   for (const std::string& address : ticket->addresses) {
     auto target = split_target(address + (path.empty() ? "" : "/" + path));
-    // Else of a transport that we do not have.
-    if (target) place.targets.push_back(std::move(*target));
+    // Else of a transport that we do not have, or that proves nobody.
+    if (target && target->scheme != "verbs") place.targets.push_back(std::move(*target));
   }
   if (place.targets.empty())
     return fail(ErrorKind::usage, "the ticket has no address that this version can dial: ask for another one");

@@ -128,6 +128,12 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
   auto node = make_node(*device, with_waker, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
   loop->impl_ = std::make_unique<Impl>(process, std::move(*node), device->subnet.has_value(), *buffers, RateClock(transfer.rate));
+  if (device->transport == "verbs") loop->impl_->pool.keep_pages();
+  if (loop->impl_->pool_region.kind == ports::HandleKind::none) {
+    return fail(ErrorKind::usage, fmt::format("device {} takes no {} bytes of memory: raise the limit of locked memory (ulimit -l; "
+                                              "LimitMEMLOCK= of a service), or give less --memory",
+                                              device->name, loop->impl_->pool.memory().size()));
+  }
   loop->impl_->stop_at = stop_at;
   if (transfer.stop_at) loop->impl_->stop_text = transfer.stop_at->text;
   return loop;

@@ -164,7 +164,7 @@ PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t 
 PieceRead show_or_read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, memory::Loan& buffer) {
   const uint64_t offset = piece * session::piece_bytes;
   CHECK(offset < file_bytes);
-  if (file_bytes - offset >= session::piece_bytes) {  // the last page of a file would not be full of it
+  if (buffer.may_show() && file_bytes - offset >= session::piece_bytes) {  // the last page of a file would not be full of it
     const MutableBytes view = buffer.bytes().first(session::piece_bytes);
     if (files.show(fd, view, offset) == 0) {
       at_reader();

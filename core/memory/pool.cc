@@ -46,6 +46,7 @@ struct Pool::Impl {
   size_t stride_bytes = 0;  // buffer_bytes rounded up to pages
   BulkMemory memory;
   std::vector<uint32_t> free;  // the last one is lent first
+  bool keeps_pages = false;
 
   [[nodiscard]] MutableBytes slot(uint32_t index) const { return memory.bytes().subspan(index * stride_bytes, stride_bytes); }
 };
@@ -110,8 +111,15 @@ uint64_t Loan::offset_bytes() const {
   return index_ * uint64_t{pool_->impl_->stride_bytes};
 }
 
+void Pool::keep_pages() { impl_->keeps_pages = true; }
+
+bool Loan::may_show() const {
+  CHECK(pool_ != nullptr);
+  return !pool_->impl_->keeps_pages;
+}
+
 void Loan::shows_file(size_t bytes) {
-  CHECK(bytes > 0 && bytes <= pool_->impl_->buffer_bytes && shown_bytes_ == 0);
+  CHECK(may_show() && bytes > 0 && bytes <= pool_->impl_->buffer_bytes && shown_bytes_ == 0);
   shown_bytes_ = bytes;
 }
 

@@ -21,6 +21,7 @@ class Loan {
   [[nodiscard]] explicit operator bool() const { return pool_ != nullptr; }
   [[nodiscard]] MutableBytes bytes() const;
   [[nodiscard]] uint64_t offset_bytes() const;  // in the pool's memory, for a registered whole-pool region
+  [[nodiscard]] bool may_show() const;          // not of a pool that keeps its pages
   // The first bytes are a view of a file now (file_view.h): memory again at hide() or reset().
   void shows_file(size_t bytes);
   [[nodiscard]] bool shows_file() const { return shown_bytes_ > 0; }
@@ -45,6 +46,8 @@ class Pool {
   [[nodiscard]] uint32_t count() const;
   [[nodiscard]] uint32_t buffer_bytes() const;
   [[nodiscard]] MutableBytes memory() const;  // all of it, for registration
+  // No buffer shows a file from now on: a card reads the pages that were there when they were registered, and not a view.
+  void keep_pages();
 
  private:
   friend class Loan;

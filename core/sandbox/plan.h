@@ -38,7 +38,10 @@ struct Plan {
   bool dials = false;             // opens connections, and asks for the addresses of names to do so
   bool listens = false;           // opens further listening sockets; those that are open stay so in any case
   bool shares_memory = false;     // makes memory for peers of this host, and meets them at abstract sockets (transports/shm)
-  bool executes = false;          // starts other programs, which are confined as this process is
+  // Gives orders to RDMA cards, which are open already. They are taken only as long as the process has the rights with which it
+  // opened them, so files and capabilities are not restricted then.
+  bool uses_cards = false;
+  bool executes = false;  // starts other programs, which are confined as this process is
 };
 
 }  // namespace ccixfer::sandbox

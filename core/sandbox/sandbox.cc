@@ -43,8 +43,13 @@ Result<Report> enter(const Plan& plan, const Offers& offers) {
   report.in_force.emplace_back("no new privileges, no core dump, memory hidden from other processes");
   // In this order: Landlock opens the places, which may take a capability, and the list of system calls has none of the calls that
   // the steps before it make.
-  if (auto done = restrict_files(plan, offers.landlock_abi, report); !done) return tl::unexpected(done.error());
-  if (auto done = drop_capabilities(plan.file_rights, report); !done) return tl::unexpected(done.error());
+  if (plan.uses_cards) {
+    report.missing.emplace_back(
+        "files and capabilities are not restricted: RDMA devices take no orders from a process whose rights have changed");
+  } else {
+    if (auto done = restrict_files(plan, offers.landlock_abi, report); !done) return tl::unexpected(done.error());
+    if (auto done = drop_capabilities(plan.file_rights, report); !done) return tl::unexpected(done.error());
+  }
   if (auto done = restrict_syscalls(plan, offers.seccomp, report); !done) return tl::unexpected(done.error());
   return report;
 }

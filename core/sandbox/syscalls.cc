@@ -97,6 +97,8 @@ void allow_some_arguments(Filter& filter, const Plan& plan) {
   filter.allow("prlimit64", {is(0, 0), scmp_arg_cmp{2, SCMP_CMP_EQ, 0, 0}});  // ours are read
   filter.allow("tgkill", {is(0, static_cast<uint64_t>(getpid()))});           // abort
   if (plan.shares_memory) filter.allow("memfd_create");
+  constexpr uint64_t rdma_verbs_ioctl = 0xc0181b01;  // of <rdma/rdma_user_ioctl_cmds.h>, which is there with libibverbs-dev only
+  if (plan.uses_cards) filter.allow("ioctl", {is(1, rdma_verbs_ioctl)});
   if (!plan.executes) filter.allow("clone", {has(0, CLONE_THREAD, CLONE_THREAD)});
 }
 

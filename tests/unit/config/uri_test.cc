@@ -26,6 +26,10 @@ TEST_CASE("uri__of_each_transport__and_where_to_listen") {
   CHECK(udp.address == "udp://h:7000");
   CHECK(udp.path == "a");
   CHECK(split_target("udp://h").error().kind == ErrorKind::usage);
+  const auto verbs = split_target("verbs://[::1]:7000/a").value();
+  CHECK(verbs.scheme == "verbs");
+  CHECK(verbs.address == "verbs://[::1]:7000");
+  CHECK(verbs.path == "a");
   const auto listen = [](std::string_view text) {
     const auto place = split_listen(text).value();
     return place.scheme + "|" + place.at.host + "|" + std::to_string(place.at.port);
@@ -33,7 +37,8 @@ TEST_CASE("uri__of_each_transport__and_where_to_listen") {
   CHECK(listen("127.0.0.1:0") == "|127.0.0.1|0");
   CHECK(listen("udp://[::1]:7") == "udp|::1|7");
   CHECK(listen("tcp://*:7") == "tcp|*|7");
-  for (const char* text : {"verbs://h:1", "cci://1:1:h:1", "udp://", "udp://h", "udp://h:1/x", "://h:1", ""}) {
+  CHECK(listen("verbs://h:7") == "verbs|h|7");
+  for (const char* text : {"cci://1:1:h:1", "verbs://h", "udp://", "udp://h", "udp://h:1/x", "://h:1", ""}) {
     CAPTURE(text);
     CHECK(split_listen(text).error().kind == ErrorKind::usage);
   }
@@ -95,12 +100,13 @@ TEST_CASE("uri__shm__a_name_and_a_path") {
   CHECK(split_listen("shm://a:1").error().message == "cannot listen there: shm://a:1: " + hint);
 }
 
-TEST_CASE("uri__transports_of_later_versions__said_so") {
-  for (const char* uri : {"verbs://h:1", "verbs://[::1]:1/x"}) {
-    const auto target = split_target(uri);
-    REQUIRE_FALSE(target);
-    CHECK(target.error().message.find("not in this version") != std::string::npos);
-  }
+TEST_CASE("uri__unknown_transport__said_with_those_there_are") {
+  const std::string forms =
+      "tcp://HOST:PORT, udp://HOST:PORT, verbs://HOST:PORT, shm://NAME, eth://MAC:ID or cci://AS:SUBNET:NODE:ENDPOINT";
+  CHECK(address_forms() == forms);
+  CHECK(split_target("gm://h:1").error().message == "not an address: gm://h:1: write " + forms + ", and /PATH after it");
+  CHECK(split_listen("gm://h:1").error().message ==
+        "cannot listen there: gm://h:1: write HOST:PORT, or one of " + std::string(native_forms));
 }
 
 TEST_CASE("peer_path__trailing_slash_or_nothing__is_a_directory") {

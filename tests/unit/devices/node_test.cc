@@ -14,6 +14,7 @@
 #include "core/host/entropy.h"
 #include "tests/unit/eth/own_lan.h"
 #include "tests/unit/stream/own_trust.h"
+#include "transports/verbs/verbs.h"
 
 namespace ccixfer::program {
 namespace {
@@ -222,6 +223,38 @@ TEST_CASE("node__which_device__by_the_transport_of_what_is_dialled_or_listened_o
   CHECK(transport_of(std::optional<std::string>()).empty());
 }
 
+// Endpoints of verbs are made in a machine that has a card: tests/rdma.
+TEST_CASE("node__of_verbs__proves_nobody__and_needs_a_card") {
+  Program program;
+  DeviceConfig device;
+  device.name = "lan";
+  device.transport = "verbs";
+  device.ip = "203.0.113.77";  // of no host
+  NodeOptions options;
+  const auto said = [&] {
+    const auto node = make_node(device, options, program.entropy, program.counters);
+    REQUIRE_FALSE(node);
+    return std::string(node.error().kind == ErrorKind::usage ? "usage" : "network") + ": " + node.error().message;
+  };
+  for (const bool listens : {true, false}) {
+    options.listening = listens;
+    options.trust = nullptr;
+    if (!verbs::is_built_in()) {
+      CHECK(said().rfind("usage: device lan: this program was built without verbs: ", 0) == 0);
+      continue;
+    }
+    const std::string without_card = said();
+    CAPTURE(without_card);
+    CHECK((without_card.rfind("network: device lan: no RDMA device (InfiniBand or RoCE) has 203.0.113.77: ", 0) == 0 ||
+           without_card.rfind("network: device lan: verbs cannot be used here: ", 0) == 0));
+    options.trust = std::make_shared<testing::OwnTrust>();
+    CHECK(said() ==
+          "usage: verbs does not prove who is at the other end: device lan: give --insecure on both sides, or use another "
+          "transport");
+  }
+  CHECK_FALSE(uses_cards());
+}
+
 TEST_CASE("node__that_cannot_be_made__why_and_what_to_do") {
   Program program;
   const auto problem = [&](const DeviceConfig& device, const std::optional<std::string>& listen) {
@@ -236,8 +269,6 @@ TEST_CASE("node__that_cannot_be_made__why_and_what_to_do") {
   CHECK(device.name == "lab");
   CHECK(problem(device, "nonsense").rfind("usage: ", 0) == 0);
   CHECK(problem(device, "203.0.113.77:1").rfind("network: ", 0) == 0);
-  device.transport = "verbs";
-  CHECK(problem(device, std::nullopt) == "usage: not in this version: transport verbs of device lab: use tcp, udp, shm or eth");
   CHECK(chosen_device(program.config, "none").error().message == "no such device: none: see ccixfer devices");
   const Target target = split_target("cci://1:1:h:1").value();
   CHECK_FALSE(check_target(chosen_device(program.config, "lab").value(), target));

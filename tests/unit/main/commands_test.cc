@@ -21,6 +21,9 @@ std::string of(const CommandEnd& end) { return std::string(error_row(end.error.k
 const std::string two_subnets =
     "[device.a]\nip = \"127.0.0.1\"\nas = 1\nsubnet = 1\nrouter = []\nrate = \"10Gb/s\"\n"
     "[device.b]\nip = \"127.0.0.1\"\nas = 1\nsubnet = 2\nrouter = []\nrate = \"1Gb/s\"\n";
+// Of which no endpoint can be made.
+const std::string without_interface = "[device.e]\ninterface = \"none\"\nas = 1\nsubnet = 4\nrouter = []\ntransport = \"eth\"\n";
+const std::string no_interface = "no interface of this host has the name none: see ccixfer devices";
 
 Running::Body routing_by(const RouteCommand& command) {
   return [command](const Process& process) { return run_route(process, command); };
@@ -122,10 +125,9 @@ TEST_CASE("commands__router__answers_who_asks_is_loaded_anew_and_drains") {
   routing.signal(SIGHUP);
   CHECK(member(routing.said.await("reloaded"), "reason").find("unknown table or key") != std::string::npos);
   CHECK(routing.said.text.lines("not reloaded: ").size() == 1);
-  here.write("router.toml",
-             two_subnets + "[device.e]\nip = \"127.0.0.1\"\nas = 1\nsubnet = 4\nrouter = []\ntransport = \"verbs\"\n");
+  here.write("router.toml", two_subnets + without_interface);
   routing.signal(SIGHUP);
-  CHECK(member(routing.said.await("reloaded"), "reason").rfind("not in this version: transport verbs of device e", 0) == 0);
+  CHECK(member(routing.said.await("reloaded"), "reason").rfind(no_interface, 0) == 0);
 
   routing.signal(SIGUSR1);
   CHECK(of(routing.stop()) == "ok: ");
@@ -146,9 +148,8 @@ TEST_CASE("commands__router__what_it_cannot_do_is_said") {
         "usage: cannot write the uri file: " + here.path("none/uris") +
             ": No such file or directory: give --uri-file a writable place");
   CHECK(Ran(routing_by(router())).end.error.kind == ErrorKind::usage);  // no device at all
-  const Config later = parse_config("f.toml", two_subnets + "transport = \"verbs\"\n").value();
-  CHECK(of(Ran(routing_by(router()), later).end) ==
-        "usage: not in this version: transport verbs of device b: use tcp, udp, shm or eth");
+  const Config absent = parse_config("f.toml", two_subnets + without_interface).value();
+  CHECK(of(Ran(routing_by(router()), absent).end) == "usage: " + no_interface);
 }
 
 TEST_CASE("commands__routes__of_files_and_what_is_wrong_with_them") {
@@ -238,21 +239,20 @@ TEST_CASE("commands__a_device_that_is_not_there__is_said_by_each_command") {
 }
 
 TEST_CASE("commands__a_device_that_cannot_be_had__is_said_by_each_command") {
-  const Config config = parse_config("f.toml", "[device.x]\nip = \"127.0.0.1\"\ntransport = \"verbs\"\n").value();
-  const auto said = [](const CommandEnd& end) {
-    return of(end) == "usage: not in this version: transport verbs of device x: use tcp, udp, shm or eth";
-  };
+  const Config config = parse_config("f.toml", without_interface).value();
+  const auto said = [](const CommandEnd& end) { return of(end) == "usage: " + no_interface; };
   const auto of_another = [](const CommandEnd& end) {
-    return of(end) == "usage: address of another transport: tcp://127.0.0.1:1: device x is of verbs: name one of tcp (--device)";
+    return of(end) == "usage: address of another transport: tcp://127.0.0.1:1: device e is of eth: name one of tcp (--device)";
   };
   PingCommand ping = ping_of("tcp://127.0.0.1:1");
-  ping.common.device = "x";
+  ping.common.device = "e";
   CHECK(of_another(Ran(pinging(ping), config).end));
   RoutesCommand routes = routes_of({"tcp://127.0.0.1:1"});
-  routes.common.device = "x";
+  routes.common.device = "e";
   CHECK(of_another(Ran(asking_routes(routes), config).end));
   BenchCommand bench = bench_server(false);
-  bench.common.device = "x";
+  bench.common.device = "e";
+  bench.listen.listen.reset();
   CHECK(said(Ran(measuring(bench), config).end));
 }
 

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "transports/verbs/verbs.h"
+
 using namespace ccixfer;
 using namespace ccixfer::program;
 
@@ -23,12 +25,13 @@ TEST_CASE("devices__described__every_column_as_it_is_configured_or_found") {
                                    "[device.bb]\ninterface = \"down\"\nrate = \"10Gb/s\"\npriority = 1\n"
                                    "[device.c]\nip = \"10.9.9.9\"\n"
                                    "[device.d]\n"
-                                   "[device.e]\ntransport = \"verbs\"\n"
+                                   "[device.e]\ntransport = \"verbs\"\nip = \"10.0.0.1\"\n"
                                    "[device.g]\ntransport = \"udp\"\nip = \"10.0.0.1\"\n"
                                    "[device.f]\ninterface = \"none\"\n");
   REQUIRE(config);
   Interface up = interface("eth0", {"10.0.0.1"}, true);
   up.rate_bits_per_s = 1'000'000'000;
+  const std::string no_card = verbs::is_built_in() ? "no RDMA device" : "built without verbs";  // has this address
   CHECK(device_table(describe_devices(*config, {up, interface("down", {"10.0.1.1"}, false)})) ==
         std::vector<std::string>{
             "DEVICE  TRANSPORT  INTERFACE  ADDRESS     RATE    SUBNET  PRIORITY  STATE",
@@ -36,7 +39,7 @@ TEST_CASE("devices__described__every_column_as_it_is_configured_or_found") {
             "bb      tcp        down       10.0.1.1    10Gb/s  -       1         down",
             "c       tcp                   10.9.9.9    ?       -       50        absent",
             "d       tcp                               ?       -       50        up",
-            "e       verbs                             ?       -       50        not in this version",
+            "e       verbs      eth0       10.0.0.1    1Gb/s   -       50        " + no_card,
             "f       tcp        none                   ?       -       50        absent",
             "g       udp        eth0       10.0.0.1    1Gb/s   -       50        up",
         });

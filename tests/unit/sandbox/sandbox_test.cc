@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "tests/unit/sandbox/child.h"
@@ -130,6 +131,22 @@ TEST_CASE("sandbox__root_of_a_user_namespace__is_confined_as_any_other") {
   CHECK(in_namespace([] { return status_of_self("Seccomp") == "2" ? 0 : 1; }).answer == 0);
   if (!has_landlock(2)) return;
   CHECK(in_namespace([&] { return try_open(other.path() + "/new", O_WRONLY | O_CREAT); }).answer == EACCES);
+}
+
+TEST_CASE("sandbox__who_uses_rdma_cards__keeps_its_rights_and_says_so") {
+  Plan plan;
+  plan.uses_cards = true;
+  const std::string before = status_of_self("CapBnd");
+  const TempDir elsewhere;
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto report = enter(plan);
+    const auto about = [](const std::string& line) { return line.starts_with("files and capabilities are not restricted: "); };
+    const bool is_said = report && !report->confines_files && std::any_of(report->missing.begin(), report->missing.end(), about);
+    const bool has_all = status_of_self("CapBnd") == before && try_open(elsewhere.path() + "/new", O_CREAT | O_WRONLY) == 0;
+    _exit(is_said && has_all && status_of_self("NoNewPrivs") == "1" && status_of_self("Seccomp") == "2" ? 0 : 1);
+  }
+  CHECK(await(child).answer == 0);
 }
 
 }  // namespace ccixfer::sandbox

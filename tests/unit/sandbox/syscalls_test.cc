@@ -135,6 +135,14 @@ TEST_CASE("syscalls__who_does_not_dial__has_no_datagrams") {
   CHECK(confined({}, [] { return try_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE); }).answer == 0);
 }
 
+TEST_CASE("syscalls__orders_to_rdma_cards__of_who_uses_them") {
+  const auto order = [] { return error_of(ioctl(0, 0xc0181b01, nullptr)); };  // RDMA_VERBS_IOCTL
+  CHECK(confined({}, order).answer == ENOSYS);
+  Plan plan;
+  plan.uses_cards = true;
+  CHECK(confined(plan, order).answer != ENOSYS);  // standard input is no card
+}
+
 TEST_CASE("syscalls__threads_names_and_memory__work_as_before") {
   CHECK(confined(dialling(), [] {
           int sum = 0;

@@ -233,6 +233,19 @@ TEST_CASE("read_piece__can_be_shown__the_file_stands_in_the_buffer_but_for_its_l
   ::close(file);
 }
 
+TEST_CASE("read_piece__into_buffers_that_keep_their_pages__is_read_and_not_shown") {
+  Shelf shelf;
+  shelf.dir.file_of("f", 8 * mib);
+  const int file = ::open(shelf.dir.path("f").c_str(), O_RDONLY);
+  shelf.pool.keep_pages();
+  memory::Loan loan = shelf.pool.lend();
+  const send::PieceRead read = send::show_or_read_piece(shelf.files, file, 0, 8 * mib, loan);
+  CHECK(read.result.outcome == SourceOutcome::ok);
+  CHECK_FALSE(loan.shows_file());
+  CHECK((as_text(loan.bytes().first(read.data_bytes)) == pattern(8 * mib).substr(0, 4 * mib)));
+  ::close(file);
+}
+
 TEST_CASE("read_piece__cut_short_while_it_is_shown__not_shown_and_changed") {
   Shelf shelf;
   shelf.dir.file_of("f", 8 * mib);

@@ -1,0 +1,32 @@
+// What a place of the command line stands for.
+#include "app/main/session_trust.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ccixfer;
+using namespace ccixfer::program;
+
+namespace {
+
+std::string ticket_of(const std::vector<std::string>& addresses) {
+  trust::Ticket ticket;
+  ticket.listener = trust::Identity::generate().id();
+  ticket.expires_s = wall_time_s() + 3600;
+  ticket.addresses = addresses;
+  return trust::to_text(ticket);
+}
+
+}  // namespace
+
+TEST_CASE("find_place__a_ticket__the_addresses_whose_transport_can_prove_the_peer") {
+  const auto place = find_place(ticket_of({"verbs://h:1", "tcp://h:2", "gm://h:3", "eth://02:00:00:00:00:01:7"}) + "/a/b", {});
+  REQUIRE(place);
+  REQUIRE(place->targets.size() == 2);
+  CHECK(place->targets[0].address == "tcp://h:2");
+  CHECK(place->targets[0].path == "a/b");
+  CHECK(place->targets[1].address == "eth://02:00:00:00:00:01:7");
+  const auto none = find_place(ticket_of({"verbs://h:1"}), {});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().kind == ErrorKind::usage);
+  CHECK(none.error().message == "the ticket has no address that this version can dial: ask for another one");
+}
