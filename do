@@ -93,7 +93,8 @@ cmd_test() {
 
 cmd_test_rdma() {
   need "${build_packages[@]}" "${rdma_packages[@]}"
-  build release unit_verbs
+  local programs; read -ra programs <<<"$(python3 tests/rdma/run.py --programs "$@")"
+  [ ${#programs[@]} -eq 0 ] || build release "${programs[@]}"
   python3 tests/rdma/run.py "$@"
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests over RDMA, in an emulated machine with a Soft-RoCE device: run.py [CASE...]. README.md says how it is made.
 
+run.py --programs [CASE...] only says which of our programs these cases need, which are then to be built as a release.
 Exits 0 if the machine booted and every case ended with 0; 1 else. It ends by itself within LIMIT_S.
 """
 import sys
@@ -8,19 +9,34 @@ import sys
 import image
 import machine
 
+BUILD = image.ROOT / "build/release"
+PROGRAMS = {"ccixfer": "ccixfer", "unit_verbs": "tests/unit_verbs"}  # target -> file
 LIMIT_S = 300  # the whole thing, boot included
-CASES = {"pingpong": 60, "net": 120, "device-loss": 60}  # name -> seconds that it may take
+# name -> seconds that it may take, and our programs
+CASES = {
+    "pingpong": (60, []),
+    "net": (120, ["unit_verbs"]),
+    "transfer": (90, ["ccixfer"]),
+    "routed": (90, ["ccixfer"]),
+    "kill": (90, ["ccixfer"]),
+    "device-loss": (60, ["unit_verbs"]),  # the last one: nobody connects over Soft-RoCE after it
+}
 
 
 def main():
-    wanted = sys.argv[1:] or list(CASES)
+    words = [word for word in sys.argv[1:] if word != "--programs"]
+    wanted = words or list(CASES)
     unknown = [name for name in wanted if name not in CASES]
     if unknown:
-        print(f"no such case: {' '.join(unknown)}; there are: {' '.join(CASES)}")
+        print(f"no such case: {' '.join(unknown)}; there are: {' '.join(CASES)}", file=sys.stderr)
         return 1
-    cases = [machine.Case(name, CASES[name]) for name in wanted]
+    programs = sorted({program for name in wanted for program in CASES[name][1]})
+    if len(words) < len(sys.argv) - 1:
+        print(" ".join(programs))
+        return 0
+    cases = [machine.Case(name, CASES[name][0]) for name in wanted]
     try:
-        kernel, ram_disk = image.make({"unit_verbs": image.ROOT / "build/release/tests/unit_verbs"})
+        kernel, ram_disk = image.make({program: BUILD / PROGRAMS[program] for program in programs})
     except (image.Failure, OSError) as error:
         print(f"the emulated machine cannot be made: {error}")
         return 1
