@@ -42,7 +42,7 @@ class Hunk:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A line `tests:`, as `unit_recv "pieces__*"`, `sim "swarm__*" seeds 60` or `e2e test_part`."""
+    """A line `tests:`, as `unit_recv "pieces__*"`, `sim "swarm__*" seeds 60`, `e2e test_part` or `rdma CASE`."""
     program: str
     pattern: str
     build: str
@@ -151,6 +151,8 @@ class Names:
         for run in patch.runs:
             if run.program == "e2e":
                 names = [c.name for c in self.tests.end_to_end()]
+            elif run.program == "rdma":
+                names = [c.name for c in self.tests.in_machine()]
             elif run.program in self.programs:
                 names = self.literals
             else:
@@ -223,18 +225,27 @@ class TestTree:
 
     def build_for(self, runs):
         for folder in ("dev", "release"):
-            targets = sorted({"ccixfer" if r.program == "e2e" else r.program for r in runs if r.build == folder})
+            targets = sorted({target for r in runs if r.build == folder for target in self.targets(r)})
             words = self.build(folder, targets) if targets else ""
             if words:
                 return words
         return ""
+
+    def targets(self, run):
+        if run.program == "rdma":
+            _, words = run_to_its_end([sys.executable, "tests/rdma/run.py", "--programs", run.pattern], self.tree)
+            return words.split()
+        return ["ccixfer" if run.program == "e2e" else run.program]
 
     def prove_green(self, run):
         """Once for each run, in the copy without any error: its cases exist, and they pass."""
         if run in self.without:
             return
         tests = self.tests(run)
-        cases = tests.end_to_end() if run.program == "e2e" else tests.cases(self.program(tests, run))
+        if run.program == "rdma":
+            cases = tests.in_machine()
+        else:
+            cases = tests.end_to_end() if run.program == "e2e" else tests.cases(self.program(tests, run))
         wanted = set(case_names(run, [c.name for c in cases]))
         cases = [c for c in cases if c.name in wanted]
         if not cases:

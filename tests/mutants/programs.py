@@ -15,6 +15,7 @@ import time
 ROOM = re.compile(r"^ccixfer_room\((\S+)([^)]*)\)", re.M)
 TEST = re.compile(r"^ccixfer_test\((\S+) LABEL (\S+) ROOMS ([^)]*)\)", re.M)
 MEMORY_BYTES = 12 << 30   # a mutant that takes memory without end stops here
+SCRIPTS = ("e2e", "rdma")   # their cases are run by tests/NAME/run.py
 STAGES = ("room", "unit", "contract", "sim", "e2e")  # unit tests of the room; those of the rooms right on it; then by ctest's labels
 
 
@@ -60,7 +61,7 @@ class Tests:
 
     def near(self, room):
         """The programs that can reach a room, nearest first; of the unit tests those of the room and of the rooms right on it."""
-        able = [p for p in self.programs if room in self.linked(p.rooms)]
+        able = [p for p in self.programs if room in self.linked(p.rooms) and p.stage in STAGES]
         direct = [p for p in able if p.stage != "unit" or room in p.rooms or (room in self.beneath.get(p.rooms[0], ()) and p.rooms[0] not in self.on_all)]
         return sorted(direct, key=lambda p: (STAGES.index(self.stage(p, room)), p.rooms.index(room) if room in p.rooms else 0))
 
@@ -92,6 +93,12 @@ class Tests:
             names += re.findall(r"^def (test_\w+)", path.read_text(), re.M)
         return [Case(program, name) for name in names]
 
+    def in_machine(self):
+        """Cases of tests/rdma, which the emulated machine runs."""
+        folder = self.tree / "tests/rdma/cases"
+        names = sorted(path.name for path in folder.iterdir() if path.name != "lib") if folder.exists() else []
+        return [Case(Program("rdma", "rdma", ()), name) for name in names]
+
     def run(self, cases, limit_s, mutant=None, reached=None, more=None, memory_bytes=MEMORY_BYTES):
         """Runs cases of one program. (green, seconds, words)."""
         program = cases[0].program
@@ -103,8 +110,8 @@ class Tests:
             environment["CCIXFER_MUTANT"] = str(mutant)
         if reached is not None:
             environment["CCIXFER_MUTANTS_REACHED"] = str(reached)
-        if program.stage == "e2e":
-            command = [sys.executable, str(self.tree / "tests/e2e/run.py"), *[c.name for c in cases]]
+        if program.name in SCRIPTS:
+            command = [sys.executable, str(self.tree / "tests" / program.name / "run.py"), *[c.name for c in cases]]
         else:
             names = folder / "cases"
             names.write_text("".join(c.name.replace("\\", "\\\\").replace(",", "\\,") + "\n" for c in cases))
@@ -112,7 +119,7 @@ class Tests:
         start = time.monotonic()
         output = open(folder / "output", "w+", errors="replace")
         process = subprocess.Popen(command, cwd=self.tree, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                   start_new_session=True, preexec_fn=(lambda: limits(None if program.stage == "e2e" else memory_bytes)))
+                                   start_new_session=True, preexec_fn=(lambda: limits(None if program.name in SCRIPTS else memory_bytes)))
         running.add(process.pid)
         try:
             code = process.wait(timeout=limit_s)
@@ -130,7 +137,7 @@ class Tests:
     def words(self, program, output, code):
         output.seek(0)
         text = output.read()[-200000:]
-        if program.stage == "e2e":
+        if program.name in SCRIPTS:
             found = re.search(r"^FAILED (\S+)", text, re.M)
         else:
             found = re.search(r"^-{40,}\n(.+)\n", text, re.M)
