@@ -90,7 +90,8 @@ class ViolationWatch {
 // What the transports of a lab whose ends prove who they are are made with; nullptr for others.
 [[nodiscard]] std::shared_ptr<connection::HopTrust> lab_trust(bool secured);
 
-// CCIXFER_LABS chooses some of them: "native", "routed", or names ("udp,routed-udp"). One empty name where it chooses none.
+// CCIXFER_LABS chooses some of them: "native" (but for sockets), "sockets", "routed", or names ("udp,routed-udp"). One empty name
+// where it chooses none.
 [[nodiscard]] std::vector<std::string> lab_names(bool routed = true);
 [[nodiscard]] std::unique_ptr<Lab> make_lab(const std::string& name);
 
