@@ -15,7 +15,7 @@
 namespace ccixfer::reliability {
 
 inline constexpr uint64_t in_flight_bytes_max = 256u << 20;  // 10 Gb/s and a round trip of 200 ms
-inline constexpr uint64_t window_first_datagrams = 10;  // RFC 6928
+inline constexpr uint64_t window_first_datagrams = 10;       // RFC 6928
 inline constexpr uint64_t pace_min_bytes_per_s = 1000;
 
 // What one acknowledgement tells of packets that were in flight.
