@@ -143,5 +143,5 @@ def test_eth_refused__no_right_no_interface_an_id_twice_nobody_there_an_identity
         env = {"HOME": str(lab.directory)}
         keygen = lab.start(None, "keygen", "keygen", env=env)
         check(keygen.wait() == 0, keygen.tail())
-        fails(a, 1, "give --insecure on both sides, or use tcp", "send", f"{source}/", f"eth://{macs[1]}:7/x/", env={**os.environ, **env})
+        fails(a, 41, "the peer runs with --insecure and this end does not", "send", f"{source}/", f"eth://{macs[1]}:7/x/", env={**os.environ, **env})
         check(receiver.stop() == 0, receiver.tail())

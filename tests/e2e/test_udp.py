@@ -161,7 +161,7 @@ def test_udp_refused__another_transports_device__nobody_there():
         config = lab.file("tcp.toml", '[device.lan]\nip = "127.0.0.1"\n')
         fails(1, "device lan is of tcp: name one of udp (--device)", "send", "--insecure", "-c", config, "--device", "lan", f"{source}/",
               "udp://127.0.0.1:9/x/")
-        fails(1, "cannot listen there: verbs://h:1", "recv", "--insecure", "--root", lab.directory, "--listen", "verbs://h:1")
+        fails(1, "cannot listen there: tdp://h:1", "recv", "--insecure", "--root", lab.directory, "--listen", "tdp://h:1")
         fails(35, "no answer", "send", "--insecure", "--timeout", "2", f"{source}/", "udp://127.0.0.1:9/x/")
 
 
