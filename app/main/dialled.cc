@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "app/main/farewell.h"
@@ -38,8 +39,11 @@ std::string at(const std::string& what, const std::string& uri, const char* what
 }  // namespace
 
 uint16_t lanes_for(const std::vector<ports::HopInfo>& hops) {
-  const bool has_tcp = std::any_of(hops.begin(), hops.end(), [](const ports::HopInfo& hop) { return hop.transport == "tcp"; });
-  if (!has_tcp) return 1;
+  constexpr std::array own_windows{"udp", "eth", "verbs", "shm"};
+  const auto has_own = [&](const ports::HopInfo& hop) {
+    return std::find(own_windows.begin(), own_windows.end(), hop.transport) != own_windows.end();
+  };
+  if (std::all_of(hops.begin(), hops.end(), has_own)) return 1;
   const double in_flight_bytes = path_bytes_per_s * std::chrono::duration<double>(hops.front().round_trip).count();
   return static_cast<uint16_t>(
       std::clamp(std::ceil(2 * in_flight_bytes / connection_window_bytes), 1.0, double{lanes_chosen_most}));

@@ -46,8 +46,8 @@ struct DialPlan {
 };
 
 // Connections in parallel for a path: one window of a connection of tcp is bounded by the hosts' socket buffers, so a long path
-// needs several to be full. Architecture: streams >= 2 x bandwidth x delay / window. Other transports have windows of their own,
-// and one connection that knows the whole path fills less of its queue than many that do not know of each other.
+// needs several to be full. Architecture: streams >= 2 x bandwidth x delay / window. udp, eth, verbs and shm have windows of
+// their own, and one connection that knows the whole path fills less of its queue than many that do not know of each other.
 [[nodiscard]] uint16_t lanes_for(const std::vector<ports::HopInfo>& hops);
 
 class DialledTransfer {

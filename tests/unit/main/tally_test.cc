@@ -18,6 +18,7 @@ TEST_CASE("lanes_for__round_trip__one_nearby_more_on_long_paths_of_tcp_and_bound
   CHECK(lanes(10ms, {"tcp"}) == 7);
   CHECK(lanes(100ms, {"tcp"}) == 16);
   CHECK(lanes(100ms, {"udp", "tcp"}) == 16);
+  CHECK(lanes(100ms, {"sim"}) == 16);
   CHECK(lanes(100ms, {"udp"}) == 1);
   CHECK(lanes(100ms, {"udp", "eth"}) == 1);
   CHECK(lanes_for({}) == 1);
