@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "core/base/units.h"
+#include "transports/eth/name.h"
 
 namespace ccixfer::program {
 namespace {
@@ -30,9 +31,10 @@ uint64_t rate_of_interface(const std::string& name) {
 std::string mac_of(const ifaddrs& item) {
   sockaddr_ll link{};
   std::memcpy(&link, item.ifa_addr, sizeof link);
-  const unsigned char* octets = link.sll_addr;
-  if (link.sll_hatype != ARPHRD_ETHER || link.sll_halen != 6) return {};
-  return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", octets[0], octets[1], octets[2], octets[3], octets[4], octets[5]);
+  eth::Mac mac;
+  if (link.sll_hatype != ARPHRD_ETHER || link.sll_halen != mac.size()) return {};
+  std::copy_n(link.sll_addr, mac.size(), mac.begin());
+  return eth::format_mac(mac);
 }
 
 }  // namespace
