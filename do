@@ -117,7 +117,7 @@ cmd_bench() {
 
 cmd_mutants() {
   if [ "${1:-}" = --planted ]; then
-    need "${build_packages[@]}" "${test_packages[@]}"
+    need "${build_packages[@]}" "${test_packages[@]}" "${rdma_packages[@]}"  # errors of verbs need the emulated machine
     shift
     python3 tests/mutants/planted.py "$@"
     return
