@@ -5,9 +5,14 @@
 namespace ccixfer::program {
 
 CommandEnd run_devices(const Process& process, const DevicesCommand&) {
-  const auto lines = describe_devices(process.config, interfaces_of_host());
+  const std::vector<Interface> interfaces = interfaces_of_host();
+  const auto lines = describe_devices(process.config, interfaces);
+  const auto missing = describe_missing(missing_of(transport_facts(interfaces)));
   for (const report::DeviceLine& line : lines) process.reporter.event(report::device_event(process.reporter.seconds(), line));
+  for (const report::TransportLine& line : missing)
+    process.reporter.event(report::transport_event(process.reporter.seconds(), line));
   for (const std::string& line : device_table(lines)) process.reporter.output(line);
+  for (const std::string& line : missing_lines(missing)) process.reporter.output(line);
   return {};
 }
 

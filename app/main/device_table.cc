@@ -77,4 +77,21 @@ std::vector<std::string> device_table(const std::vector<report::DeviceLine>& dev
   return lines;
 }
 
+std::vector<report::TransportLine> describe_missing(const std::vector<Missing>& missing) {
+  std::vector<report::TransportLine> lines;
+  lines.reserve(missing.size());
+  for (const Missing& each : missing) lines.push_back({each.transport, each.usable, each.what, each.remedy});
+  return lines;
+}
+
+std::vector<std::string> missing_lines(const std::vector<report::TransportLine>& missing) {
+  std::vector<std::string> lines;
+  if (!missing.empty()) lines.emplace_back();  // the table ends at an empty line
+  for (const report::TransportLine& each : missing) {
+    lines.push_back(fmt::format("{} {}: {}: {}", each.transport, each.usable ? "is limited" : "cannot be used",
+                                printable(each.missing), printable(each.remedy)));
+  }
+  return lines;
+}
+
 }  // namespace ccixfer::program

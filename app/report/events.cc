@@ -238,6 +238,15 @@ std::string device_event(double t, const DeviceLine& device) {
   return line(json);
 }
 
+std::string transport_event(double t, const TransportLine& transport) {
+  Json json = begin("transport", t);
+  json["transport"] = transport.transport;
+  json["usable"] = transport.usable;
+  json["missing"] = words(transport.missing);
+  json["remedy"] = words(transport.remedy);
+  return line(json);
+}
+
 std::string identity_event(double t, const IdentityLine& identity) {
   Json json = begin("identity", t);
   json["id"] = identity.id;

@@ -153,6 +153,13 @@ struct RouteLine {
 // SIGHUP: what came of it. `reason` empty: taken, and the router has so many devices now.
 [[nodiscard]] std::string reloaded_event(double t, size_t devices, std::string_view reason);
 [[nodiscard]] std::string device_event(double t, const DeviceLine& device);
+// `devices`: what this host lacks for a transport.
+struct TransportLine {
+  std::string transport;
+  bool usable = false;  // in spite of it; it is slower then
+  std::string missing, remedy;
+};
+[[nodiscard]] std::string transport_event(double t, const TransportLine& transport);
 // Who this account is: `keygen` and `id`.
 struct IdentityLine {
   std::string id;       // cx1-...

@@ -1,6 +1,7 @@
 """What people see: commands without --json, on a terminal."""
 import fcntl
 import os
+import pathlib
 import re
 import select
 import signal
@@ -111,7 +112,7 @@ def test_devices_in_text__configured_and_of_the_host__what_the_events_say():
             """A row's cells by column, of each device."""
             ended = subprocess.run([*host.prefix, str(BINARY), "devices", *[str(a) for a in arguments]], capture_output=True, text=True, check=True)
             check(ended.stderr == "", ended.stderr)
-            header, *rows = ended.stdout.splitlines()
+            header, *rows = ended.stdout.split("\n\n")[0].splitlines()   # what is missing stands below
             columns = [(column.group(1).lower(), column.span()) for column in re.finditer(r"([A-Z]+) *", header)]
             ends = [span[1] for _, span in columns[:-1]] + [None]
             table = [{name: row[span[0]:end].strip() for (name, span), end in zip(columns, ends)} for row in rows]
@@ -131,6 +132,41 @@ def test_devices_in_text__configured_and_of_the_host__what_the_events_say():
         found = listed("-c", lab.file("none.toml", ""))
         check({name: (row["transport"], row["address"]) for name, row in found.items()}
               == {f"{interface}*": ("tcp", "10.0.0.1"), "lo": ("tcp", "127.0.0.1")}, f"{found}")
+
+
+def test_devices_in_text__what_is_missing__a_line_and_an_event_for_each():
+    with Lab("missing") as lab:
+        bare, whole, peer = lab.host("bare"), lab.host("whole"), lab.host("peer")
+        bare.run("ip", "link", "set", "lo", "down")
+        lab.wire(whole, "10.0.0.1/24", peer, "10.0.0.2/24")
+        config = lab.file("none.toml", "")
+        without = ("setpriv", "--bounding-set", "-net_raw,-net_admin", "--inh-caps", "-all")
+
+        def missing(host, prefix=()):
+            """What is said to be missing, by transport. The lines for people say the same as the events."""
+            command = [*host.prefix, *prefix, str(BINARY), "devices", "-c", str(config)]
+            ended = subprocess.run(command, capture_output=True, text=True, check=True)
+            lines = ended.stdout.split("\n\n", 1)[1].splitlines() if "\n\n" in ended.stdout else []
+            events = lab.start(host, f"devices-{len(prefix)}", "devices", "-c", config, prefix=prefix)
+            check(events.wait() == 0, events.tail())
+            told = [event for event in events.events if event["event"] == "transport"]
+            form = {True: "is limited", False: "cannot be used"}
+            check(lines == [f"{e['transport']} {form[e['usable']]}: {e['missing']}: {e['remedy']}" for e in told], f"{lines} are told as {told}")
+            found = {}
+            for event in told:
+                found.setdefault(event["transport"], []).append(event["missing"])
+            return found
+
+        address, ethernet, right = "no interface that is up has an address", "no Ethernet interface that is up", "no right to raw Ethernet (CAP_NET_RAW)"
+        found = missing(bare)
+        check(found["tcp"] == [address] and found["udp"][0] == address and found["eth"] == [ethernet], f"{found}")
+        check(missing(bare, without)["eth"] == [right, ethernet], f"{missing(bare, without)}")
+        found = missing(whole)
+        check("tcp" not in found and address not in found.get("udp", []) and "eth" not in found and "shm" not in found, f"{found}")
+        check(missing(whole, without)["eth"] == [right], f"{missing(whole, without)}")
+        bound = pathlib.Path("/proc/sys/net/core/rmem_max")
+        if bound.exists() and int(bound.read_text()) < 8 << 20:   # without CAP_NET_ADMIN the socket has no more
+            check(any("receive buffer" in words for words in missing(whole, without)["udp"]), f"{missing(whole, without)}")
 
 
 def test_standard_output_full__11_and_one_line_and_what_was_sent_is_there():

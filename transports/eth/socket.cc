@@ -36,6 +36,12 @@ tl::unexpected<Error> no_right(const Interface& interface) {
                   interface.name));
 }
 
+// Of no protocol, so that nothing comes before there is a filter.
+host::Descriptor make_socket() { return host::Descriptor(socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+
+// ENOSYS: a process that has confined itself, as a router that reads its configuration again.
+bool is_refused(int error) { return error == EPERM || error == EACCES || error == ENOSYS; }
+
 Result<uint32_t> mtu_of(int fd, const Interface& interface) {
   ifreq request{};
   interface.name.copy(request.ifr_name, sizeof request.ifr_name - 1);
@@ -86,17 +92,17 @@ Mapping::~Mapping() {
   if (!memory_.empty()) munmap(memory_.data(), memory_.size());
 }
 
+bool may_use_raw_frames() { return static_cast<bool>(make_socket()) || !is_refused(errno); }
+
 Result<Socket> open_socket(const Interface& interface, uint16_t id, size_t ring_bytes) {
   const auto cannot = [&](const char* what) {
     return fail(ErrorKind::network, fmt::format("{} {}: {}", what, interface.name, words_of(errno)));
   };
   Socket made;
-  // Of no protocol, so that nothing comes before there is a filter.
-  made.descriptor.reset(socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  made.descriptor = make_socket();
   const int fd = made.descriptor.get();
   if (!made.descriptor) {
-    // ENOSYS: a process that has confined itself, as a router that reads its configuration again.
-    if (errno == EPERM || errno == EACCES || errno == ENOSYS) return no_right(interface);
+    if (is_refused(errno)) return no_right(interface);
     return cannot("no packet socket for");
   }
   const auto mtu = mtu_of(fd, interface);

@@ -37,6 +37,9 @@ struct Socket {
   uint32_t datagram_bytes_max = 0;
 };
 
+// Whether this process has the right to raw Ethernet, which open_socket needs.
+[[nodiscard]] bool may_use_raw_frames();
+
 [[nodiscard]] Result<Socket> open_socket(const Interface& interface, uint16_t id, size_t ring_bytes);
 
 // How many frames found no free slot since this was asked last.

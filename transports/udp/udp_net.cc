@@ -46,6 +46,13 @@ void set_buffer(int fd, int name, int forced_name) {
   if (!set(fd, SOL_SOCKET, forced_name, socket_buffer_bytes)) static_cast<void>(set(fd, SOL_SOCKET, name, socket_buffer_bytes));
 }
 
+// The kernel counts its own overhead in, as much again as was asked for.
+uint64_t buffer_of(int fd, int name) {
+  int doubled = 0;
+  socklen_t size = sizeof doubled;
+  return getsockopt(fd, SOL_SOCKET, name, &doubled, &size) == 0 ? static_cast<uint64_t>(doubled) / 2 : 0;
+}
+
 Result<host::Descriptor> open_socket(const inet::Address& address, const UdpNetOptions& options) {
   const auto cannot = [&](const char* what, int error) {
     return fail(ErrorKind::network,
@@ -86,6 +93,14 @@ inet::Address any_address() {
 }
 
 }  // namespace
+
+std::optional<GrantedBuffers> granted_buffers() {
+  const host::Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return std::nullopt;
+  set_buffer(fd.get(), SO_RCVBUF, SO_RCVBUFFORCE);
+  set_buffer(fd.get(), SO_SNDBUF, SO_SNDBUFFORCE);
+  return GrantedBuffers{buffer_of(fd.get(), SO_RCVBUF), buffer_of(fd.get(), SO_SNDBUF)};
+}
 
 struct UdpNet::Impl {
   struct Answer {

@@ -7,6 +7,7 @@
 // resolver inside. Source: transports/udp/README.md; CCI §IV ("sock").
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,13 @@ struct UdpNetOptions {
   bool joins = true;                             // GSO and GRO, where the kernel has them
   std::shared_ptr<host::Waker> waker = nullptr;  // nullptr: one of its own, for the OS handle
 };
+
+// What the system grants a socket of what is wanted (socket_buffer_bytes). nullopt: it gives no socket at all.
+struct GrantedBuffers {
+  uint64_t receive_bytes = 0;
+  uint64_t send_bytes = 0;
+};
+[[nodiscard]] std::optional<GrantedBuffers> granted_buffers();
 
 class UdpNet final : public datagram::DatagramNet {
  public:

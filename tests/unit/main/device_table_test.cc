@@ -75,3 +75,11 @@ TEST_CASE("devices__described__where_its_address_is_and_which_one_is_taken") {
   odd.interface = "\x1b";
   CHECK(device_table({odd})[1].rfind("new%0Aline             %1B        ", 0) == 0);
 }
+
+TEST_CASE("devices__what_is_missing__a_line_each_below_the_table") {
+  CHECK(missing_lines(describe_missing({})).empty());
+  CHECK(missing_lines(
+            describe_missing({{"verbs", false, "no RDMA device", "load its driver"}, {"udp", true, "small\nbuffer", "sysctl"}})) ==
+        std::vector<std::string>{"", "verbs cannot be used: no RDMA device: load its driver",
+                                 "udp is limited: small%0Abuffer: sysctl"});
+}

@@ -82,6 +82,8 @@ TEST_CASE("event_lines__of_routers_and_devices") {
   CHECK(device_event(0, {"lan", "tcp", "eth0", "10.0.0.1", "up", 0, "", false, 0}) ==
         R"({"event":"device","t":0.0,"name":"lan","transport":"tcp","interface":"eth0","address":"10.0.0.1","state":"up",)"
         R"("rate_bits_per_s":null,"subnet":null,"default":false,"priority":0})");
+  CHECK(transport_event(0, {"udp", true, "a small buffer", "sysctl"}) ==
+        R"({"event":"transport","t":0.0,"transport":"udp","usable":true,"missing":"a small buffer","remedy":"sysctl"})");
   Ping ping{"tcp://h:1", 4096, {{"tcp", "n", "", 0.5, 0}}, {0.5, 0.25}, 0, std::nullopt};
   CHECK(ping_event(0, ping) == R"({"event":"ping","t":0.0,"uri":"tcp://h:1","max_send_bytes":4096,)"
                                R"("path":[{"transport":"tcp","node":"n","round_trip_s":0.5}],"round_trips_s":[0.5,0.25]})");
