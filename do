@@ -23,7 +23,7 @@ build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libsqlite3-dev libssl-dev libseccomp-dev
   libibverbs-dev librdmacm-dev)  # verbs; without them the program is built without it
 test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime python3-jsonschema bindfs fusefat
-  dosfstools e2fsprogs xfsprogs)
+  dosfstools e2fsprogs xfsprogs gnuplot-nox)
 # The emulated machine: the emulator, what its programs and modules come from (kmod: depmod), and the stock programs for verbs.
 rdma_packages=(qemu-system-x86 kmod busybox-static iproute2 python3 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)

@@ -19,8 +19,14 @@ ErrorKind kind_of_connect(Status status) {
   return ErrorKind::no_answer;
 }
 
-bool of_sizes(Test test) { return test == Test::rma_write || test == Test::rma_read || test == Test::rvma_put; }
 bool of_messages(Test test) { return test == Test::message_latency || test == Test::message_rate || test == Test::completion; }
+
+std::vector<uint64_t> powers_of_two_to(uint64_t last) {
+  std::vector<uint64_t> sizes;
+  for (uint64_t bytes = 1; bytes < last; bytes *= 2) sizes.push_back(bytes);
+  sizes.push_back(last);
+  return sizes;
+}
 
 }  // namespace
 
@@ -93,6 +99,7 @@ void Asker::on_connect(const cci::Event& event) {
     return end({ErrorKind::usage, fmt::format("bad value: --message-size {}: a message on this path has at most {} bytes",
                                               plan_.message_bytes, longest)});
   }
+  message_sizes_bytes_ = plan_.sweeps_messages ? powers_of_two_to(longest) : std::vector<uint64_t>{plan_.message_bytes};
   open_session();
 }
 
@@ -100,7 +107,7 @@ void Asker::open_session() {
   Channel& channel = *channel_;
   channel.slot_bytes = plan_.message_bytes;
   for (const Test test : plan_.tests) {
-    if (of_sizes(test))
+    if (has_bytes_a_second(test))
       channel.slot_bytes = std::max(channel.slot_bytes, *std::max_element(plan_.sizes_bytes.begin(), plan_.sizes_bytes.end()));
   }
   channel.slots = static_cast<uint32_t>(std::clamp<uint64_t>(memory_bytes_max / channel.slot_bytes, 1, plan_.depth));
@@ -143,6 +150,13 @@ void Asker::on_put(const rvma::Completion& completion, Instant now) {
   if (measure_ != nullptr) measure_->on_put(completion, now);
 }
 
+// One, of any size, for a test that is not measured by size.
+const std::vector<uint64_t>& Asker::sizes_of(Test test) const {
+  static const std::vector<uint64_t> one{0};
+  if (test == Test::message_latency) return message_sizes_bytes_;
+  return has_bytes_a_second(test) ? plan_.sizes_bytes : one;
+}
+
 void Asker::next_measure(Instant now) {
   measure_.reset();
   again_at_ = now;  // what is wrong with its beginning is judged in the next turn
@@ -151,7 +165,7 @@ void Asker::next_measure(Instant now) {
     measure_ = make_check(*channel_);
     return measure_->begin(now);
   }
-  const bool more_sizes = next_test_ > 0 && of_sizes(plan_.tests[next_test_ - 1]) && next_size_ < plan_.sizes_bytes.size();
+  const bool more_sizes = next_test_ > 0 && next_size_ < sizes_of(plan_.tests[next_test_ - 1]).size();
   if (!more_sizes) {
     if (next_test_ == plan_.tests.size()) {
       endpoint_.disconnect(channel_->connection);
@@ -161,9 +175,10 @@ void Asker::next_measure(Instant now) {
     next_size_ = 0;
   }
   const Test test = plan_.tests[next_test_ - 1];
+  const uint64_t size_bytes = sizes_of(test)[next_size_++];
   switch (test) {
     case Test::message_latency:
-      measure_ = make_latency(*channel_);
+      measure_ = make_latency(*channel_, static_cast<uint32_t>(size_bytes));
       break;
     case Test::message_rate:
       measure_ = make_message_rate(*channel_);
@@ -171,7 +186,7 @@ void Asker::next_measure(Instant now) {
     case Test::rma_write:
     case Test::rma_read:
     case Test::rvma_put:
-      measure_ = make_bandwidth(*channel_, test, plan_.sizes_bytes[next_size_++]);
+      measure_ = make_bandwidth(*channel_, test, size_bytes);
       break;
     case Test::completion:
       measure_ = make_completion(*channel_);

@@ -42,6 +42,7 @@ class Asker {
   void open_session();
   void on_opened(const cci::Event& event);
   void on_put(const rvma::Completion& completion, Instant now);
+  [[nodiscard]] const std::vector<uint64_t>& sizes_of(Test test) const;
   void next_measure(Instant now);
   void judge(Instant now);
   void end(Error error);
@@ -51,7 +52,8 @@ class Asker {
   const Plan plan_;
   std::unique_ptr<Channel> channel_;
   std::unique_ptr<Measure> measure_;
-  size_t next_test_ = 0, next_size_ = 0;  // of plan_.tests, and of its sizes in the present one
+  size_t next_test_ = 0, next_size_ = 0;       // of plan_.tests, and of its sizes in the present one
+  std::vector<uint64_t> message_sizes_bytes_;  // of message-latency; known when the path is
   bool checked_ = false;
   bool begun_ = false, opened_ = false, ended_ = false;
   Instant again_at_ = never;

@@ -93,8 +93,8 @@ class Check final : public Measure {
 // One message there, one back, one at a time.
 class Latency final : public Measure {
  public:
-  explicit Latency(Channel& channel)
-      : Measure(channel), span_(channel.plan), message_(encode_padded(Kind::echo, channel.plan.message_bytes)) {}
+  Latency(Channel& channel, uint32_t message_bytes)
+      : Measure(channel), span_(channel.plan), message_(encode_padded(Kind::echo, message_bytes)) {}
   void begin(Instant now) override {
     span_.begin(now);
     send(now);
@@ -199,7 +199,9 @@ class Flow final : public Measure {
 }  // namespace
 
 std::unique_ptr<Measure> make_check(Channel& channel) { return std::make_unique<Check>(channel); }
-std::unique_ptr<Measure> make_latency(Channel& channel) { return std::make_unique<Latency>(channel); }
+std::unique_ptr<Measure> make_latency(Channel& channel, uint32_t message_bytes) {
+  return std::make_unique<Latency>(channel, message_bytes);
+}
 std::unique_ptr<Measure> make_message_rate(Channel& channel) {
   return std::make_unique<Flow>(channel, Test::message_rate, channel.plan.message_bytes);
 }

@@ -74,7 +74,7 @@ class Span {
 
 // Writes a pattern to the peer, reads it back, compares: figures of broken transfers are worth nothing.
 [[nodiscard]] std::unique_ptr<Measure> make_check(Channel& channel);
-[[nodiscard]] std::unique_ptr<Measure> make_latency(Channel& channel);
+[[nodiscard]] std::unique_ptr<Measure> make_latency(Channel& channel, uint32_t message_bytes);
 [[nodiscard]] std::unique_ptr<Measure> make_message_rate(Channel& channel);
 [[nodiscard]] std::unique_ptr<Measure> make_bandwidth(Channel& channel, Test test, uint64_t size_bytes);
 [[nodiscard]] std::unique_ptr<Measure> make_completion(Channel& channel);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -13,6 +14,8 @@ namespace {
 
 constexpr std::array<std::string_view, 8> names{"message-latency", "message-rate", "rma-write", "rma-read",
                                                 "rvma-put",        "completion",   "connect",   "empty-turn"};
+
+constexpr uint64_t plot_bytes_first = 4u << 10, plot_bytes_last = 4u << 20;  // each power of two
 
 tl::unexpected<Error> bad(std::string_view option, std::string_view text, std::string_view what_to_do) {
   return fail(ErrorKind::usage, fmt::format("bad value: {} {}: {}", option, printable(text), what_to_do));
@@ -89,8 +92,16 @@ Result<Wait> parse_wait(std::string_view text) {
   return bad("--wait", text, "give spin or poll");
 }
 
+bool has_bytes_a_second(Test test) { return test == Test::rma_write || test == Test::rma_read || test == Test::rvma_put; }
+
 Result<Plan> make_plan(const PlanText& text) {
   Plan plan;
+  if (text.plots) {
+    plan.tests = {Test::message_latency, Test::rma_write, Test::rma_read, Test::rvma_put};
+    plan.sizes_bytes.clear();
+    for (uint64_t bytes = plot_bytes_first; bytes <= plot_bytes_last; bytes *= 2) plan.sizes_bytes.push_back(bytes);
+    plan.sweeps_messages = true;
+  }
   Result<void> fine = tests_of(text.tests, plan.tests);
   if (fine) fine = sizes_of(text.sizes, plan.sizes_bytes);
   if (fine) fine = number("--depth", text.depth, 1, depth_max, plan.depth);
@@ -104,6 +115,9 @@ Result<Plan> make_plan(const PlanText& text) {
     if (!bytes) return tl::unexpected(bytes.error());
     plan.message_bytes = static_cast<uint32_t>(*bytes);
   }
+  const auto is_drawn = [](Test test) { return test == Test::message_latency || has_bytes_a_second(test); };
+  if (text.plots && std::none_of(plan.tests.begin(), plan.tests.end(), is_drawn))
+    return bad("--tests", text.tests, "name one that --plot draws: message-latency,rma-write,rma-read,rvma-put");
   return plan;
 }
 

@@ -23,7 +23,8 @@ enum class Wait : uint8_t { poll = 0, spin = 1 };
 struct Plan {
   std::vector<Test> tests{Test::connect,  Test::message_latency, Test::message_rate, Test::rma_write,
                           Test::rma_read, Test::rvma_put,        Test::completion};
-  uint32_t message_bytes = 64;  // of message-latency, message-rate and completion
+  uint32_t message_bytes = 64;   // of message-latency, message-rate and completion
+  bool sweeps_messages = false;  // message-latency: at each power of two up to the longest message of the path, and at that
   std::vector<uint64_t> sizes_bytes{4u << 10, 64u << 10, 1u << 20, 4u << 20};
   uint32_t depth = 16;
   uint32_t count = 0;  // operations a row; 0: as many as row_time allows
@@ -35,13 +36,15 @@ struct Plan {
 // The command line's words; an empty one leaves the default.
 struct PlanText {
   std::string tests{}, message_size{}, sizes{}, depth{}, count{}, seconds{}, timeout{}, connections{};
+  bool plots = false;  // what is measured is drawn by size: other defaults
 };
-// usage: an unknown test, a number out of its bounds; the message names the option.
+// usage: an unknown test, a number out of its bounds, nothing that can be drawn; the message names the option.
 [[nodiscard]] Result<Plan> make_plan(const PlanText& text);
 [[nodiscard]] Result<Wait> parse_wait(std::string_view text);  // usage
 [[nodiscard]] std::string_view to_string(Test test);
 [[nodiscard]] std::string_view to_string(Wait wait);
-[[nodiscard]] std::string test_names();  // all, for people
+[[nodiscard]] std::string test_names();            // all, for people
+[[nodiscard]] bool has_bytes_a_second(Test test);  // rma-write, rma-read, rvma-put: measured at each of the plan's sizes
 
 struct Row {
   std::string test;         // message-latency ..., completion-put, completion-message, completion-exchange

@@ -11,6 +11,7 @@
 #include "app/main/bench_row.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
+#include "app/main/plot.h"
 #include "app/main/process_trust.h"
 #include "app/main/uri_file.h"
 #include "app/report/bench_event.h"
@@ -59,10 +60,12 @@ class ServeHandler final : public LoopHandler {
 
 class AskHandler final : public LoopHandler {
  public:
-  AskHandler(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy, std::string address)
+  AskHandler(const Process& process, const BenchCommand& command, Node& node, ports::Entropy& entropy, std::string address,
+             Plot* plot)
       : process_(process),
         command_(command),
         address_(address),
+        plot_(plot),
         asker_(*node.endpoint, entropy, command.plan, std::move(address)) {}
 
   bool turn(Instant now) override {
@@ -104,11 +107,13 @@ class AskHandler final : public LoopHandler {
     report::Reporter& out = process_.reporter;
     out.event(report::bench_event(out.seconds(), bench_json(row)));
     for (const std::string& line : bench_lines(row)) out.output(line);
+    if (plot_ != nullptr) plot_->add(row);
   }
 
   const Process& process_;
   const BenchCommand& command_;
   const std::string address_;
+  Plot* const plot_;  // nullptr: none
   bench::Asker asker_;
   bool said_path_ = false, interrupted_ = false;
 };
@@ -148,6 +153,12 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   if (target) {
     if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
   }
+  std::unique_ptr<Plot> plot;
+  if (command.plot) {
+    auto started = Plot::start(*command.plot, command.uri, command.plan);
+    if (!started) return {started.error(), {}};
+    plot = std::move(*started);
+  }
   host::SystemEntropy entropy;
   NodeOptions options;
   options.listening = command.serve;
@@ -161,9 +172,13 @@ CommandEnd run_bench(const Process& process, const BenchCommand& command) {
   add_trust(plan, *security);
   if (command.serve) return serve(process, command, *node, std::move(plan), entropy);
   if (auto confined = confine(process, plan); !confined) return {confined.error(), {}};
-  AskHandler handler(process, command, *node, entropy, target->address);
+  AskHandler handler(process, command, *node, entropy, target->address, plot.get());
   process.loop.run(handler);
-  return handler.end();
+  CommandEnd end = handler.end();
+  if (plot == nullptr || end.error.kind != ErrorKind::ok) return end;
+  if (auto drawn = plot->draw(); !drawn) return {drawn.error(), {}};
+  process.reporter.output("drawn: " + *command.plot);
+  return end;
 }
 
 }  // namespace ccixfer::program

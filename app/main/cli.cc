@@ -338,6 +338,8 @@ class Parser {
     bench_app_->add_option("--seconds", bench_text_.seconds, "how long each row is measured (1)")->type_name("SEC");
     bench_app_->add_option("--count", bench_text_.count, "operations a row, instead of seconds")->type_name("N");
     bench_app_->add_option("--connections", bench_text_.connections, "of empty-turn's second row (1000)")->type_name("N");
+    bench_app_->add_option("--plot", bench_.plot, "draw latency and bandwidth by size into this PNG file, with gnuplot")
+        ->type_name("FILE");
     bench_app_->add_option("--timeout", bench_text_.timeout, "give up when nothing moves for so long (10)")->type_name("SEC");
     bench_app_->add_option("uri", bench_.uri, "the serving side")->type_name("URI");
   }
@@ -471,12 +473,13 @@ class Parser {
     }
     if (bench_.serve) {
       for (const char* name :
-           {"--tests", "--message-size", "--sizes", "--depth", "--seconds", "--count", "--connections", "--timeout"}) {
+           {"--tests", "--message-size", "--sizes", "--depth", "--seconds", "--count", "--connections", "--plot", "--timeout"}) {
         if (bench_app_->count(name) > 0) return usage("bad command line", name, "only where URI is given: that side chooses");
       }
       return bench_;
     }
     if (const auto fits = no_listening(bench_.listen, "--serve"); !fits) return tl::unexpected(fits.error());
+    bench_text_.plots = bench_.plot.has_value();
     auto plan = bench::make_plan(bench_text_);
     if (!plan) return tl::unexpected(plan.error());
     bench_.plan = std::move(*plan);

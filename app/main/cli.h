@@ -129,6 +129,7 @@ struct BenchCommand {  // `serve` or a uri with a plan
   std::string uri;
   bench::Plan plan;
   bench::Wait wait = bench::Wait::poll;
+  std::optional<std::string> plot;  // the file
 };
 
 struct KeygenCommand {

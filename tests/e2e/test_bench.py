@@ -1,4 +1,6 @@
 """`ccixfer bench`: both sides as real processes, direct and routed; its JSON, its bad input, peers that vanish. No figure is judged."""
+import os
+import shutil
 import signal
 import subprocess
 
@@ -103,12 +105,52 @@ def test_bench__bad_arguments__exit_1_and_one_line():
     uri = "tcp://127.0.0.1:9"
     for arguments in ([], ["--serve", uri], ["--tests", "speed", uri], ["--sizes", "1TB", uri], ["--depth", "0", uri],
                       ["--count", "x", uri], ["--seconds", "-1", uri], ["--wait", "sleep", uri], ["--connections", "0", uri], ["--serve", "--depth", "3"],
+                      ["--serve", "--plot", "f.png"], ["--plot", "f.png", "--tests", "connect", uri],
                       ["--once", uri], ["--listen", "127.0.0.1:0", uri], ["gopher://x:1"], ["tcp://nohost"], [uri + "/path"], ["cci://1:2:127.0.0.1:3"],
                       [uri, uri]):
         ended = subprocess.run([BINARY, "bench", "--insecure", *arguments], capture_output=True, text=True, check=False, timeout=60)
         lines = [l for l in ended.stderr.splitlines() if "WARNING" not in l]
         check(ended.returncode == 1 and len(lines) == 1, f"{arguments}: exit {ended.returncode}: {ended.stderr!r}")
         check(ended.stdout == "", f"{arguments}: {ended.stdout}")
+
+
+def test_bench__plot__a_png_of_every_size_and_nothing_else():
+    if shutil.which("gnuplot") is None:   # ./do test installs it
+        print("    SKIPPED: no gnuplot here", flush=True)
+        return
+    with Lab("benchplot") as lab:
+        place = lab.directory / "drawings"
+        place.mkdir()
+        server = serve(lab)
+        name = "it's $(touch oops).png"
+        asker = lab.start(None, "ask", "bench", "--insecure", "--count", "3", "--plot", place / name, native(server.uris))
+        check(asker.wait() == 0, asker.tail())
+        picture = (place / name).read_bytes()
+        check(picture.startswith(b"\x89PNG\r\n\x1a\n") and picture.endswith(b"IEND\xaeB`\x82"), f"no PNG: {picture[:20]} {len(picture)}")
+        check([path.name for path in place.iterdir()] == [name], f"left behind: {list(place.iterdir())}")
+        rows = rows_of(asker)
+        check([r["size_bytes"] for r in rows if r["test"] == "message-latency"] == [2 ** n for n in range(14)], f"sizes: {rows}")
+        for test in ("rma-write", "rma-read", "rvma-put"):
+            check([r["size_bytes"] for r in rows if r["test"] == test] == [4096 * 2 ** n for n in range(11)], f"sizes: {rows}")
+        ended = subprocess.run([BINARY, "bench", "--insecure", "--count", "3", "--sizes", "1,2", "--tests", "rma-read", "--plot", "relative.png", native(server.uris)],
+                               capture_output=True, text=True, check=False, timeout=120, cwd=place)
+        check(ended.returncode == 0 and ended.stdout.splitlines()[-1] == "drawn: relative.png", f"{ended}")
+        check((place / "relative.png").read_bytes().startswith(b"\x89PNG"), "no PNG where the command was started")
+        check(server.stop() == 0, server.tail())
+
+
+def test_bench__plot_that_cannot_be__1_before_anything_is_measured():
+    with Lab("benchnoplot") as lab:
+        uri = native(serve(lab).uris)
+        empty = lab.directory / "empty"
+        empty.mkdir()
+        for path, file, words in ((os.environ["PATH"], lab.directory / "none" / "f.png", "its directory does not exist"),
+                                  (os.environ["PATH"], empty, "it names no file"), (str(empty), empty / "f.png", "install gnuplot-nox")):
+            ended = subprocess.run([BINARY, "bench", "--insecure", "--plot", file, uri], capture_output=True, text=True, check=False, timeout=60,
+                                   env={**os.environ, "PATH": path})
+            lines = [l for l in ended.stderr.splitlines() if "WARNING" not in l]
+            check(ended.returncode == 1 and len(lines) == 1 and words in lines[0], f"{file}: exit {ended.returncode}: {ended.stderr!r}")
+            check(ended.stdout == "" and not list(empty.iterdir()), f"{file}: {ended.stdout}")
 
 
 def test_bench__without_insecure__41():
@@ -195,7 +237,6 @@ def test_bench__interrupted__20():
 
 
 def test_bench__garbage_on_the_port__server_goes_on():
-    import os
     import socket
     with Lab("benchgarbage") as lab:
         server = serve(lab)

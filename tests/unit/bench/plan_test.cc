@@ -195,3 +195,19 @@ TEST_CASE("bench_hello__other_version_or_service__none") {
     CHECK_FALSE(decode_hello(Bytes(hello).first(i)));
   }
 }
+
+TEST_CASE("plan__plot__what_is_drawn_by_powers_of_two_unless_told_otherwise") {
+  const auto plan = make_plan({.plots = true});
+  REQUIRE(plan);
+  CHECK(plan->tests == std::vector<Test>{Test::message_latency, Test::rma_write, Test::rma_read, Test::rvma_put});
+  CHECK(plan->sweeps_messages);
+  REQUIRE(plan->sizes_bytes.size() == 11);
+  for (size_t i = 0; i < 11; ++i) CHECK(plan->sizes_bytes[i] == uint64_t{4096} << i);
+  CHECK_FALSE(make_plan({})->sweeps_messages);
+  const auto told = make_plan({.tests = "rma-read,connect", .sizes = "1,5MiB", .plots = true});
+  REQUIRE(told);
+  CHECK(told->tests == std::vector<Test>{Test::rma_read, Test::connect});
+  CHECK(told->sizes_bytes == std::vector<uint64_t>{1, 5u << 20});
+  CHECK(complaint({.tests = "connect,completion", .plots = true}).find("--tests") != std::string::npos);
+  CHECK(complaint({.tests = "connect,completion"}).empty());
+}

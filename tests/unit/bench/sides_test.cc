@@ -52,6 +52,21 @@ TEST_CASE("bench__known_link__figures_are_the_links") {
   CHECK(pair.server.dropped() == 0);
 }
 
+TEST_CASE("bench__plot__latency_of_each_power_of_two_and_of_the_longest_message") {
+  Pair pair(1, {.tests = "message-latency,rma-write", .sizes = "1,3", .count = "2", .plots = true});
+  REQUIRE(pair.run() == sim::RunEnd::reached);
+  REQUIRE(pair.asker.error().kind == ErrorKind::ok);
+  std::vector<uint64_t> sizes;
+  for (const Row& row : pair.rows) {
+    CHECK(row.count == 2);
+    if (row.test == "message-latency") sizes.push_back(row.size_bytes);
+  }
+  CHECK(pair.rows.size() == sizes.size() + 2);
+  REQUIRE(sizes.size() > 10);
+  for (size_t i = 0; i + 1 < sizes.size(); ++i) CHECK(sizes[i] == uint64_t{1} << i);
+  CHECK(sizes.back() == 8192);  // the longest message of a stream
+}
+
 TEST_CASE("bench__empty_turn__rows_for_one_and_for_many_connections") {
   Pair pair(2, {.tests = "empty-turn", .count = "4", .connections = "100"});
   REQUIRE(pair.run() == sim::RunEnd::reached);
