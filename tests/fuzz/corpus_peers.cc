@@ -1,4 +1,6 @@
 // First inputs of the targets that play a peer: honest runs, which mutations then spoil.
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "core/wire/connection_frames.h"
@@ -279,9 +281,28 @@ void routing_peers() {
   Steps(5).say(plain(MessageKind::map_request)).byte(7).say(plain(MessageKind::map_request)).keep("routing_peer");
 }
 
+// Steps of target_shm_peer.cc. An honest peer; indices that go too far, backwards, and to the end of their range; holes.
+void shm_peers() {
+  const auto input = [](std::initializer_list<uint8_t> steps) {
+    const std::vector<uint8_t> bytes(steps);
+    put("shm_peer", std::as_bytes(std::span(bytes)));
+  };
+  constexpr uint8_t set = 0, add = 1, wide = 8, fill = 2, ring = 3, receive = 4, transmit = 5, turn = 6, hang_up = 7 | 31 << 3;
+  constexpr uint8_t written_0 = 0, read_1 = 3, reader_waits_1 = 5, writer_waits_0 = 6;
+  input({fill, 'a', add, written_0, 100, 0, ring, receive, 2, receive, 9, transmit, 4, add, read_1, 132, 0, turn, hang_up});
+  input({add, written_0, 0, 16, ring, receive, 255, add, written_0, 1, 16, ring, receive, 1});
+  input({add, written_0, 50, 0, receive, 1, set, written_0, 1, 0, ring, receive, 9});
+  input({add, written_0, 1, 16, receive, 255});
+  input({transmit, 200, transmit, 200, set, read_1, 0, 16, turn, transmit, 255, set, read_1, 0, 1, turn, transmit, 3, turn});
+  input({set | wide, written_0, 255, 255, 255, 255, 255, 255, 255, 255, ring, receive, 9});
+  input({set, reader_waits_1, 1, 1, transmit, 1, set, writer_waits_0, 9, 9, add, written_0, 9, 0, ring, receive, 1, hang_up});
+  input({transmit, 9, set, written_0, 0, 0, set, read_1, 0, 0, fill, 0, ring, turn, hang_up, receive, 9, transmit, 9});
+}
+
 }  // namespace
 
 void make_peers() {
+  shm_peers();
   stream_peers();
   routing_peers();
 }
