@@ -19,9 +19,9 @@ def pingpong_program(bench):
     return program
 
 
-def asked(bench, server_wait, *arguments, transport="tcp"):
+def asked(bench, server_wait, *arguments, transport="tcp", place="127.0.0.1:0"):
     """Rows of one asking side against a serving side of its own."""
-    server, uris = bench.daemon("bench server", "bench", "--serve", "--insecure", "--listen", f"{transport}://127.0.0.1:0", "--wait", server_wait)
+    server, uris = bench.daemon("bench server", "bench", "--serve", "--insecure", "--listen", f"{transport}://{place}", "--wait", server_wait)
     events = bench.events("bench", "--insecure", "--wait", server_wait, *arguments, next(u for u in uris if u.startswith(transport)))
     bench.end(server)
     return [e for e in events if e["event"] == "bench"]
