@@ -1,6 +1,7 @@
 #include "transports/shm/shm_net.h"
 
 #include <fmt/core.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/host/clock.h"
 #include "transports/shm/shm_net_impl.h"
 
 namespace ccixfer::shm {
@@ -24,9 +26,15 @@ std::string free_name() {
   return fmt::format("any-{:016x}", number);
 }
 
+bool has_two_processors() {
+  cpu_set_t ours;
+  return sched_getaffinity(0, sizeof ours, &ours) == 0 && CPU_COUNT(&ours) > 1;
+}
+
 }  // namespace
 
-ShmNet::Impl::Impl(const ShmNetOptions& o, std::shared_ptr<host::Waker> waker) : options(o), watched(std::move(waker)) {
+ShmNet::Impl::Impl(const ShmNetOptions& o, std::shared_ptr<host::Waker> waker)
+    : options(o), watched(std::move(waker)), has_processor_for_peer(has_two_processors()) {
   watched.ask_before_sleep([this] { return may_sleep(); });
 }
 
@@ -130,7 +138,27 @@ void ShmNet::Impl::make_room() {
   }
 }
 
+bool ShmNet::Impl::has_news(Stream& stream) {
+  return stream.hung_up || stream.in.has_bytes() || stream.in.broken() || (stream.wants_room && stream.out.has_room()) ||
+         stream.out.broken();
+}
+
+// Whether a peer answers within a moment, so that nobody need sleep. Only in a loop that has nobody else to look at, and where the
+// peer has a processor to answer on.
+bool ShmNet::Impl::news_come_at_once() {
+  if (!has_processor_for_peer || busy.empty() || !failed.empty() || !watched.looks_alone() || !linger.before_this_sleep())
+    return false;
+  const host::SystemClock clock;
+  const Instant until = after(clock.now(), linger_time);
+  bool news = false;
+  do news = std::any_of(busy.begin(), busy.end(), [this](StreamId id) { return has_news(*find(id)); });
+  while (!news && clock.now() < until);
+  linger.ended(news);
+  return news;
+}
+
 bool ShmNet::Impl::may_sleep() {
+  if (news_come_at_once()) return false;
   std::erase_if(busy, [this](StreamId id) {
     Stream& stream = *find(id);
     stream.in_use = !stream.hung_up && !wait(stream);

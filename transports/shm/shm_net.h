@@ -21,6 +21,9 @@ inline constexpr Duration accept_retry = std::chrono::milliseconds(100);
 inline constexpr Duration dial_retry = std::chrono::milliseconds(5);  // the listener's backlog is full
 // Streams that were in use lately: each poll looks into their rings. The others wake us.
 inline constexpr size_t streams_watched_max = 16;
+// How long a process looks on before it sleeps, if that was of use lately (linger.h): about what a peer takes to answer that sleeps
+// itself and has to be woken. If it were less, two that sleep would never find out that they need not.
+inline constexpr Duration linger_time = std::chrono::microseconds(20);
 // Polls in a row that only look into rings, and do not ask the kernel.
 inline constexpr uint32_t polls_without_kernel_max = 64;
 

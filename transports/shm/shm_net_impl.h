@@ -8,6 +8,7 @@
 #include "core/base/slot_table.h"
 #include "core/host/waker.h"
 #include "transports/shm/doorbell.h"
+#include "transports/shm/linger.h"
 #include "transports/shm/shm_net.h"
 
 namespace ccixfer::shm {
@@ -61,6 +62,8 @@ struct ShmNet::Impl {
   bool accept_paused = false;    // by the user
   bool pause_told = false;       // for want of descriptors, since the last stream was accepted
   uint32_t polls_without_kernel = 0;
+  const bool has_processor_for_peer;  // besides ours
+  Linger linger;
 
   [[nodiscard]] Stream* find(StreamId id);
   [[nodiscard]] StreamId add_stream(State state);
@@ -74,6 +77,8 @@ struct ShmNet::Impl {
   void use(Stream& stream, StreamId id);
   [[nodiscard]] static bool wait(Stream& stream);
   [[nodiscard]] bool may_sleep();
+  [[nodiscard]] bool has_news(Stream& stream);
+  [[nodiscard]] bool news_come_at_once();
   void make_room();
 
   [[nodiscard]] bool may_meet(const std::optional<PeerProcess>& peer) const;
