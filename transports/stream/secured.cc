@@ -18,16 +18,13 @@ Bytes associated(Bytes record) { return record.first(wire::sealed_associated_byt
 
 }  // namespace
 
-Secured::Secured(trust::HandshakeOptions options)
-    : side_(options.side), handshake_(std::make_unique<trust::Handshake>(std::move(options))) {}
+Secured::Secured(trust::HandshakeOptions options) : hop_(std::move(options), key_label) {}
 
 Result<void> Secured::step(Bytes records) {
-  if (handshake_ == nullptr) return fail(ErrorKind::protocol, "a handshake that is over goes on");
-  Result<void> stepped = handshake_->step(records);
-  const std::vector<std::byte> said = handshake_->take_output();
+  Result<void> stepped = hop_.step(records);
+  const std::vector<std::byte> said = hop_.take_output();
   wire::Writer out(output_);
   wire::encode_handshake(out, said);
-  if (stepped && !keys_ && handshake_->done()) keys_.emplace(connection::make_hop_keys(*handshake_, side_, key_label));
   return stepped;
 }
 
@@ -42,18 +39,18 @@ void Secured::seal(MutableBytes record) {
   }
   const auto skipped = static_cast<uint8_t>(std::exchange(skipped_, 0));
   wire::write_sealed_prefix(record.data(), {skipped, static_cast<uint16_t>(text_bytes)});
-  if (!std::exchange(seal_begun_, false) || skipped > 0) keys_->seal.begin(seal_number_, associated(record));
+  if (!std::exchange(seal_begun_, false) || skipped > 0) hop_.keys().seal.begin(seal_number_, associated(record));
   ++seal_number_;
-  keys_->seal.update(record.subspan(wire::sealed_prefix_bytes, text_bytes));
-  const trust::Tag tag = keys_->seal.finish();
+  hop_.keys().seal.update(record.subspan(wire::sealed_prefix_bytes, text_bytes));
+  const trust::Tag tag = hop_.keys().seal.finish();
   std::memcpy(record.last(wire::sealed_tag_bytes).data(), tag.data(), tag.size());
 }
 
 void Secured::prepare() {
   std::array<std::byte, wire::sealed_prefix_bytes> prefix;
   wire::write_sealed_prefix(prefix.data(), {.skipped = 0, .text_bytes = 0});
-  if (!std::exchange(seal_begun_, true)) keys_->seal.begin(seal_number_, associated(prefix));
-  if (!std::exchange(open_begun_, true)) keys_->open.begin(open_number_, associated(prefix));
+  if (!std::exchange(seal_begun_, true)) hop_.keys().seal.begin(seal_number_, associated(prefix));
+  if (!std::exchange(open_begun_, true)) hop_.keys().open.begin(open_number_, associated(prefix));
 }
 
 void Secured::drop(size_t records) {
@@ -70,14 +67,14 @@ std::optional<MutableBytes> Secured::open(MutableBytes record) {
   trust::Tag tag;
   std::memcpy(tag.data(), record.last(wire::sealed_tag_bytes).data(), tag.size());
   const uint64_t number = open_number_ + prefix->skipped;
-  if (!std::exchange(open_begun_, false) || prefix->skipped > 0) keys_->open.begin(number, associated(record));
-  keys_->open.update(text);
-  if (!keys_->open.finish(tag)) {
+  if (!std::exchange(open_begun_, false) || prefix->skipped > 0) hop_.keys().open.begin(number, associated(record));
+  hop_.keys().open.update(text);
+  if (!hop_.keys().open.finish(tag)) {
     broken_ = true;
     return std::nullopt;
   }
   open_number_ = number + 1;
-  handshake_.reset();
+  hop_.confirm();
   return text;
 }
 

@@ -2,17 +2,15 @@
 // In: the bytes that TLS wants carried, and whole records. Out: the same of the other direction.
 // Guarantees: a number of one direction seals one record, ever. A record opens if it is the next one that the peer sealed and sent,
 // unchanged; after one that does not, nothing does.
-// Errors: step(): of trust::Handshake. open(): nullopt. Bounds: trust::handshake_bytes_max, wire::sealed_text_bytes_max.
+// Errors: step(): of connection::HopHandshake. open(): nullopt. Bounds: trust::handshake_bytes_max, wire::sealed_text_bytes_max.
 // Private to this room; single-threaded. Source: transports/stream/README.md 'Secured connections'.
 #pragma once
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/trust/handshake.h"
 #include "core/wire/sealed_record.h"
-#include "transports/connection/hop_keys.h"
+#include "transports/connection/hop_handshake.h"
 
 namespace ccixfer::stream {
 
@@ -23,13 +21,13 @@ class Secured {
   // Takes what TLS on the other side said (the dialler's first step: nothing). output() has the answer, also after an error.
   [[nodiscard]] Result<void> step(Bytes records);
   // From now on both directions are sealed.
-  [[nodiscard]] bool has_keys() const { return keys_.has_value(); }
+  [[nodiscard]] bool has_keys() const { return hop_.has_keys(); }
   // The peer has opened nothing of ours, as far as we know, and sealed nothing: it may still answer our proof with a refusal.
-  [[nodiscard]] bool is_confirmed() const { return handshake_ == nullptr; }
+  [[nodiscard]] bool is_confirmed() const { return hop_.is_confirmed(); }
   // With keys only.
-  [[nodiscard]] const std::string& peer_name() const { return keys_->name; }
-  [[nodiscard]] const trust::ProvedPeer& peer() const { return keys_->peer; }
-  [[nodiscard]] trust::Cipher cipher() const { return keys_->cipher; }
+  [[nodiscard]] const std::string& peer_name() const { return hop_.keys().name; }
+  [[nodiscard]] const trust::ProvedPeer& peer() const { return hop_.keys().peer; }
+  [[nodiscard]] trust::Cipher cipher() const { return hop_.keys().cipher; }
 
   // Frames of the handshake that are to go out as they are, before anything sealed.
   [[nodiscard]] std::vector<std::byte>& output() { return output_; }
@@ -46,7 +44,6 @@ class Secured {
   [[nodiscard]] std::optional<MutableBytes> open(MutableBytes record);
 
  private:
-  trust::HandshakeSide side_;
   bool broken_ = false;       // a record did not open
   uint64_t seal_number_ = 0;  // of the next record
   uint64_t skipped_ = 0;      // numbers that the next record skips
@@ -55,8 +52,7 @@ class Secured {
   uint64_t open_number_ = 0;
   bool seal_begun_ = false;  // prepare() has begun the record of seal_number_, which skips nothing
   bool open_begun_ = false;  // the same of open_number_
-  std::optional<connection::HopKeys> keys_;
-  std::unique_ptr<trust::Handshake> handshake_;  // until the peer has shown that it has the keys
+  connection::HopHandshake hop_;
   std::vector<std::byte> output_;
 };
 
