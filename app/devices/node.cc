@@ -137,12 +137,6 @@ void raise_locked_memory() {
 
 // An end that only dials has a card too, which reads and writes the memory that is registered with it.
 Result<Made> make_verbs(const DeviceConfig& device, HostPort place, const NodeOptions& options, Counters& counters) {
-  if (options.trust && verbs::is_built_in()) {
-    return fail(ErrorKind::usage,
-                fmt::format("verbs does not prove who is at the other end: device {}: give --insecure on both sides, or use "
-                            "another transport",
-                            device.name));
-  }
   if (!options.listening) {
     auto host = address_of_device(device, interfaces_of_host());
     if (!host) return tl::unexpected(host.error());
@@ -154,7 +148,8 @@ Result<Made> make_verbs(const DeviceConfig& device, HostPort place, const NodeOp
   cards_are_used = true;
   Made made;
   made.uris = std::move(opened->uris);
-  made.transport = std::make_unique<rdma::RdmaTransport>(ports::TransportOptions{}, std::move(opened->net), counters);
+  made.transport =
+      std::make_unique<rdma::RdmaTransport>(ports::TransportOptions{}, std::move(opened->net), counters, options.trust);
   return made;
 }
 

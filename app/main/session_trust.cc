@@ -7,6 +7,7 @@
 
 #include "app/session/limits.h"
 #include "core/base/units.h"
+#include "transports/verbs/verbs.h"
 
 namespace ccixfer::program {
 namespace {
@@ -62,8 +63,8 @@ Result<Place> find_place(const std::string& text, const CommonOptions& common) {
   Place place;
   for (const std::string& address : ticket->addresses) {
     auto target = split_target(address + (path.empty() ? "" : "/" + path));
-    // Else of a transport that we do not have, or that proves nobody.
-    if (target && target->scheme != "verbs") place.targets.push_back(std::move(*target));
+    // Else of a transport that we do not have.
+    if (target && (target->scheme != "verbs" || verbs::is_built_in())) place.targets.push_back(std::move(*target));
   }
   if (place.targets.empty())
     return fail(ErrorKind::usage, "the ticket has no address that this version can dial: ask for another one");

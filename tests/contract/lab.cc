@@ -56,10 +56,9 @@ std::shared_ptr<connection::HopTrust> lab_trust(bool secured) {
 namespace {
 std::vector<std::string> every_lab(bool routed) {
   std::vector<std::string> names = {
-      "tcp",        "sim",      "sim 2",       "sim 3",    "tcp-secured", "sim-secured",      "sim-secured 2",
-      "rdma",       "sim-rdma", "sim-rdma 2",  "datagram", "datagram 2",  "datagram 3",       "rdma-secured",
-      "udp",        "shm",      "shm-secured", "eth",      "eth-secured", "datagram-secured", "datagram-secured 2",
-      "udp-secured"};
+      "tcp",      "sim",         "sim 2",    "sim 3",       "tcp-secured",      "sim-secured",        "sim-secured 2",    "rdma",
+      "sim-rdma", "sim-rdma 2",  "datagram", "datagram 2",  "datagram 3",       "rdma-secured",       "sim-rdma-secured", "udp",
+      "shm",      "shm-secured", "eth",      "eth-secured", "datagram-secured", "datagram-secured 2", "udp-secured"};
   if (routed)
     names.insert(names.end(), {"direct",
                                "routed",
@@ -78,6 +77,7 @@ std::vector<std::string> every_lab(bool routed) {
                                "direct-sim-rdma",
                                "routed-sim-rdma",
                                "mixed-sim-rdma",
+                               "routed-sim-rdma-secured",
                                "direct-secured",
                                "routed-secured",
                                "routed-secured 2",
@@ -114,6 +114,10 @@ std::vector<std::string> lab_names(bool routed) {
   const std::string_view wanted = chosen;
   const std::string list = fmt::format(",{},", wanted);
   const bool is_part = wanted == "native" || wanted == "sockets" || wanted == "routed";
+  if (!is_part) {  // where there is an RDMA card, and so only when asked for
+    names.insert(names.end(), {"verbs", "verbs-secured"});
+    if (routed) names.insert(names.end(), {"direct-verbs", "routed-verbs", "mixed-verbs"});
+  }
   std::erase_if(names, [&](const std::string& name) {
     return is_part ? part_of(name) != wanted : list.find(fmt::format(",{},", name)) == std::string::npos;
   });
@@ -129,6 +133,8 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (name == "shm-secured") return make_socket_lab(Sockets::shm_secured);
   if (name == "eth") return make_socket_lab(Sockets::eth);
   if (name == "eth-secured") return make_socket_lab(Sockets::eth_secured);
+  if (name == "verbs") return make_socket_lab(Sockets::verbs);
+  if (name == "verbs-secured") return make_socket_lab(Sockets::verbs_secured);
   const size_t space = name.find(' ');
   const uint64_t seed = space == std::string::npos ? 1 : std::stoull(name.substr(space));
   const std::string kind = name.substr(0, space);
@@ -157,6 +163,9 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "direct-eth") return make_routed_lab(seed, {Subnet::eth});
   if (kind == "routed-eth") return make_routed_lab(seed, {Subnet::eth, Subnet::eth});
   if (kind == "mixed-eth") return make_routed_lab(seed, {Subnet::shm, Subnet::eth, Subnet::tcp});
+  if (kind == "direct-verbs") return make_routed_lab(seed, {Subnet::verbs});
+  if (kind == "routed-verbs") return make_routed_lab(seed, {Subnet::verbs, Subnet::verbs});
+  if (kind == "mixed-verbs") return make_routed_lab(seed, {Subnet::verbs, Subnet::tcp, Subnet::udp});
   const Subnet lossy = Subnet::datagram;
   if (kind == "routed-datagram-secured") return make_routed_lab(seed, {lossy, lossy}, {}, true);
   if (kind == "mixed-secured") return make_routed_lab(seed, {lossy, Subnet::tcp, Subnet::udp}, {}, true);
@@ -166,6 +175,8 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "mixed-datagram") return make_routed_lab(seed, {lossy, Subnet::sim, lossy, Subnet::sim});
   if (kind == "routed-rdma") return make_routed_lab(seed, {Subnet::rdma, Subnet::rdma});
   if (kind == "sim-rdma") return make_rdma_lab(seed);
+  if (kind == "sim-rdma-secured") return make_rdma_lab(seed, true);
+  if (kind == "routed-sim-rdma-secured") return make_routed_lab(seed, {Subnet::sim_rdma, Subnet::sim_rdma}, {}, true);
   if (kind == "direct-sim-rdma") return make_routed_lab(seed, {Subnet::sim_rdma});
   if (kind == "routed-sim-rdma") return make_routed_lab(seed, {Subnet::sim_rdma, Subnet::sim_rdma});
   if (kind == "mixed-sim-rdma") return make_routed_lab(seed, {Subnet::sim_rdma, Subnet::sim, Subnet::sim_rdma, Subnet::datagram});

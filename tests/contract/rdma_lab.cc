@@ -10,7 +10,7 @@ namespace {
 
 class RdmaLab final : public WorldLab {
  public:
-  explicit RdmaLab(uint64_t seed) : WorldLab(seed), fabric_(world(), prompt_cards()) {}
+  RdmaLab(uint64_t seed, bool secured) : WorldLab(seed), fabric_(world(), prompt_cards()), secured_(secured) {}
   ~RdmaLab() override { end_all(); }
   std::string dead_uri() override { return "sim-rdma://m1:999"; }
   [[nodiscard]] std::vector<std::string> violations() const override {
@@ -23,10 +23,11 @@ class RdmaLab final : public WorldLab {
   [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(sim::NodeId id, const std::string& name,
                                                                  const ports::TransportOptions& options, Node& node) override {
     return std::make_unique<rdma::RdmaTransport>(options, std::make_unique<sim::SimRdmaNet>(fabric_, id, name, uint16_t{1}),
-                                                 *node.counters);
+                                                 *node.counters, lab_trust(secured_));
   }
 
   sim::RdmaFabric fabric_;
+  const bool secured_;
 };
 
 }  // namespace
@@ -43,6 +44,6 @@ std::vector<std::string> refusals(const sim::RdmaFabric& fabric) {
   return {fmt::format("a card refused {} accesses of a peer", fabric.totals().refused)};
 }
 
-std::unique_ptr<Lab> make_rdma_lab(uint64_t seed) { return std::make_unique<RdmaLab>(seed); }
+std::unique_ptr<Lab> make_rdma_lab(uint64_t seed, bool secured) { return std::make_unique<RdmaLab>(seed, secured); }
 
 }  // namespace ccixfer::contract

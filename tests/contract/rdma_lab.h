@@ -4,7 +4,7 @@
 #include "transports/sim/sim_rdma.h"
 
 namespace ccixfer::contract {
-[[nodiscard]] std::unique_ptr<Lab> make_rdma_lab(uint64_t seed);
+[[nodiscard]] std::unique_ptr<Lab> make_rdma_lab(uint64_t seed, bool secured = false);
 [[nodiscard]] sim::RdmaLinkOptions prompt_cards();
 // What the transport must never make a card refuse, in words; empty: nothing.
 [[nodiscard]] std::vector<std::string> refusals(const sim::RdmaFabric& fabric);

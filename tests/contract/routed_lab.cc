@@ -22,6 +22,7 @@
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
 #include "transports/udp/udp_net.h"
+#include "transports/verbs/verbs.h"
 
 namespace ccixfer::contract {
 namespace {
@@ -46,7 +47,9 @@ struct Networks {
   }
   [[nodiscard]] Subnet kind(size_t subnet) const { return subnets[subnet - 1]; }
   // Of the operating system: they have its time.
-  [[nodiscard]] bool any_sockets() const { return any(Subnet::tcp) || any(Subnet::udp) || any(Subnet::shm) || any(Subnet::eth); }
+  [[nodiscard]] bool any_sockets() const {
+    return any(Subnet::tcp) || any(Subnet::udp) || any(Subnet::shm) || any(Subnet::eth) || any(Subnet::verbs);
+  }
   [[nodiscard]] bool any(Subnet kind) const { return std::find(subnets.begin(), subnets.end(), kind) != subnets.end(); }
 
   std::vector<Subnet> subnets;
@@ -68,7 +71,7 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
   }
   if (networks.kind(subnet) == Subnet::sim_rdma) {
     auto net = std::make_unique<sim::SimRdmaNet>(*networks.cards[subnet - 1], node, address, port);
-    return std::make_unique<rdma::RdmaTransport>(options, std::move(net), counters);
+    return std::make_unique<rdma::RdmaTransport>(options, std::move(net), counters, lab_trust(networks.secured));
   }
   if (networks.kind(subnet) == Subnet::sim || networks.kind(subnet) == Subnet::rdma) {
     sim::SimNetOptions net;
@@ -97,6 +100,11 @@ std::unique_ptr<ports::Transport> make_transport(Networks& networks, size_t subn
     return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, std::move(*net), entropy, counters,
                                                          lab_trust(networks.secured));
   }
+  if (networks.kind(subnet) == Subnet::verbs) {
+    auto opened = verbs::open_net({});
+    if (!opened) FAIL(opened.error().message);
+    return std::make_unique<rdma::RdmaTransport>(options, std::move(opened->net), counters, lab_trust(networks.secured));
+  }
   auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 1024, .listen = true});
   REQUIRE(net);
   return std::make_unique<stream::StreamTransport>(options, std::move(*net), counters, lab_trust(networks.secured));
@@ -115,6 +123,8 @@ const char* scheme_of(Subnet kind) {
       return "shm";
     case Subnet::eth:
       return "eth";
+    case Subnet::verbs:
+      return "verbs";
     case Subnet::datagram:
       return "sim-datagram";
     case Subnet::sim_rdma:
@@ -267,6 +277,7 @@ class RoutedLab final : public Lab {
   std::string dead_uri() override {
     if (subnets_.back() == Subnet::shm) return fmt::format("cci://1:{}:nobody:0", subnets_.size());
     if (subnets_.back() == Subnet::eth) return fmt::format("cci://1:{}:[02:00:00:00:00:99]:1", subnets_.size());
+    if (subnets_.back() == Subnet::verbs) return fmt::format("cci://1:{}:10.9.0.1:1", subnets_.size());
     const bool of_sockets = subnets_.back() == Subnet::tcp || subnets_.back() == Subnet::udp;
     if (of_sockets) return fmt::format("cci://1:{}:127.0.0.1:1", subnets_.size());
     if (routers_.empty()) return "cci://1:1:10.0.0.2:999";  // a machine that is there, and does not listen at this port

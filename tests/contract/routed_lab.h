@@ -8,7 +8,7 @@
 namespace ccixfer::contract {
 
 // rdma: as sim, with cards that check keys; sim_rdma: with cards that read and write by themselves.
-enum class Subnet : uint8_t { sim, tcp, datagram, rdma, udp, sim_rdma, shm, eth };
+enum class Subnet : uint8_t { sim, tcp, datagram, rdma, udp, sim_rdma, shm, eth, verbs };
 struct Pool {  // of each router
   uint32_t fragment_bytes = 64u << 10;
   uint32_t fragments = 16;

@@ -8,10 +8,12 @@
 #include "tests/unit/eth/own_lan.h"
 #include "transports/datagram/datagram_transport.h"
 #include "transports/eth/eth_net.h"
+#include "transports/rdma/rdma_transport.h"
 #include "transports/shm/shm_net.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
 #include "transports/udp/udp_net.h"
+#include "transports/verbs/verbs.h"
 
 namespace ccixfer::contract {
 namespace {
@@ -57,6 +59,7 @@ class SocketLab final : public Lab {
     // A port that was ours a moment ago.
     if (is_shm()) return shm_net(nullptr)->uri();
     if (is_eth()) return eth_net(testing::lan_ports - 1, unused_)->uri();
+    if (is_verbs()) return verbs_net()->uri();
     return is_udp() ? udp_net()->uri() : tcp_net()->uri();
   }
 
@@ -92,6 +95,12 @@ class SocketLab final : public Lab {
     REQUIRE(net);
     return std::move(*net);
   }
+  [[nodiscard]] static std::unique_ptr<rdma::RdmaNet> verbs_net() {
+    auto opened = verbs::open_net({});
+    if (!opened) FAIL(opened.error().message);
+    return std::move(opened->net);
+  }
+  [[nodiscard]] bool is_verbs() const { return kind_ == Sockets::verbs || kind_ == Sockets::verbs_secured; }
   [[nodiscard]] bool is_eth() const { return kind_ == Sockets::eth || kind_ == Sockets::eth_secured; }
   [[nodiscard]] bool is_shm() const { return kind_ == Sockets::shm || kind_ == Sockets::shm_secured; }
   [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(const ports::TransportOptions& options, Node& node) const {
@@ -99,6 +108,9 @@ class SocketLab final : public Lab {
       return std::make_unique<datagram::DatagramTransport>(
           datagram::DatagramOptions{options}, eth_net(static_cast<int>(nodes_.size()) % testing::lan_ports, *node.counters),
           *node.entropy, *node.counters, lab_trust(kind_ == Sockets::eth_secured));
+    if (is_verbs())
+      return std::make_unique<rdma::RdmaTransport>(options, verbs_net(), *node.counters,
+                                                   lab_trust(kind_ == Sockets::verbs_secured));
     if (is_udp())
       return std::make_unique<datagram::DatagramTransport>(datagram::DatagramOptions{options}, udp_net(), *node.entropy,
                                                            *node.counters, lab_trust(kind_ == Sockets::udp_secured));

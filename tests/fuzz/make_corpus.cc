@@ -227,7 +227,7 @@ void rdma_packets() {
   for (const auto& encode : records) {
     std::vector<std::byte> packet;
     Out out(packet);
-    rdma::encode_packet_header(out, 1);
+    rdma::encode(out, rdma::PacketHeader{1});
     encode(out);
     std::vector<std::byte> alone = {static_cast<std::byte>(packet.size())};
     alone.insert(alone.end(), packet.begin(), packet.end());

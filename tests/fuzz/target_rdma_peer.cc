@@ -154,7 +154,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto packet_of = [](uint16_t credits, const auto& encode_records) {
     std::vector<std::byte> bytes;
     wire::Writer out(bytes);
-    rdma::encode_packet_header(out, credits);
+    rdma::encode(out, rdma::PacketHeader{credits});
     encode_records(out);
     return bytes;
   };

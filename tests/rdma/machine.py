@@ -111,6 +111,8 @@ class Machine:
             self.said = words
         elif self.current is not None:
             self.current.lines.append(line)
+            if line.startswith("figure: "):
+                tell("    " + line.removeprefix("figure: "))
         else:
             self.other.append(line)
 

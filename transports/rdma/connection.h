@@ -11,6 +11,7 @@
 #include "transports/rdma/credits.h"
 #include "transports/rdma/rdma_net.h"
 #include "transports/rdma/rma_in.h"
+#include "transports/rdma/secured.h"
 
 namespace ccixfer::rdma {
 
@@ -49,7 +50,12 @@ struct Connection final : connection::Connection {
   uint64_t delivered_bytes = 0;
 
   std::unique_ptr<std::vector<std::byte>> greeting;  // encoded frames of the handshake, and bye, that are to go out
-  std::unique_ptr<std::vector<std::byte>> unsent;    // a packet that the net had no room for
+  std::unique_ptr<std::vector<std::byte>> unsent;    // a packet that the net had no room for, sealed or not
+  std::unique_ptr<Secured> secured;                  // its ends prove who they are: from the first frame of the handshake on
+
+  // What goes out is sealed, and what comes must be.
+  [[nodiscard]] bool is_sealed() const { return secured != nullptr && secured->has_keys(); }
+  [[nodiscard]] bool proof_due() const { return secured != nullptr && secured->has_output(); }
 };
 
 }  // namespace ccixfer::rdma

@@ -5,6 +5,7 @@
 
 #include "core/ports/departure.h"
 #include "transports/connection/engine_impl.h"
+#include "transports/connection/limits.h"
 
 template class ccixfer::connection::Engine<ccixfer::rdma::Driver, ccixfer::rdma::Connection>;
 
@@ -23,11 +24,12 @@ uint16_t credits_window(const RdmaNet& net) {
 
 }  // namespace
 
-Driver::Driver(const ports::TransportOptions& options, std::unique_ptr<RdmaNet> net, Counters& counters)
+Driver::Driver(const ports::TransportOptions& options, std::unique_ptr<RdmaNet> net, Counters& counters,
+               std::shared_ptr<connection::HopTrust> trust)
     : net_(std::move(net)),
       memory_(*net_),
       engine_(within_limits(options), PacketWriter::max_send_bytes(*net_), *this, counters),
-      handshake_(engine_, credits_window(*net_)),
+      handshake_(engine_, credits_window(*net_), std::move(trust)),
       reader_(engine_, handshake_),
       writer_(engine_, *net_, memory_),
       pieces_(engine_, *net_, memory_) {}
@@ -112,8 +114,10 @@ void Driver::requested(PairId pair, std::string_view peer) {
   admit_waiting();
 }
 
+// A proof costs time, so few begin in one turn.
 void Driver::admit_waiting() {
   while (!waiting_.empty() && !paused_) {
+    if (handshake_.proves() && admitted_++ >= connection::handshakes_per_turn_max) return;
     const Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     Connection* c = engine_.admit(State::awaiting_hello);
@@ -177,7 +181,8 @@ void Driver::serve(Connection& c) {
   }
   if (!PacketWriter::hold_acknowledgement(c)) writer_.transmit(c);
   if (c.state == State::closing) finish_closing(c);
-  if (c.state == State::lingering && c.greeting == nullptr && c.unsent == nullptr && net_->unsent(c.pair) == 0) {
+  const bool all_said = c.greeting == nullptr && c.unsent == nullptr && !c.proof_due();
+  if (c.state == State::lingering && all_said && net_->unsent(c.pair) == 0) {
     return engine_.release(c);
   }
   if (c.ack_held) {
@@ -189,10 +194,11 @@ void Driver::serve(Connection& c) {
 
 void Driver::end_turn() {
   handshake_.end_turn();
+  admitted_ = 0;
   admit_waiting();
 }
 
-Instant Driver::own_deadline() const { return handshake_.deadline(); }
+Instant Driver::own_deadline() const { return waiting_.empty() || paused_ ? handshake_.deadline() : engine_.now(); }
 
 // ---- The end.
 
@@ -212,6 +218,7 @@ bool Driver::say_end(Connection& c, const connection::Parting& parting) {
   }
   if (parting.kind == connection::Parting::Kind::gave_up) return false;
   if (c.state == State::dialling || c.state == State::awaiting_hello) return false;
+  if (c.secured != nullptr && !c.secured->is_confirmed()) return c.proof_due();  // nothing but what TLS has to say
   Handshake::say_bye(c, parting.status, parting.reason);
   return true;
 }

@@ -14,7 +14,8 @@ namespace ccixfer::rdma {
 
 class Driver final : public RdmaEvents, public ports::Lender {
  public:
-  Driver(const ports::TransportOptions& options, std::unique_ptr<RdmaNet> net, Counters& counters);
+  Driver(const ports::TransportOptions& options, std::unique_ptr<RdmaNet> net, Counters& counters,
+         std::shared_ptr<connection::HopTrust> trust);
   ~Driver() override;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -52,8 +53,12 @@ class Driver final : public RdmaEvents, public ports::Lender {
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
   [[nodiscard]] static Duration round_trip(const Connection& c) { return c.round_trip; }
-  [[nodiscard]] static ports::PeerIdentity peer(const Connection& c) { return {{}, ports::host_in(c.uri)}; }
-  [[nodiscard]] static std::string_view protection(const Connection&) { return {}; }
+  [[nodiscard]] static ports::PeerIdentity peer(const Connection& c) {
+    return {c.is_sealed() ? c.secured->keys().name : std::string(), ports::host_in(c.uri)};
+  }
+  [[nodiscard]] static std::string_view protection(const Connection& c) {
+    return c.is_sealed() ? connection::to_string(c.secured->keys().cipher) : std::string_view{};
+  }
 
  private:
   struct Waiting {
@@ -87,6 +92,7 @@ class Driver final : public RdmaEvents, public ports::Lender {
   Pieces pieces_;
   std::unordered_map<PairId, uint32_t> by_pair_;
   std::deque<Waiting> waiting_;  // diallers that are not admitted yet: at most waiting_diallers_max
+  size_t admitted_ = 0;          // in this turn
   bool paused_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/log.h"
 #include "core/base/units.h"
 #include "transports/rdma/limits.h"
 
@@ -34,6 +35,12 @@ void Handshake::came(Connection& c) {
 
 void Handshake::greet(Connection& c) {
   engine_.hello_is_out(c);
+  if (trust_ == nullptr) return say_hello(c);
+  c.secured = std::make_unique<Secured>(trust_->handshake(trust::HandshakeSide::dialler));
+  if (const Result<void> begun = c.secured->step({}); !begun) handshake_failed(c, begun.error());
+}
+
+void Handshake::say_hello(Connection& c) {
   wire::Hello hello;
   hello.role = c.role;
   hello.attribute = c.attribute;
@@ -44,6 +51,46 @@ void Handshake::greet(Connection& c) {
   c.connect_data.reset();
   c.hello_at = engine_.now();
 }
+
+// ---- Both ends prove who they are.
+
+void Handshake::on_handshake(Connection& c, Bytes header) {
+  const std::optional<wire::HandshakeBytes> frame = wire::decode_handshake(header);
+  const bool can_go_on = trust_ != nullptr && frame && frame->version == wire::handshake_version;
+  if (!frame || frame->magic != wire::magic || (c.dialler && !can_go_on)) {
+    return engine_.violation(c, "not a handshake of this protocol");
+  }
+  if (!can_go_on) {
+    silent_.remove(c.id.index);
+    if (trust_ == nullptr) return refuse_hello(c, Status::not_authenticated, connection::acceptor_is_insecure);
+    return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the handshake", wire::handshake_version));
+  }
+  if (c.secured == nullptr) {
+    c.secured = std::make_unique<Secured>(trust_->handshake(trust::HandshakeSide::acceptor));
+    silent_.add(c.id.index, engine_.now());  // it is not silent, and what it says next takes a round trip
+  }
+  const bool had_keys = c.is_sealed();
+  const Result<void> stepped = c.secured->step(frame->records);
+  if (!stepped) return handshake_failed(c, stepped.error());
+  // A peer that was content would have gone on with a sealed packet.
+  if (had_keys) return handshake_failed(c, {ErrorKind::authentication, "the peer does not take our proof"});
+  if (!c.is_sealed() || !c.dialler) return;
+  const Result<void> wanted = trust_->admit_acceptor(c.secured->keys().peer, c.uri);
+  if (!wanted) return handshake_failed(c, wanted.error());
+  say_hello(c);
+}
+
+void Handshake::handshake_failed(Connection& c, const Error& error) {
+  log(LogLevel::info, "connection={}.{} with={} handshake failed: {}", c.id.index, c.id.generation, printable(c.uri),
+      error.message);
+  if (c.dialler) return engine_.part(c, connection::Parting::Kind::violation, connection::status_of(error), error.message);
+  engine_.counters().add(Counter::hello_rejected);
+  trust_->sent_away(c.uri, c.is_sealed() ? &c.secured->keys().peer : nullptr, error);
+  silent_.remove(c.id.index);
+  engine_.begin_lingering(c);  // the alert of TLS goes out
+}
+
+// ---- What each end wants of the connection.
 
 void Handshake::refuse_hello(Connection& c, Status status, std::string_view reason) {
   engine_.counters().add(Counter::hello_rejected);
@@ -63,6 +110,10 @@ void Handshake::on_hello(Connection& c, Bytes header) {
   if (hello->version != wire::version) {
     return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the protocol", wire::version));
   }
+  if (trust_ != nullptr && !c.is_sealed()) {
+    trust_->sent_away(c.uri, nullptr, {ErrorKind::authentication, "it runs with --insecure"});
+    return refuse_hello(c, Status::not_authenticated, connection::dialler_is_insecure);
+  }
   if (!connection::offer_is_usable(hello->offer)) return refuse_hello(c, Status::version, "the hello's limits cannot be used");
   if (hello->attribute == ports::Attribute::multicast_send || hello->attribute == ports::Attribute::multicast_receive) {
     return refuse_hello(c, Status::not_implemented, "multicast is not implemented on this transport");
@@ -74,6 +125,13 @@ void Handshake::on_hello(Connection& c, Bytes header) {
       return engine_.violation(c, "malformed options in the hello");
     case wire::OptionScan::unknown_mandatory:
       return refuse_hello(c, Status::version, "the hello demands an option that this end does not know");
+  }
+  if (trust_ != nullptr) {
+    const Result<void> admitted = trust_->admit_dialler(c.secured->keys().peer, hello->role);
+    if (!admitted) {
+      trust_->sent_away(c.uri, &c.secured->keys().peer, admitted.error());
+      return refuse_hello(c, connection::status_of(admitted.error()), admitted.error().message);
+    }
   }
   c.role = hello->role;
   c.attribute = hello->attribute;
@@ -88,6 +146,12 @@ void Handshake::on_hello(Connection& c, Bytes header) {
 void Handshake::on_hello_reply(Connection& c, Bytes header) {
   const std::optional<wire::HelloReply> reply = wire::decode_hello_reply(header);
   if (!reply || reply->magic != wire::magic) return engine_.violation(c, "not an answer of this protocol");
+  // Before its proof the peer has one thing to say, and whoever says it may be anybody: no word of it is repeated.
+  if (c.secured != nullptr && !c.secured->is_confirmed()) {
+    const bool other_version = reply->status == Status::version;
+    return engine_.lose(c, other_version ? Status::version : Status::not_authenticated,
+                        other_version ? "the peer speaks another version of the handshake" : connection::acceptor_is_insecure);
+  }
   if (reply->status != Status::success) return engine_.lose(c, reply->status, printable(reply->reason));
   if (reply->version != wire::version || !connection::offer_is_usable(reply->offer)) {
     return engine_.lose(c, Status::version, "the peer's version or limits cannot be used");

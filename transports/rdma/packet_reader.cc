@@ -5,7 +5,6 @@
 #include "core/base/check.h"
 #include "transports/connection/allowed_frames.h"
 #include "transports/rdma/limits.h"
-#include "transports/rdma/packets.h"
 
 namespace ccixfer::rdma {
 
@@ -21,13 +20,15 @@ void PacketReader::read(Connection& c, Bytes packet) {
   engine_.counters().add(Counter::bytes_in, packet.size());
   c.received_bytes += packet.size();
   engine_.heard(c);
-  const std::optional<uint16_t> credits = decode_packet_header(packet);
-  if (!credits) return engine_.violation(c, "malformed packet");
-  if (!c.credits.granted(*credits)) return engine_.violation(c, "more credit than anybody gives");
+  const std::optional<PacketHeader> packet_header = decode_packet_header(packet);
+  if (!packet_header) return engine_.violation(c, "malformed packet");
+  const std::optional<Bytes> text = opened(c, *packet_header, packet);
+  if (!text) return;
+  Bytes records = *text;
+  if (!c.credits.granted(packet_header->credits)) return engine_.violation(c, "more credit than anybody gives");
   if (is_over(c)) return;
-  Bytes records = packet.subspan(packet_header_bytes);
   if (records.empty()) {
-    if (*credits == 0) engine_.violation(c, "a packet with nothing in it");
+    if (packet_header->credits == 0) engine_.violation(c, "a packet with nothing in it");
     return;
   }
   if (!c.credits.taken()) return engine_.violation(c, "a packet without credit for it");
@@ -36,6 +37,32 @@ void PacketReader::read(Connection& c, Bytes packet) {
     if (taken == 0) return;
     records = records.subspan(taken);
   }
+}
+
+std::optional<Bytes> PacketReader::opened(Connection& c, const PacketHeader& header, Bytes packet) {
+  const Bytes body = packet.subspan(packet_header_bytes);
+  if (!header.sealed) {
+    if (!c.is_sealed() || is_over(c)) return body;
+    // Until the peer has sealed something, TLS may still refuse our proof, and what it said before it had the keys may have been
+    // credit.
+    const bool refusal = !body.empty() && std::to_integer<uint8_t>(body.front()) == static_cast<uint8_t>(Kind::handshake);
+    if (!c.secured->is_confirmed() && (body.empty() || refusal)) return body;
+    return damaged(c, "what should be sealed is not"), std::nullopt;
+  }
+  if (!c.is_sealed()) return damaged(c, "a sealed packet before there are keys"), std::nullopt;
+  const Bytes sealed = body.first(body.size() - packet_tag_bytes);
+  trust::Tag tag;
+  std::memcpy(tag.data(), body.last(packet_tag_bytes).data(), tag.size());
+  text_.assign(sealed.begin(), sealed.end());
+  if (c.secured->open(packet.first(packet_header_bytes), text_, tag)) return text_;
+  return damaged(c, "a sealed packet was changed on its way"), std::nullopt;
+}
+
+void PacketReader::damaged(Connection& c, std::string_view reason) {
+  if (is_over(c)) return;
+  if (c.state != State::hello_sent) return engine_.violation(c, reason);
+  engine_.counters().add(Counter::frames_rejected);
+  engine_.lose(c, Status::not_authenticated, reason);
 }
 
 size_t PacketReader::take_record(Connection& c, Bytes bytes) {
@@ -56,9 +83,7 @@ size_t PacketReader::take_record(Connection& c, Bytes bytes) {
 size_t PacketReader::take_frame(Connection& c, Bytes bytes) {
   const std::optional<wire::FramePrefix> prefix = wire::decode_prefix(bytes);
   if (!prefix) return engine_.violation(c, "malformed frame"), 0;
-  const bool proves = prefix->kind == wire::Kind::handshake;  // not on this transport
-  if (proves || !connection::frame_allowed(c.state, prefix->kind))
-    return engine_.violation(c, "a frame that does not belong here"), 0;
+  if (!connection::frame_allowed(c.state, prefix->kind)) return engine_.violation(c, "a frame that does not belong here"), 0;
   const size_t size = size_t{prefix->header_bytes} + prefix->payload_bytes;
   if (bytes.size() < size) return engine_.violation(c, "a frame that is longer than its packet"), 0;
   const Bytes header = bytes.first(prefix->header_bytes);
@@ -103,7 +128,7 @@ void PacketReader::on_frame(Connection& c, Kind kind, const wire::FramePrefix& p
     case Kind::mailbox_hint:
       return on_mailbox_hint(c, header);
     case Kind::handshake:
-      return;  // no state allows it
+      return handshake_.on_handshake(c, header);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "transports/rdma/handshake.h"
+#include "transports/rdma/packets.h"
 
 namespace ccixfer::rdma {
 
@@ -13,6 +14,9 @@ class PacketReader {
   void read(Connection& c, Bytes packet);
 
  private:
+  // The records of a packet, decrypted where it is sealed. nullopt: the connection has ended.
+  [[nodiscard]] std::optional<Bytes> opened(Connection& c, const PacketHeader& header, Bytes packet);
+  void damaged(Connection& c, std::string_view reason);
   // How many bytes of it were one record; 0: the peer broke the protocol.
   [[nodiscard]] size_t take_record(Connection& c, Bytes bytes);
   [[nodiscard]] size_t take_frame(Connection& c, Bytes bytes);
@@ -32,6 +36,7 @@ class PacketReader {
 
   Engine& engine_;
   Handshake& handshake_;
+  std::vector<std::byte> text_;  // of the sealed packet that is being read
 };
 
 }  // namespace ccixfer::rdma

@@ -1,12 +1,12 @@
 #include "transports/rdma/packet_writer.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/base/check.h"
 #include "core/wire/message_frames.h"
 #include "core/wire/rma_frames.h"
 #include "transports/rdma/limits.h"
-#include "transports/rdma/packets.h"
 
 namespace ccixfer::rdma {
 
@@ -15,10 +15,12 @@ using wire::Kind;
 namespace {
 
 // What is never divided fits into the smallest packet that a net may have.
-static_assert(packet_header_bytes + wire::header_bytes_max + wire::hello_reply_header_bytes_min <= send_bytes_floor);
-static_assert(packet_header_bytes + wire::rma_write_header_bytes + inline_bytes_max <= send_bytes_floor);
-static_assert(packet_header_bytes + wire::message_header_bytes + ports::max_send_bytes_floor <= send_bytes_floor);
-constexpr size_t packet_bytes_max = packet_header_bytes + wire::message_header_bytes + max_send_offered_bytes;
+constexpr size_t packet_overhead_bytes = packet_header_bytes + packet_tag_bytes;
+static_assert(packet_tag_bytes == trust::tag_bytes);
+static_assert(packet_overhead_bytes + wire::header_bytes_max + wire::hello_reply_header_bytes_min <= send_bytes_floor);
+static_assert(packet_overhead_bytes + wire::rma_write_header_bytes + inline_bytes_max <= send_bytes_floor);
+static_assert(packet_overhead_bytes + wire::message_header_bytes + ports::max_send_bytes_floor <= send_bytes_floor);
+constexpr size_t packet_bytes_max = packet_overhead_bytes + wire::message_header_bytes + max_send_offered_bytes;
 
 bool hints_due(const Connection& c) { return c.hints != nullptr && !c.hints->empty(); }
 
@@ -31,7 +33,7 @@ PacketWriter::PacketWriter(Engine& engine, RdmaNet& net, const RegisteredMemory&
 
 uint32_t PacketWriter::max_send_bytes(const RdmaNet& net) {
   const size_t packet_bytes = std::min<size_t>(net.send_bytes_max(), packet_bytes_max);
-  return static_cast<uint32_t>(packet_bytes - packet_header_bytes - wire::message_header_bytes);
+  return static_cast<uint32_t>(packet_bytes - packet_overhead_bytes - wire::message_header_bytes);
 }
 
 // ---- Whether.
@@ -46,7 +48,7 @@ bool PacketWriter::operations_to_send(const Connection& c) {
 }
 
 bool PacketWriter::wants_to_send(const Connection& c) {
-  if (c.greeting != nullptr) return true;
+  if (c.greeting != nullptr || c.proof_due()) return true;
   if (c.state == State::lingering) return false;
   return c.probe_due || c.probe_answer_due || c.incoming.acknowledgement_due() || operations_to_send(c) || c.messages.sendable();
 }
@@ -72,7 +74,7 @@ void PacketWriter::send_at_once(Connection& c) {
   const bool was_alone = c.burst <= 1;
   c.burst = is_first ? 1 : c.burst + 1;
   if (!is_first || !was_alone || engine_.in_turn() || c.state != State::open || c.is_unreliable() || c.left || c.withdrawn ||
-      c.blocked || !c.credits.any() || c.unsent != nullptr || c.greeting != nullptr || operations_to_send(c)) {
+      c.blocked || !c.credits.any() || c.unsent != nullptr || c.greeting != nullptr || c.proof_due() || operations_to_send(c)) {
     return engine_.touch_from_above(c);
   }
   transmit(c);
@@ -92,15 +94,14 @@ void PacketWriter::transmit(Connection& c) {
     }
     const bool with_records = c.credits.any() && wants_to_send(c);
     if (!with_records && (c.state == State::lingering || !c.credits.due())) return;
+    const bool sealed = c.is_sealed() && !c.proof_due();
     const size_t size = with_records ? build(c) : 0;
     if (size > packet_header_bytes) {
       c.credits.spend();
     } else if (!c.credits.due()) {
       return;  // what wanted to go out has ended meanwhile
     }
-    wire::Writer header{MutableBytes(packet_).first(packet_header_bytes)};
-    encode_packet_header(header, c.credits.give());
-    const Bytes packet = Bytes(packet_).first(std::max(size, packet_header_bytes));
+    const Bytes packet = finish(c, std::max(size, packet_header_bytes), sealed);
     if (!post(c, packet)) {
       c.unsent = std::make_unique<std::vector<std::byte>>(packet.begin(), packet.end());
       return;
@@ -117,9 +118,26 @@ bool PacketWriter::post(Connection& c, Bytes packet) {
   return true;
 }
 
+// The header, and the seal. What is sealed goes out: in this turn, or as the packet that waits for room.
+Bytes PacketWriter::finish(Connection& c, size_t size, bool sealed) {
+  const MutableBytes packet(packet_);
+  wire::Writer header{packet.first(packet_header_bytes)};
+  encode(header, PacketHeader{c.credits.give(), sealed});
+  if (!sealed) return packet.first(size);
+  const trust::Tag tag =
+      c.secured->seal(packet.first(packet_header_bytes), packet.subspan(packet_header_bytes, size - packet_header_bytes));
+  std::memcpy(packet.subspan(size).data(), tag.data(), tag.size());
+  return packet.first(size + packet_tag_bytes);
+}
+
 size_t PacketWriter::build(Connection& c) {
   wire::Writer out{MutableBytes(packet_)};
   out.zeros(packet_header_bytes);
+  if (c.proof_due()) {
+    c.secured->write_output(out, packet_.size() - out.position());
+    CHECK(out.ok());
+    return out.position();
+  }
   if (c.greeting != nullptr) out.bytes(*c.greeting);
   c.greeting.reset();
   if (c.state != State::lingering) {

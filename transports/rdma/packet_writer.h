@@ -6,6 +6,7 @@
 
 #include "core/wire/cursor.h"
 #include "transports/rdma/engine.h"
+#include "transports/rdma/packets.h"
 #include "transports/rdma/registered_memory.h"
 
 namespace ccixfer::rdma {
@@ -25,8 +26,11 @@ class PacketWriter {
   [[nodiscard]] static bool wants_to_send(const Connection& c);
   [[nodiscard]] static bool operations_to_send(const Connection& c);
   [[nodiscard]] static bool acknowledges_alone(const Connection& c);
-  [[nodiscard]] bool has_room(const wire::Writer& out, size_t bytes) const { return packet_.size() - out.position() >= bytes; }
-  [[nodiscard]] size_t build(Connection& c);  // bytes of the packet
+  [[nodiscard]] bool has_room(const wire::Writer& out, size_t bytes) const {
+    return packet_.size() - packet_tag_bytes - out.position() >= bytes;
+  }
+  [[nodiscard]] size_t build(Connection& c);  // bytes of the packet, without the tag of its seal
+  [[nodiscard]] Bytes finish(Connection& c, size_t size, bool sealed);
   void add_answers(Connection& c, wire::Writer& out);
   void add_ends(Connection& c, wire::Writer& out);
   void add_inline_reads(Connection& c, wire::Writer& out);

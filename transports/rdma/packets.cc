@@ -2,17 +2,21 @@
 
 namespace ccixfer::rdma {
 
-void encode_packet_header(wire::Writer& out, uint16_t credits) {
-  out.u16(credits);
-  out.u16(0);
+void encode(wire::Writer& out, const PacketHeader& header) {
+  out.u16(header.credits);
+  out.u16(header.sealed ? 1 : 0);
 }
 
-std::optional<uint16_t> decode_packet_header(Bytes packet) {
+std::optional<PacketHeader> decode_packet_header(Bytes packet) {
   wire::Reader in(packet);
-  const uint16_t credits = in.u16();
-  in.require(in.u16() == 0);
+  PacketHeader header;
+  header.credits = in.u16();
+  const uint16_t sealed = in.u16();
+  in.require(sealed <= 1);
+  header.sealed = sealed == 1;
+  in.require(!header.sealed || in.remaining() >= packet_tag_bytes);
   if (!in.ok()) return std::nullopt;
-  return credits;
+  return header;
 }
 
 void encode(wire::Writer& out, const Announced& record, bool write) {

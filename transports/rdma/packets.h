@@ -1,9 +1,10 @@
 // What goes over the network in one send: a packet. It has a header and then records, one behind the other:
-//   credits u16 | 0 u16 | records
+//   credits u16 | sealed u16 | records | the tag of the seal, 16 bytes, if it is sealed
 // `credits`: how many packets more the receiver of this one may send. A packet without records says only that; it needs no credit
 // itself, as it must not wait for one, and it says more than 0.
 // A record is a frame of core/wire with its payload, or one of those below, which have a kind that no frame has. All integers
-// little-endian. Frames that cannot come: rma_read_data beyond inline_bytes_max, handshake.
+// little-endian. The frame that cannot come: rma_read_data beyond inline_bytes_max.
+// `sealed`: 0 or 1. 1: the records are encrypted, and the header is authenticated with them. An empty text is sealed too.
 // - announced_write: the initiator's bytes stand at `address`, and the target reads them from there by `key`.
 // - announced_read: the initiator wants the bytes at `address`, and the target writes them there by `key`.
 // - progress: so many bytes of this operation of the receiver's have been moved. It ends nothing.
@@ -21,6 +22,12 @@
 namespace ccixfer::rdma {
 
 inline constexpr size_t packet_header_bytes = 4;
+inline constexpr size_t packet_tag_bytes = 16;
+
+struct PacketHeader {
+  uint16_t credits = 0;
+  bool sealed = false;
+};
 
 enum class RecordKind : uint8_t { announced_write = 0xa0, announced_read = 0xa1, progress = 0xa2 };
 static_assert(static_cast<uint8_t>(RecordKind::announced_write) > wire::kind_last);
@@ -41,8 +48,9 @@ struct Progress {
   uint64_t done_bytes = 0;
 };
 
-void encode_packet_header(wire::Writer& out, uint16_t credits);
-[[nodiscard]] std::optional<uint16_t> decode_packet_header(Bytes packet);
+void encode(wire::Writer& out, const PacketHeader& header);
+// Of a whole packet. A sealed one has room for its tag.
+[[nodiscard]] std::optional<PacketHeader> decode_packet_header(Bytes packet);
 
 void encode(wire::Writer& out, const Announced& record, bool write);
 void encode(wire::Writer& out, const Progress& record);

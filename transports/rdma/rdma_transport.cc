@@ -7,8 +7,9 @@
 
 namespace ccixfer::rdma {
 
-RdmaTransport::RdmaTransport(const ports::TransportOptions& options, std::unique_ptr<RdmaNet> net, Counters& counters)
-    : driver_(std::make_unique<Driver>(options, std::move(net), counters)) {}
+RdmaTransport::RdmaTransport(const ports::TransportOptions& options, std::unique_ptr<RdmaNet> net, Counters& counters,
+                             std::shared_ptr<connection::HopTrust> trust)
+    : driver_(std::make_unique<Driver>(options, std::move(net), counters, std::move(trust))) {}
 RdmaTransport::~RdmaTransport() = default;
 
 void RdmaTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) { driver_->bind(sink, target); }

@@ -3,14 +3,15 @@
 // those of ports/transport.h; a peer's bytes never abort: they are counted and end their connection with a reason. No CPU touches
 // the bytes of a large operation whose memory is registered at both ends. Attributes and keepalive: as of transports/stream.
 // rma: invalid: the local memory is not registered by the key that the request names.
-// Connections are plain: nothing proves who the peer is, and the keys that an operation gives to its peer let it use the whole
-// registration, as long as that lasts (README.md, 'Trust').
+// What cards move is not sealed (README.md, 'Trust'), and the keys that an operation gives to its peer let it use the whole
+// registration, as long as that lasts.
 // Single-threaded. Source: CCI §III, §IV; transports/rdma/README.md.
 #pragma once
 #include <memory>
 
 #include "core/base/counters.h"
 #include "core/ports/transport.h"
+#include "transports/connection/hop_trust.h"
 #include "transports/rdma/rdma_net.h"
 
 namespace ccixfer::rdma {
@@ -19,7 +20,9 @@ class Driver;
 
 class RdmaTransport final : public ports::Transport {
  public:
-  RdmaTransport(const ports::TransportOptions& options, std::unique_ptr<RdmaNet> net, Counters& counters);
+  // `trust`: both ends of each connection prove who they are and all packets are sealed; nullptr: connections are plain.
+  RdmaTransport(const ports::TransportOptions& options, std::unique_ptr<RdmaNet> net, Counters& counters,
+                std::shared_ptr<connection::HopTrust> trust = nullptr);
   ~RdmaTransport() override;
 
   void bind(ports::TransportSink& sink, ports::RmaTarget& target) override;

@@ -93,7 +93,7 @@ TEST_CASE("peer__lies_about_credit__loses_its_connection") {
     const Buffer bytes = [] {
       Buffer packet;
       wire::Writer out(packet);
-      encode_packet_header(out, 0);
+      encode(out, PacketHeader{0});
       wire::encode_empty(out, wire::Kind::keepalive_ack);
       return packet;
     }();

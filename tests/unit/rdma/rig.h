@@ -28,10 +28,11 @@ using ccixfer::testing::Recorder;
 using ports::ConnectionId;
 
 struct End final : sim::Actor {
-  End(sim::RdmaFabric& fabric, const std::string& name, const ports::TransportOptions& options, uint64_t seed)
+  End(sim::RdmaFabric& fabric, const std::string& name, const ports::TransportOptions& options, uint64_t seed,
+      std::shared_ptr<connection::HopTrust> trust = nullptr)
       : world(fabric.world()), node(world.add_node(name)), entropy(seed) {
-    transport =
-        std::make_unique<RdmaTransport>(options, std::make_unique<sim::SimRdmaNet>(fabric, node, name, uint16_t{1}), counters);
+    transport = std::make_unique<RdmaTransport>(options, std::make_unique<sim::SimRdmaNet>(fabric, node, name, uint16_t{1}),
+                                                counters, std::move(trust));
     transport->bind(sink, target);
     memory.attach(target, *transport);
     world.add_actor(node, this);
@@ -91,8 +92,13 @@ struct End final : sim::Actor {
 
 class Rig {
  public:
-  explicit Rig(const sim::RdmaLinkOptions& link = {}, const ports::TransportOptions& options = {}, uint64_t seed = 1)
-      : world(seed), fabric(world, link), a(fabric, "a", options, seed * 2 + 1), b(fabric, "b", options, seed * 2 + 2) {}
+  explicit Rig(const sim::RdmaLinkOptions& link = {}, const ports::TransportOptions& options = {}, uint64_t seed = 1,
+               const std::shared_ptr<connection::HopTrust>& of_a = nullptr,
+               const std::shared_ptr<connection::HopTrust>& of_b = nullptr)
+      : world(seed),
+        fabric(world, link),
+        a(fabric, "a", options, seed * 2 + 1, of_a),
+        b(fabric, "b", options, seed * 2 + 2, of_b) {}
   ~Rig() {
     for (const std::string& violation : world.violations()) FAIL_CHECK(violation);
   }
@@ -161,7 +167,7 @@ class RawPeer final : public RdmaEvents {
   void packet(uint16_t credits, const std::function<void(wire::Writer&)>& records) {
     Buffer bytes;
     wire::Writer out(bytes);
-    encode_packet_header(out, credits);
+    encode(out, PacketHeader{credits});
     records(out);
     raw(bytes);
   }
