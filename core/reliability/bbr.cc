@@ -214,6 +214,11 @@ void Bbr::set_window(const AckReport& report) {
 
 void Bbr::lost(const LossReport& report) { rounds_.lost(bytes_of(report.packets)); }
 
+void Bbr::datagram_length(uint32_t bytes) {
+  datagram_ = bytes;
+  window_ = std::max(window_, window_min());
+}
+
 // The window begins small and grows with what is acknowledged; the model stays for comparison.
 void Bbr::timed_out() {
   window_ = window_min();

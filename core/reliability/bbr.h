@@ -31,6 +31,7 @@ class Bbr final : public CongestionControl {
   void round_trip(Duration latest, Duration smoothed, Instant now) override;
   void lost(const LossReport& report) override;
   void timed_out() override;
+  void datagram_length(uint32_t bytes) override;
   [[nodiscard]] uint64_t window_bytes() const override;
   [[nodiscard]] uint64_t pace_bytes_per_s() const override { return pace_; }
 
@@ -51,7 +52,7 @@ class Bbr final : public CongestionControl {
   [[nodiscard]] uint64_t product_bytes(uint64_t percent) const;  // of bandwidth and round trip; the first window while unknown
   [[nodiscard]] uint64_t window_min() const;
 
-  const uint64_t datagram_;
+  uint64_t datagram_;
   uint64_t seed_;
   Phase phase_ = Phase::startup;
   BandwidthFilter bandwidth_;

@@ -42,6 +42,8 @@ class CongestionControl {
   // Comes before the report of the acknowledgement that measured it.
   virtual void round_trip(Duration latest, Duration smoothed, Instant now) = 0;
   virtual void lost(const LossReport& report) = 0;
+  // The longest packet is another one from now on.
+  virtual void datagram_length(uint32_t bytes) = 0;
   virtual void timed_out() = 0;  // several probes were not answered, and all that was in flight is lost
 
   [[nodiscard]] virtual uint64_t window_bytes() const = 0;

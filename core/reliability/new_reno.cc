@@ -43,6 +43,11 @@ void NewReno::timed_out() {
   growth_ = 0;
 }
 
+void NewReno::datagram_length(uint32_t bytes) {
+  datagram_ = bytes;
+  window_ = std::max(window_, window_min_datagrams * datagram_);
+}
+
 uint64_t NewReno::pace_bytes_per_s() const {
   const auto round_trip_us = static_cast<uint64_t>(std::max<int64_t>(smoothed_.count() / 1000, 1));
   return std::max(window_ * (is_doubling() ? 8 : 5) / 4 * 1'000'000 / round_trip_us, pace_min_bytes_per_s);

@@ -18,6 +18,7 @@ class NewReno final : public CongestionControl {
   void round_trip(Duration, Duration smoothed, Instant) override { smoothed_ = smoothed; }
   void lost(const LossReport& report) override;
   void timed_out() override;
+  void datagram_length(uint32_t bytes) override;
   [[nodiscard]] uint64_t window_bytes() const override { return window_; }
   [[nodiscard]] uint64_t pace_bytes_per_s() const override;
   [[nodiscard]] bool is_doubling() const { return window_ < threshold_; }

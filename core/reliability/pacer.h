@@ -16,6 +16,10 @@ class Pacer {
   // The bounds of a burst.
   Pacer(uint32_t least_bytes, uint32_t most_bytes) : least_(least_bytes), most_(most_bytes), credit_(least_bytes) {}
 
+  void bound(uint32_t least_bytes, uint32_t most_bytes) {
+    least_ = least_bytes;
+    most_ = most_bytes;
+  }
   void sent(uint64_t bytes, uint64_t rate_bytes_per_s, Instant now) {
     fill(now);
     rate_ = rate_bytes_per_s;

@@ -318,6 +318,17 @@ void datagram_frames() {
         datagram::encode(out, datagram::MailboxHintFrame{0, 3, 4});
       },
       [&](Out& out) { datagram::encode(out, datagram::GreetingFrame{data}); },
+      [&](Out& out) {
+        datagram::encode(out, datagram::PingFrame{});
+        datagram::encode_padding(out, 40);
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::MessagePartFrame{1, 0, datagram::part_bytes + 8, 1, data});
+      },
+      [&](Out& out) {
+        datagram::encode(out, datagram::RmaWriteFrame{1 << 16 | 3, 5000, 0, remote, {}, 1144});
+        datagram::encode(out, datagram::RmaReadFrame{1 << 16 | 1, 5000, remote, 1144});
+      },
       [&](Out& out) { datagram::encode_ack(out, ack, 100); },
       [&](Out& out) { datagram::encode(out, datagram::AcceptFrame{}); },
       [&](Out& out) {

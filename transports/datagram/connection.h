@@ -9,6 +9,7 @@
 #include "core/ports/transport.h"
 #include "core/reliability/congestion.h"
 #include "core/reliability/pacer.h"
+#include "core/reliability/path_mtu.h"
 #include "core/reliability/receive_ledger.h"
 #include "core/reliability/send_ledger.h"
 #include "transports/connection/connection.h"
@@ -30,14 +31,15 @@ enum class Carries : uint8_t {
   hello_reply,
   accept,
   end_notice,
-  message,       // a: flight, b: sequence
+  message,       // a: flight, b: sequence, c: part
   message_ack,   // b: version
-  write_chunk,   // b: operation, c: index
+  write_chunk,   // a: part, b: operation, c: index
   read_request,  // b: operation
-  read_chunk,    // b: operation, c: index
+  read_chunk,    // a: part, b: operation, c: index
   rma_end,       // b: operation
   mailbox_hint,  // b: mailbox, c: epoch
   greeting,
+  path_probe,  // and nothing else
 };
 
 struct Dialling {
@@ -65,30 +67,31 @@ struct Connection final : connection::Connection {
   Address address;
   uint64_t local_key = 0;
   uint32_t remote_index = 0;
+  uint32_t attempt = 0;  // dialler: hellos sent; acceptor: the one that it answers
   uint64_t remote_key = 0;
 
   // Handshake.
   std::unique_ptr<Dialling> dialling;  // of a dial that nobody has answered
-  uint32_t attempt = 0;                // dialler: hellos sent; acceptor: the one that it answers
   std::unique_ptr<Secured> secured;    // its ends prove who they are
 
-  // What both ends agreed on.
-  uint32_t datagram_bytes = 0;
-
-  // Packets.
+  // Packets, small as each connection has them.
+  uint16_t datagram_bytes = 0;                 // the longest, on which both ends agreed
+  uint16_t packet_bytes = 0;                   // the longest that content may have now
+  uint32_t probe_credit = 0;                   // datagrams that go out whatever the window
+  std::unique_ptr<reliability::PathMtu> path;  // where it is to be found out how long that is
   reliability::SendLedger sent;
   reliability::ReceiveLedger received;
   reliability::RttEstimator rtt;
   std::unique_ptr<reliability::CongestionControl> congestion;
   reliability::Pacer pacer{0, 0};
   Instant pace_at = never;
-  uint32_t probe_credit = 0;  // datagrams that go out whatever the window
 
   // What is to go out.
   bool greeting_due = false;
   bool hello_reply_due = false;
   bool accept_due = false;
   bool ping_due = false;
+  bool short_probe_due = false;  // a packet that any path carries, whatever the window
   bool end_notice_due = false;
   bool bulk_first = false;  // whose turn it is in the next packet: RMA's, or the messages'
   bool served_first = false;

@@ -75,8 +75,13 @@ class DatagramNet {
   [[nodiscard]] virtual std::string host_of(const Address& address) const = 0;  // without the port, for people and counters
   [[nodiscard]] virtual std::string uri() const = 0;                            // what a peer dials; "" when it takes no strangers
   [[nodiscard]] virtual bool takes_strangers() const { return true; }           // false: nobody may dial this end
-  [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;                // that it carries; at least datagram_bytes_min
-  [[nodiscard]] virtual Result<uint64_t> resolve(std::string_view uri) = 0;     // usage: malformed; else a query, never 0
+  [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;                // that it ever carries; at least datagram_bytes_min
+  // Whether all that long reach this peer. If not, each connection finds out what its path carries; a datagram that is longer than
+  // that is lost, and packet_bytes_base pass.
+  [[nodiscard]] virtual bool knows_path(const Address& /*peer*/) const { return true; }
+  // The longest message is what one datagram of so many bytes carries.
+  [[nodiscard]] virtual uint32_t message_datagram_bytes() const { return datagram_bytes_max(); }
+  [[nodiscard]] virtual Result<uint64_t> resolve(std::string_view uri) = 0;  // usage: malformed; else a query, never 0
   // 1 to batch_datagrams_max of them, in this order. Takes at least one, unless it says why not.
   [[nodiscard]] virtual Sent send(std::span<const Datagram> batch) = 0;
   // The same for the last words of a transport that is being destroyed: there will be no writable()

@@ -1,5 +1,9 @@
 #include "transports/datagram/frames.h"
 
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
 namespace ccixfer::datagram {
 namespace {
 
@@ -31,6 +35,21 @@ MessageFrame decode_message(Reader& in) {
   return frame;
 }
 
+MessagePartFrame decode_message_part(Reader& in) {
+  MessagePartFrame frame;
+  frame.sequence = in.u64();
+  frame.flight = in.u32();
+  frame.total_bytes = in.u16();
+  frame.index = in.u8();
+  frame.bytes = in.bytes16();
+  const uint32_t offset = frame.index * part_bytes;
+  in.require(frame.total_bytes > part_bytes && frame.total_bytes <= datagram_bytes_max && offset < frame.total_bytes &&
+             frame.bytes.size() == std::min(frame.total_bytes - offset, part_bytes));
+  return frame;
+}
+
+bool can_be_chunk_bytes(uint16_t bytes) { return bytes == 0 || (bytes >= part_bytes && bytes <= datagram_bytes_max); }
+
 MessageAckFrame decode_message_ack(Reader& in) {
   MessageAckFrame frame;
   frame.next = in.u64();
@@ -45,13 +64,21 @@ MessageAckFrame decode_message_ack(Reader& in) {
   return frame;
 }
 
+// One word: the total in 48 bits, and above it the length of a chunk.
+uint64_t lengths(uint64_t total_bytes, uint16_t chunk_bytes) { return uint64_t{chunk_bytes} << 48 | total_bytes; }
+std::pair<uint64_t, uint16_t> decode_lengths(Reader& in) {
+  const uint64_t word = in.u64();
+  return {word & ((uint64_t{1} << 48) - 1), static_cast<uint16_t>(word >> 48)};
+}
+
 RmaWriteFrame decode_rma_write(Reader& in) {
   RmaWriteFrame frame;
   frame.operation = in.u64();
-  frame.total_bytes = in.u64();
+  std::tie(frame.total_bytes, frame.chunk_bytes) = decode_lengths(in);
   frame.offset_bytes = in.u64();
   frame.remote = wire::decode_remote_ref(in);
   frame.bytes = in.bytes16();
+  in.require(can_be_chunk_bytes(frame.chunk_bytes));
   in.require(frame.total_bytes > 0 && frame.offset_bytes <= frame.total_bytes &&
              frame.bytes.size() <= frame.total_bytes - frame.offset_bytes && (!frame.bytes.empty() || frame.offset_bytes == 0));
   return frame;
@@ -69,9 +96,9 @@ RmaWriteMoreFrame decode_rma_write_more(Reader& in) {
 RmaReadFrame decode_rma_read(Reader& in) {
   RmaReadFrame frame;
   frame.operation = in.u64();
-  frame.total_bytes = in.u64();
+  std::tie(frame.total_bytes, frame.chunk_bytes) = decode_lengths(in);
   frame.remote = wire::decode_remote_ref(in);
-  in.require(frame.total_bytes > 0);
+  in.require(frame.total_bytes > 0 && can_be_chunk_bytes(frame.chunk_bytes));
   return frame;
 }
 
@@ -130,6 +157,26 @@ void encode(Writer& out, const MessageFrame& frame) {
   out.bytes16(frame.bytes);
 }
 
+void encode(Writer& out, const MessagePartFrame& frame) {
+  kind(out, FrameKind::message_part);
+  out.u64(frame.sequence);
+  out.u32(frame.flight);
+  out.u16(static_cast<uint16_t>(frame.total_bytes));
+  out.u8(frame.index);
+  out.bytes16(frame.bytes);
+}
+
+void encode(Writer& out, const PaddingFrame& frame) {
+  kind(out, FrameKind::padding);
+  out.bytes16(frame.bytes);
+}
+
+void encode_padding(Writer& out, size_t frame_bytes) {
+  kind(out, FrameKind::padding);
+  out.u16(static_cast<uint16_t>(frame_bytes - padding_frame_bytes));
+  out.zeros(frame_bytes - padding_frame_bytes);
+}
+
 void encode(Writer& out, const MessageAckFrame& frame) {
   kind(out, FrameKind::message_ack);
   out.u64(frame.next);
@@ -142,7 +189,7 @@ void encode(Writer& out, const MessageAckFrame& frame) {
 void encode(Writer& out, const RmaWriteFrame& frame) {
   kind(out, FrameKind::rma_write);
   out.u64(frame.operation);
-  out.u64(frame.total_bytes);
+  out.u64(lengths(frame.total_bytes, frame.chunk_bytes));
   out.u64(frame.offset_bytes);
   encode(out, frame.remote);
   out.bytes16(frame.bytes);
@@ -158,7 +205,7 @@ void encode(Writer& out, const RmaWriteMoreFrame& frame) {
 void encode(Writer& out, const RmaReadFrame& frame) {
   kind(out, FrameKind::rma_read);
   out.u64(frame.operation);
-  out.u64(frame.total_bytes);
+  out.u64(lengths(frame.total_bytes, frame.chunk_bytes));
   encode(out, frame.remote);
 }
 
@@ -241,6 +288,12 @@ std::optional<Frame> decode_frame(Reader& in) {
     }
     case FrameKind::greeting:
       frame = GreetingFrame{in.bytes16()};
+      break;
+    case FrameKind::padding:
+      frame = PaddingFrame{in.bytes16()};
+      break;
+    case FrameKind::message_part:
+      frame = decode_message_part(in);
       break;
     default:
       in.fail();

@@ -29,6 +29,8 @@ enum class FrameKind : uint8_t {
   mailbox_hint = 13,
   greeting = 14,
   rma_write_more = 15,
+  padding = 16,
+  message_part = 17,
 };
 
 // What the dialler wants, once both ends have proved who they are: the first frame of a secured connection.
@@ -38,6 +40,11 @@ struct GreetingFrame {
 
 struct PingFrame {};
 struct AcceptFrame {};
+
+// Means nothing: it makes a packet as long as a probe of the path is to be.
+struct PaddingFrame {
+  Bytes bytes;
+};
 
 // The acceptor's transport answers a hello that it takes; its application's decision follows.
 struct HelloReplyFrame {
@@ -61,6 +68,16 @@ struct MessageFrame {
   Bytes bytes;
 };
 
+// A part of a message that is too long for one packet: part `index` lies at index * part_bytes, and all but the last have that
+// length.
+struct MessagePartFrame {
+  uint64_t sequence = 0;
+  uint32_t flight = 0;
+  uint32_t total_bytes = 0;
+  uint8_t index = 0;
+  Bytes bytes;
+};
+
 // Every message below `next` was delivered; of those above it the ones whose bit is set (unordered only; bit i is next + 1 + i).
 // receiver_not_ready: of that flight everything that is not delivered was thrown away. disconnected: the peer takes no more.
 struct MessageAckFrame {
@@ -73,13 +90,14 @@ struct MessageAckFrame {
 };
 
 // operation = generation << 16 | slot, named by the initiator; the slot's generations rise. Describes a write, and brings a chunk
-// of it where it has bytes. A chunk lies at a multiple of the connection's chunk_bytes; only the last one may be shorter.
+// of it where it has bytes. A chunk lies at a multiple of chunk_bytes (chunks.h); only the last one may be shorter.
 struct RmaWriteFrame {
   uint64_t operation = 0;
   uint64_t total_bytes = 0;
   uint64_t offset_bytes = 0;  // 0 without bytes
   ports::RemoteRef remote;    // of the whole operation
   Bytes bytes;
+  uint16_t chunk_bytes = 0;  // 0: what fits the longest packet that both ends take; else at least part_bytes and less than that
 };
 // A chunk of a write that was described.
 struct RmaWriteMoreFrame {
@@ -91,6 +109,7 @@ struct RmaReadFrame {
   uint64_t operation = 0;
   uint64_t total_bytes = 0;
   ports::RemoteRef remote;
+  uint16_t chunk_bytes = 0;  // as of a write
 };
 struct RmaReadDataFrame {
   uint64_t operation = 0;
@@ -111,12 +130,14 @@ struct MailboxHintFrame {
   uint64_t epoch = 0;
 };
 
-using Frame =
-    std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, EndNoticeFrame, MessageFrame, MessageAckFrame,
-                 RmaWriteFrame, RmaWriteMoreFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame, GreetingFrame>;
+using Frame = std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, EndNoticeFrame, MessageFrame, MessageAckFrame,
+                           RmaWriteFrame, RmaWriteMoreFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame,
+                           GreetingFrame, PaddingFrame, MessagePartFrame>;
 
 inline constexpr size_t hello_reply_frame_bytes = 1 + 4 + 8 + 12 + 4;
 inline constexpr size_t message_frame_bytes = 1 + 8 + 4 + 1 + 2;  // without its bytes, as all below
+inline constexpr size_t message_part_frame_bytes = 1 + 8 + 4 + 2 + 1 + 2;
+inline constexpr size_t padding_frame_bytes = 1 + 2;
 inline constexpr size_t rma_write_frame_bytes = 1 + 8 + 8 + 8 + wire::remote_ref_bytes + 2;
 inline constexpr size_t rma_write_more_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_bytes;
@@ -124,7 +145,7 @@ inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
 inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8 + 8;
 inline constexpr size_t greeting_frame_bytes_max = 1 + 2 + hello_body_bytes + ports::connect_data_bytes_max;
-static_assert(packet_head_bytes(true) + greeting_frame_bytes_max + packet_tail_bytes(true) <= datagram_bytes_min);
+static_assert(packet_head_bytes(true) + greeting_frame_bytes_max + packet_tail_bytes(true) <= packet_bytes_base);
 [[nodiscard]] constexpr size_t message_ack_frame_bytes(uint8_t words) { return 1 + 8 + 4 + 1 + 1 + size_t{8} * words; }
 [[nodiscard]] inline size_t end_notice_frame_bytes(std::string_view reason) { return 1 + 1 + 2 + reason.size(); }
 
@@ -142,6 +163,8 @@ static_assert(message_bytes_max(datagram_bytes_min, true) >= ports::max_send_byt
   return (frames_bytes_max(datagram_bytes, is_sealed) - static_cast<uint32_t>(rma_write_more_frame_bytes)) / 8 * 8;
 }
 static_assert(rma_read_data_frame_bytes == rma_write_more_frame_bytes);
+static_assert(frames_bytes_max(packet_bytes_base, true) >= message_part_frame_bytes + part_bytes);
+static_assert(chunk_bytes_of(packet_bytes_base, true) >= part_bytes);
 
 void encode_ack(wire::Writer& out, const reliability::Ack& ack, size_t bytes_max);
 void encode(wire::Writer& out, const PingFrame& frame);
@@ -149,6 +172,9 @@ void encode(wire::Writer& out, const AcceptFrame& frame);
 void encode(wire::Writer& out, const HelloReplyFrame& frame);
 void encode(wire::Writer& out, const EndNoticeFrame& frame);
 void encode(wire::Writer& out, const MessageFrame& frame);
+void encode(wire::Writer& out, const MessagePartFrame& frame);
+void encode(wire::Writer& out, const PaddingFrame& frame);
+void encode_padding(wire::Writer& out, size_t frame_bytes);  // a frame of that length, of zeros
 void encode(wire::Writer& out, const MessageAckFrame& frame);
 void encode(wire::Writer& out, const RmaWriteFrame& frame);
 void encode(wire::Writer& out, const RmaWriteMoreFrame& frame);

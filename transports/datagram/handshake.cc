@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/base/units.h"
+#include "transports/datagram/packet_length.h"
 
 namespace ccixfer::datagram {
 
@@ -24,9 +25,10 @@ bool is_usable(const wire::Offer& offer, uint32_t datagram_bytes) {
 // ---- What both ends have in common.
 
 void Handshake::agree_on_packets(Connection& c, uint32_t their_datagram_bytes) {
-  c.datagram_bytes = std::min(datagram_bytes_, their_datagram_bytes);
-  c.congestion = reliability::make_congestion_control(congestion_, c.datagram_bytes, c.local_key);
-  c.pacer = reliability::Pacer(burst_datagrams_least * c.datagram_bytes, burst_datagrams_most * c.datagram_bytes);
+  c.datagram_bytes = static_cast<uint16_t>(std::min(datagram_bytes_, their_datagram_bytes));
+  begin_packet_length(c, net_.knows_path(c.address));
+  c.congestion = reliability::make_congestion_control(congestion_, c.packet_bytes, c.local_key);
+  c.pacer = reliability::Pacer(burst_datagrams_least * c.packet_bytes, burst_datagrams_most * c.packet_bytes);
 }
 
 void Handshake::agree(Connection& c, const wire::Offer& theirs) {
@@ -37,6 +39,7 @@ void Handshake::agree(Connection& c, const wire::Offer& theirs) {
   c.incoming.open(agreed.sends_in_flight_max, c.attribute, held_bytes_);
   c.rma.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes, is_sealed));
   c.served.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes, is_sealed), c.id.packed());
+  apply_packet_length(c);
 }
 
 std::optional<wire::EndNotice> Handshake::objection_to(const Hello& hello) {

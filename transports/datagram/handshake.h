@@ -16,10 +16,11 @@ namespace ccixfer::datagram {
 class Handshake {
  public:
   // `datagram_bytes`: what we offer to peers. `congestion`: of the connections that it begins.
-  Handshake(Engine& engine, Outbox& outbox, Proof& proof, ports::Entropy& entropy, uint32_t datagram_bytes,
+  Handshake(Engine& engine, Outbox& outbox, const DatagramNet& net, Proof& proof, ports::Entropy& entropy, uint32_t datagram_bytes,
             reliability::Congestion congestion)
       : engine_(engine),
         outbox_(outbox),
+        net_(net),
         proof_(proof),
         entropy_(entropy),
         cookies_(entropy),
@@ -55,6 +56,7 @@ class Handshake {
 
   Engine& engine_;
   Outbox& outbox_;
+  const DatagramNet& net_;
   Proof& proof_;
   ports::Entropy& entropy_;
   CookieJar cookies_;

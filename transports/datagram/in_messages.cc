@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "core/base/check.h"
 #include "transports/datagram/messages.h"
@@ -18,8 +19,58 @@ bool InMessages::room_for(const MessageFrame& frame) const {
   return *held_bytes_total_ + frame.bytes.size() <= held_bytes_max;
 }
 
+// The first that is missing always has room: without it nothing is delivered.
+bool InMessages::room_for(const MessagePartFrame& frame) const {
+  if (attribute_ == Attribute::unreliable || leaving_ || frame.sequence <= expected_) return true;
+  if (in_parts_ != nullptr && in_parts_->contains(frame.sequence)) return true;
+  return *held_bytes_total_ + frame.total_bytes <= held_bytes_max;
+}
+
+bool InMessages::is_late(uint64_t sequence, uint32_t flight) const {
+  return flight < flight_ || sequence < expected_ || (delivered_ != nullptr && delivered_->contains(sequence)) ||
+         (held_ != nullptr && held_->contains(sequence));
+}
+
+bool InMessages::part_arrived(const MessagePartFrame& frame, const Deliver& deliver) {
+  if (leaving_) {
+    due_ = attribute_ != Attribute::unreliable;
+    return true;
+  }
+  const bool is_reliable = attribute_ != Attribute::unreliable;
+  if (is_reliable && frame.flight > flight_) return false;
+  if (is_reliable && frame.sequence >= expected_ && frame.sequence - expected_ >= window_) return false;
+  if (is_reliable && is_late(frame.sequence, frame.flight)) return true;
+  if (in_parts_ == nullptr) in_parts_ = std::make_unique<std::map<uint64_t, InParts>>();
+  const auto [place, fresh] = in_parts_->try_emplace(frame.sequence);
+  InParts& message = place->second;
+  if (fresh) {
+    message.bytes.resize(frame.total_bytes);
+    *held_bytes_total_ += frame.total_bytes;
+  }
+  if (message.bytes.size() != frame.total_bytes) return false;
+  std::memcpy(message.bytes.data() + size_t{frame.index} * part_bytes, frame.bytes.data(), frame.bytes.size());
+  message.here |= 1u << frame.index;
+  if (message.here == all_parts(parts_of(frame.total_bytes))) {
+    const std::vector<std::byte> whole = message.bytes;
+    forget_parts(frame.sequence);
+    return arrived({frame.sequence, frame.flight, false, whole}, deliver);
+  }
+  if (!is_reliable && in_parts_->size() > unreliable_in_parts_max) forget_parts(in_parts_->begin()->first);
+  return true;
+}
+
+void InMessages::forget_parts(uint64_t sequence) {
+  if (in_parts_ == nullptr) return;
+  const auto found = in_parts_->find(sequence);
+  if (found == in_parts_->end()) return;
+  *held_bytes_total_ -= found->second.bytes.size();
+  in_parts_->erase(found);
+  if (in_parts_->empty()) in_parts_.reset();
+}
+
 bool InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
   if (attribute_ == Attribute::unreliable) {
+    forget_parts(frame.sequence);
     if (!leaving_) static_cast<void>(deliver(frame.bytes));
     return true;
   }
@@ -30,6 +81,7 @@ bool InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
   if (frame.flight > flight_) return false;  // it goes back without having been refused
   if (frame.sequence >= expected_ && frame.sequence - expected_ >= window_) return false;  // beyond the window
   if (frame.flight < flight_ || frame.sequence < expected_) return true;                   // late
+  forget_parts(frame.sequence);
   if (attribute_ == Attribute::reliable_unordered) {
     if (delivered_ != nullptr && delivered_->contains(frame.sequence)) return true;
     if (!frame.empty && !deliver(frame.bytes)) {
@@ -85,6 +137,10 @@ void InMessages::refuse() {
 }
 
 void InMessages::forget_held() {
+  if (in_parts_ != nullptr) {
+    for (const auto& [sequence, message] : *in_parts_) *held_bytes_total_ -= message.bytes.size();
+    in_parts_.reset();
+  }
   if (held_ == nullptr) return;
   for (const auto& [sequence, held] : *held_) *held_bytes_total_ -= held.bytes.size();
   held_.reset();

@@ -7,11 +7,21 @@
 
 namespace ccixfer::datagram {
 
-// A datagram as the network carries it. The floor keeps max_send_bytes above ports::max_send_bytes_floor.
+// The most that an end takes in a datagram. The floor keeps max_send_bytes above ports::max_send_bytes_floor.
 inline constexpr uint32_t datagram_bytes_min = 1472;  // Ethernet's 1,500 less IPv4 and UDP
 inline constexpr uint32_t datagram_bytes_max = 8972;  // jumbo frames
+// Where the path is not known, a connection's packets have at most this length until probes have shown that longer ones pass. A
+// hello is padded to it: no answer to an unvalidated address is longer, and a path that does not carry it carries no hello.
+inline constexpr uint32_t packet_bytes_base = 1200;
+inline constexpr size_t hello_bytes_min = packet_bytes_base;
+// What is too long for a packet as the path is now (a message, or a chunk of before) goes in parts of this length. At most 9 of
+// them.
+inline constexpr uint32_t part_bytes = 1024;
+[[nodiscard]] constexpr uint32_t parts_of(uint32_t bytes) { return (bytes + part_bytes - 1) / part_bytes; }
+// The bits of all parts, of which the first is bit 0.
+[[nodiscard]] constexpr uint32_t all_parts(uint32_t parts) { return (1u << parts) - 1; }
+static_assert(parts_of(datagram_bytes_max) <= 9);
 
-inline constexpr size_t hello_bytes_min = 1200;  // a hello is padded to this: no answer to an unvalidated address is longer
 inline constexpr Duration cookie_life = std::chrono::seconds(15);
 inline constexpr size_t hellos_remembered_max = 4096;  // of connections that ended: a late copy of a hello opens nothing
 inline constexpr Duration hello_pause_first = std::chrono::milliseconds(250);

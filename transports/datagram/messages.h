@@ -4,8 +4,9 @@
 // never sent; after receiver_not_ready all that is not delivered goes out again in a new flight after a pause, until its send
 // timeout: then it ends as receiver_not_ready, and can no longer be delivered. Unreliable: ends when it goes out, and goes out
 // once. Guarantees (receiver): reliable ordered: each once, in order; unordered: each once; unreliable: as they come. What comes
-// before its turn is held within held_bytes_max of all connections; for more, its packet is not taken (and comes again). Source:
-// CCI §III.B, §IV.C.
+// before its turn is held within held_bytes_max of all connections; for more, its packet is not taken (and comes again). A message
+// that is longer than what fits a packet goes in parts; those of one flight make it whole again, in any order. Source: CCI §III.B,
+// §IV.C.
 #pragma once
 #include <functional>
 #include <map>
@@ -27,6 +28,7 @@ class OutMessages {
   using Ended = std::function<void(const MessageOwner&, Status)>;
 
   void open(uint32_t window, ports::Attribute attribute);
+  void fit(uint32_t message_bytes) { fits_bytes_ = message_bytes; }  // in one packet, from now on
   [[nodiscard]] uint32_t window() const { return window_; }  // for the application's; RMAs' messages are bounded by their slots
   [[nodiscard]] uint32_t in_queue() const { return application_count_; }  // of the application, not ended
   void push(MessageOwner owner, std::vector<std::byte> bytes, Duration timeout);
@@ -36,7 +38,7 @@ class OutMessages {
   [[nodiscard]] size_t next_frame_bytes();  // only if sendable
   // Writes its frame; an unreliable message ends here. The answer names it for lost().
   reliability::Carried take(wire::Writer& out, uint8_t carried_kind, const Ended& ended);
-  void lost(uint64_t sequence, uint32_t flight);
+  void lost(uint64_t sequence, uint32_t flight, uint32_t part = 0);  // part: from 1 on; 0: the whole message
   [[nodiscard]] bool acknowledge(const MessageAckFrame& frame, Instant now, const Ended& ended);  // false: the peer's fault
   void timer(Instant now, const Ended& ended);
   [[nodiscard]] Instant deadline() const;
@@ -53,12 +55,15 @@ class OutMessages {
     std::vector<std::byte> bytes;
     Duration timeout = forever;
     Instant deadline = never;
+    uint32_t parts_due = 0;  // that have to go out; 0: none has yet in this flight, or all have
     bool stamped = false;
     bool again = false;     // its packet was lost
     bool done = false;      // delivered
     bool reported = false;  // its end was told; it is still here because its number may yet arrive
     bool empty = false;     // given up: only its number goes out
   };
+  [[nodiscard]] Entry& next_entry() { return again_.empty() ? queue_[next_] : queue_[again_.front() - base_]; }
+  [[nodiscard]] bool in_parts(Entry& entry) const;
   void end(Entry& entry, Status status, const Ended& ended);
   void delivered(size_t index, const Ended& ended);
   void pop_done();
@@ -76,6 +81,7 @@ class OutMessages {
   size_t timed_ = 0;      // entries with a send timeout
   uint32_t flight_ = 0;
   uint32_t window_ = 0;
+  uint32_t fits_bytes_ = UINT32_MAX;
   uint32_t application_count_ = 0;
   uint64_t issued_ = 0;
   uint64_t ended_ = 0;
@@ -96,10 +102,15 @@ class InMessages {
   InMessages& operator=(const InMessages&) = delete;
   ~InMessages() { forget_held(); }
 
+  // Unreliable messages of which parts are missing: what is lost does not come again.
+  static constexpr size_t unreliable_in_parts_max = 4;
+
   void open(uint32_t window, ports::Attribute attribute, size_t& held_bytes_total);
   // false: it would have to be held, and there is no room: do not take its packet.
   [[nodiscard]] bool room_for(const MessageFrame& frame) const;
+  [[nodiscard]] bool room_for(const MessagePartFrame& frame) const;
   [[nodiscard]] bool arrived(const MessageFrame& frame, const Deliver& deliver);  // false: the peer's fault
+  [[nodiscard]] bool part_arrived(const MessagePartFrame& frame, const Deliver& deliver);
   [[nodiscard]] bool due() const { return due_; }
   [[nodiscard]] size_t frame_bytes() const;
   reliability::Carried take(wire::Writer& out, uint8_t carried_kind);
@@ -111,12 +122,19 @@ class InMessages {
   [[nodiscard]] bool hold(const MessageFrame& frame);
   void refuse();
   void forget_held();
+  [[nodiscard]] bool is_late(uint64_t sequence, uint32_t flight) const;
+  void forget_parts(uint64_t sequence);
   [[nodiscard]] uint8_t words() const;
 
   struct Held {
     bool empty = false;
     std::vector<std::byte> bytes;
   };
+  struct InParts {
+    std::vector<std::byte> bytes;
+    uint32_t here = 0;  // a bit for each part
+  };
+  std::unique_ptr<std::map<uint64_t, InParts>> in_parts_;  // from the first one on; within the window
   // From the first one on that comes before its turn.
   std::unique_ptr<std::map<uint64_t, Held>> held_;  // ordered
   std::unique_ptr<std::set<uint64_t>> delivered_;   // unordered: above expected_

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "core/base/check.h"
 #include "transports/datagram/messages.h"
@@ -56,38 +57,68 @@ bool OutMessages::sendable() {
   return next_ < queue_.size() && next_ < window_;
 }
 
+// Once a part is out, the rest follows in parts, whatever would fit by then.
+bool OutMessages::in_parts(Entry& entry) const {
+  if (entry.parts_due == 0 && !entry.empty && entry.bytes.size() > fits_bytes_)
+    entry.parts_due = all_parts(parts_of(static_cast<uint32_t>(entry.bytes.size())));
+  return entry.parts_due != 0;
+}
+
 size_t OutMessages::next_frame_bytes() {
   CHECK(sendable());
-  const Entry& entry = again_.empty() ? queue_[next_] : queue_[again_.front() - base_];
-  return message_frame_bytes + (entry.empty ? 0 : entry.bytes.size());
+  Entry& entry = next_entry();
+  if (!in_parts(entry)) return message_frame_bytes + (entry.empty ? 0 : entry.bytes.size());
+  const auto offset = static_cast<size_t>(std::countr_zero(entry.parts_due)) * part_bytes;
+  return message_part_frame_bytes + std::min<size_t>(entry.bytes.size() - offset, part_bytes);
 }
 
 reliability::Carried OutMessages::take(wire::Writer& out, uint8_t carried_kind, const Ended& ended) {
   CHECK(sendable());
-  size_t index = next_;
-  if (again_.empty()) {
-    ++next_;
-    numbered_ = std::max(numbered_, next_);
-  } else {
-    index = static_cast<size_t>(again_.front() - base_);
-    again_.drop_front();
-    queue_[index].again = false;
-  }
-  Entry& entry = queue_[index];
+  Entry& entry = next_entry();
+  const bool is_again = !again_.empty();
+  const auto index = is_again ? static_cast<size_t>(again_.front() - base_) : next_;
   const uint64_t sequence = base_ + index;
-  encode(out, MessageFrame{sequence, flight_, entry.empty, entry.empty ? Bytes{} : Bytes(entry.bytes)});
+  uint32_t part = 0;
+  if (in_parts(entry)) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(entry.parts_due));
+    const size_t offset = size_t{bit} * part_bytes;
+    const Bytes bytes = Bytes(entry.bytes).subspan(offset, std::min<size_t>(entry.bytes.size() - offset, part_bytes));
+    encode(out, MessagePartFrame{sequence, flight_, static_cast<uint32_t>(entry.bytes.size()), static_cast<uint8_t>(bit), bytes});
+    entry.parts_due &= entry.parts_due - 1;
+    part = bit + 1;
+  } else {
+    encode(out, MessageFrame{sequence, flight_, entry.empty, entry.empty ? Bytes{} : Bytes(entry.bytes)});
+  }
+  numbered_ = std::max(numbered_, index + 1);
+  const reliability::Carried carried{.kind = carried_kind, .a = flight_, .b = sequence, .c = part};
+  if (entry.parts_due != 0) return carried;
+  if (is_again) {
+    again_.drop_front();
+    entry.again = false;
+  } else {
+    ++next_;
+  }
   if (attribute_ == Attribute::unreliable) {
     entry.done = true;
     end(entry, Status::success, ended);
     pop_done();
   }
-  return {.kind = carried_kind, .a = flight_, .b = sequence};
+  return carried;
 }
 
-void OutMessages::lost(uint64_t sequence, uint32_t flight) {
-  if (flight != flight_ || sequence < base_ || sequence - base_ >= next_) return;
-  Entry& entry = queue_[sequence - base_];
-  if (entry.done || entry.again) return;
+void OutMessages::lost(uint64_t sequence, uint32_t flight, uint32_t part) {
+  if (attribute_ == Attribute::unreliable || flight != flight_ || sequence < base_ || sequence - base_ >= numbered_) return;
+  const auto index = static_cast<size_t>(sequence - base_);
+  Entry& entry = queue_[index];
+  if (entry.done) return;
+  const bool is_under_way = entry.parts_due != 0;
+  if (part != 0) {
+    if (!is_under_way && entry.again) return;  // it goes out whole
+    entry.parts_due |= 1u << (part - 1);
+  } else if (is_under_way) {
+    entry.parts_due = all_parts(parts_of(static_cast<uint32_t>(entry.bytes.size())));
+  }
+  if (entry.again || index >= next_) return;
   entry.again = true;
   again_.push_back(sequence);
 }
@@ -115,7 +146,10 @@ void OutMessages::go_back(Instant now) {
   ++flight_;
   next_ = 0;
   again_.clear();
-  for (Entry& entry : queue_) entry.again = false;
+  for (Entry& entry : queue_) {
+    entry.again = false;
+    entry.parts_due = 0;
+  }
   paused_ = true;
   pause_ = pause_ == Duration{0} ? retry_pause_first : std::min(pause_ * 2, retry_pause_max);
   retry_at_ = after(now, pause_);

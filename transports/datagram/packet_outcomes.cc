@@ -1,5 +1,6 @@
 #include "transports/datagram/packet_outcomes.h"
 
+#include "transports/datagram/packet_length.h"
 #include "transports/datagram/packet_writer.h"
 
 namespace ccixfer::datagram {
@@ -15,6 +16,7 @@ void PacketOutcomes::acknowledged(Connection& c, const reliability::Ack& ack) {
 
 // The congestion control first: what follows for the frames may end the connection.
 void PacketOutcomes::learn(Connection& c) {
+  learn_path(c, outcome_.acked, outcome_.lost, outcome_.timed_out);
   tell_congestion(c);
   for (const reliability::SentPacket& packet : outcome_.acked) {
     for (const reliability::Carried& carried : packet.carried) carried_acked(c, carried);
@@ -52,10 +54,10 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
       if (c.state == State::lingering) engine_.release(c);
       return;
     case Carries::write_chunk:
-      if (const auto token = c.rma.chunk_acked(carried.b, carried.c)) engine_.sink().on_local_completion(c.id, *token);
+      if (const auto token = c.rma.chunk_acked(carried.b, {carried.c, carried.a})) engine_.sink().on_local_completion(c.id, *token);
       return;
     case Carries::read_chunk:
-      return c.served.chunk_acked(carried.b, carried.c, engine_.target());
+      return c.served.chunk_acked(carried.b, {carried.c, carried.a}, engine_.target());
     case Carries::mailbox_hint:
       return c.hints->acked(carried.b);
     case Carries::greeting:
@@ -64,6 +66,7 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
     case Carries::message_ack:
     case Carries::read_request:
     case Carries::rma_end:
+    case Carries::path_probe:
       return;
   }
 }
@@ -71,7 +74,10 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
 void PacketOutcomes::silence(Connection& c) {
   outcome_.clear();
   c.sent.timer(engine_.now(), c.rtt, outcome_);
-  if (outcome_.probe && !outcome_.timed_out) {
+  // Every other probe is short: a path that carries less than it did would show nothing else.
+  const bool is_short = c.path != nullptr && c.packet_bytes > c.path->base_bytes() && c.sent.probes() % 2 == 0;
+  if (outcome_.probe && is_short) c.short_probe_due = c.state != State::lingering;
+  if (outcome_.probe && !outcome_.timed_out && !is_short) {
     for (const reliability::Carried& carried : c.sent.oldest()->carried) carried_lost(c, carried);
   }
   learn(c);
@@ -84,6 +90,7 @@ void PacketOutcomes::silence(Connection& c) {
 void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& carried) {
   switch (static_cast<Carries>(carried.kind)) {
     case Carries::ack:
+    case Carries::path_probe:
       return;
     case Carries::greeting:
       c.greeting_due = c.state == State::hello_sent;
@@ -98,15 +105,15 @@ void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& car
       c.end_notice_due = c.state == State::lingering;
       return;
     case Carries::message:
-      return c.messages.lost(carried.b, carried.a);
+      return c.messages.lost(carried.b, carried.a, static_cast<uint32_t>(carried.c));
     case Carries::message_ack:
       return c.incoming.lost(carried.b);
     case Carries::write_chunk:
-      return c.rma.chunk_lost(carried.b, carried.c);
+      return c.rma.chunk_lost(carried.b, {carried.c, carried.a});
     case Carries::read_request:
       return c.rma.request_lost(carried.b);
     case Carries::read_chunk:
-      return c.served.chunk_lost(carried.b, carried.c);
+      return c.served.chunk_lost(carried.b, {carried.c, carried.a});
     case Carries::rma_end:
       return c.served.reply_lost(carried.b);
     case Carries::mailbox_hint:

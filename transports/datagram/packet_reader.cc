@@ -17,8 +17,8 @@ bool is_one_of(const Frame& frame) {
 }
 
 bool of_data(const Frame& frame) {
-  return is_one_of<MessageFrame, MessageAckFrame, RmaWriteFrame, RmaWriteMoreFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame,
-                   MailboxHintFrame>(frame);
+  return is_one_of<MessageFrame, MessagePartFrame, MessageAckFrame, RmaWriteFrame, RmaWriteMoreFrame, RmaReadFrame,
+                   RmaReadDataFrame, RmaEndFrame, MailboxHintFrame>(frame);
 }
 
 }  // namespace
@@ -97,6 +97,9 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
     if (const auto* message = std::get_if<MessageFrame>(&*frame)) {
       if (!c.incoming.room_for(*message)) return false;
     }
+    if (const auto* part = std::get_if<MessagePartFrame>(&*frame)) {
+      if (!c.incoming.room_for(*part)) return false;
+    }
     if (const auto* write = std::get_if<RmaWriteFrame>(&*frame)) described = write->operation;
     if (const auto* more = std::get_if<RmaWriteMoreFrame>(&*frame)) {
       if (more->operation != described && !c.served.knows(more->operation)) return false;
@@ -115,7 +118,7 @@ void PacketReader::on_frame(Connection& c, const PacketHeader& header, const Fra
   }
   const bool data = of_data(frame);
   if (data && c.state == State::requested) return engine_.violation(c, "data before the connection was accepted");
-  if (data && c.attribute == ports::Attribute::unreliable && !is_one_of<MessageFrame>(frame)) {
+  if (data && c.attribute == ports::Attribute::unreliable && !is_one_of<MessageFrame, MessagePartFrame>(frame)) {
     return engine_.violation(c, "a frame that an unreliable connection does not have");
   }
   if (data) handshake_.opened_by_dialler(c);
@@ -135,6 +138,8 @@ void PacketReader::on_frame(Connection& c, const PacketHeader& header, const Fra
     outbox_.put_empty(c.address, {.kind = PacketKind::gone, .destination = header.source, .key = c.local_key});
   } else if (const auto* message = std::get_if<MessageFrame>(&frame)) {
     on_message(c, *message);
+  } else if (const auto* part = std::get_if<MessagePartFrame>(&frame)) {
+    on_message_part(c, *part);
   } else if (const auto* told = std::get_if<MessageAckFrame>(&frame)) {
     const bool fine = c.messages.acknowledge(*told, engine_.now(),
                                              [&](const MessageOwner& owner, Status s) { engine_.message_ended(c, owner, s); });
@@ -156,17 +161,25 @@ void PacketReader::on_frame(Connection& c, const PacketHeader& header, const Fra
   }
 }
 
+bool PacketReader::deliver(Connection& c, Bytes bytes) {
+  const MutableBytes memory = engine_.sink().on_message_begin(c.id, static_cast<uint32_t>(bytes.size()));
+  if (memory.data() == nullptr) return false;
+  CHECK(memory.size() >= bytes.size());
+  if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
+  engine_.sink().on_message_end(c.id, true);
+  return true;
+}
+
 void PacketReader::on_message(Connection& c, const MessageFrame& frame) {
   if (frame.bytes.size() > c.max_send_bytes) return engine_.violation(c, "a message longer than agreed");
-  const auto deliver = [&](Bytes bytes) {
-    const MutableBytes memory = engine_.sink().on_message_begin(c.id, static_cast<uint32_t>(bytes.size()));
-    if (memory.data() == nullptr) return false;
-    CHECK(memory.size() >= bytes.size());
-    if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
-    engine_.sink().on_message_end(c.id, true);
-    return true;
-  };
-  if (!c.incoming.arrived(frame, deliver)) engine_.violation(c, "a message beyond the window");
+  if (!c.incoming.arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); }))
+    engine_.violation(c, "a message beyond the window");
+}
+
+void PacketReader::on_message_part(Connection& c, const MessagePartFrame& frame) {
+  if (frame.total_bytes > c.max_send_bytes) return engine_.violation(c, "a message longer than agreed");
+  if (!c.incoming.part_arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); }))
+    engine_.violation(c, "a part of a message that cannot be");
 }
 
 // The peer restarted, or gave this connection up long ago. Only who saw our packets knows the key.

@@ -21,7 +21,9 @@ class PacketReader {
   [[nodiscard]] std::optional<Bytes> open(Connection& c, const Packet& packet);
   [[nodiscard]] bool may_take(Connection& c, Bytes body, bool& eliciting);  // looks at all frames before any takes effect
   void on_frame(Connection& c, const PacketHeader& header, const Frame& frame);
+  [[nodiscard]] bool deliver(Connection& c, Bytes message);
   void on_message(Connection& c, const MessageFrame& frame);
+  void on_message_part(Connection& c, const MessagePartFrame& frame);
 
   Engine& engine_;
   Outbox& outbox_;

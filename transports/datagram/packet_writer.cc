@@ -2,6 +2,7 @@
 #include "transports/datagram/packet_writer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 
@@ -10,7 +11,7 @@ namespace {
 constexpr uint8_t as(Carries kind) { return static_cast<uint8_t>(kind); }
 bool hints_due(const Connection& c) { return c.hints != nullptr && c.hints->due(); }
 bool has_window(const Connection& c) {
-  return c.congestion != nullptr && c.sent.in_flight_bytes() + c.datagram_bytes <= c.congestion->window_bytes();
+  return c.congestion != nullptr && c.sent.in_flight_bytes() + c.packet_bytes <= c.congestion->window_bytes();
 }
 }  // namespace
 
@@ -18,12 +19,28 @@ bool PacketWriter::wants_to_send(Connection& c) {
   if (!c.can_be_told()) return false;
   if (c.end_notice_due) return true;
   if (c.state == State::lingering) return false;
-  return c.greeting_due || c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() || c.served.reply_due() ||
-         hints_due(c) || c.messages.sendable() || c.rma.request_due() || c.rma.chunk_due() || c.served.chunk_due();
+  return c.short_probe_due || c.greeting_due || c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() ||
+         c.served.reply_due() || hints_due(c) || c.messages.sendable() || c.rma.request_due() || c.rma.chunk_due() ||
+         c.served.chunk_due();
+}
+
+// What asks for an acknowledgement and is no content: whatever the window, as there is one of each kind in a round trip at most.
+void PacketWriter::send_probes(Connection& c) {
+  if (std::exchange(c.short_probe_due, false) && c.state != State::lingering) {
+    c.probe_credit = 0;
+    build_probe(c, 0);
+  }
+  // Keepalive is no reason to search.
+  if (c.path == nullptr || c.state != State::open || c.ping_due || !wants_to_send(c) || !outbox_.has_room()) return;
+  if (const uint32_t bytes = c.path->probe_due(engine_.now()); bytes != 0) {
+    c.path->probe_sent(bytes);
+    build_probe(c, bytes);
+  }
 }
 
 void PacketWriter::transmit(Connection& c) {
   c.pace_at = never;
+  if (outbox_.has_room()) send_probes(c);
   for (uint32_t budget = send_budget_datagrams; outbox_.has_room(); --budget) {
     const bool wants = wants_to_send(c);
     const bool ack = c.received.ack_deadline() <= engine_.now() && c.state != State::lingering;
@@ -48,13 +65,24 @@ void PacketWriter::transmit(Connection& c) {
   }
 }
 
+wire::Writer PacketWriter::begin(const Connection& c) {
+  return outbox_.begin({c.secured != nullptr ? PacketKind::sealed : PacketKind::data, packet_version, c.remote_index, c.id.index,
+                        c.remote_key, c.sent.next_number()});
+}
+
+void PacketWriter::build_probe(Connection& c, uint32_t bytes) {
+  wire::Writer out = begin(c);
+  const size_t tail = packet_tail_bytes(c.secured != nullptr);
+  encode(out, PingFrame{});
+  if (bytes > 0) encode_padding(out, bytes - tail - out.position());
+  finish(c, out, true, bytes > 0 ? CarriedFrames{{.kind = as(Carries::path_probe)}} : CarriedFrames{});
+}
+
 bool PacketWriter::build(Connection& c, bool eliciting) {
-  const uint64_t number = c.sent.next_number();
+  wire::Writer out = begin(c);
   const bool seals = c.secured != nullptr;
-  wire::Writer out = outbox_.begin(
-      {seals ? PacketKind::sealed : PacketKind::data, packet_version, c.remote_index, c.id.index, c.remote_key, number});
   const size_t empty = out.position();
-  const size_t size_max = c.datagram_bytes - packet_tail_bytes(seals);
+  const size_t size_max = c.packet_bytes - packet_tail_bytes(seals);
   CarriedFrames carried;
   if (c.received.ack_wanted() && c.state != State::lingering) {
     const reliability::Ack ack = c.received.take_ack(engine_.now());
@@ -71,9 +99,15 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
   }
   if (out.position() == empty) return false;
   const bool elicits = out.position() > after_ack;
-  if (seals) {
+  finish(c, out, elicits, std::move(carried));
+  return true;
+}
+
+void PacketWriter::finish(Connection& c, wire::Writer& out, bool elicits, CarriedFrames carried) {
+  if (c.secured != nullptr) {
+    const size_t head = packet_head_bytes(true);
     const MutableBytes packet = outbox_.begun(out);
-    const trust::Tag tag = c.secured->seal(number, packet.first(empty), packet.subspan(empty));
+    const trust::Tag tag = c.secured->seal(c.sent.next_number(), packet.first(head), packet.subspan(head));
     out.bytes(std::as_bytes(std::span(tag)));
   } else {
     end_packet(out);
@@ -88,7 +122,6 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
     c.pacer.sent(bytes, c.congestion->pace_bytes_per_s(), engine_.now());
   }
   outbox_.put(c.address, out);
-  return true;
 }
 
 void PacketWriter::add_control(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {

@@ -22,6 +22,10 @@ class PacketWriter {
 
  private:
   using CarriedFrames = std::vector<reliability::Carried>;
+  void send_probes(Connection& c);
+  [[nodiscard]] wire::Writer begin(const Connection& c);
+  void build_probe(Connection& c, uint32_t bytes);  // a ping, padded to that length; 0: not padded
+  void finish(Connection& c, wire::Writer& out, bool elicits, CarriedFrames carried);
   void add_control(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried);
   void add_messages(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried);
   void add_bulk(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried);

@@ -69,7 +69,7 @@ void Proof::send(Connection& c) {
   piece.arrived_bytes = c.secured->arrived_bytes();
   piece.offset_bytes = c.secured->heard_bytes();
   Bytes rest = c.secured->unheard();
-  const size_t most = datagram_bytes_min - packet_overhead_bytes - handshake_piece_bytes;
+  const size_t most = packet_bytes_base - packet_overhead_bytes - handshake_piece_bytes;
   do {
     piece.bytes = rest.first(std::min(rest.size(), most));
     wire::Writer out = outbox_.begin({PacketKind::handshake, packet_version, c.remote_index, c.id.index, c.remote_key, 0});

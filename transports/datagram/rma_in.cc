@@ -10,7 +10,7 @@ namespace ccixfer::datagram {
 
 void RmaIn::open(uint32_t slots_max, uint32_t chunk_bytes, uint64_t connection) {
   slots_max_ = slots_max;
-  chunk_bytes_ = chunk_bytes;
+  longest_chunk_bytes_ = chunk_bytes_ = static_cast<uint16_t>(chunk_bytes);
   connection_ = connection;
 }
 
@@ -28,7 +28,11 @@ RmaIn::Operation* RmaIn::current(uint64_t id) {
   return operation.generation == id >> 16 && operation.active ? &operation : nullptr;
 }
 
-void RmaIn::begin(Operation& operation, uint64_t id, bool write, uint64_t total_bytes, const ports::RemoteRef& remote) {
+Grid RmaIn::grid_of(uint64_t total_bytes, uint16_t told_chunk_bytes) const {
+  return {total_bytes, told_chunk_bytes == 0 ? uint32_t{longest_chunk_bytes_} : told_chunk_bytes};
+}
+
+void RmaIn::begin(Operation& operation, uint64_t id, bool write, const Grid& grid, const ports::RemoteRef& remote) {
   const bool in_replies = operation.in_replies, in_reads = operation.in_reads;
   operation = Operation{};
   operation.in_replies = in_replies;
@@ -38,8 +42,8 @@ void RmaIn::begin(Operation& operation, uint64_t id, bool write, uint64_t total_
   operation.write = write;
   operation.handle = remote.handle;
   operation.target_offset_bytes = remote.offset_bytes;
-  operation.total_bytes = total_bytes;
-  operation.through.open(chunks_of(total_bytes, chunk_bytes_));
+  operation.grid = grid;
+  operation.through.open(grid.chunks());
 }
 
 void RmaIn::decide(Operation& operation, uint64_t id, ports::OperationResult ending) {
@@ -64,13 +68,15 @@ void RmaIn::queue_reply(uint32_t slot) {
 bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
   Operation* operation = slot_of(frame.operation);
   if (operation == nullptr) return false;
-  if (!frame.bytes.empty() && frame.bytes.size() != chunk_length(frame.total_bytes, frame.offset_bytes, chunk_bytes_)) return false;
+  const Grid grid = grid_of(frame.total_bytes, frame.chunk_bytes);
+  if (grid.chunk_bytes > longest_chunk_bytes_) return false;
+  if (!frame.bytes.empty() && !grid.piece(frame.offset_bytes, frame.bytes.size())) return false;
   const uint64_t generation = frame.operation >> 16;
   if (generation < operation->generation) return true;  // late
   if (generation > operation->generation) {
     if (operation->active && operation->write) return false;  // another one in the slot of one that has not ended
     if (operation->admitted) target.end_read(operation->ticket);
-    begin(*operation, frame.operation, true, frame.total_bytes, frame.remote);
+    begin(*operation, frame.operation, true, grid, frame.remote);
     if (leaving_) {
       decide(*operation, frame.operation, Status::disconnected);
       return true;
@@ -85,7 +91,7 @@ bool RmaIn::write(const RmaWriteFrame& frame, ports::RmaTarget& target) {
   }
   if (!operation->write) return false;
   if (!operation->active) return true;  // late
-  if (operation->total_bytes != frame.total_bytes || operation->handle != frame.remote.handle ||
+  if (operation->grid != grid || operation->handle != frame.remote.handle ||
       operation->target_offset_bytes != frame.remote.offset_bytes) {
     return false;
   }
@@ -103,12 +109,15 @@ bool RmaIn::write_more(const RmaWriteMoreFrame& frame, ports::RmaTarget& target)
   if (frame.operation >> 16 < operation->generation) return true;  // late
   if (!operation->write) return false;
   if (!operation->active) return true;  // late
-  if (frame.bytes.size() != chunk_length(operation->total_bytes, frame.offset_bytes, chunk_bytes_)) return false;
   return take(*operation, frame, target);
 }
 
 bool RmaIn::take(Operation& operation, const RmaWriteMoreFrame& frame, ports::RmaTarget& target) {
-  switch (operation.through.mark(frame.offset_bytes / chunk_bytes_)) {
+  const std::optional<Piece> piece = operation.grid.piece(frame.offset_bytes, frame.bytes.size());
+  if (!piece) return false;
+  const bool is_whole = piece->part == 0;
+  if (is_whole && operation.through.is_in_parts(piece->index)) return take_in_parts(operation, frame, piece->index, target);
+  switch (operation.through.mark(*piece, operation.grid.parts(piece->index))) {
     case ChunkWindow::Mark::beyond:
       return false;
     case ChunkWindow::Mark::duplicate:
@@ -117,6 +126,17 @@ bool RmaIn::take(Operation& operation, const RmaWriteMoreFrame& frame, ports::Rm
       break;
   }
   place(operation, frame, target);
+  return true;
+}
+
+// A whole chunk that comes late, when some of its parts have come: only the others are placed.
+bool RmaIn::take_in_parts(Operation& operation, const RmaWriteMoreFrame& frame, uint64_t index, ports::RmaTarget& target) {
+  const Grid grid = operation.grid;
+  for (uint32_t part = 1; part <= grid.parts(index) && operation.active; ++part) {
+    const uint64_t offset = grid.offset({index, part});
+    const Bytes bytes = frame.bytes.subspan(offset - frame.offset_bytes, grid.length({index, part}));
+    if (!take(operation, {frame.operation, offset, bytes}, target)) return false;
+  }
   return true;
 }
 
@@ -138,11 +158,13 @@ bool RmaIn::read(const RmaReadFrame& frame, ports::RmaTarget& target) {
   Operation* operation = slot_of(frame.operation);
   if (operation == nullptr) return false;
   const uint64_t generation = frame.operation >> 16;
+  const Grid grid = grid_of(frame.total_bytes, frame.chunk_bytes);
+  if (grid.chunk_bytes > longest_chunk_bytes_) return false;
   if (generation < operation->generation) return true;  // late
   if (generation == operation->generation) return !operation->write;
   if (operation->active && operation->write) return false;
   if (operation->admitted) target.end_read(operation->ticket);  // all of it has come, and the peer did not wait for us to know
-  begin(*operation, frame.operation, false, frame.total_bytes, frame.remote);
+  begin(*operation, frame.operation, false, grid, frame.remote);
   if (leaving_) {
     decide(*operation, frame.operation, Status::disconnected);
     return true;
@@ -184,15 +206,22 @@ void RmaIn::reply_lost(uint64_t id) {
 
 std::optional<RmaIn::Chunk> RmaIn::next_chunk() {
   while (!lost_.empty()) {
-    const Operation* operation = current(lost_.front().operation);
-    if (operation != nullptr && !operation->through.has(lost_.front().index)) return lost_.front();
+    const Chunk chunk = lost_.front();
+    const Operation* operation = current(chunk.operation);
+    const bool matters = operation != nullptr && !operation->through.has(chunk.piece);
+    if (matters && operation->grid.length(chunk.piece) <= chunk_bytes_) return chunk;
     lost_.drop_front();
+    if (matters) split(*operation, chunk);
   }
   while (!reads_.empty()) {
     Operation& operation = operations_[reads_.front()];
     if (operation.active && !operation.write && operation.next < operation.through.count()) {
       if (operation.next >= operation.through.end()) return std::nullopt;
-      return Chunk{operation.generation << 16 | reads_.front(), operation.next};
+      const Chunk chunk{operation.generation << 16 | reads_.front(), {operation.next, 0}};
+      if (operation.grid.length(chunk.piece) <= chunk_bytes_) return chunk;
+      ++operation.next;
+      split(operation, chunk);
+      return lost_.front();
     }
     operation.in_reads = false;
     reads_.drop_front();
@@ -200,12 +229,18 @@ std::optional<RmaIn::Chunk> RmaIn::next_chunk() {
   return std::nullopt;
 }
 
+// The path carries less than when the peer cut the operation.
+void RmaIn::split(const Operation& operation, const Chunk& chunk) {
+  for (uint32_t part = operation.grid.parts(chunk.piece.index); part > 0; --part)
+    lost_.push_front({chunk.operation, {chunk.piece.index, part}});
+}
+
 bool RmaIn::chunk_due() { return next_chunk().has_value(); }
 
 size_t RmaIn::next_chunk_frame_bytes() {
   const Chunk chunk = next_chunk().value();
   const Operation& operation = operations_[chunk.operation & 0xffff];
-  return rma_read_data_frame_bytes + chunk_length(operation.total_bytes, chunk.index * chunk_bytes_, chunk_bytes_);
+  return rma_read_data_frame_bytes + operation.grid.length(chunk.piece);
 }
 
 std::optional<reliability::Carried> RmaIn::take_chunk(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target) {
@@ -216,8 +251,8 @@ std::optional<reliability::Carried> RmaIn::take_chunk(wire::Writer& out, uint8_t
   } else {
     lost_.drop_front();
   }
-  const uint64_t offset = chunk.index * chunk_bytes_;
-  const uint64_t length = chunk_length(operation.total_bytes, offset, chunk_bytes_);
+  const uint64_t offset = operation.grid.offset(chunk.piece);
+  const uint64_t length = operation.grid.length(chunk.piece);
   const Bytes span = target.read_span(operation.ticket, offset);
   if (span.empty()) {
     target.end_read(operation.ticket);
@@ -226,21 +261,21 @@ std::optional<reliability::Carried> RmaIn::take_chunk(wire::Writer& out, uint8_t
   }
   CHECK(span.size() >= length);
   encode(out, RmaReadDataFrame{chunk.operation, offset, span.first(length)});
-  return reliability::Carried{.kind = carried_kind, .b = chunk.operation, .c = chunk.index};
+  return reliability::Carried{.kind = carried_kind, .a = chunk.piece.part, .b = chunk.operation, .c = chunk.piece.index};
 }
 
-void RmaIn::chunk_acked(uint64_t id, uint64_t index, ports::RmaTarget& target) {
+void RmaIn::chunk_acked(uint64_t id, const Piece& piece, ports::RmaTarget& target) {
   Operation* operation = current(id);
   if (operation == nullptr || operation->write) return;
-  static_cast<void>(operation->through.mark(index));
+  static_cast<void>(operation->through.mark(piece, operation->grid.parts(piece.index)));
   if (!operation->through.complete()) return;
   target.end_read(operation->ticket);
   decide(*operation, id, Status::success);
 }
 
-void RmaIn::chunk_lost(uint64_t id, uint64_t index) {
+void RmaIn::chunk_lost(uint64_t id, const Piece& piece) {
   const Operation* operation = current(id);
-  if (operation != nullptr && !operation->write && !operation->through.has(index)) lost_.push_back({id, index});
+  if (operation != nullptr && !operation->write && !operation->through.has(piece)) lost_.push_back({id, piece});
 }
 
 void RmaIn::abandon(ports::RmaTarget& target) {

@@ -15,7 +15,10 @@ namespace ccixfer::datagram {
 
 class RmaIn {
  public:
+  // `chunk_bytes`: what fits the longest packet that both ends take.
   void open(uint32_t slots_max, uint32_t chunk_bytes, uint64_t connection);
+  // What fits a packet of ours from now on: longer chunks go in parts.
+  void fit(uint32_t chunk_bytes) { chunk_bytes_ = static_cast<uint16_t>(chunk_bytes); }
   void leave() { leaving_ = true; }  // our application disconnected: every operation is answered `disconnected`
 
   [[nodiscard]] bool write(const RmaWriteFrame& frame, ports::RmaTarget& target);
@@ -32,8 +35,8 @@ class RmaIn {
   [[nodiscard]] size_t next_chunk_frame_bytes();  // only if chunk_due
   // nullopt: the memory was withdrawn; nothing was written, its reply is due.
   std::optional<reliability::Carried> take_chunk(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target);
-  void chunk_acked(uint64_t operation, uint64_t index, ports::RmaTarget& target);
-  void chunk_lost(uint64_t operation, uint64_t index);
+  void chunk_acked(uint64_t operation, const Piece& piece, ports::RmaTarget& target);
+  void chunk_lost(uint64_t operation, const Piece& piece);
 
   void abandon(ports::RmaTarget& target);  // the connection is over: every ticket goes back, incomplete
   // What waits to go out: at most an answer and a read for each slot, whatever the peer begins anew without taking what it is sent.
@@ -49,31 +52,35 @@ class RmaIn {
     ports::Ticket ticket;
     ports::Handle handle;
     uint64_t target_offset_bytes = 0;
-    uint64_t total_bytes = 0;
+    Grid grid;
     uint64_t next = 0;                          // read: the first chunk that never went out
     ChunkWindow through;                        // write: placed; read: acked
     bool in_replies = false, in_reads = false;  // the slot is; which of its operations that concerns shows when its turn comes
   };
   struct Chunk {
     uint64_t operation = 0;
-    uint64_t index = 0;
+    Piece piece;
   };
   [[nodiscard]] Operation* slot_of(uint64_t operation);  // nullptr: beyond what was negotiated
   [[nodiscard]] Operation* current(uint64_t operation);  // nullptr: not the newest of its slot, or not active
-  void begin(Operation& operation, uint64_t id, bool write, uint64_t total_bytes, const ports::RemoteRef& remote);
+  void begin(Operation& operation, uint64_t id, bool write, const Grid& grid, const ports::RemoteRef& remote);
+  [[nodiscard]] Grid grid_of(uint64_t total_bytes, uint16_t told_chunk_bytes) const;
   [[nodiscard]] bool owes_reply(uint32_t slot) const;
   void queue_reply(uint32_t slot);
   void decide(Operation& operation, uint64_t id, ports::OperationResult ending);
   [[nodiscard]] bool take(Operation& operation, const RmaWriteMoreFrame& frame, ports::RmaTarget& target);
   void place(Operation& operation, const RmaWriteMoreFrame& frame, ports::RmaTarget& target);
+  [[nodiscard]] bool take_in_parts(Operation& operation, const RmaWriteMoreFrame& frame, uint64_t index, ports::RmaTarget& target);
   [[nodiscard]] std::optional<Chunk> next_chunk();
+  void split(const Operation& operation, const Chunk& chunk);
 
   std::vector<Operation> operations_;
   RingBuffer<uint32_t> replies_;  // slots
   RingBuffer<uint32_t> reads_;    // slots, with chunks that never went out
   RingBuffer<Chunk> lost_;
   uint32_t slots_max_ = 0;
-  uint32_t chunk_bytes_ = 0;
+  uint16_t longest_chunk_bytes_ = 0;  // small, as each connection has them
+  uint16_t chunk_bytes_ = 0;
   uint64_t connection_ = 0;
   bool leaving_ = false;
 };

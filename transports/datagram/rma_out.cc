@@ -13,7 +13,7 @@ constexpr uint64_t description_distance = 8;  // then so many times as far
 
 void RmaOut::open(uint32_t slots_max, uint32_t chunk_bytes) {
   slots_max_ = slots_max;
-  chunk_bytes_ = chunk_bytes;
+  longest_chunk_bytes_ = chunk_bytes_ = static_cast<uint16_t>(chunk_bytes);
 }
 
 void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued) {
@@ -33,10 +33,11 @@ void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t mes
   operation.remote = request.remote;
   operation.source = request.source;
   operation.destination = request.destination;
-  operation.total_bytes = request.write ? request.source.size() : request.destination.size();
+  operation.grid = {request.write ? request.source.size() : request.destination.size(), chunk_bytes_};
   operation.messages_before = messages_issued;
-  operation.through.open(chunks_of(operation.total_bytes, chunk_bytes_));
-  operation.described = is_one_frame(operation);
+  operation.through.open(operation.grid.chunks());
+  operation.one_frame = operation.grid.total_bytes + rma_write_frame_bytes <= chunk_bytes_ + rma_write_more_frame_bytes;
+  operation.described = operation.one_frame;
   if (request.has_completion_message) {
     operation.announcement.assign(request.completion_message.begin(), request.completion_message.end());
   }
@@ -75,28 +76,52 @@ RmaOut::Known RmaOut::look(uint64_t id, bool write, Operation*& found) {
   return Known::active;
 }
 
-bool RmaOut::is_missing(const Operation& operation, uint64_t index) const {
-  return index == description ? !operation.described : !operation.through.has(index);
+bool RmaOut::is_missing(const Operation& operation, const Piece& piece) {
+  return piece.index == description ? !operation.described : !operation.through.has(piece);
 }
 
-// Its only chunk and its description fit one packet.
-bool RmaOut::is_one_frame(const Operation& operation) const {
-  return operation.total_bytes + rma_write_frame_bytes <= chunk_bytes_ + rma_write_more_frame_bytes;
+size_t RmaOut::frame_bytes(const Operation& operation, const Piece& piece) const {
+  if (piece.index == description) return rma_write_frame_bytes;
+  const bool describes = operation.one_frame && piece.part == 0;
+  return (describes ? rma_write_frame_bytes : rma_write_more_frame_bytes) + operation.grid.length(piece);
+}
+
+bool RmaOut::fits(const Operation& operation, const Piece& piece) const {
+  return piece.index == description || frame_bytes(operation, piece) <= chunk_bytes_ + rma_write_more_frame_bytes;
+}
+
+// The path carries less than when the operation was cut. What was one frame with its description is described by itself.
+void RmaOut::split(Operation& operation, const Chunk& chunk) {
+  const bool was_one_frame = std::exchange(operation.one_frame, false);
+  if (fits(operation, chunk.piece)) {
+    lost_.push_front(chunk);
+  } else {
+    for (uint32_t part = operation.grid.parts(chunk.piece.index); part > 0; --part)
+      lost_.push_front({chunk.operation, {chunk.piece.index, part}});
+  }
+  if (!was_one_frame) return;
+  operation.described = false;
+  lost_.push_front({chunk.operation, {description, 0}});
 }
 
 std::optional<RmaOut::Chunk> RmaOut::next_chunk() {
   Operation* operation = nullptr;
   while (!lost_.empty()) {
-    if (look(lost_.front().operation, true, operation) == Known::active && is_missing(*operation, lost_.front().index)) {
-      return lost_.front();
-    }
+    const Chunk chunk = lost_.front();
+    const bool matters = look(chunk.operation, true, operation) == Known::active && is_missing(*operation, chunk.piece);
+    if (matters && fits(*operation, chunk.piece)) return chunk;
     lost_.drop_front();
+    if (matters) split(*operation, chunk);
   }
   while (!writes_.empty()) {
     if (look(writes_.front(), true, operation) == Known::active && operation->next < operation->through.count()) {
-      if (!operation->described && operation->next >= operation->describe_at) return Chunk{writes_.front(), description};
+      if (!operation->described && operation->next >= operation->describe_at) return Chunk{writes_.front(), {description, 0}};
       if (operation->next >= operation->through.end()) return std::nullopt;  // too far ahead of one that is missing
-      return Chunk{writes_.front(), operation->next};
+      const Chunk chunk{writes_.front(), {operation->next, 0}};
+      if (fits(*operation, chunk.piece)) return chunk;
+      ++operation->next;
+      split(*operation, chunk);
+      return lost_.front();
     }
     writes_.drop_front();
   }
@@ -107,50 +132,53 @@ bool RmaOut::chunk_due() { return next_chunk().has_value(); }
 
 size_t RmaOut::next_chunk_frame_bytes() {
   const Chunk chunk = next_chunk().value();
-  const Operation& operation = operations_[chunk.operation & 0xffff];
-  if (chunk.index == description) return rma_write_frame_bytes;
-  const size_t head = is_one_frame(operation) ? rma_write_frame_bytes : rma_write_more_frame_bytes;
-  return head + chunk_length(operation.total_bytes, chunk.index * chunk_bytes_, chunk_bytes_);
+  return frame_bytes(operations_[chunk.operation & 0xffff], chunk.piece);
+}
+
+uint16_t RmaOut::told_chunk_bytes(const Operation& operation) const {
+  return operation.grid.chunk_bytes == longest_chunk_bytes_ ? 0 : static_cast<uint16_t>(operation.grid.chunk_bytes);
 }
 
 reliability::Carried RmaOut::take_chunk(wire::Writer& out, uint8_t carried_kind) {
   const Chunk chunk = next_chunk().value();
   Operation& operation = operations_[chunk.operation & 0xffff];
-  const reliability::Carried carried{.kind = carried_kind, .b = chunk.operation, .c = chunk.index};
+  const Piece& piece = chunk.piece;
+  const reliability::Carried carried{.kind = carried_kind, .a = piece.part, .b = chunk.operation, .c = piece.index};
   if (!lost_.empty()) {
     lost_.drop_front();
-  } else if (chunk.index == description) {
+  } else if (piece.index == description) {
     operation.describe_at = operation.describe_at == 0 ? description_again : operation.describe_at * description_distance;
   } else {
     ++operation.next;
   }
-  if (chunk.index == description) {
-    encode(out, RmaWriteFrame{chunk.operation, operation.total_bytes, 0, operation.remote, {}});
+  if (piece.index == description) {
+    encode(out, RmaWriteFrame{chunk.operation, operation.grid.total_bytes, 0, operation.remote, {}, told_chunk_bytes(operation)});
     return carried;
   }
-  const uint64_t offset = chunk.index * chunk_bytes_;
-  const Bytes bytes = operation.source.subspan(offset, chunk_length(operation.total_bytes, offset, chunk_bytes_));
-  if (is_one_frame(operation)) {
-    encode(out, RmaWriteFrame{chunk.operation, operation.total_bytes, offset, operation.remote, bytes});
+  const uint64_t offset = operation.grid.offset(piece);
+  const Bytes bytes = operation.source.subspan(offset, operation.grid.length(piece));
+  if (operation.one_frame) {
+    encode(out, RmaWriteFrame{chunk.operation, operation.grid.total_bytes, offset, operation.remote, bytes,
+                              told_chunk_bytes(operation)});
   } else {
     encode(out, RmaWriteMoreFrame{chunk.operation, offset, bytes});
   }
   return carried;
 }
 
-std::optional<uint64_t> RmaOut::chunk_acked(uint64_t id, uint64_t index) {
+std::optional<uint64_t> RmaOut::chunk_acked(uint64_t id, const Piece& piece) {
   Operation* operation = nullptr;
   if (look(id, true, operation) != Known::active) return std::nullopt;
   operation->described = true;
-  if (index == description) return std::nullopt;
-  static_cast<void>(operation->through.mark(index));
+  if (piece.index == description) return std::nullopt;
+  static_cast<void>(operation->through.mark(piece, operation->grid.parts(piece.index)));
   if (!operation->local_completion || !operation->through.complete()) return std::nullopt;
   return operation->token;
 }
 
-void RmaOut::chunk_lost(uint64_t id, uint64_t index) {
+void RmaOut::chunk_lost(uint64_t id, const Piece& piece) {
   Operation* operation = nullptr;
-  if (look(id, true, operation) == Known::active && is_missing(*operation, index)) lost_.push_back({id, index});
+  if (look(id, true, operation) == Known::active && is_missing(*operation, piece)) lost_.push_back({id, piece});
 }
 
 bool RmaOut::request_due() {
@@ -167,7 +195,7 @@ reliability::Carried RmaOut::take_request(wire::Writer& out, uint8_t carried_kin
   const uint64_t id = requests_.front();
   requests_.drop_front();
   const Operation& operation = operations_[id & 0xffff];
-  encode(out, RmaReadFrame{id, operation.total_bytes, operation.remote});
+  encode(out, RmaReadFrame{id, operation.grid.total_bytes, operation.remote, told_chunk_bytes(operation)});
   return {.kind = carried_kind, .b = id};
 }
 
@@ -180,8 +208,9 @@ bool RmaOut::data(const RmaReadDataFrame& frame, OutMessages& messages, Duration
   Operation* operation = nullptr;
   const Known known = look(frame.operation, false, operation);
   if (known != Known::active) return known == Known::over;
-  if (frame.bytes.size() != chunk_length(operation->total_bytes, frame.offset_bytes, chunk_bytes_)) return false;
-  switch (operation->through.mark(frame.offset_bytes / chunk_bytes_)) {
+  const std::optional<Piece> piece = operation->grid.piece(frame.offset_bytes, frame.bytes.size());
+  if (!piece) return false;
+  switch (operation->through.mark(*piece, operation->grid.parts(piece->index))) {
     case ChunkWindow::Mark::beyond:
       return false;
     case ChunkWindow::Mark::duplicate:

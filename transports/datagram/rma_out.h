@@ -20,7 +20,10 @@ class RmaOut {
   static constexpr uint64_t description = ~uint64_t{0};
   using Ended = std::function<void(uint64_t token, ports::OperationResult)>;
 
+  // `chunk_bytes`: what fits the longest packet that both ends take.
   void open(uint32_t slots_max, uint32_t chunk_bytes);
+  // What fits a packet from now on. Operations that are pushed later are cut so; longer chunks of earlier ones go in parts.
+  void fit(uint32_t chunk_bytes) { chunk_bytes_ = static_cast<uint16_t>(chunk_bytes); }
   [[nodiscard]] bool full() const { return operations_.in_use() >= slots_max_; }
   void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
   void start(uint64_t messages_ended);  // what no fence holds back
@@ -32,8 +35,8 @@ class RmaOut {
   [[nodiscard]] size_t next_chunk_frame_bytes();  // only if chunk_due
   reliability::Carried take_chunk(wire::Writer& out, uint8_t carried_kind);
   // The token of a write that is to be told that its source is needed no more: every chunk of it has arrived.
-  [[nodiscard]] std::optional<uint64_t> chunk_acked(uint64_t operation, uint64_t index);
-  void chunk_lost(uint64_t operation, uint64_t index);
+  [[nodiscard]] std::optional<uint64_t> chunk_acked(uint64_t operation, const Piece& piece);
+  void chunk_lost(uint64_t operation, const Piece& piece);
   [[nodiscard]] bool request_due();
   reliability::Carried take_request(wire::Writer& out, uint8_t carried_kind);
   void request_lost(uint64_t operation);
@@ -59,25 +62,29 @@ class RmaOut {
     ports::RemoteRef remote;
     Bytes source;
     MutableBytes destination;
-    uint64_t total_bytes = 0;
+    Grid grid;
     uint64_t messages_before = 0;
     ChunkWindow through;       // write: acked; read: placed
     uint64_t next = 0;         // write: the first chunk that never went out
     uint64_t describe_at = 0;  // write: before this chunk it is described (again)
-    bool described = false;    // write: the peer knows it, or each of its chunks says all
+    bool described = false;    // write: the peer knows it, or its only chunk says all
+    bool one_frame = false;    // write: its only chunk and its description fit one packet
     std::vector<std::byte> announcement;
     ports::OperationResult ending;  // announcing: what the target said
   };
   struct Chunk {
     uint64_t operation = 0;
-    uint64_t index = 0;  // or `description`
+    Piece piece;  // its index may be `description`
   };
   // What a name of the peer's means: an operation that is active, one that is over (late: ignore), or nothing that we ever named.
   enum class Known : uint8_t { active, over, never };
   [[nodiscard]] Known look(uint64_t operation, bool write, Operation*& found);
   [[nodiscard]] uint64_t name(uint32_t slot) const { return operations_[slot].generation << 16 | slot; }
-  [[nodiscard]] bool is_missing(const Operation& operation, uint64_t index) const;
-  [[nodiscard]] bool is_one_frame(const Operation& operation) const;
+  [[nodiscard]] static bool is_missing(const Operation& operation, const Piece& piece);
+  [[nodiscard]] size_t frame_bytes(const Operation& operation, const Piece& piece) const;
+  [[nodiscard]] bool fits(const Operation& operation, const Piece& piece) const;
+  void split(Operation& operation, const Chunk& chunk);
+  [[nodiscard]] uint16_t told_chunk_bytes(const Operation& operation) const;
   [[nodiscard]] std::optional<Chunk> next_chunk();
   void finish(uint32_t slot, ports::OperationResult ending, OutMessages& messages, Duration send_timeout, const Ended& ended);
   void finish_slot(uint32_t slot, ports::OperationResult ending, const Ended& ended);
@@ -88,7 +95,8 @@ class RmaOut {
   RingBuffer<Chunk> lost_;         // chunks to go out again
   RingBuffer<uint64_t> requests_;  // reads to ask for
   uint32_t slots_max_ = 0;
-  uint32_t chunk_bytes_ = 0;
+  uint16_t longest_chunk_bytes_ = 0;  // small, as each connection has them
+  uint16_t chunk_bytes_ = 0;
   uint32_t active_ = 0;
   uint64_t issued_ = 0;
 };

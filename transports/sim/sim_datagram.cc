@@ -67,7 +67,8 @@ void DatagramFabric::send(const Address& from, const Address& to, Bytes bytes) {
   Instant& free_at = places_[from.low - 1].way_out_free_at;
   const auto waiting_ns = static_cast<uint64_t>(std::max<int64_t>((free_at - now).count(), 0));
   const uint64_t rate = std::max<uint64_t>(link_.rate_bytes_per_s, 1000);
-  if (waiting_ns / 1000 * rate / 1'000'000 + bytes.size() > link_.queue_bytes || bytes.size() > link_.datagram_bytes) {
+  if (waiting_ns / 1000 * rate / 1'000'000 + bytes.size() > link_.queue_bytes || bytes.size() > link_.datagram_bytes ||
+      (link_.path_bytes != 0 && bytes.size() > link_.path_bytes)) {
     ++totals_.dropped;
     return;
   }

@@ -34,6 +34,7 @@ struct DatagramLinkOptions {
   uint32_t queue_bytes = 1u << 20;            // that wait for the way out; more are dropped
   uint32_t receive_bytes = 1u << 20;          // that wait to be taken; more are dropped
   uint32_t datagram_bytes = 8192;
+  uint32_t path_bytes = 0;  // a path that carries that much, which the nets do not know; longer ones are dropped. 0: all is carried
   double partial_chance = 0;  // that a call takes or tells only the first of its batch
   double fail_chance = 0;     // that a call refuses one of its batch
   double again_chance = 0;    // that a send finds the host's buffers full, for up to again_max
@@ -99,6 +100,7 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
   [[nodiscard]] std::string_view scheme() const override { return "sim-datagram"; }
   [[nodiscard]] std::string uri() const override;
   [[nodiscard]] uint32_t datagram_bytes_max() const override { return fabric_.link_.datagram_bytes; }
+  [[nodiscard]] bool knows_path(const datagram::Address& /*peer*/) const override { return fabric_.link_.path_bytes == 0; }
   [[nodiscard]] Result<uint64_t> resolve(std::string_view uri) override;
   [[nodiscard]] std::string host_of(const datagram::Address& address) const override;
   [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override;

@@ -28,15 +28,13 @@ using datagram::Sent;
 
 namespace {
 
-constexpr uint32_t datagram_bytes_of_ethernet = 1472;  // 1,500 less IPv4 and UDP
-constexpr uint32_t datagram_bytes_of_loopback = 8972;
 constexpr uint64_t socket_token = 1;
 constexpr uint64_t device_token = 2;
 constexpr uint32_t guesses_in_a_row_max = 16;  // polls without a wait that ask the socket alone
 
-bool is_loopback(const inet::Address& address) {
-  const std::string host = inet::host_of(address);
-  return host.starts_with("127.") || host == "::1" || host.starts_with("::ffff:127.");
+bool is_loopback(const Address& address) {
+  const bool is_v6_loopback = address.high == 0 && address.low == 1;
+  return is_v6_loopback || (is_v4(address) && (address.low >> 24 & 0xff) == 127);
 }
 
 bool set(int fd, int level, int name, int value) { return setsockopt(fd, level, name, &value, sizeof value) == 0; }
@@ -65,12 +63,13 @@ Result<host::Descriptor> open_socket(const inet::Address& address, const UdpNetO
                                                     static_cast<socklen_t>(options.interface_name.size())) != 0) {
     return cannot("cannot bind to the interface for", errno);
   }
-  // A datagram is sent as it is: no ICMP message, which anybody can make up, changes what this socket takes for the path's MTU.
+  // A datagram is never fragmented, so a probe that arrives shows what the path carries. No ICMP message, which anybody can make
+  // up, changes what this socket takes for the path's MTU.
   if (address.storage.ss_family == AF_INET6) {
     static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0));
-    static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_OMIT));
+    static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE));
   }
-  static_cast<void>(set(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_OMIT));
+  static_cast<void>(set(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE));
   // Of a socket of several addresses the kernel tells to which a datagram came: its answer leaves from there.
   if (inet::is_wildcard(address) && address.storage.ss_family == AF_INET6)
     static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, 1));
@@ -190,9 +189,13 @@ std::string UdpNet::host_of(const Address& address) const {
 
 bool UdpNet::takes_strangers() const { return impl_->options.listen; }
 
-// Whoever dials takes what the acceptor says; the peers of an acceptor on the loopback are there too.
-uint32_t UdpNet::datagram_bytes_max() const {
-  return !impl_->options.listen || is_loopback(impl_->bound) ? datagram_bytes_of_loopback : datagram_bytes_of_ethernet;
+bool UdpNet::knows_path(const Address& peer) const { return is_loopback(peer); }
+
+// What most paths carry whole: on others a message goes in two parts. Whoever dials takes what the acceptor says; the peers of an
+// acceptor on the loopback are there too.
+uint32_t UdpNet::message_datagram_bytes() const {
+  const bool is_long = !impl_->options.listen || is_loopback(address_of(impl_->bound.storage));
+  return is_long ? datagram::datagram_bytes_max : datagram::datagram_bytes_min;
 }
 
 int UdpNet::os_handle() const { return impl_->watched.waker().os_handle(); }
@@ -257,6 +260,8 @@ Sent UdpNet::send(std::span<const Datagram> batch) {
   Impl& net = *impl_;
   CHECK(!batch.empty() && batch.size() <= batch_datagrams_max);
   if (net.full) return {0, Sent::Stop::again};
+  bool& joins = net.joins.of(batch[0].peer);
+  bool stopped_joining = false;
   for (;;) {
     net.out.fill(batch, net.bound.storage.ss_family, net.joins);
     const std::span<mmsghdr> messages = net.out.messages();
@@ -272,11 +277,13 @@ Sent UdpNet::send(std::span<const Datagram> batch) {
       net.full = true;
       return {0, Sent::Stop::again};
     }
-    // A kernel or a device that cannot cut pieces apart, or an interface for which the datagrams are too long (IPv6 fragments
-    // them).
+    // A kernel or a device that cannot cut pieces apart, or an interface for which the datagrams are too long. Then each of them is
+    // refused by itself too, and shorter ones may be joined as before.
     const bool is_joined = net.out.datagrams_in(0) > 1;
+    if (!is_joined && errno == EMSGSIZE && stopped_joining) joins = true;
     if (!is_joined || (errno != EINVAL && errno != EIO && errno != EMSGSIZE && errno != EOPNOTSUPP)) return {0, Sent::Stop::failed};
-    net.joins.of(batch[0].peer) = false;
+    joins = false;
+    stopped_joining = true;
   }
 }
 

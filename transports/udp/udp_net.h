@@ -1,10 +1,11 @@
 // Datagrams over one UDP socket: the DatagramNet of udp. Names are udp://HOST:PORT, with IPv6 addresses in brackets; a socket of
 // the wildcard "::" speaks to IPv4 peers too. Nonblocking and edge-triggered, in a waker that several networks may share.
 // Neighbours of a batch that have one address and one length leave as one piece (GSO) and come as one (GRO), where the kernel can;
-// else each by itself. The path's MTU is not discovered: a datagram is 1,472 bytes, or 8,972 where all peers are on the loopback.
-// Bounds: what one poll reads (reads_per_poll_max). Errors: create: network (address in use, no descriptors), usage (a host that
-// cannot be). What the kernel refuses to send counts as lost. Nothing that comes over ICMP is believed. Single-threaded but for the
-// resolver inside. Source: transports/udp/README.md; CCI §IV ("sock").
+// else each by itself. Datagrams are never fragmented on their way (don't-fragment): what an interface or the path does not carry
+// is lost, and each connection finds out how long its packets may be. On the loopback that is known. Bounds: what one poll reads
+// (reads_per_poll_max). Errors: create: network (address in use, no descriptors), usage (a host that cannot be). What the kernel
+// refuses to send counts as lost. Nothing that comes over ICMP is believed. Single-threaded but for the resolver inside. Source:
+// transports/udp/README.md; CCI §IV ("sock").
 #pragma once
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "core/host/waker.h"
 #include "transports/datagram/datagram_net.h"
+#include "transports/datagram/limits.h"
 
 namespace ccixfer::udp {
 
@@ -52,7 +54,9 @@ class UdpNet final : public datagram::DatagramNet {
   [[nodiscard]] std::string host_of(const datagram::Address& address) const override;
   [[nodiscard]] std::string uri() const override;
   [[nodiscard]] bool takes_strangers() const override;
-  [[nodiscard]] uint32_t datagram_bytes_max() const override;
+  [[nodiscard]] uint32_t datagram_bytes_max() const override { return datagram::datagram_bytes_max; }
+  [[nodiscard]] bool knows_path(const datagram::Address& peer) const override;
+  [[nodiscard]] uint32_t message_datagram_bytes() const override;
   [[nodiscard]] Result<uint64_t> resolve(std::string_view uri) override;
   [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override;
   void send_last(std::span<const datagram::Datagram> batch) override;

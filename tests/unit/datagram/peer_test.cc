@@ -307,7 +307,7 @@ TEST_CASE("peer__chunks_in_any_order_twice_and_late__each_is_placed_once") {
   ports::RemoteRef remote;
   remote.handle = rig.b.memory.register_region(target, cci::access_write);
   const auto chunk = [&](uint64_t operation, uint64_t i, uint8_t value) {
-    const Buffer data(chunk_length(total, i * chunk_bytes, chunk_bytes), std::byte{value});
+    const Buffer data(Grid{total, chunk_bytes}.length({i, 0}), std::byte{value});
     peer.frames([&](wire::Writer& out) {
       if (i == 3)
         encode(out, RmaWriteFrame{operation, total, i * chunk_bytes, remote, data});

@@ -101,20 +101,20 @@ TEST_CASE("rma_in__pieces_of_a_read_that_are_lost__go_out_again_if_they_still_ma
   };
   for (uint64_t i = 0; i < 3; ++i) REQUIRE(take() == i);
   REQUIRE_FALSE(in.chunk_due());
-  in.chunk_lost(frame.operation, 1);
-  in.chunk_lost(frame.operation, 0);
-  in.chunk_acked(frame.operation, 1, target);  // it had arrived after all
+  in.chunk_lost(frame.operation, {1, 0});
+  in.chunk_lost(frame.operation, {0, 0});
+  in.chunk_acked(frame.operation, {1, 0}, target);  // it had arrived after all
   REQUIRE(in.chunk_due());
   REQUIRE(take() == 0);
   REQUIRE_FALSE(in.chunk_due());
-  in.chunk_lost(frame.operation, 1);  // acknowledged
+  in.chunk_lost(frame.operation, {1, 0});  // acknowledged
   REQUIRE_FALSE(in.chunk_due());
-  in.chunk_lost(2 << 16, 0);  // another one
+  in.chunk_lost(2 << 16, {0, 0});  // another one
   REQUIRE_FALSE(in.chunk_due());
-  in.chunk_acked(frame.operation, 0, target);
-  in.chunk_acked(frame.operation, 2, target);
+  in.chunk_acked(frame.operation, {0, 0}, target);
+  in.chunk_acked(frame.operation, {2, 0}, target);
   REQUIRE_FALSE(in.reply_due());  // a read that ended well needs none
-  in.chunk_lost(frame.operation, 2);
+  in.chunk_lost(frame.operation, {2, 0});
   REQUIRE_FALSE(in.chunk_due());
   REQUIRE(in.read(frame, target));  // a late copy of the request
   REQUIRE_FALSE(in.chunk_due());
@@ -202,9 +202,9 @@ TEST_CASE("rma_in__what_is_held__ends_once_however_it_ends") {
     wire::Writer out(bytes);
     REQUIRE(in.take_chunk(out, 0, target));
   }
-  in.chunk_acked(1 << 16 | 2, 0, target);
+  in.chunk_acked(1 << 16 | 2, {0, 0}, target);
   REQUIRE(target.reads == std::vector<int>{1});
-  in.chunk_acked(1 << 16 | 2, 1, target);
+  in.chunk_acked(1 << 16 | 2, {1, 0}, target);
   REQUIRE(target.reads == std::vector<int>{0});
   read(1 << 16 | 3);  // 1: another one begins in its slot: the peer has it all
   read(2 << 16 | 3);  // 2: its memory is withdrawn
@@ -314,24 +314,24 @@ TEST_CASE("rma_out__pieces_that_are_lost__go_out_again_if_they_still_matter") {
   for (const uint64_t i : {RmaOut::description, uint64_t{0}, uint64_t{1}, RmaOut::description, uint64_t{2}})
     REQUIRE(w.take() == std::pair{id, i});
   REQUIRE_FALSE(w.take());
-  w.out.chunk_lost(id, RmaOut::description);
+  w.out.chunk_lost(id, {RmaOut::description, 0});
   REQUIRE(w.take() == std::pair{id, RmaOut::description});
-  w.out.chunk_lost(id, 1);
-  w.out.chunk_lost(id, RmaOut::description);
-  w.out.chunk_lost(id, 0);
-  REQUIRE_FALSE(w.out.chunk_acked(id, 1));
+  w.out.chunk_lost(id, {1, 0});
+  w.out.chunk_lost(id, {RmaOut::description, 0});
+  w.out.chunk_lost(id, {0, 0});
+  REQUIRE_FALSE(w.out.chunk_acked(id, {1, 0}));
   REQUIRE(w.take() == std::pair{id, uint64_t{0}});  // who has a chunk knows the description
   REQUIRE_FALSE(w.take());
-  w.out.chunk_lost(id, 1);
-  w.out.chunk_lost(id, RmaOut::description);
+  w.out.chunk_lost(id, {1, 0});
+  w.out.chunk_lost(id, {RmaOut::description, 0});
   REQUIRE_FALSE(w.take());
-  REQUIRE_FALSE(w.out.chunk_acked(id, 0));
-  REQUIRE(w.out.chunk_acked(id, 2) == 1);  // its memory may be used again
-  REQUIRE_FALSE(w.out.chunk_acked(9 << 16, 0));
+  REQUIRE_FALSE(w.out.chunk_acked(id, {0, 0}));
+  REQUIRE(w.out.chunk_acked(id, {2, 0}) == 1);  // its memory may be used again
+  REQUIRE_FALSE(w.out.chunk_acked(9 << 16, {0, 0}));
   REQUIRE(w.ends.empty());
   REQUIRE(w.end(id));
   REQUIRE(w.ends == Ends{{1, Status::success}});
-  w.out.chunk_lost(id, 2);
+  w.out.chunk_lost(id, {2, 0});
   REQUIRE_FALSE(w.take());
   REQUIRE(w.end(id));  // come again
   REQUIRE(w.ends.size() == 1);
@@ -399,9 +399,9 @@ TEST_CASE("rma_out__more_than_a_window_of_chunks__waits_for_the_first_that_is_mi
   uint64_t taken = 0;
   while (const auto piece = w.take()) taken += piece->second == RmaOut::description ? 0u : 1u;
   REQUIRE(taken == chunks_window);
-  static_cast<void>(w.out.chunk_acked(id, 1));
+  static_cast<void>(w.out.chunk_acked(id, {1, 0}));
   REQUIRE_FALSE(w.take());
-  static_cast<void>(w.out.chunk_acked(id, 0));
+  static_cast<void>(w.out.chunk_acked(id, {0, 0}));
   REQUIRE(w.take() == std::pair{id, uint64_t{chunks_window}});
   REQUIRE(w.take() == std::pair{id, uint64_t{chunks_window + 1}});
   REQUIRE_FALSE(w.take());
@@ -425,7 +425,7 @@ TEST_CASE("rma_out__a_description__comes_before_the_first_chunk_and_again_until_
     Giver told;
     told.push(1, 1000 * 600);
     for (int i = 0; i < 10; ++i) REQUIRE(told.take());
-    REQUIRE_FALSE(told.out.chunk_acked(id, by_chunk ? 3 : RmaOut::description));
+    REQUIRE_FALSE(told.out.chunk_acked(id, {by_chunk ? 3 : RmaOut::description, 0}));
     REQUIRE(described_before(told).empty());
   }
   // What fits one packet with its description has no other one.

@@ -143,10 +143,10 @@ TEST_CASE("udp_net__the_longest_datagrams_of_the_loopback__arrive_joined") {
 }
 
 TEST_CASE("udp_net__datagram_bytes__of_ethernet_unless_all_peers_are_on_the_loopback") {
-  CHECK(Host({.listen_host = "0.0.0.0", .port = 0, .interface_name = {}}).net->datagram_bytes_max() == 1472);
-  CHECK(Host({.listen_host = "*", .port = 0, .interface_name = {}}).net->datagram_bytes_max() == 1472);
-  CHECK(Host({.listen_host = "::1", .port = 0, .interface_name = {}}).net->datagram_bytes_max() == 8972);
-  CHECK(Host({.listen_host = "", .port = 0, .interface_name = {}, .listen = false}).net->datagram_bytes_max() == 8972);
+  CHECK(Host({.listen_host = "0.0.0.0", .port = 0, .interface_name = {}}).net->message_datagram_bytes() == 1472);
+  CHECK(Host({.listen_host = "*", .port = 0, .interface_name = {}}).net->message_datagram_bytes() == 1472);
+  CHECK(Host({.listen_host = "::1", .port = 0, .interface_name = {}}).net->message_datagram_bytes() == 8972);
+  CHECK(Host({.listen_host = "", .port = 0, .interface_name = {}, .listen = false}).net->message_datagram_bytes() == 8972);
 }
 
 TEST_CASE("udp_net__names__each_has_one_answer") {
