@@ -250,6 +250,9 @@ void Handshake::on_greeting(Connection& c, const GreetingFrame& frame) {
   if (c.state != State::awaiting_hello) return;  // come again
   const std::optional<Hello> hello = decode_hello(frame.hello);
   if (!hello || hello->secured || hello->cookie) return engine_.violation(c, "malformed greeting");
+  // The first hello was not sealed: whoever changed it there has two ends with chunks of two lengths.
+  if (std::min(datagram_bytes_, hello->datagram_bytes) != c.datagram_bytes)
+    return engine_.violation(c, "a greeting with another length of packets than the hello");
   proof_.greeted(c);
   std::optional<wire::EndNotice> objection = objection_to(*hello);
   const Result<void> admitted = objection ? Result<void>{} : proof_.admit_dialler(c, hello->role);

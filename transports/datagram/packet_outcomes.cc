@@ -75,8 +75,9 @@ void PacketOutcomes::silence(Connection& c) {
   outcome_.clear();
   c.sent.timer(engine_.now(), c.rtt, outcome_);
   // Every other probe is short: a path that carries less than it did would show nothing else.
-  const bool is_short = c.path != nullptr && c.packet_bytes > c.path->base_bytes() && c.sent.probes() % 2 == 0;
-  if (outcome_.probe && is_short) c.short_probe_due = c.state != State::lingering;
+  const bool may_be_short = c.state != State::lingering && c.path != nullptr && c.packet_bytes > c.path->base_bytes();
+  const bool is_short = may_be_short && c.sent.probes() % 2 == 0;
+  if (outcome_.probe && is_short) c.short_probe_due = true;
   if (outcome_.probe && !outcome_.timed_out && !is_short) {
     for (const reliability::Carried& carried : c.sent.oldest()->carried) carried_lost(c, carried);
   }

@@ -110,7 +110,7 @@ void Handshake::on_hello(Connection& c, Bytes header) {
   if (hello->version != wire::version) {
     return refuse_hello(c, Status::version, fmt::format("this end speaks version {} of the protocol", wire::version));
   }
-  if (trust_ != nullptr && !c.is_sealed()) {
+  if (trust_ != nullptr && (c.secured == nullptr || !c.secured->is_confirmed())) {
     trust_->sent_away(c.uri, nullptr, {ErrorKind::authentication, "it runs with --insecure"});
     return refuse_hello(c, Status::not_authenticated, connection::dialler_is_insecure);
   }

@@ -36,6 +36,8 @@ void PacketReader::read(Connection& c, Bytes packet) {
     const size_t taken = record_kind(records) ? take_record(c, records) : take_frame(c, records);
     if (taken == 0) return;
     records = records.subspan(taken);
+    // Who proved itself in this packet says the rest sealed: what stands behind the proof may be of somebody on the way.
+    if (!packet_header->sealed && c.is_sealed() && !records.empty()) return damaged(c, "what should be sealed is not");
   }
 }
 

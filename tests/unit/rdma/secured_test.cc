@@ -332,6 +332,36 @@ TEST_CASE("rdma_secured__each_packet_attacked_in_every_way__no_byte_of_it_is_del
   }
 }
 
+// The proof of the dialler is the last thing that it says without a seal, and whoever stands between may write behind it.
+TEST_CASE("rdma_secured__a_hello_behind_the_proof_of_another__is_no_request") {
+  size_t proofs = 0;
+  {
+    SecureRig secure;
+    Relay relay(secure.rig, [&](bool to_b, size_t, Buffer packet) {
+      proofs += to_b && packet[2] == std::byte{0} && packet.size() > packet_header_bytes ? 1u : 0u;
+      return std::vector<Buffer>{std::move(packet)};
+    });
+    REQUIRE(talk(secure.rig).at_b == 4);
+    REQUIRE(proofs > 1);
+  }
+  SecureRig secure;
+  size_t seen = 0;
+  Relay relay(secure.rig, [&](bool to_b, size_t, Buffer packet) {
+    if (!to_b || packet[2] != std::byte{0} || packet.size() == packet_header_bytes || ++seen != proofs)
+      return std::vector<Buffer>{std::move(packet)};
+    wire::Hello hello;
+    hello.offer = {4000, 16, 8};
+    wire::Writer out(packet);  // goes on at the end
+    wire::encode(out, hello);
+    return std::vector<Buffer>{std::move(packet)};
+  });
+  const Talk result = talk(secure.rig);
+  CHECK(result.ended);
+  CHECK(secure.rig.b.sink.requests.empty());
+  CHECK(secure.of_b->asked.empty());
+  CHECK(secure.rig.b.counters.get(Counter::hello_rejected) == 1);
+}
+
 // Of a stranger's, by hand.
 TEST_CASE("rdma_secured__a_stranger_that_says_what_it_likes__is_counted_and_gone") {
   SecureRig secure;
