@@ -86,7 +86,7 @@ cmd_test() {
   seeds=$!
   trap 'kill -- -"$seeds" 2>/dev/null || true; rm -f "$seeds_log"' EXIT
   python3 tests/e2e/run.py || failed=1
-  python3 tests/differential/run.py --seeds "${CCIXFER_DIFFERENTIAL_SEEDS:-2000}" || failed=1
+  python3 tests/differential/run.py --seeds "${CCIXFER_DIFFERENTIAL_SEEDS:-1000}" || failed=1
   wait "$seeds" || failed=1
   cat "$seeds_log"
   [ $failed -eq 0 ] && echo "all tests passed" || { echo "some tests FAILED"; return 1; }
