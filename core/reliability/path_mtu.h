@@ -8,10 +8,10 @@
 //
 // Guarantees: one probe is on its way at a time. A lost probe changes nothing but the search. A path that carries less than it did
 // (a black hole) is noticed when black_hole_losses packets longer than the base are lost, of which none was followed by one that
-// arrived, while a shorter one did: then the connection goes back to the base and searches again. What is lost in a silence that lasts until
-// its packets are given up says nothing of lengths; a shorter outage may be taken for a black hole, which costs a search. Source: RFC 8899, sections 4 and 5. Deviation: there is no error state below the
-// base, as the handshake's first packet has the length of the base; no size is confirmed by a timer, as every packet of content
-// confirms it.
+// arrived, while a shorter one did: then the connection goes back to the base and searches again. What is lost in a silence that
+// lasts until its packets are given up says nothing of lengths; a shorter outage may be taken for a black hole, which costs a
+// search. Source: RFC 8899, sections 4 and 5. Deviation: there is no error state below the base, as the handshake's first packet
+// has the length of the base; no size is confirmed by a timer, as every packet of content confirms it.
 #pragma once
 #include <cstdint>
 
