@@ -15,8 +15,7 @@ static_assert(packet_tag_bytes == trust::tag_bytes);
 
 }  // namespace
 
-Secured::Secured(trust::HandshakeOptions options)
-    : side_(options.side), handshake_(std::make_unique<trust::Handshake>(std::move(options))), pause_(hello_pause_first) {}
+Secured::Secured(trust::HandshakeOptions options) : hop_(std::move(options), key_label), pause_(hello_pause_first) {}
 
 Result<void> Secured::begin() { return step({}); }
 
@@ -29,10 +28,9 @@ Result<void> Secured::arrived(uint32_t offset_bytes, Bytes bytes) {
 }
 
 Result<void> Secured::step(Bytes bytes) {
-  Result<void> stepped = handshake_->step(bytes);
-  const std::vector<std::byte> more = handshake_->take_output();
+  Result<void> stepped = hop_.step(bytes);
+  const std::vector<std::byte> more = hop_.take_output();
   said_.insert(said_.end(), more.begin(), more.end());
-  if (stepped && !keys_ && handshake_->done()) keys_.emplace(connection::make_hop_keys(*handshake_, side_, key_label));
   return stepped;
 }
 
@@ -50,14 +48,14 @@ void Secured::sent(Instant now) {
 
 trust::Tag Secured::seal(uint64_t number, Bytes header, MutableBytes text) {
   CHECK(has_keys());
-  return keys_->seal.seal(number, header, text);
+  return hop_.keys().seal.seal(number, header, text);
 }
 
 bool Secured::open(uint64_t number, Bytes header, MutableBytes text, const trust::Tag& tag) {
   CHECK(has_keys());
-  if (!keys_->open.open(number, header, text, tag)) return false;
+  if (!hop_.keys().open.open(number, header, text, tag)) return false;
   if (!is_confirmed()) {
-    handshake_.reset();
+    hop_.confirm();
     said_ = {};
     heard_bytes_ = 0;
   }

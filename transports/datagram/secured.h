@@ -3,18 +3,15 @@
 // sent again when it is due. The first sealed packet that opens shows that the peer has everything.
 // Guarantees: a packet opens if the peer sealed it, unchanged, header included; whether it came before is the receive ledger's
 // question. The caller never seals two packets with one number.
-// Errors: arrived(): of trust::Handshake. open(): false. Bounds: trust::handshake_bytes_max from the peer; of ours, what one
-// handshake says.
-// Private to this room; single-threaded. Source: README.md 'Secured connections'.
+// Errors: arrived(): of connection::HopHandshake. open(): false. Bounds: trust::handshake_bytes_max from the peer; of ours, what
+// one handshake says. Private to this room; single-threaded. Source: README.md 'Secured connections'.
 #pragma once
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/time.h"
 #include "core/trust/handshake.h"
-#include "transports/connection/hop_keys.h"
+#include "transports/connection/hop_handshake.h"
 
 namespace ccixfer::datagram {
 
@@ -36,14 +33,14 @@ class Secured {
   void sent(Instant now);  // unheard(), whole
   [[nodiscard]] Instant resend_at() const { return unheard().empty() ? never : resend_at_; }
 
-  [[nodiscard]] bool has_keys() const { return keys_.has_value(); }
+  [[nodiscard]] bool has_keys() const { return hop_.has_keys(); }
   // A packet of the peer's has opened, so it has all that we said, and the handshake is over.
-  [[nodiscard]] bool is_confirmed() const { return handshake_ == nullptr; }
+  [[nodiscard]] bool is_confirmed() const { return hop_.is_confirmed(); }
 
   // With keys only.
-  [[nodiscard]] const std::string& peer_name() const { return keys_->name; }
-  [[nodiscard]] const trust::ProvedPeer& peer() const { return keys_->peer; }
-  [[nodiscard]] trust::Cipher cipher() const { return keys_->cipher; }
+  [[nodiscard]] const std::string& peer_name() const { return hop_.keys().name; }
+  [[nodiscard]] const trust::ProvedPeer& peer() const { return hop_.keys().peer; }
+  [[nodiscard]] trust::Cipher cipher() const { return hop_.keys().cipher; }
   // Encrypts `text` in its place. `header` is authenticated with it.
   [[nodiscard]] trust::Tag seal(uint64_t number, Bytes header, MutableBytes text);
   [[nodiscard]] bool open(uint64_t number, Bytes header, MutableBytes text, const trust::Tag& tag);
@@ -51,9 +48,7 @@ class Secured {
  private:
   [[nodiscard]] Result<void> step(Bytes bytes);
 
-  const trust::HandshakeSide side_;
-  std::unique_ptr<trust::Handshake> handshake_;
-  std::optional<connection::HopKeys> keys_;
+  connection::HopHandshake hop_;
   std::vector<std::byte> said_;
   uint32_t heard_bytes_ = 0;
   uint32_t arrived_bytes_ = 0;
