@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "app/main/farewell.h"
 #include "app/main/flow_watch.h"
+#include "app/main/lane_count.h"
 #include "app/report/outcome.h"
 #include "app/session/session_keys.h"
 #include "core/base/check.h"
+#include "core/base/log.h"
 
 namespace ccixfer::program {
 namespace {
@@ -21,10 +21,6 @@ constexpr Duration silent_farewell_timeout = std::chrono::milliseconds(500);  //
 constexpr Duration dialler_slack = std::chrono::seconds(2);  // the dialler knows best why nobody answered: let it speak first
 
 constexpr Duration address_patience = std::chrono::seconds(2);  // of one address of several
-
-constexpr double path_bytes_per_s = 1.25e9;      // 10 Gb/s: what a path is taken for, as nobody knows
-constexpr double connection_window_bytes = 4e6;  // what Linux lets a connection's buffers grow to (net.ipv4.tcp_wmem)
-constexpr uint16_t lanes_chosen_most = 16;
 
 // What a new session may mend.
 bool is_passing(ErrorKind kind) {
@@ -37,17 +33,6 @@ std::string at(const std::string& what, const std::string& uri, const char* what
 }
 
 }  // namespace
-
-uint16_t lanes_for(const std::vector<ports::HopInfo>& hops) {
-  constexpr std::array own_windows{"udp", "eth", "verbs", "shm"};
-  const auto has_own = [&](const ports::HopInfo& hop) {
-    return std::find(own_windows.begin(), own_windows.end(), hop.transport) != own_windows.end();
-  };
-  if (std::all_of(hops.begin(), hops.end(), has_own)) return 1;
-  const double in_flight_bytes = path_bytes_per_s * std::chrono::duration<double>(hops.front().round_trip).count();
-  return static_cast<uint16_t>(
-      std::clamp(std::ceil(2 * in_flight_bytes / connection_window_bytes), 1.0, double{lanes_chosen_most}));
-}
 
 struct DialledTransfer::Attempt {
   Attempt(DialledTransfer& transfer, Instant now)
@@ -82,6 +67,7 @@ struct DialledTransfer::Attempt {
   bool hung_up = false;         // for the puts that did not come to an end: no answer is awaited any more
   bool only_puts_left = false;  // and jobs in the disk
   FlowWatch flow;
+  std::optional<LaneCount> lanes;  // from Opened on
 };
 
 DialledTransfer::DialledTransfer(const SessionServices& services, session::Hub& hub, DialPlan plan, Instant now)
@@ -158,6 +144,7 @@ void DialledTransfer::turn_attempt(Instant now) {
   if (!attempt.role && attempt.forwarder.opened() && !attempt.forwarder.lost()) open_session(now);
   if (attempt.role) attempt.role->turn(now);
   watch_progress(now);
+  look_at_lanes(now);
   tell_trouble();
   judge(now);
   // The peer hangs up as soon as it has our farewell: that its lanes are gone then is no loss.
@@ -195,6 +182,16 @@ void DialledTransfer::tell_trouble() {
   if (trouble == nullptr || plan_.retries || trouble->message == told_trouble_) return;
   told_trouble_ = trouble->message;
   services_.reporter.retry(trouble->message);
+}
+
+void DialledTransfer::look_at_lanes(Instant now) {
+  Attempt& attempt = *attempt_;
+  if (!attempt.lanes || now < attempt.lanes->next_look()) return;
+  const uint16_t before = attempt.lanes->lanes();
+  attempt.lanes->look(now, attempt.link.moved_bytes(), attempt.link.path_figures());
+  if (attempt.lanes->lanes() == before) return;
+  log(LogLevel::info, "session {}: {} lanes instead of {}", attempt.link.session(), attempt.lanes->lanes(), before);
+  attempt.dialler.set_lanes(attempt.lanes->lanes());
 }
 
 void DialledTransfer::watch_progress(Instant now) {
@@ -235,9 +232,15 @@ void DialledTransfer::open_session(Instant now) {
   attempt.role->start(now);
   const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
   const std::vector<ports::HopInfo> hops = attempt.link.hops(0);
-  const auto at_least = static_cast<uint16_t>(hops.size() > 1 ? std::min<size_t>(plan_.routers, lanes_chosen_most) : 1);
-  const uint16_t wanted = plan_.lanes != 0 ? plan_.lanes : std::max(at_least, lanes_for(hops));
-  attempt.dialler.set_lanes(static_cast<uint16_t>(std::min<uint32_t>(wanted, allowed)));
+  const auto bounded = [&](size_t lanes) { return static_cast<uint16_t>(std::min<size_t>(lanes, allowed)); };
+  if (plan_.lanes != 0) {
+    attempt.lanes.emplace(bounded(plan_.lanes), bounded(plan_.lanes), Duration{0});
+  } else {
+    const size_t least = hops.size() > 1 ? std::min<size_t>(plan_.routers, lanes_chosen_most) : 1;
+    attempt.lanes.emplace(bounded(least), bounded(std::max<size_t>(least, lanes_for(hops))),
+                          hops.empty() ? Duration{0} : hops.front().round_trip);
+  }
+  attempt.dialler.set_lanes(attempt.lanes->lanes());
   report::Session line{transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops), {}};
   if (const trust::ProvedPeer* peer = attempt.link.proved()) line.identity = trust::to_string(peer->id);
   services_.reporter.session(line);
@@ -349,7 +352,8 @@ Instant DialledTransfer::next_deadline() const {
   if (!attempt_) return begin_at_;
   const Instant role = attempt_->role ? attempt_->role->next_deadline() : never;
   const Instant own = attempt_->farewell.has_begun() ? attempt_->farewell.next_deadline() : give_up_at();
-  return std::min({role, own, attempt_->dialler.next_deadline()});
+  const Instant look = attempt_->lanes ? attempt_->lanes->next_look() : never;
+  return std::min({role, own, look, attempt_->dialler.next_deadline()});
 }
 
 Instant DialledTransfer::give_up_at() const {

@@ -31,7 +31,7 @@ struct DialPlan {
   std::vector<std::string> uris{};  // where there are several: they are tried in turn until one of them was reached
   session::Hello hello;
   session::Open open;
-  uint16_t lanes = 0;  // 0: chosen from the path (lanes_for), and no fewer than routers when it is routed
+  uint16_t lanes = 0;  // 0: chosen from the path (LaneCount), and no fewer than routers when it is routed
   size_t routers = 1;  // of our device
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
@@ -44,11 +44,6 @@ struct DialPlan {
   std::optional<trust::Ticket> ticket;
   std::function<void(uint64_t bytes_per_s, Instant now)> set_rate = {};  // another cap holds from now on
 };
-
-// Connections in parallel for a path: one window of a connection of tcp is bounded by the hosts' socket buffers, so a long path
-// needs several to be full. Architecture: streams >= 2 x bandwidth x delay / window. udp, eth, verbs and shm have windows of
-// their own, and one connection that knows the whole path fills less of its queue than many that do not know of each other.
-[[nodiscard]] uint16_t lanes_for(const std::vector<ports::HopInfo>& hops);
 
 class DialledTransfer {
  public:
@@ -89,6 +84,7 @@ class DialledTransfer {
   void judge(Instant now);
   void end_attempt(Instant now, Error why, bool again);
   void watch_progress(Instant now);
+  void look_at_lanes(Instant now);
   void turn_farewell(Instant now);
   [[nodiscard]] Error late() const;
   [[nodiscard]] Instant give_up_at() const;

@@ -46,16 +46,26 @@ std::optional<LaneIndex> LaneTable::ask() {
   return std::nullopt;
 }
 
-void LaneTable::put_accepted(LaneIndex lane) {
+void LaneTable::put_accepted(LaneIndex lane, uint64_t bytes) {
   ++lanes_[lane].next_n;
-  ++lanes_[lane].in_air;
+  put_accepted_again(lane, bytes);
 }
 
-void LaneTable::put_accepted_again(LaneIndex lane) { ++lanes_[lane].in_air; }
+void LaneTable::put_accepted_again(LaneIndex lane, uint64_t bytes) {
+  ++lanes_[lane].in_air;
+  lanes_[lane].in_air_bytes += bytes;
+}
 
-void LaneTable::put_ended(LaneIndex lane) {
-  if (lane < lanes_.size() && lanes_[lane].in_air > 0) --lanes_[lane].in_air;
-  if (lane < lanes_.size()) lanes_[lane].stalled = false;
+void LaneTable::put_ended(LaneIndex index, uint64_t bytes) {
+  if (index >= lanes_.size()) return;
+  Lane& lane = lanes_[index];
+  if (lane.in_air > 0) --lane.in_air;
+  lane.in_air_bytes -= std::min(lane.in_air_bytes, bytes);
+  lane.stalled = false;
+}
+
+void LaneTable::put_took(LaneIndex lane, uint64_t carried_bytes, Duration took) {
+  if (is_up(lane)) lanes_[lane].pace.ended(carried_bytes, took);
 }
 
 void LaneTable::stall(LaneIndex lane) { lanes_[lane].stalled = true; }
@@ -66,11 +76,16 @@ void LaneTable::unstall() {
 
 std::optional<LaneIndex> LaneTable::choose() const {
   std::optional<LaneIndex> best;
+  const bool has_others = live() > 1;
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    if (!lanes_[i].usable()) continue;
+    if (!lanes_[i].usable() || (has_others && !lanes_[i].pace.has_room(lanes_[i].in_air_bytes))) continue;
     if (!best || lanes_[i].in_air < lanes_[*best].in_air) best = static_cast<LaneIndex>(i);
   }
   return best;
+}
+
+bool LaneTable::has_credit() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.usable(); });
 }
 
 bool LaneTable::has_idle_credit() const {

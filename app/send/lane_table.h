@@ -1,5 +1,6 @@
 // What the source knows of each lane: where to put, the credit, and the next n. It chooses the lane for
-// a segment: of those with credit, the one with the fewest puts in the air. The numbers n of a lane
+// a segment: of those with credit that have room beside others (LanePace), the one with the fewest
+// puts in the air. The numbers n of a lane
 // session have no gap, because one is taken only when the link has accepted the put. A lane that dies
 // takes its numbering with it; when it is up again, its LaneOpen starts a new lane session at n = 0.
 // Bounds: lanes_max lanes. False: the peer's message makes no sense (no stripes, credit that falls).
@@ -8,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/send/lane_pace.h"
 #include "app/session/link.h"
 
 namespace ccixfer::send {
@@ -24,6 +26,8 @@ class LaneTable {
     std::optional<uint64_t> asked_at;  // it was, when the limit was that
     uint64_t next_n = 0;
     uint32_t in_air = 0;
+    uint64_t in_air_bytes = 0;
+    LanePace pace;
     [[nodiscard]] bool usable() const { return up && open && !stalled && next_n < limit; }
   };
 
@@ -33,12 +37,15 @@ class LaneTable {
   [[nodiscard]] bool credit(session::LaneIndex lane, const session::Credit& credit);
   // A lane on which more is to be asked for, if there is one; it counts as asked then.
   [[nodiscard]] std::optional<session::LaneIndex> ask();
-  void put_accepted(session::LaneIndex lane);        // takes the next n
-  void put_accepted_again(session::LaneIndex lane);  // the same n once more
-  void put_ended(session::LaneIndex lane);
+  void put_accepted(session::LaneIndex lane, uint64_t bytes = 0);        // takes the next n
+  void put_accepted_again(session::LaneIndex lane, uint64_t bytes = 0);  // the same n once more
+  void put_ended(session::LaneIndex lane, uint64_t bytes = 0);
+  // One of the present lane session ended well: LanePace::ended.
+  void put_took(session::LaneIndex lane, uint64_t carried_bytes, Duration took);
   void stall(session::LaneIndex lane);
   void unstall();  // once a turn
   [[nodiscard]] std::optional<session::LaneIndex> choose() const;
+  [[nodiscard]] bool has_credit() const;       // some lane has
   [[nodiscard]] bool has_idle_credit() const;  // some lane with credit has nothing in the air
   [[nodiscard]] bool anything_in_air() const;
   [[nodiscard]] size_t live() const;

@@ -28,7 +28,7 @@ void SegmentSender::add(FilledSegment&& segment) {
   trace_stage("[stage 3] segment");
   const bool entries = segment.header.kind == SegmentKind::entries;
   const uint32_t slot = segments_.take().index;
-  segments_[slot] = std::move(segment);
+  segments_[slot] = Outgoing{std::move(segment)};
   if (entries) ++entries_segments_;
   (entries ? entries_ready_ : data_ready_).push_back(slot);
 }
@@ -42,7 +42,16 @@ bool SegmentSender::lane_opened(LaneIndex lane, const session::LaneOpen& where) 
 }
 bool SegmentSender::credit(LaneIndex lane, const session::Credit& credit) { return lanes_.credit(lane, credit); }
 
+void SegmentSender::judge_pace(Instant now) {
+  for (const Placed& put : placed_) {
+    const bool same_lane = lanes_.is_up(put.lane) && lanes_.at(put.lane).where.lane_session == put.lane_session;
+    if (same_lane) lanes_.put_took(put.lane, put.carried_bytes, now - put.put_at);
+  }
+  placed_.clear();
+}
+
 void SegmentSender::send_ready_segments(Instant now) {
+  judge_pace(now);
   while (!entries_ready_.empty() || !data_ready_.empty()) {
     if (!rate_->may_send(now)) return;
     const std::optional<LaneIndex> lane = lanes_.choose();
@@ -64,7 +73,7 @@ void SegmentSender::ask_for_credit() {
 // A put takes its number when the link has taken it, so that the numbers of a lane are dense.
 // False: not on this lane now.
 bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) {
-  FilledSegment& segment = segments_[slot];
+  Outgoing& segment = segments_[slot];
   const LaneTable::Lane& to = lanes_.at(lane);
   session::SegmentHeader& header = segment.header;
   if (!again) header.n = to.next_n;
@@ -86,10 +95,13 @@ bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) 
     return false;
   }
   if (again) {
-    lanes_.put_accepted_again(lane);
+    lanes_.put_accepted_again(lane, length);
   } else {
-    lanes_.put_accepted(lane);
+    lanes_.put_accepted(lane, length);
   }
+  segment.put_at = now;
+  segment.put_bytes = length;
+  segment.carried_bytes = to.in_air_bytes;
   sent_.add(header, segment.files);
   rate_->sent(now, length);
   bytes_sent_ += header.is_compressed() ? std::min<uint64_t>(segment.payload_bytes, header.data_bytes) : segment.payload_bytes;
@@ -101,10 +113,11 @@ bool SegmentSender::put(uint32_t slot, LaneIndex lane, bool again, Instant now) 
 std::optional<session::SegmentHeader> SegmentSender::put_ended(LaneIndex lane, uint64_t context, Status status) {
   const uint32_t slot = SlotName::of(context).index;
   CHECK(segments_.find(SlotName::of(context)) != nullptr);  // each put ends once
-  lanes_.put_ended(lane);
-  FilledSegment& segment = segments_[slot];
+  Outgoing& segment = segments_[slot];
+  lanes_.put_ended(lane, segment.put_bytes);
   if (status == Status::success) {
     const session::SegmentHeader placed = segment.header;
+    placed_.push_back({lane, placed.lane_session, segment.put_at, segment.carried_bytes});
     release(slot);
     return placed;
   }

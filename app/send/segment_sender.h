@@ -56,6 +56,18 @@ class SegmentSender final : public SegmentSink {
   [[nodiscard]] Instant next_deadline(Instant now) const;  // of the puts
 
  private:
+  struct Outgoing : FilledSegment {
+    Instant put_at{};
+    uint64_t put_bytes = 0;
+    uint64_t carried_bytes = 0;  // in the air on its lane, with it
+  };
+  // A put that was placed, in the turn before the one that knows what time it is.
+  struct Placed {
+    session::LaneIndex lane = 0;
+    uint64_t lane_session = 0;
+    Instant put_at{};
+    uint64_t carried_bytes = 0;
+  };
   // A put that failed for a passing reason.
   struct Retry {
     uint32_t slot = 0;
@@ -63,6 +75,7 @@ class SegmentSender final : public SegmentSink {
     Instant at;  // never: from the next turn on, which knows what time it is
   };
   [[nodiscard]] bool put(uint32_t slot, session::LaneIndex lane, bool again, Instant now);
+  void judge_pace(Instant now);
   void ask_for_credit();
   void requeue(uint32_t slot);
   void release(uint32_t slot);
@@ -73,12 +86,13 @@ class SegmentSender final : public SegmentSink {
   const std::shared_ptr<RateCap> rate_;
   LaneTable lanes_;
   std::map<session::LaneIndex, trust::SealKey> put_keys_;  // of the present lane sessions; empty: --insecure
-  NamedSlots<FilledSegment> segments_;                     // the context of a put is its packed name
+  NamedSlots<Outgoing> segments_;                          // the context of a put is its packed name
   RingBuffer<uint32_t> entries_ready_;
   RingBuffer<uint32_t> data_ready_;
   uint32_t entries_segments_ = 0;
   SentPuts sent_;
   std::vector<Retry> retries_;
+  std::vector<Placed> placed_;
   std::vector<session::LaneIndex> lanes_to_close_;
   uint64_t bytes_sent_ = 0;
   uint64_t content_sent_ = 0;

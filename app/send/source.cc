@@ -184,7 +184,7 @@ session::SourceState Source::Impl::state() const {
   state.reads = jobs->running() > 0;
   state.segment_ready = sender.data_ready() > 0;
   state.put_in_air = sender.lanes().anything_in_air();
-  state.credit = sender.lanes().choose().has_value();
+  state.credit = sender.lanes().has_credit();
   state.waits_for_rate = sender.waits_for_rate(now);
   return state;
 }

@@ -351,9 +351,8 @@ Link::Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& handler)
     : impl_(std::make_unique<Impl>(*this, endpoint, hello, handler)) {}
 
 Link::~Link() {
-  for (const auto& [packed, lane] : impl_->lanes) {
-    static_cast<void>(packed);
-    if (lane.state != LaneState::closing) impl_->endpoint.disconnect(lane.connection);
+  for (const auto& entry : impl_->lanes) {
+    if (entry.second.state != LaneState::closing) impl_->endpoint.disconnect(entry.second.connection);
   }
   if (impl_->registry != nullptr) impl_->registry->link_destroyed(*this);
 }
@@ -384,10 +383,7 @@ void Link::attach(LaneRegistry* registry, Counters* counters) {
   impl_->registry = registry;
   impl_->counters = counters;
   if (registry == nullptr) return;
-  for (const auto& [packed, lane] : impl_->lanes) {
-    static_cast<void>(packed);
-    registry->connection_added(*this, lane.connection);
-  }
+  for (const auto& entry : impl_->lanes) registry->connection_added(*this, entry.second.connection);
 }
 
 void Link::add_lane(LaneIndex index, cci::Connection connection, bool moves, uint64_t dial) {
@@ -538,12 +534,20 @@ ports::PeerIdentity Link::peer() const {
 
 uint64_t Link::moved_bytes() const {
   uint64_t bytes = 0;
-  for (const auto& [packed, lane] : impl_->lanes) {
-    static_cast<void>(packed);
-    bytes +=
-        impl_->endpoint.delivered_bytes(lane.connection).value_or(0) + impl_->endpoint.received_bytes(lane.connection).value_or(0);
+  for (const auto& entry : impl_->lanes) {
+    const cci::Connection connection = entry.second.connection;
+    bytes += impl_->endpoint.delivered_bytes(connection).value_or(0) + impl_->endpoint.received_bytes(connection).value_or(0);
   }
   return bytes;
+}
+
+std::optional<ports::PathFigures> Link::path_figures() const {
+  std::optional<ports::PathFigures> all;
+  for (const auto& entry : impl_->lanes) {
+    const auto one = impl_->endpoint.path_figures(entry.second.connection);
+    if (one) all = all.value_or(ports::PathFigures{}) + *one;
+  }
+  return all;
 }
 
 void Link::close_lane(LaneIndex index) {
@@ -561,10 +565,7 @@ void Link::turn(Instant now) {
   impl.pass_silent_lanes();
   impl.watch_grace();
   impl.pump();
-  for (auto& [packed, lane] : impl.lanes) {
-    static_cast<void>(packed);
-    impl.pump_lane(lane);
-  }
+  for (auto& entry : impl.lanes) impl.pump_lane(entry.second);
   while (!impl.notices.empty()) {
     Notice notice = std::move(impl.notices.front());
     impl.notices.drop_front();
@@ -582,8 +583,8 @@ Instant Link::next_deadline() const {
   if (impl.ended) return never;
   if (!impl.notices.empty() || (impl.failure && impl.lanes.empty())) return impl.now;
   Instant deadline = never;
-  for (const auto& [packed, lane] : impl.lanes) {
-    static_cast<void>(packed);
+  for (const auto& entry : impl.lanes) {
+    const Lane& lane = entry.second;
     if (lane.state == LaneState::up && lane.controls > 0 && impl.slots.size() > 1)
       deadline = std::min(deadline, after(lane.control_since, impl.control_patience));
     if (lane.state == LaneState::up && lane.settling) deadline = std::min(deadline, after(lane.settling_since, settle_limit));

@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,8 @@ class Link {
   // The bytes that the network brought and took over all present lanes, including those of puts that
   // have not ended. The number falls when a lane goes.
   [[nodiscard]] uint64_t moved_bytes() const;
+  // Of all present lanes together: their counts are added, and so are their round trips. nullopt: none of them knows.
+  [[nodiscard]] std::optional<ports::PathFigures> path_figures() const;
   [[nodiscard]] bool has_lane(LaneIndex lane) const;  // it is live or about to be
   // The path of the lane is going (EventType::draining) and nothing replaces it yet: dial it again.
   // add_lane then lets its puts end, takes no new ones (put answers no_buffers), and puts the new

@@ -110,6 +110,10 @@ std::optional<uint64_t> Endpoint::delivered_bytes(Connection connection) const {
   return impl_->find(connection) == nullptr ? std::nullopt : impl_->transport->delivered_bytes(connection);
 }
 
+std::optional<ports::PathFigures> Endpoint::path_figures(Connection connection) const {
+  return impl_->find(connection) == nullptr ? std::nullopt : impl_->transport->path_figures(connection);
+}
+
 std::optional<uint64_t> Endpoint::received_bytes(Connection connection) const {
   return impl_->find(connection) == nullptr ? std::nullopt : impl_->transport->received_bytes(connection);
 }

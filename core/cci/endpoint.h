@@ -167,7 +167,8 @@ class Endpoint {
   // is no such connection, or its transport does not know.
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(Connection connection) const;
   [[nodiscard]] std::optional<uint64_t> received_bytes(Connection connection) const;  // and what came, whether or not it has ended
-  [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;                 // 0: no such connection
+  [[nodiscard]] std::optional<ports::PathFigures> path_figures(Connection connection) const;  // nullopt: the same
+  [[nodiscard]] uint32_t max_send_bytes(Connection connection) const;                         // 0: no such connection
   [[nodiscard]] std::vector<ports::HopInfo> hops(Connection connection) const;
   [[nodiscard]] ports::PeerIdentity peer(Connection connection) const;  // as its event said
 

@@ -77,6 +77,18 @@ struct HopInfo {
   std::string_view protection = {};  // of what this hop carries, a constant: "aes-256-gcm"; "": none
 };
 
+// What the network knows of the way on which a connection sends. The counts grow, from its beginning on.
+struct PathFigures {
+  uint64_t sent_packets = 0;     // those that were sent again included
+  uint64_t resent_packets = 0;   // taken for lost
+  Duration round_trip{0};        // now, the wait in queues included
+  Duration round_trip_least{0};  // that was ever seen
+  friend PathFigures operator+(const PathFigures& a, const PathFigures& b) {
+    return {a.sent_packets + b.sent_packets, a.resent_packets + b.resent_packets, a.round_trip + b.round_trip,
+            a.round_trip_least + b.round_trip_least};
+  }
+};
+
 struct RmaRequest {
   bool write = true;
   RemoteRef remote;
@@ -198,6 +210,10 @@ class Transport {
   }
   // Bytes that came over this connection, of what has not ended too. nullopt: the transport does not know.
   [[nodiscard]] virtual std::optional<uint64_t> received_bytes(ConnectionId connection) const {
+    return static_cast<void>(connection), std::nullopt;
+  }
+  // To the peer itself: over routers nobody knows. nullopt: the transport does not know.
+  [[nodiscard]] virtual std::optional<PathFigures> path_figures(ConnectionId connection) const {
     return static_cast<void>(connection), std::nullopt;
   }
 

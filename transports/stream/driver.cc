@@ -94,6 +94,11 @@ std::optional<uint64_t> Driver::received_bytes(ports::ConnectionId id) const {
   return c == nullptr ? std::nullopt : std::optional(c->received_bytes);
 }
 
+std::optional<ports::PathFigures> Driver::path_figures(ports::ConnectionId id) const {
+  const Connection* c = engine_.find(id);
+  return c == nullptr ? std::nullopt : net_->path_figures(c->stream);
+}
+
 void Driver::dialling(Connection& c, uint64_t stream) {
   c.stream = stream;
   by_stream_.emplace(stream, c.id.index);

@@ -29,6 +29,7 @@ class Driver {
   void hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch);
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId id) const;
   [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId id) const;
+  [[nodiscard]] std::optional<ports::PathFigures> path_figures(ports::ConnectionId id) const;
 
   // For the engine: what each does stands in transports/connection/engine.h.
   [[nodiscard]] Result<uint64_t> dial(std::string_view uri) { return net_->dial(uri); }

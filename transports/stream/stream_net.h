@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "core/base/status.h"
 #include "core/base/time.h"
 #include "core/ports/splice_pipe.h"
+#include "core/ports/transport.h"
 #include "core/wire/connection_frames.h"
 
 namespace ccixfer::stream {
@@ -71,6 +73,7 @@ class StreamNet {
   virtual int64_t send(StreamId id, std::span<const ConstIoSpan> from) = 0;
   // Of what send() took, what the peer's side of the network has not acknowledged.
   [[nodiscard]] virtual uint64_t waiting_bytes(StreamId) const { return 0; }
+  [[nodiscard]] virtual std::optional<ports::PathFigures> path_figures(StreamId) const { return std::nullopt; }
   // At most `size` bytes into a splice pipe that it takes: bytes > 0, or io_*. See ports::Transport for the other two.
   virtual int64_t recv_to(StreamId, ports::SplicePipe&, size_t /*size*/) { return io_full; }
   [[nodiscard]] virtual std::unique_ptr<ports::SplicePipe> make_splice_pipe() { return nullptr; }

@@ -46,6 +46,9 @@ std::optional<uint64_t> StreamTransport::delivered_bytes(ports::ConnectionId con
 std::optional<uint64_t> StreamTransport::received_bytes(ports::ConnectionId connection) const {
   return driver_->received_bytes(connection);
 }
+std::optional<ports::PathFigures> StreamTransport::path_figures(ports::ConnectionId connection) const {
+  return driver_->path_figures(connection);
+}
 std::vector<ports::HopInfo> StreamTransport::hops(ports::ConnectionId connection) const {
   return driver_->engine().hops(connection);
 }

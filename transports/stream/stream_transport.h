@@ -44,6 +44,7 @@ class StreamTransport final : public ports::Transport {
   void abort(ports::ConnectionId connection) override;
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId connection) const override;
   [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId connection) const override;
+  [[nodiscard]] std::optional<ports::PathFigures> path_figures(ports::ConnectionId connection) const override;
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId connection) const override;
   [[nodiscard]] ports::PeerIdentity peer(ports::ConnectionId connection) const override;
   void turn(Instant now) override;

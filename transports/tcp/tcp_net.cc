@@ -17,6 +17,7 @@
 #include "core/base/check.h"
 #include "transports/inet/uri.h"
 #include "transports/tcp/kernel_splice_pipe.h"
+#include "transports/tcp/path_figures.h"
 #include "transports/tcp/tcp_net_impl.h"
 
 namespace ccixfer::tcp {
@@ -65,6 +66,11 @@ uint64_t TcpNet::waiting_bytes(StreamId id) const {
   int bytes = 0;
   if (stream == nullptr || !stream->fd || ioctl(stream->fd.get(), SIOCOUTQ, &bytes) != 0) return 0;
   return static_cast<uint64_t>(bytes) + stream->pipe.held_bytes();
+}
+
+std::optional<ports::PathFigures> TcpNet::path_figures(StreamId id) const {
+  const Impl::Stream* stream = impl_->find(id);
+  return stream == nullptr || stream->state != Impl::State::open ? std::nullopt : figures_of(stream->fd.get());
 }
 
 std::string TcpNet::uri() const {

@@ -62,6 +62,7 @@ class TcpNet final : public stream::StreamNet {
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;
   int64_t recv_to(stream::StreamId id, ports::SplicePipe& splice_pipe, size_t size) override;
   [[nodiscard]] uint64_t waiting_bytes(stream::StreamId id) const override;
+  [[nodiscard]] std::optional<ports::PathFigures> path_figures(stream::StreamId id) const override;
   [[nodiscard]] std::unique_ptr<ports::SplicePipe> make_splice_pipe() override;
   [[nodiscard]] bool takes(const ports::SplicePipe& splice_pipe) const override;
   [[nodiscard]] wire::HostIdentity machine() const override;

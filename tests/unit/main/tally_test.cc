@@ -6,24 +6,6 @@
 
 namespace ccixfer::program {
 
-TEST_CASE("lanes_for__round_trip__one_nearby_more_on_long_paths_of_tcp_and_bounded") {
-  using namespace std::chrono_literals;
-  const auto lanes = [](Duration round_trip, std::vector<std::string> transports) {
-    std::vector<ports::HopInfo> hops;
-    for (const std::string& transport : transports) hops.push_back({.transport = transport, .node = {}, .round_trip = round_trip});
-    return lanes_for(hops);
-  };
-  CHECK(lanes(0ns, {"tcp"}) == 1);
-  CHECK(lanes(1ms, {"tcp"}) == 1);
-  CHECK(lanes(10ms, {"tcp"}) == 7);
-  CHECK(lanes(100ms, {"tcp"}) == 16);
-  CHECK(lanes(100ms, {"udp", "tcp"}) == 16);
-  CHECK(lanes(100ms, {"sim"}) == 16);
-  CHECK(lanes(100ms, {"udp"}) == 1);
-  CHECK(lanes(100ms, {"udp", "eth"}) == 1);
-  CHECK(lanes_for({}) == 1);
-}
-
 TEST_CASE("end_of_tally__what_the_source_could_not_list__counts_as_failed_too") {
   Tally tally;
   tally.unlisted_vanished = 4;

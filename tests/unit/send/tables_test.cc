@@ -223,6 +223,28 @@ TEST_CASE("pieces__that_touch__are_one_range_however_many") {
   CHECK_FALSE(apart.add(2 * PieceSet::ranges_max, 1));
 }
 
+TEST_CASE("lanes__slow_lane_beside_a_quick_one__takes_no_more_than_its_path_holds") {
+  LaneTable lanes;
+  for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1}) {
+    lanes.up(lane);
+    REQUIRE(lanes.opened(lane, session::LaneOpen{1, 100, 5, 16}));
+    REQUIRE(lanes.credit(lane, {8}));
+  }
+  for (int put = 0; put < 3; ++put) lanes.put_accepted(1, 1000);
+  lanes.put_accepted(0, 1000);
+  lanes.put_accepted(0, 1000);
+  CHECK(lanes.choose() == 0);  // the one with less in the air
+  lanes.put_took(0, 1000, std::chrono::seconds(1));
+  lanes.put_took(0, 2000, std::chrono::seconds(2));  // one at a time would have been as quick
+  CHECK(lanes.choose() == 1);
+  lanes.put_ended(0, 1000);
+  CHECK(lanes.choose() == 0);
+  lanes.put_accepted(0, 1000);
+  lanes.down(1);
+  CHECK(lanes.choose() == 0);  // alone it has what its credit allows
+  CHECK(lanes.has_credit());
+}
+
 TEST_CASE("lanes__a_put_that_goes_again__is_in_the_air_and_takes_no_number") {
   LaneTable lanes;
   for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1}) {

@@ -44,6 +44,26 @@ TEST_CASE("tcp_net__dial_send_close__bytes_arrive_and_the_end_is_orderly") {
   server.close(accepted);
 }
 
+TEST_CASE("tcp_net__path_figures__are_those_of_the_kernel_while_the_stream_is_open") {
+  const auto server = make();
+  const auto client = make("127.0.0.1", false);
+  Watch watch({server.get(), client.get()});
+  const auto dialled = client->dial(server->uri());
+  REQUIRE(dialled);
+  CHECK_FALSE(client->path_figures(*dialled));
+  REQUIRE(watch.run([&] { return watch.find(1, StreamEventType::connected) && watch.find(0, StreamEventType::accepted); }));
+  const auto before = client->path_figures(*dialled);
+  REQUIRE(before);
+  CHECK(before->resent_packets == 0);
+  CHECK(before->round_trip > Duration{0});
+  CHECK(before->round_trip_least > Duration{0});
+  CHECK(before->round_trip_least <= std::chrono::seconds(10));
+  REQUIRE(send_text(*client, *dialled, "hello") == 5);
+  CHECK(client->path_figures(*dialled)->sent_packets == before->sent_packets + 1);
+  client->close(*dialled);
+  CHECK_FALSE(client->path_figures(*dialled));
+}
+
 TEST_CASE("tcp_net__name_resolved_off_thread__connects_and_unknown_names_fail") {
   const auto server = make();
   const auto client = make("127.0.0.1", false);
