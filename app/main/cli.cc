@@ -66,6 +66,7 @@ class Parser {
     completion_app_->add_option("shell", shell_, "bash, zsh or fish")->required();
     add_verify();
     add_status();
+    add_job();
   }
 
   Result<Command> parse(int argc, const char* const* argv) {
@@ -97,6 +98,7 @@ class Parser {
     if (completion_app_->parsed()) return finish_completion();
     if (verify_app_->parsed()) return finish_verify();
     if (status_app_->parsed()) return finish_status();
+    if (job_app_->parsed()) return finish_job();
     devices_.common.verbose = counted_[devices_app_];
     return devices_;
   }
@@ -276,8 +278,18 @@ class Parser {
         ->add_option("--expire", raw_.expire,
                      "remove what nobody changed for so long, such as 12h or 14d; 0s: all that no transfer writes")
         ->type_name("AGE");
-    status_app_->add_flag("--history", status_.history, "the transfers that ended there, and nothing else");
-    status_app_->add_option("root", status_.root, "the directory of recv --root, or of a pull")->type_name("ROOT")->required();
+    status_app_->add_flag("--history", status_.history,
+                          "the transfers that ended there, and nothing else; without ROOT the runs of jobs");
+    status_app_->add_option("--job", status_.job, "with --history and without ROOT: of this job only")->type_name("NAME");
+    status_app_->add_option("root", status_.root, "the directory of recv --root, or of a pull")->type_name("ROOT");
+  }
+  void add_job() {
+    job_app_ = app_.add_subcommand("job", "run the transfer that a job's file describes, once: ccixfer job NAME [options]");
+    add_common(job_app_, job_.common);
+    job_app_->add_flag("--check", job_.check, "say what is wrong with the files of these jobs, and move nothing");
+    job_app_->add_option("names", job_.names, "NAME of /etc/ccixfer/jobs/NAME.toml or of the account's own, or a file")
+        ->type_name("NAME")
+        ->required();
   }
   void add_route() {
     route_app_ = app_.add_subcommand("route", "the router daemon of a border host");
@@ -493,12 +505,21 @@ class Parser {
   }
   Result<Command> finish_status() {
     status_.common.verbose = counted_[status_app_];
+    if (status_.root.empty() && !status_.history)
+      return usage("bad command line", "ROOT is missing", "ccixfer status ROOT, or --history for the runs of jobs");
+    if (!status_.job.empty() && (!status_.history || !status_.root.empty()))
+      return usage("bad command line", "--job", "only with --history and without ROOT");
     if (status_.history && !raw_.expire.empty()) return fail(ErrorKind::usage, "--expire and --history: one of them");
     if (raw_.expire.empty()) return status_;
     const auto age_s = parse_age_s(raw_.expire);
     if (!age_s) return usage("bad value", fmt::format("--expire {}", raw_.expire), age_s.error().message);
     status_.expire_s = *age_s;
     return status_;
+  }
+  Result<Command> finish_job() {
+    job_.common.verbose = counted_[job_app_];
+    if (job_.names.size() > 1 && !job_.check) return usage("bad command line", job_.names[1], "one job at a time, or --check");
+    return job_;
   }
   Result<Command> finish_verify() {
     verify_.common.verbose = counted_[verify_app_];
@@ -537,7 +558,7 @@ class Parser {
   CLI::App app_;
   CLI::App *send_app_ = nullptr, *recv_app_ = nullptr, *route_app_ = nullptr, *routes_app_ = nullptr, *ping_app_ = nullptr,
            *devices_app_ = nullptr, *sim_app_ = nullptr, *bench_app_ = nullptr, *keygen_app_ = nullptr, *id_app_ = nullptr,
-           *completion_app_ = nullptr, *verify_app_ = nullptr, *status_app_ = nullptr;
+           *completion_app_ = nullptr, *verify_app_ = nullptr, *status_app_ = nullptr, *job_app_ = nullptr;
   std::map<const CLI::App*, unsigned> counted_;
   std::map<const CLI::App*, std::map<RuleWord::Kind, std::vector<std::string>>> rule_texts_;
   std::map<const CLI::App*, int> rule_flags_;
@@ -556,6 +577,7 @@ class Parser {
   IdCommand id_;
   VerifyCommand verify_;
   StatusCommand status_;
+  JobCommand job_;
   bench::PlanText bench_text_;
   std::string bench_wait_;
 };

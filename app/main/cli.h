@@ -153,9 +153,16 @@ struct VerifyCommand {
 
 struct StatusCommand {
   CommonOptions common;
-  std::string root;
+  std::string root;                  // "": the history of jobs
   std::optional<uint64_t> expire_s;  // staged files that nobody changed for so long go
   bool history = false;
+  std::string job;  // of the history of jobs, only this one; "": all
+};
+
+struct JobCommand {
+  CommonOptions common;
+  std::vector<std::string> names;  // or files; one, unless they are checked
+  bool check = false;
 };
 
 struct HelpCommand {
@@ -163,7 +170,7 @@ struct HelpCommand {
 };
 
 using Command = std::variant<HelpCommand, SendCommand, ReceiveCommand, RouteCommand, RoutesCommand, PingCommand, DevicesCommand,
-                             SimCommand, BenchCommand, KeygenCommand, IdCommand, VerifyCommand, StatusCommand>;
+                             SimCommand, BenchCommand, KeygenCommand, IdCommand, VerifyCommand, StatusCommand, JobCommand>;
 
 [[nodiscard]] Result<Command> parse_command_line(int argc, const char* const* argv);
 

@@ -11,9 +11,11 @@
 #include <memory>
 #include <thread>
 
+#include "app/job/history.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
 #include "app/main/ended_transfer.h"
+#include "app/main/job.h"
 #include "app/main/session_trust.h"
 #include "app/recv/history.h"
 #include "app/recv/leftovers.h"
@@ -63,6 +65,21 @@ CommandEnd show_history(const Process& process, const std::string& root) {
     line.clear();
   }
   return {};
+}
+
+CommandEnd show_runs(const Process& process, const std::string& job) {
+  const std::string file = job_history_file();
+  if (file.empty() || (::access(file.c_str(), F_OK) != 0 && errno == ENOENT)) {
+    process.reporter.info("no job has run as this account");
+    return {};
+  }
+  auto history = job::History::open_to_read(file);
+  if (!history) return {history.error(), {}};
+  const auto listed = history->list(job, [&](const report::JobRun& run) {
+    process.reporter.event(report::run_event(process.reporter.seconds(), run));
+    process.reporter.output(report::run_line(run));
+  });
+  return listed ? CommandEnd{} : CommandEnd{listed.error(), {}};
 }
 
 Result<uint64_t> list(const Process& process, host::PosixFileSystem& files, const std::string& root) {
@@ -123,6 +140,7 @@ Result<void> expire(host::PosixFileSystem& files, const std::string& root, uint6
 }  // namespace
 
 CommandEnd run_status(const Process& process, const StatusCommand& command) {
+  if (command.root.empty()) return show_runs(process, command.job);
   host::PosixFileSystem files;
   ports::FileStat stat;
   const int there = files.stat_at(ports::FileSystem::no_directory, command.root, stat, true);

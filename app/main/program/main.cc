@@ -10,6 +10,7 @@
 
 #include "app/main/commands.h"
 #include "app/main/ended_transfer.h"
+#include "app/main/job.h"
 #include "app/main/on_complete.h"
 #include "app/main/session_trust.h"
 #include "app/simulate/command.h"
@@ -83,6 +84,7 @@ CommandEnd run(const Process& process, const Command& command) {
   if (const auto* id = std::get_if<IdCommand>(&command)) return run_id(process, *id);
   if (const auto* verify = std::get_if<VerifyCommand>(&command)) return run_verify(process, *verify);
   if (const auto* status = std::get_if<StatusCommand>(&command)) return run_status(process, *status);
+  if (const auto* jobs = std::get_if<JobCommand>(&command)) return check_jobs(process, *jobs);
   return run_devices(process, std::get<DevicesCommand>(command));
 }
 
@@ -90,11 +92,22 @@ CommandEnd run(const Process& process, const Command& command) {
 bool lists_files(const TransferOptions& transfer) { return transfer.dry_run && !transfer.sync.itemize; }
 
 int run_program(int argc, char** argv) {
-  const Result<Command> command = parse_command_line(argc, argv);
+  Result<Command> command = parse_command_line(argc, argv);
   if (!command) return say_and_leave(command.error(), asks_for_json(argc, argv));
   if (const auto* help = std::get_if<HelpCommand>(&*command)) {
     std::fputs(help->text.c_str(), stdout);
     return 0;
+  }
+  std::unique_ptr<JobTeller> teller;
+  if (const auto* wanted = std::get_if<JobCommand>(&*command); wanted != nullptr && !wanted->check) {
+    const bool json = wanted->common.json;
+    auto job = prepare_job(*wanted, wanted->names.front());
+    if (!job) return say_and_leave(job.error(), json);
+    auto part = begin_job(*job);
+    if (!part) return say_and_leave(part.error(), json);
+    if (part->exit) return *part->exit;
+    teller = std::move(part->teller);
+    command = std::move(job->command);
   }
   const CommonOptions& common = common_of(*command);
   TurnLoop loop;
@@ -140,6 +153,7 @@ int run_program(int argc, char** argv) {
   const bool transfer = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command);
   (*reporter)->done(done, counters, transfer);
   const auto problem = (*reporter)->output_problem();
+  if (teller) teller->tell(problem && end.error.kind == ErrorKind::ok ? *problem : end.error, done.counts);
   // Threads in the disk, and puts that come, use what destructors and the end of main would take away.
   if (end.in_use) std::_Exit(exit_code(end.error.kind));
   if (!problem || end.error.kind != ErrorKind::ok) return exit_code(end.error.kind);

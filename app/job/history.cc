@@ -1,0 +1,190 @@
+#include "app/job/history.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "core/base/units.h"
+
+namespace ccixfer::job {
+namespace {
+
+constexpr int application_id = 0x63636a68;  // "ccjh": tells our database from a foreign one
+constexpr int schema_version = 1;
+
+constexpr const char* schema = R"sql(
+  CREATE TABLE run(id INTEGER PRIMARY KEY, job TEXT NOT NULL, destination TEXT NOT NULL, began INTEGER NOT NULL, ended INTEGER NOT NULL,
+                   exit INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL, files INTEGER NOT NULL,
+                   files_unchanged INTEGER NOT NULL, files_failed INTEGER NOT NULL, bytes INTEGER NOT NULL, bytes_sent INTEGER NOT NULL);
+  CREATE INDEX run_of_job ON run(job);
+)sql";
+
+using report::JobRun;
+using session::Database;
+using session::Statement;
+
+// A statement with its values, numbered from 1 in their order.
+class Query {
+ public:
+  Query(sqlite3* database, const char* sql) {
+    sqlite3_stmt* raw = nullptr;
+    code_ = sqlite3_prepare_v2(database, sql, -1, &raw, nullptr);
+    statement_.reset(raw);
+  }
+  Query& bind(const std::string& text) {
+    if (code_ == SQLITE_OK)
+      code_ = sqlite3_bind_text(statement_.get(), ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+    return *this;
+  }
+  Query& bind(int64_t number) {
+    if (code_ == SQLITE_OK) code_ = sqlite3_bind_int64(statement_.get(), ++bound_, number);
+    return *this;
+  }
+  Query& bind(uint64_t number) { return bind(static_cast<int64_t>(number)); }
+  int step() { return code_ == SQLITE_OK ? sqlite3_step(statement_.get()) : code_; }
+  [[nodiscard]] int64_t number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  [[nodiscard]] uint64_t count(int column) const { return static_cast<uint64_t>(std::max<int64_t>(number(column), 0)); }
+  [[nodiscard]] std::string text(int column) const {
+    const auto* at = sqlite3_column_text(statement_.get(), column);
+    const int size = sqlite3_column_bytes(statement_.get(), column);
+    return at == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(at), static_cast<size_t>(size));
+  }
+
+ private:
+  Statement statement_;
+  int code_ = SQLITE_OK;
+  int bound_ = 0;
+};
+
+int run_sql(sqlite3* database, const char* sql) { return sqlite3_exec(database, sql, nullptr, nullptr, nullptr); }
+
+int64_t pragma(sqlite3* database, const char* sql) {
+  Query query(database, sql);
+  return query.step() == SQLITE_ROW ? query.number(0) : -1;
+}
+
+}  // namespace
+
+Error History::error(int code, const char* doing) const {
+  const char* const words = database_ ? sqlite3_errmsg(database_.get()) : sqlite3_errstr(code);
+  const ErrorKind kind = (code & 0xff) == SQLITE_FULL ? ErrorKind::no_space : ErrorKind::file_io;
+  return {kind, fmt::format("cannot {} the history of jobs: {}: {}: check the file and its disk, or move it away", doing,
+                            printable(file_), words)};
+}
+
+Result<History> History::open(const std::string& file) {
+  // For this account alone: SQLite would leave that to the umask.
+  if (const int fd = ::open(file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600); fd >= 0) ::close(fd);
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  History history(Database(raw), file);
+  if (code != SQLITE_OK) return tl::unexpected(history.error(code, "open"));
+  if (auto ready = history.prepare_to_write(); !ready) return tl::unexpected(ready.error());
+  return history;
+}
+
+Result<History> History::open_to_read(const std::string& file) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  History history(Database(raw), file);
+  if (code != SQLITE_OK) return tl::unexpected(history.error(code, "open"));
+  sqlite3_busy_timeout(history.database_.get(), static_cast<int>(busy_time.count()));
+  return history;
+}
+
+Result<void> History::prepare_to_write() {
+  sqlite3* const database = database_.get();
+  sqlite3_busy_timeout(database, static_cast<int>(busy_time.count()));
+  int code = run_sql(database, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE");
+  if (code != SQLITE_OK) return tl::unexpected(error(code, "open"));
+  const int64_t id = pragma(database, "PRAGMA application_id");
+  const int64_t version = pragma(database, "PRAGMA user_version");
+  const bool is_new = id == 0 && version == 0 && pragma(database, "SELECT count(*) FROM sqlite_master") == 0;
+  if (!is_new && (id != application_id || version != schema_version)) {
+    static_cast<void>(run_sql(database, "ROLLBACK"));
+    return fail(ErrorKind::file_io,
+                fmt::format("this is no history of jobs that this version knows: {}: move it away", printable(file_)));
+  }
+  if (is_new) code = run_sql(database, schema);
+  if (is_new && code == SQLITE_OK) {
+    code = run_sql(database,
+                   fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, schema_version).c_str());
+  }
+  if (code == SQLITE_OK) code = run_sql(database, "COMMIT");
+  if (code == SQLITE_OK) return {};
+  const Error problem = error(code, "begin");
+  static_cast<void>(run_sql(database, "ROLLBACK"));
+  return tl::unexpected(problem);
+}
+
+Result<int64_t> History::insert(const JobRun& run) {
+  Query row(database_.get(), "INSERT INTO run VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  row.bind(run.job).bind(run.destination).bind(run.began_s).bind(run.ended_s).bind(int64_t{run.exit}).bind(run.status);
+  row.bind(run.reason).bind(run.files).bind(run.files_unchanged).bind(run.files_failed).bind(run.bytes).bind(run.bytes_sent);
+  if (const int code = row.step(); code != SQLITE_DONE) return tl::unexpected(error(code, "write"));
+  const int64_t id = sqlite3_last_insert_rowid(database_.get());
+  Query old(database_.get(), "DELETE FROM run WHERE id <= ?");
+  if (const int code = old.bind(id - runs_kept_max).step(); code != SQLITE_DONE) return tl::unexpected(error(code, "shorten"));
+  return id;
+}
+
+Result<int64_t> History::begin(const JobRun& run) {
+  Query killed(database_.get(), "UPDATE run SET status = ? WHERE job = ? AND status = ?");
+  const int code = killed.bind(std::string(report::run_killed)).bind(run.job).bind(std::string(report::run_under_way)).step();
+  if (code != SQLITE_DONE) return tl::unexpected(error(code, "write"));
+  JobRun begins = run;
+  begins.status = report::run_under_way;
+  return insert(begins);
+}
+
+Result<void> History::note(const JobRun& run) {
+  if (auto row = insert(run); !row) return tl::unexpected(row.error());
+  return {};
+}
+
+Result<void> History::end(int64_t row, const JobRun& run) {
+  Query query(
+      database_.get(),
+      "UPDATE run SET ended = ?, exit = ?, status = ?, reason = ?, files = ?, files_unchanged = ?, files_failed = ?, bytes = ?, "
+      "bytes_sent = ? WHERE id = ?");
+  query.bind(run.ended_s).bind(int64_t{run.exit}).bind(run.status).bind(run.reason).bind(run.files).bind(run.files_unchanged);
+  query.bind(run.files_failed).bind(run.bytes).bind(run.bytes_sent).bind(row);
+  if (const int code = query.step(); code != SQLITE_DONE) return tl::unexpected(error(code, "write"));
+  return {};
+}
+
+Result<void> History::list(const std::string& job, const std::function<void(const JobRun&)>& each) {
+  if (pragma(database_.get(), "PRAGMA application_id") != application_id)
+    return fail(ErrorKind::file_io,
+                fmt::format("this is no history of jobs: {}: name the state directory of the account", printable(file_)));
+  Query rows(database_.get(),
+             "SELECT job, destination, began, ended, exit, status, reason, files, files_unchanged, files_failed, bytes, bytes_sent "
+             "FROM run "
+             "WHERE ?1 = '' OR job = ?1 ORDER BY id");
+  rows.bind(job);
+  int code = rows.step();
+  for (; code == SQLITE_ROW; code = rows.step()) {
+    JobRun run;
+    run.job = rows.text(0);
+    run.destination = rows.text(1);
+    run.began_s = rows.number(2);
+    run.ended_s = rows.number(3);
+    run.exit = static_cast<int>(rows.number(4));
+    run.status = rows.text(5);
+    run.reason = rows.text(6);
+    run.files = rows.count(7);
+    run.files_unchanged = rows.count(8);
+    run.files_failed = rows.count(9);
+    run.bytes = rows.count(10);
+    run.bytes_sent = rows.count(11);
+    each(run);
+  }
+  if (code != SQLITE_DONE) return tl::unexpected(error(code, "read"));
+  return {};
+}
+
+}  // namespace ccixfer::job

@@ -1,0 +1,45 @@
+// The history of jobs: a row for each run, in an SQLite database of the account that runs them. A row is there from the beginning
+// of its run, so a run that was killed with its whole host is seen too: the next run of the same job notes it as killed. Bounds:
+// the newest runs_kept_max runs. Each call is a transaction of its own, synced. Several processes may use it at once; one waits up
+// to busy_time for another. Errors: file_io (also damage), no_space. Nothing is ever removed because it is damaged.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "app/report/job_run.h"
+#include "app/session/sqlite_handles.h"
+#include "core/base/result.h"
+
+namespace ccixfer::job {
+
+inline constexpr int64_t runs_kept_max = 10'000;
+inline constexpr std::chrono::milliseconds busy_time{10'000};
+
+class History {
+ public:
+  // The directory is made where it is missing.
+  [[nodiscard]] static Result<History> open(const std::string& file);
+  // To read it only; it must be there.
+  [[nodiscard]] static Result<History> open_to_read(const std::string& file);
+
+  // A run begins. Earlier ones of this job that did not end are killed: the caller has the job's lock. The row's number.
+  [[nodiscard]] Result<int64_t> begin(const report::JobRun& run);
+  // A run that did not begin: somebody else has the lock, or the window is closed.
+  [[nodiscard]] Result<void> note(const report::JobRun& run);
+  [[nodiscard]] Result<void> end(int64_t row, const report::JobRun& run);
+  // Oldest first. `job`: only its runs; "": of all.
+  [[nodiscard]] Result<void> list(const std::string& job, const std::function<void(const report::JobRun&)>& each);
+
+ private:
+  History(session::Database database, std::string file) : database_(std::move(database)), file_(std::move(file)) {}
+  [[nodiscard]] Result<void> prepare_to_write();
+  [[nodiscard]] Result<int64_t> insert(const report::JobRun& run);
+  [[nodiscard]] Error error(int code, const char* doing) const;
+  session::Database database_;
+  std::string file_;
+};
+
+}  // namespace ccixfer::job

@@ -1,0 +1,190 @@
+"""`ccixfer job NAME`: a job's file, its lock, its window, its history."""
+import datetime
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from lab import BINARY, Lab, PATIENCE_S, big_file, check, native, same_tree
+
+
+class Site:
+    """An account with jobs of its own, and a receiver for them."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        home = lab.directory / "home"
+        self.jobs = home / ".config/ccixfer/jobs"
+        self.jobs.mkdir(parents=True)
+        self.state = home / ".local/state/ccixfer"
+        unwanted = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "STATE_DIRECTORY", "CCI_CONFIG")
+        self.env = {**{name: value for name, value in os.environ.items() if name not in unwanted}, "HOME": str(home)}
+        self.root = lab.directory / "root"
+        self.root.mkdir()
+        self.receiver = lab.start_ready(None, "recv", "recv", "--root", self.root, "--listen", "127.0.0.1:0", "--insecure")
+        self.uri = native(self.receiver.uris)
+        self.source = lab.directory / "run42"
+        self.source.mkdir()
+
+    def write(self, name, extra="", options="archive = true\n", source=None):
+        text = f'sources = ["{source or self.source}/"]\ndestination = "{self.uri}/d/"\n{extra}\n[options]\ninsecure = true\n{options}'
+        (self.jobs / f"{name}.toml").write_text(text)
+
+    def start(self, name, *options):
+        return self.lab.start(None, "job", "job", name, *options, env=self.env)
+
+    def run(self, *words):
+        return subprocess.run([BINARY, *words], env=self.env, capture_output=True, text=True, check=False, timeout=60)
+
+    def history(self, *options):
+        listed = self.run("status", "--history", "--json", *options)
+        check(listed.returncode == 0, listed.stderr)
+        return [event for event in map(json.loads, listed.stdout.splitlines()) if event["event"] == "run"]
+
+    def outcomes(self):
+        return [(run["job"], run["status"], run["exit"]) for run in self.history()]
+
+
+def child_of(process):
+    """The process that moves the data."""
+    children = pathlib.Path(f"/proc/{process.process.pid}/task/{process.process.pid}/children")
+    (child,) = children.read_text().split()
+    return int(child)
+
+
+def until_gone(pid):
+    deadline = time.monotonic() + PATIENCE_S
+    while os.path.exists(f"/proc/{pid}") and "State:\tZ" not in pathlib.Path(f"/proc/{pid}/status").read_text():
+        check(time.monotonic() < deadline, f"process {pid} runs still")
+        time.sleep(0.05)
+
+
+def test_job__runs__moves_the_tree_and_is_in_the_history():
+    with Lab("job") as lab:
+        site = Site(lab)
+        big_file(site.source / "f", 3 << 20)
+        (site.source / "not-this.tmp").write_text("x")
+        site.write("nightly", options='archive = true\nfilter = ["- *.tmp"]\n')
+        first = site.start("nightly")
+        check(first.wait() == 0, first.tail())
+        check(first.done()["status"] == "ok" and first.done()["files"] == 1, first.tail())
+        check([path.name for path in (site.root / "d").iterdir()] == ["f"], "another tree")
+        check((site.root / "d/f").read_bytes() == (site.source / "f").read_bytes(), "another file")
+        second = site.start("nightly")
+        check(second.wait() == 0, second.tail())
+        one, two = site.history()
+        check(one["job"] == "nightly" and one["destination"] == f"{site.uri}/d/" and one["exit"] == 0 and one["status"] == "ok", f"{one}")
+        check(one["files"] == 1 and one["bytes"] == 3 << 20 and one["bytes_sent"] >= 3 << 20, f"{one}")
+        check(abs(one["began"] - time.time()) < 300 and one["ended"] >= one["began"], f"{one}")
+        check(two["files"] == 0 and two["files_unchanged"] == 1 and two["bytes_sent"] == 0, f"{two}")
+        check(site.history("--job", "other") == [] and len(site.history("--job", "nightly")) == 2, "--job")
+        shown = site.run("status", "--history").stdout
+        check("nightly to tcp://" in shown and "ok: 1 files, 0 unchanged, 0 failed" in shown, shown)
+        check(not (site.state / "jobs.sqlite").stat().st_mode & 0o077, "others read the history")
+
+
+def test_job__killed_with_its_transfer__the_next_run_goes_on_and_the_history_says_so():
+    with Lab("job-kill") as lab:
+        site = Site(lab)
+        big_file(site.source / "f", 24 << 20)
+        site.write("nightly", options='archive = true\nbwlimit = "8MB/s"\n')
+        first = site.start("nightly")
+        first.wait_event("session")
+        transfer = child_of(first)
+        check(site.outcomes() == [("nightly", "running", None)], f"{site.outcomes()}")
+        second = site.start("nightly")
+        check(second.wait() == 6 and second.done()["status"] == "already_running", second.tail())
+        first.kill(signal.SIGKILL)
+        check(first.wait() == -9, first.tail())
+        until_gone(transfer)  # nobody is left who moves data for a job that is over
+        site.write("nightly")
+        third = site.start("nightly")
+        check(third.wait() == 0, third.tail())
+        same_tree(site.source, site.root / "d")
+        check(site.outcomes() == [("nightly", "killed", None), ("nightly", "already_running", 6), ("nightly", "ok", 0)], f"{site.outcomes()}")
+
+
+def test_job__its_transfer_dies__is_noted_and_is_an_exit_code_of_its_own():
+    with Lab("job-dies") as lab:
+        site = Site(lab)
+        big_file(site.source / "f", 24 << 20)
+        site.write("nightly", options='bwlimit = "8MB/s"\n')
+        for sent, code, status in ((signal.SIGKILL, 20, "killed"), (signal.SIGSEGV, 70, "bug")):
+            job = site.start("nightly")
+            job.wait_event("session")
+            os.kill(child_of(job), sent)
+            check(job.wait() == code, job.tail())
+            run = site.history()[-1]
+            check(run["status"] == status and run["exit"] == code and f"signal {sent.value}" in run["reason"], f"{run}")
+
+
+def test_job__stopped__its_transfer_is_told_and_ends_resumable():
+    with Lab("job-stop") as lab:
+        site = Site(lab)
+        big_file(site.source / "f", 24 << 20)
+        site.write("nightly", options='bwlimit = "8MB/s"\n')
+        job = site.start("nightly")
+        job.wait_event("session")
+        job.kill(signal.SIGTERM)
+        check(job.wait() == 20 and job.done()["status"] == "interrupted", job.tail())
+        check(site.outcomes() == [("nightly", "interrupted", 20)], f"{site.outcomes()}")
+
+
+def test_job__window__closed_nothing_begins_and_open_it_does():
+    with Lab("job-window") as lab:
+        site = Site(lab)
+        (site.source / "f").write_text("x")
+        at = [(datetime.datetime.now() + datetime.timedelta(hours=hours)).strftime("%H:%M") for hours in (-2, 2, 4)]
+        site.write("early", extra=f'[window]\nfrom = "{at[1]}"\nuntil = "{at[2]}"')
+        early = site.start("early")
+        check(early.wait() == 30 and "the window of the job is closed" in early.stderr(), early.tail())
+        check(not (site.root / "d").exists(), "it began nevertheless")
+        site.write("now", extra=f'[window]\nfrom = "{at[0]}"\nuntil = "{at[1]}"')
+        now = site.start("now")
+        check(now.wait() == 0, now.tail())
+        check(site.outcomes() == [("early", "timeout", 30), ("now", "ok", 0)], f"{site.outcomes()}")
+
+
+def test_job__check__names_what_is_wrong_before_the_night():
+    with Lab("job-check") as lab:
+        site = Site(lab)
+        (site.source / "f").write_text("x")
+        site.write("fine")
+        site.write("rate", options='archive = true\nbwlimit = "800"\n')
+        site.write("option", options="archives = true\n")
+        site.write("pair", options="compress-level = 3\nmax-delete = 5\n")
+        site.write("gone", source="/nowhere/at/all")
+        (site.jobs / "address.toml").write_text(f'sources = ["{site.source}/"]\ndestination = "nowhere"\n[options]\ninsecure = true\n')
+        (site.jobs / "broken.toml").write_text("sources = [\n")
+        checked = site.run("job", "--check", "fine")
+        check(checked.returncode == 0 and checked.stdout == "fine: fine\n", f"{checked}")
+        checked = site.run("job", "--check", str(site.jobs / "fine.toml"))
+        check(checked.returncode == 0, f"{checked}")
+        for name, code, words in (("rate", 1, "rate.toml:7: options.bwlimit"), ("option", 1, "option.toml:6: options.archives"),
+                                  ("gone", 3, "/nowhere/at/all"), ("address", 1, "nowhere"), ("broken", 1, "broken.toml:"),
+                                  ("missing", 1, "/etc/ccixfer/jobs/missing.toml"), ("a b", 1, "bad name of a job")):
+            checked = site.run("job", "--check", name)
+            check(checked.returncode == code and words in checked.stderr and checked.stderr.count("\n") == 1, f"{name}: {checked}")
+            ran = site.run("job", name)
+            check(ran.returncode == code, f"{name}: {ran}")
+        several = site.run("job", "--check", "rate", "fine", "gone")
+        check(several.returncode != 0 and several.stdout == "fine: fine\n" and several.stderr.count("\n") == 2, f"{several}")
+        check(site.run("job", "fine", "rate").returncode == 1, "two at a time")
+        check(site.run("status").returncode == 1 and site.run("status", "--job", "fine", str(site.root)).returncode == 1, "status")
+
+
+def test_job__history_that_cannot_be_written__costs_no_transfer():
+    with Lab("job-history") as lab:
+        site = Site(lab)
+        (site.source / "f").write_text("x")
+        site.write("nightly")
+        site.state.mkdir(parents=True)
+        (site.state / "jobs.sqlite").write_bytes(b"x" * 8192)
+        job = site.start("nightly")
+        check(job.wait() == 0, job.tail())
+        check("warning:" in job.stderr() and "jobs.sqlite" in job.stderr(), job.tail())
+        check((site.root / "d/f").read_text() == "x", "nothing came")
+        check((site.state / "jobs.sqlite").read_bytes() == b"x" * 8192, "the file was changed")
+        check(site.run("status", "--history").returncode == 11, "a damaged history is one")

@@ -1,0 +1,150 @@
+#include "app/job/history.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+using namespace ccixfer;
+using namespace ccixfer::job;
+using report::JobRun;
+
+namespace {
+
+struct Place {
+  std::string directory;
+  Place() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "ccixfer-history-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    directory = pattern;
+  }
+  ~Place() { std::filesystem::remove_all(directory); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  [[nodiscard]] std::string file() const { return directory + "/jobs.sqlite"; }
+};
+
+JobRun run_of(const std::string& job, int64_t began_s = 1000) {
+  JobRun run;
+  run.job = job;
+  run.destination = "tcp://archive.example:7100/runs/";
+  run.began_s = began_s;
+  return run;
+}
+
+std::vector<JobRun> all(const std::string& file, const std::string& job = "") {
+  auto history = History::open_to_read(file);
+  REQUIRE(history);
+  std::vector<JobRun> runs;
+  REQUIRE(history->list(job, [&](const JobRun& run) { runs.push_back(run); }));
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("history__a_run__is_there_from_its_beginning_and_complete_at_its_end") {
+  const Place place;
+  JobRun run = run_of("nightly");
+  auto history = History::open(place.file());
+  REQUIRE(history);
+  const auto row = history->begin(run);
+  REQUIRE(row);
+  REQUIRE(all(place.file()).size() == 1);
+  CHECK(all(place.file()).front().status == report::run_under_way);
+  CHECK(all(place.file()).front().ended_s == 0);
+  run.ended_s = 2000;
+  run.exit = 23;
+  run.status = "partial";
+  run.reason = "1 file failed";
+  run.files = 10;
+  run.files_unchanged = 4;
+  run.files_failed = 1;
+  run.bytes = uint64_t{1} << 45;
+  run.bytes_sent = 7;
+  REQUIRE(history->end(*row, run));
+  const JobRun got = all(place.file()).at(0);
+  CHECK(got.job == "nightly");
+  CHECK(got.destination == run.destination);
+  CHECK(got.began_s == 1000);
+  CHECK(got.ended_s == 2000);
+  CHECK(got.exit == 23);
+  CHECK(got.status == "partial");
+  CHECK(got.reason == "1 file failed");
+  CHECK(got.files == 10);
+  CHECK(got.files_unchanged == 4);
+  CHECK(got.files_failed == 1);
+  CHECK(got.bytes == uint64_t{1} << 45);
+  CHECK(got.bytes_sent == 7);
+}
+
+TEST_CASE("history__run_that_did_not_end__is_killed_when_the_next_of_that_job_begins") {
+  const Place place;
+  {
+    auto history = History::open(place.file());
+    REQUIRE(history);
+    REQUIRE(history->begin(run_of("nightly", 1)));
+    REQUIRE(history->begin(run_of("other", 2)));
+    REQUIRE(history->note(run_of("nightly", 3)));  // one that did not begin says nothing of the one that runs
+    CHECK(all(place.file()).at(0).status == report::run_under_way);
+    REQUIRE(history->begin(run_of("nightly", 4)));
+  }
+  const auto runs = all(place.file());
+  REQUIRE(runs.size() == 4);
+  CHECK(runs[0].status == report::run_killed);
+  CHECK(runs[1].status == report::run_under_way);
+  CHECK(runs[3].status == report::run_under_way);
+  CHECK(all(place.file(), "other").size() == 1);
+  CHECK(all(place.file(), "nightly").size() == 3);
+  CHECK(all(place.file(), "nobody").empty());
+}
+
+TEST_CASE("history__more_runs_than_are_kept__the_oldest_go") {
+  const Place place;
+  auto history = History::open(place.file());
+  REQUIRE(history);
+  // As if so many had been: rows one by one would be synced one by one.
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(place.file().c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw,
+                       "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 10000) "
+                       "INSERT INTO run SELECT i, 'nightly', 'd', i, i, 0, 'ok', '', 0, 0, 0, 0, 0 FROM n",
+                       nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(raw);
+  REQUIRE(history->begin(run_of("nightly", 20'000)));
+  const auto runs = all(place.file());
+  CHECK(static_cast<int64_t>(runs.size()) == runs_kept_max);
+  CHECK(runs.front().began_s == 2);
+  CHECK(runs.back().began_s == 20'000);
+}
+
+TEST_CASE("history__damaged_or_foreign_file__is_refused_and_left_as_it_is") {
+  const Place place;
+  const std::string damage(8192, 'x');
+  std::ofstream(place.file()) << damage;
+  const auto damaged = History::open(place.file());
+  REQUIRE_FALSE(damaged);
+  CHECK(damaged.error().kind == ErrorKind::file_io);
+  CHECK(damaged.error().message.find(place.file()) != std::string::npos);
+  std::ifstream again(place.file());
+  CHECK(std::string(std::istreambuf_iterator<char>(again), {}) == damage);
+
+  const std::string other = place.directory + "/other.sqlite";
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(other.c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "CREATE TABLE run(x)", nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(raw);
+  REQUIRE_FALSE(History::open(other));
+  auto foreign = History::open_to_read(other);
+  REQUIRE(foreign);
+  CHECK_FALSE(foreign->list("", [](const JobRun&) {}));
+}
+
+TEST_CASE("history__no_directory_or_no_file__says_where") {
+  const Place place;
+  CHECK_FALSE(History::open(place.directory + "/missing/jobs.sqlite"));
+  CHECK_FALSE(History::open_to_read(place.file()));
+  CHECK_FALSE(std::filesystem::exists(place.file()));
+}
