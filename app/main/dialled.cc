@@ -351,8 +351,9 @@ Instant DialledTransfer::next_deadline() const {
   if (ended_) return never;
   if (!attempt_) return begin_at_;
   const Instant role = attempt_->role ? attempt_->role->next_deadline() : never;
-  const Instant own = attempt_->farewell.has_begun() ? attempt_->farewell.next_deadline() : give_up_at();
-  const Instant look = attempt_->lanes ? attempt_->lanes->next_look() : never;
+  const bool leaves = attempt_->farewell.has_begun();
+  const Instant own = leaves ? attempt_->farewell.next_deadline() : give_up_at();
+  const Instant look = attempt_->lanes && !leaves ? attempt_->lanes->next_look() : never;
   return std::min({role, own, look, attempt_->dialler.next_deadline()});
 }
 

@@ -52,6 +52,7 @@ class Net {
   bool notice_half_open = false;           // ends of half-cut connections notice
   std::vector<ports::HopInfo> path;        // of every connection
   std::optional<uint64_t> received_bytes;  // over every connection
+  std::optional<ports::PathFigures> path_figures;
 };
 
 class Transport final : public ports::Transport {
@@ -145,6 +146,7 @@ class Transport final : public ports::Transport {
   void set_keepalive(ports::ConnectionId, Duration) override {}
   [[nodiscard]] std::vector<ports::HopInfo> hops(ports::ConnectionId) const override { return net_.path; }
   [[nodiscard]] std::optional<uint64_t> received_bytes(ports::ConnectionId) const override { return net_.received_bytes; }
+  [[nodiscard]] std::optional<ports::PathFigures> path_figures(ports::ConnectionId) const override { return net_.path_figures; }
 
   void turn(Instant now) override {
     now_ = now;
