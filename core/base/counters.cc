@@ -54,6 +54,10 @@ std::string_view to_string(Counter counter) {
       return "datagrams_lost";
     case Counter::datagrams_dropped:
       return "datagrams_dropped";
+    case Counter::addresses_changed:
+      return "addresses_changed";
+    case Counter::addresses_unproved:
+      return "addresses_unproved";
     case Counter::acks_rejected:
       return "acks_rejected";
     case Counter::shared_rings_rejected:

@@ -35,6 +35,8 @@ enum class Counter : uint8_t {
   datagrams_duplicate,    // a packet number that came before
   datagrams_lost,         // of ours, taken for lost
   datagrams_dropped,      // came, and found no room in the ring of this end (eth)
+  addresses_changed,      // of a peer that answered at the new one: its connection goes on there
+  addresses_unproved,     // of which somebody said in a connection's name that its peer is there, and it is not
   acks_rejected,          // of packets that were never sent
   shared_rings_rejected,  // indices in shared memory that cannot be
   count_,

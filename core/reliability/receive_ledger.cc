@@ -33,7 +33,7 @@ void ReceiveLedger::forget(size_t count) {
 void ReceiveLedger::received(uint64_t number, bool eliciting, Instant now) {
   CHECK(look(number) == Verdict::fresh);
   const bool in_order = ranges_.empty() ? number == 0 : number == ranges_.back().last + 1;
-  const bool newest = ranges_.empty() || number > ranges_.back().last;
+  const bool newest = is_newest(number);
   const size_t at = ranges_below(number, steps_);
   const auto next = ranges_.begin() + static_cast<std::ptrdiff_t>(at);
   const bool joins_below = at > 0 && ranges_[at - 1].last + 1 == number;
@@ -69,6 +69,12 @@ Ack ReceiveLedger::take_ack(Instant now) {
   eliciting_ = 0;
   deadline_ = never;
   return ack;
+}
+
+void ReceiveLedger::tell_again(Instant now) {
+  if (!anything()) return;
+  eliciting_ = std::max(eliciting_, 1u);
+  deadline_ = now;
 }
 
 void ReceiveLedger::ack_arrived(uint64_t largest) {

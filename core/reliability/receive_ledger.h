@@ -21,6 +21,7 @@ class ReceiveLedger {
 
   enum class Verdict : uint8_t { fresh, duplicate, too_old };
   [[nodiscard]] Verdict look(uint64_t number) const;
+  [[nodiscard]] bool is_newest(uint64_t number) const { return ranges_.empty() || number > ranges_.back().last; }
   // Of a fresh one that was taken. `eliciting`: it asks for an ack.
   void received(uint64_t number, bool eliciting, Instant now);
 
@@ -29,6 +30,8 @@ class ReceiveLedger {
   [[nodiscard]] Instant ack_deadline() const { return deadline_; }  // never: none is wanted
   // Only if anything(). It counts as sent.
   [[nodiscard]] Ack take_ack(Instant now);
+  // What was acknowledged may not have been heard: it is to be told again, at once.
+  void tell_again(Instant now);
   // An ack of ours whose largest number was this has reached the peer.
   void ack_arrived(uint64_t largest);
   [[nodiscard]] uint64_t steps() const { return steps_; }  // ranges looked at or moved by received() so far

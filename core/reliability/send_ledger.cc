@@ -105,9 +105,19 @@ void SendLedger::timer(Instant now, const RttEstimator& rtt, Outcome& out) {
   out.probe = true;
   if (probes_ % probes_max != 0) return;
   out.timed_out = true;
+  lose_all(out);
+}
+
+void SendLedger::abandon(Outcome& out) {
+  probes_ = 0;
+  lose_all(out);
+}
+
+void SendLedger::lose_all(Outcome& out) {
   for (SentPacket& packet : packets_) out.lost.push_back(std::move(packet));
   packets_.clear();
   in_flight_bytes_ = 0;
+  loss_at_ = never;
 }
 
 }  // namespace ccixfer::reliability

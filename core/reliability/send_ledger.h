@@ -61,6 +61,8 @@ class SendLedger {
   // false: it acknowledges what was never sent.
   [[nodiscard]] bool acknowledge(const Ack& ack, Instant now, RttEstimator& rtt, Outcome& out);
   void timer(Instant now, const RttEstimator& rtt, Outcome& out);
+  // The packets in flight went where nobody is any more: all of them are lost.
+  void abandon(Outcome& out);
   // The application has nothing more to send, though the window and the pace would let it.
   void app_limited() { rate_.app_limited(in_flight_bytes_); }
   [[nodiscard]] Instant deadline(const RttEstimator& rtt) const;
@@ -75,6 +77,7 @@ class SendLedger {
  private:
   void walk(const Ack& ack, Outcome& out);
   void detect(Instant now, const RttEstimator& rtt, Outcome& out);
+  void lose_all(Outcome& out);
   [[nodiscard]] Instant probe_at(const RttEstimator& rtt) const;
 
   RingBuffer<SentPacket> packets_;  // in flight, by number

@@ -329,6 +329,8 @@ void datagram_frames() {
         datagram::encode(out, datagram::RmaWriteFrame{1 << 16 | 3, 5000, 0, remote, {}, 1144});
         datagram::encode(out, datagram::RmaReadFrame{1 << 16 | 1, 5000, remote, 1144});
       },
+      [&](Out& out) { datagram::encode(out, datagram::PathChallengeFrame{7}); },
+      [&](Out& out) { datagram::encode(out, datagram::PathAnswerFrame{7}); },
       [&](Out& out) { datagram::encode_ack(out, ack, 100); },
       [&](Out& out) { datagram::encode(out, datagram::AcceptFrame{}); },
       [&](Out& out) {
@@ -347,6 +349,8 @@ void datagram_frames() {
     run.insert(run.end(), bytes.begin(), bytes.end());
     put("datagram_peer", run);
   }
+  run[0] = std::byte{0x80};  // in its middle the peer is elsewhere
+  put("datagram_peer", run);
   std::vector<std::byte> bytes;
   Out out(bytes);
   datagram::begin_packet(out, {datagram::PacketKind::hello, datagram::packet_version, 0, 5, 77, 0});

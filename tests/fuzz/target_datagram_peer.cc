@@ -1,6 +1,7 @@
-// A whole transport against a peer that made its way through the handshake and then sends what it likes: first byte the attribute,
-// then packets, each a length (u8) and that many bytes of frames. Checked: it neither crashes nor writes outside its region, holds
-// a bounded amount, and one peer's nonsense ends that peer's connection only.
+// A whole transport against a peer that made its way through the handshake and then sends what it likes: first byte the attribute
+// and, in its highest bit, whether every second packet comes from elsewhere; then packets, each a length (u8) and that many bytes
+// of frames. Checked: it neither crashes nor writes outside its region, holds a bounded amount, and one peer's nonsense ends that
+// peer's connection only.
 #include <deque>
 #include <memory>
 
@@ -18,6 +19,7 @@ constexpr uint64_t peer_key = 77;
 class Net final : public datagram::DatagramNet {
  public:
   std::deque<std::vector<std::byte>> in, out;
+  uint32_t port = 4;  // from which the peer speaks
   [[nodiscard]] std::string_view scheme() const override { return "fuzz"; }
   [[nodiscard]] std::string uri() const override { return "fuzz://"; }
   [[nodiscard]] uint32_t datagram_bytes_max() const override { return datagram::datagram_bytes_min; }
@@ -33,7 +35,7 @@ class Net final : public datagram::DatagramNet {
   void poll(Instant, datagram::DatagramEvents& events) override {
     const auto came = std::exchange(in, {});
     std::vector<datagram::Datagram> batch;
-    for (const auto& bytes : came) batch.push_back({{1, 2, 3, 4}, bytes});
+    for (const auto& bytes : came) batch.push_back({{1, 2, 3, port}, bytes});
     if (!batch.empty()) events.received(batch);
   }
   void set_deadline(Instant) override {}
@@ -89,7 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   datagram::Hello hello;
   hello.attempt = 1;
-  hello.attribute = static_cast<ports::Attribute>(data[0] % 3);
+  const bool comes_and_goes = (data[0] & 0x80) != 0;
+  hello.attribute = static_cast<ports::Attribute>((data[0] & 0x7f) % 3);
   hello.offer = {1500, 8, 8};
   hello.datagram_bytes = datagram::datagram_bytes_min;
   const auto say_hello = [&] {
@@ -125,6 +128,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     net.in.push_back(packet_of({datagram::PacketKind::data, datagram::packet_version, index, 5, key, number++},
                                fuzz::bytes_of(data + at + 1, length)));
     at += 1 + length;
+    if (comes_and_goes) net.port ^= 1;
     turn();
     fuzz::must(transport.held_bytes() <= 8 * 1500);
   }

@@ -1,9 +1,10 @@
-// CCI over datagrams that are lost, doubled, damaged, overtaken and cut off, from a seed: messages of each attribute and RMA both
-// ways between endpoints with few receive buffers. Checked throughout: nothing lost, doubled, or out of order where order was
-// promised; nothing damaged; no byte outside what an operation names; a completion message only after its data; memory within
-// bounds; every operation ends in time, well unless its connection was lost.
+// CCI over datagrams that are lost, doubled, damaged, overtaken and cut off, between machines whose address changes, from a seed:
+// messages of each attribute and RMA both ways between endpoints with few receive buffers. Checked throughout: nothing lost,
+// doubled, or out of order where order was promised; nothing damaged; no byte outside what an operation names; a completion message
+// only after its data; memory within bounds; every operation ends in time, well unless its connection was lost.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstring>
@@ -70,6 +71,7 @@ struct Machine final : sim::Actor {
   std::unique_ptr<sim::SimEntropy> entropy;
   std::shared_ptr<cci::MemoryTable> memory;
   datagram::DatagramTransport* transport = nullptr;
+  sim::SimDatagramNet* net = nullptr;
   std::unique_ptr<cci::Endpoint> endpoint;
   std::function<void()> application;
   void turn(Instant now) override {
@@ -82,7 +84,10 @@ struct Machine final : sim::Actor {
 class LossySwarm {
  public:
   explicit LossySwarm(uint64_t seed)
-      : world_(seed, testing::world_of(seed)), random_(seed * 0x9e37 + 17), fabric_(world_, draw_link(random_)) {}
+      : world_(seed, testing::world_of(seed)),
+        random_(seed * 0x9e37 + 17),
+        moves_random_(seed * 0x85eb + 5),
+        fabric_(world_, draw_link(random_)) {}
   ~LossySwarm() {
     for (auto& machine : machines_) world_.remove_actor(machine->node, machine.get());
     for (auto& machine : machines_) machine->endpoint.reset();
@@ -94,6 +99,7 @@ class LossySwarm {
     const size_t connections = 1 + random_.below(4);
     for (size_t i = 0; i < connections; ++i) add_connection();
     schedule_cuts();
+    schedule_moves();
     testing::HeapWatch heap;
     const auto ended = [&] {
       if (!heap.look(heap_bytes_max)) fail(fmt::format("{} bytes of memory are held", heap.most_bytes()));
@@ -105,7 +111,7 @@ class LossySwarm {
     check_end();
   }
   std::string violation;
-  uint64_t losses = 0, delivered = 0, bytes = 0, events = 0, refused = 0;
+  uint64_t losses = 0, delivered = 0, bytes = 0, events = 0, refused = 0, moved = 0;
   size_t heap_bytes = 0;  // the most at one time
 
  private:
@@ -142,6 +148,7 @@ class LossySwarm {
     if (random_.chance(0.5)) options.congestion = reliability::Congestion::bbr;
     options.transport.sends_in_flight_max = static_cast<uint32_t>(random_.between(4, 64));
     auto net = std::make_unique<sim::SimDatagramNet>(fabric_, machine.node, machine.name, uint16_t{1});
+    machine.net = net.get();
     auto transport = std::make_unique<datagram::DatagramTransport>(options, std::move(net), *machine.entropy, *machine.counters);
     machine.transport = transport.get();
     cci::EndpointOptions endpoint;
@@ -196,6 +203,22 @@ class LossySwarm {
       world_.at(from, [this, a, b, whole] { whole ? fabric_.cut(a) : fabric_.cut_way(a, b); });
       world_.at(until, [this, a, b, whole] { whole ? fabric_.join(a) : fabric_.join_way(a, b); });
     }
+  }
+
+  // A machine is at another address, another port for one, from some moment on. Whoever moves while it dials says hello from there
+  // too, and the application there may be asked twice.
+  void schedule_moves() {
+    for (uint64_t moves = moves_random_.below(4); moves > 0; --moves) {
+      Machine& machine = *machines_[moves_random_.below(machines_.size())];
+      const auto port = static_cast<uint16_t>(1 + moves);
+      const std::string address = moves_random_.chance(0.5) ? machine.name : machine.name + "x";
+      world_.at(after(world_.now(), moves_random_.between(1ms, 2s)), [this, &machine, address, port] {
+        if (nobody_dials()) machine.net->appear_as(address, port);
+      });
+    }
+  }
+  [[nodiscard]] bool nobody_dials() const {
+    return std::all_of(sides_.begin(), sides_.end(), [](const auto& side) { return side->open || side->lost || side->peer->lost; });
   }
 
   Side* side_at(const Machine&, uint64_t context) {
@@ -387,6 +410,7 @@ class LossySwarm {
           return fail("a byte outside its operation");
       }
     }
+    for (const auto& machine : machines_) moved += machine->counters->get(Counter::addresses_changed);
     for (const auto& machine : machines_) refused += machine->counters->get(Counter::messages_not_ready);
     for (const auto& machine : machines_) {
       if (machine->counters->get(Counter::frames_rejected) + machine->counters->get(Counter::acks_rejected) > 0)
@@ -398,6 +422,7 @@ class LossySwarm {
 
   sim::World world_;
   sim::Random random_;
+  sim::Random moves_random_;  // its own: a seed draws all else as it did before there were moves
   sim::DatagramFabric fabric_;
   std::deque<std::unique_ptr<Side>> sides_;
   std::deque<std::unique_ptr<Machine>> machines_;
@@ -409,7 +434,7 @@ class LossySwarm {
 }  // namespace
 
 TEST_CASE("lossy_swarm__messages_and_rma_over_bad_datagrams__every_promise_kept") {
-  uint64_t runs = 0, losses = 0, delivered = 0, bytes = 0, events = 0, refused = 0;
+  uint64_t runs = 0, losses = 0, delivered = 0, bytes = 0, events = 0, refused = 0, moved = 0;
   size_t heap_bytes = 0;
   const uint64_t count = testing::seed_count(200);
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + count; ++seed) {
@@ -421,15 +446,16 @@ TEST_CASE("lossy_swarm__messages_and_rma_over_bad_datagrams__every_promise_kept"
     bytes += swarm.bytes;
     events += swarm.events;
     refused += swarm.refused;
+    moved += swarm.moved;
     heap_bytes = std::max(heap_bytes, swarm.heap_bytes);
     INFO("seed " << seed);
     if (!swarm.violation.empty()) std::fprintf(stderr, "failed: lossy seed %llu\n", static_cast<unsigned long long>(seed));
     CHECK_THAT(swarm.violation, Catch::Equals(""));
   }
   std::printf(
-      "lossy: %llu runs, %llu events, %llu datagrams lost or damaged, %llu messages, %llu refused, %llu bytes by RMA, %zu bytes of "
-      "memory\n",
+      "lossy: %llu runs, %llu events, %llu datagrams lost or damaged, %llu messages, %llu refused, %llu bytes by RMA, %llu peers "
+      "moved, %zu bytes of memory\n",
       static_cast<unsigned long long>(runs), static_cast<unsigned long long>(events), static_cast<unsigned long long>(losses),
       static_cast<unsigned long long>(delivered), static_cast<unsigned long long>(refused), static_cast<unsigned long long>(bytes),
-      heap_bytes);
+      static_cast<unsigned long long>(moved), heap_bytes);
 }

@@ -17,6 +17,7 @@
 #include "transports/datagram/datagram_net.h"
 #include "transports/datagram/hints.h"
 #include "transports/datagram/messages.h"
+#include "transports/datagram/path_check.h"
 #include "transports/datagram/rma_in.h"
 #include "transports/datagram/rma_out.h"
 #include "transports/datagram/secured.h"
@@ -64,7 +65,7 @@ struct Connection final : connection::Connection {
   using Message = std::vector<std::byte>;
 
   // The two ends.
-  Address address;
+  Address address;  // of the peer; it may change
   uint64_t local_key = 0;
   uint32_t remote_index = 0;
   uint32_t attempt = 0;  // dialler: hellos sent; acceptor: the one that it answers
@@ -73,11 +74,20 @@ struct Connection final : connection::Connection {
   // Handshake.
   std::unique_ptr<Dialling> dialling;  // of a dial that nobody has answered
   std::unique_ptr<Secured> secured;    // its ends prove who they are
+  std::unique_ptr<PathCheck> check;    // whether the peer is elsewhere; nullptr nearly always
 
   // Packets, small as each connection has them.
-  uint16_t datagram_bytes = 0;                 // the longest, on which both ends agreed
-  uint16_t packet_bytes = 0;                   // the longest that content may have now
-  uint32_t probe_credit = 0;                   // datagrams that go out whatever the window
+  uint16_t datagram_bytes = 0;    // the longest, on which both ends agreed
+  uint16_t packet_bytes = 0;      // the longest that content may have now
+  uint8_t probe_credit = 0;       // datagrams that go out whatever the window
+  bool greeting_due : 1 = false;  // what is to go out: this, and what follows
+  bool hello_reply_due : 1 = false;
+  bool accept_due : 1 = false;
+  bool ping_due : 1 = false;
+  bool short_probe_due : 1 = false;  // a packet that any path carries, whatever the window
+  bool end_notice_due : 1 = false;
+  bool bulk_first : 1 = false;  // whose turn it is in the next packet: RMA's, or the messages'
+  bool served_first : 1 = false;
   std::unique_ptr<reliability::PathMtu> path;  // where it is to be found out how long that is
   reliability::SendLedger sent;
   reliability::ReceiveLedger received;
@@ -86,15 +96,6 @@ struct Connection final : connection::Connection {
   reliability::Pacer pacer{0, 0};
   Instant pace_at = never;
 
-  // What is to go out.
-  bool greeting_due = false;
-  bool hello_reply_due = false;
-  bool accept_due = false;
-  bool ping_due = false;
-  bool short_probe_due = false;  // a packet that any path carries, whatever the window
-  bool end_notice_due = false;
-  bool bulk_first = false;  // whose turn it is in the next packet: RMA's, or the messages'
-  bool served_first = false;
   std::unique_ptr<Farewell> farewell;  // once the end is to be told
 
   OutMessages messages;

@@ -1,12 +1,12 @@
 // A Transport over any network of datagrams that may lose, double, damage, delay and reorder them: handshake with a cookie,
 // messages (reliable ordered and unordered, unreliable), RMA in chunks straight from and into registered memory, keepalive,
-// orderly end. udp and the simulator differ in the DatagramNet only. Guarantees: those of ports/transport.h; a peer's bytes never
-// abort: they are counted (datagrams_rejected, datagrams_duplicate, acks_rejected, hello_rejected, frames_rejected) and a broken
-// protocol ends its connection with a reason. A stranger holds no memory here before its cookie came back, and then one of
-// pending_requests_max. Bounds: transports/datagram/limits.h, core/reliability. max_send_bytes() is what one datagram of
-// DatagramNet::message_datagram_bytes carries, less 52 or, sealed, 64. Attributes and keepalive: as of transports/stream;
-// unreliable messages are what they are called. dial: nobody answers within handshake_timeout: unreachable. Single-threaded.
-// Source: CCI §IV, §IV.E; transports/datagram/README.md.
+// orderly end; a peer's address may change. udp and the simulator differ in the DatagramNet only. Guarantees: those of
+// ports/transport.h; a peer's bytes never abort: they are counted (datagrams_rejected, datagrams_duplicate, acks_rejected,
+// hello_rejected, frames_rejected) and a broken protocol ends its connection with a reason. A stranger holds no memory here before
+// its cookie came back, and then one of pending_requests_max. Bounds: transports/datagram/limits.h, core/reliability.
+// max_send_bytes() is what one datagram of DatagramNet::message_datagram_bytes carries, less 52 or, sealed, 64. Attributes and
+// keepalive: as of transports/stream; unreliable messages are what they are called. dial: nobody answers within handshake_timeout:
+// unreachable. Single-threaded. Source: CCI §IV, §IV.E; transports/datagram/README.md.
 #pragma once
 #include <memory>
 

@@ -30,8 +30,9 @@ Driver::Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net,
       proof_(engine_, outbox_, *net_, std::move(trust), datagram_bytes_),
       handshake_(engine_, outbox_, *net_, proof_, entropy, datagram_bytes_, options.congestion),
       outcomes_(engine_),
-      reader_(engine_, outbox_, handshake_, outcomes_),
-      writer_(engine_, outbox_, handshake_, datagram_bytes_) {
+      writer_(engine_, outbox_, handshake_, datagram_bytes_),
+      moves_(engine_, *net_, entropy, handshake_, outcomes_, writer_),
+      reader_(engine_, outbox_, handshake_, outcomes_, moves_) {
   CHECK(datagram_bytes_ >= datagram_bytes_min);
 }
 
@@ -100,7 +101,7 @@ void Driver::received_one(const Address& from, Bytes datagram) {
       return handshake_.on_handshake(from, *packet);
     case PacketKind::data:
     case PacketKind::sealed:
-      return reader_.on_data(from, *packet);
+      return reader_.on_data(from, *packet, datagram.size());
     case PacketKind::gone:
       return reader_.on_gone(from, *packet);
   }
@@ -158,7 +159,7 @@ Instant Driver::deadline(const Connection& c) {
   const Instant ack = c.state == State::lingering ? never : c.received.ack_deadline();
   const Instant hello = c.dialling == nullptr ? never : std::min(c.dialling->next_hello, c.dialling->silence_ends);
   const Instant proof = c.secured == nullptr ? never : c.secured->resend_at();
-  return std::min({hello, ack, proof, c.pace_at, c.sent.deadline(c.rtt)});
+  return std::min({hello, ack, proof, Moves::deadline(c), c.pace_at, c.sent.deadline(c.rtt)});
 }
 
 void Driver::on_timer(Connection& c) {
@@ -168,6 +169,7 @@ void Driver::on_timer(Connection& c) {
     if (c.dialling->next_hello <= now) handshake_.send_hello(c);
   }
   if (c.secured != nullptr && c.secured->resend_at() <= now && c.remote_key != 0) proof_.say_again(c);
+  if (Moves::deadline(c) <= now) moves_.on_timer(c);
   if (c.sent.deadline(c.rtt) <= now) outcomes_.silence(c);
 }
 

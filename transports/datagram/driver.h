@@ -5,6 +5,7 @@
 
 #include "transports/datagram/datagram_transport.h"
 #include "transports/datagram/handshake.h"
+#include "transports/datagram/moves.h"
 #include "transports/datagram/outbox.h"
 #include "transports/datagram/packet_outcomes.h"
 #include "transports/datagram/packet_reader.h"
@@ -68,8 +69,9 @@ class Driver final : public DatagramEvents {
   Proof proof_;
   Handshake handshake_;
   PacketOutcomes outcomes_;
-  PacketReader reader_;
   PacketWriter writer_;
+  Moves moves_;
+  PacketReader reader_;
 };
 
 }  // namespace ccixfer::datagram

@@ -236,6 +236,16 @@ void encode(Writer& out, const GreetingFrame& frame) {
   out.bytes16(frame.hello);
 }
 
+void encode(Writer& out, const PathChallengeFrame& frame) {
+  kind(out, FrameKind::path_challenge);
+  out.u64(frame.token);
+}
+
+void encode(Writer& out, const PathAnswerFrame& frame) {
+  kind(out, FrameKind::path_answer);
+  out.u64(frame.token);
+}
+
 std::optional<Frame> decode_frame(Reader& in) {
   Frame frame;
   switch (static_cast<FrameKind>(in.u8())) {
@@ -294,6 +304,12 @@ std::optional<Frame> decode_frame(Reader& in) {
       break;
     case FrameKind::message_part:
       frame = decode_message_part(in);
+      break;
+    case FrameKind::path_challenge:
+      frame = PathChallengeFrame{in.u64()};
+      break;
+    case FrameKind::path_answer:
+      frame = PathAnswerFrame{in.u64()};
       break;
     default:
       in.fail();

@@ -31,6 +31,8 @@ enum class FrameKind : uint8_t {
   rma_write_more = 15,
   padding = 16,
   message_part = 17,
+  path_challenge = 18,
+  path_answer = 19,
 };
 
 // What the dialler wants, once both ends have proved who they are: the first frame of a secured connection.
@@ -40,6 +42,14 @@ struct GreetingFrame {
 
 struct PingFrame {};
 struct AcceptFrame {};
+
+// Asks who receives at the address to which its packet goes for the same number back. Of these two a packet has one at most.
+struct PathChallengeFrame {
+  uint64_t token = 0;
+};
+struct PathAnswerFrame {
+  uint64_t token = 0;
+};
 
 // Means nothing: it makes a packet as long as a probe of the path is to be.
 struct PaddingFrame {
@@ -132,7 +142,7 @@ struct MailboxHintFrame {
 
 using Frame = std::variant<reliability::Ack, PingFrame, HelloReplyFrame, AcceptFrame, EndNoticeFrame, MessageFrame, MessageAckFrame,
                            RmaWriteFrame, RmaWriteMoreFrame, RmaReadFrame, RmaReadDataFrame, RmaEndFrame, MailboxHintFrame,
-                           GreetingFrame, PaddingFrame, MessagePartFrame>;
+                           GreetingFrame, PaddingFrame, MessagePartFrame, PathChallengeFrame, PathAnswerFrame>;
 
 inline constexpr size_t hello_reply_frame_bytes = 1 + 4 + 8 + 12 + 4;
 inline constexpr size_t message_frame_bytes = 1 + 8 + 4 + 1 + 2;  // without its bytes, as all below
@@ -144,6 +154,7 @@ inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_byte
 inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
 inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8 + 8;
+inline constexpr size_t path_frame_bytes = 1 + 8;
 inline constexpr size_t greeting_frame_bytes_max = 1 + 2 + hello_body_bytes + ports::connect_data_bytes_max;
 static_assert(packet_head_bytes(true) + greeting_frame_bytes_max + packet_tail_bytes(true) <= packet_bytes_base);
 [[nodiscard]] constexpr size_t message_ack_frame_bytes(uint8_t words) { return 1 + 8 + 4 + 1 + 1 + size_t{8} * words; }
@@ -183,6 +194,8 @@ void encode(wire::Writer& out, const RmaReadDataFrame& frame);
 void encode(wire::Writer& out, const RmaEndFrame& frame);
 void encode(wire::Writer& out, const MailboxHintFrame& frame);
 void encode(wire::Writer& out, const GreetingFrame& frame);
+void encode(wire::Writer& out, const PathChallengeFrame& frame);
+void encode(wire::Writer& out, const PathAnswerFrame& frame);
 
 // The next frame of a body that is not read to its end. It also refuses: total 0, a chunk beyond its total, an empty one where it
 // describes nothing.

@@ -26,6 +26,11 @@ bool is_usable(const wire::Offer& offer, uint32_t datagram_bytes) {
 
 void Handshake::agree_on_packets(Connection& c, uint32_t their_datagram_bytes) {
   c.datagram_bytes = static_cast<uint16_t>(std::min(datagram_bytes_, their_datagram_bytes));
+  begin_path(c);
+}
+
+// Nothing is known of it: neither what it carries, nor how long it takes.
+void Handshake::begin_path(Connection& c) {
   begin_packet_length(c, net_.knows_path(c.address));
   c.congestion = reliability::make_congestion_control(congestion_, c.packet_bytes, c.local_key);
   c.pacer = reliability::Pacer(burst_datagrams_least * c.packet_bytes, burst_datagrams_most * c.packet_bytes);
@@ -302,6 +307,15 @@ void Handshake::on_hello_reply(Connection& c, const PacketHeader& header, const 
 void Handshake::opened_by_dialler(Connection& c) {
   if (c.state == State::accepting) c.accept_due = false;
   engine_.opened_by_dialler(c);
+}
+
+// The dialler says hello no more, from wherever it is.
+void Handshake::moved(Connection& c, const Address& to) {
+  if (!c.dialler) hellos_.end({c.address, {c.remote_index, c.remote_key}});
+  c.address = to;
+  c.rtt = {};
+  begin_path(c);
+  apply_packet_length(c);
 }
 
 void Handshake::released(const Connection& c) {

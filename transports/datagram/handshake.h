@@ -37,7 +37,8 @@ class Handshake {
   [[nodiscard]] GreetingFrame greeting(const Connection& c);  // valid until the next one
   void on_greeting(Connection& c, const GreetingFrame& frame);
   void on_hello_reply(Connection& c, const PacketHeader& header, const HelloReplyFrame& frame);
-  void opened_by_dialler(Connection& c);  // the peer knows that we accepted
+  void opened_by_dialler(Connection& c);         // the peer knows that we accepted
+  void moved(Connection& c, const Address& to);  // the peer is there now
   // Whether it can be told.
   [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting);
   void released(const Connection& c);
@@ -50,6 +51,7 @@ class Handshake {
   [[nodiscard]] Hello hello_of(const Connection& c) const;
   [[nodiscard]] Connection& admit(const Address& from, const PacketHeader& header, const Hello& hello, State state);
   void agree_on_packets(Connection& c, uint32_t their_datagram_bytes);
+  void begin_path(Connection& c);
   void agree(Connection& c, const wire::Offer& theirs);
   void requested(Connection& c, const Hello& hello);
   [[nodiscard]] uint64_t new_key();

@@ -28,6 +28,11 @@ inline constexpr Duration hello_pause_first = std::chrono::milliseconds(250);
 inline constexpr Duration hello_pause_max = std::chrono::seconds(2);
 inline constexpr uint32_t hello_attempts_remembered = 16;
 
+// A peer that is perhaps at another address than it was.
+inline constexpr uint32_t path_challenges_max = 5;    // that go there without an answer; the pauses are those of hellos
+inline constexpr uint32_t unproved_bytes_factor = 3;  // of what came from there may go there: RFC 9000, 8.1
+inline constexpr Duration path_check_pause = std::chrono::seconds(1);  // after a check that found nothing new
+
 // Work of one connection in one turn: after that the others have theirs.
 inline constexpr uint32_t send_budget_datagrams = 256;
 inline constexpr uint32_t burst_datagrams_least = 16;  // that the pacer lets go at once, after a pause

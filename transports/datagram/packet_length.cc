@@ -13,6 +13,7 @@ bool is_probe(const reliability::SentPacket& packet) {
 
 void begin_packet_length(Connection& c, bool is_path_known) {
   c.packet_bytes = c.datagram_bytes;
+  c.path.reset();
   if (is_path_known) return;
   c.path = std::make_unique<reliability::PathMtu>(packet_bytes_base, c.datagram_bytes);
   c.packet_bytes = static_cast<uint16_t>(c.path->packet_bytes());

@@ -87,6 +87,19 @@ void PacketOutcomes::silence(Connection& c) {
   if (!PacketWriter::wants_to_send(c)) c.ping_due = c.state != State::lingering;
 }
 
+// No sign of congestion, as the path is another one.
+void PacketOutcomes::moved(Connection& c) {
+  outcome_.clear();
+  c.sent.abandon(outcome_);
+  engine_.counters().add(Counter::datagrams_lost, outcome_.lost.size());
+  for (const reliability::SentPacket& packet : outcome_.lost) {
+    for (const reliability::Carried& carried : packet.carried) carried_lost(c, carried);
+  }
+  c.probe_credit = 0;
+  c.short_probe_due = false;
+  c.received.tell_again(engine_.now());
+}
+
 // It goes out again, if it still matters.
 void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& carried) {
   switch (static_cast<Carries>(carried.kind)) {

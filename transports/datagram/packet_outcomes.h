@@ -11,6 +11,7 @@ class PacketOutcomes {
 
   void acknowledged(Connection& c, const reliability::Ack& ack);
   void silence(Connection& c);  // the time for an acknowledgement is over
+  void moved(Connection& c);    // the peer has another address: what is on its way goes where it was
 
  private:
   void learn(Connection& c);

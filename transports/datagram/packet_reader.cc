@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/units.h"
@@ -23,15 +24,17 @@ bool of_data(const Frame& frame) {
 
 }  // namespace
 
-void PacketReader::on_data(const Address& from, const Packet& packet) {
+void PacketReader::on_data(const Address& from, const Packet& packet, size_t datagram_size) {
   const PacketHeader& header = packet.header;
   Connection* c = engine_.at(header.destination);
   if (c == nullptr || c->state == State::gone || c->local_key != header.key) {
     return outbox_.put_empty(from, {.kind = PacketKind::gone, .destination = header.source, .key = header.key});
   }
   const bool is_its_kind = (header.kind == PacketKind::sealed) == (c->secured != nullptr);
-  if (!is_its_kind || c->address != from || (c->remote_key != 0 && c->remote_index != header.source))
+  const bool is_elsewhere = c->address != from;
+  if (!is_its_kind || (is_elsewhere && !Moves::may_move(*c)) || (c->remote_key != 0 && c->remote_index != header.source))
     return engine_.counters().add(Counter::datagrams_rejected);
+  if (is_elsewhere && c->secured == nullptr) return on_plain_from_elsewhere(*c, from, packet, datagram_size);
   switch (c->received.look(header.number)) {
     case reliability::ReceiveLedger::Verdict::duplicate:
     case reliability::ReceiveLedger::Verdict::too_old:
@@ -45,6 +48,7 @@ void PacketReader::on_data(const Address& from, const Packet& packet) {
     if (!frames) return;
     body = *frames;
   }
+  moves_.heard(*c, from, c->received.is_newest(header.number), datagram_size);
   bool eliciting = false;
   if (!may_take(*c, body, eliciting)) return;
   c->received.received(header.number, eliciting, engine_.now());
@@ -53,7 +57,7 @@ void PacketReader::on_data(const Address& from, const Packet& packet) {
   while (in.remaining() > 0 && c->state != State::gone) {
     const std::optional<Frame> frame = decode_frame(in);
     CHECK(frame.has_value());
-    on_frame(*c, header, *frame);
+    on_frame(*c, from, header, *frame);
   }
   if (c->state != State::gone) engine_.touch(*c);
 }
@@ -78,6 +82,7 @@ std::optional<Bytes> PacketReader::open(Connection& c, const Packet& packet) {
 bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
   wire::Reader in(body);
   bool first = true;
+  bool asks_path = false;
   uint64_t described = 0;
   bool greeted = c.state != State::hello_sent && c.state != State::awaiting_hello;
   bool accepted = greeted && c.state != State::awaiting_accept;
@@ -89,6 +94,12 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
     }
     first = false;
     if (is_one_of<reliability::Ack>(*frame)) continue;
+    if (is_one_of<PathChallengeFrame, PathAnswerFrame>(*frame)) {
+      // Whoever has the keys could have many answers sent to somebody else for one packet.
+      if (!std::exchange(asks_path, true)) continue;
+      engine_.violation(c, "more than one question of the path");
+      return false;
+    }
     eliciting = true;
     if (is_one_of<HelloReplyFrame, GreetingFrame, EndNoticeFrame>(*frame)) greeted = true;
     if (is_one_of<AcceptFrame>(*frame)) accepted = true;
@@ -109,13 +120,31 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
   return !first && greeted;
 }
 
-void PacketReader::on_frame(Connection& c, const PacketHeader& header, const Frame& frame) {
+// Whoever saw a packet in clear knows the key, so what comes from elsewhere is not taken, and not acknowledged, until the peer has
+// answered there. Only its answer is looked for.
+void PacketReader::on_plain_from_elsewhere(Connection& c, const Address& from, const Packet& packet, size_t datagram_size) {
+  const bool is_newest = c.received.is_newest(packet.header.number);
+  if (is_newest) moves_.heard(c, from, true, datagram_size);
+  wire::Reader in(packet.body);
+  const std::optional<Frame> frame = decode_frame(in);
+  const auto* answer = frame && is_newest ? std::get_if<PathAnswerFrame>(&*frame) : nullptr;
+  if (answer == nullptr) {
+    engine_.counters().add(Counter::datagrams_rejected);
+  } else {
+    moves_.on_answer(c, from, *answer);
+  }
+  engine_.touch(c);
+}
+
+void PacketReader::on_frame(Connection& c, const Address& from, const PacketHeader& header, const Frame& frame) {
   if (const auto* ack = std::get_if<reliability::Ack>(&frame)) return outcomes_.acknowledged(c, *ack);
   if (c.state == State::lingering) {
     // The peer said goodbye as well: it needs no more of us than the answer that nobody is here.
     if (is_one_of<EndNoticeFrame>(frame)) engine_.release(c);
     return;
   }
+  if (const auto* challenge = std::get_if<PathChallengeFrame>(&frame)) return moves_.on_challenge(c, from, *challenge);
+  if (const auto* answer = std::get_if<PathAnswerFrame>(&frame)) return moves_.on_answer(c, from, *answer);
   const bool data = of_data(frame);
   if (data && c.state == State::requested) return engine_.violation(c, "data before the connection was accepted");
   if (data && c.attribute == ports::Attribute::unreliable && !is_one_of<MessageFrame, MessagePartFrame>(frame)) {

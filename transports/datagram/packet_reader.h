@@ -3,6 +3,7 @@
 #pragma once
 #include "transports/datagram/engine.h"
 #include "transports/datagram/handshake.h"
+#include "transports/datagram/moves.h"
 #include "transports/datagram/outbox.h"
 #include "transports/datagram/packet_outcomes.h"
 
@@ -10,17 +11,18 @@ namespace ccixfer::datagram {
 
 class PacketReader {
  public:
-  PacketReader(Engine& engine, Outbox& outbox, Handshake& handshake, PacketOutcomes& outcomes)
-      : engine_(engine), outbox_(outbox), handshake_(handshake), outcomes_(outcomes) {}
+  PacketReader(Engine& engine, Outbox& outbox, Handshake& handshake, PacketOutcomes& outcomes, Moves& moves)
+      : engine_(engine), outbox_(outbox), handshake_(handshake), outcomes_(outcomes), moves_(moves) {}
 
-  void on_data(const Address& from, const Packet& packet);  // data, and sealed
+  void on_data(const Address& from, const Packet& packet, size_t datagram_size);  // data, and sealed
   void on_gone(const Address& from, const Packet& packet);
 
  private:
   // The frames of a sealed packet, valid until the next one; nullopt: it does not open, or not yet.
   [[nodiscard]] std::optional<Bytes> open(Connection& c, const Packet& packet);
   [[nodiscard]] bool may_take(Connection& c, Bytes body, bool& eliciting);  // looks at all frames before any takes effect
-  void on_frame(Connection& c, const PacketHeader& header, const Frame& frame);
+  void on_plain_from_elsewhere(Connection& c, const Address& from, const Packet& packet, size_t datagram_size);
+  void on_frame(Connection& c, const Address& from, const PacketHeader& header, const Frame& frame);
   [[nodiscard]] bool deliver(Connection& c, Bytes message);
   void on_message(Connection& c, const MessageFrame& frame);
   void on_message_part(Connection& c, const MessagePartFrame& frame);
@@ -29,6 +31,7 @@ class PacketReader {
   Outbox& outbox_;
   Handshake& handshake_;
   PacketOutcomes& outcomes_;
+  Moves& moves_;
   std::vector<std::byte> opened_;  // the packet that is being read
 };
 

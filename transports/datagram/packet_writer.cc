@@ -26,10 +26,11 @@ bool PacketWriter::wants_to_send(Connection& c) {
 
 // What asks for an acknowledgement and is no content: whatever the window, as there is one of each kind in a round trip at most.
 void PacketWriter::send_probes(Connection& c) {
-  if (std::exchange(c.short_probe_due, false) && c.state != State::lingering) {
+  if (c.short_probe_due && c.state != State::lingering) {
     c.probe_credit = 0;
     build_probe(c, 0);
   }
+  c.short_probe_due = false;
   // Keepalive is no reason to search.
   if (c.path == nullptr || c.state != State::open || c.ping_due || !wants_to_send(c) || !outbox_.has_room()) return;
   if (const uint32_t bytes = c.path->probe_due(engine_.now()); bytes != 0) {
@@ -103,7 +104,7 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
   return true;
 }
 
-void PacketWriter::finish(Connection& c, wire::Writer& out, bool elicits, CarriedFrames carried) {
+void PacketWriter::close(Connection& c, wire::Writer& out) {
   if (c.secured != nullptr) {
     const size_t head = packet_head_bytes(true);
     const MutableBytes packet = outbox_.begun(out);
@@ -112,6 +113,10 @@ void PacketWriter::finish(Connection& c, wire::Writer& out, bool elicits, Carrie
   } else {
     end_packet(out);
   }
+}
+
+void PacketWriter::finish(Connection& c, wire::Writer& out, bool elicits, CarriedFrames carried) {
+  close(c, out);
   const auto bytes = static_cast<uint32_t>(out.position());
   CHECK(bytes <= c.datagram_bytes);
   const uint64_t in_flight = c.sent.in_flight_bytes();

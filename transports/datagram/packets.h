@@ -21,7 +21,7 @@
 namespace ccixfer::datagram {
 
 inline constexpr uint16_t packet_magic = 0xcc1d;
-inline constexpr uint8_t packet_version = 5;
+inline constexpr uint8_t packet_version = 6;
 inline constexpr size_t packet_header_bytes = 2 + 1 + 1 + 4 + 4 + 8 + 8;
 inline constexpr size_t packet_check_bytes = 8;
 inline constexpr size_t packet_overhead_bytes = packet_header_bytes + packet_check_bytes;

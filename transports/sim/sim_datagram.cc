@@ -48,6 +48,14 @@ bool DatagramFabric::is_cut(uint64_t from, uint64_t to) const {
   return cuts_.contains(a) || cuts_.contains(b) || ways_cut_.contains({a, b});
 }
 
+uint64_t DatagramFabric::place_of(const std::string& address, NodeId node) {
+  const auto place = std::find_if(places_.begin(), places_.end(), [&](const Place& p) { return p.address == address; });
+  CHECK(place == places_.end() || place->node == node);  // one address, one node
+  const auto index = static_cast<uint64_t>(place - places_.begin()) + 1;
+  if (place == places_.end()) places_.push_back({address, node, {}});
+  return index;
+}
+
 void DatagramFabric::damage(std::vector<std::byte>& bytes) {
   Random& random = world_.random();
   if (bytes.empty() || random.chance(0.1)) {
@@ -126,11 +134,8 @@ void DatagramFabric::fly(const Address& from, const Address& to, std::vector<std
 
 SimDatagramNet::SimDatagramNet(DatagramFabric& fabric, NodeId node, std::string address, uint16_t port)
     : fabric_(fabric), node_(node), name_(std::move(address)) {
-  const auto place = std::find_if(fabric.places_.begin(), fabric.places_.end(), [&](const auto& p) { return p.address == name_; });
-  CHECK(place == fabric.places_.end() || place->node == node);  // one address, one node
-  address_.low = static_cast<uint64_t>(place - fabric.places_.begin()) + 1;
+  address_.low = fabric.place_of(name_, node);
   address_.port = port;
-  if (place == fabric.places_.end()) fabric.places_.push_back({name_, node, {}});
   CHECK(port != 0 && fabric.nets_.emplace(address_, this).second);
   fabric.world_.add_part(node, this);
   fabric.world_.add_actor(node, this);
@@ -149,6 +154,17 @@ void SimDatagramNet::on_crash() {
   std::erase_if(fabric_.nets_, [this](const auto& entry) { return entry.second == this; });
   inbox_.clear();
   inbox_bytes_ = 0;
+}
+
+void SimDatagramNet::appear_as(const std::string& address, uint16_t port) {
+  if (dead_) return;
+  CHECK(fabric_.nets_.erase(address_) == 1);
+  address_.low = fabric_.place_of(address, node_);
+  address_.port = port;
+  CHECK(port != 0 && fabric_.nets_.emplace(address_, this).second);
+  if (!std::exchange(full_, false)) return;
+  writable_ = true;  // whoever would have told is told of the old address
+  fabric_.world_.wake(node_);
 }
 
 void SimDatagramNet::turn(Instant now) {

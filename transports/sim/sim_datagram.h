@@ -65,6 +65,10 @@ class DatagramFabric {
   void join(const std::string& address) { cuts_.erase(address); }
   void cut_way(const std::string& from, const std::string& to) { ways_cut_.insert({from, to}); }
   void join_way(const std::string& from, const std::string& to) { ways_cut_.erase({from, to}); }
+  // Somebody sends in another's name.
+  void forge(const datagram::Address& from, const datagram::Address& to, Bytes bytes) {
+    fly(from, to, {bytes.begin(), bytes.end()}, world_.now());
+  }
   [[nodiscard]] const DatagramTotals& totals() const { return totals_; }
 
  private:
@@ -78,6 +82,7 @@ class DatagramFabric {
   void fly(const datagram::Address& from, const datagram::Address& to, std::vector<std::byte> bytes, Instant leaves);
   void damage(std::vector<std::byte>& bytes);
   [[nodiscard]] bool is_cut(uint64_t from, uint64_t to) const;
+  [[nodiscard]] uint64_t place_of(const std::string& address, NodeId node);
 
   World& world_;
   DatagramLinkOptions link_;
@@ -108,6 +113,11 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
   void poll(Instant now, datagram::DatagramEvents& events) override;
   void set_deadline(Instant at) override { deadline_ = at; }
   [[nodiscard]] int os_handle() const override { return -1; }
+
+  // A NAT forgot this process, or it is in another network: what leaves comes from there from now on, and what is on its way to
+  // where it was is lost. Nobody tells it, and uri() is what it was.
+  void appear_as(const std::string& address, uint16_t port);
+  [[nodiscard]] const datagram::Address& address() const { return address_; }
 
   // Of the world: the node crashed; a deadline that the transport set from outside a turn has passed.
   void on_crash() override;

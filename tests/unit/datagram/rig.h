@@ -235,6 +235,7 @@ class RawPeer final : public DatagramEvents {
   }
 
   Address b;
+  [[nodiscard]] const Address& address() const { return net_.address(); }
   std::deque<Buffer> got;
   uint32_t index = 0;
   uint64_t key = 0;
