@@ -97,19 +97,22 @@ Result<void> ListenerTrust::ready(const std::vector<std::string>& uris) {
   return {};
 }
 
-void ListenerTrust::reload() {
+Result<void> ListenerTrust::reload() {
   if (const auto words = audit_log_->reopen()) process_.reporter.warn(*words);
-  if (!security_) return;
+  if (!security_) return {};
+  const auto not_reloaded = [this](const Error& why) {
+    process_.reporter.warn("not reloaded: " + why.message);
+    return tl::unexpected(why);
+  };
   const auto config = config_of_process(common_.config_file);
-  if (!config) {
-    return process_.reporter.warn("not reloaded: " + config.error().message);
-  }
+  if (!config) return not_reloaded(config.error());
   auto news = read_again(*security_, *config);
-  if (!news) return process_.reporter.warn("not reloaded: " + news.error().message);
+  if (!news) return not_reloaded(news.error());
   take(*security_, std::move(*news));
   gate_->set_peers(security_->peers());
   process_.reporter.info(fmt::format("reloaded: {} with {} peers", trust::to_string(security_->identity.identity.id()),
                                      security_->peers().all().size()));
+  return {};
 }
 
 }  // namespace ccixfer::program

@@ -91,7 +91,8 @@ class RouteHandler final : public LoopHandler {
         uri_file_(uri_file),
         audit_(audit),
         security_(security),
-        rate_(std::move(rate)) {
+        rate_(std::move(rate)),
+        service_manager_(process.loop.service_manager()) {
     watch_addresses(process.config);
   }
 
@@ -101,6 +102,7 @@ class RouteHandler final : public LoopHandler {
     if (rate_.turn(now)) router_.set_rate(rate_.rate_bytes_per_s());
     router_.turn(now, clock_);
     if (!ready_ && router_.ready()) say_ready();
+    if (router_.connections_open() != connections_told_) tell_status();
     if (error_.kind != ErrorKind::ok) return false;
     return !router_.drained();
   }
@@ -110,10 +112,11 @@ class RouteHandler final : public LoopHandler {
   void on_signal(int number, Instant now) override {
     process_.reporter.set_now(now);
     if (number == SIGUSR1) return process_.reporter.stats(process_.counters);
-    if (number == SIGHUP) return reload();
+    if (number == SIGHUP) return reload(now);
     process_.reporter.info(fmt::format("draining: {} connections have {} s to end or move; a second signal stops at once",
                                        router_.connections_open(),
                                        std::chrono::duration_cast<std::chrono::seconds>(routing::drain_timeout).count()));
+    service_manager_.stopping(fmt::format("draining; connections: {}", router_.connections_open()));
     router_.drain();
   }
   const Error& error() const { return error_; }
@@ -129,6 +132,7 @@ class RouteHandler final : public LoopHandler {
       }
     }
     process_.reporter.ready(uris);
+    service_manager_.ready(status());
   }
 
   // A device that listens on every address has no place on this host that could be lost.
@@ -146,18 +150,32 @@ class RouteHandler final : public LoopHandler {
     for (auto& [name, watch] : watches_) router_.set_works(name, watch.works(interfaces));
   }
 
+  [[nodiscard]] std::string status() const {
+    return fmt::format("devices: {}; connections: {}", router_.devices().size(), router_.connections_open());
+  }
+  void tell_status() {
+    connections_told_ = router_.connections_open();
+    service_manager_.status(status());
+  }
+
+  void reload(Instant now) {
+    service_manager_.reloading(now);
+    const auto done = reload_all();
+    if (!done) not_reloaded(done.error().message);
+    if (ready_) service_manager_.ready(done ? status() : "not reloaded: " + done.error().message);
+  }
   // A configuration that cannot be used changes nothing: the router goes on with the one that it has.
-  void reload() {
+  [[nodiscard]] Result<void> reload_all() {
     audit_.reopen();
     const std::string& file = process_.config.file;
     const auto config = load_config(file);
-    if (!config) return not_reloaded(config.error().message);
+    if (!config) return tl::unexpected(config.error());
     for (const std::string& warning : config->warnings) process_.reporter.warn(warning);
     std::vector<routing::RouterDevice> devices = settings_of(process_, *config);
     for (routing::RouterDevice& device : devices) {
       if (router_.has_device(device.name)) continue;
       auto endpoint = endpoint_of(process_, *config, device.name, services_);
-      if (!endpoint) return not_reloaded(endpoint.error().message);
+      if (!endpoint) return tl::unexpected(endpoint.error());
       device.endpoint = std::move(*endpoint);
     }
     const size_t count = devices.size();
@@ -166,19 +184,20 @@ class RouteHandler final : public LoopHandler {
     std::optional<TrustNews> before;
     if (security_) {
       auto news = read_again(*security_, *config);
-      if (!news) return not_reloaded(news.error().message);
+      if (!news) return tl::unexpected(news.error());
       before = take(*security_, std::move(*news));  // the router asks for grants while it takes the rest
     }
     auto taken = router_.reconfigure(options, std::move(devices));
     if (!taken) {
       if (before) take(*security_, std::move(*before));
-      return not_reloaded(fmt::format("{}: {}", file, taken.error().message));
+      return fail(taken.error().kind, fmt::format("{}: {}", file, taken.error().message));
     }
     watch_addresses(*config);
     if (auto written = command_.uri_file.empty() ? Result<void>() : uri_file_.write(command_.uri_file, router_.uris()); !written)
       process_.reporter.warn(written.error().message);
     process_.reporter.info(fmt::format("reloaded: {}: {} devices", file, count));
     process_.reporter.event(report::reloaded_event(process_.reporter.seconds(), count, {}));
+    return {};
   }
   void not_reloaded(const std::string& why) {
     process_.reporter.warn("not reloaded: " + why);
@@ -196,6 +215,8 @@ class RouteHandler final : public LoopHandler {
   std::map<std::string, AddressWatch> watches_;  // by device
   RateClock rate_;
   Instant next_look_{};
+  host::ServiceManager& service_manager_;
+  size_t connections_told_ = 0;
   bool ready_ = false;
   Error error_{ErrorKind::ok, ""};
 };

@@ -163,18 +163,19 @@ class TransferLoop::ServeHandler final : public LoopHandler {
     impl_.turn(now, acceptor_);
     if (impl_.process.on_complete != nullptr) impl_.process.on_complete->turn();
     requests_.turn(now);
+    tell_status();
     const Tally tally = acceptor_.tally();
     if (acceptor_.sessions() > 0) impl_.process.reporter.progress({tally.files, tally.bytes, tally.bytes_total, tally.total_known});
     if (stopping_) return !acceptor_.idle();
     told_to_stop_ = told_to_stop_ || is_out_of_reach();
     if (told_to_stop_) {  // judged after the turn: what the peer had sent before the signal counts
-      stopping_ = true;
+      begin_to_stop();
       cut_short_ = acceptor_.unfinished() > 0 || (options_.once && !acceptor_.first_end());
       acceptor_.stop({ErrorKind::interrupted, "the peer was told to stop; the transfer can be resumed"}, now);
       return !acceptor_.idle();
     }
     if (options_.once && acceptor_.first_end()) {
-      stopping_ = true;
+      begin_to_stop();
       return !acceptor_.idle();
     }
     return true;
@@ -186,7 +187,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   void on_signal(int number, Instant now) override {
     impl_.process.reporter.set_now(now);
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
-    if (number == SIGHUP && !terminal_.has_gone()) return trust_.reload();
+    if (number == SIGHUP && !terminal_.has_gone()) return reload(now);
     if (acceptor_.unfinished() > 0) {
       impl_.process.reporter.warn(fmt::format(
           "interrupted: {} transfer(s) are told, and can be resumed: a second signal ends this at once", acceptor_.unfinished()));
@@ -205,7 +206,27 @@ class TransferLoop::ServeHandler final : public LoopHandler {
     return {options_.once && acceptor_.first_end() ? *acceptor_.first_end() : Error{ErrorKind::ok, ""}, acceptor_.tally()};
   }
 
+  void tell_ready() { service_manager().ready(status()); }
+
  private:
+  [[nodiscard]] host::ServiceManager& service_manager() { return impl_.process.loop.service_manager(); }
+  // Sessions come with each connection that says what it wants, so they are counted and not looked through.
+  void tell_status() {
+    if (acceptor_.sessions() == sessions_told_) return;
+    sessions_told_ = acceptor_.sessions();
+    service_manager().status(status());
+  }
+  [[nodiscard]] std::string status() const { return fmt::format("listening; sessions: {}", acceptor_.sessions()); }
+  void reload(Instant now) {
+    service_manager().reloading(now);
+    const auto done = trust_.reload();
+    service_manager().ready(done ? status() : "not reloaded: " + done.error().message);
+  }
+  void begin_to_stop() {
+    stopping_ = true;
+    service_manager().stopping(fmt::format("stopping; sessions: {}", acceptor_.sessions()));
+  }
+
   Impl& impl_;
   const AcceptorOptions options_;
   // The service manager starts it again, and what it finds then is its root.
@@ -215,6 +236,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   const ControllingTerminal terminal_;
   ExpireRequests requests_;
   Acceptor acceptor_;
+  size_t sessions_told_ = 0;
   bool told_to_stop_ = false;
   bool stopping_ = false;
   bool cut_short_ = false;
@@ -237,6 +259,7 @@ CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptio
   ServeHandler handler(impl, options, trust);
   impl.process.reporter.ready(impl.node.uris);
   if (auto said = trust.ready(impl.node.uris); !said) return {said.error(), {}};
+  handler.tell_ready();
   impl.process.loop.run(handler);
   return handler.end();
 }

@@ -5,6 +5,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -74,7 +75,11 @@ void TurnLoop::watch(int fd) {
 
 void TurnLoop::run(LoopHandler& handler) {
   interrupted_ = false;
-  while (handler.turn(now())) {
+  for (;;) {
+    const Instant at = now();
+    const bool goes_on = handler.turn(at);
+    service_manager_.turn(at);
+    if (!goes_on) return;
     if (wait(handler)) take_signals(handler);
   }
 }
@@ -82,7 +87,7 @@ void TurnLoop::run(LoopHandler& handler) {
 // Until there is something to do, unless the handler spins; true: there are signals.
 bool TurnLoop::wait(const LoopHandler& handler) {
   const bool signals = take_ready();  // of the rest, the turn has seen what became ready during it
-  if (!signals && !handler.spins()) waker_->wait(now(), handler.next_deadline());
+  if (!signals && !handler.spins()) waker_->wait(now(), std::min(handler.next_deadline(), service_manager_.next_deadline()));
   if (watched_->looks_alone()) watched_->look(now());  // no network asks the kernel in the turns
   return take_ready() || signals;
 }

@@ -1,13 +1,17 @@
 // The one loop of a process: waits in its waker (core/host/waker.h), which the networks of its endpoints share, until one of them
 // has something to do, a descriptor is readable, a signal came or a deadline passed; reads the clock once, and turns its handler.
 // Signals SIGINT, SIGTERM and SIGUSR1 arrive as turns (signalfd); SIGPIPE is ignored. A second SIGINT or SIGTERM ends the process
-// at once with the exit code of an interruption. One object a process, made before any thread is (threads inherit the signal mask).
+// at once with the exit code of an interruption. The service manager, if there is one, gets a sign of life after a turn: a handler
+// that does not come back from its turn gives none. One object a process, made before any thread is (threads inherit the signal
+// mask).
 #pragma once
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "core/base/time.h"
+#include "core/host/service_manager.h"
 #include "core/host/waker.h"
 
 namespace ccixfer::program {
@@ -34,7 +38,10 @@ class TurnLoop {
   void take_hangups();  // SIGHUP arrives as a turn too; without this it ends the process
   void run(LoopHandler& handler);
   void at_abrupt_end(std::function<void()> action);  // before a second signal ends the process; empty: nothing
-  void release_signals();                            // at the end: whoever waits for our last output may be interrupted again
+  // Whom services tell that they are ready and so on; by itself there is nobody.
+  void take_service_manager(host::ServiceManager manager) { service_manager_ = std::move(manager); }
+  [[nodiscard]] host::ServiceManager& service_manager() { return service_manager_; }
+  void release_signals();  // at the end: whoever waits for our last output may be interrupted again
 
  private:
   [[nodiscard]] bool wait(const LoopHandler& handler);
@@ -42,6 +49,7 @@ class TurnLoop {
   void take_signals(LoopHandler& handler);
   std::function<void()> at_abrupt_end_;
   bool interrupted_ = false;
+  host::ServiceManager service_manager_;
   std::shared_ptr<host::Waker> waker_;
   std::optional<host::WatchList> watched_;
   host::Descriptor signals_;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "app/main/commands.h"
 #include "app/main/ended_transfer.h"
@@ -126,6 +127,12 @@ int run_program(int argc, char** argv) {
   }
   auto reporter = report::Reporter::create(options, loop.now());
   if (!reporter) return say_and_leave(reporter.error(), common.json);
+  // Before any program is started, and before the process is confined.
+  if (auto manager = host::ServiceManager::of_environment()) {
+    loop.take_service_manager(std::move(*manager));
+  } else {
+    (*reporter)->warn(manager.error().message);
+  }
   std::unique_ptr<OnComplete> on_complete;
   if (const TransferOptions* transfer = transfer_of(*command); transfer != nullptr && !transfer->on_complete.empty()) {
     auto started = OnComplete::start(transfer->on_complete, **reporter);

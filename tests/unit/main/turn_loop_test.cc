@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <numeric>
 
 #include "app/main/uri_file.h"
+#include "tests/unit/host/notify_socket.h"
 #include "tests/unit/recv/faulty_files.h"
 
 namespace ccixfer::program {
@@ -180,6 +182,27 @@ TEST_CASE("turn_loop__what_it_watches__wakes_it") {
     };
     loop.run(user);
     return user.signals.empty() ? 0 : 1;
+  });
+  CHECK(code == 0);
+}
+
+// With a deadline of never, only the service manager's own wakes the loop.
+TEST_CASE("turn_loop__with_a_service_manager__turns_in_time_for_its_signs_of_life_and_gives_them_after_turns") {
+  const recv::test::TemporaryDirectory here;
+  testing::NotifySocket socket(here.path("notify"));
+  const int code = ended([&] {
+    TurnLoop loop;
+    auto manager = host::ServiceManager::connect(socket.name(), std::chrono::milliseconds(20));
+    if (!manager) return 2;
+    loop.take_service_manager(std::move(*manager));
+    Counting user;
+    user.waits = true;
+    user.turns = 4;
+    std::vector<size_t> given;  // before each turn
+    user.at_turn = [&] { given.push_back(socket.all().size()); };
+    loop.run(user);
+    given.push_back(socket.all().size());
+    return given[0] == 0 && given[1] == 1 && std::accumulate(given.begin(), given.end(), size_t{0}) > 1 ? 0 : 1;
   });
   CHECK(code == 0);
 }
