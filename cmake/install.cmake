@@ -10,7 +10,7 @@ foreach(section 1 5 7 8)
 endforeach()
 
 # The units name /usr/bin/ccixfer; the prefix is known when they are installed, not before.
-file(GLOB units CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/conf/systemd/*.service ${CMAKE_SOURCE_DIR}/conf/systemd/*.timer)
+file(GLOB units CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/conf/systemd/*)
 install(CODE "
   foreach(unit ${units})
     file(READ \"\${unit}\" text)

@@ -40,6 +40,15 @@ Result<HostPort> listen_place(const DeviceConfig& device, const NodeOptions& opt
   return HostPort{host->empty() ? "0.0.0.0" : *host, device.port};
 }
 
+Result<void> check_passed(const DeviceConfig& device, const NodeOptions& options) {
+  if (options.listen)
+    return fail(ErrorKind::usage,
+                fmt::format("--listen {}: the service manager passed a socket: leave one of them out", printable(*options.listen)));
+  if (device.transport == "tcp") return {};
+  return fail(ErrorKind::usage, fmt::format("the service manager passed a socket: device {} is of {}: name one of tcp (--device)",
+                                            device.name, device.transport));
+}
+
 tl::unexpected<Error> cannot_listen(const Error& why) {
   return fail(why.kind, why.message + ": listen on a free port of an address of this host (--listen, or the device's ip and port)");
 }
@@ -61,7 +70,10 @@ NetOptions net_options(const HostPort& place, const NodeOptions& options) {
 }
 
 Result<Made> make_tcp(const HostPort& place, const NodeOptions& options, Counters& counters) {
-  auto net = tcp::TcpNet::create(net_options<tcp::TcpNetOptions>(place, options));
+  auto wanted = net_options<tcp::TcpNetOptions>(place, options);
+  wanted.listener = options.passed_listener;
+  auto net = tcp::TcpNet::create(wanted);
+  if (!net && options.passed_listener >= 0) return tl::unexpected(net.error());
   if (!net) return cannot_listen(net.error());
   Made made;
   made.uris = (*net)->uris();
@@ -170,7 +182,9 @@ bool uses_cards() { return cards_are_used; }
 
 Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy, Counters& counters) {
   HostPort place{"0.0.0.0", 0};
-  if (options.listening) {
+  if (options.passed_listener >= 0) {
+    if (auto fine = check_passed(device, options); !fine) return tl::unexpected(fine.error());
+  } else if (options.listening) {
     auto told = listen_place(device, options);
     if (!told) return tl::unexpected(told.error());
     place = std::move(*told);

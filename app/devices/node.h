@@ -21,6 +21,7 @@ namespace ccixfer::program {
 struct NodeOptions {
   bool listening = false;
   std::optional<std::string> listen;            // --listen, before the device's
+  int passed_listener = -1;                     // of tcp: listens already, takes the place of the device's address; -1: none
   std::string dials;                            // for who chooses the device: transport_of what is to be dialled
   bool bare = false;                            // for a router's device: no routing transport above it
   std::shared_ptr<cci::MemoryTable> memory;     // shared; made when there is none
@@ -35,8 +36,9 @@ struct Node {
   size_t routers = 0;  // of the device
 };
 
-// usage: a transport that the program was built without, or that proves no peers where `trust` is given; a bad --listen, or one of
-// another transport; an interface without an address. network: the address cannot be listened on.
+// usage: a passed listener of another transport, or beside --listen; a transport that the program was built without, or that proves
+// no peers where `trust` is given; a bad --listen, or one of another transport; an interface without an address. network: the
+// address cannot be listened on.
 [[nodiscard]] Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, ports::Entropy& entropy,
                                      Counters& counters);
 // Whether this process has made an endpoint of shm: it then needs more of the system (core/sandbox, Plan::shares_memory).

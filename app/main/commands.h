@@ -21,6 +21,7 @@ struct Process {
   const Config& config;
   std::function<Result<sandbox::Report>(const sandbox::Plan&)> confine = {};  // none: this process is confined by nobody
   OnComplete* on_complete = nullptr;                                          // --on-complete
+  int passed_listener = -1;  // of a service: the socket that its manager listens at for it (core/host/passed_sockets.h); -1: none
 };
 
 struct CommandEnd {

@@ -125,6 +125,7 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
   static host::SystemEntropy entropy;  // stateless; outlives every transport
   NodeOptions with_waker = options;
   with_waker.waker = process.loop.waker();
+  if (options.listening) with_waker.passed_listener = process.passed_listener;
   auto node = make_node(*device, with_waker, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
   loop->impl_ = std::make_unique<Impl>(process, std::move(*node), device->subnet.has_value(), *buffers, RateClock(transfer.rate));

@@ -66,7 +66,8 @@ def events_of(text, name="a command"):
 class Process:
     """A ccixfer process with --json. A thread takes its events as they come, so that no pipe ever fills and holds the process up."""
 
-    def __init__(self, host, arguments, name, directory, env=None, prefix=(), stdin=subprocess.DEVNULL, cwd=None):
+    def __init__(self, host, arguments, name, directory, env=None, prefix=(), stdin=subprocess.DEVNULL, cwd=None,
+                 pass_fds=()):
         self.name = name
         self.events = []
         self.news = threading.Condition()
@@ -75,7 +76,7 @@ class Process:
         self.stderr_file = open(self.stderr_path, "w")
         self.command = [*(host.prefix if host else []), *prefix, str(BINARY), *[str(a) for a in arguments], "--json"]
         self.process = subprocess.Popen(self.command, stdin=stdin, stdout=subprocess.PIPE, stderr=self.stderr_file, cwd=cwd,
-                                        env={**os.environ, **(env or {})})
+                                        env={**os.environ, **(env or {})}, pass_fds=pass_fds)
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):

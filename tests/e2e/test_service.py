@@ -1,9 +1,11 @@
-"""What a service tells the service manager that started it (sd_notify), by real processes, confined as they are."""
+"""What a service tells the service manager that started it (sd_notify), and sockets that it is passed: real, confined processes."""
 import os
+import pathlib
 import signal
 import socket
+import time
 
-from lab import PATIENCE_S, Lab, check, device, native
+from lab import PATIENCE_S, Lab, big_file, check, device, native, sha256
 
 
 class Manager:
@@ -102,3 +104,78 @@ def test_manager_that_is_not_there__is_a_warning_and_the_service_works():
                                    env={"NOTIFY_SOCKET": f"{lab.directory}/nowhere"})
         check(f"NOTIFY_SOCKET={lab.directory}/nowhere" in receiver.stderr(), receiver.tail())
         check(receiver.stop() == 0, receiver.tail())
+
+
+ACTIVATED = ("bash", "-c", 'exec 3<&"$1"; shift; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=of-a-unit exec "$@"', "bash")
+
+
+def listening_socket():
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(16)
+    return listener, f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def activated(lab, listener, *arguments):
+    return lab.start(None, arguments[0], *arguments, "--insecure", prefix=(*ACTIVATED, str(listener.fileno())), pass_fds=(listener.fileno(),))
+
+
+def test_receiver_of_a_socket_unit__started_again__refuses_nobody_meanwhile():
+    with Lab("activated") as lab:
+        listener, uri = listening_socket()
+        root = lab.directory / "root"
+        root.mkdir()
+        first = activated(lab, listener, "recv", "--root", root)
+        check(first.wait_event("ready")["uris"] == [uri], first.tail())
+        source = big_file(lab.directory / "f", 9 << 20)
+        sender = lab.start(None, "send", "send", "--insecure", source, uri + "/first")
+        check(sender.wait() == 0, sender.tail())
+        check(first.stop() == 0, first.tail())
+        # The manager's socket still listens: who dials now waits for the next process.
+        waits = lab.start(None, "send", "send", "--insecure", "--retries", "0", "-v", source, uri + "/second")
+        while not connections_to(listener):
+            check(waits.process.poll() is None, waits.tail())
+            time.sleep(0.01)
+        second = activated(lab, listener, "recv", "--root", root)
+        check(waits.wait() == 0, waits.tail())
+        for name in ("first", "second"):
+            check(sha256(root / name) == sha256(source), f"{name} came damaged")
+        check(second.stop() == 0, second.tail())
+
+
+def connections_to(listener):
+    """Those that nobody has accepted."""
+    port = f"{listener.getsockname()[1]:04X}"
+    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row for row in rows if row[1].endswith(":" + port) and row[3] == "01" and row[9] == "0"]
+
+
+def test_server_of_a_socket__by_systemds_own_tool__starts_with_the_first_pull():
+    with Lab("activate") as lab:
+        served = lab.directory / "served"
+        served.mkdir()
+        big_file(served / "f", 5 << 20)
+        server = lab.start(None, "serve", "send", "--serve", served, "--insecure", prefix=("systemd-socket-activate", "-l", "127.0.0.1:7199"))
+        pull = lab.start(None, "pull", "recv", "--insecure", "tcp://127.0.0.1:7199/f", lab.directory / "pulled")
+        check(pull.wait() == 0, pull.tail())
+        check(sha256(lab.directory / "pulled/f") == sha256(served / "f"), "it came damaged")
+        check(server.wait_event("ready")["uris"] == ["tcp://127.0.0.1:7199"], server.tail())
+        check(server.stop() == 0, server.tail())
+
+
+def test_sockets_that_are_not_taken__are_errors_that_say_why():
+    with Lab("untaken") as lab:
+        listener, _ = listening_socket()
+        root = lab.directory / "root"
+        root.mkdir()
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        datagrams.bind(("127.0.0.1", 0))
+        of_udp = lab.file("udp.toml", '[device.a]\ntransport = "udp"\nip = "127.0.0.1"\n')
+        for passed, words, *arguments in (
+                (listener, "only recv --root", "ping", "tcp://127.0.0.1:1"),
+                (listener, "only recv --root", "recv", "tcp://127.0.0.1:1/f", root),
+                (listener, "leave one of them out", "recv", "--root", root, "--listen", "127.0.0.1:0"),
+                (listener, "device a is of udp", "recv", "--root", root, "-c", of_udp, "--device", "a"),
+                (datagrams, "does not listen at TCP", "recv", "--root", root)):
+            process = activated(lab, passed, *arguments)
+            check(process.wait() == 1 and words in process.stderr(), process.tail())

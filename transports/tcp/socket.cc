@@ -1,5 +1,6 @@
 #include "transports/tcp/socket.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -60,6 +61,16 @@ bool set_congestion_control(int fd, std::string_view name) {
   return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
 }
 
+void leave_unspaced(int fd) {
+  if (congestion_control(fd).starts_with("bbr")) static_cast<void>(set_congestion_control(fd, unspaced));
+}
+
+int option_of(int fd, int option) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
 }  // namespace
 
 void space_packets(int fd) {
@@ -70,7 +81,7 @@ void space_packets(int fd) {
 
 Descriptor open_socket(int family, const std::string& interface_name) {
   Descriptor fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (fd && congestion_control(fd.get()).starts_with("bbr")) static_cast<void>(set_congestion_control(fd.get(), unspaced));
+  if (fd) leave_unspaced(fd.get());
   if (fd && !interface_name.empty() &&
       setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface_name.c_str(), static_cast<socklen_t>(interface_name.size())) !=
           0) {
@@ -98,6 +109,17 @@ Result<Descriptor> open_listener(const std::string& name, uint16_t port, const s
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0) return cannot(errno);
   if (listen(fd.get(), backlog) != 0) return cannot(errno);
   return fd;
+}
+
+Result<Descriptor> take_listener(int fd) {
+  const int family = option_of(fd, SO_DOMAIN);
+  if ((family != AF_INET && family != AF_INET6) || option_of(fd, SO_PROTOCOL) != IPPROTO_TCP || option_of(fd, SO_ACCEPTCONN) != 1)
+    return fail(ErrorKind::usage, "the socket that was passed does not listen at TCP: give its unit ListenStream= with a port");
+  Descriptor own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!own || fcntl(own.get(), F_SETFL, O_NONBLOCK) != 0)
+    return fail(ErrorKind::network, fmt::format("cannot listen at the socket that was passed: {}", inet::error_words(errno)));
+  leave_unspaced(own.get());
+  return own;
 }
 
 bool peer_is_this_host(int fd) {

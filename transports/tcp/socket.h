@@ -23,6 +23,8 @@ void space_packets(int fd);
 // the packet; and a socket that was spaced out once stays so, whatever it is told later.
 [[nodiscard]] Descriptor open_socket(int family, const std::string& interface_name);
 // `host` "*": every address of this host, of both families where it has both.
+// Of a socket that listens already a duplicate, nonblocking as all that share it. usage: it does not listen at TCP.
+[[nodiscard]] Result<Descriptor> take_listener(int fd);
 [[nodiscard]] Result<Descriptor> open_listener(const std::string& host, uint16_t port, const std::string& interface_name,
                                                int backlog);
 [[nodiscard]] bool peer_is_this_host(int fd);  // of a connected socket: both ends have one address, or it stays on the loopback

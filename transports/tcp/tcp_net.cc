@@ -39,7 +39,9 @@ Result<std::unique_ptr<TcpNet>> TcpNet::create(const TcpNetOptions& options) {
   }
   auto impl = std::make_unique<Impl>(options, std::move(waker));
   if (options.listen) {
-    Result<Descriptor> listener = open_listener(options.listen_host, options.port, options.interface_name, options.backlog);
+    Result<Descriptor> listener = options.listener >= 0
+                                      ? take_listener(options.listener)
+                                      : open_listener(options.listen_host, options.port, options.interface_name, options.backlog);
     if (!listener) return tl::unexpected<Error>(listener.error());
     impl->listener = std::move(*listener);
     impl->listening = inet::local_address(impl->listener.get());

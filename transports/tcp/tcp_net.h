@@ -6,7 +6,8 @@
 // accepting pauses until a stream closes or accept_retry passed; the others go on. Lent memory of 64 KiB and more goes into the
 // socket by reference (ZeroCopyPipe) where the options say so; a stream that is closed with such bytes unsent is reset. The process
 // ignores SIGPIPE from the first net on, unless it handles it. Errors: create: ErrorKind::network (address in use, no such
-// interface ...), usage (a host or port that cannot be). Single-threaded but for the resolver inside. Source:
+// interface ...), usage (a host or port that cannot be; a `listener`
+// that does not listen at TCP). Single-threaded but for the resolver inside. Source:
 // ARCHITECTURE.md 'One process'; transports/tcp/README.md.
 #pragma once
 #include <memory>
@@ -38,6 +39,7 @@ struct TcpNetOptions {
   std::string interface_name;           // listen and dial over this interface only; "": any
   int backlog = 1024;
   bool listen = true;
+  int listener = -1;  // a socket that listens already, of which this net has a duplicate; -1: it opens one at listen_host and port
   ByReference by_reference = ByReference::to_other_machines;
   std::shared_ptr<host::Waker> waker = nullptr;  // nullptr: one of its own, for the OS handle
 };

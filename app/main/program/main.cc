@@ -15,6 +15,8 @@
 #include "app/main/on_complete.h"
 #include "app/main/session_trust.h"
 #include "app/simulate/command.h"
+#include "core/base/units.h"
+#include "core/host/passed_sockets.h"
 
 namespace ccixfer::program {
 namespace {
@@ -89,12 +91,28 @@ CommandEnd run(const Process& process, const Command& command) {
   return run_devices(process, std::get<DevicesCommand>(command));
 }
 
+// A service that listens takes the one socket that its manager has for it; -1: there is none.
+Result<int> listener_of(const std::vector<host::PassedSocket>& sockets, const Command& command) {
+  if (sockets.empty()) return -1;
+  const auto* send = std::get_if<SendCommand>(&command);
+  const auto* receive = std::get_if<ReceiveCommand>(&command);
+  if ((send == nullptr || !send->serve) && (receive == nullptr || !receive->root))
+    return fail(ErrorKind::usage, "the service manager passed a socket: only recv --root and send --serve take one");
+  if (sockets.size() > 1)
+    return fail(ErrorKind::usage,
+                fmt::format("the service manager passed {} sockets, {} and {}: give the unit of a socket one ListenStream=",
+                            sockets.size(), printable(sockets[0].name), printable(sockets[1].name)));
+  return sockets.front().fd.get();
+}
+
 // With -i the lines of the items say it.
 bool lists_files(const TransferOptions& transfer) { return transfer.dry_run && !transfer.sync.itemize; }
 
 int run_program(int argc, char** argv) {
+  const auto sockets = host::take_passed_sockets();
   Result<Command> command = parse_command_line(argc, argv);
   if (!command) return say_and_leave(command.error(), asks_for_json(argc, argv));
+  if (!sockets) return say_and_leave(sockets.error(), asks_for_json(argc, argv));
   if (const auto* help = std::get_if<HelpCommand>(&*command)) {
     std::fputs(help->text.c_str(), stdout);
     return 0;
@@ -111,6 +129,8 @@ int run_program(int argc, char** argv) {
     command = std::move(job->command);
   }
   const CommonOptions& common = common_of(*command);
+  const auto listener = listener_of(*sockets, *command);
+  if (!listener) return say_and_leave(listener.error(), common.json);
   TurnLoop loop;
   report::ReporterOptions options;
   options.json = common.json;
@@ -146,7 +166,7 @@ int run_program(int argc, char** argv) {
 
   Counters counters;
   const int64_t began_s = wall_time_s();
-  const CommandEnd end = run(Process{loop, **reporter, counters, *config, confinement(), on_complete.get()}, *command);
+  const CommandEnd end = run(Process{loop, **reporter, counters, *config, confinement(), on_complete.get(), *listener}, *command);
   (*reporter)->set_now(loop.now());
   if (on_complete) {
     if (const auto dialled = dialled_transfer(*command, end)) on_complete->run(result_of(*dialled, end, began_s));

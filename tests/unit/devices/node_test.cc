@@ -2,6 +2,8 @@
 // program is linked with the room and what it stands on, and with nothing of app/main.
 #include "app/devices/node.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -96,6 +98,36 @@ TEST_CASE("node__of_a_device_with_a_subnet__is_named_by_its_routed_address_first
   }
   options.bare = options.listening = false;
   CHECK(make_node(device, options, program.entropy, program.counters).value().uris.empty());  // nobody can dial it
+}
+
+TEST_CASE("node__with_a_passed_listener__is_found_there_and_routed_by_its_address") {
+  Program program;
+  NodeOptions options;
+  options.listening = true;
+  const host::Descriptor passed(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::listen(passed.get(), 16) == 0);  // at a port that the kernel chooses, of every address
+  options.passed_listener = passed.get();
+  DeviceConfig device = chosen_device(program.config, "campus").value();
+  device.ip = "192.0.2.1";  // nobody's: it is not looked at
+  const Node node = make_node(device, options, program.entropy, program.counters).value();
+  REQUIRE(node.uris.size() >= 2);
+  sockaddr_in at{};
+  socklen_t size = sizeof at;
+  REQUIRE(::getsockname(passed.get(), reinterpret_cast<sockaddr*>(&at), &size) == 0);
+  const std::string port = ":" + std::to_string(ntohs(at.sin_port));
+  CHECK(node.uris.front().rfind("cci://1:1:", 0) == 0);
+  for (const std::string& uri : node.uris) CHECK(uri.ends_with(port));
+
+  options.listen = "127.0.0.1:0";
+  const auto both = make_node(device, options, program.entropy, program.counters);
+  REQUIRE_FALSE(both);
+  CHECK(both.error().kind == ErrorKind::usage);
+  options.listen.reset();
+  device.transport = "udp";
+  const auto other = make_node(device, options, program.entropy, program.counters);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().kind == ErrorKind::usage);
+  CHECK(other.error().message.find("device campus is of udp") != std::string::npos);
 }
 
 TEST_CASE("node__of_udp__two_of_them_talk_and_prove_themselves_where_that_is_wanted") {
