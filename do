@@ -3,6 +3,9 @@
 #   ./do deps     the Debian packages (apt; sudo where this is not root)
 #   ./do build    the release binary, build/release/ccixfer
 #   ./do install [PREFIX]   the binary, manual pages, completions for shells, systemd units and examples, below PREFIX (/usr/local)
+#   ./do package  a Debian package of the commit that is checked out, build/package/ccixfer_*.deb, looked at by lintian
+#   ./do package --twice   builds it again in another place and without a cache: both are equal to the byte
+#   ./do package --test    installs it in a fresh root, uses, upgrades and purges it there (root, a Debian mirror; minutes)
 #   ./do test     everything: unit and contract tests under ASan+UBSan, simulated seeds, end-to-end tests and a
 #     comparison with rsync on the release build
 #   ./do demo     a tree and a large file travel sender -> router -> router -> receiver over three subnets and arrive verified
@@ -26,6 +29,8 @@ test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd op
   dosfstools e2fsprogs xfsprogs gnuplot-nox)
 # The emulated machine: the emulator, what its programs and modules come from (kmod: depmod), and the stock programs for verbs.
 rdma_packages=(qemu-system-x86 kmod busybox-static iproute2 python3 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
+package_packages=(debhelper dpkg-dev lintian)
+package_test_packages=(mmdebstrap python3 uidmap)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 mutants_packages=(python3-clang-14)
@@ -62,6 +67,47 @@ cmd_install() {
   case $prefix in /*) ;; *) echo "not an absolute path: $prefix: ./do install [PREFIX]" >&2; return 1 ;; esac
   cmd_build >/dev/null
   cmake --install build/release --prefix "$prefix"
+}
+
+# The packaging stands in conf/debian: it takes its place beside the sources in a tree of the commit.
+package_version() {
+  local version; version=$(sed -n 's/^project(ccixfer VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+  # What is not a release sorts before it, by the time of its commit.
+  git describe --exact-match --match "v$version" HEAD >/dev/null 2>&1 ||
+    version+="~$(TZ=UTC0 git log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd.g%h --abbrev=10)"
+  echo "$version-1"
+}
+build_package() {  # build_package DIRECTORY: its log and the .deb are there
+  local tree=$1/ccixfer
+  rm -rf "$1" && mkdir -p "$tree"
+  git archive HEAD | tar -x -C "$tree"
+  mv "$tree/conf/debian" "$tree/debian"
+  # The commit's time is that of all files in the package (SOURCE_DATE_EPOCH).
+  printf 'ccixfer (%s) bookworm; urgency=medium\n\n  * Commit %s.\n\n -- %s  %s\n' "$(package_version)" "$(git rev-parse HEAD)" \
+    "$(sed -n 's/^Maintainer: //p' "$tree/debian/control")" "$(TZ=UTC0 git log -1 --date=rfc2822-local --format=%cd)" >"$tree/debian/changelog"
+  # debhelper gives a build a home of its own, and the cache of compiled files is not in it.
+  (cd "$tree" && CCACHE_DIR=$(ccache -k cache_dir) DEB_BUILD_OPTIONS="parallel=$jobs" dpkg-buildpackage -b -us -uc) >"$1/log" 2>&1 ||
+    { tail -n 40 "$1/log" >&2; return 1; }
+}
+
+cmd_package() {
+  need "${build_packages[@]}" "${package_packages[@]}"
+  git diff --quiet HEAD || echo "changes that are not committed are not in the package" >&2
+  build_package build/package
+  lintian --fail-on error,warning build/package/ccixfer_*.changes
+  echo build/package/ccixfer_*.deb
+  case ${1:-} in
+    '') ;;
+    --twice)
+      CCACHE_DISABLE=1 build_package build/package-again/elsewhere
+      local deb
+      for deb in build/package/*.deb; do cmp "$deb" "build/package-again/elsewhere/${deb##*/}"; done
+      echo "package: two builds are equal" ;;
+    --test)
+      need "${package_test_packages[@]}"
+      python3 tests/package/run.py build/package/ccixfer_*.deb ;;
+    *) echo "./do package [--twice | --test]" >&2; return 1 ;;
+  esac
 }
 
 cmd_demo() {
@@ -133,6 +179,6 @@ cmd_fuzz() {
 }
 
 case ${1:-} in
-  deps|build|install|demo|test|test-rdma|lint|bench|mutants|fuzz) command=cmd_${1//-/_}; shift; "$command" "$@" ;;
-  *) sed -n '2,16p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
+  deps|build|install|package|demo|test|test-rdma|lint|bench|mutants|fuzz) command=cmd_${1//-/_}; shift; "$command" "$@" ;;
+  *) sed -n '2,19p' "$0" | sed 's/^# \{0,1\}//'; exit 1 ;;
 esac

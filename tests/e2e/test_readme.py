@@ -9,8 +9,9 @@ from test_examples import with_ids
 
 # Not run here: .ci/run does them, or they change the machine. (What they install: the tests below.)
 ELSEWHERE = {
-    "./do demo", "./do test", "./do install /usr", "useradd --system ccixfer",
-    "install -d -o ccixfer -m 700 /etc/ccixfer", "install -m 644 conf/border-west.toml /etc/ccixfer/border.toml",
+    "./do demo", "./do test", "./do package", "apt install ./build/package/ccixfer_*.deb",   # tests/package does these two
+    "./do install /usr", "useradd --system --shell /usr/sbin/nologin ccixfer",
+    "install -d -o ccixfer /etc/ccixfer", "install -m 644 conf/border-west.toml /etc/ccixfer/border.toml",
     "install -m 644 conf/receiver.toml /etc/ccixfer/receiver.toml", "runuser -u ccixfer -- ccixfer keygen --out /etc/ccixfer/identity.key",
     "install -d -o ccixfer -g ccixfer /srv/incoming", "systemctl enable --now ccixfer-route", "systemctl enable --now ccixfer-recv",
     "install -d -o alice -m 700 /etc/ccixfer/alice /srv/ccixfer/alice",
