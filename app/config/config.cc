@@ -39,8 +39,10 @@ class Reader : TomlReader {
         config_.identity = read_identity(config_.file, value);
       } else if (key == "peer") {
         config_.peers = read_peers(config_.file, value);
+      } else if (key == "metrics") {
+        read_metrics(table(key, value));
       } else {
-        bad(value, key, "unknown table or key", "device, router, identity and peer are known");
+        bad(value, key, "unknown table or key", "device, router, identity, peer and metrics are known");
       }
     }
     check_together();
@@ -166,6 +168,15 @@ class Reader : TomlReader {
         bad(at, key, fmt::format("'{}' is not of the transport {}", printable(uri), transport),
             "a subnet has exactly one transport");
       }
+    }
+  }
+
+  void read_metrics(const TomlTable& values) {
+    for (const auto& [key, value] : values) {
+      const std::string full = "metrics." + key;
+      if (key != "listen") bad(value, full, "unknown key", "listen is known");
+      config_.metrics_listen = text(full, value, "\"127.0.0.1:9464\"");
+      if (config_.metrics_listen.empty()) bad(value, full, "is empty", "write listen = \"127.0.0.1:9464\", or leave it out");
     }
   }
 

@@ -56,6 +56,7 @@ struct Config {
   RouterConfig router;
   std::optional<IdentityConfig> identity;  // none: the account's key
   std::vector<PeerConfig> peers;           // in the order of their names
+  std::string metrics_listen;              // [metrics] listen; "": nobody may ask for metrics
   std::vector<std::string> warnings;
 };
 

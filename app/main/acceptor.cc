@@ -11,6 +11,7 @@
 #include "app/main/session_trust.h"
 #include "app/recv/history.h"
 #include "app/recv/task.h"
+#include "app/report/outcome.h"
 #include "app/session/entry.h"
 #include "app/session/tlv.h"
 #include "core/base/log.h"
@@ -104,6 +105,12 @@ class Acceptor::Session {
     return who_.is_known() ? fmt::format("{} of {}", transfer, who_.name()) : transfer;
   }
   void report_end() const {
+    if (metrics::Activity* activity = acceptor_.options_.activity; activity != nullptr) {
+      activity->session_ended(result_.kind);
+      const Tally all = tally();
+      if (report::has_delivered(result_.kind) && !is_dry_)
+        activity->delivered(all.files, all.files_unchanged, all.files_failed, all.bytes);
+    }
     acceptor_.services_.reporter.ended({.transfer = transfer_name(link_.hello().transfer),
                                         .peer = peer_,
                                         .path = path_,
@@ -303,6 +310,7 @@ class Acceptor::Session {
     line.peer = peer_ = line.path.empty() ? "?" : line.path.back().node;
     if (const trust::ProvedPeer* peer = link_.proved()) line.identity = trust::to_string(peer->id);
     acceptor_.services_.reporter.session(line);
+    if (acceptor_.options_.activity != nullptr) acceptor_.options_.activity->session_opened();
     reported_ = true;
   }
 

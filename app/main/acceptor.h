@@ -15,6 +15,7 @@
 #include "app/main/peer_rates.h"
 #include "app/main/receipts.h"
 #include "app/main/transfer_role.h"
+#include "app/metrics/activity.h"
 #include "app/session/hub.h"
 #include "app/session/link.h"
 #include "app/session/link_seal.h"
@@ -44,6 +45,7 @@ struct AcceptorOptions {
   std::function<int64_t()> wall_time_s{};                      // since 1970; empty: nobody is told when
   std::function<void(const std::string& result)> completed{};  // of each transfer that ended, report::transfer_result; may be empty
   ListenerReceipts receipts{};                                 // where those of its transfers go
+  metrics::Activity* activity = nullptr;                       // may be
   std::function<void(const policy::AuditRecord&)> audit;       // of each session, and each attempt that was refused; may be empty
 };
 

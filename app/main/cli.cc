@@ -46,7 +46,7 @@ class Parser {
  public:
   Parser() : app_("Moves files and trees between hosts, directly or through routers.", "ccixfer") {
     app_.require_subcommand(1);
-    app_.set_version_flag("-V,--version", "ccixfer 0.1.0");
+    app_.set_version_flag("-V,--version", fmt::format("ccixfer {}", program_version));
     app_.footer(
         "Exit codes: 0 done and durable, 1 usage, 2 protocol, 3 source, 6 running already, 10 network, 11 file, 20 interrupted,\n"
         "23/24 partial, 25 --max-delete, 30 timeout, 35 no answer, 40 integrity, 41 authentication, 42 not authorised,\n"

@@ -19,6 +19,7 @@
 
 namespace ccixfer::program {
 
+inline constexpr const char* program_version = "0.1.0";
 inline constexpr uint64_t memory_bytes_default = 256u << 20;
 inline constexpr uint32_t ping_count_max = 100000;
 inline constexpr uint32_t sessions_option_max = 1024;

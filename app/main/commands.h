@@ -10,6 +10,11 @@
 #include "app/report/reporter.h"
 #include "core/sandbox/sandbox.h"
 
+namespace ccixfer::metrics {
+class Activity;
+class Server;
+}  // namespace ccixfer::metrics
+
 namespace ccixfer::program {
 
 class OnComplete;  // app/main/on_complete.h
@@ -21,6 +26,8 @@ struct Process {
   const Config& config;
   std::function<Result<sandbox::Report>(const sandbox::Plan&)> confine = {};  // none: this process is confined by nobody
   OnComplete* on_complete = nullptr;                                          // --on-complete
+  metrics::Server* metrics = nullptr;                                         // begins once the process is confined
+  metrics::Activity* activity = nullptr;
   int passed_listener = -1;  // of a service: the socket that its manager listens at for it (core/host/passed_sockets.h); -1: none
 };
 

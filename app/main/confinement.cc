@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "app/devices/node.h"
+#include "app/metrics/server.h"
 #include "app/trust/private_file.h"
 
 namespace ccixfer::program {
@@ -115,6 +116,13 @@ void add_identity(Plan& plan, const Config& config, const std::optional<Security
 }
 
 Result<bool> confine(const Process& process, const Plan& given, LogLevel level) {
+  // Its thread has the rights that the process has by then, and is there as soon as peers are.
+  struct Begin {
+    const Process& of;
+    ~Begin() {
+      if (of.metrics != nullptr) of.metrics->begin();
+    }
+  } const begin{process};
   if (!process.confine) return false;
   Plan plan = given;
   plan.shares_memory = shares_memory();

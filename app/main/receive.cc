@@ -55,6 +55,7 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   options.receipts = *receipts;
   options.keeps_history = true;
   options.wall_time_s = wall_time_s;
+  options.activity = process.activity;
   if (OnComplete* on_complete = process.on_complete; on_complete != nullptr)
     options.completed = [on_complete](const std::string& result) { on_complete->run(result); };
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);

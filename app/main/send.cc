@@ -70,6 +70,7 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
   if (!receipts) return {receipts.error(), {}};
   options.receipts = *receipts;
   options.wall_time_s = wall_time_s;
+  options.activity = process.activity;
   if (OnComplete* on_complete = process.on_complete; on_complete != nullptr)
     options.completed = [on_complete](const std::string& result) { on_complete->run(result); };
   options.sessions_max = command.listen.sessions.value_or(sessions_max_default);

@@ -1,6 +1,7 @@
 // [main] argv -> command -> exit code. Everything else is in app/main.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include "app/main/job.h"
 #include "app/main/on_complete.h"
 #include "app/main/session_trust.h"
+#include "app/metrics/server.h"
 #include "app/simulate/command.h"
 #include "core/base/units.h"
 #include "core/host/passed_sockets.h"
@@ -105,6 +107,25 @@ Result<int> listener_of(const std::vector<host::PassedSocket>& sockets, const Co
   return sockets.front().fd.get();
 }
 
+// Of a command that runs until it is told to end; nullptr: of others, of which nobody asks for metrics.
+const char* role_of(const Command& command) {
+  if (std::holds_alternative<RouteCommand>(command)) return "router";
+  const auto* send = std::get_if<SendCommand>(&command);
+  if (send != nullptr && send->serve) return "server";
+  const auto* receive = std::get_if<ReceiveCommand>(&command);
+  return receive != nullptr && receive->root ? "receiver" : nullptr;
+}
+
+std::string metrics_page(const metrics::Subject& subject, metrics::Format format) {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return metrics::page(subject, format, seconds(used.ru_utime) + seconds(used.ru_stime),
+                       static_cast<uint64_t>(used.ru_maxrss) * 1024);
+}
+
 // With -i the lines of the items say it.
 bool lists_files(const TransferOptions& transfer) { return transfer.dry_run && !transfer.sync.itemize; }
 
@@ -165,8 +186,22 @@ int run_program(int argc, char** argv) {
   for (const std::string& warning : config->warnings) (*reporter)->warn(warning);
 
   Counters counters;
+  metrics::Activity activity;
+  std::unique_ptr<metrics::Server> metrics;
+  if (const char* role = role_of(*command); role != nullptr && !config->metrics_listen.empty()) {
+    const bool has_sessions = !std::holds_alternative<RouteCommand>(*command);
+    const metrics::Subject subject{program_version, role, static_cast<double>(wall_time_s()), &counters,
+                                   has_sessions ? &activity : nullptr};
+    auto listening = metrics::Server::listen(config->metrics_listen,
+                                             [subject](metrics::Format format) { return metrics_page(subject, format); });
+    if (!listening) return say_and_leave(listening.error(), common.json);
+    metrics = std::move(*listening);
+    (*reporter)->info(fmt::format("metrics at {}", metrics->place()));
+  }
   const int64_t began_s = wall_time_s();
-  const CommandEnd end = run(Process{loop, **reporter, counters, *config, confinement(), on_complete.get(), *listener}, *command);
+  const CommandEnd end =
+      run(Process{loop, **reporter, counters, *config, confinement(), on_complete.get(), metrics.get(), &activity, *listener},
+          *command);
   (*reporter)->set_now(loop.now());
   if (on_complete) {
     if (const auto dialled = dialled_transfer(*command, end)) on_complete->run(result_of(*dialled, end, began_s));

@@ -36,7 +36,7 @@ TEST_CASE("config_lines__of_the_wrong_kind__what_to_write_instead") {
   CHECK(said("device = 1\n") == "c:1: device: is not a table: write [device]");
   CHECK(said("[device]\nx = 3\n") == "c:2: device.x: is not a table: write [device.x]");
   CHECK(said("router = 1\n") == "c:1: router: is not a table: write [router]");
-  CHECK(said("colour = 3\n") == "c:1: colour: unknown table or key: device, router, identity and peer are known");
+  CHECK(said("colour = 3\n") == "c:1: colour: unknown table or key: device, router, identity, peer and metrics are known");
   CHECK(in_device("transport = 1") == "c:2: device.x.transport: is not a string: write device.x.transport = \"tcp\"");
   CHECK(in_device("interface = 1") == "c:2: device.x.interface: is not a string: write device.x.interface = \"eth0\"");
   CHECK(in_device("interface = \"\"") == "c:2: device.x.interface: is empty: name an interface");
@@ -55,6 +55,16 @@ TEST_CASE("config_lines__of_the_wrong_kind__what_to_write_instead") {
   CHECK(in_router("static = 1") == "c:2: router.static: is not a list: write router.static = [...]");
   CHECK(in_router("static = [1]") == "c:2: [router.static]: is not a table: write [[router.static]]");
   CHECK(in_static("from = 1\nvia = [1]\nto = []") == "c:4: router.static.to: is not a string: write router.static.to = \"4:7\"");
+}
+
+TEST_CASE("config_lines__metrics__have_a_place_and_nothing_else") {
+  CHECK(said("metrics = 1\n") == "c:1: metrics: is not a table: write [metrics]");
+  CHECK(said("[metrics]\nlisten = 9464\n") == "c:2: metrics.listen: is not a string: write metrics.listen = \"127.0.0.1:9464\"");
+  CHECK(said("[metrics]\nlisten = \"\"\n") == "c:2: metrics.listen: is empty: write listen = \"127.0.0.1:9464\", or leave it out");
+  CHECK(said("[metrics]\nport = 9464\n") == "c:2: metrics.port: unknown key: listen is known");
+  const auto config = parse_config("c", "[metrics]\nlisten = \"unix:/run/m\"\n");
+  REQUIRE(config);
+  CHECK(config->metrics_listen == "unix:/run/m");
 }
 
 TEST_CASE("config_lines__numbers__from_the_least_to_the_most") {

@@ -1,0 +1,97 @@
+#include "app/metrics/page.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace ccixfer::metrics {
+namespace {
+
+class Writer {
+ public:
+  explicit Writer(Format format) : format_(format) {}
+
+  // `name` without _total.
+  void counter(std::string_view name, std::string_view help) { family(name, "counter", help); }
+  void gauge(std::string_view name, std::string_view help) { family(name, "gauge", help); }
+  void sample(std::string_view labels, uint64_t value) {
+    fmt::format_to(std::back_inserter(text_), "{}{} {}\n", sample_, labels, value);
+  }
+  void sample(std::string_view labels, double value) {
+    fmt::format_to(std::back_inserter(text_), "{}{} {:.3f}\n", sample_, labels, value);
+  }
+  std::string done() {
+    if (format_ == Format::openmetrics) text_ += "# EOF\n";
+    return std::move(text_);
+  }
+
+ private:
+  void family(std::string_view name, std::string_view kind, std::string_view help) {
+    sample_ = name;
+    if (kind == "counter") sample_ += "_total";
+    // OpenMetrics names the family without the ending of its samples.
+    const std::string_view named = format_ == Format::openmetrics ? name : std::string_view(sample_);
+    fmt::format_to(std::back_inserter(text_), "# HELP {0} {2}\n# TYPE {0} {1}\n", named, kind, help);
+  }
+  const Format format_;
+  std::string text_;
+  std::string sample_;
+};
+
+std::string label(std::string_view name, std::string_view value) { return fmt::format("{{{}=\"{}\"}}", name, value); }
+
+void write_activity(Writer& out, const Activity& activity) {
+  const uint64_t ended = activity.ended();  // before those that were opened, so that the difference is never negative
+  out.gauge("ccixfer_sessions", "Sessions that are open now.");
+  out.sample("", activity.opened() - ended);
+  out.counter("ccixfer_sessions_opened", "Sessions that were admitted.");
+  out.sample("", activity.opened());
+  out.counter("ccixfer_sessions_ended", "Sessions that ended, by how: ok, or the name of the error.");
+  for (size_t kind = 0; kind < Activity::kinds; ++kind) {
+    const auto one = static_cast<ErrorKind>(kind);
+    out.sample(label("status", error_row(one).name), activity.ended(one));
+  }
+  out.counter("ccixfer_files", "Files of transfers that came to their end, by what became of them.");
+  out.sample(label("outcome", "delivered"), activity.files());
+  out.sample(label("outcome", "unchanged"), activity.files_unchanged());
+  out.sample(label("outcome", "failed"), activity.files_failed());
+  out.counter("ccixfer_delivered_bytes", "Content of the delivered files.");
+  out.sample("", activity.bytes());
+}
+
+}  // namespace
+
+Format format_of(std::string_view accept) {
+  return accept.find("application/openmetrics-text") != std::string_view::npos ? Format::openmetrics : Format::prometheus;
+}
+
+std::string_view content_type(Format format) {
+  return format == Format::openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                       : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+std::string page(const Subject& subject, Format format, double cpu_s, uint64_t memory_max_bytes) {
+  Writer out(format);
+  out.gauge("ccixfer_build_info", "The program and what it does here.");
+  out.sample(fmt::format("{{role=\"{}\",version=\"{}\"}}", subject.role, subject.version), uint64_t{1});
+  out.gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.");
+  out.sample("", subject.started_s);
+  out.counter("process_cpu_seconds", "Processor time that was used.");
+  out.sample("", cpu_s);
+  out.gauge("ccixfer_resident_memory_max_bytes", "The most memory that was resident.");
+  out.sample("", memory_max_bytes);
+  if (subject.activity != nullptr) write_activity(out, *subject.activity);
+  for (size_t i = 0; i < static_cast<size_t>(Counter::count_); ++i) {
+    const auto counter = static_cast<Counter>(i);
+    const std::string_view name = to_string(counter);
+    // The two whose name would not end in their unit.
+    const std::string family = counter == Counter::bytes_in    ? "ccixfer_network_received_bytes"
+                               : counter == Counter::bytes_out ? "ccixfer_network_sent_bytes"
+                                                               : fmt::format("ccixfer_{}", name);
+    out.counter(family, fmt::format("The counter {} of --stats.", name));
+    out.sample("", subject.counters->get(counter));
+  }
+  return out.done();
+}
+
+}  // namespace ccixfer::metrics

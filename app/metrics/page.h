@@ -1,0 +1,30 @@
+// The metrics of a process as text: OpenMetrics 1.0, or the older text format of Prometheus for who does not ask for it. Names
+// follow Prometheus' conventions: the program first, base units, _total behind counters. Labels have values of a fixed list only.
+// Any thread. Source: OpenMetrics 1.0 (openmetrics.io); man/ccixfer-metrics.7.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "app/metrics/activity.h"
+#include "core/base/counters.h"
+
+namespace ccixfer::metrics {
+
+enum class Format : uint8_t { openmetrics, prometheus };
+
+struct Subject {
+  std::string_view version;
+  std::string_view role;  // "receiver", "server" or "router"
+  double started_s = 0;   // since 1970
+  const Counters* counters = nullptr;
+  const Activity* activity = nullptr;  // of a router: nullptr
+};
+
+// By what a client says that it takes (RFC 9110, 12.5.1; weights are not looked at).
+[[nodiscard]] Format format_of(std::string_view accept);
+[[nodiscard]] std::string_view content_type(Format format);
+// `cpu_s`: what the process has used, in both modes. `memory_max_bytes`: the most that was resident.
+[[nodiscard]] std::string page(const Subject& subject, Format format, double cpu_s, uint64_t memory_max_bytes);
+
+}  // namespace ccixfer::metrics

@@ -1,0 +1,94 @@
+#include "app/metrics/page.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <sstream>
+
+using namespace ccixfer;
+using namespace ccixfer::metrics;
+
+namespace {
+
+struct Process {
+  Counters counters;
+  Activity activity;
+  [[nodiscard]] std::string text(Format format, bool is_router = false) const {
+    return page({"0.1.0", is_router ? "router" : "receiver", 1000.5, &counters, is_router ? nullptr : &activity}, format, 1.25,
+                4096);
+  }
+};
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("page__a_receiver__says_what_it_did") {
+  Process process;
+  process.counters.add(Counter::bytes_in, 7);
+  process.counters.add(Counter::segments_bad, 2);
+  process.activity.session_opened();
+  process.activity.session_opened();
+  process.activity.session_opened();
+  process.activity.session_ended(ErrorKind::ok);
+  process.activity.session_ended(ErrorKind::no_space);
+  process.activity.delivered(3, 4, 5, uint64_t{1} << 50);
+  const std::string text = process.text(Format::prometheus);
+  for (const char* line :
+       {"ccixfer_build_info{role=\"receiver\",version=\"0.1.0\"} 1", "process_start_time_seconds 1000.500",
+        "process_cpu_seconds_total 1.250", "ccixfer_resident_memory_max_bytes 4096", "ccixfer_sessions 1",
+        "ccixfer_sessions_opened_total 3", "ccixfer_sessions_ended_total{status=\"ok\"} 1",
+        "ccixfer_sessions_ended_total{status=\"no_space\"} 1", "ccixfer_sessions_ended_total{status=\"bug\"} 0",
+        "ccixfer_files_total{outcome=\"delivered\"} 3", "ccixfer_files_total{outcome=\"unchanged\"} 4",
+        "ccixfer_files_total{outcome=\"failed\"} 5", "ccixfer_delivered_bytes_total 1125899906842624",
+        "ccixfer_network_received_bytes_total 7", "ccixfer_segments_bad_total 2", "# TYPE ccixfer_segments_bad_total counter"}) {
+    INFO(line);
+    CHECK(has_line(text, line));
+  }
+  const std::string router = process.text(Format::prometheus, true);
+  CHECK(router.find("ccixfer_sessions") == std::string::npos);
+  CHECK(has_line(router, "ccixfer_segments_bad_total 2"));
+}
+
+TEST_CASE("page__both_formats__name_each_family_once_and_their_samples_after_it") {
+  const Process process;
+  for (const Format format : {Format::openmetrics, Format::prometheus}) {
+    const std::string text = process.text(format);
+    std::map<std::string, std::string> kinds;
+    std::set<std::string> samples;
+    std::string family;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      std::istringstream words(line);
+      std::string first, second, name, kind;
+      words >> first >> second >> name >> kind;
+      if (line == "# EOF") continue;
+      if (second == "HELP") {
+        CHECK(kinds.find(name) == kinds.end());
+        family = name;
+      } else if (second == "TYPE") {
+        CHECK(name == family);
+        kinds[name] = kind;
+        CHECK((kind == "counter" || kind == "gauge"));
+        CHECK(name.ends_with("_total") == (kind == "counter" && format == Format::prometheus));
+      } else {
+        CHECK(samples.insert(first).second);
+        const std::string sample = first.substr(0, first.find('{'));
+        CHECK(sample == (kinds[family] == "counter" && format == Format::openmetrics ? family + "_total" : family));
+      }
+    }
+    CHECK(kinds.size() > static_cast<size_t>(Counter::count_));
+    CHECK(text.ends_with("# EOF\n") == (format == Format::openmetrics));
+  }
+}
+
+TEST_CASE("page__format__is_the_one_that_was_asked_for") {
+  CHECK(format_of("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1") == Format::openmetrics);
+  CHECK(format_of("text/plain") == Format::prometheus);
+  CHECK(format_of("") == Format::prometheus);
+  CHECK(content_type(Format::openmetrics).find("1.0.0") != std::string_view::npos);
+  CHECK(content_type(Format::prometheus).find("0.0.4") != std::string_view::npos);
+}

@@ -1,0 +1,143 @@
+#include "app/metrics/server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <vector>
+
+using namespace ccixfer;
+using namespace ccixfer::metrics;
+
+namespace {
+
+const std::function<std::string(Format)> text = [](Format) { return std::string("all is well\n"); };
+const std::string request = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+host::Descriptor dial(const std::string& place) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(std::stoul(place.substr(place.rfind(':') + 1))));
+  host::Descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return fd;
+}
+
+void say(const host::Descriptor& fd, const std::string& words) {
+  REQUIRE(::send(fd.get(), words.data(), words.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(words.size()));
+}
+
+std::string hear_all(const host::Descriptor& fd) {
+  std::string all;
+  char bytes[4096];
+  for (ssize_t got = 0; (got = ::recv(fd.get(), bytes, sizeof bytes, 0)) > 0;) all.append(bytes, static_cast<size_t>(got));
+  return all;
+}
+
+std::unique_ptr<Server> serving(const std::string& place = "127.0.0.1:0") {
+  auto server = Server::listen(place, text);
+  INFO((server ? "" : server.error().message));
+  REQUIRE(server);
+  (*server)->begin();
+  return std::move(*server);
+}
+
+}  // namespace
+
+TEST_CASE("metrics_server__asked__answers_and_hangs_up") {
+  const auto server = serving();
+  for (int round = 0; round < 3; ++round) {
+    const host::Descriptor fd = dial(server->place());
+    say(fd, request.substr(0, 20));
+    say(fd, request.substr(20));
+    CHECK(hear_all(fd).ends_with("\r\n\r\nall is well\n"));
+  }
+}
+
+TEST_CASE("metrics_server__all_places_are_taken__who_comes_is_hung_up_on_and_later_ones_are_served") {
+  const auto server = serving();
+  std::vector<host::Descriptor> idle;
+  for (size_t i = 0; i < connections_max; ++i) idle.push_back(dial(server->place()));
+  {
+    const host::Descriptor more = dial(server->place());
+    CHECK(hear_all(more).empty());
+  }
+  // One of those that were there is served, and its place is free then.
+  say(idle.back(), request);
+  CHECK(hear_all(idle.back()).ends_with("all is well\n"));
+  const host::Descriptor next = dial(server->place());
+  say(next, request);
+  CHECK(hear_all(next).ends_with("all is well\n"));
+}
+
+TEST_CASE("metrics_server__ends__while_clients_wait_and_before_it_began") {
+  auto server = serving();
+  const host::Descriptor idle = dial(server->place());
+  server.reset();
+  CHECK(hear_all(idle).empty());
+  auto never_begun = Server::listen("127.0.0.1:0", text);
+  REQUIRE(never_begun);
+}
+
+TEST_CASE("metrics_server__unix_socket__is_answered_at_and_goes_with_the_server") {
+  std::string pattern = (std::filesystem::temp_directory_path() / "ccixfer-metrics-XXXXXX").string();
+  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+  const std::string path = pattern + "/socket";
+  const auto ask = [&] {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const host::Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    say(fd, request);
+    return hear_all(fd);
+  };
+  {
+    const auto server = serving("unix:" + path);
+    CHECK(ask().ends_with("all is well\n"));
+    CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::others_all) == std::filesystem::perms::none);
+    const auto second = Server::listen("unix:" + path, text);  // somebody answers there
+    CHECK_FALSE(second);
+    CHECK(ask().ends_with("all is well\n"));
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
+  {
+    // Left behind by a process that was killed.
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const host::Descriptor left(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  }
+  {
+    const auto server = serving("unix:" + path);
+    CHECK(ask().ends_with("all is well\n"));
+  }
+  std::filesystem::remove_all(pattern);
+}
+
+TEST_CASE("metrics_server__places_that_are_none__are_refused_by_name") {
+  for (const char* place :
+       {"", "9464", "0.0.0.0:9464", "192.0.2.1:9464", "[::]:9464", "[2001:db8::1]:9464", "127.0.0.1:", "127.0.0.1:x",
+        "127.0.0.1:65536", "127.0.0.1:-1", "host.example:9464", "unix:", "unix:relative", "[::1:9464"}) {
+    INFO(place);
+    const auto server = Server::listen(place, text);
+    REQUIRE_FALSE(server);
+    CHECK(server.error().kind == ErrorKind::usage);
+    CHECK(server.error().message.find("metrics.listen") != std::string::npos);
+  }
+  CHECK_FALSE(Server::listen("unix:/" + std::string(200, 'x'), text));
+  const auto first = Server::listen("127.0.0.1:0", text);
+  REQUIRE(first);
+  const auto second = Server::listen((*first)->place(), text);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().kind == ErrorKind::network);
+  CHECK(Server::listen("localhost:0", text));
+}
