@@ -30,7 +30,7 @@ test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd op
 # The emulated machine: the emulator, what its programs and modules come from (kmod: depmod), and the stock programs for verbs.
 rdma_packages=(qemu-system-x86 kmod busybox-static iproute2 python3 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
 package_packages=(debhelper dpkg-dev lintian)
-package_test_packages=(mmdebstrap python3 uidmap)
+package_test_packages=(mmdebstrap python3 iproute2 util-linux)
 lint_packages=(clang-format-14 clang-tidy-14 clang-14)
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 mutants_packages=(python3-clang-14)
