@@ -30,7 +30,7 @@ def command_lines():
     lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
     prose = re.sub(r"```.*?```", "", text, flags=re.S)
     inline = [line for line in re.findall(r"`(ccixfer [^`]+)`", prose) if "//" in line or " --" in line or "TICKET" in line or
-              line in ("ccixfer keygen", "ccixfer id")]
+              line in ("ccixfer keygen", "ccixfer id", "ccixfer job nightly")]
     return [line for line in lines + inline if line]
 
 
@@ -152,6 +152,19 @@ def by_key(site):
     same_tree(site.lab.directory / "run42", site.data / "incoming/run42")
     shutil.rmtree(site.data / "incoming/run42")
     site.run("receiver", "ccixfer send -a --lock job.lock --stop-at 06:00 run42/ tcp://receiver.example:7100/run42/")
+    # The example of a job, of this tree and for any time of the day.
+    job = (REPO / "conf/jobs/nightly.toml").read_text()
+    changes = (("/data/runs/", f"{site.lab.directory}/run42/"), ("archive.example:7100/runs/", "receiver.example:7100/run42/"),
+               ("00:30", "06:00"), ("/var/lib/ccixfer", str(site.lab.directory)))
+    for before, after in changes:
+        check(before in job, f"conf/jobs/nightly.toml has no {before}")
+        job = job.replace(before, after)
+    jobs = site.account("receiver") / "config/ccixfer/jobs"
+    jobs.mkdir(parents=True)
+    (jobs / "nightly.toml").write_text(job)
+    site.run("receiver", "ccixfer job --check nightly", "nightly: fine")
+    check(site.begin("receiver", "ccixfer job nightly", stdout=subprocess.PIPE, stderr=subprocess.PIPE).wait() == 0, "ccixfer job nightly")
+    site.run("receiver", "ccixfer status --history", "nightly to tcp://receiver.example:7100/run42/: ok")
     site.stop(receiver)
     same_tree(site.lab.directory / "run42", site.data / "incoming/run42")
     shutil.rmtree(site.data / "incoming/run42")
