@@ -286,8 +286,7 @@ Result<JobPart> begin_job(const PreparedJob& job) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would note how it ended, and a service would begin another one beside it
     if (::getppid() != parent) std::raise(SIGTERM);
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    static_cast<void>(new JobLock(std::move(*lock)));  // held until the process ends, however it does
-    return JobPart{std::nullopt, std::make_unique<JobTeller>(std::move(told_there))};
+    return JobPart{std::nullopt, std::make_unique<JobTeller>(std::move(told_there), std::move(*lock))};
   }
   told_there.reset();
   // The database is opened in this process alone: SQLite does not live through a fork.

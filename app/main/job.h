@@ -26,14 +26,15 @@ struct PreparedJob {
 [[nodiscard]] Result<PreparedJob> prepare_job(const JobCommand& command, const std::string& name);
 [[nodiscard]] std::string job_history_file();  // of this account; "": it has no place for one
 
-// In the process that moves the data: tells the other one how that ended.
+// In the process that moves the data: tells the other one how that ended. It has the job's lock too, as long as it lives.
 class JobTeller {
  public:
-  explicit JobTeller(host::Descriptor to) : to_(std::move(to)) {}
+  JobTeller(host::Descriptor to, JobLock lock) : to_(std::move(to)), lock_(std::move(lock)) {}
   void tell(const Error& error, const report::Counts& counts);
 
  private:
   host::Descriptor to_;
+  JobLock lock_;
 };
 
 // Either the run is over, with this exit code, or this is the process that is to move the data.

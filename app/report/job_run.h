@@ -11,7 +11,7 @@ inline constexpr std::string_view run_killed = "killed";  // with its whole proc
 
 struct JobRun {
   std::string job;
-  std::string destination;  // "ticket" for a ticket
+  std::string destination;  // of a pull: where from; "ticket" for a ticket
   int64_t began_s = 0;      // since 1970, by the wall clock
   int64_t ended_s = 0;      // 0: it has not ended, or nobody knows when
   int exit = -1;            // the exit code; -1: none

@@ -4,27 +4,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "core/base/units.h"
+#include "core/host/number_of.h"
 
 namespace ccixfer::host {
-namespace {
-
-template <typename Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-}  // namespace
-
 Result<PassedSockets> passed_sockets_of(const char* of_process, const char* count, const char* names, pid_t self) {
   PassedSockets passed;
   if (of_process == nullptr || count == nullptr || number_of<pid_t>(of_process) != self) return passed;
