@@ -2,6 +2,7 @@
 // (send --serve). They share the buffer pool (session::PoolTurns) and the cap of --bwlimit. At most sessions_max run at a time; the
 // others wait in the order in which they came, and are told their place (session::Queued). A dialler that begins its transfer anew
 // has the place of the session that it lost, and waits until that one has ended.
+// The sessions of a team (--stripe) are one that leads and others that help it (app/main/teams, recv::Team).
 // Errors of a session are the peer's (told by Abort) and the log's; the first ended transfer's is kept for --once.
 // Bounds: sessions_max and sessions_waiting_max; a session that is not opened within open_timeout ends.
 #pragma once
@@ -14,6 +15,7 @@
 #include "app/main/peer_gate.h"
 #include "app/main/peer_rates.h"
 #include "app/main/receipts.h"
+#include "app/main/teams.h"
 #include "app/main/transfer_role.h"
 #include "app/metrics/activity.h"
 #include "app/session/hub.h"
@@ -27,6 +29,7 @@ inline constexpr uint32_t sessions_max_default = 64;
 inline constexpr size_t sessions_waiting_max = 1024;                 // beyond them a dialler is refused, and tries again
 inline constexpr Duration place_interval = std::chrono::seconds(5);  // who waits hears that often that others get on
 inline constexpr size_t transfers_remembered_max = 64;               // besides those that have a session
+inline constexpr Duration team_patience = std::chrono::seconds(5);   // with a process that leads a team and has no connection
 inline constexpr Duration open_timeout = std::chrono::seconds(30);
 // Sessions with encryption of peers that have not proved who they are. Beyond them the oldest goes, unless it has just come.
 inline constexpr size_t unproved_sessions_max = 256;
@@ -82,6 +85,9 @@ class Acceptor final : public session::AcceptHandler {
   std::list<std::unique_ptr<Session>>::iterator supersede(const session::TransferId& transfer, const Session* by, Instant now);
   [[nodiscard]] bool make_room_for_unproved(Instant now);
   void take_over_transfers(Instant now);
+  [[nodiscard]] Session* leader_of(const session::TransferId& team);  // nullptr: nobody leads it now
+  [[nodiscard]] Result<Teams::Place> seat_of(const Session& session, Instant now);
+  void give_up_lost_leaders(Instant now);
   void end_abandoned(const trust::TicketNumber& ticket, Instant now);
   void admit(Instant now);
   [[nodiscard]] bool someone_got_on(Instant since) const;
@@ -94,6 +100,7 @@ class Acceptor final : public session::AcceptHandler {
   PeerRates<send::RateCap> send_rates_;
   size_t first_ = 0;  // whose turn is the first of this turn: what they share goes to each in turn
   bool stopped_ = false;
+  Teams teams_;
   std::list<Transfer> transfers_;
   Tally forgotten_;  // of transfers that are in the list no more
   std::list<std::unique_ptr<Session>> sessions_;

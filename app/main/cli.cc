@@ -144,6 +144,10 @@ class Parser {
     app->add_option("--audit-log", audit_log, "append a JSON line for each session and refused attempt; journald: to the journal")
         ->type_name("FILE");
   }
+  static void add_team(CLI::App* app, TeamOptions& team) {
+    app->add_flag("--stripe", team.stripe, "share the transfer with the other tasks of this Slurm job step");
+    app->add_option("--part", team.part, "the same without Slurm: this is process I of K, such as 1/4")->type_name("I/K");
+  }
   void add_transfer(CLI::App* app, TransferOptions& transfer) {
     app->add_flag("-a,--archive", transfer.archive, "keep links, modes, times, and owners when permitted (-rlptgoD)");
     app->add_flag("-n,--dry-run", transfer.dry_run, "say what would be done, and do nothing");
@@ -240,6 +244,7 @@ class Parser {
     add_sessions(send_app_);
     add_ticket(send_app_, send_.listen);
     add_transfer(send_app_, send_.transfer);
+    add_team(send_app_, send_.team);
     send_app_->add_option("--serve", send_.serve, "publish DIR so that receivers can pull from it")->type_name("DIR");
     send_app_
         ->add_option("paths", send_.sources,

@@ -13,6 +13,7 @@
 #include "app/main/rate_table.h"
 #include "app/main/rule_words.h"
 #include "app/main/sync_options.h"
+#include "app/main/team_options.h"
 #include "app/main/wall_clock.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
@@ -79,6 +80,7 @@ struct SendCommand {  // `serve` or sources with a destination
   std::optional<std::string> serve;
   std::vector<std::string> sources;
   std::string destination;
+  TeamOptions team = {};
 };
 
 struct ReceiveCommand {  // `root` or uris with a directory

@@ -227,7 +227,8 @@ void DialledTransfer::open_session(Instant now) {
   Attempt& attempt = *attempt_;
   attempt.link.set_session(attempt.forwarder.opened()->session);
   const bool may_begin_again = !plan_.retries || attempts_ <= *plan_.retries;
-  attempt.role = plan_.make_role(attempt.link, may_begin_again && changed_sessions_ < changed_sessions_max);
+  attempt.role =
+      plan_.make_role(attempt.link, {may_begin_again && changed_sessions_ < changed_sessions_max, attempt.forwarder.is_helper()});
   attempt.forwarder.attach(attempt.role->handler());  // before start(): it takes up live lanes that it has not been told of
   attempt.role->start(now);
   const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
@@ -255,7 +256,7 @@ void DialledTransfer::judge(Instant now) {
   }
   if (attempt.role && attempt.role->finished()) {
     const Error* error = attempt.role->error();
-    const Error end = error != nullptr ? *error : end_of_tally(attempt.role->tally());
+    const Error end = error != nullptr ? *error : attempt.role->end();
     const bool had_changes = error != nullptr && end.kind == ErrorKind::vanished;  // a role says so only where it is tried again
     if (had_changes) ++changed_sessions_;
     return end_attempt(now, end, error != nullptr && (is_passing(end.kind) || had_changes));

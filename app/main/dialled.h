@@ -26,6 +26,11 @@ namespace ccixfer::program {
 inline constexpr uint32_t losses_in_vain_max = 10;
 inline constexpr uint32_t changed_sessions_max = 2;  // sessions that are followed by another one because files had changed
 
+struct RoleWish {
+  bool tries_changed_again = false;  // as of SourcePart and DestinationPart
+  bool helps = false;                // the acceptor says so, of a team
+};
+
 struct DialPlan {
   std::string uri;                  // without a path
   std::vector<std::string> uris{};  // where there are several: they are tried in turn until one of them was reached
@@ -35,8 +40,7 @@ struct DialPlan {
   size_t routers = 1;  // of our device
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
-  // `tries_changed_again`: as of SourcePart and DestinationPart.
-  std::function<std::unique_ptr<TransferRole>(session::Link&, bool tries_changed_again)> make_role;
+  std::function<std::unique_ptr<TransferRole>(session::Link&, const RoleWish&)> make_role;
   std::optional<session::SealSetup> seal;  // none: --insecure. Then there is judge_peer too
   // Whether the peer that was reached is the one that is meant. It may ask a person and block for as long. authentication: it is
   // not

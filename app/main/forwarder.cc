@@ -47,6 +47,10 @@ void Forwarder::on_message(const session::Message& message) {
     opened_ = *opened;
     return;
   }
+  if (const auto* seat = std::get_if<session::TeamSeat>(&message); seat != nullptr && role_ == nullptr) {
+    is_helper_ = seat->is_helper;
+    return;
+  }
   if (const auto* queued = std::get_if<session::Queued>(&message)) {
     queued_ = *queued;
     ++queue_news_;

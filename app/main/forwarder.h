@@ -22,6 +22,7 @@ class Forwarder final : public session::LinkHandler {
 
   [[nodiscard]] const std::optional<session::Open>& open() const { return open_; }        // acceptor: complete
   [[nodiscard]] const std::optional<session::Opened>& opened() const { return opened_; }  // dialler
+  [[nodiscard]] bool is_helper() const { return is_helper_; }                             // dialler of a team, once it is opened
   [[nodiscard]] const std::optional<session::Queued>& queued() const { return queued_; }  // dialler: the last word on its place
   [[nodiscard]] uint64_t queue_news() const { return queue_news_; }                       // how many there were
   [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }  // link lost, aborted by the peer, protocol error
@@ -51,6 +52,7 @@ class Forwarder final : public session::LinkHandler {
   session::OpenJoiner joiner_;
   std::optional<session::Open> open_;
   std::optional<session::Opened> opened_;
+  bool is_helper_ = false;
   std::optional<session::Queued> queued_;
   uint64_t queue_news_ = 0;
   std::optional<Error> lost_;

@@ -101,8 +101,8 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     part.asked = recv::asked_for(plan.open.path, plan.open.options);  // each peer may send what it was asked for, and no more
     part.asked->list = plan.open.list;
     if (security) secure_plan(plan, *security, place);
-    plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link, bool tries_changed_again) mutable {
-      part.tries_changed_again = tries_changed_again;
+    plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link, const RoleWish& wish) mutable {
+      part.tries_changed_again = wish.tries_changed_again;
       part.receipt = receipt.begin(link, uri);
       part.peer = link.proved() != nullptr ? trust::to_string(link.proved()->id) : uri;
       return make_destination(services, link, part);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "app/config/uri.h"
@@ -82,6 +83,31 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
   return end;
 }
 
+using Seat = send::SourceOptions::Seat;
+
+// All of its processes must see the same source, and ask for the same.
+Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& command, const session::Open& open,
+                                                         ports::Entropy& entropy) {
+  const bool is_team = command.team.stripe || !command.team.part.empty();
+  if (is_team && (command.sources.size() != 1 || command.sources.front() == "-")) {
+    return fail(ErrorKind::usage, "bad use: --stripe: name one SRC, a file or a directory, that every process can read");
+  }
+  TeamWork work;
+  work.open = &open;
+  if (is_team) work.source = send::absolute_place(working_directory(), command.sources.front());
+  work.destination = command.destination;
+  for (const RuleWord& rule : command.transfer.rules)
+    work.more.push_back(fmt::format("{} {}", static_cast<int>(rule.kind), rule.text));
+  work.more.push_back(command.transfer.sync.files_from.value_or(""));
+  for (const std::string& mode : command.transfer.metadata.chmod) work.more.push_back(mode);
+  work.more.push_back(command.transfer.metadata.chown);
+  const auto environment = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  return team_of(command.team, environment, work, program_version, entropy);
+}
+
 }  // namespace
 
 CommandEnd run_send(const Process& process, const SendCommand& given) {
@@ -126,6 +152,8 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   if (path.directory || command.sources.size() > 1 || *chosen) plan.open.options |= session::option_directory;
   add_aside(plan.open, command.transfer.sync);
   plan.open.compress = compression_of(command.transfer.sync);
+  auto team = team_of_command(command, plan.open, services.entropy);
+  if (!team) return {team.error(), {}};
   SourcePart part{command.sources, -1, plan.open.options, plan.open.compress};
   if (*chosen) part.list = std::move((*chosen)->list);
   part.working_directory = working_directory();
@@ -143,6 +171,7 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   auto tweaks = tweaks_of(command.transfer.metadata, false);
   if (!tweaks) return {tweaks.error(), {}};
   part.tweaks = std::move(*tweaks);
+  plan.open.team = *team;
   if (*security) secure_plan(plan, **security, *place);
   receipt::Header header{.path = path.path, .archive = command.transfer.archive};
   const bool whole = (plan.open.options & session::option_directory) == 0 || command.sources.front().ends_with('/');
@@ -154,9 +183,12 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   auto failed = begin_failed_list(command.transfer, rights);
   if (!failed) return {failed.error(), {}};
   part.failed = std::move(*failed);
-  plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link, bool tries_changed_again) mutable {
-    part.tries_changed_again = tries_changed_again;
-    part.receipt = receipt.begin(link, uri);
+  plan.make_role = [&services, &receipt, part, uri = target.address, is_team = team->has_value()](session::Link& link,
+                                                                                                  const RoleWish& wish) mutable {
+    // Who leads the next session of a team is not known, so it begins none for files that changed.
+    part.tries_changed_again = wish.tries_changed_again && !is_team;
+    part.seat = !is_team ? Seat::alone : wish.helps ? Seat::helper : Seat::leader;
+    part.receipt = wish.helps ? nullptr : receipt.begin(link, uri);
     return make_source(services, link, part);
   };
   add_trust(rights, *security);

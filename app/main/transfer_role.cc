@@ -15,27 +15,34 @@ namespace {
 
 class Observer final : public send::SourceObserver, public recv::DestinationObserver {
  public:
-  Observer(report::Reporter& reporter, const session::TransferId& transfer, std::shared_ptr<FailedList> failed)
-      : reporter_(reporter), transfer_(transfer_name(transfer)), failed_(std::move(failed)) {
+  // `is_silent`: another process of the team tells of each file.
+  Observer(report::Reporter& reporter, const session::TransferId& transfer, std::shared_ptr<FailedList> failed,
+           bool is_silent = false)
+      : reporter_(reporter), transfer_(transfer_name(transfer)), failed_(std::move(failed)), is_silent_(is_silent) {
     if (failed_) failed_->session_begins();
   }
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
+    if (is_silent_) return;
     if (failed_) failed_->ended(path, status);
     reporter_.file({std::string(path), bytes, std::string(status), std::string(reason), transfer_});
   }
-  void on_item(const session::ItemLine& item) override { reporter_.item({item.letters, item.name, item.target}); }
+  void on_item(const session::ItemLine& item) override {
+    if (!is_silent_) reporter_.item({item.letters, item.name, item.target});
+  }
   void on_warning(std::string_view line) override { reporter_.warn(line); }
 
  private:
   report::Reporter& reporter_;
   const std::string transfer_;
   const std::shared_ptr<FailedList> failed_;
+  const bool is_silent_;
 };
 
 class SourceRole final : public TransferRole {
  public:
   SourceRole(const SessionServices& services, session::Link& link, const SourcePart& part)
-      : observer_(services.reporter, link.hello().transfer, part.failed),
+      : observer_(services.reporter, link.hello().transfer, part.failed, part.seat == send::SourceOptions::Seat::helper),
+        is_helper_(part.seat == send::SourceOptions::Seat::helper),
         source_(options(part), link, services.work, services.pool, services.pool_region, observer_, services.counters) {}
 
   session::LinkHandler& handler() override { return source_; }
@@ -46,9 +53,20 @@ class SourceRole final : public TransferRole {
   bool idle() const override { return source_.idle(); }
   bool in_use() const override { return false; }  // its jobs hold what they use
   const Error* error() const override { return source_.error(); }
-  Tally tally() const override { return source_.tally(); }
+  Tally tally() const override {
+    Tally tally = source_.tally();
+    tally.helped = is_helper_;
+    return tally;
+  }
   Instant last_progress() const override { return source_.last_progress(); }
   std::string stuck_disk() const override { return source_.stuck_disk(); }
+  // A helper's process ends as its team did, and the leader's lines tell what there is to tell.
+  Error end() const override {
+    const std::optional<session::TeamEnded>& how = source_.team_ended();
+    if (!how) return TransferRole::end();
+    if (how->kind == ErrorKind::ok) return {ErrorKind::ok, ""};
+    return {how->kind, "not all of the transfer is delivered: the lines of the process that led it say what is missing"};
+  }
   bool repeatable() const override { return !source_.input_is_spent(); }
   session::Bottleneck bottleneck(Instant now) const override { return source_.bottleneck(now); }
   void abort(const Error& error) override { source_.abort(error); }
@@ -72,11 +90,13 @@ class SourceRole final : public TransferRole {
     options.rules = part.rules;
     options.working_directory = part.working_directory;
     options.tries_changed_again = part.tries_changed_again;
+    options.seat = part.seat;
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     return options;
   }
   Observer observer_;
+  const bool is_helper_;
   send::Source source_;
 };
 
@@ -100,6 +120,8 @@ class DestinationRole final : public TransferRole {
   std::string stuck_disk() const override { return destination_.stuck_disk(); }
   bool repeatable() const override { return true; }
   session::Bottleneck bottleneck(Instant now) const override { return destination_.bottleneck(now); }
+  const session::TeamEnded* team_ended() const override { return destination_.team_ended(); }
+  bool add_helper(const std::shared_ptr<recv::Helper>& helper) override { return destination_.add_helper(helper); }
   void abort(const Error& error) override { destination_.abort(error); }
   bool take_completion(const rvma::Completion& completion) override {
     if (!destination_.owns_mailbox(completion.mailbox)) return false;
@@ -125,11 +147,55 @@ class DestinationRole final : public TransferRole {
     options.receipt = part.receipt;
     options.tweaks = part.tweaks;
     options.tries_changed_again = part.tries_changed_again;
+    options.is_team = part.is_team;
     return options;
   }
   Observer observer_;
   recv::Destination destination_;
 };
+
+class HelperRole final : public TransferRole {
+ public:
+  explicit HelperRole(const recv::HelperParts& parts) : helper_(std::make_shared<recv::Helper>(parts)) {}
+
+  const std::shared_ptr<recv::Helper>& helper() const { return helper_; }
+  session::LinkHandler& handler() override { return *helper_; }
+  void start(Instant now) override { helper_->start(now); }
+  void turn(Instant now) override { helper_->turn(now); }
+  Instant next_deadline() const override { return helper_->next_deadline(); }
+  bool finished() const override { return helper_->finished(); }
+  bool idle() const override { return helper_->idle(); }
+  bool in_use() const override { return !helper_->idle(); }
+  const Error* error() const override { return helper_->error(); }
+  bool is_peer_told() const override { return helper_->is_end_posted(); }
+  // For the log: what it brought counts in the session that leads.
+  Tally tally() const override {
+    Tally tally;
+    tally.bytes = helper_->bytes();
+    return tally;
+  }
+  Error end() const override { return {ErrorKind::ok, ""}; }
+  Instant last_progress() const override { return helper_->last_progress(); }
+  std::string stuck_disk() const override { return {}; }
+  bool repeatable() const override { return true; }
+  void abort(const Error& error) override { helper_->abort(error); }
+  bool take_completion(const rvma::Completion& completion) override {
+    if (!helper_->owns_mailbox(completion.mailbox)) return false;
+    helper_->on_completion(completion);
+    return true;
+  }
+
+ private:
+  const std::shared_ptr<recv::Helper> helper_;
+};
+
+std::unique_ptr<HelperRole> make_helper_role(const SessionServices& services, session::Link& link,
+                                             std::shared_ptr<session::PoolTurns> turns, std::shared_ptr<recv::RateAllowance> rate) {
+  return std::make_unique<HelperRole>(
+      recv::HelperParts{link, services.endpoint.mailboxes(), services.pool, services.entropy,
+                        turns ? std::move(turns) : std::make_shared<session::PoolTurns>(services.pool.count(), true),
+                        rate ? std::move(rate) : std::make_shared<recv::RateAllowance>(0)});
+}
 
 }  // namespace
 
@@ -188,7 +254,8 @@ report::Counts counts_of(const Tally& tally) {
           .files_failed = tally.failed() + tally.vanished(),
           .bytes = tally.bytes,
           .bytes_sent = tally.bytes_sent,
-          .segments_resent = tally.segments_resent};
+          .segments_resent = tally.segments_resent,
+          .helped = tally.helped};
 }
 
 session::TransferId make_transfer_id(ports::Entropy& entropy) {
@@ -222,6 +289,20 @@ std::unique_ptr<TransferRole> make_source(const SessionServices& services, sessi
 }
 std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link, const DestinationPart& part) {
   return std::make_unique<DestinationRole>(services, link, part);
+}
+
+std::unique_ptr<TransferRole> make_helper(const SessionServices& services, session::Link& link, TransferRole& leader,
+                                          const DestinationPart& part) {
+  auto role = make_helper_role(services, link, part.turns, part.rate);
+  if (!leader.add_helper(role->helper())) return nullptr;
+  return role;
+}
+
+std::unique_ptr<TransferRole> make_late_helper(const SessionServices& services, session::Link& link,
+                                               const session::TeamEnded& how) {
+  auto role = make_helper_role(services, link, {}, {});
+  role->helper()->end(how);
+  return role;
 }
 
 }  // namespace ccixfer::program

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/recv/destination.h"
+#include "app/recv/helper.h"
 #include "app/recv/root.h"
 #include "app/report/reporter.h"
 #include "app/send/source.h"
@@ -74,6 +75,16 @@ class TransferRole {
     static_cast<void>(now);
     return session::Bottleneck::none;
   }
+  // How it ended, once it is finished without an error.
+  [[nodiscard]] virtual Error end() const { return end_of_tally(tally()); }
+  [[nodiscard]] virtual bool is_peer_told() const { return false; }  // of a helper at the receiver: how its team ended
+  // Of a team's leading session at the receiver that has come to its summary: what the team hears. nullptr: it is none.
+  [[nodiscard]] virtual const session::TeamEnded* team_ended() const { return nullptr; }
+  // Of a team's leading session at the receiver: a further process helps from now on. False: too late, or it is none.
+  virtual bool add_helper(const std::shared_ptr<recv::Helper>& helper) {
+    static_cast<void>(helper);
+    return false;
+  }
   virtual void abort(const Error& error) = 0;
   virtual bool take_completion(const rvma::Completion& completion) = 0;  // false: not a mailbox of ours
 };
@@ -98,6 +109,7 @@ struct SourcePart {
   filter::Rules rules = {};
   std::string working_directory = {};
   bool tries_changed_again = false;  // as of send::SourceOptions
+  send::SourceOptions::Seat seat = send::SourceOptions::Seat::alone;
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
@@ -121,8 +133,17 @@ struct DestinationPart {
   receipt::Sink* receipt = nullptr;
   session::TweaksRef tweaks = {};
   bool tries_changed_again = false;  // as of recv::DestinationOptions
+  bool is_team = false;              // the same
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);
+
+// The receiver's end of a helper: its segments go into the files of `leader`, which outlives it or has let it go. nullptr: the
+// leader's session is over.
+[[nodiscard]] std::unique_ptr<TransferRole> make_helper(const SessionServices& services, session::Link& link, TransferRole& leader,
+                                                        const DestinationPart& part);
+// Of a member that comes when its team's transfer has ended: it only hears how.
+[[nodiscard]] std::unique_ptr<TransferRole> make_late_helper(const SessionServices& services, session::Link& link,
+                                                             const session::TeamEnded& how);
 
 }  // namespace ccixfer::program

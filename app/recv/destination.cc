@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/recv/arrivals.h"
 #include "app/recv/budget.h"
 #include "app/recv/commit_queue.h"
 #include "app/recv/delete_queue.h"
@@ -12,17 +13,17 @@
 #include "app/recv/entry_queue.h"
 #include "app/recv/files_in_work.h"
 #include "app/recv/inbox.h"
+#include "app/recv/intake.h"
 #include "app/recv/leave_queue.h"
 #include "app/recv/outbox.h"
-#include "app/recv/pack_stager.h"
 #include "app/recv/piece_comparer.h"
-#include "app/recv/piece_writer.h"
 #include "app/recv/receipt_queue.h"
 #include "app/recv/results.h"
 #include "app/recv/session_end.h"
 #include "app/recv/session_reports.h"
 #include "app/recv/session_root.h"
 #include "app/recv/syncer.h"
+#include "app/recv/team.h"
 #include "app/session/liveness.h"
 #include "app/session/receiver_words.h"
 #include "app/session/session_keys.h"
@@ -34,7 +35,6 @@ namespace ccixfer::recv {
 
 using session::Message;
 using session::SegmentHeader;
-using session::SegmentKind;
 
 namespace {
 
@@ -48,7 +48,7 @@ bool tells_source_of_items(const DestinationOptions& options) {
 // The objects of a session, and who tells whom what. Each of them has a state and tests of its own;
 // here is only the order in which they have their turn. That makes more than twenty fields: one for
 // each object, and what they share.
-class Destination::Impl final : public EntriesHandler, public FileSteps {
+class Destination::Impl final : public EntriesHandler, public FileSteps, public TeamHandler {
  public:
   Impl(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint, ports::WorkPool& work,
        memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer, Counters& counters);
@@ -65,6 +65,11 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   void on_message(const Message& message);
   void on_link_lost(const Error& error);
   void on_completion(const rvma::Completion& completion);
+  [[nodiscard]] bool add_helper(std::shared_ptr<Helper> helper);
+  [[nodiscard]] const session::TeamEnded* team_ended() const { return team_ended_ ? &*team_ended_ : nullptr; }
+  void release_team() {
+    if (team_) team_->release();
+  }
 
   [[nodiscard]] const Lanes& lanes() const { return lanes_; }
   [[nodiscard]] const SessionJobs& jobs() const { return jobs_; }
@@ -77,7 +82,13 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   // What the objects of the session tell it.
   void on_decided(uint64_t first_index, std::vector<Decision> decisions) override;
   void commit(CommitItem item) override;
-  void sync_soon(uint64_t index, uint64_t bytes) override { syncer_.add(index, bytes); }
+  void sync_soon(uint64_t index, uint64_t bytes) override {
+    syncer_.add(index, bytes);
+    if (team_) team_->written(index);
+  }
+  void receive_from(Helper& helper, ReceivedSegment arrival) override;
+  void helpers_have_news() override { wake_.set(); }
+  void on_file_end_of_helper(const session::FileEnd& end) override { on_file_end(end); }
   void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) override;
   void make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged, const session::Holes& holes) override;
   void remove_staged(std::string name) override { discards_.add(std::move(name)); }
@@ -96,6 +107,8 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
 
   // Steps of a turn.
   void receive(ReceivedSegment arrival);
+  void post(const Message& message);
+  void end_team();
   void finish();
   [[nodiscard]] bool delete_the_rest();
   void summarise();
@@ -120,9 +133,9 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   Inbox inbox_;
   EntryQueue entries_;
   FilesInWork files_;
-  PieceWriter pieces_;
+  Intake intake_;
+  Arrivals arrivals_;
   PieceComparer compared_;
-  PackStager packs_;
   Syncer syncer_;
   CommitQueue commits_;
   Discards discards_;
@@ -130,6 +143,10 @@ class Destination::Impl final : public EntriesHandler, public FileSteps {
   session::BottleneckWatch waits_;
   ReceiptQueue receipts_;
   DeleteQueue deletions_;
+  const std::unique_ptr<Team> team_;  // none: one process sends all
+  const IntakeParts intake_parts_;
+  bool is_team_ended_ = false;
+  std::optional<session::TeamEnded> team_ended_;
   bool source_is_whole_ = true;  // it could list and read all that it has
   Instant now_{};                // of the last turn
 };
@@ -146,7 +163,7 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       root_(root, options.options, link.transfer_key(), options.limits, options.peer, options.aside, options.tweaks),
       jobs_(work, wake_),
       liveness_(options.disk_patience),
-      outbox_([this](const Message& message) { link_.post(message); }, tells_source_of_items(options)),
+      outbox_([this](const Message& message) { post(message); }, tells_source_of_items(options)),
       results_(options.record, observer,
                tells_source_of_items(options) ? options.options & ~uint32_t{session::option_itemize} : options.options,
                options.tries_changed_again),
@@ -163,30 +180,14 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
           *this, session_),
       files_(session_, *this, results_, root_.linked_names(),
              [this](const FileTask& task, bool resumed) { return root_.make_staged(task, resumed); }),
-      pieces_(
-          jobs_,
-          [this](const std::shared_ptr<StagedFile>& staged, MutableBytes segment, const SegmentHeader& header) {
-            if (header.is_compressed()) return write_compressed_piece(*staged, segment, header, opener_.get(), workspaces_);
-            return write_piece(*staged, segment, header, opener_.get());
-          },
-          inbox_, files_, session_, counters),
+      intake_({jobs_, root_, workspaces_, files_, counters}, opener_.get(), inbox_, session_),
+      arrivals_(session_, end_, results_, budget_, liveness_, entries_),
       compared_(
           jobs_,
           [this](OlderFile& older, const std::shared_ptr<StagedFile>& staged, bool copies, const FileTask& task, uint64_t piece) {
             return root_.take_older(older, copies ? staged.get() : nullptr, task, piece);
           },
           files_, outbox_, session_),
-      packs_(jobs_,
-             {[this](MutableBytes segment, const SegmentHeader& header) {
-                return session::open_data(segment, header, opener_.get()).has_value();
-              },
-              [this](std::vector<PackItem>& items) { root_.stage(items); },
-              [this](MutableBytes buffer, SegmentHeader& header) {
-                const session::Decompressed outcome = session::decompress(buffer, header, opener_.get(), workspaces_);
-                if (outcome != session::Decompressed::ok) return outcome;
-                return session::open_data(buffer, header) ? outcome : session::Decompressed::damaged;
-              }},
-             opener_ != nullptr, inbox_, files_, session_),
       syncer_(
           jobs_, [this](std::vector<SyncFile>& batch) { return root_.sync(batch); }, files_, session_),
       commits_(
@@ -200,7 +201,9 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
           jobs_, [this](std::vector<ReceiptItem>& items) { root_.describe(items); }, options.receipt),
       deletions_(
           jobs_, [this](bool only_what_made_room) { return root_.delete_some(only_what_made_room); },
-          [this](const DeleteStep& step) { on_deleted(step); }) {}
+          [this](const DeleteStep& step) { on_deleted(step); }),
+      team_(options.is_team ? std::make_unique<Team>(files_, outbox_, session_, *this) : nullptr),
+      intake_parts_{jobs_, root_, workspaces_, files_, counters} {}
 
 // --- Life
 
@@ -216,6 +219,7 @@ void Destination::Impl::start(Instant now) {
     } else if (options_.deletes) {
       root_.begin_deletions(*options_.deletes, results_.deleted_before());
     }
+    if (team_) team_->set_base(root_.base());
   }
   // Lanes that were up before this object: their on_lane_up went to whoever decided to make it.
   for (const session::LaneIndex lane : link_.live_lanes()) {
@@ -231,7 +235,9 @@ void Destination::Impl::turn(Instant now) {
   }
   if (end_.is_link_gone() || link_.messages_delivered()) outbox_.delivered();
   // A staged file keeps its descriptor until it is committed: what would stage more of them waits for the commits.
-  while (!inbox_.empty() && commits_.files_waiting() < root_.staged_files_max()) receive(inbox_.take());
+  const auto may_stage = [this] { return commits_.files_waiting() < root_.staged_files_max(); };
+  while (!inbox_.empty() && may_stage()) receive(inbox_.take());
+  if (team_) team_->receive(may_stage);
   const bool is_over = end_.is_over();
   const bool is_active = end_.is_started() && !is_over;
   if (is_active && !outbox_.is_full() && receipts_.has_room()) entries_.turn();
@@ -245,6 +251,9 @@ void Destination::Impl::turn(Instant now) {
     wake_.set();
   }
   discards_.turn();
+  if (team_ && is_active && !session_.has_failed()) team_->turn(now, jobs_.ended() + root_.steps());
+  end_team();
+  if (team_) team_->let_go_those_gone();
   if (!is_over) outbox_.report_durable(results_.durable_so_far());  // first: with a file's failure its bytes are known to be gone
   if (is_over) lanes_.close_all();
   if (is_active) {
@@ -260,6 +269,28 @@ void Destination::Impl::turn(Instant now) {
   state.writes = jobs_.running() > 0;
   state.waits_for_rate = lanes_.holds_back();
   waits_.note(now, waits_for(state));
+}
+
+// All of the team hear how the transfer ended, or that the leader's session did not get there: then they begin anew, and one of
+// them leads.
+void Destination::Impl::end_team() {
+  if (!team_ || is_team_ended_) return;
+  if (const Error* error = end_.error(); error != nullptr) {
+    is_team_ended_ = true;
+    team_->fail(*error);
+  } else if (end_.is_summary_posted()) {
+    is_team_ended_ = true;
+    team_ended_ = team_ended_of(results_.tally());
+    team_->end(*team_ended_);
+  }
+}
+
+bool Destination::Impl::add_helper(std::shared_ptr<Helper> helper) {
+  if (!team_ || is_team_ended_) return false;
+  helper->set_intake(std::make_unique<Intake>(intake_parts_, helper->opener(), helper->inbox(), team_->voice_of(*helper)));
+  team_->add(std::move(helper));
+  wake_.set();
+  return true;
 }
 
 // Everything has ended: one last sync, for directories and links, and then the summary.
@@ -339,6 +370,7 @@ Instant Destination::Impl::next_deadline() const {
 
 bool Destination::Impl::idle() const {
   if (!lanes_.idle() || inbox_.held() > 0 || jobs_.running() > 0) return false;
+  if (team_ && team_->holds_buffers()) return false;
   // What was written is saved to the ledger before we go.
   return !end_.is_over() || (syncer_.empty() && commits_.empty() && discards_.empty() && !lanes_.has_live());
 }
@@ -351,38 +383,19 @@ void Destination::Impl::on_completion(const rvma::Completion& completion) {
 }
 
 void Destination::Impl::receive(ReceivedSegment arrival) {
-  if (session_.has_failed() || !end_.is_started()) return inbox_.release(arrival);
-  const Bytes segment = Bytes(arrival.buffer.bytes()).first(static_cast<size_t>(arrival.length_bytes));
-  const Result<SegmentHeader> header = arrival.header;
-  if (!header) {
-    session_.ask_for_put(arrival.lane_session, arrival.n);
-    return inbox_.release(arrival);
-  }
-  if (header->session != link_.session() || header->lane_session != arrival.lane_session || header->n != arrival.n) {
-    // Bytes that belong elsewhere are as good as damaged: the put that has its place here is still
-    // to come.
-    session_.reject("a segment of another session, lane or number");
-    session_.ask_for_put(arrival.lane_session, arrival.n);
-    return inbox_.release(arrival);
-  }
-  session_.made_progress();
-  liveness_.answered();
-  results_.received(header->data_bytes);
-  if (const std::optional<Error> beyond = budget_.received(header->content_bytes())) {
-    inbox_.release(arrival);
-    return session_.refuse(*beyond);
-  }
-  switch (header->kind) {
-    case SegmentKind::void_:
-      return inbox_.release(arrival);
-    case SegmentKind::entries:
-      entries_.receive(segment, *header);
-      return inbox_.release(arrival);
-    case SegmentKind::pack:
-      return packs_.receive(std::move(arrival), *header);
-    case SegmentKind::piece:
-      return pieces_.receive(std::move(arrival), *header, entries_.next_index());
-  }
+  arrivals_.receive(std::move(arrival), {inbox_, intake_, session_, link_.session(), true});
+}
+
+void Destination::Impl::receive_from(Helper& helper, ReceivedSegment arrival) {
+  wake_.set();
+  arrivals_.receive(std::move(arrival), {helper.inbox(), helper.intake(), team_->voice_of(helper), helper.session(), false});
+}
+
+// What is asked for again is asked of whoever had sent it.
+void Destination::Impl::post(const Message& message) {
+  const auto* resend = std::get_if<session::Resend>(&message);
+  if (resend != nullptr && team_ && team_->ask_again(*resend)) return;
+  link_.post(message);
 }
 
 void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> decisions) {
@@ -392,6 +405,7 @@ void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> d
   for (Decision& decision : decisions) {
     if (decision.leave) leaves_.add(std::move(*decision.leave));
     if (decision.task) {
+      if (team_) team_->choose(decision);
       files_.add(decision);
       if (decision.older) compared_.add(decision);
     } else {
@@ -524,6 +538,7 @@ void Destination::Impl::ended(const FileTask& task, const session::FileResult& r
   if (result.kind == ErrorKind::ok)
     receipts_.add(receipt::EntryType::file, task.path, task.size_bytes == size_unknown ? 0 : task.size_bytes);
   outbox_.add_result(result);
+  if (team_) team_->ended(result);
   leaves_.file_ended();
   session_.made_progress();
   wake_.set();
@@ -547,7 +562,14 @@ Destination::Destination(const DestinationOptions& options, Root& root, session:
                          Counters& counters)
     : impl_(std::make_unique<Impl>(options, root, link, endpoint, work, pool, entropy, observer, counters)) {}
 
-Destination::~Destination() { CHECK(idle()); }
+Destination::~Destination() {
+  CHECK(idle());
+  impl_->release_team();
+}
+
+bool Destination::add_helper(std::shared_ptr<Helper> helper) { return impl_->add_helper(std::move(helper)); }
+
+const session::TeamEnded* Destination::team_ended() const { return impl_->team_ended(); }
 
 void Destination::start(Instant now) { impl_->start(now); }
 void Destination::turn(Instant now) { impl_->turn(now); }

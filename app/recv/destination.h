@@ -28,7 +28,8 @@
 
 namespace ccixfer::recv {
 
-class Root;  // app/recv/root.h
+class Root;    // app/recv/root.h
+class Helper;  // app/recv/helper.h
 
 struct DestinationOptions {
   uint32_t options = 0;              // session::Option bits, from Open (push) or from the user (pull)
@@ -49,6 +50,7 @@ struct DestinationOptions {
   std::string peer = {};             // who it is, for whoever looks at what stands staged
   session::TweaksRef tweaks = {};    // of a pull
   bool tries_changed_again = false;  // as of send::SourceOptions, of a pull
+  bool is_team = false;              // several processes send: the source of this session leads, others help
 };
 
 class Destination final : public session::LinkHandler {
@@ -56,6 +58,9 @@ class Destination final : public session::LinkHandler {
   Destination(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint, ports::WorkPool& work,
               memory::Pool& pool, ports::Entropy& entropy, DestinationObserver& observer, Counters& counters);
   ~Destination() override;
+
+  // A further process of the team, whose source helps from now on. False: the session is over, or is no team's.
+  [[nodiscard]] bool add_helper(std::shared_ptr<Helper> helper);
 
   void start(Instant now);
   void turn(Instant now);  // takes completed buffers, posts free ones, grants credit, commits
@@ -71,6 +76,8 @@ class Destination final : public session::LinkHandler {
   [[nodiscard]] bool in_disk() const;  // jobs are in the work pool: idle() waits for them, however long one call takes
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] const session::Tally& tally() const;
+  // Of a team, once its transfer has come to its summary: what the team hears. nullptr: not yet, or it is none.
+  [[nodiscard]] const session::TeamEnded* team_ended() const;
   [[nodiscard]] Instant last_progress() const;
   // Which disk has not answered for longer than disk_patience; empty: none.
   [[nodiscard]] std::string stuck_disk() const;

@@ -52,6 +52,7 @@ void Results::decided(const Decision& decision) {
       unchanged(decision);
       return;
     case Verdict::link:
+    case Verdict::elsewhere:
       return;
     case Verdict::send:
     case Verdict::pieces:

@@ -23,6 +23,8 @@ class SessionHandler {
   virtual void opened(bool is_intact) = 0;
   // A put arrived damaged, which counts as opened(false): the source sends again what it contained.
   virtual void ask_for_put(uint64_t lane_session, uint64_t n) = 0;
+  // The same, but it is for somebody else to ask.
+  virtual void put_damaged() = 0;
   // A piece of a file has to come again (session::Resend::whole: all of the file).
   virtual void ask_for_piece(uint64_t index, uint64_t piece) = 0;
   virtual void made_progress() = 0;

@@ -34,12 +34,15 @@ void SessionReports::opened(bool is_intact) {
   }
 }
 
-void SessionReports::ask_for_put(uint64_t lane_session, uint64_t n) {
+void SessionReports::put_damaged() {
   counters_.add(Counter::segments_bad);
   opened(false);
-  if (has_failed()) return;
-  results_.asked_again();
-  outbox_.ask_for_put(lane_session, n);
+  if (!has_failed()) results_.asked_again();
+}
+
+void SessionReports::ask_for_put(uint64_t lane_session, uint64_t n) {
+  put_damaged();
+  if (!has_failed()) outbox_.ask_for_put(lane_session, n);
 }
 
 void SessionReports::ask_for_piece(uint64_t index, uint64_t piece) {

@@ -44,6 +44,7 @@ class SessionReports final : public SessionHandler {
   void reject(std::string_view why) override;
   void opened(bool is_intact) override;
   void ask_for_put(uint64_t lane_session, uint64_t n) override;
+  void put_damaged() override;
   void ask_for_piece(uint64_t index, uint64_t piece) override;
   void made_progress() override { liveness_.made_progress(); }
   void warn(const std::string& line) override { observer_.on_warning(line); }

@@ -51,6 +51,7 @@ class SessionRoot {
   // After begin. `already`: what earlier sessions of the transfer have deleted.
   void begin_deletions(const DeleteWish& wish, uint64_t already);
   [[nodiscard]] const std::string& path() const { return root_->path; }
+  [[nodiscard]] const std::string& base() const { return base_; }  // after begin: where the session writes, below the root
   [[nodiscard]] LinkedNames& linked_names() { return linked_; }
   void release(const Hash128& key) { root_->claims.release(key, owner_); }  // a claim: its file has ended
   void set_link_dead(bool is_dead) { owner_->link_dead.store(is_dead); }

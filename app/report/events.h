@@ -68,6 +68,7 @@ struct Item {
 struct Counts {
   uint64_t files = 0, files_unchanged = 0, files_failed = 0;
   uint64_t bytes = 0, bytes_sent = 0, segments_resent = 0;
+  bool helped = false;  // of a process that did its part of a transfer that another one leads: what it sent itself
 };
 
 // Entries of a transfer by what became of them, as far as `file` events told: what Counts does not have.

@@ -92,6 +92,10 @@ std::string summary_line(const Done& done) {
     if (done.counts.files_failed > 0) line += fmt::format(", {} failed", done.counts.files_failed);
     return line;
   }
+  if (done.counts.helped) {
+    return fmt::format("helped: {} sent in {:.1f} s; the process that leads the transfer tells of it",
+                       format_bytes(done.counts.bytes_sent), done.seconds);
+  }
   const double rate = done.seconds > 0 ? static_cast<double>(done.counts.bytes) / done.seconds : 0;
   std::string line = fmt::format("{} file{}, {} in {:.1f} s ({})", done.counts.files, done.counts.files == 1 ? "" : "s",
                                  format_bytes(done.counts.bytes), done.seconds, format_rate(rate));

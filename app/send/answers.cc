@@ -67,6 +67,8 @@ Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
       return on_would(entry, verdict);
     case Verdict::link:
       return on_link(entry);
+    case Verdict::elsewhere:
+      return on_sent_elsewhere(entry);
     case Verdict::send:
     case Verdict::pieces:
     case Verdict::compare:
@@ -96,6 +98,41 @@ Result<void> Answers::on_link(Entry& entry) {
   return {};
 }
 
+// Whoever of the team sends it, its result comes here.
+Result<void> Answers::on_sent_elsewhere(Entry& entry) {
+  if (!leads_ || dry_run_ || entry.type != EntryType::file || entry.stream) return nonsense("a file that nobody else can send");
+  reports_.wanted(entry);
+  bytes_shared_ += entry.listed.size_bytes;
+  entry.is_elsewhere = true;
+  entries_.move(entry, EntryPhase::sent);
+  return {};
+}
+
+Result<void> Answers::on_give(const session::Give& given, uint64_t sent) {
+  for (const session::Give::Run& run : given.runs) {
+    if (run.first >= sent || run.count > sent - run.first) return nonsense("files to send that were not listed");
+    for (uint64_t index = run.first; index < run.first + run.count; ++index) {
+      Entry* entry = entries_.find(index);
+      if (entry == nullptr) continue;  // somebody else has sent it meanwhile
+      if (!entry->is_elsewhere || entry->phase != EntryPhase::sent) return nonsense("a file to send that is ours already");
+      entry->is_elsewhere = entry->was_sent = false;
+      if (Result<void> wanted = wants_.want_whole(*entry); !wanted) return wanted;
+    }
+  }
+  return {};
+}
+
+Result<void> Answers::on_elsewhere(const session::Elsewhere& pieces, uint64_t sent) {
+  if (pieces.index >= sent) return nonsense("pieces of an entry that was not sent");
+  Entry* entry = entries_.find(pieces.index);
+  if (entry == nullptr || entry->phase == EntryPhase::refused) return {};
+  if (!entry->large || entry->phase == EntryPhase::announced) return nonsense("pieces from elsewhere that are not wanted");
+  for (const session::Want::Range& range : pieces.ranges) {
+    if (!wants_.is_elsewhere(*entry, range.first, range.count)) return nonsense("pieces from elsewhere that are not wanted");
+  }
+  return {};
+}
+
 Result<void> Answers::on_first_name_failed(Entry& entry) {
   entry.is_link = entry.was_sent = false;
   reports_.wanted_after_all(entry);
@@ -114,6 +151,7 @@ Result<void> Answers::on_wanted(Entry& entry, Verdict verdict) {
     reports_.wanted(entry);
     return wants_.want_whole(entry);
   }
+  if (leads_ && verdict == Verdict::compare) bytes_shared_ += entry.listed.size_bytes;
   if (verdict == Verdict::compare && is_small(entry.listed.size_bytes)) return nonsense("a file to compare that has no pieces");
   const bool is_whole = verdict == Verdict::compare && !entry.large;
   if (is_whole) {
@@ -162,6 +200,7 @@ Result<void> Answers::on_resend(const session::Resend& resend, uint64_t sent) {
   Entry* entry = entries_.find(resend.index);
   if (entry == nullptr) return {};
   if (entry->type != EntryType::file) return nonsense("something that is no file wanted again");
+  if (entry->is_elsewhere) return nonsense("a file wanted again that was not sent from here");
   if (entry->is_link) return on_first_name_failed(*entry);
   if (entry->stream || resend.piece == session::Resend::whole) return want_whole_again(resend.index);
   if (resend.piece >= pieces_of(entry->listed.size_bytes)) return nonsense("a piece behind the end wanted again");
@@ -191,6 +230,11 @@ Result<void> Answers::on_result(const session::FileResult& result, uint64_t sent
   Entry* entry = entries_.find(result.index);
   if (entry == nullptr) return {};
   const bool file = entry->type == EntryType::file;
+  if (helps_) {
+    result.kind == ErrorKind::ok && entry->was_sent ? reports_.delivered(*entry) : reports_.not_ours(*entry);
+    end(*entry);
+    return {};
+  }
   if (result.kind != ErrorKind::ok) {
     reports_.failed(*entry, result);
   } else if (file) {

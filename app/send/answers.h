@@ -21,6 +21,15 @@ class Answers {
  public:
   Answers(EntryTable& entries, FileWants& wants, Reports& reports, bool dry_run, ReceiptDigests* receipts = nullptr);
 
+  // The session is a team's, and this is its leader: files may be sent by others.
+  void set_leads() { leads_ = true; }
+  // The same, and this one helps: how files end is told by the leader.
+  void set_helps() { helps_ = true; }
+  [[nodiscard]] Result<void> on_give(const session::Give& given, uint64_t sent);
+  // Pieces of a file that others send too have come from them.
+  [[nodiscard]] Result<void> on_elsewhere(const session::Elsewhere& pieces, uint64_t sent);
+  [[nodiscard]] uint64_t bytes_shared() const { return bytes_shared_; }  // of files that others may have sent
+
   // `sent`: entries in segments so far; `bytes_sent`: payload in puts so far.
   [[nodiscard]] Result<void> on_answer(const session::Answer& answer, uint64_t sent);
   [[nodiscard]] Result<void> on_itemized(const session::Itemized& itemized, uint64_t sent);
@@ -40,6 +49,7 @@ class Answers {
   [[nodiscard]] Result<void> on_would(Entry& entry, session::Verdict verdict);
   [[nodiscard]] Result<void> on_link(Entry& entry);
   [[nodiscard]] Result<void> on_first_name_failed(Entry& entry);
+  [[nodiscard]] Result<void> on_sent_elsewhere(Entry& entry);
   [[nodiscard]] Result<void> on_wanted(Entry& entry, session::Verdict verdict);
   [[nodiscard]] Result<void> on_result(const session::FileResult& result, uint64_t sent);
   [[nodiscard]] Result<void> end_what_is_left();
@@ -52,6 +62,8 @@ class Answers {
   const bool dry_run_;
   ReceiptDigests* const receipts_;  // none: nobody writes one
   uint64_t answered_ = 0;
+  bool leads_ = false, helps_ = false;
+  uint64_t bytes_shared_ = 0;
 };
 
 }  // namespace ccixfer::send

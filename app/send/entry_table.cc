@@ -121,7 +121,7 @@ uint32_t EntryTable::add(uint64_t index, uint32_t source) {
   ++of_source_[source];
   entry.resend = false;
   entry.was_sent = false;
-  entry.is_further_name = entry.is_link = false;
+  entry.is_further_name = entry.is_link = entry.is_elsewhere = false;
   entry.counted_bytes = entry.before_bytes = 0;
   entry.stream = false;
   entry.jobs = 0;

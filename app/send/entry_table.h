@@ -50,6 +50,7 @@ struct LargeFile {
   PieceSet wanted;
   PieceSet again;                     // of the wanted ones, those that were sent before
   PieceSet untold;                    // wanted once a Compare names them
+  bool is_compared = false;           // and each of them is answered by itself, holes too
   std::map<uint64_t, Hash128> there;  // of the wanted ones: what the destination has in their place
   uint32_t reading = 0;               // jobs
   uint32_t unplaced = 0;              // segments in buffers
@@ -79,6 +80,7 @@ struct Entry {
   bool stream = false;           // of unknown length: listed.size_bytes is 0 until all was read
   bool is_further_name = false;  // --hard-links: of a file that was listed before
   bool is_link = false;          // and nothing of it is wanted: it is there with the first name
+  bool is_elsewhere = false;     // a team's: no Give says that it is to be sent from here
   uint16_t jobs = 0;             // in the work pool that use it
   uint16_t items = 0;            // what the destination does to it (session::Items), with option_itemize
   uint32_t source = 0;

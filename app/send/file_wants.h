@@ -18,6 +18,8 @@ class FileWants {
   // The same, but each piece once `compare` has named it. No LargeFile: all of them.
   virtual void want_compared(Entry& entry) = 0;
   [[nodiscard]] virtual Result<void> compare(Entry& entry, const session::Compare& compare) = 0;
+  // Pieces that no `compare` will name: somebody else has sent them. False: some of them were named, or are not wanted.
+  [[nodiscard]] virtual bool is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count) = 0;
   // Pieces of a file that is wanted already, because they arrived damaged or were lost. False: too
   // many ranges.
   [[nodiscard]] virtual bool want_again(Entry& entry, uint64_t first_piece, uint64_t count) = 0;

@@ -36,6 +36,7 @@ void LargeReads::want_compared(Entry& entry) {
     CHECK(fits);  // it is one range
   }
   large.untold = std::exchange(large.wanted, {});
+  large.is_compared = true;
   want(entry);
 }
 
@@ -48,6 +49,12 @@ Result<void> LargeReads::compare(Entry& entry, const session::Compare& compare) 
   }
   if (there_ > session::compared_pieces_max) return fail(ErrorKind::protocol, "too many pieces to compare at once");
   return {};
+}
+
+bool LargeReads::is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count) {
+  if (!entry.large->untold.remove(first_piece, count)) return false;
+  settle(entry);
+  return true;
 }
 
 void LargeReads::forget_there(LargeFile& large, uint64_t first_piece, uint64_t count) {
@@ -102,7 +109,7 @@ void LargeReads::opened(OpenData& data) {
 
 void LargeReads::leave_out_holes(Entry& entry, const std::vector<session::Want::Range>& holes) {
   LargeFile& large = *entry.large;
-  if (!large.untold.empty() || !large.there.empty()) return;  // each piece that is compared is answered by itself
+  if (large.is_compared) return;
   session::Holes told;
   told.index = entry.index;
   uint64_t bytes = 0;

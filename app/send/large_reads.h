@@ -31,9 +31,10 @@ class LargeReads {
   void want_compared(Entry& entry);  // the same, but its pieces are wanted as `compare` names them
   // The destination names pieces of it. ErrorKind::protocol: that makes no sense.
   [[nodiscard]] Result<void> compare(Entry& entry, const session::Compare& compare);
-  void forget_there(LargeFile& large, uint64_t first_piece, uint64_t count);  // these pieces are to be sent in any case
-  void placed(Entry& entry);                                                  // a piece of it
-  void entry_ends(Entry& entry);                                              // before it leaves the table
+  [[nodiscard]] bool is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count);  // as of FileWants
+  void forget_there(LargeFile& large, uint64_t first_piece, uint64_t count);            // these pieces are to be sent in any case
+  void placed(Entry& entry);                                                            // a piece of it
+  void entry_ends(Entry& entry);                                                        // before it leaves the table
   void start_opens();
   // False: no piece of an open file is wanted, or there is no buffer.
   [[nodiscard]] bool start_piece(const ReadPace& pace, BufferShare& buffers);

@@ -30,6 +30,9 @@ class ReadStage final : public FileWants {
   [[nodiscard]] Result<void> compare(Entry& entry, const session::Compare& compare) override {
     return large_.compare(entry, compare);
   }
+  [[nodiscard]] bool is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count) override {
+    return large_.is_elsewhere(entry, first_piece, count);
+  }
   [[nodiscard]] bool want_again(Entry& entry, uint64_t first_piece, uint64_t count) override;
   void entry_ends(Entry& entry) override;
   void piece_placed(uint64_t index);  // of the file with that index, which may have ended

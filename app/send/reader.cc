@@ -53,7 +53,7 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
     FileStat before;
     FileStat behind;
     int result = files.fstat(fd, before);
-    if (result >= 0 && !promised(before, listed)) break;
+    if (result >= 0 && (!promised(before, listed) || (listed.exact && version_of(before) != listed.version))) break;
     int64_t bytes = result;
     if (result >= 0) bytes = read_all(files, fd, into, 0);
     if (bytes >= 0) result = files.fstat(fd, behind);

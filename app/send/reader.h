@@ -26,6 +26,8 @@ struct Listed {
   uint64_t size_bytes = 0;
   ports::FileTime mtime;
   uint64_t version = 0;
+  // It must be that version before anything of it is sent: whoever listed it is another process. Small files need not be else.
+  bool exact = false;
 };
 
 struct ReadOutcome {

@@ -186,6 +186,8 @@ void Reports::failed(const Entry& entry, const session::FileResult& result) {
   tell(entry, TransferRecord::Said::failed, reason);
 }
 
+void Reports::not_ours(const Entry& entry) { tally_.bytes_total -= entry.counted_bytes; }
+
 void Reports::durable(uint64_t bytes) {
   durable_bytes_ = bytes;  // less than before when a file failed that was here in part
   count_bytes();

@@ -48,7 +48,8 @@ class Reports {
   void refused(const Entry& entry);          // our end cannot send it
   void delivered(const Entry& entry);        // the file is durable at the destination
   void failed(const Entry& entry, const session::FileResult& result);
-  void durable(uint64_t bytes);  // of this session
+  void not_ours(const Entry& entry);  // of a helper: others send it, or tell that it has failed
+  void durable(uint64_t bytes);       // of this session
   void deleted(const session::Deletions& deletions);
   // Every entry has ended. `files_failed`: as the destination counts them. False: more than there
   // were entries.

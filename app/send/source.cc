@@ -7,6 +7,7 @@
 #include "app/send/answers.h"
 #include "app/send/changed_files.h"
 #include "app/send/lister.h"
+#include "app/send/orders.h"
 #include "app/send/read_stage.h"
 #include "app/send/receipt_digests.h"
 #include "app/send/reports.h"
@@ -66,6 +67,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
        ports::Handle pool_region, SourceObserver& observer, Counters& counters);
 
   void turn(Instant now);
+  void list();
   void watch_progress();
   void choose_level();
   void post_end_of_listing();
@@ -73,9 +75,13 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   void post_file_ends();
   void leave_changed_files();
   void on_session_message(const session::Message& message);
+  [[nodiscard]] bool on_helper_message(const session::Message& message);
   void on_resend(const session::Resend& resend);
   [[nodiscard]] Result<void> resend_put(const SentPut& put);
   void on_summary(const session::Summary& summary);
+  [[nodiscard]] uint64_t bytes_there_at_most() const {
+    return sender.content_sent() + reads.same_bytes() + hole_bytes + answers.bytes_shared();
+  }
   [[nodiscard]] bool keep_one() const;  // buffer for entries
   [[nodiscard]] ReadPace pace() const;
   [[nodiscard]] session::SourceState state() const;
@@ -95,7 +101,11 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   void on_same(const Entry& entry, uint64_t piece) override;
   void on_grown(Entry& entry, uint64_t bytes) override { reports.grown(entry, bytes); }
 
+  [[nodiscard]] bool is_helper() const { return seat == SourceOptions::Seat::helper; }
+  [[nodiscard]] uint64_t entries_known() const { return is_helper() ? ~uint64_t{0} : announcer.entries(); }
+
   const uint32_t options;
+  const SourceOptions::Seat seat;
   session::Link& link;
   const std::shared_ptr<Jobs> jobs;
   const std::shared_ptr<WalkHold> walk;
@@ -109,6 +119,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   Lister lister;
   Announcer announcer;
   ReadStage reads;
+  Orders orders;
   ReceiptDigests receipts;
   Answers answers;
   SessionCourse course;
@@ -119,12 +130,14 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   uint64_t hole_bytes = 0;                // that the destination has without a segment
   RingBuffer<session::Same> same;         // to be posted; at most compared_pieces_max pieces
   bool is_summed_up = false;              // the summary is here
+  std::optional<session::TeamEnded> team_ended;
   Instant now{};
 };
 
 Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::shared_ptr<Jobs>& shared_jobs, memory::Pool& pool,
                    ports::Handle pool_region, SourceObserver& observer, Counters& counters)
     : options(given.options),
+      seat(given.seat),
       link(to),
       jobs(shared_jobs),
       walk(std::make_shared<WalkHold>(jobs, walk_options(given))),
@@ -137,12 +150,15 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
       lister(jobs, walk, option(session::option_checksum), *this),
       announcer(**walk, entries, sender, *this, sealer, option(session::option_itemize), given.tweaks),
       reads(jobs, walk, entries, sender, *this, input_was_read, {sealer, compressor}),
+      orders(jobs, walk, entries, reads, reports, *this),
       receipts(jobs, walk, entries, given.receipt),
       answers(entries, reads, reports, option(session::option_dry_run), &receipts),
       course(link, counters),
       liveness(given.disk_patience),
       changed(given.tries_changed_again) {
   CHECK(!given.sources.empty());
+  if (seat == SourceOptions::Seat::leader) answers.set_leads();
+  if (is_helper()) answers.set_helps();
 }
 
 void Source::Impl::turn(Instant instant) {
@@ -151,15 +167,14 @@ void Source::Impl::turn(Instant instant) {
   buffers.begin_turn();
   watch_progress();
   sender.close_lost_lanes();
-  lister.release_roots(entries);
+  if (!is_helper()) lister.release_roots(entries);
   if (course.is_open()) {
     sender.retry_puts(now);
-    lister.advance_walk();
-    lister.start_digests(buffers, keep_one());
-    announcer.announce(lister.listings(), buffers, sender.entries_segments());
+    if (!is_helper()) list();
     sender.send_ready_segments(now);
-    if (!option(session::option_dry_run)) reads.start_reads(pace(), buffers);
-    post_end_of_listing();
+    const bool may_read = is_helper() ? orders.may_read() : !option(session::option_dry_run);
+    if (may_read) reads.start_reads(pace(), buffers);
+    if (!is_helper()) post_end_of_listing();
     post_same();
     post_file_ends();
     leave_changed_files();
@@ -172,6 +187,12 @@ void Source::Impl::turn(Instant instant) {
   choose_level();
 }
 
+void Source::Impl::list() {
+  lister.advance_walk();
+  lister.start_digests(buffers, keep_one());
+  announcer.announce(lister.listings(), buffers, sender.entries_segments());
+}
+
 void Source::Impl::choose_level() {
   if (!compressor || now < next_level) return;
   compressor->adapt(waits.lately(now));
@@ -180,7 +201,8 @@ void Source::Impl::choose_level() {
 
 session::SourceState Source::Impl::state() const {
   session::SourceState state;
-  state.has_more = course.is_open() && (!course.listing_is_over() || entries.count() > 0);
+  const bool lists = !is_helper() && !course.listing_is_over();
+  state.has_more = course.is_open() && (lists || entries.count() > 0);
   state.reads = jobs->running() > 0;
   state.segment_ready = sender.data_ready() > 0;
   state.put_in_air = sender.lanes().anything_in_air();
@@ -199,7 +221,7 @@ void Source::Impl::watch_progress() {
 }
 
 // While there may be more entries: they bring the next files.
-bool Source::Impl::keep_one() const { return !lister.over() && sender.entries_segments() == 0; }
+bool Source::Impl::keep_one() const { return !is_helper() && !lister.over() && sender.entries_segments() == 0; }
 
 ReadPace Source::Impl::pace() const {
   ReadPace pace;
@@ -259,7 +281,7 @@ void Source::Impl::leave_changed_files() {
 
 void Source::Impl::on_refused(const Entry& entry) {
   if (changed.take(entry)) return;
-  reports.refused(entry);
+  if (!is_helper()) reports.refused(entry);
   session::FileEnd end;
   end.index = entry.index;
   end.outcome = entry.outcome.outcome;
@@ -270,7 +292,8 @@ void Source::Impl::on_session_message(const session::Message& message) {
   if (const auto* alive = std::get_if<session::Alive>(&message)) return liveness.heard(*alive);
   liveness.answered();
   liveness.made_progress();
-  const uint64_t sent = announcer.entries();
+  const uint64_t sent = entries_known();
+  if (is_helper() && on_helper_message(message)) return;
   if (const auto* answer = std::get_if<session::Answer>(&message)) {
     course.judge(answers.on_answer(*answer, sent));
     return announcer.answered_before(answers.answered());
@@ -280,10 +303,14 @@ void Source::Impl::on_session_message(const session::Message& message) {
   }
   if (const auto* want = std::get_if<session::Want>(&message)) return course.judge(answers.on_want(*want, sent));
   if (const auto* compare = std::get_if<session::Compare>(&message)) return course.judge(answers.on_compare(*compare, sent));
+  if (const auto* give = std::get_if<session::Give>(&message)) return course.judge(answers.on_give(*give, sent));
+  if (const auto* elsewhere = std::get_if<session::Elsewhere>(&message)) {
+    return course.judge(answers.on_elsewhere(*elsewhere, sent));
+  }
   if (const auto* resend = std::get_if<session::Resend>(&message)) return on_resend(*resend);
   if (const auto* results = std::get_if<session::FileResults>(&message)) return course.judge(answers.on_results(*results, sent));
   if (const auto* durable = std::get_if<session::Durable>(&message)) {
-    return course.judge(answers.on_durable(durable->bytes, sender.content_sent() + reads.same_bytes() + hole_bytes));
+    return course.judge(answers.on_durable(durable->bytes, bytes_there_at_most()));
   }
   if (const auto* summary = std::get_if<session::Summary>(&message)) return on_summary(*summary);
   if (const auto* deletions = std::get_if<session::Deletions>(&message)) return reports.deleted(*deletions);
@@ -293,8 +320,25 @@ void Source::Impl::on_session_message(const session::Message& message) {
   course.judge(nonsense("a message of the other direction"));
 }
 
+// What only a helper is told. False: the same as every source.
+bool Source::Impl::on_helper_message(const session::Message& message) {
+  if (const auto* order = std::get_if<session::ToRead>(&message)) {
+    course.judge(orders.on_order(*order));
+    return true;
+  }
+  if (const auto* ended = std::get_if<session::TeamEnded>(&message)) {
+    team_ended = *ended;
+    is_summed_up = true;
+    return true;
+  }
+  const bool of_who_lists = std::holds_alternative<session::Answer>(message) || std::holds_alternative<session::Want>(message) ||
+                            std::holds_alternative<session::Give>(message) || std::holds_alternative<session::Summary>(message);
+  if (of_who_lists) course.judge(nonsense("what only the leader of a team is told"));
+  return of_who_lists;
+}
+
 void Source::Impl::on_resend(const session::Resend& resend) {
-  if (resend.index != session::Resend::by_segment) return course.judge(answers.on_resend(resend, announcer.entries()));
+  if (resend.index != session::Resend::by_segment) return course.judge(answers.on_resend(resend, entries_known()));
   const SentPut* put = sender.find_sent(resend.lane_session, resend.n);
   if (put != nullptr) course.judge(resend_put(*put));
 }
@@ -311,8 +355,7 @@ Result<void> Source::Impl::resend_put(const SentPut& put) {
 
 void Source::Impl::on_summary(const session::Summary& summary) {
   if (!course.listing_is_over() || is_summed_up) return course.judge(nonsense("a summary before the end"));
-  const uint64_t there_bytes = sender.content_sent() + reads.same_bytes() + hole_bytes;
-  const Result<void> judged = answers.on_summary(summary, announcer.entries(), there_bytes);
+  const Result<void> judged = answers.on_summary(summary, announcer.entries(), bytes_there_at_most());
   course.judge(judged);
   is_summed_up = judged.has_value();
 }
@@ -351,7 +394,7 @@ void Source::start(Instant now) {
   impl_->jobs->wake().set();
   impl_->now = now;
   impl_->liveness.start(now);
-  impl_->lister.select();
+  impl_->is_helper() ? impl_->orders.open_sources() : impl_->lister.select();
 }
 
 void Source::turn(Instant now) { impl_->turn(now); }
@@ -362,6 +405,7 @@ const Error* Source::error() const { return impl_->course.error(); }
 session::Tally Source::tally() const { return impl_->tally(); }
 Instant Source::last_progress() const { return impl_->liveness.last_progress(); }
 std::string Source::stuck_disk() const { return impl_->liveness.stuck_disk("the receiver's"); }
+const std::optional<session::TeamEnded>& Source::team_ended() const { return impl_->team_ended; }
 bool Source::input_is_spent() const { return input_was_read.load(); }
 session::Bottleneck Source::bottleneck(Instant now) const { return impl_->waits.lately(now); }
 void Source::abort(const Error& error) { impl_->course.fail(error); }

@@ -49,6 +49,8 @@ struct SourceOptions {
   // Whoever dialled begins another session where files changed while they were read: then nobody is told of them, and the session
   // ends with `vanished` when all else is done. Of a push.
   bool tries_changed_again = false;
+  // Of a push that several processes share: this one leads, so it lists and is answered; or it helps, and sends what it is told to.
+  enum class Seat : uint8_t { alone, leader, helper } seat = Seat::alone;
 };
 
 class Source final : public session::LinkHandler {
@@ -68,6 +70,8 @@ class Source final : public session::LinkHandler {
   [[nodiscard]] bool idle() const;
   [[nodiscard]] const Error* error() const;
   [[nodiscard]] session::Tally tally() const;
+  // Of a helper whose team has ended: how, and what all of it did.
+  [[nodiscard]] const std::optional<session::TeamEnded>& team_ended() const;
   // Standard input was read in part, or whole: no other session can send it.
   [[nodiscard]] bool input_is_spent() const;
   [[nodiscard]] Instant last_progress() const;  // when the receiver last confirmed anything (for --timeout)

@@ -83,25 +83,6 @@ uint64_t version_of(const FileStat& stat) {
   return xxh3_64(std::as_bytes(std::span(fields)));
 }
 
-std::string_view WalkBatch::path(const WalkRecord& record) const {
-  return std::string_view(text).substr(record.path_at, record.path_bytes);
-}
-std::string_view WalkBatch::more(const WalkRecord& record) const {
-  return std::string_view(text).substr(record.more_at, record.more_bytes);
-}
-std::string_view WalkBatch::linked_to(const WalkRecord& record) const {
-  return std::string_view(text).substr(record.linked_to_at, record.linked_to_bytes);
-}
-std::string_view WalkBatch::user(const WalkRecord& record) const {
-  return std::string_view(text).substr(record.owners_at, record.user_bytes);
-}
-std::string_view WalkBatch::group(const WalkRecord& record) const {
-  return std::string_view(text).substr(record.owners_at + record.user_bytes, record.group_bytes);
-}
-std::string_view WalkBatch::extended(const WalkRecord& record) const {
-  return std::string_view(text).substr(record.extended_at, record.extended_bytes);
-}
-
 // rsync's rule: `dir/` sends what is in the directory, `dir` the directory itself too, under its name.
 std::string Walk::own_name(std::string_view given) {
   const std::string_view name = base_name(given);
@@ -183,6 +164,16 @@ Result<void> Walk::select(ports::FileSystem& files) {
     if (source.type == FileType::directory) continue;
     if (!named) source.name = std::string(base_name(source.given));
     if (!named) file_names_.emplace(source.name, i);  // the first one stays
+  }
+  return {};
+}
+
+Result<void> Walk::open_roots(ports::FileSystem& files) {
+  for (Source& source : sources_) {
+    if (source.type != FileType::directory) continue;
+    const int root = open_source(files, source);
+    if (root < 0) return fail(ErrorKind::source_selection, printable(source.given) + ": " + words(root));
+    source.root = root;
   }
   return {};
 }

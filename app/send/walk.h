@@ -103,6 +103,8 @@ class Walk {
   explicit Walk(WalkOptions options);
   // Once, before the first step: looks at every source as the user named it.
   [[nodiscard]] Result<void> select(ports::FileSystem& files);
+  // In place of steps, for who lists nothing and reads what others have listed: opens every source that is a directory.
+  [[nodiscard]] Result<void> open_roots(ports::FileSystem& files);
   // Fills `out`; the walk is over when out.done. `may_open_root`: whether the next source directory may be opened.
   void step(ports::FileSystem& files, WalkBatch& out, bool may_open_root);
   // Where the file with that entry path stands. The views live as long as the walk and `path`.

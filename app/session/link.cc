@@ -361,9 +361,8 @@ void Link::set_now(Instant now) { impl_->now = now; }
 void Link::set_session(uint64_t session) { impl_->session = session; }
 uint64_t Link::session() const { return impl_->session; }
 const Hello& Link::hello() const { return impl_->hello; }
-TransferId Link::transfer_key() const {
-  return impl_->seal ? impl_->seal->transfer_key(impl_->hello.transfer) : impl_->hello.transfer;
-}
+TransferId Link::transfer_key() const { return transfer_key(impl_->hello.transfer); }
+TransferId Link::transfer_key(const TransferId& of) const { return impl_->seal ? impl_->seal->transfer_key(of) : of; }
 void Link::set_grace(Duration grace) { impl_->grace = grace; }
 void Link::set_dialled() { impl_->dialled = true; }
 

@@ -70,6 +70,7 @@ class Link {
   // What names the transfer to this end. Of a sealed session it holds the peer's identity as well, so that no other peer can
   // name it.
   [[nodiscard]] TransferId transfer_key() const;
+  [[nodiscard]] TransferId transfer_key(const TransferId& of) const;  // of another number that the peer chose
 
   // From the Hub, before anything else in its turn: the instant that counts for what happens in this
   // turn. The instant of the last turn is as old as the wait since then.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "app/session/item.h"
 #include "app/session/message_wire.h"
@@ -159,6 +160,40 @@ void write(wire::Writer& out, const Same& m) {
   write_ranges(out, m.ranges);
 }
 
+void write(wire::Writer& out, const TeamSeat& m) { out.u8(m.is_helper ? 1 : 0); }
+void write(wire::Writer& out, const ToRead& m) {
+  out.u16(static_cast<uint16_t>(m.files.size()));
+  for (const ToRead::File& file : m.files) {
+    out.u64(file.index);
+    out.u64(file.size_bytes);
+    out.u64(file.version);
+    out.u64(static_cast<uint64_t>(file.mtime_s));
+    out.u32(file.mtime_ns);
+    out.u8(file.is_shared ? 1 : 0);
+    out.text16(file.path);
+  }
+}
+void write(wire::Writer& out, const Give& m) {
+  CHECK(m.runs.size() <= give_runs_max);
+  out.u16(static_cast<uint16_t>(m.runs.size()));
+  for (const Give::Run& run : m.runs) {
+    CHECK(run.count > 0 && run.count <= entries_outstanding_max);
+    out.u64(run.first);
+    out.u32(run.count);
+  }
+}
+void write(wire::Writer& out, const Elsewhere& m) {
+  out.u64(m.index);
+  write_ranges(out, m.ranges);
+}
+void write(wire::Writer& out, const TeamEnded& m) {
+  out.u8(static_cast<uint8_t>(m.kind));
+  out.u64(m.files_ok);
+  out.u64(m.files_unchanged);
+  out.u64(m.files_failed);
+  out.u64(m.bytes);
+}
+
 }  // namespace
 
 bool ends_a_session(ErrorKind kind) {
@@ -295,6 +330,36 @@ std::vector<Message> cut_ranges(const List& list) {
 
 std::vector<Message> cut(const Want& want) { return cut_ranges(want); }
 std::vector<Message> cut(const Holes& holes) { return cut_ranges(holes); }
+
+std::vector<Message> cut(const Elsewhere& pieces) { return cut_ranges(pieces); }
+
+std::vector<Message> cut(const ToRead& orders) {
+  std::vector<Message> parts;
+  ToRead part;
+  size_t used = 0;
+  for (const ToRead::File& file : orders.files) {
+    CHECK(file.path.size() <= to_read_path_bytes_max);
+    const size_t needed = to_read_head_bytes + file.path.size();
+    if (used + needed > message_payload_bytes_max - 2) {
+      parts.emplace_back(std::exchange(part, {}));
+      used = 0;
+    }
+    part.files.push_back(file);
+    used += needed;
+  }
+  if (!part.files.empty()) parts.emplace_back(std::move(part));
+  return parts;
+}
+
+std::vector<Message> cut(const Give& given) {
+  std::vector<Message> parts;
+  for (size_t at = 0; at < given.runs.size(); at += give_runs_max) {
+    const auto begin = given.runs.begin() + static_cast<std::ptrdiff_t>(at);
+    const size_t count = std::min(given.runs.size() - at, give_runs_max);
+    parts.emplace_back(Give{{begin, begin + static_cast<std::ptrdiff_t>(count)}});
+  }
+  return parts;
+}
 
 std::vector<Message> cut(const FileResults& results) {
   std::vector<Message> parts;

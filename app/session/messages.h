@@ -97,6 +97,7 @@ enum class Verdict : uint8_t {
   change = 6,   // dry run: it would get another mode, owner or time, and nothing else
   compare = 7,  // as send, or behind a Want as pieces; but each piece only once a Compare names it
   link = 8,  // a further name of a file: it becomes a link to that one, and a FileResult tells when; a Resend: it is wanted itself
+  elsewhere = 9,  // of a team: wanted, and a Give or a ToRead says later who sends it
 };
 // destination -> source: runs of verdicts for the entries from first_index on. Over the session they
 // come in the order of the indices.
@@ -250,8 +251,45 @@ struct Deletions {
   std::vector<Name> names;
 };
 
+// acceptor -> dialler of a team (open.h), before Opened: which seat it has. A helper lists nothing; it sends what ToRead names.
+struct TeamSeat {
+  bool is_helper = false;
+};
+// destination -> helper: these files are to be sent by it, whole. The leader has listed them.
+struct ToRead {
+  struct File {
+    uint64_t index = 0;
+    uint64_t size_bytes = 0;
+    uint64_t version = 0;  // what is read is of that version, or refused
+    int64_t mtime_s = 0;
+    uint32_t mtime_ns = 0;
+    bool is_shared = false;  // others send pieces of it too: each piece is wanted once a Compare names it
+    std::string path;        // as the entry has it; at most to_read_path_bytes_max
+  };
+  std::vector<File> files;
+};
+// destination -> leader: it sends these files itself, whole. Their verdict was `elsewhere`.
+struct Give {
+  struct Run {
+    uint64_t first = 0;
+    uint32_t count = 0;
+  };
+  std::vector<Run> runs;
+};
+// destination -> a member of a team: these pieces of a file that it sends in part have come from others. Several add up.
+struct Elsewhere {
+  uint64_t index = 0;
+  std::vector<Want::Range> ranges;
+};
+// destination -> helper: the transfer of its team has ended so.
+struct TeamEnded {
+  ErrorKind kind = ErrorKind::ok;
+  uint64_t files_ok = 0, files_unchanged = 0, files_failed = 0, bytes = 0;
+};
+
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
-                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized, Compare, Same, Holes, Deletions>;
+                             Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized, Compare, Same, Holes, Deletions,
+                             TeamSeat, ToRead, Give, Elsewhere, TeamEnded>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire, so new ones go to the end.
 // Lane messages have sequence 0, all others have another.
@@ -272,5 +310,8 @@ struct Decoded {
 [[nodiscard]] std::vector<Message> cut(const FileResults& results);
 [[nodiscard]] std::vector<Message> cut(const Itemized& itemized);
 [[nodiscard]] std::vector<Message> cut(const Deletions& deletions);
+[[nodiscard]] std::vector<Message> cut(const ToRead& orders);
+[[nodiscard]] std::vector<Message> cut(const Give& given);
+[[nodiscard]] std::vector<Message> cut(const Elsewhere& pieces);
 
 }  // namespace ccixfer::session

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "app/session/entry.h"
 #include "app/session/item.h"
 #include "app/session/message_wire.h"
 #include "app/session/messages.h"
@@ -71,7 +72,7 @@ void read(wire::Reader& in, Answer& m) {
   for (uint16_t i = 0; in.ok() && i < count; ++i) {
     Answer::Run run;
     run.count = in.u32();
-    run.verdict = read_enum(in, Verdict::link);
+    run.verdict = read_enum(in, Verdict::elsewhere);
     covered += run.count;
     in.require(run.count > 0 && covered <= entries_outstanding_max);
     m.runs.push_back(run);
@@ -190,6 +191,46 @@ void read(wire::Reader& in, Compare& m) {
 void read(wire::Reader& in, Same& m) {
   m.index = in.u64();
   read_ranges(in, m.ranges);
+}
+
+void read(wire::Reader& in, TeamSeat& m) { m.is_helper = read_bool(in); }
+void read(wire::Reader& in, ToRead& m) {
+  const uint16_t count = in.u16();
+  for (uint16_t i = 0; in.ok() && i < count; ++i) {
+    ToRead::File file;
+    file.index = in.u64();
+    file.size_bytes = in.u64();
+    file.version = in.u64();
+    file.mtime_s = static_cast<int64_t>(in.u64());
+    file.mtime_ns = in.u32();
+    file.is_shared = read_bool(in);
+    file.path = in.text16(to_read_path_bytes_max);
+    in.require(file.path.empty() || is_safe_relative_path(file.path));
+    in.require(file.mtime_ns < 1'000'000'000 && file.index != ~uint64_t{0});
+    m.files.push_back(std::move(file));
+  }
+}
+void read(wire::Reader& in, Give& m) {
+  const uint16_t count = in.u16();
+  in.require(count <= give_runs_max);
+  for (uint16_t i = 0; in.ok() && i < count; ++i) {
+    Give::Run run;
+    run.first = in.u64();
+    run.count = in.u32();
+    in.require(run.count > 0 && run.count <= entries_outstanding_max && run.first <= ~uint64_t{0} - run.count);
+    m.runs.push_back(run);
+  }
+}
+void read(wire::Reader& in, Elsewhere& m) {
+  m.index = in.u64();
+  read_ranges(in, m.ranges);
+}
+void read(wire::Reader& in, TeamEnded& m) {
+  m.kind = read_enum(in, ErrorKind::bug);
+  m.files_ok = in.u64();
+  m.files_unchanged = in.u64();
+  m.files_failed = in.u64();
+  m.bytes = in.u64();
 }
 
 void copy_bytes(Bytes from, std::span<uint8_t> to) {

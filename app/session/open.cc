@@ -20,6 +20,8 @@ constexpr uint16_t tlv_list = tlv_mandatory | 15;
 constexpr uint16_t tlv_link_dest = tlv_mandatory | 5;
 constexpr uint16_t tlv_backup = tlv_mandatory | 6;
 constexpr uint16_t tlv_compress = tlv_mandatory | 40;
+constexpr uint16_t tlv_team = tlv_mandatory | 41;
+constexpr size_t team_head_bytes = 16 + 8 + 2 + 2 + 8 + 2;  // before the version
 
 void copy_bytes(Bytes from, std::span<uint8_t> to) {
   std::transform(from.begin(), from.end(), to.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
@@ -60,6 +62,21 @@ std::optional<uint8_t> decode_compress(Bytes value) {
   return level;
 }
 
+std::optional<TeamWish> decode_team(Bytes value) {
+  wire::Reader in(value);
+  TeamWish team;
+  const Bytes name = in.bytes(team.name.size());
+  team.member = in.u64();
+  team.part = in.u16();
+  team.parts = in.u16();
+  team.agreement = in.u64();
+  team.version = in.text16(team_version_bytes_max);
+  in.require(team.part >= 1 && team.part <= team.parts && team.parts <= team_parts_max);
+  if (!in.done()) return std::nullopt;
+  copy_bytes(name, team.name);
+  return team;
+}
+
 std::optional<Open> decode_open(Bytes bytes) {
   wire::Reader in(bytes);
   Open open;
@@ -90,6 +107,9 @@ std::optional<Open> decode_open(Bytes bytes) {
     } else if (tlv->type == tlv_compress) {
       open.compress = decode_compress(tlv->value);
       in.require(open.compress.has_value());
+    } else if (tlv->type == tlv_team) {
+      open.team = decode_team(tlv->value);
+      in.require(open.team.has_value());
     } else {
       tlvs.skip(*tlv);
     }
@@ -128,6 +148,15 @@ std::vector<Message> cut(const Open& open) {
   }
   if (open.list) tlvs.add(tlv_list, open.list->encode());
   if (open.compress) tlvs.begin(tlv_compress, sizeof(uint8_t)).u8(*open.compress);
+  if (open.team) {
+    wire::Writer& value = tlvs.begin(tlv_team, team_head_bytes + open.team->version.size());
+    value.bytes(std::as_bytes(std::span(open.team->name)));
+    value.u64(open.team->member);
+    value.u16(open.team->part);
+    value.u16(open.team->parts);
+    value.u64(open.team->agreement);
+    value.text16(open.team->version);
+  }
   CHECK(bytes.size() <= open_bytes_max);
   std::vector<Message> parts;
   const std::string_view whole = as_text(bytes);

@@ -2,6 +2,7 @@
 // may be, so it travels in OpenParts.
 // On the wire: options u32, then TLVs: the path, and a ticket. The decoder takes a peer's bytes.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,6 +28,18 @@ struct BackupWish {
   std::string suffix;
 };
 
+// The processes of one transfer that share its work (--stripe): a team. All of them dial, and the first one that the acceptor
+// opens leads.
+struct TeamWish {
+  std::array<uint8_t, 16> name{};  // the same for all of the team
+  uint64_t member = 0;             // random, of this process: it is the same one that comes again
+  uint16_t part = 0, parts = 0;    // which one it is, from 1, and of how many
+  uint64_t agreement = 0;          // a hash of what all of them must have asked for alike
+  std::string version;             // of the program, at most team_version_bytes_max
+};
+inline constexpr size_t team_version_bytes_max = 64;
+inline constexpr uint16_t team_parts_max = 4096;
+
 inline constexpr size_t link_dest_max = 20;  // as rsync has it
 
 struct Open {
@@ -40,6 +53,7 @@ struct Open {
   std::vector<std::string> link_dest{};    // of a push: older trees, as of BackupWish::directory
   std::optional<BackupWish> backup{};      // of a push
   std::optional<uint8_t> compress{};       // the source compresses: at this level, 0: at one that it chooses
+  std::optional<TeamWish> team{};          // of a push: it is one of several processes
   // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
   // The acceptor refuses the session. It is not sent.
   uint16_t unknown_mandatory = 0;

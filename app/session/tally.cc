@@ -27,6 +27,7 @@ Tally continued(const Tally& earlier, const Tally& later) {
   const auto reached = [](const Tally& tally) { return std::pair(tally.ended(), tally.bytes); };
   Tally tally = later.over || reached(later) >= reached(earlier) ? later : earlier;
   tally.over = later.over;
+  tally.helped = later.helped;
   tally.bytes_sent = earlier.bytes_sent + later.bytes_sent;
   tally.segments_resent = earlier.segments_resent + later.segments_resent;
   return tally;

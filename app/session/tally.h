@@ -26,6 +26,7 @@ struct Tally {
   uint64_t segments_resent = 0;
   uint64_t entries_answered = 0;
   uint64_t deleted = 0, delete_failed = 0, delete_skipped = 0;  // --delete; skipped: beyond --max-delete
+  bool helped = false;                                          // of a team's process that did not lead: what it sent itself
 
   // What did not arrive as it was asked for. Where one of the sums is not 0 the transfer ends with
   // an error.

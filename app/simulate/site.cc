@@ -191,8 +191,8 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     part.asked = dial.asked ? *dial.asked : recv::asked_for(dial.path, dial.options);
-    plan.make_role = [this, part](session::Link& link, bool tries_changed_again) mutable {
-      part.tries_changed_again = tries_changed_again;
+    plan.make_role = [this, part](session::Link& link, const program::RoleWish& wish) mutable {
+      part.tries_changed_again = wish.tries_changed_again;
       return program::make_destination(services_, link, part);
     };
   } else {
@@ -201,8 +201,8 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.rate = std::make_shared<send::RateCap>(dial.rate_bytes_per_s);
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
-    plan.make_role = [this, part](session::Link& link, bool tries_changed_again) mutable {
-      part.tries_changed_again = tries_changed_again;
+    plan.make_role = [this, part](session::Link& link, const program::RoleWish& wish) mutable {
+      part.tries_changed_again = wish.tries_changed_again;
       return program::make_source(services_, link, part);
     };
   }

@@ -61,7 +61,12 @@ void session_messages() {
                                              session::Compare{5, 2, 1, {{1, 2}}},
                                              session::Same{5, {{2, 1}}},
                                              session::Deletions{3, 2, 1, {{true, false, "a/b"}, {false, true, "c"}}},
-                                             session::Holes{9, {{1, 2}, {5, 1}}}};
+                                             session::Holes{9, {{1, 2}, {5, 1}}},
+                                             session::TeamSeat{true},
+                                             session::ToRead{{{7, 100, 9, -5, 5, false, "a/b"}, {8, 1, 0, 0, 0, true, ""}}},
+                                             session::Give{{{0, 1}, {7, 5}}},
+                                             session::Elsewhere{9, {{1, 2}}},
+                                             session::TeamEnded{ErrorKind::partial, 1, 2, 3, 4}};
   for (const session::Message& message : all) {
     const bool of_lane = session::is_lane_message(message);
     put("session_message", session::encode(message, of_lane ? 0 : 1));
@@ -78,6 +83,7 @@ void session_messages() {
   open.link_dest = {"older"};
   open.backup = session::BackupWish{"kept", "~"};
   open.compress = 3;
+  open.team = session::TeamWish{{1, 2}, 7, 1, 4, 9, "1.0"};
   put("session_message", session::encode(session::cut(open).front(), 1));
   session::Hello hello;
   put("session_hello", session::encode(hello));

@@ -89,8 +89,8 @@ struct DialledRig {
     plan.open = {5, "some/path"};
     plan.lanes = 1;
     plan.timeout = std::chrono::seconds(20);
-    plan.make_role = [this](session::Link& link, bool tries_changed_again) {
-      script.tries_changed_again.push_back(tries_changed_again);
+    plan.make_role = [this](session::Link& link, const RoleWish& wish) {
+      script.tries_changed_again.push_back(wish.tries_changed_again);
       near_link = &link;
       return std::make_unique<ScriptedRole>(script);
     };

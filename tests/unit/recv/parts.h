@@ -44,6 +44,7 @@ class FakeSession final : public SessionHandler {
   }
   void reject(std::string_view why) override { rejections.emplace_back(why); }
   void opened(bool is_intact) override { ++(is_intact ? intact : damaged); }
+  void put_damaged() override {}
   void ask_for_put(uint64_t lane_session, uint64_t n) override { puts.emplace_back(lane_session, n); }
   void ask_for_piece(uint64_t index, uint64_t piece) override { pieces.emplace_back(index, piece); }
   void made_progress() override { ++progress; }

@@ -38,6 +38,10 @@ class HeardWants final : public send::FileWants {
     if (!fits) return fail(ErrorKind::protocol, "pieces");
     return {};
   }
+  bool is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count) override {
+    say("elsewhere " + std::to_string(first_piece) + "+" + std::to_string(count), entry);
+    return fits;
+  }
   bool want_again(Entry& entry, uint64_t first_piece, uint64_t count) override {
     say("again " + std::to_string(first_piece) + "+" + std::to_string(count), entry);
     return fits;
@@ -90,6 +94,58 @@ TEST_CASE("answers__verdicts__wanted_files_are_asked_for_and_the_others_end") {
   CHECK(bench.reports.tally().files_failed == 1);
   CHECK(part.counted_bytes == 5u << 20u);  // a whole piece and the short last one
   CHECK(bench.reports.tally().entries_answered == 5);
+}
+
+TEST_CASE("answers__elsewhere__its_result_comes_without_anything_sent_from_here") {
+  AnswerBench bench;
+  bench.answers.set_leads();
+  bench.add(EntryType::file, 5);
+  bench.add(EntryType::file, 7);
+  REQUIRE(bench.answer(0, {{2, Verdict::elsewhere}}));
+  CHECK(bench.wants.said.empty());
+  REQUIRE(bench.answers.on_durable(12, bench.answers.bytes_shared()));
+  CHECK_FALSE(bench.answers.on_durable(13, bench.answers.bytes_shared()));
+  REQUIRE(bench.answers.on_give({{{1, 1}}}, bench.sent));
+  CHECK(bench.wants.said == Said{"whole 1"});
+  REQUIRE(bench.answers.on_results({{{0, ErrorKind::ok, 0}}}, bench.sent));
+  CHECK(bench.reports.tally().files == 1);
+  CHECK_FALSE(bench.answers.on_results({{{1, ErrorKind::ok, 0}}}, bench.sent));  // it is ours now, and was not sent yet
+}
+
+TEST_CASE("answers__give__what_makes_no_sense_ends_the_session") {
+  AnswerBench bench;
+  bench.answers.set_leads();
+  bench.add(EntryType::file, 5);
+  bench.add(EntryType::file, 5);
+  REQUIRE(bench.answer(0, {{1, Verdict::elsewhere}, {1, Verdict::send}}));
+  CHECK_FALSE(bench.answers.on_give({{{1, 1}}}, bench.sent));  // it was ours from the beginning
+  CHECK_FALSE(bench.answers.on_give({{{1, 2}}}, bench.sent));  // only two were sent
+  CHECK_FALSE(bench.answers.on_resend({0, 0, 0, 0}, bench.sent));
+  REQUIRE(bench.answers.on_give({{{0, 1}}}, bench.sent));
+  CHECK_FALSE(bench.answers.on_give({{{0, 1}}}, bench.sent));
+}
+
+TEST_CASE("answers__elsewhere__only_to_who_leads_a_team_and_only_of_files") {
+  AnswerBench alone;
+  alone.add(EntryType::file, 5);
+  CHECK_FALSE(alone.answer(0, {{1, Verdict::elsewhere}}));
+  AnswerBench leads;
+  leads.answers.set_leads();
+  leads.add(EntryType::directory);
+  CHECK_FALSE(leads.answer(0, {{1, Verdict::elsewhere}}));
+}
+
+TEST_CASE("answers__of_a_helper__results_end_entries_and_failures_are_not_its_own_to_tell") {
+  AnswerBench bench;
+  bench.answers.set_helps();
+  bench.add(EntryType::file, 5).was_sent = true;
+  bench.add(EntryType::file, 7);
+  bench.add(EntryType::file, 9);
+  REQUIRE(bench.answers.on_results({{{0, ErrorKind::ok, 0}, {1, ErrorKind::file_io, 0}, {2, ErrorKind::ok, 0}}}, bench.sent));
+  CHECK(bench.entries.used() == 0);
+  CHECK(bench.reports.tally().files == 1);
+  CHECK(bench.reports.tally().files_failed == 0);
+  CHECK(bench.reports.tally().bytes_total == 5);
 }
 
 TEST_CASE("answers__an_answer_comes_twice__the_second_says_nothing") {

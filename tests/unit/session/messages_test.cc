@@ -58,6 +58,11 @@ std::vector<Message> one_of_each() {
           Compare{3, 0, pieces_per_file_max, {}},
           Same{3, {{0, 1}, {3, pieces_per_file_max - 3}}},
           Holes{9, {{1, 2}, {5, 1}}},
+          TeamSeat{true},
+          ToRead{{{7, 100, 9, -5, 999'999'999, false, "a/b"}, {8, top - 1, 0, 0, 0, true, ""}}},
+          Give{{{0, 1}, {top - 5, 5}}},
+          Elsewhere{9, {{1, 2}}},
+          TeamEnded{ErrorKind::partial, 1, 2, 3, top},
           Deletions{3, 2, top, {{true, false, "a/b"}, {false, true, "c"}}}};
 }
 
@@ -139,6 +144,48 @@ TEST_CASE("message__deletions__are_the_bytes_written_by_hand_and_long_names_go_o
   CHECK(cut(Deletions{}).size() == 1);
 }
 
+TEST_CASE("message__to_read__has_bounds_and_long_lists_are_cut") {
+  const auto of = [](std::string path) { return ToRead{{{1, 2, 3, 4, 5, false, std::move(path)}}}; };
+  for (const char* path : {"../a", "/a", "a//b", "a/"}) CHECK_FALSE(decode(encode(of(path), 1)));
+  CHECK(decode(encode(of(std::string(to_read_path_bytes_max, 'x')), 1)));
+  ToRead wrong = of("a");
+  wrong.files.front().mtime_ns = 1'000'000'000;
+  CHECK_FALSE(decode(encode(wrong, 1)));
+  wrong = of("a");
+  wrong.files.front().index = top;  // as a Resend has it for a put
+  CHECK_FALSE(decode(encode(wrong, 1)));
+  ToRead many;
+  for (uint64_t i = 0; i < 100; ++i) many.files.push_back({i, 1, 1, 1, 1, i % 2 == 0, std::string(1 + i * 7 % 300, 'n')});
+  std::vector<uint64_t> seen;
+  for (const Message& part : cut(many)) {
+    const auto back = decode(encode(part, 1));
+    REQUIRE(back);
+    for (const ToRead::File& file : std::get<ToRead>(back->message).files) {
+      CHECK(file.path == many.files[file.index].path);
+      CHECK(file.is_shared == many.files[file.index].is_shared);
+      seen.push_back(file.index);
+    }
+  }
+  CHECK(seen.size() == 100);
+  CHECK(std::is_sorted(seen.begin(), seen.end()));
+  CHECK(cut(ToRead{}).empty());
+}
+
+TEST_CASE("message__give__has_bounds_and_long_lists_are_cut") {
+  const std::vector<std::byte> bytes = encode(Give{{{0x0102, 3}}}, 9);
+  CHECK(bytes == forged(hex({27, 0, 14, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0})));
+  std::vector<std::byte> wrong = bytes;
+  wrong[22] = std::byte{0};  // an empty run
+  CHECK_FALSE(decode(forged(wrong)));
+  wrong = bytes;
+  wrong[24] = std::byte{1};  // more entries than may be outstanding
+  CHECK_FALSE(decode(forged(wrong)));
+  Give many;
+  for (uint64_t i = 0; i < 2 * give_runs_max + 1; ++i) many.runs.push_back({2 * i, 1});
+  REQUIRE(cut(many).size() == 3);
+  CHECK(std::get<Give>(cut(many)[2]).runs.size() == 1);
+}
+
 TEST_CASE("message__one_of_each__comes_back_as_it_went") {
   std::vector<bool> seen(std::variant_size_v<Message>);
   for (const Message& message : one_of_each()) {
@@ -203,7 +250,7 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(answer, 22, {1, 0x80}));  // more than may be outstanding
   CHECK(!patched(answer, 22, {0xff, 0xff, 0xff, 0xff}));
   CHECK(patched(answer, 26, {static_cast<unsigned>(session::Verdict::link)}));
-  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::link) + 1}));
+  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::elsewhere) + 1}));
   CHECK(!patched(answer, 20, {2}));                                               // one run more than there is
   CHECK(!patched(answer, 12, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));  // index + count wraps
   Want want;

@@ -34,6 +34,36 @@ TEST_CASE("open__with_a_path__is_the_bytes_written_by_hand") {
   CHECK(part.offset_bytes == 0);
 }
 
+TEST_CASE("open__a_team__comes_back_as_it_went_and_has_bounds") {
+  Open open{option_recursive, "a"};
+  open.team = TeamWish{{1, 2, 3}, 77, 4, 9, 0x1234567890, "0.1.0"};
+  const auto back = [](const Open& sent) {
+    OpenJoiner joiner;
+    std::optional<Open> whole;
+    for (const Message& part : cut(sent)) whole = joiner.add(std::get<OpenPart>(part));
+    return whole;
+  };
+  const std::optional<Open> same = back(open);
+  REQUIRE(same);
+  REQUIRE(same->team);
+  CHECK(same->team->name == open.team->name);
+  CHECK(same->team->member == 77);
+  CHECK(same->team->part == 4);
+  CHECK(same->team->parts == 9);
+  CHECK(same->team->agreement == 0x1234567890);
+  CHECK(same->team->version == "0.1.0");
+  open.team->part = 0;
+  CHECK(!back(open));
+  open.team->part = 10;  // of nine
+  CHECK(!back(open));
+  open.team->part = 1;
+  open.team->parts = team_parts_max + 1;
+  CHECK(!back(open));
+  open.team->parts = 1;
+  open.team->version = std::string(team_version_bytes_max + 1, '1');
+  CHECK(!back(open));
+}
+
 TEST_CASE("open__without_a_path__has_no_tlv") {
   const std::vector<Message> parts = cut(Open{1, ""});
   REQUIRE(parts.size() == 1);

@@ -1,0 +1,128 @@
+// One session of the listening side, from its hello to its end: it waits for what the peer wants, for its turn, and runs the role
+// that belongs to it. Of a team (--stripe) it leads, or it helps the session that does. Inner to the Acceptor, which includes this
+// file.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/main/acceptor.h"
+#include "app/main/farewell.h"
+#include "app/recv/aside.h"
+#include "core/base/log.h"
+
+namespace ccixfer::program {
+
+inline constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
+
+class Acceptor::Session {
+ public:
+  Session(Acceptor& acceptor, const session::Hello& hello, Instant now);
+  ~Session();
+
+  session::Link& link() { return link_; }
+  bool under_way() const { return state_ == State::running; }
+  bool ended() const { return state_ == State::ended; }
+  bool is_proved() const { return link_.is_secured(); }
+  // Of a peer that is not proved, the transfer is not known: its id may be somebody else's.
+  bool is_of(const session::TransferId& transfer) const { return is_proved() && link_.transfer_key() == transfer; }
+  // --- Of a team. What names its team here; nullptr: it is none's, or has not said so yet.
+  const session::TransferId* team() const { return team_ ? &*team_ : nullptr; }
+  bool is_of_team(const session::TransferId& team) const { return team_ && *team_ == team && !ended(); }
+  bool leads(const session::TransferId& team) const { return is_of_team(team) && role_ != nullptr && !helps_; }
+  bool helps() const { return helps_; }
+  TransferRole* role() { return state_ == State::running ? role_.get() : nullptr; }
+  const session::TeamWish& wish() const { return *forwarder_.open()->team; }
+  bool is_connected() const { return !link_.live_lanes().empty(); }
+  // The one that leads has had no connection for so long that another one is to lead.
+  [[nodiscard]] bool is_given_up(Instant now);
+  Instant given_up_at() const { return cut_off_at_ == never ? never : after(cut_off_at_, team_patience); }
+
+  bool same_transfer(const session::Hello& hello) const { return link_.hello().transfer == hello.transfer; }
+  Instant came() const { return came_; }
+  // It holds a use of this ticket, and whoever began it is gone.
+  [[nodiscard]] bool is_abandoned(const trust::TicketNumber& ticket) const;
+  // Once, when a proved peer has said what it wants: the sessions that it lost are this one's now.
+  bool takes_over() { return std::exchange(takes_over_, false); }
+  bool has_role() const { return role_ != nullptr; }
+  bool waits() const { return state_ == State::queued && !link_.live_lanes().empty(); }  // one that is cut off keeps its place
+  bool superseded() const { return superseded_; }
+  Instant last_progress() const { return role_ ? role_->last_progress() : Instant::min(); }
+  Tally tally() const { return helps_ ? own_ : transfer_ != nullptr ? transfer_->tally : Tally{}; }
+  const Error& result() const { return result_; }
+  bool was_open() const { return reported_; }
+  bool is_dry() const { return is_dry_; }
+  // For log lines: which transfer it is, and whose.
+  [[nodiscard]] std::string name() const;
+  void report_end() const;
+  void report_transfer() const;
+  [[nodiscard]] policy::AuditRecord audit_record(Instant now) const;
+  bool counts() const { return counts_; }  // it was a transfer, not a mere knock at the door
+  bool take_completion(const rvma::Completion& completion) { return role_ && role_->take_completion(completion); }
+
+  void stop(const Error& why, Instant now);
+  void supersede(Instant now);
+
+  void turn(Instant now);
+  [[nodiscard]] Instant next_deadline() const;
+
+  // Its turn has come.
+  void admit(Instant now);
+  // It has to wait: it hears its place when that changes, and now and then while those before it get on.
+  void tell_place(uint32_t before, Instant now);
+
+ private:
+  enum class State : uint8_t { waiting, queued, running, farewell, ended };
+
+  void turn_waiting(Instant now);
+
+  [[nodiscard]] Result<void> may_wait();
+
+  [[nodiscard]] Result<void> begin(Instant now);
+
+  // Its work counts in the session that leads; it is no transfer of its own.
+  [[nodiscard]] Result<void> help(const Teams::Place& place, Instant now);
+
+  void report_session();
+
+  void turn_running(Instant now);
+
+  void write_receipt();
+
+  void count();
+
+  void leave(Instant now);
+
+  void turn_farewell(Instant now);
+
+  Acceptor& acceptor_;
+  Forwarder forwarder_;
+  session::Link link_;
+  std::shared_ptr<receipt::Book> book_;  // of its receipt; none: nobody wants one
+  std::unique_ptr<TransferRole> role_;
+  State state_ = State::waiting;
+  Farewell farewell_;
+  const Instant came_;
+  Instant opened_by_;
+  std::optional<uint32_t> place_;  // as the peer was told
+  Instant place_told_ = Instant::min(), place_due_ = never;
+  bool counts_ = false;
+  bool superseded_ = false;
+  bool takes_over_ = false;
+  std::optional<policy::Grant> grant_;  // of an admitted peer; none: --insecure
+  bool reported_ = false;
+  std::string peer_, path_;  // for people
+  recv::Aside aside_;        // of a push
+  ports::PeerIdentity who_;
+  Transfer* transfer_ = nullptr;
+  std::optional<session::TransferId> team_;
+  bool helps_ = false;
+  Instant cut_off_at_ = never;
+  Tally own_;            // of a helper
+  Tally earlier_;        // of the transfer, before this session
+  int64_t began_s_ = 0;  // since 1970
+  bool is_dry_ = false;
+  Error result_{ErrorKind::ok, ""};
+};
+
+}  // namespace ccixfer::program

@@ -1,0 +1,80 @@
+#include "app/main/teams.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/hash.h"
+#include "core/base/units.h"
+
+namespace ccixfer::program {
+namespace {
+
+session::TransferId record_of(const session::TransferId& key, uint64_t run) {
+  std::array<std::byte, sizeof(session::TransferId) + sizeof run> text;
+  std::memcpy(text.data(), key.data(), key.size());
+  std::memcpy(text.data() + key.size(), &run, sizeof run);
+  const Hash128 hash = xxh3_128(text);
+  session::TransferId record{};
+  std::memcpy(record.data(), &hash.low, sizeof hash.low);
+  std::memcpy(record.data() + sizeof hash.low, &hash.high, sizeof hash.high);
+  return record;
+}
+
+}  // namespace
+
+Teams::Team& Teams::find(const session::TransferId& key) {
+  const auto known = std::find_if(teams_.begin(), teams_.end(), [&key](const Team& team) { return team.key == key; });
+  if (known != teams_.end()) {
+    teams_.splice(teams_.begin(), teams_, known);
+    return teams_.front();
+  }
+  teams_.emplace_front().key = key;
+  if (teams_.size() > teams_remembered_max) teams_.pop_back();
+  return teams_.front();
+}
+
+// What keeps a process out of a team that runs.
+std::optional<std::string> Teams::misfit(const Team& team, const session::TeamWish& wish) {
+  const std::string other = fmt::format("part {}/{}", team.first_part, team.parts);
+  if (wish.version != team.version) {
+    return fmt::format("part {}/{} is version {} of ccixfer, and {} is version {}: run the same version on every node", wish.part,
+                       wish.parts, printable(wish.version), other, printable(team.version));
+  }
+  if (wish.parts != team.parts || wish.agreement != team.agreement) {
+    return fmt::format("part {}/{} asks for something else than {}: give every part the same sources, destination and options",
+                       wish.part, wish.parts, other);
+  }
+  return std::nullopt;
+}
+
+Result<Teams::Place> Teams::admit(const session::TransferId& key, const session::TeamWish& wish, bool is_led, bool part_is_here) {
+  Team& team = find(key);
+  const bool fits = team.parts != 0 && !misfit(team, wish);
+  if (is_led) {
+    if (const auto why = misfit(team, wish)) return fail(ErrorKind::usage, *why);
+    if (part_is_here) {
+      return fail(ErrorKind::usage,
+                  fmt::format("part {}/{} is here already: give each process a part of its own", wish.part, wish.parts));
+    }
+    team.seen.insert(wish.part);
+    return Place{Seat::helps, {}, record_of(key, team.run)};
+  }
+  if (team.how && fits && team.seen.insert(wish.part).second) return Place{Seat::late, *team.how, record_of(key, team.run)};
+  if (team.how || !fits) {
+    ++team.run;
+    team.seen.clear();
+  }
+  team.how.reset();
+  team.agreement = wish.agreement;
+  team.parts = wish.parts;
+  team.version = wish.version;
+  team.first_part = wish.part;
+  team.seen.insert(wish.part);
+  return Place{Seat::leads, {}, record_of(key, team.run)};
+}
+
+void Teams::ended(const session::TransferId& key, const session::TeamEnded& how) { find(key).how = how; }
+
+}  // namespace ccixfer::program

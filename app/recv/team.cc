@@ -1,0 +1,291 @@
+#include "app/recv/team.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/session/message_wire.h"
+#include "core/base/check.h"
+#include "core/base/log.h"
+
+namespace ccixfer::recv {
+namespace {
+
+using session::Verdict;
+
+// Adds to the last range where it follows it.
+void append(std::vector<session::Want::Range>& ranges, uint64_t piece) {
+  if (!ranges.empty() && ranges.back().first + ranges.back().count == piece) {
+    ++ranges.back().count;
+  } else {
+    ranges.push_back({piece, 1});
+  }
+}
+
+bool is_here(const FilePieces* pieces, uint64_t piece) {
+  if (pieces == nullptr) return false;
+  const PieceState state = pieces->table().state(piece);
+  return state == PieceState::written || state == PieceState::durable;
+}
+
+}  // namespace
+
+void HelperVoice::ask_for_put(uint64_t lane_session, uint64_t n) {
+  session_.put_damaged();
+  if (!session_.has_failed()) helper_.outbox().ask_for_put(lane_session, n);
+}
+
+session::TeamEnded team_ended_of(const session::Tally& tally) {
+  session::TeamEnded how;
+  how.kind = tally.failed() > 0 ? ErrorKind::partial : tally.vanished() > 0 ? ErrorKind::vanished : ErrorKind::ok;
+  if (how.kind == ErrorKind::ok && tally.delete_skipped > 0) how.kind = ErrorKind::max_delete;
+  how.files_ok = tally.files;
+  how.files_unchanged = tally.files_unchanged;
+  how.files_failed = tally.failed() + tally.vanished();
+  how.bytes = tally.bytes;
+  return how;
+}
+
+Team::~Team() { CHECK(helpers_.empty() && gone_.empty()); }
+
+void Team::choose(Decision& decision) {
+  if (!decision.task || decision.task->size_bytes == size_unknown || decision.task->in_place) return;
+  const FileTask& task = *decision.task;
+  const bool in_part = decision.verdict == Verdict::pieces && !decision.wants.empty();
+  if (decision.verdict != Verdict::send && !in_part) return;
+  const bool can_be_told = entry_path(task.path).size() <= session::to_read_path_bytes_max;
+  if (task.size_bytes >= shared_file_bytes_min && can_be_told) {
+    decision.verdict = Verdict::compare;
+    const std::vector<session::Want::Range> all = {{0, piece_count(task.size_bytes)}};
+    work_.add_shared(task.index, task.size_bytes, in_part ? decision.wants : all);
+    told_[task.index].insert(team_leader);
+  } else if (!in_part) {
+    decision.verdict = Verdict::elsewhere;
+    work_.add(task.index, task.size_bytes, can_be_told);
+  }
+}
+
+std::string Team::entry_path(const std::string& path) const {
+  if (path == base_) return {};
+  return base_.empty() ? path : path.substr(base_.size() + 1);
+}
+
+void Team::add(std::shared_ptr<Helper> helper) {
+  helper->set_team(this);
+  helpers_[next_member_++].helper = std::move(helper);
+}
+
+SessionHandler& Team::voice_of(Helper& helper) {
+  std::unique_ptr<HelperVoice>& voice = voices_[&helper];
+  if (!voice) voice = std::make_unique<HelperVoice>(session_, helper);
+  return *voice;
+}
+
+// Nothing of it is in work any more.
+void Team::let_go(Helper& helper) {
+  helper.set_team(nullptr);
+  helper.set_intake(nullptr);
+  voices_.erase(&helper);
+}
+
+bool Team::holds_buffers() const {
+  const auto holds = [](const std::shared_ptr<Helper>& helper) { return helper->inbox().held() > 0; };
+  return std::any_of(gone_.begin(), gone_.end(), holds) ||
+         std::any_of(helpers_.begin(), helpers_.end(), [&](const auto& one) { return holds(one.second.helper); });
+}
+
+std::optional<TeamMember> Team::member_of(const Helper& helper) const {
+  for (const auto& [member, place] : helpers_) {
+    if (place.helper.get() == &helper) return member;
+  }
+  return std::nullopt;
+}
+
+Outbox& Team::outbox_of(TeamMember member) { return member == team_leader ? leader_ : helpers_.at(member).helper->outbox(); }
+
+void Team::turn(Instant now, uint64_t steps) {
+  for (auto& [member, place] : helpers_) {
+    place.helper->set_steps(steps);
+    if (place.takes_part || !place.helper->is_here()) continue;
+    place.takes_part = true;
+    work_.join(member);
+  }
+  for (const uint64_t index : std::exchange(written_, {})) tell_pieces(index);
+  hand_out(now);
+}
+
+void Team::let_go_those_gone() {
+  std::erase_if(gone_, [this](const std::shared_ptr<Helper>& helper) {
+    if (helper->inbox().held() > 0) return false;
+    let_go(*helper);
+    return true;
+  });
+}
+
+void Team::receive(const std::function<bool()>& may_receive) {
+  bool any = true;
+  while (any) {
+    any = false;
+    const auto helpers = helpers_;  // one that sends nonsense leaves
+    for (const auto& [member, place] : helpers) {
+      Inbox& inbox = place.helper->inbox();
+      if (inbox.empty() || !helpers_.contains(member) || !may_receive()) continue;
+      handler_.receive_from(*place.helper, inbox.take());
+      any = true;
+    }
+  }
+}
+
+void Team::hand_out(Instant now) {
+  const auto may_take = [this](TeamMember member) { return !outbox_of(member).is_full(); };
+  while (true) {
+    const std::vector<TeamWork::Portion> portions = work_.hand_out(now, may_take);
+    if (portions.empty()) return;
+    for (const TeamWork::Portion& portion : portions) {
+      if (!portion.files.empty()) give_files(portion.member, portion.files);
+      for (const TeamWork::Portion::Pieces& pieces : portion.pieces) give_pieces(portion.member, pieces);
+    }
+  }
+}
+
+session::ToRead::File Team::order_for(const FileInWork& file, bool is_shared) const {
+  const FileTask& task = file.task();
+  session::ToRead::File order;
+  order.index = task.index;
+  order.size_bytes = task.size_bytes;
+  order.version = task.version;
+  order.mtime_s = task.attributes.mtime.seconds;
+  order.mtime_ns = task.attributes.mtime.nanoseconds;
+  order.is_shared = is_shared;
+  order.path = entry_path(task.path);
+  return order;
+}
+
+void Team::give_files(TeamMember member, const std::vector<uint64_t>& files) {
+  session::Give given;
+  session::ToRead order;
+  for (const uint64_t index : files) {
+    const FileInWork* file = files_.find(index);
+    if (file == nullptr) continue;
+    if (member != team_leader) {
+      order.files.push_back(order_for(*file, false));
+    } else if (!given.runs.empty() && given.runs.back().first + given.runs.back().count == index) {
+      ++given.runs.back().count;
+    } else {
+      given.runs.push_back({index, 1});
+    }
+  }
+  Outbox& to = outbox_of(member);
+  for (const session::Message& message : session::cut(given)) to.post(message);
+  for (const session::Message& message : session::cut(order)) to.post(message);
+}
+
+// Before its first piece a helper hears of the file, and which pieces of it are here.
+void Team::give_pieces(TeamMember member, const TeamWork::Portion::Pieces& pieces) {
+  const FileInWork* file = files_.find(pieces.index);
+  if (file == nullptr) return;
+  Outbox& to = outbox_of(member);
+  if (told_[pieces.index].insert(member).second) {
+    for (const session::Message& message : session::cut(session::ToRead{{order_for(*file, true)}})) to.post(message);
+    session::Elsewhere here{pieces.index, {}};
+    for (uint64_t piece = 0; piece < piece_count(file->task().size_bytes); ++piece) {
+      if (is_here(file->pieces(), piece)) append(here.ranges, piece);
+    }
+    for (const session::Message& message : session::cut(here)) to.post(message);
+  }
+  to.post(session::Compare{pieces.index, pieces.range.first, pieces.range.count, {}});
+}
+
+// What has come of a shared file is told to those who did not send it: they may close it when there is no more.
+void Team::tell_pieces(uint64_t index) {
+  const FileInWork* file = files_.find(index);
+  if (file == nullptr || !work_.is_shared(index)) return;
+  std::map<TeamMember, session::Elsewhere> news;
+  for (const uint64_t piece : work_.pieces_out(index)) {
+    if (!is_here(file->pieces(), piece)) continue;
+    const std::optional<TeamMember> owner = work_.owner(index, piece);
+    work_.piece_came(index, piece);
+    for (const TeamMember member : told_[index]) {
+      if (member == owner) continue;
+      news[member].index = index;
+      append(news[member].ranges, piece);
+    }
+  }
+  for (const auto& [member, pieces] : news) {
+    for (const session::Message& message : session::cut(pieces)) outbox_of(member).post(message);
+  }
+}
+
+void Team::ended(const session::FileResult& result) {
+  const std::optional<TeamMember> owner = work_.owner(result.index);
+  if (owner && *owner != team_leader) {
+    helpers_.at(*owner).helper->outbox().add_result(result);
+    if (result.kind == ErrorKind::ok) helpers_.at(*owner).refused = 0;
+  }
+  if (const auto told = told_.find(result.index); told != told_.end()) {
+    for (const TeamMember member : told->second) {
+      if (member != team_leader) outbox_of(member).add_result(result);
+    }
+    told_.erase(told);
+  }
+  work_.ended(result.index);
+}
+
+bool Team::ask_again(const session::Resend& resend) {
+  if (resend.index == session::Resend::by_segment) return false;
+  const std::optional<TeamMember> owner =
+      resend.piece == session::Resend::whole ? work_.owner(resend.index) : work_.owner(resend.index, resend.piece);
+  if (!owner || *owner == team_leader) return false;
+  outbox_of(*owner).post(resend);
+  return true;
+}
+
+// The leader judges what is wrong with a file: a helper that cannot send it proves nothing.
+void Team::on_file_end(Helper& helper, const session::FileEnd& end) {
+  const std::optional<TeamMember> member = member_of(helper);
+  if (!member) return;
+  const bool is_ok = end.outcome == session::SourceOutcome::ok;
+  if (work_.is_shared(end.index)) {
+    if (is_ok) return;
+    work_.exclude(end.index, *member);
+  } else if (work_.owner(end.index) != member) {
+    return;
+  } else if (is_ok) {
+    return handler_.on_file_end_of_helper(end);
+  } else if (work_.give_back(end.index)) {
+    helper.outbox().add_result({end.index, ErrorKind::file_io, 0});
+  }
+  if (++helpers_.at(*member).refused < refused_in_a_row_max) return;
+  helper.fail({ErrorKind::source_selection,
+               "many files that the first process of this transfer has listed are not there, or differ: every process must see the "
+               "same source: check what is mounted there"});
+}
+
+void Team::on_helper_gone(Helper& helper) {
+  const std::optional<TeamMember> member = member_of(helper);
+  if (!member) return;
+  work_.leave(*member);
+  for (auto& [index, told] : told_) told.erase(*member);
+  gone_.push_back(std::move(helpers_.at(*member).helper));
+  helpers_.erase(*member);
+}
+
+void Team::end(const session::TeamEnded& how) {
+  for (const auto& [member, place] : helpers_) place.helper->end(how);
+}
+
+void Team::fail(const Error& error) {
+  const auto helpers = helpers_;  // each leaves while it hears it
+  for (const auto& [member, place] : helpers) place.helper->fail(error);
+}
+
+void Team::release() {
+  for (const auto& [member, place] : helpers_) gone_.push_back(place.helper);
+  helpers_.clear();
+  for (const std::shared_ptr<Helper>& helper : gone_) {
+    CHECK(helper->inbox().held() == 0);
+    let_go(*helper);
+  }
+  gone_.clear();
+}
+
+}  // namespace ccixfer::recv

@@ -1,0 +1,246 @@
+"""`ccixfer send --stripe` and `--part i/k`: several processes share one transfer."""
+import json
+import os
+import random
+import subprocess
+
+from lab import BINARY, Lab, big_file, check, native, same_tree
+
+PIECE = 4 << 20
+
+
+class Site:
+    """A receiver, and a source that several senders see."""
+
+    def __init__(self, lab, *options):
+        self.lab = lab
+        self.root = lab.directory / "root"
+        self.root.mkdir()
+        self.receiver = lab.start_ready(None, "recv", "recv", "--root", self.root, "--listen", "127.0.0.1:0", "--insecure", *options)
+        self.uri = native(self.receiver.uris)
+        self.source = lab.directory / "run42"
+        self.source.mkdir()
+
+    def tree(self, files=1500, seed=1):
+        """Small files, some larger ones, and one that all send together."""
+        chance = random.Random(seed)
+        for i in range(files):
+            place = self.source / f"d{i % 17}"
+            place.mkdir(exist_ok=True)
+            (place / f"f{i}").write_bytes(chance.randbytes(chance.randrange(20_000)))
+        for i in range(4):
+            big_file(self.source / f"larger{i}", 9 << 20)
+        big_file(self.source / "largest", (260 << 20) + 12345)
+        (self.source / "empty").write_bytes(b"")
+        os.symlink("largest", self.source / "link")
+
+    def bytes(self):
+        return sum(path.stat().st_size for path in self.source.rglob("*") if path.is_file() and not path.is_symlink())
+
+    def start(self, part, *options, name=None, source=None, uri=None):
+        return self.lab.start(None, name or f"send{part.replace('/', '-')}", "send", "-a", "--part", part, "--insecure", *options,
+                              source or self.source, uri or f"{self.uri}/in/")
+
+    def arrived(self):
+        same_tree(self.source, self.root / "in/run42")
+
+
+def roles(senders):
+    """(the one that leads, those that help): the leader tells of each file."""
+    leaders = [sender for sender in senders if any(event["event"] == "file" for event in sender.events)]
+    check(len(leaders) == 1, f"{[sender.name for sender in leaders]} lead: {senders[0].tail()}")
+    return leaders[0], [sender for sender in senders if sender is not leaders[0]]
+
+
+def leads(sender):
+    return any(event["event"] == "file" for event in sender.events)
+
+
+def receiver_says(site):
+    return [event for event in site.receiver.events if event["event"] == "ended"]
+
+
+def test_team__shares_a_tree_and_a_large_file_and_no_byte_goes_twice():
+    with Lab("team") as lab:
+        site = Site(lab)
+        site.tree()
+        senders = [site.start(f"{i}/4", "--bwlimit", "60MB/s") for i in range(1, 5)]
+        for sender in senders:
+            check(sender.wait() == 0, sender.tail())
+        site.arrived()
+        leader, helpers = roles(senders)
+        sent = [sender.done()["bytes_sent"] for sender in senders]
+        check(sum(sent) == site.bytes(), f"{sent} of {site.bytes()} bytes")
+        check(min(sent) > site.bytes() // 20, f"one of them did next to nothing: {sent}")
+        check(leader.done()["files"] == 1506 and leader.done()["bytes"] == site.bytes(), leader.tail())
+        files = [event for event in leader.events if event["event"] == "file" and event["status"] == "ok"]
+        check(len(files) == len({event["path"] for event in files}) == 1506, f"{len(files)} files are told of")
+        check(all(not any(event["event"] == "file" for event in helper.events) for helper in helpers), "a helper tells of files")
+        check([sender.done().get("helped", False) for sender in (leader, *helpers)] == [False, True, True, True], "who helped is not told")
+        (ended,) = receiver_says(site)
+        check(ended["files"] == 1506 and ended["bytes"] == site.bytes() and ended["exit"] == 0, f"{ended}")
+
+
+def test_team__one_process__is_an_ordinary_transfer():
+    with Lab("team-one") as lab:
+        site = Site(lab)
+        site.tree(files=50)
+        sender = site.start("1/1")
+        check(sender.wait() == 0, sender.tail())
+        site.arrived()
+        check(sender.done()["bytes_sent"] == site.bytes(), sender.tail())
+
+
+def test_team__a_helper_is_killed__the_others_do_its_work():
+    with Lab("team-helper") as lab:
+        site = Site(lab)
+        site.tree()
+        leader = site.start("1/3", "--bwlimit", "20MB/s")
+        leader.wait_event("session")
+        helpers = [site.start(f"{i}/3", "--bwlimit", "20MB/s") for i in (2, 3)]
+        leader.wait_event("progress", lambda event: event["bytes"] > 60 << 20)
+        check(helpers[0].process.poll() is None, helpers[0].tail())
+        helpers[0].kill()
+        helpers[0].wait()
+        for sender in (leader, helpers[1]):
+            check(sender.wait() == 0, sender.tail())
+        site.arrived()
+        check(leader.done()["files"] == 1506 and leader.done()["bytes"] == site.bytes(), leader.tail())
+
+
+def test_team__the_leader_is_killed__a_helper_leads_and_nothing_durable_goes_again():
+    with Lab("team-leader") as lab:
+        site = Site(lab)
+        site.tree()
+        leader = site.start("1/3", "--bwlimit", "20MB/s")
+        leader.wait_event("session")
+        helpers = [site.start(f"{i}/3", "--bwlimit", "20MB/s") for i in (2, 3)]
+        durable = leader.wait_event("progress", lambda event: event["bytes"] > 100 << 20)["bytes"]
+        leader.kill()
+        leader.wait()
+        for helper in helpers:
+            check(helper.wait() == 0, helper.tail())
+        site.arrived()
+        again = sum(helper.done()["bytes_sent"] for helper in helpers)
+        check(again < 2 * site.bytes() - durable, f"{again} bytes by the others")
+        ended = receiver_says(site)[-1]
+        check(ended["exit"] == 0 and ended["bytes"] == site.bytes(), f"{ended}")
+
+
+def test_team__all_are_killed__the_next_run_resumes():
+    with Lab("team-all") as lab:
+        site = Site(lab)
+        site.tree()
+        senders = [site.start(f"{i}/2", "--bwlimit", "20MB/s") for i in (1, 2)]
+        for sender in senders:
+            sender.wait_event("session")
+        leader = next(iter(senders))  # whichever it is: what it says of all is what the receiver has
+        while not leads(leader):
+            leader = senders[1 - senders.index(leader)]
+            check(all(sender.process.poll() is None for sender in senders), senders[0].tail())
+        leader.wait_event("progress", lambda event: event["bytes"] > 100 << 20)
+        for sender in senders:
+            sender.kill()
+            sender.wait()
+        again = [site.start(f"{i}/2", name=f"again{i}") for i in (1, 2)]
+        for sender in again:
+            check(sender.wait() == 0, sender.tail())
+        site.arrived()
+        sent = sum(sender.done()["bytes_sent"] for sender in again)
+        check(sent < site.bytes() - (80 << 20), f"{sent} of {site.bytes()} bytes again")
+
+
+def test_team__parts_that_do_not_fit__are_refused_by_name():
+    with Lab("team-misfit") as lab:
+        site = Site(lab)
+        big_file(site.source / "f", 100 << 20)
+        leader = site.start("1/3", "--bwlimit", "10MB/s")
+        leader.wait_event("session")
+        twice = site.start("1/3", name="twice")
+        check(twice.wait() == 1 and "part 1/3 is here already" in twice.stderr(), twice.tail())
+        other = site.start("2/3", "--verify", name="other")
+        check(other.wait() == 1 and "part 2/3 asks for something else than part 1/3" in other.stderr(), other.tail())
+        more = site.start("2/4", name="more")
+        check(more.wait() == 1 and "part 2/4 asks for something else" in more.stderr(), more.tail())
+        check(leader.process.poll() is None, leader.tail())
+        leader.stop()
+
+
+def test_team__a_part_that_comes_when_all_is_done__hears_it_and_sends_nothing():
+    with Lab("team-late") as lab:
+        site = Site(lab)
+        site.tree(files=20)
+        first = site.start("1/2")
+        check(first.wait() == 0, first.tail())
+        late = site.start("2/2", name="late")
+        check(late.wait() == 0, late.tail())
+        check(late.done()["bytes_sent"] == 0, late.tail())
+        again = site.start("2/2", name="again")  # it had its part: this is the next run
+        check(again.wait() == 0 and again.done()["files_unchanged"] == 26, again.tail())
+
+
+def test_team__a_receiver_for_one_transfer__takes_all_of_its_processes():
+    with Lab("team-once") as lab:
+        site = Site(lab, "--once")
+        site.tree(files=100)
+        senders = [site.start(f"{i}/3") for i in (1, 2, 3)]
+        for sender in senders:
+            check(sender.wait() == 0, sender.tail())
+        check(site.receiver.wait() == 0, site.receiver.tail())
+        site.arrived()
+
+
+def test_team__a_file_that_one_process_cannot_see__goes_by_another():
+    with Lab("team-blind") as lab:
+        site = Site(lab)
+        site.tree(files=300)
+        elsewhere = lab.directory / "elsewhere"
+        elsewhere.mkdir()
+        blind = ("unshare", "-m", "sh", "-c", f'mount --bind {elsewhere} {site.source} && exec "$@"', "sh")
+        leader = site.start("1/2", "--bwlimit", "40MB/s")
+        leader.wait_event("session")
+        helper = lab.start(None, "blind", "send", "-a", "--part", "2/2", "--insecure", site.source, f"{site.uri}/in/", prefix=blind)
+        check(leader.wait() == 0, leader.tail())
+        site.arrived()
+        code = helper.wait()
+        check(code == 0 or (code == 3 and "every process must see the same source" in helper.stderr()), helper.tail())
+        check("vanished" not in helper.stderr() and helper.done()["files_failed"] == 0, helper.tail())
+
+
+def test_team__what_vanishes__ends_all_of_them_alike():
+    with Lab("team-vanish") as lab:
+        site = Site(lab)
+        site.tree(files=300)
+        (site.source / "d0/secret").write_text("x")
+        os.chmod(site.source / "d0/secret", 0)
+        as_user = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all") if os.geteuid() == 0 else ()
+        senders = [lab.start(None, f"send{i}", "send", "-a", "--part", f"{i}/2", "--insecure", site.source, f"{site.uri}/in/",
+                             prefix=as_user) for i in (1, 2)]
+        codes = [sender.wait() for sender in senders]
+        check(codes == [23, 23], f"{codes}: {senders[0].tail()}")
+
+
+def test_team__bad_use__is_one_line_and_exit_1():
+    with Lab("team-usage") as lab:
+        source = lab.directory / "f"
+        source.write_text("x")
+        for options, words in ((("--stripe",), "no task of a Slurm job step"), (("--part", "0/3"), "--part"), (("--part", "4/3"), "--part"),
+                               (("--part", "x"), "--part"), (("--part", "1/2", "-"), "name one SRC")):
+            sources = () if options[-1] == "-" else (source,)
+            env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
+            ended = subprocess.run([BINARY, "send", "--insecure", *options, *sources, "tcp://127.0.0.1:9/x"], env=env,
+                                   capture_output=True, text=True, check=False, timeout=60)
+            check(ended.returncode == 1 and words in ended.stderr and len(ended.stderr.splitlines()) <= 2, f"{options}: {ended}")
+
+
+def test_team__slurm_says_who_is_who():
+    with Lab("team-env") as lab:
+        site = Site(lab)
+        site.tree(files=60)
+        step = {"SLURM_CLUSTER_NAME": "c", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
+        senders = [lab.start(None, f"task{i}", "send", "-a", "--stripe", "--insecure", site.source, f"{site.uri}/in/",
+                             env={**step, "SLURM_PROCID": str(i)}) for i in (0, 1)]
+        for sender in senders:
+            check(sender.wait() == 0, sender.tail())
+        site.arrived()
+        check(sum(sender.done()["bytes_sent"] for sender in senders) == site.bytes(), senders[0].tail())
