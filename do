@@ -26,7 +26,8 @@ build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libsqlite3-dev libssl-dev libseccomp-dev
   libibverbs-dev librdmacm-dev)  # verbs; without them the program is built without it
 test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime python3-jsonschema bindfs fusefat
-  dosfstools e2fsprogs xfsprogs gnuplot-nox)
+  dosfstools e2fsprogs xfsprogs gnuplot-nox
+  chromium)  # test_page reads the status page as a browser has it
 # The emulated machine: the emulator, what its programs and modules come from (kmod: depmod), and the stock programs for verbs.
 rdma_packages=(qemu-system-x86 kmod busybox-static iproute2 python3 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest)
 package_packages=(debhelper dpkg-dev lintian)

@@ -172,12 +172,20 @@ class Reader : TomlReader {
   }
 
   void read_metrics(const TomlTable& values) {
+    std::optional<bool> names;
     for (const auto& [key, value] : values) {
       const std::string full = "metrics." + key;
-      if (key != "listen") bad(value, full, "unknown key", "listen is known");
-      config_.metrics_listen = text(full, value, "\"127.0.0.1:9464\"");
-      if (config_.metrics_listen.empty()) bad(value, full, "is empty", "write listen = \"127.0.0.1:9464\", or leave it out");
+      if (key == "listen") {
+        config_.metrics_listen = text(full, value, "\"127.0.0.1:9464\"");
+        if (config_.metrics_listen.empty()) bad(value, full, "is empty", "write listen = \"127.0.0.1:9464\", or leave it out");
+      } else if (key == "names") {
+        names = boolean(full, value);
+      } else {
+        bad(value, full, "unknown key", "listen and names are known");
+      }
     }
+    // Whoever has an account on this host reaches a port of the loopback; a socket has an owner and a group.
+    config_.metrics_names = names.value_or(config_.metrics_listen.starts_with("unix:"));
   }
 
   void read_router(const TomlTable& values) {

@@ -57,6 +57,7 @@ struct Config {
   std::optional<IdentityConfig> identity;  // none: the account's key
   std::vector<PeerConfig> peers;           // in the order of their names
   std::string metrics_listen;              // [metrics] listen; "": nobody may ask for metrics
+  bool metrics_names = false;              // [metrics] names; the status page has them. By itself only that of a Unix socket
   std::vector<std::string> warnings;
 };
 

@@ -244,6 +244,15 @@ void Acceptor::stop(const Error& why, Instant now) {
 
 bool Acceptor::idle() const { return sessions_.empty() && *writing_ == 0; }
 size_t Acceptor::sessions() const { return sessions_.size(); }
+std::vector<report::StatusTransfer> Acceptor::show(Instant now, size_t most, size_t& more) const {
+  std::vector<report::StatusTransfer> shown;
+  more = 0;
+  for (const auto& session : sessions_) {
+    if (!session->is_shown()) continue;
+    shown.size() < most ? shown.push_back(session->view(now)) : static_cast<void>(++more);
+  }
+  return shown;
+}
 size_t Acceptor::unfinished() const {
   return static_cast<size_t>(
       std::count_if(sessions_.begin(), sessions_.end(), [](const auto& session) { return session->under_way(); }));

@@ -18,6 +18,7 @@
 #include "app/main/teams.h"
 #include "app/main/transfer_role.h"
 #include "app/metrics/activity.h"
+#include "app/report/status.h"
 #include "app/session/hub.h"
 #include "app/session/link.h"
 #include "app/session/link_seal.h"
@@ -63,6 +64,8 @@ class Acceptor final : public session::AcceptHandler {
   void stop(const Error& why, Instant now);          // ends all sessions, takes no new ones
   [[nodiscard]] bool idle() const;                   // no session left
   [[nodiscard]] size_t sessions() const;
+  // For the status page: at most `most` transfers, and how many more there are. Rates are not known here.
+  [[nodiscard]] std::vector<report::StatusTransfer> show(Instant now, size_t most, size_t& more) const;
   [[nodiscard]] size_t unfinished() const;  // transfers under way: their result does not stand yet
   [[nodiscard]] Tally tally() const;
   [[nodiscard]] const std::optional<Error>& first_end() const;  // kind ok when it went well

@@ -107,6 +107,20 @@ policy::AuditRecord Acceptor::Session::audit_record(Instant now) const {
   return record;
 }
 
+report::StatusTransfer Acceptor::Session::view(Instant now) const {
+  report::StatusTransfer view;
+  view.transfer = transfer_name(link_.hello().transfer);
+  view.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_.empty() ? who_.name() : peer_;
+  if (link_.proved() != nullptr) view.identity = trust::to_string(link_.proved()->id);
+  view.path = path_;
+  view.seconds = std::chrono::duration<double>(now - came_).count();
+  view.lanes = link_.live_lanes().size();
+  if (waits()) view.before = place_;
+  if (role_) show_role(view, *role_, tally(), link_, came_, now);
+  if (role_ && !under_way()) view.state = report::StatusTransfer::State::ending;
+  return view;
+}
+
 void Acceptor::Session::stop(const Error& why, Instant now) {
   if (state_ >= State::farewell) return;
   result_ = why;

@@ -12,6 +12,7 @@
 
 namespace ccixfer::metrics {
 class Activity;
+class Board;
 class Server;
 }  // namespace ccixfer::metrics
 
@@ -28,6 +29,9 @@ struct Process {
   OnComplete* on_complete = nullptr;                                          // --on-complete
   metrics::Server* metrics = nullptr;                                         // begins once the process is confined
   metrics::Activity* activity = nullptr;
+  metrics::Board* board = nullptr;  // of the status page
+  std::string_view role = {};       // as the metrics call it
+  bool shows_names = false;         // on the status page
   int passed_listener = -1;  // of a service: the socket that its manager listens at for it (core/host/passed_sockets.h); -1: none
 };
 

@@ -13,6 +13,7 @@
 #include "app/main/process_trust.h"
 #include "app/main/rate_clock.h"
 #include "app/main/router_audit.h"
+#include "app/main/router_status.h"
 #include "app/main/topology.h"
 #include "app/main/uri_file.h"
 #include "core/base/log.h"
@@ -92,7 +93,8 @@ class RouteHandler final : public LoopHandler {
         audit_(audit),
         security_(security),
         rate_(std::move(rate)),
-        service_manager_(process.loop.service_manager()) {
+        service_manager_(process.loop.service_manager()),
+        teller_(process) {
     watch_addresses(process.config);
   }
 
@@ -101,6 +103,7 @@ class RouteHandler final : public LoopHandler {
     if (now >= next_look_) look_at_devices(now);
     if (rate_.turn(now)) router_.set_rate(rate_.rate_bytes_per_s());
     router_.turn(now, clock_);
+    if (teller_.is_asked()) teller_.tell(of_router(teller_, router_, now), map_words_.of(router_.map()));
     if (!ready_ && router_.ready()) say_ready();
     if (router_.connections_open() != connections_told_) tell_status();
     if (error_.kind != ErrorKind::ok) return false;
@@ -216,6 +219,8 @@ class RouteHandler final : public LoopHandler {
   RateClock rate_;
   Instant next_look_{};
   host::ServiceManager& service_manager_;
+  StatusTeller teller_;
+  MapWords map_words_;
   size_t connections_told_ = 0;
   bool ready_ = false;
   Error error_{ErrorKind::ok, ""};

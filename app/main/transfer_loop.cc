@@ -12,7 +12,9 @@
 #include "app/main/failed_list.h"
 #include "app/main/on_complete.h"
 #include "app/main/rate_clock.h"
+#include "app/main/status_teller.h"
 #include "app/main/uri_file.h"
+#include "app/recv/history.h"
 #include "app/recv/opened_root.h"
 #include "app/session/hub.h"
 #include "app/session/limits.h"
@@ -154,10 +156,14 @@ class TransferLoop::ServeHandler final : public LoopHandler {
  public:
   ServeHandler(Impl& impl, const AcceptorOptions& options, ListenerTrust& trust)
       : impl_(impl),
-        options_(options),
+        options_(kept(options, ended_)),
         trust_(trust),
         requests_(impl.work, options.root),
-        acceptor_(impl.services, impl.hub, options) {}
+        teller_(impl.process),
+        acceptor_(impl.services, impl.hub, options_) {
+    if (options.root != nullptr && impl.process.board != nullptr)
+      ended_->read(options.root->opened()->staging, std::string(recv::history_name));
+  }
 
   bool turn(Instant now) override {
     if (impl_.rate.turn(now)) acceptor_.set_rate(impl_.rate.rate_bytes_per_s(), now);
@@ -165,6 +171,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
     if (impl_.process.on_complete != nullptr) impl_.process.on_complete->turn();
     requests_.turn(now);
     tell_status();
+    if (teller_.is_asked()) tell_page(now);
     const Tally tally = acceptor_.tally();
     if (acceptor_.sessions() > 0) impl_.process.reporter.progress({tally.files, tally.bytes, tally.bytes_total, tally.total_known});
     if (stopping_) return !acceptor_.idle();
@@ -210,6 +217,23 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   void tell_ready() { service_manager().ready(status()); }
 
  private:
+  // Each transfer that ends is one for the status page too.
+  [[nodiscard]] static AcceptorOptions kept(AcceptorOptions options, const std::shared_ptr<EndedTransfers>& ended) {
+    options.completed = [ended, also = std::move(options.completed)](const std::string& result) {
+      ended->add(result);
+      if (also) also(result);
+    };
+    return options;
+  }
+  void tell_page(Instant now) {
+    report::Status status = teller_.begin(now);
+    report::StatusTransfers& transfers = status.transfers.emplace();
+    transfers.is_receiver = options_.root != nullptr;
+    transfers.listed = acceptor_.show(now, transfers_shown_max, transfers.more);
+    for (report::StatusTransfer& one : transfers.listed) one.bytes_per_s = teller_.rate(one.transfer, one.counts.bytes);
+    transfers.ended = ended_->lines();
+    teller_.tell(std::move(status));
+  }
   [[nodiscard]] host::ServiceManager& service_manager() { return impl_.process.loop.service_manager(); }
   // Sessions come with each connection that says what it wants, so they are counted and not looked through.
   void tell_status() {
@@ -229,6 +253,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   }
 
   Impl& impl_;
+  const std::shared_ptr<EndedTransfers> ended_ = std::make_shared<EndedTransfers>();
   const AcceptorOptions options_;
   // The service manager starts it again, and what it finds then is its root.
   bool is_out_of_reach() const { return options_.root != nullptr && options_.root->is_out_of_reach(); }
@@ -236,6 +261,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   ListenerTrust& trust_;
   const ControllingTerminal terminal_;
   ExpireRequests requests_;
+  StatusTeller teller_;
   Acceptor acceptor_;
   size_t sessions_told_ = 0;
   bool told_to_stop_ = false;

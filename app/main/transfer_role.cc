@@ -284,6 +284,19 @@ std::vector<report::Hop> report_hops(const std::vector<ports::HopInfo>& hops) {
   return list;
 }
 
+void show_role(report::StatusTransfer& view, const TransferRole& role, const Tally& all, const session::Link& link, Instant came,
+               Instant now) {
+  view.state = report::StatusTransfer::State::running;
+  view.counts = counts_of(all);
+  view.bytes_total = all.bytes_total;
+  view.total_known = all.total_known;
+  view.quiet_s = std::chrono::duration<double>(now - std::max(role.last_progress(), came)).count();
+  const std::vector<session::LaneIndex> lanes = link.live_lanes();
+  view.lanes = lanes.size();
+  view.waiting =
+      waiting_for(role.bottleneck(now), lanes.empty() ? std::vector<report::Hop>() : report_hops(link.hops(lanes.front())));
+}
+
 std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link, const SourcePart& part) {
   return std::make_unique<SourceRole>(services, link, part);
 }

@@ -9,6 +9,7 @@
 #include "app/recv/helper.h"
 #include "app/recv/root.h"
 #include "app/report/reporter.h"
+#include "app/report/status.h"
 #include "app/send/source.h"
 #include "app/session/disk_watch.h"
 #include "app/session/tally.h"
@@ -88,6 +89,10 @@ class TransferRole {
   virtual void abort(const Error& error) = 0;
   virtual bool take_completion(const rvma::Completion& completion) = 0;  // false: not a mailbox of ours
 };
+
+// For the status page. The session came at `came`.
+void show_role(report::StatusTransfer& view, const TransferRole& role, const Tally& all, const session::Link& link, Instant came,
+               Instant now);
 
 class FailedList;
 

@@ -1,140 +1,34 @@
 #include "app/metrics/server.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <vector>
 
-#include "app/metrics/http.h"
+#include "app/metrics/client.h"
+#include "app/metrics/place.h"
+#include "app/metrics/status_feed.h"
+#include "app/metrics/status_page.h"
 #include "core/base/units.h"
 
 namespace ccixfer::metrics {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::string_view unix_prefix = "unix:";
+using Clock = Client::Clock;
 constexpr std::chrono::milliseconds accept_pause{100};
-
-struct Place {
-  sockaddr_storage address{};
-  socklen_t size = 0;
-  std::string path;  // of a Unix socket
-};
-
-tl::unexpected<Error> bad_place(const std::string& place) {
-  return fail(ErrorKind::usage,
-              fmt::format("bad value: metrics.listen: '{}': give an address of this host alone, as \"127.0.0.1:9464\" or "
-                          "\"unix:/run/ccixfer/metrics.sock\"",
-                          printable(place)));
-}
-
-Result<Place> parse(const std::string& text) {
-  Place place;
-  if (text.starts_with(unix_prefix)) {
-    auto& address = reinterpret_cast<sockaddr_un&>(place.address);
-    place.path = text.substr(unix_prefix.size());
-    if (place.path.empty() || place.path.front() != '/' || place.path.size() >= sizeof address.sun_path) return bad_place(text);
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, place.path.c_str(), place.path.size() + 1);
-    place.size = sizeof address;
-    return place;
-  }
-  const size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return bad_place(text);
-  uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, problem] = std::from_chars(text.data() + colon + 1, end, port);
-  if (problem != std::errc() || at != end) return bad_place(text);
-  const std::string host = text.substr(0, colon);
-  auto& four = reinterpret_cast<sockaddr_in&>(place.address);
-  auto& six = reinterpret_cast<sockaddr_in6&>(place.address);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    if (::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &six.sin6_addr) != 1 ||
-        !IN6_IS_ADDR_LOOPBACK(&six.sin6_addr))
-      return bad_place(text);
-    six.sin6_family = AF_INET6;
-    six.sin6_port = htons(port);
-    place.size = sizeof six;
-    return place;
-  }
-  const bool is_address = ::inet_pton(AF_INET, (host == "localhost" ? "127.0.0.1" : host).c_str(), &four.sin_addr) == 1;
-  if (!is_address || (ntohl(four.sin_addr.s_addr) >> 24) != 127) return bad_place(text);
-  four.sin_family = AF_INET;
-  four.sin_port = htons(port);
-  place.size = sizeof four;
-  return place;
-}
-
-// A socket that a process left behind: nobody answers there.
-void remove_stale(const Place& place) {
-  struct stat status {};
-  if (::lstat(place.path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return;
-  const host::Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool answers =
-      ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&place.address), place.size) == 0 || errno != ECONNREFUSED;
-  if (!answers) ::unlink(place.path.c_str());
-}
-
-std::string named(int fd, const std::string& asked) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (asked.starts_with(unix_prefix) || ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return asked;
-  const uint16_t port = address.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in&>(address).sin_port
-                                                     : reinterpret_cast<const sockaddr_in6&>(address).sin6_port;
-  return fmt::format("{}:{}", asked.substr(0, asked.rfind(':')), ntohs(port));
-}
-
-struct Connection {
-  host::Descriptor fd;
-  HttpConnection http;
-  std::string out;
-  bool ends = false;  // once that is sent
-  std::optional<Clock::time_point> until{};
-};
-
-// False: it is over.
-bool take(Connection& one) {
-  std::array<char, 4096> bytes;
-  for (;;) {
-    const ssize_t got = ::recv(one.fd.get(), bytes.data(), bytes.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno == EAGAIN;
-    if (got == 0) return false;
-    if (!one.until) one.until = Clock::now() + request_time_max;
-    if (!one.http.received({bytes.data(), static_cast<size_t>(got)}, one.out)) one.ends = true;
-    if (one.ends || !one.out.empty()) return true;  // an answer first
-  }
-}
-
-bool give(Connection& one) {
-  while (!one.out.empty()) {
-    const ssize_t sent = ::send(one.fd.get(), one.out.data(), one.out.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return errno == EAGAIN;
-    one.out.erase(0, static_cast<size_t>(sent));
-  }
-  if (one.ends) return false;
-  if (one.http.is_between_requests()) one.until = Clock::now() + request_time_max;  // for the next one
-  return true;
-}
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::listen(const std::string& asked, std::function<std::string(Format)> text) {
-  const auto place = parse(asked);
+Result<std::unique_ptr<Server>> Server::listen(const std::string& asked, std::function<std::string(Format)> metrics, Board* board) {
+  const auto place = parse_place(asked);
   if (!place) return tl::unexpected(place.error());
   const auto cannot = [&](int problem) {
     return fail(ErrorKind::network, fmt::format("cannot serve metrics: {}: {}: give metrics.listen another place", printable(asked),
@@ -152,12 +46,14 @@ Result<std::unique_ptr<Server>> Server::listen(const std::string& asked, std::fu
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&place->address), place->size) != 0) return cannot(errno);
   if (!place->path.empty()) static_cast<void>(::chmod(place->path.c_str(), 0660));
   if (::listen(fd.get(), static_cast<int>(connections_max)) != 0) return cannot(errno);
-  std::string name = named(fd.get(), asked);
-  return std::unique_ptr<Server>(new Server(std::move(fd), std::move(stop), std::move(name), std::move(text)));
+  std::string name = name_of_place(fd.get(), asked);
+  Site site{std::move(metrics), board != nullptr, place->path.empty()};
+  static_cast<void>(status_page_policy());  // made here and not in the thread
+  return std::unique_ptr<Server>(new Server(std::move(fd), std::move(stop), std::move(name), std::move(site), board));
 }
 
-Server::Server(host::Descriptor listener, host::Descriptor stop, std::string place, std::function<std::string(Format)> text)
-    : listener_(std::move(listener)), stop_(std::move(stop)), place_(std::move(place)), text_(std::move(text)) {}
+Server::Server(host::Descriptor listener, host::Descriptor stop, std::string place, Site site, Board* board)
+    : listener_(std::move(listener)), stop_(std::move(stop)), place_(std::move(place)), site_(std::move(site)), board_(board) {}
 
 Server::~Server() {
   if (thread_.joinable()) {
@@ -168,50 +64,118 @@ Server::~Server() {
   if (place_.starts_with(unix_prefix)) ::unlink(place_.c_str() + unix_prefix.size());
 }
 
-void Server::begin() {
-  thread_ = std::thread([this] { run(); });
-}
+// What the thread does. Its clients live and end with it.
+class Server::Run {
+ public:
+  explicit Run(const Server& server) : server_(server), feed_(server.board_) {}
+  void until_stopped() {
+    while (wait()) {
+      const Clock::time_point now = Clock::now();
+      const bool news = polled_[news_at].revents != 0 && feed_.take(now);
+      const bool come = polled_[listener_at].revents != 0;
+      serve(now);
+      feed(news, now);
+      if (come) accept(now);
+    }
+  }
 
-void Server::run() {
-  std::vector<Connection> connections;
-  std::vector<pollfd> polled;
-  auto accept_again = Clock::time_point::min();  // out of descriptors: not before then
-  for (;;) {
-    const bool accepts = Clock::now() >= accept_again;
-    polled.assign({{stop_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}});
-    auto until = accepts ? Clock::time_point::max() : accept_again;
-    for (const Connection& one : connections) {
-      polled.push_back({one.fd.get(), static_cast<short>(one.out.empty() ? POLLIN : POLLOUT), 0});
-      until = std::min(until, one.until.value_or(Clock::time_point::max()));
+ private:
+  static constexpr size_t stop_at = 0, listener_at = 1, news_at = 2, clients_at = 3;
+
+  // False: the thread is to end.
+  bool wait() {
+    Clock::time_point now = Clock::now();
+    const bool accepts = now >= accept_again_;
+    auto until = accepts ? Clock::time_point::max() : accept_again_;
+    polled_.assign(
+        {{server_.stop_.get(), POLLIN, 0}, {accepts ? server_.listener_.get() : -1, POLLIN, 0}, {feed_.news(), POLLIN, 0}});
+    bool wanted = false;
+    for (const Client& client : clients_) {
+      polled_.push_back({client.fd(), client.waits_for(), 0});
+      until = std::min(until, client.deadline().value_or(Clock::time_point::max()));
+      wanted = wanted || client.listens() || client.wants_status();
+    }
+    if (wanted) {
+      if (const auto due = feed_.want(now)) until = std::min(until, *due);
     }
     int patience_ms = -1;
     if (until != Clock::time_point::max()) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
       patience_ms = static_cast<int>(std::max<int64_t>(left, 0));
     }
-    if (::poll(polled.data(), polled.size(), patience_ms) < 0 && errno != EINTR) return;
-    if (polled[0].revents != 0) return;
-    const Clock::time_point now = Clock::now();
-    for (size_t i = connections.size(); i-- > 0;) {
-      Connection& one = connections[i];
-      bool lives = one.until.value_or(Clock::time_point::max()) > now;
-      if (lives && polled[i + 2].revents != 0) lives = (one.out.empty() ? take(one) : true) && give(one);
-      if (lives) continue;
-      std::swap(one, connections.back());
-      connections.pop_back();
-    }
-    if (polled[1].revents == 0) continue;
-    // Who comes when all places are taken is hung up on: a queue would be theirs who keep the places.
-    for (size_t come = 0; come < connections_max; ++come) {
-      host::Descriptor fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!fd) {
-        if (errno == EMFILE || errno == ENFILE) accept_again = now + accept_pause;  // poll would say at once that somebody waits
-        break;
-      }
-      if (connections.size() >= connections_max) continue;
-      connections.push_back({std::move(fd), HttpConnection(text_), "", false, now + request_time_max});
+    if (::poll(polled_.data(), polled_.size(), patience_ms) < 0 && errno != EINTR) return false;
+    return polled_[stop_at].revents == 0;
+  }
+
+  void serve(Clock::time_point now) {
+    for (size_t i = clients_.size(); i-- > 0;) {
+      Client& client = clients_[i];
+      bool lives = client.deadline().value_or(Clock::time_point::max()) > now;
+      if (const short ready = polled_[i + clients_at].revents; lives && ready != 0) lives = client.turn(now, ready);
+      if (lives && client.wants_events()) lives = admit(client, now);
+      if (!lives) end(i);
     }
   }
+  bool admit(Client& client, Clock::time_point now) {
+    const auto listening = std::count_if(clients_.begin(), clients_.end(), [](const Client& each) { return each.listens(); });
+    if (static_cast<size_t>(listening) >= listeners_max) {
+      client.refuse_busy();
+      return client.turn(now);
+    }
+    client.begin_events();
+    if (!client.turn(now)) return false;
+    const std::string* known = feed_.fresh(now);
+    if (known == nullptr) return true;
+    client.tell(event_of(*known), now);
+    return client.turn(now);
+  }
+
+  // To whom it is news.
+  void feed(bool news, Clock::time_point now) {
+    const std::string* json = feed_.fresh(now);
+    if (json == nullptr) return;
+    const std::string event = news ? event_of(*json) : std::string();
+    for (size_t i = clients_.size(); i-- > 0;) {
+      Client& client = clients_[i];
+      bool lives = true;
+      if (client.listens() && news) {
+        client.tell(event, now);
+        lives = client.turn(now);
+      }
+      while (lives && client.wants_status()) {
+        client.answer(*json);
+        lives = client.turn(now);
+      }
+      if (!lives) end(i);
+    }
+  }
+
+  void end(size_t client) {
+    std::swap(clients_[client], clients_.back());
+    clients_.pop_back();
+  }
+
+  // Who comes when all places are taken is hung up on: a queue would be theirs who keep the places.
+  void accept(Clock::time_point now) {
+    for (size_t come = 0; come < connections_max; ++come) {
+      host::Descriptor fd(::accept4(server_.listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!fd) {
+        if (errno == EMFILE || errno == ENFILE) accept_again_ = now + accept_pause;  // poll would say at once that somebody waits
+        return;
+      }
+      if (clients_.size() < connections_max) clients_.emplace_back(std::move(fd), server_.site_, now);
+    }
+  }
+
+  const Server& server_;
+  StatusFeed feed_;
+  std::vector<Client> clients_;
+  std::vector<pollfd> polled_;                                 // the clients' behind ours, in their order
+  Clock::time_point accept_again_ = Clock::time_point::min();  // out of descriptors: not before then
+};
+
+void Server::begin() {
+  thread_ = std::thread([this] { Run(*this).until_stopped(); });
 }
 
 }  // namespace ccixfer::metrics

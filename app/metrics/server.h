@@ -1,30 +1,31 @@
-// Answers GET /metrics over HTTP, in a thread of its own, so that nobody who asks can slow a transfer down. Bounds: connections_max
-// at a time (who comes then is hung up on), request_bytes_max a request, no body, request_time_max from its first moment to the
-// end of its answer. What is no request, or not for /metrics, is answered so and hung up on. On this host only: an address of the
-// loopback, or a Unix socket. Errors: listen: usage (no such place), network (in use).
+// Answers who asks for metrics and for the status page over HTTP, in a thread of its own, so that nobody who asks can slow a
+// transfer down. Bounds: connections_max at a time (who comes then is hung up on), listeners_max of them for events,
+// request_bytes_max a request, no body, request_time_max from its first moment to the end of its answer, or for an event. What is
+// no request, or not for what is here, is answered so and hung up on. On this host only: an address of the loopback, or a Unix
+// socket. Errors: listen: usage (no such place), network (in use).
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 
-#include "app/metrics/page.h"
+#include "app/metrics/board.h"
+#include "app/metrics/http.h"
 #include "core/base/result.h"
 #include "core/host/descriptor.h"
 
 namespace ccixfer::metrics {
 
 inline constexpr size_t connections_max = 64;
-inline constexpr size_t request_bytes_max = 8192;
-inline constexpr std::chrono::seconds request_time_max{10};
+inline constexpr size_t listeners_max = 16;
 
 class Server {
  public:
   // `place`: "127.0.0.1:9464", "[::1]:0", or "unix:/run/ccixfer/metrics.sock" (0660; one that nobody answers at is replaced).
-  // `text` is called in the thread.
-  [[nodiscard]] static Result<std::unique_ptr<Server>> listen(const std::string& place, std::function<std::string(Format)> text);
+  // `metrics` is called in the thread. `board`: of the status page, outlives the server; nullptr: there is none.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> listen(const std::string& place, std::function<std::string(Format)> metrics,
+                                                              Board* board = nullptr);
   ~Server();  // waits for the thread; the Unix socket goes, if that is still allowed
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -33,12 +34,13 @@ class Server {
   [[nodiscard]] const std::string& place() const { return place_; }  // with the port that it got
 
  private:
-  Server(host::Descriptor listener, host::Descriptor stop, std::string place, std::function<std::string(Format)> text);
-  void run();
+  class Run;
+  Server(host::Descriptor listener, host::Descriptor stop, std::string place, Site site, Board* board);
   const host::Descriptor listener_;
   const host::Descriptor stop_;
   const std::string place_;
-  const std::function<std::string(Format)> text_;
+  const Site site_;
+  Board* const board_;
   std::thread thread_;
 };
 

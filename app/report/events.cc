@@ -28,6 +28,8 @@ Json hops(const std::vector<Hop>& path) {
   return list;
 }
 
+}  // namespace
+
 const char* name_of(Waits what) {
   switch (what) {
     case Waits::unknown:
@@ -45,8 +47,6 @@ const char* name_of(Waits what) {
   }
   return "";
 }
-
-}  // namespace
 
 std::string ready_event(double t, const std::vector<std::string>& uris) {
   Json json = begin("ready", t);

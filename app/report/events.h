@@ -38,6 +38,8 @@ struct Waiting {
   std::string hop = {};  // of the network: the slowest of several, as its node; empty: not known
 };
 
+[[nodiscard]] const char* name_of(Waits what);  // "source_disk" ...; "": unknown
+
 struct Progress {
   uint64_t files = 0;
   uint64_t bytes = 0;  // durable at the receiver

@@ -16,6 +16,7 @@ class Forwarding {
   // Valid until the next call.
   [[nodiscard]] const std::vector<NextHop>& next_hops(SubnetId source, SubnetId in, SubnetId to);
   [[nodiscard]] const RouterMap& map() const { return *map_; }
+  [[nodiscard]] const std::shared_ptr<const RouterMap>& shared_map() const { return map_; }
   [[nodiscard]] size_t answers() const { return answers_.size(); }
 
  private:

@@ -47,6 +47,13 @@ class DialPlan {
   std::vector<std::string> on_end(uint64_t link, Instant now);
 
   [[nodiscard]] bool all_tried() const;
+  // Each(peer, link) of those that are other routers; link 0: none, not even one that is being dialled.
+  template <typename Each>
+  void for_each(const Each& each) const {
+    for (const Entry& entry : entries_) {
+      if (!entry.self) each(entry.peer, entry.link);
+    }
+  }
   [[nodiscard]] Instant next_deadline() const;
 
  private:

@@ -370,6 +370,16 @@ size_t PeerLinks::open() const {
   return open;
 }
 
+void PeerLinks::show(RouterView& view) const {
+  links_.for_each([&](const Link& link) {
+    view.links.push_back({link.router, link.peer_uri.empty() ? link.node : link.peer_uri, link.device, link.phase == Phase::open});
+  });
+  plan_.for_each([&](const ConfiguredPeer& peer, uint64_t packed) {
+    const Link* link = find_in(links_, packed);
+    if (link == nullptr || link->phase != Phase::open) view.missing_links.push_back({peer.uri, peer.device});
+  });
+}
+
 bool PeerLinks::all_told() const {
   bool told = true;
   links_.for_each([&](const Link& link) { told = told && link.out.empty(); });

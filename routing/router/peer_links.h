@@ -23,6 +23,7 @@
 #include "routing/router/peer_rights.h"
 #include "routing/router/record_store.h"
 #include "routing/router/ref.h"
+#include "routing/router/router_view.h"
 
 namespace ccixfer::routing {
 
@@ -56,6 +57,7 @@ class PeerLinks {
   [[nodiscard]] bool ready() const { return plan_.all_tried(); }
   [[nodiscard]] size_t open() const;
   [[nodiscard]] bool all_told() const;  // nothing waits to be sent
+  void show(RouterView& view) const;    // links, and those that are missing
 
  private:
   enum class Phase : uint8_t { dialling, accepting, greeting, open };

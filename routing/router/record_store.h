@@ -72,6 +72,8 @@ class RecordStore {
 
   void set_rules(MapRules rules);
   [[nodiscard]] const RouterMap& map() { return forwarding().map(); }
+  // The same, which any thread may read and keep. Another one as soon as something in it changes.
+  [[nodiscard]] std::shared_ptr<const RouterMap> shared_map() { return forwarding().shared_map(); }
   // The routers to try next, best first, each with the device that leads there.
   [[nodiscard]] std::vector<NextHop> next_hops(SubnetId source, SubnetId in, SubnetId to);
 

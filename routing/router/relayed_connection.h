@@ -14,6 +14,7 @@
 #include "routing/router/connection_fragments.h"
 #include "routing/router/network_flows.h"
 #include "routing/router/ref.h"
+#include "routing/router/router_view.h"
 #include "routing/router/stood_still.h"
 #include "routing/transport/messages.h"
 
@@ -109,5 +110,7 @@ struct RelayedConnection : NamedEntry<Tag::connection> {
   ConnectionProgress progress;
   [[nodiscard]] std::string leg_name(uint8_t leg) const { return leg == 1 ? hop_uri : "the side of the initiator"; }
 };
+
+[[nodiscard]] ConnectionView view_of(const RelayedConnection& connection);
 
 }  // namespace ccixfer::routing

@@ -392,6 +392,35 @@ std::vector<FragmentView> Router::fragments() const {
 
 uint32_t Router::fragments_leaving_early() const { return impl_->forwarder.leaving_early(); }
 size_t Router::links_open() const { return impl_->links.open(); }
+
+RouterView Router::view() const {
+  RouterView view;
+  view.router = impl_->records.own().router();
+  view.draining = impl_->stop.wanted();
+  for (const RouterDevice& device : impl_->devices.all()) {
+    view.devices.push_back({device.name, device.subnet, device.endpoint->uri(), device.rate_bits_per_s, device.latency_ns,
+                            device.works, device.told, device.wan});
+  }
+  impl_->links.show(view);
+  view.connections.reserve(impl_->connections.size());
+  impl_->connections.for_each([&](const RelayedConnection& connection) { view.connections.push_back(view_of(connection)); });
+  view.buffers_used = impl_->pool.used();
+  view.buffers_count = impl_->pool.count();
+  view.fragment_bytes = impl_->pool.fragment_bytes();
+  return view;
+}
+
+ConnectionNames Router::names_of(uint64_t id) const {
+  ConnectionNames names;
+  const RelayedConnection* connection = impl_->connections.find(id);
+  if (connection == nullptr) return names;
+  const Leg& first = connection->legs[0];
+  names.hops = {impl_->devices.node_of(first.device, first.connection), connection->hop_uri};
+  names.destination = connection->ends[1];
+  return names;
+}
+
+std::shared_ptr<const RouterMap> Router::map() { return impl_->records.shared_map(); }
 size_t Router::routers_known() const { return impl_->records.known(); }
 
 }  // namespace ccixfer::routing

@@ -15,6 +15,7 @@
 #include "routing/map/router_map.h"
 #include "routing/router/admission.h"
 #include "routing/router/peer_grants.h"
+#include "routing/router/router_view.h"
 #include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
@@ -116,9 +117,12 @@ class Router {
   [[nodiscard]] size_t connections_open() const;
   [[nodiscard]] uint32_t fragments_in_use() const;  // buffers of the pool that are not free
   [[nodiscard]] std::vector<FragmentView> fragments() const;
-  [[nodiscard]] uint32_t fragments_leaving_early() const;  // that arrive and leave at the same time
-  [[nodiscard]] size_t links_open() const;                 // to other routers
-  [[nodiscard]] size_t routers_known() const;              // itself, those of its AS, and those of other AS that it hears itself
+  [[nodiscard]] uint32_t fragments_leaving_early() const;             // that arrive and leave at the same time
+  [[nodiscard]] size_t links_open() const;                            // to other routers
+  [[nodiscard]] RouterView view() const;                              // of now: as large as the router has connections
+  [[nodiscard]] ConnectionNames names_of(uint64_t connection) const;  // ConnectionView::id; one that is gone: nothing
+  [[nodiscard]] std::shared_ptr<const RouterMap> map();               // any thread may read it; another one when something changes
+  [[nodiscard]] size_t routers_known() const;  // itself, those of its AS, and those of other AS that it hears itself
 
  private:
   Router();

@@ -15,6 +15,7 @@
 #include "app/main/job.h"
 #include "app/main/on_complete.h"
 #include "app/main/session_trust.h"
+#include "app/metrics/board.h"
 #include "app/metrics/server.h"
 #include "app/simulate/command.h"
 #include "core/base/units.h"
@@ -116,6 +117,8 @@ const char* role_of(const Command& command) {
   return receive != nullptr && receive->root ? "receiver" : nullptr;
 }
 
+bool has_web_address(std::string_view place) { return !place.starts_with("unix:"); }
+
 std::string metrics_page(const metrics::Subject& subject, metrics::Format format) {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
@@ -187,21 +190,37 @@ int run_program(int argc, char** argv) {
 
   Counters counters;
   metrics::Activity activity;
+  std::unique_ptr<metrics::Board> board;
   std::unique_ptr<metrics::Server> metrics;
-  if (const char* role = role_of(*command); role != nullptr && !config->metrics_listen.empty()) {
+  const char* const role = role_of(*command);
+  if (role != nullptr && !config->metrics_listen.empty()) {
+    auto made = metrics::Board::create();
+    if (!made) return say_and_leave(made.error(), common.json);
+    board = std::move(*made);
     const bool has_sessions = !std::holds_alternative<RouteCommand>(*command);
     const metrics::Subject subject{program_version, role, static_cast<double>(wall_time_s()), &counters,
                                    has_sessions ? &activity : nullptr};
-    auto listening = metrics::Server::listen(config->metrics_listen,
-                                             [subject](metrics::Format format) { return metrics_page(subject, format); });
+    auto listening = metrics::Server::listen(
+        config->metrics_listen, [subject](metrics::Format format) { return metrics_page(subject, format); }, board.get());
     if (!listening) return say_and_leave(listening.error(), common.json);
     metrics = std::move(*listening);
-    (*reporter)->info(fmt::format("metrics at {}", metrics->place()));
+    (*reporter)->info(
+        fmt::format("metrics and status page at {}{}", has_web_address(metrics->place()) ? "http://" : "", metrics->place()));
   }
   const int64_t began_s = wall_time_s();
-  const CommandEnd end =
-      run(Process{loop, **reporter, counters, *config, confinement(), on_complete.get(), metrics.get(), &activity, *listener},
-          *command);
+  const CommandEnd end = run(Process{.loop = loop,
+                                     .reporter = **reporter,
+                                     .counters = counters,
+                                     .config = *config,
+                                     .confine = confinement(),
+                                     .on_complete = on_complete.get(),
+                                     .metrics = metrics.get(),
+                                     .activity = &activity,
+                                     .board = board.get(),
+                                     .role = role != nullptr ? role : "",
+                                     .shows_names = config->metrics_names,
+                                     .passed_listener = *listener},
+                             *command);
   (*reporter)->set_now(loop.now());
   if (on_complete) {
     if (const auto dialled = dialled_transfer(*command, end)) on_complete->run(result_of(*dialled, end, began_s));

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -121,6 +122,145 @@ TEST_CASE("metrics_server__unix_socket__is_answered_at_and_goes_with_the_server"
     CHECK(ask().ends_with("all is well\n"));
   }
   std::filesystem::remove_all(pattern);
+}
+
+namespace {
+
+struct Served {
+  std::unique_ptr<Board> board;
+  std::unique_ptr<Server> server;
+};
+
+Served serving_status() {
+  Served served;
+  auto board = Board::create();
+  REQUIRE(board);
+  served.board = std::move(*board);
+  auto server = Server::listen("127.0.0.1:0", text, served.board.get());
+  REQUIRE(server);
+  served.server = std::move(*server);
+  served.server->begin();
+  return served;
+}
+
+// The protocol thread's part: it waits as the loop does, and answers once.
+void publish(Board& board, const std::string& words) {
+  pollfd asked{board.asked_handle(), POLLIN, 0};
+  while (!board.is_asked()) REQUIRE(::poll(&asked, 1, 10'000) == 1);
+  board.publish([words] { return words; });
+}
+
+// Until its end is there.
+std::string hear_until(const host::Descriptor& fd, const std::string& end) {
+  std::string all;
+  char byte = 0;
+  while (!all.ends_with(end)) {
+    REQUIRE(::recv(fd.get(), &byte, 1, 0) == 1);
+    all += byte;
+  }
+  return all;
+}
+
+const std::string ask_status = "GET /status.json HTTP/1.1\r\nConnection: close\r\n\r\n";
+const std::string ask_events = "GET /events HTTP/1.1\r\n\r\n";
+
+}  // namespace
+
+TEST_CASE("board__is_asked_and_answers__once_each_and_only_when_the_other_has") {
+  auto made = Board::create();
+  REQUIRE(made);
+  Board& board = **made;
+  const auto readable = [](int fd) {
+    pollfd one{fd, POLLIN, 0};
+    return ::poll(&one, 1, 0) == 1;
+  };
+  CHECK_FALSE(board.is_asked());
+  CHECK_FALSE(board.take());
+  CHECK_FALSE(readable(board.asked_handle()));
+  board.ask();
+  board.ask();
+  CHECK(board.is_asked());
+  CHECK(readable(board.asked_handle()));
+  CHECK_FALSE(board.take());
+  board.publish([] { return std::string("words"); });
+  CHECK_FALSE(board.is_asked());
+  CHECK_FALSE(readable(board.asked_handle()));
+  CHECK(readable(board.news_handle()));
+  board.ask();  // the answer was not taken
+  CHECK_FALSE(board.is_asked());
+  const auto words = board.take();
+  REQUIRE(words);
+  CHECK((*words)() == "words");
+  CHECK_FALSE(readable(board.news_handle()));
+  CHECK_FALSE(board.take());
+}
+
+TEST_CASE("metrics_server__status__is_asked_of_the_loop_and_one_answer_serves_all_who_wait") {
+  const Served served = serving_status();
+  const host::Descriptor first = dial(served.server->place()), second = dial(served.server->place());
+  say(first, ask_status);
+  say(second, ask_events);
+  publish(*served.board, "{\"n\":1}");
+  CHECK(hear_all(first).ends_with("\r\n\r\n{\"n\":1}"));
+  CHECK(hear_until(second, "data: {\"n\":1}\n\n").starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream"));
+  // Who listens hears of the next one without asking again.
+  publish(*served.board, "{\"n\":2}");
+  CHECK(hear_until(second, "\n\n") == "data: {\"n\":2}\n\n");
+}
+
+TEST_CASE("metrics_server__a_listener_that_reads_nothing__keeps_nobody_else_from_hearing") {
+  const Served served = serving_status();
+  const host::Descriptor slow = dial(served.server->place()), good = dial(served.server->place());
+  for (const host::Descriptor* each : {&slow, &good}) {
+    say(*each, ask_events);
+    CHECK(hear_until(*each, "retry: 2000\n\n").starts_with("HTTP/1.1 200"));
+  }
+  publish(*served.board, std::string(8u << 20, '1'));  // more than the kernel keeps for one that reads nothing
+  std::string all;
+  char bytes[65536];
+  while (!all.ends_with("1\n\n")) {
+    const ssize_t got = ::recv(good.get(), bytes, sizeof bytes, 0);
+    REQUIRE(got > 0);
+    all.append(bytes, static_cast<size_t>(got));
+  }
+  publish(*served.board, "2");
+  CHECK(hear_until(good, "\n\n") == "data: 2\n\n");
+}
+
+TEST_CASE("metrics_server__listeners__are_so_many_and_metrics_are_answered_all_the_same") {
+  const Served served = serving_status();
+  std::vector<host::Descriptor> listening;
+  for (size_t i = 0; i < listeners_max; ++i) {
+    listening.push_back(dial(served.server->place()));
+    say(listening.back(), ask_events);
+    CHECK(hear_until(listening.back(), "retry: 2000\n\n").starts_with("HTTP/1.1 200"));
+  }
+  const host::Descriptor more = dial(served.server->place());
+  say(more, ask_events);
+  CHECK(hear_all(more).starts_with("HTTP/1.1 503"));
+  const host::Descriptor other = dial(served.server->place());
+  say(other, request);
+  CHECK(hear_all(other).ends_with("all is well\n"));
+  // One that hangs up leaves its place.
+  listening.pop_back();
+  const host::Descriptor next = dial(served.server->place());
+  say(next, ask_events);
+  CHECK(hear_until(next, "retry: 2000\n\n").starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("metrics_server__a_loop_that_says_nothing__keeps_nobody_from_the_metrics_and_the_end") {
+  Served served = serving_status();
+  const host::Descriptor waits = dial(served.server->place());
+  say(waits, ask_status);
+  {
+    const host::Descriptor gone = dial(served.server->place());
+    say(gone, ask_status);
+  }
+  const host::Descriptor other = dial(served.server->place());
+  say(other, request);
+  CHECK(hear_all(other).ends_with("all is well\n"));
+  served.server.reset();
+  CHECK(hear_all(waits).empty());
 }
 
 TEST_CASE("metrics_server__places_that_are_none__are_refused_by_name") {

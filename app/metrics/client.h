@@ -1,0 +1,51 @@
+// One client of the metrics' server: its socket, what it asked for and what it is still to get. A client has request_time_max from
+// the first moment of a request to the end of its answer; one that listens has as long for each event, and gets no further one
+// before it has taken the last. Single-threaded.
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/metrics/http.h"
+#include "core/host/descriptor.h"
+
+namespace ccixfer::metrics {
+
+inline constexpr std::chrono::seconds request_time_max{10};
+
+class Client {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Client(host::Descriptor fd, const Site& site, Clock::time_point now)
+      : fd_(std::move(fd)), http_(site), until_(now + request_time_max) {}
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] short waits_for() const;                                              // of poll(2)
+  [[nodiscard]] std::optional<Clock::time_point> deadline() const { return until_; }  // nothing: it may stay
+  // `ready`: what poll(2) says of the socket. False: it is over.
+  [[nodiscard]] bool turn(Clock::time_point now, short ready = 0);
+
+  // It has asked for something that is not here: answer() or begin_events() or refuse_busy() next.
+  [[nodiscard]] bool wants_status() const { return wants_ == Next::status; }
+  [[nodiscard]] bool wants_events() const { return wants_ == Next::events && !listens_; }
+  [[nodiscard]] bool listens() const { return listens_; }
+  // Each is followed by turn().
+  void answer(std::string_view json);
+  void begin_events();
+  void refuse_busy();
+  void tell(const std::string& event, Clock::time_point now);  // of event_of(), to one that listens
+
+ private:
+  [[nodiscard]] bool take(Clock::time_point now);
+  [[nodiscard]] bool give(Clock::time_point now);
+
+  host::Descriptor fd_;
+  HttpConnection http_;
+  std::string out_;
+  Next wants_ = Next::more;
+  bool listens_ = false;
+  std::optional<Clock::time_point> until_;
+};
+
+}  // namespace ccixfer::metrics
