@@ -111,10 +111,10 @@ bool Acceptor::make_room_for_unproved(Instant now) {
 }
 
 Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Instant now) {
-  if (auto fits = check_hello(hello); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check_hello(hello); !fits) return refused(fits.error());
   auto place = sessions_.end();
   if (hello.sealed) {
-    if (!make_room_for_unproved(now)) return fail(ErrorKind::network, words_of_busy);
+    if (!make_room_for_unproved(now)) return refused({ErrorKind::network, words_of_busy});
   } else {
     place = supersede(hello.transfer, nullptr, now);
   }
@@ -124,7 +124,7 @@ Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Ins
   const bool may_be_of_team =
       std::any_of(sessions_.begin(), sessions_.end(), [](const auto& one) { return one->team() != nullptr; });
   if ((options_.once && others > 0 && !may_be_of_team) || sessions_.size() >= options_.sessions_max + sessions_waiting_max) {
-    return fail(ErrorKind::network, words_of_busy);
+    return refused({ErrorKind::network, words_of_busy});
   }
   return &(*sessions_.insert(place, std::make_unique<Session>(*this, hello, now)))->link();
 }
@@ -214,9 +214,10 @@ void Acceptor::turn(Instant now) {
       log(level, "session {}: helped with {} MB: {}", session.name(), session.tally().bytes / 1'000'000,
           error_row(result.kind).name);
     } else if (session.was_open()) {
-      session.report_end();
+      session.report_end(now);
       if (session.counts() && !session.is_dry()) session.report_transfer();
     } else if (session.counts() || result.kind != ErrorKind::ok) {
+      if (result.kind != ErrorKind::ok) static_cast<void>(refused(result));
       log(level, "session {}: {}{}{}", session.name(), error_row(result.kind).name, result.message.empty() ? "" : ": ",
           result.message);
     }

@@ -93,6 +93,10 @@ class Acceptor final : public session::AcceptHandler {
   void give_up_lost_leaders(Instant now);
   void end_abandoned(const trust::TicketNumber& ticket, Instant now);
   void admit(Instant now);
+  [[nodiscard]] tl::unexpected<Error> refused(const Error& why) const {  // counts it
+    if (options_.activity != nullptr) options_.activity->session_refused(why.kind);
+    return tl::unexpected<Error>(why);
+  }
   [[nodiscard]] bool someone_got_on(Instant since) const;
 
   const SessionServices services_;

@@ -51,9 +51,9 @@ std::string Acceptor::Session::name() const {
   return who_.is_known() ? fmt::format("{} of {}", transfer, who_.name()) : transfer;
 }
 
-void Acceptor::Session::report_end() const {
+void Acceptor::Session::report_end(Instant now) const {
   if (metrics::Activity* activity = acceptor_.options_.activity; activity != nullptr) {
-    activity->session_ended(result_.kind);
+    activity->session_ended(result_.kind, std::chrono::duration<double>(now - came_).count());
     const Tally all = tally();
     if (report::has_delivered(result_.kind) && !is_dry_)
       activity->delivered(all.files, all.files_unchanged, all.files_failed, all.bytes);

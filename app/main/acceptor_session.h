@@ -54,7 +54,7 @@ class Acceptor::Session {
   bool is_dry() const { return is_dry_; }
   // For log lines: which transfer it is, and whose.
   [[nodiscard]] std::string name() const;
-  void report_end() const;
+  void report_end(Instant now) const;
   void report_transfer() const;
   [[nodiscard]] policy::AuditRecord audit_record(Instant now) const;
   bool is_shown() const { return has_role() || waits(); }

@@ -2,6 +2,7 @@
 // the exit code.
 #pragma once
 #include <functional>
+#include <memory>
 
 #include "app/config/config.h"
 #include "app/main/cli.h"
@@ -16,6 +17,10 @@ class Board;
 class Server;
 }  // namespace ccixfer::metrics
 
+namespace ccixfer::routing {
+class Traffic;
+}
+
 namespace ccixfer::program {
 
 class OnComplete;  // app/main/on_complete.h
@@ -29,9 +34,10 @@ struct Process {
   OnComplete* on_complete = nullptr;                                          // --on-complete
   metrics::Server* metrics = nullptr;                                         // begins once the process is confined
   metrics::Activity* activity = nullptr;
-  metrics::Board* board = nullptr;  // of the status page
-  std::string_view role = {};       // as the metrics call it
-  bool shows_names = false;         // on the status page
+  metrics::Board* board = nullptr;                 // of the status page
+  std::string_view role = {};                      // as the metrics call it
+  bool shows_names = false;                        // on the status page
+  std::shared_ptr<routing::Traffic> traffic = {};  // of a router that is asked for metrics
   int passed_listener = -1;  // of a service: the socket that its manager listens at for it (core/host/passed_sockets.h); -1: none
 };
 

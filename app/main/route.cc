@@ -254,6 +254,7 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   routing::RouterOptions options = options_of(process.config, command, rate.rate_bytes_per_s());
   options.peer_grants = trust;
   options.observer = (*audit)->observer();
+  options.traffic = process.traffic;
   auto router = routing::Router::create(options, std::move(*devices), services.memory, entropy, process.counters);
   if (!router) return {router.error(), {}};
   process.loop.take_hangups();

@@ -13,6 +13,17 @@ class Writer {
 
   // `name` without _total.
   void counter(std::string_view name, std::string_view help) { family(name, "counter", help); }
+  template <size_t bounds>
+  void histogram(std::string_view name, std::string_view help, const Histogram<bounds>& of) {
+    family(name, "histogram", help);
+    uint64_t count = 0;
+    for (size_t at = 0; at <= bounds; ++at) {
+      count += of.bucket(at);
+      const std::string upper = at < bounds ? fmt::format("{:.1f}", of.upper()[at]) : "+Inf";
+      fmt::format_to(std::back_inserter(text_), "{}_bucket{{le=\"{}\"}} {}\n", name, upper, count);
+    }
+    fmt::format_to(std::back_inserter(text_), "{0}_sum {1:.3f}\n{0}_count {2}\n", name, of.sum(), count);
+  }
   void gauge(std::string_view name, std::string_view help) { family(name, "gauge", help); }
   void sample(std::string_view labels, uint64_t value) {
     fmt::format_to(std::back_inserter(text_), "{}{} {}\n", sample_, labels, value);
@@ -40,6 +51,16 @@ class Writer {
 
 std::string label(std::string_view name, std::string_view value) { return fmt::format("{{{}=\"{}\"}}", name, value); }
 
+// Of a label: as OpenMetrics 1.0 has it.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    c == '\n' ? out += "\\n" : out += c;
+  }
+  return out;
+}
+
 void write_activity(Writer& out, const Activity& activity) {
   const uint64_t ended = activity.ended();  // before those that were opened, so that the difference is never negative
   out.gauge("ccixfer_sessions", "Sessions that are open now.");
@@ -51,12 +72,28 @@ void write_activity(Writer& out, const Activity& activity) {
     const auto one = static_cast<ErrorKind>(kind);
     out.sample(label("status", error_row(one).name), activity.ended(one));
   }
+  out.histogram("ccixfer_session_duration_seconds", "How long the sessions that have ended were open.", activity.durations());
+  out.counter("ccixfer_sessions_refused", "Sessions that were refused before they were opened, by the name of the error.");
+  for (size_t kind = 1; kind < Activity::kinds; ++kind) {
+    const auto one = static_cast<ErrorKind>(kind);
+    out.sample(label("status", error_row(one).name), activity.refused(one));
+  }
   out.counter("ccixfer_files", "Files of transfers that came to their end, by what became of them.");
   out.sample(label("outcome", "delivered"), activity.files());
   out.sample(label("outcome", "unchanged"), activity.files_unchanged());
   out.sample(label("outcome", "failed"), activity.files_failed());
   out.counter("ccixfer_delivered_bytes", "Content of the delivered files.");
   out.sample("", activity.bytes());
+}
+
+void write_traffic(Writer& out, const RouterTraffic& traffic) {
+  out.counter("ccixfer_router_received_bytes", "Payload that was passed on, by the device on which it came.");
+  for (const DeviceTraffic& device : traffic.devices) out.sample(label("device", escaped(device.device)), device.received_bytes);
+  out.counter("ccixfer_router_sent_bytes", "Payload that was passed on, by the device on which it went.");
+  for (const DeviceTraffic& device : traffic.devices) out.sample(label("device", escaped(device.device)), device.sent_bytes);
+  out.counter("ccixfer_router_fragment_bytes", "Content of fragments that were passed on, by how many routers they had crossed.");
+  for (size_t crossed = 0; crossed < traffic.fragment_bytes.size(); ++crossed)
+    out.sample(label("crossed", std::to_string(crossed)), traffic.fragment_bytes[crossed]);
 }
 
 }  // namespace
@@ -81,6 +118,7 @@ std::string page(const Subject& subject, Format format, double cpu_s, uint64_t m
   out.gauge("ccixfer_resident_memory_max_bytes", "The most memory that was resident.");
   out.sample("", memory_max_bytes);
   if (subject.activity != nullptr) write_activity(out, *subject.activity);
+  if (subject.traffic) write_traffic(out, subject.traffic());
   for (size_t i = 0; i < static_cast<size_t>(Counter::count_); ++i) {
     const auto counter = static_cast<Counter>(i);
     const std::string_view name = to_string(counter);

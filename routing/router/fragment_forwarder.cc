@@ -17,7 +17,8 @@ Exposure exposure_of(const Fragment& fragment) { return {fragment.to(), fragment
 
 FragmentForwarder::FragmentForwarder(const RouterMechanisms& mechanisms, const Devices& devices,
                                      std::shared_ptr<cci::MemoryTable> memory, FragmentPool& pool, BufferGrants& grants,
-                                     ConnectionTable& connections, MessageRelay& relay, ConnectionEnder& ender, Counters& counters)
+                                     ConnectionTable& connections, MessageRelay& relay, ConnectionEnder& ender, Counters& counters,
+                                     Traffic* traffic)
     : mechanisms_(mechanisms),
       devices_(devices),
       memory_(std::move(memory)),
@@ -29,6 +30,7 @@ FragmentForwarder::FragmentForwarder(const RouterMechanisms& mechanisms, const D
       answers_(relay),
       ender_(ender),
       counters_(counters),
+      traffic_(traffic),
       lent_(pool, [this](const ports::Handle& handle) { return memory_->in_use(handle); }) {}
 
 FragmentForwarder::~FragmentForwarder() {
@@ -249,6 +251,10 @@ void FragmentForwarder::on_pulled(RelayedConnection& connection, Fragment& fragm
   counters_.add(Counter::routed_fragments);
   counters_.add(Counter::routed_bytes, fragment.offer.length_bytes);
   connection.forwarded_bytes += fragment.offer.length_bytes;
+  if (traffic_ != nullptr) {
+    traffic_->add(connection.legs[fragment.offer.from].device, connection.legs[fragment.to()].device, fragment.offer.length_bytes);
+    traffic_->add_fragment(fragment.offer.data_class, fragment.offer.length_bytes);
+  }
   counters_.add(Counter::routed_bytes_passed, fragment.fill.passed_bytes);
   fragment.here = Here::whole;
   fragment.fill.complete = true;

@@ -18,6 +18,7 @@
 #include "routing/router/lent_buffers.h"
 #include "routing/router/message_relay.h"
 #include "routing/router/splice_pipe_stock.h"
+#include "routing/router/traffic.h"
 
 namespace ccixfer::routing {
 
@@ -27,7 +28,7 @@ class FragmentForwarder {
  public:
   FragmentForwarder(const RouterMechanisms& mechanisms, const Devices& devices, std::shared_ptr<cci::MemoryTable> memory,
                     FragmentPool& pool, BufferGrants& grants, ConnectionTable& connections, MessageRelay& relay,
-                    ConnectionEnder& ender, Counters& counters);
+                    ConnectionEnder& ender, Counters& counters, Traffic* traffic = nullptr);
   ~FragmentForwarder();  // the endpoints have ended: nothing reads or writes the pool any more
   [[nodiscard]] bool has_memory() const { return pool_handle_.kind != ports::HandleKind::none; }  // every device took the pool
   void set_now(Instant now) { now_ = now; }
@@ -87,6 +88,7 @@ class FragmentForwarder {
   FragmentAnswers answers_;
   ConnectionEnder& ender_;
   Counters& counters_;
+  Traffic* const traffic_;  // nullptr: nobody wants to know
   SlotTable<Fragment> fragments_{Ref::generation_max};
   LentBuffers lent_;
   SplicePipeStock splice_pipes_;

@@ -5,13 +5,14 @@
 namespace ccixfer::routing {
 
 MessageRelay::MessageRelay(MessageSender& sender, ConnectionEnder& ender, ConnectionTable& connections, size_t copied_bytes_max,
-                           std::function<bool()> may_send, Counters& counters)
+                           std::function<bool()> may_send, Counters& counters, Traffic* traffic)
     : sender_(sender),
       ender_(ender),
       connections_(connections),
       copied_bytes_max_(copied_bytes_max),
       may_send_(std::move(may_send)),
-      counters_(counters) {}
+      counters_(counters),
+      traffic_(traffic) {}
 
 void MessageRelay::forward(RelayedConnection& connection, uint8_t from, cci::Event event) {
   const auto routed = decode_message(event.data());
@@ -19,6 +20,7 @@ void MessageRelay::forward(RelayedConnection& connection, uint8_t from, cci::Eve
   counters_.add(Counter::routed_messages);
   counters_.add(Counter::routed_bytes, routed->payload.size());
   connection.forwarded_bytes += routed->payload.size();
+  if (traffic_ != nullptr) traffic_->add(connection.legs[from].device, connection.legs[1 - from].device, routed->payload.size());
   Outgoing outgoing;
   outgoing.is_event = true;
   outgoing.event = std::move(event);

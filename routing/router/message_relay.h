@@ -13,6 +13,7 @@
 #include "routing/router/connection_ender.h"
 #include "routing/router/connection_table.h"
 #include "routing/router/message_sender.h"
+#include "routing/router/traffic.h"
 
 namespace ccixfer::routing {
 
@@ -25,7 +26,7 @@ class MessageRelay {
  public:
   // `may_send`: empty, or whether a message may be sent now (RouterMechanisms::messages_apart).
   MessageRelay(MessageSender& sender, ConnectionEnder& ender, ConnectionTable& connections, size_t copied_bytes_max,
-               std::function<bool()> may_send, Counters& counters);
+               std::function<bool()> may_send, Counters& counters, Traffic* traffic = nullptr);
   // To the peer of that leg; nothing if the leg is not live. May end the connection, or another
   // one.
   void post(RelayedConnection& connection, uint8_t to, std::vector<std::byte> message);
@@ -50,6 +51,7 @@ class MessageRelay {
   size_t copied_bytes_max_;
   std::function<bool()> may_send_;
   Counters& counters_;
+  Traffic* const traffic_;  // nullptr: nobody wants to know
   size_t held_events_ = 0;
   size_t copied_bytes_ = 0;
 };

@@ -108,6 +108,7 @@ struct Router::Impl final : public ConnectionEnder {
 
   Counters& counters;
   const AdmissionObserver observer;
+  const std::shared_ptr<Traffic> traffic;  // may be none
   Devices devices;
   PeerRights rights;
   RecordStore records;
@@ -136,6 +137,7 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
                    ports::Entropy& entropy, Counters& c, std::vector<Metric> metric)
     : counters(c),
       observer(options.observer),
+      traffic(options.traffic),
       devices(std::move(all)),
       rights(options.peer_grants),
       records(
@@ -149,13 +151,16 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
       grants(options.mechanisms, options.rate_bytes_per_s, pool, connections, stood_still, devices),
       relay(
           devices, *this, connections, options.copied_bytes_max,
-          options.mechanisms.messages_apart ? std::function<bool()>() : [this] { return pool.has(0, 0); }, counters),
-      forwarder(options.mechanisms, devices, memory, pool, grants, connections, relay, *this, counters),
+          options.mechanisms.messages_apart ? std::function<bool()>() : [this] { return pool.has(0, 0); }, counters, traffic.get()),
+      forwarder(options.mechanisms, devices, memory, pool, grants, connections, relay, *this, counters, traffic.get()),
       watch(options.mechanisms.progress, devices, pool, connections, stood_still, relay, *this),
       setup(devices, records, rights, connections, relay, *this, entropy, pool.fragment_bytes(), counters),
       relayed(devices, connections, setup, relay, forwarder, watch, observer, counters),
       measures(measures_latency(metric)) {
-  for (uint32_t device = 0; device < devices.count(); ++device) links.set_peers(device, devices[device].peers, false, now);
+  for (uint32_t device = 0; device < devices.count(); ++device) {
+    if (traffic) traffic->add_device(devices[device].name);
+    links.set_peers(device, devices[device].peers, false, now);
+  }
 }
 
 void Router::Impl::set_now(Instant at) {
@@ -294,6 +299,7 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& options, std::vector
   for (size_t i = 0; i < settings.size(); ++i) {
     const uint32_t device = (*which)[i];
     std::vector<std::string> peers = std::move(settings[i].peers);
+    if (device >= before && traffic) traffic->add_device(settings[i].name);
     device < before ? devices.change(device, std::move(settings[i])) : devices.add(std::move(settings[i]));
     links.set_peers(device, std::move(peers), true, now);  // readiness was told long ago
   }

@@ -16,6 +16,7 @@
 #include "routing/router/admission.h"
 #include "routing/router/peer_grants.h"
 #include "routing/router/router_view.h"
+#include "routing/router/traffic.h"
 #include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
@@ -71,6 +72,7 @@ struct RouterOptions {
   uint64_t copied_bytes_max = 64u << 20;   // messages that wait for a peer and hold no receive buffer, over all connections
   RouterMechanisms mechanisms;
   std::shared_ptr<const PeerGrants> peer_grants;  // none (--insecure): who a peer is does not matter
+  std::shared_ptr<Traffic> traffic = {};          // counted into for as long as the router lives; none: nobody wants to know
   AdmissionObserver observer;                     // for as long as the router lives: reconfigure() leaves it as it is
 };
 

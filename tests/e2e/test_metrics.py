@@ -1,5 +1,7 @@
 """[metrics] listen: what a receiver and a router say over HTTP, and to whom."""
 import contextlib
+import json
+import re
 import shutil
 import socket
 import subprocess
@@ -19,6 +21,17 @@ def ask(place, path="/metrics", accept="text/plain"):
 
 def values(text):
     return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if not line.startswith("#")}
+
+
+HELP = {}
+
+
+def families(text):
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            _, _, name, words = line.split(" ", 3)
+            HELP[name] = words
+    return set(HELP)
 
 
 def free_port():
@@ -59,6 +72,9 @@ def test_metrics__a_receiver__counts_what_came_and_how_it_ended():
         check(after["ccixfer_sessions"] == 0 and after["ccixfer_sessions_opened_total"] == 2, f"{after}")
         check(after['ccixfer_files_total{outcome="delivered"}'] == 2 and after['ccixfer_files_total{outcome="unchanged"}'] == 2, f"{after}")
         check(after["ccixfer_delivered_bytes_total"] == (5 << 20) + 1, f"{after}")
+        check(after["ccixfer_session_duration_seconds_count"] == 2, f"{after}")
+        check(after['ccixfer_session_duration_seconds_bucket{le="+Inf"}'] == 2 and after["ccixfer_session_duration_seconds_sum"] > 0, f"{after}")
+        check(after['ccixfer_sessions_refused_total{status="not_authorised"}'] == 1, f"{after}")
         check(after["ccixfer_network_received_bytes_total"] > 5 << 20, f"{after}")
         check(after["process_start_time_seconds"] == before["process_start_time_seconds"], "another process")
         for accept, kind in ((OPEN, "application/openmetrics-text; version=1.0.0"), ("text/plain", "text/plain; version=0.0.4")):
@@ -90,6 +106,11 @@ def test_metrics__a_router__answers_too():
             said = b"".join(iter(lambda: one.recv(65536), b"")).decode()
         got = values(said.split("\r\n\r\n", 1)[1])
         check(got['ccixfer_build_info{role="router",version="0.1.0"}'] == 1, said)
+        came, went = (lambda device: got[f'ccixfer_router_received_bytes_total{{device="{device}"}}'],
+                      lambda device: got[f'ccixfer_router_sent_bytes_total{{device="{device}"}}'])
+        check(came("lan") >= 5 << 20 and went("wan") >= 5 << 20, said)
+        check(came("lan") + came("wan") == went("lan") + went("wan") == got["ccixfer_routed_bytes_total"], said)
+        check(got['ccixfer_router_fragment_bytes_total{crossed="0"}'] >= 5 << 20, said)
         check(got["ccixfer_routed_bytes_total"] >= 5 << 20 and "ccixfer_sessions" not in got, said)
 
 
@@ -128,6 +149,39 @@ def test_metrics__a_place_that_cannot_be__one_line():
                                    capture_output=True, text=True, check=False, timeout=60)
             lines = [line for line in ended.stderr.splitlines() if "WARNING" not in line]
             check(ended.returncode == code and len(lines) == 1 and words in lines[0], f"{place}: {ended}")
+
+
+def names_asked_for(text):
+    """Of metrics, in expressions."""
+    return set(re.findall(r"\b(?:ccixfer|process)_[a-z_]+", text))
+
+
+def test_metrics__example_rules_and_dashboard__ask_for_what_there_is():
+    told = set()
+    with Lab("metrics-names") as lab:
+        site = Site(lab)
+        told |= families(ask(site.place)[0])
+    with TwoSites("metrics-names-route") as sites:
+        path = sites.lab.directory / "metrics.sock"
+        sites.west_config.write_text(sites.west_config.read_text() + f'[metrics]\nlisten = "unix:{path}"\n')
+        sites.start_routers()
+        with socket.socket(socket.AF_UNIX) as one:
+            one.connect(str(path))
+            one.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            told |= families(b"".join(iter(lambda: one.recv(65536), b"")).decode())
+    dashboard = json.loads((REPO / "conf/metrics/grafana.json").read_text())
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    expressions += [variable["query"] for variable in dashboard["templating"]["list"]]
+    rules = re.findall(r"expr: (.*)", (REPO / "conf/metrics/alerts.yml").read_text())
+    check(len(expressions) > 15 and len(rules) > 4, f"{expressions} {rules}")
+    for expression in expressions + rules:
+        missing = {re.sub("_bucket$", "", name) for name in names_asked_for(expression)} - told
+        check(not missing, f"nobody tells {missing}: {expression}")
+    # Whoever reads only the manual finds each family that is not a counter of --stats.
+    manual = (REPO / "man/ccixfer-metrics.7").read_text()
+    for name in told:
+        counter = name.removeprefix("ccixfer_").removesuffix("_total")
+        check(name in manual or f"The counter {counter} " in HELP[name], f"{name} is not in the manual")
 
 
 def test_metrics__example_rules__are_what_promtool_takes():

@@ -20,6 +20,7 @@
 #include "app/simulate/command.h"
 #include "core/base/units.h"
 #include "core/host/passed_sockets.h"
+#include "routing/router/traffic.h"
 
 namespace ccixfer::program {
 namespace {
@@ -117,6 +118,15 @@ const char* role_of(const Command& command) {
   return receive != nullptr && receive->root ? "receiver" : nullptr;
 }
 
+metrics::RouterTraffic traffic_of(const routing::Traffic& traffic) {
+  metrics::RouterTraffic all;
+  for (uint32_t device = 0; device < traffic.devices(); ++device)
+    all.devices.push_back({traffic.name(device), traffic.received_bytes(device), traffic.sent_bytes(device)});
+  for (uint8_t crossed = 0; crossed < routing::classes_max; ++crossed)
+    all.fragment_bytes.push_back(traffic.fragment_bytes(crossed));
+  return all;
+}
+
 bool has_web_address(std::string_view place) { return !place.starts_with("unix:"); }
 
 std::string metrics_page(const metrics::Subject& subject, metrics::Format format) {
@@ -190,6 +200,7 @@ int run_program(int argc, char** argv) {
 
   Counters counters;
   metrics::Activity activity;
+  std::shared_ptr<routing::Traffic> traffic;
   std::unique_ptr<metrics::Board> board;
   std::unique_ptr<metrics::Server> metrics;
   const char* const role = role_of(*command);
@@ -198,8 +209,10 @@ int run_program(int argc, char** argv) {
     if (!made) return say_and_leave(made.error(), common.json);
     board = std::move(*made);
     const bool has_sessions = !std::holds_alternative<RouteCommand>(*command);
-    const metrics::Subject subject{program_version, role, static_cast<double>(wall_time_s()), &counters,
-                                   has_sessions ? &activity : nullptr};
+    if (!has_sessions) traffic = std::make_shared<routing::Traffic>();
+    metrics::Subject subject{program_version, role, static_cast<double>(wall_time_s()), &counters,
+                             has_sessions ? &activity : nullptr};
+    if (traffic) subject.traffic = [traffic] { return traffic_of(*traffic); };
     auto listening = metrics::Server::listen(
         config->metrics_listen, [subject](metrics::Format format) { return metrics_page(subject, format); }, board.get());
     if (!listening) return say_and_leave(listening.error(), common.json);
@@ -219,6 +232,7 @@ int run_program(int argc, char** argv) {
                                      .board = board.get(),
                                      .role = role != nullptr ? role : "",
                                      .shows_names = config->metrics_names,
+                                     .traffic = traffic,
                                      .passed_listener = *listener},
                              *command);
   (*reporter)->set_now(loop.now());

@@ -32,24 +32,57 @@ TEST_CASE("page__a_receiver__says_what_it_did") {
   process.activity.session_opened();
   process.activity.session_opened();
   process.activity.session_opened();
-  process.activity.session_ended(ErrorKind::ok);
-  process.activity.session_ended(ErrorKind::no_space);
+  process.activity.session_ended(ErrorKind::ok, 0.5);
+  process.activity.session_ended(ErrorKind::no_space, 7200);
+  process.activity.session_refused(ErrorKind::authentication);
   process.activity.delivered(3, 4, 5, uint64_t{1} << 50);
   const std::string text = process.text(Format::prometheus);
-  for (const char* line :
-       {"ccixfer_build_info{role=\"receiver\",version=\"0.1.0\"} 1", "process_start_time_seconds 1000.500",
-        "process_cpu_seconds_total 1.250", "ccixfer_resident_memory_max_bytes 4096", "ccixfer_sessions 1",
-        "ccixfer_sessions_opened_total 3", "ccixfer_sessions_ended_total{status=\"ok\"} 1",
-        "ccixfer_sessions_ended_total{status=\"no_space\"} 1", "ccixfer_sessions_ended_total{status=\"bug\"} 0",
-        "ccixfer_files_total{outcome=\"delivered\"} 3", "ccixfer_files_total{outcome=\"unchanged\"} 4",
-        "ccixfer_files_total{outcome=\"failed\"} 5", "ccixfer_delivered_bytes_total 1125899906842624",
-        "ccixfer_network_received_bytes_total 7", "ccixfer_segments_bad_total 2", "# TYPE ccixfer_segments_bad_total counter"}) {
+  for (const char* line : {"ccixfer_build_info{role=\"receiver\",version=\"0.1.0\"} 1",
+                           "process_start_time_seconds 1000.500",
+                           "process_cpu_seconds_total 1.250",
+                           "ccixfer_resident_memory_max_bytes 4096",
+                           "ccixfer_sessions 1",
+                           "ccixfer_sessions_opened_total 3",
+                           "ccixfer_sessions_ended_total{status=\"ok\"} 1",
+                           "ccixfer_sessions_ended_total{status=\"no_space\"} 1",
+                           "ccixfer_sessions_ended_total{status=\"bug\"} 0",
+                           "ccixfer_session_duration_seconds_bucket{le=\"0.1\"} 0",
+                           "ccixfer_session_duration_seconds_bucket{le=\"1.0\"} 1",
+                           "ccixfer_session_duration_seconds_bucket{le=\"3600.0\"} 1",
+                           "ccixfer_session_duration_seconds_bucket{le=\"21600.0\"} 2",
+                           "ccixfer_session_duration_seconds_bucket{le=\"+Inf\"} 2",
+                           "ccixfer_session_duration_seconds_sum 7200.500",
+                           "ccixfer_session_duration_seconds_count 2",
+                           "# TYPE ccixfer_session_duration_seconds histogram",
+                           "ccixfer_sessions_refused_total{status=\"authentication\"} 1",
+                           "ccixfer_sessions_refused_total{status=\"no_space\"} 0",
+                           "ccixfer_files_total{outcome=\"delivered\"} 3",
+                           "ccixfer_files_total{outcome=\"unchanged\"} 4",
+                           "ccixfer_files_total{outcome=\"failed\"} 5",
+                           "ccixfer_delivered_bytes_total 1125899906842624",
+                           "ccixfer_network_received_bytes_total 7",
+                           "ccixfer_segments_bad_total 2",
+                           "# TYPE ccixfer_segments_bad_total counter"}) {
     INFO(line);
     CHECK(has_line(text, line));
   }
   const std::string router = process.text(Format::prometheus, true);
   CHECK(router.find("ccixfer_sessions") == std::string::npos);
   CHECK(has_line(router, "ccixfer_segments_bad_total 2"));
+}
+
+TEST_CASE("page__a_router__says_what_it_passed_on_by_device_and_class") {
+  Counters counters;
+  Subject subject{"0.1.0", "router", 1000.5, &counters};
+  subject.traffic = [] { return RouterTraffic{{{"lan", 3, 4}, {"a\"b\\c\n", 5, 6}}, {7, 8}}; };
+  const std::string text = page(subject, Format::prometheus, 1, 1);
+  for (const char* line :
+       {"ccixfer_router_received_bytes_total{device=\"lan\"} 3", "ccixfer_router_sent_bytes_total{device=\"lan\"} 4",
+        R"(ccixfer_router_received_bytes_total{device="a\"b\\c\n"} 5)", "ccixfer_router_fragment_bytes_total{crossed=\"0\"} 7",
+        "ccixfer_router_fragment_bytes_total{crossed=\"1\"} 8"}) {
+    INFO(line);
+    CHECK(has_line(text, line));
+  }
 }
 
 TEST_CASE("page__both_formats__name_each_family_once_and_their_samples_after_it") {
@@ -72,11 +105,16 @@ TEST_CASE("page__both_formats__name_each_family_once_and_their_samples_after_it"
       } else if (second == "TYPE") {
         CHECK(name == family);
         kinds[name] = kind;
-        CHECK((kind == "counter" || kind == "gauge"));
+        CHECK((kind == "counter" || kind == "gauge" || kind == "histogram"));
         CHECK(name.ends_with("_total") == (kind == "counter" && format == Format::prometheus));
       } else {
         CHECK(samples.insert(first).second);
-        const std::string sample = first.substr(0, first.find('{'));
+        std::string sample = first.substr(0, first.find('{'));
+        if (kinds[family] == "histogram") {
+          const std::string ending = sample.substr(std::min(sample.size(), family.size()));
+          CHECK((ending == "_bucket" || ending == "_sum" || ending == "_count"));
+          sample = family;
+        }
         CHECK(sample == (kinds[family] == "counter" && format == Format::openmetrics ? family + "_total" : family));
       }
     }

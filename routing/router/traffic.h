@@ -1,0 +1,48 @@
+// What a router forwarded, by the device on which it came and went and by how many routers it had crossed. The router's thread
+// counts, any may read. Devices keep their index and name for the life of the router. Bounds: devices_max, classes_max.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "routing/map/record.h"
+#include "routing/transport/messages.h"
+
+namespace ccixfer::routing {
+
+class Traffic {
+ public:
+  void add_device(const std::string& name) {
+    const uint32_t device = count_.load(std::memory_order_relaxed);
+    if (device >= devices_max) return;
+    names_[device] = name;
+    count_.store(device + 1, std::memory_order_release);  // who sees the count sees the name
+  }
+  void add(uint32_t from, uint32_t to, uint64_t bytes) {
+    if (from < devices_max) add(received_[from], bytes);
+    if (to < devices_max) add(sent_[to], bytes);
+  }
+  void add_fragment(uint8_t data_class, uint64_t bytes) {
+    add(by_class_[data_class < classes_max ? data_class : classes_max - 1], bytes);
+  }
+
+  [[nodiscard]] uint32_t devices() const { return count_.load(std::memory_order_acquire); }
+  [[nodiscard]] const std::string& name(uint32_t device) const { return names_[device]; }
+  [[nodiscard]] uint64_t received_bytes(uint32_t device) const { return get(received_[device]); }
+  [[nodiscard]] uint64_t sent_bytes(uint32_t device) const { return get(sent_[device]); }
+  [[nodiscard]] uint64_t fragment_bytes(uint8_t data_class) const { return get(by_class_[data_class]); }
+
+ private:
+  using Count = std::atomic<uint64_t>;
+  static void add(Count& count, uint64_t amount) {
+    count.store(count.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  static uint64_t get(const Count& count) { return count.load(std::memory_order_relaxed); }
+  std::array<std::string, devices_max> names_;
+  std::atomic<uint32_t> count_{0};
+  std::array<Count, devices_max> received_{}, sent_{};
+  std::array<Count, classes_max> by_class_{};
+};
+
+}  // namespace ccixfer::routing
