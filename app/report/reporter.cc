@@ -38,6 +38,21 @@ unsigned terminal_width(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 10 ? size.ws_col - 1u : 79u;
 }
 
+// Source: sd-daemon(3).
+const char* priority_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return "<7>";
+    case LogLevel::info:
+      return "<6>";
+    case LogLevel::warning:
+      return "<4>";
+    case LogLevel::error:
+      return "<3>";
+  }
+  return "";
+}
+
 }  // namespace
 
 struct Reporter::Impl {
@@ -56,10 +71,10 @@ struct Reporter::Impl {
   void put_event(const std::string& line) {
     if (options.json) events.line(line);
   }
-  void put_text(std::string_view line) {
+  void put_text(std::string_view line, LogLevel level = LogLevel::info) {
     const std::lock_guard lock(text_mutex);
-    std::string text;
-    if (line_shown) text = "\r\x1b[K";
+    std::string text = options.journal ? priority_of(level) : "";
+    if (line_shown) text += "\r\x1b[K";
     line_shown = false;
     text += line;
     text += '\n';
@@ -102,7 +117,7 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const ReporterOptions& option
   set_log_sink(
       [&impl, shown](LogLevel level, std::string_view line) {
         impl.to_log(level, line);
-        if (level >= shown) impl.put_text("ccixfer: " + printable(line));
+        if (level >= shown) impl.put_text("ccixfer: " + printable(line), level);
       },
       minimum);
   return reporter;
@@ -182,8 +197,9 @@ void Reporter::item(const Item& item) {
 void Reporter::ended(const Ended& ended) {
   impl_->put_event(ended_event(seconds(), ended));
   const std::string line = ended_line(ended);
-  impl_->to_log(ended.kind == ErrorKind::ok ? LogLevel::info : LogLevel::warning, line);
-  if (!impl_->options.quiet && !impl_->options.json) impl_->put_text(line);
+  const LogLevel level = ended.kind == ErrorKind::ok ? LogLevel::info : LogLevel::warning;
+  impl_->to_log(level, line);
+  if (!impl_->options.quiet && !impl_->options.json) impl_->put_text(line, level);
 }
 
 void Reporter::transfer(const Transfer& transfer) { impl_->put_event(transfer_event(seconds(), transfer)); }
@@ -192,7 +208,7 @@ void Reporter::retry(std::string_view reason) {
   impl_->put_event(retry_event(seconds(), reason));
   const std::string line = fmt::format("ccixfer: trying again: {}", printable(reason));
   impl_->to_log(LogLevel::warning, line);
-  if (!impl_->options.quiet && !impl_->options.json) impl_->put_text(line);
+  if (!impl_->options.quiet && !impl_->options.json) impl_->put_text(line, LogLevel::warning);
 }
 
 void Reporter::waiting(std::string_view transfer, uint32_t before) {
@@ -204,7 +220,7 @@ void Reporter::waiting(std::string_view transfer, uint32_t before) {
 
 void Reporter::warn(std::string_view line) {
   impl_->to_log(LogLevel::warning, printable(line));
-  if (!impl_->options.quiet) impl_->put_text("ccixfer: " + printable(line));
+  if (!impl_->options.quiet) impl_->put_text("ccixfer: " + printable(line), LogLevel::warning);
 }
 
 void Reporter::info(std::string_view line) {
@@ -232,7 +248,7 @@ void Reporter::event(const std::string& line) { impl_->put_event(line); }
 void Reporter::error(const Error& error) {
   const std::string line = error_line(error);
   impl_->to_log(LogLevel::error, line);
-  impl_->put_text(line);
+  impl_->put_text(line, LogLevel::error);
 }
 
 void Reporter::stats(const Counters& counters) {

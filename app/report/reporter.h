@@ -27,6 +27,7 @@ struct ReporterOptions {
   bool progress = false;  // -P; on by itself when text_fd is a terminal
   bool list = false;      // each file on standard output (--dry-run)
   bool stats = false;     // what was done, in words, at the end; with -v all counters too
+  bool journal = false;   // text_fd is systemd's journal: each line says how grave it is, as sd-daemon(3) has it
   std::string log_file;   // "": none
 };
 

@@ -1,4 +1,5 @@
 """What a shell, a service manager or a mistyped line does to a command before it begins."""
+import os
 import subprocess
 import time
 
@@ -82,3 +83,19 @@ def test_listen_on_the_star__reached_over_both_families():
             sender = lab.start(None, name, "send", "--insecure", "--retries", "0", lab.file(name, name), f"tcp://{address}:7141/{name}")
             check(sender.wait() == 0, sender.tail())
             check((root / name).read_text() == name, "not delivered")
+
+
+def test_shell__standard_error_is_the_journal__each_line_has_its_priority():
+    with Lab("journal") as lab:
+        for is_journal in (True, False):
+            with open(lab.directory / f"stderr{is_journal}", "w+") as file:
+                status = os.fstat(file.fileno())
+                stream = f"{status.st_dev}:{status.st_ino + (0 if is_journal else 1)}"
+                ended = subprocess.run([BINARY, "recv", "--root", lab.directory / "none", "--listen", "127.0.0.1:0", "--insecure"],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file, check=False, timeout=60,
+                                       env={**os.environ, "JOURNAL_STREAM": stream})
+                file.seek(0)
+                lines = file.read().splitlines()
+            check(ended.returncode != 0, f"{ended}")
+            check(lines[-1].startswith("<3>ccixfer: " if is_journal else "ccixfer: "), f"{lines}")
+            check(any("WARNING" in line and line.startswith("<4>") for line in lines) == is_journal, f"{lines}")

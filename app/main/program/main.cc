@@ -18,6 +18,7 @@
 #include "app/metrics/board.h"
 #include "app/metrics/server.h"
 #include "app/simulate/command.h"
+#include "app/trust/journal.h"
 #include "core/base/units.h"
 #include "core/host/passed_sockets.h"
 #include "routing/router/traffic.h"
@@ -36,8 +37,10 @@ void open_standard_descriptors() {
   }
 }
 
+bool in_journal() { return policy::is_journal(std::getenv("JOURNAL_STREAM"), STDERR_FILENO); }
+
 int say_and_leave(const Error& error, bool json) {
-  std::fputs((report::error_line(error) + "\n").c_str(), stderr);
+  std::fputs(((in_journal() ? "<3>" : "") + report::error_line(error) + "\n").c_str(), stderr);  // sd-daemon(3)
   if (json) {
     report::Done done;
     done.kind = error.kind;
@@ -173,6 +176,7 @@ int run_program(int argc, char** argv) {
   options.progress = common.progress;
   options.stats = common.stats;
   options.log_file = common.log_file;
+  options.journal = in_journal();
   if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = lists_files(send->transfer);
   options.list = options.list || std::holds_alternative<VerifyCommand>(*command);
   if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) {

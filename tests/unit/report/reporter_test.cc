@@ -286,6 +286,27 @@ TEST_CASE("reporter__output_that_takes_no_more__is_told_once_a_reader_that_left_
   close(fd);
 }
 
+TEST_CASE("reporter__the_journal__hears_how_grave_each_line_is") {
+  for (const bool journal : {true, false}) {
+    Written text;
+    ReporterOptions options;
+    options.text_fd = text.fd();
+    options.journal = journal;
+    auto reporter = std::move(Reporter::create(options, start).value());
+    reporter->info("told");
+    reporter->warn("warned");
+    reporter->error({ErrorKind::network, "a: b: c"});
+    log(LogLevel::error, "logged");
+    const std::string said = text.all();
+    INFO(said);
+    CHECK((said.find("<6>told\n") != std::string::npos) == journal);
+    CHECK((said.find("<4>ccixfer: warned\n") != std::string::npos) == journal);
+    CHECK((said.find("<3>ccixfer: a: b: c\n") != std::string::npos) == journal);
+    CHECK((said.find("<3>ccixfer: logged\n") != std::string::npos) == journal);
+    CHECK(said.starts_with(journal ? "<6>told\n" : "told\n"));
+  }
+}
+
 TEST_CASE("reporter__slow_reader__is_written_to_again_soon") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
