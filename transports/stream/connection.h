@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ports/transport.h"
@@ -82,6 +83,12 @@ struct Connection final : connection::Connection {
   std::unique_ptr<std::vector<std::byte>> handshake_out;  // encoded frames of the handshake, and bye, that are to go out
   std::unique_ptr<OutBatch> batch;
   std::unique_ptr<Secured> secured;  // its ends prove who they are: from the first frame of the handshake on
+
+  // The hello of an accepted connection that came and is not answered: the connection moves, or has just moved here. It stands
+  // where only a dialler has something else, as every connection pays for each member.
+  [[nodiscard]] bool keeps_hello() const { return !dialler && connect_data != nullptr; }
+  void keep_hello(std::vector<std::byte> hello) { connect_data = std::make_unique<std::vector<std::byte>>(std::move(hello)); }
+  [[nodiscard]] std::vector<std::byte> take_hello() { return std::move(*std::exchange(connect_data, nullptr)); }
 
   // What goes out is sealed, and what comes must be.
   [[nodiscard]] bool is_sealed() const { return secured != nullptr && secured->has_keys(); }

@@ -122,6 +122,22 @@ void Driver::stream_accepted(const StreamEvent& event) {
   engine_.touch(*c);
 }
 
+// As one that was accepted here, whose hello has come.
+void Driver::adopt(MovedConnection moved) {
+  Connection* c = engine_.admit(State::awaiting_hello);
+  if (c == nullptr) return;  // too many: the dialler sees the end of the stream
+  const StreamId id = net_->adopt(std::move(moved.stream));
+  if (id == 0) return engine_.release(*c);
+  dialling(*c, id);
+  c->uri = std::move(moved.uri);
+  c->secured = std::move(moved.secured);
+  c->keep_hello(std::move(moved.hello));
+  c->readable = true;
+  c->hello_at = engine_.now();
+  c->step.set(engine_.options().handshake_timeout);
+  engine_.touch_from_above(*c);
+}
+
 void Driver::net_event(const StreamEvent& event) {
   if (event.type == StreamEventType::accepted) return stream_accepted(event);
   if (event.type == StreamEventType::device_failed) return engine_.sink().on_device_failed(event.reason);
@@ -150,7 +166,9 @@ void Driver::net_event(const StreamEvent& event) {
 
 void Driver::serve(Connection& c) {
   c.messages.stamp(engine_.now());
+  if (c.keeps_hello() && !handshake_.has_placement()) handshake_.answer_kept_hello(c);  // it has moved here
   if (c.readable && c.state != State::dialling && handshake_.has_time_for(c)) reader_.receive(c);
+  if (c.keeps_hello() && c.state == State::awaiting_hello) handshake_.move_on(c);
   if (c.state == State::gone || c.state == State::dialling) return;
   if (c.served.holds()) c.served.acknowledged(lent_.acknowledged_bytes(c), engine_.target());
   c.rma.start(c.messages.ended());
@@ -160,7 +178,7 @@ void Driver::serve(Connection& c) {
   if (c.state == State::gone) return;
   if (c.ack_held && !c.readable) {
     engine_.touch(c, true);
-  } else if (c.readable || (!c.blocked && FrameWriter::wants_to_send(c))) {
+  } else if (c.readable || (!c.blocked && (c.keeps_hello() || FrameWriter::wants_to_send(c)))) {
     engine_.touch(c);
   }
 }

@@ -25,6 +25,8 @@ class Driver {
   [[nodiscard]] StreamNet& net() { return *net_; }
   [[nodiscard]] const StreamNet& net() const { return *net_; }
   void bind(ports::TransportSink& sink, ports::RmaTarget& target);
+  void set_placement(std::shared_ptr<Placement> placement) { handshake_.set_placement(std::move(placement)); }
+  void adopt(MovedConnection moved);
   void resume(ports::ConnectionId id);
   void hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch);
   [[nodiscard]] std::optional<uint64_t> delivered_bytes(ports::ConnectionId id) const;

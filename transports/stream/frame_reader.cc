@@ -54,7 +54,7 @@ FrameReader::FrameReader(Engine& engine, StreamNet& net, Handshake& handshake, L
 
 void FrameReader::receive(Connection& c) {
   size_t budget = receive_budget_bytes;
-  while (c.readable && budget > 0 && c.state != State::gone) {
+  while (c.readable && budget > 0 && c.state != State::gone && !c.keeps_hello()) {
     const bool discarding = !parsing(c);
     if (!discarding && receive_through(c, budget)) continue;
     if (!c.readable || c.state == State::gone) return;
@@ -138,6 +138,7 @@ bool FrameReader::receive_through(Connection& c, size_t& budget) {
 
 void FrameReader::consume(Connection& c, MutableBytes bytes) {
   while (!bytes.empty() && parsing(c)) {
+    if (c.keeps_hello()) return engine_.violation(c, "a frame before the answer to its hello");
     const size_t taken = c.rx.rest_bytes > 0      ? take_payload(c, bytes)
                          : comes_sealed(c, bytes) ? take_record(c, bytes)
                                                   : take_frame(c, bytes);
@@ -186,6 +187,7 @@ size_t FrameReader::take_record(Connection& c, MutableBytes bytes) {
 
 void FrameReader::consume_text(Connection& c, Bytes text) {
   while (!text.empty() && parsing(c)) {
+    if (c.keeps_hello()) return engine_.violation(c, "a frame before the answer to its hello");
     const bool within_message = c.rx.rest_bytes > 0 && !is_bulk(c.rx.payload);
     const size_t taken = within_message ? take_payload(c, text) : c.rx.rest_bytes > 0 ? 0 : take_frame(c, text);
     if (taken == 0 && parsing(c)) return engine_.violation(c, "a sealed record that does not end with a frame");
@@ -207,7 +209,7 @@ void FrameReader::on_frame(Connection& c, const wire::FramePrefix& prefix, Bytes
     case Kind::handshake:
       return handshake_.on_handshake(c, header);
     case Kind::hello:
-      return handshake_.on_hello(c, header);
+      return handshake_.take_hello(c, header);
     case Kind::hello_reply:
       return handshake_.on_hello_reply(c, header);
     case Kind::connect_accept:

@@ -109,6 +109,35 @@ void Handshake::refuse_hello(Connection& c, Status status, std::string_view reas
   engine_.begin_lingering(c);
 }
 
+// Whoever is refused for what it says is refused here, by the same checks as there: nothing of it is looked at twice.
+void Handshake::take_hello(Connection& c, Bytes header) {
+  if (placement_ == nullptr) return on_hello(c, header);
+  const std::optional<wire::Hello> hello = wire::decode_hello(header);
+  const bool is_ours = hello && hello->magic == wire::magic && hello->version == wire::version;
+  const bool is_proved = trust_ == nullptr || c.is_sealed();
+  if (!is_ours || !is_proved || !placement_->goes_elsewhere(hello->role)) return on_hello(c, header);
+  c.keep_hello({header.begin(), header.end()});
+}
+
+void Handshake::answer_kept_hello(Connection& c) {
+  const std::vector<std::byte> hello = c.take_hello();
+  on_hello(c, hello);
+}
+
+void Handshake::move_on(Connection& c) {
+  const bool has_more_to_say =
+      c.handshake_out != nullptr || (c.batch != nullptr && !c.batch->empty()) || (c.secured != nullptr && c.secured->has_output());
+  if (has_more_to_say) return;
+  MovedConnection moved;
+  moved.stream = net_.release(c.stream);
+  if (moved.stream == nullptr) return answer_kept_hello(c);
+  moved.uri = std::move(c.uri);
+  moved.secured = std::move(c.secured);
+  moved.hello = c.take_hello();
+  engine_.release(c);  // of a stream that the net has no more
+  placement_->move(std::move(moved));
+}
+
 void Handshake::on_hello(Connection& c, Bytes header) {
   const std::optional<wire::Hello> hello = wire::decode_hello(header);
   if (!hello || hello->magic != wire::magic) return engine_.violation(c, "not a hello of this protocol");

@@ -18,6 +18,7 @@
 #include "core/ports/splice_pipe.h"
 #include "core/ports/transport.h"
 #include "core/wire/connection_frames.h"
+#include "transports/stream/moved_connection.h"
 
 namespace ccixfer::stream {
 
@@ -90,6 +91,11 @@ class StreamNet {
   // Of what send() took, so many bytes at the end have not been acknowledged by the peer's network, and may be read from lent
   // memory until they are, or until the stream is closed (then it is reset). 0: no memory is referred to.
   [[nodiscard]] virtual uint64_t unacknowledged_bytes(StreamId) const { return 0; }
+  // A stream leaves this net, open as it is; nullptr: it cannot. Its id is dead then.
+  [[nodiscard]] virtual std::unique_ptr<LooseStream> release(StreamId) { return nullptr; }
+  // A stream of a net of the same type becomes one of this net, as if it had been accepted here, without an event that tells so.
+  // 0: it cannot, and the stream is closed.
+  [[nodiscard]] virtual StreamId adopt(std::unique_ptr<LooseStream>) { return 0; }
   virtual void poll(Instant now, const std::function<void(const StreamEvent&)>& event) = 0;
   // Poll again at `at` at the latest.
   virtual void set_deadline(Instant at) = 0;

@@ -1,6 +1,7 @@
 #include "transports/stream/stream_transport.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "transports/stream/driver.h"
 #include "transports/stream/limits.h"
@@ -11,6 +12,9 @@ StreamTransport::StreamTransport(const ports::TransportOptions& options, std::un
                                  std::shared_ptr<connection::HopTrust> trust)
     : driver_(std::make_unique<Driver>(options, std::move(net), counters, std::move(trust))) {}
 StreamTransport::~StreamTransport() = default;
+
+void StreamTransport::set_placement(std::shared_ptr<Placement> placement) { driver_->set_placement(std::move(placement)); }
+void StreamTransport::adopt(MovedConnection moved) { driver_->adopt(std::move(moved)); }
 
 void StreamTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target) { driver_->bind(sink, target); }
 std::string StreamTransport::uri() const { return driver_->net().uri(); }

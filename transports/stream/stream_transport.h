@@ -25,6 +25,11 @@ class StreamTransport final : public ports::Transport {
                   std::shared_ptr<connection::HopTrust> trust = nullptr);
   ~StreamTransport() override;
 
+  // From now on connections that are accepted may leave: `placement` decides. Without one all of them stay.
+  void set_placement(std::shared_ptr<Placement> placement);
+  // One that left another transport of this process goes on here. Not within a turn, and of a transport without a placement.
+  void adopt(MovedConnection moved);
+
   void bind(ports::TransportSink& sink, ports::RmaTarget& target) override;
   [[nodiscard]] std::string uri() const override;
   [[nodiscard]] uint32_t max_send_bytes() const override;

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "core/base/check.h"
 #include "transports/inet/uri.h"
@@ -126,6 +127,38 @@ void TcpNet::Impl::release(StreamId id) {
     accept_again = never;
     update_accepting();
   }
+}
+
+namespace {
+
+class LooseSocket final : public stream::LooseStream {
+ public:
+  explicit LooseSocket(Descriptor socket) : fd(std::move(socket)) {}
+  Descriptor fd;
+};
+
+}  // namespace
+
+// The kernel tells the other waker anew what is there to be read: nothing is lost between the two.
+std::unique_ptr<stream::LooseStream> TcpNet::release(StreamId id) {
+  Impl::Stream* stream = impl_->find(id);
+  if (stream == nullptr || stream->state != Impl::State::open || !stream->pipe.empty()) return nullptr;
+  if (!impl_->watched.remove(stream->watch)) return nullptr;
+  stream->watch = {};
+  auto loose = std::make_unique<LooseSocket>(std::exchange(stream->fd, {}));
+  impl_->release(id);
+  return loose;
+}
+
+StreamId TcpNet::adopt(std::unique_ptr<stream::LooseStream> stream) {
+  auto* loose = dynamic_cast<LooseSocket*>(stream.get());
+  if (loose == nullptr) return 0;
+  const StreamId id = impl_->add_stream(Impl::State::open);
+  impl_->find(id)->fd = std::move(loose->fd);
+  impl_->opened(*impl_->find(id));
+  if (impl_->watch(*impl_->find(id), id)) return id;
+  impl_->release(id);
+  return 0;
 }
 
 void TcpNet::close(StreamId id) { impl_->release(id); }

@@ -71,6 +71,8 @@ class TcpNet final : public stream::StreamNet {
   void peer_is_elsewhere(stream::StreamId id) override;
   [[nodiscard]] bool lends(stream::StreamId id) const override;
   [[nodiscard]] uint64_t unacknowledged_bytes(stream::StreamId id) const override;
+  [[nodiscard]] std::unique_ptr<stream::LooseStream> release(stream::StreamId id) override;
+  [[nodiscard]] stream::StreamId adopt(std::unique_ptr<stream::LooseStream> stream) override;
   void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
   void set_deadline(Instant at) override;
   [[nodiscard]] int os_handle() const override;

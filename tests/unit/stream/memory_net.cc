@@ -50,6 +50,37 @@ void MemoryNet::close(StreamId id) {
   }
 }
 
+// Whoever drops it ends the stream.
+struct MemoryNet::Loose final : LooseStream {
+  Loose(Hub& of, Place at) : hub(of), place(at) {}
+  ~Loose() override {
+    if (!adopted) hub.links[place.link].pipes[place.end].ended = true;
+  }
+  Hub& hub;
+  const Place place;
+  bool adopted = false;
+};
+
+std::unique_ptr<LooseStream> MemoryNet::release(StreamId id) {
+  const auto found = places_.find(id);
+  if (!releases || found == places_.end()) return nullptr;
+  auto loose = std::make_unique<Loose>(hub_, found->second);
+  hub_.links[found->second.link].ends[found->second.end] = nullptr;
+  places_.erase(found);
+  return loose;
+}
+
+StreamId MemoryNet::adopt(std::unique_ptr<LooseStream> stream) {
+  auto& loose = static_cast<Loose&>(*stream);
+  loose.adopted = true;
+  const StreamId id = next_++;
+  places_[id] = loose.place;
+  hub_.links[loose.place.link].ends[loose.place.end] = this;
+  hub_.links[loose.place.link].ids[loose.place.end] = id;
+  events_.push_back({StreamEventType::readable, id, Status::success, {}});
+  return id;
+}
+
 int64_t MemoryNet::recv(StreamId id, std::span<const IoSpan> into) {
   ++calls;
   const auto found = places_.find(id);

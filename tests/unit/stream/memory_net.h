@@ -58,6 +58,8 @@ class MemoryNet final : public StreamNet {
   int64_t recv(StreamId id, std::span<const IoSpan> into) override;
   int64_t send(StreamId id, std::span<const ConstIoSpan> from) override;
   int64_t recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) override;
+  [[nodiscard]] std::unique_ptr<LooseStream> release(StreamId id) override;
+  [[nodiscard]] StreamId adopt(std::unique_ptr<LooseStream> stream) override;
   void poll(Instant now, const std::function<void(const StreamEvent&)>& event) override;
   void set_deadline(Instant at) override {
     deadline = at;
@@ -74,6 +76,7 @@ class MemoryNet final : public StreamNet {
   }
 
   bool accept_paused = false;
+  bool releases = true;  // streams may leave it
   Instant deadline = never;
   uint64_t deadlines_set = 0;
   wire::HostIdentity on;
@@ -90,6 +93,7 @@ class MemoryNet final : public StreamNet {
     size_t link = 0;
     int end = 0;
   };
+  struct Loose;
   Hub& hub_;
   std::string name_;
   std::map<StreamId, Place> places_;
