@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/thread_log.h"
+
 namespace ccixfer {
 namespace {
 
@@ -15,14 +17,19 @@ Logger& logger() {
   return *instance;
 }
 
+thread_local LogSink sink_of_thread;
+
 }  // namespace
+
+void redirect_log_of_thread(LogSink sink) { sink_of_thread = std::move(sink); }
 
 void set_log_sink(LogSink sink, LogLevel minimum) { logger() = {std::move(sink), minimum}; }
 
 bool log_enabled(LogLevel level) { return logger().sink && level >= logger().minimum; }
 
 void log_line(LogLevel level, std::string_view line) {
-  if (log_enabled(level)) logger().sink(level, line);
+  if (!log_enabled(level)) return;
+  sink_of_thread ? sink_of_thread(level, line) : logger().sink(level, line);
 }
 
 }  // namespace ccixfer

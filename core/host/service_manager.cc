@@ -119,7 +119,7 @@ void ServiceManager::turn_due(Instant now) {
   // At most one waits: a sign of life says that the loop turns now.
   if (waiting_.empty() && now >= sign_at_) {
     sign_at_ = after(now, sign_interval_);
-    tell("WATCHDOG=1");
+    if (well_) tell("WATCHDOG=1");
   }
   find_due(now);
 }

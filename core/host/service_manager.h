@@ -39,6 +39,9 @@ class ServiceManager {
   // Sent when it differs, at most once in status_interval, and only from ready() to stopping().
   void status(const std::string& line);
 
+  // Whether signs of life are given; a process whose other threads hang is not well, although its loop turns.
+  void set_well(bool well) { well_ = well; }
+
   void turn(Instant now) {
     if (now >= due_) turn_due(now);
   }
@@ -57,6 +60,7 @@ class ServiceManager {
   State state_ = State::starting;
   std::string told_, wanted_;  // status lines
   Instant status_at_{};        // the next one at the earliest
+  bool well_ = true;
   Duration sign_interval_ = forever;
   Instant sign_at_ = never;
   Instant due_ = never;
