@@ -18,6 +18,7 @@
 #include "app/main/uri_file.h"
 #include "core/base/log.h"
 #include "core/host/entropy.h"
+#include "routing/router/map_snapshot.h"
 #include "routing/router/router.h"
 
 namespace ccixfer::program {
@@ -103,7 +104,7 @@ class RouteHandler final : public LoopHandler {
     if (now >= next_look_) look_at_devices(now);
     if (rate_.turn(now)) router_.set_rate(rate_.rate_bytes_per_s());
     router_.turn(now, clock_);
-    if (teller_.is_asked()) teller_.tell(of_router(teller_, router_, now), map_words_.of(router_.map()));
+    if (teller_.is_asked()) teller_.tell(of_router(teller_, router_, now), map_words_.of(router_.map()->map()));
     if (!ready_ && router_.ready()) say_ready();
     if (router_.connections_open() != connections_told_) tell_status();
     if (error_.kind != ErrorKind::ok) return false;

@@ -23,7 +23,7 @@ ConnectionSetup::ConnectionSetup(const Devices& devices, RecordStore& records, c
       counters_(counters) {}
 
 std::string ConnectionSetup::draining_reason(const RelayedConnection& connection) const {
-  return fmt::format("router {} stops", devices_.endpoint(connection.legs[0].device).uri());
+  return fmt::format("router {} stops", devices_.uri(connection.legs[0].device));
 }
 
 void ConnectionSetup::refuse_as_draining(RelayedConnection& connection) {
@@ -46,12 +46,14 @@ void ConnectionSetup::on_request(RelayedConnection& connection, Bytes message, I
   if (draining_) return refuse_as_draining(connection);
   // The hop limit ends what a map in change may let circle.
   if (attempt.request.crossed >= hops_max) return refuse(connection, Status::no_route, "more than eight routers");
-  const std::string own_uri = devices_.endpoint(first.device).uri();
+  const std::string own_uri = devices_.uri(first.device);
   if (const ClaimFault fault = claim_fault(connection); fault.status != Status::success) {
     note_liar(first, fault.reason);
     return refuse(connection, fault.status, fmt::format("router {}: {}", own_uri, fault.reason));
   }
   auto hops = records_.next_hops(attempt.request.source, devices_[first.device].subnet, attempt.to.subnet);
+  // A worker has a new device a moment after the map has it.
+  std::erase_if(hops, [this](const NextHop& hop) { return hop.device >= devices_.count(); });
   if (hops.empty()) {
     return refuse(connection, Status::no_route,
                   fmt::format("router {} knows no way to subnet {}:{}", own_uri, attempt.to.subnet.as, attempt.to.subnet.subnet));
@@ -66,7 +68,7 @@ ClaimFault ConnectionSetup::claim_fault(const RelayedConnection& connection) {
   const RouterDevice& device = devices_[connection.legs[0].device];
   const ports::PeerIdentity peer = devices_.endpoint(connection.legs[0].device).peer(connection.legs[0].connection);
   if (std::string why = rights_.why_no_claim(peer, attempt.request, device); !why.empty()) return {Status::refused, std::move(why)};
-  const DeviceRecord in{device.subnet, 0, 0, device.transit, device.wan, device.wan_to, device.endpoint->uri(), 0};
+  const DeviceRecord in{device.subnet, 0, 0, device.transit, device.wan, device.wan_to, uri_of(device), 0};
   const Claim claim{attempt.request.source, attempt.request.crossed, attempt.to.subnet};
   return check_claim(claim, in, records_.own().router(), records_.map());
 }

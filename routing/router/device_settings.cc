@@ -36,10 +36,12 @@ Result<void> check_device(const RouterDevice& device, std::span<const RouterDevi
                                                 device.subnet.as, device.subnet.subnet));
     }
   }
-  if (device.endpoint == nullptr || !address_of(device.subnet, device.endpoint->uri()))
+  if (device.endpoint == nullptr || !address_of(device.subnet, uri_of(device)))
     return fail(ErrorKind::usage, fmt::format("device {}: a router's device must listen", device.name));
   return {};
 }
+
+std::string uri_of(const RouterDevice& device) { return device.uri.empty() ? device.endpoint->uri() : device.uri; }
 
 DeviceRecord described(const RouterDevice& device, const std::string& uri) {
   const uint64_t rate = device.rate_bits_per_s == 0 ? rate_unknown_bits_per_s : device.rate_bits_per_s;
@@ -78,7 +80,7 @@ Result<std::vector<uint32_t>> match_settings(const std::vector<RouterDevice>& se
   std::vector<DeviceRecord> told;
   for (size_t i = 0; i < settings.size(); ++i) {
     const RouterDevice& with_address = which[i] < devices.size() ? devices[which[i]] : settings[i];
-    told.push_back(described(settings[i], with_address.endpoint->uri()));
+    told.push_back(described(settings[i], uri_of(with_address)));
   }
   if (!record_fits(std::move(told)))
     return fail(ErrorKind::usage, "the router's record is too long: fewer devices or fewer AS in wan_to");

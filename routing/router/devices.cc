@@ -13,14 +13,14 @@ namespace ccixfer::routing {
 std::vector<ToldDevice> Devices::told() const {
   std::vector<ToldDevice> all;
   for (uint32_t i = 0; i < count(); ++i) {
-    if (devices_[i].told) all.push_back({i, described(devices_[i], devices_[i].endpoint->uri())});
+    if (devices_[i].told) all.push_back({i, described(devices_[i], uri(i))});
   }
   return all;
 }
 
 bool Devices::is_own(const Address& address) const {
   return std::any_of(devices_.begin(), devices_.end(),
-                     [&](const RouterDevice& device) { return address_of(device.subnet, device.endpoint->uri()) == address; });
+                     [&](const RouterDevice& device) { return address_of(device.subnet, uri_of(device)) == address; });
 }
 
 std::string Devices::node_of(uint32_t device, cci::Connection connection) const {

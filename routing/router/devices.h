@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "routing/map/record.h"
+#include "routing/router/device_settings.h"
 #include "routing/router/message_sender.h"
 #include "routing/router/router.h"
 
@@ -32,6 +33,7 @@ class Devices final : public MessageSender {
     return endpoint(device).send(connection, message, context, true);
   }
 
+  [[nodiscard]] std::string uri(uint32_t device) const { return uri_of(devices_[device]); }
   [[nodiscard]] std::vector<ToldDevice> told() const;  // of those that are not lost
   [[nodiscard]] bool is_own(const Address& address) const;
   // The address of a peer without its port, which it chooses anew each time; "": not known.

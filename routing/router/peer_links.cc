@@ -121,7 +121,7 @@ void PeerLinks::greet(Link& link, Instant now) {
   link.phase = Phase::greeting;
   link.deadline = after(now, link_hello_timeout);
   std::vector<std::byte> message;
-  encode(RouterHello{records_.own().router(), devices_[link.device].subnet, devices_.endpoint(link.device).uri()}, message);
+  encode(RouterHello{records_.own().router(), devices_[link.device].subnet, devices_.uri(link.device)}, message);
   post(link, std::move(message));
 }
 
@@ -216,7 +216,7 @@ PeerLinks::Link* PeerLinks::other_to_same_device(const Link& link) const {
 PeerLinks::Link* PeerLinks::lose_one(Link& link, const std::string& uri) {
   Link* other = other_to_same_device(link);
   if (other == nullptr) return nullptr;
-  const bool ours_wins = devices_.endpoint(link.device).uri() < uri;
+  const bool ours_wins = devices_.uri(link.device) < uri;
   Link* loser = other->dialled == link.dialled || link.dialled == ours_wins ? other : &link;
   const Link* winner = loser == other ? &link : other;
   plan_.on_replaced(loser->ref(), winner->ref());

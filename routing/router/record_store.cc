@@ -194,6 +194,17 @@ void RecordStore::set_rules(MapRules rules) {
   forwarding_.reset();
 }
 
+std::shared_ptr<const MapSnapshot> RecordStore::snapshot() {
+  const std::shared_ptr<const RouterMap>& map = forwarding().shared_map();
+  if (snapshot_ == nullptr || snapshot_->map() != map) snapshot_ = std::make_shared<const MapSnapshot>(map, own_);
+  return snapshot_;
+}
+
+void RecordStore::follow(const std::shared_ptr<const MapSnapshot>& snapshot) {
+  own_ = snapshot->own();
+  forwarding_.emplace(snapshot->map(), own_.router());
+}
+
 std::vector<NextHop> RecordStore::next_hops(SubnetId source, SubnetId in, SubnetId to) {
   std::vector<NextHop> hops = forwarding().next_hops(source, in, to);
   for (NextHop& hop : hops) hop.device = own_.device_of(hop.device);

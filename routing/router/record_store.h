@@ -16,6 +16,7 @@
 
 #include "core/base/counters.h"
 #include "routing/map/forwarding.h"
+#include "routing/router/map_snapshot.h"
 #include "routing/router/own_record.h"
 
 namespace ccixfer::routing {
@@ -72,8 +73,11 @@ class RecordStore {
 
   void set_rules(MapRules rules);
   [[nodiscard]] const RouterMap& map() { return forwarding().map(); }
-  // The same, which any thread may read and keep. Another one as soon as something in it changes.
-  [[nodiscard]] std::shared_ptr<const RouterMap> shared_map() { return forwarding().shared_map(); }
+  // The map as it is now; the same object until the records or the rules change.
+  [[nodiscard]] std::shared_ptr<const MapSnapshot> snapshot();
+  // In place of what was heard: the map of the worker that hears records. Nothing else is called of
+  // a store that follows but what asks for the map.
+  void follow(const std::shared_ptr<const MapSnapshot>& snapshot);
   // The routers to try next, best first, each with the device that leads there.
   [[nodiscard]] std::vector<NextHop> next_hops(SubnetId source, SubnetId in, SubnetId to);
 
@@ -107,8 +111,9 @@ class RecordStore {
   bool withdrawn_ = false;
   bool due_ = false;  // our own record is to be told anew as soon as its bucket allows
   RecordBucket bucket_;
-  std::map<uint64_t, Heard> heard_;       // by router
-  std::optional<Forwarding> forwarding_;  // none: the records or the rules have changed
+  std::map<uint64_t, Heard> heard_;              // by router
+  std::optional<Forwarding> forwarding_;         // none: the records or the rules have changed
+  std::shared_ptr<const MapSnapshot> snapshot_;  // of forwarding_, if somebody asked for it
   Instant next_refresh_ = never;
   Instant next_aging_ = never;
   bool started_ = false;

@@ -45,7 +45,7 @@ Result<std::vector<Metric>> check(const RouterOptions& options, const std::vecto
   }
   std::vector<DeviceRecord> records;
   records.reserve(devices.size());
-  for (const RouterDevice& device : devices) records.push_back(described(device, device.endpoint->uri()));
+  for (const RouterDevice& device : devices) records.push_back(described(device, uri_of(device)));
   if (!record_fits(std::move(records)))
     return fail(ErrorKind::usage, "the router's record is too long: fewer devices, shorter addresses or fewer AS in wan_to");
   return parse_metrics(options.metric);
@@ -54,7 +54,7 @@ Result<std::vector<Metric>> check(const RouterOptions& options, const std::vecto
 // From the addresses: a router that restarts is the same router.
 uint64_t id_of(const std::vector<RouterDevice>& devices) {
   std::string all;
-  for (const RouterDevice& device : devices) all += format_address(*address_of(device.subnet, device.endpoint->uri())) + "\n";
+  for (const RouterDevice& device : devices) all += format_address(*address_of(device.subnet, uri_of(device))) + "\n";
   return xxh3_64(as_bytes(all));
 }
 
@@ -94,6 +94,7 @@ struct Router::Impl final : public ConnectionEnder {
   void reject(RelayedConnection& connection, std::string_view why) override { relayed.reject(connection, why); }
 
   void turn(Instant at, const std::function<Instant()>& clock);
+  void tell_routers();
   bool round();
   void set_now(Instant at);
   void push();
@@ -107,6 +108,7 @@ struct Router::Impl final : public ConnectionEnder {
   Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> settings);
 
   Counters& counters;
+  const bool follows;  // links, records and questions for the map are another worker's
   const AdmissionObserver observer;
   const std::shared_ptr<Traffic> traffic;  // may be none
   Devices devices;
@@ -136,6 +138,7 @@ struct Router::Impl final : public ConnectionEnder {
 Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, const std::shared_ptr<cci::MemoryTable>& memory,
                    ports::Entropy& entropy, Counters& c, std::vector<Metric> metric)
     : counters(c),
+      follows(options.follows),
       observer(options.observer),
       traffic(options.traffic),
       devices(std::move(all)),
@@ -157,10 +160,9 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
       setup(devices, records, rights, connections, relay, *this, entropy, pool.fragment_bytes(), counters),
       relayed(devices, connections, setup, relay, forwarder, watch, observer, counters),
       measures(measures_latency(metric)) {
-  for (uint32_t device = 0; device < devices.count(); ++device) {
-    if (traffic) traffic->add_device(devices[device].name);
-    links.set_peers(device, devices[device].peers, false, now);
-  }
+  for (uint32_t device = 0; device < devices.count() && traffic; ++device) traffic->add_device(devices[device].name);
+  if (follows) return;
+  for (uint32_t device = 0; device < devices.count(); ++device) links.set_peers(device, devices[device].peers, false, now);
 }
 
 void Router::Impl::set_now(Instant at) {
@@ -171,13 +173,11 @@ void Router::Impl::set_now(Instant at) {
 
 void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
   set_now(at);
-  if (!std::exchange(started, true)) links.measure_latencies(measures, now);
+  if (!std::exchange(started, true) && !follows) links.measure_latencies(measures, now);
   drain();
   links.turn(now);
   relayed.run_timers();
-  if (devices.follow(now) && !stop.wanted()) records.tell_anew(now);
-  records.turn(now);
-  links.probe(now);
+  if (!follows) tell_routers();
   if (watch.look(now, forwarder.fragments(), grants)) forwarder.release_idle();
   bool any = true;
   for (int i = 0; i < rounds_per_turn_max && any; ++i) {
@@ -190,6 +190,12 @@ void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
     any = pool.used() < used;
   }
   turn_due = any;
+}
+
+void Router::Impl::tell_routers() {
+  if (devices.follow(now) && !stop.wanted()) records.tell_anew(now);
+  records.turn(now);
+  links.probe(now);
 }
 
 // What is here goes out, and what comes meanwhile is taken. True: something came, so that there may be more to do.
@@ -235,6 +241,10 @@ void Router::Impl::on_request(uint32_t device, cci::Event& event) {
     if (strangers_logged.first(event.peer().name())) log(LogLevel::warning, "routing: a connection is refused: {}", why);
     return refuse(device, event, why);
   }
+  if (follows && event.role != ports::Role::hop) {
+    counters.add(Counter::connections_refused);
+    return refuse(device, event, "another worker of this router speaks to routers and administrators");
+  }
   switch (event.role) {
     case ports::Role::hop:
       return relayed.on_request(device, event);
@@ -266,15 +276,15 @@ void Router::Impl::on_event(cci::Event event) {
 
 Instant Router::Impl::next_deadline() const {
   if (turn_due || !started) return now;
-  return std::min({devices.next_deadline(), records.next_deadline(), links.next_deadline(), connections.next_deadline(),
-                   watch.next_deadline(), grants.next_deadline(now), stop.next_deadline()});
+  return std::min({devices.next_deadline(), follows ? never : records.next_deadline(), links.next_deadline(),
+                   connections.next_deadline(), watch.next_deadline(), grants.next_deadline(now), stop.next_deadline()});
 }
 
 // A routed connection that is pinned to one router ends with it, and the layer above moves on. The record goes first: who hears of
 // a connection that must move looks for another way at once. Source: README.md 'A planned stop'.
 void Router::Impl::drain() {
   if (stop.begins(now)) {
-    records.tell_now();
+    if (!follows) records.tell_now();
     relayed.tell_drain();
   }
   if (stop.closes(now)) relayed.close_all();
@@ -292,7 +302,7 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& options, std::vector
   const auto which = match_settings(settings, devices.all());
   if (!which) return tl::unexpected<Error>(which.error());
   measures = measures_latency(*metric);
-  records.set_rules({std::move(*metric), options.static_routes});
+  if (!follows) records.set_rules({std::move(*metric), options.static_routes});
   grants.set_rate(options.rate_bytes_per_s);
   rights.change(options.peer_grants);
   const uint32_t before = devices.count();
@@ -301,12 +311,13 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& options, std::vector
     std::vector<std::string> peers = std::move(settings[i].peers);
     if (device >= before && traffic) traffic->add_device(settings[i].name);
     device < before ? devices.change(device, std::move(settings[i])) : devices.add(std::move(settings[i]));
-    links.set_peers(device, std::move(peers), true, now);  // readiness was told long ago
+    if (!follows) links.set_peers(device, std::move(peers), true, now);  // readiness was told long ago
   }
+  turn_due = true;
+  if (follows) return {};
   if (!measures) devices.forget_latencies();
   links.measure_latencies(measures, now);
   links.end_unserved(now);
-  turn_due = true;
   records.tell_anew(now);
   return {};
 }
@@ -344,7 +355,7 @@ bool Router::ready() const { return impl_->started && impl_->links.ready(); }
 std::vector<std::string> Router::uris() const {
   std::vector<std::string> all;
   for (const RouterDevice& device : impl_->devices.all()) {
-    if (const auto address = address_of(device.subnet, device.endpoint->uri())) all.push_back(format_address(*address));
+    if (const auto address = address_of(device.subnet, uri_of(device))) all.push_back(format_address(*address));
   }
   return all;
 }
@@ -356,7 +367,7 @@ bool Router::has_device(std::string_view name) const {
 
 std::vector<std::pair<std::string, std::string>> Router::devices() const {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const RouterDevice& device : impl_->devices.all()) all.emplace_back(device.name, device.endpoint->uri());
+  for (const RouterDevice& device : impl_->devices.all()) all.emplace_back(device.name, uri_of(device));
   return all;
 }
 
@@ -368,12 +379,16 @@ void Router::set_works(std::string_view device, bool works) {
   if (impl_->devices.set_works(device, works)) impl_->turn_due = true;
 }
 
+std::shared_ptr<const MapSnapshot> Router::map() { return impl_->records.snapshot(); }
+
+void Router::follow(const std::shared_ptr<const MapSnapshot>& map) { impl_->records.follow(map); }
+
 void Router::set_rate(uint64_t bytes_per_s) { impl_->grants.set_rate(bytes_per_s); }
 
 void Router::drain() {
   impl_->stop.want();
   impl_->turn_due = true;
-  impl_->records.withdraw();
+  if (!impl_->follows) impl_->records.withdraw();
   impl_->links.drain();
   impl_->relayed.drain();
 }
@@ -426,7 +441,6 @@ ConnectionNames Router::names_of(uint64_t id) const {
   return names;
 }
 
-std::shared_ptr<const RouterMap> Router::map() { return impl_->records.shared_map(); }
 size_t Router::routers_known() const { return impl_->records.known(); }
 
 }  // namespace ccixfer::routing

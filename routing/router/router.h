@@ -27,6 +27,8 @@ inline constexpr Duration drain_flush_timeout = std::chrono::seconds(2);  // and
 inline constexpr Duration device_lost_after = std::chrono::seconds(2);
 inline constexpr Duration device_back_after = std::chrono::seconds(5);
 
+class MapSnapshot;
+
 struct RouterDevice {
   std::string name;  // of the configuration
   SubnetId subnet;
@@ -42,6 +44,7 @@ struct RouterDevice {
   bool works = true;        // as the host last said (Router::set_works)
   bool told = true;         // our record has it
   Instant differs_since = never;
+  std::string uri = {};  // under which others dial it, where its endpoint does not listen; "": that of the endpoint
 };
 
 // What keeps a router's buffers from deadlock and its connections from starving one another, one by one. All of it is on in every
@@ -73,6 +76,7 @@ struct RouterOptions {
   RouterMechanisms mechanisms;
   std::shared_ptr<const PeerGrants> peer_grants;  // none (--insecure): who a peer is does not matter
   std::shared_ptr<Traffic> traffic = {};          // counted into for as long as the router lives; none: nobody wants to know
+  bool follows = false;                           // it is a further worker of a router: README.md 'Workers'
   AdmissionObserver observer;                     // for as long as the router lives: reconfigure() leaves it as it is
 };
 
@@ -111,6 +115,9 @@ class Router {
   // subnet that is lost leaves our record after device_lost_after, and comes back device_back_after its return. No such device:
   // nothing.
   void set_works(std::string_view device, bool works);
+  // The map as it is now, for the workers that follow; another object whenever it has changed. Any thread may read it.
+  [[nodiscard]] std::shared_ptr<const MapSnapshot> map();
+  void follow(const std::shared_ptr<const MapSnapshot>& map);  // of a worker that follows: the map from now on
   // SIGTERM. Our records are withdrawn and nothing new is taken: what is being set up is answered no_route, so that those before us
   // try another way. Both ends of each open connection are told (cci::EventType::draining), so that they end or move it; what is
   // left after drain_timeout is closed with the reason.
@@ -123,7 +130,6 @@ class Router {
   [[nodiscard]] size_t links_open() const;                            // to other routers
   [[nodiscard]] RouterView view() const;                              // of now: as large as the router has connections
   [[nodiscard]] ConnectionNames names_of(uint64_t connection) const;  // ConnectionView::id; one that is gone: nothing
-  [[nodiscard]] std::shared_ptr<const RouterMap> map();               // any thread may read it; another one when something changes
   [[nodiscard]] size_t routers_known() const;  // itself, those of its AS, and those of other AS that it hears itself
 
  private:

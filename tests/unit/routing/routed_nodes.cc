@@ -79,6 +79,7 @@ RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& na
     device.scheme = "sim";
     device.endpoint = lower_endpoint(fabric, node, spec.network, spec.address, memory, counters, 1024, below);
     device.peers = std::move(spec.peers);
+    device.uri = std::move(spec.uri);
     device.rate_bits_per_s = spec.rate_bits_per_s;
     device.wan = spec.wan;
     device.wan_to = std::move(spec.wan_to);

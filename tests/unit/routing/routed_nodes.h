@@ -49,6 +49,7 @@ struct DeviceSpec {
   bool wan = false;
   std::vector<uint32_t> wan_to = {};
   uint64_t rate_bits_per_s = 10'000'000'000;
+  std::string uri = {};  // of a worker that follows: that of the router's device
 };
 
 class RouterNode final : public sim::Actor {
