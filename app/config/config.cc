@@ -204,10 +204,12 @@ class Reader : TomlReader {
         config_.router.fragment_bytes = size_bytes(full, value, 1, UINT64_MAX);
       } else if (key == "memory") {
         config_.router.memory_bytes = size_bytes(full, value, 1, UINT64_MAX);
+      } else if (key == "workers") {
+        config_.router.workers = static_cast<size_t>(whole(full, value, 1, workers_max));
       } else if (key == "static") {
         for (const Value& item : list(full, value)) read_static(item);
       } else {
-        bad(value, full, "unknown key", "metric, fragment, memory and static are known");
+        bad(value, full, "unknown key", "metric, fragment, memory, workers and static are known");
       }
     }
   }

@@ -16,6 +16,7 @@ namespace ccixfer::program {
 
 inline constexpr uint8_t capability_zero_copy = 1;
 inline constexpr uint8_t capability_os_bypass = 2;
+inline constexpr size_t workers_max = 64;
 inline constexpr uint64_t config_bytes_max = 4u << 20;
 
 struct DeviceConfig {
@@ -47,6 +48,7 @@ struct RouterConfig {
   std::vector<std::string> metric = {"bandwidth", "hops"};
   std::optional<uint64_t> fragment_bytes;
   std::optional<uint64_t> memory_bytes;
+  size_t workers = 1;
   std::vector<StaticRoute> static_routes;
 };
 

@@ -57,6 +57,7 @@ tl::unexpected<Error> cannot_listen(const Error& why) {
 struct Made {
   std::unique_ptr<ports::Transport> transport;
   std::vector<std::string> uris;
+  stream::StreamTransport* mover = nullptr;
 };
 
 template <typename NetOptions>
@@ -77,7 +78,9 @@ Result<Made> make_tcp(const HostPort& place, const NodeOptions& options, Counter
   if (!net) return cannot_listen(net.error());
   Made made;
   made.uris = (*net)->uris();
-  made.transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters, options.trust);
+  auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters, options.trust);
+  made.mover = transport.get();
+  made.transport = std::move(transport);
   return made;
 }
 
@@ -193,6 +196,7 @@ Result<Node> make_node(const DeviceConfig& device, const NodeOptions& options, p
   if (!made) return tl::unexpected(made.error());
   Node node;
   node.uris = std::move(made->uris);
+  node.mover = made->mover;
   node.memory = options.memory ? options.memory : std::make_shared<cci::MemoryTable>(entropy, counters);
   node.endpoint = std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(made->transport), node.memory, counters);
   if (!device.subnet || options.bare) return node;

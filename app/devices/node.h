@@ -15,6 +15,7 @@
 #include "core/host/waker.h"
 #include "core/ports/entropy.h"
 #include "transports/connection/hop_trust.h"
+#include "transports/stream/stream_transport.h"
 
 namespace ccixfer::program {
 
@@ -31,6 +32,7 @@ struct NodeOptions {
 
 struct Node {
   std::unique_ptr<cci::Endpoint> endpoint;
+  stream::StreamTransport* mover = nullptr;  // of `endpoint`, where its connections may move to another thread: of tcp
   std::shared_ptr<cci::MemoryTable> memory;
   std::vector<std::string> uris;
   size_t routers = 0;  // of the device

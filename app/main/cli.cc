@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "app/config/config.h"
 #include "app/config/uri.h"
 #include "app/main/completion.h"
 #include "app/main/option_values.h"
@@ -304,6 +305,9 @@ class Parser {
     route_app_->add_option("--bwlimit", raw_.bwlimit, "cap of what is forwarded; by time of day: '08:00,1Gb/s 18:00,off'")
         ->type_name("RATE");
     route_app_->add_option("--memory", raw_.memory, "the buffer pool (the configuration's, or 256MiB)")->type_name("SIZE");
+    route_app_->add_option("--workers", route_.workers, "threads that forward (the configuration's, or 1)")
+        ->type_name("N")
+        ->check(CLI::Range(size_t{1}, workers_max));
     route_app_
         ->add_option("--audit-log", route_.audit_log,
                      "append a JSON line for whom it admits and refuses, and each connection's end; journald: to the journal")

@@ -98,6 +98,7 @@ struct RouteCommand {
   RateTable rate = {};
   std::optional<uint64_t> memory_bytes;  // else the configuration's
   std::string audit_log;                 // a file, or `journald`; "": none
+  std::optional<size_t> workers = {};    // else the configuration's
 };
 
 struct RoutesCommand {

@@ -23,8 +23,8 @@ trust::HandshakeOptions ProcessTrust::handshake(trust::HandshakeSide side) {
 Result<void> ProcessTrust::admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) {
   remember(peer);
   const auto expected = expected_.find(std::string(uri));
-  return judge_peer(security_, peer, std::string(uri),
-                    expected == expected_.end() ? std::nullopt : std::optional(expected->second));
+  return judge_peer(security_, peer, std::string(uri), expected == expected_.end() ? std::nullopt : std::optional(expected->second),
+                    asks_ ? person_at_terminal() : policy::Person::absent);
 }
 
 Result<void> ProcessTrust::admit_dialler(const trust::ProvedPeer& peer, ports::Role role) {

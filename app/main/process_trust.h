@@ -28,6 +28,7 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   // `security` lives as long.
   ProcessTrust(Security& security, ListenerKind listener) : security_(security), listener_(listener) {}
 
+  void ask_nobody() { asks_ = false; }  // a person at the terminal, about peers that we dial
   // Of a ticket: at these addresses only this peer is the right one.
   void expect(const std::vector<std::string>& addresses, const trust::PeerId& peer);
 
@@ -51,6 +52,7 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
 
   Security& security_;
   const ListenerKind listener_;
+  bool asks_ = true;
   SentAway tell_sent_away_;
   std::map<std::string, trust::PeerId> expected_;  // by address
   // By the name that the transport has for a peer of a table. Later only that name is asked about, and of a certified peer it is

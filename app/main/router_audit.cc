@@ -86,15 +86,15 @@ RouterAudit::~RouterAudit() {
 }
 
 routing::AdmissionObserver RouterAudit::observer() {
-  if (targets_.file.empty() && !targets_.journal) return {};
-  return [this](const Admission& admission) { take(admission); };
+  if (!is_read()) return {};
+  return [this](const Admission& admission) { write(record_of(admission, trust_.get())); };
 }
 
-void RouterAudit::take(const Admission& admission) {
+policy::AuditRecord RouterAudit::record_of(const Admission& admission, const ProcessTrust* trust) {
   policy::AuditRecord record;
   record.event = event_of(admission.step);
-  if (trust_) {
-    ProcessTrust::Named who = trust_->named(admission.peer);
+  if (trust != nullptr) {
+    ProcessTrust::Named who = trust->named(admission.peer);
     record.peer = std::move(who.id);
     record.name = std::move(who.name);
   }
@@ -105,7 +105,7 @@ void RouterAudit::take(const Admission& admission) {
   record.outcome = kind_of(admission);
   record.reason = admission.reason;
   record.seconds = std::chrono::duration<double>(admission.lasted).count();
-  write(std::move(record));
+  return record;
 }
 
 void RouterAudit::write(policy::AuditRecord record) {

@@ -24,13 +24,15 @@ class RouterAudit {
   RouterAudit(const RouterAudit&) = delete;
   RouterAudit& operator=(const RouterAudit&) = delete;
   [[nodiscard]] routing::AdmissionObserver observer();  // empty if nobody reads it
-  void add_to(sandbox::Plan& plan) const;               // the directory of the file, which is opened again by its name
-  void reopen();                                        // SIGHUP
+  // What stands in a line of what another thread's router tells; `trust`: of that thread.
+  [[nodiscard]] static policy::AuditRecord record_of(const routing::Admission& admission, const ProcessTrust* trust);
+  [[nodiscard]] bool is_read() const { return !targets_.file.empty() || targets_.journal; }  // false: nobody reads it
+  void write(policy::AuditRecord record);
+  void add_to(sandbox::Plan& plan) const;  // the directory of the file, which is opened again by its name
+  void reopen();                           // SIGHUP
 
  private:
   RouterAudit(const Process& process, policy::AuditTargets targets, policy::AuditLog log, std::shared_ptr<ProcessTrust> trust);
-  void take(const routing::Admission& admission);
-  void write(policy::AuditRecord record);
 
   const Process& process_;
   const policy::AuditTargets targets_;

@@ -30,8 +30,8 @@ int64_t wall_time_s() {
 }
 
 Result<void> judge_peer(Security& security, const trust::ProvedPeer& peer, const std::string& address,
-                        const std::optional<trust::PeerId>& expected) {
-  const Result<policy::Verdict> verdict = security.judge.judge(peer, address, expected, person_at_terminal());
+                        const std::optional<trust::PeerId>& expected, policy::Person person) {
+  const Result<policy::Verdict> verdict = security.judge.judge(peer, address, expected, person);
   if (!verdict) return tl::unexpected(verdict.error());
   if (verdict->kind == policy::Verdict::Kind::accepted) return {};
   if (!person_says_yes(verdict->words)) return tl::unexpected(policy::declined(address, peer.id));

@@ -17,7 +17,7 @@ namespace ccixfer::program {
 // Whether a peer that was dialled at that address is the right one. Asks the person at the terminal about a new one, if there is
 // one, and blocks for as long; remembers it when they say yes. `expected`: it must be this one. authentication: it is not.
 [[nodiscard]] Result<void> judge_peer(Security& security, const trust::ProvedPeer& peer, const std::string& address,
-                                      const std::optional<trust::PeerId>& expected);
+                                      const std::optional<trust::PeerId>& expected, policy::Person person = person_at_terminal());
 
 // Where a transfer goes to or comes from, as a user named it: an address, or a ticket (TICKET, @FILE, or - for standard input),
 // which a path may follow (TICKET/PATH).

@@ -212,6 +212,20 @@ std::string reloaded_event(double t, size_t devices, std::string_view reason) {
   return line(json);
 }
 
+std::string workers_event(double t, const std::vector<WorkerLine>& workers) {
+  Json json = begin("workers", t);
+  json["workers"] = Json::array();
+  for (const WorkerLine& worker : workers) {
+    Json& one = json["workers"].emplace_back(Json::object());
+    one["worker"] = worker.worker;
+    one["connections"] = worker.connections;
+    one["routed_connections"] = worker.routed_connections;
+    one["routed_messages"] = worker.routed_messages;
+    one["routed_bytes"] = worker.routed_bytes;
+  }
+  return line(json);
+}
+
 std::string route_event(double t, const RouteLine& route) {
   Json json = begin("route", t);
   json["from"] = route.from;

@@ -155,6 +155,15 @@ struct RouteLine {
 [[nodiscard]] std::string route_event(double t, const RouteLine& route);
 // SIGHUP: what came of it. `reason` empty: taken, and the router has so many devices now.
 [[nodiscard]] std::string reloaded_event(double t, size_t devices, std::string_view reason);
+// What one worker of a router did.
+struct WorkerLine {
+  size_t worker = 0;
+  size_t connections = 0;  // open now
+  uint64_t routed_connections = 0;
+  uint64_t routed_messages = 0;
+  uint64_t routed_bytes = 0;
+};
+[[nodiscard]] std::string workers_event(double t, const std::vector<WorkerLine>& workers);
 [[nodiscard]] std::string device_event(double t, const DeviceLine& device);
 // `devices`: what this host lacks for a transport.
 struct TransportLine {

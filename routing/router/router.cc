@@ -160,9 +160,11 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
       setup(devices, records, rights, connections, relay, *this, entropy, pool.fragment_bytes(), counters),
       relayed(devices, connections, setup, relay, forwarder, watch, observer, counters),
       measures(measures_latency(metric)) {
-  for (uint32_t device = 0; device < devices.count() && traffic; ++device) traffic->add_device(devices[device].name);
   if (follows) return;
-  for (uint32_t device = 0; device < devices.count(); ++device) links.set_peers(device, devices[device].peers, false, now);
+  for (uint32_t device = 0; device < devices.count(); ++device) {
+    if (traffic) traffic->add_device(devices[device].name);
+    links.set_peers(device, devices[device].peers, false, now);
+  }
 }
 
 void Router::Impl::set_now(Instant at) {
@@ -309,7 +311,7 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& options, std::vector
   for (size_t i = 0; i < settings.size(); ++i) {
     const uint32_t device = (*which)[i];
     std::vector<std::string> peers = std::move(settings[i].peers);
-    if (device >= before && traffic) traffic->add_device(settings[i].name);
+    if (device >= before && traffic && !follows) traffic->add_device(settings[i].name);
     device < before ? devices.change(device, std::move(settings[i])) : devices.add(std::move(settings[i]));
     if (!follows) links.set_peers(device, std::move(peers), true, now);  // readiness was told long ago
   }

@@ -1,5 +1,6 @@
-// What a router forwarded, by the device on which it came and went and by how many routers it had crossed. The router's thread
-// counts, any may read. Devices keep their index and name for the life of the router. Bounds: devices_max, classes_max.
+// What a router forwarded, by the device on which it came and went and by how many routers it had crossed. Its workers count, any
+// thread may read; the first worker adds the devices, which have the same index in all of them. Devices keep their index and name
+// for the life of the router. Bounds: devices_max, classes_max.
 #pragma once
 #include <array>
 #include <atomic>
@@ -35,9 +36,7 @@ class Traffic {
 
  private:
   using Count = std::atomic<uint64_t>;
-  static void add(Count& count, uint64_t amount) {
-    count.store(count.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-  }
+  static void add(Count& count, uint64_t amount) { count.fetch_add(amount, std::memory_order_relaxed); }
   static uint64_t get(const Count& count) { return count.load(std::memory_order_relaxed); }
   std::array<std::string, devices_max> names_;
   std::atomic<uint32_t> count_{0};

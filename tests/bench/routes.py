@@ -1,6 +1,8 @@
 """Routers, memory to memory: RMA writes through 1, 2 and 3 of them beside iperf3 through as many `socat -b 1048576` relays, in the same run; and
 what one router costs in CPU beside one relay."""
+import concurrent.futures
 import json
+import os
 import subprocess
 
 from harness import Row, cpu_seconds, free_port
@@ -92,4 +94,55 @@ def routers(bench, options):
                      Row("one router", figures["ccixfer CPU"], "CPU seconds a GB", "socat", figures["ccixfer CPU"] / figures["socat CPU"], at_most=0.8)]
         for process in [*chain.routers, chain.server, *relays.relays]:
             bench.end(process)
+    return rows
+
+
+class Pairs:
+    """`count` askers (subnet 1) and as many servers (subnet 2) at once, through one router with so many workers."""
+
+    def __init__(self, bench, count, workers):
+        self.bench, self.uris, self.askers = bench, [], []
+        near, far = ("127.2.1.1", free_port()), ("127.2.2.1", free_port())
+        config = bench.directory / f"workers-{workers}.toml"
+        config.write_text(device("near", *near, 1, []) + device("far", *far, 2, []))
+        self.router, _ = bench.daemon(f"router of {workers}", "route", "-c", config, "--insecure", "--workers", workers)
+        for number in range(count):
+            asker = bench.directory / f"asker-{workers}-{number}.toml"
+            asker.write_text(device("lan", "127.2.1.2", 0, 1, [f"{near[0]}:{near[1]}"]))
+            self.askers.append(asker)
+            server = bench.directory / f"server-{workers}-{number}.toml"
+            server.write_text(device("lan", "127.2.2.2", free_port(), 2, [f"{far[0]}:{far[1]}"]))
+            _, uris = bench.daemon(f"server {number} of {workers}", "bench", "--serve", "--insecure", "-c", server)
+            self.uris.append(next(u for u in uris if u.startswith("cci")))
+
+    def run(self, test, seconds, *options):
+        """What all of them did at once: their rows, all bytes that they sent, and the CPU seconds of the router."""
+        before = cpu_seconds(self.router.pid)
+
+        def ask(asker, uri):
+            return self.bench.events("bench", "--insecure", "-c", asker, "--tests", test, *options, "--seconds", seconds, "--timeout", 60, uri)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            ended = list(pool.map(ask, self.askers, self.uris))
+        rows = [next(e for e in events if e["event"] == "bench") for events in ended]
+        return rows, sum(events[-1]["counters"]["bytes_out"] for events in ended), cpu_seconds(self.router.pid) - before
+
+    def measure(self, name, seconds):
+        rows, _, cpu = self.run("message-rate", seconds, "--message-size", 64)
+        messages = sum(row["per_s"] for row in rows)
+        figures = {f"{name} messages": messages, f"{name} CPU a message": cpu / sum(row["count"] for row in rows) * 1e6}
+        rows, moved, cpu = self.run("rma-write", seconds, "--sizes", "4MiB")
+        return {**figures, f"{name} MB": sum(row["bytes_per_s"] for row in rows) / 1e6, f"{name} CPU": cpu / (moved / 1e9)}
+
+
+def workers(bench, options):
+    """One router with two workers beside one with one; askers and servers are on the same processors."""
+    pairs = {"one": Pairs(bench, 2, 1), "two": Pairs(bench, 2, 2)}
+    figures = bench.interleaved({name: lambda name=name, side=side: side.measure(name, options.seconds) for name, side in pairs.items()})
+    rows, has_room = [], os.cpu_count() >= 6   # else the six threads wait for one another, and the router is no bottleneck
+    for what, key, unit, goal in (("messages of 64 bytes, 2 pairs", "messages", "messages/s", {"at_least": 1.6}),
+                                  ("RMA writes, 2 pairs", "MB", "MB/s", {}),
+                                  ("the router, 2 pairs", "CPU a message", "CPU microseconds a message", {}),
+                                  ("the router, 2 pairs", "CPU", "CPU seconds a GB", {"at_most": 1.1})):
+        one, two = figures[f"one {key}"], figures[f"two {key}"]
+        rows += [Row(f"one worker: {what}", one, unit), Row(f"two workers: {what}", two, unit, "one worker", two / one, **(goal if has_room else {}))]
     return rows

@@ -108,7 +108,10 @@ TEST_CASE("config_lines__words__one_of_those_that_are_known") {
   CHECK(in_router("metric = [\"hops\", \"hops\"]") == "c:2: router.metric: named twice: name each once");
   CHECK(in_router("metric = [\"hops\", \"latency\"]").empty());
   CHECK(in_router("metric = []").rfind("c:2: router.metric: is empty: name some of bandwidth, ", 0) == 0);
-  CHECK(in_router("colour = 1") == "c:2: router.colour: unknown key: metric, fragment, memory and static are known");
+  CHECK(in_router("colour = 1") == "c:2: router.colour: unknown key: metric, fragment, memory, workers and static are known");
+  CHECK(in_router("workers = 2").empty());
+  CHECK(in_router("workers = 0") == "c:2: router.workers: bad value: give a whole number from 1 to 64");
+  CHECK(in_router("workers = 65") == "c:2: router.workers: bad value: give a whole number from 1 to 64");
 }
 
 TEST_CASE("config_lines__shm__has_a_name_and_no_interface") {

@@ -145,6 +145,9 @@ TEST_CASE("cli__a_ticket_or_an_audit_log_where_they_make_no_sense__refused") {
   const auto router = parse({"route", "--audit-log", "/var/log/ccixfer/route"});
   REQUIRE(router);
   CHECK(std::get<RouteCommand>(*router).audit_log == "/var/log/ccixfer/route");
+  CHECK_FALSE(std::get<RouteCommand>(*router).workers);
+  CHECK(std::get<RouteCommand>(*parse({"route", "--workers", "3"})).workers == 3);
+  CHECK(complaint({"route", "--workers", "0"}).find("--workers") != std::string::npos);
 }
 
 TEST_CASE("cli__keygen_and_id__options") {

@@ -57,6 +57,24 @@ TEST_CASE("router_settings__each_of_a_device__is_told_to_who_asks") {
   CHECK(has("subnet 1:2 (W7): ", "tcp, 1Gb/s, cost 1/1"));
 }
 
+TEST_CASE("router_settings__two_workers__whoever_asks_for_the_map_gets_it_each_time") {
+  Running routing(routing_by(router()), parse_config("f.toml", two + "[router]\nworkers = 2\nmemory = \"1MiB\"\n").value());
+  const std::string routed = routing.uri();
+  RoutesCommand asking;
+  asking.common = insecure();
+  asking.places = {"tcp://" + routed.substr(routed.find("127.0.0.1:"))};
+  for (int i = 0; i < 3; ++i) {
+    Output output;
+    CHECK(of(Ran([&](const Process& process) { return run_routes(process, asking); }, {}, false).end) == "ok: ");
+    CHECK(output.take().size() > 2);
+  }
+}
+
+TEST_CASE("router_settings__memory_for_one_worker_only__two_are_refused") {
+  const Config config = parse_config("f.toml", two + "[router]\nworkers = 2\nmemory = \"32KiB\"\n").value();
+  CHECK(of(Ran(routing_by(router()), config, false).end).find("memory of 16384 bytes is too little") != std::string::npos);
+}
+
 TEST_CASE("router_settings__loaded_anew__the_address_file_follows_or_the_router_goes_on") {
   TemporaryDirectory here;
   here.write("router.toml", two);
