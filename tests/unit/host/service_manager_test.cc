@@ -99,6 +99,17 @@ TEST_CASE_METHOD(Fixture, "service_manager__signs_of_life__come_with_turns_at_ha
   CHECK(socket.all() == Told{"STOPPING=1\nSTATUS=x", "WATCHDOG=1"});
 }
 
+TEST_CASE_METHOD(Fixture, "service_manager__of_a_process_that_is_not_well__gives_no_sign_of_life_until_it_is") {
+  ServiceManager manager = manager_at(socket, 10s);
+  manager.set_well(false);
+  manager.turn(start);
+  CHECK(socket.all().empty());
+  CHECK(manager.next_deadline() == start + 5s);
+  manager.set_well(true);
+  manager.turn(start + 5s);
+  CHECK(socket.all() == Told{"WATCHDOG=1"});
+}
+
 TEST_CASE_METHOD(Fixture, "service_manager__status_that_changes_often__is_told_once_a_second_and_as_it_is_then") {
   ServiceManager manager = manager_at(socket);
   manager.ready("0 sessions");
