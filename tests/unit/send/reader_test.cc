@@ -91,6 +91,24 @@ TEST_CASE("read_pack__some_cannot_be_read__the_others_stand_one_behind_the_other
   CHECK(data.empty());
 }
 
+TEST_CASE("read_pack__exact__another_version_is_changed_though_size_and_time_are_the_same") {
+  Shelf shelf;
+  for (const char* name : {"a", "b"}) shelf.dir.file(name, name);
+  Listed exact = shelf.listed("a");
+  exact.exact = true;
+  shelf.plan("a", shelf.listed("a"));
+  shelf.plan("a", exact);
+  Listed other = shelf.listed("b");
+  other.exact = true;
+  shelf.plan("b", other);
+  shelf.touch("a");
+  memory::Loan loan = shelf.pool.lend();
+  send::read_pack(shelf.files, shelf.pack, loan.bytes());
+  CHECK(shelf.pack.items[0].result.outcome == SourceOutcome::ok);
+  CHECK(shelf.pack.items[1].result.outcome == SourceOutcome::changed);
+  CHECK(shelf.pack.items[2].result.outcome == SourceOutcome::ok);
+}
+
 TEST_CASE("reader__errors_of_a_file__vanished_changed_or_unreadable_with_the_error") {
   struct Row {
     int error;
