@@ -221,7 +221,7 @@ Result<void> Acceptor::Session::begin(Instant now) {
   if (team_) {
     auto seat = acceptor_.seat_of(*this, now);
     if (!seat) return tl::unexpected<Error>(seat.error());
-    place = std::move(*seat);
+    place = *seat;
     link_.post(session::TeamSeat{place.seat != Teams::Seat::leads});
   }
   link_.post(session::Opened{number, options.lanes_max});

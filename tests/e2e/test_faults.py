@@ -195,7 +195,8 @@ def test_files_that_change_grow_shrink_and_vanish_while_they_are_read__never_a_m
                     (source.parent / "next").write_bytes(content(version))
                     os.replace(source.parent / "next", path)
                 elif kind == 1 and path.exists():
-                    with open(path, "r+b") as file:   # rewritten where it stands
+                    with open(path, "r+b") as file:   # rewritten where it stands; one that had grown keeps no tail of the old version
+                        file.truncate(min(path.stat().st_size, 12 << 20))
                         file.write(content(version))
                 elif kind == 2 and path.exists():
                     with open(path, "r+b") as file:
