@@ -24,6 +24,7 @@ TEST_CASE("summary_line__only_what_there_is_to_say") {
   CHECK(summary_line(done) == "2 files, 4.0 kB in 0.0 s (0 B/s), 3 unchanged, 4 failed, 5 segments sent again");
   done.counts = {};
   done.counts.helped = true;
+  done.seconds = 2;
   done.counts.bytes_sent = 4000;
   CHECK(summary_line(done) == "helped: 4.0 kB sent in 2.0 s; the process that leads the transfer tells of it");
 }

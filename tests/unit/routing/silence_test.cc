@@ -24,23 +24,23 @@ constexpr Duration hop_lost_not_before = hop_lost_after - hop_keepalive;
 constexpr Duration travel = milliseconds(20);
 
 enum class Silence { frozen, cut_off, cut_on_the_left, cut_on_the_right };
-enum class Traffic { none, write, read };
+enum class Load { none, write, read };
 
 }  // namespace
 
 TEST_CASE("routed_silence__a_router_is_frozen_or_cut_off__both_ends_learn_within_keepalive") {
   const size_t victim = GENERATE(0u, 1u, 2u);
   const auto silence = GENERATE(Silence::frozen, Silence::cut_off, Silence::cut_on_the_left, Silence::cut_on_the_right);
-  const auto traffic = GENERATE(Traffic::none, Traffic::write, Traffic::read);
+  const auto traffic = GENERATE(Load::none, Load::write, Load::read);
   CAPTURE(victim, static_cast<int>(silence), static_cast<int>(traffic));
   Site site(1 + victim);
   site.chain(3);
   const cci::Connection connection = site.connect(*site.left, *site.right);
   site.world.run_for(seconds(7));  // somewhere between two probes
-  const bool write = traffic == Traffic::write;
+  const bool write = traffic == Load::write;
   const auto data = pattern(2u << 20, 3);
   std::vector<std::byte> target(data.size());
-  if (traffic != Traffic::none) {
+  if (traffic != Load::none) {
     App& owner = write ? *site.left : *site.right;
     App& getter = write ? *site.right : *site.left;
     const auto source = owner.memory->register_region(Bytes(data));
@@ -80,10 +80,10 @@ TEST_CASE("routed_silence__a_router_is_frozen_or_cut_off__both_ends_learn_within
     const auto ended = end->take(EventType::disconnected);
     INFO(ended->reason);
     const auto tells = [&ended](std::string_view words) { return ended->reason.find(words) != std::string::npos; };
-    CHECK((tells("the peer does not answer") || (traffic != Traffic::none && tells("closed with lent memory unsent"))));
+    CHECK((tells("the peer does not answer") || (traffic != Load::none && tells("closed with lent memory unsent"))));
   }
-  REQUIRE(site.left->count(EventType::send) == (traffic == Traffic::none ? 0 : 1));
-  if (traffic != Traffic::none) CHECK(site.left->take(EventType::send)->status != Status::success);
+  REQUIRE(site.left->count(EventType::send) == (traffic == Load::none ? 0 : 1));
+  if (traffic != Load::none) CHECK(site.left->take(EventType::send)->status != Status::success);
   // Nothing of it is kept, for whoever goes on.
   for (size_t i = 0; i < site.routers.size(); ++i) {
     if (i == victim && silence == Silence::frozen) continue;
