@@ -13,7 +13,7 @@ Acceptor::Acceptor(const SessionServices& services, session::Hub& hub, const Acc
     : services_(services),
       hub_(hub),
       options_(options),
-      turns_(std::make_shared<session::PoolTurns>(services.pool.count(), options.once || options.sessions_max == 1)),
+      turns_(std::make_shared<session::PoolTurns>(services.pool.count(), options.sessions_max == 1)),
       receive_rates_(std::make_shared<recv::RateAllowance>(options.rate_bytes_per_s)),
       send_rates_(std::make_shared<send::RateCap>(options.rate_bytes_per_s)) {
   hub_.set_accept_handler(this);

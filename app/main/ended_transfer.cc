@@ -25,6 +25,7 @@ const TransferOptions* transfer_of(const Command& command) {
 std::optional<DialledNames> dialled_transfer(const Command& command, const CommandEnd& end) {
   const TransferOptions* transfer = transfer_of(command);
   if (transfer == nullptr || transfer->dry_run || end.transfer.empty()) return std::nullopt;
+  if (end.tally.helped) return std::nullopt;  // the process that leads tells of it
   if (const auto* send = std::get_if<SendCommand>(&command)) {
     if (send->serve) return std::nullopt;
     return DialledNames{true, shown(send->destination), joined(send->sources)};

@@ -85,16 +85,32 @@ CommandEnd serve(const Process& process, const SendCommand& command) {
 
 using Seat = send::SourceOptions::Seat;
 
+bool is_of_team(const SendCommand& command) { return command.team.stripe || !command.team.part.empty(); }
+
+// What goes with others that share the transfer, before anything is done.
+Result<void> check_team(const SendCommand& command) {
+  if (!is_of_team(command)) return {};
+  if (command.serve) {
+    return fail(ErrorKind::usage,
+                "bad use: --stripe or --part with --serve: several processes share a push only: name SRC and DEST");
+  }
+  if (command.sources.size() != 1 || command.sources.front() == "-") {
+    return fail(ErrorKind::usage, "bad use: --stripe: name one SRC, a file or a directory, that every process can read");
+  }
+  if (!command.transfer.lock_file.empty()) {
+    return fail(ErrorKind::usage,
+                "bad use: --lock with --stripe or --part: the processes would lock each other out: let Slurm run one "
+                "such job at a time (sbatch --dependency=singleton)");
+  }
+  return {};
+}
+
 // All of its processes must see the same source, and ask for the same.
 Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& command, const session::Open& open,
                                                          ports::Entropy& entropy) {
-  const bool is_team = command.team.stripe || !command.team.part.empty();
-  if (is_team && (command.sources.size() != 1 || command.sources.front() == "-")) {
-    return fail(ErrorKind::usage, "bad use: --stripe: name one SRC, a file or a directory, that every process can read");
-  }
   TeamWork work;
   work.open = &open;
-  if (is_team) work.source = send::absolute_place(working_directory(), command.sources.front());
+  work.source = send::absolute_place(working_directory(), command.sources.front());
   work.destination = command.destination;
   for (const RuleWord& rule : command.transfer.rules)
     work.more.push_back(fmt::format("{} {}", static_cast<int>(rule.kind), rule.text));
@@ -112,6 +128,7 @@ Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& comm
 
 CommandEnd run_send(const Process& process, const SendCommand& given) {
   SendCommand command = given;
+  if (auto fits = check_team(command); !fits) return {fits.error(), {}};
   std::optional<Place> place;
   if (!command.serve) {
     auto found = find_place(command.destination, command.common);
@@ -194,6 +211,7 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   add_trust(rights, *security);
   if (auto confined = confine(process, rights); !confined) return {confined.error(), {}};
   CommandEnd end = (*loop)->dial(std::move(plan), {});
+  if (end.tally.helped) return end;  // the list and the receipt are written by the process that leads
   finish_failed_list(process, part.failed.get(), end);
   receipt.finish(process, (*loop)->files(), end);
   return end;

@@ -207,6 +207,47 @@ def test_team__a_file_that_one_process_cannot_see__goes_by_another():
         check("vanished" not in helper.stderr() and helper.done()["files_failed"] == 0, helper.tail())
 
 
+def test_team__little_memory_at_a_receiver_for_one_transfer__keeps_no_process_waiting_for_ever():
+    with Lab("team-memory") as lab:
+        site = Site(lab, "--once", "--memory", "20MiB")
+        site.tree(files=400)
+        senders = [site.start(f"{i}/5") for i in range(1, 6)]
+        for sender in senders:
+            check(sender.wait(60) == 0, sender.tail())
+        site.arrived()
+
+
+def test_team__a_process_that_has_nothing_to_do__waits_for_the_others():
+    with Lab("team-idle") as lab:
+        site = Site(lab)
+        big_file(site.source / "one", 100 << 20)  # too short to be shared
+        leader = site.start("1/2", "--bwlimit", "20MB/s")
+        leader.wait_event("session")
+        helper = site.start("2/2", "--timeout", "1", "--bwlimit", "20MB/s")
+        check(leader.wait() == 0, leader.tail())
+        check(helper.wait() == 0, helper.tail())
+        check(not any(event["event"] == "retry" for event in helper.events), helper.tail())
+
+
+def test_team__receipt_list_and_command__are_those_of_the_whole_and_come_once():
+    with Lab("team-papers") as lab:
+        site = Site(lab)
+        site.tree(files=200)
+        (site.source / "d0/secret").write_text("x")
+        os.chmod(site.source / "d0/secret", 0)
+        as_user = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all") if os.geteuid() == 0 else ()
+        receipt, failed, ran = (lab.directory / name for name in ("receipt", "failed", "ran"))
+        senders = [lab.start(None, f"send{i}", "send", "-a", "--part", f"{i}/3", "--insecure", "--receipt", receipt, "--failed-list", failed,
+                             "--on-complete", f"cat >> {ran}", site.source, f"{site.uri}/in/", prefix=as_user) for i in (1, 2, 3)]
+        for sender in senders:
+            check(sender.wait() == 23, sender.tail())
+        check(failed.read_text() == "run42/d0/secret\n", f"{failed.read_text()}")
+        listed = subprocess.run([BINARY, "verify", "--insecure", "--sha256sum", receipt], capture_output=True, text=True, check=False, timeout=60)
+        check(len(listed.stdout.splitlines()) == 206, f"{len(listed.stdout.splitlines())} files in the receipt: {listed.stderr}")
+        (result,) = map(json.loads, ran.read_text().splitlines())
+        check(result["files"] == 206 and result["exit"] == 23, f"{result}")
+
+
 def test_team__what_vanishes__ends_all_of_them_alike():
     with Lab("team-vanish") as lab:
         site = Site(lab)
@@ -225,7 +266,8 @@ def test_team__bad_use__is_one_line_and_exit_1():
         source = lab.directory / "f"
         source.write_text("x")
         for options, words in ((("--stripe",), "no task of a Slurm job step"), (("--part", "0/3"), "--part"), (("--part", "4/3"), "--part"),
-                               (("--part", "x"), "--part"), (("--part", "1/2", "-"), "name one SRC")):
+                               (("--part", "x"), "--part"), (("--part", "1/2", "-"), "name one SRC"),
+                               (("--part", "1/2", "--lock", "lock"), "--lock")):
             sources = () if options[-1] == "-" else (source,)
             env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
             ended = subprocess.run([BINARY, "send", "--insecure", *options, *sources, "tcp://127.0.0.1:9/x"], env=env,
