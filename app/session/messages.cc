@@ -351,24 +351,23 @@ std::vector<Message> cut(const ToRead& orders) {
   return parts;
 }
 
-std::vector<Message> cut(const Give& given) {
+namespace {
+
+// Of a list in one member, so many at most in a message.
+template <typename List, typename Item>
+std::vector<Message> cut_list(const std::vector<Item>& items, size_t most) {
   std::vector<Message> parts;
-  for (size_t at = 0; at < given.runs.size(); at += give_runs_max) {
-    const auto begin = given.runs.begin() + static_cast<std::ptrdiff_t>(at);
-    const size_t count = std::min(given.runs.size() - at, give_runs_max);
-    parts.emplace_back(Give{{begin, begin + static_cast<std::ptrdiff_t>(count)}});
+  for (size_t at = 0; at < items.size(); at += most) {
+    const auto begin = items.begin() + static_cast<std::ptrdiff_t>(at);
+    const size_t count = std::min(items.size() - at, most);
+    parts.emplace_back(List{{begin, begin + static_cast<std::ptrdiff_t>(count)}});
   }
   return parts;
 }
 
-std::vector<Message> cut(const FileResults& results) {
-  std::vector<Message> parts;
-  for (size_t at = 0; at < results.results.size(); at += file_results_max) {
-    const auto begin = results.results.begin() + static_cast<std::ptrdiff_t>(at);
-    const size_t count = std::min(results.results.size() - at, file_results_max);
-    parts.emplace_back(FileResults{{begin, begin + static_cast<std::ptrdiff_t>(count)}});
-  }
-  return parts;
-}
+}  // namespace
+
+std::vector<Message> cut(const Give& given) { return cut_list<Give>(given.runs, give_runs_max); }
+std::vector<Message> cut(const FileResults& results) { return cut_list<FileResults>(results.results, file_results_max); }
 
 }  // namespace ccixfer::session

@@ -4,7 +4,8 @@ import os
 import random
 import subprocess
 
-from lab import BINARY, Lab, big_file, check, native, same_tree
+from lab import BINARY, Lab, TwoSites, big_file, check, native, same_tree
+from test_security import Account, Pair, SecuredSites
 
 PIECE = 4 << 20
 
@@ -41,6 +42,12 @@ class Site:
         return self.lab.start(None, name or f"send{part.replace('/', '-')}", "send", "-a", "--part", part, "--insecure", *options,
                               source or self.source, uri or f"{self.uri}/in/")
 
+    def start_three(self):
+        """Slow ones: the first leads."""
+        leader = self.start("1/3", "--bwlimit", "20MB/s")
+        leader.wait_event("session")
+        return leader, [self.start(f"{i}/3", "--bwlimit", "20MB/s") for i in (2, 3)]
+
     def arrived(self):
         same_tree(self.source, self.root / "in/run42")
 
@@ -50,6 +57,11 @@ def roles(senders):
     leaders = [sender for sender in senders if any(event["event"] == "file" for event in sender.events)]
     check(len(leaders) == 1, f"{[sender.name for sender in leaders]} lead: {senders[0].tail()}")
     return leaders[0], [sender for sender in senders if sender is not leaders[0]]
+
+
+def all_end_well(senders):
+    for sender in senders:
+        check(sender.wait() == 0, sender.tail())
 
 
 def leads(sender):
@@ -65,8 +77,7 @@ def test_team__shares_a_tree_and_a_large_file_and_no_byte_goes_twice():
         site = Site(lab)
         site.tree()
         senders = [site.start(f"{i}/4", "--bwlimit", "60MB/s") for i in range(1, 5)]
-        for sender in senders:
-            check(sender.wait() == 0, sender.tail())
+        all_end_well(senders)
         site.arrived()
         leader, helpers = roles(senders)
         sent = [sender.done()["bytes_sent"] for sender in senders]
@@ -95,15 +106,12 @@ def test_team__a_helper_is_killed__the_others_do_its_work():
     with Lab("team-helper") as lab:
         site = Site(lab)
         site.tree()
-        leader = site.start("1/3", "--bwlimit", "20MB/s")
-        leader.wait_event("session")
-        helpers = [site.start(f"{i}/3", "--bwlimit", "20MB/s") for i in (2, 3)]
+        leader, helpers = site.start_three()
         leader.wait_event("progress", lambda event: event["bytes"] > 60 << 20)
         check(helpers[0].process.poll() is None, helpers[0].tail())
         helpers[0].kill()
         helpers[0].wait()
-        for sender in (leader, helpers[1]):
-            check(sender.wait() == 0, sender.tail())
+        all_end_well((leader, helpers[1]))
         site.arrived()
         check(leader.done()["files"] == 1506 and leader.done()["bytes"] == site.bytes(), leader.tail())
 
@@ -112,14 +120,11 @@ def test_team__the_leader_is_killed__a_helper_leads_and_nothing_durable_goes_aga
     with Lab("team-leader") as lab:
         site = Site(lab)
         site.tree()
-        leader = site.start("1/3", "--bwlimit", "20MB/s")
-        leader.wait_event("session")
-        helpers = [site.start(f"{i}/3", "--bwlimit", "20MB/s") for i in (2, 3)]
+        leader, helpers = site.start_three()
         durable = leader.wait_event("progress", lambda event: event["bytes"] > 100 << 20)["bytes"]
         leader.kill()
         leader.wait()
-        for helper in helpers:
-            check(helper.wait() == 0, helper.tail())
+        all_end_well(helpers)
         site.arrived()
         again = sum(helper.done()["bytes_sent"] for helper in helpers)
         check(again < 2 * site.bytes() - durable, f"{again} bytes by the others")
@@ -143,8 +148,7 @@ def test_team__all_are_killed__the_next_run_resumes():
             sender.kill()
             sender.wait()
         again = [site.start(f"{i}/2", name=f"again{i}") for i in (1, 2)]
-        for sender in again:
-            check(sender.wait() == 0, sender.tail())
+        all_end_well(again)
         site.arrived()
         sent = sum(sender.done()["bytes_sent"] for sender in again)
         check(sent < site.bytes() - (80 << 20), f"{sent} of {site.bytes()} bytes again")
@@ -184,8 +188,7 @@ def test_team__a_receiver_for_one_transfer__takes_all_of_its_processes():
         site = Site(lab, "--once")
         site.tree(files=100)
         senders = [site.start(f"{i}/3") for i in (1, 2, 3)]
-        for sender in senders:
-            check(sender.wait() == 0, sender.tail())
+        all_end_well(senders)
         check(site.receiver.wait() == 0, site.receiver.tail())
         site.arrived()
 
@@ -205,6 +208,61 @@ def test_team__a_file_that_one_process_cannot_see__goes_by_another():
         code = helper.wait()
         check(code == 0 or (code == 3 and "every process must see the same source" in helper.stderr()), helper.tail())
         check("vanished" not in helper.stderr() and helper.done()["files_failed"] == 0, helper.tail())
+
+
+def test_team__encrypted_and_compressed__shares_the_tree_and_keeps_others_out():
+    with Lab("team-sealed") as lab:
+        site = Site.__new__(Site)
+        pair = Pair(lab, grants='write = ["in/"]')
+        site.source = lab.directory / "run42"
+        site.source.mkdir()
+        site.tree(files=600)
+        start = lambda part, *options, **account: pair.send("-a", "--part", part, *options, site.source, pair.uri + "/in/",
+                                                            name=f"send{part.replace('/', '-')}", **account)
+        all_end_well([start(f"{i}/3", "-z", "--bwlimit", "80MB/s") for i in (1, 2, 3)])
+        same_tree(site.source, pair.root / "in/run42")
+        check(sum(event["event"] == "ended" for event in pair.receiver.events) == 1, pair.receiver.tail())
+        eve = Account(lab, "eve").keygen()
+        eve.knows(pair.uri, pair.bob)
+        check(start("2/3", account=eve).wait() == 42, "a stranger is of the team")
+
+
+def test_team__through_two_routers_with_proofs__shares_the_tree():
+    with Lab("team-routed") as lab:
+        sites = TwoSites(lab)
+        secured = SecuredSites(sites)
+        secured.start_all()
+        site = Site.__new__(Site)
+        site.source = lab.directory / "run42"
+        site.source.mkdir()
+        site.tree(files=600)
+        senders = [secured.send("-a", "--part", f"{i}/3", "--bwlimit", "60MB/s", site.source, secured.uri + "/in/", name=f"send{i}") for i in (1, 2, 3)]
+        all_end_well(senders)
+        same_tree(site.source, sites.root / "in/run42")
+        sent = [sender.done()["bytes_sent"] for sender in senders]
+        check(sum(sent) == site.bytes() and min(sent) > 0, f"{sent} of {site.bytes()}")
+
+
+def test_team__again_with_changes_and_delete__the_tree_is_the_source():
+    with Lab("team-delete") as lab:
+        site = Site(lab)
+        site.tree(files=400)
+        options = ("--delete", "-H")
+        os.link(site.source / "larger0", site.source / "name of larger0")
+        all_end_well([site.start(f"{i}/3", *options) for i in (1, 2, 3)])
+        site.arrived()
+        for i in range(0, 400, 7):
+            (site.source / f"d{i % 17}" / f"f{i}").unlink()
+        for i in range(0, 400, 10):
+            (site.source / f"d{i % 17}" / f"f{i}").write_bytes(b"another" * i)
+        with open(site.source / "largest", "r+b") as file:
+            file.seek(100 << 20)
+            file.write(b"other bytes")
+        again = [site.start(f"{i}/3", *options, name=f"again{i}") for i in (1, 2, 3)]
+        all_end_well(again)
+        site.arrived()
+        check(sum(sender.done()["bytes_sent"] for sender in again) < 20 << 20, again[0].tail())
+        check((site.root / "in/run42/larger0").stat().st_ino == (site.root / "in/run42/name of larger0").stat().st_ino, "two files")
 
 
 def test_team__little_memory_at_a_receiver_for_one_transfer__keeps_no_process_waiting_for_ever():
@@ -282,7 +340,6 @@ def test_team__slurm_says_who_is_who():
         step = {"SLURM_CLUSTER_NAME": "c", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
         senders = [lab.start(None, f"task{i}", "send", "-a", "--stripe", "--insecure", site.source, f"{site.uri}/in/",
                              env={**step, "SLURM_PROCID": str(i)}) for i in (0, 1)]
-        for sender in senders:
-            check(sender.wait() == 0, sender.tail())
+        all_end_well(senders)
         site.arrived()
         check(sum(sender.done()["bytes_sent"] for sender in senders) == site.bytes(), senders[0].tail())
